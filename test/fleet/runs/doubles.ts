@@ -1,7 +1,7 @@
 import type { CollectorConfig } from '../../../src/config/config.ts'
 import type { ListingClient } from '../../../src/edge/service-client.ts'
 import { webLane } from '../../../src/fleet/lane.ts'
-import { answerTimes } from '../../../src/model/answer-times.ts'
+import { type AnswerHeaders, answerTimes } from '../../../src/model/answer-times.ts'
 import { Fault } from '../../../src/model/fault.ts'
 import { type Hour, parseHour } from '../../../src/model/hour.ts'
 import type { Answer } from '../../../src/model/verdict.ts'
@@ -9,7 +9,7 @@ import type { DescribeResult, Runner, RunOutcome } from '../../../src/runner/run
 import { Fortune } from '../../simulation/chance.ts'
 import { sentMetrics } from '../../simulation/service.ts'
 import type { FleetLife } from './life.ts'
-import { readingOf } from './script.ts'
+import { type IllKind, readingOf } from './script.ts'
 
 /** The lane of a collector without a chain is `web`. */
 export function laneIn(life: FleetLife, id: string): string {
@@ -68,6 +68,20 @@ export class FleetRunner implements Runner {
   }
 }
 
+/** An answer of the service. */
+interface ServiceAnswer {
+  readonly status: number
+  readonly body: unknown
+  readonly headers?: AnswerHeaders
+}
+
+const well = (body: unknown): ServiceAnswer => ({ status: 200, body })
+
+const illAnswers = {
+  busy: { status: 503, body: { error: 'try again later' } },
+  'slow-down': { status: 429, body: { error: 'too many requests' }, headers: { 'retry-after': '2' } },
+} as const satisfies Partial<Record<IllKind, ServiceAnswer>>
+
 /** The way of one life of a daemon to the service. A request arrives also when it dies meanwhile. */
 export class FleetClient implements ListingClient {
   readonly host = 'metrics.example'
@@ -84,28 +98,31 @@ export class FleetClient implements ListingClient {
       value,
     }))
     const { world, name } = this.#life
-    const answer = this.#answered({ success: true, processed: values.length, errors: [], warnings: [] }, () =>
-      world.service.take(name, key, values),
-    )
+    const answer = this.#answered(() => {
+      const ill = world.service.take(name, key, values)
+      if (ill === 'lost') return undefined
+      if (ill) return illAnswers[ill]
+      return well({ success: true, processed: values.length, errors: [], warnings: [] })
+    })
     const { promise: broken, resolve } = Promise.withResolvers<Answer>()
     stop.addEventListener('abort', () => resolve({ kind: 'unanswered', reason: 'no answer (AbortError)' }))
     return Promise.race([answer, broken])
   }
 
   register({ id }: { readonly id: string }): Promise<Answer> {
-    return this.#answered({ id })
+    return this.#answered(() => well({ id }))
   }
 
   validateKey(): Promise<Answer> {
-    return this.#answered({ valid: true })
+    return this.#answered(() => well({ valid: true }))
   }
 
   stored(): Promise<Answer> {
-    return this.#answered({})
+    return this.#answered(() => well({}))
   }
 
   latest(): Promise<Answer> {
-    return this.#answered({})
+    return this.#answered(() => well({}))
   }
 
   async widget(): Promise<[]> {
@@ -114,18 +131,21 @@ export class FleetClient implements ListingClient {
 
   async close(): Promise<void> {}
 
-  #answered(body: unknown, arrives: () => void = () => {}): Promise<Answer> {
+  /** @param arrives answers when the request arrives; the answer gets lost when there is none */
+  #answered(arrives: () => ServiceAnswer | undefined): Promise<Answer> {
     const life = this.#life
     const { clock, script } = life.world
     const sentMs = life.time.nowMs()
     return new Promise(resolve => {
       clock.after(script.answerMs / 2, () => {
-        arrives()
+        const answer = arrives()
         const date = new Date(clock.nowMs()).toUTCString()
         clock.after(script.answerMs / 2, () =>
           life.go(() => {
+            if (!answer) return resolve({ kind: 'unanswered', reason: 'no answer (ECONNRESET)' })
+            const { status, body, headers } = answer
             const trip = { sentMs, receivedMs: life.time.nowMs() }
-            resolve({ kind: 'answered', status: 200, body, ...answerTimes({ date }, trip) })
+            resolve({ kind: 'answered', status, body, ...answerTimes({ date, ...headers }, trip) })
           }),
         )
       })

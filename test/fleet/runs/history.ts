@@ -26,7 +26,14 @@ export type HistoryEvent = { readonly atMs: number } & (
   | ({ readonly kind: 'failed'; readonly collector: string } & OfLaneHour)
   | ({ readonly kind: 'committed'; readonly collector: string; readonly begunAtMs: number } & OfLaneHour)
   | ({ readonly kind: 'refused'; readonly collector: string } & OfLaneHour)
-  | { readonly kind: 'pushed'; readonly daemon: string; readonly key: string; readonly values: readonly HourValue[] }
+  | {
+      readonly kind: 'pushed'
+      readonly daemon: string
+      readonly key: string
+      readonly values: readonly HourValue[]
+      /** Its sender does not learn that the service has the values, or the service does not take them. */
+      readonly isIll?: boolean
+    }
   | ({ readonly kind: 'corrected' } & HourValue)
   | { readonly kind: 'trouble'; readonly what: TroubleKind; readonly daemon: string }
   | { readonly kind: 'dropped' }

@@ -120,6 +120,9 @@ describe('the judge of a fleet’s history', () => {
     expect(judge(runOf([...collected, ...pushes(3)]))).toEqual(['3 pushes, and 2 would do'])
     const killed: HistoryEvent = { atMs: 1_500, kind: 'trouble', what: 'killed', daemon: 'eu-1' }
     expect(judge(runOf([...collected, killed, ...pushes(4)]))).toEqual([])
+    const ill: HistoryEvent = { atMs: 1_900, ...push, isIll: true }
+    expect(judge(runOf([...collected, ill, ...pushes(3)]))).toEqual([])
+    expect(judge(runOf([...collected, ill, ...pushes(4)]))).toEqual(['5 pushes, and 4 would do'])
   })
 
   it('reads the hours of one metric apart', () => {

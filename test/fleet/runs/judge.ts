@@ -130,7 +130,8 @@ function paceBroken({ events, pacePerSecond }: Run): string[] {
 /** As many pushes as full batches, as lane-hours were committed, and what a trouble may repeat. */
 function pushesTooMany({ events, expected }: Run): string[] {
   const pushes = eventsOf(events, 'pushed').length
-  const troubles = events.filter(({ kind }) => kind === 'trouble').length
+  // After an ill push the service is probed with a small one.
+  const troubles = events.filter(event => event.kind === 'trouble' || (event.kind === 'pushed' && event.isIll)).length
   const laneHours = new Set(eventsOf(events, 'committed').map(({ lane, hour }) => `${lane} ${hour}`)).size
   const most = Math.ceil(expected.length / batchMetricsMax) + pushesATrouble * troubles + laneHours
   return pushes > most ? [`${pushes} pushes, and ${most} would do`] : []

@@ -23,6 +23,18 @@ export interface TroubleScript {
   readonly arrives: boolean
 }
 
+/** A push that goes wrong: `busy` and `slow-down` are answers, after `lost` the service has the values. */
+export type IllKind = 'busy' | 'slow-down' | 'lost'
+
+/** Time in which some pushes go wrong, in milliseconds from the start. */
+export interface IllScript {
+  readonly fromMs: number
+  readonly toMs: number
+  readonly what: IllKind
+  /** Part of the pushes, up to 1. */
+  readonly part: number
+}
+
 /** Circumstances of a fleet's run, all by its seed. */
 export interface FleetScript {
   readonly seed: number
@@ -38,9 +50,14 @@ export interface FleetScript {
   readonly inFlight: number
   readonly answerMs: number
   readonly troubles: readonly TroubleScript[]
+  /** Trouble of the service. */
+  readonly ills: readonly IllScript[]
 }
 
 const troubleMs = 10_000
+
+/** The service has a chance of its own: the rest of a seed's run is the same without its trouble. */
+const illSeeds = 90_000
 
 /** The run of a seed. */
 export function fleetScript(seed: number): FleetScript {
@@ -69,7 +86,17 @@ export function fleetScript(seed: number): FleetScript {
     inFlight: chance.pick([1, 4, 8]),
     answerMs: chance.pick([1, 40, 700]),
     troubles: troublesOf(chance),
+    ills: illsOf(new Fortune(seed + illSeeds)),
   }
+}
+
+function illsOf(chance: Fortune): IllScript[] {
+  if (chance.is(0.6)) return []
+  return chance.times(1, 4, index => {
+    const fromMs = index * troubleMs + chance.between(0, troubleMs)
+    const what = chance.pick<IllKind>(['busy', 'slow-down', 'lost'])
+    return { fromMs, toMs: fromMs + chance.spread(1_000, 20_000), what, part: chance.pick([0.1, 0.5, 1]) }
+  })
 }
 
 function troublesOf(chance: Fortune): TroubleScript[] {

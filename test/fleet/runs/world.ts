@@ -15,6 +15,7 @@ import { type Bare, type HistoryEvent, type HourValue, placeOf, type TroubleKind
 import { judge } from './judge.ts'
 import { FleetLife } from './life.ts'
 import { type FleetScript, fleetScript, type TroubleScript, valuesUpTo } from './script.ts'
+import { FleetService } from './service.ts'
 import { type Connection, owners, quiet } from './wire.ts'
 
 const pauseMs = 60_000
@@ -24,27 +25,12 @@ const patienceMs = 900_000
 /** Shortest run, and the rest of one after a daemon woke. */
 const [atLeastMs, afterPauseMs] = [25_000, 5_000]
 
-/** The service: what it has, by key. */
-class FleetService {
-  readonly values = new Map<string, HourValue>()
-  readonly #world: FleetWorld
-
-  constructor(world: FleetWorld) {
-    this.#world = world
-  }
-
-  take(daemon: string, key: string, values: readonly HourValue[]): void {
-    for (const value of values) this.values.set(placeOf(value), value)
-    this.#world.note({ kind: 'pushed', daemon, key, values })
-  }
-}
-
 /** A fleet on one database in virtual time, with its troubles. */
 export class FleetWorld {
   readonly script: FleetScript
   readonly clock: Clock
   readonly config: Config
-  readonly service = new FleetService(this)
+  readonly service: FleetService
   readonly events: HistoryEvent[] = []
   readonly address: string
   /** The disks of the daemons. */
@@ -59,6 +45,7 @@ export class FleetWorld {
   constructor(seed: number, address: string, control: pg.Client, log: Log, trace: (line: string) => void = () => {}) {
     this.script = fleetScript(seed)
     this.config = fleetConfig(this.script)
+    this.service = new FleetService(this)
     this.address = address
     this.log = log
     this.#control = control
