@@ -83,7 +83,7 @@ export type FleetScene = Awaited<ReturnType<typeof fleetScene>>
 
 /** Starts daemons that share a database and expect hours from one on. */
 export async function startFleet(
-  databases: TestDatabases,
+  databases: Pick<TestDatabases, 'empty'>,
   { source, service }: FleetScene,
   since: Hour,
   names: readonly string[],

@@ -50,7 +50,7 @@ it.skipIf(!existsSync(initdb))(
     await primary.kill()
     await writing
     expect(stored.length).toBeLessThan(hours)
-    await standby.query('SELECT pg_promote()')
+    await standby.promote()
     const next = await opened(standby)
     const states = (await hoursOf(next, anHour, at(hours - 1))).map(({ state }) => state)
     for (const count of stored) expect(states[count], `hour ${count}`).toBe('collected')
@@ -72,7 +72,7 @@ it.skipIf(!existsSync(initdb))(
     await plan(outbox, { current: at(2) })
     await primary.kill()
     await standby.start()
-    await standby.query('SELECT pg_promote()')
+    await standby.promote()
     const next = await opened(standby)
     await plan(next, { current: at(2) })
     const states = (await hoursOf(next, anHour, at(2))).map(({ state }) => state)

@@ -86,6 +86,18 @@ export class PostgresServer {
     }
   }
 
+  /** Makes a standby the primary. It resolves when the server says that it can be written. */
+  async promote(): Promise<void> {
+    const isWritable = new Promise<void>(resolve => {
+      this.#child?.stderr?.on('data', chunk => {
+        if (`${chunk}`.includes('ready to accept connections')) resolve()
+      })
+    })
+    // Without `false` the statement waits for the last of the log, which may wait for the statement.
+    await this.query('SELECT pg_promote(false)')
+    await isWritable
+  }
+
   /** Starts it after `kill` or `pause`, on the same data. @param more settings of this run */
   async start(more: PostgresSettings = {}): Promise<void> {
     const settings = {
