@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { expect, it } from 'vitest'
 import { command } from '../support/command.ts'
 import { configured } from '../support/tidegauge.ts'
@@ -33,11 +34,21 @@ protocols:
   - id: tide
     name: Tide
     collectors:
-      - use: ./supply.ts
+      - use: ./supply.mts
         options: { chain: local, token: "0x9fE46736679d2D9a65F0992F2272dE9f3c7fa6e0" }
 `
-  const { config } = configured(yaml, { 'supply.ts': snippet('ts', 'defineCollector({') })
+  const { config } = configured(yaml, { 'supply.mts': snippet('ts', 'defineCollector({') })
   const { code, stdout } = await command(['check', '--config', config])
   expect(stdout).toMatch(/^tide\/supply +tide___Supply +TIDE +yes$/m)
   expect(code).toBe(0)
+})
+
+it('the test of docs/SKILL.md is the one that new writes in a CommonJS package', async () => {
+  const { config } = configured('service: embedded\nprotocols: []\n', {
+    'package.json': '{ "type": "commonjs" }',
+  })
+  const { code } = await command(['new', 'supply', '--config', config])
+  expect(code).toBe(0)
+  const written = readFileSync(join(dirname(config), 'collectors/supply.test.mts'), 'utf8')
+  expect(snippet('ts', 'collectorContract(')).toBe(written)
 })
