@@ -1,7 +1,9 @@
-import { hourAfter, hourText } from '../../model/hour.ts'
+import { hourText } from '../../model/hour.ts'
+import type { Recording } from '../../testing/recording.ts'
 import { redactor } from '../terminal.ts'
 import { decodedText } from './decoded.ts'
 import type { Explanation } from './explanation.ts'
+import { pricesIn } from './prices-in.ts'
 import { answerWords, readWords, rpcLine } from './rpc-line.ts'
 
 /** An explanation as JSON: instants as text, blocks by number. */
@@ -65,30 +67,35 @@ function configurationJson({ place, use, options }: NonNullable<Explanation['con
   return { file: place.file, line: place.line, use, options }
 }
 
-function againJson({ again: { value, failure, reads }, entry, hour }: Explanation) {
+function againJson({ again: { value, failure, reads, prices = {} }, entry }: Explanation) {
   return {
     ...(value !== undefined && { value }),
     ...(value !== undefined && entry && { isSame: Object.is(value, entry.value) }),
     ...(failure !== undefined && { failure }),
     ...(reads && {
-      reads: reads.reads.map(read => {
-        const { chain, hoursBefore = 0 } = read
-        const blockOf = (back: number) => reads.chains[chain]?.blocks[hourText(hourAfter(hour, -back))]
-        const block = blockOf(hoursBefore)
-        const decoded = decodedText(read)
-        const request = block && JSON.parse(rpcLine(read, block.number, blockOf(hoursBefore + 1)?.number))
-        return {
-          chain,
-          what: readWords(read),
-          answer: answerWords(read),
-          ...(decoded !== undefined && { decoded }),
-          ...(request && { request }),
-        }
-      }),
-      prices: reads.prices,
-      http: reads.http,
+      ...readsJson(reads),
+      prices: Object.fromEntries(pricesIn(reads, prices).map(([name, price, own]) => [name, priceJson(price, own)])),
     }),
   }
+}
+
+function priceJson(price: Recording['prices'][string], own: Recording | undefined) {
+  return { ...price, ...(own && { ...readsJson(own), prices: Object.keys(own.prices) }) }
+}
+
+function readsJson(recording: Recording) {
+  const reads = recording.reads.map(read => {
+    const [decoded, request] = [decodedText(read), rpcLine(read, recording)]
+    return {
+      chain: read.chain,
+      what: readWords(read),
+      answer: answerWords(read),
+      ...(decoded !== undefined && { decoded }),
+      ...('logs' in read && { logs: read.answer }),
+      ...(request !== undefined && { request: JSON.parse(request) }),
+    }
+  })
+  return { reads, http: recording.http }
 }
 
 function instant(ms: number): string {

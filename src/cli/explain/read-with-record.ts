@@ -1,11 +1,12 @@
 import type { AppContext } from '../../app/context.ts'
 import { openChains } from '../../app/open-chains.ts'
 import { runnerOn } from '../../app/open-runner.ts'
+import type { Chains } from '../../chain/reads.ts'
 import type { CollectorConfig } from '../../config/config.ts'
 import { canCollect } from '../../intake/can-collect.ts'
 import { asFault, usable } from '../../intake/collect.ts'
-import { faultLine } from '../../model/fault.ts'
-import { type Hour, hourAt } from '../../model/hour.ts'
+import { Fault, faultLine } from '../../model/fault.ts'
+import { type Hour, hourAfter, hourAt, hourText, parseHour } from '../../model/hour.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { ReadRecorder } from '../../testing/read-recorder.ts'
 import type { Recording } from '../../testing/recording.ts'
@@ -16,8 +17,13 @@ export interface ReadAgain {
   readonly value?: number
   /** Why there is no value, as a sentence. */
   readonly failure?: string
-  /** All that the collector read, without secrets; absent where a read failed, or nothing was read. */
+  /**
+   * All that the collector read, without secrets; absent where a read failed, or nothing was read. Where it read logs, its
+   * blocks include that of the hour before them.
+   */
   readonly reads?: Recording
+  /** Of each price that it read, by name: all that the price was read from. A price that needs another has that here, too. */
+  readonly prices?: Readonly<Record<string, Recording>>
 }
 
 /** Runs a collector for an hour, as the daemon does, and records what it reads. Stores nothing. Never rejects. */
@@ -40,16 +46,65 @@ export async function readWithRecord(
     const { readings, failures } = await runner.collect(collector, hour)
     const failure = failures[label]?.message ?? 'the collector does not return it'
     const value = readings[label]
-    return { ...(value === undefined ? { failure } : { value }), ...readsOf(recorder) }
+    const reads = await readsOf(recorder, chains, logged)
+    return {
+      ...(value === undefined ? { failure } : { value }),
+      ...(reads && { reads, prices: await pricesOf(reads, chains, logged, hour) }),
+    }
   } catch (error) {
-    return { failure: faultLine(asFault(error)), ...readsOf(recorder) }
+    const reads = await readsOf(recorder, chains, logged)
+    return { failure: faultLine(asFault(error)), ...(reads && { reads }) }
   }
 }
 
-function readsOf(recorder: ReadRecorder): Pick<ReadAgain, 'reads'> {
+async function readsOf(recorder: ReadRecorder, chains: Chains, context: AppContext): Promise<Recording | undefined> {
   try {
-    return recorder.hasRead ? { reads: recorder.recording({}) } : {}
+    return recorder.hasRead ? await withFirstBlocks(recorder.recording({}), chains, context) : undefined
   } catch {
-    return {}
+    return undefined
   }
+}
+
+/** Adds the blocks after which logs count. The first block of a chain has none before it. */
+async function withFirstBlocks(recording: Recording, chains: Chains, { config, time }: AppContext): Promise<Recording> {
+  const signal = time.timeout(config.collect.deadlineMs)
+  const all = structuredClone(recording.chains)
+  for (const read of recording.reads) {
+    const before = hourAfter(parseHour(recording.hour), -(read.hoursBefore ?? 0) - 1)
+    const blocks = all[read.chain]?.blocks
+    if (!('logs' in read) || !blocks || blocks[hourText(before)]) continue
+    const block = await chains[read.chain]?.block(before, signal).catch(ifBeforeFirst)
+    if (block) blocks[hourText(before)] = { ...block, number: Number(block.number) }
+  }
+  return { ...recording, chains: all }
+}
+
+function ifBeforeFirst(error: unknown): undefined {
+  if (!(error instanceof Fault) || error.code !== 'chain-before-first-block') throw error
+}
+
+/** Reads each price again, and each that it needs, since runs of prices are not recorded with the collector's. */
+async function pricesOf(
+  reads: Recording,
+  chains: Chains,
+  context: AppContext,
+  hour: Hour,
+): Promise<Record<string, Recording>> {
+  const found: Record<string, Recording> = {}
+  const names = Object.keys(reads.prices)
+  for (const name of names) {
+    const price = context.config.prices.find(one => one.name === name)?.collector
+    if (!price) continue
+    await using stack = new AsyncDisposableStack()
+    const recorder = new ReadRecorder(hour, chains, context.redactor)
+    // A source that fails is followed by the next one: what was read is there all the same.
+    await runnerOn(chains, context, stack, recorder)
+      .collect(price, hour)
+      .catch(() => undefined)
+    const own = await readsOf(recorder, chains, context)
+    if (!own) continue
+    found[name] = own
+    names.push(...Object.keys(own.prices).filter(other => !names.includes(other)))
+  }
+  return found
 }

@@ -1,21 +1,26 @@
-import type { RecordedRead } from '../../testing/recording.ts'
+import { hourAfter, hourText, parseHour } from '../../model/hour.ts'
+import type { RecordedRead, Recording } from '../../testing/recording.ts'
 
 /** A block number as nodes write it. */
 const quantity = (number: number) => `0x${number.toString(16)}`
 
 /**
- * A read as a JSON-RPC request, which any tool can send to any node of the chain: without an address.
- *
- * @param block number of the as-of block
- * @param after number of the block after which logs count: that of the hour before
+ * A read as a JSON-RPC request, which any tool can send to any node of the chain: without an address. Undefined where its
+ * block is not known.
  */
-export function rpcLine(recorded: RecordedRead, block: number, after: number | undefined): string {
-  const [method, ...params] = callOf(recorded, quantity(block), after === undefined ? undefined : quantity(after + 1))
+export function rpcLine(recorded: RecordedRead, { chains, hour }: Recording): string | undefined {
+  const { chain, hoursBefore = 0 } = recorded
+  const blockOf = (back: number) => chains[chain]?.blocks[hourText(hourAfter(parseHour(hour), -back))]
+  const block = blockOf(hoursBefore)
+  if (!block) return undefined
+  // Logs count after the block of the hour before; the first blocks of a chain have none before them.
+  const first = (blockOf(hoursBefore + 1)?.number ?? -1) + 1
+  const [method, ...params] = callOf(recorded, quantity(block.number), quantity(first))
   return JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
 }
 
-function callOf(recorded: RecordedRead, at: string, from: string | undefined): readonly unknown[] {
-  if ('logs' in recorded) return ['eth_getLogs', { ...recorded.logs, ...(from && { fromBlock: from }), toBlock: at }]
+function callOf(recorded: RecordedRead, at: string, first: string): readonly unknown[] {
+  if ('logs' in recorded) return ['eth_getLogs', { ...recorded.logs, fromBlock: first, toBlock: at }]
   const { read } = recorded
   switch (read.kind) {
     case 'call':

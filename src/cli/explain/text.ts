@@ -1,5 +1,5 @@
 import { relative } from 'node:path'
-import { hourAfter, hourText, parseHour } from '../../model/hour.ts'
+import { hourText } from '../../model/hour.ts'
 import type { Provenance } from '../../model/provenance.ts'
 import type { OriginBlock } from '../../outbox/contract/history.ts'
 import type { Recording } from '../../testing/recording.ts'
@@ -7,6 +7,7 @@ import { asTyped, type ConfigOption } from '../configured-command.ts'
 import { counted, cut, instantText, print } from '../terminal.ts'
 import { decodedText } from './decoded.ts'
 import type { Explanation } from './explanation.ts'
+import { pricesIn } from './prices-in.ts'
 import { answerWords, readWords, rpcLine } from './rpc-line.ts'
 
 /** Characters of an option list, of a raw answer, and of an answer by HTTP. */
@@ -107,7 +108,7 @@ function configuredFact({ place, options }: NonNullable<Explanation['configured'
 }
 
 function printAgain({ again, entry, origin }: Explanation): void {
-  const { value, failure, reads } = again
+  const { value, failure, reads, prices = {} } = again
   if (value === undefined) print(`not read again: ${failure ?? ''}`)
   else if (!entry) print(`read again now: ${value}`)
   else
@@ -116,16 +117,23 @@ function printAgain({ again, entry, origin }: Explanation): void {
     )
   if (!reads) return
   printBlocks(reads, origin?.blocks ?? [])
-  for (const [place, read] of reads.reads.entries()) {
-    const { chain, hoursBefore = 0 } = read
-    const [block, before] = [blockAt(reads, chain, hoursBefore), blockAt(reads, chain, hoursBefore + 1)]
+  printReads(reads)
+  for (const [name, { usd }, own] of pricesIn(reads, prices)) {
+    const others = own ? Object.keys(own.prices) : []
+    print(`price of ${name}: ${usd} USD${others.length > 0 ? `, by the price of ${others.join(', ')}` : ''}`)
+    if (own) printReads(own)
+  }
+}
+
+function printReads(recording: Recording): void {
+  for (const [place, read] of recording.reads.entries()) {
     const [decoded, answer] = [decodedText(read), cut(answerWords(read), answerCharsMax)]
     const meaning = decoded === undefined ? ` → ${answer}` : ` = ${cut(decoded, answerCharsMax)} (${answer})`
-    print(`${place + 1}. ${chain}: ${readWords(read)}${meaning}`)
-    if (block) print(`   ${rpcLine(read, block.number, before?.number)}`)
+    print(`${place + 1}. ${read.chain}: ${readWords(read)}${meaning}`)
+    const request = rpcLine(read, recording)
+    if (request !== undefined) print(`   ${request}`)
   }
-  for (const [name, { usd }] of Object.entries(reads.prices)) print(`price of ${name}: ${usd} USD`)
-  for (const { request, answers } of reads.http) {
+  for (const { request, answers } of recording.http) {
     print(`${request} → ${cut(answers.map(answer => JSON.stringify(answer)).join(', '), answerCharsMax)}`)
   }
 }
@@ -138,9 +146,4 @@ function printBlocks({ chains }: Recording, stored: readonly OriginBlock[]): voi
     if (was && !hashes.includes(was.block.hash.toLowerCase()))
       print(`it was read at another block of chain ${id} now: a reorg replaced it`)
   }
-}
-
-function blockAt({ chains, hour }: Recording, chain: string, hoursBefore: number) {
-  const at = hourText(hourAfter(parseHour(hour), -hoursBefore))
-  return chains[chain]?.blocks[at]
 }

@@ -1,0 +1,63 @@
+import { expect, it, onTestFinished } from 'vitest'
+import { systemTime } from '../../../src/edge/time.ts'
+import { hourText } from '../../../src/model/hour.ts'
+import { command } from '../../support/command.ts'
+import { buildScene } from '../../support/scene.ts'
+import { configured } from '../../support/tidegauge.ts'
+
+interface Source {
+  readonly reads: readonly { readonly logs?: unknown; readonly answer: string; readonly request: object }[]
+}
+
+interface Explained {
+  readonly again: Source & {
+    readonly value: number
+    readonly prices: Readonly<Record<string, Source & { usd: number }>>
+  }
+}
+
+it('an explanation repeats logs, and what prices were read from', async () => {
+  const scene = await buildScene({ nowMs: systemTime.nowMs(), hours: 4 })
+  onTestFinished(() => scene.stop())
+  const { tide, feed } = scene.addresses
+  const { config } = configured(`service: embedded
+status: { listen: "127.0.0.1:0" }
+chains: { local: { id: 31337, rpc: [${scene.url}] } }
+prices:
+  USDX: [{ chain: local, feed: "${feed}" }]
+  TIDE: [{ fixed: 2, price: USDX }]
+protocols:
+  - id: tide
+    name: Tide
+    collectors:
+      - use: event-sum
+        options: { chain: local, address: "${tide}", event: "Transfer(address indexed from, address indexed to, uint256 value)", sum: value, decimals: 18, label: Volume }
+      - use: contract-read
+        options: { chain: local, address: "${tide}", values: { Worth: { call: "totalSupply() view returns (uint256)", decimals: 18, private: true }, Cap: { product: [Worth, { price: TIDE }] } } }
+`)
+  const explain = async (...args: string[]) => (await command(['explain', ...args, '--config', config])).stdout
+  const found = async (id: string) => (JSON.parse(await explain(id, hour, '--json')) as Explained).again
+  const asked = async (request: object | undefined): Promise<unknown> => {
+    const headers = { 'content-type': 'application/json' }
+    const answer = await fetch(scene.url, { method: 'POST', headers, body: JSON.stringify(request) })
+    return ((await answer.json()) as { result: unknown }).result
+  }
+  const hour = hourText(scene.hours.at(-1) ?? 0)
+  expect(await command(['collect', '--hour', hour, '--config', config])).toMatchObject({ code: 0 })
+
+  const { value, reads } = await found('tide___Volume')
+  const [logs] = reads
+  const amounts = ((await asked(logs?.request)) as { data: string }[]).map(({ data }) => BigInt(data))
+  expect(amounts).not.toEqual([])
+  expect(Number(amounts.reduce((sum, amount) => sum + amount, 0n)) / 1e18).toBeCloseTo(value, 6)
+  expect(logs?.logs).toHaveLength(amounts.length)
+
+  const { prices } = await found('tide___Cap')
+  expect(Object.keys(prices).sort()).toEqual(['TIDE', 'USDX'])
+  expect(prices['TIDE']).toMatchObject({ usd: 2 * (prices['USDX']?.usd ?? 0), reads: [], prices: ['USDX'] })
+  const round = prices['USDX']?.reads.find(({ answer }) => answer.length > 66)
+  expect(await asked(round?.request)).toBe(round?.answer)
+  const text = await explain('tide___Cap', hour)
+  expect(text).toMatch(/\nprice of TIDE: \S+ USD, by the price of USDX\n/)
+  expect(text).toMatch(/\nprice of USDX: \S+ USD\n1\. local: .*\n {3}\{"jsonrpc"/)
+})
