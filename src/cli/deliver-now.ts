@@ -22,16 +22,22 @@ export function standing(
   ].join('')
 }
 
-/** Delivers the due metrics, or waits while a running daemon does. Reports on stderr why a metric stays due. */
-export async function deliverNow(context: AppContext, outbox: Outbox): Promise<void> {
-  const role = await roleOrDeliverer(context)
-  if (role && (await deliverAs(role, context, outbox))) return
+/**
+ * Delivers the due metrics, or waits while a running daemon does. Reports on stderr why a metric stays due.
+ *
+ * @param noted which process delivers, as it was already reported
+ */
+export async function deliverNow(context: AppContext, outbox: Outbox, noted?: string): Promise<void> {
+  const taken = await roleOrDeliverer(context)
+  if (typeof taken === 'string') {
+    if (taken !== noted) note(taken)
+  } else if (await deliverAs(taken, context, outbox)) return
   await outbox.operators.hurry()
   await waitForDaemon(context, outbox.operators)
 }
 
-/** The delivery role; `undefined` when another process has it, which is reported. */
-export async function roleOrDeliverer({ config, time }: AppContext): Promise<Role | undefined> {
+/** The delivery role; a sentence about the process that has it, when another has. */
+export async function roleOrDeliverer({ config, time }: AppContext): Promise<Role | string> {
   const roles = await rolesOf(config)
   try {
     return await roles.takeDelivery(time.nowMs())
@@ -39,8 +45,7 @@ export async function roleOrDeliverer({ config, time }: AppContext): Promise<Rol
     if (!(error instanceof Fault) || error.code !== 'outbox-held') throw error
     const { pid = 'unknown', config: file = 'unknown' } = error.facts
     const who = (await roles.daemon()) ? 'the running daemon' : 'another command'
-    note(`${who} (pid ${pid}, configuration ${file}) delivers`)
-    return undefined
+    return `${who} (pid ${pid}, configuration ${file}) delivers`
   }
 }
 

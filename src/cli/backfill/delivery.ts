@@ -33,7 +33,10 @@ export async function startDelivery(
   stack: AsyncDisposableStack,
 ): Promise<BackfillDelivery> {
   const role = await roleOrDeliverer(context)
-  if (!role) return { by: 'daemon', pushes: 0, finish: () => deliverNow(context, outbox) }
+  if (typeof role === 'string') {
+    note(role)
+    return { by: 'daemon', pushes: 0, finish: () => deliverNow(context, outbox, role) }
+  }
   stack.defer(() => role.release())
   await outbox.health.keepReserve()
   return await startOwn(role, context, outbox, await connect(context, stack), stack)

@@ -47,7 +47,7 @@ describe('backfill', () => {
     const daemon = await startDaemon(stage.config, stage.env)
     await daemon.logged('collected')
     const ended = await stage.run(...stage.range, '--json')
-    expect(ended.stderr).toContain(`the running daemon (pid ${daemon.pid}`)
+    expect(ended.stderr.match(/the running daemon [(]pid [0-9]+/g)).toEqual([`the running daemon (pid ${daemon.pid}`])
     expect(JSON.parse(ended.stdout)).toMatchObject({ left: 0, pushes: 0, due: 0 })
     expect(ended.code).toBe(0)
     expect(await daemon.kill('SIGTERM')).toBe(0)

@@ -5,14 +5,14 @@ import { command } from '../../support/command.ts'
 import { buildScene } from '../../support/scene.ts'
 import { configured } from '../../support/tidegauge.ts'
 
-interface Source {
+interface ShownReads {
   readonly reads: readonly { readonly logs?: unknown; readonly answer: string; readonly request: object }[]
 }
 
-interface Explained {
-  readonly again: Source & {
+interface ExplainedSources {
+  readonly again: ShownReads & {
     readonly value: number
-    readonly prices: Readonly<Record<string, Source & { usd: number }>>
+    readonly prices: Readonly<Record<string, ShownReads & { usd: number }>>
   }
 }
 
@@ -36,13 +36,13 @@ protocols:
         options: { chain: local, address: "${tide}", values: { Worth: { call: "totalSupply() view returns (uint256)", decimals: 18, private: true }, Cap: { product: [Worth, { price: TIDE }] } } }
 `)
   const explain = async (...args: string[]) => (await command(['explain', ...args, '--config', config])).stdout
-  const found = async (id: string) => (JSON.parse(await explain(id, hour, '--json')) as Explained).again
+  const found = async (id: string) => (JSON.parse(await explain(id, hour, '--json')) as ExplainedSources).again
   const asked = async (request: object | undefined): Promise<unknown> => {
     const headers = { 'content-type': 'application/json' }
     const answer = await fetch(scene.url, { method: 'POST', headers, body: JSON.stringify(request) })
     return ((await answer.json()) as { result: unknown }).result
   }
-  const hour = hourText(scene.hours.at(-1) ?? 0)
+  const [hour = ''] = scene.hours.slice(-1).map(hourText)
   expect(await command(['collect', '--hour', hour, '--config', config])).toMatchObject({ code: 0 })
 
   const { value, reads } = await found('tide___Volume')
