@@ -27,3 +27,6 @@ export const heapRestMs = 3_000
 /** Interval at which the heap is looked at again, and growth of the process that makes it worth a collection. */
 export const heapLookMs = 5_000
 export const heapGrownBytes = 4 * 1024 * 1024
+
+/** Time over which is measured whether the process rests. */
+export const heapSampleMs = 1_000

@@ -1,13 +1,16 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { Time } from '../edge/time.ts'
-import { heapGrownBytes, heapLookMs, heapRestMs } from './limits.ts'
+import { heapGrownBytes, heapLookMs, heapRestMs, heapSampleMs } from './limits.ts'
 
 /** Collections after which V8 drops compiled code that did not run meanwhile: that of the start does not run again. */
 const agedAfter = 7
 
 /** Growth of the heap before it is collected, in percent. */
 const growingPercent = 30
+
+/** A process that uses a smaller share of a processor rests. */
+const restingShare = 0.1
 
 /**
  * Keeps the memory of a long run close to what it needs. By default V8 lets a heap of 60 MB grow to several hundred if
@@ -27,7 +30,7 @@ export function keepHeapSmall(time: Time): Disposable {
 
 async function giveBack(time: Time, ending: AbortSignal): Promise<void> {
   try {
-    await time.sleep(heapRestMs, ending)
+    await restedFor(heapRestMs, time, ending)
     const collect = collector()
     for (let round = 1; round < agedAfter; round += 1) {
       collect()
@@ -39,10 +42,24 @@ async function giveBack(time: Time, ending: AbortSignal): Promise<void> {
         collect()
         keptBytes = process.memoryUsage.rss()
       }
-      await time.sleep(heapLookMs, ending)
+      await restedFor(heapLookMs, time, ending)
     }
   } catch (error) {
     if (!ending.aborted) throw error
+  }
+}
+
+/**
+ * Resolves after an interval at whose end the process rests. In a backfill, or while a backlog drains, it would need the
+ * memory again at once, and V8 collects anyway.
+ */
+async function restedFor(ms: number, time: Time, ending: AbortSignal): Promise<void> {
+  for (let isAtRest = false; !isAtRest; ) {
+    await time.sleep(ms - heapSampleMs, ending)
+    const before = process.cpuUsage()
+    await time.sleep(heapSampleMs, ending)
+    const { user, system } = process.cpuUsage(before)
+    isAtRest = user + system < heapSampleMs * 1_000 * restingShare
   }
 }
 

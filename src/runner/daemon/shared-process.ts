@@ -25,9 +25,9 @@ export class SharedProcess {
   readonly #children = new Set<CollectorChild>()
   #current: CollectorChild | undefined
   #starting: Promise<CollectorChild> | undefined
-  #uses = 0
-  /** Aborted when a later rest begins: of many runs that end, one waits. */
-  #resting = new AbortController()
+  /** When a run began or ended last, by the steady clock. */
+  #usedAtMs = 0
+  #isWaiting = false
 
   constructor(deps: SharedDeps) {
     this.#deps = deps
@@ -35,12 +35,13 @@ export class SharedProcess {
 
   /** Runs a task. Never rejects. */
   async run(task: Task): Promise<TaskEnd | Lost> {
-    this.#uses += 1
+    this.#usedAtMs = this.#deps.time.steadyMs()
     const child = await this.#sound()
     if (this.#deps.stopping.aborted) return { kind: 'lost', how: 'was stopped' }
     const taskEnd = await child.run(task)
+    this.#usedAtMs = this.#deps.time.steadyMs()
     if (child.idle()) {
-      void (child.sound() ? this.#endWhenIdle(child, this.#uses) : this.#end(child))
+      void (child.sound() ? this.#endWhenIdle() : this.#end(child))
       this.#deps.rested()
     }
     return taskEnd
@@ -88,15 +89,21 @@ export class SharedProcess {
     this.#deps.rested()
   }
 
-  async #endWhenIdle(child: CollectorChild, use: number): Promise<void> {
+  /** Ends the process once nothing has run in it for a while. One wait serves all runs: each of them prolongs it. */
+  async #endWhenIdle(): Promise<void> {
     const { time, idleMsMax, stopping } = this.#deps
-    this.#resting.abort()
-    this.#resting = new AbortController()
+    if (this.#isWaiting) return
+    this.#isWaiting = true
     try {
-      await time.sleep(idleMsMax, AbortSignal.any([stopping, this.#resting.signal]))
+      for (let leftMs = idleMsMax; leftMs > 0; leftMs = this.#usedAtMs + idleMsMax - time.steadyMs()) {
+        await time.sleep(leftMs, stopping)
+      }
     } catch {
       return
+    } finally {
+      this.#isWaiting = false
     }
-    if (use === this.#uses && child.idle()) await this.#end(child)
+    const child = this.#current
+    if (child?.idle()) await this.#end(child)
   }
 }
