@@ -1,12 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { openSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { writeConfig } from '../chain/configured.ts'
 import type { Place } from '../delivery/place.ts'
 
-const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
+/** As it is shipped: from source, each start of a daemon costs seconds of a processor. */
+const main = fileURLToPath(new URL('../../../dist/bin.cjs', import.meta.url))
+if (!existsSync(main)) throw new Error(`there is no ${main}: npm run build makes it`)
 
 /** Where a daemon of the fleet finds what it works with. */
 export interface MemberUrls {
