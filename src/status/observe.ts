@@ -177,12 +177,36 @@ function widgetMetric(
     label: labelOf({ id, protocolId }),
     ...(value === undefined ? {} : { value }),
     ...(unit === undefined ? {} : { unit }),
-    ...(typeof shown?.change1h === 'number' ? { change1h: shown.change1h } : {}),
-    ...(typeof shown?.change24h === 'number' ? { change24h: shown.change24h } : {}),
+    ...changesOf(shown ?? ownChanges(hours, curve)),
     ...(hour === undefined || Number.isNaN(hour) ? {} : { hour }),
     ...(shown || !latest ? {} : { state: latest.state }),
     curve: curve?.values ?? hours.map(() => null),
   }
+}
+
+type WidgetChanges = Pick<WidgetMetric, 'change1h' | 'change24h'>
+
+function changesOf({
+  change1h,
+  change24h,
+}: { readonly [name in keyof WidgetChanges]: number | null | undefined }): WidgetChanges {
+  return {
+    ...(typeof change1h === 'number' ? { change1h } : {}),
+    ...(typeof change24h === 'number' ? { change24h } : {}),
+  }
+}
+
+/** The differences of the newest value to those 1 and 24 hours before it, while the service gives none. */
+function ownChanges(
+  hours: readonly Hour[],
+  curve: MetricCurve | undefined,
+): Required<{ [name in keyof WidgetChanges]: number | null }> {
+  const since = (back: number) => {
+    if (!curve) return null
+    const base = curve.values[hours.indexOf(hourAfter(curve.latest.hour, -back))]
+    return typeof base === 'number' ? curve.latest.value - base : null
+  }
+  return { change1h: since(1), change24h: since(24) }
 }
 
 /** @param looks of the same hours, at each collector's place in the configuration */

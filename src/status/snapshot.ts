@@ -156,9 +156,9 @@ export interface WidgetMetric {
   readonly value?: number
   /** Absent when it has none. */
   readonly unit?: string
-  /** The service's answer; absent when it gives none. */
+  /** The service's answer; of a value of the outbox the difference to the hour before. Absent when there is none. */
   readonly change1h?: number
-  /** The service's answer; absent when it gives none. */
+  /** The service's answer; of a value of the outbox the difference to 24 hours before. Absent when there is none. */
   readonly change24h?: number
   /** Hour of the value; absent without one. */
   readonly hour?: Hour

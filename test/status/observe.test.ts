@@ -349,6 +349,24 @@ describe('the widget of a snapshot', () => {
     expect(second?.curve).toHaveLength(48)
     expect(second?.curve.slice(-4)).toEqual([null, 1, null, 1])
     expect(second?.curve.slice(0, -4).every(value => value === null)).toBe(true)
+    expect(second, 'the hour before is a hole').not.toHaveProperty('change1h')
+  })
+
+  it('has changes of the outbox’s values while the service was not read', async () => {
+    const bench = new Bench()
+    for (const [back, value] of [
+      [0, 7],
+      [1, 5],
+      [24, 10],
+    ] as const) {
+      const hour = hourAfter(anHour, -back)
+      bench.collect(
+        accept(1, hour).map(({ metric }) => ({ metric: { ...metric, value } })),
+        hour,
+      )
+    }
+    const [state] = (await bench.snapshot()).protocols
+    expect(state?.metrics).toMatchObject([{ id: 'vault___M0', value: 7, change1h: 2, change24h: -3 }])
   })
 
   it('has the service’s values and changes once it was read, also of metrics the outbox does not know', async () => {

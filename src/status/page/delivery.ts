@@ -98,7 +98,15 @@ function balanceNote({ enqueued, delivered, dead, held, due }: Balance): Html {
   return html`<p class="quiet">Every metric that was enqueued is delivered, dead, held or due.</p>`
 }
 
+/** Verdicts of a push in words of a reader. */
+const pushWords: Readonly<Record<string, string>> = {
+  transient: 'not accepted, it is tried again',
+  'key-refused': 'the key was refused',
+  'protocol-refused': 'the protocol was refused',
+  misdirected: 'sent elsewhere by a redirect',
+}
+
 function lastPush({ lastPush }: ServiceState, nowMs: number): Html {
   if (!lastPush) return html`none yet`
-  return html`${lastPush.verdict}, ${ago(lastPush.atMs, nowMs)}`
+  return html`${pushWords[lastPush.verdict] ?? lastPush.verdict}, ${ago(lastPush.atMs, nowMs)}`
 }

@@ -35,7 +35,7 @@ const troubleText: Readonly<Record<NonNullable<EndpointState['trouble']>, string
   limited: 'it limits the rate of calls',
 }
 
-function stateText({ state, reason, restsUntilMs, head, trouble }: EndpointState, nowMs: number): Html {
+function stateText({ state, reason, restsUntilMs, head, trouble, calls }: EndpointState, nowMs: number): Html {
   if (state === 'no-address') return html`${reason ?? 'has no address'}`
   if (state === 'wrong-id') return html`serves another chain`
   if (state === 'quarantine') {
@@ -45,7 +45,8 @@ function stateText({ state, reason, restsUntilMs, head, trouble }: EndpointState
     return html`${trouble === undefined ? 'failed' : troubleText[trouble]}, others are asked first${restsUntilMs === undefined ? nothing : html` until ${until(restsUntilMs, nowMs)}`}`
   }
   if (trouble !== undefined) return html`asked last, ${troubleText[trouble]}`
-  return head ? html`well` : html`not asked yet`
+  // An hour whose block is known already needs no head.
+  return head || (calls?.answered ?? 0) > 0 ? html`well` : html`not asked yet`
 }
 
 function headText({ head }: EndpointState, nowMs: number): Html {
@@ -53,11 +54,11 @@ function headText({ head }: EndpointState, nowMs: number): Html {
   return html`block ${numberText(head.number)}, ${ago(head.atMs, nowMs)}`
 }
 
-/** The oldest block whose state can be read. */
+/** The oldest block whose state was read so far: it may have older ones. */
 function depthText({ head, servesStateFrom }: EndpointState): Html {
   if (servesStateFrom === undefined) return html`<span class="quiet">depth not known yet</span>`
   const blocks = head ? ` (${numberText(head.number - servesStateFrom)} blocks)` : ''
-  return html`state from block ${numberText(servesStateFrom)}${blocks}`
+  return html`state at least from block ${numberText(servesStateFrom)}${blocks}`
 }
 
 function limitsText({ callsPerSecondMax, batchCallsMax }: EndpointState): Html {

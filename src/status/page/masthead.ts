@@ -46,11 +46,12 @@ function reasons(all: readonly string[]): Html {
   }`
 }
 
-/** Remedies of the newest troubles, each once. */
-function remedies({ week }: Pick<Snapshot, 'week'>): Html {
+/** Remedies of the newest troubles, each once; without those that a reason above ends with. */
+function remedies({ week, ready }: Pick<Snapshot, 'week' | 'ready'>): Html {
   const recent = troublesOf(week).filter(({ last }) => last >= hourAfter(week.to, -recentHours))
+  const said = ready.ok ? [] : ready.reasons.slice(0, reasonsShown)
   const byFix = Map.groupBy(
-    recent.filter(({ fix }) => fix !== undefined),
+    recent.filter(({ fix }) => fix !== undefined && !said.some(reason => reason.endsWith(fix))),
     ({ fix }) => fix,
   )
   if (byFix.size === 0) return nothing

@@ -51,7 +51,7 @@ function value({ value, unit }: WidgetMetric): Html {
   }</p>`
 }
 
-/** A change exactly as the service gives it, in the metric's unit: the interface does not say how it is computed. */
+/** A change in the metric's unit, exactly as the service gives it: the interface does not say how it is computed. */
 function change(short: string, long: string, difference: number | undefined, unit: string | undefined): Html {
   const term = html`<dt><abbr title="change over ${long}">${short}</abbr></dt>`
   if (difference === undefined) return html`<div>${term}<dd class="none" title="not known">–</dd></div>`

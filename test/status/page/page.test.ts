@@ -23,6 +23,32 @@ describe('the page', () => {
     expect(page(emptySnapshot)).not.toContain('Not ready')
   })
 
+  it('says what to do once, where a reason says it already', () => {
+    const [fix = ''] = troublesOf(richSnapshot.week).flatMap(({ fix = [] }) => fix)
+    const remedies = (text: string) => text.match(/<ul aria-label="What to do">.*?<\/ul>/s)?.[0] ?? ''
+    const reasons = [`vault/c has not collected an hour – ${fix}`]
+    expect(remedies(rich)).toContain(`<li class="fix">${fix} `)
+    expect(remedies(page({ ...richSnapshot, ready: { ok: false, reasons } }))).not.toContain(fix)
+  })
+
+  it('says in words how the last push ended', () => {
+    const push = (verdict: string) =>
+      page({ ...richSnapshot, service: { ...richSnapshot.service, lastPush: { atMs: 0, verdict } } })
+    expect(push('transient')).toContain('not accepted, it is tried again, ')
+    expect(push('delivered')).toContain('>delivered, ')
+  })
+
+  it('calls an endpoint well that answered, before a block of its head was needed', () => {
+    const calls = { answered: 0, error: 0, limited: 0, unanswered: 0 }
+    const state = (answered: number) =>
+      page({
+        ...richSnapshot,
+        endpoints: [{ chain: 'local', host: 'h', state: 'well', calls: { ...calls, answered } }],
+      })
+    expect(state(0)).toContain('not asked yet')
+    expect(state(1)).not.toContain('not asked yet')
+  })
+
   it('shows the daemons of a fleet, which of them are away, and what a person should see to', () => {
     expect(rich).toContain('<h2 id="fleet">Fleet</h2>')
     expect(rich).toMatch(/eu-1<\/th><td role="cell">seen .*just now/)
