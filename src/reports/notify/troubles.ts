@@ -83,8 +83,14 @@ function uncollectedWords({ fault, ...late }: LateCollector, doctor: string): Tr
   return {
     what: lateSentence(late),
     why: fault?.message ?? 'it was not tried yet',
-    do: fault?.fix ?? `it is tried again automatically; ${doctor} says whether a node is at fault`,
+    do: fault?.fix ?? `it is tried again automatically; ${sourceWords(fault, doctor)}`,
   }
+}
+
+function sourceWords(fault: LateCollector['fault'], doctor: string): string {
+  const host = fault?.code === 'http-unreachable' ? fault.facts['host'] : undefined
+  if (host === undefined) return `${doctor} says whether a node is at fault`
+  return `if that goes on, check the address, and ask who runs ${host}`
 }
 
 function missingWords(id: string, hour: Hour): TroubleWords {

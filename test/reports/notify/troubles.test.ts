@@ -117,6 +117,16 @@ describe('the troubles of a daemon', () => {
     })
   })
 
+  it('name the source that does not answer, which doctor does not ask', () => {
+    const away = faultRecord(
+      new Fault('http-unreachable', 'a.example does not answer', { facts: { host: 'a.example' } }),
+    )
+    const [first] = troublesOf(look({ late: [{ collector: 'a/x', hours: 1, oldest: anHour, fault: away }] }))
+    expect(first?.do).toBe(
+      'it is tried again automatically; if that goes on, check the address, and ask who runs a.example',
+    )
+  })
+
   it('name commands as they have to be typed for this configuration', () => {
     const configuration = { ...calm.configuration, named: '/config/tidegauge.yaml' }
     for (const lateness of [{ due }, { late: late(false) }]) {

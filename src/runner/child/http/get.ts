@@ -71,7 +71,7 @@ async function judged(answer: HttpResponse, host: string, statuses: readonly num
   drop(answer)
   if (redirectStatuses.has(status) && location !== undefined) return { kind: 'redirects', status, location }
   const facts = { host, status }
-  if (!mayPass(status)) throw new Fault('http-refused', `${host} refuses the request`, { facts })
+  if (!mayPass(status)) throw new Fault('http-refused', `${host} refuses the request`, { facts, fix: cureOf(status) })
   const fault = new Fault('http-unreachable', `${host} answers an error`, { facts })
   return { kind: 'transient', fault, notBeforeMs: times.notBeforeMs }
 }
@@ -79,6 +79,11 @@ async function judged(answer: HttpResponse, host: string, statuses: readonly num
 /** Discards the body of an answer without a value: it may be long, slow or endless. */
 function drop({ body }: HttpResponse): void {
   body.on('error', () => {}).destroy()
+}
+
+function cureOf(status: number): string {
+  if (status === 401 || status === 403) return 'check the key that is sent, and what it may read'
+  return status === 404 || status === 410 ? 'check the address' : 'check the address, and what is sent'
 }
 
 function mayPass(status: number): boolean {
