@@ -39,8 +39,10 @@ async function serverOf(answer: (request: IncomingMessage, body: string) => Prom
 export async function fleetScene() {
   const reads: Hour[] = []
   const sent = new Map<string, Set<number>>()
-  /** Reads are answered once this resolves. */
-  let gate: Promise<void> = Promise.resolve()
+  let pushes = 0
+  let isHeld = false
+  /** Ends the waits of reads that are held, the oldest first. */
+  const held = new Set<() => void>()
   const waiting = new Set<() => void>()
   const changed = () => {
     for (const resolve of waiting) resolve()
@@ -50,7 +52,13 @@ export async function fleetScene() {
     const hour = hourAt(Date.parse(decodeURIComponent(`${request.url}`.slice(1))))
     reads.push(hour)
     changed()
-    await gate
+    if (isHeld) {
+      const answered = Promise.withResolvers<void>()
+      held.add(answered.resolve)
+      // A reader that was killed waits no more.
+      request.socket.once('close', () => held.delete(answered.resolve))
+      await answered.promise
+    }
     return hourNumber(hour)
   })
   const service = await serverOf(async (request, body) => {
@@ -60,19 +68,35 @@ export async function fleetScene() {
       const hour = hourText(hourAt(Date.parse(timestamp)))
       sent.set(hour, (sent.get(hour) ?? new Set()).add(value))
     }
+    pushes += 1
     changed()
     return { success: true, processed: metrics.length, errors: [], warnings: [] }
   })
+  /** Answers some of the reads that are held. */
+  function answer(count: number): void {
+    for (const resolve of [...held].slice(0, count)) {
+      held.delete(resolve)
+      resolve()
+    }
+  }
   return {
     source,
     service,
     reads,
     sent,
-    hold() {
-      const held = Promise.withResolvers<void>()
-      gate = held.promise
-      return held.resolve
+    /** Number of pushes that were answered. */
+    get pushes() {
+      return pushes
     },
+    /** Reads are not answered from now on. @returns answers them all, and later ones */
+    hold() {
+      isHeld = true
+      return () => {
+        isHeld = false
+        answer(held.size)
+      }
+    },
+    answer,
     async until(isSo: () => boolean) {
       while (!isSo()) await new Promise<void>(resolve => waiting.add(resolve))
     },

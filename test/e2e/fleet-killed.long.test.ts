@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest'
+import { systemTime } from '../../src/edge/time.ts'
+import { claimedHoursMax } from '../../src/fleet/limits.ts'
+import { hourAfter, hourAt, hourNumber, hoursFrom, hourText } from '../../src/model/hour.ts'
+import { batchMetricsMax } from '../../src/model/limits.ts'
+import { dice } from '../support/dice.ts'
+import { useTestDatabases } from '../support/postgres/databases.ts'
+import { postgresPlace } from '../support/postgres/programs.ts'
+import { startDaemon } from '../support/tidegauge.ts'
+import { fleetScene, startFleet } from './fleet-scene.ts'
+
+const kills = 12
+const names = Array.from({ length: 10 }, (_, index) => `eu-${index}`)
+
+describe.skipIf(postgresPlace.kind === 'missing')(
+  'a fleet of ten daemons, of which one after another is killed',
+  () => {
+    const databases = useTestDatabases({ max_connections: '200' })
+
+    it('misses no hour of two days, and reads again only what the dead ones had in hand', async () => {
+      const world = await fleetScene()
+      const current = hourAt(systemTime.nowMs())
+      const expected = hoursFrom(hourAfter(current, -47), current)
+      const open = world.hold()
+      const { daemons, configs, env } = await startFleet(databases, world, hourAfter(current, -47), names)
+      await world.until(() => world.reads.length >= 2 * claimedHoursMax)
+      const chance = dice(1)
+      for (let kill = 0; kill < kills; kill += 1) {
+        const place = chance.whole(0, daemons.length - 1)
+        // The death may fall into any moment of what follows from an answer.
+        world.answer(claimedHoursMax)
+        await daemons[place]?.kill('SIGKILL')
+        daemons[place] = await startDaemon(configs[place] ?? '', env)
+      }
+      open()
+      // Another hour may begin meanwhile.
+      await world.until(() => expected.every(hour => world.sent.has(hourText(hour))))
+      for (const hour of expected) expect([...(world.sent.get(hourText(hour)) ?? [])]).toEqual([hourNumber(hour)])
+      const again = world.reads.filter(hour => hour <= current).length - expected.length
+      expect(again).toBeGreaterThan(0)
+      expect(again).toBeLessThanOrEqual(kills * claimedHoursMax)
+      const fullPushes = Math.ceil(expected.length / batchMetricsMax)
+      expect(world.pushes).toBeLessThanOrEqual(fullPushes + 2 * kills + expected.length + 1)
+      for (const daemon of daemons) expect(await daemon.kill('SIGTERM')).toBe(0)
+    })
+  },
+)
