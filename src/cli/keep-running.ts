@@ -80,7 +80,7 @@ async function keep({ first, signals, reloads, ended }: KeepRunningDeps, listeni
 async function endOf(begun: Begun, changed: Promise<Change>): Promise<Change | Breakdown> {
   if (begun.kind !== 'daemon') return begun
   const event = await Promise.race([changed, begun.daemon.broken])
-  begun.context.log.info('stopping')
+  begun.context.log.info(event.kind === 'reload' ? 'reloading' : 'stopping')
   await begun.daemon.stop()
   return event
 }

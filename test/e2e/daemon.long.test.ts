@@ -12,7 +12,7 @@ describe('the daemon', () => {
     writeFileSync(config, hostYaml.replace('id: this-machine', 'id: [this-machine'))
     await daemon.logged('the new configuration is refused, the old one stays in force')
     writeFileSync(config, hostYaml.replace('name: This machine', 'name: Renamed'))
-    await daemon.logged('stopping')
+    await daemon.logged('reloading')
     const { page } = await daemon.logged('running', 2)
     expect(await (await fetch(String(page))).text()).toContain('Renamed')
     expect(await daemon.kill('SIGTERM')).toBe(0)
@@ -53,7 +53,7 @@ describe('the daemon', () => {
       file,
       levelCollector.replace('Level: {}', 'Level: {}, Other: {}').replace('Level: 1', 'Level: 1, Other: 2'),
     )
-    await daemon.logged('stopping')
+    await daemon.logged('reloading')
     await daemon.logged('running', 2)
     expect(await daemon.kill('SIGTERM')).toBe(0)
   })

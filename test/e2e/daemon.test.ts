@@ -67,7 +67,7 @@ describe('the daemon', () => {
     const { startedAt } = JSON.parse(await text('/status.json')) as StatusJson
     writeFileSync(config, hostYaml.replace('name: This machine', 'name: Renamed'))
     process.kill(daemon.pid, 'SIGHUP')
-    await daemon.logged('stopping')
+    await daemon.logged('reloading')
     const { page } = await daemon.logged('running', 2)
     expect(await (await fetch(String(page))).text()).toContain('Renamed')
     const taken = await daemon.logged('the new configuration is in force')

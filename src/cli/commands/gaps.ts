@@ -105,9 +105,16 @@ async function printFound(found: ListedHours, context: AppContext, options: Look
   if (waiting.length === 0) return
   print('\nnot collected yet:')
   printRanges(waiting, [], () => [])
+  const configured = new Set(context.config.protocols.flatMap(({ collectors }) => collectors.map(({ id }) => id)))
+  const all = [...new Set(waiting.map(({ collector }) => collector))]
+  const removed = all.filter(id => !configured.has(id))
+  print('')
+  if (removed.length > 0)
+    print(`not in this configuration, and tried again only with one that has it: ${removed.join(', ')}`)
+  if (removed.length === all.length) return
   const holder = await daemonSentence(context)
-  if (holder === undefined) print(`\nno daemon runs: ${asTyped('run', options)}`)
-  else print(`\nthe running daemon (${holder}) goes on trying`)
+  if (holder === undefined) print(`no daemon runs: ${asTyped('run', options)}`)
+  else print(`the running daemon (${holder}) goes on trying${removed.length > 0 ? ' the others' : ''}`)
 }
 
 function printRanges<T extends CollectorHourRange>(

@@ -152,6 +152,21 @@ describe('gaps', () => {
     expect([twoBack < last, last <= next], 'not those of the future').toEqual([true, true])
   })
 
+  it('says of a removed collector that its hours are not tried', async () => {
+    const expecting = (...names: string[]) =>
+      stage(outbox => {
+        for (const name of names) {
+          outbox.expectedHours.addCollector(name, parseHour(late))
+          outbox.expectedHours.expect(name, [parseHour(late)])
+        }
+      })
+    const gone = 'not in this configuration, and tried again only with one that has it: pool/gone\n'
+    const { stdout: alone } = await expecting('pool/gone').run('gaps')
+    expect(alone).toMatch(new RegExp(`\n\n${gone}$`))
+    const { stdout: both } = await expecting('pool/gone', 'pool/past').run('gaps')
+    expect(both).toContain(`\n\n${gone}no daemon runs: `)
+  })
+
   it('refuses a range that ends before it begins, and an unknown name', async () => {
     const { run } = stage()
     const wrong = await run('gaps', '--from', at(2), '--to', at(1))
