@@ -189,6 +189,10 @@ describe('the page in a browser', () => {
       true,
     )
     expect(await page.getByRole('table', { name: 'Values of 2026-11-20' }).getByRole('row').count()).toBe(15)
+    const [headings, cells] = await page.evaluate<string[][]>(
+      "[...document.querySelectorAll('details[open] tr')].map(row => [...row.children].map(cell => getComputedStyle(cell).textAlign))",
+    )
+    expect(headings, 'each heading stands above its column').toEqual(cells)
     expect(await page.evaluate('document.documentElement.scrollWidth - window.innerWidth')).toBeLessThanOrEqual(0)
     expect(await faintest(page, 'body :not(svg, svg *, .unseen)')).toBeGreaterThanOrEqual(4.5)
     const [download] = await Promise.all([

@@ -86,7 +86,7 @@ function dayDetails(day: string, own: readonly HistoryHour[], isOpen: boolean): 
   return html`<details id="day-${day}"${isOpen ? Html.trusted(' open') : nothing}><summary>${dayText(hour)} <span class="quiet">${range}${
     others > 0 ? `, ${others} not delivered` : ''
   }</span></summary>
-<table class="metrics"><caption class="unseen">Values of ${day}</caption><thead><tr><th scope="col">Hour</th><th scope="col">Value</th><th scope="col">State</th><th scope="col">Collected</th><th scope="col">Delivered</th></tr></thead><tbody>${own.map(row)}</tbody></table></details>`
+<table class="metrics"><caption class="unseen">Values of ${day}</caption><thead><tr><th scope="col">Hour</th><th scope="col">Value</th><th scope="col" class="state">State</th><th scope="col">Collected</th><th scope="col">Delivered</th></tr></thead><tbody>${own.map(row)}</tbody></table></details>`
 }
 
 function rangeText(values: readonly number[]): string {

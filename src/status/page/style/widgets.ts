@@ -39,6 +39,6 @@ export const widgetsStyle = `
 .history h1 { margin-top: 1.5rem; } .history .home { margin-right: auto; font-size: 1.25rem; font-weight: 650; } .home a { display: flex; align-items: center; gap: .625rem; color: inherit; text-decoration: none; }
 .history .curve svg { height: 12rem; } .history details { margin-bottom: .5rem; } .history main > p { margin-top: 1rem; }
 .metrics .state { text-align: left; white-space: normal; } .metrics .state.old { color: var(--amber); }
-.history .metrics { max-width: 50rem; } .history .metrics thead th:last-child { text-align: left; }
+.history .metrics { max-width: 50rem; }
 @media (max-width: 40rem) { .metrics .mini, .metrics thead th.mini { display: none; } }
 `
