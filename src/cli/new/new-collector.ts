@@ -20,7 +20,9 @@ export async function newCollector(name: string, configFile: string): Promise<vo
   const folder = dirname(resolve(configFile))
   const extension = extensionIn(folder, false)
   const files = newCollectorFiles(name, extension)
-  const [there] = Object.keys(files).filter(file => existsSync(join(folder, file)))
+  // One with another ending would have the same id.
+  const others = ['.ts', '.mts', '.js', '.mjs'].map(ending => `collectors/${name}${ending}`)
+  const there = [...Object.keys(files), ...others].find(file => existsSync(join(folder, file)))
   if (there !== undefined) {
     throw new Fault('usage', `${there} exists, and nothing is written over`, { fix: 'choose another name' })
   }

@@ -66,4 +66,16 @@ describe('new NAME', () => {
     const { code, stderr } = await tidegauge(temporaryFolder(), 'new', 'x')
     expect([code, stderr]).toEqual([2, expect.stringContaining('tidegauge init')])
   })
+
+  it('writes no second collector of a name, whatever the first one ends with', async () => {
+    const folder = temporaryFolder()
+    await tidegauge(folder, 'init')
+    const collectors = join(folder, 'collectors')
+    writeFileSync(join(collectors, 'own.mjs'), '')
+    expect(await tidegauge(folder, 'new', 'own')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('collectors/own.mjs exists, and nothing is written over'),
+    })
+    expect(readdirSync(collectors).filter(name => name.startsWith('own'))).toEqual(['own.mjs'])
+  })
 })
