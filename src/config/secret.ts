@@ -38,7 +38,7 @@ const words = /^[\x21-\x7e][\x20-\x7e]*$/
 
 function readVariable(name: string): string {
   const value = process.env[name]
-  if (value === undefined) throw missing({ kind: 'env', name }, 'is not set', 'set it for this process')
+  if (value === undefined) throw missing({ kind: 'env', name }, 'is not set', 'set it where tidegauge is started')
   return value
 }
 

@@ -43,15 +43,15 @@ it('secrets that cannot be used are reported with their places, in the order of 
   vi.stubEnv('TIDEGAUGE_TEST_HEARTBEAT', 'http://hc.example.com/hunter2')
   keep('rpc', ' \n')
   expect(cautions()).toEqual([
-    '1:40: the key of the service: the variable TIDEGAUGE_TEST_KEY is not set → set it for this process',
+    '1:40: the key of the service: the variable TIDEGAUGE_TEST_KEY is not set → set it where tidegauge is started',
     '3:51: the address of a node of ethereum: the secret does not contain an RPC address → keep an http(s):// or ws(s):// address there, or the absolute path of an IPC socket',
     '3:80: the address of a node of ethereum: the file /secrets/rpc is empty → put the secret there, and nothing else',
     '5:5: chains: no chain is called "ehtereum" → did you mean ethereum?',
     '8:5: the key of a: the file /secrets/key does not exist → put the secret there, readable for this process',
     '10:14: the address of the heartbeat: the secret is not an address to post to: http:// is only for loopback addresses: the message would be sent unencrypted → keep an https:// address there',
-    '12:7: the slack address of notify[0]: the variable TIDEGAUGE_TEST_SLACK is not set → set it for this process',
-    '13:19: the token of notify[1]: the variable TIDEGAUGE_TEST_TOKEN is not set → set it for this process',
-    '13:19: the chat of notify[1]: the variable TIDEGAUGE_TEST_CHAT is not set → set it for this process',
+    '12:7: the slack address of notify[0]: the variable TIDEGAUGE_TEST_SLACK is not set → set it where tidegauge is started',
+    '13:19: the token of notify[1]: the variable TIDEGAUGE_TEST_TOKEN is not set → set it where tidegauge is started',
+    '13:19: the chat of notify[1]: the variable TIDEGAUGE_TEST_CHAT is not set → set it where tidegauge is started',
   ])
 })
 

@@ -46,7 +46,7 @@ describe('check', () => {
     expect(code).toBe(0)
     const json = await command(['check', '--json', '--config', config])
     expect(JSON.parse(json.stdout)).toMatchObject({
-      cautions: [{ line: 1, column: 42, fix: 'set it for this process' }],
+      cautions: [{ line: 1, column: 42, fix: 'set it where tidegauge is started' }],
     })
   })
 })

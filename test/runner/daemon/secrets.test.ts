@@ -70,7 +70,11 @@ describe('a secret of a collector', () => {
     const { collect, described, collector, loaded, runner } = trial(`{ apiKey: { env: ${variable} } }`)
     expect(await described()).toBe('')
     const fault = await faultOf(collect())
-    expect(fault).toMatchObject({ code: 'secret-missing', facts: { variable }, fix: 'set it for this process' })
+    expect(fault).toMatchObject({
+      code: 'secret-missing',
+      facts: { variable },
+      fix: 'set it where tidegauge is started',
+    })
     expect(fault.message).toMatch(/^options\.apiKey: the secret's variable is not set \(.*mine\.yaml:7:20\)$/)
     const description = await runner.describe(collector)
     if (description.kind !== 'usable') throw new Error('mistaken')
