@@ -31,12 +31,13 @@ const fixes: Partial<Readonly<Record<CellLook, (named: string | undefined) => st
 /** The troubles in the grid, those with the newest hour first. @param named as `ConfigurationState.named` */
 export function troublesOf({ rows }: Pick<WeekGrid, 'rows'>, named?: string): HourTrouble[] {
   const byKind = new Map<string, HourTrouble>()
-  for (const { collector, runs } of rows) {
+  for (const { collector, runs, isRemoved } of rows) {
     for (const run of runs) {
       const look = lookOf(run)
       if (!isTrouble(look)) continue
       const message = run.fault?.message ?? run.reason
-      const fix = run.fault?.fix ?? fixes[look]?.(named)
+      // The fault of a collector that was removed needs no remedy; its metrics may still wait for a person.
+      const fix = (isRemoved ? undefined : run.fault?.fix) ?? fixes[look]?.(named)
       const kind = JSON.stringify([collector, look, run.fault?.code, message])
       const before = byKind.get(kind)
       byKind.set(kind, {

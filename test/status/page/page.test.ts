@@ -31,6 +31,15 @@ describe('the page', () => {
     expect(remedies(page({ ...richSnapshot, ready: { ok: false, reasons } }))).not.toContain(fix)
   })
 
+  it('says nothing to do about the faults of a collector that was removed', () => {
+    const { week } = richSnapshot
+    const removed = { ...week, rows: week.rows.map(row => ({ ...row, isRemoved: true as const })) }
+    const fixes = (of: typeof week) => troublesOf(of).flatMap(({ look, fix = [] }) => (look === 'failing' ? fix : []))
+    expect(fixes(week)).not.toEqual([])
+    expect(fixes(removed)).toEqual([])
+    expect(troublesOf(removed).some(({ look, fix }) => look === 'dead' && fix !== undefined)).toBe(true)
+  })
+
   it('says in words how the last push ended', () => {
     const push = (verdict: string) =>
       page({ ...richSnapshot, service: { ...richSnapshot.service, lastPush: { atMs: 0, verdict } } })
