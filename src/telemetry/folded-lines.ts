@@ -7,12 +7,17 @@ const linesMax = 200
 /** A line that was written, and how often it came again since. */
 interface WrittenLine {
   readonly atMs: number
+  /** Without its time, as it came last. */
+  text: string
   again: number
 }
 
+/** Fields that differ between two attempts at one thing. */
+const ofAttempt = /,"(?:attempt":\d+|nextAttempt":"[^"]*")/g
+
 /**
- * Folds warnings and errors that repeat: an equal line is written once a minute, with the number of those left out since as
- * `repeated`. Lines of other levels are news, and are never folded. Needs no timer: what was left out is logged with the next
+ * Folds warnings and errors that repeat: a line that is equal but for its attempt is written once a minute, with the number
+ * of those left out since as `repeated`. Lines of other levels are news, and are never folded. Needs no timer: what was left out is logged with the next
  * line.
  */
 export class FoldedLines {
@@ -32,17 +37,19 @@ export class FoldedLines {
       this.#write(line)
       return
     }
-    const key = level + rest
+    const text = level + rest
+    const key = text.replace(ofAttempt, '')
     const known = this.#written.get(key)
     // A clock that was set back must not fold for longer.
     if (known && atMs >= known.atMs && atMs < known.atMs + foldMs) {
       known.again += 1
+      known.text = text
       return
     }
     this.#tellOld(atMs, key)
     this.#written.delete(key)
-    this.#written.set(key, { atMs, again: 0 })
-    this.#write(known && known.again > 0 ? repeated(key, time, known.again) : line)
+    this.#written.set(key, { atMs, text, again: 0 })
+    this.#write(known && known.again > 0 ? repeated(text, time, known.again) : line)
   }
 
   /** Writes what was left out of lines whose minute is over, and forgets them. */
@@ -51,12 +58,12 @@ export class FoldedLines {
       const isOld = atMs < line.atMs || atMs >= line.atMs + foldMs || this.#written.size > linesMax
       if (!isOld || key === except) continue
       this.#written.delete(key)
-      if (line.again > 0) this.#write(repeated(key, new Date(atMs).toISOString(), line.again))
+      if (line.again > 0) this.#write(repeated(line.text, new Date(atMs).toISOString(), line.again))
     }
   }
 }
 
-function repeated(key: string, time: string, times: number): string {
-  const end = key.indexOf('"', '{"level":"'.length) + 1
-  return `${key.slice(0, end)},"time":"${time}","repeated":${times}${key.slice(end)}`
+function repeated(text: string, time: string, times: number): string {
+  const end = text.indexOf('"', '{"level":"'.length) + 1
+  return `${text.slice(0, end)},"time":"${time}","repeated":${times}${text.slice(end)}`
 }

@@ -28,6 +28,18 @@ describe('folded lines', () => {
     })
   })
 
+  it('folds the attempts at one thing, and shows the last of them', () => {
+    const { lines, written } = log()
+    for (const attempt of [1, 2, 3, 4]) {
+      const time = new Date(startMs + attempt * 20_000).toISOString()
+      lines.take(`{"level":"warn","time":"${time}","attempt":${attempt},"nextAttempt":"${time}","msg":"failed"}\n`)
+    }
+    expect(written).toMatchObject([{ attempt: 1 }, { attempt: 4, repeated: 2, msg: 'failed' }])
+    const later = new Date(startMs + 200_000).toISOString()
+    lines.take(`{"level":"warn","time":"${later}","attempt":1,"msg":"other"}\n`)
+    expect(written.at(-1)).toMatchObject({ attempt: 1, msg: 'other' })
+  })
+
   it('folds lines that alternate, and tells what was left out with the next other line', () => {
     const { take, said } = log()
     for (let seconds = 0; seconds < 20; seconds += 1) take(seconds, seconds % 2 === 0 ? 'a' : 'b')

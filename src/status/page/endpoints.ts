@@ -57,7 +57,8 @@ function headText({ head }: EndpointState, nowMs: number): Html {
 /** The oldest block whose state was read so far: it may have older ones. */
 function depthText({ head, servesStateFrom }: EndpointState): Html {
   if (servesStateFrom === undefined) return html`<span class="quiet">depth not known yet</span>`
-  const blocks = head ? ` (${numberText(head.number - servesStateFrom)} blocks)` : ''
+  const deep = head ? head.number - servesStateFrom : 0
+  const blocks = head ? ` (${numberText(deep)} ${deep === 1 ? 'block' : 'blocks'})` : ''
   return html`state at least from block ${numberText(servesStateFrom)}${blocks}`
 }
 
