@@ -14,7 +14,7 @@ import { PushBack } from '../fleet/push-back.ts'
 import { Reconciler } from '../fleet/reconciler.ts'
 import { RoleClaim } from '../fleet/role-claim.ts'
 import type { SharedTime } from '../fleet/shared-time.ts'
-import { faultLine } from '../model/fault.ts'
+import { Fault, faultLine } from '../model/fault.ts'
 import type { PostgresAddress } from '../model/postgres-address.ts'
 import type { DaemonEntry } from '../outbox/contract/fleet-store.ts'
 import type { IntakeOutbox, Outbox } from '../outbox/contract/outbox.ts'
@@ -62,7 +62,7 @@ export async function joinFleet(deps: FleetMemberDeps, stack: AsyncDisposableSta
   const { context, address, keptIn, outbox, shared, sharedTime, connection, chains, endpoints } = deps
   const { config, time, log } = context
   const { store } = shared
-  const failed = reporter(context, outbox)
+  const { failed, announced } = troubleLog(context, outbox)
   const name = config.fleet.name ?? hostname()
   const parts = stack.use(new AsyncDisposableStack())
   const keep = <T extends { stop(): Promise<void> }>(part: T): T => {
@@ -80,7 +80,7 @@ export async function joinFleet(deps: FleetMemberDeps, stack: AsyncDisposableSta
   keep(fleetBackfilling({ context, outbox, shared, engine, worked, failed }))
   const claimed: RoleClaim[] = [...reporting]
   const entry = entryOf(context, name, worked, claimed)
-  keep(new Announcer({ store, entry, time, failed }))
+  keep(new Announcer({ store, entry, time, announced, failed }))
   keep(clockOf(sharedTime, deps, failed))
   const finality = new Map(
     chains.map(({ id }) => [id, keep(new RoleClaim({ engine, role: `finality/${id}`, time, failed }))]),
@@ -138,14 +138,26 @@ function reporterOf(
 /** Upkeep is done by every daemon: no role is needed for it. */
 const always: Role = { release() {}, isInPlace: true, renew: () => 'held' }
 
-/** Logs each error once until another one comes. */
-function reporter({ log }: AppContext, { health }: Pick<Outbox, 'health'>): (error: unknown) => void {
+/** Logs each error once until another one comes, and that the database answers again. */
+function troubleLog({ log }: AppContext, { health }: Pick<Outbox, 'health'>) {
   let last = ''
-  return error => {
-    health.recover(error)
-    const fault = faultLine(health.explain(error))
-    if (fault !== last) log.warn({ fault }, 'fleet: retrying')
-    last = fault
+  let isAway = false
+  return {
+    failed(error: unknown): void {
+      health.recover(error)
+      const explained = health.explain(error)
+      if (explained instanceof Fault && explained.code === 'database-unreachable') isAway = true
+      const fault = faultLine(explained)
+      if (fault !== last) log.warn({ fault }, 'fleet: retrying')
+      last = fault
+    },
+    /** The daemon has written that it is there. */
+    announced(): void {
+      if (!isAway) return
+      isAway = false
+      last = ''
+      log.info('fleet: the database answers again')
+    },
   }
 }
 

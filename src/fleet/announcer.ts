@@ -9,6 +9,8 @@ export interface AnnouncerDeps {
   /** This daemon now. */
   readonly entry: () => DaemonEntry
   readonly time: Pick<Time, 'sleep'>
+  /** Called each time that it is announced. */
+  readonly announced: () => void
   /** Called with errors; it is repeated. */
   readonly failed: (error: unknown) => void
 }
@@ -31,10 +33,11 @@ export class Announcer {
   }
 
   async #turn(signal: AbortSignal): Promise<void> {
-    const { store, entry, time, failed } = this.#deps
+    const { store, entry, time, announced, failed } = this.#deps
     try {
       await store.announce(entry(), !this.#isAnnounced)
       this.#isAnnounced = true
+      announced()
     } catch (error) {
       failed(error)
     }

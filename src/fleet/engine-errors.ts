@@ -19,3 +19,10 @@ export function isForbidden(error: unknown): boolean {
 function stateOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : ''
 }
+
+/** An error as the engine reports it: some come as plain objects with the fields of one. */
+export function emittedError(emitted: unknown): Error {
+  if (emitted instanceof Error) return emitted
+  const fields: object = typeof emitted === 'object' && emitted !== null ? emitted : { message: String(emitted) }
+  return Object.assign(new Error(), fields)
+}

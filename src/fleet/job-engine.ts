@@ -5,7 +5,7 @@ import type { PostgresAddress } from '../model/postgres-address.ts'
 import type { SharedTransaction } from '../outbox/contract/fleet-store.ts'
 import type { JobAttempt } from './claim.ts'
 import { engineClock } from './engine-clock.ts'
-import { isForbidden, isGone } from './engine-errors.ts'
+import { emittedError, isForbidden, isGone } from './engine-errors.ts'
 import type { NewJob } from './jobs.ts'
 import { claimSecondsMax, claimsMax, heartbeatSeconds, superviseSeconds } from './limits.ts'
 
@@ -206,7 +206,8 @@ export class JobEngine {
       superviseIntervalSeconds: superviseSeconds,
       monitorIntervalSeconds: superviseSeconds,
     })
-    boss.on('error', error => {
+    boss.on('error', emitted => {
+      const error = emittedError(emitted)
       if (isGone(error)) this.#forget()
       this.#deps.failed(error)
     })

@@ -120,10 +120,13 @@ export class PostgresServer {
     child.stdin.on('error', () => {})
     this.#child = child
     await new Promise<void>((resolve, reject) => {
+      // A client that comes too early is refused with such a line, too.
+      let fatal = ''
       child.once('error', reject)
+      child.once('close', () => reject(new Error(`postgres did not start: ${fatal}`)))
       createInterface({ input: child.stderr }).on('line', line => {
         if (/ready to accept (read-only )?connections/.test(line)) resolve()
-        if (line.includes('FATAL:')) reject(new Error(`postgres did not start: ${line}`))
+        if (line.includes('FATAL:')) fatal = line
       })
     })
   }

@@ -1,6 +1,6 @@
 import { Fault } from '../../../model/fault.ts'
 import type { Breakage, OutboxHealth, Recovery } from '../../contract/health.ts'
-import { databaseTrouble } from './errors.ts'
+import { clientError, databaseTrouble } from './errors.ts'
 import { databaseFault, fullSentenceOf } from './faults.ts'
 
 /**
@@ -77,6 +77,6 @@ export class PostgresHealth implements OutboxHealth {
   }
 
   explain(error: unknown): unknown {
-    return databaseFault(this.#place, error)
+    return databaseFault(this.#place, clientError(error))
   }
 }
