@@ -34,12 +34,15 @@ export async function startPrometheus(path: string, samples: readonly string[]):
   })
   const closed = new Promise<number | null>(resolve => child.once('close', resolve))
   const url = await new Promise<string>((resolve, reject) => {
-    let address = ''
+    // Two of its threads write these lines, in either order.
+    let address: string | undefined
+    let ready = false
     child.once('error', reject)
     closed.then(code => reject(new Error(`prometheus ended with ${code} before it listened`)))
     createInterface({ input: child.stderr }).on('line', line => {
       address = /"Listening on".* address=(\S+)/.exec(line)?.[1] ?? address
-      if (line.includes('Server is ready')) resolve(`http://${address}`)
+      ready ||= line.includes('Server is ready')
+      if (ready && address !== undefined) resolve(`http://${address}`)
     })
   })
   return {
