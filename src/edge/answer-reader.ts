@@ -2,11 +2,11 @@ import type { Dispatcher } from 'undici'
 import type { AnswerHeaders } from '../model/answer-times.ts'
 
 /** An answer over HTTP. */
-export interface HttpBytes {
+export interface HttpBody {
   readonly status: number
   readonly headers: AnswerHeaders
-  /** `undefined` when it is too long, or when the body of an answer that is not a 2xx broke off. */
-  readonly bytes: Buffer | undefined
+  /** Its body; `undefined` when it is too long, or when the body of an answer that is not a 2xx broke off. */
+  readonly pieces: readonly Buffer[] | undefined
 }
 
 /**
@@ -15,11 +15,11 @@ export interface HttpBytes {
  */
 export class AnswerReader implements Dispatcher.DispatchHandler {
   readonly #bytesMaxOf: (status: number) => number
-  readonly #chunks: Buffer[] = []
-  readonly #settled = Promise.withResolvers<HttpBytes>()
+  readonly #pieces: Buffer[] = []
+  readonly #settled = Promise.withResolvers<HttpBody>()
   #bytes = 0
   #bytesMax = 0
-  #head: Omit<HttpBytes, 'bytes'> | undefined
+  #head: Omit<HttpBody, 'pieces'> | undefined
   #controller: Dispatcher.DispatchController | undefined
   #endedBy: { readonly reason: Error } | undefined
 
@@ -29,7 +29,7 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
   }
 
   /** Rejects with an error of the network, or the reason of the end. */
-  get answer(): Promise<HttpBytes> {
+  get answer(): Promise<HttpBody> {
     return this.#settled.promise
   }
 
@@ -54,15 +54,14 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#bytes += chunk.length
-    this.#chunks.push(chunk)
+    this.#pieces.push(chunk)
     if (this.#bytes <= this.#bytesMax) return
     this.#settle(undefined)
     this.end(new Error('the answer is too long'))
   }
 
   onResponseEnd(): void {
-    const [chunk] = this.#chunks
-    this.#settle(chunk && this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks))
+    this.#settle(this.#pieces)
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
@@ -76,7 +75,7 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
     else this.#settled.reject(error)
   }
 
-  #settle(bytes: Buffer | undefined): void {
-    if (this.#head) this.#settled.resolve({ ...this.#head, bytes })
+  #settle(pieces: readonly Buffer[] | undefined): void {
+    if (this.#head) this.#settled.resolve({ ...this.#head, pieces })
   }
 }

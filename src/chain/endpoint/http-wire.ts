@@ -1,7 +1,9 @@
 /// <reference path="../../edge/undici-parts.d.ts" />
 import type { Agent, Dispatcher } from 'undici'
-import { AnswerReader, type HttpBytes } from '../../edge/answer-reader.ts'
+import { AnswerReader, type HttpBody } from '../../edge/answer-reader.ts'
+import { answerText } from '../../edge/answer-text.ts'
 import { networkWords } from '../../edge/network-reason.ts'
+import { SpareMemory } from '../../edge/spare-memory.ts'
 import type { Time } from '../../edge/time.ts'
 import { unpackedBody } from '../../edge/unpacked-body.ts'
 import { answerTimes } from '../../model/answer-times.ts'
@@ -11,7 +13,7 @@ import { EndpointFailure, hostOf, redacted } from './endpoint-failure.ts'
 import { answersIn } from './http-answer.ts'
 import { chainAnswerBytesMax, connectMsMax, refusalBytesMax, requestsAtOnceMax } from './limits.ts'
 import { type OwnHeaders, ownHeaders, withoutValues } from './own-headers.ts'
-import { RequestBodies } from './request-bodies.ts'
+import { bodyPieces } from './request-body.ts'
 import type { Wire, WrittenCall } from './wire.ts'
 
 /**
@@ -23,7 +25,7 @@ import type { Wire, WrittenCall } from './wire.ts'
 export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})): Wire {
   const host = hostOf(url)
   const { origin, path, headers } = requestTo(url)
-  const bodies = new RequestBodies()
+  const [ofBodies, ofAnswers] = [new SpareMemory(), new SpareMemory()]
   let agent: Agent | undefined
   let isClosed = false
 
@@ -47,14 +49,17 @@ export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})):
         const dispatcher = (isClosed ? undefined : agent) ?? (await opened())
         const sentMs = time.nowMs()
         const mine = ownHeaders(host, own)
-        const body = bodies.written(calls)
+        const body = ofBodies.concat(bodyPieces(calls))
         const request = { origin, path, method: 'POST', headers: { ...headers, ...mine }, body } as const
         const bytesMaxOf = (status: number) => (status < 300 ? answerBytesMaxOf(calls) : refusalBytesMax)
-        const { status, bytes, headers: received } = await exchanged(dispatcher, request, bytesMaxOf, signal)
+        const { status, pieces, headers: received } = await exchanged(dispatcher, request, bytesMaxOf, signal)
         const receivedMs = time.nowMs()
-        if (bytes) bodies.free(body)
-        const packed = bytes && (await textOf(bytes, first(received['content-encoding']), bytesMaxOf(status)))
-        const text = packed && withoutValues(packed, mine)
+        // The node has read the whole request.
+        if (pieces) ofBodies.give(body)
+        const encoding = first(received['content-encoding'])
+        const whole =
+          pieces && (encoding ? await unpacked(pieces, encoding, bytesMaxOf(status)) : answerText(pieces, ofAnswers))
+        const text = whole && withoutValues(whole, mine)
         const { notBeforeMs: retryAtMs } = answerTimes(received, { sentMs, receivedMs })
         return answersIn({ status, text, retryAtMs }, calls.length, { host, url, nowMs: receivedMs })
       } catch (error) {
@@ -74,7 +79,7 @@ async function exchanged(
   request: Dispatcher.DispatchOptions,
   bytesMaxOf: (status: number) => number,
   signal: AbortSignal,
-): Promise<HttpBytes> {
+): Promise<HttpBody> {
   signal.throwIfAborted()
   const reader = new AnswerReader(bytesMaxOf)
   const end = () => reader.end(signal.reason)
@@ -106,12 +111,11 @@ function requestTo(url: string): RequestTo {
   return { origin, path: `${pathname}${search}`, headers: { ...headers, ...(authorization && { authorization }) } }
 }
 
-/** Text of a body; undefined when it is longer than the limit, empty when it cannot be decompressed. */
-async function textOf(bytes: Buffer, encoding: string | undefined, bytesMax: number): Promise<string | undefined> {
-  if (encoding === undefined) return bytes.toString('utf8')
-  const unpacked = await unpackedBody(bytes, encoding, bytesMax)
-  if (unpacked === 'too-long') return undefined
-  return typeof unpacked === 'string' ? '' : unpacked.toString('utf8')
+/** Text of a compressed body; undefined when it is longer than the limit, empty when it cannot be decompressed. */
+async function unpacked(pieces: readonly Buffer[], encoding: string, bytesMax: number): Promise<string | undefined> {
+  const bytes = await unpackedBody(Buffer.concat(pieces), encoding, bytesMax)
+  if (bytes === 'too-long') return undefined
+  return typeof bytes === 'string' ? '' : bytes.toString('utf8')
 }
 
 const first = (header: string | readonly string[] | undefined) => (typeof header === 'string' ? header : header?.[0])

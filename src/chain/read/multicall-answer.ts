@@ -1,6 +1,9 @@
+import { SpareMemory } from '../../edge/spare-memory.ts'
 import type { Hex } from '../../model/block.ts'
 import type { ReadAnswer } from '../reads.ts'
 import { certifyingReads } from './multicall.ts'
+
+const memory = new SpareMemory()
 
 /** Parsed answer of one `aggregate3`. */
 export interface Aggregated {
@@ -18,10 +21,12 @@ export interface Aggregated {
  * @returns undefined unless the answer is complete
  */
 export function aggregated(output: Hex, count: number): Aggregated | undefined {
-  const bytes = bytesOf(output)
+  const bytes = memory.take((output.length - 2) >>> 1)
   // At an invalid or single digit the bytes end.
-  if (bytes.length * 2 !== output.length - 2 || bytes.length % 32 !== 0) return undefined
-  const results = resultsOf(output, new DataView(bytes.buffer, bytes.byteOffset, bytes.length), count + certifyingReads)
+  const isWhole = bytes.write(output.slice(2), 'hex') * 2 === output.length - 2 && bytes.length % 32 === 0
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+  const results = isWhole ? resultsOf(output, view, count + certifyingReads) : undefined
+  memory.give(bytes)
   const [number, timestamp] = results ?? []
   if (!results || !isNumber(number) || !isNumber(timestamp)) return undefined
   return {
@@ -29,23 +34,6 @@ export function aggregated(output: Hex, count: number): Aggregated | undefined {
     timestampSeconds: BigInt(timestamp.output),
     answers: results.slice(certifyingReads),
   }
-}
-
-/** Longest output whose memory is used again, in bytes. */
-const scratchBytesMax = 1_048_576
-
-let scratch = Buffer.alloc(0)
-
-/**
- * The bytes of an output, until the next one is asked for. They are in memory that is used again: V8 collects its whole
- * heap when much memory of buffers is new, which took a tenth of the CPU of a read.
- */
-function bytesOf(output: Hex): Buffer {
-  const digits = output.slice(2)
-  const length = digits.length >>> 1
-  if (length > scratchBytesMax) return Buffer.from(digits, 'hex')
-  if (scratch.length < length) scratch = Buffer.allocUnsafeSlow(length)
-  return scratch.subarray(0, scratch.write(digits, 'hex'))
 }
 
 function isNumber(answer: ReadAnswer | undefined): answer is ReadAnswer {
