@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici'
 import type { AnswerHeaders } from '../model/answer-times.ts'
 
 /** An answer over HTTP. */
-export interface HttpBody {
+export interface HttpBytes {
   readonly status: number
   readonly headers: AnswerHeaders
   /** Its body; `undefined` when it is too long, or when the body of an answer that is not a 2xx broke off. */
@@ -16,10 +16,10 @@ export interface HttpBody {
 export class AnswerReader implements Dispatcher.DispatchHandler {
   readonly #bytesMaxOf: (status: number) => number
   readonly #pieces: Buffer[] = []
-  readonly #settled = Promise.withResolvers<HttpBody>()
+  readonly #settled = Promise.withResolvers<HttpBytes>()
   #bytes = 0
   #bytesMax = 0
-  #head: Omit<HttpBody, 'pieces'> | undefined
+  #head: Omit<HttpBytes, 'pieces'> | undefined
   #controller: Dispatcher.DispatchController | undefined
   #endedBy: { readonly reason: Error } | undefined
 
@@ -29,7 +29,7 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
   }
 
   /** Rejects with an error of the network, or the reason of the end. */
-  get answer(): Promise<HttpBody> {
+  get answer(): Promise<HttpBytes> {
     return this.#settled.promise
   }
 

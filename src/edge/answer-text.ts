@@ -1,7 +1,9 @@
-import type { SpareMemory } from './spare-memory.ts'
+import { SpareMemory } from './spare-memory.ts'
+
+const memory = new SpareMemory()
 
 /** Text of an answer in UTF-8 that came in pieces. They must not be used any more: their memory is freed. */
-export function answerText(pieces: readonly Buffer[], memory: SpareMemory): string {
+export function answerText(pieces: readonly Buffer[]): string {
   const [only] = pieces
   if (only && pieces.length === 1) return only.toString('utf8')
   const whole = memory.concat(pieces)

@@ -4,7 +4,6 @@ import type { AnswerHeaders } from '../model/answer-times.ts'
 import { AbortListeners } from './abort-listeners.ts'
 import { AnswerReader } from './answer-reader.ts'
 import { answerText } from './answer-text.ts'
-import { SpareMemory } from './spare-memory.ts'
 import type { Time } from './time.ts'
 
 /** Limits of the exchanges with one server. */
@@ -49,7 +48,6 @@ export class HttpExchange {
   readonly #origin: string
   readonly #pathStart: string
   readonly #ends = new AbortListeners()
-  readonly #memory = new SpareMemory()
   /** Signal of the time limit, shared by exchanges that begin soon after each other: a signal each costs ten times as much. */
   #limit: { readonly signal: AbortSignal; readonly lastStartMs: number } | undefined
 
@@ -75,7 +73,7 @@ export class HttpExchange {
     try {
       pool.dispatch({ path: `${this.#pathStart}${path}`, method, headers, body: body ?? null }, reading)
       const { pieces, ...answer } = await reading.answer
-      return { ...answer, text: pieces && answerText(pieces, this.#memory) }
+      return { ...answer, text: pieces && answerText(pieces) }
     } finally {
       this.#ends.delete(limit, reading)
       if (stop) this.#ends.delete(stop, reading)

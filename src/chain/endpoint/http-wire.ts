@@ -1,6 +1,6 @@
 /// <reference path="../../edge/undici-parts.d.ts" />
 import type { Agent, Dispatcher } from 'undici'
-import { AnswerReader, type HttpBody } from '../../edge/answer-reader.ts'
+import { AnswerReader, type HttpBytes } from '../../edge/answer-reader.ts'
 import { answerText } from '../../edge/answer-text.ts'
 import { networkWords } from '../../edge/network-reason.ts'
 import { SpareMemory } from '../../edge/spare-memory.ts'
@@ -25,7 +25,7 @@ import type { Wire, WrittenCall } from './wire.ts'
 export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})): Wire {
   const host = hostOf(url)
   const { origin, path, headers } = requestTo(url)
-  const [ofBodies, ofAnswers] = [new SpareMemory(), new SpareMemory()]
+  const bodyMemory = new SpareMemory()
   let agent: Agent | undefined
   let isClosed = false
 
@@ -49,16 +49,15 @@ export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})):
         const dispatcher = (isClosed ? undefined : agent) ?? (await opened())
         const sentMs = time.nowMs()
         const mine = ownHeaders(host, own)
-        const body = ofBodies.concat(bodyPieces(calls))
+        const body = bodyMemory.concat(bodyPieces(calls))
         const request = { origin, path, method: 'POST', headers: { ...headers, ...mine }, body } as const
         const bytesMaxOf = (status: number) => (status < 300 ? answerBytesMaxOf(calls) : refusalBytesMax)
         const { status, pieces, headers: received } = await exchanged(dispatcher, request, bytesMaxOf, signal)
         const receivedMs = time.nowMs()
         // The node has read the whole request.
-        if (pieces) ofBodies.give(body)
+        if (pieces) bodyMemory.give(body)
         const encoding = first(received['content-encoding'])
-        const whole =
-          pieces && (encoding ? await unpacked(pieces, encoding, bytesMaxOf(status)) : answerText(pieces, ofAnswers))
+        const whole = pieces && (encoding ? await unpacked(pieces, encoding, bytesMaxOf(status)) : answerText(pieces))
         const text = whole && withoutValues(whole, mine)
         const { notBeforeMs: retryAtMs } = answerTimes(received, { sentMs, receivedMs })
         return answersIn({ status, text, retryAtMs }, calls.length, { host, url, nowMs: receivedMs })
@@ -79,7 +78,7 @@ async function exchanged(
   request: Dispatcher.DispatchOptions,
   bytesMaxOf: (status: number) => number,
   signal: AbortSignal,
-): Promise<HttpBody> {
+): Promise<HttpBytes> {
   signal.throwIfAborted()
   const reader = new AnswerReader(bytesMaxOf)
   const end = () => reader.end(signal.reason)
