@@ -3,7 +3,7 @@ import { Command } from 'commander'
 import { shellWord } from '../../model/command-line.ts'
 import { Fault } from '../../model/fault.ts'
 import { ownConfigFile } from '../configured-command.ts'
-import { linkPackages } from '../init/links.ts'
+import { linkPackages, missingForTypes } from '../init/links.ts'
 import { starterFiles } from '../init/starter.ts'
 import { extensionIn, writeFiles } from '../init/write-files.ts'
 import { readableConfig } from '../readable-config.ts'
@@ -27,7 +27,8 @@ export function initCommand(): Command {
       if (kept.length > 0) note(`there already, and left as it is: ${kept.join(', ')}`)
       const { isFound, links } = linkPackages(folder)
       if (links.length > 0) note(`linked to the package that runs this, on this machine only: ${links.join(', ')}`)
-      print(nextSteps(relative(process.cwd(), folder), isFound))
+      const install = isFound ? typesInstall(folder, kept) : 'npm install'
+      print(nextSteps(relative(process.cwd(), folder), install))
       if (links.length > 0) print(installAdvice)
     })
 }
@@ -43,11 +44,19 @@ The links in node_modules hold on this machine only. To install packages in thei
   rm -r node_modules, then npm install, or npm install path/to/tidegauge-VERSION.tgz
 Without the rm, npm writes the links into package-lock.json.`
 
-function nextSteps(folder: string, isFound: boolean): string {
+/** The command that installs the types of collectors; `undefined` where the folder finds them. @param kept files that were there before */
+function typesInstall(folder: string, kept: readonly string[]): string | undefined {
+  const missing = missingForTypes(folder)
+  if (missing.length === 0) return undefined
+  return kept.includes('package.json') ? `npm install --save-dev ${missing.join(' ')}` : 'npm install'
+}
+
+/** @param install the command that brings what is missing; `undefined` when nothing is */
+function nextSteps(folder: string, install: string | undefined): string {
   return [
     'Next:',
     ...(folder === '' ? [] : [`  cd ${shellWord(folder.replace(/^-/, './-'))}`]),
-    ...(isFound ? [] : ['  npm install                           # tidegauge and its types, for tests and an editor']),
+    ...(install === undefined ? [] : [`  ${install.padEnd(37)} # packages for tests and an editor`]),
     '  npx tidegauge check                   # the configuration and its collectors, offline',
     '  npx tidegauge collect --dry-run       # one hour, shown and not sent',
     '  node --test                           # the tests of the collectors, on recordings',

@@ -8,6 +8,9 @@ const packageFolder = fileURLToPath(packageUrl)
 /** Packages that collectors and their tests import, or whose types these need. */
 const packages = ['viem', 'zod', '@types/node', 'typescript'] as const
 
+/** Of these, the ones that no production install brings. */
+const editorPackages = ['@types/node', 'typescript'] as const
+
 /** Whether a folder finds this package, and the paths in it that were linked. */
 export interface PackageLinks {
   /** Whether the folder finds this package, linked or before. */
@@ -44,6 +47,11 @@ export function linkPackages(folder: string): PackageLinks {
     // Some systems allow no links: npm install does the same.
     return { isFound: false, links }
   }
+}
+
+/** The packages that the types of collectors need and a folder does not find, sorted. */
+export function missingForTypes(folder: string): readonly string[] {
+  return editorPackages.filter(name => found(name, folder) === undefined)
 }
 
 /** The folder of a package as seen from another folder; `undefined` when there is none. */

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
@@ -22,6 +22,21 @@ describe('init', () => {
     writeFileSync(join(folder, 'tidegauge.yaml'), '# mine\n')
     expect((await tidegauge(folder, 'init')).stderr).toMatch(/^there already, and left as it is: tidegauge.yaml, /m)
     expect(readFileSync(join(folder, 'tidegauge.yaml'), 'utf8')).toBe('# mine\n')
+  })
+})
+
+describe('init in a project', () => {
+  it.each([
+    ['of its own without types', '{ "type": "module" }', [], 'npm install --save-dev @types/node typescript'],
+    ['of its own with one of them', '{ "type": "module" }', ['typescript'], 'npm install --save-dev @types/node'],
+    ['of its own with types', '{ "type": "module" }', ['@types/node', 'typescript'], undefined],
+    ['that it sets up', undefined, [], 'npm install'],
+  ])('%s says how the types of collectors are found', async (_, manifest, installed, command) => {
+    const folder = temporaryFolder()
+    if (manifest !== undefined) writeFileSync(join(folder, 'package.json'), manifest)
+    for (const name of ['tidegauge', ...installed]) mkdirSync(join(folder, 'node_modules', name), { recursive: true })
+    const { stdout } = await tidegauge(folder, 'init')
+    expect(/^ {2}(npm install.*?) +#/m.exec(stdout)?.[1]).toBe(command)
   })
 })
 
