@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core'
 import { publint } from 'publint'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { temporaryFolder } from '../support/folder.ts'
 import { bareBin, cleanClone, ownPackage, packed, sharedFolder } from '../support/package.ts'
 import type { Ended } from '../support/tidegauge.ts'
 import { codeOf } from '../tidy/sources.ts'
@@ -227,6 +228,14 @@ describe.each([
     expect(command(tidegauge, 'collect', '--dry-run')).toMatch(/___Age +[\d.]+ +days/)
     expect(command(join(bin, 'node'), '--test')).toMatch(/fail 0$/m)
     command(process.execPath, join(root, 'node_modules/typescript/bin/tsc'), '-p', '.')
+  })
+
+  it('links itself into a folder elsewhere, and says the one way to install over links', () => {
+    const elsewhere = temporaryFolder()
+    const tidegauge = join(project, 'node_modules/.bin/tidegauge')
+    const said = execFileSync(tidegauge, ['init'], { cwd: elsewhere, env: environment(), stdio: 'pipe' }).toString()
+    expect(readdirSync(join(elsewhere, 'node_modules'))).toContain('tidegauge')
+    expect(said.match(/^.*npm install.*$/gm)).toEqual([expect.stringContaining('rm -r node_modules, then npm install')])
   })
 
   it('runs as a daemon, and delivers', async () => {

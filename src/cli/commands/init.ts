@@ -3,7 +3,7 @@ import { Command } from 'commander'
 import { shellWord } from '../../model/command-line.ts'
 import { Fault } from '../../model/fault.ts'
 import { ownConfigFile } from '../configured-command.ts'
-import { linkPackages, missingForTypes } from '../init/links.ts'
+import { installCommand, linkPackages } from '../init/links.ts'
 import { starterFiles } from '../init/starter.ts'
 import { extensionIn, writeFiles } from '../init/write-files.ts'
 import { readableConfig } from '../readable-config.ts'
@@ -25,10 +25,10 @@ export function initCommand(): Command {
       kept.push(...schema.kept)
       if (written.length > 0) note(`written to ${named}: ${written.join(', ')}`)
       if (kept.length > 0) note(`there already, and left as it is: ${kept.join(', ')}`)
-      const { isFound, links } = linkPackages(folder)
+      const links = linkPackages(folder)
       if (links.length > 0) note(`linked to the package that runs this, on this machine only: ${links.join(', ')}`)
-      const install = isFound ? typesInstall(folder, kept) : 'npm install'
-      print(nextSteps(relative(process.cwd(), folder), install))
+      // To install over links needs more than a command: the advice below says how.
+      print(nextSteps(relative(process.cwd(), folder), links.length > 0 ? undefined : installCommand(folder)))
       if (links.length > 0) print(installAdvice)
     })
 }
@@ -43,13 +43,6 @@ const installAdvice = `
 The links in node_modules hold on this machine only. To install packages in their place, before a commit or on another machine:
   rm -r node_modules, then npm install, or npm install path/to/tidegauge-VERSION.tgz
 Without the rm, npm writes the links into package-lock.json.`
-
-/** The command that installs the types of collectors; `undefined` where the folder finds them. @param kept files that were there before */
-function typesInstall(folder: string, kept: readonly string[]): string | undefined {
-  const missing = missingForTypes(folder)
-  if (missing.length === 0) return undefined
-  return kept.includes('package.json') ? `npm install --save-dev ${missing.join(' ')}` : 'npm install'
-}
 
 /** @param install the command that brings what is missing; `undefined` when nothing is */
 function nextSteps(folder: string, install: string | undefined): string {

@@ -30,6 +30,12 @@ describe('init in a project', () => {
     ['of its own without types', '{ "type": "module" }', [], 'npm install --save-dev @types/node typescript'],
     ['of its own with one of them', '{ "type": "module" }', ['typescript'], 'npm install --save-dev @types/node'],
     ['of its own with types', '{ "type": "module" }', ['@types/node', 'typescript'], undefined],
+    [
+      'of its own that names them',
+      '{ "devDependencies": { "@types/node": "*", "typescript": "*" } }',
+      [],
+      'npm install',
+    ],
     ['that it sets up', undefined, [], 'npm install'],
   ])('%s says how the types of collectors are found', async (_, manifest, installed, command) => {
     const folder = temporaryFolder()
@@ -37,6 +43,14 @@ describe('init in a project', () => {
     for (const name of ['tidegauge', ...installed]) mkdirSync(join(folder, 'node_modules', name), { recursive: true })
     const { stdout } = await tidegauge(folder, 'init')
     expect(/^ {2}(npm install.*?) +#/m.exec(stdout)?.[1]).toBe(command)
+  })
+
+  it('says how the package itself is found, where it can be neither found nor linked', async () => {
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
+    writeFileSync(join(folder, 'node_modules'), '')
+    const { stdout } = await tidegauge(folder, 'init')
+    expect(stdout).toContain('  npm install tidegauge && npm install --save-dev @types/node typescript #')
   })
 })
 
