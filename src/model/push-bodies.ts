@@ -46,17 +46,18 @@ export class PushBodies {
 
   #write(batch: Batch): string {
     if (batch.length > batchMetricsMax) sentPush.parse({ metrics: batch.map(pushedMetric) })
-    // Joined at once: text that grows by pieces is copied again when it is sent.
-    const pieces: (string | number)[] = []
+    const values = valuesOf(batch)
+    let body = ''
     let before: KnownJson | undefined
-    for (const metric of batch) {
+    for (const [place, metric] of batch.entries()) {
       const known = this.#jsonOf(metric, before)
       const start = this.#startOf(metric.hour)
-      pieces.push(before ? start : `{"metrics":[${start.slice(1)}`, numberOf(metric), known.rest)
+      body += before ? start : `{"metrics":[${start.slice(1)}`
+      body += values[place]
+      body += known.rest
       before = known
     }
-    pieces.push(']}')
-    return pieces.join('')
+    return `${body}]}`
   }
 
   #startOf(hour: Hour): string {
@@ -93,8 +94,9 @@ function isOf({ id, protocolId, unit, module }: KnownJson, metric: Metric): bool
   return id === metric.id && protocolId === metric.protocolId && unit === metric.unit && module === metric.module
 }
 
-function numberOf(metric: Metric): number {
-  const { value } = metric
-  if (!Number.isFinite(value)) sentPush.parse({ metrics: [pushedMetric(metric)] })
-  return value
+/** The JSON of a batch's values, written at once: number by number it takes twice as long. */
+function valuesOf(batch: Batch): readonly string[] {
+  const values = batch.map(({ value }) => value)
+  if (!values.every(Number.isFinite)) sentPush.parse({ metrics: batch.map(pushedMetric) })
+  return JSON.stringify(values).slice(1, -1).split(',')
 }

@@ -28,9 +28,14 @@ export class Worklist {
   readonly #parts: Part[] = []
   /** Parts that go after everything else. */
   readonly #last: Part[] = []
+  /** Read and not handed out, in the order of delivery. It is read again when anything else becomes due. */
   #page: readonly Metric[] = []
-  /** Stamp of a look at which everything here was due; `undefined` when not known. */
+  /** Stamp of the last look at the outbox. */
   #stamp: string | undefined
+  /** Whether the last look found nothing new, so that a page will mostly last. */
+  #isQuiet = true
+  /** Whether all parts were due at the last look. */
+  #areLookedUp = false
   /** Number of times that parts came back. */
   #returns = 0
   /** Handed out and not recorded, so still due in the outbox: not to be read again. */
@@ -48,10 +53,10 @@ export class Worklist {
   take(count = 1, lastMax = count): Promise<readonly Part[]> {
     return this.#reads.run(async () => {
       do {
-        await this.#leaveOutWithdrawn()
-        if (this.#parts.length < count) await this.#fill(this.#batchMetricsMin)
+        await this.#look()
+        if (this.#parts.length < count) await this.#fill(this.#batchMetricsMin, count - this.#parts.length)
         // Parts that came back meanwhile were not looked up.
-      } while (this.#stamp === undefined)
+      } while (!this.#areLookedUp)
       return this.#cut(count, lastMax)
     })
   }
@@ -60,9 +65,10 @@ export class Worklist {
   readAhead(count: number): Promise<void> {
     return this.#reads.run(async () => {
       if (this.#parts.length >= count) return
-      // No more: an hour that is collected meanwhile goes before what is not prepared.
-      const metrics = (count - this.#parts.length) * batchMetricsMax
-      await this.#fill(metrics, metrics)
+      // An hour that was collected meanwhile goes before what is not prepared.
+      if (this.#page.length > 0) await this.#look()
+      const batches = count - this.#parts.length
+      await this.#fill(batches * batchMetricsMax, batches)
       while (this.#parts.length < count) {
         const part = this.#next(batchMetricsMax)
         if (!part) return
@@ -119,7 +125,7 @@ export class Worklist {
     if (parts.length === 0) return
     for (const { batch } of parts) this.#taken.addAgain(batch)
     // They were on their way when the others were looked up.
-    this.#stamp = undefined
+    this.#areLookedUp = false
     this.#returns += 1
     const back = new MetricSet(...parts.map(({ batch }) => batch))
     this.#page = this.#page.filter(metric => !back.has(metric))
@@ -144,7 +150,7 @@ export class Worklist {
     choose: (upcoming: readonly Metric[]) => readonly Metric[],
   ): Promise<number> {
     return this.#reads.run(async () => {
-      await this.#fill(count)
+      await this.#fill(count, Math.ceil(count / batchMetricsMax))
       return await this.#taken.during(async taken => {
         const read = await others()
         const chosen = choose(this.#upcoming(this.#deps.free(read.filter(metric => !taken.has(metric)))))
@@ -186,17 +192,23 @@ export class Worklist {
     this.#page = this.#page.filter(metric => !isLeftOut(metric))
   }
 
-  /** Since it was read, a metric may have been dropped by a person, or its corrected value held. */
-  async #leaveOutWithdrawn(): Promise<void> {
-    const parted = this.#metricsOfParts
-    const [returns, here] = [this.#returns, parted.length === 0 ? this.#page : [...parted, ...this.#page]]
-    const { metrics, stamp } = await this.#deps.outbox.stillDue(here, this.#stamp)
-    if (metrics.length < here.length) {
+  /**
+   * Leaves out parts whose metrics were dropped by a person since they were read, or whose corrected values are held.
+   * Forgets the page when that may be so of its metrics, or when others may go before them.
+   */
+  async #look(): Promise<void> {
+    const [returns, parted] = [this.#returns, this.#metricsOfParts]
+    const known = this.#areLookedUp ? this.#stamp : undefined
+    const { metrics, stamp } = await this.#deps.outbox.stillDue(parted, known)
+    if (metrics.length < parted.length) {
       const still = new Set(metrics)
-      const withdrawn = new Set(here.filter(metric => !still.has(metric)))
+      const withdrawn = new Set(parted.filter(metric => !still.has(metric)))
       this.leaveOut(metric => withdrawn.has(metric))
     }
-    if (this.#returns === returns) this.#stamp = stamp
+    if (stamp !== this.#stamp) this.#page = []
+    this.#isQuiet = this.#stamp === undefined || stamp === this.#stamp
+    this.#stamp = stamp
+    this.#areLookedUp = this.#returns === returns
   }
 
   get #metricsOfParts(): readonly Metric[] {
@@ -204,9 +216,11 @@ export class Worklist {
     return [...this.#parts, ...this.#last].flatMap(({ batch }) => batch)
   }
 
-  /** Reads on until the page has so many metrics, if there are so many. @param limit of the first read */
-  async #fill(count: number, limit = duePageMax): Promise<void> {
+  /** Reads on until the page has so many metrics, if there are so many. @param batches that are wanted now */
+  async #fill(count: number, batches: number): Promise<void> {
     if (this.#page.length >= count) return
+    const wanted = batches * batchMetricsMax
+    const limit = this.#isQuiet ? Math.max(wanted, duePageMax) : wanted
     const { due, free } = this.#deps
     await this.#taken.during(async taken => {
       const paged = new Set(this.#page)

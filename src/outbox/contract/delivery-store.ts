@@ -9,7 +9,7 @@ import type { DueWanted } from './selections.ts'
 /** The metrics of a look that are still due. */
 export interface StillDue<T> {
   readonly metrics: readonly T[]
-  /** For the next look: while nothing was withdrawn since, it costs nothing. */
+  /** For the next look, which costs nothing while the stamp is the same: then nothing was withdrawn, and nothing has become due. */
   readonly stamp: string
 }
 

@@ -48,6 +48,10 @@ function outboxOf(due: readonly Metric[], isFree = (_: Metric) => true, turns = 
       for (const metric of dropped) left.delete(nameOf(metric))
       version += 1
     },
+    add: (added: readonly Metric[]) => {
+      for (const metric of added) left.set(nameOf(metric), metric)
+      version += 1
+    },
     record: (recorded: readonly Metric[]) => {
       for (const metric of recorded) left.delete(nameOf(metric))
     },
@@ -266,7 +270,29 @@ describe('a worklist', () => {
     expect(prepared, 'half a batch may become a whole one').toHaveLength(5)
     const rest = await all(worklist)
     expect([...first, ...second, ...rest].flatMap(({ batch }) => batch).map(nameOf)).toEqual(metrics(950).map(nameOf))
-    expect(limits.slice(0, 3)).toEqual([500, 400, 400])
+    expect(limits.slice(0, 3)).toEqual([500, 500, 500])
+  })
+
+  it('hands out what has become due before all that was not prepared, however much was read', async () => {
+    const { ports, left, add } = outboxOf(metrics(450))
+    const late = metrics(20, hourAfter(anHour, 1))
+    const limits: number[] = []
+    const worklist = new Worklist({
+      ...ports,
+      due: async (limit, except) => {
+        limits.push(limit)
+        const newestFirst = [...left.values()].toSorted((a, b) => b.hour - a.hour)
+        return readOf(newestFirst, limit, except ?? [])
+      },
+    })
+    await worklist.take(1)
+    await worklist.readAhead(1)
+    add(late)
+    await worklist.readAhead(2)
+    const parts = await worklist.take(2)
+    expect(parts.map(({ batch }) => batch[0])).toEqual([metrics(101).at(-1), late[0]])
+    expect(limits, 'after a change no more is read than is needed').toEqual([500, 100])
+    expect((await all(worklist)).flatMap(({ batch }) => batch)).toHaveLength(450 + 20 - 300)
   })
 
   it('leaves out what is withdrawn after it was prepared', async () => {

@@ -176,6 +176,22 @@ export function deliveringContract(newPlace: NewPlace): void {
       }
     })
 
+    it('have another stamp when something has become due, in this process or another', async () => {
+      const { outbox, handles } = await begun(newPlace)
+      const other = await handles.another()
+      const stamps: string[] = []
+      const look = async () => stamps.push((await outbox.delivery.stillDue([])).stamp)
+      await look()
+      await record(outbox, metrics(2))
+      await look()
+      await record(other, metrics(2, at(1)))
+      await look()
+      await deliver(outbox, metrics(1))
+      await correct(outbox, changed(metrics(1)))
+      await look()
+      expect(new Set(stamps)).toHaveLength(4)
+    })
+
     it('keep what the caller knows of them', async () => {
       const { outbox } = await begun(newPlace)
       await record(outbox, metrics(2))

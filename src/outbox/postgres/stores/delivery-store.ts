@@ -29,6 +29,7 @@ export class PostgresDeliveryStore implements DeliveryStore {
   readonly #database: PostgresDatabase
   readonly #health: PostgresHealth
   readonly #unsent: UnsentMetrics
+  #looks = 0
 
   constructor({ database, health, unsent }: DeliveryStoreDeps) {
     this.#database = database
@@ -44,9 +45,11 @@ export class PostgresDeliveryStore implements DeliveryStore {
     return this.#database.read(reading => dueMetrics(reading, wanted, limit))
   }
 
-  /** It is looked each time: other processes may write, and nothing cheaper would show that. */
+  /** Each look has a stamp of its own: other processes may write, and nothing cheaper would show that. */
   async stillDue<T extends MetricKey>(metrics: readonly T[]): Promise<StillDue<T>> {
-    return { metrics: metrics.length === 0 ? metrics : await stillDue(alone(this.#database), metrics), stamp: '' }
+    this.#looks += 1
+    const stamp = `${this.#looks}`
+    return { metrics: metrics.length === 0 ? metrics : await stillDue(alone(this.#database), metrics), stamp }
   }
 
   present(metric: MetricKey): Promise<Metric | undefined> {

@@ -87,11 +87,11 @@ export class DueMetrics {
   }
 
   /**
-   * Stamp of the due metrics. While it is unchanged, only this process has changed them, which saves looking up each
-   * metric before it is sent.
+   * Stamp of the due metrics. While it is the same, verdicts of this process alone have changed them, which saves looking
+   * up each metric before it is sent, and reading again what goes first.
    */
   get version(): string {
-    return `${this.#registry.version} ${this.#tally.withdrawals}`
+    return `${this.#registry.version} ${this.#tally.changesOfDue}`
   }
 
   /** The oldest or newest due hour of some protocols, up to `latest`; `undefined` when none is due. */

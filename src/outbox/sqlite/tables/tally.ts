@@ -15,7 +15,7 @@ export type CountByHour = ReadonlyMap<number, number>
  */
 export class Tally {
   readonly #statements
-  #withdrawals = 0
+  #changes = 0
 
   constructor(database: Sqlite) {
     this.#statements = {
@@ -50,17 +50,21 @@ export class Tally {
   /** Adds new metrics to a state. Within a transaction. */
   enter(protocol: number, state: MetricState, added: CountByHour): void {
     this.#add(protocol, stateNumber(state), sum(added))
-    if (state === 'due') for (const [hour, metrics] of added) this.#addDue(protocol, hour, metrics)
+    if (state !== 'due') return
+    for (const [hour, metrics] of added) {
+      if (metrics > 0) this.#changes += 1
+      this.#addDue(protocol, hour, metrics)
+    }
   }
 
-  /** Number of times this process held or dropped due metrics without a verdict. */
-  get withdrawals(): number {
-    return this.#withdrawals
+  /** Number of times that metrics became due, or were held or dropped while due, in this process. */
+  get changesOfDue(): number {
+    return this.#changes
   }
 
   /** Moves metrics from one state to another. Within a transaction. */
   move(protocol: number, from: MetricState, to: MetricState, moved: CountByHour): void {
-    if (from === 'due' && (to === 'held' || to === 'dropped')) this.#withdrawals += sum(moved)
+    if (from === 'due' && (to === 'held' || to === 'dropped')) this.#changes += 1
     this.enter(protocol, from, new Map([...moved].map(([hour, metrics]) => [hour, -metrics])))
     this.enter(protocol, to, moved)
   }
