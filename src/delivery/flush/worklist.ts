@@ -65,8 +65,6 @@ export class Worklist {
   readAhead(count: number): Promise<void> {
     return this.#reads.run(async () => {
       if (this.#parts.length >= count) return
-      // An hour that was collected meanwhile goes before what is not prepared.
-      if (this.#page.length > 0) await this.#look()
       const batches = count - this.#parts.length
       await this.#fill(batches * batchMetricsMax, batches)
       while (this.#parts.length < count) {

@@ -288,7 +288,6 @@ describe('a worklist', () => {
     await worklist.take(1)
     await worklist.readAhead(1)
     add(late)
-    await worklist.readAhead(2)
     const parts = await worklist.take(2)
     expect(parts.map(({ batch }) => batch[0])).toEqual([metrics(101).at(-1), late[0]])
     expect(limits, 'after a change no more is read than is needed').toEqual([500, 100])
