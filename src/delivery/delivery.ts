@@ -215,26 +215,32 @@ export class Delivery {
   }
 
   async #push(batch: Batch, wanted: Attempts, run: FlushRun): Promise<Pushed> {
-    const { outbox, client, time, log, onPushed } = this.#deps
+    const { outbox, client, time, onPushed } = this.#deps
     this.#pushes += 1
     const hasWithdrawn = async (some: Batch) =>
       wanted.isKnownGood
         ? (await outbox.present(some[0])) === undefined
         : (await outbox.stillDue(some)).metrics.length < some.length
     const deps = { ...run, client, bodies: this.#bodies, gate: this.#gate, hasWithdrawn, time }
-    const pushed = await pushBatch(batch, wanted, deps)
-      .catch(error => {
-        this.#unconfirmed.add(batch)
-        throw error
-      })
-      .finally(() => onPushed?.(batch))
-    const { verdict, attempts } = pushed
+    try {
+      const pushed = await pushBatch(batch, wanted, deps)
+      this.#notePushed(batch, pushed)
+      return pushed
+    } catch (error) {
+      this.#unconfirmed.add(batch)
+      throw error
+    } finally {
+      onPushed?.(batch)
+    }
+  }
+
+  #notePushed(batch: Batch, { verdict, attempts }: Pushed): void {
+    const { log } = this.#deps
     // An earlier attempt may have been stored, whatever the last one was answered.
     if (verdict.kind === 'transient' || (verdict.kind !== 'settled' && attempts > 1)) this.#unconfirmed.add(batch)
     if (verdict.kind === 'settled') this.#unconfirmed.add(verdict.resend)
     if (log.isLevelEnabled('debug')) {
       log.debug({ metrics: batch.length, first: hourText(batch[0].hour), verdict: verdict.kind, attempts }, 'pushed')
     }
-    return pushed
   }
 }

@@ -37,8 +37,11 @@ export class Effects {
     })
   }
 
-  /** Resolves when the action and its consequences are done. Rejects with errors of the outbox or a stop. */
-  async run(action: FlushAction): Promise<void> {
+  /**
+   * Runs an action. The promise, if it takes one, resolves when it and its consequences are done; it rejects with errors of
+   * the outbox or a stop.
+   */
+  run(action: FlushAction): Promise<void> | void {
     switch (action.kind) {
       case 'push':
         return this.#push(action.sent)

@@ -119,8 +119,8 @@ export class Flush {
   }
 
   /** Reports an event. */
-  async #tell(event: FlushEvent): Promise<void> {
-    await this.#orFail(() => this.#happened(event))
+  #tell(event: FlushEvent): Promise<void> {
+    return this.#orFail(() => this.#happened(event))
   }
 
   /**
@@ -141,6 +141,9 @@ export class Flush {
   async #happened(event: FlushEvent): Promise<void> {
     const { state, actions } = reduce(this.#state, event)
     this.#state = state
-    for (const action of actions) await this.#effects.run(action)
+    for (const action of actions) {
+      const running = this.#effects.run(action)
+      if (running) await running
+    }
   }
 }

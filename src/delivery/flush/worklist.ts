@@ -195,9 +195,12 @@ export class Worklist {
    * Forgets the page when that may be so of its metrics, or when others may go before them.
    */
   async #look(): Promise<void> {
+    const { outbox } = this.#deps
+    // Mostly nothing has changed: then the metrics of all parts need not be listed.
+    this.#isQuiet = this.#areLookedUp && (await outbox.stillDue([], this.#stamp)).stamp === this.#stamp
+    if (this.#isQuiet) return
     const [returns, parted] = [this.#returns, this.#metricsOfParts]
-    const known = this.#areLookedUp ? this.#stamp : undefined
-    const { metrics, stamp } = await this.#deps.outbox.stillDue(parted, known)
+    const { metrics, stamp } = await outbox.stillDue(parted)
     if (metrics.length < parted.length) {
       const still = new Set(metrics)
       const withdrawn = new Set(parted.filter(metric => !still.has(metric)))

@@ -33,8 +33,8 @@ export class VerdictScheduler {
    *
    * @param onDelay called when they cannot be recorded at once
    */
-  async record(verdicts: MetricVerdicts, onDelay: () => void = () => {}): Promise<void> {
-    await this.#scheduler.schedule({ verdicts, onDelay })
+  record(verdicts: MetricVerdicts, onDelay: () => void = () => {}): Promise<void> {
+    return this.#scheduler.schedule({ verdicts, onDelay })
   }
 }
 
