@@ -3,6 +3,7 @@ import type { Metric } from '../../../model/metric.ts'
 import { type Sqlite, unsynced } from '../../../sqlite/database.ts'
 import type { DeadLetter } from '../../contract/metrics.ts'
 import type { MetricVerdicts } from '../../contract/outcome.ts'
+import { runMetricsMax } from '../../rows/run-values.ts'
 import { stateNumber } from '../../rows/states.ts'
 import type { Writer } from '../file/writer.ts'
 import type { Corrections } from './corrections.ts'
@@ -97,7 +98,7 @@ export class Verdicts {
     return all
   }
 
-  /** Joins neighbours; the numbers of a batch are mostly consecutive. */
+  /** Joins neighbours, up to the length of a run: the numbers of a batch are mostly those of one. */
   #together(metrics: readonly Metric[]): NumbersOfHour[] {
     const all: NumbersOfHour[] = []
     let last: NumbersOfHour | undefined
@@ -106,7 +107,8 @@ export class Verdicts {
       if (!numbers) continue
       const { number, protocol } = numbers
       const hour = hourNumber(metric.hour)
-      if (last?.hour === hour && last.to + 1 === number && last.protocol === protocol) last.to = number
+      const isLonger = last?.hour === hour && last.to + 1 === number && last.protocol === protocol
+      if (last && isLonger && number < last.from + runMetricsMax) last.to = number
       else {
         last = { hour, protocol, from: number, to: number }
         all.push(last)
