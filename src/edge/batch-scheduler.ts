@@ -157,6 +157,14 @@ export function afterQuietTurn(turnsMax: number): UntilComplete {
   }
 }
 
+/** Completes a batch once so many requests have come, or with those of some turns. @param turnsMax waited for at most */
+export function untilFull(count: number, turnsMax: number): UntilComplete {
+  return async size => {
+    await nextTurn()
+    for (let turns = 1; turns < turnsMax && size() < count; turns += 1) await nextTurn()
+  }
+}
+
 /** A function that takes items one by one; those of one turn are sent together. Nothing is answered. */
 export function sentTogether<T>(send: (items: readonly T[]) => void): (item: T) => void {
   const scheduler = new BatchScheduler<T, void>(jobs => {

@@ -90,12 +90,13 @@ export class HttpExchange {
   async #opened(): Promise<Pool> {
     const { default: Pool } = await import('undici/lib/dispatcher/pool.js')
     if (this.#isClosed) throw new Error('the connections are closed')
-    const { timeoutMs, connections } = this.#options
+    const { connections } = this.#options
     this.#pool ??= new Pool(this.#origin, {
       connections,
       pipelining: 1,
-      headersTimeout: timeoutMs,
-      bodyTimeout: timeoutMs,
+      // The signal of the time limit ends an exchange, whatever it waits for.
+      headersTimeout: 0,
+      bodyTimeout: 0,
     })
     return this.#pool
   }

@@ -16,7 +16,7 @@ type ActionOf<K extends FlushAction['kind']> = Extract<FlushAction, { kind: K }>
 export class Effects {
   readonly worklist: Worklist
   readonly #deps: FlushDeps
-  readonly #happened: (event: FlushEvent) => Promise<void>
+  readonly #happened: (event: FlushEvent) => Promise<void> | void
   /** The pending question to the service, shared by lanes that ask at the same time. */
   #asking: Promise<Verdict | undefined> | undefined
   readonly #samples = new Map<string, Promise<void>>()
@@ -25,8 +25,8 @@ export class Effects {
   /** Protocols quarantined by this flush: their metrics are left out, even if one is accepted later. */
   readonly #leftOut = new Set<string>()
 
-  /** @param happened resolves when all consequences of an event are done */
-  constructor(deps: FlushDeps, happened: (event: FlushEvent) => Promise<void>) {
+  /** @param happened resolves when all consequences of an event are done; returns nothing where there are none */
+  constructor(deps: FlushDeps, happened: (event: FlushEvent) => Promise<void> | void) {
     this.#deps = deps
     this.#happened = happened
     this.worklist = new Worklist({
@@ -178,7 +178,8 @@ export class Effects {
     const running = this.#samples.get(protocolId)
     if (running) this.worklist.putLast([{ ...sample, attemptsMax: 1 }])
     const sampling =
-      running ?? this.#happened({ kind: 'taken', part: sample }).finally(() => this.#samples.delete(protocolId))
+      running ??
+      Promise.resolve(this.#happened({ kind: 'taken', part: sample })).finally(() => this.#samples.delete(protocolId))
     this.#samples.set(protocolId, sampling)
     await sampling
     await this.#happened({ kind: 'sampled', rest, isInQuarantine: this.#deps.quarantine.hasProtocol(protocolId) })

@@ -1,4 +1,5 @@
 import type { Stop } from '../gate/stop.ts'
+import type { FlushAction } from '../isolate/actions.ts'
 import type { FlushEvent } from '../isolate/events.ts'
 import { attemptsMax } from '../isolate/limits.ts'
 import { fresh, type Part } from '../isolate/parts.ts'
@@ -95,7 +96,7 @@ export class Flush {
       if (parts.length > 0 || ended !== endedBefore) continue
       oneEnds = Promise.withResolvers()
       // While all wait for the service: a push that is answered is followed by one that is ready.
-      if (underWay === this.#deps.inFlight) await this.#orFail(() => this.#effects.worklist.readAhead(underWay))
+      if (underWay === this.#deps.inFlight) await this.#readAhead(underWay)
       if (ended === endedBefore) await oneEnds.promise
     }
   }
@@ -109,7 +110,20 @@ export class Flush {
     if (this.#isOver) return []
     // One lane is reserved for fresh metrics.
     const lastMax = Math.max(1, this.#deps.inFlight - 1) - this.#lastUnderWay
-    return (await this.#orFail(() => this.#effects.worklist.take(count, Math.max(0, lastMax)))) ?? []
+    try {
+      return await this.#effects.worklist.take(count, Math.max(0, lastMax))
+    } catch (error) {
+      await this.#fail(error)
+      return []
+    }
+  }
+
+  async #readAhead(count: number): Promise<void> {
+    try {
+      await this.#effects.worklist.readAhead(count)
+    } catch (error) {
+      await this.#fail(error)
+    }
   }
 
   async #send(part: Part): Promise<void> {
@@ -119,28 +133,28 @@ export class Flush {
   }
 
   /** Reports an event. */
-  #tell(event: FlushEvent): Promise<void> {
-    return this.#orFail(() => this.#happened(event))
-  }
-
-  /**
-   * Runs a step of the flush. An error ends the flush once the other lanes have ended: nothing may be under way when it
-   * rejects.
-   */
-  async #orFail<T>(work: () => Promise<T>): Promise<T | undefined> {
+  async #tell(event: FlushEvent): Promise<void> {
     try {
-      return await work()
+      await this.#happened(event)
     } catch (error) {
-      this.#failure ??= { error }
-      await this.#happened({ kind: 'broken', stop: { kind: 'stopped', reason: 'the flush failed' } })
-      return undefined
+      await this.#fail(error)
     }
   }
 
-  /** Resolves when all consequences of an event are done, one after the other. */
-  async #happened(event: FlushEvent): Promise<void> {
+  /** Ends the flush once the other lanes have ended: nothing may be under way when it rejects. */
+  async #fail(error: unknown): Promise<void> {
+    this.#failure ??= { error }
+    await this.#happened({ kind: 'broken', stop: { kind: 'stopped', reason: 'the flush failed' } })
+  }
+
+  /** The promise, if there are consequences of an event, resolves when all are done, one after the other. */
+  #happened(event: FlushEvent): Promise<void> | void {
     const { state, actions } = reduce(this.#state, event)
     this.#state = state
+    if (actions.length > 0) return this.#run(actions)
+  }
+
+  async #run(actions: readonly FlushAction[]): Promise<void> {
     for (const action of actions) {
       const running = this.#effects.run(action)
       if (running) await running

@@ -8,8 +8,11 @@ const recovery = 0.9
 export interface Turns {
   /** Pause between two requests. */
   readonly intervalMs: number
-  /** Resolves when the next request may start. Rejects with the signal's reason, or an error of the outbox. */
-  turn(signal: AbortSignal): Promise<void>
+  /**
+   * Resolves when the next request may start; returns nothing where it may at once. Rejects with the signal's reason, or an
+   * error of the outbox.
+   */
+  turn(signal: AbortSignal): Promise<void> | void
 }
 
 /** Starts requests at an even pace, never faster than configured, and slower for a while after a 429. */
@@ -30,12 +33,12 @@ export class Pacer implements Turns {
     return this.#configuredMs
   }
 
-  /** Resolves when the next request may start. Rejects with the signal's reason. */
-  async turn(signal: AbortSignal): Promise<void> {
+  /** As `Turns.turn`. */
+  turn(signal: AbortSignal): Promise<void> | void {
     const nowMs = this.#time.steadyMs()
     const startMs = Math.max(nowMs, this.#lastMs + this.#intervalMs)
     this.#lastMs = startMs
-    if (startMs > nowMs) await this.#time.sleep(Math.ceil(startMs - nowMs), signal)
+    if (startMs > nowMs) return this.#time.sleep(Math.ceil(startMs - nowMs), signal)
   }
 
   /** Doubles the pause, after a 429. */

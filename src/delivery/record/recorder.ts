@@ -10,7 +10,7 @@ import type { Sending } from '../isolate/actions.ts'
 import type { Quarantine } from '../isolate/quarantine.ts'
 import { failingSentence, protocolFix, protocolSentence } from './sentences.ts'
 import type { UnconfirmedSends } from './unconfirmed-sends.ts'
-import { VerdictScheduler } from './verdict-scheduler.ts'
+import { VerdictScheduler, type WriteVerdicts } from './verdict-scheduler.ts'
 import { WithheldMetrics } from './withheld-metrics.ts'
 
 /** Warnings of one push that are logged singly; all are kept. */
@@ -25,6 +25,8 @@ const unrecordedMax = 5_000
 /** Dependencies of `Recorder`. */
 export interface RecorderDeps {
   readonly outbox: Pick<DeliveryStore, 'recordVerdicts'>
+  /** Concurrent pushes, at most. */
+  readonly inFlight: number
   readonly clock: ServiceClock
   readonly quarantine: Quarantine
   readonly unconfirmed: UnconfirmedSends
@@ -45,8 +47,9 @@ export class Recorder {
 
   constructor(deps: RecorderDeps) {
     this.#deps = deps
-    const { outbox, time } = deps
-    this.#verdicts = new VerdictScheduler((verdicts, onDelay) => outbox.recordVerdicts(verdicts, time.nowMs(), onDelay))
+    const { outbox, inFlight, time } = deps
+    const write: WriteVerdicts = (verdicts, onDelay) => outbox.recordVerdicts(verdicts, time.nowMs(), onDelay)
+    this.#verdicts = new VerdictScheduler(write, inFlight)
   }
 
   /**

@@ -1,4 +1,4 @@
-import { BatchScheduler } from '../../edge/batch-scheduler.ts'
+import { BatchScheduler, untilFull } from '../../edge/batch-scheduler.ts'
 import { commitRowsMax } from '../../model/limits.ts'
 import type { MetricVerdicts } from '../../outbox/contract/outcome.ts'
 
@@ -11,20 +11,27 @@ interface Unrecorded {
 export type WriteVerdicts = (verdicts: MetricVerdicts, onDelay: () => void) => Promise<void>
 
 /**
- * Records verdicts that arrive in one turn of the event loop in one commit. A lane goes on only when its own is recorded,
+ * Turns of the event loop in which the lanes' verdicts are gathered for one commit. An answer that comes in the next few
+ * mostly belongs to a push that was sent together with the first.
+ */
+const turnsMax = 4
+
+/**
+ * Records verdicts that arrive soon after each other in one commit. A lane goes on only when its own is recorded,
  * or waits for another process's lock, so that no more is sent twice after a crash than was under way.
  */
 export class VerdictScheduler {
   readonly #scheduler: BatchScheduler<Unrecorded, void>
 
-  constructor(write: WriteVerdicts) {
+  /** @param lanes whose verdicts are waited for, for some turns: the number of concurrent pushes */
+  constructor(write: WriteVerdicts, lanes = 1) {
     this.#scheduler = new BatchScheduler<Unrecorded, void>(
       async jobs => {
         const onDelay = () => jobs.forEach(({ request }) => void request.onDelay())
         await write(merged(jobs.map(({ request }) => request.verdicts)), onDelay)
         for (const { resolve } of jobs) resolve()
       },
-      { sizeOf: ({ verdicts }) => rowsOf(verdicts), sizeMax: commitRowsMax },
+      { untilComplete: untilFull(lanes, turnsMax), sizeOf: ({ verdicts }) => rowsOf(verdicts), sizeMax: commitRowsMax },
     )
   }
 

@@ -25,6 +25,23 @@ describe('verdicts', () => {
     expect(recorded).toHaveLength(2)
   })
 
+  it('of all lanes share a commit when they come within some turns, and of some lanes wait no longer', async () => {
+    const recorded: MetricVerdicts[] = []
+    const verdicts = new VerdictScheduler(async one => void recorded.push(one), 3)
+    const turn = () => new Promise(setImmediate)
+    const first = [verdicts.record(verdictsOn(1))]
+    for (const count of [2, 3]) {
+      await turn()
+      first.push(verdicts.record(verdictsOn(count)))
+    }
+    await Promise.all(first)
+    expect(recorded.map(rowsOf)).toEqual([6])
+    const alone = verdicts.record(verdictsOn(1))
+    for (let turns = 0; turns < 5; turns += 1) await turn()
+    expect(recorded.map(rowsOf)).toEqual([6, 1])
+    await alone
+  })
+
   it('never make a commit larger than it may be', async () => {
     const recorded: MetricVerdicts[] = []
     const verdicts = new VerdictScheduler(async one => void recorded.push(one))
