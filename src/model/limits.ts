@@ -34,7 +34,7 @@ export const commitRowsMax = 1_000
 export const waitingRowsMax = 50_000
 
 /** Due metrics a flush reads at a time. */
-export const duePageMax = 500
+export const duePageMax = 1_000
 
 /** Age up to which the previous value is compared with a new one. */
 export const jumpHoursMax = 24

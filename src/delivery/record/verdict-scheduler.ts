@@ -53,8 +53,13 @@ function merged(all: readonly MetricVerdicts[]): MetricVerdicts {
   const [only] = all
   if (only && all.length === 1) return only
   return {
-    delivered: all.flatMap(({ delivered }) => delivered),
+    delivered: joined(all.map(({ delivered }) => delivered)),
     dead: all.flatMap(({ dead }) => dead),
     warnings: all.flatMap(({ warnings }) => warnings),
   }
+}
+
+/** The lists as one, copied whole: metric by metric it takes ten times as long. */
+function joined<T>(lists: readonly (readonly T[])[]): readonly T[] {
+  return ([] as readonly T[]).concat(...lists)
 }

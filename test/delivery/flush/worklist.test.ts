@@ -270,7 +270,7 @@ describe('a worklist', () => {
     expect(prepared, 'half a batch may become a whole one').toHaveLength(5)
     const rest = await all(worklist)
     expect([...first, ...second, ...rest].flatMap(({ batch }) => batch).map(nameOf)).toEqual(metrics(950).map(nameOf))
-    expect(limits.slice(0, 3)).toEqual([500, 500, 500])
+    expect(limits.slice(0, 2)).toEqual([1_000, 1_000])
   })
 
   it('hands out what has become due before all that was not prepared, however much was read', async () => {
@@ -290,7 +290,7 @@ describe('a worklist', () => {
     add(late)
     const parts = await worklist.take(2)
     expect(parts.map(({ batch }) => batch[0])).toEqual([metrics(101).at(-1), late[0]])
-    expect(limits, 'after a change no more is read than is needed').toEqual([500, 100])
+    expect(limits, 'after a change no more is read than is needed').toEqual([1_000, 100])
     expect((await all(worklist)).flatMap(({ batch }) => batch)).toHaveLength(450 + 20 - 300)
   })
 

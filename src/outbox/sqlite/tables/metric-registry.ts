@@ -37,7 +37,7 @@ const metricColumns = `SELECT metric.id AS number, metric.name AS id, metric.pro
 export class MetricRegistry {
   readonly #statements
   readonly #byId = new Map<string, KnownMetric>()
-  readonly #byNumber = new Map<number, KnownMetric>()
+  readonly #byNumber: (KnownMetric | undefined)[] = []
   readonly #protocols = new Map<string, number>()
   readonly #spans = new Map<number, readonly NumberSpan[]>()
   readonly #look: <T>(act: () => T) => T
@@ -96,7 +96,7 @@ export class MetricRegistry {
   /** Clears the cache, as after a rollback. */
   forget(): void {
     this.#byId.clear()
-    this.#byNumber.clear()
+    this.#byNumber.length = 0
     this.#protocols.clear()
     this.#spans.clear()
   }
@@ -118,7 +118,7 @@ export class MetricRegistry {
 
   /** A metric by its number. Every row's number is known. */
   numbered(number: number): KnownMetric {
-    const known = this.#byNumber.get(number) ?? this.#read(number)
+    const known = this.#byNumber[number] ?? this.#read(number)
     if (!known) throw new DamageError(`no metric has the number ${number}`)
     return known
   }
@@ -157,7 +157,7 @@ export class MetricRegistry {
   describe({ number, id }: KnownMetric, since: number, { unit, module }: MetricDescription): KnownMetric {
     this.#statements.describe.run(number, since, unit ?? null, module ?? null)
     this.#byId.delete(id)
-    this.#byNumber.delete(number)
+    this.#byNumber[number] = undefined
     return this.numbered(number)
   }
 
@@ -177,14 +177,14 @@ export class MetricRegistry {
   #read(number: number): KnownMetric | undefined {
     const last = number + runMetricsMax - 1
     this.#remember(this.#statements.byNumber.all(number, last), number, last)
-    return this.#byNumber.get(number)
+    return this.#byNumber[number]
   }
 
   /** Remembers those metrics that are not known yet. @param first the first of their numbers */
   #remember(raws: readonly RawMetric[], first: number, last: number): void {
     const descriptions = Map.groupBy(this.#statements.descriptions.all(first, last), ({ metric }) => metric)
     for (const raw of raws) {
-      if (this.#byNumber.has(raw.number)) continue
+      if (this.#byNumber[raw.number]) continue
       const own = (descriptions.get(raw.number) ?? []).map(({ since, unit, module }) => ({
         since,
         ...(unit === null ? {} : { unit }),
@@ -196,7 +196,7 @@ export class MetricRegistry {
 
   #keep(known: KnownMetric): KnownMetric {
     this.#byId.set(known.id, known)
-    this.#byNumber.set(known.number, known)
+    this.#byNumber[known.number] = known
     return known
   }
 }
