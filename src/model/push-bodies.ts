@@ -26,6 +26,8 @@ export class PushBodies {
   /** JSON up to the value, of the hour that was written last: most batches are of one, and the next one is, too. */
   #start: { readonly hour: Hour; readonly json: string } | undefined
 
+  /** The last batch that was checked as a whole. */
+  #checked: Batch | undefined
   /** Bodies written before they were asked for. */
   readonly #prepared = new WeakMap<Batch, string>()
 
@@ -51,7 +53,7 @@ export class PushBodies {
     let before: KnownJson | undefined
     let place = 0
     for (const metric of batch) {
-      const known = this.#jsonOf(metric, before)
+      const known = this.#jsonOf(metric, before, batch)
       const start = this.#startOf(metric.hour)
       body += before ? start : `{"metrics":[${start.slice(1)}`
       body += values[place]
@@ -67,18 +69,20 @@ export class PushBodies {
     return this.#start.json
   }
 
-  #jsonOf(metric: Metric, before: KnownJson | undefined): KnownJson {
+  #jsonOf(metric: Metric, before: KnownJson | undefined, batch: Batch): KnownJson {
     const likely = before?.next
     if (likely && isOf(likely, metric)) return likely
     const remembered = this.#known.get(metric.id)
-    const known = remembered && isOf(remembered, metric) ? remembered : this.#remember(metric)
+    const known = remembered && isOf(remembered, metric) ? remembered : this.#remember(metric, batch)
     if (before) before.next = known
     return known
   }
 
-  #remember(metric: Metric): KnownJson {
+  #remember(metric: Metric, batch: Batch): KnownJson {
     const { id, protocolId, unit, module } = metric
-    sentPush.parse({ metrics: [pushedMetric(metric)] })
+    // Mostly all of a batch are new, or none is.
+    if (this.#checked !== batch) sentPush.parse({ metrics: batch.map(pushedMetric) })
+    this.#checked = batch
     const known = {
       id,
       protocolId,
