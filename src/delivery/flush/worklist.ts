@@ -7,6 +7,7 @@ import type { DueWanted } from '../../outbox/contract/selections.ts'
 import { fresh, type Part } from '../isolate/parts.ts'
 import { WithheldMetrics } from '../record/withheld-metrics.ts'
 import type { FlushDeps } from './deps.ts'
+import { DuePage } from './due-page.ts'
 import { dueWanted } from './due-wanted.ts'
 
 /** Dependencies of `Worklist`. */
@@ -28,8 +29,8 @@ export class Worklist {
   readonly #parts: Part[] = []
   /** Parts that go after everything else. */
   readonly #last: Part[] = []
-  /** Read and not handed out, in the order of delivery. It is read again when anything else becomes due. */
-  #page: readonly Metric[] = []
+  /** Read again when anything else becomes due. */
+  #page = new DuePage()
   /** Stamp of the last look at the outbox. */
   #stamp: string | undefined
   /** Whether the last look found nothing new, so that a page will mostly last. */
@@ -90,9 +91,8 @@ export class Worklist {
   /** The next part of what was read; `undefined` when that has fewer metrics than wanted. */
   #next(metricsMin: number): Part | undefined {
     if (this.#page.length < metricsMin) return undefined
-    const batch = this.#page.slice(0, batchMetricsMax)
+    const batch = this.#page.take(batchMetricsMax)
     if (!isBatch(batch)) return undefined
-    this.#page = this.#page.slice(batchMetricsMax)
     this.#taken.add(batch)
     return fresh(batch)
   }
@@ -126,7 +126,7 @@ export class Worklist {
     this.#areLookedUp = false
     this.#returns += 1
     const back = new MetricSet(...parts.map(({ batch }) => batch))
-    this.#page = this.#page.filter(metric => !back.has(metric))
+    this.#page = new DuePage(this.#page.metrics.filter(metric => !back.has(metric)))
   }
 
   /** Forgets metrics that were handed out: they are recorded, or may be read again. */
@@ -159,9 +159,9 @@ export class Worklist {
   }
 
   #upcoming(others: readonly Metric[]): readonly Metric[] {
-    const paged = new MetricSet(this.#page)
+    const paged = new MetricSet(this.#page.metrics)
     const free = others.filter(metric => !paged.has(metric))
-    return [...this.#metricsOfParts, ...this.#page, ...free]
+    return [...this.#metricsOfParts, ...this.#page.metrics, ...free]
   }
 
   #putForward(metrics: readonly Metric[]): void {
@@ -187,7 +187,7 @@ export class Worklist {
       )
       parts.splice(0, parts.length, ...kept)
     }
-    this.#page = this.#page.filter(metric => !isLeftOut(metric))
+    this.#page = new DuePage(this.#page.metrics.filter(metric => !isLeftOut(metric)))
   }
 
   /**
@@ -206,7 +206,7 @@ export class Worklist {
       const withdrawn = new Set(parted.filter(metric => !still.has(metric)))
       this.leaveOut(metric => withdrawn.has(metric))
     }
-    if (stamp !== this.#stamp) this.#page = []
+    if (stamp !== this.#stamp) this.#page = new DuePage()
     this.#isQuiet = this.#stamp === undefined || stamp === this.#stamp
     this.#stamp = stamp
     this.#areLookedUp = this.#returns === returns
@@ -224,14 +224,14 @@ export class Worklist {
     const limit = this.#isQuiet ? Math.max(wanted, duePageMax) : wanted
     const { due, free } = this.#deps
     await this.#taken.during(async taken => {
-      const paged = new Set(this.#page)
-      const except = paged.size === 0 ? this.#taken.lists : [...this.#taken.lists, this.#page]
+      const paged = new Set(this.#page.metrics)
+      const except = paged.size === 0 ? this.#taken.lists : [...this.#taken.lists, this.#page.metrics]
       const keep = (read: readonly Metric[]) => {
         const untaken = taken.isChanged() ? read.filter(metric => !taken.has(metric)) : read
         // Metrics may have been left out of the page meanwhile.
-        const rest = paged.size === 0 ? [] : this.#page.filter(metric => paged.has(metric))
-        this.#page = rest.length === 0 ? free(untaken) : [...rest, ...free(untaken)]
-        return this.#page
+        const rest = paged.size === 0 ? [] : this.#page.metrics.filter(metric => paged.has(metric))
+        this.#page = new DuePage(rest.length === 0 ? free(untaken) : [...rest, ...free(untaken)])
+        return this.#page.metrics
       }
       await dueWanted(reach => due(reach, except), keep, count, limit)
     })

@@ -11,10 +11,10 @@ interface Unrecorded {
 export type WriteVerdicts = (verdicts: MetricVerdicts, onDelay: () => void) => Promise<void>
 
 /**
- * Turns of the event loop in which the lanes' verdicts are gathered for one commit. An answer that comes in the next few
+ * Turns of the event loop in which the lanes' verdicts are gathered for one commit. An answer that comes in the next one
  * mostly belongs to a push that was sent together with the first.
  */
-const turnsMax = 4
+const turnsMax = 2
 
 /**
  * Records verdicts that arrive soon after each other in one commit. A lane goes on only when its own is recorded,
@@ -23,7 +23,7 @@ const turnsMax = 4
 export class VerdictScheduler {
   readonly #scheduler: BatchScheduler<Unrecorded, void>
 
-  /** @param lanes whose verdicts are waited for, for some turns: the number of concurrent pushes */
+  /** @param lanes whose verdicts are waited for, a turn longer: the number of concurrent pushes */
   constructor(write: WriteVerdicts, lanes = 1) {
     this.#scheduler = new BatchScheduler<Unrecorded, void>(
       async jobs => {

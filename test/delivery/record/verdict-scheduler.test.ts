@@ -25,20 +25,17 @@ describe('verdicts', () => {
     expect(recorded).toHaveLength(2)
   })
 
-  it('of all lanes share a commit when they come within some turns, and of some lanes wait no longer', async () => {
+  it('of all lanes share a commit when one comes a turn later, and those of some lanes wait no longer', async () => {
     const recorded: MetricVerdicts[] = []
-    const verdicts = new VerdictScheduler(async one => void recorded.push(one), 3)
+    const verdicts = new VerdictScheduler(async one => void recorded.push(one), 2)
     const turn = () => new Promise(setImmediate)
-    const first = [verdicts.record(verdictsOn(1))]
-    for (const count of [2, 3]) {
-      await turn()
-      first.push(verdicts.record(verdictsOn(count)))
-    }
-    await Promise.all(first)
-    expect(recorded.map(rowsOf)).toEqual([6])
+    const first = verdicts.record(verdictsOn(1))
+    await turn()
+    await Promise.all([first, verdicts.record(verdictsOn(2))])
+    expect(recorded.map(rowsOf)).toEqual([3])
     const alone = verdicts.record(verdictsOn(1))
-    for (let turns = 0; turns < 5; turns += 1) await turn()
-    expect(recorded.map(rowsOf)).toEqual([6, 1])
+    for (let turns = 0; turns < 3; turns += 1) await turn()
+    expect(recorded.map(rowsOf)).toEqual([3, 1])
     await alone
   })
 
