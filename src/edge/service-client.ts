@@ -68,13 +68,10 @@ export function serviceClient({ url, timeoutMs, connections, time, redact }: Ser
     body?: string,
     stop?: AbortSignal,
   ): Promise<Answer> {
-    const headers = {
-      accept: 'application/json',
-      // Without this header any encoding would be acceptable.
-      'accept-encoding': 'identity',
-      ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-    }
+    // Without an encoding any would be acceptable.
+    const headers: Record<string, string> = { accept: 'application/json', 'accept-encoding': 'identity' }
+    if (key !== undefined) headers['authorization'] = `Bearer ${key}`
+    if (body !== undefined) headers['content-type'] = 'application/json'
     try {
       const sentMs = time.nowMs()
       const { status, headers: answered, text } = await exchange.ask({ method, path, headers, body, stop })
