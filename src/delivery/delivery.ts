@@ -12,7 +12,7 @@ import type { Destination } from './destination.ts'
 import type { FlushDeps } from './flush/deps.ts'
 import { Flush } from './flush/flush.ts'
 import { type Plan, planFlush } from './flush/plan.ts'
-import { pushBatch } from './flush/push.ts'
+import { type PushDeps, pushBatch } from './flush/push.ts'
 import { QuarantineProbes } from './flush/quarantine-probes.ts'
 import { type FlushOccasion, Gate } from './gate/gate.ts'
 import type { Turns } from './gate/pacer.ts'
@@ -165,6 +165,7 @@ export class Delivery {
     const [recorder, quarantine, protocolIds] = [this.#recorder, this.#quarantine, this.#protocolIds]
     const { protocols } = destination
     const { unrecorded } = recorder
+    const pushDeps = this.#pushDeps(run)
     const due: FlushDeps['due'] = (ids, limit, except) => {
       const latest = clock.latestHour(time.nowMs())
       return unrecorded.without(
@@ -190,7 +191,7 @@ export class Delivery {
       earlier: () => this.#earlier(),
       hasDelivered: () => outbox.hasDelivered(protocolIds),
       prepare: batch => this.#bodies.prepare(batch),
-      push: (batch, attempts) => this.#push(batch, attempts, run),
+      push: (batch, attempts) => this.#push(batch, attempts, pushDeps),
       register: protocolId => this.#register(protocolId, run),
     }
   }
@@ -214,14 +215,18 @@ export class Delivery {
     return registerProtocol(client, protocol, key, signal)
   }
 
-  async #push(batch: Batch, wanted: Attempts, run: FlushRun): Promise<Pushed> {
-    const { outbox, client, time, onPushed } = this.#deps
+  #pushDeps({ key, signal, breakOff }: FlushRun): PushDeps {
+    const { outbox, client, time } = this.#deps
+    const hasWithdrawn: PushDeps['hasWithdrawn'] = async (batch, { isKnownGood }) =>
+      isKnownGood
+        ? (await outbox.present(batch[0])) === undefined
+        : (await outbox.stillDue(batch)).metrics.length < batch.length
+    return { client, bodies: this.#bodies, gate: this.#gate, hasWithdrawn, time, key, signal, breakOff }
+  }
+
+  async #push(batch: Batch, wanted: Attempts, deps: PushDeps): Promise<Pushed> {
+    const { onPushed } = this.#deps
     this.#pushes += 1
-    const hasWithdrawn = async (some: Batch) =>
-      wanted.isKnownGood
-        ? (await outbox.present(some[0])) === undefined
-        : (await outbox.stillDue(some)).metrics.length < some.length
-    const deps = { ...run, client, bodies: this.#bodies, gate: this.#gate, hasWithdrawn, time }
     try {
       const pushed = await pushBatch(batch, wanted, deps)
       this.#notePushed(batch, pushed)

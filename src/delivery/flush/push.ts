@@ -16,7 +16,7 @@ export interface PushDeps {
   readonly key: string
   readonly gate: Pick<Gate, 'pushTurn' | 'noteClock' | 'pushed' | 'isRetrySoon'>
   /** Whether a metric of a batch was withdrawn, so that the batch must not be sent again unchanged. */
-  readonly hasWithdrawn: (batch: Batch) => Promise<boolean>
+  readonly hasWithdrawn: (batch: Batch, wanted: Attempts) => Promise<boolean>
   readonly time: Time
   /** Ends waits. */
   readonly signal: AbortSignal
@@ -33,9 +33,10 @@ export interface PushDeps {
  */
 export async function pushBatch(
   batch: Batch,
-  { attemptsMax, failedBefore = 0 }: Attempts,
+  wanted: Attempts,
   { client, bodies, key, gate, hasWithdrawn, time, signal, breakOff }: PushDeps,
 ): Promise<Pushed> {
+  const { attemptsMax, failedBefore = 0 } = wanted
   const body = bodies.of(batch)
   if (failedBefore > 0) await time.sleep(jitterMs(failedBefore, time), signal)
   for (let attempts = 1; ; attempts += 1) {
@@ -53,7 +54,7 @@ export async function pushBatch(
     if (isSlow) return { verdict: found, attempts, isSlow }
     if (attempts === attemptsMax || !gate.isRetrySoon) return { verdict: found, attempts }
     await time.sleep(jitterMs(failedBefore + attempts, time), signal)
-    if (await hasWithdrawn(batch)) return { verdict: found, attempts }
+    if (await hasWithdrawn(batch, wanted)) return { verdict: found, attempts }
   }
 }
 

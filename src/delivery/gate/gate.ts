@@ -154,18 +154,23 @@ export class Gate {
     this.#deps.clock.observe(answer)
   }
 
-  /** Applies the answer to a push to later pushes with the same key, at once. Resolves when what must last is stored. */
-  async pushed(verdict: Verdict, key: string): Promise<void> {
+  /**
+   * Applies the answer to a push to later pushes with the same key, at once. The promise, if something must last, resolves
+   * when it is stored.
+   */
+  pushed(verdict: Verdict, key: string): Promise<void> | void {
     this.#deps.counters?.pushed(verdict.kind)
-    if (verdict.kind === 'settled') {
-      this.#ownPacer.quicken()
-      // If it cannot be stored, the running flush reports the disk's error.
-      if (this.#stored.hasFailures) await this.#stored.saveRecovered().catch(() => {})
+    switch (verdict.kind) {
+      case 'settled':
+        this.#ownPacer.quicken()
+        // If it cannot be stored, the running flush reports the disk's error.
+        return this.#stored.hasFailures ? this.#stored.saveRecovered().catch(() => {}) : undefined
+      case 'key-refused':
+        return this.#keyWatch.refused(key, this.#deps.time.nowMs())
+      case 'transient':
+        if (verdict.status === 429) this.#ownPacer.slow()
+        return this.#retryAfter(verdict.notBeforeMs)
     }
-    if (verdict.kind === 'key-refused') this.#keyWatch.refused(key, this.#deps.time.nowMs())
-    if (verdict.kind !== 'transient') return
-    if (verdict.status === 429) this.#ownPacer.slow()
-    await this.#retryAfter(verdict.notBeforeMs)
   }
 
   /**

@@ -27,7 +27,7 @@ describe('whether a flush may begin', () => {
     ['a flush that failed', gate => gate.flushed({ stop: down, left: [] }, undefined), 'breaker', undefined],
     [
       'a push that asked to wait',
-      gate => gate.pushed(asksToWait(startMs + 5_000), 'a-key'),
+      async gate => gate.pushed(asksToWait(startMs + 5_000), 'a-key'),
       'retry-after',
       'retry-after',
     ],
