@@ -33,7 +33,7 @@ export default defineConfig({
       { extends: true, test: { name: 'commands', include: [commandFiles] } },
     ],
     // Real nodes, disks and browsers: generous, so that a slow machine is slow and not red.
-    testTimeout: 120_000,
+    testTimeout: isSoak ? 480_000 : 120_000,
     hookTimeout: 120_000,
     // A worker runs many files.
     unstubEnvs: true,
