@@ -90,13 +90,13 @@ export class HttpExchange {
   async #opened(): Promise<Pool> {
     const { default: Pool } = await import('undici/lib/dispatcher/pool.js')
     if (this.#isClosed) throw new Error('the connections are closed')
-    const { connections } = this.#options
+    const { timeoutMs, connections } = this.#options
     this.#pool ??= new Pool(this.#origin, {
       connections,
       pipelining: 1,
-      // The signal of the time limit ends an exchange, whatever it waits for.
-      headersTimeout: 0,
-      bodyTimeout: 0,
+      // The signal of the time limit ends an exchange; only these make undici look whether an HTTP/2 connection is dead.
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
     })
     return this.#pool
   }

@@ -158,6 +158,7 @@ export class MetricRegistry {
     this.#statements.describe.run(number, since, unit ?? null, module ?? null)
     this.#byId.delete(id)
     this.#byNumber[number] = undefined
+    this.#remember(this.#statements.byNumber.all(number, number), number, number)
     return this.numbered(number)
   }
 
