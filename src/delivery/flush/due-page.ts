@@ -3,7 +3,7 @@ import type { Metric } from '../../model/metric.ts'
 /** Due metrics that were read and not handed out, in the order of delivery. */
 export class DuePage {
   #metrics: readonly Metric[]
-  /** Number of metrics at the front that were handed out: to copy the others for each batch takes as long as to read them. */
+  /** Number of metrics at the front that were handed out, so that the others are not copied for each batch. */
   #handedOut = 0
 
   constructor(metrics: readonly Metric[] = []) {

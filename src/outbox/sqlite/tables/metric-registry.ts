@@ -174,7 +174,7 @@ export class MetricRegistry {
     return spans
   }
 
-  /** Reads a metric, and those of the next numbers: mostly they are wanted, too, and one by one takes ten times as long. */
+  /** Reads a metric, and those of the next numbers: mostly they are wanted, too, and one statement reads all. */
   #read(number: number): KnownMetric | undefined {
     const last = number + runMetricsMax - 1
     this.#remember(this.#statements.byNumber.all(number, last), number, last)
