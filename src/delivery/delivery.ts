@@ -217,11 +217,7 @@ export class Delivery {
 
   #pushDeps({ key, signal, breakOff }: FlushRun): PushDeps {
     const { outbox, client, time } = this.#deps
-    const hasWithdrawn: PushDeps['hasWithdrawn'] = async (batch, { isKnownGood }) =>
-      isKnownGood
-        ? (await outbox.present(batch[0])) === undefined
-        : (await outbox.stillDue(batch)).metrics.length < batch.length
-    return { client, bodies: this.#bodies, gate: this.#gate, hasWithdrawn, time, key, signal, breakOff }
+    return { client, outbox, bodies: this.#bodies, gate: this.#gate, time, key, signal, breakOff }
   }
 
   async #push(batch: Batch, wanted: Attempts, deps: PushDeps): Promise<Pushed> {

@@ -4,6 +4,7 @@ import { backoffMs } from '../../model/backoff.ts'
 import type { Batch } from '../../model/batch.ts'
 import type { PushBodies } from '../../model/push-bodies.ts'
 import { type Verdict, verdict } from '../../model/verdict.ts'
+import type { DeliveryStore } from '../../outbox/contract/delivery-store.ts'
 import type { Gate, GateHold } from '../gate/gate.ts'
 import type { Attempts, Pushed } from '../isolate/parts.ts'
 import { backoffBaseMs, backoffCapMs, slowPushMs } from './limits.ts'
@@ -15,8 +16,7 @@ export interface PushDeps {
   /** The API key; never logged. */
   readonly key: string
   readonly gate: Pick<Gate, 'pushTurn' | 'noteClock' | 'pushed' | 'isRetrySoon'>
-  /** Whether a metric of a batch was withdrawn, so that the batch must not be sent again unchanged. */
-  readonly hasWithdrawn: (batch: Batch, wanted: Attempts) => Promise<boolean>
+  readonly outbox: Pick<DeliveryStore, 'present' | 'stillDue'>
   readonly time: Time
   /** Ends waits. */
   readonly signal: AbortSignal
@@ -34,7 +34,7 @@ export interface PushDeps {
 export async function pushBatch(
   batch: Batch,
   wanted: Attempts,
-  { client, bodies, key, gate, hasWithdrawn, time, signal, breakOff }: PushDeps,
+  { client, bodies, key, gate, outbox, time, signal, breakOff }: PushDeps,
 ): Promise<Pushed> {
   const { attemptsMax, failedBefore = 0 } = wanted
   const body = bodies.of(batch)
@@ -54,8 +54,15 @@ export async function pushBatch(
     if (isSlow) return { verdict: found, attempts, isSlow }
     if (attempts === attemptsMax || !gate.isRetrySoon) return { verdict: found, attempts }
     await time.sleep(jitterMs(failedBefore + attempts, time), signal)
-    if (await hasWithdrawn(batch, wanted)) return { verdict: found, attempts }
+    if (await hasWithdrawn(batch, wanted, outbox)) return { verdict: found, attempts }
   }
+}
+
+/** Whether a metric of a batch was withdrawn, so that the batch must not be sent again unchanged. */
+async function hasWithdrawn(batch: Batch, { isKnownGood }: Attempts, outbox: PushDeps['outbox']): Promise<boolean> {
+  return isKnownGood
+    ? (await outbox.present(batch[0])) === undefined
+    : (await outbox.stillDue(batch)).metrics.length < batch.length
 }
 
 function jitterMs(failed: number, time: Time): number {

@@ -13,7 +13,8 @@ const startMs = Date.UTC(2026, 10, 20, 13)
 const ok: Answer = { kind: 'answered', status: 200, body: { success: true, processed: 2, errors: [], warnings: [] } }
 const down: Answer = { kind: 'answered', status: 503, body: undefined }
 
-async function push(answers: readonly Answer[], chance = 0.5) {
+/** Pushes two metrics, of which `due` are still due when they would be sent again. */
+async function push(answers: readonly Answer[], { chance = 0.5, due = 2 } = {}) {
   const time = new VirtualTime(startMs, () => chance)
   const sentAtMs: number[] = []
   const client = {
@@ -33,7 +34,10 @@ async function push(answers: readonly Answer[], chance = 0.5) {
       bodies: new PushBodies(),
       key: 'k',
       gate: gateAt(time).gate,
-      hasWithdrawn: async () => false,
+      outbox: {
+        present: async () => undefined,
+        stillDue: async batch => ({ metrics: batch.slice(0, due), stamp: '' }),
+      },
       breakOff: signal,
       time,
       signal,
@@ -48,14 +52,19 @@ describe('a push', () => {
   })
 
   it('has at most five attempts, with growing pauses', async () => {
-    const { verdict, sentAtMs } = await push([], 0.999)
+    const { verdict, sentAtMs } = await push([], { chance: 0.999 })
     expect(verdict.kind).toBe('transient')
     expect(sentAtMs).toEqual([0, 499, 499 + 999, 499 + 999 + 1998, 499 + 999 + 1998 + 3996])
   })
 
   it('may pause for nothing at all: the jitter is full', async () => {
-    const { sentAtMs } = await push([down, down, ok], 0)
+    const { sentAtMs } = await push([down, down, ok], { chance: 0 })
     expect(sentAtMs.every(ms => ms <= 2)).toBe(true)
+  })
+
+  it('is not sent again when one of its metrics was withdrawn meanwhile', async () => {
+    expect((await push([down, ok], { due: 1 })).sentAtMs).toEqual([0])
+    expect((await push([down, ok], { due: 2 })).sentAtMs).toHaveLength(2)
   })
 
   it('is never sent before Retry-After', async () => {
