@@ -7,6 +7,9 @@ import { sentPush } from './wire.ts'
 /** Metric ids whose JSON is remembered, at most: about 20 MB. */
 const knownMax = 50_000
 
+/** Bodies that wait to be asked for, at most: about 1 MB. */
+const preparedMax = 64
+
 /** The JSON of a metric apart from its hour and its value, which stand before it. */
 interface KnownJson extends Pick<Metric, 'id' | 'protocolId'> {
   readonly unit: string | undefined
@@ -28,12 +31,17 @@ export class PushBodies {
 
   /** The last batch that was checked as a whole. */
   #checked: Batch | undefined
-  /** Bodies written before they were asked for. */
-  readonly #prepared = new WeakMap<Batch, string>()
+  /**
+   * Bodies written before they were asked for, the oldest first. An array: what a `WeakMap` lets go survives a collection
+   * of garbage, and so do the old tables of a `Map`; a body is large, and there are many.
+   */
+  readonly #prepared: { readonly batch: Batch; readonly body: string }[] = []
 
   /** Writes the body of a batch before it is asked for. @throws ZodError as `of` */
   prepare(batch: Batch): void {
-    this.#prepared.set(batch, this.#write(batch))
+    // Batches that are never sent are forgotten.
+    if (this.#prepared.length >= preparedMax) this.#prepared.shift()
+    this.#prepared.push({ batch, body: this.#write(batch) })
   }
 
   /**
@@ -43,7 +51,9 @@ export class PushBodies {
    * collected
    */
   of(batch: Batch): string {
-    return this.#prepared.get(batch) ?? this.#write(batch)
+    const place = this.#prepared.findIndex(prepared => prepared.batch === batch)
+    const [prepared] = place < 0 ? [] : this.#prepared.splice(place, 1)
+    return prepared?.body ?? this.#write(batch)
   }
 
   #write(batch: Batch): string {

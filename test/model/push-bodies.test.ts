@@ -37,6 +37,13 @@ describe('the body of a push', () => {
     expect(() => bodies.of([{ ...metric, value: value as number }])).toThrow('value')
   })
 
+  it('is the same when it was prepared, for however many batches, and asked for again', () => {
+    const batches = Array.from({ length: 70 }, (_, number) => batchOf(1 + number))
+    const prepared = new PushBodies()
+    for (const batch of batches) prepared.prepare(batch)
+    for (const batch of [...batches, ...batches.toReversed()]) expect(prepared.of(batch)).toBe(bodies.of(batch))
+  })
+
   it('never holds more than a push may', () => {
     expect(() => bodies.of(batchOf(101))).toThrow('100')
   })
