@@ -17,7 +17,7 @@ async function portOf(server: Pick<Server, 'listen' | 'address'>): Promise<numbe
   return typeof address === 'object' && address ? address.port : 0
 }
 
-/** An HTTP/2 server behind a gateway that forgets its connections and says so to nobody. */
+/** An HTTP/2 server behind a gateway that forgets its connections and tells neither side. */
 async function forgetfulServer() {
   const before = getCACertificates('default')
   const { key, cert } = certificateFor(['localhost'])
