@@ -10,6 +10,7 @@ import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { freePort } from '../support/free-port.ts'
 import { mayMount, smallDisk } from '../support/small-disk.ts'
 import { configured, start, tidegauge, untilNextLook } from '../support/tidegauge.ts'
+import { mayBeUnprivileged, unprivileged } from '../support/unprivileged.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
@@ -120,13 +121,6 @@ describe.skipIf(!mayMount)('a volume that is unmounted under a daemon (needs the
   })
 })
 
-const unprivileged = 65_534
-
-/** Whether commands can be run as somebody else: root can, where that user may read the sources. */
-const mayBeUnprivileged =
-  process.getuid?.() === 0 &&
-  spawnSync(process.execPath, [main, '--version'], { uid: unprivileged, gid: unprivileged }).status === 0
-
 describe.skipIf(!mayBeUnprivileged)('a user without rights (needs root, and sources that others may read)', () => {
   it.each([
     ['the folder', (data: string) => chmodSync(data, 0), ''],
@@ -149,9 +143,9 @@ describe.skipIf(!mayBeUnprivileged)('a user without rights (needs root, and sour
     )
     const parts = ['outbox.db', 'outbox.db-wal', 'outbox.db-shm', 'lock.db', 'daemon.db'].map(part => join(data, part))
     for (const path of [folder, join(folder, 'data'), data, config, ...parts])
-      chownSync(path, unprivileged, unprivileged)
+      chownSync(path, unprivileged.uid, unprivileged.gid)
     take(data)
-    const options = { uid: unprivileged, gid: unprivileged, encoding: 'utf8' } as const
+    const options = { ...unprivileged, encoding: 'utf8' } as const
     const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'collect', '--config', config], options)
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
     expect(stderr).toMatch(

@@ -7,8 +7,8 @@ type Answer = Record<string, unknown>
 
 /** Misbehaviour of a node, or of the gateway before it. */
 export type RpcFault =
-  /** HTTP 429; `retryAfter` is the header as it is sent. */
-  | { readonly kind: 'rate'; readonly retryAfter?: string | (() => string) }
+  /** HTTP 429; `retryAfter` is the header as it is sent, and `date`, by default this machine's clock. */
+  | { readonly kind: 'rate'; readonly retryAfter?: string | (() => string); readonly date?: string }
   /** More calls in a second than this are refused with 429, as a gateway does. */
   | { readonly kind: 'calls-a-second-max'; readonly count: number; readonly nowMs?: () => number }
   /** Each call is answered with this error. */
@@ -156,9 +156,10 @@ class FaultyProxy implements FaultyRpc {
   #refuses(fault: RpcFault, calls: readonly Call[], text: string, response: ServerResponse): boolean {
     switch (fault.kind) {
       case 'rate': {
-        const { retryAfter } = fault
+        const { retryAfter, date } = fault
         const header = typeof retryAfter === 'function' ? retryAfter() : retryAfter
-        return respond(response, 429, 'slow down', header === undefined ? {} : { 'retry-after': header })
+        const headers = { ...(date && { date }), ...(header !== undefined && { 'retry-after': header }) }
+        return respond(response, 429, 'slow down', headers)
       }
       case 'calls-a-second-max':
         return this.#isTooFast(calls.length, fault.count, fault.nowMs?.() ?? Date.now()) && respond(response, 429, '')

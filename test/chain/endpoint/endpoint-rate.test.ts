@@ -37,7 +37,7 @@ describe('a 429', () => {
     const time = new VirtualTime(startMs)
     const proxy = await faulty()
     const endpoint = open(proxy.url, { time })
-    proxy.misbehaveOnce({ kind: 'rate', retryAfter })
+    proxy.misbehaveOnce({ kind: 'rate', retryAfter, date: new Date(startMs).toUTCString() })
     expect(results(await endpoint.call(echoes(3), never))).toEqual([0, 1, 2])
     expect(time.nowMs() - startMs).toBeGreaterThanOrEqual(2_000)
     expect(time.nowMs() - startMs).toBeLessThan(6_000)
@@ -53,7 +53,7 @@ describe('a 429', () => {
     const proxy = await faulty()
     const endpoint = open(proxy.url, { time })
     await endpoint.call(echoes(1), never)
-    proxy.misbehaveOnce({ kind: 'rate', retryAfter })
+    proxy.misbehaveOnce({ kind: 'rate', retryAfter, date: new Date(startMs).toUTCString() })
     const failure = await failureOf(endpoint.call(echoes(1), never))
     expect(failure).toMatchObject({ kind: 'rate', host: proxy.host })
     const aheadMs = (failure.retryAtMs ?? 0) - startMs

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, vi } from 'vitest'
 import { temporaryFolder } from '../../support/folder.ts'
+import { mayBeUnprivileged, unprivileged } from '../../support/unprivileged.ts'
 import { configured, hour, testRunner } from '../setup.ts'
 
 /** Makes Node write compiled code under any name, and looks for a way to write next to that. */
@@ -74,26 +75,20 @@ it('starts a process without a compile cache where none is set', async () => {
   expect((await testRunner().runner.collect(own, hour)).readings).toEqual({ Written: -1 })
 })
 
-/** A user without rights, by Debian's number. */
-const unprivileged = { uid: 65_534, gid: 65_534 }
-
-it.skipIf(process.getuid?.() !== 0)(
-  'gives a cache for good that the daemon’s user cannot write, as in the image',
-  () => {
-    const cache = temporaryFolder()
-    const version = join(cache, 'v24')
-    mkdirSync(version)
-    const lent = () => {
-      const module = new URL('../../../src/runner/daemon/lent-cache.ts', import.meta.url).href
-      const print = `import { lendCompileCache } from '${module}'; console.log(lendCompileCache().env.NODE_COMPILE_CACHE)`
-      const env = { ...process.env, NODE_COMPILE_CACHE: cache, NODE_DISABLE_COMPILE_CACHE: '1' }
-      return execFileSync(process.execPath, ['--input-type=module', '--eval', print], { ...unprivileged, env })
-        .toString()
-        .trim()
-    }
-    chmodSync(cache, 0o755)
-    expect(lent()).toBe(cache)
-    chmodSync(version, 0o777)
-    expect(lent()).not.toBe(cache)
-  },
-)
+it.runIf(mayBeUnprivileged)('gives a cache for good that the daemon’s user cannot write, as in the image', () => {
+  const cache = temporaryFolder()
+  const version = join(cache, 'v24')
+  mkdirSync(version)
+  const lent = () => {
+    const module = new URL('../../../src/runner/daemon/lent-cache.ts', import.meta.url).href
+    const print = `import { lendCompileCache } from '${module}'; console.log(lendCompileCache().env.NODE_COMPILE_CACHE)`
+    const env = { ...process.env, NODE_COMPILE_CACHE: cache, NODE_DISABLE_COMPILE_CACHE: '1' }
+    return execFileSync(process.execPath, ['--input-type=module', '--eval', print], { ...unprivileged, env })
+      .toString()
+      .trim()
+  }
+  chmodSync(cache, 0o755)
+  expect(lent()).toBe(cache)
+  chmodSync(version, 0o777)
+  expect(lent()).not.toBe(cache)
+})
