@@ -42,6 +42,8 @@ export class MetricRegistry {
   readonly #spans = new Map<number, readonly NumberSpan[]>()
   readonly #look: <T>(act: () => T) => T
   #version: number | undefined
+  /** Whether the version was read in this turn of the event loop. */
+  #isVersionOfTurn = false
 
   constructor(database: Sqlite) {
     const look = database.transaction((act: () => unknown) => {
@@ -75,14 +77,20 @@ export class MetricRegistry {
 
   /** Clears the cache if another connection has written. Call it first in a transaction. */
   refresh(): void {
-    const { version } = this
+    const version = this.#statements.version.get()
     if (version !== this.#version) this.forget()
     this.#version = version
+    if (this.#isVersionOfTurn) return
+    this.#isVersionOfTurn = true
+    setImmediate(() => {
+      this.#isVersionOfTurn = false
+    })
   }
 
-  /** A number that changes when another connection has written. */
+  /** A number that changes when another connection has written; not read again in a turn of the event loop. */
   get version(): number | undefined {
-    return this.#statements.version.get()
+    if (!this.#isVersionOfTurn) this.refresh()
+    return this.#version
   }
 
   /**
