@@ -1,10 +1,12 @@
 /**
- * A process that pushes, for the benchmark: `node push.ts FOLDER URL KEY`. A line `{ way, hours }` in, `{ ms }` out:
+ * A process that pushes, for the benchmark: `node push.ts FOLDER URL KEY`. A line `{ way, from, hours }` in, `{ ms }` out:
  * `ours` delivers that many hours, stored before; `lean` does the same with nothing else around it; `bare` posts the same batches,
- * made before, with the same client's settings and no outbox. Each line takes unused hours.
+ * made before, with the same client's settings and no outbox.
  */
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { Agent, request } from 'undici'
 import { batchesOf, pushedMetric } from '../../../../src/model/batch.ts'
 import { batchMetricsMax } from '../../../../src/model/limits.ts'
@@ -16,6 +18,8 @@ import { openOutbox, storeHours } from '../store.ts'
 /** The order. */
 export interface Asked {
   readonly way: keyof typeof ways
+  /** Number of the first hour. */
+  readonly from: number
   readonly hours: number
 }
 
@@ -24,13 +28,21 @@ export interface Pushed {
 }
 
 const [folder = '', url = '', key = ''] = process.argv.slice(2)
-let nextHour = 0
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as (options: { type: 'minor' }) => void
 
-async function ours(hours: number): Promise<number> {
-  const outbox = openOutbox(join(folder, `outbox-${process.pid}-${nextHour}.db`), hours, nextHour)
-  await storeHours(outbox, nextHour, hours)
+/** Moves what was made before a run out of the young generation, so that it is not copied in the run's time. */
+function settle(): void {
+  collectGarbage({ type: 'minor' })
+  collectGarbage({ type: 'minor' })
+}
+
+async function ours(from: number, hours: number): Promise<number> {
+  const outbox = openOutbox(join(folder, `outbox-${process.pid}-${from}.db`), hours, from)
+  await storeHours(outbox, from, hours)
   const client = clientOf(url)
   const delivery = deliveryOf(outbox, client, key)
+  settle()
   const startMs = performance.now()
   await deliverAll(outbox, delivery)
   const ms = performance.now() - startMs
@@ -39,12 +51,13 @@ async function ours(hours: number): Promise<number> {
   return ms
 }
 
-async function lean(hours: number): Promise<number> {
-  const file = join(folder, `lean-${process.pid}-${nextHour}.db`)
-  const outbox = openOutbox(file, hours, nextHour)
-  await storeHours(outbox, nextHour, hours)
+async function lean(from: number, hours: number): Promise<number> {
+  const file = join(folder, `lean-${process.pid}-${from}.db`)
+  const outbox = openOutbox(file, hours, from)
+  await storeHours(outbox, from, hours)
   outbox.close()
   const client = clientOf(url)
+  settle()
   const startMs = performance.now()
   await deliverLean(file, client, key)
   const ms = performance.now() - startMs
@@ -52,8 +65,8 @@ async function lean(hours: number): Promise<number> {
   return ms
 }
 
-async function bare(hours: number): Promise<number> {
-  const numbers = Array.from({ length: hours }, (_, hour) => nextHour + hour)
+async function bare(from: number, hours: number): Promise<number> {
+  const numbers = Array.from({ length: hours }, (_, hour) => from + hour)
   const batches = numbers.flatMap(hour => batchesOf(metricsOf(bench, hour), batchMetricsMax))
   const bodies = batches.map(batch => JSON.stringify({ metrics: batch.map(pushedMetric) }))
   const settings = { connections: inFlight + 1, pipelining: 1, headersTimeout: timeoutMs, bodyTimeout: timeoutMs }
@@ -67,6 +80,7 @@ async function bare(hours: number): Promise<number> {
       if (processed !== batchMetricsMax) throw new Error(`${answer.statusCode}: ${processed} processed`)
     }
   }
+  settle()
   const startMs = performance.now()
   await Promise.all(Array.from({ length: inFlight }, lane))
   const ms = performance.now() - startMs
@@ -77,8 +91,7 @@ async function bare(hours: number): Promise<number> {
 const ways = { ours, lean, bare }
 
 for await (const line of createInterface({ input: process.stdin })) {
-  const { way, hours } = JSON.parse(line) as Asked
-  const ms = await ways[way](hours)
-  nextHour += hours
+  const { way, from, hours } = JSON.parse(line) as Asked
+  const ms = await ways[way](from, hours)
   process.stdout.write(`${JSON.stringify({ ms } satisfies Pushed)}\n`)
 }
