@@ -1,14 +1,11 @@
 import { type Batch, pushedMetric } from './batch.ts'
 import { type Hour, hourText } from './hour.ts'
-import { batchMetricsMax } from './limits.ts'
+import { batchMetricsMax, inFlightMax } from './limits.ts'
 import type { Metric } from './metric.ts'
 import { sentPush } from './wire.ts'
 
 /** Metric ids whose JSON is remembered, at most: about 20 MB. */
 const knownMax = 50_000
-
-/** Bodies that wait to be asked for, at most: about 1 MB. */
-const preparedMax = 64
 
 /** The JSON of a metric apart from its hour and its value, which stand before it. */
 interface KnownJson extends Pick<Metric, 'id' | 'protocolId'> {
@@ -32,20 +29,20 @@ export class PushBodies {
   /** The last batch that was checked as a whole. */
   #checked: Batch | undefined
   /**
-   * Bodies written before they were asked for, the oldest first. An array: what a `WeakMap` lets go survives a collection
-   * of garbage, and so do the old tables of a `Map`; a body is large, and there are many.
+   * Bodies written before they were asked for, the oldest first, as many as may be under way. An array: what a `WeakMap`
+   * lets go survives a collection of garbage, and so do the old tables of a `Map`; a body is large, and there are many.
    */
   readonly #prepared: { readonly batch: Batch; readonly body: string }[] = []
 
   /** Writes the body of a batch before it is asked for. @throws ZodError as `of` */
   prepare(batch: Batch): void {
     // Batches that are never sent are forgotten.
-    if (this.#prepared.length >= preparedMax) this.#prepared.shift()
+    if (this.#prepared.length >= inFlightMax) this.#prepared.shift()
     this.#prepared.push({ batch, body: this.#write(batch) })
   }
 
   /**
-   * The body of a push.
+   * The body of a push; one that was prepared is handed out once, and then written again.
    *
    * @throws ZodError when a metric does not fit the interface; that is a defect here, since metrics are validated when
    * collected

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { keepMsMin } from '../../model/limits.ts'
+import { inFlightMax, keepMsMin } from '../../model/limits.ts'
 import {
   contractAddress,
   contractAddressPattern,
@@ -18,7 +18,6 @@ import {
   catchUpMsMin,
   deadlineMsMax,
   deliveryTimeoutMsMax,
-  inFlightMax,
   keepMsMax,
   pacePerSecondMax,
   settleMsMax,

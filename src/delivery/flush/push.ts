@@ -39,9 +39,13 @@ export async function pushBatch(
   const { attemptsMax, failedBefore = 0 } = wanted
   const body = bodies.of(batch)
   if (failedBefore > 0) await time.sleep(jitterMs(failedBefore, time), signal)
+  /** Verdict on the attempt before. */
+  let before: Verdict | undefined
   for (let attempts = 1; ; attempts += 1) {
     const hold = await gate.pushTurn(key, signal)
     if (hold) return { verdict: verdictOf(hold), attempts: attempts - 1 }
+    // After all waiting: it may have taken as long as the service has asked for.
+    if (before && (await hasWithdrawn(batch, wanted, outbox))) return { verdict: before, attempts: attempts - 1 }
     const sentMs = time.nowMs()
     const answer = await client.push(body, key, breakOff)
     const isSlow = time.nowMs() - sentMs >= slowPushMs
@@ -53,16 +57,19 @@ export async function pushBatch(
     if (found.kind !== 'transient') return { verdict: found, attempts }
     if (isSlow) return { verdict: found, attempts, isSlow }
     if (attempts === attemptsMax || !gate.isRetrySoon) return { verdict: found, attempts }
+    before = found
     await time.sleep(jitterMs(failedBefore + attempts, time), signal)
-    if (await hasWithdrawn(batch, wanted, outbox)) return { verdict: found, attempts }
   }
 }
 
-/** Whether a metric of a batch was withdrawn, so that the batch must not be sent again unchanged. */
+/**
+ * Whether a metric of a batch was withdrawn, so that the batch must not be sent again unchanged. The known-good metric need
+ * not be due, so another lane may have sent a correction of it, which its old value would overwrite.
+ */
 async function hasWithdrawn(batch: Batch, { isKnownGood }: Attempts, outbox: PushDeps['outbox']): Promise<boolean> {
-  return isKnownGood
-    ? (await outbox.present(batch[0])) === undefined
-    : (await outbox.stillDue(batch)).metrics.length < batch.length
+  if (!isKnownGood) return (await outbox.stillDue(batch)).metrics.length < batch.length
+  const present = await outbox.present(batch[0])
+  return present?.value !== batch[0].value || present.unit !== batch[0].unit
 }
 
 function jitterMs(failed: number, time: Time): number {

@@ -47,7 +47,7 @@ export class Worklist {
   }
 
   /**
-   * The next parts to be sent, at most `count`; none when there are none. Each metric was still due after the call.
+   * The next parts to be sent, at most `count`; none when there are none. Each metric was still due in the turn of the call.
    *
    * @param lastMax how many of them may go after everything else
    */

@@ -9,7 +9,10 @@ import type { DueWanted } from './selections.ts'
 /** The metrics of a look that are still due. */
 export interface StillDue<T> {
   readonly metrics: readonly T[]
-  /** For the next look, which costs nothing while the stamp is the same: then nothing was withdrawn, and nothing has become due. */
+  /**
+   * For the next look, which costs nothing while the stamp is the same: then nothing was withdrawn and nothing has become
+   * due, or another process did so in this turn of the event loop, which a look of a later turn finds.
+   */
   readonly stamp: string
 }
 

@@ -3,6 +3,7 @@ import { pushBatch } from '../../../src/delivery/flush/push.ts'
 import { Pacer } from '../../../src/delivery/gate/pacer.ts'
 import { attemptsMax } from '../../../src/delivery/isolate/limits.ts'
 import { isBatch } from '../../../src/model/batch.ts'
+import type { Metric } from '../../../src/model/metric.ts'
 import { PushBodies } from '../../../src/model/push-bodies.ts'
 import type { Answer } from '../../../src/model/verdict.ts'
 import { metrics } from '../../support/metrics.ts'
@@ -10,11 +11,23 @@ import { VirtualTime } from '../../support/virtual-time.ts'
 import { gateAt } from '../support/gate-bench.ts'
 
 const startMs = Date.UTC(2026, 10, 20, 13)
-const ok: Answer = { kind: 'answered', status: 200, body: { success: true, processed: 2, errors: [], warnings: [] } }
+const okOf = (processed: number): Answer => {
+  return { kind: 'answered', status: 200, body: { success: true, processed, errors: [], warnings: [] } }
+}
+const ok = okOf(2)
 const down: Answer = { kind: 'answered', status: 503, body: undefined }
 
-/** Pushes two metrics, of which `due` are still due when they would be sent again. */
-async function push(answers: readonly Answer[], { chance = 0.5, due = 2 } = {}) {
+/** Circumstances of a push. */
+interface Pushing {
+  readonly chance?: number
+  /** Number of the two metrics that are still due at an instant after the start. */
+  readonly dueAfter?: (ms: number) => number
+  /** The known-good metric as it is in the outbox. */
+  readonly present?: ((metric: Metric) => Metric | undefined) | undefined
+}
+
+/** Pushes two metrics, or one that is known to be good. */
+async function push(answers: readonly Answer[], { chance = 0.5, dueAfter = () => 2, present }: Pushing = {}) {
   const time = new VirtualTime(startMs, () => chance)
   const sentAtMs: number[] = []
   const client = {
@@ -23,20 +36,20 @@ async function push(answers: readonly Answer[], { chance = 0.5, due = 2 } = {}) 
       return answers[sentAtMs.length - 1] ?? down
     },
   }
-  const batch = metrics(2)
+  const batch = metrics(present ? 1 : 2)
   if (!isBatch(batch)) throw new Error('empty')
   const signal = new AbortController().signal
   const { verdict } = await pushBatch(
     batch,
-    { attemptsMax },
+    { attemptsMax, ...(present && { isKnownGood: true }) },
     {
       client,
       bodies: new PushBodies(),
       key: 'k',
       gate: gateAt(time).gate,
       outbox: {
-        present: async () => undefined,
-        stillDue: async batch => ({ metrics: batch.slice(0, due), stamp: '' }),
+        present: async () => present?.(batch[0]),
+        stillDue: async batch => ({ metrics: batch.slice(0, dueAfter(time.nowMs() - startMs)), stamp: '' }),
       },
       breakOff: signal,
       time,
@@ -63,8 +76,22 @@ describe('a push', () => {
   })
 
   it('is not sent again when one of its metrics was withdrawn meanwhile', async () => {
-    expect((await push([down, ok], { due: 1 })).sentAtMs).toEqual([0])
-    expect((await push([down, ok], { due: 2 })).sentAtMs).toHaveLength(2)
+    const { verdict, sentAtMs } = await push([down, ok], { dueAfter: () => 1 })
+    expect({ kind: verdict.kind, sentAtMs }).toEqual({ kind: 'transient', sentAtMs: [0] })
+    expect((await push([down, ok])).sentAtMs).toHaveLength(2)
+  })
+
+  it('is not sent again when that happened while the service wanted to be left alone', async () => {
+    const later: Answer = { kind: 'answered', status: 429, body: {}, notBeforeMs: startMs + 20_000 }
+    expect((await push([later, ok], { dueAfter: ms => (ms < 10_000 ? 2 : 1) })).sentAtMs).toEqual([0])
+  })
+
+  it('of a metric known to be good is not sent again once that has another value or unit, or is gone', async () => {
+    const sentFor = async (present: Pushing['present']) => (await push([down, okOf(1)], { present })).sentAtMs.length
+    expect(await sentFor(metric => ({ ...metric }))).toBe(2)
+    expect(await sentFor(metric => ({ ...metric, value: -1 }))).toBe(1)
+    expect(await sentFor(metric => ({ ...metric, unit: 'cents' }))).toBe(1)
+    expect(await sentFor(() => undefined)).toBe(1)
   })
 
   it('is never sent before Retry-After', async () => {

@@ -27,7 +27,7 @@ export class SqliteDeliveryStore implements DeliveryStore {
 
   async stillDue<T extends MetricKey>(metrics: readonly T[], known?: string): Promise<StillDue<T>> {
     const { dueMetrics } = this.#tables
-    // Before the look: what is withdrawn after it is found by the next one.
+    // Before the look: what is withdrawn after it is found by one of a later turn.
     const stamp = dueMetrics.version
     return { metrics: stamp === known || metrics.length === 0 ? metrics : dueMetrics.still(metrics), stamp }
   }

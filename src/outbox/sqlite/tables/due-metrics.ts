@@ -87,8 +87,8 @@ export class DueMetrics {
   }
 
   /**
-   * Stamp of the due metrics. While it is the same, verdicts of this process alone have changed them, which saves looking
-   * up each metric before it is sent, and reading again what goes first.
+   * Stamp of the due metrics. While it is the same, verdicts of this process alone had changed them when this turn of the
+   * event loop began, which saves looking up each metric before it is sent, and reading again what goes first.
    */
   get version(): string {
     return `${this.#registry.version} ${this.#tally.changesOfDue}`

@@ -42,7 +42,7 @@ export class MetricRegistry {
   readonly #spans = new Map<number, readonly NumberSpan[]>()
   readonly #look: <T>(act: () => T) => T
   #version: number | undefined
-  /** Whether the version was read in this turn of the event loop. */
+  /** Whether the version was read in this turn of the event loop: since the last time that immediates ran. */
   #isVersionOfTurn = false
 
   constructor(database: Sqlite) {
@@ -87,7 +87,7 @@ export class MetricRegistry {
     })
   }
 
-  /** A number that changes when another connection has written; not read again in a turn of the event loop. */
+  /** A number that changes when another connection has written; outside transactions it is read once a turn. */
   get version(): number | undefined {
     if (!this.#isVersionOfTurn) this.refresh()
     return this.#version
