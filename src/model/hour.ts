@@ -23,13 +23,9 @@ export function hoursFrom(from: Hour, to: Hour): Hour[] {
   return Array.from({ length: count }, (_, index) => hourAfter(from, index))
 }
 
-/** The hour that was written last: mostly it is that of the next metric, too. */
-let latest = { hour: 0, text: '1970-01-01T00:00:00Z' }
-
 /** The hour in its wire form: `2026-11-20T13:00:00Z`. */
 export function hourText(hour: Hour): string {
-  if (hour !== latest.hour) latest = { hour, text: `${new Date(hour).toISOString().slice(0, 19)}Z` }
-  return latest.text
+  return `${new Date(hour).toISOString().slice(0, 19)}Z`
 }
 
 /**

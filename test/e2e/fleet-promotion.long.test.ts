@@ -4,8 +4,8 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
 import { hourAfter, hourAt, hourNumber, hoursFrom, hourText } from '../../src/model/hour.ts'
 import { debianFolders } from '../support/postgres/programs.ts'
-import { relayTo } from '../support/postgres/relay.ts'
 import { PostgresServer } from '../support/postgres/server.ts'
+import { relayTo } from '../support/relay.ts'
 import { fleetScene, startFleet } from './fleet-scene.ts'
 
 const bin = debianFolders.find(folder => existsSync(join(folder, 'pg_basebackup')))

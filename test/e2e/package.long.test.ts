@@ -10,13 +10,11 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { temporaryFolder } from '../support/folder.ts'
 import { bareBin, cleanClone, ownPackage, packed, sharedFolder } from '../support/package.ts'
 import type { Ended } from '../support/tidegauge.ts'
+import { notRoot } from '../support/unprivileged.ts'
 import { codeOf } from '../tidy/sources.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const bytesMax = 2_000_000
-
-/** A user without rights, by Debian's number: who installs and who runs are different users. */
-const unprivileged = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
 
 const collector = `import { address, defineCollector, units, z } from 'tidegauge'
 import { erc20Abi } from 'viem'
@@ -149,7 +147,8 @@ describe.each([
   beforeAll(() => {
     project = join(folder, title.replaceAll(' ', '-'))
     mkdirSync(join(project, 'data'), { recursive: true })
-    if (unprivileged.uid !== undefined) chownSync(join(project, 'data'), unprivileged.uid, unprivileged.gid)
+    // Who installs and who runs are different users.
+    if (notRoot.uid !== undefined) chownSync(join(project, 'data'), notRoot.uid, notRoot.gid)
     writeFileSync(join(project, 'package.json'), '{ "name": "project", "private": true, "type": "module" }')
     writeFileSync(join(project, 'depth.ts'), collector)
     writeFileSync(join(project, 'depth.test.ts'), collectorTest)
@@ -240,7 +239,7 @@ describe.each([
 
   it('runs as a daemon, and delivers', async () => {
     const daemon = spawn(join(project, 'node_modules/.bin/tidegauge'), ['run', '--config', 'own.yaml'], {
-      ...unprivileged,
+      ...notRoot,
       cwd: project,
       env: environment(),
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -280,7 +279,7 @@ function environment(): Record<string, string> {
 }
 
 function ended(project: string, args: readonly string[]): Promise<Ended> {
-  const options = { ...unprivileged, cwd: project, env: environment() }
+  const options = { ...notRoot, cwd: project, env: environment() }
   return new Promise(resolve => {
     execFile(join(project, 'node_modules/.bin/tidegauge'), args, options, (error, stdout, stderr) =>
       resolve(endOf(error, stdout, stderr)),

@@ -121,7 +121,7 @@ describe.skipIf(!mayMount)('a volume that is unmounted under a daemon (needs the
   })
 })
 
-describe.skipIf(!mayBeUnprivileged)('a user without rights (needs root, and sources that others may read)', () => {
+describe.skipIf(!mayBeUnprivileged())('a user without rights (needs root, and sources that others may read)', () => {
   it.each([
     ['the folder', (data: string) => chmodSync(data, 0), ''],
     ['the file', (data: string) => chmodSync(join(data, 'outbox.db'), 0o400), 'outbox.db'],

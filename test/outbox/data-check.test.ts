@@ -22,7 +22,7 @@ it('where nothing was made there is no outbox', async () => {
   expect(await checkOutboxFile(join(temporaryFolder(), 'data'))).toBe(undefined)
 })
 
-it.runIf(mayBeUnprivileged)('an outbox in a folder that another user closed is hidden, and not missing', () => {
+it.runIf(mayBeUnprivileged())('an outbox in a folder that another user closed is hidden, and not missing', () => {
   const place = temporaryFolder()
   chmodSync(place, 0o755)
   const folder = join(place, 'data')

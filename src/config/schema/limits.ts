@@ -9,7 +9,7 @@ export const deliveryTimeoutMsMax = 10 * 60_000
 /** Upper bound of the time for which delivered hours are kept. */
 export const keepMsMax = 3_650 * 24 * hourMs
 
-/** Pushes a second to one destination, at most. */
+/** Pushes a second of all destinations together, at most. */
 export const pacePerSecondMax = 1_000
 
 /** Bounds of the catch-up range of hours missed in downtime. */

@@ -39,7 +39,6 @@ export async function pushBatch(
   const { attemptsMax, failedBefore = 0 } = wanted
   const body = bodies.of(batch)
   if (failedBefore > 0) await time.sleep(jitterMs(failedBefore, time), signal)
-  /** Verdict on the attempt before. */
   let before: Verdict | undefined
   for (let attempts = 1; ; attempts += 1) {
     const hold = await gate.pushTurn(key, signal)

@@ -5,8 +5,9 @@ import { openPostgresOutbox } from '../../../src/outbox/postgres/open-outbox.ts'
 import { anHour, metrics } from '../../support/metrics.ts'
 import { useTestDatabases } from '../../support/postgres/databases.ts'
 import { addressOf } from '../../support/postgres/place.ts'
-import { postgresPlace, runAs } from '../../support/postgres/programs.ts'
+import { postgresPlace } from '../../support/postgres/programs.ts'
 import { mayMount, smallDisk } from '../../support/small-disk.ts'
+import { notRoot } from '../../support/unprivileged.ts'
 import { at, balanceOf, plan, record } from '../contract/steps.ts'
 
 const databases = postgresPlace.kind === 'missing' ? undefined : useTestDatabases()
@@ -17,7 +18,7 @@ it.skipIf(!databases || !mayMount)(
     if (!databases) return
     const { server } = databases
     const disk = smallDisk(48)
-    if (runAs.uid !== undefined) chownSync(disk.folder, runAs.uid, runAs.gid)
+    if (notRoot.uid !== undefined) chownSync(disk.folder, notRoot.uid, notRoot.gid)
     await server.query(`CREATE TABLESPACE small LOCATION '${disk.folder}'`)
     await server.query('CREATE DATABASE small TABLESPACE small')
     onTestFinished(async () => {

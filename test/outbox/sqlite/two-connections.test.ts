@@ -36,6 +36,7 @@ function record(outbox: SqliteOutbox, accepted: readonly Accepted[], hour: Hour 
   return outbox.intake.record({ collector: 'vault/c', hour, accepted, mode: 'correct' }, 1)
 }
 
+const valid = (all: readonly Metric[]): Accepted[] => all.map(metric => ({ metric }))
 const wanted = { protocolIds: ['vault'], newestFirstFrom: anHour, latest: hourAfter(anHour, 9) } as const
 const dueOf = (outbox: SqliteOutbox) => outbox.dueMetrics.read(wanted, 100)
 const described = ({ value, unit }: Metric) => `${value} ${unit}`
@@ -56,10 +57,7 @@ const release = ({ command }: Pick<Two, 'command'>) => command.deadAndHeld.relea
 describe('a unit that a command changes while a daemon runs', () => {
   it('is never mixed with the old one, also when it changes between two reads of one look', async () => {
     const both = two()
-    await record(
-      both.daemon,
-      metrics(2).map(metric => ({ metric })),
-    )
+    await record(both.daemon, valid(metrics(2)))
     await record(both.daemon, inCents(2), next)
     const database = openDatabase(both.file, outboxSchema)
     onTestFinished(() => void database.close())
@@ -87,10 +85,7 @@ describe('a unit that a command changes while a daemon runs', () => {
 it('a look of status is as of one instant, also when a command writes in its middle', async () => {
   const { daemon, command } = two()
   const all = metrics(2)
-  await record(
-    daemon,
-    all.map(metric => ({ metric })),
-  )
+  await record(daemon, valid(all))
   const lateOf = daemon.expectedHours.lateOf.bind(daemon.expectedHours)
   daemon.expectedHours.lateOf = (...asked) => {
     const late = lateOf(...asked)
@@ -107,10 +102,7 @@ it('a look of status is as of one instant, also when a command writes in its mid
 it('what a command withdraws is seen a turn later, by the stamp that a look before each push compares', async () => {
   const { daemon, command } = two()
   const all = metrics(2)
-  await record(
-    daemon,
-    all.map(metric => ({ metric })),
-  )
+  await record(daemon, valid(all))
   for (const metric of all) {
     const { stamp } = await daemon.delivery.stillDue([])
     refuse(command, [metric])
@@ -160,10 +152,7 @@ describe('the table of corrections', () => {
 describe('a file that was moved aside', () => {
   it('takes no value, from the moment on that it is not in its place', async () => {
     const { daemon, file } = two()
-    await record(
-      daemon,
-      metrics(1).map(metric => ({ metric })),
-    )
+    await record(daemon, valid(metrics(1)))
     renameSync(file, `${file}.aside`)
     const late = record(daemon, [{ metric: { ...metrics(1, next)[0], value: 7 } as Metric }], next)
     await expect(late).rejects.toMatchObject({ code: 'outbox-moved' })

@@ -75,7 +75,7 @@ it('starts a process without a compile cache where none is set', async () => {
   expect((await testRunner().runner.collect(own, hour)).readings).toEqual({ Written: -1 })
 })
 
-it.runIf(mayBeUnprivileged)('gives a cache for good that the daemon’s user cannot write, as in the image', () => {
+it.runIf(mayBeUnprivileged())('gives a cache for good that the daemon’s user cannot write, as in the image', () => {
   const cache = temporaryFolder()
   const version = join(cache, 'v24')
   mkdirSync(version)

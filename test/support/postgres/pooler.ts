@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import type { PostgresAddress } from '../../../src/model/postgres-address.ts'
 import { freePort } from '../free-port.ts'
 import { findProgram } from '../program.ts'
-import { runAs } from './programs.ts'
+import { notRoot } from '../unprivileged.ts'
 
 export const poolerPlace = findProgram('pgbouncer', 'pgbouncer', ['/usr/sbin'])
 
@@ -50,10 +50,10 @@ server_round_robin = 1
     )
     for (const file of [folder, users, settings]) {
       chmodSync(file, 0o700)
-      if (runAs.uid !== undefined) chownSync(file, runAs.uid, runAs.gid)
+      if (notRoot.uid !== undefined) chownSync(file, notRoot.uid, notRoot.gid)
     }
     const child = spawn('/bin/sh', ['-c', guard, 'sh', path, settings], {
-      ...runAs,
+      ...notRoot,
       cwd: '/',
       stdio: ['pipe', 'ignore', 'pipe'],
     })

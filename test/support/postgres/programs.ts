@@ -2,9 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, symlinkSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { findProgram, foldersIn, type ProgramPlace } from '../program.ts'
-
-/** PostgreSQL refuses to run as root: then it runs as another user. */
-export const runAs = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
+import { notRoot } from '../unprivileged.ts'
 
 /** Debian keeps the programs of each version in a folder of its own, which is not on PATH. */
 export const debianFolders = foldersIn('/usr/lib/postgresql').map(folder => join(folder, 'bin'))
@@ -20,7 +18,7 @@ function ofPackage(): ProgramPlace | undefined {
   if (!existsSync(path)) return undefined
   linkLibraries()
   // The other user may be kept from the folder of the clone.
-  const { status } = spawnSync(path, ['--version'], { ...runAs, cwd: '/', stdio: 'ignore' })
+  const { status } = spawnSync(path, ['--version'], { ...notRoot, cwd: '/', stdio: 'ignore' })
   return status === 0 ? { kind: 'found', path } : undefined
 }
 

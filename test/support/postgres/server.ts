@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import pg from 'pg'
 import type { Certificate } from '../certificate.ts'
 import { freePort } from '../free-port.ts'
-import { runAs } from './programs.ts'
+import { notRoot } from '../unprivileged.ts'
 
 export const postgresPassword = 'pass word/of?the#test'
 
@@ -49,7 +49,7 @@ export class PostgresServer {
     own(join(folder, 'data'), 0o700)
     const made = ['-D', join(folder, 'data'), '-U', 'owner', '-A', 'scram-sha-256', `--pwfile=${password}`]
     const shape = ['-E', 'UTF8', '--locale=C', '--no-sync']
-    execFileSync(initdb, [...made, ...shape], { ...runAs, cwd: folder, stdio: 'ignore' })
+    execFileSync(initdb, [...made, ...shape], { ...notRoot, cwd: folder, stdio: 'ignore' })
     const tls = certificate && {
       ssl: 'on',
       ssl_cert_file: file(folder, 'cert.pem', certificate.cert),
@@ -67,7 +67,7 @@ export class PostgresServer {
     const program = join(dirname(this.#initdb), 'pg_basebackup')
     const from = ['-h', '127.0.0.1', '-p', `${this.port}`, '-U', 'owner']
     execFileSync(program, [...from, '-D', join(folder, 'data'), '-R', '-X', 'stream', '-c', 'fast', '--no-sync'], {
-      ...runAs,
+      ...notRoot,
       cwd: folder,
       stdio: 'ignore',
       env: { ...process.env, PGPASSWORD: postgresPassword },
@@ -112,7 +112,7 @@ export class PostgresServer {
     const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
     const program = [join(dirname(this.#initdb), 'postgres'), '-D', join(this.#folder, 'data'), '-p', `${this.port}`]
     const child = spawn('/bin/sh', ['-c', guard, 'sh', this.#folder, ...program, ...flags], {
-      ...runAs,
+      ...notRoot,
       cwd: '/',
       stdio: ['pipe', 'ignore', 'pipe'],
     })
@@ -189,5 +189,5 @@ function file(folder: string, name: string, text: string): string {
 
 function own(path: string, mode: number): void {
   chmodSync(path, mode)
-  if (runAs.uid !== undefined) chownSync(path, runAs.uid, runAs.gid)
+  if (notRoot.uid !== undefined) chownSync(path, notRoot.uid, notRoot.gid)
 }

@@ -31,8 +31,8 @@ const [folder = '', url = '', key = ''] = process.argv.slice(2)
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as (options: { type: 'minor' }) => void
 
-/** Moves what was made before a run out of the young generation, so that it is not copied in the run's time. */
-function settle(): void {
+/** Promotes what was made before a run out of the young generation, so that it is not copied in the run's time. */
+function promote(): void {
   collectGarbage({ type: 'minor' })
   collectGarbage({ type: 'minor' })
 }
@@ -42,7 +42,7 @@ async function ours(from: number, hours: number): Promise<number> {
   await storeHours(outbox, from, hours)
   const client = clientOf(url)
   const delivery = deliveryOf(outbox, client, key)
-  settle()
+  promote()
   const startMs = performance.now()
   await deliverAll(outbox, delivery)
   const ms = performance.now() - startMs
@@ -57,7 +57,7 @@ async function lean(from: number, hours: number): Promise<number> {
   await storeHours(outbox, from, hours)
   outbox.close()
   const client = clientOf(url)
-  settle()
+  promote()
   const startMs = performance.now()
   await deliverLean(file, client, key)
   const ms = performance.now() - startMs
@@ -80,7 +80,7 @@ async function bare(from: number, hours: number): Promise<number> {
       if (processed !== batchMetricsMax) throw new Error(`${answer.statusCode}: ${processed} processed`)
     }
   }
-  settle()
+  promote()
   const startMs = performance.now()
   await Promise.all(Array.from({ length: inFlight }, lane))
   const ms = performance.now() - startMs

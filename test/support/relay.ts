@@ -1,21 +1,28 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
-import type { PostgresServer } from './server.ts'
 
-/** An address that stays while the server behind it changes, as that of a load balancer in front of a primary. */
-export interface Relay {
-  /** Port on loopback. */
+/** A server on loopback. */
+interface Target {
   readonly port: number
+}
+
+/** An address that stays while what is behind it changes, as that of a load balancer in front of a primary. */
+export interface Relay extends Target {
+  /** Number of connections that clients have opened. */
+  readonly opened: number
   /** Ends all connections; later ones go to another server. */
-  switchTo(server: PostgresServer): void
+  switchTo(server: Target): void
+  /** Carries nothing more on the connections there are, and tells neither side, as a gateway that has forgotten them. */
+  forget(): void
 }
 
 /** Starts a relay to a server; it ends with the test. */
-export async function relayTo(first: PostgresServer): Promise<Relay> {
-  let { port: target } = first
+export async function relayTo(first: Target): Promise<Relay> {
+  let [{ port: target }, opened] = [first, 0]
   const open = new Set<Socket>()
   const server = createServer(client => {
+    opened += 1
     const behind = connect(target, '127.0.0.1')
     const both = [client, behind]
     for (const socket of both) {
@@ -39,6 +46,12 @@ export async function relayTo(first: PostgresServer): Promise<Relay> {
   })
   return {
     port: (server.address() as AddressInfo).port,
+    get opened() {
+      return opened
+    },
+    forget() {
+      for (const socket of open) socket.unpipe()
+    },
     switchTo(next) {
       target = next.port
       endAll()
