@@ -27,7 +27,7 @@ export interface ExchangeRequest {
   /** By name. */
   readonly headers: Readonly<Record<string, string>>
   /** Default: none. */
-  readonly body?: string | undefined
+  readonly body?: string | Uint8Array | undefined
   /** Ends the exchange. */
   readonly stop?: AbortSignal | undefined
 }

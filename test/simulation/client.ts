@@ -32,7 +32,7 @@ export class ScriptedClient implements ServiceClient {
     this.#believedMs = believedMs
   }
 
-  push(body: string, key: string, stop: AbortSignal): Promise<Answer> {
+  push(body: Uint8Array, key: string, stop: AbortSignal): Promise<Answer> {
     return this.#ask({ kind: 'push', key, metrics: sentMetrics(body) }, stop)
   }
 

@@ -1,4 +1,5 @@
 import type { ServiceClient } from '../../../src/edge/service-client.ts'
+import { bodyBytes } from '../../../src/model/body-bytes.ts'
 import { hourFromNumber, hourText } from '../../../src/model/hour.ts'
 import { batchMetricsMax } from '../../../src/model/limits.ts'
 import { valuesOf } from '../../../src/outbox/rows/run-values.ts'
@@ -38,8 +39,8 @@ export async function deliverLean(file: string, client: ServiceClient, key: stri
     delivered.run(answered.length * batchMetricsMax)
   })
   const recorded = together(commit)
-  const rests = metricsOf(bench, 0).map(
-    ({ id, protocolId, unit }) => `,${JSON.stringify({ id, protocolId, unit }).slice(1)}`,
+  const rests = metricsOf(bench, 0).map(({ id, protocolId, unit }) =>
+    Buffer.from(`,${JSON.stringify({ id, protocolId, unit }).slice(1)}`),
   )
   let [page, at]: [Run[], Pick<Run, 0 | 1>] = [[], [0, 0]]
   const next = () => {
@@ -59,17 +60,12 @@ export async function deliverLean(file: string, client: ServiceClient, key: stri
   database.close()
 }
 
-function bodyOf([hour, first, bytes]: Run, rests: readonly string[]): string {
-  const start = `{"timestamp":"${hourText(hourFromNumber(hour))}","value":`
-  let body = '{"metrics":['
-  let place = first - 1
-  for (const value of valuesOf(bytes)) {
-    body += place === first - 1 ? start : `,${start}`
-    body += value
-    body += rests[place]
-    place += 1
-  }
-  return `${body}]}`
+function bodyOf([hour, first, bytes]: Run, rests: readonly Uint8Array[]): Uint8Array {
+  const start = Buffer.from(`,{"timestamp":"${hourText(hourFromNumber(hour))}","value":`)
+  const values = valuesOf(bytes)
+  const pieces: Uint8Array[] = []
+  for (const rest of rests.slice(first - 1, first - 1 + values.length)) pieces.push(start, rest)
+  return bodyBytes(pieces, values)
 }
 
 /** Commits what came in one turn of the event loop together. */

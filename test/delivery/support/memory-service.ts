@@ -23,8 +23,8 @@ export class MemoryService implements ServiceClient {
   rule: (pushed: Pushed) => Answer | Promise<Answer> | undefined = () => undefined
   keyAnswer: (key: string) => Answer = () => answered(200)
 
-  async push(body: string, key: string, stop: AbortSignal): Promise<Answer> {
-    const { metrics } = JSON.parse(body) as Push
+  async push(body: Uint8Array, key: string, stop: AbortSignal): Promise<Answer> {
+    const { metrics } = JSON.parse(Buffer.from(body).toString()) as Push
     const pushed = { key, metrics, protocolIds: [...new Set(metrics.map(({ protocolId }) => protocolId))], stop }
     this.pushes.push(pushed)
     return (await this.rule(pushed)) ?? accepted(metrics.length)

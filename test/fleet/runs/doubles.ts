@@ -91,7 +91,7 @@ export class FleetClient implements ListingClient {
     this.#life = life
   }
 
-  push(body: string, key: string, stop: AbortSignal): Promise<Answer> {
+  push(body: Uint8Array, key: string, stop: AbortSignal): Promise<Answer> {
     const values = sentMetrics(body).map(({ id, timestamp, value }) => ({
       metric: id,
       hour: parseHour(timestamp),

@@ -1,0 +1,46 @@
+import { batchMetricsMax } from './limits.ts'
+
+const head = Buffer.from('{"metrics":[')
+const end = Buffer.from(']}')
+const [comma, closing] = [','.charCodeAt(0), ']'.charCodeAt(0)]
+
+/** Longest JSON of a finite number, with the comma after it. */
+const valueCharsMax = '-2.2250738585072014e-308,'.length
+
+/** JSON of the values of the body that is being written. */
+const json = Buffer.allocUnsafeSlow('[]'.length + batchMetricsMax * valueCharsMax)
+
+/**
+ * The body of a push, in UTF-8. A string of so many pieces would be copied twice on its way to the socket, and leave each
+ * piece to be collected.
+ *
+ * @param pieces JSON before and after each value, in turn; the first of each metric begins with a comma
+ * @param values finite, at most 100
+ */
+export function bodyBytes(pieces: readonly Uint8Array[], values: readonly number[]): Uint8Array {
+  // All at once: number by number it takes twice as long.
+  const valueBytes = json.write(JSON.stringify(values), 'latin1') - '[]'.length - (values.length - 1)
+  let bytes = head.length - 1 + valueBytes + end.length
+  for (const { length } of pieces) bytes += length
+  const body = Buffer.allocUnsafe(bytes)
+  // The first comma is overwritten.
+  let at = head.length - 1
+  let from = '['.length
+  let isBeforeValue = true
+  for (const piece of pieces) {
+    body.set(piece, at)
+    at += piece.length
+    if (isBeforeValue) {
+      for (let byte = json[from]; byte !== undefined && byte !== comma && byte !== closing; byte = json[from]) {
+        body[at] = byte
+        at += 1
+        from += 1
+      }
+      from += 1
+    }
+    isBeforeValue = !isBeforeValue
+  }
+  body.set(head)
+  body.set(end, at)
+  return body
+}
