@@ -1,3 +1,5 @@
+import { nextTurn } from './next-turn.ts'
+
 /** A request of a batch. The function that executes the batch answers it, once. */
 export interface BatchJob<Request, Answer> {
   readonly request: Request
@@ -138,11 +140,6 @@ export class BatchScheduler<Request, Answer> {
       for (const { reject } of entries) reject(error)
     }
   }
-}
-
-/** Resolves in the next turn of the event loop, by the global function: the simulation counts who waits for it. */
-function nextTurn(): Promise<void> {
-  return new Promise(resolve => void setImmediate(resolve))
 }
 
 /** Completes a batch once a whole turn has brought no further request. @param turnsMax waited for at most */

@@ -1,3 +1,4 @@
+import { nextTurn } from '../../edge/next-turn.ts'
 import type { Stop } from '../gate/stop.ts'
 import type { FlushAction } from '../isolate/actions.ts'
 import type { FlushEvent } from '../isolate/events.ts'
@@ -96,7 +97,10 @@ export class Flush {
       if (parts.length > 0 || ended !== endedBefore) continue
       oneEnds = Promise.withResolvers()
       // While all wait for the service: a push that is answered is followed by one that is ready.
-      if (underWay === this.#deps.inFlight) await this.#readAhead(underWay)
+      if (underWay === this.#deps.inFlight) {
+        await untilWritten()
+        if (ended === endedBefore) await this.#readAhead(underWay)
+      }
       if (ended === endedBefore) await oneEnds.promise
     }
   }
@@ -160,4 +164,10 @@ export class Flush {
       if (running) await running
     }
   }
+}
+
+/** Resolves once what was sent is on its way: undici looks for a turn whether a connection that was idle still lives. */
+async function untilWritten(): Promise<void> {
+  await nextTurn()
+  await nextTurn()
 }

@@ -48,6 +48,9 @@ export class FlushBench {
   readonly dropped = new Set<Metric>()
   withdrawals = 0
   recording: () => void = () => {}
+  preparing: () => void = () => {}
+  /** Pushes that are on their way: one of undici's goes out a turn after it was asked for. */
+  written = 0
   underWay = 0
   underWayMost = 0
   readonly #byKey: ReadonlyMap<string, Metric>
@@ -117,7 +120,7 @@ export class FlushBench {
       earlier: () => this.#asked(() => this.earlier),
       hasDelivered: () => this.#asked(() => this.hasDelivered),
       free: due => due.filter(metric => !keptApart.has(metric)),
-      prepare: () => {},
+      prepare: () => this.preparing(),
       toProbe: async () => probesLeft.shift(),
       ...(probe && { probe }),
       due: (ids, limit, except) => this.#asked(() => this.#read(ids, limit, except)),
@@ -163,6 +166,7 @@ export class FlushBench {
   async #push(copies: Batch, attemptsMax: number): Promise<{ verdict: Verdict; attempts: number }> {
     const batch = asBatch(this.#own(copies))
     this.pushes.push(batch)
+    void this.#write()
     for (const metric of batch) {
       if (this.#onTheirWay.has(metric)) throw new Error(`${metric.id} is sent twice at a time`)
       this.#onTheirWay.add(metric)
@@ -177,6 +181,13 @@ export class FlushBench {
     if (batch.length === 1) this.#lastAlone.set(batch[0], found)
     this.underWay -= 1
     return { verdict: found, attempts }
+  }
+
+  /** Passes the gate, in so many microtasks, and then waits for the turn in which undici writes. */
+  async #write(): Promise<void> {
+    for (let left = 20; left > 0; left -= 1) await undefined
+    await turns(1)
+    this.written += 1
   }
 
   #record(delivered: readonly Metric[], dead: readonly DeadLetter[], sending: Sending): void {
