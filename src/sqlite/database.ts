@@ -8,10 +8,10 @@ export type Sqlite = Database.Database
 export const lockMsMax = 10_000
 
 /**
- * Pages of the log, 8 MB, after which its content is moved into the file: most are the same few pages, changed again and
- * again, so half as many moves cost half as much.
+ * Pages of the log, 12 MB, after which its content is moved into the file: most are the same few pages, changed again and
+ * again, so fewer moves cost less.
  */
-const logPagesMax = 2_000
+const logPagesMax = 3_000
 
 /** The tables of a database file. */
 export interface Schema {

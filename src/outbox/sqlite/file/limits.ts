@@ -10,7 +10,7 @@ export const lockedReportMs = 10_000
 export const lockedStopMs = 5_000
 
 /**
- * Size of the file that is deleted when the disk is full, so that verdicts can still be recorded: the log grows to 4
- * MiB between checkpoints, and further while a reader blocks them.
+ * Size of the file that is deleted when the disk is full, so that verdicts can still be recorded: the log grows to
+ * 12 MB between checkpoints, and further while a reader blocks them.
  */
 export const ballastBytes = 16 * 1_048_576
