@@ -62,14 +62,16 @@ export interface Sink {
   until(metrics: number): Promise<void>
   /** Forgets what it was given. */
   forget(): Promise<void>
+  /** Lets it answer after a while, from now on. */
+  delay(ms: number): Promise<void>
 }
 
-/** Starts a sink that answers after a while. */
-export async function startSink(place: Place, delayMs = 0): Promise<Sink> {
-  const role = place.start('sink.ts', delayMs)
+/** Starts a sink that answers at once. */
+export async function startSink(place: Place): Promise<Sink> {
+  const role = place.start('sink.ts')
   const { url } = await role.readLine<{ url: string }>()
-  const given = async () => {
-    role.writeLine({})
+  const given = async (wanted: { readonly delayMs?: number } = {}) => {
+    role.writeLine(wanted)
     return (await role.readLine<{ metrics: number }>()).metrics
   }
   return {
@@ -82,5 +84,6 @@ export async function startSink(place: Place, delayMs = 0): Promise<Sink> {
       for (let found = 0; found < metrics; found += await given()) await sleep(50)
     },
     forget: async () => void (await given()),
+    delay: async delayMs => void (await given({ delayMs })),
   }
 }

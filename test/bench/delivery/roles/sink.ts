@@ -1,14 +1,14 @@
 /**
- * A process that takes whatever is pushed, parses it and says yes, for the benchmark: `node sink.ts DELAY_MS`. Prints
+ * A process that takes whatever is pushed, parses it and says yes, for the benchmark: `node sink.ts`. Prints
  * `{ url }`; answers each line with `{ metrics }`, the metrics (or log records, or lines) it has been given since the last.
+ * A line `{ delayMs }` lets it answer pushes after so long, from now on.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline'
 
-const delayMs = Number(process.argv[2] ?? 0)
-let metrics = 0
+let [delayMs, metrics] = [0, 0]
 
 interface Push {
   readonly metrics: readonly { readonly id: string }[]
@@ -51,7 +51,9 @@ await once(server, 'listening')
 const { port } = server.address() as AddressInfo
 process.stdout.write(`${JSON.stringify({ url: `http://127.0.0.1:${port}` })}\n`)
 const lines = createInterface({ input: process.stdin })
-lines.on('line', () => {
+lines.on('line', line => {
+  const wanted = JSON.parse(line) as { readonly delayMs?: number }
+  delayMs = wanted.delayMs ?? delayMs
   process.stdout.write(`${JSON.stringify({ metrics })}\n`)
   metrics = 0
 })
