@@ -4,8 +4,8 @@ const head = Buffer.from('{"metrics":[')
 const end = Buffer.from(']}')
 const [comma, closing] = [','.charCodeAt(0), ']'.charCodeAt(0)]
 
-/** Longest JSON of a finite number, with the comma after it. */
-const valueCharsMax = '-2.2250738585072014e-308,'.length
+/** Longest JSON of a finite number, with the comma after it: from a millionth on it is written without an exponent. */
+const valueCharsMax = '-0.0000012345678901234567,'.length
 
 /** JSON of the values of the body that is being written. */
 const json = Buffer.allocUnsafeSlow('[]'.length + batchMetricsMax * valueCharsMax)
@@ -19,10 +19,9 @@ const json = Buffer.allocUnsafeSlow('[]'.length + batchMetricsMax * valueCharsMa
  */
 export function bodyBytes(pieces: readonly Uint8Array[], values: readonly number[]): Uint8Array {
   // All at once: number by number it takes twice as long.
-  const valueBytes = json.write(JSON.stringify(values), 'latin1') - '[]'.length - (values.length - 1)
-  let bytes = head.length - 1 + valueBytes + end.length
-  for (const { length } of pieces) bytes += length
-  const body = Buffer.allocUnsafe(bytes)
+  let bytesMax = head.length + json.write(JSON.stringify(values), 'latin1') + end.length
+  for (const { length } of pieces) bytesMax += length
+  const body = Buffer.allocUnsafe(bytesMax)
   // The first comma is overwritten.
   let at = head.length - 1
   let from = '['.length
@@ -42,5 +41,6 @@ export function bodyBytes(pieces: readonly Uint8Array[], values: readonly number
   }
   body.set(head)
   body.set(end, at)
-  return body
+  // The rest was not written: it may hold anything of this process.
+  return body.subarray(0, at + end.length)
 }
