@@ -45,6 +45,12 @@ export const jumpHoursMax = 24
 /** Interval of the outbox's upkeep: deleting old history, checking the disk's free space and the lock. */
 export const upkeepMs = 60_000
 
+/**
+ * Size of a database's write-ahead log, about, from which on its content is moved into the file: most are the same few
+ * pages, changed again and again, so fewer moves cost less.
+ */
+export const logBytesMax = 12_360_000
+
 /** Interval of checking a full disk for free space. */
 export const roomLookMs = 5_000
 

@@ -1,17 +1,15 @@
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
+import { logBytesMax } from '../model/limits.ts'
 
 export type Sqlite = Database.Database
 
 /** Default of how long a statement waits for another process's lock. The event loop is blocked meanwhile. */
 export const lockMsMax = 10_000
 
-/**
- * Pages of the log, 12 MB, after which its content is moved into the file: most are the same few pages, changed again and
- * again, so fewer moves cost less.
- */
-const logPagesMax = 3_000
+/** A page in the log: SQLite's default size, and what SQLite adds. */
+const logPageBytes = 4_096 + 24
 
 /** The tables of a database file. */
 export interface Schema {
@@ -54,7 +52,7 @@ export function openDatabase(file: string, schema: Schema): Sqlite {
     const isNew = hasNoTables(database, file, schema)
     useWal(database, file)
     database.pragma('synchronous = FULL')
-    database.pragma(`wal_autocheckpoint = ${logPagesMax}`)
+    database.pragma(`wal_autocheckpoint = ${Math.floor(logBytesMax / logPageBytes)}`)
     database.pragma('foreign_keys = ON')
     const synchronous = database.pragma('synchronous', { simple: true })
     if (synchronous !== 2) throw new Error(`${file}: synchronous is ${synchronous}, not FULL`)

@@ -1,11 +1,14 @@
 /** Limits of the outbox's file. */
 
+import { logBytesMax } from '../../model/limits.ts'
+
 /** Size of the write-ahead log above which it is truncated. */
-export const logTrimBytes = 8 * 1_048_576
+export const logTrimBytes = 16 * 1_048_576
 
 /** Size of the write-ahead log above which a reader that blocks truncation is reported. */
 export const logReportBytes = 64 * 1_048_576
 
+if (logBytesMax >= logTrimBytes) throw new Error('logBytesMax < logTrimBytes: the log of a busy daemon is reused')
 if (logTrimBytes >= logReportBytes)
   throw new Error('logTrimBytes < logReportBytes: it is truncated before it is reported')
 

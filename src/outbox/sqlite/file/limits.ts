@@ -1,5 +1,7 @@
 /** Limits of the life of the file. */
 
+import { logBytesMax } from '../../../model/limits.ts'
+
 /** Wait before a write is retried while another process has the outbox's lock. */
 export const lockedRestMs = 50
 
@@ -10,7 +12,9 @@ export const lockedReportMs = 10_000
 export const lockedStopMs = 5_000
 
 /**
- * Size of the file that is deleted when the disk is full, so that verdicts can still be recorded: the log grows to
- * 12 MB between checkpoints, and further while a reader blocks them.
+ * Size of the file that is deleted when the disk is full, so that verdicts can still be recorded: the log grows
+ * between checkpoints, and further while a reader blocks them.
  */
 export const ballastBytes = 16 * 1_048_576
+
+if (logBytesMax >= ballastBytes) throw new Error('logBytesMax < ballastBytes: the log may grow on a full disk')
