@@ -23,22 +23,18 @@ const anyMetric: fc.Arbitrary<Metric> = fc.record(
 describe('the body of a push', () => {
   const bodies = new PushBodies()
 
+  const isJson = (metrics: readonly Metric[]) => {
+    const body = Buffer.from(bodies.of(asBatch(metrics))).toString()
+    expect(JSON.parse(body)).toEqual(JSON.parse(JSON.stringify({ metrics: metrics.map(pushedMetric) })))
+  }
+
   it('is the JSON of its metrics', () => {
-    const isJson = (metrics: readonly Metric[]) => {
-      const json = JSON.stringify({ metrics: metrics.map(pushedMetric) })
-      const body = Buffer.from(bodies.of(asBatch(metrics))).toString()
-      expect(JSON.parse(body)).toEqual(JSON.parse(json))
-    }
     fc.assert(fc.property(fc.array(anyMetric, { minLength: 1, maxLength: 100 }), isJson))
   })
 
   it.each([-1.2345678901234567e-6, -Number.MIN_VALUE, -Number.MAX_VALUE, -123456789012345680000, -0, 0.1 + 0.2])(
     'holds a hundred times %o',
-    value => {
-      const metrics = batchOf(100).map(metric => ({ ...metric, value }))
-      const body = Buffer.from(bodies.of(asBatch(metrics))).toString()
-      expect(JSON.parse(body)).toEqual(JSON.parse(JSON.stringify({ metrics: metrics.map(pushedMetric) })))
-    },
+    value => isJson(batchOf(100).map(metric => ({ ...metric, value }))),
   )
 
   it.each([Number.NaN, Number.POSITIVE_INFINITY, '1', 1n, undefined])('never holds %o for a value', value => {

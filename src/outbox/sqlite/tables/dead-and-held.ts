@@ -1,3 +1,4 @@
+import { nextTurn } from '../../../edge/next-turn.ts'
 import { type Hour, hourFromNumber, hourNumber } from '../../../model/hour.ts'
 import { commitRowsMax } from '../../../model/limits.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
@@ -178,7 +179,7 @@ export class DeadAndHeld {
           return slice.filter(change).length
         })
         .immediate()
-      await new Promise(setImmediate)
+      await nextTurn()
     }
     return changed
   }

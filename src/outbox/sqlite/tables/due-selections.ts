@@ -1,3 +1,4 @@
+import { nextTurn } from '../../../edge/next-turn.ts'
 import { hourNumber } from '../../../model/hour.ts'
 import { commitRowsMax } from '../../../model/limits.ts'
 import type { Metric } from '../../../model/metric.ts'
@@ -89,7 +90,7 @@ export class DueSelections {
     let dropped = 0
     for (const some of commitsOf(this.#deps.registry.reading(() => this.#spans(selection)))) {
       dropped += this.#drop.immediate(some)
-      await new Promise(setImmediate)
+      await nextTurn()
     }
     return dropped
   }
@@ -99,7 +100,7 @@ export class DueSelections {
     let resent = 0
     for (let at = 0; at < metrics.length; at += commitRowsMax) {
       resent += this.#resend.immediate(metrics.slice(at, at + commitRowsMax))
-      await new Promise(setImmediate)
+      await nextTurn()
     }
     return resent
   }

@@ -70,7 +70,7 @@ async function* against(to: string, place: Place, url: string, key: string, atLe
 async function* delayed(place: Place): AsyncGenerator<Figure> {
   const sink = await startSink(place)
   await using pushers = new Pushers(place, sink.url, 'bench-key')
-  // Until its code is compiled: with the delay that takes minutes.
+  // Compiles the code of both; with the delay this would take minutes.
   for (let run = 0; run < warmUpRuns; run += 1) {
     await pushers.push('ours', hours)
     await pushers.push('bare', hours)
