@@ -82,6 +82,8 @@ export class Recorder {
     let withheld: readonly Metric[] = []
     // Until then the flush knows them as under way.
     const withhold = () => {
+      // Each attempt to write says that it is delayed.
+      if (withheld.length > 0) return
       withheld = [...delivered, ...dead.map(({ metric }) => metric)]
       this.unrecorded.add(withheld)
       onDelay()

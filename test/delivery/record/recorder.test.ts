@@ -20,6 +20,8 @@ function lockedBench() {
         return read
       },
       async recordVerdicts(verdicts, nowMs, delayed) {
+        // As long as the lock is taken, each attempt says so.
+        delayed?.()
         delayed?.()
         await free.promise
         await store.recordVerdicts(verdicts, nowMs)
@@ -61,4 +63,15 @@ it('… nor when it is recorded while a read that has found it due is under way'
   expect(bench.balance).toMatchObject({ due: 0, delivered: 250 })
   answer()
   expect(await pushes).toBe(0)
+})
+
+it('… and is sent again when it is due again, however long the lock was taken', async () => {
+  const { bench, free } = lockedBench()
+  const all = metrics(250)
+  await bench.store(all)
+  expect(await bench.pushes()).toBe(3)
+  free()
+  await new Promise(resolve => setImmediate(resolve))
+  expect(await bench.outbox.operators.resend(all)).toBe(250)
+  expect(await bench.pushes()).toBe(3)
 })
