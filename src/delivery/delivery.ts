@@ -224,7 +224,7 @@ export class Delivery {
     const { onPushed } = this.#deps
     this.#pushes += 1
     try {
-      const pushed = await pushBatch(batch, wanted, deps)
+      const pushed = await this.#recorder.underWay.run(() => pushBatch(batch, wanted, deps))
       this.#notePushed(batch, pushed)
       return pushed
     } catch (error) {

@@ -154,11 +154,10 @@ export function afterQuietTurn(turnsMax: number): UntilComplete {
   }
 }
 
-/** Completes a batch once so many requests have come, or with those of some turns. @param turnsMax waited for at most */
-export function untilFull(count: number, turnsMax: number): UntilComplete {
-  return async size => {
-    await nextTurn()
-    for (let turns = 1; turns < turnsMax && size() < count; turns += 1) await nextTurn()
+/** Completes a batch when no further request is expected soon: at once if none is. @param turnsMax waited for at most */
+export function whileExpected(areExpected: () => boolean, turnsMax: number): UntilComplete {
+  return async () => {
+    for (let turns = 0; turns < turnsMax && areExpected(); turns += 1) await nextTurn()
   }
 }
 

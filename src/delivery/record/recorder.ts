@@ -8,6 +8,7 @@ import type { Log } from '../../telemetry/log.ts'
 import type { ServiceClock } from '../gate/service-clock.ts'
 import type { Sending } from '../isolate/actions.ts'
 import type { Quarantine } from '../isolate/quarantine.ts'
+import { PushesUnderWay } from './pushes-under-way.ts'
 import { failingSentence, protocolFix, protocolSentence } from './sentences.ts'
 import type { UnconfirmedSends } from './unconfirmed-sends.ts'
 import { VerdictScheduler, type WriteVerdicts } from './verdict-scheduler.ts'
@@ -25,8 +26,6 @@ const unrecordedMax = 5_000
 /** Dependencies of `Recorder`. */
 export interface RecorderDeps {
   readonly outbox: Pick<DeliveryStore, 'recordVerdicts'>
-  /** Concurrent pushes, at most. */
-  readonly inFlight: number
   readonly clock: ServiceClock
   readonly quarantine: Quarantine
   readonly unconfirmed: UnconfirmedSends
@@ -40,6 +39,8 @@ export interface RecorderDeps {
 export class Recorder {
   readonly #deps: RecorderDeps
   readonly #verdicts: VerdictScheduler
+  /** Pushes whose verdict follows. */
+  readonly underWay: PushesUnderWay
   /** Metrics whose verdict waits for the outbox's lock: they are still due in it. */
   readonly unrecorded = new WithheldMetrics()
   /** Delivered since the last line about it. */
@@ -47,9 +48,10 @@ export class Recorder {
 
   constructor(deps: RecorderDeps) {
     this.#deps = deps
-    const { outbox, inFlight, time } = deps
+    const { outbox, time } = deps
+    this.underWay = new PushesUnderWay(time)
     const write: WriteVerdicts = (verdicts, onDelay) => outbox.recordVerdicts(verdicts, time.nowMs(), onDelay)
-    this.#verdicts = new VerdictScheduler(write, inFlight)
+    this.#verdicts = new VerdictScheduler(write, () => this.underWay.areMoreSoon)
   }
 
   /**
@@ -82,8 +84,6 @@ export class Recorder {
     let withheld: readonly Metric[] = []
     // Until then the flush knows them as under way.
     const withhold = () => {
-      // Each attempt to write says that it is delayed.
-      if (withheld.length > 0) return
       withheld = [...delivered, ...dead.map(({ metric }) => metric)]
       this.unrecorded.add(withheld)
       onDelay()

@@ -1,47 +1,58 @@
-import { BatchScheduler, untilFull } from '../../edge/batch-scheduler.ts'
+import { BatchScheduler, whileExpected } from '../../edge/batch-scheduler.ts'
 import { commitRowsMax } from '../../model/limits.ts'
 import type { MetricVerdicts } from '../../outbox/contract/outcome.ts'
 
-interface Unrecorded {
-  readonly verdicts: MetricVerdicts
-  readonly onDelay: () => void
-}
-
-/** Writes verdicts, all or none. @param onDelay called when they cannot be written at once */
+/** Writes verdicts, all or none. @param onDelay called when they cannot be written at once, perhaps repeatedly */
 export type WriteVerdicts = (verdicts: MetricVerdicts, onDelay: () => void) => Promise<void>
 
-/**
- * Turns of the event loop in which the lanes' verdicts are gathered for one commit. An answer that comes in the next one
- * mostly belongs to a push that was sent together with the first.
- */
-const turnsMax = 2
+/** Turns of the event loop, of a few microseconds each, for which a commit waits for verdicts that are expected soon. */
+const turnsMax = 100
 
 /**
- * Records verdicts that arrive soon after each other in one commit. A lane goes on only when its own is recorded,
- * or waits for another process's lock, so that no more is sent twice after a crash than was under way.
+ * Records verdicts one commit after the other. A lane goes on only when its own is recorded, or waits for another
+ * process's lock, so that no more is sent twice after a crash than was under way.
  */
 export class VerdictScheduler {
-  readonly #scheduler: BatchScheduler<Unrecorded, void>
+  readonly #scheduler: BatchScheduler<MetricVerdicts, void>
+  /** Called when the verdicts cannot be recorded at once; each is called once. */
+  readonly #untold = new Set<() => void>()
+  #isDelayed = false
 
-  /** @param lanes whose verdicts are waited for, a turn longer: the number of concurrent pushes */
-  constructor(write: WriteVerdicts, lanes = 1) {
-    this.#scheduler = new BatchScheduler<Unrecorded, void>(
+  /** @param areExpected whether others are expected so soon that a commit should wait for them. Default: never */
+  constructor(write: WriteVerdicts, areExpected: () => boolean = () => false) {
+    this.#scheduler = new BatchScheduler<MetricVerdicts, void>(
       async jobs => {
-        const onDelay = () => jobs.forEach(({ request }) => void request.onDelay())
-        await write(merged(jobs.map(({ request }) => request.verdicts)), onDelay)
+        try {
+          await write(merged(jobs.map(({ request }) => request)), () => this.#delay())
+        } finally {
+          this.#isDelayed = false
+        }
         for (const { resolve } of jobs) resolve()
       },
-      { untilComplete: untilFull(lanes, turnsMax), sizeOf: ({ verdicts }) => rowsOf(verdicts), sizeMax: commitRowsMax },
+      { untilComplete: whileExpected(areExpected, turnsMax), sizeOf: rowsOf, sizeMax: commitRowsMax, isSerial: true },
     )
   }
 
   /**
    * Resolves when the verdicts are recorded; rejects with what writing threw.
    *
-   * @param onDelay called when they cannot be recorded at once
+   * @param onDelay called once if they, or those before them, cannot be recorded at once
    */
-  record(verdicts: MetricVerdicts, onDelay: () => void = () => {}): Promise<void> {
-    return this.#scheduler.schedule({ verdicts, onDelay })
+  async record(verdicts: MetricVerdicts, onDelay: () => void = () => {}): Promise<void> {
+    if (this.#isDelayed) onDelay()
+    else this.#untold.add(onDelay)
+    try {
+      await this.#scheduler.schedule(verdicts)
+    } finally {
+      this.#untold.delete(onDelay)
+    }
+  }
+
+  #delay(): void {
+    this.#isDelayed = true
+    const untold = [...this.#untold]
+    this.#untold.clear()
+    for (const tell of untold) tell()
   }
 }
 

@@ -7,6 +7,8 @@ import { metrics } from '../../support/metrics.ts'
 const verdictsOn = (count: number): MetricVerdicts => ({ delivered: metrics(count), dead: [], warnings: [] })
 const rowsOf = ({ delivered, dead, warnings }: MetricVerdicts) => delivered.length + dead.length + warnings.length
 
+const turn = () => new Promise(setImmediate)
+
 describe('verdicts', () => {
   it('of the same turn share a commit, and none is there before it', async () => {
     const recorded: MetricVerdicts[] = []
@@ -25,18 +27,58 @@ describe('verdicts', () => {
     expect(recorded).toHaveLength(2)
   })
 
-  it('of all lanes share a commit when one comes a turn later, and those of some lanes wait no longer', async () => {
+  it('wait for those that are expected soon, and no longer', async () => {
     const recorded: MetricVerdicts[] = []
-    const verdicts = new VerdictScheduler(async one => void recorded.push(one), 2)
-    const turn = () => new Promise(setImmediate)
+    let areExpected = true
+    const verdicts = new VerdictScheduler(
+      async one => void recorded.push(one),
+      () => areExpected,
+    )
     const first = verdicts.record(verdictsOn(1))
-    await turn()
-    await Promise.all([first, verdicts.record(verdictsOn(2))])
+    for (let turns = 0; turns < 10; turns += 1) await turn()
+    expect(recorded).toEqual([])
+    const second = verdicts.record(verdictsOn(2))
+    areExpected = false
+    await Promise.all([first, second])
     expect(recorded.map(rowsOf)).toEqual([3])
-    const alone = verdicts.record(verdictsOn(1))
-    for (let turns = 0; turns < 3; turns += 1) await turn()
-    expect(recorded.map(rowsOf)).toEqual([3, 1])
-    await alone
+    const turns: string[] = []
+    setImmediate(() => turns.push('next'))
+    await verdicts.record(verdictsOn(1))
+    expect([recorded.map(rowsOf), turns]).toEqual([[3, 1], []])
+  })
+
+  it('are recorded when those that were expected do not come', async () => {
+    const recorded: MetricVerdicts[] = []
+    const verdicts = new VerdictScheduler(
+      async one => void recorded.push(one),
+      () => true,
+    )
+    await verdicts.record(verdictsOn(1))
+    expect(recorded.map(rowsOf)).toEqual([1])
+  })
+
+  it('that come while others are being recorded share the next commit, and learn once that it is delayed', async () => {
+    const [recorded, delayed]: [MetricVerdicts[], string[]] = [[], []]
+    const free = Promise.withResolvers<void>()
+    let retry: () => void = () => {}
+    const verdicts = new VerdictScheduler(async (one, onDelay) => {
+      retry = onDelay
+      if (recorded.length === 0) await free.promise
+      recorded.push(one)
+    })
+    const all = [verdicts.record(verdictsOn(1), () => void delayed.push('first'))]
+    await turn()
+    all.push(verdicts.record(verdictsOn(2), () => void delayed.push('second')))
+    expect(delayed).toEqual([])
+    retry()
+    retry()
+    all.push(verdicts.record(verdictsOn(3), () => void delayed.push('third')))
+    expect(delayed).toEqual(['first', 'second', 'third'])
+    free.resolve()
+    await Promise.all(all)
+    expect(recorded.map(rowsOf)).toEqual([1, 5])
+    await verdicts.record(verdictsOn(4), () => void delayed.push('later'))
+    expect(delayed).toHaveLength(3)
   })
 
   it('never make a commit larger than it may be', async () => {
