@@ -154,10 +154,15 @@ export function afterQuietTurn(turnsMax: number): UntilComplete {
   }
 }
 
-/** Completes a batch when no further request is expected soon: at once if none is. @param turnsMax waited for at most */
-export function whileExpected(areExpected: () => boolean, turnsMax: number): UntilComplete {
+/**
+ * Completes a batch when no further request is expected: at once if none is.
+ *
+ * @param areExpected given the number of turns that were waited
+ * @param turnsMax waited for at most
+ */
+export function whileExpected(areExpected: (turns: number) => boolean, turnsMax: number): UntilComplete {
   return async () => {
-    for (let turns = 0; turns < turnsMax && areExpected(); turns += 1) await nextTurn()
+    for (let turns = 0; turns < turnsMax && areExpected(turns); turns += 1) await nextTurn()
   }
 }
 

@@ -3,10 +3,14 @@ import type { Time } from '../../edge/time.ts'
 /** Milliseconds within which a service next door answers. */
 const nearMs = 2
 
-/** The pushes under way, and how soon they are answered. */
+/** Turns of the event loop within which answers to pushes that were sent together mostly come. */
+const togetherTurns = 2
+
+/** The pushes under way, and whether they will be answered soon. */
 export class PushesUnderWay {
   readonly #time: Pick<Time, 'steadyMs'>
-  #count = 0
+  /** When each began. */
+  readonly #startsMs = new Set<{ readonly ms: number }>()
   /** Duration of the latest push. */
   #tookMs = Number.POSITIVE_INFINITY
 
@@ -16,22 +20,30 @@ export class PushesUnderWay {
 
   /** Runs a push. */
   async run<T>(push: () => Promise<T>): Promise<T> {
-    const startMs = this.#time.steadyMs()
-    this.#count += 1
+    const start = { ms: this.#time.steadyMs() }
+    this.#startsMs.add(start)
     try {
       return await push()
     } finally {
-      this.#count -= 1
-      this.#tookMs = this.#time.steadyMs() - startMs
+      this.#startsMs.delete(start)
+      this.#tookMs = this.#time.steadyMs() - start.ms
     }
   }
 
   /**
-   * Whether to wait for further answers before those that are here are recorded. A service next door takes about as long
-   * for a push as a commit does: answers that share one leave more time to send, and one push keeps the service busy
-   * meanwhile. One far away is kept waiting, by each wait, in all lanes.
+   * Whether answers that are here should wait for others before they are recorded. A service next door takes about as
+   * long for a push as a commit does: all answers but one share a commit, and that one push keeps the service busy. To
+   * wait longer for a service far away costs each lane more than a commit.
+   *
+   * @param turns that were waited
    */
-  get areMoreSoon(): boolean {
-    return this.#count > 1 && this.#tookMs <= nearMs
+  areMoreSoon(turns: number): boolean {
+    if (turns < togetherTurns) return this.#startsMs.size > 0
+    if (this.#startsMs.size < 2 || this.#tookMs > nearMs) return false
+    const nowMs = this.#time.steadyMs()
+    // One that takes longer than others mostly takes much longer.
+    let soon = 0
+    for (const { ms } of this.#startsMs) soon += nowMs - ms <= nearMs ? 1 : 0
+    return soon > 1
   }
 }

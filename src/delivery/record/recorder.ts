@@ -39,7 +39,7 @@ export interface RecorderDeps {
 export class Recorder {
   readonly #deps: RecorderDeps
   readonly #verdicts: VerdictScheduler
-  /** Pushes whose verdict follows. */
+  /** Pushes whose answers may be recorded together. */
   readonly underWay: PushesUnderWay
   /** Metrics whose verdict waits for the outbox's lock: they are still due in it. */
   readonly unrecorded = new WithheldMetrics()
@@ -51,7 +51,7 @@ export class Recorder {
     const { outbox, time } = deps
     this.underWay = new PushesUnderWay(time)
     const write: WriteVerdicts = (verdicts, onDelay) => outbox.recordVerdicts(verdicts, time.nowMs(), onDelay)
-    this.#verdicts = new VerdictScheduler(write, () => this.underWay.areMoreSoon)
+    this.#verdicts = new VerdictScheduler(write, turns => this.underWay.areMoreSoon(turns))
   }
 
   /**
@@ -84,6 +84,8 @@ export class Recorder {
     let withheld: readonly Metric[] = []
     // Until then the flush knows them as under way.
     const withhold = () => {
+      // Each attempt to write says that it is delayed.
+      if (withheld.length > 0) return
       withheld = [...delivered, ...dead.map(({ metric }) => metric)]
       this.unrecorded.add(withheld)
       onDelay()

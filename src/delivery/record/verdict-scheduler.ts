@@ -2,57 +2,47 @@ import { BatchScheduler, whileExpected } from '../../edge/batch-scheduler.ts'
 import { commitRowsMax } from '../../model/limits.ts'
 import type { MetricVerdicts } from '../../outbox/contract/outcome.ts'
 
-/** Writes verdicts, all or none. @param onDelay called when they cannot be written at once, perhaps repeatedly */
+interface Unrecorded {
+  readonly verdicts: MetricVerdicts
+  readonly onDelay: () => void
+}
+
+/** Writes verdicts, all or none. @param onDelay called when they cannot be written at once */
 export type WriteVerdicts = (verdicts: MetricVerdicts, onDelay: () => void) => Promise<void>
 
-/** Turns of the event loop, of a few microseconds each, for which a commit waits for verdicts that are expected soon. */
+/** Turns of the event loop, of a few microseconds each when nothing else happens, for which a commit waits at most. */
 const turnsMax = 100
 
 /**
- * Records verdicts one commit after the other. A lane goes on only when its own is recorded, or waits for another
- * process's lock, so that no more is sent twice after a crash than was under way.
+ * Records verdicts that arrive soon after each other in one commit. A lane goes on only when its own is recorded,
+ * or waits for another process's lock, so that no more is sent twice after a crash than was under way.
  */
 export class VerdictScheduler {
-  readonly #scheduler: BatchScheduler<MetricVerdicts, void>
-  /** Called when the verdicts cannot be recorded at once; each is called once. */
-  readonly #untold = new Set<() => void>()
-  #isDelayed = false
+  readonly #scheduler: BatchScheduler<Unrecorded, void>
 
-  /** @param areExpected whether others are expected so soon that a commit should wait for them. Default: never */
-  constructor(write: WriteVerdicts, areExpected: () => boolean = () => false) {
-    this.#scheduler = new BatchScheduler<MetricVerdicts, void>(
+  /** @param areExpected whether others are still to be waited for, after so many turns. Default: never */
+  constructor(write: WriteVerdicts, areExpected: (turns: number) => boolean = () => false) {
+    this.#scheduler = new BatchScheduler<Unrecorded, void>(
       async jobs => {
-        try {
-          await write(merged(jobs.map(({ request }) => request)), () => this.#delay())
-        } finally {
-          this.#isDelayed = false
-        }
+        const onDelay = () => jobs.forEach(({ request }) => void request.onDelay())
+        await write(merged(jobs.map(({ request }) => request.verdicts)), onDelay)
         for (const { resolve } of jobs) resolve()
       },
-      { untilComplete: whileExpected(areExpected, turnsMax), sizeOf: rowsOf, sizeMax: commitRowsMax, isSerial: true },
+      {
+        untilComplete: whileExpected(areExpected, turnsMax),
+        sizeOf: ({ verdicts }) => rowsOf(verdicts),
+        sizeMax: commitRowsMax,
+      },
     )
   }
 
   /**
    * Resolves when the verdicts are recorded; rejects with what writing threw.
    *
-   * @param onDelay called once if they, or those before them, cannot be recorded at once
+   * @param onDelay called when they cannot be recorded at once
    */
-  async record(verdicts: MetricVerdicts, onDelay: () => void = () => {}): Promise<void> {
-    if (this.#isDelayed) onDelay()
-    else this.#untold.add(onDelay)
-    try {
-      await this.#scheduler.schedule(verdicts)
-    } finally {
-      this.#untold.delete(onDelay)
-    }
-  }
-
-  #delay(): void {
-    this.#isDelayed = true
-    const untold = [...this.#untold]
-    this.#untold.clear()
-    for (const tell of untold) tell()
+  record(verdicts: MetricVerdicts, onDelay: () => void = () => {}): Promise<void> {
+    return this.#scheduler.schedule({ verdicts, onDelay })
   }
 }
 

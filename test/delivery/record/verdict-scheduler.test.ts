@@ -28,15 +28,19 @@ describe('verdicts', () => {
   })
 
   it('wait for those that are expected soon, and no longer', async () => {
-    const recorded: MetricVerdicts[] = []
+    const [recorded, waited]: [MetricVerdicts[], number[]] = [[], []]
     let areExpected = true
     const verdicts = new VerdictScheduler(
       async one => void recorded.push(one),
-      () => areExpected,
+      turns => {
+        waited.push(turns)
+        return areExpected
+      },
     )
     const first = verdicts.record(verdictsOn(1))
     for (let turns = 0; turns < 10; turns += 1) await turn()
     expect(recorded).toEqual([])
+    expect(waited.slice(0, 10)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
     const second = verdicts.record(verdictsOn(2))
     areExpected = false
     await Promise.all([first, second])
@@ -55,30 +59,6 @@ describe('verdicts', () => {
     )
     await verdicts.record(verdictsOn(1))
     expect(recorded.map(rowsOf)).toEqual([1])
-  })
-
-  it('that come while others are being recorded share the next commit, and learn once that it is delayed', async () => {
-    const [recorded, delayed]: [MetricVerdicts[], string[]] = [[], []]
-    const free = Promise.withResolvers<void>()
-    let retry: () => void = () => {}
-    const verdicts = new VerdictScheduler(async (one, onDelay) => {
-      retry = onDelay
-      if (recorded.length === 0) await free.promise
-      recorded.push(one)
-    })
-    const all = [verdicts.record(verdictsOn(1), () => void delayed.push('first'))]
-    await turn()
-    all.push(verdicts.record(verdictsOn(2), () => void delayed.push('second')))
-    expect(delayed).toEqual([])
-    retry()
-    retry()
-    all.push(verdicts.record(verdictsOn(3), () => void delayed.push('third')))
-    expect(delayed).toEqual(['first', 'second', 'third'])
-    free.resolve()
-    await Promise.all(all)
-    expect(recorded.map(rowsOf)).toEqual([1, 5])
-    await verdicts.record(verdictsOn(4), () => void delayed.push('later'))
-    expect(delayed).toHaveLength(3)
   })
 
   it('never make a commit larger than it may be', async () => {
