@@ -58,7 +58,7 @@ export class JobEngine {
   readonly #deps: JobEngineDeps
   #boss: Promise<PgBoss> | undefined
   /** Names of the queues that are known to exist. */
-  readonly #queues = new Set<string>()
+  #queues = new Set<string>()
   #ending: Promise<void> = Promise.resolve()
   #isStopped = false
 
@@ -156,22 +156,23 @@ export class JobEngine {
   /** Ends the engine's upkeep in this process and its connections. Claims stay until they are released or run out. */
   async stop(): Promise<void> {
     this.#isStopped = true
-    this.#forget()
+    this.#forget(this.#boss)
     await this.#ending
   }
 
   /** Does something with a queue, which is made if it does not exist. */
   async #use<T>(queue: string, work: (boss: PgBoss) => Promise<T>): Promise<T> {
+    this.#boss ??= this.#start()
+    const [started, queues] = [this.#boss, this.#queues]
     try {
-      this.#boss ??= this.#start()
-      const boss = await this.#boss
-      if (!this.#queues.has(queue)) {
+      const boss = await started
+      if (!queues.has(queue)) {
         await boss.createQueue(queue, queueOptions)
-        this.#queues.add(queue)
+        queues.add(queue)
       }
       return await work(boss)
     } catch (error) {
-      if (isGone(error)) this.#forget()
+      if (isGone(error)) this.#forget(started)
       throw error
     }
   }
@@ -208,7 +209,8 @@ export class JobEngine {
     })
     boss.on('error', emitted => {
       const error = emittedError(emitted)
-      if (isGone(error)) this.#forget()
+      const present = this.#boss
+      if (isGone(error)) void present?.then(one => (one === boss ? this.#forget(present) : undefined)).catch(() => {})
       this.#deps.failed(error)
     })
     try {
@@ -219,12 +221,12 @@ export class JobEngine {
     }
   }
 
-  /** Ends the present instance; the next call starts another one. */
-  #forget(): void {
-    const boss = this.#boss
+  /** Ends an instance; the next call starts another one, which a late error of the one before must not end. */
+  #forget(failed: Promise<PgBoss> | undefined): void {
+    if (!failed || failed !== this.#boss) return
     this.#boss = undefined
-    this.#queues.clear()
-    if (boss) this.#ending = Promise.all([this.#ending, boss.then(end, () => {})]).then(() => {})
+    this.#queues = new Set()
+    this.#ending = Promise.all([this.#ending, failed.then(end, () => {})]).then(() => {})
   }
 }
 

@@ -96,6 +96,33 @@ describe.skipIf(postgresPlace.kind === 'missing')('the job engine', () => {
     expect(await engines[0]?.fetch(queue, 20)).toHaveLength(jobs.length)
   })
 
+  it('keeps what it has made again when an error about the schema before comes late', async () => {
+    const address = await databases.empty()
+    const engine = engineOn(address)
+    await engine.insert(queue, jobs)
+    const connections = () =>
+      inTransaction(address, tx =>
+        tx.query(
+          `SELECT pid FROM pg_stat_activity WHERE application_name = 'tidegauge jobs' ORDER BY backend_start DESC`,
+        ),
+      )
+    const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<never>()]
+    const query = () => {
+      asked.resolve()
+      return answer.promise
+    }
+    const late = engine.insert(queue, jobs, { query })
+    await asked.promise
+    await inTransaction(address, tx => tx.query('DROP SCHEMA tidegauge_jobs CASCADE'))
+    await expect(engine.fetch(queue, 1)).rejects.toThrow()
+    await engine.insert(queue, jobs)
+    const [newest] = await connections()
+    answer.reject(Object.assign(new Error('relation does not exist'), { code: '42P01' }))
+    await expect(late).rejects.toThrow('relation does not exist')
+    expect(await engine.fetch(queue, 20)).toHaveLength(jobs.length)
+    expect(await connections()).toContainEqual(newest)
+  })
+
   it('rejects while the database cannot be reached, and goes on afterwards', async () => {
     const address = await databases.empty()
     const engine = engineOn(address)
