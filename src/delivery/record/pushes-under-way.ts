@@ -10,7 +10,7 @@ const togetherTurns = 2
 export class PushesUnderWay {
   readonly #time: Pick<Time, 'steadyMs'>
   /** When each began. */
-  readonly #startsMs = new Set<{ readonly ms: number }>()
+  readonly #starts = new Set<{ readonly ms: number }>()
   /** Duration of the latest push. */
   #tookMs = Number.POSITIVE_INFINITY
 
@@ -21,11 +21,11 @@ export class PushesUnderWay {
   /** Runs a push. */
   async run<T>(push: () => Promise<T>): Promise<T> {
     const start = { ms: this.#time.steadyMs() }
-    this.#startsMs.add(start)
+    this.#starts.add(start)
     try {
       return await push()
     } finally {
-      this.#startsMs.delete(start)
+      this.#starts.delete(start)
       this.#tookMs = this.#time.steadyMs() - start.ms
     }
   }
@@ -38,12 +38,12 @@ export class PushesUnderWay {
    * @param turns that were waited
    */
   areMoreSoon(turns: number): boolean {
-    if (turns < togetherTurns) return this.#startsMs.size > 0
-    if (this.#startsMs.size < 2 || this.#tookMs > nearMs) return false
+    if (turns < togetherTurns) return this.#starts.size > 0
+    if (this.#starts.size < 2 || this.#tookMs > nearMs) return false
     const nowMs = this.#time.steadyMs()
     // One that takes longer than others mostly takes much longer.
     let soon = 0
-    for (const { ms } of this.#startsMs) soon += nowMs - ms <= nearMs ? 1 : 0
+    for (const { ms } of this.#starts) soon += nowMs - ms <= nearMs ? 1 : 0
     return soon > 1
   }
 }

@@ -7,7 +7,7 @@ interface Unrecorded {
   readonly onDelay: () => void
 }
 
-/** Writes verdicts, all or none. @param onDelay called when they cannot be written at once */
+/** Writes verdicts, all or none. @param onDelay called at each attempt that cannot write them */
 export type WriteVerdicts = (verdicts: MetricVerdicts, onDelay: () => void) => Promise<void>
 
 /** Turns of the event loop, of a few microseconds each when nothing else happens, for which a commit waits at most. */
@@ -39,7 +39,7 @@ export class VerdictScheduler {
   /**
    * Resolves when the verdicts are recorded; rejects with what writing threw.
    *
-   * @param onDelay called when they cannot be recorded at once
+   * @param onDelay called at each attempt that cannot record them
    */
   record(verdicts: MetricVerdicts, onDelay: () => void = () => {}): Promise<void> {
     return this.#scheduler.schedule({ verdicts, onDelay })

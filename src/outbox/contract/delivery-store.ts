@@ -50,7 +50,7 @@ export interface DeliveryStore {
    * Records verdicts, all or none. A metric corrected since it was sent stays due. They survive the end of the process;
    * a power cut may undo the latest, and those metrics are sent again, which only updates.
    *
-   * @param delayed called when they cannot be recorded at once, since another process writes
+   * @param delayed called at each attempt that cannot record them, since another process writes
    */
   recordVerdicts(verdicts: MetricVerdicts, nowMs: number, delayed?: () => void): Promise<void>
 

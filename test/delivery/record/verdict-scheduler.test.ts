@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { VerdictScheduler } from '../../../src/delivery/record/verdict-scheduler.ts'
+import { nextTurn } from '../../../src/edge/next-turn.ts'
 import { commitRowsMax } from '../../../src/model/limits.ts'
 import type { MetricVerdicts } from '../../../src/outbox/contract/outcome.ts'
 import { metrics } from '../../support/metrics.ts'
 
 const verdictsOn = (count: number): MetricVerdicts => ({ delivered: metrics(count), dead: [], warnings: [] })
 const rowsOf = ({ delivered, dead, warnings }: MetricVerdicts) => delivered.length + dead.length + warnings.length
-
-const turn = () => new Promise(setImmediate)
 
 describe('verdicts', () => {
   it('of the same turn share a commit, and none is there before it', async () => {
@@ -38,7 +37,7 @@ describe('verdicts', () => {
       },
     )
     const first = verdicts.record(verdictsOn(1))
-    for (let turns = 0; turns < 10; turns += 1) await turn()
+    for (let turns = 0; turns < 10; turns += 1) await nextTurn()
     expect(recorded).toEqual([])
     expect(waited.slice(0, 10)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
     const second = verdicts.record(verdictsOn(2))
