@@ -32,11 +32,12 @@ function check(file: string, spoilt: string | Uint8Array): 'loads' | 'mistaken' 
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     expect(error.mistakes.length).toBeGreaterThan(0)
-    const text = new TextDecoder('utf-8').decode(Buffer.from(spoilt))
-    expect(error.mistakes.filter(mistake => !isInside(mistake, text))).toEqual([])
+    const written = new TextDecoder('utf-8').decode(Buffer.from(spoilt))
+    expect(error.mistakes.filter(mistake => !isInside(mistake, written))).toEqual([])
     expect(error.mistakes.filter(({ message, fix }) => message === '' || fix === '')).toEqual([])
-    expect(formatMistakes(error.mistakes).replaceAll(file, 'FILE')).not.toMatch(jargon)
-    expect(faultLine(error)).not.toMatch(jargon)
+    // The folder's random name may hold any word.
+    for (const text of [formatMistakes(error.mistakes), faultLine(error)])
+      expect(text.replaceAll(file, 'FILE')).not.toMatch(jargon)
     return 'mistaken'
   }
 }

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
 import { hourAfter, hourAt, hourNumber, hoursFrom, hourText } from '../../src/model/hour.ts'
 import { useTestDatabases } from '../support/postgres/databases.ts'
+import { dropJobs } from '../support/postgres/drop-jobs.ts'
 import { postgresPlace } from '../support/postgres/programs.ts'
 import { start, tidegauge } from '../support/tidegauge.ts'
 import { fleetScene, startFleet } from './fleet-scene.ts'
@@ -45,7 +46,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('a backfill in a fleet', () =>
     // Each daemon has a window in hand, and reads as much of it at a time as one host is asked for.
     await world.until(() => world.reads.length >= 2 * readsAtOnce + 1)
     await daemons[2]?.kill('SIGKILL')
-    await databases.server.query('DROP SCHEMA tidegauge_jobs CASCADE', [], name)
+    await dropJobs(text => databases.server.query(text, [], name))
     open()
     const { code, stdout, stderr } = await asking
     expect([code, stderr]).toEqual([0, expect.not.stringContaining('failed')])
@@ -67,7 +68,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('a backfill in a fleet', () =>
     await world.until(() => world.reads.length >= 2 * readsAtOnce + 1)
     asking.kill('SIGINT')
     await once(asking, 'exit')
-    await databases.server.query('DROP SCHEMA tidegauge_jobs CASCADE', [], fleet.name)
+    await dropJobs(text => databases.server.query(text, [], fleet.name))
     open()
     await world.until(() => hours.every(hour => world.sent.has(hourText(hour))))
     for (const hour of hours) expect([...(world.sent.get(hourText(hour)) ?? [])]).toEqual([hourNumber(hour)])

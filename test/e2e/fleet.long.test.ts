@@ -3,6 +3,7 @@ import { systemTime } from '../../src/edge/time.ts'
 import { claimedHoursMax } from '../../src/fleet/limits.ts'
 import { hourAfter, hourAt, hourNumber, hoursFrom, hourText } from '../../src/model/hour.ts'
 import { useTestDatabases } from '../support/postgres/databases.ts'
+import { dropJobs } from '../support/postgres/drop-jobs.ts'
 import { postgresPlace } from '../support/postgres/programs.ts'
 import type { RunningDaemon } from '../support/tidegauge.ts'
 import { fleetScene, startFleet } from './fleet-scene.ts'
@@ -27,7 +28,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('a fleet', () => {
     await world.until(() => world.reads.length >= 2 * claimedHoursMax)
     const { deliverer, others } = await delivererOf(daemons)
     await deliverer.kill('SIGKILL')
-    await databases.server.query('DROP SCHEMA tidegauge_jobs CASCADE', [], name)
+    await dropJobs(text => databases.server.query(text, [], name))
     open()
     // Another hour may begin meanwhile.
     await world.until(() => expected.every(hour => world.sent.has(hourText(hour))))

@@ -8,6 +8,7 @@ import { openPostgresOutbox } from '../../src/outbox/postgres/open-outbox.ts'
 import { PostgresFleetStore } from '../../src/outbox/postgres/stores/fleet-store.ts'
 import { anHour } from '../support/metrics.ts'
 import { useTestDatabases } from '../support/postgres/databases.ts'
+import { dropJobs } from '../support/postgres/drop-jobs.ts'
 import { addressOf } from '../support/postgres/place.ts'
 import { postgresPlace } from '../support/postgres/programs.ts'
 import { engineOn } from './support/engines.ts'
@@ -79,7 +80,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('the jobs of due hours', () =>
     const windows = await engine.fetch(backfillQueue('ethereum'), 10)
     expect(windows.map(({ data }) => data)).toEqual([known])
 
-    await run('DROP SCHEMA tidegauge_jobs CASCADE')
+    await dropJobs(run)
     // The first turn finds the schema gone, the second makes it again.
     rested = Promise.withResolvers<void>()
     passes.at(-1)?.()
