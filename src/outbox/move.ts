@@ -16,6 +16,10 @@ const tableNames: readonly string[] = [
   ...['warning', 'final_block', 'pin', 'report'],
 ]
 
+/** The database counts metrics by state, those that are due and those that are delivered included. */
+const tally = `SELECT protocol, state, sum(metrics) AS metrics FROM outbox GROUP BY protocol, state
+  UNION ALL SELECT protocol, state, metrics FROM tally WHERE state = 5`
+
 /** Input of `moveOutbox`. */
 export interface OutboxMove {
   /** The data folder. */
@@ -71,7 +75,7 @@ function tablesOf(database: Sqlite, file: string): CopiedRows[] {
     })
   }
   return tableNames.map(table => {
-    const select = database.prepare<[], unknown[]>(`SELECT * FROM ${table}`)
+    const select = database.prepare<[], unknown[]>(table === 'tally' ? tally : `SELECT * FROM ${table}`)
     return { table, columns: select.columns().map(({ name }) => name), rows: () => select.raw().iterate() }
   })
 }

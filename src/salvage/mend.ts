@@ -75,10 +75,11 @@ const mended = `
     WHERE state IN (2, 3) AND NOT EXISTS (SELECT 1 FROM detained WHERE detained.hour = metric_row.hour AND detained.metric = metric_row.metric);
 `
 
-/** Counts by state, from the rows; the count of pruned rows (5) is kept. */
+/** Counts, from the rows; the count of pruned rows (5) is kept. */
 const counted = `
   DELETE FROM tally WHERE state <> 5 OR protocol NOT IN (SELECT id FROM protocol);
-  INSERT INTO tally (protocol, state, metrics) SELECT protocol, state, sum(metrics) FROM outbox GROUP BY protocol, state;
+  INSERT INTO tally (protocol, state, metrics) SELECT protocol, state, sum(metrics) FROM outbox WHERE state > 1 GROUP BY protocol, state;
+  INSERT INTO tally (protocol, state, metrics) SELECT protocol, 6, sum(metrics) FROM outbox GROUP BY protocol;
   DELETE FROM due_count;
   INSERT INTO due_count (protocol, hour, metrics) SELECT protocol, hour, sum(metrics) FROM outbox WHERE state = 0 GROUP BY protocol, hour;
 `

@@ -87,7 +87,7 @@ function fill(
     .immediate()
   database.pragma('synchronous = FULL')
   database.pragma('wal_checkpoint(TRUNCATE)')
-  const metrics = database.prepare<[], number>('SELECT coalesce(sum(metrics), 0) FROM tally WHERE state <> 5').pluck()
+  const metrics = database.prepare<[], number>('SELECT coalesce(sum(metrics), 0) FROM tally WHERE state = 6').pluck()
   return { metrics: metrics.get() ?? 0, lost }
 }
 

@@ -47,11 +47,12 @@ export class Look {
          JOIN metric ON metric.id = metric_row.metric JOIN protocol ON protocol.id = metric.protocol`,
       ),
       counted: counts(
-        `${part('count(*)')} FROM metric_row GROUP BY protocol, state
+        `${part('count(*)')} FROM metric_row WHERE state > 1 GROUP BY protocol, state
+         UNION ALL SELECT format('%d/6: %d', protocol, count(*)) FROM metric_row GROUP BY protocol
          UNION ALL ${dueOf('count(*)')} FROM metric_row WHERE state = 0 GROUP BY protocol, hour`,
       ),
       tallied: counts(
-        `${part('metrics')} FROM tally WHERE state < 5 AND metrics > 0 UNION ALL ${dueOf('metrics')} FROM due_count`,
+        `${part('metrics')} FROM tally WHERE state <> 5 AND metrics > 0 UNION ALL ${dueOf('metrics')} FROM due_count`,
       ),
       newestDue: database
         .prepare<[number, string], number | null>(

@@ -25,18 +25,12 @@ export async function deliverLean(file: string, client: ServiceClient, key: stri
   )
   const due = database.prepare<[number, number]>('UPDATE due_count SET metrics = metrics - ? WHERE hour = ?')
   const none = database.prepare<[number]>('DELETE FROM due_count WHERE hour = ? AND metrics = 0')
-  const left = database.prepare<[number]>('UPDATE tally SET metrics = metrics - ? WHERE state = 0')
-  const delivered = database.prepare<[number]>(
-    'INSERT INTO tally VALUES (1, 1, ?) ON CONFLICT DO UPDATE SET metrics = metrics + excluded.metrics',
-  )
   const commit = unsynced(database, (answered: readonly Run[]) => {
     for (const [hour, first] of answered) mark.run(hour, first)
     for (const [hour, some] of Map.groupBy(answered, ([hour]) => hour)) {
       due.run(some.length * batchMetricsMax, hour)
       none.run(hour)
     }
-    left.run(answered.length * batchMetricsMax)
-    delivered.run(answered.length * batchMetricsMax)
   })
   const recorded = together(commit)
   const rests = metricsOf(bench, 0).map(({ id, protocolId, unit }) =>

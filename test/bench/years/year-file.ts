@@ -45,7 +45,7 @@ export function makeYear(file: string, size: YearSize = year): void {
     ${counted(end - keptHours, end - 1)} INSERT INTO outbox (hour, first, protocol, state, collected_ms, delivered_ms, metrics, digest, metric_values)
       SELECT i, (id - 1) * ${metricsEach} + 1, id, 1, i * 3600000, i * 3600000, ${metricsEach}, 0, zeroblob(${8 * metricsEach}) FROM n CROSS JOIN protocol;
     INSERT INTO planned SELECT id, ${end - 1} FROM collector;
-    INSERT INTO tally SELECT id, 1, ${keptHours * metricsEach} FROM protocol;
+    INSERT INTO tally SELECT id, 6, ${keptHours * metricsEach} FROM protocol;
     COMMIT`)
   database.pragma('wal_checkpoint(TRUNCATE)')
   database.close()

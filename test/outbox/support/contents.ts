@@ -90,7 +90,8 @@ export function miscounted(file: string): string[] {
       .prepare<[], string>(
         `SELECT 'protocol ' || protocol || ' state ' || state || ': counted ' || sum(tallied) || ', has ' || sum(has) FROM (
            SELECT protocol, state, metrics AS tallied, 0 AS has FROM tally WHERE state <> 5
-           UNION ALL SELECT protocol, state, 0, sum(metrics) FROM outbox GROUP BY protocol, state)
+           UNION ALL SELECT protocol, state, 0, sum(metrics) FROM outbox WHERE state > 1 GROUP BY protocol, state
+           UNION ALL SELECT protocol, 6, 0, sum(metrics) FROM outbox GROUP BY protocol)
          GROUP BY protocol, state HAVING sum(tallied) <> sum(has)
          UNION ALL
          SELECT 'protocol ' || protocol || ' hour ' || hour || ': counted ' || ifnull(due_count.metrics, 0) || ' due, has ' || ifnull(found.metrics, 0)

@@ -53,7 +53,7 @@ export class DueMetrics {
     this.#statements = {
       oldest: database.prepare<[number, number, number], number>(`SELECT hour ${range.join(' ')}`).pluck(),
       newest: database.prepare<[number, number, number], number>(`SELECT hour ${range.join(' DESC ')}`).pluck(),
-      after: database.prepare<[number, number], number>(`SELECT coalesce(sum(metrics), 0) ${counted} > ?`).pluck(),
+      upTo: database.prepare<[number, number], number>(`SELECT coalesce(sum(metrics), 0) ${counted} <= ?`).pluck(),
     }
   }
 
@@ -103,14 +103,12 @@ export class DueMetrics {
 
   /** Number of due metrics of some protocols at or before an hour. */
   countUpTo(protocolIds: readonly string[], hour: Hour): number {
-    // The total is known, and later ones are few.
-    const upTo = (protocol: number) =>
-      this.#tally.due(protocol) - (this.#statements.after.get(protocol, hourNumber(hour)) ?? 0)
+    const upTo = (protocol: number) => this.#statements.upTo.get(protocol, hourNumber(hour)) ?? 0
     return this.#registry.reading(() => this.#withDue(protocolIds).reduce((sum, protocol) => sum + upTo(protocol), 0))
   }
 
   #withDue(protocolIds: readonly string[]): number[] {
-    return this.#registry.protocolNumbers(protocolIds).filter(protocol => this.#tally.due(protocol) > 0)
+    return this.#registry.protocolNumbers(protocolIds).filter(protocol => this.#tally.isDue(protocol))
   }
 
   #walk(protocols: readonly number[], walk: HourWalk, limit: number): Metric[] {

@@ -27,7 +27,7 @@ export class HoursOfAll {
       openHours: database
         .prepare<{ from: number; to: number }, number>(
           `SELECT DISTINCT hour FROM due_count WHERE hour BETWEEN @from AND @to
-             AND protocol IN (SELECT protocol FROM tally WHERE state = 0 AND metrics > 0)
+             AND protocol IN (SELECT id FROM protocol)
            UNION SELECT hour FROM detained WHERE hour BETWEEN @from AND @to`,
         )
         .pluck(),

@@ -4,10 +4,10 @@ import { runMetricsMax } from '../../rows/run-values.ts'
 /**
  * Tables of the outbox. Instants are milliseconds since 1970, unless a comment says otherwise; hours are hours since
  * 1970, which SQLite stores in three bytes. Keys begin with the hour: rows are written and read by the hour, so they
- * are adjacent on disk. Versions 1 to 6 were never released.
+ * are adjacent on disk. Versions 1 to 7 were never released.
  */
 export const outboxSchema: Schema = {
-  version: 7,
+  version: 8,
   sql: `
     -- Who is expected to answer, and from which hour on.
     CREATE TABLE collector (
@@ -129,10 +129,11 @@ export const outboxSchema: Schema = {
       PRIMARY KEY (protocol, hour)
     ) STRICT, WITHOUT ROWID;
 
-    -- How many metrics there are in each state; 5 counts the delivered ones that were pruned.
+    -- How many metrics of a protocol are in states 2 to 4, each; 5 counts the delivered ones that were pruned, and 6 all that
+    -- are stored. Those that are due are in due_count, and the rest is delivered: a delivery changes one count.
     CREATE TABLE tally (
       protocol INTEGER NOT NULL REFERENCES protocol,
-      state INTEGER NOT NULL CHECK (state BETWEEN 0 AND 5),
+      state INTEGER NOT NULL CHECK (state BETWEEN 2 AND 6),
       metrics INTEGER NOT NULL CHECK (metrics >= 0),
       PRIMARY KEY (protocol, state)
     ) STRICT, WITHOUT ROWID;

@@ -6,6 +6,12 @@ import { metricStates, stateNumber } from '../../rows/states.ts'
 /** Slot for delivered metrics whose rows were pruned, so that the count of delivered metrics never falls. */
 const prunedNumber = metricStates.length
 
+/** Slot for all metrics that are stored, whatever their state. */
+const storedNumber = prunedNumber + 1
+
+/** States with a slot of their own. Due metrics are counted by the hour, and delivered ones are the rest. */
+const slotStates: ReadonlySet<MetricState> = new Set(['dead', 'held', 'dropped'])
+
 /** Numbers of metrics by their hour, in hours since 1970. */
 export type CountByHour = ReadonlyMap<number, number>
 
@@ -18,6 +24,8 @@ export class Tally {
   #changes = 0
 
   constructor(database: Sqlite) {
+    const isAdded = `state IN (${prunedNumber}, ${storedNumber})`
+    const due = '(SELECT coalesce(sum(metrics), 0) FROM due_count WHERE due_count.protocol = tally.protocol)'
     this.#statements = {
       // Mostly there is a row: to update it takes less than an INSERT that finds that out.
       add: database.prepare<[number, number, number]>(
@@ -35,26 +43,31 @@ export class Tally {
       noneDue: database.prepare<[number, number]>(
         'DELETE FROM due_count WHERE protocol = ? AND hour = ? AND metrics = 0',
       ),
+      isDue: database.prepare<[number], number>('SELECT 1 FROM due_count WHERE protocol = ? LIMIT 1').pluck(),
       byState: database.prepare<[], { state: number; metrics: number }>(
-        'SELECT state, sum(metrics) AS metrics FROM tally GROUP BY state',
+        `SELECT state, sum(metrics) AS metrics FROM tally GROUP BY state
+         UNION ALL SELECT ${stateNumber('due')}, coalesce(sum(metrics), 0) FROM due_count`,
       ),
       delivered: database
-        .prepare<[number, number, string], number>(
-          `SELECT 1 FROM tally JOIN protocol ON protocol.id = protocol
-           WHERE state IN (?, ?) AND metrics > 0 AND name IN (SELECT value FROM json_each(?)) LIMIT 1`,
+        .prepare<[string], number>(
+          `SELECT 1 FROM tally JOIN protocol ON protocol.id = protocol WHERE name IN (SELECT value FROM json_each(?))
+           GROUP BY protocol HAVING sum(iif(${isAdded}, metrics, -metrics)) > ${due} LIMIT 1`,
         )
         .pluck(),
       byProtocol: database.prepare<[], { name: string; due: number; finished: number }>(
-        `SELECT name, sum(iif(state = 0, metrics, 0)) AS due, sum(iif(state IN (0, 3), 0, metrics)) AS finished
-         FROM tally JOIN protocol ON protocol.id = protocol GROUP BY name`,
+        `SELECT name, due, unheld - due AS finished FROM (
+           SELECT protocol, ${due} AS due,
+             sum(CASE WHEN ${isAdded} THEN metrics WHEN state = ${stateNumber('held')} THEN -metrics ELSE 0 END) AS unheld
+           FROM tally GROUP BY protocol) JOIN protocol ON protocol.id = protocol`,
       ),
-      due: database.prepare<[number], number>('SELECT metrics FROM tally WHERE state = 0 AND protocol = ?').pluck(),
     }
   }
 
   /** Adds new metrics to a state. Within a transaction. */
   enter(protocol: number, state: MetricState, added: CountByHour): void {
-    this.#add(protocol, stateNumber(state), sum(added))
+    const metrics = sum(added)
+    this.#add(protocol, storedNumber, metrics)
+    this.#addToState(protocol, state, metrics)
     if (state === 'due') this.#becameDue(protocol, added)
   }
 
@@ -66,8 +79,8 @@ export class Tally {
   /** Moves metrics from one state to another. Within a transaction. */
   move(protocol: number, from: MetricState, to: MetricState, moved: CountByHour): void {
     const metrics = sum(moved)
-    this.#add(protocol, stateNumber(from), -metrics)
-    this.#add(protocol, stateNumber(to), metrics)
+    this.#addToState(protocol, from, -metrics)
+    this.#addToState(protocol, to, metrics)
     if (to === 'due') this.#becameDue(protocol, moved)
     if (from !== 'due') return
     if (to === 'held' || to === 'dropped') this.#changes += 1
@@ -76,14 +89,19 @@ export class Tally {
 
   /** Records the deletion of delivered or dropped metrics. Within a transaction. */
   prune(protocol: number, state: 'delivered' | 'dropped', metrics: number): void {
-    this.#add(protocol, stateNumber(state), -metrics)
+    this.#add(protocol, storedNumber, -metrics)
     if (state === 'delivered') this.#add(protocol, prunedNumber, metrics)
+    else this.#addToState(protocol, state, -metrics)
   }
 
-  #add(protocol: number, state: number, metrics: number): void {
+  #addToState(protocol: number, state: MetricState, metrics: number): void {
+    if (slotStates.has(state)) this.#add(protocol, stateNumber(state), metrics)
+  }
+
+  #add(protocol: number, slot: number, metrics: number): void {
     if (metrics === 0) return
     const { add, first } = this.#statements
-    if (add.run(metrics, protocol, state).changes === 0) first.run(Math.max(0, metrics), protocol, state)
+    if (add.run(metrics, protocol, slot).changes === 0) first.run(Math.max(0, metrics), protocol, slot)
   }
 
   #becameDue(protocol: number, added: CountByHour): void {
@@ -98,15 +116,14 @@ export class Tally {
     if (metrics < 0) noneDue.run(protocol, hour)
   }
 
-  /** Number of due metrics of a protocol. */
-  due(protocol: number): number {
-    return this.#statements.due.get(protocol) ?? 0
+  /** Whether any metric of a protocol is due. */
+  isDue(protocol: number): boolean {
+    return this.#statements.isDue.get(protocol) !== undefined
   }
 
   /** Whether any metric of some protocols was ever delivered, pruned ones included. */
   hasDelivered(protocolIds: readonly string[]): boolean {
-    const states = [stateNumber('delivered'), prunedNumber] as const
-    return this.#statements.delivered.get(...states, JSON.stringify(protocolIds)) !== undefined
+    return this.#statements.delivered.get(JSON.stringify(protocolIds)) !== undefined
   }
 
   /** Number of due and of finished (delivered, dead or dropped) metrics of each protocol, by its id. */
@@ -119,8 +136,9 @@ export class Tally {
     const counts = new Map(this.#statements.byState.all().map(({ state, metrics }) => [state, metrics]))
     const of = (number: number) => counts.get(number) ?? 0
     const [due, dead, held] = [of(stateNumber('due')), of(stateNumber('dead')), of(stateNumber('held'))]
-    const delivered = of(stateNumber('delivered')) + of(prunedNumber)
-    return { enqueued: due + delivered + dead + held, due, delivered, dead, held, dropped: of(stateNumber('dropped')) }
+    const dropped = of(stateNumber('dropped'))
+    const enqueued = of(storedNumber) + of(prunedNumber) - dropped
+    return { enqueued, due, delivered: enqueued - due - dead - held, dead, held, dropped }
   }
 }
 
