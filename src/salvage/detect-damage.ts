@@ -54,8 +54,10 @@ export function brokenPages(file: string, known: number): string | undefined {
     // A due metric in an hour without a count is never delivered; a quick check does not compare the two.
     const isAsCounted = database.prepare<[], number>(countsAgree).pluck().get()
     if (isAsCounted !== 1) return 'the due metrics are not as many as were counted'
-    const isTwice = database.prepare<[], number>(runsOverlap).pluck().get()
-    return isTwice === undefined ? undefined : 'a metric and hour is stored twice'
+    const isTwice = database.prepare<[], number>(runsOverlap).pluck().get() !== undefined
+    if (isTwice) return 'a metric and hour is stored twice'
+    const isApart = database.prepare<[], number>(valuesMissing).pluck().get() !== undefined
+    return isApart ? 'the values are not those of the metrics' : undefined
   } catch (error) {
     if (isDamage(error)) return error instanceof Error ? error.message : String(error)
     throw error
@@ -70,3 +72,7 @@ const countsAgree = `
 
 const runsOverlap = `
   SELECT 1 FROM (SELECT first, lag(first + metrics) OVER (PARTITION BY hour ORDER BY first) AS free FROM outbox) WHERE first < free LIMIT 1`
+
+/** Reads no values: their length stands before them. */
+const valuesMissing = `
+  SELECT 1 FROM outbox FULL JOIN run_values USING (hour, first) WHERE length(metric_values) IS NOT 8 * metrics LIMIT 1`

@@ -1,7 +1,7 @@
 import type { Backlog } from '../../contract/balance.ts'
 import type { OutboxTables } from '../tables/outbox-tables.ts'
 
-/** Counts of all metrics, and why deliveries wait: a few small rows, whatever the number of metrics. */
+/** Counts of all metrics, and why deliveries wait: a few small rows, and one for each hour of a protocol with due metrics. */
 export function backlogOf(tables: Pick<OutboxTables, 'tally' | 'destinations' | 'registry'>): Backlog {
   const { tally, destinations } = tables
   return tables.registry.reading(() => ({
