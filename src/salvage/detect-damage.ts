@@ -56,8 +56,8 @@ export function brokenPages(file: string, known: number): string | undefined {
     if (isAsCounted !== 1) return 'the due metrics are not as many as were counted'
     const isTwice = database.prepare<[], number>(runsOverlap).pluck().get() !== undefined
     if (isTwice) return 'a metric and hour is stored twice'
-    const isApart = database.prepare<[], number>(valuesMissing).pluck().get() !== undefined
-    return isApart ? 'the values are not those of the metrics' : undefined
+    const isFitting = database.prepare<[], number>(valuesFit).pluck().get() === 1
+    return isFitting ? undefined : 'the values are not those of the metrics'
   } catch (error) {
     if (isDamage(error)) return error instanceof Error ? error.message : String(error)
     throw error
@@ -73,6 +73,7 @@ const countsAgree = `
 const runsOverlap = `
   SELECT 1 FROM (SELECT first, lag(first + metrics) OVER (PARTITION BY hour ORDER BY first) AS free FROM outbox) WHERE first < free LIMIT 1`
 
-/** Reads no values: their length stands before them. */
-const valuesMissing = `
-  SELECT 1 FROM outbox FULL JOIN run_values USING (hour, first) WHERE length(metric_values) IS NOT 8 * metrics LIMIT 1`
+/** Each run has its values. Reads none: their length stands before them. */
+const valuesFit = `
+  SELECT NOT EXISTS (SELECT hour, first, metrics FROM outbox EXCEPT SELECT hour, first, length(metric_values) / 8 FROM run_values)
+    AND (SELECT count(*) FROM outbox) = (SELECT count(*) FROM run_values)`

@@ -55,10 +55,10 @@ export class Tally {
         )
         .pluck(),
       byProtocol: database.prepare<[], { name: string; due: number; finished: number }>(
-        `SELECT name, due, unheld - due AS finished FROM (
-           SELECT protocol, ${due} AS due,
-             sum(CASE WHEN ${isAdded} THEN metrics WHEN state = ${stateNumber('held')} THEN -metrics ELSE 0 END) AS unheld
-           FROM tally GROUP BY protocol) JOIN protocol ON protocol.id = protocol`,
+        `SELECT name, coalesce(due, 0) AS due, unheld - coalesce(due, 0) AS finished FROM (
+           SELECT protocol, sum(CASE WHEN ${isAdded} THEN metrics WHEN state = ${stateNumber('held')} THEN -metrics ELSE 0 END) AS unheld
+           FROM tally GROUP BY protocol) JOIN protocol ON protocol.id = protocol
+         LEFT JOIN (SELECT protocol AS of, sum(metrics) AS due FROM due_count GROUP BY protocol) ON of = protocol`,
       ),
     }
   }
