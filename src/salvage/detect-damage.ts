@@ -68,7 +68,8 @@ export function brokenPages(file: string, known: number): string | undefined {
 
 const countsAgree = `
   WITH found AS MATERIALIZED (SELECT hour, protocol, sum(metrics) AS metrics FROM outbox WHERE state = 0 GROUP BY hour, protocol)
-  SELECT NOT EXISTS (SELECT 1 FROM due_count FULL JOIN found USING (hour, protocol) WHERE due_count.metrics IS NOT found.metrics)`
+  SELECT NOT EXISTS (SELECT hour, protocol, metrics FROM found EXCEPT SELECT hour, protocol, metrics FROM due_count)
+    AND (SELECT count(*) FROM found) = (SELECT count(*) FROM due_count)`
 
 const runsOverlap = `
   SELECT 1 FROM (SELECT first, lag(first + metrics) OVER (PARTITION BY hour ORDER BY first) AS free FROM outbox) WHERE first < free LIMIT 1`

@@ -1,4 +1,3 @@
-import { hourMs } from '../model/limits.ts'
 import type { Sqlite } from '../sqlite/database.ts'
 import type { RunForm, UnpackedMetric } from './metric-rows.ts'
 import type { CellValue } from './pages/record.ts'
@@ -9,8 +8,8 @@ import type { RescuedRow } from './pages/rescue.ts'
  * together where hour, first number and digest are the same.
  */
 export const foundRuns = `
-  CREATE TABLE work.found_run (place INTEGER PRIMARY KEY, hour, first, protocol, state, collected_ms, delivered_ms, metrics, digest,
-    is_sure INTEGER NOT NULL, is_older INTEGER NOT NULL);
+  CREATE TABLE work.found_run (place INTEGER PRIMARY KEY, hour INTEGER, first INTEGER, protocol, state, collected_ms, delivered_ms, metrics,
+    digest INTEGER, is_sure INTEGER NOT NULL, is_older INTEGER NOT NULL);
   CREATE INDEX work.found_run_key ON found_run (hour, first);
   CREATE TABLE work.found_values (hour INTEGER, first INTEGER, digest INTEGER, metric_values BLOB, PRIMARY KEY (hour, first, digest)) WITHOUT ROWID`
 
@@ -50,12 +49,19 @@ export function runKeeper(
   }
 }
 
+/**
+ * Whether metrics of an older run are dead, held or dropped in a newer one whose values are lost: as due ones they would
+ * be sent.
+ */
+const isDecided = `EXISTS (SELECT 1 FROM found_run AS newer WHERE newer.hour = found_run.hour AND NOT newer.is_older
+  AND newer.state IN (2, 3, 4) AND newer.first < found_run.first + found_run.metrics AND found_run.first < newer.first + newer.metrics)`
+
 /** Hands out the runs whose values were found, in the order of their rows, each once. */
 export function joinRuns(database: Sqlite, { unpack }: RunForm, handle: (run: FoundRun) => void): void {
   const next = database
     .prepare<[number, number], CellValue[]>(
       `SELECT hour, first, protocol, state, collected_ms, delivered_ms, metrics, digest, metric_values, place, is_sure, is_older
-     FROM found_run JOIN found_values USING (hour, first, digest) WHERE place > ? ORDER BY place LIMIT ?`,
+       FROM found_run JOIN found_values USING (hour, first, digest) WHERE place > ? AND NOT (is_older AND ${isDecided}) ORDER BY place LIMIT ?`,
     )
     .raw()
   let last = -1
@@ -69,42 +75,4 @@ export function joinRuns(database: Sqlite, { unpack }: RunForm, handle: (run: Fo
     }
   }
   database.exec('DELETE FROM found_run WHERE (hour, first, digest) IN (SELECT hour, first, digest FROM found_values)')
-}
-
-/** Protocols of which every metric that is dead, held or dropped is known: by its row, or by the reason. */
-const accountedFor = `
-  SELECT protocol FROM tally AS stored WHERE state = 6 AND (
-    SELECT coalesce(sum(metrics), 0) FROM tally WHERE tally.protocol = stored.protocol AND state IN (2, 3, 4)) <= (
-    SELECT count(*) FROM (
-      SELECT hour, metric FROM metric_row WHERE metric_row.protocol = stored.protocol AND state IN (2, 3, 4)
-      UNION SELECT hour, metric FROM detained JOIN metric ON metric.id = metric WHERE metric.protocol = stored.protocol))`
-
-/**
- * Makes the metrics of values whose row is lost due, each in `doubt`: they were due or delivered, and to send them once
- * more only updates. Not those of a protocol of which one that must not be sent may be among them.
- */
-export function restoreValues(database: Sqlite, { valuesOf }: RunForm): void {
-  database.exec(`CREATE TEMP TABLE known AS ${accountedFor}`)
-  const next = database.prepare<[number, number, number], { hour: number; first: number; bytes: Buffer }>(
-    `SELECT hour, first, metric_values AS bytes FROM found_values WHERE (hour, first) > (?, ?)
-       AND NOT EXISTS (SELECT 1 FROM found_run WHERE found_run.hour = found_values.hour AND found_run.first = found_values.first)
-       AND NOT EXISTS (SELECT 1 FROM metric_row WHERE metric_row.hour = found_values.hour AND metric = found_values.first)
-     ORDER BY hour, first LIMIT ?`,
-  )
-  const insert = database.prepare(
-    `INSERT OR IGNORE INTO metric_row (hour, metric, protocol, state, collected_ms, delivered_ms, value)
-     SELECT @hour, id, protocol, 0, ${hourMs} * @hour, ${hourMs} * @hour, @value FROM metric WHERE id = @number
-       AND protocol IN (SELECT protocol FROM known)`,
-  )
-  const addDoubt = database.prepare('INSERT OR IGNORE INTO doubt VALUES (?, ?)')
-  let last = { hour: 0, first: 0 }
-  for (let alone = next.all(0, 0, runsAtOnce); alone.length > 0; alone = next.all(last.hour, last.first, runsAtOnce)) {
-    for (const { hour, first, bytes } of alone) {
-      last = { hour, first }
-      for (const [place, value] of valuesOf(bytes).entries()) {
-        const number = first + place
-        if (insert.run({ hour, number, value }).changes === 1) addDoubt.run(hour, number)
-      }
-    }
-  }
 }

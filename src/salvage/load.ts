@@ -54,8 +54,8 @@ export function prepareLoad(database: Sqlite): void {
 }
 
 /**
- * Copies every readable row into a new database of the same schema, unless it already exists; those of `outbox` into
- * `metric_row`, each metric unless it already exists. Index entries of names go into `named (kind, id, name)`. Metrics from
+ * Copies every readable row into a new database of the same schema, unless it already exists; runs whose values were found
+ * into `metric_row`, each metric unless it already exists. Index entries of names go into `named (kind, id, name)`. Metrics from
  * a page that is not in order are listed in `doubt (hour, metric)`, the reasons of such dead or held ones in
  * `doubt_detained (hour, metric)`.
  *

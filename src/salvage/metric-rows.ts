@@ -25,8 +25,6 @@ export interface RunForm {
   readonly unpack: (run: readonly CellValue[]) => readonly UnpackedMetric[]
   /** Digest of the values of a run, as its row has it. */
   readonly digestOf: (hour: number, first: number, bytes: Buffer) => number
-  /** The values that bytes hold. */
-  readonly valuesOf: (bytes: Buffer) => readonly number[]
   /** Runs of metrics that are sorted by hour and number. */
   readonly pack: (sorted: readonly UnpackedMetric[]) => readonly (readonly CellValue[])[]
 }

@@ -4,7 +4,6 @@ import { catchUpHoursMax, hourMs } from '../model/limits.ts'
 import { OtherSchemaError, openDatabase, type Schema, type Sqlite } from '../sqlite/database.ts'
 import { fileFault } from '../sqlite/file-fault.ts'
 import { freshFile, workFile } from './files.ts'
-import { restoreValues } from './found-runs.ts'
 import { loadRows, prepareLoad } from './load.ts'
 import { type LostHours, listLostHours } from './lost.ts'
 import { mend, recount } from './mend.ts'
@@ -75,7 +74,6 @@ function fill(
   database.pragma('foreign_keys = OFF')
   database.pragma('synchronous = OFF')
   load(database, pages, damaged, runForm)
-  database.transaction(() => restoreValues(database, runForm))()
   const lost = database
     .transaction(() => {
       mend(database, { hour: current, nowMs, collectors: JSON.stringify(collectors) })

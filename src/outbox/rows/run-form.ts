@@ -1,4 +1,4 @@
-import { packValues, rawValuesOf, runDigest, runMetricsMax, valuesIn } from './run-values.ts'
+import { packValues, runDigest, runMetricsMax, valuesIn } from './run-values.ts'
 import { type NewMetric, runsOf } from './runs-of.ts'
 
 /** The columns of a run, in their order: those of its row, then the bytes of its values. */
@@ -44,7 +44,8 @@ export function unpackRun(run: readonly unknown[]): NewMetric[] {
   if (!(content instanceof Uint8Array) || valuesIn(content) !== metrics || metrics > runMetricsMax) return []
   const bytes = Buffer.from(content.buffer, content.byteOffset, content.byteLength)
   if (runDigest(hour, first, bytes) !== digest) return []
-  return rawValuesOf(bytes).map((value, place) => {
+  return Array.from({ length: metrics }, (_, place) => {
+    const value = bytes.readDoubleLE(8 * place)
     return { hour, number: first + place, protocol, state, collectedMs, deliveredMs, value }
   })
 }

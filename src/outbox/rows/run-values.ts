@@ -38,11 +38,6 @@ export function valuesOf(bytes: Buffer | null): number[] {
   return values
 }
 
-/** The values that bytes hold, whatever they are. */
-export function rawValuesOf(bytes: Buffer): number[] {
-  return Array.from({ length: Math.floor(valuesIn(bytes)) }, (_, place) => bytes.readDoubleLE(place * valueBytes))
-}
-
 /** The bytes of a run that has some. @throws DamageError when they are missing, or fewer or more than its metrics */
 export function wholeBytes(bytes: Buffer | null | undefined): Buffer {
   if (!bytes) throw new DamageError('a run has not as many values as metrics')

@@ -36,7 +36,7 @@ interface DueMetricsDeps {
 
 /**
  * Reads due metrics in the order of delivery. The cost depends on the metrics returned, not on the length of the
- * backlog.
+ * backlog; only a count reads a small row for each due hour.
  */
 export class DueMetrics {
   readonly #registry: MetricRegistry

@@ -1,4 +1,5 @@
 import type { Sqlite } from '../../../sqlite/database.ts'
+import { storedValues } from '../../rows/run-form.ts'
 import { wholeBytes } from '../../rows/run-values.ts'
 
 /** The rows of `run_values`: the bytes of the values of each run, by its hour and first number. */
@@ -8,13 +9,13 @@ export class RunValues {
   constructor(database: Sqlite) {
     const byKey = 'WHERE hour = ? AND first = ?'
     this.#statements = {
-      get: database.prepare<[number, number], Buffer>(`SELECT metric_values FROM run_values ${byKey}`).pluck(),
+      get: database.prepare<[number, number], Buffer | null>(`SELECT ${storedValues} FROM outbox ${byKey}`).pluck(),
       insert: database.prepare<[number, number, Buffer]>('INSERT INTO run_values VALUES (?, ?, ?)'),
       change: database.prepare<[Buffer, number, number]>(`UPDATE run_values SET metric_values = ? ${byKey}`),
     }
   }
 
-  /** @throws DamageError when there are none */
+  /** The values of a run. @throws DamageError when they are not as many as its metrics */
   get(hour: number, first: number): Buffer {
     return wholeBytes(this.#statements.get.get(hour, first))
   }
