@@ -57,7 +57,7 @@ export function brokenPages(file: string, known: number): string | undefined {
     const isTwice = database.prepare<[], number>(runsOverlap).pluck().get() !== undefined
     if (isTwice) return 'a metric and hour is stored twice'
     const isFitting = database.prepare<[], number>(valuesFit).pluck().get() === 1
-    return isFitting ? undefined : 'the values are not those of the metrics'
+    return isFitting ? undefined : 'there are not as many values as metrics'
   } catch (error) {
     if (isDamage(error)) return error instanceof Error ? error.message : String(error)
     throw error

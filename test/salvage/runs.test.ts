@@ -1,4 +1,3 @@
-import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { hourAfter } from '../../src/model/hour.ts'
@@ -12,7 +11,7 @@ import { withMetricRows } from '../../src/salvage/metric-rows.ts'
 import type { RescuedRow } from '../../src/salvage/pages/rescue.ts'
 import { openDatabase } from '../../src/sqlite/database.ts'
 import { contentsOf } from '../outbox/support/contents.ts'
-import { betrayals, leafOf, pageBytes } from '../outbox/support/damage.ts'
+import { betrayals, leafOf, overwrite, pageBytes } from '../outbox/support/damage.ts'
 import { mended, nowMs, soundOutboxes } from '../outbox/support/salvaging.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour, metrics } from '../support/metrics.ts'
@@ -85,6 +84,22 @@ it('takes out a run whose values or numbers are not those that were stored, and 
   }
 })
 
+it('finds a run without its values, and values without their run', () => {
+  for (const sql of [
+    'DELETE FROM run_values WHERE hour = ? AND first = ?',
+    'UPDATE run_values SET metric_values = substr(metric_values, 9) WHERE hour = ? AND first = ?',
+    'INSERT INTO run_values SELECT hour, first + 2000, metric_values FROM run_values WHERE hour = ? AND first = ?',
+  ]) {
+    const { file } = sound()
+    const { hour, first } = runOf(file)
+    const database = openDatabase(file, outboxSchema)
+    database.pragma('foreign_keys = OFF')
+    expect(database.prepare(sql).run(hour, first).changes).toBe(1)
+    database.close()
+    expect(outboxSalvage.brokenPages(file), sql).toBe('there are not as many values as metrics')
+  }
+})
+
 it('a stored value that is no number is damage, and is in no salvaged file', async () => {
   const { file, contents } = sound()
   const { hour, first, metrics } = runOf(file)
@@ -144,11 +159,11 @@ it('makes the hours of lost rows due again', async () => {
   await outbox.close()
   const before = contentsOf(file)
   const page = leafOf(file, 'outbox', 0)
-  const bytes = readFileSync(file)
-  writeFileSync(file, bytes.fill(0xa5, (page - 1) * pageBytes, page * pageBytes))
-  const lost = mended(file, 'a test')?.lost ?? []
+  overwrite(file, (page - 1) * pageBytes, page * pageBytes)
+  const [lost] = mended(file, 'a test')?.lost ?? []
   const after = contentsOf(file)
   expect(betrayals(before, after)).toEqual([])
-  expect(before.rows.size - after.rows.size).toBe(3 * (lost[0]?.hours ?? 0))
+  expect(lost?.hours).toBeGreaterThan(100)
+  expect(before.rows.size - after.rows.size).toBe(3 * (lost?.hours ?? 0))
   expect(after.rows.size).toBeGreaterThan(0)
 })

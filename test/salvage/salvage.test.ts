@@ -21,7 +21,7 @@ import { outboxSchema } from '../../src/outbox/sqlite/tables/schema.ts'
 import { openDatabase } from '../../src/sqlite/database.ts'
 import { aBlock, aPin } from '../outbox/support/blocks.ts'
 import { contentsOf, flawsOf } from '../outbox/support/contents.ts'
-import { betrayals, leafOf, pageBytes } from '../outbox/support/damage.ts'
+import { betrayals, leafOf, overwrite, pageBytes } from '../outbox/support/damage.ts'
 import { collectorIds } from '../outbox/support/filled.ts'
 import { mended, nowMs, openDeps, soundOutboxes } from '../outbox/support/salvaging.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -47,11 +47,6 @@ function plannedOf(file: string) {
 }
 
 const asideOf = (file: string) => readdirSync(dirname(file)).filter(name => /\.corrupt-[^-]*$/.test(name))
-
-function overwrite(file: string, from = 0, to?: number, byte = 0xa5): void {
-  const bytes = readFileSync(file)
-  writeFileSync(file, bytes.fill(byte, from, to ?? bytes.length))
-}
 
 function placesOf(bytes: Buffer, pattern: Buffer): number[] {
   const places: number[] = []

@@ -34,6 +34,12 @@ export function damagePage(file: string, kind: (typeof damages)[number], rolls: 
   return page
 }
 
+/** Overwrites some bytes of a file. */
+export function overwrite(file: string, from = 0, to?: number, byte = 0xa5): void {
+  const bytes = readFileSync(file)
+  writeFileSync(file, bytes.fill(byte, from, to ?? bytes.length))
+}
+
 /** The number of one of the lowest pages of a table. */
 export function leafOf(file: string, name: string, place: number): number {
   const database = openDatabase(file, outboxSchema)
