@@ -6,7 +6,6 @@ import { withFileFaults } from '../sqlite/file-fault.ts'
 import { outboxFile } from './data-folders.ts'
 import type { CopiedRows, CopiedTable } from './postgres/copy.ts'
 import { FolderRoles } from './roles.ts'
-import { runRowNames, storedValues } from './rows/run-form.ts'
 import { outboxSalvage } from './sqlite/outbox-salvage.ts'
 import { outboxSchema } from './sqlite/tables/schema.ts'
 
@@ -17,12 +16,9 @@ const tableNames: readonly string[] = [
   ...['warning', 'final_block', 'pin', 'report'],
 ]
 
-/** Rows of tables that the database has in another form: values stand in the row of their run, and every state has a count. */
-const selects: Readonly<Record<string, string>> = {
-  outbox: `SELECT ${runRowNames}, ${storedValues} AS metric_values FROM outbox`,
-  tally: `SELECT protocol, state, sum(metrics) AS metrics FROM outbox GROUP BY protocol, state
-    UNION ALL SELECT protocol, state, metrics FROM tally WHERE state = 5`,
-}
+/** The database counts metrics by state, those that are due and those that are delivered included. */
+const tally = `SELECT protocol, state, sum(metrics) AS metrics FROM outbox GROUP BY protocol, state
+  UNION ALL SELECT protocol, state, metrics FROM tally WHERE state = 5`
 
 /** Input of `moveOutbox`. */
 export interface OutboxMove {
@@ -79,7 +75,7 @@ function tablesOf(database: Sqlite, file: string): CopiedRows[] {
     })
   }
   return tableNames.map(table => {
-    const select = database.prepare<[], unknown[]>(selects[table] ?? `SELECT * FROM ${table}`)
+    const select = database.prepare<[], unknown[]>(table === 'tally' ? tally : `SELECT * FROM ${table}`)
     return { table, columns: select.columns().map(({ name }) => name), rows: () => select.raw().iterate() }
   })
 }

@@ -1,5 +1,4 @@
 import type { Sqlite } from '../sqlite/database.ts'
-import { type FoundRun, foundRuns, joinRuns, runKeeper } from './found-runs.ts'
 import type { RunForm, UnpackedMetric } from './metric-rows.ts'
 import type { PageFile } from './pages/pages.ts'
 import { type RescuedRow, rescue, shapesOf } from './pages/rescue.ts'
@@ -42,9 +41,8 @@ const [delivered, dropped] = [1, 4]
 /** Rows of one commit, so that memory stays small. */
 const loadedRows = 10_000
 
-/** Creates tables for what `loadRows` finds apart from rows. Within `withMetricRows`. */
+/** Creates temporary tables for what `loadRows` finds apart from rows. */
 export function prepareLoad(database: Sqlite): void {
-  database.exec(foundRuns)
   database.exec(`
     CREATE TEMP TABLE named (kind TEXT, id INTEGER, name TEXT, PRIMARY KEY (kind, id)) WITHOUT ROWID;
     CREATE TEMP TABLE undercounted (hour INTEGER, protocol INTEGER, PRIMARY KEY (hour, protocol)) WITHOUT ROWID;
@@ -54,19 +52,16 @@ export function prepareLoad(database: Sqlite): void {
 }
 
 /**
- * Copies every readable row into a new database of the same schema, unless it already exists; runs whose values were found
- * into `metric_row`, each metric unless it already exists. Index entries of names go into `named (kind, id, name)`. Metrics from
+ * Copies every readable row into a new database of the same schema, unless it already exists; those of `outbox` into
+ * `metric_row`, each metric unless it already exists. Index entries of names go into `named (kind, id, name)`. Metrics from
  * a page that is not in order are listed in `doubt (hour, metric)`, the reasons of such dead or held ones in
  * `doubt_detained (hour, metric)`.
  *
  * @param age `older`: earlier versions of the pages, which only fill in what is missing
  */
 export function loadRows(database: Sqlite, pages: PageFile, form: RunForm, age: 'newest' | 'older'): void {
-  const load = age === 'newest' ? loader(database) : filler(database)
-  const keepRun = runKeeper(database, form, age)
-  const all = database.transaction((found: readonly RescuedRow[]) => {
-    for (const row of found) if (!keepRun(row)) load(row)
-  })
+  const load = age === 'newest' ? loader(database, form) : filler(database, form)
+  const all = database.transaction((found: readonly RescuedRow[]) => found.forEach(load))
   let waiting: RescuedRow[] = []
   for (const found of rescue(pages, shapesOf(database), reachedOnly)) {
     waiting.push(found)
@@ -75,8 +70,6 @@ export function loadRows(database: Sqlite, pages: PageFile, form: RunForm, age: 
     waiting = []
   }
   all(waiting)
-  const loadRun = runLoader(database)
-  database.transaction(() => joinRuns(database, form, loadRun))()
 }
 
 type Insert = (found: RescuedRow) => boolean | undefined
@@ -106,44 +99,40 @@ function metricInserter(database: Sqlite): (metric: UnpackedMetric) => boolean |
     run(() => insert.run(hour, number, protocol, state, collectedMs, deliveredMs, value).changes === 1)
 }
 
-function loader(database: Sqlite): (found: RescuedRow) => void {
+function loader(database: Sqlite, { unpack }: RunForm): (found: RescuedRow) => void {
   const insert = inserter(database)
+  const insertMetric = metricInserter(database)
   const loadIndex = indexLoader(database)
+  const settle = database.prepare('UPDATE metric_row SET state = ?, delivered_ms = ? WHERE hour = ? AND metric = ?')
+  const addDoubt = database.prepare('INSERT OR IGNORE INTO doubt VALUES (?, ?)')
   const addDoubtDetained = database.prepare('INSERT OR IGNORE INTO doubt_detained VALUES (?, ?)')
   return found => {
     const { table, values, isSure } = found
     loadIndex(found)
-    if (insert(found) && table === 'detained' && !isSure) addDoubtDetained.run(values[0], values[1])
-  }
-}
-
-/** A metric that was due in an older page may be delivered since. */
-function runLoader(database: Sqlite): (run: FoundRun) => void {
-  const insertMetric = metricInserter(database)
-  const settle = database.prepare('UPDATE metric_row SET state = ?, delivered_ms = ? WHERE hour = ? AND metric = ?')
-  const addDoubt = database.prepare('INSERT OR IGNORE INTO doubt VALUES (?, ?)')
-  return ({ metrics, isSure, isOlder }) => {
-    if (isOlder && !isSure) return
-    for (const metric of metrics) {
+    const isNew = table !== 'outbox' && insert(found)
+    if (table === 'detained' && isNew && !isSure) addDoubtDetained.run(values[0], values[1])
+    for (const metric of table === 'outbox' ? unpack(values) : []) {
       const { hour, number, state, deliveredMs } = metric
       const isNewMetric = insertMetric(metric)
       if (isNewMetric && !isSure) addDoubt.run(hour, number)
       // An older copy of it was inserted first.
       const isOver = state === delivered || state === dropped
-      if (isNewMetric === false && isSure && isOver && !isOlder) settle.run(state, deliveredMs, hour, number)
+      if (isNewMetric === false && isSure && isOver) settle.run(state, deliveredMs, hour, number)
     }
   }
 }
 
-/** A dead metric of an older page may be released since; counts are of their time. */
-function filler(database: Sqlite): (found: RescuedRow) => void {
+/** A metric that was due in an older page may be delivered since, and a dead one released; counts are of their time. */
+function filler(database: Sqlite, { unpack }: RunForm): (found: RescuedRow) => void {
   const insert = inserter(database)
+  const insertMetric = metricInserter(database)
   const isDetained = database.prepare('SELECT 1 FROM metric_row WHERE hour = ? AND metric = ? AND state IN (2, 3)')
   return found => {
     const { table, values, isSure } = found
     if (!isSure || table === 'due_count') return
     if (table === 'detained' && isDetained.get(values[0], values[1]) === undefined) return
-    insert(found)
+    if (table === 'outbox') for (const metric of unpack(values)) insertMetric(metric)
+    else insert(found)
   }
 }
 

@@ -19,13 +19,11 @@ export interface UnpackedMetric {
   readonly value: number
 }
 
-/** Translates between runs, each a row of `outbox` and then the bytes of its values, and metrics. */
+/** Translates between rows of `outbox`, each a run of metrics, and metrics. */
 export interface RunForm {
-  /** The metrics of a run; none when it is not as it was stored. */
-  readonly unpack: (run: readonly CellValue[]) => readonly UnpackedMetric[]
-  /** Digest of the values of a run, as its row has it. */
-  readonly digestOf: (hour: number, first: number, bytes: Buffer) => number
-  /** Runs of metrics that are sorted by hour and number. */
+  /** The metrics of a row; none when it is not as it was stored. */
+  readonly unpack: (row: readonly CellValue[]) => readonly UnpackedMetric[]
+  /** Rows of metrics that are sorted by hour and number. */
   readonly pack: (sorted: readonly UnpackedMetric[]) => readonly (readonly CellValue[])[]
 }
 
@@ -72,17 +70,13 @@ export function packMetricRows(database: Sqlite, { pack }: RunForm): void {
     `SELECT hour, metric AS number, protocol, state, collected_ms AS collectedMs, delivered_ms AS deliveredMs, value FROM metric_row WHERE (hour, metric) > (?, ?)
      ORDER BY hour, metric LIMIT ?`,
   )
-  const insert = database.prepare(
-    `INSERT INTO outbox (hour, first, protocol, state, collected_ms, delivered_ms, metrics, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-  )
-  const insertValues = database.prepare('INSERT INTO run_values (hour, first, metric_values) VALUES (?, ?, ?)')
+  const insert =
+    database.prepare(`INSERT INTO outbox (hour, first, protocol, state, collected_ms, delivered_ms, metrics, digest, metric_values)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
   let last: UnpackedMetric | undefined
   do {
     const rows = next.all(last?.hour ?? 0, last?.number ?? 0, packedAtOnce)
-    for (const run of pack(rows)) {
-      insertValues.run(run[0], run[1], run.at(-1))
-      insert.run(...run.slice(0, -1))
-    }
+    for (const run of pack(rows)) insert.run(...run)
     last = rows.at(-1)
   } while (last)
 }

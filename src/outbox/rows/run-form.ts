@@ -1,7 +1,7 @@
 import { packValues, runDigest, runMetricsMax, valuesIn } from './run-values.ts'
 import { type NewMetric, runsOf } from './runs-of.ts'
 
-/** The columns of a run, in their order: those of its row, then the bytes of its values. */
+/** The columns of a row of `outbox`, in their order. */
 export type RunColumns = [
   hour: number,
   first: number,
@@ -14,15 +14,8 @@ export type RunColumns = [
   bytes: Buffer,
 ]
 
-/** The columns of a run, as SQL, without its values. */
-export const runRowNames = 'hour, first, protocol, state, collected_ms, delivered_ms, metrics, digest'
-
-/** The columns of a run, as SQL. */
-export const runColumnNames = `${runRowNames}, metric_values`
-
-/** The values of a row of `outbox`, as SQL, where they stand apart; `NULL` when they are not as many as its metrics. */
-export const storedValues = `(SELECT metric_values FROM run_values WHERE run_values.hour = outbox.hour
-  AND run_values.first = outbox.first AND length(metric_values) = 8 * outbox.metrics)`
+/** The columns of a row of `outbox`, as SQL. */
+export const runColumnNames = 'hour, first, protocol, state, collected_ms, delivered_ms, metrics, digest, metric_values'
 
 /** Rows of metrics that are sorted by hour and number. */
 export function packRuns(sorted: readonly NewMetric[]): RunColumns[] {
@@ -36,9 +29,9 @@ export function packRuns(sorted: readonly NewMetric[]): RunColumns[] {
   })
 }
 
-/** The metrics of a run that may be damaged; none when its numbers and values are not those that were stored. */
-export function unpackRun(run: readonly unknown[]): NewMetric[] {
-  const [hour, first, protocol, state, collectedMs, deliveredMs, metrics, digest, content] = run
+/** The metrics of a row that may be damaged; none when its numbers and values are not those that were stored. */
+export function unpackRun(row: readonly unknown[]): NewMetric[] {
+  const [hour, first, protocol, state, collectedMs, deliveredMs, metrics, digest, content] = row
   if (!isNumber(hour) || !isNumber(first) || !isNumber(protocol) || !isNumber(state)) return []
   if (!isNumber(collectedMs) || !isNumber(deliveredMs)) return []
   if (!(content instanceof Uint8Array) || valuesIn(content) !== metrics || metrics > runMetricsMax) return []

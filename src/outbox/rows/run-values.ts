@@ -24,24 +24,17 @@ export function writeValue(bytes: Buffer, place: number, value: number): void {
   bytes.writeDoubleLE(value === 0 ? 0 : value, place * valueBytes)
 }
 
-/** The value at a place in a run's bytes. @throws DamageError when it is not a finite number, or `null`: never stored */
-export function valueAt(bytes: Buffer | null, place: number): number {
-  return finite(wholeBytes(bytes).readDoubleLE(place * valueBytes))
+/** The value at a place in a run's bytes. @throws DamageError when it is not a finite number, which was never stored */
+export function valueAt(bytes: Buffer, place: number): number {
+  return finite(bytes.readDoubleLE(place * valueBytes))
 }
 
 /** The values of a run. @throws DamageError as `valueAt` */
-export function valuesOf(bytes: Buffer | null): number[] {
-  const { buffer, byteOffset, byteLength } = wholeBytes(bytes)
-  const view = new DataView(buffer, byteOffset, byteLength)
+export function valuesOf(bytes: Buffer): number[] {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const values: number[] = []
-  for (let at = 0; at < byteLength; at += valueBytes) values.push(finite(view.getFloat64(at, true)))
+  for (let at = 0; at < bytes.byteLength; at += valueBytes) values.push(finite(view.getFloat64(at, true)))
   return values
-}
-
-/** The bytes of a run that has some. @throws DamageError when they are missing, or fewer or more than its metrics */
-export function wholeBytes(bytes: Buffer | null | undefined): Buffer {
-  if (!bytes) throw new DamageError('a run has not as many values as metrics')
-  return bytes
 }
 
 function finite(value: number): number {

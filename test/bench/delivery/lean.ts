@@ -2,7 +2,6 @@ import type { ServiceClient } from '../../../src/edge/service-client.ts'
 import { bodyBytes } from '../../../src/model/body-bytes.ts'
 import { hourFromNumber, hourText } from '../../../src/model/hour.ts'
 import { batchMetricsMax } from '../../../src/model/limits.ts'
-import { storedValues } from '../../../src/outbox/rows/run-form.ts'
 import { valuesOf } from '../../../src/outbox/rows/run-values.ts'
 import { outboxSchema } from '../../../src/outbox/sqlite/tables/schema.ts'
 import { openDatabase, unsynced } from '../../../src/sqlite/database.ts'
@@ -18,7 +17,7 @@ export async function deliverLean(file: string, client: ServiceClient, key: stri
   const database = openDatabase(file, outboxSchema)
   const runs = database
     .prepare<[number, number], Run>(
-      `SELECT hour, first, ${storedValues} FROM outbox WHERE (hour, first) > (?, ?) AND state = 0 ORDER BY hour, first LIMIT 5`,
+      `SELECT hour, first, metric_values FROM outbox WHERE (hour, first) > (?, ?) AND state = 0 ORDER BY hour, first LIMIT 5`,
     )
     .raw()
   const mark = database.prepare<[number, number]>(

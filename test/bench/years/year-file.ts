@@ -42,10 +42,8 @@ export function makeYear(file: string, size: YearSize = year): void {
     INSERT INTO description SELECT id, ${end - hours}, 'USD', NULL FROM metric;
     ${counted(end - hours, end - 1)} INSERT INTO collection (hour, collector, state, attempts, metrics, digest)
       SELECT i, id, 1, 1, iif(${isKept}, ${metricsEach}, NULL), iif(${isKept}, (i * id * 2654435761) & 0xffffffff, NULL) FROM n CROSS JOIN collector;
-    ${counted(end - keptHours, end - 1)} INSERT INTO run_values
-      SELECT i, (id - 1) * ${metricsEach} + 1, zeroblob(${8 * metricsEach}) FROM n CROSS JOIN protocol;
-    ${counted(end - keptHours, end - 1)} INSERT INTO outbox (hour, first, protocol, state, collected_ms, delivered_ms, metrics, digest)
-      SELECT i, (id - 1) * ${metricsEach} + 1, id, 1, i * 3600000, i * 3600000, ${metricsEach}, 0 FROM n CROSS JOIN protocol;
+    ${counted(end - keptHours, end - 1)} INSERT INTO outbox (hour, first, protocol, state, collected_ms, delivered_ms, metrics, digest, metric_values)
+      SELECT i, (id - 1) * ${metricsEach} + 1, id, 1, i * 3600000, i * 3600000, ${metricsEach}, 0, zeroblob(${8 * metricsEach}) FROM n CROSS JOIN protocol;
     INSERT INTO planned SELECT id, ${end - 1} FROM collector;
     INSERT INTO tally SELECT id, 6, ${keptHours * metricsEach} FROM protocol;
     COMMIT`)

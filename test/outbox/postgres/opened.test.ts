@@ -3,6 +3,8 @@ import { faultLine } from '../../../src/model/fault.ts'
 import type { PostgresAddress } from '../../../src/model/postgres-address.ts'
 import { PostgresDatabase } from '../../../src/outbox/postgres/connection/database.ts'
 import { openPostgresOutbox } from '../../../src/outbox/postgres/open-outbox.ts'
+import { outboxSchema } from '../../../src/outbox/sqlite/tables/schema.ts'
+import { openDatabase } from '../../../src/sqlite/database.ts'
 import { freePort } from '../../support/free-port.ts'
 import { useTestDatabases } from '../../support/postgres/databases.ts'
 import { addressOf } from '../../support/postgres/place.ts'
@@ -41,6 +43,26 @@ describe.skipIf(postgresPlace.kind === 'missing')('opening an outbox in PostgreS
     expect(await databases.server.query('SELECT * FROM tidegauge.version', [], address.database)).toEqual([
       { version: 1 },
     ])
+  })
+
+  it('has the tables and the columns of the SQLite file', async () => {
+    const address = addressOf(await databases.empty())
+    await opened(address)
+    const file = openDatabase(':memory:', outboxSchema)
+    onTestFinished(() => void file.close())
+    const inFile = file
+      .prepare<[], string>(
+        "SELECT t.name || '.' || c.name FROM sqlite_schema AS t, pragma_table_info(t.name) AS c WHERE t.type = 'table'",
+      )
+      .pluck()
+      .all()
+    const inDatabase = await databases.server.query(
+      "SELECT table_name || '.' || column_name AS name FROM information_schema.columns WHERE table_schema = 'tidegauge'",
+      [],
+      address.database,
+    )
+    expect(inFile).toContain('outbox.metric_values')
+    expect(inDatabase.map(({ name }) => name)).toEqual(expect.arrayContaining(inFile))
   })
 
   it('uses a schema that was made for a user who may make none', async () => {

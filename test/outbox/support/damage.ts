@@ -1,11 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { outboxSchema } from '../../../src/outbox/sqlite/tables/schema.ts'
-import { openDatabase } from '../../../src/sqlite/database.ts'
 import type { Dice } from '../../support/dice.ts'
 import type { Contents } from './contents.ts'
 
-/** Size of a page of an outbox. */
-export const pageBytes = 4_096
+const pageBytes = 4_096
 
 /** Ways in which one page goes bad: never written, garbage, half written, another page's, a bit or many that flipped. */
 export const damages = ['zeros', 'garbage', 'half', 'misplaced', 'bit', 'bits'] as const
@@ -32,21 +29,6 @@ export function damagePage(file: string, kind: (typeof damages)[number], rolls: 
   if (kind === 'bits') for (let count = 0; count < 20; count += 1) flip()
   writeFileSync(file, bytes)
   return page
-}
-
-/** Overwrites some bytes of a file. */
-export function overwrite(file: string, from = 0, to?: number, byte = 0xa5): void {
-  const bytes = readFileSync(file)
-  writeFileSync(file, bytes.fill(byte, from, to ?? bytes.length))
-}
-
-/** The number of one of the lowest pages of a table. */
-export function leafOf(file: string, name: string, place: number): number {
-  const database = openDatabase(file, outboxSchema)
-  const sql = "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf' ORDER BY path LIMIT 1 OFFSET ?"
-  const page = database.prepare<[string, number], number>(sql).pluck().get(name, place)
-  database.close()
-  return page ?? 0
 }
 
 /**

@@ -16,5 +16,5 @@ export function seeMetricRows(database: Database.Database): void {
   })
   database.exec(`CREATE TEMP VIEW metric_row AS
     SELECT hour, first + place AS metric, protocol, state, each_value.value AS value,
-      collected_ms, delivered_ms FROM outbox JOIN run_values USING (hour, first) CROSS JOIN each_value(metric_values)`)
+      collected_ms, delivered_ms FROM outbox CROSS JOIN each_value(metric_values)`)
 }

@@ -2,7 +2,6 @@ import { type Hour, hourNumber } from '../../../model/hour.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
 import type { MetricCurve } from '../../contract/curves.ts'
 import { metricAt } from '../../rows/metric-at.ts'
-import { storedValues } from '../../rows/run-form.ts'
 import { valuesOf } from '../../rows/run-values.ts'
 import { stateOf } from '../../rows/states.ts'
 import type { MetricRegistry } from './metric-registry.ts'
@@ -10,7 +9,7 @@ import type { MetricRegistry } from './metric-registry.ts'
 interface ValuesRow {
   readonly first: number
   readonly state: number
-  readonly bytes: Buffer | null
+  readonly bytes: Buffer
 }
 
 /** Values of one metric while they are read. */
@@ -29,7 +28,7 @@ export class Curves {
     this.#registry = registry
     this.#statements = {
       ofHour: database.prepare<[number], ValuesRow>(
-        `SELECT first, state, ${storedValues} AS bytes FROM outbox WHERE hour = +? AND state <> 4 ORDER BY first`,
+        'SELECT first, state, metric_values AS bytes FROM outbox WHERE hour = +? AND state <> 4 ORDER BY first',
       ),
     }
   }

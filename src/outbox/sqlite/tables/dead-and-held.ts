@@ -6,7 +6,6 @@ import type { Units } from '../../contract/operator-store.ts'
 import type { DeadAndHeldCounts, DeadOrHeldMetric, Selection } from '../../contract/selections.ts'
 import type { KnownMetric } from '../../rows/known-metric.ts'
 import { metricAt } from '../../rows/metric-at.ts'
-import { storedValues } from '../../rows/run-form.ts'
 import { valueAt } from '../../rows/run-values.ts'
 import { stateNumber, stateOf } from '../../rows/states.ts'
 import type { Corrections } from './corrections.ts'
@@ -20,7 +19,7 @@ interface RawDeadOrHeld {
   readonly metric: number
   readonly state: number
   /** The bytes of its value. */
-  readonly bytes: Buffer | null
+  readonly bytes: Buffer
   readonly kind: DeadOrHeldMetric['kind']
   readonly reason: string
   readonly status: number | null
@@ -64,7 +63,7 @@ export class DeadAndHeld {
         RawDeadOrHeld
       >(
         // There are few: the run of each is looked up in `outbox`, which is never scanned.
-        `SELECT detained.*, state, substr(${storedValues}, 8 * (metric - first) + 1, 8) AS bytes
+        `SELECT detained.*, state, substr(metric_values, 8 * (metric - first) + 1, 8) AS bytes
          FROM detained CROSS JOIN outbox ON outbox.hour = detained.hour AND first =
            (SELECT max(run.first) FROM outbox AS run WHERE run.hour = detained.hour AND run.first <= metric)
          WHERE state = +@state AND detained.hour = coalesce(@hour, detained.hour) AND metric < first + metrics AND instr(lower(reason), lower(coalesce(@reason, ''))) > 0

@@ -6,7 +6,6 @@ import type { Sqlite } from '../../../sqlite/database.ts'
 import type { MetricKey } from '../../contract/metrics.ts'
 import type { DueSelection } from '../../contract/selections.ts'
 import { metricAt } from '../../rows/metric-at.ts'
-import { storedValues } from '../../rows/run-form.ts'
 import { valueAt } from '../../rows/run-values.ts'
 import { splitWhere } from '../../rows/runs-of.ts'
 import { stateNumber } from '../../rows/states.ts'
@@ -16,7 +15,7 @@ import type { MetricRuns, RunOfHour } from './metric-runs.ts'
 import type { Tally } from './tally.ts'
 
 interface SelectedRun extends RunOfHour {
-  readonly bytes: Buffer | null
+  readonly bytes: Buffer
 }
 
 /** Selected due metrics of one run with consecutive numbers. */
@@ -51,7 +50,7 @@ export class DueSelections {
     const ofProtocols = (table: string) =>
       `(@protocols IS NULL OR ${table}.protocol IN (SELECT id FROM protocol WHERE name IN (SELECT value FROM json_each(@protocols))))`
     this.#runs = database.prepare<DueSelectionRow, SelectedRun>(
-      `SELECT hour, first, metrics, outbox.protocol, state, ${storedValues} AS bytes FROM outbox
+      `SELECT hour, first, metrics, outbox.protocol, state, metric_values AS bytes FROM outbox
        WHERE hour IN (SELECT hour FROM due_count WHERE hour = coalesce(@hour, hour) AND ${ofProtocols('due_count')})
          AND state = 0 AND ${ofProtocols('outbox')}
          AND (@ids IS NULL OR EXISTS (SELECT 1 FROM metric JOIN protocol ON protocol.id = metric.protocol

@@ -5,7 +5,6 @@ import type { HistoryEntry } from '../../contract/history.ts'
 import { hourBounds } from '../../rows/hour-rows.ts'
 import type { KnownMetric } from '../../rows/known-metric.ts'
 import { metricAt } from '../../rows/metric-at.ts'
-import { storedValues } from '../../rows/run-form.ts'
 import { valueAt } from '../../rows/run-values.ts'
 import { stateOf } from '../../rows/states.ts'
 import type { EarlierValues } from './earlier-values.ts'
@@ -17,7 +16,7 @@ interface RawHistory {
   readonly state: number
   readonly collectedMs: number
   readonly deliveredMs: number
-  readonly bytes: Buffer | null
+  readonly bytes: Buffer
   readonly reason: string | null
 }
 
@@ -41,7 +40,7 @@ export class MetricHistories {
         )
         .raw(),
       at: database.prepare<{ hour: number; number: number }, RawHistory>(
-        `SELECT first, metrics, state, collected_ms AS collectedMs, delivered_ms AS deliveredMs, ${storedValues} AS bytes,
+        `SELECT first, metrics, state, collected_ms AS collectedMs, delivered_ms AS deliveredMs, metric_values AS bytes,
            (SELECT reason FROM detained WHERE hour = +@hour AND metric = +@number) AS reason
          FROM outbox WHERE hour = +@hour AND first = (SELECT max(first) FROM outbox WHERE hour = +@hour AND first <= @number)
            AND first + metrics > @number`,

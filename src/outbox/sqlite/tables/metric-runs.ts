@@ -1,9 +1,8 @@
 import type { Sqlite } from '../../../sqlite/database.ts'
-import { packRuns, runRowNames, storedValues } from '../../rows/run-form.ts'
+import { packRuns, type RunColumns, runColumnNames } from '../../rows/run-form.ts'
 import { bytesBetween, runDigest, runMetricsMax, valueAt, valuesIn, writeValue } from '../../rows/run-values.ts'
 import { consecutive, type NewMetric } from '../../rows/runs-of.ts'
 import type { NumberSpan } from './metric-registry.ts'
-import { RunValues } from './run-values.ts'
 
 /** Metrics of one protocol, hour and state whose numbers are consecutive: a row of `outbox`, without its values. */
 export interface RunSpan {
@@ -14,7 +13,7 @@ export interface RunSpan {
 }
 
 /** Due metrics of one hour with consecutive numbers, and the bytes of their values. */
-export type DueMetricRun = readonly [first: number, metrics: number, bytes: Buffer | null]
+export type DueMetricRun = readonly [first: number, metrics: number, bytes: Buffer]
 
 /** A run and its hour, in hours since 1970. */
 export interface RunOfHour extends RunSpan {
@@ -42,7 +41,7 @@ interface NextState {
   readonly deliveredMs?: MaybeMs
 }
 
-type RawRun = readonly [first: number, metrics: number, state: number, bytes: Buffer | null]
+type RawRun = readonly [first: number, metrics: number, state: number, bytes: Buffer]
 
 /** Value and number of the state of a stored metric. */
 export interface ValueInState {
@@ -51,16 +50,14 @@ export interface ValueInState {
 }
 
 /**
- * The rows of `outbox`, each a run of metrics, and of `run_values`. Only this class writes them. No two runs of an hour overlap: a run is
+ * The rows of `outbox`, each a run of metrics. Only this class writes them. No two runs of an hour overlap: a run is
  * inserted where none is, and later it is only divided, or deleted whole. Every write belongs into a transaction that
  * began as a writing one, since what it does depends on the rows that it finds.
  */
 export class MetricRuns {
   readonly #statements
-  readonly #values: RunValues
 
   constructor(database: Sqlite) {
-    this.#values = new RunValues(database)
     const becoming = 'state = ?, delivered_ms = coalesce(?, delivered_ms)'
     const byKey = 'WHERE hour = ? AND first = ?'
     // The run that a number is in, if there is one, is the last that begins at or before it.
@@ -69,7 +66,7 @@ export class MetricRuns {
     this.#statements = {
       at: database
         .prepare<[number, number, number, number], RawRun>(
-          `SELECT first, metrics, state, ${storedValues} FROM outbox
+          `SELECT first, metrics, state, metric_values FROM outbox
            WHERE hour = +? AND first = (SELECT max(first) FROM outbox WHERE hour = +? AND first <= ?) AND first + metrics > ?`,
         )
         .raw(),
@@ -78,19 +75,18 @@ export class MetricRuns {
       ),
       due: database
         .prepare<[number, number, number, number, number, number], DueMetricRun>(
-          `SELECT first, metrics, ${storedValues} FROM outbox ${holding} AND state = 0 ORDER BY first LIMIT +?`,
+          `SELECT first, metrics, metric_values FROM outbox ${holding} AND state = 0 ORDER BY first LIMIT +?`,
         )
         .raw(),
-      insert: database.prepare<[number, number, number, number, number, number, number, number]>(
-        `INSERT INTO outbox (${runRowNames}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-      ),
+      bytes: database.prepare<[number, number], Buffer>(`SELECT metric_values FROM outbox ${byKey}`).pluck(),
+      insert: database.prepare<RunColumns>(`INSERT INTO outbox (${runColumnNames}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`),
       // A part of a run that is stored.
-      part: database.prepare<[number, number, MaybeMs, number, number, number, number]>(
-        `INSERT INTO outbox (${runRowNames})
-         SELECT hour, ?, protocol, ?, collected_ms, coalesce(?, delivered_ms), ?, ? FROM outbox ${byKey}`,
+      part: database.prepare<[number, number, MaybeMs, number, number, Buffer, number, number]>(
+        `INSERT INTO outbox (${runColumnNames})
+         SELECT hour, ?, protocol, ?, collected_ms, coalesce(?, delivered_ms), ?, ?, ? FROM outbox ${byKey}`,
       ),
-      change: database.prepare<[number, MaybeMs, number, number, number, number]>(
-        `UPDATE outbox SET ${becoming}, metrics = ?, digest = ? ${byKey}`,
+      change: database.prepare<[number, MaybeMs, number, number, Buffer, number, number]>(
+        `UPDATE outbox SET ${becoming}, metrics = ?, digest = ?, metric_values = ? ${byKey}`,
       ),
       moveOne: database.prepare<[number, MaybeMs, number, number, number, number]>(
         `UPDATE outbox SET ${becoming} ${byKey} AND metrics = ? AND state = ?`,
@@ -149,9 +145,8 @@ export class MetricRuns {
       const free = taken.length === 0 ? some : some.filter(one => !isTaken(one))
       if (free.length < some.length) stored.push(...some.filter(isTaken))
       for (const row of packRuns(free)) {
-        const [hour, start, protocol, state, collectedMs, deliveredMs, count, digest, bytes] = row
-        this.#values.insert(hour, start, bytes)
-        this.#statements.insert.run(hour, start, protocol, state, collectedMs, deliveredMs, count, digest)
+        this.#statements.insert.run(...row)
+        const [hour, start, protocol, state, , , count, digest] = row
         added.push({ hour, first: start, metrics: count, protocol, state })
         sum = (sum + digest) >>> 0
       }
@@ -184,7 +179,7 @@ export class MetricRuns {
     if (!run) return
     if (run.metrics > 1 && run.state !== state) this.#divide(hour, run, number, number, { state })
     const first = run.state === state ? run.first : number
-    const bytes = this.#values.get(hour, first)
+    const bytes = this.#bytes(hour, first)
     writeValue(bytes, number - first, value)
     this.#change(hour, first, { state }, bytes)
   }
@@ -209,7 +204,7 @@ export class MetricRuns {
 
   /** Moves some of a run's metrics to another state. First its row is shortened to those before, so that no two overlap. */
   #divide(hour: number, run: RunSpan, start: number, end: number, next: NextState): void {
-    const bytes = this.#values.get(hour, run.first)
+    const bytes = this.#bytes(hour, run.first)
     const [place, last] = [start - run.first, end - run.first]
     const moved = bytesBetween(bytes, place, last)
     const rest = bytesBetween(bytes, last + 1, run.metrics - 1)
@@ -220,16 +215,18 @@ export class MetricRuns {
     else this.#addPart(hour, run, start, next, moved)
   }
 
+  #bytes(hour: number, first: number): Buffer {
+    return this.#statements.bytes.get(hour, first) ?? Buffer.alloc(0)
+  }
+
   #addPart(hour: number, { first: of }: RunSpan, first: number, next: NextState, bytes: Buffer): void {
     const digest = runDigest(hour, first, bytes)
-    this.#values.insert(hour, first, bytes)
-    this.#statements.part.run(first, next.state, next.deliveredMs ?? null, valuesIn(bytes), digest, hour, of)
+    this.#statements.part.run(first, next.state, next.deliveredMs ?? null, valuesIn(bytes), digest, bytes, hour, of)
   }
 
   #change(hour: number, first: number, { state, deliveredMs = null }: NextState, bytes: Buffer): void {
     const digest = runDigest(hour, first, bytes)
-    this.#values.change(hour, first, bytes)
-    this.#statements.change.run(state, deliveredMs, valuesIn(bytes), digest, hour, first)
+    this.#statements.change.run(state, deliveredMs, valuesIn(bytes), digest, bytes, hour, first)
   }
 }
 

@@ -7,7 +7,6 @@ import type { MetricDescription, MetricKey, Past, StoredMetric, ValueAndState } 
 import { hourBounds } from '../../rows/hour-rows.ts'
 import { descriptionAt, type KnownMetric } from '../../rows/known-metric.ts'
 import { metricAt } from '../../rows/metric-at.ts'
-import { storedValues } from '../../rows/run-form.ts'
 import { valueAt, valuesOf } from '../../rows/run-values.ts'
 import { stateNumber, stateOf } from '../../rows/states.ts'
 import type { MetricRegistry } from './metric-registry.ts'
@@ -17,7 +16,7 @@ interface RawRunOfHour {
   readonly hour: number
   readonly first: number
   readonly state: number
-  readonly bytes: Buffer | null
+  readonly bytes: Buffer
 }
 
 interface RawReason {
@@ -43,8 +42,8 @@ export class Metrics {
           'SELECT 1 FROM outbox WHERE hour > ? AND first <= ? AND first + metrics > ? AND state IN (0, 1) LIMIT 1',
         )
         .pluck(),
-      delivered: database.prepare<[number, string], { first: number; bytes: Buffer | null }>(
-        `SELECT first, ${storedValues} AS bytes FROM outbox WHERE hour = ? AND state = 1
+      delivered: database.prepare<[number, string], { first: number; bytes: Buffer }>(
+        `SELECT first, metric_values AS bytes FROM outbox WHERE hour = ? AND state = 1
          AND protocol IN (SELECT id FROM protocol WHERE name IN (SELECT value FROM json_each(?))) LIMIT 1`,
       ),
       deliveredRuns: database
@@ -53,7 +52,7 @@ export class Metrics {
         )
         .raw(),
       between: database.prepare<[number, number], RawRunOfHour>(
-        `SELECT hour, first, state, ${storedValues} AS bytes FROM outbox
+        `SELECT hour, first, state, metric_values AS bytes FROM outbox
          WHERE hour BETWEEN ? AND ? AND state <> 4 ORDER BY hour, first`,
       ),
       ids: database.prepare<[], number>('SELECT id FROM metric').pluck(),

@@ -4,10 +4,10 @@ import { runMetricsMax } from '../../rows/run-values.ts'
 /**
  * Tables of the outbox. Instants are milliseconds since 1970, unless a comment says otherwise; hours are hours since
  * 1970, which SQLite stores in three bytes. Keys begin with the hour: rows are written and read by the hour, so they
- * are adjacent on disk. Versions 1 to 7 were never released.
+ * are adjacent on disk. Versions 1 to 8 were never released.
  */
 export const outboxSchema: Schema = {
-  version: 8,
+  version: 9,
   sql: `
     -- Who is expected to answer, and from which hour on.
     CREATE TABLE collector (
@@ -96,9 +96,9 @@ export const outboxSchema: Schema = {
     ) STRICT, WITHOUT ROWID;
 
     -- A row is a run: metrics of one protocol, hour and state whose numbers are consecutive, from "first" on. Each metric
-    -- and hour is in one run at most. States: 0 due, 1 delivered, 2 dead, 3 held, 4 dropped by a person. "digest" is the sum
-    -- of what the hour's digest adds up of each. "delivered_ms" counts once they are delivered, and is that of their
-    -- collection before: a row that keeps its size is changed in its place.
+    -- and hour is in one run at most. States: 0 due, 1 delivered, 2 dead, 3 held, 4 dropped by a person. "metric_values"
+    -- are 64-bit numbers, little-endian; "digest" is the sum of what the hour's digest adds up of each. "delivered_ms" counts
+    -- once they are delivered, and is that of their collection before: a row that keeps its size is changed in its place.
     CREATE TABLE outbox (
       hour INTEGER NOT NULL CHECK (hour > 0),
       first INTEGER NOT NULL CHECK (first > 0),
@@ -108,22 +108,13 @@ export const outboxSchema: Schema = {
       delivered_ms INTEGER NOT NULL,
       metrics INTEGER NOT NULL CHECK (metrics BETWEEN 1 AND ${runMetricsMax}),
       digest INTEGER NOT NULL,
+      metric_values BLOB NOT NULL,
       PRIMARY KEY (hour, first),
       FOREIGN KEY (first, protocol) REFERENCES metric (id, protocol),
-      FOREIGN KEY (hour, first) REFERENCES run_values (hour, first)
-    ) STRICT, WITHOUT ROWID;
-
-    -- The values of each run, as 64-bit numbers, little-endian. They rarely change, so they stand apart: a verdict on a
-    -- hundred runs writes one page of states instead of many pages of values.
-    CREATE TABLE run_values (
-      hour INTEGER NOT NULL CHECK (hour > 0),
-      first INTEGER NOT NULL CHECK (first > 0),
-      metric_values BLOB NOT NULL CHECK (length(metric_values) % 8 = 0),
-      PRIMARY KEY (hour, first)
+      CHECK (length(metric_values) = 8 * metrics)
     ) STRICT, WITHOUT ROWID;
     -- A run is divided by shortening it, never by deleting it: with a row its metrics are deleted.
     CREATE TRIGGER outbox_deleted AFTER DELETE ON outbox BEGIN
-      DELETE FROM run_values WHERE hour = OLD.hour AND first = OLD.first;
       DELETE FROM detained WHERE hour = OLD.hour AND metric BETWEEN OLD.first AND OLD.first + OLD.metrics - 1;
       DELETE FROM correction WHERE hour = OLD.hour AND metric BETWEEN OLD.first AND OLD.first + OLD.metrics - 1;
       DELETE FROM earlier_value WHERE hour = OLD.hour AND metric BETWEEN OLD.first AND OLD.first + OLD.metrics - 1;

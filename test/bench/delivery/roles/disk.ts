@@ -27,7 +27,7 @@ function bytesAMetric(): number {
 
 /** The bytes of a run's values are the last that is bound. */
 const stored = (sql: string, parameters: readonly unknown[]) =>
-  /INSERT INTO run_values\b/.test(sql) ? (parameters.at(-1) as Buffer).length / 8 : 0
+  /INSERT INTO outbox\b/.test(sql) ? (parameters.at(-1) as Buffer).length / 8 : 0
 const metricsMax = watchCommits(stored)
 const outbox = openOutbox(file, Number(hours))
 await storeHours(outbox, 0, Number(hours))
