@@ -62,13 +62,12 @@ export class Worklist {
     })
   }
 
-  /** Reads on and prepares whole batches, so that at least `count` of them are ready when a push is answered. */
+  /** Prepares whole batches, so that at least `count` of them are ready when a push is answered. */
   readAhead(count: number): Promise<void> {
     return this.#reads.run(async () => {
-      if (this.#parts.length >= count) return
-      const batches = count - this.#parts.length
-      await this.#fill(batches * batchMetricsMax, batches)
       while (this.#parts.length < count) {
+        // Not before what was read is used up: that would be left out of the next read, metric by metric.
+        await this.#fill(batchMetricsMax, count - this.#parts.length)
         const part = this.#next(batchMetricsMax)
         if (!part) return
         this.#deps.prepare(part.batch)

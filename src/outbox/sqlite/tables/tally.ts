@@ -40,6 +40,9 @@ export class Tally {
       firstDue: database.prepare<[number, number, number]>(
         'INSERT INTO due_count (metrics, protocol, hour) VALUES (?, ?, ?)',
       ),
+      fewerDue: database.prepare<[number, number, number, number]>(
+        'UPDATE due_count SET metrics = metrics - ? WHERE protocol = ? AND hour = ? AND metrics > ?',
+      ),
       noneDue: database.prepare<[number, number]>(
         'DELETE FROM due_count WHERE protocol = ? AND hour = ? AND metrics = 0',
       ),
@@ -84,7 +87,7 @@ export class Tally {
     if (to === 'due') this.#becameDue(protocol, moved)
     if (from !== 'due') return
     if (to === 'held' || to === 'dropped') this.#changes += 1
-    for (const [hour, due] of moved) this.#addDue(protocol, hour, -due)
+    for (const [hour, due] of moved) this.#removeDue(protocol, hour, due)
   }
 
   /** Records the deletion of delivered or dropped metrics. Within a transaction. */
@@ -111,9 +114,16 @@ export class Tally {
 
   #addDue(protocol: number, hour: number, metrics: number): void {
     if (metrics === 0) return
-    const { addDue, firstDue, noneDue } = this.#statements
-    if (addDue.run(metrics, protocol, hour).changes === 0) firstDue.run(Math.max(0, metrics), protocol, hour)
-    if (metrics < 0) noneDue.run(protocol, hour)
+    const { addDue, firstDue } = this.#statements
+    if (addDue.run(metrics, protocol, hour).changes === 0) firstDue.run(metrics, protocol, hour)
+  }
+
+  #removeDue(protocol: number, hour: number, metrics: number): void {
+    const { fewerDue, addDue, noneDue } = this.#statements
+    // Mostly some are left, and one statement is enough.
+    if (metrics === 0 || fewerDue.run(metrics, protocol, hour, metrics).changes > 0) return
+    addDue.run(-metrics, protocol, hour)
+    noneDue.run(protocol, hour)
   }
 
   /** Whether any metric of a protocol is due. */
