@@ -4,7 +4,7 @@ import type { Sqlite } from '../../../sqlite/database.ts'
 import type { MetricKey } from '../../contract/metrics.ts'
 import type { DueWanted } from '../../contract/selections.ts'
 import { metricAt } from '../../rows/metric-at.ts'
-import { runMetricsMax, valuesOf } from '../../rows/run-values.ts'
+import { runMetricsMax, valueAt } from '../../rows/run-values.ts'
 import { stateNumber } from '../../rows/states.ts'
 import type { MetricRegistry, NumberSpan } from './metric-registry.ts'
 import type { MetricRuns } from './metric-runs.ts'
@@ -143,10 +143,9 @@ export class DueMetrics {
     for (let next = first; found.length < limit && next <= last; wanted *= 2) {
       const runs = this.#runs.due(hour, next, last, wanted)
       for (const [start, metrics, bytes] of runs) {
-        const values = valuesOf(bytes)
         const end = Math.min(last, start + metrics - 1)
         for (let number = Math.max(next, start); number <= end && found.length < limit; number += 1) {
-          found.push(metricAt(this.#registry.numbered(number), hour, values[number - start] ?? 0))
+          found.push(metricAt(this.#registry.numbered(number), hour, valueAt(bytes, number - start)))
         }
         next = end + 1
       }
