@@ -223,14 +223,16 @@ export class Delivery {
   async #push(batch: Batch, wanted: Attempts, deps: PushDeps): Promise<Pushed> {
     const { onPushed } = this.#deps
     this.#pushes += 1
+    const end = this.#recorder.underWay.begin()
     try {
-      const pushed = await this.#recorder.underWay.run(() => pushBatch(batch, wanted, deps))
+      const pushed = await pushBatch(batch, wanted, deps)
       this.#notePushed(batch, pushed)
       return pushed
     } catch (error) {
       this.#unconfirmed.add(batch)
       throw error
     } finally {
+      end()
       onPushed?.(batch)
     }
   }

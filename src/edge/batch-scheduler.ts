@@ -32,7 +32,7 @@ export interface BatchOptions<Request> {
 
 /** A batch under way. */
 class RunningBatch {
-  /** Jobs whose callers still wait. */
+  /** Jobs whose callers still wait. One without a signal is counted to the end. */
   waiting: number
   #abort: AbortController | undefined
 
@@ -84,20 +84,30 @@ export class BatchScheduler<Request, Answer> {
    *
    * @param signal when it is aborted, the promise rejects with its reason; a request that waits is left out
    */
-  async schedule(request: Request, signal?: AbortSignal): Promise<Answer> {
-    signal?.throwIfAborted()
+  schedule(request: Request, signal?: AbortSignal): Promise<Answer> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
-    const entry: Entry<Request, Answer> = { request, resolve, reject }
-    const abort = () => reject(signal?.reason)
-    signal?.addEventListener('abort', abort, { once: true })
+    const entry = { request, resolve, reject }
+    if (signal) return this.#scheduleUntil(signal, entry, promise)
+    this.#add(entry)
+    return promise
+  }
+
+  async #scheduleUntil(signal: AbortSignal, entry: Entry<Request, Answer>, answer: Promise<Answer>): Promise<Answer> {
+    signal.throwIfAborted()
+    const abort = () => entry.reject(signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
+    this.#add(entry)
+    try {
+      return await answer
+    } finally {
+      signal.removeEventListener('abort', abort)
+      this.#callerIsGone(entry, signal.aborted)
+    }
+  }
+
+  #add(entry: Entry<Request, Answer>): void {
     this.#waiting.push(entry)
     if (!this.#isCollecting) void this.#runBatches()
-    try {
-      return await promise
-    } finally {
-      signal?.removeEventListener('abort', abort)
-      this.#callerIsGone(entry, signal?.aborted ?? false)
-    }
   }
 
   #callerIsGone(entry: Entry<Request, Answer>, isAborted: boolean): void {

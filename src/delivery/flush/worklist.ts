@@ -67,7 +67,7 @@ export class Worklist {
     return this.#reads.run(async () => {
       while (this.#parts.length < count) {
         // Not before what was read is used up: that would be left out of the next read, metric by metric.
-        await this.#fill(batchMetricsMax, count - this.#parts.length)
+        if (this.#page.length < batchMetricsMax) await this.#fill(batchMetricsMax, count - this.#parts.length)
         const part = this.#next(batchMetricsMax)
         if (!part) return
         this.#deps.prepare(part.batch)

@@ -135,8 +135,10 @@ export class Gate {
       const untilMs = retryAfterAt(this.#state, nowMs)
       if (untilMs - nowMs > retryAfterWaitMsMax) return { why: 'retry-after', untilMs }
       if (untilMs > 0) await time.sleep(untilMs - nowMs, signal)
-      await this.#ownPacer.turn(signal)
-      await pacer.turn(signal)
+      const ownTurn = this.#ownPacer.turn(signal)
+      if (ownTurn) await ownTurn
+      const turn = pacer.turn(signal)
+      if (turn) await turn
       // Either may have happened while this push waited for its turn.
       if (this.#keyWatch.isRefused(key)) return { why: 'key-refused', untilMs: this.#keyWatch.askAtMs }
       if (retryAfterAt(this.#state, time.nowMs()) === 0) return undefined

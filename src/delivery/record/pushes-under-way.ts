@@ -18,13 +18,11 @@ export class PushesUnderWay {
     this.#time = time
   }
 
-  /** Runs a push. */
-  async run<T>(push: () => Promise<T>): Promise<T> {
+  /** Notes that a push begins. @returns to be called when it has ended */
+  begin(): () => void {
     const start = { ms: this.#time.steadyMs() }
     this.#starts.add(start)
-    try {
-      return await push()
-    } finally {
+    return () => {
       this.#starts.delete(start)
       this.#tookMs = this.#time.steadyMs() - start.ms
     }

@@ -6,60 +6,58 @@ function stage() {
   const clock = { ms: 5_000 }
   const underWay = new PushesUnderWay({ steadyMs: () => clock.ms })
   const push = () => {
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const ended = underWay.run(() => promise).catch(() => {})
-    const end = async (afterMs: number, settle: () => void) => {
+    const ended = underWay.begin()
+    const end = (afterMs: number) => {
       clock.ms += afterMs
-      settle()
-      await ended
+      ended()
     }
-    return { answer: (afterMs: number) => end(afterMs, resolve), fail: (afterMs: number) => end(afterMs, reject) }
+    return { end }
   }
   return { clock, underWay, push }
 }
 
-it('answers of the next turn are awaited while any push is under way', async () => {
+it('answers of the next turn are awaited while any push is under way', () => {
   const { underWay, push } = stage()
   expect([0, 1].map(turns => underWay.areMoreSoon(turns))).toEqual([false, false])
   const [one, other] = [push(), push()]
-  await one.answer(50)
+  one.end(50)
   expect([0, 1, 2].map(turns => underWay.areMoreSoon(turns))).toEqual([true, true, false])
-  await other.fail(0)
+  other.end(0)
   expect(underWay.areMoreSoon(0)).toBe(false)
 })
 
-it('… and later ones of a service next door, as long as more than one push is', async () => {
+it('… and later ones of a service next door, as long as more than one push is', () => {
   const { underWay, push } = stage()
   const [first, second, third, fourth] = [push(), push(), push(), push()]
-  await first.answer(1)
+  first.end(1)
   expect(underWay.areMoreSoon(99)).toBe(true)
-  await second.fail(0)
+  second.end(0)
   expect(underWay.areMoreSoon(99)).toBe(true)
-  await third.answer(0)
+  third.end(0)
   expect(underWay.areMoreSoon(99)).toBe(false)
-  await fourth.answer(0)
+  fourth.end(0)
 })
 
-it('… but not of one that takes longer, until it is quick again', async () => {
+it('… but not of one that takes longer, until it is quick again', () => {
   const { underWay, push } = stage()
-  await push().answer(50)
+  push().end(50)
   const [first, second, third] = [push(), push(), push()]
   expect(underWay.areMoreSoon(2)).toBe(false)
-  await first.answer(1)
+  first.end(1)
   expect(underWay.areMoreSoon(2)).toBe(true)
-  await second.answer(50)
-  await third.answer(0)
+  second.end(50)
+  third.end(0)
 })
 
-it('… nor of pushes on which it hangs while it takes others', async () => {
+it('… nor of pushes on which it hangs while it takes others', () => {
   const { clock, underWay, push } = stage()
   const hanging = [push(), push()]
   clock.ms += 3
-  await push().answer(1)
+  push().end(1)
   expect(underWay.areMoreSoon(2)).toBe(false)
   const [quick] = [push(), push()]
   expect(underWay.areMoreSoon(2)).toBe(true)
-  await quick?.answer(1)
+  quick?.end(1)
   expect(underWay.areMoreSoon(2)).toBe(false)
-  for (const one of hanging) await one.fail(30_000)
+  for (const one of hanging) one.end(30_000)
 })
