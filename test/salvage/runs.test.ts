@@ -90,3 +90,21 @@ it('a stored value that is no number is damage, and is in no salvaged file', asy
   expect(betrayals(contents, after)).toEqual([])
   expect(contents.rows.size - after.rows.size).toBe(metrics)
 })
+
+it('a due metric whose stored value is missing or no number is damage, and is not sent with another value', async () => {
+  for (const sql of [
+    'UPDATE outbox SET metric_values = substr(metric_values, 1, 8 * metrics - 8) WHERE state = 0',
+    "UPDATE outbox SET metric_values = CAST(substr(metric_values, 1, 8 * metrics - 8) || x'000000000000F07F' AS BLOB) WHERE state = 0",
+  ]) {
+    const { file } = sound()
+    const database = openDatabase(file, outboxSchema)
+    database.pragma('ignore_check_constraints = ON')
+    expect(database.prepare(sql).run().changes).toBeGreaterThan(0)
+    const protocols = database.prepare<[], string>('SELECT name FROM protocol').pluck().all()
+    database.close()
+    const outbox = new SqliteOutbox(file)
+    onTestFinished(() => outbox.close())
+    const due = { protocolIds: protocols, newestFirstFrom: anHour, latest: anHour }
+    await expect(outbox.delivery.due(due, 10_000), sql).rejects.toMatchObject({ code: 'SQLITE_CORRUPT' })
+  }
+})

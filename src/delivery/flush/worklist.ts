@@ -65,9 +65,13 @@ export class Worklist {
   /** Prepares whole batches, so that at least `count` of them are ready when a push is answered. */
   readAhead(count: number): Promise<void> {
     return this.#reads.run(async () => {
+      let isRead = false
       while (this.#parts.length < count) {
         // Not before what was read is used up: that would be left out of the next read, metric by metric.
-        if (this.#page.length < batchMetricsMax) await this.#fill(batchMetricsMax, count - this.#parts.length)
+        if (!isRead && this.#page.length < batchMetricsMax) {
+          await this.#fill(batchMetricsMax, count - this.#parts.length)
+          isRead = true
+        }
         const part = this.#next(batchMetricsMax)
         if (!part) return
         this.#deps.prepare(part.batch)

@@ -24,8 +24,9 @@ export function writeValue(bytes: Buffer, place: number, value: number): void {
   bytes.writeDoubleLE(value === 0 ? 0 : value, place * valueBytes)
 }
 
-/** The value at a place in a run's bytes. @throws DamageError when it is not a finite number, which was never stored */
+/** The value at a place in a run's bytes. @throws DamageError when there is none, or no finite number: neither is stored */
 export function valueAt(bytes: Buffer, place: number): number {
+  if (place >= valuesIn(bytes)) throw new DamageError('a run has fewer values than metrics')
   return finite(bytes.readDoubleLE(place * valueBytes))
 }
 

@@ -23,13 +23,15 @@ export async function deliverLean(file: string, client: ServiceClient, key: stri
   const mark = database.prepare<[number, number]>(
     'UPDATE outbox SET state = 1 WHERE hour = ? AND first = ? AND state = 0',
   )
-  const due = database.prepare<[number, number]>('UPDATE due_count SET metrics = metrics - ? WHERE hour = ?')
-  const none = database.prepare<[number]>('DELETE FROM due_count WHERE hour = ? AND metrics = 0')
+  const fewer = database.prepare<[number, number, number]>(
+    'UPDATE due_count SET metrics = metrics - ? WHERE hour = ? AND metrics > ?',
+  )
+  const none = database.prepare<[number]>('DELETE FROM due_count WHERE hour = ?')
   const commit = unsynced(database, (answered: readonly Run[]) => {
     for (const [hour, first] of answered) mark.run(hour, first)
     for (const [hour, some] of Map.groupBy(answered, ([hour]) => hour)) {
-      due.run(some.length * batchMetricsMax, hour)
-      none.run(hour)
+      const metrics = some.length * batchMetricsMax
+      if (fewer.run(metrics, hour, metrics).changes === 0) none.run(hour)
     }
   })
   const recorded = together(commit)

@@ -273,6 +273,24 @@ describe('a worklist', () => {
     expect(limits.slice(0, 2)).toEqual([1_000, 1_000])
   })
 
+  it('reads once to prepare what is next, however little it finds', async () => {
+    const outbox = outboxOf(metrics(100))
+    const [prepared, limits]: [Part['batch'][], number[]] = [[], []]
+    const worklist = new Worklist({
+      ...outbox.ports,
+      due: (limit, except) => {
+        limits.push(limit)
+        return outbox.ports.due(limit, except)
+      },
+      prepare: batch => prepared.push(batch),
+    })
+    await worklist.take(1)
+    outbox.add(metrics(250, hourAfter(anHour, 1)))
+    await worklist.readAhead(4)
+    expect(prepared).toHaveLength(2)
+    expect(limits).toHaveLength(2)
+  })
+
   it('hands out what has become due before all that was not prepared, however much was read', async () => {
     const { ports, left, add } = outboxOf(metrics(450))
     const late = metrics(20, hourAfter(anHour, 1))

@@ -75,3 +75,31 @@ it('… and is sent again when it is due again, however long the lock was taken'
   expect(await bench.outbox.operators.resend(all)).toBe(250)
   expect(await bench.pushes()).toBe(3)
 })
+
+it('a push that was stopped is not waited for when the answer to a later one is recorded', async () => {
+  let turns = 0
+  const recordedIn: number[] = []
+  const asSeen = (store: DeliveryStore) =>
+    portWith(store, {
+      recordVerdicts: async (verdicts, nowMs) => {
+        recordedIn.push(turns)
+        await store.recordVerdicts(verdicts, nowMs)
+      },
+    })
+  const bench = new MemoryBench({ asSeen })
+  await bench.store(metrics(3))
+  const stopping = new AbortController()
+  bench.service.rule = () => {
+    stopping.abort(new Error('stopped'))
+    return { kind: 'unanswered', reason: 'no answer (AbortError)' }
+  }
+  await bench.flush('due', stopping.signal)
+  bench.service.rule = () => {
+    setImmediate(() => {
+      turns += 1
+    })
+    return undefined
+  }
+  await bench.flush('due')
+  expect(recordedIn, 'in the turn of the answer').toEqual([0])
+})
