@@ -19,7 +19,9 @@ describe('the daemon', () => {
     const { config } = configured(hostYaml)
     const daemon = await startDaemon(config)
     const status = await daemon.status<StatusJson>(allDelivered)
-    expect(status.balance).toMatchObject({ enqueued: 4, delivered: 4 })
+    // Four an hour: a full hour may pass meanwhile.
+    expect([4, 8]).toContain(status.balance.enqueued)
+    expect(status.balance.delivered).toBe(status.balance.enqueued)
     expect(status.hours.rows[0]?.cells.at(-1)?.state).toBe('delivered')
 
     const get = async (path: string) => await fetch(`${daemon.url}${path}`)
