@@ -40,7 +40,7 @@ class RunningBatch {
     this.waiting = waiting
   }
 
-  /** Aborted when no caller waits any more, as far as all have a signal. Made when it is asked for: it costs more than a small batch. */
+  /** Aborted when no caller waits any more, if all have a signal. Made when it is asked for: it costs more than a small batch. */
   get signal(): AbortSignal {
     this.#abort ??= new AbortController()
     return this.#abort.signal

@@ -56,7 +56,7 @@ describe('metrics by OTLP', () => {
       expect(cpus).toEqual(Array(4).fill('this-machine'))
       const runs = received.metrics.find(({ name }) => name === 'tidegauge_collection_duration_seconds')
       const [point] = runs?.histogram?.dataPoints ?? []
-      expect(runs).toMatchObject({ unit: 's', histogram: { dataPoints: [{ count: expect.any(Number) }] } })
+      expect(runs?.unit).toBe('s')
       expect([1, 2]).toContain(point?.count)
       expect(point?.bucketCounts).toEqual([point?.count])
       expect(await daemon.kill('SIGTERM')).toBe(0)
