@@ -8,6 +8,9 @@ import { sentPush } from './wire.ts'
 /** Metric ids whose JSON is remembered, at most: about 25 MB. */
 const knownMax = 50_000
 
+/** A buffer has a multiple of it, so that the next body, slightly longer, fits as well. */
+const pageBytes = 4_096
+
 /** The JSON of a metric apart from its hour and its value, which stand before it. */
 interface KnownJson extends Pick<Metric, 'id' | 'protocolId'> {
   readonly unit: string | undefined
@@ -35,6 +38,9 @@ export class PushBodies {
    */
   readonly #prepared: { readonly batch: Batch; readonly body: Uint8Array }[] = []
 
+  /** Memory of bodies that are not needed any more, the one used last at the end. */
+  readonly #spare: Buffer[] = []
+
   /** Writes the body of a batch before it is asked for. @throws ZodError as `of` */
   prepare(batch: Batch): void {
     // Batches that are never sent are forgotten.
@@ -54,6 +60,19 @@ export class PushBodies {
     return prepared?.body ?? this.#write(batch)
   }
 
+  /**
+   * Takes back a body that was read to its end, for another to be written over it: to get new memory costs a twentieth of
+   * a whole push. The caller must not use the body any more.
+   */
+  reuse(body: Uint8Array): void {
+    if (this.#spare.length < inFlightMax) this.#spare.push(Buffer.from(body.buffer))
+  }
+
+  #bufferOf(bytes: number): Buffer {
+    const spare = this.#spare.pop()
+    return spare && spare.length >= bytes ? spare : Buffer.allocUnsafeSlow(Math.ceil(bytes / pageBytes) * pageBytes)
+  }
+
   #write(batch: Batch): Uint8Array {
     if (batch.length > batchMetricsMax) sentPush.parse({ metrics: batch.map(pushedMetric) })
     // At their length: arrays that grow leave more garbage.
@@ -69,6 +88,7 @@ export class PushBodies {
     return bodyBytes(
       pieces,
       batch.map(({ value }) => value),
+      bytes => this.#bufferOf(bytes),
     )
   }
 

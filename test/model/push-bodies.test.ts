@@ -50,6 +50,27 @@ describe('the body of a push', () => {
     for (const batch of [...batches, ...batches.toReversed()]) expect(prepared.of(batch)).toEqual(bodies.of(batch))
   })
 
+  it('is written over one that was taken back, and over no other', () => {
+    const sizes = fc.array(fc.record({ size: fc.integer({ min: 1, max: 100 }), back: fc.nat({ max: 9 }) }))
+    const isKept = (steps: readonly { readonly size: number; readonly back: number }[]) => {
+      const reusing = new PushBodies()
+      const held: { readonly body: Uint8Array; readonly json: string }[] = []
+      for (const [step, { size, back }] of steps.entries()) {
+        const batch = asBatch(batchOf(size).map(metric => ({ ...metric, value: metric.value + step })))
+        const body = reusing.of(batch)
+        held.push({ body, json: Buffer.from(bodies.of(batch)).toString() })
+        const [taken] = back < held.length ? held.splice(back, 1) : []
+        if (taken) reusing.reuse(taken.body)
+        for (const { body, json } of held) expect(Buffer.from(body).toString()).toBe(json)
+      }
+    }
+    fc.assert(fc.property(sizes, isKept))
+    const first = bodies.of(batchOf(100))
+    bodies.reuse(first)
+    expect(bodies.of(batchOf(99)).buffer).toBe(first.buffer)
+    expect(bodies.of(batchOf(99)).buffer).not.toBe(first.buffer)
+  })
+
   it('never holds more than a push may', () => {
     expect(() => bodies.of(batchOf(101))).toThrow('100')
   })

@@ -30,8 +30,11 @@ interface Pushing {
 async function push(answers: readonly Answer[], { chance = 0.5, dueAfter = () => 2, present }: Pushing = {}) {
   const time = new VirtualTime(startMs, () => chance)
   const sentAtMs: number[] = []
+  const bodies = new PushBodies()
+  let sent: Uint8Array | undefined
   const client = {
-    async push(): Promise<Answer> {
+    async push(body: Uint8Array): Promise<Answer> {
+      sent = body
       sentAtMs.push(time.nowMs() - startMs)
       return answers[sentAtMs.length - 1] ?? down
     },
@@ -44,7 +47,7 @@ async function push(answers: readonly Answer[], { chance = 0.5, dueAfter = () =>
     { attemptsMax, ...(present && { isKnownGood: true }) },
     {
       client,
-      bodies: new PushBodies(),
+      bodies,
       key: 'k',
       gate: gateAt(time).gate,
       outbox: {
@@ -56,12 +59,24 @@ async function push(answers: readonly Answer[], { chance = 0.5, dueAfter = () =>
       signal,
     },
   )
-  return { verdict, sentAtMs }
+  const isBodyReused = bodies.of(batch).buffer === sent?.buffer
+  return { verdict, sentAtMs, isBodyReused }
 }
 
 describe('a push', () => {
   it('is sent once when it is understood', async () => {
     expect(await push([ok])).toMatchObject({ verdict: { kind: 'settled' }, sentAtMs: [0] })
+  })
+
+  it.each([
+    { answers: [ok], isBodyReused: true, when: 'it was counted' },
+    { answers: [down, ok], isBodyReused: false, when: 'it was sent before, and may still be on its way' },
+    { answers: [okOf(1)], isBodyReused: false, when: 'another number was counted' },
+    { answers: [okOf(3)], isBodyReused: false, when: 'more was counted' },
+    { answers: [{ ...ok, status: 400 }], isBodyReused: false, when: 'it was refused, perhaps unread' },
+    { answers: [], isBodyReused: false, when: 'the service is down' },
+  ])('has a body that is written over: $isBodyReused, when $when', async ({ answers, isBodyReused }) => {
+    expect(await push(answers)).toMatchObject({ isBodyReused })
   })
 
   it('has at most five attempts, with growing pauses', async () => {
