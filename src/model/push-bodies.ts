@@ -40,6 +40,14 @@ export class PushBodies {
 
   /** Memory of bodies that are not needed any more, the one used last at the end. */
   readonly #spare: Buffer[] = []
+  readonly #bufferOf = (bytes: number): Buffer => {
+    const spare = this.#spare.pop()
+    return spare && spare.length >= bytes ? spare : Buffer.allocUnsafeSlow(Math.ceil(bytes / pageBytes) * pageBytes)
+  }
+
+  /** Of the body that is being written: kept, since most are as long as the last. */
+  #values: number[] = []
+  #pieces: Uint8Array[] = []
 
   /** Writes the body of a batch before it is asked for. @throws ZodError as `of` */
   prepare(batch: Batch): void {
@@ -68,28 +76,23 @@ export class PushBodies {
     if (this.#spare.length < inFlightMax) this.#spare.push(Buffer.from(body.buffer))
   }
 
-  #bufferOf(bytes: number): Buffer {
-    const spare = this.#spare.pop()
-    return spare && spare.length >= bytes ? spare : Buffer.allocUnsafeSlow(Math.ceil(bytes / pageBytes) * pageBytes)
-  }
-
   #write(batch: Batch): Uint8Array {
     if (batch.length > batchMetricsMax) sentPush.parse({ metrics: batch.map(pushedMetric) })
-    // At their length: arrays that grow leave more garbage.
-    const pieces = new Array<Uint8Array>(2 * batch.length)
-    let [known, place]: [KnownJson | undefined, number] = [undefined, 0]
-    for (const metric of batch) {
+    if (this.#values.length !== batch.length) {
+      this.#values = new Array<number>(batch.length)
+      this.#pieces = new Array<Uint8Array>(2 * batch.length)
+    }
+    const [values, pieces] = [this.#values, this.#pieces]
+    let known: KnownJson | undefined
+    for (let place = 0; place < batch.length; place += 1) {
+      const metric = batch[place] as Metric
       if (!Number.isFinite(metric.value)) sentPush.parse({ metrics: [pushedMetric(metric)] })
       known = this.#jsonOf(metric, known, batch)
-      pieces[place] = this.#startOf(metric.hour)
-      pieces[place + 1] = known.rest
-      place += 2
+      values[place] = metric.value
+      pieces[2 * place] = this.#startOf(metric.hour)
+      pieces[2 * place + 1] = known.rest
     }
-    return bodyBytes(
-      pieces,
-      batch.map(({ value }) => value),
-      bytes => this.#bufferOf(bytes),
-    )
+    return bodyBytes(pieces, values, this.#bufferOf)
   }
 
   #startOf(hour: Hour): Uint8Array {
