@@ -26,13 +26,24 @@ export function writeValue(bytes: Buffer, place: number, value: number): void {
 
 /** The value at a place in a run's bytes. @throws DamageError when there is none, or no finite number: neither is stored */
 export function valueAt(bytes: Buffer, place: number): number {
-  if (place >= valuesIn(bytes)) throw new DamageError('a run has fewer values than metrics')
-  return finite(bytes.readDoubleLE(place * valueBytes))
+  return valueIn(viewOf(bytes), place)
+}
+
+/** A view of a run's bytes, to read many values: a `Buffer` reads byte by byte, and leaves garbage. */
+export function viewOf(bytes: Buffer): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
+
+/** As `valueAt`. @param view of the run's bytes */
+export function valueIn(view: DataView, place: number): number {
+  const at = place * valueBytes
+  if (at + valueBytes > view.byteLength) throw new DamageError('a run has fewer values than metrics')
+  return finite(view.getFloat64(at, true))
 }
 
 /** The values of a run. @throws DamageError as `valueAt` */
 export function valuesOf(bytes: Buffer): number[] {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const view = viewOf(bytes)
   const values: number[] = []
   for (let at = 0; at < bytes.byteLength; at += valueBytes) values.push(finite(view.getFloat64(at, true)))
   return values
@@ -55,7 +66,7 @@ export function valuesIn(bytes: Uint8Array): number {
 
 /** Sum of the digests of a run's metrics, 32 bits. After damage it shows whether the run is as it was stored. */
 export function runDigest(hour: number, first: number, bytes: Buffer): number {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const view = viewOf(bytes)
   let digest = 0
   for (let place = 0; place < valuesIn(bytes); place += 1) {
     digest = (digest + rowDigest(hour, first + place, view.getFloat64(place * valueBytes, true))) >>> 0

@@ -4,7 +4,7 @@ import type { Sqlite } from '../../../sqlite/database.ts'
 import type { MetricKey } from '../../contract/metrics.ts'
 import type { DueWanted } from '../../contract/selections.ts'
 import { metricAt } from '../../rows/metric-at.ts'
-import { runMetricsMax, valueAt } from '../../rows/run-values.ts'
+import { runMetricsMax, valueIn, viewOf } from '../../rows/run-values.ts'
 import { stateNumber } from '../../rows/states.ts'
 import type { MetricRegistry, NumberSpan } from './metric-registry.ts'
 import type { MetricRuns } from './metric-runs.ts'
@@ -144,8 +144,9 @@ export class DueMetrics {
       const runs = this.#runs.due(hour, next, last, wanted)
       for (const [start, metrics, bytes] of runs) {
         const end = Math.min(last, start + metrics - 1)
+        const view = viewOf(bytes)
         for (let number = Math.max(next, start); number <= end && found.length < limit; number += 1) {
-          found.push(metricAt(this.#registry.numbered(number), hour, valueAt(bytes, number - start)))
+          found.push(metricAt(this.#registry.numbered(number), hour, valueIn(view, number - start)))
         }
         next = end + 1
       }
