@@ -6,9 +6,15 @@ import { Place, startSink } from '../place.ts'
 import type { Asked, Pushed } from '../roles/push.ts'
 
 const runs = 15
-const hours = 100
 const delayMs = 50
-const [delayedRuns, warmUpRuns] = [5, 10]
+const [delayedRuns, warmUpRuns, warmUpHours] = [9, 10, 100]
+/**
+ * Hours of one run. A run to the sink takes about a second: where it takes a tenth of that, a single collection
+ * of garbage, on either side, decides a pair.
+ */
+const toSink = { hours: 500, bodyHours: 50 }
+/** This service stores what it is given, so that each body must be new to it. */
+const toService = { hours: 100, bodyHours: 100 }
 /** A flush asks for the service's clock, and sends one push, before all its lanes send: that is in both, and not in the difference. */
 const [delayedHours, startHours] = [60, 20]
 
@@ -16,10 +22,10 @@ const [delayedHours, startHours] = [60, 20]
 export async function* pushing(): AsyncGenerator<Figure> {
   await using place = new Place()
   const sink = await startSink(place)
-  yield* against('a sink', place, sink.url, 'bench-key', 0.6)
+  yield* against('a sink', place, sink.url, 'bench-key', toSink, 0.6)
   const service = place.start('../../reference/server.ts', place.file('service.sqlite'), 'stored', bench.protocolId)
   const { url, key } = await service.readLine<{ url: string; key: string }>()
-  yield* against('the reference service', place, url, key, 0.7)
+  yield* against('the reference service', place, url, key, toService, 0.7)
   yield* delayed(place)
 }
 
@@ -34,12 +40,20 @@ class Pushers implements AsyncDisposable {
   }
 
   /** Pushes hours that were not pushed before. @returns milliseconds */
-  async push(way: Asked['way'], count: number): Promise<number> {
+  async push(way: Asked['way'], hours: number, bodyHours = hours): Promise<number> {
     const role = this.#roles.get(way) ?? this.#start()
     this.#roles.set(way, role)
-    role.writeLine({ way, from: this.#nextHour, hours: count } satisfies Asked)
-    this.#nextHour += count
+    role.writeLine({ way, from: this.#nextHour, hours, bodyHours } satisfies Asked)
+    this.#nextHour += hours
     return (await role.readLine<Pushed>()).ms
+  }
+
+  /** Lets both ways compile their code, to a service that answers at once. */
+  async warmUp(): Promise<void> {
+    for (let run = 0; run < warmUpRuns; run += 1) {
+      await this.push('ours', warmUpHours)
+      await this.push('bare', warmUpHours)
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -47,9 +61,18 @@ class Pushers implements AsyncDisposable {
   }
 }
 
-async function* against(to: string, place: Place, url: string, key: string, atLeast: number): AsyncGenerator<Figure> {
+async function* against(
+  to: string,
+  place: Place,
+  url: string,
+  key: string,
+  { hours, bodyHours }: Omit<Asked, 'way' | 'from'>,
+  atLeast: number,
+): AsyncGenerator<Figure> {
   await using pushers = new Pushers(place, url, key)
-  const perSecond = async (way: Asked['way']) => (hours * metricsAnHour * 1_000) / (await pushers.push(way, hours))
+  const perSecond = async (way: Asked['way']) =>
+    (hours * metricsAnHour * 1_000) / (await pushers.push(way, hours, bodyHours))
+  await pushers.warmUp()
   const pairs = await inPairs(
     runs,
     () => perSecond('ours'),
@@ -70,11 +93,7 @@ async function* against(to: string, place: Place, url: string, key: string, atLe
 async function* delayed(place: Place): AsyncGenerator<Figure> {
   const sink = await startSink(place)
   await using pushers = new Pushers(place, sink.url, 'bench-key')
-  // Compiles the code of both; with the delay this would take minutes.
-  for (let run = 0; run < warmUpRuns; run += 1) {
-    await pushers.push('ours', hours)
-    await pushers.push('bare', hours)
-  }
+  await pushers.warmUp()
   await sink.delay(delayMs)
   const pushes = ((delayedHours - startHours) * metricsAnHour) / batchMetricsMax
   const kept = async (way: Asked['way']) => {

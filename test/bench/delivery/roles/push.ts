@@ -1,6 +1,6 @@
 /**
  * A process that pushes, for the benchmark: `node push.ts FOLDER URL KEY`. A line `{ way, from, hours }` in, `{ ms }` out:
- * `ours` delivers that many hours, stored before; `lean` does the same with nothing else around it; `bare` posts the same batches,
+ * `ours` delivers that many hours, stored before; `lean` does the same with nothing else around it; `bare` posts as many batches,
  * made before, with the same client's settings and no outbox.
  */
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { batchesOf, pushedMetric } from '../../../../src/model/batch.ts'
 import { batchMetricsMax } from '../../../../src/model/limits.ts'
 import { clientOf, deliverAll, deliveryOf, timeoutMs } from '../deliver.ts'
 import { deliverLean } from '../lean.ts'
-import { bench, inFlight, metricsOf } from '../metrics.ts'
+import { bench, inFlight, metricsAnHour, metricsOf } from '../metrics.ts'
 import { openOutbox, storeHours } from '../store.ts'
 
 /** The order. */
@@ -21,6 +21,11 @@ export interface Asked {
   /** Number of the first hour. */
   readonly from: number
   readonly hours: number
+  /**
+   * `bare` makes the bodies of so many hours, and posts them again and again. The bodies of all hours would be collected as
+   * garbage in the time of a later run, which is no work of undici's.
+   */
+  readonly bodyHours: number
 }
 
 export interface Pushed {
@@ -65,16 +70,17 @@ async function lean(from: number, hours: number): Promise<number> {
   return ms
 }
 
-async function bare(from: number, hours: number): Promise<number> {
-  const numbers = Array.from({ length: hours }, (_, hour) => from + hour)
-  const batches = numbers.flatMap(hour => batchesOf(metricsOf(bench, hour), batchMetricsMax))
-  const bodies = batches.map(batch => JSON.stringify({ metrics: batch.map(pushedMetric) }))
+async function bare(from: number, hours: number, bodyHours: number): Promise<number> {
+  const bodies = Array.from({ length: bodyHours }, (_, hour) => bodiesOf(from + hour)).flat()
+  const pushes = (hours * metricsAnHour) / batchMetricsMax
   const settings = { connections: inFlight + 1, pipelining: 1, headersTimeout: timeoutMs, bodyTimeout: timeoutMs }
   const dispatcher = new Agent(settings)
   const headers = { accept: 'application/json', authorization: `Bearer ${key}`, 'content-type': 'application/json' }
-  const left = bodies.values()
+  let posted = 0
   const lane = async () => {
-    for (const body of left) {
+    while (posted < pushes) {
+      const body = bodies[posted % bodies.length] ?? ''
+      posted += 1
       const answer = await request(`${url}/api/metrics`, { method: 'POST', headers, body, dispatcher })
       const { processed } = (await answer.body.json()) as { processed?: number }
       if (processed !== batchMetricsMax) throw new Error(`${answer.statusCode}: ${processed} processed`)
@@ -88,10 +94,16 @@ async function bare(from: number, hours: number): Promise<number> {
   return ms
 }
 
+function bodiesOf(hour: number): string[] {
+  return batchesOf(metricsOf(bench, hour), batchMetricsMax).map(batch =>
+    JSON.stringify({ metrics: batch.map(pushedMetric) }),
+  )
+}
+
 const ways = { ours, lean, bare }
 
 for await (const line of createInterface({ input: process.stdin })) {
-  const { way, from, hours } = JSON.parse(line) as Asked
-  const ms = await ways[way](from, hours)
+  const { way, from, hours, bodyHours } = JSON.parse(line) as Asked
+  const ms = await ways[way](from, hours, bodyHours)
   process.stdout.write(`${JSON.stringify({ ms } satisfies Pushed)}\n`)
 }
