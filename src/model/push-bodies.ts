@@ -3,13 +3,11 @@ import { bodyBytes } from './body-bytes.ts'
 import { type Hour, hourText } from './hour.ts'
 import { batchMetricsMax, inFlightMax } from './limits.ts'
 import type { Metric } from './metric.ts'
+import { SpareBuffers } from './spare-buffers.ts'
 import { sentPush } from './wire.ts'
 
 /** Metric ids whose JSON is remembered, at most: about 25 MB. */
 const knownMax = 50_000
-
-/** A buffer has a multiple of it, so that the next body, slightly longer, fits as well. */
-const pageBytes = 4_096
 
 /** The JSON of a metric apart from its hour and its value, which stand before it. */
 interface KnownJson extends Pick<Metric, 'id' | 'protocolId'> {
@@ -38,12 +36,8 @@ export class PushBodies {
    */
   readonly #prepared: { readonly batch: Batch; readonly body: Uint8Array }[] = []
 
-  /** Memory of bodies that are not needed any more, the one used last at the end. */
-  readonly #spare: Buffer[] = []
-  readonly #bufferOf = (bytes: number): Buffer => {
-    const spare = this.#spare.pop()
-    return spare && spare.length >= bytes ? spare : Buffer.allocUnsafeSlow(Math.ceil(bytes / pageBytes) * pageBytes)
-  }
+  readonly #buffers = new SpareBuffers()
+  readonly #bufferOf = (bytes: number) => this.#buffers.take(bytes)
 
   /** Of the body that is being written: kept, since most are as long as the last. */
   #values: number[] = []
@@ -73,7 +67,7 @@ export class PushBodies {
    * a whole push. The caller must not use the body any more.
    */
   reuse(body: Uint8Array): void {
-    if (this.#spare.length < inFlightMax) this.#spare.push(Buffer.from(body.buffer))
+    this.#buffers.give(body)
   }
 
   #write(batch: Batch): Uint8Array {

@@ -71,6 +71,21 @@ describe('the body of a push', () => {
     expect(bodies.of(batchOf(99)).buffer).not.toBe(first.buffer)
   })
 
+  it('is whole after one that could not be written', () => {
+    const [good, bad] = [batchOf(2), batchOf(2).map(metric => ({ ...metric, value: Number.NaN }))]
+    expect(() => bodies.of(asBatch([...good.slice(0, 1), ...bad.slice(1)]))).toThrow('value')
+    isJson(good)
+  })
+
+  it('never shares its memory with another, given back twice', () => {
+    const twice = new PushBodies()
+    const body = twice.of(batchOf(1))
+    twice.reuse(body)
+    twice.reuse(body)
+    expect(twice.of(batchOf(1)).buffer).toBe(body.buffer)
+    expect(twice.of(batchOf(1)).buffer).not.toBe(body.buffer)
+  })
+
   it('never holds more than a push may', () => {
     expect(() => bodies.of(batchOf(101))).toThrow('100')
   })

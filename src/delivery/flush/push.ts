@@ -54,7 +54,8 @@ export async function pushBatch(
     const found = verdict(answer, batch)
     const stored = gate.pushed(found, key)
     if (stored) await stored
-    // One whose metrics were all counted was read to its end; of one that was sent before, a part may still be on its way.
+    // One whose metrics were all counted was read to its end. An answer may come earlier than that, and of one that was
+    // sent before, a part may still be on its way.
     if (found.kind === 'settled' && found.delivered === batch && attempts === 1) bodies.reuse(body)
     if (found.kind !== 'transient') return { verdict: found, attempts }
     if (isSlow) return { verdict: found, attempts, isSlow }

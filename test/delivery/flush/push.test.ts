@@ -73,6 +73,11 @@ describe('a push', () => {
     { answers: [down, ok], isBodyReused: false, when: 'it was sent before, and may still be on its way' },
     { answers: [okOf(1)], isBodyReused: false, when: 'another number was counted' },
     { answers: [okOf(3)], isBodyReused: false, when: 'more was counted' },
+    {
+      answers: [{ ...ok, body: { success: true, processed: 1, errors: [{ index: 1, error: 'no' }], warnings: [] } }],
+      isBodyReused: false,
+      when: 'one is refused by name',
+    },
     { answers: [{ ...ok, status: 400 }], isBodyReused: false, when: 'it was refused, perhaps unread' },
     { answers: [], isBodyReused: false, when: 'the service is down' },
   ])('has a body that is written over: $isBodyReused, when $when', async ({ answers, isBodyReused }) => {

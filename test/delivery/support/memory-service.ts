@@ -1,6 +1,7 @@
 import type { ServiceClient } from '../../../src/edge/service-client.ts'
 import type { Answer } from '../../../src/model/verdict.ts'
 import type { Push, Registration } from '../../../src/model/wire.ts'
+import { answerTo } from '../../support/unchanged-body.ts'
 import { accepted, answered } from './answers.ts'
 
 export type Sent = Push['metrics'][number]
@@ -27,7 +28,7 @@ export class MemoryService implements ServiceClient {
     const { metrics } = JSON.parse(Buffer.from(body).toString()) as Push
     const pushed = { key, metrics, protocolIds: [...new Set(metrics.map(({ protocolId }) => protocolId))], stop }
     this.pushes.push(pushed)
-    return (await this.rule(pushed)) ?? accepted(metrics.length)
+    return answerTo(body, async () => (await this.rule(pushed)) ?? accepted(metrics.length))
   }
 
   async validateKey(key: string): Promise<Answer> {

@@ -8,6 +8,7 @@ import type { Answer } from '../../../src/model/verdict.ts'
 import type { DescribeResult, Runner, RunOutcome } from '../../../src/runner/runner.ts'
 import { Fortune } from '../../simulation/chance.ts'
 import { sentMetrics } from '../../simulation/service.ts'
+import { answerTo } from '../../support/unchanged-body.ts'
 import type { FleetLife } from './life.ts'
 import { type IllKind, readingOf } from './script.ts'
 
@@ -106,7 +107,7 @@ export class FleetClient implements ListingClient {
     })
     const { promise: broken, resolve } = Promise.withResolvers<Answer>()
     stop.addEventListener('abort', () => resolve({ kind: 'unanswered', reason: 'no answer (AbortError)' }))
-    return Promise.race([answer, broken])
+    return answerTo(body, () => Promise.race([answer, broken]))
   }
 
   register({ id }: { readonly id: string }): Promise<Answer> {

@@ -18,7 +18,7 @@ const toService = { hours: 100, bodyHours: 100 }
 /** A flush asks for the service's clock, and sends one push, before all its lanes send: that is in both, and not in the difference. */
 const [delayedHours, startHours] = [60, 20]
 
-/** Metrics a second of delivery, against the same bodies posted by undici and nothing else. */
+/** Metrics a second of delivery, against as many bodies posted by undici and nothing else. */
 export async function* pushing(): AsyncGenerator<Figure> {
   await using place = new Place()
   const sink = await startSink(place)
@@ -48,12 +48,9 @@ class Pushers implements AsyncDisposable {
     return (await role.readLine<Pushed>()).ms
   }
 
-  /** Lets both ways compile their code, to a service that answers at once. */
-  async warmUp(): Promise<void> {
-    for (let run = 0; run < warmUpRuns; run += 1) {
-      await this.push('ours', warmUpHours)
-      await this.push('bare', warmUpHours)
-    }
+  /** Lets some ways compile their code, to a service that answers at once. */
+  async warmUp(ways: readonly Asked['way'][]): Promise<void> {
+    for (let run = 0; run < warmUpRuns; run += 1) for (const way of ways) await this.push(way, warmUpHours)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -72,7 +69,7 @@ async function* against(
   await using pushers = new Pushers(place, url, key)
   const perSecond = async (way: Asked['way']) =>
     (hours * metricsAnHour * 1_000) / (await pushers.push(way, hours, bodyHours))
-  await pushers.warmUp()
+  await pushers.warmUp(['ours', 'bare', 'lean'])
   const pairs = await inPairs(
     runs,
     () => perSecond('ours'),
@@ -93,7 +90,7 @@ async function* against(
 async function* delayed(place: Place): AsyncGenerator<Figure> {
   const sink = await startSink(place)
   await using pushers = new Pushers(place, sink.url, 'bench-key')
-  await pushers.warmUp()
+  await pushers.warmUp(['ours', 'bare'])
   await sink.delay(delayMs)
   const pushes = ((delayedHours - startHours) * metricsAnHour) / batchMetricsMax
   const kept = async (way: Asked['way']) => {

@@ -1,5 +1,5 @@
 /**
- * A process that pushes, for the benchmark: `node push.ts FOLDER URL KEY`. A line `{ way, from, hours }` in, `{ ms }` out:
+ * A process that pushes, for the benchmark: `node push.ts FOLDER URL KEY`. A line `{ way, from, hours, bodyHours }` in, `{ ms }` out:
  * `ours` delivers that many hours, stored before; `lean` does the same with nothing else around it; `bare` posts as many batches,
  * made before, with the same client's settings and no outbox.
  */
