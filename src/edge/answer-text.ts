@@ -1,4 +1,4 @@
-import { SpareMemory } from './spare-memory.ts'
+import { SpareMemory } from '../model/spare-memory.ts'
 
 const memory = new SpareMemory()
 

@@ -21,8 +21,8 @@ const json = Buffer.allocUnsafeSlow('[]'.length + batchMetricsMax * valueCharsMa
 export function bodyBytes(
   pieces: readonly Uint8Array[],
   values: readonly number[],
-  bufferOf: (bytes: number) => Buffer,
-): Uint8Array {
+  bufferOf: (bytes: number) => Buffer<ArrayBuffer>,
+): Uint8Array<ArrayBuffer> {
   // All at once: number by number it takes twice as long.
   let bytesMax = head.length + json.write(JSON.stringify(values), 'latin1') + end.length
   for (const { length } of pieces) bytesMax += length

@@ -3,11 +3,14 @@ import { bodyBytes } from './body-bytes.ts'
 import { type Hour, hourText } from './hour.ts'
 import { batchMetricsMax, inFlightMax } from './limits.ts'
 import type { Metric } from './metric.ts'
-import { SpareBuffers } from './spare-buffers.ts'
+import { SpareMemory } from './spare-memory.ts'
 import { sentPush } from './wire.ts'
 
 /** Metric ids whose JSON is remembered, at most: about 25 MB. */
 const knownMax = 50_000
+
+/** Memory is taken in multiples of so many bytes, so that the next body, slightly longer, fits as well. */
+const stepBytes = 4_096
 
 /** The JSON of a metric apart from its hour and its value, which stand before it. */
 interface KnownJson extends Pick<Metric, 'id' | 'protocolId'> {
@@ -34,10 +37,10 @@ export class PushBodies {
    * Bodies written before they were asked for, the oldest first, as many as may be under way. An array: what a `WeakMap`
    * lets go survives a collection of garbage, and so do the old tables of a `Map`; a body is large, and there are many.
    */
-  readonly #prepared: { readonly batch: Batch; readonly body: Uint8Array }[] = []
+  readonly #prepared: { readonly batch: Batch; readonly body: Uint8Array<ArrayBuffer> }[] = []
 
-  readonly #buffers = new SpareBuffers()
-  readonly #bufferOf = (bytes: number) => this.#buffers.take(bytes)
+  readonly #memory = new SpareMemory(inFlightMax)
+  readonly #bufferOf = (bytes: number) => this.#memory.take(Math.ceil(bytes / stepBytes) * stepBytes)
 
   /** Of the body that is being written: kept, since most are as long as the last. */
   #values: number[] = []
@@ -56,7 +59,7 @@ export class PushBodies {
    * @throws ZodError when a metric does not fit the interface; that is a defect here, since metrics are validated when
    * collected
    */
-  of(batch: Batch): Uint8Array {
+  of(batch: Batch): Uint8Array<ArrayBuffer> {
     const place = this.#prepared.findIndex(prepared => prepared.batch === batch)
     const [prepared] = place < 0 ? [] : this.#prepared.splice(place, 1)
     return prepared?.body ?? this.#write(batch)
@@ -66,11 +69,11 @@ export class PushBodies {
    * Takes back a body that was read to its end, for another to be written over it: to get new memory costs a twentieth of
    * a whole push. The caller must not use the body any more.
    */
-  reuse(body: Uint8Array): void {
-    this.#buffers.give(body)
+  reuse(body: Uint8Array<ArrayBuffer>): void {
+    this.#memory.give(body)
   }
 
-  #write(batch: Batch): Uint8Array {
+  #write(batch: Batch): Uint8Array<ArrayBuffer> {
     if (batch.length > batchMetricsMax) sentPush.parse({ metrics: batch.map(pushedMetric) })
     if (this.#values.length !== batch.length) {
       this.#values = new Array<number>(batch.length)

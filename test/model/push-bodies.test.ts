@@ -54,7 +54,7 @@ describe('the body of a push', () => {
     const sizes = fc.array(fc.record({ size: fc.integer({ min: 1, max: 100 }), back: fc.nat({ max: 9 }) }))
     const isKept = (steps: readonly { readonly size: number; readonly back: number }[]) => {
       const reusing = new PushBodies()
-      const held: { readonly body: Uint8Array; readonly json: string }[] = []
+      const held: { readonly body: Uint8Array<ArrayBuffer>; readonly json: string }[] = []
       for (const [step, { size, back }] of steps.entries()) {
         const batch = asBatch(batchOf(size).map(metric => ({ ...metric, value: metric.value + step })))
         const body = reusing.of(batch)

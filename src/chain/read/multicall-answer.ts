@@ -1,5 +1,5 @@
-import { SpareMemory } from '../../edge/spare-memory.ts'
 import type { Hex } from '../../model/block.ts'
+import { SpareMemory } from '../../model/spare-memory.ts'
 import type { ReadAnswer } from '../reads.ts'
 import { certifyingReads } from './multicall.ts'
 

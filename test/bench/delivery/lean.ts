@@ -2,7 +2,7 @@ import type { ServiceClient } from '../../../src/edge/service-client.ts'
 import { bodyBytes } from '../../../src/model/body-bytes.ts'
 import { hourFromNumber, hourText } from '../../../src/model/hour.ts'
 import { batchMetricsMax } from '../../../src/model/limits.ts'
-import { SpareBuffers } from '../../../src/model/spare-buffers.ts'
+import { SpareMemory } from '../../../src/model/spare-memory.ts'
 import { valuesOf } from '../../../src/outbox/rows/run-values.ts'
 import { outboxSchema } from '../../../src/outbox/sqlite/tables/schema.ts'
 import { openDatabase, unsynced } from '../../../src/sqlite/database.ts'
@@ -46,13 +46,13 @@ export async function deliverLean(file: string, client: ServiceClient, key: stri
     return page.shift()
   }
   const never = new AbortController().signal
-  const buffers = new SpareBuffers()
+  const memory = new SpareMemory(inFlight)
   const lane = async () => {
     for (let run = next(); run; run = next()) {
-      const body = bodyOf(run, rests, buffers)
+      const body = bodyOf(run, rests, memory)
       const answer = await client.push(body, key, never)
       if (answer.kind !== 'answered' || answer.status !== 200) throw new Error('a lean push failed')
-      buffers.give(body)
+      memory.give(body)
       await recorded(run)
     }
   }
@@ -60,12 +60,12 @@ export async function deliverLean(file: string, client: ServiceClient, key: stri
   database.close()
 }
 
-function bodyOf([hour, first, bytes]: Run, rests: readonly Uint8Array[], buffers: SpareBuffers): Uint8Array {
+function bodyOf([hour, first, bytes]: Run, rests: readonly Uint8Array[], memory: SpareMemory): Uint8Array<ArrayBuffer> {
   const start = Buffer.from(`,{"timestamp":"${hourText(hourFromNumber(hour))}","value":`)
   const values = valuesOf(bytes)
   const pieces: Uint8Array[] = []
   for (const rest of rests.slice(first - 1, first - 1 + values.length)) pieces.push(start, rest)
-  return bodyBytes(pieces, values, length => buffers.take(length))
+  return bodyBytes(pieces, values, length => memory.take(length))
 }
 
 /** Commits what came in one turn of the event loop together. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { SpareMemory } from '../../src/edge/spare-memory.ts'
+import { SpareMemory } from '../../src/model/spare-memory.ts'
 
 describe('memory that is used again', () => {
   it('is not taken twice before it is given back', () => {
@@ -28,5 +28,14 @@ describe('memory that is used again', () => {
     expect(memory.take(11).buffer).not.toBe(short.buffer)
     memory.give(long)
     expect(memory.take(20).buffer).not.toBe(long.buffer)
+  })
+
+  it('is of several buffers, the one given back last first, and of no more than wanted', () => {
+    const memory = new SpareMemory(2)
+    const [first, second, third] = [memory.take(10), memory.take(20), memory.take(30)]
+    for (const buffer of [first, first, second, third]) memory.give(buffer)
+    expect(memory.take(10).buffer).toBe(third.buffer)
+    expect(memory.take(10).buffer).toBe(second.buffer)
+    expect(memory.take(10).buffer).not.toBe(first.buffer)
   })
 })
