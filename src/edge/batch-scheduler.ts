@@ -15,8 +15,16 @@ export type ExecuteBatch<Request, Answer> = (
   batch: Pick<RunningBatch, 'signal'>,
 ) => Promise<void> | void
 
-/** Resolves when a batch is complete. @param size returns how many requests wait for it */
-export type UntilComplete = (size: () => number) => Promise<void>
+/** A batch that further requests may join. */
+export interface OpenBatch {
+  /** Requests that wait for it. */
+  readonly size: number
+  /** Resolves as soon as a further request comes, or else in the next turn of the event loop. */
+  requestOrTurn(): Promise<'request' | 'turn'>
+}
+
+/** Resolves when a batch is complete. */
+export type UntilComplete = (batch: OpenBatch) => Promise<void>
 
 /** Options of a `BatchScheduler`. */
 export interface BatchOptions<Request> {
@@ -73,6 +81,8 @@ export class BatchScheduler<Request, Answer> {
   readonly #options: BatchOptions<Request>
   readonly #waiting: Entry<Request, Answer>[] = []
   #isCollecting = false
+  /** Called at each further request while a batch is open. */
+  #requestCame: ((what: 'request') => void) | undefined
 
   constructor(execute: ExecuteBatch<Request, Answer>, options: BatchOptions<Request> = {}) {
     this.#execute = execute
@@ -107,6 +117,7 @@ export class BatchScheduler<Request, Answer> {
 
   #add(entry: Entry<Request, Answer>): void {
     this.#waiting.push(entry)
+    this.#requestCame?.('request')
     if (!this.#isCollecting) void this.#runBatches()
   }
 
@@ -120,13 +131,28 @@ export class BatchScheduler<Request, Answer> {
 
   async #runBatches(): Promise<void> {
     const { untilComplete = nextTurn, isSerial } = this.#options
+    const batch = this.#openBatch()
     this.#isCollecting = true
     while (this.#waiting.length > 0) {
-      await untilComplete(() => this.#waiting.length)
+      await untilComplete(batch)
       const executed = this.#run(this.#waiting.splice(0, this.#fitting()))
       if (isSerial) await executed
     }
     this.#isCollecting = false
+  }
+
+  #openBatch(): OpenBatch {
+    const waiting = this.#waiting
+    return {
+      get size() {
+        return waiting.length
+      },
+      requestOrTurn: () =>
+        new Promise(resolve => {
+          this.#requestCame = resolve
+          setImmediate(resolve, 'turn')
+        }),
+    }
   }
 
   /** Number of the first requests that fit into one batch: at least one. */
@@ -154,25 +180,28 @@ export class BatchScheduler<Request, Answer> {
 
 /** Completes a batch once a whole turn has brought no further request. @param turnsMax waited for at most */
 export function afterQuietTurn(turnsMax: number): UntilComplete {
-  return async size => {
+  return async batch => {
     await nextTurn()
     let seen = 0
-    for (let turns = 1; turns < turnsMax && size() > seen; turns += 1) {
-      seen = size()
+    for (let turns = 1; turns < turnsMax && batch.size > seen; turns += 1) {
+      seen = batch.size
       await nextTurn()
     }
   }
 }
 
 /**
- * Completes a batch when no further request is expected: at once if none is.
+ * Completes a batch when no further request is expected: at once if none is. It asks again when a request comes, and in
+ * each turn.
  *
  * @param areExpected given the number of turns that were waited
  * @param turnsMax waited for at most
  */
 export function whileExpected(areExpected: (turns: number) => boolean, turnsMax: number): UntilComplete {
-  return async () => {
-    for (let turns = 0; turns < turnsMax && areExpected(turns); turns += 1) await nextTurn()
+  return async batch => {
+    for (let turns = 0; turns < turnsMax && areExpected(turns); ) {
+      if ((await batch.requestOrTurn()) === 'turn') turns += 1
+    }
   }
 }
 

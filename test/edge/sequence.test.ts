@@ -17,6 +17,8 @@ it('work in a sequence begins when the work before it has ended, well or not', a
     work('two', two.promise),
     work('three', Promise.resolve()),
   ])
+  // The first begins at once: none is under way.
+  expect(events).toEqual(['one begins'])
   await new Promise(resolve => setImmediate(resolve))
   expect(events).toEqual(['one begins'])
   one.resolve()
@@ -24,4 +26,7 @@ it('work in a sequence begins when the work before it has ended, well or not', a
   two.reject(new Error('it failed'))
   expect(await results).toMatchObject([{ value: 'one' }, { reason: { message: 'it failed' } }, { value: 'three' }])
   expect(events).toEqual(['one begins', 'one ends', 'two begins', 'three begins', 'three ends'])
+  const four = work('four', Promise.resolve())
+  expect(events.at(-1)).toBe('four begins')
+  expect(await four).toBe('four')
 })

@@ -130,10 +130,14 @@ export class Flush {
     }
   }
 
-  async #send(part: Part): Promise<void> {
-    this.#lastUnderWay += part.isLast ? 1 : 0
+  #send(part: Part): Promise<void> {
+    return part.isLast ? this.#sendLast(part) : this.#tell({ kind: 'taken', part })
+  }
+
+  async #sendLast(part: Part): Promise<void> {
+    this.#lastUnderWay += 1
     await this.#tell({ kind: 'taken', part })
-    this.#lastUnderWay -= part.isLast ? 1 : 0
+    this.#lastUnderWay -= 1
   }
 
   /** Reports an event. */
@@ -155,7 +159,9 @@ export class Flush {
   #happened(event: FlushEvent): Promise<void> | void {
     const { state, actions } = reduce(this.#state, event)
     this.#state = state
-    if (actions.length > 0) return this.#run(actions)
+    // Mostly there is one at most, and a lane waits for each promise between its commit and its next push.
+    const [first] = actions
+    if (first) return actions.length === 1 ? this.#effects.run(first) : this.#run(actions)
   }
 
   async #run(actions: readonly FlushAction[]): Promise<void> {

@@ -1,3 +1,4 @@
+import type { Metric } from '../../model/metric.ts'
 import type { DeadLetter } from '../../outbox/contract/metrics.ts'
 import { type FlushStep, step, stopped } from './actions.ts'
 import type { FlushEvent } from './events.ts'
@@ -112,16 +113,25 @@ function delivered(state: FlushState, part: Part, sentAt: number, verdict: Verdi
 function recorded(state: FlushState, { part, sentAt, verdict }: Extract<FlushEvent, { kind: 'recorded' }>): FlushStep {
   const [knownGood] = verdict.delivered
   if (!knownGood) return undelivered(state, part, verdict.resend)
-  const isNew = verdict.delivered.some(({ protocolId }) => !state.acceptedProtocols.has(protocolId))
-  const protocolIds = isNew ? verdict.delivered.map(({ protocolId }) => protocolId) : []
+  const acceptedProtocols = withProtocols(state.acceptedProtocols, verdict.delivered)
   const now: FlushState = {
     ...state,
     knownGood,
     acceptedPushes: state.acceptedPushes + 1,
-    acceptedProtocols: isNew ? new Set([...state.acceptedProtocols, ...protocolIds]) : state.acceptedProtocols,
+    acceptedProtocols,
     acceptedSizeMax: Math.max(state.acceptedSizeMax, part.batch.length),
   }
   return accepted(now, sentAt, part, verdict.resend)
+}
+
+/** Some protocols, and those of some metrics. Mostly all of a batch are of one that is known. */
+function withProtocols(known: ReadonlySet<string>, metrics: readonly Metric[]): ReadonlySet<string> {
+  let [all, before] = [known, '']
+  for (const { protocolId } of metrics) {
+    if (protocolId !== before && !all.has(protocolId)) all = new Set([...all, protocolId])
+    before = protocolId
+  }
+  return all
 }
 
 /** Accepted, it shows the same as any other push; an unknown protocol of its own says nothing about the service. */

@@ -3,7 +3,7 @@ import type { Time } from '../../edge/time.ts'
 /** Milliseconds within which a service next door answers. */
 const nearMs = 2
 
-/** Turns of the event loop within which answers to pushes that were sent together mostly come. */
+/** Turns of the event loop within which a service far away mostly answers pushes that were sent together. */
 const togetherTurns = 2
 
 /** The pushes under way, and whether they will be answered soon. */
@@ -36,8 +36,8 @@ export class PushesUnderWay {
    * @param turns that were waited
    */
   areMoreSoon(turns: number): boolean {
-    if (turns < togetherTurns) return this.#starts.size > 0
-    if (this.#starts.size < 2 || this.#tookMs > nearMs) return false
+    if (this.#tookMs > nearMs) return turns < togetherTurns && this.#starts.size > 0
+    if (this.#starts.size < 2) return false
     const nowMs = this.#time.steadyMs()
     // One that takes longer than others mostly takes much longer.
     let soon = 0

@@ -50,6 +50,28 @@ describe('verdicts', () => {
     expect([recorded.map(rowsOf), turns]).toEqual([[3, 1], []])
   })
 
+  it('are recorded as soon as the last of those expected comes, before the next turn', async () => {
+    const recorded: MetricVerdicts[] = []
+    let expected = 3
+    const verdicts = new VerdictScheduler(
+      async one => void recorded.push(one),
+      () => expected > 0,
+    )
+    const record = (count: number) => {
+      expected -= 1
+      return verdicts.record(verdictsOn(count))
+    }
+    const all = [record(1)]
+    await nextTurn()
+    all.push(record(2))
+    for (let tasks = 0; tasks < 20; tasks += 1) await Promise.resolve()
+    expect(recorded).toEqual([])
+    all.push(record(4))
+    for (let tasks = 0; tasks < 20; tasks += 1) await Promise.resolve()
+    expect(recorded.map(rowsOf)).toEqual([7])
+    await Promise.all(all)
+  })
+
   it('are recorded when those that were expected do not come', async () => {
     const recorded: MetricVerdicts[] = []
     const verdicts = new VerdictScheduler(

@@ -1,4 +1,4 @@
-import { hourNumber } from '../../../model/hour.ts'
+import { type Hour, hourNumber } from '../../../model/hour.ts'
 import type { Metric } from '../../../model/metric.ts'
 import { type Sqlite, unsynced } from '../../../sqlite/database.ts'
 import type { DeadLetter } from '../../contract/metrics.ts'
@@ -102,16 +102,17 @@ export class Verdicts {
   #together(metrics: readonly Metric[]): NumbersOfHour[] {
     const all: NumbersOfHour[] = []
     let last: NumbersOfHour | undefined
+    let before: Hour | undefined
     for (const metric of metrics) {
       const numbers = this.#deps.registry.numbersOf(metric)
       if (!numbers) continue
       const { number, protocol } = numbers
-      const hour = hourNumber(metric.hour)
-      const isLonger = last?.hour === hour && last.to + 1 === number && last.protocol === protocol
-      if (last && isLonger && number < last.from + runMetricsMax) last.to = number
+      const isNext = last?.protocol === protocol && last.to + 1 === number && metric.hour === before
+      if (last && isNext && number < last.from + runMetricsMax) last.to = number
       else {
-        last = { hour, protocol, from: number, to: number }
+        last = { hour: hourNumber(metric.hour), protocol, from: number, to: number }
         all.push(last)
+        before = metric.hour
       }
     }
     return all
