@@ -150,7 +150,7 @@ export class BatchScheduler<Request, Answer> {
       requestOrTurn: () =>
         new Promise(resolve => {
           this.#requestCame = resolve
-          setImmediate(resolve, 'turn')
+          setImmediate(() => resolve('turn'))
         }),
     }
   }
