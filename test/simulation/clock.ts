@@ -10,11 +10,11 @@ const eventsMax = 300_000
 /** Number of waits for the event loop's next turn: grouped commits do. */
 let turnsWanted = 0
 
-function counted(callback: () => void): NodeJS.Immediate {
+function counted<A extends unknown[]>(callback: (...args: A) => void, ...args: A): NodeJS.Immediate {
   turnsWanted += 1
   return nextTurn(() => {
     turnsWanted -= 1
-    callback()
+    callback(...args)
   })
 }
 

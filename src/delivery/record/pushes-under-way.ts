@@ -37,7 +37,6 @@ export class PushesUnderWay {
    */
   areMoreSoon(turns: number): boolean {
     if (this.#tookMs > nearMs) return turns < togetherTurns && this.#starts.size > 0
-    if (this.#starts.size < 2) return false
     const nowMs = this.#time.steadyMs()
     // One that takes longer than others mostly takes much longer.
     let soon = 0
