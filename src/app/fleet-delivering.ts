@@ -51,7 +51,7 @@ export function fleetDelivering(destination: Destination, deps: FleetDeliveringD
   const facts = { destination: name }
   const own = {
     client: clientWhileHeld(client, () => role),
-    onPushed: (batch: Batch) => (role.isHeld ? undefined : pushBack.add(batch)),
+    onPushed: (batch: Batch) => (role.isHeld ? undefined : pushBack.add([...batch])),
   }
   const begin = async () => {
     if (await roles.deliverer()) {

@@ -1,12 +1,16 @@
 import { hourText } from './hour.ts'
 import type { Metric } from './metric.ts'
+import type { MetricList } from './metric-list.ts'
 import type { SentPush } from './wire.ts'
 
 /** 1 to 100 metrics of one destination, pushed at once. */
-export type Batch = readonly [Metric, ...Metric[]]
+export interface Batch extends MetricList {
+  /** The first. */
+  readonly 0: Metric
+}
 
 /** Whether the list has a metric to push. */
-export function isBatch(metrics: readonly Metric[]): metrics is Batch {
+export function isBatch(metrics: MetricList): metrics is Batch {
   return metrics.length > 0
 }
 
@@ -17,15 +21,13 @@ export function pushedMetric({ id, value, protocolId, unit, module, hour }: Metr
 }
 
 /** The two halves of at least two metrics, the larger first. */
-export function halves(metrics: readonly Metric[]): Batch[] {
+export function halves(metrics: MetricList): Batch[] {
   return batchesOf(metrics, Math.max(1, Math.ceil(metrics.length / 2)))
 }
 
 /** Metrics in batches of at most `size`, in their order. */
-export function batchesOf(metrics: readonly Metric[], size: number): Batch[] {
+export function batchesOf(metrics: MetricList, size: number): Batch[] {
   const count = Math.ceil(metrics.length / size)
-  const parts: readonly (readonly Metric[])[] = Array.from({ length: count }, (_, index) =>
-    metrics.slice(index * size, (index + 1) * size),
-  )
+  const parts = Array.from({ length: count }, (_, index) => metrics.slice(index * size, (index + 1) * size))
   return parts.filter(isBatch)
 }

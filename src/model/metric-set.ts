@@ -13,7 +13,7 @@ export class MetricSet {
   readonly #idsByHour = new Map<Hour, Set<string>>()
 
   /** @param lists of metrics that are in it */
-  constructor(...lists: readonly (readonly Key[])[]) {
+  constructor(...lists: readonly Iterable<Key>[]) {
     for (const list of lists) this.add(...list)
   }
 

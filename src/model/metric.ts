@@ -20,18 +20,22 @@ export interface MetricSpec {
   readonly maxJump?: number | `${number}%`
 }
 
-/** A validated value of one metric at one hour, as it waits in the outbox. */
-export interface Metric {
+/** The part of a metric that is mostly the same every hour. */
+export interface MetricSeries {
   readonly id: MetricId
   /** The part of `id` before the three underscores. */
   readonly protocolId: string
-  readonly hour: Hour
-  /** Finite. */
-  readonly value: number
-  /** Unit of the value; absent when it has none. */
+  /** Unit of the values; absent when they have none. */
   readonly unit?: string
   /** The service's module. Default: `protocol`, set by the service. */
   readonly module?: string
+}
+
+/** A validated value of one metric at one hour, as it waits in the outbox. */
+export interface Metric extends MetricSeries {
+  readonly hour: Hour
+  /** Finite. */
+  readonly value: number
 }
 
 /** The metric id of a protocol’s label. */

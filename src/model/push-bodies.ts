@@ -1,25 +1,33 @@
 import { type Batch, pushedMetric } from './batch.ts'
-import { bodyBytes } from './body-bytes.ts'
+import { type BodyRun, bodyBytes } from './body-bytes.ts'
 import { type Hour, hourText } from './hour.ts'
 import { batchMetricsMax, inFlightMax } from './limits.ts'
-import type { Metric } from './metric.ts'
+import type { MetricSeries } from './metric.ts'
+import { runsOf } from './metric-list.ts'
+import type { MetricRun } from './metric-run.ts'
 import { SpareMemory } from './spare-memory.ts'
 import { sentPush } from './wire.ts'
 
 /** Metric ids whose JSON is remembered, at most: about 25 MB. */
 const knownMax = 50_000
 
+/** Runs whose JSON is remembered, at most: as many as those metrics mostly are in, and some that were cut. */
+const knownRunsMax = 5_000
+
 /** Memory is taken in multiples of so many bytes, so that the next body, slightly longer, fits as well. */
 const stepBytes = 4_096
 
-/** The JSON of a metric apart from its hour and its value, which stand before it. */
-interface KnownJson extends Pick<Metric, 'id' | 'protocolId'> {
+/** The JSON of a series, which stands after hour and value. */
+interface KnownJson extends Pick<MetricSeries, 'id' | 'protocolId'> {
   readonly unit: string | undefined
   readonly module: string | undefined
   /** From the comma after the value on, in UTF-8. */
   readonly rest: Uint8Array
-  /** Of the metric that came after it the last time: mostly the one that does again, and needs not be looked up. */
-  next?: KnownJson
+}
+
+/** The JSON of the series of a run. */
+interface KnownRun extends Omit<BodyRun, 'start'> {
+  readonly series: readonly MetricSeries[]
 }
 
 /**
@@ -28,6 +36,8 @@ interface KnownJson extends Pick<Metric, 'id' | 'protocolId'> {
  */
 export class PushBodies {
   readonly #known = new Map<string, KnownJson>()
+  /** By the first metric id: a run mostly comes again every hour, with the same list of series. */
+  readonly #runs = new Map<string, KnownRun>()
   /** JSON up to the value, of the hour that was written last: most batches are of one, and the next one is, too. */
   #start: { readonly hour: Hour; readonly json: Uint8Array } | undefined
 
@@ -41,10 +51,6 @@ export class PushBodies {
 
   readonly #memory = new SpareMemory(inFlightMax)
   readonly #bufferOf = (bytes: number) => this.#memory.take(Math.ceil(bytes / stepBytes) * stepBytes)
-
-  /** Of the body that is being written: kept, since most are as long as the last. */
-  #values: number[] = []
-  #pieces: Uint8Array[] = []
 
   /** Writes the body of a batch before it is asked for. @throws ZodError as `of` */
   prepare(batch: Batch): void {
@@ -75,21 +81,14 @@ export class PushBodies {
 
   #write(batch: Batch): Uint8Array<ArrayBuffer> {
     if (batch.length > batchMetricsMax) sentPush.parse({ metrics: batch.map(pushedMetric) })
-    if (this.#values.length !== batch.length) {
-      this.#values = new Array<number>(batch.length)
-      this.#pieces = new Array<Uint8Array>(2 * batch.length)
-    }
-    const [values, pieces] = [this.#values, this.#pieces]
-    let known: KnownJson | undefined
-    for (let place = 0; place < batch.length; place += 1) {
-      const metric = batch[place] as Metric
-      if (!Number.isFinite(metric.value)) sentPush.parse({ metrics: [pushedMetric(metric)] })
-      known = this.#jsonOf(metric, known, batch)
-      values[place] = metric.value
-      pieces[2 * place] = this.#startOf(metric.hour)
-      pieces[2 * place + 1] = known.rest
-    }
-    return bodyBytes(pieces, values, this.#bufferOf)
+    const runs = runsOf(batch)
+    const values = valuesOf(runs)
+    if (!values.every(Number.isFinite)) sentPush.parse({ metrics: batch.map(pushedMetric) })
+    const written = runs.map(run => {
+      const { rests, restBytes } = this.#knownRun(run, batch)
+      return { start: this.#startOf(run.hour), rests, restBytes }
+    })
+    return bodyBytes(written, values, this.#bufferOf)
   }
 
   #startOf(hour: Hour): Uint8Array {
@@ -99,33 +98,42 @@ export class PushBodies {
     return this.#start.json
   }
 
-  #jsonOf(metric: Metric, before: KnownJson | undefined, batch: Batch): KnownJson {
-    const likely = before?.next
-    if (likely && isOf(likely, metric)) return likely
-    const remembered = this.#known.get(metric.id)
-    const known = remembered && isOf(remembered, metric) ? remembered : this.#remember(metric, batch)
-    if (before) before.next = known
-    return known
+  #knownRun({ series, place }: MetricRun, batch: Batch): KnownRun {
+    const id = series[0]?.id ?? ''
+    const known = this.#runs.get(id)
+    if (known?.series === series) return known
+    const rests = series.map(one => this.#jsonOf(one, batch).rest)
+    const run = { series, rests, restBytes: rests.reduce((sum, { length }) => sum + length, 0) }
+    // The list of any other run never comes again.
+    if (place) {
+      if (this.#runs.size >= knownRunsMax) this.#runs.clear()
+      this.#runs.set(id, run)
+    }
+    return run
   }
 
-  #remember(metric: Metric, batch: Batch): KnownJson {
-    const { id, protocolId, unit, module } = metric
+  #jsonOf(series: MetricSeries, batch: Batch): KnownJson {
+    const known = this.#known.get(series.id)
+    return known && isOf(known, series) ? known : this.#remember(series, batch)
+  }
+
+  #remember({ id, protocolId, unit, module }: MetricSeries, batch: Batch): KnownJson {
     // Mostly all of a batch are new, or none is.
     if (this.#checked !== batch) sentPush.parse({ metrics: batch.map(pushedMetric) })
     this.#checked = batch
-    const known = {
-      id,
-      protocolId,
-      unit,
-      module,
-      rest: Buffer.from(`,${JSON.stringify({ id, protocolId, unit, module }).slice(1)}`),
-    }
+    const rest = Buffer.from(`,${JSON.stringify({ id, protocolId, unit, module }).slice(1)}`)
+    const known = { id, protocolId, unit, module, rest }
     if (this.#known.size >= knownMax) this.#known.clear()
     this.#known.set(id, known)
     return known
   }
 }
 
-function isOf({ id, protocolId, unit, module }: KnownJson, metric: Metric): boolean {
-  return id === metric.id && protocolId === metric.protocolId && unit === metric.unit && module === metric.module
+function isOf({ id, protocolId, unit, module }: KnownJson, series: MetricSeries): boolean {
+  return id === series.id && protocolId === series.protocolId && unit === series.unit && module === series.module
+}
+
+function valuesOf(runs: readonly MetricRun[]): readonly number[] {
+  const [only] = runs
+  return only && runs.length === 1 ? only.values : runs.flatMap(({ values }) => values)
 }

@@ -1,4 +1,3 @@
-import type { Batch } from './batch.ts'
 import { parseInstant } from './instant.ts'
 import { isRecord } from './json.ts'
 import type { Metric } from './metric.ts'
@@ -30,7 +29,7 @@ const indexKeys = ['index', 'idx', 'position', 'i']
  * counted from 0 agree: words may name the metric that another one collides with, and an index may count from 1. An
  * entry that fits several metrics is matched to none.
  */
-export function readRemark(entry: unknown, batch: Batch): Remark {
+export function readRemark(entry: unknown, batch: readonly Metric[]): Remark {
   const text = remarkText(entry).slice(0, textCharsMax)
   const indexes = [...pathIndexes(entry), ...numbersUnder(indexKeys, entry)]
   const stated = byIdField(entry, batch)
@@ -49,7 +48,7 @@ function fits(indexes: readonly unknown[], place: number): boolean {
 }
 
 /** The metric whose id is the value of an id field, or the name of a field. */
-function byIdField(entry: unknown, batch: Batch): Metric | undefined {
+function byIdField(entry: unknown, batch: readonly Metric[]): Metric | undefined {
   if (!isRecord(entry)) return undefined
   const fields = idKeys.flatMap(key => {
     const value = entry[key]
@@ -76,7 +75,7 @@ function remarkText(entry: unknown): string {
 }
 
 /** The metric whose id is mentioned in the texts. */
-function byWords(texts: readonly string[], batch: Batch): Metric | undefined {
+function byWords(texts: readonly string[], batch: readonly Metric[]): Metric | undefined {
   const spoken = batch.filter(({ id }) => texts.some(text => mentions(text, id)))
   // `vault___TVL` is a part of `vault___TVL.24h`; the full stop alone does not show that.
   const named = spoken.filter(({ id }) => {
@@ -130,7 +129,7 @@ function numbersUnder(keys: readonly string[], entry: unknown): unknown[] {
 }
 
 /** The metric at an index, when all indexes agree. */
-function only(indexes: readonly unknown[], batch: Batch): Metric | undefined {
+function only(indexes: readonly unknown[], batch: readonly Metric[]): Metric | undefined {
   const [index, ...others] = new Set(indexes)
   return others.length === 0 && typeof index === 'number' ? batch[index] : undefined
 }

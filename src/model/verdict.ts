@@ -1,5 +1,6 @@
 import type { Batch } from './batch.ts'
 import type { Metric } from './metric.ts'
+import type { MetricList } from './metric-list.ts'
 import { type PushReport, readPushReport } from './push-report.ts'
 import { type Remark, readRemark, wordsOf } from './remarks.ts'
 
@@ -38,9 +39,9 @@ export type Verdict =
   /** Decided metric by metric; `resend` is sent again in smaller batches. */
   | {
       readonly kind: 'settled'
-      readonly delivered: readonly Metric[]
+      readonly delivered: MetricList
       readonly dead: readonly DeadMetric[]
-      readonly resend: readonly Metric[]
+      readonly resend: MetricList
       readonly warnings: readonly Remark[]
     }
   /** The batch is refused as a whole: split it until the bad metric stands alone. */
@@ -95,7 +96,7 @@ function accepted(status: number, body: unknown, batch: Batch): Verdict {
   const result = readPushReport(body)
   if (!result)
     return { kind: 'transient', reason: 'the answer is not a push result: it is unknown what was stored', status }
-  const warnings = result.warnings.slice(0, remarksMax).map(entry => readRemark(entry, batch))
+  const warnings = remarksOf(result.warnings, batch)
   if (result.errors.length > 0) return withErrors(status, result, batch, warnings)
   if (!result.success) return { kind: 'transient', reason: 'success is false, without errors', status }
   if (result.processed === batch.length) return { kind: 'settled', delivered: batch, dead: [], resend: [], warnings }
@@ -103,7 +104,7 @@ function accepted(status: number, body: unknown, batch: Batch): Verdict {
 }
 
 function withErrors(status: number, result: PushReport, batch: Batch, warnings: readonly Remark[]): Verdict {
-  const remarks = result.errors.slice(0, remarksMax).map(entry => readRemark(entry, batch))
+  const remarks = remarksOf(result.errors, batch)
   if (batch.length === 1) return { kind: 'refused', status, reason: remarks[0]?.text ?? '' }
   const dead = deadOf(status, remarks)
   // Every metric is rejected: as with a 400 the cause may not be the metrics, which splitting finds out.
@@ -114,6 +115,13 @@ function withErrors(status: number, result: PushReport, batch: Batch, warnings: 
   if (addsUp) return { kind: 'settled', delivered: rest, dead, resend: [], warnings }
   // Errors without a certain metric: smaller batches show whose they are. A re-send only updates.
   return disputed(status, result, batch, warnings)
+}
+
+/** The first of some errors or warnings. */
+function remarksOf(entries: readonly unknown[], batch: Batch): readonly Remark[] {
+  if (entries.length === 0) return []
+  const metrics = [...batch]
+  return entries.slice(0, remarksMax).map(entry => readRemark(entry, metrics))
 }
 
 function deadOf(status: number, remarks: readonly Remark[]): DeadMetric[] {

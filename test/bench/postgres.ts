@@ -6,7 +6,6 @@
 import { Fault } from '../../src/model/fault.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import { batchMetricsMax, duePageMax } from '../../src/model/limits.ts'
-import type { Metric } from '../../src/model/metric.ts'
 import { openPostgresOutbox } from '../../src/outbox/postgres/open-outbox.ts'
 import type { PostgresOutbox } from '../../src/outbox/postgres/postgres-outbox.ts'
 import { anHour, metrics } from '../support/metrics.ts'
@@ -42,7 +41,7 @@ async function store({ intake }: PostgresOutbox): Promise<void> {
 async function drain({ delivery }: PostgresOutbox): Promise<void> {
   const wanted = { protocolIds: protocols, newestFirstFrom: anHour, latest: hourAfter(anHour, hours) }
   for (;;) {
-    const page: readonly Metric[] = await delivery.due(wanted, duePageMax)
+    const page = await delivery.due(wanted, duePageMax)
     if (page.length === 0) return
     for (let at = 0; at < page.length; at += batchMetricsMax) {
       const delivered = page.slice(at, at + batchMetricsMax)

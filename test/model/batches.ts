@@ -1,14 +1,20 @@
-import { type Batch, isBatch } from '../../src/model/batch.ts'
 import type { Metric } from '../../src/model/metric.ts'
+import { type MetricList, RunList, runsOf } from '../../src/model/metric-list.ts'
 import { metrics } from '../support/metrics.ts'
 
 /** Metrics as a batch; at least one. */
-export function asBatch(all: readonly Metric[]): Batch {
-  if (!isBatch(all)) throw new Error('a batch has at least one metric')
-  return all
+export function asBatch(all: readonly Metric[]): readonly [Metric, ...Metric[]] {
+  const [first, ...others] = all
+  if (!first) throw new Error('a batch has at least one metric')
+  return [first, ...others]
 }
 
 /** `count` metrics of one protocol and hour. */
-export function batchOf(count: number): Batch {
+export function batchOf(count: number): readonly [Metric, ...Metric[]] {
   return asBatch(metrics(count))
+}
+
+/** Metrics in the form in which the outbox gives them. */
+export function asRuns(all: readonly Metric[]): MetricList {
+  return all.length === 0 ? [] : new RunList(runsOf(all))
 }

@@ -1,9 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { pushedMetric } from '../../src/model/batch.ts'
-import { hourAt } from '../../src/model/hour.ts'
+import { hourAfter, hourAt } from '../../src/model/hour.ts'
 import type { Metric, MetricId } from '../../src/model/metric.ts'
+import { RunList } from '../../src/model/metric-list.ts'
+import { MetricRun } from '../../src/model/metric-run.ts'
 import { PushBodies } from '../../src/model/push-bodies.ts'
+import { anHour, metrics } from '../support/metrics.ts'
 import { asBatch, batchOf } from './batches.ts'
 
 const text = fc.string({ unit: 'binary', minLength: 1, maxLength: 6 })
@@ -41,6 +44,20 @@ describe('the body of a push', () => {
     const [metric] = batchOf(1)
     bodies.of([metric])
     expect(() => bodies.of([{ ...metric, value: value as number }])).toThrow('value')
+  })
+
+  it('is that of its run, whatever the run before it that began with the same metric', () => {
+    const own = metrics(4)
+    const inCents = own.map((metric, at) => (at === 1 ? { ...metric, unit: 'cents' } : metric))
+    for (const series of [own, inCents, own.slice(0, 2), own]) {
+      for (const hour of [anHour, hourAfter(anHour, 1)]) {
+        const all = series.map(metric => ({ ...metric, hour }))
+        const values = all.map(({ value }) => value)
+        const run = new MetricRun({ hour, protocolId: 'vault', series, values, place: { store: bodies, first: 1 } })
+        const expected = JSON.parse(JSON.stringify({ metrics: all.map(pushedMetric) }))
+        expect(JSON.parse(Buffer.from(bodies.of(new RunList([run]))).toString())).toEqual(expected)
+      }
+    }
   })
 
   it('is the same when it was prepared, for however many batches, and asked for again', () => {

@@ -1,6 +1,7 @@
 import type { ProtocolConfig } from '../../config/config.ts'
 import type { Batch } from '../../model/batch.ts'
 import type { Metric } from '../../model/metric.ts'
+import type { MetricList } from '../../model/metric-list.ts'
 import type { StillDue } from '../../outbox/contract/delivery-store.ts'
 import type { DueWanted } from '../../outbox/contract/selections.ts'
 import type { Attempts, Pushed } from '../isolate/parts.ts'
@@ -24,7 +25,7 @@ export interface FlushDeps {
     present(metric: Metric): Promise<Metric | undefined>
   }
   /** Due metrics of the protocols, in the order of delivery, at most `limit`. @param except metrics to leave out */
-  due(protocolIds: readonly string[], limit: number, except?: DueWanted['except']): Promise<readonly Metric[]>
+  due(protocolIds: readonly string[], limit: number, except?: DueWanted['except']): Promise<MetricList>
   /**
    * A recently delivered metric, to test whether the service still accepts anything; `undefined` when there is none.
    */
@@ -42,7 +43,7 @@ export interface FlushDeps {
   readonly recorder: Pick<Recorder, 'record' | 'quarantineRejected' | 'quarantineProtocol' | 'quarantineMetric'>
   readonly quarantine: Pick<Quarantine, 'hasProtocol' | 'countFailure' | 'failuresOf'>
   /** Those due metrics that may be sent with others: their ids are not in quarantine. */
-  free(due: readonly Metric[]): readonly Metric[]
+  free(due: MetricList): MetricList
   /** The next metric in quarantine to be probed, after everything else; `undefined` when there is none. */
   toProbe(): Promise<Metric | undefined>
 }

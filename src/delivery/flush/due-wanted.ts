@@ -1,4 +1,4 @@
-import type { Metric } from '../../model/metric.ts'
+import type { MetricList } from '../../model/metric-list.ts'
 
 /**
  * Due metrics that are wanted, at least `countMin` if there are so many: reads on while unwanted ones stand before them.
@@ -7,12 +7,12 @@ import type { Metric } from '../../model/metric.ts'
  * @param pick picks the wanted ones, as soon as they were read
  * @param limit of the first read
  */
-export async function dueWanted(
-  due: (limit: number) => Promise<readonly Metric[]>,
-  pick: (read: readonly Metric[]) => readonly Metric[],
+export async function dueWanted<T extends { readonly length: number }>(
+  due: (limit: number) => Promise<MetricList>,
+  pick: (read: MetricList) => T,
   countMin: number,
   limit: number,
-): Promise<readonly Metric[]> {
+): Promise<T> {
   for (let reach = limit; ; reach *= 2) {
     const read = await due(reach)
     const wanted = pick(read)

@@ -1,5 +1,6 @@
 import { batchMetricsMax } from '../../model/limits.ts'
 import type { Metric } from '../../model/metric.ts'
+import type { MetricList } from '../../model/metric-list.ts'
 import type { Verdict } from '../../model/verdict.ts'
 import type { FlushAction } from '../isolate/actions.ts'
 import type { FlushEvent } from '../isolate/events.ts'
@@ -156,7 +157,7 @@ export class Effects {
   }
 
   async #register(part: Part): Promise<void> {
-    const [{ protocolId }] = part.batch
+    const { protocolId } = part.batch[0]
     const running = this.#registrations.get(protocolId) ?? this.#deps.register(protocolId)
     this.#registrations.set(protocolId, running)
     const refusal = await running
@@ -167,14 +168,14 @@ export class Effects {
   async #narrow(failed: FailedPart): Promise<void> {
     const { outbox, quarantine } = this.#deps
     const { batch } = failed.part
-    const { metrics: due } = await outbox.stillDue(batch)
+    const { metrics: due } = await outbox.stillDue([...batch])
     const isInQuarantine = quarantine.hasProtocol(batch[0].protocolId)
     await this.#happened({ kind: 'narrowing', failed, due, isInQuarantine })
   }
 
   /** Samples a protocol, once at a time however many of its pushes fail together. */
   async #sample({ sample, rest }: ActionOf<'sample'>): Promise<void> {
-    const [{ protocolId }] = sample.batch
+    const { protocolId } = sample.batch[0]
     const running = this.#samples.get(protocolId)
     if (running) this.worklist.putLast([{ ...sample, attemptsMax: 1 }])
     const sampling =
@@ -189,7 +190,7 @@ export class Effects {
     return this.#deps.protocols.map(({ id }) => id).filter(id => !this.#isLeftOut(id))
   }
 
-  #withoutLeftOut(metrics: readonly Metric[]): readonly Metric[] {
+  #withoutLeftOut(metrics: MetricList): MetricList {
     // Mostly none is, and there are many metrics.
     if (this.#deps.protocols.every(({ id }) => !this.#isLeftOut(id))) return metrics
     return metrics.filter(({ protocolId }) => !this.#isLeftOut(protocolId))

@@ -2,6 +2,7 @@ import type { Batch } from '../../model/batch.ts'
 import { type Hour, hourAt } from '../../model/hour.ts'
 import { duePageMax } from '../../model/limits.ts'
 import type { Metric } from '../../model/metric.ts'
+import type { MetricList } from '../../model/metric-list.ts'
 import type { DeliveryStore } from '../../outbox/contract/delivery-store.ts'
 import type { Quarantine } from '../isolate/quarantine.ts'
 import { dueWanted } from './due-wanted.ts'
@@ -40,8 +41,7 @@ export async function planFlush(deps: FlushPlanDeps): Promise<Plan | undefined> 
   const newestFirstFrom = newest !== undefined && newest < nowMs ? newest : hourAt(nowMs)
   const read = async (limit: number) =>
     newest === undefined ? [] : await outbox.due({ protocolIds, newestFirstFrom, latest }, limit)
-  const met = (some: readonly Metric[]) =>
-    some.filter(metric => quarantine.standing(metric, nowMs, isAsked) !== 'waits')
+  const met = (some: MetricList) => some.filter(metric => quarantine.standing(metric, nowMs, isAsked) !== 'waits')
   const due = await dueWanted(read, met, 1, failures > 0 ? duePageMax : 1)
   if (due.length === 0) return quarantine.protocolsToProbe(nowMs, isAsked).length > 0 ? { newestFirstFrom } : undefined
   const free = due.filter(metric => quarantine.standing(metric, nowMs, isAsked) === 'free')

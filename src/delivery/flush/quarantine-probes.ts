@@ -82,7 +82,7 @@ export class QuarantineProbes {
       if (tried.has(id) || !protocolIds.includes(id)) continue
       const due = await read([id], duePageMax)
       const free = due.filter(metric => quarantine.standing(metric, nowMs, isAsked) === 'free')
-      const metric = this.#oneOf(free.length > 0 ? free : due)
+      const metric = this.#oneOf(free.length > 0 ? free : [...due])
       if (metric) return metric
     }
     return undefined

@@ -2,6 +2,7 @@ import { Sequence } from '../../edge/sequence.ts'
 import { batchesOf, isBatch } from '../../model/batch.ts'
 import { batchMetricsMax, duePageMax } from '../../model/limits.ts'
 import type { Metric } from '../../model/metric.ts'
+import type { MetricList } from '../../model/metric-list.ts'
 import { MetricSet } from '../../model/metric-set.ts'
 import type { DueWanted } from '../../outbox/contract/selections.ts'
 import { fresh, type Part } from '../isolate/parts.ts'
@@ -14,7 +15,7 @@ import { dueWanted } from './due-wanted.ts'
 export interface WorklistDeps extends Pick<FlushDeps, 'free' | 'batchMetricsMin' | 'prepare'> {
   readonly outbox: Pick<FlushDeps['outbox'], 'stillDue'>
   /** Reads due metrics in the order of delivery, except some. */
-  due(limit: number, except: DueWanted['except']): Promise<readonly Metric[]>
+  due(limit: number, except: DueWanted['except']): Promise<MetricList>
 }
 
 /**
@@ -133,7 +134,7 @@ export class Worklist {
   }
 
   /** Forgets metrics that were handed out: they are recorded, or may be read again. */
-  release(metrics: readonly Metric[]): void {
+  release(metrics: MetricList): void {
     this.#taken.delete(metrics)
   }
 
@@ -147,7 +148,7 @@ export class Worklist {
    */
   bringForward(
     count: number,
-    others: () => Promise<readonly Metric[]>,
+    others: () => Promise<MetricList>,
     choose: (upcoming: readonly Metric[]) => readonly Metric[],
   ): Promise<number> {
     return this.#reads.run(async () => {
@@ -161,7 +162,7 @@ export class Worklist {
     })
   }
 
-  #upcoming(others: readonly Metric[]): readonly Metric[] {
+  #upcoming(others: MetricList): readonly Metric[] {
     const paged = new MetricSet(this.#page.metrics)
     const free = others.filter(metric => !paged.has(metric))
     return [...this.#metricsOfParts, ...this.#page.metrics, ...free]
@@ -217,7 +218,7 @@ export class Worklist {
 
   get #metricsOfParts(): readonly Metric[] {
     if (this.#parts.length === 0 && this.#last.length === 0) return []
-    return [...this.#parts, ...this.#last].flatMap(({ batch }) => batch)
+    return [...this.#parts, ...this.#last].flatMap(({ batch }) => [...batch])
   }
 
   /** Reads on until the page has so many metrics, if there are so many. @param batches that are wanted now */
@@ -229,12 +230,12 @@ export class Worklist {
     await this.#taken.during(async taken => {
       const paged = new Set(this.#page.metrics)
       const except = paged.size === 0 ? this.#taken.lists : [...this.#taken.lists, this.#page.metrics]
-      const keep = (read: readonly Metric[]) => {
+      const keep = (read: MetricList) => {
         const untaken = taken.isChanged() ? read.filter(metric => !taken.has(metric)) : read
         // Metrics may have been left out of the page meanwhile.
         const rest = paged.size === 0 ? [] : this.#page.metrics.filter(metric => paged.has(metric))
         this.#page = new DuePage(rest.length === 0 ? free(untaken) : [...rest, ...free(untaken)])
-        return this.#page.metrics
+        return this.#page
       }
       await dueWanted(reach => due(reach, except), keep, count, limit)
     })

@@ -35,7 +35,7 @@ export function checkedForFailure(state: FlushState, failure: FailedPart, verdic
 /** Splits the first parts and sends the pieces apart, while attempts are left: nothing was accepted yet. */
 function tryApart(state: FlushState, failure: FailedPart): FlushStep {
   const { part } = failure
-  const [{ protocolId }] = part.batch
+  const { protocolId } = part.batch[0]
   const isOfOne = part.batch.every(metric => metric.protocolId === protocolId)
   const actions: readonly FlushAction[] = isOfOne ? [{ kind: 'count-failure', protocolId }] : []
   if (part.batch.length === 1 || areAttemptsUsed(state) || state.isTriedApart) {

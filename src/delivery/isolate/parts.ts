@@ -1,5 +1,6 @@
 import { type Batch, batchesOf, halves, isBatch } from '../../model/batch.ts'
 import type { Metric } from '../../model/metric.ts'
+import type { MetricList } from '../../model/metric-list.ts'
 import type { Verdict } from '../../model/verdict.ts'
 import { attemptsMax, troubledAttemptsMax } from './limits.ts'
 
@@ -78,7 +79,7 @@ export function attemptsOf({ batch, attemptsMax: wanted }: Part): number {
 const thirdsMin = 4
 
 /** Smaller parts of some metrics of a part that was sent: thirds of more than four, else halves. */
-export function smaller({ sent, attemptsMax }: Part, metrics: readonly Metric[]): Part[] {
+export function smaller({ sent, attemptsMax }: Part, metrics: MetricList): Part[] {
   const [one, other] = metrics
   if (metrics.length > thirdsMin) {
     return batchesOf(metrics, Math.ceil(metrics.length / 3)).map(batch => ({ batch, sent, attemptsMax }))
@@ -95,12 +96,12 @@ export function smaller({ sent, attemptsMax }: Part, metrics: readonly Metric[])
  *
  * @param ways how many parts there may be
  */
-export function partsOf({ sent }: Part, metrics: readonly Metric[], ways: number): Part[] {
+export function partsOf({ sent }: Part, metrics: MetricList, ways: number): Part[] {
   const byProtocol = [...Map.groupBy(metrics, ({ protocolId }) => protocolId).values()]
   const units: readonly (readonly Metric[])[] = byProtocol.length > 1 ? byProtocol : metrics.map(metric => [metric])
   const size = Math.max(1, Math.ceil(units.length / ways))
   const count = Math.ceil(units.length / size)
-  const parts: readonly (readonly Metric[])[] = Array.from({ length: count }, (_, at) =>
+  const parts: readonly MetricList[] = Array.from({ length: count }, (_, at) =>
     units.slice(at * size, (at + 1) * size).flat(),
   )
   return parts.filter(isBatch).map(batch => ({ batch, sent, attemptsMax: troubledAttemptsMax }))

@@ -22,7 +22,7 @@ export function protocolRejected(
     const parts = byProtocol.flatMap(own => batchesOf(own, batchMetricsMax)).map(batch => ({ ...part, batch }))
     return step(state, { kind: 'send-first', parts })
   }
-  const [{ protocolId }] = part.batch
+  const { protocolId } = part.batch[0]
   const isRegistrable = status === 404 && state.registrable.has(protocolId) && !part.isRegistered
   return isRegistrable
     ? step(state, { kind: 'register', part })
@@ -38,9 +38,9 @@ export function registered(state: FlushState, event: Extract<FlushEvent, { kind:
 
 function quarantined(
   state: FlushState,
-  { batch: [{ protocolId }], isProbe }: Part,
+  { batch, isProbe }: Part,
   { isInQuarantine, ...why }: { readonly status: number; readonly reason: string; readonly isInQuarantine: boolean },
 ): FlushStep {
   const isNew = isProbe === true || !isInQuarantine
-  return step(state, { kind: 'quarantine-rejected', protocolId, ...why, isNew })
+  return step(state, { kind: 'quarantine-rejected', protocolId: batch[0].protocolId, ...why, isNew })
 }

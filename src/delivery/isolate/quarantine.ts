@@ -1,5 +1,6 @@
 import { hourText } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
+import type { MetricList } from '../../model/metric-list.ts'
 import { metricKey } from '../../model/metric-set.ts'
 import type { DeliveryStore } from '../../outbox/contract/delivery-store.ts'
 import { quarantineMetricsMax } from './limits.ts'
@@ -70,7 +71,7 @@ export class Quarantine {
   }
 
   /** Ends the quarantine of accepted metrics and of their protocols. */
-  delivered(metrics: readonly Metric[]): void {
+  delivered(metrics: MetricList): void {
     if (this.#isEmpty) return
     for (const metric of metrics) {
       if (this.#rowsOf.has(metric.id)) this.#accepted.add(metric.id)

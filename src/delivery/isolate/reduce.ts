@@ -1,4 +1,5 @@
-import type { Metric } from '../../model/metric.ts'
+import { isBatch } from '../../model/batch.ts'
+import { type MetricList, runsOf } from '../../model/metric-list.ts'
 import type { DeadLetter } from '../../outbox/contract/metrics.ts'
 import { type FlushStep, step, stopped } from './actions.ts'
 import type { FlushEvent } from './events.ts'
@@ -111,12 +112,11 @@ function delivered(state: FlushState, part: Part, sentAt: number, verdict: Verdi
 }
 
 function recorded(state: FlushState, { part, sentAt, verdict }: Extract<FlushEvent, { kind: 'recorded' }>): FlushStep {
-  const [knownGood] = verdict.delivered
-  if (!knownGood) return undelivered(state, part, verdict.resend)
+  if (!isBatch(verdict.delivered)) return undelivered(state, part, verdict.resend)
   const acceptedProtocols = withProtocols(state.acceptedProtocols, verdict.delivered)
   const now: FlushState = {
     ...state,
-    knownGood,
+    knownGood: verdict.delivered[0],
     acceptedPushes: state.acceptedPushes + 1,
     acceptedProtocols,
     acceptedSizeMax: Math.max(state.acceptedSizeMax, part.batch.length),
@@ -125,13 +125,9 @@ function recorded(state: FlushState, { part, sentAt, verdict }: Extract<FlushEve
 }
 
 /** Some protocols, and those of some metrics. Mostly all of a batch are of one that is known. */
-function withProtocols(known: ReadonlySet<string>, metrics: readonly Metric[]): ReadonlySet<string> {
-  let [all, before] = [known, '']
-  for (const { protocolId } of metrics) {
-    if (protocolId !== before && !all.has(protocolId)) all = new Set([...all, protocolId])
-    before = protocolId
-  }
-  return all
+function withProtocols(known: ReadonlySet<string>, metrics: MetricList): ReadonlySet<string> {
+  const others = runsOf(metrics).filter(({ protocolId }) => !known.has(protocolId))
+  return others.length === 0 ? known : new Set([...known, ...others.map(({ protocolId }) => protocolId)])
 }
 
 /** Accepted, it shows the same as any other push; an unknown protocol of its own says nothing about the service. */

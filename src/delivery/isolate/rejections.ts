@@ -1,4 +1,5 @@
 import type { Metric } from '../../model/metric.ts'
+import type { MetricList } from '../../model/metric-list.ts'
 import { metricKey } from '../../model/metric-set.ts'
 import type { Verdict } from '../../model/verdict.ts'
 import { andThen, type FlushAction, type FlushStep, step, stopped } from './actions.ts'
@@ -47,7 +48,7 @@ export function rejected(before: FlushState, part: Part, { status, reason }: Ver
 }
 
 /** As `rejected`, when the answer accepts nothing of the part, or leaves open what: smaller parts are sent again. */
-export function undelivered(state: FlushState, part: Part, resend: readonly Metric[]): FlushStep {
+export function undelivered(state: FlushState, part: Part, resend: MetricList): FlushStep {
   return andThen(step(counted(state), sendFirst(smaller(part, resend))), isItTheService)
 }
 
@@ -101,7 +102,7 @@ function systemic(state: FlushState, said = ''): FlushStep {
  * @param part the accepted part; absent for the known-good metric
  * @param resend its metrics to be sent again
  */
-export function accepted(state: FlushState, sentAt: number, part?: Part, resend: readonly Metric[] = []): FlushStep {
+export function accepted(state: FlushState, sentAt: number, part?: Part, resend: MetricList = []): FlushStep {
   const now = { ...state, probes: 0, rejectionsInRow: 0 }
   const judged = andThen(
     confirm(now, ({ rejectedAt }) => rejectedAt < sentAt),

@@ -1,6 +1,7 @@
 import type { Time } from '../../edge/time.ts'
 import { hourText } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
+import type { MetricList } from '../../model/metric-list.ts'
 import type { DeliveryStore } from '../../outbox/contract/delivery-store.ts'
 import type { MetricVerdicts } from '../../outbox/contract/outcome.ts'
 import type { Counters } from '../../telemetry/counters.ts'
@@ -81,7 +82,7 @@ export class Recorder {
   async #write(verdicts: MetricVerdicts, onDelay: () => void): Promise<void> {
     const { quarantine, unconfirmed } = this.#deps
     const { delivered, dead } = verdicts
-    let withheld: readonly Metric[] = []
+    let withheld: MetricList = []
     // Until then the flush knows them as under way.
     const withhold = () => {
       // Each attempt to write says that it is delayed.

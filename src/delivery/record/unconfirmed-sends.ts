@@ -1,4 +1,5 @@
 import type { Metric } from '../../model/metric.ts'
+import type { MetricList } from '../../model/metric-list.ts'
 import { MetricSet, metricKey } from '../../model/metric-set.ts'
 import type { Remark } from '../../model/remarks.ts'
 import { warningKind } from '../../model/warning-kind.ts'
@@ -20,13 +21,13 @@ export class UnconfirmedSends {
   }
 
   /** Adds metrics that were sent with an unknown outcome. */
-  add(metrics: readonly Metric[]): void {
+  add(metrics: MetricList): void {
     for (const metric of metrics) this.#sent.add(metric)
-    this.#outbox.maybeSent(metrics)
+    this.#outbox.maybeSent([...metrics])
   }
 
   /** Removes metrics whose outcome is recorded. */
-  remove(metrics: readonly Metric[]): void {
+  remove(metrics: MetricList): void {
     if (this.#sent.size > 0) for (const metric of metrics) this.#sent.delete(metric)
   }
 
@@ -43,12 +44,12 @@ export class UnconfirmedSends {
   async unexpectedWarnings(
     remarks: readonly Remark[],
     sending: Sending,
-    delivered: readonly Metric[],
+    delivered: MetricList,
   ): Promise<readonly Remark[]> {
     const existing = new Set(remarks.filter(({ text }) => warningKind(text) === 'already-exists'))
     if (existing.size === 0) return remarks
     if (sending === 'again') return remarks.filter(remark => !existing.has(remark))
-    const unconfirmed = await this.#unconfirmedOf([...existing].flatMap(({ metric }) => metric ?? delivered))
+    const unconfirmed = await this.#unconfirmedOf([...existing].flatMap(({ metric }) => metric ?? [...delivered]))
     const isUnconfirmed = (metric: Metric) => unconfirmed.has(metricKey(metric))
     const isExpected = ({ metric }: Remark) => (metric ? isUnconfirmed(metric) : delivered.some(isUnconfirmed))
     return remarks.filter(remark => !existing.has(remark) || !isExpected(remark))

@@ -1,5 +1,6 @@
 import { BatchScheduler, whileExpected } from '../../edge/batch-scheduler.ts'
 import { commitRowsMax } from '../../model/limits.ts'
+import { joined } from '../../model/metric-list.ts'
 import type { MetricVerdicts } from '../../outbox/contract/outcome.ts'
 
 interface Unrecorded {
@@ -58,9 +59,4 @@ function merged(all: readonly MetricVerdicts[]): MetricVerdicts {
     dead: all.flatMap(({ dead }) => dead),
     warnings: all.flatMap(({ warnings }) => warnings),
   }
-}
-
-/** The lists as one, each copied whole. */
-function joined<T>(lists: readonly (readonly T[])[]): readonly T[] {
-  return ([] as readonly T[]).concat(...lists)
 }

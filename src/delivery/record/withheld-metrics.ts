@@ -1,4 +1,5 @@
 import type { Metric } from '../../model/metric.ts'
+import type { MetricList } from '../../model/metric-list.ts'
 import { MetricSet } from '../../model/metric-set.ts'
 import type { DueWanted } from '../../outbox/contract/selections.ts'
 
@@ -10,14 +11,14 @@ import type { DueWanted } from '../../outbox/contract/selections.ts'
  */
 export class WithheldMetrics {
   /** A metric may be in several. */
-  readonly #lists = new Set<readonly Metric[]>()
+  readonly #lists = new Set<MetricList>()
   #size = 0
   /** Whether a metric may be in several lists. */
   #mayOverlap = false
   /** Number of changes. */
   #version = 0
   /** For each read under way, the lists removed since it began. */
-  readonly #reads = new Set<(readonly Metric[])[]>()
+  readonly #reads = new Set<MetricList[]>()
 
   /** Number of metrics; one that is in several lists counts as several. */
   get size(): number {
@@ -25,12 +26,12 @@ export class WithheldMetrics {
   }
 
   /** The metrics, as they are at the time of each look. */
-  get lists(): Iterable<readonly Metric[]> {
+  get lists(): Iterable<MetricList> {
     return this.#lists
   }
 
   /** Adds metrics that are not among them. */
-  add(metrics: readonly Metric[]): void {
+  add(metrics: MetricList): void {
     if (metrics.length === 0) return
     this.#lists.add(metrics)
     this.#size += metrics.length
@@ -38,13 +39,13 @@ export class WithheldMetrics {
   }
 
   /** Adds metrics, some of which may be among them. */
-  addAgain(metrics: readonly Metric[]): void {
+  addAgain(metrics: MetricList): void {
     this.#mayOverlap ||= this.#lists.size > 0
     this.add(metrics)
   }
 
   /** Removes metrics; those that are not among them are ignored. */
-  delete(metrics: readonly Metric[]): void {
+  delete(metrics: MetricList): void {
     if (metrics.length === 0) return
     this.#version += 1
     for (const removed of this.#reads) removed.push(metrics)
@@ -60,7 +61,7 @@ export class WithheldMetrics {
     this.#mayOverlap &&= this.#lists.size > 1
   }
 
-  #drop(list: readonly Metric[]): boolean {
+  #drop(list: MetricList): boolean {
     const isList = this.#lists.delete(list)
     if (isList) this.#size -= list.length
     return isList
@@ -74,10 +75,10 @@ export class WithheldMetrics {
    * @param except further metrics to leave out
    */
   async without(
-    read: (except: DueWanted['except']) => Promise<readonly Metric[]>,
+    read: (except: DueWanted['except']) => Promise<MetricList>,
     limit: number,
     except?: DueWanted['except'],
-  ): Promise<readonly Metric[]> {
+  ): Promise<MetricList> {
     for (;;) {
       const [found, kept] = await this.during(async withheld => {
         const all = await read(this.size === 0 ? except : joined(this.#lists, except))
@@ -89,7 +90,7 @@ export class WithheldMetrics {
 
   /** Runs a read. @param read is given what is withheld from it */
   async during<T>(read: (withheld: WithheldFromRead) => Promise<T>): Promise<T> {
-    const removed: (readonly Metric[])[] = []
+    const removed: MetricList[] = []
     const before = this.#version
     let known: { readonly version: number; readonly metrics: MetricSet } | undefined
     const metrics = () => {
@@ -114,7 +115,7 @@ export interface WithheldFromRead {
 }
 
 /** All lists of two. */
-function joined(one: Iterable<readonly Metric[]>, other: DueWanted['except'] = []): DueWanted['except'] {
+function joined(one: Iterable<MetricList>, other: DueWanted['except'] = []): DueWanted['except'] {
   return {
     *[Symbol.iterator]() {
       yield* one

@@ -1,7 +1,6 @@
 import { hourFromNumber } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
-import { descriptionAt, type KnownMetric } from './known-metric.ts'
-import { RowMetric } from './row-metric.ts'
+import { type KnownMetric, seriesAt } from './known-metric.ts'
 
 /**
  * The metric of a row.
@@ -9,5 +8,5 @@ import { RowMetric } from './row-metric.ts'
  * @param hour in hours since 1970
  */
 export function metricAt(known: KnownMetric, hour: number, value: number): Metric {
-  return new RowMetric(known, hourFromNumber(hour), value, descriptionAt(known, hour))
+  return { ...seriesAt(known, hour), hour: hourFromNumber(hour), value }
 }

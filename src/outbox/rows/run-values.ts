@@ -26,40 +26,36 @@ export function writeValue(bytes: Buffer, place: number, value: number): void {
 
 /** The value at a place in a run's bytes. @throws DamageError when there is none, or no finite number: neither is stored */
 export function valueAt(bytes: Buffer, place: number): number {
-  checkLength(bytes, place)
+  checkLength(bytes, place + 1)
   return finite(bytes.readDoubleLE(place * valueBytes))
 }
 
 /**
- * A view of a run's bytes, to read many values: a `Buffer` reads each byte by byte, and leaves garbage.
+ * The values of a run.
  *
- * @throws DamageError when they are no list of values
+ * @param count of its metrics. Default: as many as there are values
+ * @throws DamageError as `valueAt`
  */
-export function viewOf(bytes: Buffer): DataView {
+export function valuesOf(bytes: Buffer, count = valuesIn(bytes)): number[] {
+  const view = viewOf(bytes)
+  checkLength(bytes, count)
+  const values: number[] = []
+  for (let place = 0; place < count; place += 1) values.push(finite(view.getFloat64(place * valueBytes, true)))
+  return values
+}
+
+/** A view to read many values with: a `Buffer` reads each byte by byte, and leaves garbage. */
+function viewOf(bytes: Buffer): DataView {
   if (!(bytes instanceof Uint8Array) || bytes.length % valueBytes !== 0) {
     throw new DamageError('a run holds no list of values')
   }
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
-/** As `valueAt`. @param view of the run's bytes */
-export function valueIn(view: DataView, place: number): number {
-  checkLength(view, place)
-  return finite(view.getFloat64(place * valueBytes, true))
-}
-
-function checkLength({ byteLength }: Buffer | DataView, place: number): void {
-  // Damage may make text of bytes, which has no such length.
-  const isThere = (place + 1) * valueBytes <= byteLength
-  if (!isThere) throw new DamageError('a run has fewer values than metrics')
-}
-
-/** The values of a run. @throws DamageError as `valueAt` */
-export function valuesOf(bytes: Buffer): number[] {
-  const view = viewOf(bytes)
-  const values: number[] = []
-  for (let at = 0; at < bytes.byteLength; at += valueBytes) values.push(finite(view.getFloat64(at, true)))
-  return values
+function checkLength({ byteLength }: Buffer, count: number): void {
+  // Damage may make text of bytes, which has no such length, or of a count.
+  const areThere = count > 0 && count * valueBytes <= byteLength
+  if (!areThere) throw new DamageError('a run has fewer values than metrics')
 }
 
 function finite(value: number): number {

@@ -63,9 +63,9 @@ export async function deliverLean(file: string, client: ServiceClient, key: stri
 function bodyOf([hour, first, bytes]: Run, rests: readonly Uint8Array[], memory: SpareMemory): Uint8Array<ArrayBuffer> {
   const start = Buffer.from(`,{"timestamp":"${hourText(hourFromNumber(hour))}","value":`)
   const values = valuesOf(bytes)
-  const pieces: Uint8Array[] = []
-  for (const rest of rests.slice(first - 1, first - 1 + values.length)) pieces.push(start, rest)
-  return bodyBytes(pieces, values, length => memory.take(length))
+  const own = rests.slice(first - 1, first - 1 + values.length)
+  const restBytes = own.reduce((sum, { length }) => sum + length, 0)
+  return bodyBytes([{ start, rests: own, restBytes }], values, length => memory.take(length))
 }
 
 /** Commits what came in one turn of the event loop together. */

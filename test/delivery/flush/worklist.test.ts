@@ -4,17 +4,18 @@ import { Worklist, type WorklistDeps } from '../../../src/delivery/flush/worklis
 import { fresh, type Part, smaller } from '../../../src/delivery/isolate/parts.ts'
 import { hourAfter } from '../../../src/model/hour.ts'
 import type { Metric } from '../../../src/model/metric.ts'
+import type { MetricList } from '../../../src/model/metric-list.ts'
 import { MetricSet } from '../../../src/model/metric-set.ts'
-import { asBatch } from '../../model/batches.ts'
+import { asBatch, asRuns } from '../../model/batches.ts'
 import { dice } from '../../support/dice.ts'
 import { anHour, metrics } from '../../support/metrics.ts'
 
 const nameOf = ({ id, hour }: Metric) => `${id} ${hour}`
 
-/** Due metrics that are not left out, each time other objects. */
-function readOf(due: readonly Metric[], limit: number, except: Iterable<readonly Metric[]>): Metric[] {
+/** Due metrics that are not left out, each time other objects, and in runs, as from a real outbox. */
+function readOf(due: readonly Metric[], limit: number, except: Iterable<MetricList>): MetricList {
   const out = new MetricSet(...except)
-  return due.flatMap(metric => (out.has(metric) ? [] : { ...metric })).slice(0, limit)
+  return asRuns(due.flatMap(metric => (out.has(metric) ? [] : { ...metric })).slice(0, limit))
 }
 
 /**
@@ -44,7 +45,7 @@ function outboxOf(due: readonly Metric[], isFree = (_: Metric) => true, turns = 
   return {
     left,
     ports,
-    drop: (dropped: readonly Metric[]) => {
+    drop: (dropped: MetricList) => {
       for (const metric of dropped) left.delete(nameOf(metric))
       version += 1
     },
@@ -52,7 +53,7 @@ function outboxOf(due: readonly Metric[], isFree = (_: Metric) => true, turns = 
       for (const metric of added) left.set(nameOf(metric), metric)
       version += 1
     },
-    record: (recorded: readonly Metric[]) => {
+    record: (recorded: MetricList) => {
       for (const metric of recorded) left.delete(nameOf(metric))
     },
   }
@@ -84,7 +85,7 @@ describe('a worklist', () => {
     const worklist = new Worklist(outboxOf(due).ports)
     const parts = await all(worklist)
     expect(parts.map(({ batch }) => batch.length)).toEqual([...Array(12).fill(100), 50])
-    expect(parts.flatMap(({ batch }) => batch)).toEqual(due)
+    expect(parts.flatMap(({ batch }) => [...batch])).toEqual(due)
     expect(parts.every(({ sent, attemptsMax }) => sent === 0 && attemptsMax === 5)).toBe(true)
   })
 
@@ -101,7 +102,7 @@ describe('a worklist', () => {
   it('does not hand out what is in quarantine', async () => {
     const due = metrics(120)
     const worklist = new Worklist(outboxOf(due, ({ value }) => value >= 110).ports)
-    expect((await all(worklist)).flatMap(({ batch }) => batch)).toEqual(due.slice(110))
+    expect((await all(worklist)).flatMap(({ batch }) => [...batch])).toEqual(due.slice(110))
   })
 
   it('hands out nothing that was dropped, be it read before or on its way meanwhile', async () => {
@@ -115,7 +116,7 @@ describe('a worklist', () => {
     expect(others?.batch).toEqual(due.slice(290))
     worklist.putFirst([first])
     worklist.putLast([second])
-    expect((await all(worklist)).flatMap(({ batch }) => batch)).toEqual(due.slice(99, 200))
+    expect((await all(worklist)).flatMap(({ batch }) => [...batch])).toEqual(due.slice(99, 200))
   })
 
   it('hands out again what was recorded and is due still: it was not recorded after all', async () => {
@@ -145,7 +146,7 @@ describe('a worklist', () => {
       [100, 0],
       [99, 0],
     ])
-    expect(rest.flatMap(({ batch }) => batch)).toEqual(due.filter((_, place) => place !== 70 && place !== 120))
+    expect(rest.flatMap(({ batch }) => [...batch])).toEqual(due.filter((_, place) => place !== 70 && place !== 120))
   })
 
   it('names each upcoming metric once, also when it is among the others', async () => {
@@ -269,7 +270,9 @@ describe('a worklist', () => {
     await worklist.readAhead(4)
     expect(prepared, 'half a batch may become a whole one').toHaveLength(5)
     const rest = await all(worklist)
-    expect([...first, ...second, ...rest].flatMap(({ batch }) => batch).map(nameOf)).toEqual(metrics(950).map(nameOf))
+    expect([...first, ...second, ...rest].flatMap(({ batch }) => [...batch]).map(nameOf)).toEqual(
+      metrics(950).map(nameOf),
+    )
     expect(limits.slice(0, 2)).toEqual([1_000, 1_000])
   })
 
@@ -309,7 +312,7 @@ describe('a worklist', () => {
     const parts = await worklist.take(2)
     expect(parts.map(({ batch }) => batch[0])).toEqual([metrics(101).at(-1), late[0]])
     expect(limits, 'after a change no more is read than is needed').toEqual([1_000, 100])
-    expect((await all(worklist)).flatMap(({ batch }) => batch)).toHaveLength(450 + 20 - 300)
+    expect((await all(worklist)).flatMap(({ batch }) => [...batch])).toHaveLength(450 + 20 - 300)
   })
 
   it('leaves out what is withdrawn after it was prepared', async () => {
@@ -320,7 +323,7 @@ describe('a worklist', () => {
     await worklist.readAhead(2)
     outbox.drop(due.slice(150, 160))
     const left = [...due.slice(100, 150), ...due.slice(160)]
-    expect((await all(worklist)).flatMap(({ batch }) => batch).map(nameOf)).toEqual(left.map(nameOf))
+    expect((await all(worklist)).flatMap(({ batch }) => [...batch]).map(nameOf)).toEqual(left.map(nameOf))
   })
 
   it('reads one thing after the other, so that an old read that is answered late brings nothing back', async () => {
@@ -335,7 +338,7 @@ describe('a worklist', () => {
     const parts = await all(worklist)
     await bringing
     parts.push(...(await all(worklist)))
-    expect(parts.flatMap(({ batch }) => batch)).toEqual(due.slice(10))
+    expect(parts.flatMap(({ batch }) => [...batch])).toEqual(due.slice(10))
   })
 
   it('looks up again what comes back while it looks, and reads nothing that is recorded while it reads', async () => {
@@ -352,7 +355,7 @@ describe('a worklist', () => {
     outbox.record(second.batch)
     worklist.release(second.batch)
     const parts = [...(await taking), ...(await all(worklist))]
-    expect(parts.flatMap(({ batch }) => batch)).toEqual([...due.slice(50, 100), ...due.slice(200)])
+    expect(parts.flatMap(({ batch }) => [...batch])).toEqual([...due.slice(50, 100), ...due.slice(200)])
   })
 })
 

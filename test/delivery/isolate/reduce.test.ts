@@ -13,6 +13,7 @@ import {
 import { reduce } from '../../../src/delivery/isolate/reduce.ts'
 import { type ConfirmedSingle, type FlushState, initialState } from '../../../src/delivery/isolate/state.ts'
 import type { Metric } from '../../../src/model/metric.ts'
+import type { MetricList } from '../../../src/model/metric-list.ts'
 import { metricKey } from '../../../src/model/metric-set.ts'
 import type { DeadMetric, Verdict } from '../../../src/model/verdict.ts'
 import { asBatch, batchOf } from '../../model/batches.ts'
@@ -45,8 +46,8 @@ const down: FailedPart['verdict'] = { kind: 'transient', reason: '503', status: 
 const isDown = stop('transient', '503')
 const keyRefused: Verdict = { kind: 'key-refused', reason: '401' }
 const settled = (
-  delivered: readonly Metric[],
-  resend: readonly Metric[] = [],
+  delivered: MetricList,
+  resend: MetricList = [],
   dead: readonly DeadMetric[] = [],
 ): VerdictOf<'settled'> => ({ kind: 'settled', delivered, dead, resend, warnings: [] })
 
@@ -589,17 +590,17 @@ describe('a push that the service fails on', () => {
 
 describe('narrowing down what the service fails on', () => {
   const failure = (part: Part, isSlow = false): FailedPart => ({ part, verdict: down, isSlow })
-  const narrowing = (failed: FailedPart, due: readonly Metric[] = failed.part.batch, isInQuarantine = false) => {
+  const narrowing = (failed: FailedPart, due: readonly Metric[] = [...failed.part.batch], isInQuarantine = false) => {
     return { kind: 'narrowing', failed, due, isInQuarantine } as const
   }
   const four = asBatch(['a', 'b', 'c', 'd'].flatMap(id => metrics(1, anHour, id)))
   const ten = fresh(batchOf(10))
-  const halves = (of: readonly Metric[]) => {
+  const halves = (of: MetricList) => {
     const at = Math.ceil(of.length / 2)
     return [of.slice(0, at), of.slice(at)].map(batch => ({ batch, sent: 0, attemptsMax: 2 }))
   }
-  const sendLast = (parts: readonly { batch: readonly Metric[]; sent: number; attemptsMax: number }[]): FlushAction => {
-    return { kind: 'send-last', parts: parts.map(part => ({ ...part, batch: asBatch(part.batch) })) }
+  const sendLast = (parts: readonly { batch: MetricList; sent: number; attemptsMax: number }[]): FlushAction => {
+    return { kind: 'send-last', parts: parts.map(part => ({ ...part, batch: asBatch([...part.batch]) })) }
   }
   const accepted = { acceptedProtocols: new Set(['vault']) }
   const withoutSample = all.filter((_, place) => place !== 5)
@@ -620,7 +621,7 @@ describe('narrowing down what the service fails on', () => {
         {
           kind: 'sample',
           sample: sample(fresh([metric(5)], 1)),
-          rest: halves(withoutSample).map(part => ({ ...part, batch: asBatch(part.batch) })),
+          rest: halves(withoutSample).map(part => ({ ...part, batch: asBatch([...part.batch]) })),
         },
       ],
     ],

@@ -47,7 +47,7 @@ describe.each(Object.entries(refusals))('a service that refuses everything by %s
     const bench = new FlushBench(due, refusal, { protocols: ids.map(id => protocol(id)) })
     expect(await bench.flush()).toMatchObject({ kind: 'systemic' })
     expect(bench.pushes.length).toBeLessThanOrEqual(16)
-    const alone = bench.pushes.filter(batch => batch.length === 1).map(([metric]) => metric.protocolId)
+    const alone = bench.pushes.filter(batch => batch.length === 1).map(batch => batch[0].protocolId)
     expect(new Set(alone)).toEqual(new Set(ids))
     expect(bench.due.size).toBe(due.length)
   })

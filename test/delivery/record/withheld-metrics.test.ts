@@ -2,16 +2,19 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { WithheldMetrics } from '../../../src/delivery/record/withheld-metrics.ts'
 import type { Metric } from '../../../src/model/metric.ts'
+import type { MetricList } from '../../../src/model/metric-list.ts'
 import { metricKey } from '../../../src/model/metric-set.ts'
+import { asRuns } from '../../model/batches.ts'
 import { metrics } from '../../support/metrics.ts'
 
 const all = metrics(6)
-const keysOf = (lists: Iterable<readonly Metric[]>) => new Set([...lists].flat().map(metricKey))
+const keysOf = (lists: Iterable<MetricList>) => new Set([...lists].flatMap(some => some.map(metricKey)))
 
 /** Some of the metrics: a list that comes again and again, or one of its own with other objects. */
 const list = fc.oneof(
   fc.constantFrom(all.slice(0, 3), all.slice(3)),
   fc.subarray(all).map(some => some.map(metric => ({ ...metric }))),
+  fc.subarray(all).map(asRuns),
 )
 const steps = fc.array(fc.record({ list, act: fc.constantFrom('add', 'delete') }), { maxLength: 12 })
 
@@ -21,7 +24,7 @@ class Both {
   readonly #model = new Set<string>()
   readonly #deleted = new Set<string>()
 
-  act(act: string, list: readonly Metric[]): void {
+  act(act: string, list: MetricList): void {
     const keys = list.map(metricKey)
     if (act === 'delete') this.withheld.delete(list)
     else this.withheld[keys.some(key => this.#model.has(key)) ? 'addAgain' : 'add'](list)

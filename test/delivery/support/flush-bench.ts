@@ -5,11 +5,12 @@ import type { Stop } from '../../../src/delivery/gate/stop.ts'
 import type { Sending } from '../../../src/delivery/isolate/actions.ts'
 import type { Batch } from '../../../src/model/batch.ts'
 import type { Metric } from '../../../src/model/metric.ts'
+import type { MetricList } from '../../../src/model/metric-list.ts'
 import { MetricSet } from '../../../src/model/metric-set.ts'
 import { type Answer, type Verdict, verdict } from '../../../src/model/verdict.ts'
 import type { StillDue } from '../../../src/outbox/contract/delivery-store.ts'
 import type { DeadLetter } from '../../../src/outbox/contract/metrics.ts'
-import { asBatch } from '../../model/batches.ts'
+import { asBatch, asRuns } from '../../model/batches.ts'
 import { accepted } from './answers.ts'
 import { protocol } from './protocol.ts'
 
@@ -150,14 +151,14 @@ export class FlushBench {
     this.withdrawals += 1
   }
 
-  /** Each time other objects, as from a real outbox. */
-  #read(ids: readonly string[], limit: number, except: Iterable<readonly Metric[]> = []): Metric[] {
+  /** Each time other objects, and in runs, as from a real outbox. */
+  #read(ids: readonly string[], limit: number, except: Iterable<MetricList> = []): MetricList {
     const out = new MetricSet(...except)
     const due = [...this.due].filter(metric => ids.includes(metric.protocolId) && !out.has(metric))
-    return due.slice(0, limit).map(metric => ({ ...metric }))
+    return asRuns(due.slice(0, limit).map(metric => ({ ...metric })))
   }
 
-  #own(metrics: readonly Metric[]): Metric[] {
+  #own(metrics: MetricList): readonly Metric[] {
     return metrics.map(
       ({ id, hour }) => this.#byKey.get(`${id} ${hour}`) ?? this.earlier ?? fail(`${id} was never due`),
     )

@@ -1,6 +1,7 @@
 import { Fault } from '../../../src/model/fault.ts'
 import { type Hour, hourAfter } from '../../../src/model/hour.ts'
 import type { Metric } from '../../../src/model/metric.ts'
+import type { MetricList } from '../../../src/model/metric-list.ts'
 import type { Balance } from '../../../src/outbox/contract/balance.ts'
 import type { CollectionRow, HourPlan } from '../../../src/outbox/contract/hours.ts'
 import type { Accepted, Hold } from '../../../src/outbox/contract/metrics.ts'
@@ -80,10 +81,10 @@ export function held(all: readonly Metric[], hold = odd): Accepted[] {
 export const everything: DueWanted = { protocolIds: ['vault', 'market'], newestFirstFrom: anHour, latest: at(1_000) }
 
 export function dueOf(outbox: Outbox, wanted: Partial<DueWanted> = {}, limit = 10_000): Promise<readonly Metric[]> {
-  return outbox.delivery.due({ ...everything, ...wanted }, limit)
+  return outbox.delivery.due({ ...everything, ...wanted }, limit).then(due => [...due])
 }
 
-export function deliver(outbox: Outbox, delivered: readonly Metric[], atMs = nowMs): Promise<void> {
+export function deliver(outbox: Outbox, delivered: MetricList, atMs = nowMs): Promise<void> {
   return outbox.delivery.recordVerdicts({ delivered, dead: [], warnings: [] }, atMs)
 }
 

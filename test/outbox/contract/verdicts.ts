@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Metric } from '../../../src/model/metric.ts'
+import { joined } from '../../../src/model/metric-list.ts'
 import { anHour, metrics } from '../../support/metrics.ts'
 import { repetitions } from '../../support/soak.ts'
 import type { NewPlace } from './place.ts'
@@ -12,6 +13,7 @@ import {
   correct,
   deliver,
   dueOf,
+  everything,
   nowMs,
   only,
   record,
@@ -44,6 +46,35 @@ export function verdictsContract(newPlace: NewPlace, soakRuns: number): void {
         }),
         { numRuns: repetitions({ test: 6, soak: soakRuns }) },
       )
+    })
+
+    it('delivers lists as they were read, cut and joined, and the next read goes past those under way', async () => {
+      const cuts = fc.array(fc.nat({ max: several.length }), { minLength: 3, maxLength: 3 })
+      await fc.assert(
+        fc.asyncProperty(cuts, fc.boolean(), async (unsorted, isOther) => {
+          const { outbox, handles } = await begun(newPlace)
+          await record(outbox, several)
+          const list = await outbox.delivery.due(everything, several.length)
+          const [from = 0, middle = 0, to = 0] = unsorted.toSorted((a, b) => a - b)
+          const [one, other] = [list.slice(from, middle), list.slice(middle, to)]
+          const named = new Set([...one, ...other].map(keyOf))
+          const left = several.map(keyOf).filter(key => !named.has(key))
+          expect((await dueOf(outbox, { except: [one, other] })).map(keyOf).toSorted()).toEqual(left.toSorted())
+          // Another connection numbers the same metrics, and does not know where they were read.
+          await deliver(isOther ? await handles.another() : outbox, joined([other, one]))
+          expect((await dueOf(outbox)).map(keyOf).toSorted()).toEqual(left.toSorted())
+          expect(await balanceOf(outbox)).toMatchObject({ delivered: named.size, due: left.length })
+        }),
+        { numRuns: repetitions({ test: 6, soak: soakRuns }) },
+      )
+    })
+
+    it('delivers what another store has read, by its ids', async () => {
+      const [{ outbox: one }, { outbox: other }] = [await begun(newPlace), await begun(newPlace)]
+      await record(one, metrics(3))
+      await record(other, metrics(5).toReversed())
+      await deliver(other, await one.delivery.due(everything, 2))
+      expect((await dueOf(other)).map(({ id }) => id).toSorted()).toEqual(['vault___M2', 'vault___M3', 'vault___M4'])
     })
 
     it('is there after a restart', async () => {

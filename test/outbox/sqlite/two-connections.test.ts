@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type Hour, hourAfter } from '../../../src/model/hour.ts'
 import type { Metric } from '../../../src/model/metric.ts'
+import type { MetricList } from '../../../src/model/metric-list.ts'
 import type { Accepted } from '../../../src/outbox/contract/metrics.ts'
 import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
 import { DueMetrics } from '../../../src/outbox/sqlite/tables/due-metrics.ts'
@@ -40,7 +41,7 @@ const valid = (all: readonly Metric[]): Accepted[] => all.map(metric => ({ metri
 const wanted = { protocolIds: ['vault'], newestFirstFrom: anHour, latest: hourAfter(anHour, 9) } as const
 const dueOf = (outbox: SqliteOutbox) => outbox.dueMetrics.read(wanted, 100)
 const described = ({ value, unit }: Metric) => `${value} ${unit}`
-const refuse = (outbox: SqliteOutbox, dead: readonly Metric[]) =>
+const refuse = (outbox: SqliteOutbox, dead: MetricList) =>
   outbox.verdicts.record(
     { delivered: [], dead: dead.map(metric => ({ metric, reason: 'no', attempts: 1 })), warnings: [] },
     2,
@@ -78,7 +79,7 @@ describe('a unit that a command changes while a daemon runs', () => {
     })
     expect(due.read(wanted, 100).map(described), 'as of before').toEqual(['0 USD', '1 USD'])
     expect(await released).toBe(2)
-    expect(due.read(wanted, 100).map(described).sort()).toEqual(['0 USD', '0 cents', '1 USD', '100 cents'])
+    expect(due.read(wanted, 100).map(described).toSorted()).toEqual(['0 USD', '0 cents', '1 USD', '100 cents'])
   })
 })
 

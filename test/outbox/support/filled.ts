@@ -38,9 +38,9 @@ export function settleSome(outbox: SqliteOutbox, dice: Dice, limit: number): voi
   const isDead = due.map(() => dice.roll() < 0.05)
   outbox.verdicts.record(
     {
-      delivered: due.filter((_, index) => !isDead[index]),
+      delivered: due.filter((_, index) => isDead[index] === false),
       dead: due
-        .filter((_, index) => isDead[index])
+        .filter((_, index) => isDead[index] === true)
         .map(metric => ({ metric, reason: `refused ${metric.id}`, status: 400, attempts: 1 })),
       warnings: due.slice(0, 1).map(metric => ({ metric, text: 'label is long' })),
     },

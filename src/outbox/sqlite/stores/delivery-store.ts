@@ -1,5 +1,6 @@
 import type { Hour } from '../../../model/hour.ts'
 import type { Metric } from '../../../model/metric.ts'
+import type { MetricList } from '../../../model/metric-list.ts'
 import type { Backlog } from '../../contract/balance.ts'
 import type { DeliveryStore, SentBefore, StillDue } from '../../contract/delivery-store.ts'
 import type { DestinationState } from '../../contract/destination.ts'
@@ -21,7 +22,7 @@ export class SqliteDeliveryStore implements DeliveryStore {
     return this.#tables.dueMetrics.hour(which, protocolIds, latest)
   }
 
-  async due(wanted: DueWanted, limit: number): Promise<readonly Metric[]> {
+  async due(wanted: DueWanted, limit: number): Promise<MetricList> {
     return this.#tables.dueMetrics.read(wanted, limit)
   }
 

@@ -1,5 +1,6 @@
 import { hourNumber } from '../../../model/hour.ts'
 import type { Metric } from '../../../model/metric.ts'
+import type { MetricList } from '../../../model/metric-list.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
 import type { MetricKey } from '../../contract/metrics.ts'
 import { isSameValue } from '../../rows/run-values.ts'
@@ -7,14 +8,12 @@ import { stateNumber } from '../../rows/states.ts'
 import type { MetricRegistry } from './metric-registry.ts'
 import type { MetricRuns } from './metric-runs.ts'
 
-type SentValue = Pick<Metric, 'id' | 'hour' | 'value'>
-
 /** Sent metrics, by whether the outbox still has the sent value. */
-export interface Sorted<T> {
+export interface Sorted {
   /** Metrics whose stored value is the sent one. A verdict on another value says nothing about the metric. */
-  readonly current: readonly T[]
+  readonly current: MetricList
   /** Those of `current` that are corrections. */
-  readonly corrected: readonly T[]
+  readonly corrected: readonly Metric[]
 }
 
 /**
@@ -63,24 +62,24 @@ export class Corrections {
   }
 
   /** Sorts sent metrics by whether the outbox still has the sent value. */
-  sorted<T extends SentValue>(sent: readonly T[]): Sorted<T> {
+  sorted(sent: MetricList): Sorted {
     if (!this.areThere) return { current: sent, corrected: [] }
-    const stored = new Map(sent.map(metric => [metric, this.#storedValue(metric)]))
-    const isCurrent = (metric: T) => isSameValue(stored.get(metric) ?? metric.value, metric.value)
+    const stored = new Map([...sent].map(metric => [metric, this.#storedValue(metric)]))
+    const isCurrent = (metric: Metric) => isSameValue(stored.get(metric) ?? metric.value, metric.value)
     const current = sent.filter(isCurrent)
     return { current, corrected: current.filter(metric => stored.get(metric) !== undefined) }
   }
 
   /** Removes delivered corrections; those held meanwhile stay. Within a transaction. */
-  delivered(corrected: readonly SentValue[]): void {
+  delivered(corrected: readonly Metric[]): void {
     for (const metric of corrected) {
-      const [at, number] = [hourNumber(metric.hour), this.#registry.numbersOf(metric)?.number ?? 0]
+      const [at, number] = [hourNumber(metric.hour), this.#registry.metric(metric.id)?.number ?? 0]
       if (this.#runs.at(at, number)?.state === stateNumber('delivered')) this.remove(at, number)
     }
   }
 
   #storedValue(metric: MetricKey): number | undefined {
-    const [at, number] = [hourNumber(metric.hour), this.#registry.numbersOf(metric)?.number ?? 0]
+    const [at, number] = [hourNumber(metric.hour), this.#registry.metric(metric.id)?.number ?? 0]
     return this.#statements.isListed.get(at, number) === undefined ? undefined : this.#runs.at(at, number)?.value
   }
 }

@@ -1,10 +1,10 @@
 import { type Hour, hourFromNumber, hourNumber } from '../../../model/hour.ts'
-import type { Metric } from '../../../model/metric.ts'
+import { type MetricList, RunList, runsOf } from '../../../model/metric-list.ts'
+import { MetricRun } from '../../../model/metric-run.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
 import type { MetricKey } from '../../contract/metrics.ts'
 import type { DueWanted } from '../../contract/selections.ts'
-import { metricAt } from '../../rows/metric-at.ts'
-import { runMetricsMax, valueIn, viewOf } from '../../rows/run-values.ts'
+import { runMetricsMax, valuesOf } from '../../rows/run-values.ts'
 import { stateNumber } from '../../rows/states.ts'
 import type { MetricRegistry, NumberSpan } from './metric-registry.ts'
 import type { MetricRuns } from './metric-runs.ts'
@@ -58,18 +58,19 @@ export class DueMetrics {
   }
 
   /** Due metrics of some protocols as of one instant: the hours from `newestFirstFrom` on first, then the backlog. */
-  read(wanted: DueWanted, limit: number): Metric[] {
+  read(wanted: DueWanted, limit: number): MetricList {
     return this.#registry.reading(() => this.#read(wanted, limit))
   }
 
-  #read({ protocolIds, newestFirstFrom, latest, except: lists = [] }: DueWanted, limit: number): Metric[] {
+  #read({ protocolIds, newestFirstFrom, latest, except: lists = [] }: DueWanted, limit: number): MetricList {
     const except = this.#spansOf(lists)
     const protocols = this.#withDue(protocolIds)
     const [start, last] = [hourNumber(newestFirstFrom), hourNumber(latest)]
-    const found = this.#walk(protocols, { from: start, to: last, first: 'newest', except }, limit)
+    const found = new FoundRuns(limit)
+    this.#walk(protocols, { from: start, to: last, first: 'newest', except }, found)
     const backlog = { from: 0, to: Math.min(start - 1, last), first: 'oldest', except } as const
-    const later = this.#walk(protocols, backlog, limit - found.length)
-    return found.length === 0 ? later : [...found, ...later]
+    this.#walk(protocols, backlog, found)
+    return found.list
   }
 
   /** Those of some metrics that are still due: a person may have dropped one since it was read. */
@@ -111,15 +112,14 @@ export class DueMetrics {
     return this.#registry.protocolNumbers(protocolIds).filter(protocol => this.#tally.isDue(protocol))
   }
 
-  #walk(protocols: readonly number[], walk: HourWalk, limit: number): Metric[] {
-    const found: Metric[] = []
-    let heads = limit > 0 ? this.#heads(protocols, walk) : []
+  #walk(protocols: readonly number[], walk: HourWalk, found: FoundRuns): void {
+    let heads = found.wanted > 0 ? this.#heads(protocols, walk) : []
     for (;;) {
       const hour = nextHour(heads, walk.first)
-      if (hour === undefined) return found
+      if (hour === undefined) return
       const [here, elsewhere] = partition(heads, head => head.hour === hour)
-      for (const { protocol } of here) this.#addHour(found, protocol, hour, limit, walk.except)
-      if (found.length >= limit) return found
+      for (const { protocol } of here) this.#addHour(found, protocol, hour, walk.except)
+      if (found.wanted === 0) return
       const rest = walk.first === 'oldest' ? { ...walk, from: hour + 1 } : { ...walk, to: hour - 1 }
       const moved = this.#heads(
         here.map(({ protocol }) => protocol),
@@ -130,42 +130,48 @@ export class DueMetrics {
   }
 
   /** Runs of other protocols are not read: those of a protocol lie together, as the numbers of its metrics do. */
-  #addHour(found: Metric[], protocol: number, hour: number, limit: number, except: SpansByHour): void {
+  #addHour(found: FoundRuns, protocol: number, hour: number, except: SpansByHour): void {
     for (const span of without(this.#registry.spans(protocol), except.get(hour) ?? [])) {
-      if (found.length >= limit) return
-      this.#addSpan(found, hour, span, limit)
+      if (found.wanted === 0) return
+      this.#addSpan(found, hour, span)
     }
   }
 
-  #addSpan(found: Metric[], hour: number, { first, last }: NumberSpan, limit: number): void {
+  #addSpan(found: FoundRuns, hour: number, { first, last }: NumberSpan): void {
     // As many as there are when each is as long as can be; more at a time when they are not.
-    let wanted = Math.ceil((limit - found.length) / runMetricsMax)
-    for (let next = first; found.length < limit && next <= last; wanted *= 2) {
+    let wanted = Math.ceil(found.wanted / runMetricsMax)
+    for (let next = first; found.wanted > 0 && next <= last; wanted *= 2) {
       const runs = this.#runs.due(hour, next, last, wanted)
       for (const [start, metrics, bytes] of runs) {
-        const end = Math.min(last, start + metrics - 1)
-        const view = viewOf(bytes)
-        for (let number = Math.max(next, start); number <= end && found.length < limit; number += 1) {
-          found.push(metricAt(this.#registry.numbered(number), hour, valueIn(view, number - start)))
-        }
-        next = end + 1
+        const run = this.#metricRun(hour, { first: start, last: start + metrics - 1 }, bytes)
+        found.add(run.slice(Math.max(0, next - start), last - start + 1))
+        next = start + metrics
       }
       if (runs.length < wanted) return
     }
   }
 
-  #spansOf(lists: Iterable<readonly Metric[]>): SpansByHour {
-    const spans = new Map<number, { readonly first: number; last: number }[]>()
+  #metricRun(hour: number, span: NumberSpan, bytes: Buffer): MetricRun {
+    // First: a count that is damaged may be any number.
+    const values = valuesOf(bytes, span.last - span.first + 1)
+    const series = this.#registry.series(span, hour)
+    return new MetricRun({
+      hour: hourFromNumber(hour),
+      protocolId: series[0]?.protocolId ?? '',
+      series,
+      values,
+      place: { store: this.#registry, first: span.first },
+    })
+  }
+
+  #spansOf(lists: Iterable<MetricList>): SpansByHour {
+    const spans = new Map<number, NumberSpan[]>()
     for (const list of lists) {
-      for (const metric of list) {
-        const numbers = this.#registry.numbersOf(metric)
-        if (!numbers) continue
-        const hour = hourNumber(metric.hour)
-        const known = spans.get(hour)
-        const last = known?.at(-1)
-        if (last && last.last + 1 === numbers.number) last.last += 1
-        else if (known) known.push({ first: numbers.number, last: numbers.number })
-        else spans.set(hour, [{ first: numbers.number, last: numbers.number }])
+      for (const run of runsOf(list)) {
+        const hour = hourNumber(run.hour)
+        const own = spans.get(hour) ?? []
+        own.push(...this.#registry.spansOf(run))
+        spans.set(hour, own)
       }
     }
     return spans
@@ -176,6 +182,34 @@ export class DueMetrics {
       const hour = this.#statements[first].get(protocol, from, to)
       return hour === undefined ? [] : { protocol, hour }
     })
+  }
+}
+
+/** Runs that were found, up to a number of metrics. */
+class FoundRuns {
+  readonly #runs: MetricRun[] = []
+  #wanted: number
+
+  /** @param limit of metrics */
+  constructor(limit: number) {
+    this.#wanted = limit
+  }
+
+  /** Number of metrics that may be added. */
+  get wanted(): number {
+    return this.#wanted
+  }
+
+  get list(): MetricList {
+    return this.#runs.length === 0 ? [] : new RunList(this.#runs)
+  }
+
+  /** Adds a run, or as much of it as is wanted. */
+  add(run: MetricRun): void {
+    if (this.#wanted === 0) return
+    const added = run.slice(0, this.#wanted)
+    this.#runs.push(added)
+    this.#wanted -= added.length
   }
 }
 

@@ -1,9 +1,9 @@
-import type { MetricId } from '../../../model/metric.ts'
+import type { MetricId, MetricSeries } from '../../../model/metric.ts'
+import type { MetricRun } from '../../../model/metric-run.ts'
 import { DamageError } from '../../../sqlite/damage.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
 import type { MetricDescription } from '../../contract/metrics.ts'
-import type { KnownMetric, MetricNumbers } from '../../rows/known-metric.ts'
-import { RowMetric } from '../../rows/row-metric.ts'
+import { type KnownMetric, seriesAt } from '../../rows/known-metric.ts'
 import { runMetricsMax } from '../../rows/run-values.ts'
 
 interface RawMetric {
@@ -40,6 +40,8 @@ export class MetricRegistry {
   readonly #byNumber: (KnownMetric | undefined)[] = []
   readonly #protocols = new Map<string, number>()
   readonly #spans = new Map<number, readonly NumberSpan[]>()
+  /** Series that are the same at every hour, by the first number. */
+  readonly #series = new Map<number, readonly MetricSeries[]>()
   readonly #look: <T>(act: () => T) => T
   #version: number | undefined
   /** Whether the version was read in this turn of the event loop: since the last time that immediates ran. */
@@ -107,6 +109,7 @@ export class MetricRegistry {
     this.#byNumber.length = 0
     this.#protocols.clear()
     this.#spans.clear()
+    this.#series.clear()
   }
 
   /** A metric by its id; `undefined` when unknown. */
@@ -118,10 +121,32 @@ export class MetricRegistry {
     return this.#byId.get(id)
   }
 
-  /** The numbers of a metric, which never change; not looked up for one that was read from a row of this file. */
-  numbersOf(metric: { readonly id: string }): MetricNumbers | undefined {
-    const known = RowMetric.knownOf(metric)
-    return known?.registry === this ? known : this.metric(metric.id)
+  /**
+   * The spans of numbers of a run's metrics, in their order; those that are not known are left out. They are not looked up
+   * for a run that was read from this file: numbers never change.
+   */
+  spansOf({ place, series }: MetricRun): readonly NumberSpan[] {
+    if (place?.store === this) return [{ first: place.first, last: place.first + series.length - 1 }]
+    const spans: { readonly first: number; last: number }[] = []
+    for (const { id } of series) {
+      const number = this.metric(id)?.number
+      const last = spans.at(-1)
+      if (number === undefined) continue
+      if (last?.last === number - 1) last.last = number
+      else spans.push({ first: number, last: number })
+    }
+    return spans
+  }
+
+  /** The series of consecutive numbers at an hour, in hours since 1970. */
+  series({ first, last }: NumberSpan, hour: number): readonly MetricSeries[] {
+    const kept = this.#series.get(first)
+    if (kept && kept.length === last - first + 1) return kept
+    const known = Array.from({ length: last - first + 1 }, (_, place) => this.numbered(first + place))
+    const series = known.map(metric => seriesAt(metric, hour))
+    // Mostly no description has ever changed: then they are the same at every hour.
+    if (known.every(({ descriptions }) => descriptions.length === 1)) this.#series.set(first, series)
+    return series
   }
 
   /** A metric by its number. Every row's number is known. */
@@ -158,7 +183,7 @@ export class MetricRegistry {
     const { unit, module } = description
     this.#statements.describe.run(number, since, unit ?? null, module ?? null)
     const described = { since, ...(unit === undefined ? {} : { unit }), ...(module === undefined ? {} : { module }) }
-    return this.#keep({ registry: this, number, id, protocol, protocolId, collector, descriptions: [described] })
+    return this.#keep({ number, id, protocol, protocolId, collector, descriptions: [described] })
   }
 
   /** Sets unit and module of a metric from an hour on. Within a transaction. */
@@ -166,6 +191,7 @@ export class MetricRegistry {
     this.#statements.describe.run(number, since, unit ?? null, module ?? null)
     this.#byId.delete(id)
     this.#byNumber[number] = undefined
+    this.#series.clear()
     this.#remember(this.#statements.byNumber.all(number, number), number, number)
     return this.numbered(number)
   }
@@ -199,7 +225,7 @@ export class MetricRegistry {
         ...(unit === null ? {} : { unit }),
         ...(module === null ? {} : { module }),
       }))
-      this.#keep({ ...raw, registry: this, id: raw.id as MetricId, descriptions: own })
+      this.#keep({ ...raw, id: raw.id as MetricId, descriptions: own })
     }
   }
 

@@ -19,7 +19,7 @@ export class Unsent {
   }
 
   has(metric: MetricKey): boolean {
-    const number = this.#registry.numbersOf(metric)?.number ?? 0
+    const number = this.#registry.metric(metric.id)?.number ?? 0
     return this.#spans(hourNumber(metric.hour)).some(({ first, last }) => first <= number && number <= last)
   }
 
@@ -54,7 +54,7 @@ export class Unsent {
     if (this.#size === 0) return
     let together: { readonly hour: number; readonly first: number; last: number } | undefined
     for (const metric of metrics) {
-      const [hour, number] = [hourNumber(metric.hour), this.#registry.numbersOf(metric)?.number ?? 0]
+      const [hour, number] = [hourNumber(metric.hour), this.#registry.metric(metric.id)?.number ?? 0]
       if (together?.hour === hour && together.last + 1 === number) together.last = number
       else {
         if (together) this.remove(together.hour, together)

@@ -1,26 +1,18 @@
-import { type Hour, hourNumber } from '../../../model/hour.ts'
-import type { Metric } from '../../../model/metric.ts'
+import { hourNumber } from '../../../model/hour.ts'
+import { type MetricList, runsOf } from '../../../model/metric-list.ts'
+import type { MetricRun } from '../../../model/metric-run.ts'
 import { type Sqlite, unsynced } from '../../../sqlite/database.ts'
 import type { DeadLetter } from '../../contract/metrics.ts'
 import type { MetricVerdicts } from '../../contract/outcome.ts'
-import { runMetricsMax } from '../../rows/run-values.ts'
 import { stateNumber } from '../../rows/states.ts'
 import type { Writer } from '../file/writer.ts'
 import type { Corrections } from './corrections.ts'
 import type { DeadAndHeld } from './dead-and-held.ts'
 import type { MetricRegistry } from './metric-registry.ts'
-import type { MetricRuns } from './metric-runs.ts'
+import type { MetricRuns, NextState } from './metric-runs.ts'
 import type { Tally } from './tally.ts'
 import type { Unsent } from './unsent.ts'
 import type { Warnings } from './warnings.ts'
-
-/** Metrics of one hour and protocol whose numbers are consecutive. */
-interface NumbersOfHour {
-  readonly hour: number
-  readonly protocol: number
-  readonly from: number
-  to: number
-}
 
 /** Dependencies of `Verdicts`. */
 interface VerdictsDeps {
@@ -62,7 +54,7 @@ export class Verdicts {
     }
   }
 
-  #markDelivered(metrics: readonly Metric[], nowMs: number): void {
+  #markDelivered(metrics: MetricList, nowMs: number): void {
     const { corrections } = this.#deps
     const { current, corrected } = corrections.sorted(metrics)
     this.#mark(current, 'delivered', nowMs)
@@ -71,7 +63,7 @@ export class Verdicts {
 
   #markDead({ metric, reason, status, attempts }: DeadLetter, nowMs: number): void {
     const { registry, corrections, deadAndHeld } = this.#deps
-    const known = registry.numbersOf(metric)
+    const known = registry.metric(metric.id)
     const { current } = corrections.sorted([metric])
     if (!known) return
     if (this.#mark(current, 'dead', nowMs) === 0) return
@@ -81,15 +73,16 @@ export class Verdicts {
   }
 
   /** @returns how many were due */
-  #mark(metrics: readonly Metric[], state: 'delivered' | 'dead', nowMs: number): number {
-    const { runs, tally, unsent } = this.#deps
+  #mark(metrics: MetricList, state: 'delivered' | 'dead', nowMs: number): number {
+    const { registry, tally } = this.#deps
     const next = { state: stateNumber(state), deliveredMs: state === 'delivered' ? nowMs : null }
     const moved = new Map<number, Map<number, number>>()
     let all = 0
-    for (const { hour, protocol, from, to } of this.#together(metrics)) {
-      unsent.remove(hour, { first: from, last: to })
-      const marked = runs.move(hour, from, to, stateNumber('due'), next)
+    for (const run of runsOf(metrics)) {
+      const hour = hourNumber(run.hour)
+      const marked = this.#markRun(run, hour, next)
       if (marked === 0) continue
+      const protocol = registry.protocol(run.protocolId) ?? 0
       const byHour = moved.get(protocol) ?? new Map<number, number>()
       moved.set(protocol, byHour.set(hour, (byHour.get(hour) ?? 0) + marked))
       all += marked
@@ -98,23 +91,13 @@ export class Verdicts {
     return all
   }
 
-  /** Joins neighbours, up to the length of a run: the numbers of a batch are mostly those of one. */
-  #together(metrics: readonly Metric[]): NumbersOfHour[] {
-    const all: NumbersOfHour[] = []
-    let last: NumbersOfHour | undefined
-    let before: Hour | undefined
-    for (const metric of metrics) {
-      const numbers = this.#deps.registry.numbersOf(metric)
-      if (!numbers) continue
-      const { number, protocol } = numbers
-      const isNext = last?.protocol === protocol && last.to + 1 === number && metric.hour === before
-      if (last && isNext && number < last.from + runMetricsMax) last.to = number
-      else {
-        last = { hour: hourNumber(metric.hour), protocol, from: number, to: number }
-        all.push(last)
-        before = metric.hour
-      }
+  #markRun(run: MetricRun, hour: number, next: NextState): number {
+    const { registry, runs, unsent } = this.#deps
+    let marked = 0
+    for (const { first, last } of registry.spansOf(run)) {
+      unsent.remove(hour, { first, last })
+      marked += runs.move(hour, first, last, stateNumber('due'), next)
     }
-    return all
+    return marked
   }
 }

@@ -41,9 +41,9 @@ it('reads just what is due of a protocol, however the numbers of metrics mix and
         if (isDelivered) outbox.verdicts.record({ delivered: some, dead: [], warnings: [] }, 1)
         if (isDelivered) for (const key of some.map(keyOf)) due.delete(key)
         for (const { dueMetrics: table } of outboxes) {
-          const read = protocolIds.flatMap(id =>
-            table.read({ protocolIds: [id], newestFirstFrom: latest, latest }, 100),
-          )
+          const read = protocolIds.flatMap(id => [
+            ...table.read({ protocolIds: [id], newestFirstFrom: latest, latest }, 100),
+          ])
           expect(read.map(keyOf).sort()).toEqual([...due].sort())
           expect(table.countUpTo(protocolIds, anHour)).toBe([...due].filter(key => key.startsWith(`${anHour}`)).length)
         }
