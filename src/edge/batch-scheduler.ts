@@ -81,12 +81,33 @@ export class BatchScheduler<Request, Answer> {
   readonly #options: BatchOptions<Request>
   readonly #waiting: Entry<Request, Answer>[] = []
   #isCollecting = false
-  /** Called at each further request while a batch is open. */
+  /** The batch that waits, whichever it is. */
+  readonly #open: OpenBatch
+  /** Called at the next request, if something waits for that. */
   #requestCame: ((what: 'request') => void) | undefined
 
   constructor(execute: ExecuteBatch<Request, Answer>, options: BatchOptions<Request> = {}) {
     this.#execute = execute
     this.#options = options
+    const waiting = this.#waiting
+    this.#open = {
+      get size() {
+        return waiting.length
+      },
+      requestOrTurn: () => this.#requestOrTurn(),
+    }
+  }
+
+  #requestOrTurn(): Promise<'request' | 'turn'> {
+    return new Promise(resolve => {
+      this.#requestCame = resolve
+      setImmediate(() => {
+        // To resolve a promise a second time takes longer than to make one.
+        if (this.#requestCame !== resolve) return
+        this.#requestCame = undefined
+        resolve('turn')
+      })
+    })
   }
 
   /**
@@ -118,6 +139,7 @@ export class BatchScheduler<Request, Answer> {
   #add(entry: Entry<Request, Answer>): void {
     this.#waiting.push(entry)
     this.#requestCame?.('request')
+    this.#requestCame = undefined
     if (!this.#isCollecting) void this.#runBatches()
   }
 
@@ -131,28 +153,13 @@ export class BatchScheduler<Request, Answer> {
 
   async #runBatches(): Promise<void> {
     const { untilComplete = nextTurn, isSerial } = this.#options
-    const batch = this.#openBatch()
     this.#isCollecting = true
     while (this.#waiting.length > 0) {
-      await untilComplete(batch)
+      await untilComplete(this.#open)
       const executed = this.#run(this.#waiting.splice(0, this.#fitting()))
       if (isSerial) await executed
     }
     this.#isCollecting = false
-  }
-
-  #openBatch(): OpenBatch {
-    const waiting = this.#waiting
-    return {
-      get size() {
-        return waiting.length
-      },
-      requestOrTurn: () =>
-        new Promise(resolve => {
-          this.#requestCame = resolve
-          setImmediate(() => resolve('turn'))
-        }),
-    }
   }
 
   /** Number of the first requests that fit into one batch: at least one. */

@@ -101,6 +101,10 @@ function runsOfMetrics(metrics: readonly Metric[]): MetricRun[] {
 export function joined(lists: readonly MetricList[]): MetricList {
   const [only] = lists
   if (only && lists.length === 1) return only
-  if (lists.every(list => list instanceof RunList) && only) return new RunList(lists.flatMap(({ runs }) => runs))
-  return lists.flatMap(list => [...list])
+  const runs: MetricRun[] = []
+  for (const list of lists) {
+    if (!(list instanceof RunList)) return lists.flatMap(some => [...some])
+    runs.push(...list.runs)
+  }
+  return runs.length === 0 ? [] : new RunList(runs)
 }

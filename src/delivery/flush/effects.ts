@@ -94,7 +94,7 @@ export class Effects {
       sent,
       pushed,
       isAddressProven,
-      isInQuarantine: quarantine.hasProtocol(sent.part.batch[0].protocolId),
+      isInQuarantine: verdict.kind === 'protocol-refused' && quarantine.hasProtocol(sent.part.batch[0].protocolId),
     })
   }
 

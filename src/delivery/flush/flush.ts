@@ -71,7 +71,8 @@ export class Flush {
    * that another lane's part was split into.
    */
   async #sendAll(): Promise<void> {
-    let [underWay, ended, oneEnds] = [0, 0, Promise.withResolvers<void>()]
+    let [underWay, ended] = [0, 0]
+    let oneEnds: (() => void) | undefined
     const lane = async (part: Part) => {
       underWay += 1
       try {
@@ -79,7 +80,8 @@ export class Flush {
       } finally {
         underWay -= 1
         ended += 1
-        oneEnds.resolve()
+        oneEnds?.()
+        oneEnds = undefined
       }
     }
     for (;;) {
@@ -95,13 +97,15 @@ export class Flush {
       if (underWay === 0 && ended === endedBefore) return
       // A lane that ended while parts were taken may have put some first.
       if (parts.length > 0 || ended !== endedBefore) continue
-      oneEnds = Promise.withResolvers()
       // While all wait for the service: a push that is answered is followed by one that is ready.
       if (underWay === this.#deps.inFlight) {
         await untilWritten()
         if (ended === endedBefore) await this.#readAhead(underWay)
       }
-      if (ended === endedBefore) await oneEnds.promise
+      if (ended !== endedBefore) continue
+      await new Promise<void>(resolve => {
+        oneEnds = resolve
+      })
     }
   }
 

@@ -1,5 +1,5 @@
-import { isBatch } from '../../model/batch.ts'
-import { type MetricList, runsOf } from '../../model/metric-list.ts'
+import { runsOf } from '../../model/metric-list.ts'
+import type { MetricRun } from '../../model/metric-run.ts'
 import type { DeadLetter } from '../../outbox/contract/metrics.ts'
 import { type FlushStep, step, stopped } from './actions.ts'
 import type { FlushEvent } from './events.ts'
@@ -112,11 +112,13 @@ function delivered(state: FlushState, part: Part, sentAt: number, verdict: Verdi
 }
 
 function recorded(state: FlushState, { part, sentAt, verdict }: Extract<FlushEvent, { kind: 'recorded' }>): FlushStep {
-  if (!isBatch(verdict.delivered)) return undelivered(state, part, verdict.resend)
-  const acceptedProtocols = withProtocols(state.acceptedProtocols, verdict.delivered)
+  const runs = runsOf(verdict.delivered)
+  const [first] = runs
+  if (!first) return undelivered(state, part, verdict.resend)
+  const acceptedProtocols = withProtocols(state.acceptedProtocols, runs)
   const now: FlushState = {
     ...state,
-    knownGood: verdict.delivered[0],
+    knownGood: first.metricAt(0),
     acceptedPushes: state.acceptedPushes + 1,
     acceptedProtocols,
     acceptedSizeMax: Math.max(state.acceptedSizeMax, part.batch.length),
@@ -124,9 +126,9 @@ function recorded(state: FlushState, { part, sentAt, verdict }: Extract<FlushEve
   return accepted(now, sentAt, part, verdict.resend)
 }
 
-/** Some protocols, and those of some metrics. Mostly all of a batch are of one that is known. */
-function withProtocols(known: ReadonlySet<string>, metrics: MetricList): ReadonlySet<string> {
-  const others = runsOf(metrics).filter(({ protocolId }) => !known.has(protocolId))
+/** Some protocols, and those of some runs. Mostly all of a batch are of one that is known. */
+function withProtocols(known: ReadonlySet<string>, runs: readonly MetricRun[]): ReadonlySet<string> {
+  const others = runs.filter(({ protocolId }) => !known.has(protocolId))
   return others.length === 0 ? known : new Set([...known, ...others.map(({ protocolId }) => protocolId)])
 }
 

@@ -10,7 +10,7 @@ const togetherTurns = 2
 export class PushesUnderWay {
   readonly #time: Pick<Time, 'steadyMs'>
   /** When each began. */
-  readonly #starts = new Set<{ readonly ms: number }>()
+  readonly #starts: { readonly ms: number }[] = []
   /** Duration of the latest push. */
   #tookMs = Number.POSITIVE_INFINITY
 
@@ -21,9 +21,9 @@ export class PushesUnderWay {
   /** Notes that a push begins. @returns to be called when it has ended */
   begin(): () => void {
     const start = { ms: this.#time.steadyMs() }
-    this.#starts.add(start)
+    this.#starts.push(start)
     return () => {
-      this.#starts.delete(start)
+      this.#starts.splice(this.#starts.indexOf(start), 1)
       this.#tookMs = this.#time.steadyMs() - start.ms
     }
   }
@@ -36,7 +36,7 @@ export class PushesUnderWay {
    * @param turns that were waited
    */
   areMoreSoon(turns: number): boolean {
-    if (this.#tookMs > nearMs) return turns < togetherTurns && this.#starts.size > 0
+    if (this.#tookMs > nearMs) return turns < togetherTurns && this.#starts.length > 0
     const nowMs = this.#time.steadyMs()
     // One that takes longer than others mostly takes much longer.
     let soon = 0
