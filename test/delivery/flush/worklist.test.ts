@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { Worklist, type WorklistDeps } from '../../../src/delivery/flush/worklist.ts'
 import { fresh, type Part, smaller } from '../../../src/delivery/isolate/parts.ts'
 import { hourAfter } from '../../../src/model/hour.ts'
+import { duePageMax } from '../../../src/model/limits.ts'
 import type { Metric } from '../../../src/model/metric.ts'
 import type { MetricList } from '../../../src/model/metric-list.ts'
 import { MetricSet } from '../../../src/model/metric-set.ts'
@@ -273,7 +274,7 @@ describe('a worklist', () => {
     expect([...first, ...second, ...rest].flatMap(({ batch }) => [...batch]).map(nameOf)).toEqual(
       metrics(950).map(nameOf),
     )
-    expect(limits.slice(0, 2)).toEqual([1_000, 1_000])
+    expect(limits.slice(0, 2)).toEqual([duePageMax, duePageMax])
   })
 
   it('reads once to prepare what is next, however little it finds', async () => {
@@ -311,7 +312,7 @@ describe('a worklist', () => {
     add(late)
     const parts = await worklist.take(2)
     expect(parts.map(({ batch }) => batch[0])).toEqual([metrics(101).at(-1), late[0]])
-    expect(limits, 'after a change no more is read than is needed').toEqual([1_000, 100])
+    expect(limits, 'after a change no more is read than is needed').toEqual([duePageMax, 100])
     expect((await all(worklist)).flatMap(({ batch }) => [...batch])).toHaveLength(450 + 20 - 300)
   })
 
