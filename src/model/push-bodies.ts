@@ -11,8 +11,8 @@ import { sentPush } from './wire.ts'
 /** Metric ids whose JSON is remembered, at most: about 25 MB. */
 const knownMax = 50_000
 
-/** Runs whose JSON is remembered, at most: as many as those metrics mostly are in, and some that were cut. */
-const knownRunsMax = 5_000
+/** Runs whose JSON is remembered, at most. Of one that was cut it is remembered for nothing. */
+const knownRunsMax = 2_000
 
 /** Memory is taken in multiples of so many bytes, so that the next body, slightly longer, fits as well. */
 const stepBytes = 4_096
@@ -104,7 +104,7 @@ export class PushBodies {
     if (known?.series === series) return known
     const rests = series.map(one => this.#jsonOf(one, batch).rest)
     const run = { series, rests, restBytes: rests.reduce((sum, { length }) => sum + length, 0) }
-    // The list of any other run never comes again.
+    // The list of a run from elsewhere never comes again.
     if (place) {
       if (this.#runs.size >= knownRunsMax) this.#runs.clear()
       this.#runs.set(id, run)

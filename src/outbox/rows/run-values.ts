@@ -53,8 +53,11 @@ function viewOf(bytes: Buffer): DataView {
 }
 
 function checkLength({ byteLength }: Buffer, count: number): void {
-  // Damage may make text of bytes, which has no such length, or of a count.
-  const areThere = count > 0 && count * valueBytes <= byteLength
+  if (!(Number.isInteger(count) && count > 0 && count <= runMetricsMax)) {
+    throw new DamageError(`a run has ${count} metrics`)
+  }
+  // Damage may make text of bytes, which has no such length.
+  const areThere = count * valueBytes <= byteLength
   if (!areThere) throw new DamageError('a run has fewer values than metrics')
 }
 

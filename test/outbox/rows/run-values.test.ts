@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { packValues, valueAt, valuesOf } from '../../../src/outbox/rows/run-values.ts'
+import { packValues, runMetricsMax, valueAt, valuesOf } from '../../../src/outbox/rows/run-values.ts'
 import { DamageError } from '../../../src/sqlite/damage.ts'
 
 const values = [1.5, -0.1, 5e-324, 1.7976931348623157e308]
@@ -27,6 +27,12 @@ describe('the values of a run', () => {
 
   it.each([0, -1, 1e9, Number.NaN, text])('are damaged when as many as %o are wanted', count => {
     expect(() => valuesOf(whole, count as number)).toThrow(DamageError)
+  })
+
+  it('are damaged when there are more than a run may have', () => {
+    const all = Array.from({ length: runMetricsMax + 1 }, (_, place) => place)
+    expect(valuesOf(packValues(all.slice(1)))).toHaveLength(runMetricsMax)
+    expect(() => valuesOf(packValues(all))).toThrow(DamageError)
   })
 
   it('are damaged when one is no finite number', () => {

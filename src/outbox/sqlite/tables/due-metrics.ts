@@ -1,6 +1,7 @@
 import { type Hour, hourFromNumber, hourNumber } from '../../../model/hour.ts'
 import { type MetricList, RunList, runsOf } from '../../../model/metric-list.ts'
 import { MetricRun } from '../../../model/metric-run.ts'
+import { DamageError } from '../../../sqlite/damage.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
 import type { MetricKey } from '../../contract/metrics.ts'
 import type { DueWanted } from '../../contract/selections.ts'
@@ -143,6 +144,7 @@ export class DueMetrics {
     for (let next = first; found.wanted > 0 && next <= last; wanted *= 2) {
       const runs = this.#runs.due(hour, next, last, wanted)
       for (const [start, metrics, bytes] of runs) {
+        if (start + metrics <= next) throw new DamageError('two runs of an hour overlap')
         const run = this.#metricRun(hour, { first: start, last: start + metrics - 1 }, bytes)
         found.add(run.slice(Math.max(0, next - start), last - start + 1))
         next = start + metrics

@@ -3,8 +3,9 @@ import type { MetricRun } from '../../../model/metric-run.ts'
 import { DamageError } from '../../../sqlite/damage.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
 import type { MetricDescription } from '../../contract/metrics.ts'
-import { type KnownMetric, seriesAt } from '../../rows/known-metric.ts'
+import type { KnownMetric } from '../../rows/known-metric.ts'
 import { runMetricsMax } from '../../rows/run-values.ts'
+import { SeriesLists } from './series-lists.ts'
 
 interface RawMetric {
   readonly number: number
@@ -40,8 +41,7 @@ export class MetricRegistry {
   readonly #byNumber: (KnownMetric | undefined)[] = []
   readonly #protocols = new Map<string, number>()
   readonly #spans = new Map<number, readonly NumberSpan[]>()
-  /** Series that are the same at every hour, by the first number. */
-  readonly #series = new Map<number, readonly MetricSeries[]>()
+  readonly #series = new SeriesLists(number => this.numbered(number))
   readonly #look: <T>(act: () => T) => T
   #version: number | undefined
   /** Whether the version was read in this turn of the event loop: since the last time that immediates ran. */
@@ -138,15 +138,9 @@ export class MetricRegistry {
     return spans
   }
 
-  /** The series of consecutive numbers at an hour, in hours since 1970. */
+  /** As `SeriesLists.of`. */
   series({ first, last }: NumberSpan, hour: number): readonly MetricSeries[] {
-    const kept = this.#series.get(first)
-    if (kept && kept.length === last - first + 1) return kept
-    const known = Array.from({ length: last - first + 1 }, (_, place) => this.numbered(first + place))
-    const series = known.map(metric => seriesAt(metric, hour))
-    // Mostly no description has ever changed: then they are the same at every hour.
-    if (known.every(({ descriptions }) => descriptions.length === 1)) this.#series.set(first, series)
-    return series
+    return this.#series.of(first, last, hour)
   }
 
   /** A metric by its number. Every row's number is known. */
@@ -191,7 +185,7 @@ export class MetricRegistry {
     this.#statements.describe.run(number, since, unit ?? null, module ?? null)
     this.#byId.delete(id)
     this.#byNumber[number] = undefined
-    this.#series.clear()
+    this.#series.changed(number)
     this.#remember(this.#statements.byNumber.all(number, number), number, number)
     return this.numbered(number)
   }

@@ -34,7 +34,7 @@ export interface InsertedMetrics<T> {
 type MaybeMs = number | null
 
 /** A state that metrics get. */
-export interface NextState {
+interface NextState {
   /** Its number. */
   readonly state: number
   /** When they were delivered, in milliseconds since 1970; absent where they are not delivered now. */

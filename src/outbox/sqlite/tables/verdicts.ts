@@ -1,18 +1,26 @@
 import { hourNumber } from '../../../model/hour.ts'
 import { type MetricList, runsOf } from '../../../model/metric-list.ts'
-import type { MetricRun } from '../../../model/metric-run.ts'
 import { type Sqlite, unsynced } from '../../../sqlite/database.ts'
 import type { DeadLetter } from '../../contract/metrics.ts'
 import type { MetricVerdicts } from '../../contract/outcome.ts'
+import { runMetricsMax } from '../../rows/run-values.ts'
 import { stateNumber } from '../../rows/states.ts'
 import type { Writer } from '../file/writer.ts'
 import type { Corrections } from './corrections.ts'
 import type { DeadAndHeld } from './dead-and-held.ts'
 import type { MetricRegistry } from './metric-registry.ts'
-import type { MetricRuns, NextState } from './metric-runs.ts'
+import type { MetricRuns } from './metric-runs.ts'
 import type { Tally } from './tally.ts'
 import type { Unsent } from './unsent.ts'
 import type { Warnings } from './warnings.ts'
+
+/** Consecutive numbers of metrics of one hour and protocol. */
+interface SpanOfHour {
+  readonly hour: number
+  readonly protocol: number
+  readonly first: number
+  last: number
+}
 
 /** Dependencies of `Verdicts`. */
 interface VerdictsDeps {
@@ -74,15 +82,14 @@ export class Verdicts {
 
   /** @returns how many were due */
   #mark(metrics: MetricList, state: 'delivered' | 'dead', nowMs: number): number {
-    const { registry, tally } = this.#deps
+    const { runs, tally, unsent } = this.#deps
     const next = { state: stateNumber(state), deliveredMs: state === 'delivered' ? nowMs : null }
     const moved = new Map<number, Map<number, number>>()
     let all = 0
-    for (const run of runsOf(metrics)) {
-      const hour = hourNumber(run.hour)
-      const marked = this.#markRun(run, hour, next)
+    for (const { hour, protocol, first, last } of this.#spansOf(metrics)) {
+      unsent.remove(hour, { first, last })
+      const marked = runs.move(hour, first, last, stateNumber('due'), next)
       if (marked === 0) continue
-      const protocol = registry.protocol(run.protocolId) ?? 0
       const byHour = moved.get(protocol) ?? new Map<number, number>()
       moved.set(protocol, byHour.set(hour, (byHour.get(hour) ?? 0) + marked))
       all += marked
@@ -91,13 +98,20 @@ export class Verdicts {
     return all
   }
 
-  #markRun(run: MetricRun, hour: number, next: NextState): number {
-    const { registry, runs, unsent } = this.#deps
-    let marked = 0
-    for (const { first, last } of registry.spansOf(run)) {
-      unsent.remove(hour, { first, last })
-      marked += runs.move(hour, first, last, stateNumber('due'), next)
+  /** Neighbours as one, up to the length of a run: a run that was sent in two batches would be divided. */
+  #spansOf(metrics: MetricList): SpanOfHour[] {
+    const { registry } = this.#deps
+    const all: SpanOfHour[] = []
+    for (const run of runsOf(metrics)) {
+      const hour = hourNumber(run.hour)
+      const protocol = registry.protocol(run.protocolId) ?? 0
+      for (const { first, last } of registry.spansOf(run)) {
+        const before = all.at(-1)
+        const isNext = before?.hour === hour && before.protocol === protocol && before.last + 1 === first
+        if (before && isNext && last < before.first + runMetricsMax) before.last = last
+        else all.push({ hour, protocol, first, last })
+      }
     }
-    return marked
+    return all
   }
 }
