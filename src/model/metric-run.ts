@@ -29,7 +29,6 @@ export class MetricRun implements MetricColumns {
   readonly series: readonly MetricSeries[]
   readonly values: readonly number[]
   declare readonly place?: RunPlace
-  #metrics: readonly Metric[] | undefined
 
   constructor({ hour, protocolId, series, values, place }: MetricColumns) {
     this.hour = hour
@@ -42,12 +41,6 @@ export class MetricRun implements MetricColumns {
   /** Number of metrics. */
   get length(): number {
     return this.values.length
-  }
-
-  /** As objects, the same at each look. */
-  get metrics(): readonly Metric[] {
-    this.#metrics ??= this.series.map((_, at) => this.metricAt(at))
-    return this.#metrics
   }
 
   /** An object of a metric. @throws RangeError when there is none at this place */

@@ -56,7 +56,7 @@ describe('metrics in runs', () => {
         expect(runs.map(({ hour, protocolId }) => ({ hour, protocolId }))).toEqual(
           changes.map(({ hour, protocolId }) => ({ hour, protocolId })),
         )
-        expect(runs.flatMap(run => run.metrics)).toEqual(array)
+        expect([...new RunList(runs)]).toEqual(array)
       }),
     )
   })

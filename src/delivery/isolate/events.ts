@@ -17,7 +17,7 @@ export type FlushEvent =
       readonly pushed: Pushed
       /** Whether the service has accepted a metric at this address before. */
       readonly isAddressProven: boolean
-      /** Whether its protocol was refused, and the one of the part's first metric is in quarantine. */
+      /** Whether the verdict refuses a protocol, and that of the part's first metric is in quarantine already. */
       readonly isInQuarantine: boolean
     }
   /** The verdict on a part is in the outbox. */
