@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs'
+import { firstChars } from '../model/text.ts'
 import { Redactor } from '../telemetry/redactor.ts'
 
 /** All output of commands is redacted here, so that no known secret leaves the process. */
@@ -53,7 +54,7 @@ export function instantText(ms: number): string {
 /** Words of any length, on one line of at most that many characters. */
 export function cut(words: string, charsMax: number): string {
   const line = cleaned(words.replace(/\s+/g, ' ').trim())
-  return line.length <= charsMax ? line : `${line.slice(0, charsMax - 1).trimEnd()}…`
+  return line.length <= charsMax ? line : `${firstChars(line, charsMax - 1).trimEnd()}…`
 }
 
 /** Removes secrets and control sequences, since a line may quote others' words. */

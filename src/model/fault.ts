@@ -1,3 +1,5 @@
+import { storable } from './text.ts'
+
 /**
  * All kinds of failure, as a closed list. The code determines whether the same call may succeed later without a change
  * (`permanence`), and the exit code of a command.
@@ -113,7 +115,7 @@ export interface FaultFields {
 
 /**
  * An error that a person can act on: what happened (`message`), the facts, what to do (`fix`), its cause. The text
- * never holds a secret: name hosts, not URLs.
+ * never holds a secret: name hosts, not URLs. Every store takes it, whatever another program wrote into it.
  */
 export class Fault extends Error {
   override readonly name = 'Fault'
@@ -122,10 +124,15 @@ export class Fault extends Error {
   readonly fix: string | undefined
 
   constructor(code: FaultCode, message: string, parts: FaultFields = {}) {
-    super(message, parts.cause === undefined ? undefined : { cause: parts.cause })
+    super(storable(message), parts.cause === undefined ? undefined : { cause: parts.cause })
     this.code = code
-    this.facts = parts.facts ?? {}
-    this.fix = parts.fix
+    this.facts = Object.fromEntries(
+      Object.entries(parts.facts ?? {}).map(([name, fact]) => [
+        storable(name),
+        typeof fact === 'string' ? storable(fact) : fact,
+      ]),
+    )
+    this.fix = parts.fix === undefined ? undefined : storable(parts.fix)
   }
 
   get permanence(): Permanence {

@@ -1,3 +1,5 @@
+import { firstChars } from './text.ts'
+
 /**
  * Classifies warnings of the service. Their text has no shape in the interface and may hold numbers and times, so that
  * the same warning would look new each hour; its kind stays the same.
@@ -23,5 +25,5 @@ export function warningKind(text: string): string {
     .replace(/\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-][\d:]+)?)?/g, ' ')
     .replace(/[^\p{Letter}]+/gu, ' ')
     .trim()
-  return words.toLowerCase().slice(0, kindCharsMax) || 'other'
+  return firstChars(words.toLowerCase(), kindCharsMax) || 'other'
 }

@@ -14,7 +14,7 @@ const instant = z.string().refine(text => (parseIsoInstant(text) ?? Number.NEGAT
   error: 'not an ISO 8601 instant that exists; write it like 2026-11-20T13:00:00Z',
 })
 
-/** Text of well-formed Unicode (a lone surrogate cannot be stored or sent as UTF-8), counted in code points. */
+/** Text of well-formed Unicode (a lone surrogate cannot be stored or sent as UTF-8) without a NUL, counted in code points. */
 function text(charsMin: number, charsMax: number) {
   return z
     .string()
@@ -23,6 +23,7 @@ function text(charsMin: number, charsMax: number) {
       error: `longer than ${charsMax} characters`,
     })
     .refine(value => value.isWellFormed(), { error: 'not well-formed Unicode: it holds half of a surrogate pair' })
+    .refine(value => !value.includes('\0'), { error: 'a NUL stands in it, which databases do not store' })
     .meta({ maxLength: charsMax })
 }
 

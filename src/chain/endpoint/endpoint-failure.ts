@@ -1,6 +1,7 @@
 import { basename } from 'node:path'
 import { shownHost } from '../../model/host.ts'
 import { secretPartsOf } from '../../model/secret-parts.ts'
+import { shortened } from '../../model/text.ts'
 
 /**
  * Kind of an endpoint's failure. `unreachable`: dead, or its answers cannot be understood; `refused`: an error answer;
@@ -86,5 +87,5 @@ export function redacted(text: string, url: string): string {
   const line = text.replace(/\s+/g, ' ').replace(/\b[a-z][a-z0-9+.-]*:\/\/\S+/gi, '(URL)')
   const secrets = isNetworkUrl(url) ? secretPartsOf(url) : []
   const clean = secrets.reduce((rest, secret) => rest.replaceAll(secret, '(redacted)'), line)
-  return clean.length > reasonCharsMax ? `${clean.slice(0, reasonCharsMax)}…` : clean
+  return shortened(clean, reasonCharsMax)
 }

@@ -1,5 +1,6 @@
 import { getAddress } from 'viem'
 import type { Hex } from '../../model/block.ts'
+import { shortened } from '../../model/text.ts'
 import { note } from '../terminal.ts'
 import type { Answered } from './answers.ts'
 import type { SeenContract } from './look-at-contract.ts'
@@ -30,5 +31,5 @@ function valueText(value: unknown): string {
   const text = JSON.stringify(value, (_, part: unknown) => (typeof part === 'bigint' ? String(part) : part)) ?? ''
   const plain = text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '')
   const shown = typeof value === 'bigint' ? String(value) : plain
-  return shown.length > charsMax ? `${shown.slice(0, charsMax)}…` : shown
+  return shortened(shown, charsMax)
 }

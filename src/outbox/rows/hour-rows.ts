@@ -1,6 +1,7 @@
-import type { FaultRecord } from '../../model/fault.ts'
+import { type Fault, type FaultRecord, faultRecord } from '../../model/fault.ts'
 import { type Hour, hourFromNumber, hourNumber } from '../../model/hour.ts'
 import type { CollectionRow, CollectionState, DueHour, LateCollector } from '../contract/hours.ts'
+import type { UnresolvedCount } from '../contract/status-store.ts'
 
 /** A number later than any hour. */
 const latestNumber = 2 ** 40
@@ -48,6 +49,24 @@ export interface RawLate {
 /** The collector of a stored row of overdue hours. */
 export function lateCollector({ collector, hours, oldest, fault }: RawLate): LateCollector {
   return withFault({ collector, hours, oldest: hourFromNumber(oldest) }, fault)
+}
+
+/** Gaps, dead or held metrics of a collector as they are stored. */
+export interface RawUnresolved extends Omit<UnresolvedCount, 'hour'> {
+  readonly hour: number
+  /** Of gaps a fault as JSON. */
+  readonly reason: string
+}
+
+/** The count of a stored row. */
+export function unresolvedCount({ hour, reason, ...row }: RawUnresolved): UnresolvedCount {
+  const words = row.kind === 'gap' ? (JSON.parse(reason) as FaultRecord).message : reason
+  return { ...row, hour: hourFromNumber(hour), reason: words }
+}
+
+/** The columns of an hour's fault. */
+export function faultColumns(fault: Fault): [fault: string, code: string] {
+  return [JSON.stringify(faultRecord(fault)), fault.code]
 }
 
 /** A row with its stored fault, if there is one. */

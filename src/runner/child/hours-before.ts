@@ -1,5 +1,6 @@
 import type { ChainMoment } from '../../collector.ts'
 import { Fault } from '../../model/fault.ts'
+import { firstChars } from '../../model/text.ts'
 import { hoursBeforeMax } from '../limits.ts'
 
 /**
@@ -9,7 +10,7 @@ import { hoursBeforeMax } from '../limits.ts'
  */
 export function hoursBeforeIn({ hoursBefore = 0, ...others }: ChainMoment = {}): number {
   const [unknown] = Object.keys(others)
-  if (unknown !== undefined) throw wrong(`has no option ${unknown.slice(0, 40)}`, 'its option is hoursBefore')
+  if (unknown !== undefined) throw wrong(`has no option ${firstChars(unknown, 40)}`, 'its option is hoursBefore')
   if (Number.isInteger(hoursBefore) && hoursBefore >= 0 && hoursBefore <= hoursBeforeMax) return hoursBefore
   const found = typeof hoursBefore === 'number' ? `not ${hoursBefore}` : `not ${typeof hoursBefore}`
   throw wrong(`reads whole hours before its own: ${found}`, `write a whole number from 0 to ${hoursBeforeMax}`)

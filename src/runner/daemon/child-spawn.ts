@@ -4,6 +4,7 @@ import { Duplex, type Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { programUrl } from '../../edge/program-files.ts'
+import { firstChars } from '../../model/text.ts'
 import { chainsArgument, frameOf, lineDescriptor } from '../frames.ts'
 import { childMessageCharsMax, collectorTextCharsMax, runLogLinesMax } from '../limits.ts'
 import type { ChildLogLevel, LogLine, ToChild } from '../messages.ts'
@@ -203,9 +204,9 @@ function eachLine(stream: Readable, take: (line: string) => void): void {
   stream.setEncoding('utf8').on('data', (chunk: string) => {
     if (left <= 0) return
     const lines = `${rest}${chunk}`.split('\n')
-    rest = (lines.pop() ?? '').slice(0, collectorTextCharsMax)
+    rest = firstChars(lines.pop() ?? '', collectorTextCharsMax)
     const whole = lines.filter(line => line.trim() !== '').slice(0, left)
     left -= whole.length
-    for (const line of whole) take(line.slice(0, collectorTextCharsMax))
+    for (const line of whole) take(firstChars(line, collectorTextCharsMax))
   })
 }

@@ -1,5 +1,6 @@
 import { type Hour, hourAfter, hoursFrom } from '../../model/hour.ts'
 import { hourMs } from '../../model/limits.ts'
+import { firstChars } from '../../model/text.ts'
 import type { HourRun, WeekGrid, WeekRow } from '../snapshot.ts'
 import { type CellLook, lookOf, meaningByLook } from './cell.ts'
 import { type Html, html } from './html.ts'
@@ -158,7 +159,7 @@ function countText(hours: number): string {
 }
 
 function cut(text: string): string {
-  return text.length <= reasonCharsMax ? text : `${text.slice(0, reasonCharsMax - 1)}…`
+  return text.length <= reasonCharsMax ? text : `${firstChars(text, reasonCharsMax - 1)}…`
 }
 
 /** The range of the week, for the head of the column. */

@@ -14,6 +14,7 @@ import { planningContract } from './planning.ts'
 import { recordingContract } from './recording.ts'
 import { reportsContract } from './reports.ts'
 import { statusContract } from './status.ts'
+import { textsContract } from './texts.ts'
 import { twoProcessesContract } from './two-processes.ts'
 import { upkeepContract } from './upkeep.ts'
 import { verdictsContract } from './verdicts.ts'
@@ -42,6 +43,7 @@ export function outboxContract(name: string, newPlace: NewPlace, soakRuns: numbe
     reportsContract(newPlace)
     upkeepContract(newPlace)
     healthContract(newPlace)
+    textsContract(newPlace, soakRuns)
     twoProcessesContract(newPlace)
     modelContract(newPlace, soakRuns)
   })

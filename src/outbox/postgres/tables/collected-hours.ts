@@ -2,6 +2,7 @@ import { faultRecord } from '../../../model/fault.ts'
 import { hourNumber } from '../../../model/hour.ts'
 import type { CollectionOutcome } from '../../contract/outcome.ts'
 import { type Enqueued, rowDigest } from '../../rows/digest.ts'
+import { faultColumns } from '../../rows/hour-rows.ts'
 import { valueAt } from '../../rows/run-values.ts'
 import type { Transaction } from '../connection/transaction.ts'
 
@@ -30,6 +31,7 @@ function endingOf({ failed, unexpected }: CollectionOutcome): number {
  * collector is in one ending at most.
  */
 export async function endHours(transaction: Transaction, ended: readonly EndedHour[]): Promise<void> {
+  const faults = ended.map(({ outcome: { failed } }) => (failed ? faultColumns(failed.fault) : [null, null]))
   const updated = await transaction.query<{ hour: number; collector: number }>(
     `UPDATE tidegauge.collection SET metrics = collection.metrics + ended.metrics,
        digest = (collection.digest + ended.digest) & 4294967295,
@@ -37,9 +39,10 @@ export async function endHours(transaction: Transaction, ended: readonly EndedHo
        attempts = collection.attempts + CASE WHEN ended.ending = 1 AND state <> 1 OR ended.ending = 2 AND state = 0 THEN 1 ELSE 0 END,
        next_attempt_ms = CASE WHEN ended.ending = 1 THEN 0 WHEN ended.ending = 2 AND state = 0 THEN ended.next_ms ELSE next_attempt_ms END,
        fault = CASE WHEN ended.ending = 1 THEN NULL WHEN ended.ending = 2 AND state = 0 THEN ended.fault ELSE collection.fault END,
+       fault_code = CASE WHEN ended.ending = 1 THEN NULL WHEN ended.ending = 2 AND state = 0 THEN ended.code ELSE collection.fault_code END,
        state = CASE WHEN ended.ending = 1 THEN 1 ELSE state END
-     FROM unnest($1::integer[], $2::integer[], $3::integer[], $4::bigint[], $5::integer[], $6::bigint[], $7::text[], $8::integer[])
-       AS ended (hour, collector, metrics, digest, ending, next_ms, fault, provenance)
+     FROM unnest($1::integer[], $2::integer[], $3::integer[], $4::bigint[], $5::integer[], $6::bigint[], $7::text[], $8::text[], $9::integer[])
+       AS ended (hour, collector, metrics, digest, ending, next_ms, fault, code, provenance)
      WHERE collection.hour = ended.hour AND collection.collector = ended.collector
      RETURNING collection.hour, collection.collector`,
     [
@@ -49,7 +52,8 @@ export async function endHours(transaction: Transaction, ended: readonly EndedHo
       ended.map(({ enqueued }) => enqueued.digest),
       ended.map(({ outcome }) => endingOf(outcome)),
       ended.map(({ outcome }) => outcome.failed?.nextAttemptMs ?? 0),
-      ended.map(({ outcome }) => (outcome.failed ? JSON.stringify(faultRecord(outcome.failed.fault)) : null)),
+      faults.map(([fault]) => fault),
+      faults.map(([, code]) => code),
       ended.map(one => (isChanged(one) ? one.provenance : null)),
     ],
   )

@@ -1,8 +1,8 @@
-import { type Fault, faultRecord } from '../../../model/fault.ts'
+import type { Fault } from '../../../model/fault.ts'
 import { type Hour, hourFromNumber, hourNumber } from '../../../model/hour.ts'
 import { recollectCapMs } from '../../../model/limits.ts'
 import type { CollectionState, DueHour, DueHoursWanted } from '../../contract/hours.ts'
-import { dueHour, hourStateOf, type RawHour } from '../../rows/hour-rows.ts'
+import { dueHour, faultColumns, hourStateOf, type RawHour } from '../../rows/hour-rows.ts'
 import type { PostgresDatabase } from '../connection/database.ts'
 
 /** Reads the expected (collector, hour) rows for intake, and turns hours into gaps. */
@@ -62,11 +62,11 @@ export class ExpectedHourRows {
   async markGap(collector: string, hour: Hour, fault: Fault): Promise<void> {
     await this.#database.write(async transaction =>
       transaction.later(
-        `INSERT INTO tidegauge.collection (hour, state, attempts, fault, collector)
-         SELECT $1::integer, 2, 1, $2, id FROM tidegauge.collector WHERE name = $3
-         ON CONFLICT (hour, collector) DO UPDATE SET state = 2, attempts = collection.attempts + 1, fault = excluded.fault
-           WHERE collection.state = 0`,
-        [hourNumber(hour), JSON.stringify(faultRecord(fault)), collector],
+        `INSERT INTO tidegauge.collection (hour, state, attempts, fault, fault_code, collector)
+         SELECT $1::integer, 2, 1, $2, $3, id FROM tidegauge.collector WHERE name = $4
+         ON CONFLICT (hour, collector) DO UPDATE SET state = 2, attempts = collection.attempts + 1, fault = excluded.fault,
+           fault_code = excluded.fault_code WHERE collection.state = 0`,
+        [hourNumber(hour), ...faultColumns(fault), collector],
       ),
     )
   }

@@ -3,7 +3,15 @@ import type { CollectionRow, CollectorHourRange, LateCollector, WithheldHour } f
 import type { HoursWanted } from '../../contract/operator-store.ts'
 import type { GapCount, LatenessWanted, UnresolvedCount } from '../../contract/status-store.ts'
 import { type HourOfRange, hourRangesOf } from '../../rows/hour-ranges.ts'
-import { collectionRow, hourBounds, lateCollector, type RawHour, type RawLate } from '../../rows/hour-rows.ts'
+import {
+  collectionRow,
+  hourBounds,
+  lateCollector,
+  type RawHour,
+  type RawLate,
+  type RawUnresolved,
+  unresolvedCount,
+} from '../../rows/hour-rows.ts'
 import type { RowReader } from './known-metrics.ts'
 import { withinInteger } from './run-rows.ts'
 
@@ -94,7 +102,7 @@ export async function missingCollectors(
 /** Gaps of collectors in a range of hours, both ends included, by the code of their fault. */
 export function gapCounts(reading: RowReader, names: readonly string[], from: Hour, to: Hour): Promise<GapCount[]> {
   return reading.query<GapCount>(
-    `SELECT collector.name AS collector, (collection.fault::json ->> 'code') COLLATE "C" AS code, count(*) AS hours FROM ${rowTables}
+    `SELECT collector.name AS collector, collection.fault_code COLLATE "C" AS code, count(*) AS hours FROM ${rowTables}
      WHERE collector.name = ANY($1) AND collection.state = 2 AND collection.hour BETWEEN $2 AND $3
      GROUP BY 1, 2 ORDER BY 1, 2`,
     [names, hourNumber(from), hourNumber(to)],
@@ -133,8 +141,8 @@ export async function hourRanges(
 
 /** Gaps, dead and held metrics of all hours, by kind and collector. */
 export async function unresolvedCounts(reading: RowReader): Promise<UnresolvedCount[]> {
-  const rows = await reading.query<Omit<UnresolvedCount, 'hour'> & { readonly hour: number }>(
-    `SELECT 'gap' AS kind, collector.name AS collector, gaps.count, gaps.hour, collection.fault::json ->> 'message' AS reason
+  const rows = await reading.query<RawUnresolved>(
+    `SELECT 'gap' AS kind, collector.name AS collector, gaps.count, gaps.hour, collection.fault AS reason
      FROM (SELECT collector, count(*) AS count, max(hour) AS hour FROM tidegauge.collection WHERE state = 2 GROUP BY collector) AS gaps
        JOIN tidegauge.collector ON collector.id = gaps.collector
        JOIN tidegauge.collection ON collection.collector = gaps.collector AND collection.hour = gaps.hour
@@ -144,5 +152,5 @@ export async function unresolvedCounts(reading: RowReader): Promise<UnresolvedCo
        JOIN tidegauge.collector ON collector.id = metric.collector
      GROUP BY 1, 2 ORDER BY 1, 2`,
   )
-  return rows.map(row => ({ ...row, hour: hourFromNumber(row.hour) }))
+  return rows.map(unresolvedCount)
 }

@@ -1,7 +1,7 @@
 import { runMetricsMax } from '../../rows/run-values.ts'
 
 /** Version of the tables, the same for all daemons of a fleet. Each released change has a version of its own. */
-export const tablesVersion = 1
+export const tablesVersion = 2
 
 /**
  * Tables of the outbox in the schema `tidegauge`: those of the SQLite file, with the same columns, keys and checks. Texts
@@ -35,6 +35,7 @@ export const tablesSql = `
     UNIQUE (version, code, options, hosts)
   );
 
+  -- "fault_code" is that of its fault: hours are planned by it, and not by words of other programs.
   CREATE TABLE tidegauge.collection (
     hour integer NOT NULL CHECK (hour > 0),
     collector integer NOT NULL REFERENCES tidegauge.collector,
@@ -42,11 +43,13 @@ export const tablesSql = `
     attempts integer NOT NULL DEFAULT 0 CHECK (attempts >= 0),
     next_attempt_ms bigint NOT NULL DEFAULT 0,
     fault text,
+    fault_code text,
     metrics integer DEFAULT 0,
     digest bigint DEFAULT 0,
     provenance integer REFERENCES tidegauge.provenance,
     PRIMARY KEY (hour, collector),
-    CHECK (state <> 2 OR fault IS NOT NULL)
+    CHECK (state <> 2 OR fault IS NOT NULL),
+    CHECK ((fault IS NULL) = (fault_code IS NULL))
   );
   CREATE INDEX collection_gap ON tidegauge.collection (collector, hour) WHERE state = 2;
   CREATE INDEX collection_due ON tidegauge.collection (collector, hour, next_attempt_ms) WHERE state = 0;

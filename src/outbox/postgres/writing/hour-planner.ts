@@ -1,7 +1,7 @@
 import { type BatchJob, BatchScheduler } from '../../../edge/batch-scheduler.ts'
-import { faultRecord } from '../../../model/fault.ts'
 import { type Hour, hourNumber } from '../../../model/hour.ts'
 import type { HourPlan } from '../../contract/hours.ts'
+import { faultColumns } from '../../rows/hour-rows.ts'
 import type { PostgresDatabase } from '../connection/database.ts'
 import type { Transaction } from '../connection/transaction.ts'
 import { lockCollectors } from '../tables/locks.ts'
@@ -97,7 +97,7 @@ async function addNext(
        JOIN tidegauge.planned ON planned.collector = collector.id AND planned.hour IN ($4::integer - 1, $4::integer)
      WHERE collector.since <= planned.hour AND collector.since <= coalesce(asked.since, collector.since)
        AND ${none('state = 0 AND hour < asked.oldest')} AND ${none('state = 0 AND hour > $4::integer')}
-       AND ${none(`state = 2 AND hour >= asked.oldest AND (hour >= $4::integer OR fault::json ->> 'code' = 'hour-too-old')`)}
+       AND ${none(`state = 2 AND hour >= asked.oldest AND (hour >= $4::integer OR fault_code = 'hour-too-old')`)}
        AND (planned.hour = $4::integer OR ${none('hour = $4::integer')})`,
     [
       plans.map(({ collector }) => collector),
@@ -134,14 +134,15 @@ async function planHours(transaction: Transaction, plan: HourPlan): Promise<numb
   const begins = await begin(transaction, id, now, since === undefined ? undefined : hourNumber(since))
   expect(transaction, id, begins, now)
   transaction.later(
-    `UPDATE tidegauge.collection SET state = 0, fault = NULL WHERE collector = $1 AND state = 2
-       AND (hour = $2::integer OR hour >= $3::integer AND fault::json ->> 'code' = 'hour-too-old')`,
+    `UPDATE tidegauge.collection SET state = 0, fault = NULL, fault_code = NULL WHERE collector = $1 AND state = 2
+       AND (hour = $2::integer OR hour >= $3::integer AND fault_code = 'hour-too-old')`,
     [id, now, hourNumber(oldest)],
   )
   const gaps = await transaction.query(
-    `UPDATE tidegauge.collection SET state = 2, fault = coalesce(fault, $1) WHERE collector = $2 AND state = 0 AND hour < $3::integer
+    `UPDATE tidegauge.collection SET state = 2, fault = coalesce(fault, $1), fault_code = coalesce(fault_code, $2)
+     WHERE collector = $3 AND state = 0 AND hour < $4::integer
      RETURNING hour`,
-    [JSON.stringify(faultRecord(gapReason)), id, hourNumber(oldest)],
+    [...faultColumns(gapReason), id, hourNumber(oldest)],
   )
   return gaps.length
 }

@@ -1,11 +1,11 @@
-import { type Fault, faultRecord } from '../../../model/fault.ts'
+import type { Fault } from '../../../model/fault.ts'
 import { type Hour, hourFromNumber, hourNumber, hoursFrom } from '../../../model/hour.ts'
 import { commitRowsMax, recollectCapMs } from '../../../model/limits.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
 import type { CollectionRow, CollectionState, DueHour, DueHoursWanted, LateCollector } from '../../contract/hours.ts'
 import type { GapCount } from '../../contract/status-store.ts'
 import { type Enqueued, rowDigest } from '../../rows/digest.ts'
-import { collectionRow, dueHour, hourStateOf, lateCollector } from '../../rows/hour-rows.ts'
+import { collectionRow, dueHour, faultColumns, hourStateOf, lateCollector } from '../../rows/hour-rows.ts'
 import { collectorStatements, readingStatements, writingStatements } from './expected-statements.ts'
 import type { MetricRuns } from './metric-runs.ts'
 
@@ -71,7 +71,7 @@ export class ExpectedHours {
    * @returns how many
    */
   closeBefore(name: string, hour: Hour, reason: Fault): number {
-    return this.#statements.closeBefore.run(JSON.stringify(faultRecord(reason)), hourNumber(hour), name).changes
+    return this.#statements.closeBefore.run(...faultColumns(reason), hourNumber(hour), name).changes
   }
 
   /** Makes gaps due again, from an hour on, that a wrong clock had made gaps as too old. */
@@ -151,12 +151,12 @@ export class ExpectedHours {
 
   /** Schedules the next attempt of a due hour. No effect on a collected hour or a gap. */
   markFailed(name: string, hour: Hour, fault: Fault, nextAttemptMs: number): void {
-    this.#statements.failed.run(nextAttemptMs, JSON.stringify(faultRecord(fault)), hourNumber(hour), name)
+    this.#statements.failed.run(nextAttemptMs, ...faultColumns(fault), hourNumber(hour), name)
   }
 
   /** Turns a due hour into a gap, or inserts a gap. No effect on a collected hour or a gap. */
   markGap(name: string, hour: Hour, fault: Fault): void {
-    this.#statements.gap.run(hourNumber(hour), JSON.stringify(faultRecord(fault)), name)
+    this.#statements.gap.run(hourNumber(hour), ...faultColumns(fault), name)
   }
 
   /** States of a collector's hours in a range, both ends included. Hours without a row are left out. */

@@ -73,7 +73,7 @@ export function readingStatements(database: Sqlite) {
        WHERE hour BETWEEN ? AND ? ORDER BY hour, name`,
     ),
     gapCounts: database.prepare<{ asked: string; from: number; to: number }, GapCount>(
-      `SELECT name AS collector, json_extract(fault, '$.code') AS code, count(*) AS hours
+      `SELECT name AS collector, fault_code AS code, count(*) AS hours
        FROM collector CROSS JOIN collection ON collection.collector = collector.id
        WHERE name IN (SELECT value FROM json_each(@asked)) AND state = 2 AND hour BETWEEN @from AND @to
        GROUP BY name, code ORDER BY name, code`,
@@ -96,34 +96,34 @@ export function writingStatements(database: Sqlite) {
     expect: database.prepare<[number, string]>(
       'INSERT INTO collection (hour, collector) SELECT ?, id FROM collector WHERE name = ? ON CONFLICT DO NOTHING',
     ),
-    closeBefore: database.prepare<[string, number, string]>(
-      `UPDATE collection SET state = 2, fault = coalesce(fault, ?) WHERE state = 0 AND hour < ? AND ${own}`,
+    closeBefore: database.prepare<[string, string, number, string]>(
+      `UPDATE collection SET state = 2, fault = coalesce(fault, ?), fault_code = coalesce(fault_code, ?) WHERE state = 0 AND hour < ? AND ${own}`,
     ),
     reopen: database.prepare<[number, string]>(
-      `UPDATE collection SET state = 0, fault = NULL WHERE state = 2 AND hour = ? AND ${own}`,
+      `UPDATE collection SET state = 0, fault = NULL, fault_code = NULL WHERE state = 2 AND hour = ? AND ${own}`,
     ),
     reopenTooOld: database.prepare<[number, string]>(
-      `UPDATE collection SET state = 0, fault = NULL
-       WHERE state = 2 AND hour >= ? AND fault ->> 'code' = 'hour-too-old' AND ${own}`,
+      `UPDATE collection SET state = 0, fault = NULL, fault_code = NULL
+       WHERE state = 2 AND hour >= ? AND fault_code = 'hour-too-old' AND ${own}`,
     ),
     withdraw: database.prepare<[number, string, number]>(
       `DELETE FROM collection WHERE (hour, collector) IN
        (SELECT hour, collector FROM collection WHERE hour > ? AND state <> 1 AND ${own} LIMIT +?)`,
     ),
     collected: database.prepare<[number, string]>(
-      `UPDATE collection SET state = 1, attempts = attempts + 1, next_attempt_ms = 0, fault = NULL
+      `UPDATE collection SET state = 1, attempts = attempts + 1, next_attempt_ms = 0, fault = NULL, fault_code = NULL
        WHERE state <> 1 AND hour = ? AND ${own}`,
     ),
     addCollected: database.prepare<[number, number, number, number | null, string]>(
       `INSERT INTO collection (hour, state, attempts, metrics, digest, provenance, collector) SELECT ?, 1, 1, ?, ?, ?, id FROM collector WHERE name = ?
        ON CONFLICT DO NOTHING`,
     ),
-    gap: database.prepare<[number, string, string]>(
-      `INSERT INTO collection (hour, state, attempts, fault, collector) SELECT ?, 2, 1, ?, id FROM collector WHERE name = ?
-       ON CONFLICT DO UPDATE SET state = 2, attempts = attempts + 1, fault = excluded.fault WHERE state = 0`,
+    gap: database.prepare<[number, string, string, string]>(
+      `INSERT INTO collection (hour, state, attempts, fault, fault_code, collector) SELECT ?, 2, 1, ?, ?, id FROM collector WHERE name = ?
+       ON CONFLICT DO UPDATE SET state = 2, attempts = attempts + 1, fault = excluded.fault, fault_code = excluded.fault_code WHERE state = 0`,
     ),
-    failed: database.prepare<[number, string, number, string]>(
-      `UPDATE collection SET attempts = attempts + 1, next_attempt_ms = ?, fault = ?
+    failed: database.prepare<[number, string, string, number, string]>(
+      `UPDATE collection SET attempts = attempts + 1, next_attempt_ms = ?, fault = ?, fault_code = ?
        WHERE state = 0 AND hour = ? AND ${own}`,
     ),
     addMetrics: database.prepare<[number, number, number | null, number, string]>(

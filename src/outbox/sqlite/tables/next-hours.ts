@@ -22,7 +22,7 @@ export class NextHours {
              AND NOT EXISTS (SELECT 1 FROM collection AS later WHERE later.state = 0 AND later.collector = collector.id
                AND later.hour > @current)
              AND NOT EXISTS (SELECT 1 FROM collection AS gap WHERE gap.state = 2 AND gap.collector = collector.id
-               AND gap.hour >= asked.value ->> 1 AND (gap.hour >= @current OR gap.fault ->> 'code' = 'hour-too-old'))
+               AND gap.hour >= asked.value ->> 1 AND (gap.hour >= @current OR gap.fault_code = 'hour-too-old'))
              AND NOT EXISTS (SELECT 1 FROM collection AS here WHERE here.hour = @current AND here.collector = collector.id)
            RETURNING (SELECT name FROM collector WHERE id = collection.collector)`,
         )

@@ -4,10 +4,10 @@ import { runMetricsMax } from '../../rows/run-values.ts'
 /**
  * Tables of the outbox. Instants are milliseconds since 1970, unless a comment says otherwise; hours are hours since
  * 1970, which SQLite stores in three bytes. Keys begin with the hour: rows are written and read by the hour, so they
- * are adjacent on disk. Versions 1 to 8 were never released.
+ * are adjacent on disk. Versions 1 to 9 were never released.
  */
 export const outboxSchema: Schema = {
-  version: 9,
+  version: 10,
   sql: `
     -- Who is expected to answer, and from which hour on.
     CREATE TABLE collector (
@@ -30,6 +30,7 @@ export const outboxSchema: Schema = {
     -- Every expected (collector, hour) is a row. 0 due, 1 collected, 2 gap. Rows of hours are never deleted because of age.
     -- "metrics" says how many metrics the hour gave, "digest" adds theirs up: by these it is known after a damage what is
     -- missing, or is not what it was. Both are NULL once the hour is pruned. "provenance" is that of the latest values.
+    -- "fault_code" is that of the fault: hours are planned by it, and not by words of other programs.
     CREATE TABLE collection (
       hour INTEGER NOT NULL CHECK (hour > 0),
       collector INTEGER NOT NULL REFERENCES collector,
@@ -37,11 +38,13 @@ export const outboxSchema: Schema = {
       attempts INTEGER NOT NULL DEFAULT 0 CHECK (attempts >= 0),
       next_attempt_ms INTEGER NOT NULL DEFAULT 0,
       fault TEXT,
+      fault_code TEXT,
       metrics INTEGER DEFAULT 0,
       digest INTEGER DEFAULT 0,
       provenance INTEGER REFERENCES provenance,
       PRIMARY KEY (hour, collector),
-      CHECK (state <> 2 OR fault IS NOT NULL)
+      CHECK (state <> 2 OR fault IS NOT NULL),
+      CHECK ((fault IS NULL) = (fault_code IS NULL))
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX collection_gap ON collection (collector, hour) WHERE state = 2;
     -- A collector's due hours are found without reading past another's, and the next attempt without reading any other.

@@ -1,16 +1,6 @@
-import type { FaultRecord } from '../../../model/fault.ts'
-import { hourFromNumber } from '../../../model/hour.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
 import type { UnresolvedCount } from '../../contract/status-store.ts'
-
-interface RawCount {
-  readonly kind: UnresolvedCount['kind']
-  readonly collector: string
-  readonly count: number
-  readonly hour: number
-  /** A fault as JSON, or the reason of a dead or held metric. */
-  readonly reason: string
-}
+import { type RawUnresolved, unresolvedCount } from '../../rows/hour-rows.ts'
 
 /** Counts gaps, dead and held metrics by collector. */
 export class Unresolved {
@@ -18,7 +8,7 @@ export class Unresolved {
 
   constructor(database: Sqlite) {
     // The index of gaps alone counts them; a fault is read of the newest. A bare column is of the row with the maximum.
-    this.#all = database.prepare<[], RawCount>(
+    this.#all = database.prepare<[], RawUnresolved>(
       `SELECT 'gap' AS kind, name AS collector, gaps.count, gaps.hour, fault AS reason
        FROM (SELECT collector, count(*) AS count, max(hour) AS hour FROM collection WHERE state = 2 GROUP BY collector) AS gaps
        JOIN collector ON collector.id = gaps.collector
@@ -32,10 +22,6 @@ export class Unresolved {
   }
 
   all(): UnresolvedCount[] {
-    return this.#all.all().map(({ hour, reason, ...row }) => ({
-      ...row,
-      hour: hourFromNumber(hour),
-      reason: row.kind === 'gap' ? (JSON.parse(reason) as FaultRecord).message : reason,
-    }))
+    return this.#all.all().map(unresolvedCount)
   }
 }

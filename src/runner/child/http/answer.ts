@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { Fault } from '../../../model/fault.ts'
 import { secretCharsMin, secretPartsOf } from '../../../model/secret-parts.ts'
+import { shortened } from '../../../model/text.ts'
 import { plainWords } from '../thrown/plain-words.ts'
 import { httpMistakesMax, httpValueCharsMax } from './limits.ts'
 
@@ -88,7 +89,7 @@ function worded({ issue, path }: AnswerMistake, secrets: readonly string[]): str
 
 function pathText(path: readonly PropertyKey[]): string {
   const text = path.map(part => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('')
-  return text === '' ? 'the answer' : cut(text.replace(/^\./, ''), 4 * httpValueCharsMax)
+  return text === '' ? 'the answer' : shortened(text.replace(/^\./, ''), 4 * httpValueCharsMax)
 }
 
 function found(value: unknown, secrets: readonly string[]): string {
@@ -97,9 +98,5 @@ function found(value: unknown, secrets: readonly string[]): string {
   if (typeof value === 'object' && value !== null) return 'an object'
   if (typeof value !== 'string') return String(value)
   const repeats = secrets.some(secret => value.includes(secret))
-  return repeats ? 'a text' : `the text ${JSON.stringify(cut(value, httpValueCharsMax))}`
-}
-
-function cut(text: string, charsMax: number): string {
-  return text.length > charsMax ? `${text.slice(0, charsMax)}…` : text
+  return repeats ? 'a text' : `the text ${JSON.stringify(shortened(value, httpValueCharsMax))}`
 }

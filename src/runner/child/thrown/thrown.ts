@@ -2,12 +2,13 @@ import { basename } from 'node:path'
 import { inspect } from 'node:util'
 import type { z } from 'zod'
 import { Fault, type FaultCode } from '../../../model/fault.ts'
+import { shortened } from '../../../model/text.ts'
 import { collectorTextCharsMax } from '../../limits.ts'
 import { plainWords } from './plain-words.ts'
 
 /** Cuts a text of a collector to a length that is safe to log and store. */
 export function cut(text: string): string {
-  return text.length > collectorTextCharsMax ? `${text.slice(0, collectorTextCharsMax)}…` : text
+  return shortened(text, collectorTextCharsMax)
 }
 
 /** An unexpected value as text. Never throws, whatever the value does when inspected. */

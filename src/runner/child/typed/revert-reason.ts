@@ -1,5 +1,6 @@
 import { decodeErrorResult } from 'viem/utils'
 import type { Hex } from '../../../model/block.ts'
+import { shortened } from '../../../model/text.ts'
 
 type Abi = NonNullable<Parameters<typeof decodeErrorResult>[0]['abi']>
 
@@ -23,9 +24,9 @@ export function revertReason(abi: Abi, output: Hex): string {
   if (output === '0x') return 'it gave no reason'
   try {
     const { errorName, args } = decodeErrorResult<Abi>({ abi, data: output })
-    if (errorName === 'Error') return shortened(`"${args?.[0]}"`)
+    if (errorName === 'Error') return shortened(`"${args?.[0]}"`, reasonCharsMax)
     if (errorName === 'Panic') return panicReasons[String(args?.[0])] ?? `panic ${args?.[0]}`
-    return shortened(`${errorName}(${(args ?? []).map(text).join(', ')})`)
+    return shortened(`${errorName}(${(args ?? []).map(text).join(', ')})`, reasonCharsMax)
   } catch {
     return `an error its ABI does not describe, ${output.slice(0, 10)}`
   }
@@ -36,8 +37,4 @@ function text(value: unknown): string {
     '"',
     '',
   )
-}
-
-function shortened(reason: string): string {
-  return reason.length > reasonCharsMax ? `${reason.slice(0, reasonCharsMax)}…` : reason
 }

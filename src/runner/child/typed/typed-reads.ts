@@ -12,6 +12,7 @@ import type { RawReads, ReadAnswer, ReadRequest } from '../../../chain/reads.ts'
 import type { Hex } from '../../../model/block.ts'
 import { Fault } from '../../../model/fault.ts'
 import type { Hour } from '../../../model/hour.ts'
+import { firstChars } from '../../../model/text.ts'
 import { collectorTextCharsMax } from '../../limits.ts'
 import type { ChainAsOf } from './chain-as-of.ts'
 import { revertReason } from './revert-reason.ts'
@@ -106,7 +107,7 @@ function encoded(chain: string, call: TypedCall, isNamed: boolean): ReadRequest 
 
 function wordsOf(call: TypedCall): { readonly name: string; readonly returns?: string } {
   const { functionName, args = [] } = call
-  const name = `${functionName}(${args.map(textOf).join(', ')})`.slice(0, collectorTextCharsMax)
+  const name = firstChars(`${functionName}(${args.map(textOf).join(', ')})`, collectorTextCharsMax)
   const returns = returnsText(call)
   // Cut types could not be parsed.
   return returns === undefined || returns.length > collectorTextCharsMax ? { name } : { name, returns }
@@ -148,7 +149,7 @@ function settled(value: () => unknown) {
 function isPartialIn({ partial = false, ...others }: { readonly partial?: boolean }): boolean {
   const [unknown] = Object.keys(others)
   if (unknown === undefined) return partial
-  throw new Fault('collector-threw', `read has no option ${unknown.slice(0, 40)}`, { fix: 'its option is partial' })
+  throw new Fault('collector-threw', `read has no option ${firstChars(unknown, 40)}`, { fix: 'its option is partial' })
 }
 
 /** A slot's number as 32 bytes. */
