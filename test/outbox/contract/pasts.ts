@@ -96,6 +96,28 @@ export function pastsContract(newPlace: NewPlace): void {
       expect(await again.operators.deadOrHeld({ state: 'held' })).toMatchObject([{ kind: 'unit', unit: 'USD' }])
     })
 
+    it('is that of the next value, for all hours, where it was lost in a damaged store', async () => {
+      const { outbox, handles } = await begun(newPlace)
+      await record(outbox, [inUnit('USD'), { ...only(metrics(2).slice(1)), module: 'm' }])
+      await record(outbox, [inUnit('USD', at(4))])
+      const again = await handles.damaged('DELETE FROM description')
+      expect(await again.intake.pasts([{ id, hour: at(2) }])).toEqual([undefined])
+      await record(again, [inUnit('EUR', at(2), 7)])
+      const due = (await dueOf(again)).filter(metric => metric.id === id).toSorted((a, b) => a.hour - b.hour)
+      expect(due).toEqual([inUnit('EUR'), inUnit('EUR', at(2), 7), inUnit('EUR', at(4))])
+      await record(again, [inUnit('USD', at(3))])
+      expect(await again.operators.deadOrHeld({ state: 'held' }), 'it is locked').toMatchObject([{ unit: 'USD' }])
+    })
+
+    it('is lost for a metric that had none: the next value without one locks that', async () => {
+      const { outbox, handles } = await begun(newPlace)
+      await record(outbox, [inUnit(undefined)])
+      const again = await handles.damaged('DELETE FROM description')
+      await record(again, [inUnit(undefined, at(1))])
+      await record(again, [inUnit('USD', at(2))])
+      expect(await again.operators.deadOrHeld({ state: 'held' })).toMatchObject([{ kind: 'unit', unit: 'USD' }])
+    })
+
     it('changes at one hour when later values have the old one', async () => {
       const { outbox } = await begun(newPlace)
       await record(outbox, [inUnit('USD')])

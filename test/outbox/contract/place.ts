@@ -5,6 +5,8 @@ import type { Outbox } from '../../../src/outbox/contract/outbox.ts'
 /** A stored state that a store opens as often as asked: after a close, and while it is open, as another process does. */
 export interface OutboxPlace {
   open(): Promise<Outbox>
+  /** Runs a statement behind the back of the handles, which are closed: what damage does. */
+  damage(statement: string): Promise<void>
   /** Clock of the store. It stands at `anHour` or shortly after. */
   readonly time: Time
 }
@@ -42,6 +44,13 @@ export class Handles {
     const all = [...this.#open]
     this.#open.clear()
     for (const outbox of all) await outbox.close()
+  }
+
+  /** Closes all handles, runs a statement as damage does, and opens one. */
+  async damaged(statement: string): Promise<Outbox> {
+    await this.closeAll()
+    await this.#place.damage(statement)
+    return this.another()
   }
 
   /** Closes all handles and opens one, as after a restart. */

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import Database from 'better-sqlite3'
 import { expect, onTestFinished } from 'vitest'
 import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
 import { dice } from '../../support/dice.ts'
@@ -26,7 +27,12 @@ outboxContract(
       // In a soak each answer is late, so that the suite cannot come to rely on answers that are not.
       return isSoak ? slowOutbox(outbox, () => someTurns(roll)) : outbox
     }
-    return { open, time: new VirtualTime(anHour) }
+    const damage = async (statement: string) => {
+      const database = new Database(file)
+      database.exec(statement)
+      database.close()
+    }
+    return { open, damage, time: new VirtualTime(anHour) }
   },
   150,
 )

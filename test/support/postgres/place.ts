@@ -16,5 +16,8 @@ export function addressOf(text: string): PostgresAddress {
 export async function postgresOutboxPlace(databases: TestDatabases) {
   const address = addressOf(await databases.cleared())
   const open = (): Promise<PostgresOutbox> => openPostgresOutbox(address)
-  return { address, open, time: new VirtualTime(anHour) }
+  const damage = async (statement: string) => {
+    await databases.server.query(`SET search_path = tidegauge; ${statement}`, [], address.database)
+  }
+  return { address, open, damage, time: new VirtualTime(anHour) }
 }

@@ -1,9 +1,9 @@
 import { hourNumber } from '../../../model/hour.ts'
 import type { Metric } from '../../../model/metric.ts'
-import { type Accepted, type Hold, type MetricState, unitHold } from '../../contract/metrics.ts'
+import type { Accepted, Hold, MetricState } from '../../contract/metrics.ts'
 import type { EnqueueMode } from '../../contract/outcome.ts'
 import { type Enqueued, rowDigest } from '../../rows/digest.ts'
-import { descriptionAt, type KnownMetric } from '../../rows/known-metric.ts'
+import { holdAt } from '../../rows/known-metric.ts'
 import { isSameValue } from '../../rows/run-values.ts'
 import type { NewMetric } from '../../rows/runs-of.ts'
 import { stateNumber, stateOf } from '../../rows/states.ts'
@@ -97,7 +97,7 @@ export class EnqueueChanges {
   #entryOf({ metric, hold: suspected }: Accepted, nowMs: number): EnqueuedValue {
     const hour = hourNumber(metric.hour)
     const known = this.#metrics.metric(metric.id)
-    const hold = suspected?.kind === 'unit' ? suspected : (otherUnit(metric, known, hour) ?? suspected)
+    const hold = holdAt(known, hour, metric, suspected)
     const { number, protocol } = known
     const state = stateNumber(hold ? 'held' : 'due')
     const atMs = { collectedMs: nowMs, deliveredMs: nowMs }
@@ -141,9 +141,4 @@ export class EnqueueChanges {
     const unit = hold.kind === 'unit' ? metric.unit : undefined
     this.#detained.add({ hour, metric: number, ...hold, unit, sinceMs: collectedMs })
   }
-}
-
-/** Reason to hold a metric whose id's unit was changed since the value was judged. Only a person changes it again. */
-function otherUnit(metric: Metric, known: KnownMetric, hour: number): Hold | undefined {
-  return unitHold(metric, descriptionAt(known, hour))
 }

@@ -1,7 +1,7 @@
 import { hourFromNumber, hourNumber } from '../../../model/hour.ts'
 import { jumpHoursMax } from '../../../model/limits.ts'
 import type { MetricKey, Past } from '../../contract/metrics.ts'
-import { descriptionAt, type KnownMetric } from '../../rows/known-metric.ts'
+import { type KnownMetric, pastAt } from '../../rows/known-metric.ts'
 import { stateNumber } from '../../rows/states.ts'
 import type { PostgresDatabase } from '../connection/database.ts'
 import type { Transaction } from '../connection/transaction.ts'
@@ -33,19 +33,13 @@ export function pastsOf(database: PostgresDatabase, metrics: readonly MetricKey[
     const missing = wanted.filter(one => !previous.has(keyOf(one)))
     for (const [key, value] of await found(transaction, missing, 2, jumpHoursMax)) previous.set(key, value)
     return metrics.map(({ id, hour }) => {
-      const one = known.get(id)
-      return one && pastOf({ known: one, hour: hourNumber(hour) }, previous)
+      const [one, at] = [known.get(id), hourNumber(hour)]
+      return pastAt(one, at, () => one && previous.get(keyOf({ known: one, hour: at })))
     })
   })
 }
 
 type Previous = NonNullable<Past['previous']>
-
-function pastOf(wanted: PastWanted, all: ReadonlyMap<string, Previous>): Past {
-  const { unit } = descriptionAt(wanted.known, wanted.hour)
-  const previous = all.get(keyOf(wanted))
-  return { ...(unit === undefined ? {} : { unit }), ...(previous && { previous }) }
-}
 
 /** The last due or delivered values, so many hours before. */
 async function found(

@@ -1,6 +1,6 @@
 import { hourNumber } from '../../../model/hour.ts'
 import type { Accepted, MetricDescription } from '../../contract/metrics.ts'
-import { descriptionAt, type KnownMetric } from '../../rows/known-metric.ts'
+import { describedFrom, type KnownMetric } from '../../rows/known-metric.ts'
 import type { Transaction } from '../connection/transaction.ts'
 import { metricsById } from './known-metrics.ts'
 import { lockProtocols, type NumbersByName } from './locks.ts'
@@ -57,14 +57,14 @@ export class RegisteredMetrics {
    * Records a metric's module from an hour on, if it differs; its unit is the same. The module of a past hour does not
    * change.
    */
-  describeFrom(id: string, hour: number, { unit, module }: MetricDescription): void {
+  describeFrom(id: string, hour: number, description: MetricDescription): void {
     const known = this.metric(id)
-    const old = descriptionAt(known, hour)
-    if (old.module === module || hour < (known.descriptions.at(-1)?.since ?? 0)) return
-    const description = { ...(unit === undefined ? {} : { unit }), ...(module === undefined ? {} : { module }) }
-    const others = known.descriptions.filter(({ since }) => since !== hour)
-    this.#known.set(id, { ...known, descriptions: [...others, { since: hour, ...description }] })
-    this.#described.set(`${known.number} ${hour}`, [known.number, hour, description])
+    // The unit is the same, unless it was lost: what a later hour has does not matter.
+    for (const described of describedFrom(known, hour, description, () => false)) {
+      const others = known.descriptions.filter(({ since }) => since !== hour)
+      this.#known.set(id, { ...known, descriptions: [...others, described] })
+      this.#described.set(`${known.number} ${hour}`, [known.number, hour, described])
+    }
   }
 
   /** Stores the changes. */

@@ -1,12 +1,12 @@
 import type { MetricDescription } from '../../contract/metrics.ts'
-import { descriptionAt } from '../../rows/known-metric.ts'
+import { type DescribedFrom, describedFrom } from '../../rows/known-metric.ts'
 import type { Transaction } from '../connection/transaction.ts'
 import { metricsByNumber } from './known-metrics.ts'
 import { holdsText } from './run-rows.ts'
 
 /**
- * Changes a metric's unit, and its module, from an hour on. Later hours that have a value keep theirs; the module of a past
- * hour does not change. The transaction holds the lock of its protocol.
+ * Changes a metric's unit, and its module, from an hour on, as `describedFrom` says. The transaction holds the lock of its
+ * protocol.
  *
  * @param number of the metric
  * @param hour in hours since 1970
@@ -15,7 +15,7 @@ export async function changeDescription(
   transaction: Transaction,
   number: number,
   hour: number,
-  { unit, module }: MetricDescription,
+  description: MetricDescription,
 ): Promise<void> {
   const [known, later] = await Promise.all([
     metricsByNumber(transaction, [number]),
@@ -26,14 +26,12 @@ export async function changeDescription(
   ])
   const metric = known.get(number)
   if (!metric) return
-  const old = descriptionAt(metric, hour)
-  const isPast = hour < (metric.descriptions.at(-1)?.since ?? 0)
-  if (old.unit === unit && (old.module === module || isPast)) return
-  if (old.unit !== unit && later.length > 0) describe(transaction, number, hour + 1, descriptionAt(metric, hour + 1))
-  describe(transaction, number, hour, { ...(unit !== undefined && { unit }), ...(module !== undefined && { module }) })
+  for (const described of describedFrom(metric, hour, description, () => later.length > 0)) {
+    describe(transaction, number, described)
+  }
 }
 
-function describe(transaction: Transaction, number: number, since: number, { unit, module }: MetricDescription): void {
+function describe(transaction: Transaction, number: number, { since, unit, module }: DescribedFrom): void {
   transaction.later(
     `INSERT INTO tidegauge.description (metric, since, unit, module) VALUES ($1, $2, $3, $4)
      ON CONFLICT (metric, since) DO UPDATE SET unit = excluded.unit, module = excluded.module`,

@@ -1,9 +1,9 @@
 import { hourNumber } from '../../../model/hour.ts'
 import type { Metric } from '../../../model/metric.ts'
-import { type Accepted, type Hold, type MetricState, unitHold } from '../../contract/metrics.ts'
+import type { Accepted, Hold, MetricState } from '../../contract/metrics.ts'
 import type { EnqueueMode } from '../../contract/outcome.ts'
 import { type Enqueued, rowDigest } from '../../rows/digest.ts'
-import { descriptionAt, type KnownMetric } from '../../rows/known-metric.ts'
+import { holdAt, type KnownMetric } from '../../rows/known-metric.ts'
 import { isSameValue } from '../../rows/run-values.ts'
 import type { NewMetric } from '../../rows/runs-of.ts'
 import { stateNumber, stateOf } from '../../rows/states.ts'
@@ -73,7 +73,7 @@ export class Enqueuing {
   #entryOf({ metric, hold: suspected }: Accepted, collector: string, nowMs: number): EnqueueEntry {
     const hour = hourNumber(metric.hour)
     const known = this.#deps.registry.add(metric.id, metric.protocolId, collector, hour, metric)
-    const hold = suspected?.kind === 'unit' ? suspected : (otherUnit(metric, known, hour) ?? suspected)
+    const hold = holdAt(known, hour, metric, suspected)
     const state = stateNumber(hold ? 'held' : 'due')
     const { number, protocol } = known
     const atMs = { collectedMs: nowMs, deliveredMs: nowMs }
@@ -126,9 +126,4 @@ export class Enqueuing {
     const unit = hold.kind === 'unit' ? metric.unit : undefined
     this.#deps.deadAndHeld.add({ hour, metric: known.number, ...hold, unit, sinceMs: collectedMs })
   }
-}
-
-/** Reason to hold a metric whose id's unit was changed since the value was judged. Only a person changes it again. */
-function otherUnit(metric: Metric, known: KnownMetric, hour: number): Hold | undefined {
-  return known.descriptions.length === 0 ? undefined : unitHold(metric, descriptionAt(known, hour))
 }

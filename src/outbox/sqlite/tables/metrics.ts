@@ -5,7 +5,7 @@ import type { Sqlite } from '../../../sqlite/database.ts'
 import type { DeliveredHour } from '../../contract/hours.ts'
 import type { MetricDescription, MetricKey, Past, StoredMetric, ValueAndState } from '../../contract/metrics.ts'
 import { hourBounds } from '../../rows/hour-rows.ts'
-import { descriptionAt, type KnownMetric } from '../../rows/known-metric.ts'
+import { describedFrom, type KnownMetric, pastAt } from '../../rows/known-metric.ts'
 import { metricAt } from '../../rows/metric-at.ts'
 import { valueAt, valuesOf } from '../../rows/run-values.ts'
 import { stateNumber, stateOf } from '../../rows/states.ts'
@@ -66,15 +66,11 @@ export class Metrics {
    * Locks a metric's unit, and records its module, from an hour on, if they differ. Later hours keep theirs; the module of a past
    * hour does not change. Within a transaction.
    */
-  describeFrom(known: KnownMetric, hour: number, { unit, module }: MetricDescription): void {
-    const old = descriptionAt(known, hour)
-    const isSameUnit = old.unit === unit
-    const isPast = hour < (known.descriptions.at(-1)?.since ?? 0)
-    if (isSameUnit && (old.module === module || isPast)) return
-    if (!isSameUnit && this.#statements.hasLater.get(hour, known.number, known.number) !== undefined) {
-      this.#registry.describe(known, hour + 1, descriptionAt(known, hour + 1))
+  describeFrom(known: KnownMetric, hour: number, description: MetricDescription): void {
+    const hasLater = () => this.#statements.hasLater.get(hour, known.number, known.number) !== undefined
+    for (const { since, ...own } of describedFrom(known, hour, description, hasLater)) {
+      this.#registry.describe(known, since, own)
     }
-    this.#registry.describe(known, hour, { ...(unit === undefined ? {} : { unit }), ...(module && { module }) })
   }
 
   /** As `OperatorStore.changeUnit`. */
@@ -98,11 +94,7 @@ export class Metrics {
 
   #past(id: MetricId, hour: Hour, accepted: AcceptedValue): Past | undefined {
     const known = this.#registry.metric(id)
-    // A metric whose description was lost is treated as new: its next value locks its unit.
-    if (!known || known.descriptions.length === 0) return undefined
-    const { unit } = descriptionAt(known, hourNumber(hour))
-    const previous = previousOf(known.number, hour, accepted)
-    return { ...(unit === undefined ? {} : { unit }), ...(previous === undefined ? {} : { previous }) }
+    return pastAt(known, hourNumber(hour), () => known && previousOf(known.number, hour, accepted))
   }
 
   /** Value and state of a metric at an hour, dropped ones included; `undefined` when there is no row. */
