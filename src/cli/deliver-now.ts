@@ -2,6 +2,7 @@ import { type Connection, connect } from '../app/connection.ts'
 import type { AppContext } from '../app/context.ts'
 import { deliveriesTo } from '../app/deliveries.ts'
 import { rolesOf } from '../app/outbox-place.ts'
+import type { Time } from '../edge/time.ts'
 import { Fault } from '../model/fault.ts'
 import { pollMs } from '../model/limits.ts'
 import type { OperatorStore } from '../outbox/contract/operator-store.ts'
@@ -23,29 +24,66 @@ export function standing(
 }
 
 /**
- * Delivers the due metrics, or waits while a running daemon does. Reports on stderr why a metric stays due.
+ * Delivers the due metrics, or waits while another process does. It goes on where that one ends. Reports on stderr why a
+ * metric stays due.
  *
- * @param noted which process delivers, as it was already reported
+ * @param noted sentence about the process that delivers, as it was already reported
+ * @returns which process delivered last
  */
-export async function deliverNow(context: AppContext, outbox: Outbox, noted?: string): Promise<void> {
-  const taken = await roleOrDeliverer(context)
-  if (typeof taken === 'string') {
-    if (taken !== noted) note(taken)
-  } else if (await deliverAs(taken, context, outbox)) return
-  await outbox.operators.hurry()
-  await waitForDaemon(context, outbox.operators)
+export async function deliverNow(
+  context: AppContext,
+  outbox: Outbox,
+  noted?: string,
+): Promise<'own' | Deliverer['by']> {
+  const { config, time } = context
+  // As long as one push and the daemon's look into the outbox may take.
+  const untilMs = time.nowMs() + config.delivery.timeoutMs + 2 * pollMs
+  for (let [said, isHurried] = [noted, false]; ; ) {
+    const taken = await roleOrDeliverer(context)
+    if ('release' in taken) {
+      if (await deliverAs(taken, context, outbox)) return 'own'
+      continue
+    }
+    if (taken.sentence !== said) note(taken.sentence)
+    said = taken.sentence
+    if (!isHurried) await outbox.operators.hurry()
+    isHurried = true
+    if (await isDelivered(outbox.operators, time, Math.min(untilMs, time.nowMs() + pollMs))) return taken.by
+    if (time.nowMs() < untilMs) continue
+    const { waiting } = await outbox.operators.backlog()
+    for (const reason of waiting) note(reason)
+    if (waiting.length === 0) note('not delivered yet: does the daemon run with the same configuration?')
+    return taken.by
+  }
 }
 
-/** The delivery role; a sentence about the process that has it, when another has. */
-export async function roleOrDeliverer({ config, time }: AppContext): Promise<Role | string> {
+/** Waits until nothing is due. @returns whether it is so before an instant */
+async function isDelivered(store: OperatorStore, time: Time, untilMs: number): Promise<boolean> {
+  for (;;) {
+    if ((await store.backlog()).balance.due === 0) return true
+    if (time.nowMs() >= untilMs) return false
+    await time.sleep(pollMs / 10)
+  }
+}
+
+/** Another process that delivers. */
+export interface Deliverer {
+  readonly by: 'daemon' | 'command'
+  /** The same for a person. */
+  readonly sentence: string
+}
+
+/** The delivery role; the process that has it, when another has. */
+export async function roleOrDeliverer({ config, time }: AppContext): Promise<Role | Deliverer> {
   const roles = await rolesOf(config)
   try {
     return await roles.takeDelivery(time.nowMs())
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'outbox-held') throw error
-    const { pid = 'unknown', config: file = 'unknown' } = error.facts
-    const who = (await roles.daemon()) ? 'the running daemon' : 'another command'
-    return `${who} (pid ${pid}, configuration ${file}) delivers`
+    const { pid = 'unknown', config: file = 'unknown', by: what } = error.facts
+    const by = what === 'daemon' ? 'daemon' : 'command'
+    const who = by === 'daemon' ? 'the running daemon' : 'another command'
+    return { by, sentence: `${who} (pid ${pid}, configuration ${file}) delivers` }
   }
 }
 
@@ -82,17 +120,4 @@ async function noteWaiting(connection: Connection, context: AppContext, store: O
     else if (notBeforeMs > context.time.nowMs())
       note(`the service asked to wait until ${new Date(notBeforeMs).toISOString()}`)
   }
-}
-
-/** Waits as long as one push and the daemon's look into the outbox may take. */
-async function waitForDaemon({ config, time }: AppContext, store: OperatorStore): Promise<void> {
-  const untilMs = time.nowMs() + config.delivery.timeoutMs + 2 * pollMs
-  let backlog = await store.backlog()
-  while (backlog.balance.due > 0 && time.nowMs() < untilMs) {
-    await time.sleep(pollMs / 10)
-    backlog = await store.backlog()
-  }
-  if (backlog.balance.due === 0) return
-  for (const reason of backlog.waiting) note(reason)
-  if (backlog.waiting.length === 0) note('not delivered yet: does the daemon run with the same configuration?')
 }

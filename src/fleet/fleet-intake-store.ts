@@ -147,9 +147,12 @@ export class FleetIntakeStore implements IntakeStore {
   }
 
   async recordGap(...[collector, hour, fault]: Parameters<IntakeStore['recordGap']>): Promise<void> {
-    const { intake, claims, lanes } = this.#deps
-    if (!claims.find({ lane: lanes.of(collector) ?? '', hour })) throw takenOver(hour)
-    await intake.recordGap(collector, hour, fault)
+    const { intake, claims, lanes, engine } = this.#deps
+    const claimed = claims.find({ lane: lanes.of(collector) ?? '', hour })
+    if (!claimed) throw takenOver(hour)
+    await intake.recordGap(collector, hour, fault, async transaction => {
+      if (!(await engine.hold(claimed.queue, claimed.claim.attempt, transaction))) throw takenOver(hour)
+    })
   }
 
   async pinnedHours(chainId: number, upTo: Hour, limit: number): Promise<readonly PinnedHour[]> {

@@ -138,7 +138,11 @@ export function bothRoles(one: Role, other: Role): Role {
 function refuse(name: RoleName, dataFolder: string): never {
   const holder = readHolder(join(dataFolder, `${name}.json`))
   throw new Fault('outbox-held', 'another tidegauge holds this outbox', {
-    facts: { data: dataFolder, ...(holder && { pid: holder.pid, since: holder.since, config: holder.config }) },
+    facts: {
+      data: dataFolder,
+      by: name === 'daemon' ? 'daemon' : 'command',
+      ...(holder && { pid: holder.pid, since: holder.since, config: holder.config }),
+    },
     fix: 'stop it first, or let it do the work',
   })
 }

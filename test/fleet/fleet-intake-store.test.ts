@@ -83,10 +83,11 @@ describe.skipIf(postgresPlace.kind === 'missing')('intake in a fleet', () => {
     // As the engine does once its heartbeat is missing.
     await other.engine.release(queue, [stale.claim.attempt])
     expect(await other.due()).toEqual(['a 0'])
+    const gap = () => paused.intake.recordGap('a', anHour, new Fault('hour-too-old', 'it is too old'))
+    await expect(gap()).rejects.toMatchObject({ code: 'hour-taken-over' })
     await expect(paused.intake.record(outcomeOf('a'), anHour)).rejects.toMatchObject({ code: 'hour-taken-over' })
     expect(await statesOf(paused, 'a')).toBe('due due')
-    const gap = paused.intake.recordGap('a', anHour, new Fault('hour-too-old', 'it is too old'))
-    await expect(gap).rejects.toMatchObject({ code: 'hour-taken-over' })
+    await expect(gap(), 'the claim is forgotten').rejects.toMatchObject({ code: 'hour-taken-over' })
     await other.intake.record(outcomeOf('a'), anHour)
     expect(await statesOf(paused, 'a')).toBe('due collected')
   })

@@ -9,15 +9,16 @@ import type { OutboxHealth } from '../../outbox/contract/health.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
 import type { Role } from '../../outbox/contract/role.ts'
 import { untilDaemon } from '../daemon-role.ts'
-import { deliverNow, handedOver, roleOrDeliverer } from '../deliver-now.ts'
+import { type Deliverer, deliverNow, handedOver, roleOrDeliverer } from '../deliver-now.ts'
 import { note } from '../terminal.ts'
 
 /** Delivery of the hours that a command collects. */
 export interface BackfillDelivery {
   /**
-   * `own`: this process pushes while it collects. `daemon`: another process has the role, also one started meanwhile.
+   * `own`: this process pushes while it collects. Otherwise another one has the role: a `command`, or a `daemon`, also one
+   * started meanwhile.
    */
-  readonly by: 'own' | 'daemon'
+  readonly by: 'own' | Deliverer['by']
   /** Pushes of this process so far, attempts included. */
   readonly pushes: number
   /** The delivery role; absent where another process had it from the start. */
@@ -33,9 +34,18 @@ export async function startDelivery(
   stack: AsyncDisposableStack,
 ): Promise<BackfillDelivery> {
   const role = await roleOrDeliverer(context)
-  if (typeof role === 'string') {
-    note(role)
-    return { by: 'daemon', pushes: 0, finish: () => deliverNow(context, outbox, role) }
+  if (!('release' in role)) {
+    note(role.sentence)
+    let by: BackfillDelivery['by'] = role.by
+    return {
+      get by() {
+        return by
+      },
+      pushes: 0,
+      async finish() {
+        by = await deliverNow(context, outbox, role.sentence)
+      },
+    }
   }
   stack.defer(() => role.release())
   await outbox.health.keepReserve()
@@ -98,9 +108,9 @@ async function startOwn(
       finishing.abort(stopped)
       await Promise.all(pushing)
       metricsMin = 1
-      if (watched.isHandedOver) return deliverNow(context, outbox)
+      if (watched.isHandedOver) return void (await deliverNow(context, outbox))
       await Promise.all(deliveries.map(delivery => delivery.flush('asked', stopping.signal)))
-      if (watched.isHandedOver) return deliverNow(context, outbox)
+      if (watched.isHandedOver) return void (await deliverNow(context, outbox))
       const { waiting } = await outbox.operators.backlog()
       for (const reason of waiting) note(`delivery to the service waits: ${reason}`)
     },

@@ -47,7 +47,7 @@ export async function catchUp(
   const outbox = existing ?? (await openOutbox(context, stack))
   outbox.health.requireRoom()
   const delivery = await startDelivery(context, outbox, stack)
-  if (!delivery.role) return await noteSkipped(context, options)
+  if (!delivery.role) return noteSkipped(delivery, options)
   const upkeep = outbox.startUpkeep({
     role: delivery.role,
     keepMs: context.config.outbox.keepMs,
@@ -98,7 +98,7 @@ async function collectAndDeliver(deps: CatchUpDeps, usable: readonly UsableColle
       log: context.log,
       chains: context.config.chains,
       // A daemon that has started meanwhile collects the rest.
-      isOver: () => signals.stopping.aborted || delivery.by === 'daemon',
+      isOver: () => signals.stopping.aborted || delivery.by !== 'own',
       ended: end => {
         ends.push(end)
         if (!options.json) printHour(end)

@@ -1,8 +1,7 @@
-import type { AppContext } from '../../app/context.ts'
-import { rolesOf } from '../../app/outbox-place.ts'
 import { faultLine } from '../../model/fault.ts'
 import { hourText } from '../../model/hour.ts'
 import type { Balance } from '../../outbox/contract/balance.ts'
+import type { BackfillDelivery } from '../backfill/delivery.ts'
 import type { ConfigOption, JsonOption } from '../configured-command.ts'
 import { asTyped } from '../configured-command.ts'
 import { standing } from '../deliver-now.ts'
@@ -24,8 +23,7 @@ export interface CaughtUp {
 }
 
 /** Reports that another process is at work on this outbox; which one was said before. */
-export async function noteSkipped({ config }: AppContext, { json }: ReportOptions): Promise<void> {
-  const by = (await (await rolesOf(config)).daemon()) ? 'daemon' : 'command'
+export function noteSkipped({ by }: Pick<BackfillDelivery, 'by'>, { json }: ReportOptions): void {
   if (json) printJson({ skipped: by, hours: [], delivered: 0, undelivered: 0, left: 0 })
   note(
     by === 'daemon'

@@ -1,3 +1,4 @@
+import type { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
 import type { IntakeStore } from './intake-store.ts'
 import type { CollectionOutcome, Recorded } from './outcome.ts'
@@ -15,6 +16,8 @@ export type CommitStep = (transaction: SharedTransaction) => Promise<void>
 export interface SharedIntakeStore extends IntakeStore {
   /** As `IntakeStore.record`. @param step runs after the outcome is written, in the commit that ends its hour */
   record(outcome: CollectionOutcome, nowMs: number, step?: CommitStep): Promise<Recorded>
+  /** As `IntakeStore.recordGap`. @param step runs in the commit, after the gap is written */
+  recordGap(collector: string, hour: Hour, fault: Fault, step?: CommitStep): Promise<void>
 }
 
 /** The lane that a collector's hours are collected on. */

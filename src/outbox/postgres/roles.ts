@@ -11,7 +11,10 @@ import { openPostgresDatabase } from './open-outbox.ts'
 import { daemonHolder, deliveryHolder, keepRole, leaveRole, takeRole } from './tables/role-rows.ts'
 
 /** Interval at which the delivery role is renewed. It is taken from a process that has not renewed it for `roleLeaseMs`. */
-const renewMs = 3_000
+const renewMs = 1_000
+
+/** Interval at which it is looked whether the process that has the role by its row shows that it is alive. */
+const lookMs = 250
 
 /**
  * Who works on an outbox in a database. The engine decides which daemon delivers; the delivery role is for a command
@@ -35,24 +38,32 @@ export class PostgresRoles implements Roles {
     const own = { pid: process.pid, since: new Date(nowMs).toISOString(), config: this.#config, host: hostname() }
     const database = await openPostgresDatabase(this.#address, this.#time)
     try {
-      const isTaken = await takeRole(database, id, own)
-      // After it was taken: a daemon shows itself before it looks whether a command has the role.
-      const daemon = await daemonHolder(database)
-      if (isTaken && !daemon) return new LeasedRole({ database, id, holder: own, time: this.#time })
-      if (isTaken) await leaveRole(database, id)
-      throw heldBy(daemon ?? (await deliveryHolder(database)))
+      for (let before: string | undefined; ; ) {
+        const isTaken = await takeRole(database, id, own)
+        // After it was taken: a daemon shows itself before it looks whether a command has the role.
+        const daemon = await daemonHolder(database)
+        if (isTaken && !daemon) return new LeasedRole({ database, id, holder: own, time: this.#time })
+        if (isTaken) await leaveRole(database, id)
+        const other = daemon ?? (await deliveryHolder(database))
+        // A process that was killed leaves its row: one that gives a sign of life has the role.
+        if (other && (other.isFresh || (before !== undefined && before !== other.sign))) {
+          throw heldBy(daemon ? 'daemon' : 'command', other.holder)
+        }
+        before = other?.sign
+        await this.#time.sleep(lookMs)
+      }
     } catch (error) {
       await database.close()
       throw error instanceof Fault ? error : databaseFault(database.place, error)
     }
   }
 
-  deliverer(): Promise<RoleHolder | undefined> {
-    return this.#with(deliveryHolder)
+  async deliverer(): Promise<RoleHolder | undefined> {
+    return (await this.#with(deliveryHolder))?.holder
   }
 
-  daemon(): Promise<RoleHolder | undefined> {
-    return this.#with(daemonHolder)
+  async daemon(): Promise<RoleHolder | undefined> {
+    return (await this.#with(daemonHolder))?.holder
   }
 
   async #with<T>(look: (database: PostgresDatabase) => Promise<T>): Promise<T> {
@@ -67,11 +78,9 @@ export class PostgresRoles implements Roles {
   }
 }
 
-/** @param holder absent when it has ended meanwhile */
-function heldBy(holder: RoleHolder | undefined): Fault {
-  const facts = holder && { pid: holder.pid, host: holder.host ?? '', since: holder.since, config: holder.config }
+function heldBy(by: 'daemon' | 'command', { pid, host = '', since, config }: RoleHolder): Fault {
   return new Fault('outbox-held', 'another tidegauge holds this outbox', {
-    ...(facts && { facts }),
+    facts: { by, pid, host, since, config },
     fix: 'stop it first, or let it do the work',
   })
 }

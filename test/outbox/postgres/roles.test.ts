@@ -49,8 +49,9 @@ describe.skipIf(postgresPlace.kind === 'missing')('who works on an outbox in Pos
     expect(await roles().deliverer()).toBeUndefined()
     const role = await taken('first.yaml')
     const since = new Date(anHour).toISOString()
-    const first = { pid: process.pid, host: hostname(), since, config: 'first.yaml' }
-    expect(await roles().deliverer()).toEqual(first)
+    const first = { by: 'command', pid: process.pid, host: hostname(), since, config: 'first.yaml' }
+    const { by: _, ...holder } = first
+    expect(await roles().deliverer()).toEqual(holder)
     await expect(taken('second.yaml')).rejects.toMatchObject({ ...refused, facts: first })
     expect(role.isInPlace).toBe(true)
     expect(role.renew()).toBe('held')
@@ -65,6 +66,27 @@ describe.skipIf(postgresPlace.kind === 'missing')('who works on an outbox in Pos
     await run("UPDATE tidegauge.role SET until = now() - interval '1 second'")
     await taken('third.yaml')
     expect(await roles().deliverer()).toMatchObject({ config: 'third.yaml' })
+  })
+
+  it('is the next command as soon as the lease of one that was killed has ended', async () => {
+    const { roles, taken, run } = await opened()
+    await run(`INSERT INTO tidegauge.role (name, holder, pid, host, since, config, until)
+      VALUES ('delivery', 'killed', 1, 'eu', '', 'killed.yaml', now() + interval '700 milliseconds')`)
+    await taken('again.yaml')
+    expect(await roles().deliverer()).toMatchObject({ config: 'again.yaml' })
+  })
+
+  it('is a daemon whose sign is late until it counts as away, unless it gives another', async () => {
+    const { announce, run, roles, taken } = await opened()
+    const late = (ms: number) => run(`UPDATE tidegauge.daemon SET seen = now() - interval '${ms} milliseconds'`)
+    await announce('eu-1')
+    await late(daemonAwayMs - 700)
+    await (await roles().takeDelivery(anHour)).release()
+    await expect.poll(() => roles().deliverer()).toBeUndefined()
+    await late(daemonAwayMs - 5_000)
+    const refusal = expect(taken()).rejects.toMatchObject({ ...refused, facts: { by: 'daemon', pid: 7 } })
+    await announce('eu-1')
+    await refusal
   })
 
   it('is a daemon from when it shows itself until it leaves: no command delivers meanwhile', async () => {

@@ -70,8 +70,9 @@ export class PostgresIntakeStore implements IntakeStore {
     return this.#outcomes.record(outcome, nowMs, inTransaction)
   }
 
-  recordGap(collector: string, hour: Hour, fault: Fault): Promise<void> {
-    return this.#deps.health.writing(0, () => this.#hours.markGap(collector, hour, fault))
+  /** As `IntakeStore.recordGap`. @param inTransaction takes part in the commit */
+  recordGap(collector: string, hour: Hour, fault: Fault, inTransaction?: InTransaction): Promise<void> {
+    return this.#deps.health.writing(0, () => this.#hours.markGap(collector, hour, fault, inTransaction))
   }
 
   pinnedHours(chainId: number, upTo: Hour, limit: number): Promise<readonly PinnedHour[]> {

@@ -4,6 +4,8 @@ import { recollectCapMs } from '../../../model/limits.ts'
 import type { CollectionState, DueHour, DueHoursWanted } from '../../contract/hours.ts'
 import { dueHour, faultColumns, hourStateOf, type RawHour } from '../../rows/hour-rows.ts'
 import type { PostgresDatabase } from '../connection/database.ts'
+import type { Transaction } from '../connection/transaction.ts'
+import { lockCollectors } from './locks.ts'
 
 /** Reads the expected (collector, hour) rows for intake, and turns hours into gaps. */
 export class ExpectedHourRows {
@@ -58,16 +60,27 @@ export class ExpectedHourRows {
     return row && hourFromNumber(row.hour)
   }
 
-  /** Turns a due hour into a gap, or inserts a gap. No effect on a collected hour or a gap. */
-  async markGap(collector: string, hour: Hour, fault: Fault): Promise<void> {
-    await this.#database.write(async transaction =>
+  /**
+   * Turns a due hour into a gap, or inserts a gap. No effect on a collected hour or a gap.
+   *
+   * @param inTransaction takes part in the commit
+   */
+  async markGap(
+    collector: string,
+    hour: Hour,
+    fault: Fault,
+    inTransaction?: (transaction: Transaction) => Promise<void>,
+  ): Promise<void> {
+    await this.#database.write(async transaction => {
+      await lockCollectors(transaction, [collector])
       transaction.later(
         `INSERT INTO tidegauge.collection (hour, state, attempts, fault, fault_code, collector)
          SELECT $1::integer, 2, 1, $2, $3, id FROM tidegauge.collector WHERE name = $4
          ON CONFLICT (hour, collector) DO UPDATE SET state = 2, attempts = collection.attempts + 1, fault = excluded.fault,
            fault_code = excluded.fault_code WHERE collection.state = 0`,
         [hourNumber(hour), ...faultColumns(fault), collector],
-      ),
-    )
+      )
+      await inTransaction?.(transaction)
+    })
   }
 }

@@ -5,6 +5,9 @@ import type { PostgresDatabase } from '../connection/database.ts'
 /** Time without a renewal after which the delivery role is free. */
 export const roleLeaseMs = 12_000
 
+/** Age of a daemon's sign up to which the next one is not late: it gives one each four seconds. */
+const freshMs = 5_000
+
 const untilNext = `now() + interval '${roleLeaseMs} milliseconds'`
 
 /** Takes the delivery role when it is free, or this holder has it. @returns whether this holder has it now */
@@ -43,21 +46,40 @@ export async function leaveRole(database: PostgresDatabase, id: string): Promise
   )
 }
 
+/** A process that has a role by its row, which one that was killed leaves. */
+export interface SignOfLife {
+  readonly holder: RoleHolder
+  /** Changes each time that the process shows that it is alive. */
+  readonly sign: string
+  /** Whether the next sign is not late yet. */
+  readonly isFresh: boolean
+}
+
 /** The command that has the delivery role; `undefined` while it is free. */
-export async function deliveryHolder(database: PostgresDatabase): Promise<RoleHolder | undefined> {
-  const [row] = await database.rows<RoleHolder>(
-    "SELECT pid, host, since, config FROM tidegauge.role WHERE name = 'delivery' AND until >= now()",
+export async function deliveryHolder(database: PostgresDatabase): Promise<SignOfLife | undefined> {
+  const [row] = await database.rows<RoleHolder & { readonly sign: string }>(
+    `SELECT pid, host, since, config, holder || ' ' || extract(epoch FROM until) AS sign
+     FROM tidegauge.role WHERE name = 'delivery' AND until >= now()`,
   )
-  return row
+  if (!row) return undefined
+  const { sign, ...holder } = row
+  // A command that runs again after it was killed comes at once.
+  return { holder, sign, isFresh: false }
 }
 
 /** The daemon that has been there longest, of those that show that they are; `undefined` when there is none. */
-export async function daemonHolder(database: PostgresDatabase): Promise<RoleHolder | undefined> {
-  const [row] = await database.rows<Omit<RoleHolder, 'since'> & { readonly started: Date }>(
-    `SELECT pid, host, started, config_file AS config FROM tidegauge.daemon
-     WHERE seen >= now() - interval '${daemonAwayMs} milliseconds' ORDER BY started, name LIMIT 1`,
+export async function daemonHolder(database: PostgresDatabase): Promise<SignOfLife | undefined> {
+  const [row] = await database.rows<
+    Omit<RoleHolder, 'since'> & { started_ms: number; seen_ms: number; age_ms: number }
+  >(
+    `SELECT pid, host, config_file AS config, (extract(epoch FROM started) * 1000)::bigint AS started_ms,
+       (extract(epoch FROM seen) * 1000)::bigint AS seen_ms, (extract(epoch FROM now() - seen) * 1000)::bigint AS age_ms
+     FROM tidegauge.daemon
+     WHERE seen >= now() - interval '${daemonAwayMs} milliseconds' 
+     ORDER BY now() - seen > interval '${freshMs} milliseconds', started, name LIMIT 1`,
   )
   if (!row) return undefined
-  const { started, ...holder } = row
-  return { ...holder, since: started.toISOString() }
+  const { started_ms: startedMs, seen_ms: seenMs, age_ms: ageMs, ...holder } = row
+  const sign = `${holder.host} ${holder.pid} ${seenMs}`
+  return { holder: { ...holder, since: new Date(startedMs).toISOString() }, sign, isFresh: ageMs <= freshMs }
 }
