@@ -123,10 +123,28 @@ export function resolvePostAddress(ref: SecretRef): string {
  */
 export function resolveDatabase(ref: SecretRef): PostgresAddress {
   const parsed = parsePostgresAddress(readSecret(ref))
-  if (parsed.kind === 'address') return parsed.address
+  if (parsed.kind === 'address') return withAuthorities(parsed.address, ref)
   throw new Fault('config', `the secret ${parsed.mistake}`, {
     facts: placeFacts(ref),
     fix: 'keep the address of a PostgreSQL database there',
+  })
+}
+
+/** Bytes of a file of certificates, at most: those of all usual authorities have 250,000. */
+const certificatesBytesMax = 1_000_000
+
+/** The address with the certificates of its `sslrootcert`. @throws Fault `config` when it names none */
+function withAuthorities(address: PostgresAddress, ref: SecretRef): PostgresAddress {
+  const { authoritiesFile: file } = address
+  if (file === undefined) return address
+  const bytes = attempt(() => readBytes(file, certificatesBytesMax))
+  const code = bytes instanceof Error && 'code' in bytes ? String(bytes.code) : ''
+  const authorities = bytes instanceof Error ? '' : bytes.toString('utf8')
+  if (authorities.includes('-----BEGIN CERTIFICATE-----')) return { ...address, authorities }
+  const what = bytes instanceof Error ? (unreadable[code] ?? `cannot be read (${code})`) : 'holds no certificate'
+  throw new Fault('config', `the file ${file}, the sslrootcert of the database, ${what}`, {
+    facts: placeFacts(ref),
+    fix: 'name a file of certificates as PEM there, readable for this process',
   })
 }
 

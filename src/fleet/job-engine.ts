@@ -1,7 +1,8 @@
 import type { ConnectionOptions, PgBoss, QueueOptions } from 'pg-boss'
 import { z } from 'zod'
+import { settledSessions } from '../edge/postgres-session.ts'
 import type { Time } from '../edge/time.ts'
-import type { PostgresAddress } from '../model/postgres-address.ts'
+import { type PostgresAddress, tlsOptionsOf } from '../model/postgres-address.ts'
 import type { SharedTransaction } from '../outbox/contract/fleet-store.ts'
 import type { JobAttempt } from './claim.ts'
 import { engineClock } from './engine-clock.ts'
@@ -194,10 +195,11 @@ export class JobEngine {
   async #started(createSchema: boolean): Promise<PgBoss> {
     if (this.#isStopped) throw new Error('the job engine is stopped')
     const { PgBoss } = await import('pg-boss')
-    const { host, port, user, password, database, tls } = this.#deps.address
+    const { host, port, user, password, database } = this.#deps.address
     const boss = new PgBoss({
       ...{ host, port, user, password, database },
-      ssl: tls === 'none' ? false : { rejectUnauthorized: tls === 'checked' },
+      ...settledSessions,
+      ssl: tlsOptionsOf(this.#deps.address),
       application_name: 'tidegauge jobs',
       max: connectionsMax,
       schema: engineSchema,

@@ -27,7 +27,7 @@ const permanenceByCode = {
   'database-unreachable': 'transient',
   /** The database of the outbox does not let this user in. */
   'database-unusable': 'permanent',
-  /** The server or the tables of the database are of a version that this daemon cannot use. */
+  /** The server, the encoding or the tables of the database are such that this daemon cannot use it. */
   'database-version': 'permanent',
   /** The database of the outbox refuses a statement. */
   'database-failed': 'transient',

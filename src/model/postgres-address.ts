@@ -7,6 +7,15 @@ export interface PostgresAddress {
   readonly database: string
   /** Whether TLS is used, and whether the server's certificate and name are checked. */
   readonly tls: 'none' | 'unchecked' | 'checked'
+  /** Path of a file of certificates: the authorities that are trusted instead of the usual ones. */
+  readonly authoritiesFile?: string
+  /** The certificates of that file, as PEM. */
+  readonly authorities?: string
+}
+
+/** The TLS of a connection, as the client of PostgreSQL takes it. */
+export function tlsOptionsOf({ tls, authorities }: Pick<PostgresAddress, 'tls' | 'authorities'>) {
+  return tls === 'none' ? false : { rejectUnauthorized: tls === 'checked', ...(authorities && { ca: authorities }) }
 }
 
 /** `sslmode` of an address. */
@@ -27,7 +36,7 @@ export type PostgresAddressResult =
 const notAddress =
   'is not an address like postgres://USER:PASSWORD@HOST:5432/DATABASE?sslmode=verify-full, with special characters of the password percent-encoded'
 
-/** Parses `postgres://USER:PASSWORD@HOST:5432/DATABASE?sslmode=MODE`. */
+/** Parses `postgres://USER:PASSWORD@HOST:5432/DATABASE?sslmode=MODE&sslrootcert=PATH`. */
 export function parsePostgresAddress(text: string): PostgresAddressResult {
   const url = URL.canParse(text) ? new URL(text) : undefined
   // Where a password is not encoded, a part of it is read as the port or the rest.
@@ -39,13 +48,26 @@ export function parsePostgresAddress(text: string): PostgresAddressResult {
   if (user === undefined || password === undefined || name === undefined)
     return { kind: 'mistake', mistake: notAddress }
   if (host === '' || /^(\/|%2f)/i.test(host)) return { kind: 'mistake', mistake: 'must name a host' }
-  const unknown = [...url.searchParams.keys()].find(key => key !== 'sslmode')
-  if (unknown !== undefined) return { kind: 'mistake', mistake: 'may have the parameter sslmode alone' }
-  const tls = tlsModes[url.searchParams.get('sslmode') ?? 'disable']
+  const unknown = [...url.searchParams.keys()].find(key => key !== 'sslmode' && key !== 'sslrootcert')
+  if (unknown !== undefined)
+    return { kind: 'mistake', mistake: 'may have the parameters sslmode and sslrootcert alone' }
+  const authoritiesFile = url.searchParams.get('sslrootcert') ?? undefined
+  if (authoritiesFile !== undefined && !authoritiesFile.startsWith('/')) {
+    return { kind: 'mistake', mistake: 'must have an absolute path as sslrootcert' }
+  }
+  const tls = tlsModes[url.searchParams.get('sslmode') ?? (authoritiesFile === undefined ? 'disable' : 'verify-full')]
   if (tls === undefined) {
     return { kind: 'mistake', mistake: `must have an sslmode of ${Object.keys(tlsModes).join(', ')}` }
   }
-  const address = { host, port: Number(url.port || 5432), user, password, database: name || user, tls }
+  const address = {
+    host,
+    port: Number(url.port || 5432),
+    user,
+    password,
+    database: name || user,
+    tls,
+    ...(authoritiesFile !== undefined && { authoritiesFile }),
+  }
   return { kind: 'address', address }
 }
 

@@ -1,8 +1,9 @@
 import pg, { type PoolClient } from 'pg'
+import { settledSessions } from '../../../edge/postgres-session.ts'
 import { Semaphore } from '../../../edge/semaphore.ts'
 import type { Time } from '../../../edge/time.ts'
 import { backoffMs } from '../../../model/backoff.ts'
-import { type PostgresAddress, postgresPlaceOf } from '../../../model/postgres-address.ts'
+import { type PostgresAddress, postgresPlaceOf, tlsOptionsOf } from '../../../model/postgres-address.ts'
 import { clientError, databaseTrouble } from './errors.ts'
 import { ClientTransaction, type Row, type Transaction } from './transaction.ts'
 
@@ -42,7 +43,8 @@ const types: pg.CustomTypesConfig = {
 
 /**
  * A PostgreSQL database: few connections, and transactions that are run again where that may help. It keeps nothing in a
- * session between transactions and prepares no statements, so a pooler in transaction mode may stand between.
+ * session between transactions but settings that are the same in all, and prepares no statements, so a pooler in
+ * transaction mode may stand between.
  */
 export class PostgresDatabase {
   /** `HOST:PORT/DATABASE`, for a person. */
@@ -56,12 +58,13 @@ export class PostgresDatabase {
   readonly #underWay = new Set<Promise<unknown>>()
 
   constructor(address: PostgresAddress, time: Pick<Time, 'sleep' | 'chance'>) {
-    const { host, port, user, password, database, tls } = address
+    const { host, port, user, password, database } = address
     this.place = postgresPlaceOf(address)
     this.#time = time
     this.#pool = new pg.Pool({
       ...{ host, port, user, password, database, types },
-      ssl: tls === 'none' ? false : { rejectUnauthorized: tls === 'checked' },
+      ...settledSessions,
+      ssl: tlsOptionsOf(address),
       application_name: 'tidegauge',
       max: connectionsMax,
       connectionTimeoutMillis: connectMsMax,

@@ -2,10 +2,10 @@ import { networkWords } from '../../../edge/network-reason.ts'
 import { Fault } from '../../../model/fault.ts'
 import { codeOfDatabase, databaseTrouble, isOfServer, RefusedConnectionError } from './errors.ts'
 
-/** The tables in a database are not those of this version. */
+/** A database cannot be used by this version as it is: its tables, its server or its encoding. */
 export class OtherTablesError extends Error {
-  /** Version that wrote them, compared with this one; `unsupported`: the server is too old for any. */
-  readonly madeBy: 'newer' | 'older' | 'unsupported'
+  /** Version that wrote the tables, compared with this one; `unsupported`: the server is too old for any. */
+  readonly madeBy: 'newer' | 'older' | 'unsupported' | 'encoded'
 
   constructor(madeBy: OtherTablesError['madeBy'], message: string) {
     super(message)
@@ -17,6 +17,7 @@ const otherTablesFixes: Readonly<Record<OtherTablesError['madeBy'], string>> = {
   newer: 'run the version of tidegauge that the other daemons run, or a newer one',
   older: 'stop the daemons of the version that wrote it, and use an empty database',
   unsupported: 'use PostgreSQL 13 or newer',
+  encoded: "name a database in UTF8: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0",
 }
 
 /** Words and cure of a refusal, by SQLSTATE. */

@@ -7,6 +7,7 @@ import type { MetricKey } from '../../contract/metrics.ts'
 import type { MetricVerdicts } from '../../contract/outcome.ts'
 import type { DueWanted } from '../../contract/selections.ts'
 import type { PostgresDatabase } from '../connection/database.ts'
+import { databaseTrouble } from '../connection/errors.ts'
 import type { PostgresHealth } from '../connection/health.ts'
 import { alone } from '../tables/alone.ts'
 import { backlogOf } from '../tables/backlog.ts'
@@ -78,9 +79,17 @@ export class PostgresDeliveryStore implements DeliveryStore {
 
   async recordVerdicts(verdicts: MetricVerdicts, nowMs: number): Promise<void> {
     // They survive the end of the process; a power cut may undo the latest, and those metrics are sent again.
-    await this.#health.writing(0, () =>
-      this.#database.write(transaction => recordVerdicts(transaction, verdicts, nowMs), 'unsynced'),
-    )
+    const write = (all: MetricVerdicts) =>
+      this.#database.write(transaction => recordVerdicts(transaction, all, nowMs), 'unsynced')
+    await this.#health.writing(0, async () => {
+      try {
+        await write(verdicts)
+      } catch (error) {
+        if (databaseTrouble(error) !== 'other') throw error
+        // A verdict counts, also where the database does not take its words.
+        await write(withoutWords(verdicts))
+      }
+    })
     this.#unsent.mayBeSent([...verdicts.delivered, ...verdicts.dead.map(({ metric }) => metric)])
   }
 
@@ -99,4 +108,9 @@ export class PostgresDeliveryStore implements DeliveryStore {
   backlog(): Promise<Backlog> {
     return this.#database.read(backlogOf)
   }
+}
+
+function withoutWords({ delivered, dead }: MetricVerdicts): MetricVerdicts {
+  const reason = 'the service refused it, in words that the database does not take'
+  return { delivered, dead: dead.map(letter => ({ ...letter, reason })), warnings: [] }
 }

@@ -12,7 +12,7 @@ const madeByAnother: ReadonlySet<string> = new Set(['42P06', '42P07', '23505'])
 /**
  * Makes the tables in a database that has none. Processes that do so at once end with the tables of one of them.
  *
- * @throws OtherTablesError when the server is too old, or the tables are those of another version; errors of the database
+ * @throws OtherTablesError when the server is too old, its encoding is not UTF8, or the tables are those of another version; errors of the database
  */
 export async function makeTables(database: PostgresDatabase): Promise<void> {
   await requireServer(database)
@@ -26,11 +26,18 @@ export async function makeTables(database: PostgresDatabase): Promise<void> {
 }
 
 async function requireServer(database: PostgresDatabase): Promise<void> {
-  const [row] = await database.rows<{ number: number; words: string }>(
-    `SELECT current_setting('server_version_num')::integer AS number, current_setting('server_version') AS words`,
+  const [row] = await database.rows<{ number: number; words: string; encoding: string }>(
+    `SELECT current_setting('server_version_num')::integer AS number, current_setting('server_version') AS words,
+       current_setting('server_encoding') AS encoding`,
   )
   if (row && row.number < serverVersionMin) {
     throw new OtherTablesError('unsupported', `its server has version ${row.words}`)
+  }
+  if (row && row.encoding !== 'UTF8') {
+    throw new OtherTablesError(
+      'encoded',
+      `its encoding is ${row.encoding}, which does not hold all that a service or node may say`,
+    )
   }
 }
 
