@@ -87,12 +87,17 @@ export default defineCollector({
       Object.entries(valuesOf(given)).flatMap(([label, each]) => (each.private ? [] : [[label, declaration(each)]])),
     ),
   history: readsPast,
-  async collect({ options, hour, http, chain, price }) {
+  async collect({ options, hour, nowMs, http, chain, price }) {
     const { url, headers = {}, body } = options
     const block = options.chain === undefined ? {} : { block: (await chain(options.chain).block()).number }
     const moment = { hour, ...block }
-    const request = { headers: headersAt(headers, moment), body: inBody(body, moment), isRead: true }
-    const { json } = await http.json(inPlaces(url, moment), answerOf(options, hour), request)
+    const request = {
+      headers: headersAt(headers, moment),
+      body: inBody(body, moment),
+      isRead: true,
+      numbers: 'text',
+    } as const
+    const { json } = await http.json(inPlaces(url, moment), answerOf(options, { hour, nowMs }), request)
     const values = valuesOf(options)
     const exact = exactValues(values, numberReader(json, new URL(url).host), price)
     const sent = Object.keys(values).filter(label => !values[label]?.private)

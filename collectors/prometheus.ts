@@ -1,5 +1,7 @@
 import { defineCollector, type Hour, type Http, headers, hourText, z } from 'tidegauge'
 import { declaration, declared } from './values/declared.ts'
+import { fractionOf, nearestNumber } from './values/fraction.ts'
+import { decimalText } from './values/json-answer.ts'
 
 const path = '/api/v1/query'
 
@@ -89,9 +91,8 @@ function numberOf({ warnings, data }: PrometheusAnswer, hour: Hour): number {
   if (Math.round(seconds * 1000) !== hour) {
     throw new Error(`the answer is of ${new Date(seconds * 1000).toISOString()}, and not of ${hourText(hour)}`)
   }
-  const number = Number(text)
-  if (!Number.isFinite(number)) throw new Error(`the query gives ${text}, which is not a number`)
-  return number
+  if (!decimalText.test(text)) throw new Error(`the query gives ${text}, which is not a number`)
+  return nearestNumber(fractionOf(text))
 }
 
 function sampleOf(data: PrometheusAnswer['data']): z.output<typeof sample> {

@@ -64,6 +64,11 @@ export interface HttpRequest {
    * Statuses whose answer is returned as well, such as 400 of a source whose JSON then says why. Default: only 2xx.
    */
   readonly statuses?: readonly number[] | undefined
+  /**
+   * `text`: each number of a JSON answer arrives as the text that the source wrote, for `z.string()` in the schema.
+   * Integers beyond 2^53 and long decimals are exact only so. Default: JavaScript numbers.
+   */
+  readonly numbers?: 'text' | undefined
 }
 
 /**
@@ -144,6 +149,11 @@ export interface CollectContext<O> {
   readonly signal: AbortSignal
   /** Time limit of the run, in milliseconds, for sources that take one. */
   readonly deadlineMs: number
+  /**
+   * The clock of this machine, in milliseconds since 1970: no source can be later. It belongs in no value and no
+   * request, since the same hour gives the same value whenever it is read.
+   */
+  nowMs(): number
 }
 
 /** A collector: its options, its metrics, and the function that reads them. */

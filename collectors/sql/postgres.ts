@@ -30,7 +30,7 @@ const pools = new Map<string, pg.Pool>()
 
 /**
  * The one row that a query of a PostgreSQL database returns, read in a transaction that may only read, with the time
- * zone UTC.
+ * zone UTC and with all digits of a double, whatever the server's settings.
  *
  * @throws Error when the server cannot be reached or refuses, or when the query does not return one row
  */
@@ -66,7 +66,9 @@ async function readRows(client: pg.PoolClient, { query, hour, deadlineMs, signal
   signal.addEventListener('abort', stop)
   const timeoutMs = Math.max(1, Math.floor(deadlineMs * queryShare))
   try {
-    await client.query(`BEGIN READ ONLY; SET LOCAL statement_timeout = ${timeoutMs}; SET LOCAL TimeZone = 'UTC'`)
+    await client.query(
+      `BEGIN READ ONLY; SET LOCAL statement_timeout = ${timeoutMs}; SET LOCAL TimeZone = 'UTC'; SET LOCAL extra_float_digits = 3`,
+    )
     const rows = await firstRows(client, numbered(query, hour))
     if (rows.length < 2) {
       await client.query('ROLLBACK')

@@ -1,5 +1,5 @@
 import pointer from 'jsonpointer'
-import { type Hour, hourText, z } from 'tidegauge'
+import { type CollectContext, hourText, z } from 'tidegauge'
 import { type JsonRequest, readsPast } from './placeholders.ts'
 
 /** The form of a pointer, for a mistake. */
@@ -8,27 +8,31 @@ export const pointerRules = 'must be a JSON pointer like /prices/0/usd'
 /** Options schema for a JSON pointer (RFC 6901). */
 export const jsonPointer = z.string({ error: pointerRules }).regex(/^(\/([^~/]|~[01])*)*$/, { error: pointerRules })
 
-/** Schema of an answer without errors of its own, which GraphQL and JSON-RPC servers give with status 200. */
-function withoutErrors(body: unknown) {
-  const field = typeof body !== 'object' || body === null ? '' : errorFieldOf(body)
-  return z.unknown().superRefine((json, context) => {
-    const stated: unknown = typeof json === 'object' && json !== null ? Reflect.get(json, field) : undefined
-    const [first] = [stated].flat()
-    if (first === undefined || first === null) return
-    const said = z.object({ message: z.string() }).safeParse(first).data?.message ?? 'without words'
-    context.addIssue({
-      code: 'custom',
-      path: [field],
-      input: stated,
-      message: `must be absent, but it says: ${said.slice(0, 200)}`,
-    })
-  })
-}
+/** Schema of an answer that states no failure of its own, as GraphQL and JSON-RPC servers do with status 200. */
+const withoutFailure = z.unknown().superRefine((json, context) => {
+  for (const [place, each] of [json].flat().entries()) {
+    const failure = failureIn(each)
+    if (!failure) continue
+    const [field, input] = failure
+    const said = z.object({ message: z.string() }).safeParse([input].flat()[0]).data?.message ?? 'without words'
+    const message = `must be absent, but it says: ${said.slice(0, 200)}`
+    const path = Array.isArray(json) ? [place, field] : [field]
+    return context.addIssue({ code: 'custom', path, input, message })
+  }
+})
 
-/** Where the answer to a body says that it failed: `errors` to a GraphQL query, `error` to a JSON-RPC call. */
-function errorFieldOf(body: object): string {
-  if ('query' in body) return 'errors'
-  return 'jsonrpc' in body ? 'error' : ''
+/**
+ * The field in which an answer states that it failed, and what stands there: `errors` of GraphQL with or without `data`, or
+ * `error` of JSON-RPC. The answer's shape decides: a query may be sent as JSON, as text, in the address or by its hash.
+ */
+function failureIn(answer: unknown): readonly [field: string, stated: object] | undefined {
+  if (typeof answer !== 'object' || answer === null) return undefined
+  const names = Object.keys(answer)
+  const isGraphql = names.includes('data') || names.every(name => name === 'errors' || name === 'extensions')
+  const field = isGraphql ? 'errors' : names.includes('jsonrpc') ? 'error' : ''
+  const stated: unknown = Reflect.get(answer, field)
+  const isStated = typeof stated === 'object' && stated !== null && Object.keys(stated).length > 0
+  return isStated ? [field, stated] : undefined
 }
 
 /** The part of an answer at a JSON pointer, in which -1 is the last of a list; `undefined` where there is none. */
@@ -42,11 +46,16 @@ export function valueAt(json: unknown, path: string): unknown {
 /** A decimal number as text. */
 export const decimalText = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i
 
-/** Schema of what stands at a pointer: a number, or a text that is a decimal number. Parses to it as it is. */
+/**
+ * Schema of what stands at a pointer of an answer whose numbers are text, as they are asked for: a decimal number, with
+ * or without quotes. Parses to it as it is written.
+ */
 export function decimalAt(path: string) {
   const error = `there is no number at ${path || 'the root'}`
-  return z.union([z.number(), z.string().regex(decimalText, { error })], { error })
+  return z.string({ error }).regex(decimalText, { error })
 }
+
+type RunClock = Pick<CollectContext<unknown>, 'hour' | 'nowMs'>
 
 /** A source whose answer is checked before anything is taken out of it. */
 export interface JsonSource extends JsonRequest {
@@ -59,27 +68,32 @@ export interface JsonSource extends JsonRequest {
 }
 
 /** Schema of a source's answer; it parses to `{ json }`. */
-export function answerOf(source: JsonSource, hour: Hour) {
-  const { body, time = '', pointer: at } = source
-  return withoutErrors(body)
+export function answerOf(source: JsonSource, run: RunClock) {
+  const { time = '', pointer: at } = source
+  return withoutFailure
     .transform(json => ({ json, time: valueAt(json, time), value: valueAt(json, at ?? '') }))
     .pipe(
       z.object({
         json: z.unknown(),
-        time: timeAt(source, hour),
+        time: timeAt(source, run),
         value: at === undefined ? z.unknown() : decimalAt(at),
       }),
     )
 }
 
+/** Milliseconds that a source's clock may be ahead of this machine's. */
+const aheadMsMax = 60_000
+
 /**
  * Instant the value is as of, by the answer's own field. A value of a past hour must not be later than the hour; a
- * value of "now" may be.
+ * value of "now" may be, but not later than now.
  */
-function timeAt({ time, maxAge, ...asked }: JsonSource, hour: Hour) {
+function timeAt({ time, maxAge, ...asked }: JsonSource, { hour, nowMs }: RunClock) {
   if (time === undefined) return z.unknown()
-  const latestMs = readsPast(asked) ? hour : Number.POSITIVE_INFINITY
-  const error = `the time at ${time} must be ${hourText(hour)} or up to ${maxAge} s before`
+  const latestMs = readsPast(asked) ? hour : Math.max(hour, nowMs()) + aheadMsMax
+  const wanted = `the time at ${time} must be ${hourText(hour)} or up to ${maxAge} s before`
+  const error = ({ input }: { readonly input?: unknown }) =>
+    !readsPast(asked) && instantMs(input) > latestMs ? `the time at ${time} must not lie in the future` : wanted
   return z.unknown().refine(
     stated => {
       const statedMs = instantMs(stated)
@@ -90,13 +104,15 @@ function timeAt({ time, maxAge, ...asked }: JsonSource, hour: Hour) {
 }
 
 /**
- * Reads an instant: seconds or milliseconds since 1970, or a date and time with its offset.
+ * Reads an instant: a count since 1970, or a date and time with its offset. The magnitude of a count tells whether it
+ * is of seconds, milliseconds, microseconds or nanoseconds: as the next larger unit it would be after the year 5000.
+ *
  * @returns milliseconds since 1970; NaN for anything else
  */
 function instantMs(stated: unknown): number {
-  if (typeof stated === 'string' && /^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:?\d\d)$/i.test(stated)) return Date.parse(stated)
-  const number = typeof stated === 'string' && /^\d+(\.\d+)?$/.test(stated) ? Number(stated) : stated
-  if (typeof number !== 'number') return Number.NaN
-  // As seconds, a larger number would be after the year 5000.
-  return number < 1e11 ? number * 1000 : number
+  if (typeof stated !== 'string') return Number.NaN
+  if (/^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:?\d\d)$/i.test(stated)) return Date.parse(stated)
+  const count = decimalText.test(stated) ? Number(stated) : Number.NaN
+  const perMs = [1e-3, 1, 1e3, 1e6].find(each => count < 1e14 * each)
+  return perMs === undefined ? Number.NaN : count / perMs
 }

@@ -7,6 +7,19 @@ export function parsedJson(text: string): unknown {
   }
 }
 
+/**
+ * The value of a JSON text in which each number is the text that stands there: a double has no 2^53 + 1, and no 20
+ * decimals.
+ *
+ * @throws SyntaxError when it is not JSON
+ */
+export function jsonWithNumbersAsText(text: string): unknown {
+  // Node gives a primitive's source text; TypeScript's library does not describe it yet.
+  const asWritten = (_key: string, value: unknown, context?: { readonly source?: string }) =>
+    typeof value === 'number' ? context?.source : value
+  return JSON.parse(text, asWritten)
+}
+
 /** Whether a parsed value is an object, not a list. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -19,6 +19,13 @@ beforeAll(async () => {
     '/tvl': { body: '{"tvl":5}' },
     '/errors': { body: '{"data":5,"errors":[{"message":"indexing failed"}]}' },
     '/amounts': { body: '{"in":"1200000000000000000","out":"900000000000000000","list":[[1,5],[2,123]]}' },
+    '/exact': {
+      body: '{"minted":9223372036854775809123,"burnt":9223372036854775808999,"rate":0.12345678901234567891,"near":0.1234567890123456789,"tiny":-4.5E-19,"huge":1e400}',
+    },
+    '/batch': { body: '[{"data":{"tvl":1}},{"data":{"tvl":5},"errors":[{"message":"second failed"}]}]' },
+    '/own-errors': { body: '{"data":5,"errors":[],"error":null,"items":{"errors":["of another"]}}' },
+    '/rest-error': { body: '{"price":8,"errors":[{"message":"another coin"}],"error":"another coin"}' },
+    '/refused': { body: '{"errors":[{"message":"no such query"}]}' },
     '/rpc-error': { body: '{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no such account"}}' },
     '/rpc': { body: '{"id":1,"error":null,"result":8}' },
     '/page': { body: '<html>' },
@@ -165,6 +172,23 @@ describe('http-json with several values', () => {
     })
   })
 
+  it('takes each number as it is written, beyond what a double holds', async () => {
+    const values = {
+      Minted: { pointer: '/minted', decimals: 2, private: true },
+      Burnt: { pointer: '/burnt', decimals: 2, private: true },
+      Left: { difference: ['Minted', 'Burnt'] },
+      Rate: { pointer: '/rate', private: true },
+      Near: { pointer: '/near', private: true },
+      Gap: { difference: ['Rate', 'Near'] },
+      Tiny: { pointer: '/tiny' },
+      Huge: { pointer: '/huge' },
+    }
+    const exact = configured('http-json', { options: { url: `${source.url}/exact`, values } })
+    const { readings, failures } = await runner.collect(exact, hour)
+    expect(readings).toEqual({ Left: 1.24, Gap: 1e-20, Tiny: -4.5e-19 })
+    expect(Object.keys(failures)).toEqual(['Huge'])
+  })
+
   it('says why a JSON-RPC call failed, in the words of the server', async () => {
     const asks = (path: string) =>
       runner.collect(
@@ -227,13 +251,31 @@ describe('http-json with headers and a body', () => {
     expect((await faultOf(runner.collect(own, hour))).message).toMatch(/^options\.headers\.Authorization: /)
   })
 
-  it('fails where the answer to a query has errors, and says the first', async () => {
-    const collect = (more: object) =>
-      runner.collect(configured('http-json', { options: reading('/errors', '/data', more) }), hour)
-    const fault = await faultOf(collect({ body: { query: '{ tvl }' } }))
-    expect(fault.message).toContain('errors: must be absent, but it says: indexing failed')
-    expect((await collect({ body: { method: 'eth_call' } })).readings).toEqual({ Value: 5 })
-    expect((await collect({ body: 'text' })).readings).toEqual({ Value: 5 })
+  it.for([
+    [
+      'a query as JSON',
+      '/errors',
+      { body: { query: '{ tvl }' } },
+      'errors: must be absent, but it says: indexing failed',
+    ],
+    ['a query as text', '/errors', { body: '{"query":"{ tvl }"}' }, 'indexing failed'],
+    ['a query in the address', '/errors?query={tvl}', {}, 'indexing failed'],
+    ['a persisted query', '/errors', { body: { extensions: { persistedQuery: { version: 1 } } } }, 'indexing failed'],
+    ['several queries', '/batch', { body: [{ query: 'a' }, { query: 'b' }], pointer: '/0/data/tvl' }, 'second failed'],
+    ['a query without data', '/refused', { pointer: '/data' }, 'no such query'],
+  ] as const)('fails where the answer to %s has errors, and says the first', async ([, path, more, words]) => {
+    const fault = await faultOf(
+      runner.collect(configured('http-json', { options: reading(path, '/data', more) }), hour),
+    )
+    expect(fault.message).toContain(words)
+  })
+
+  it.for([
+    ['/own-errors', '/data', 5],
+    ['/rest-error', '/price', 8],
+  ] as const)('takes %s, which states no failure of the whole', async ([path, pointer, value]) => {
+    const { readings } = await runner.collect(configured('http-json', { options: reading(path, pointer) }), hour)
+    expect(readings).toEqual({ Value: value })
   })
 
   it.for(['Authorization', 'x-api-key', 'Cookie', 'X-Auth-Token', 'my-secret'])(
@@ -260,7 +302,14 @@ function answerOfPast(target: string): Answer {
   if (pathname === '/silent/history') return 'silent'
   const offMs = { '/late': 1000, '/early': -1000, '/deaf': hour - askedMs }[pathname] ?? 0
   const atMs = askedMs + offMs
-  const time = { ms: atMs, seconds: atMs / 1000, text: String(atMs / 1000), iso: new Date(atMs).toISOString() }
+  const time = {
+    ms: atMs,
+    seconds: atMs / 1000,
+    text: String(atMs / 1000),
+    us: atMs * 1e3,
+    ns: `${atMs}000000`,
+    iso: new Date(atMs).toISOString(),
+  }
   if (pathname === '/deaf/history') return { body: JSON.stringify({ time: hourText(hour), price: 1, volume: 2 }) }
   return { body: JSON.stringify({ time: time.iso, price: priceAt(atMs), volume: 2, all: { ...time, none: null } }) }
 }
@@ -303,14 +352,17 @@ describe('http-json with the hour in its address', () => {
     })
   })
 
-  it.for(['/time', '/all/ms', '/all/seconds', '/all/text', '/all/iso'])('compares the time at %s', async time => {
-    expect((await collected(options('/?at={hour}', { time }))).readings).toEqual({ Value: priceAt(earlier) })
-    for (const path of ['/late', '/deaf']) {
-      const fault = await faultOf(collected(options(`${path}?at={hour}`, { time })))
-      expect(fault.code).toBe('http-unexpected')
-      expect(fault.message).toContain(`time: the time at ${time} must be ${hourText(earlier)} or up to 3600 s before`)
-    }
-  })
+  it.for(['/time', '/all/ms', '/all/seconds', '/all/us', '/all/ns', '/all/text', '/all/iso'])(
+    'compares the time at %s',
+    async time => {
+      expect((await collected(options('/?at={hour}', { time }))).readings).toEqual({ Value: priceAt(earlier) })
+      for (const path of ['/late', '/deaf']) {
+        const fault = await faultOf(collected(options(`${path}?at={hour}`, { time })))
+        expect(fault.code).toBe('http-unexpected')
+        expect(fault.message).toContain(`time: the time at ${time} must be ${hourText(earlier)} or up to 3600 s before`)
+      }
+    },
+  )
 
   it('takes a value that is a little older, as far as maxAge says', async () => {
     const early = (maxAge: number) => collected(options('/early?at={hour}', { time: '/time', maxAge }))
@@ -329,6 +381,12 @@ describe('http-json with the hour in its address', () => {
     const stated = (atMs: number) => options(`/?at=${atMs}`, { time: '/time' })
     expect((await collected(stated(hour + 60_000), hour)).readings).toEqual({ Value: priceAt(hour + 60_000) })
     expect((await faultOf(collected(stated(earlier), hour))).code).toBe('http-unexpected')
+    for (const time of ['/time', '/all/ns']) {
+      const future = { ...stated(Math.max(hour, Date.now()) + 90_000), time }
+      expect((await faultOf(collected(future, hour))).message).toContain(
+        `the time at ${time} must not lie in the future`,
+      )
+    }
   })
 
   it.for([

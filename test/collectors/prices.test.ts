@@ -83,6 +83,7 @@ let runner: ProcessRunner
 beforeAll(async () => {
   source = await startSource({
     '/usd': { body: '{"usd":"2000.10","at":1732107600}' },
+    '/exact': { body: '{"usd":2000.12345678901234567891}' },
     '/gone': { status: 404 },
     '/zero': { body: '{"usd":0}' },
     '/huge': { body: '{"usd":"1e400"}' },
@@ -94,6 +95,7 @@ beforeAll(async () => {
   const written = {
     Fresh: [feed('fresh')],
     Api: [url('/usd')],
+    Exact: [url('/exact')],
     Second: [feed('stale'), feed('zero'), feed('negative'), feed('dead'), url('/gone'), url('/zero'), url('/usd')],
     None: [feed('stale'), url('/gone'), url('/later', { time: '/at' })],
     Zero: [feed('zero')],
@@ -222,12 +224,20 @@ describe('prices in formulas', () => {
         Digits: { difference: [1, 'Thirds'] },
         Thirds: { product: ['Supply', { price: 'Third' }], private: true },
         Long: { difference: ['2.00000000000000000000001', 2] },
+        Written: { difference: [{ price: 'Exact' }, '2000.1234567890123456789'] },
         Lost: { product: ['Supply', { price: 'None' }] },
         Sum: { sum: ['Lost', 1] },
       }),
       hour,
     )
-    expect(readings).toEqual({ Supply: 3, TVL: 3.7037036703703703, Ratio: 666.7, Digits: 1e-22, Long: 1e-23 })
+    expect(readings).toEqual({
+      Supply: 3,
+      TVL: 3.7037036703703703,
+      Ratio: 666.7,
+      Digits: 1e-22,
+      Long: 1e-23,
+      Written: 1e-20,
+    })
     expect(Object.keys(failures).sort()).toEqual(['Lost', 'Sum'])
     expect(failures['Lost']?.message).toContain('there is no price of None')
   })

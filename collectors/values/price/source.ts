@@ -75,7 +75,7 @@ export const source = z
 
 export type PriceSource = z.output<typeof source>
 
-type Means = Pick<CollectContext<unknown>, 'chain' | 'http' | 'price' | 'hour'>
+type Means = Pick<CollectContext<unknown>, 'chain' | 'http' | 'price' | 'hour' | 'nowMs'>
 
 /** Whether it is read on a chain, where one question more costs nothing. */
 export function isOnChain({ feed, pool }: PriceSource): boolean {
@@ -116,10 +116,10 @@ async function ownPrice(source: PriceSource, means: Means): Promise<Fraction> {
 
 async function answeredPrice(
   { url, headers, body, pointer = '', time, maxAge = 3_600 }: PriceSource & { readonly url: string },
-  { http, hour }: Means,
+  { http, hour, nowMs }: Means,
 ): Promise<Fraction> {
-  const request = { headers, body: inBody(body, { hour }), isRead: true }
-  const answer = answerOf({ url, body, time, maxAge, pointer }, hour)
+  const request = { headers, body: inBody(body, { hour }), isRead: true, numbers: 'text' } as const
+  const answer = answerOf({ url, body, time, maxAge, pointer }, { hour, nowMs })
   const { json } = await http.json(inPlaces(url, { hour }), answer, request)
   return fractionOf(decimalAt(pointer).parse(valueAt(json, pointer)))
 }

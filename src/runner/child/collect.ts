@@ -134,6 +134,7 @@ function contextOf(options: unknown, hour: Hour, deps: RunDeps): CollectContext<
     http,
     signal,
     deadlineMs: deps.deadlineMs,
+    nowMs: () => systemTime.nowMs(),
     price,
     log: scope.log,
     chain: (name, moment) => chain(name, hour, hoursBeforeIn(moment)),

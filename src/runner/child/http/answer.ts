@@ -1,5 +1,7 @@
 import type { z } from 'zod'
+import type { HttpRequest } from '../../../collector.ts'
 import { Fault } from '../../../model/fault.ts'
+import { jsonWithNumbersAsText } from '../../../model/json.ts'
 import { secretCharsMin, secretPartsOf } from '../../../model/secret-parts.ts'
 import { shortened } from '../../../model/text.ts'
 import { plainWords } from '../thrown/plain-words.ts'
@@ -16,14 +18,17 @@ export interface AnswerOrigin {
 /**
  * Parses an answer with the schema.
  *
+ * @param numbers how the schema sees the numbers of the answer
  * @throws Fault `http-unexpected` that names up to three places in the answer, what was expected and what is there
  */
 export async function parsedAnswer<S extends z.ZodType>(
   text: string,
   schema: S,
   { host, secrets }: AnswerOrigin,
+  numbers?: HttpRequest['numbers'],
 ): Promise<z.output<S>> {
-  const result = await schema.safeParseAsync(jsonOf(text, host), { reportInput: true })
+  const parse = numbers === 'text' ? jsonWithNumbersAsText : JSON.parse
+  const result = await schema.safeParseAsync(jsonOf(text, host, parse), { reportInput: true })
   if (result.success) return result.data
   const mistakes = result.error.issues.flatMap(issue => mistakesOf(issue, []))
   const parts = secrets.flatMap(secret => secretPartsOf(secret, secretCharsMin))
@@ -35,9 +40,9 @@ export async function parsedAnswer<S extends z.ZodType>(
   })
 }
 
-function jsonOf(text: string, host: string): unknown {
+function jsonOf(text: string, host: string, parse: (text: string) => unknown): unknown {
   try {
-    return JSON.parse(text)
+    return parse(text)
   } catch (error) {
     throw new Fault('http-unexpected', `${host} answers ${notJson(text, error)}`, {
       facts: { host },

@@ -44,7 +44,8 @@ export async function fetchJson<S extends z.ZodType>(url: string, schema: S, dep
   const sent = sentRequest(deps.request, 'application/json')
   const hop = firstHop(url, sent)
   const text = await deps.waitsFor(hop.address.host, shownOrSent(hop, 'json', sent.isRead, deps))
-  return parsedAnswer(text, schema, { host: hop.address.host, secrets: [url, ...Object.values(hop.headers)] })
+  const origin = { host: hop.address.host, secrets: [url, ...Object.values(hop.headers)] }
+  return parsedAnswer(text, schema, origin, deps.request?.numbers)
 }
 
 /** Fetches an answer that is not JSON as text. @throws Fault `http-unreachable`, `http-refused` or `http-unexpected` */

@@ -20,6 +20,7 @@ const known: ReadonlySet<string> = new Set([
   'method',
   'isRead',
   'statuses',
+  'numbers',
 ] satisfies (keyof HttpRequest)[])
 
 /**
@@ -34,6 +35,8 @@ export function sentRequest(request: HttpRequest = {}, accept: string): SentRequ
     throw refused(`knows no ${unknown.map(cut).join(', ')}`, `write of ${[...known].join(', ')}`)
   }
   const body = bodyOf(request.body)
+  if (request.numbers !== undefined && request.numbers !== 'text')
+    throw refused('gives numbers as numbers or as text', "leave numbers out, or write numbers: 'text'")
   const { method = body === undefined ? 'GET' : 'POST', isRead } = request
   if (method !== 'GET' && method !== 'POST') throw refused('sends only GET and POST', 'leave method out')
   if (method === 'GET' && body !== undefined) throw refused('sends no body with a GET', 'leave method out')

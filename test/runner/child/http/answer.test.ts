@@ -54,6 +54,18 @@ describe('an answer that is not what was expected', () => {
     expect((await faultOf(answer)).message).toContain(`x: ${words}`)
   })
 
+  it('has its numbers as they are written, where they are asked for as text', async () => {
+    const text = '{"wei":123456789012345678901234567890,"list":[-0.10,1E3,"7",true,null],"__proto__":1}'
+    const api = await source({ '/': { body: text } })
+    const edge = edgeOf({ request: { numbers: 'text' } })
+    const schema = z.object({ wei: z.string().transform(BigInt), list: z.unknown() })
+    const list = ['-0.10', '1E3', '7', true, null]
+    expect(await fetchJson(`${api.url}/`, schema, edge)).toEqual({ wei: 123456789012345678901234567890n, list })
+    expect((await faultOf(parsedAnswer('{"a":', z.any(), { host: 'a', secrets: [] }, 'text'))).message).toContain(
+      'too early',
+    )
+  })
+
   it('is compared with the branch of a union that comes nearest', async () => {
     const schema = z.union([z.object({ error: z.string() }), z.object({ a: z.object({ b: z.number() }) })])
     const { message } = await faultOf(parsedAnswer('{"a":{"b":"x"}}', schema, { host: 'api.test', secrets: [] }))
