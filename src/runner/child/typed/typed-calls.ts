@@ -9,7 +9,7 @@ import {
 } from 'viem/utils'
 import type { Hex } from '../../../model/block.ts'
 import { inputCharsRememberedMax, inputsRememberedMax } from './limits.ts'
-import { staticDecoder } from './static-outputs.ts'
+import { checkWords, staticDecoder } from './static-outputs.ts'
 
 /** A call of a contract's function, with its ABI. */
 export interface TypedCall {
@@ -42,17 +42,31 @@ export function encodedInput({ abi, functionName, args }: TypedCall): Hex {
   return input
 }
 
-/** The value, as viem's `decodeFunctionResult` decodes it. @throws errors of viem */
-export function decodedValue({ abi, functionName, args }: TypedCall, output: Hex): unknown {
+/**
+ * The value, as viem's `decodeFunctionResult` decodes it.
+ *
+ * @throws UnfitWord; errors of viem
+ */
+export function decodedValue(call: TypedCall, output: Hex): unknown {
+  const { abi, functionName, args } = call
   const known = knownOf(abi, functionName)
-  if (!known) return decodeFunctionResult({ abi, functionName, data: output, ...(args && { args }) })
-  return known.decode?.(output) ?? decodeFunctionResult<Abi>({ abi: known.abi, functionName, data: output })
+  const word = known?.decode?.(output)
+  if (word !== undefined) return word
+  const value = decodeFunctionResult<Abi>({ abi: known?.abi ?? abi, functionName, data: output, ...(args && { args }) })
+  checkWords(known?.abi[0].outputs ?? outputsOf(call), output)
+  return value
 }
 
-/** Types and names of what the function returns: `uint256 supply, bool isPaused`. Undefined where the ABI lacks it. */
-export function returnsText({ abi, functionName, args = [] }: TypedCall): string | undefined {
+/** Types and names of what the function returns: `uint256 supply, bool isPaused`. Undefined where it returns nothing. */
+export function returnsText(call: TypedCall): string | undefined {
+  const outputs = outputsOf(call)
+  return outputs.length > 0 ? formatAbiParams(outputs, { includeName: true }) : undefined
+}
+
+/** Outputs of the function; none where the ABI lacks it. */
+function outputsOf({ abi, functionName, args = [] }: TypedCall): AbiFunction['outputs'] {
   const item = getAbiItem<Abi, string>({ abi, name: functionName, args })
-  return item?.type === 'function' ? formatAbiParams(item.outputs, { includeName: true }) : undefined
+  return item?.type === 'function' ? item.outputs : []
 }
 
 /** By the ABI as an object, and by name: collectors declare an ABI once and use it each hour. */

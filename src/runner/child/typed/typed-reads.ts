@@ -16,6 +16,7 @@ import { firstChars } from '../../../model/text.ts'
 import { collectorTextCharsMax } from '../../limits.ts'
 import type { ChainAsOf } from './chain-as-of.ts'
 import { revertReason } from './revert-reason.ts'
+import { UnfitWord } from './static-outputs.ts'
 import { decodedValue, encodedInput, returnsText, type TypedCall } from './typed-calls.ts'
 import { type EventFilter, typedLogs } from './typed-logs.ts'
 
@@ -124,8 +125,8 @@ function decoded(chain: string, call: TypedCall | undefined, answer: ReadAnswer)
   if (answer.kind === 'reverted') throw reverted(chain, call, answer.output)
   try {
     return decodedValue(call, answer.output)
-  } catch {
-    throw undecodable(chain, call, answer.output)
+  } catch (error) {
+    throw undecodable(chain, call, answer.output, error)
   }
 }
 
@@ -157,7 +158,7 @@ function slotOf(number: bigint): Hex {
   return `0x${number.toString(16).padStart(64, '0')}`
 }
 
-function undecodable(chain: string, call: TypedCall, output: Hex): Fault {
+function undecodable(chain: string, call: TypedCall, output: Hex, error: unknown): Fault {
   const facts = factsOf(chain, call)
   if (output === '0x') {
     return new Fault(
@@ -169,8 +170,9 @@ function undecodable(chain: string, call: TypedCall, output: Hex): Fault {
       },
     )
   }
-  const bytes = (output.length - 2) / 2
-  return new Fault('chain-call-undecodable', `${call.functionName} returned ${bytes} bytes its ABI does not describe`, {
+  const bytes = `${(output.length - 2) / 2} bytes its ABI does not describe`
+  const what = error instanceof UnfitWord ? error.message : bytes
+  return new Fault('chain-call-undecodable', `${call.functionName} returned ${what}`, {
     facts,
     fix: 'check that address and ABI belong together',
   })

@@ -1,5 +1,13 @@
 import fc from 'fast-check'
-import { type Abi, type AbiFunction, decodeFunctionResult, encodeFunctionData, erc20Abi, parseAbi } from 'viem'
+import {
+  type Abi,
+  type AbiFunction,
+  decodeFunctionResult,
+  encodeAbiParameters,
+  encodeFunctionData,
+  erc20Abi,
+  parseAbi,
+} from 'viem'
 import { describe, expect, it } from 'vitest'
 import type { Hex } from '../../../../src/model/block.ts'
 import { decodedValue, encodedInput, type TypedCall } from '../../../../src/runner/child/typed/typed-calls.ts'
@@ -15,7 +23,7 @@ function functionOf(inputs: readonly string[], outputs: readonly string[], name 
 }
 
 /** Result of the work, or the short words of its error. */
-function outcome(work: () => unknown): unknown {
+function outcome(work: () => unknown): { readonly value: unknown } | { readonly thrown: unknown } {
   try {
     return { value: work() }
   } catch (error) {
@@ -31,10 +39,22 @@ function expectAsViem(call: TypedCall, output?: Hex): void {
     // Twice: the second time it may be remembered.
     for (let time = 0; time < 2; time++) expect(outcome(() => encodedInput(call))).toEqual(expected)
   } else {
-    expect(outcome(() => decodedValue(call, output))).toEqual(
-      outcome(() => decodeFunctionResult({ ...asked, data: output })),
-    )
+    const expected = outcome(() => decodeFunctionResult({ ...asked, data: output }))
+    const own = outcome(() => decodedValue(call, output))
+    // viem drops bits that are too many: what it decodes is then written in other bytes.
+    const isUnfit = 'thrown' in own && /^0x\S+, which is no /.test(String(own.thrown))
+    if (isUnfit) expect(isWrittenAs(call, expected, output)).toBe(false)
+    else expect(own).toEqual(expected)
   }
+}
+
+/** Whether what viem decoded is written in these bytes. */
+function isWrittenAs({ abi }: TypedCall, decoded: ReturnType<typeof outcome>, output: Hex): boolean {
+  const outputs = abi.flatMap(item => (item.type === 'function' ? item.outputs : []))
+  if (!('value' in decoded)) return false
+  const values = outputs.length === 1 ? [decoded.value] : (decoded.value as readonly unknown[])
+  const written = outcome(() => encodeAbiParameters(outputs, values))
+  return 'value' in written && output.toLowerCase().startsWith(String(written.value))
 }
 
 const hexOf = (bytes: Uint8Array): Hex => `0x${Buffer.from(bytes).toString('hex')}`
@@ -68,6 +88,32 @@ describe('what a call returned', () => {
         expectAsViem({ address, abi: [functionOf([], types)], functionName: 'asked' }, bytes)
       }),
     )
+  })
+
+  const ones = 'f'.repeat(64)
+  const w = (value: bigint) => value.toString(16).padStart(64, '0')
+  it.for<[types: string, words: readonly string[], unfit?: string]>([
+    ['uint8', [w(255n)]],
+    ['uint8', [w(511n)], '0x1ff, which is no uint8'],
+    ['bool', [w(2n)], '0x2, which is no bool'],
+    ['int8', [w(128n)], '0x80, which is no int8'],
+    ['int8', [ones]],
+    ['int24', [`${'f'.repeat(58)}7fffff`], `0x${'f'.repeat(58)}7fffff, which is no int24`],
+    ['uint128', [w(2n ** 128n)], `0x1${'0'.repeat(32)}, which is no uint128`],
+    ['address', [`${'0'.repeat(23)}1${'a'.repeat(40)}`], `0x1${'a'.repeat(40)}, which is no address`],
+    ['bytes4', [`12345678${'0'.repeat(56)}`]],
+    ['bytes4', [`12345678${'0'.repeat(55)}1`], `0x12345678${'0'.repeat(55)}1, which is no bytes4`],
+    ['uint256,uint32', [ones, w(2n ** 32n)], '0x100000000, which is no uint32'],
+    ['(string,(bool,uint16[2])[])', [w(32n), w(64n), w(96n), w(0n), w(1n), w(1n), w(7n), w(65535n)]],
+    [
+      '(string,(bool,uint16[2])[])',
+      [w(32n), w(64n), w(96n), w(0n), w(1n), w(1n), w(7n), w(65536n)],
+      '0x10000, which is no uint16',
+    ],
+  ])('as %s is refused where a word does not fit: %#', ([types, words, unfit]) => {
+    const abi = parseAbi([`function asked() view returns (${types})`] as readonly string[])
+    const got = outcome(() => decodedValue({ address, abi, functionName: 'asked' }, `0x${words.join('')}`))
+    expect(got).toEqual(unfit === undefined ? { value: expect.anything() } : { thrown: unfit })
   })
 })
 

@@ -65,10 +65,27 @@ describe('logs of an event', () => {
     expect(fault.message).toContain('where the ABI describes other data')
   })
 
-  it('leave out those of the same signature with another number of topics, as of an NFT among tokens', async () => {
+  it('leave out those of the same signature with another number of topics, where others of their contract fit', async () => {
+    const mixed = transfer(1n, { topics: [signature, who, who, word(1n)], data: '0x' })
+    const logs = await chain(mixed, transfer(5n)).logs({ address: token, event: erc20 })
+    expect(logs.map(({ args }) => args.value)).toEqual([5n])
+  })
+
+  it('are judged for each contract of a list: an NFT among tokens is a fault, and not left out', async () => {
     const filter = { address: [token, nft], event: erc20 }
-    const logs = await chain(ofNft(1n), transfer(5n), ofNft(2n)).logs(filter)
-    expect(logs.map(({ args, address }) => [args.value, address])).toEqual([[5n, token]])
+    const fault = await faultOf(chain(transfer(5n), ofNft(1n), transfer(6n)).logs(filter))
+    expect(fault).toMatchObject({ code: 'chain-call-undecodable', facts: { contract: nft } })
+  })
+
+  it('are a fault where a word does not fit its type, in the topics and in the data', async () => {
+    const level = parseAbiItem('event Level(address indexed who, bytes indexed name, uint8 level)')
+    const [topic] = encodeEventTopics({ abi: [level] }) as [Hex]
+    const log = (address: Hex, data: bigint) =>
+      transfer(0n, { topics: [topic, address, pad('0xff')], data: word(data) })
+    const logs = (one: RawLog) => chain(one).logs({ address: token, event: level })
+    expect((await logs(log(who, 255n)))[0]?.args.level).toBe(255)
+    for (const wrong of [log(who, 256n), log(pad('0x01', { dir: 'right' }), 1n)])
+      expect((await faultOf(logs(wrong))).code).toBe('chain-call-undecodable')
   })
 
   it('of an NFT alone are not those of a token', async () => {
