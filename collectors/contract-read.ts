@@ -2,9 +2,8 @@ import { address, type ChainAsOf, defineCollector, z } from 'tidegauge'
 import { decimalsOption, decimalsReader } from './values/decimals.ts'
 import { declaration, declared } from './values/declared.ts'
 import { circleMistakes, exactValues, formulaMistakes, formulaOf, formulas } from './values/formula.ts'
-import { type Fraction, nearestNumber, scaled } from './values/fraction.ts'
-import { OptionEntryMistake } from './values/mistake.ts'
-import { viewCall } from './values/view-function.ts'
+import { type Fraction, nearestNumber } from './values/fraction.ts'
+import { calledNumber, callMistakes } from './values/view-function.ts'
 
 const value = z.strictObject({
   call: z.string().optional().describe('a view function by its signature: "totalSupply() view returns (uint256)"'),
@@ -63,16 +62,9 @@ export default defineCollector({
 /** Reads calls exactly. @param common the contract of calls that name no other */
 function callReader(common: `0x${string}` | undefined, chain: ChainAsOf) {
   const decimalsOf = decimalsReader(chain)
-  return async ({ call = '', args, take, decimals = 0, address }: Value): Promise<Fraction> => {
-    const contract = address ?? common
-    if (contract === undefined) throw new Error(`${call} has no address`)
-    const view = viewCall({ call, args, take })
-    const asked = { address: contract, abi: [view.abi], functionName: view.abi.name, args: view.args } as const
-    const [returned, places] = await Promise.all([
-      chain.read(asked),
-      typeof decimals === 'number' ? decimals : decimalsOf(decimals === true ? contract : decimals.address),
-    ])
-    return scaled(view.taken(returned), places)
+  return async ({ call = '', address = common, ...more }: Value): Promise<Fraction> => {
+    if (address === undefined) throw new Error(`${call} has no address`)
+    return calledNumber(chain, decimalsOf, { ...more, call, address })
   }
 }
 
@@ -89,11 +81,5 @@ function mistakesOf(each: Value, values: Values, common: string | undefined) {
   if (each.address === undefined && common === undefined) {
     mistakes.push({ path: ['address'], message: 'must be an address: here, or next to values for all of them' })
   }
-  try {
-    viewCall({ ...each, call: each.call })
-  } catch (error) {
-    if (!(error instanceof OptionEntryMistake)) throw error
-    mistakes.push(error)
-  }
-  return mistakes
+  return [...mistakes, ...callMistakes(each.call, each)]
 }

@@ -2,18 +2,19 @@ import { type ChainAsOf, defineCollector, z } from 'tidegauge'
 import { erc20Abi } from 'viem'
 import { placeMistakes } from './values/by-chain.ts'
 import { addresses, contracts } from './values/contracts.ts'
-import { decimalsReader } from './values/decimals.ts'
+import { decimalsReader, tokenDecimals } from './values/decimals.ts'
 import { declaration, declared } from './values/declared.ts'
 import { type Fraction, nearestNumber, scaled, total } from './values/fraction.ts'
 
 const minus = addresses.optional().describe('accounts whose tokens do not circulate: their balances are subtracted')
 
-const place = z.strictObject({ token: contracts, minus })
+const place = z.strictObject({ token: contracts, minus, decimals: tokenDecimals })
 
 const ofOne = {
   chain: z.string().optional().describe('the name of a chain of the configuration'),
   token: contracts.optional().describe('the token, or several that are added up'),
   minus,
+  decimals: tokenDecimals,
   of: z.record(z.string(), place).optional().describe('token and minus by the names of several chains, added up'),
   ...declared,
 }
@@ -26,7 +27,7 @@ const options = z
     values: z.record(z.string(), z.strictObject(ofOne)).optional().describe('by label, where there are several'),
   })
   .superRefine((given, context) => {
-    const names = { ofChain: ['token', 'minus'], ofValue: ['label', ...Object.keys(declared)] } as const
+    const names = { ofChain: ['token', 'minus', 'decimals'], ofValue: ['label', ...Object.keys(declared)] } as const
     for (const { path, message } of placeMistakes(given, names))
       context.addIssue({ code: 'custom', path: [...path], message })
   })
@@ -41,8 +42,8 @@ interface SupplyPlace extends z.output<typeof place> {
 
 /**
  * Supply of ERC-20 tokens (`totalSupply()`), in whole tokens, less the balances of accounts whose tokens do not
- * circulate: of one token, or of several and of several chains together. Each token's own `decimals()` are used. A sum
- * is whole or fails.
+ * circulate: of one token, or of several and of several chains together. Each token's own `decimals()` are used,
+ * or `decimals`. A sum is whole or fails.
  */
 export default defineCollector({
   options,
@@ -53,7 +54,7 @@ export default defineCollector({
     return Object.fromEntries(
       suppliesOf(options).map(([label, each]) => {
         const parts = placesOf(each, options.chain).flatMap(place =>
-          place.token.map(token => circulating(chain(place.chain), token, place.minus)),
+          place.token.map(token => circulating(chain(place.chain), token, place)),
         )
         return [label, Promise.all(parts).then(all => nearestNumber(total(all)))]
       }),
@@ -66,20 +67,20 @@ function suppliesOf({ values, label = 'Supply', ...one }: Options): readonly (re
   return values ? Object.entries(values) : [[label, one]]
 }
 
-function placesOf({ of, chain, token = [], minus }: Supply, chainOfAll = ''): readonly SupplyPlace[] {
+function placesOf({ of, chain, token = [], minus, decimals }: Supply, chainOfAll = ''): readonly SupplyPlace[] {
   if (of) return Object.entries(of).map(([chain, place]) => ({ chain, ...place }))
-  return [{ chain: chain ?? chainOfAll, token, minus }]
+  return [{ chain: chain ?? chainOfAll, token, minus, decimals }]
 }
 
 async function circulating(
   chain: ChainAsOf,
   address: `0x${string}`,
-  minus: readonly `0x${string}`[] = [],
+  { minus = [], decimals: written }: SupplyPlace,
 ): Promise<Fraction> {
   const token = { address, abi: erc20Abi } as const
   const [supply, decimals, ...held] = await Promise.all([
     chain.read({ ...token, functionName: 'totalSupply' }),
-    decimalsReader(chain)(address),
+    written ?? decimalsReader(chain)(address),
     ...minus.map(account => chain.read({ ...token, functionName: 'balanceOf', args: [account] })),
   ])
   return scaled(

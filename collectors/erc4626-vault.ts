@@ -2,7 +2,7 @@ import { type address, type ChainAsOf, type DeclaredMetric, defineCollector, z }
 import { erc4626Abi } from 'viem'
 import { placeMistakes } from './values/by-chain.ts'
 import { contracts } from './values/contracts.ts'
-import { decimalsReader } from './values/decimals.ts'
+import { decimalsReader, tokenDecimals } from './values/decimals.ts'
 import { declaration, declared } from './values/declared.ts'
 import { type Fraction, nearestNumber, scaled, total } from './values/fraction.ts'
 
@@ -11,8 +11,9 @@ const takes = ['TVL', 'SharePrice'] as const
 const vaults = {
   chain: z.string().optional().describe('the name of a chain of the configuration'),
   vault: contracts.optional().describe('the vault, or several of one asset whose assets are added up'),
+  decimals: tokenDecimals.describe('of the asset, in place of its decimals(), if it has none'),
   of: z
-    .record(z.string(), z.strictObject({ vault: contracts }))
+    .record(z.string(), z.strictObject({ vault: contracts, decimals: tokenDecimals }))
     .optional()
     .describe('vault by the names of several chains, added up'),
 }
@@ -32,7 +33,7 @@ const options = z
   .superRefine((given, context) => {
     const tell = (path: readonly (string | number)[], message: string) =>
       context.addIssue({ code: 'custom', path: [...path], message })
-    const mistakes = placeMistakes(given, { ofChain: ['vault'], ofValue: ['unit'] })
+    const mistakes = placeMistakes(given, { ofChain: ['vault', 'decimals'], ofValue: ['unit'] })
     for (const { path, message } of mistakes) tell(path, message)
     for (const [label, each] of Object.entries(given.values ?? {})) {
       if (each.take === 'SharePrice' && vaultsOf(each).length > 1)
@@ -47,6 +48,8 @@ type Value = Vaults & DeclaredMetric & { readonly take: (typeof takes)[number] }
 interface Vault {
   readonly chain: string
   readonly address: z.output<typeof address>
+  /** Of the asset, where it has no `decimals()`. */
+  readonly decimals: number | undefined
 }
 
 /**
@@ -64,7 +67,7 @@ export default defineCollector({
   collect({ options, chain }) {
     const read = async ({ take, ...each }: Value) => {
       const of = take === 'TVL' ? assetsOf : sharePriceOf
-      const parts = vaultsOf(each, options.chain).map(vault => of(chain(vault.chain), vault.address))
+      const parts = vaultsOf(each, options.chain).map(vault => of(chain(vault.chain), vault))
       return nearestNumber(total(await Promise.all(parts)))
     }
     return Object.fromEntries(Object.entries(valuesOf(options)).map(([label, each]) => [label, read(each)]))
@@ -78,29 +81,30 @@ function valuesOf({ values, unit, ...one }: Options): Readonly<Record<string, Va
   return vaultsOf(one).length > 1 ? { TVL } : { TVL, SharePrice: { ...TVL, take: 'SharePrice' } }
 }
 
-function vaultsOf({ of, chain, vault = [] }: Vaults, chainOfAll = ''): readonly Vault[] {
-  const byChain = of ? Object.entries(of).map(([chain, { vault }]) => ({ chain, vault })) : undefined
-  const places = byChain ?? [{ chain: chain ?? chainOfAll, vault }]
-  return places.flatMap(({ chain, vault }) => vault.map(address => ({ chain, address })))
+function vaultsOf({ of, chain, vault = [], decimals }: Vaults, chainOfAll = ''): readonly Vault[] {
+  const byChain = of ? Object.entries(of).map(([chain, place]) => ({ chain, ...place })) : undefined
+  const places = byChain ?? [{ chain: chain ?? chainOfAll, vault, decimals }]
+  return places.flatMap(({ chain, vault, decimals }) => vault.map(address => ({ chain, address, decimals })))
 }
 
-async function assetsOf(chain: ChainAsOf, address: Vault['address']): Promise<Fraction> {
+async function assetsOf(chain: ChainAsOf, vault: Vault): Promise<Fraction> {
   const [assets, decimals] = await Promise.all([
-    chain.read({ address, abi: erc4626Abi, functionName: 'totalAssets' }),
-    assetDecimals(chain, address),
+    chain.read({ address: vault.address, abi: erc4626Abi, functionName: 'totalAssets' }),
+    assetDecimals(chain, vault),
   ])
   return scaled(assets, decimals)
 }
 
-async function sharePriceOf(chain: ChainAsOf, address: Vault['address']): Promise<Fraction> {
+async function sharePriceOf(chain: ChainAsOf, vault: Vault): Promise<Fraction> {
+  const { address } = vault
   const share = async () => {
     const args = [10n ** BigInt(await decimalsReader(chain)(address))] as const
     return chain.read({ address, abi: erc4626Abi, functionName: 'convertToAssets', args })
   }
-  const [price, decimals] = await Promise.all([share(), assetDecimals(chain, address)])
+  const [price, decimals] = await Promise.all([share(), assetDecimals(chain, vault)])
   return scaled(price, decimals)
 }
 
-async function assetDecimals(chain: ChainAsOf, address: Vault['address']): Promise<number> {
-  return decimalsReader(chain)(await chain.read({ address, abi: erc4626Abi, functionName: 'asset' }))
+async function assetDecimals(chain: ChainAsOf, { address, decimals }: Vault): Promise<number> {
+  return decimals ?? decimalsReader(chain)(await chain.read({ address, abi: erc4626Abi, functionName: 'asset' }))
 }

@@ -1,6 +1,6 @@
 import { address, type ChainAsOf, type DeclaredMetric, defineCollector, z } from 'tidegauge'
 import { erc20Abi, parseAbi } from 'viem'
-import { decimalsReader } from './values/decimals.ts'
+import { decimalsReader, tokenDecimals } from './values/decimals.ts'
 import { Fraction, nearestNumber, scaled } from './values/fraction.ts'
 import { prefixed, prefixOption } from './values/prefix.ts'
 
@@ -19,12 +19,15 @@ const options = z.strictObject({
   prefix: prefixOption(7),
   unit0: z.string().optional().describe('symbol of token0'),
   unit1: z.string().optional().describe('symbol of token1'),
+  decimals0: tokenDecimals,
+  decimals1: tokenDecimals,
   tokens: z
     .tuple([address, address], { error: 'must be a list of two addresses: token0 and token1 of the pool' })
     .optional()
     .describe('token0 and token1, to read everything in one request; they are checked'),
 })
 
+type Options = z.output<typeof options>
 type Address = z.output<typeof address>
 type Pair<T> = readonly [token0: T, token1: T]
 
@@ -59,7 +62,7 @@ export default defineCollector({
     ])
     const [[[root], liquidity], [balance0, balance1]] = await Promise.all([
       state,
-      balancesOf(chain(options.chain), options.pool, options.tokens ?? own),
+      balancesOf(chain(options.chain), options, options.tokens ?? own),
       own.then(own => compare(options.tokens ?? own, own)),
     ])
     if (root === 0n) throw new Error('the pool is not initialised: it has no price')
@@ -83,16 +86,16 @@ function compare(written: Pair<Address>, own: Pair<Address>): void {
   }
 }
 
-async function balancesOf(chain: ChainAsOf, pool: Address, tokens: Pair<Address> | Promise<Pair<Address>>) {
-  const balanceOf = async (token: Address) => {
+async function balancesOf(chain: ChainAsOf, options: Options, tokens: Pair<Address> | Promise<Pair<Address>>) {
+  const balanceOf = async (token: Address, place: 0 | 1) => {
     const [balance, decimals] = await Promise.all([
-      chain.read({ address: token, abi: erc20Abi, functionName: 'balanceOf', args: [pool] }),
-      decimalsReader(chain)(token),
+      chain.read({ address: token, abi: erc20Abi, functionName: 'balanceOf', args: [options.pool] }),
+      options[`decimals${place}`] ?? decimalsReader(chain, `decimals${place}: 18`)(token),
     ])
     return { amount: scaled(balance, decimals), decimals }
   }
   const [token0, token1] = await tokens
-  return Promise.all([balanceOf(token0), balanceOf(token1)])
+  return Promise.all([balanceOf(token0, 0), balanceOf(token1, 1)])
 }
 
 /**

@@ -21,3 +21,11 @@ export const contracts = z
     error: 'must be an address in quotes (0x and 40 hexadecimal digits), or a list of these',
   })
   .transform(given => (typeof given === 'string' ? [given] : given))
+
+/**
+ * Whether a read failed because the contract has no such function, as far as a chain tells that: it reverted without a
+ * reason, or returned nothing.
+ */
+export function lacksFunction(error: unknown): boolean {
+  return error instanceof Error && /^\w+ (reverted: it gave no reason$|returned nothing)/.test(error.message)
+}

@@ -1,5 +1,8 @@
+import type { ChainAsOf, z } from 'tidegauge'
 import type { AbiFunction, AbiParameter } from 'viem'
 import { argument, part } from './abi-argument.ts'
+import type { decimalsOption, decimalsReader } from './decimals.ts'
+import { type Fraction, scaled } from './fraction.ts'
 import { OptionEntryMistake } from './mistake.ts'
 import { isNumber, parsedSignature } from './signature.ts'
 
@@ -18,6 +21,27 @@ export interface CallOption {
   readonly take?: string | number | undefined
 }
 
+/** A call of a contract, and the decimals of what it returns. */
+export interface ContractCall extends CallOption {
+  readonly address: `0x${string}`
+  /** Default: 0. */
+  readonly decimals?: z.output<typeof decimalsOption> | undefined
+}
+
+/** The exact number that a call returns, in whole units. Its decimals are read in the same turn. */
+export async function calledNumber(
+  chain: ChainAsOf,
+  decimalsOf: ReturnType<typeof decimalsReader>,
+  { address, decimals = 0, ...call }: ContractCall,
+): Promise<Fraction> {
+  const { abi, args, taken } = viewCall(call)
+  const [returned, places] = await Promise.all([
+    chain.read({ address, abi: [abi], functionName: abi.name, args }),
+    typeof decimals === 'number' ? decimals : decimalsOf(decimals === true ? address : decimals.address),
+  ])
+  return scaled(taken(returned), places)
+}
+
 /** @throws OptionEntryMistake when it is no view function, or the arguments or `take` do not fit it */
 export function viewCall({ call, args = [], take }: CallOption): ViewCall {
   const abi = viewFunction(call)
@@ -32,6 +56,17 @@ export function viewCall({ call, args = [], take }: CallOption): ViewCall {
       if (typeof value === 'bigint' || typeof value === 'number') return BigInt(value)
       throw new Error(`${abi.name} returned no number at ${take}`)
     },
+  }
+}
+
+/** Mistakes in a call, offline. */
+export function callMistakes(call: string, { args, take }: Omit<CallOption, 'call'>): readonly OptionEntryMistake[] {
+  try {
+    viewCall({ call, args, take })
+    return []
+  } catch (error) {
+    if (error instanceof OptionEntryMistake) return [error]
+    throw error
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Abi, decodeFunctionData, encodeFunctionResult } from 'viem'
+import { type Abi, decodeFunctionData, encodeFunctionResult, toFunctionSelector } from 'viem'
 import { afterAll } from 'vitest'
 import type { ChainReader } from '../../src/chain/reads.ts'
 import { systemTime } from '../../src/edge/time.ts'
@@ -8,8 +8,8 @@ import { hour } from '../runner/setup.ts'
 import { chainOf } from '../support/reads.ts'
 
 /**
- * A chain on which every contract has this ABI, and answers so, or as a function of the arguments says; what is refused
- * reverts.
+ * A chain on which every contract has this ABI, and answers so, or as a function of the arguments says. A function that is
+ * refused or has no answer reverts, as one that a contract does not have.
  */
 export function contractOf(
   abi: Abi,
@@ -22,9 +22,11 @@ export function contractOf(
     read: async (_hour, requests) =>
       requests.map(request => {
         if (request.kind !== 'call') throw new Error('no balance is asked for')
+        const known = abi.some(item => item.type === 'function' && request.input.startsWith(toFunctionSelector(item)))
+        if (!known) return { kind: 'reverted', output: '0x' }
         const { functionName, args = [] } = decodeFunctionData({ abi, data: request.input })
-        if (isRefused(functionName)) return { kind: 'reverted', output: '0x' }
         const answer = answers[functionName]
+        if (answer === undefined || isRefused(functionName)) return { kind: 'reverted', output: '0x' }
         const result: unknown = typeof answer === 'function' ? answer(...args) : answer
         return { kind: 'returned', output: encodeFunctionResult({ abi, functionName, result }) }
       }),

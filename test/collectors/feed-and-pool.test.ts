@@ -11,27 +11,54 @@ const seconds = BigInt(hour / 1000)
 const feedAbi = parseAbi([
   'function decimals() view returns (uint8)',
   'function latestRoundData() view returns (uint80, int256, uint256, uint256, uint80)',
+  'function latestAnswer() view returns (int256)',
+  'function latestTimestamp() view returns (uint256)',
 ])
 
 describe('chainlink-feed', () => {
-  const collect = (round: readonly bigint[], more = {}) => {
-    answering.use(contractOf(feedAbi, { decimals: 8, latestRoundData: round }))
+  const collect = (answers: Readonly<Record<string, unknown>>, more = {}) => {
+    answering.use(contractOf(feedAbi, { decimals: 8, ...answers }))
     return runner.collect(configured('chainlink-feed', { options: { chain: 'demo', feed: address, ...more } }), hour)
   }
-
-  it('gives a price that is just not too old', async () => {
-    const fresh = [5n, 250_000_000n, 0n, seconds - 3600n, 5n]
-    expect((await collect(fresh, { maxAge: 3600 })).readings).toEqual({ Price: 2.5 })
+  const round = (answer: bigint, updatedAt: bigint, answeredIn = 5n) => ({
+    latestRoundData: [5n, answer, 0n, updatedAt, answeredIn],
   })
 
-  it.for([
-    ['too old', [5n, 1n, 0n, seconds - 3601n, 5n], 'the price is 3601 s old at 2026-11-20T13:00:00Z'],
-    ['zero', [5n, 0n, 0n, seconds, 5n], 'round 5 answers 0, which is no price'],
-    ['negative', [5n, -1n, 0n, seconds, 5n], 'round 5 answers -1, which is no price'],
-    ['not answered', [5n, 1n, 0n, 0n, 5n], 'round 5 is not complete'],
-    ['answered in an earlier round', [5n, 1n, 0n, seconds, 4n], 'round 5 is not complete'],
-  ] as const)('gives no price that is %s', async ([, round, message]) => {
-    expect((await faultOf(collect(round, { maxAge: 3600 }))).message).toBe(message)
+  it.for<[string, Readonly<Record<string, unknown>>, object?]>([
+    ['just not too old', round(250_000_000n, seconds - 3600n), { maxAge: 3600 }],
+    ['not of the round that it was answered in', round(250_000_000n, seconds, 0n)],
+    ['up to a minute ahead', round(250_000_000n, seconds + 60n)],
+    ['without a time, where none is wanted', round(250_000_000n, 0n), { maxAge: 'none' }],
+    ['in milliseconds, where no time is wanted', round(250_000_000n, seconds * 1000n), { maxAge: 'none' }],
+    ['latestAnswer alone', { latestAnswer: 250_000_000n }, { maxAge: 'none' }],
+    ['latestAnswer with its time', { latestAnswer: 250_000_000n, latestTimestamp: seconds - 60n }, { maxAge: 3600 }],
+  ])('gives a price that is %s', async ([, answers, more]) => {
+    expect((await collect(answers, more)).readings).toEqual({ Price: 2.5 })
+  })
+
+  it.for<[string, Readonly<Record<string, unknown>>, string | RegExp]>([
+    ['too old', round(1n, seconds - 3601n), 'the price is 3601 s old at 2026-11-20T13:00:00Z'],
+    ['zero', round(0n, seconds), 'the feed answers 0, which is no price'],
+    ['negative', round(-1n, seconds), 'the feed answers -1, which is no price'],
+    ['not answered', round(1n, 0n), /^the feed says no time of its answer: .* write maxAge: none$/],
+    [
+      'to come',
+      round(1n, seconds + 61n),
+      /^the feed says 2026-11-20T13:01:01\.000Z as its time, which is after the hour$/,
+    ],
+    ['in milliseconds', round(1n, seconds * 1000n), `the feed says ${seconds}000 as its time, which is not in seconds`],
+    ['latestAnswer alone', { latestAnswer: 1n }, /write maxAge: none$/],
+    ['latestAnswer, too old', { latestAnswer: 1n, latestTimestamp: seconds - 9_999n }, /^the price is 9999 s old/],
+    ['of no feed', {}, 'latestRoundData reverted: it gave no reason'],
+  ])('gives no price that is %s', async ([, answers, message]) => {
+    const fault = await faultOf(collect(answers, { maxAge: 3600 }))
+    if (typeof message === 'string') expect(fault.message).toBe(message)
+    else expect(fault.message).toMatch(message)
+  })
+
+  it('says what to write for a feed without decimals', async () => {
+    const fault = await faultOf(collect({ ...round(1n, seconds), decimals: undefined }))
+    expect(fault).toMatchObject({ code: 'chain-call-reverted', fix: expect.stringContaining('decimals: 8') })
   })
 })
 
@@ -39,23 +66,58 @@ const poolAbi = parseAbi([
   'function token0() view returns (address)',
   'function token1() view returns (address)',
   'function decimals() view returns (uint8)',
-  'function getReserves() view returns (uint112, uint112, uint32)',
+  'function getReserves() view returns (uint256, uint256, uint16)',
+  'function stable() view returns (uint256)',
+  'function stableSwap() view returns (bool)',
 ])
 
 describe('uniswap-v2-pool', () => {
-  const collect = (reserves: readonly [bigint, bigint, number], more = {}) => {
-    answering.use(contractOf(poolAbi, { token0: address, token1: address, decimals: 2, getReserves: reserves }))
+  const collect = (answers: Readonly<Record<string, unknown>>, more = {}) => {
+    answering.use(contractOf(poolAbi, { token0: address, token1: address, decimals: 2, ...answers }))
     return runner.collect(configured('uniswap-v2-pool', { options: { chain: 'demo', pool: address, ...more } }), hour)
   }
+  const getReserves = [1000n, 4000n, 0] as const
 
-  it('tells prices in token1, or in token0 when asked to', async () => {
-    const reserves = [1000n, 4000n, 0] as const
-    expect((await collect(reserves)).readings).toEqual({ Reserve0: 10, Reserve1: 40, Price: 4, TVL: 80 })
-    const turned = await collect(reserves, { quote: 'token0' })
+  it.for([
+    ['does not speak of another curve', {}],
+    ['says that it is not stable', { stable: 0n, stableSwap: false }],
+  ] as const)('tells prices in token1, or in token0 when asked to, of a pool that %s', async ([, more]) => {
+    const { readings } = await collect({ getReserves, ...more })
+    expect(readings).toEqual({ Reserve0: 10, Reserve1: 40, Price: 4, TVL: 80 })
+    const turned = await collect({ getReserves, ...more }, { quote: 'token0' })
     expect(turned.readings).toEqual({ Reserve0: 10, Reserve1: 40, Price: 0.25, TVL: 20 })
   })
 
+  it.for([
+    ['stable', 1n],
+    ['stableSwap', true],
+  ] as const)('tells the price on the curve of a pool whose %s() is true', async ([name, says]) => {
+    const stable = { getReserves: [812_345_678_901n * 10n ** 12n, 1_200_000_500_000n, 0], [name]: says }
+    const decimals = { decimals0: 18, decimals1: 6 }
+    // By Python's fractions.
+    const [Price, TVL] = [1.0144003576374285, 2024044.247202394]
+    expect((await collect(stable, decimals)).readings).toEqual({
+      Reserve0: 812345.678901,
+      Reserve1: 1200000.5,
+      Price,
+      TVL,
+    })
+    const turned = { Price: 0.9858040688481544, TVL: 1995311.0544208197 }
+    expect((await collect(stable, { ...decimals, quote: 'token0' })).readings).toMatchObject(turned)
+  })
+
+  it('has no price on a curve that it does not understand', async () => {
+    const { message } = await faultOf(collect({ getReserves, stable: 2n }))
+    expect(message).toBe('stable returned 0x2, which is no bool')
+  })
+
+  it('says what to write for a token without decimals', async () => {
+    const fault = await faultOf(collect({ getReserves, decimals: undefined }, { decimals1: 2 }))
+    expect(fault.fix).toMatch(/; for a contract without decimals\(\) write decimals0: 18$/)
+  })
+
   it.for([0, 5])('has no price when it is empty, or %i to nothing', async amount => {
-    expect((await faultOf(collect([BigInt(amount), 0n, 0]))).message).toBe('the pool is empty: it has no price')
+    const empty = collect({ getReserves: [BigInt(amount), 0n, 0] })
+    expect((await faultOf(empty)).message).toBe('the pool is empty: it has no price')
   })
 })

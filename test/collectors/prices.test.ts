@@ -27,11 +27,13 @@ const abi: Abi = parseAbi([
   'function latestRoundData() view returns (uint80, int256, uint256, uint256, uint80)',
   'function token0() view returns (address)',
   'function token1() view returns (address)',
+  'function rates(uint256) view returns (uint256 rate, uint256 sum)',
   'function observe(uint32[] secondsAgos) view returns (int56[], uint160[])',
 ])
 
-const seconds = BigInt(hour / 1000)
-const round = (answer: bigint, ageSeconds = 60n) => [9n, answer, 0n, seconds - ageSeconds, 9n]
+const round =
+  (answer: bigint, ageSeconds = 60n) =>
+  (at: Hour) => [9n, answer, 0n, BigInt(at / 1000) - ageSeconds, 9n]
 /** A mean tick of -202,000.5 over 600 s: about 1,696 USDC for a WETH. */
 const cumulatives = [
   [7_000_000n, 7_000_000n - 121_200_300n],
@@ -46,15 +48,17 @@ const answers: Readonly<Record<Hex, Readonly<Record<string, unknown>>>> = {
   [weth]: { decimals: 18, balanceOf: 2n * 10n ** 18n },
   [usdc]: { decimals: 6, balanceOf: 1_500_000n },
   [pool]: { token0: weth, token1: usdc, observe: cumulatives },
-  [vault]: { totalSupply: 3_000_000_000_000_000_000n },
+  [vault]: { totalSupply: 3_000_000_000_000_000_000n, rates: [1_150_000_000_000_000_001n, 5n] },
 }
 
-function answer(request: ReadRequest): ReadAnswer {
+function answer(request: ReadRequest, at: Hour): ReadAnswer {
   if (request.kind !== 'call')
     return { kind: 'returned', output: `0x${(5n * 10n ** 17n).toString(16).padStart(64, '0')}` }
   const { functionName } = decodeFunctionData({ abi, data: request.input })
-  const result = answers[request.to.toLowerCase() as Hex]?.[functionName]
-  if (result === undefined) return { kind: 'reverted', output: '0x' }
+  const own = answers[request.to.toLowerCase() as Hex]?.[functionName]
+  const result: unknown = typeof own === 'function' ? own(at) : own
+  // With a reason: not as a contract that has no such function.
+  if (result === undefined) return { kind: 'reverted', output: '0x12345678' }
   return { kind: 'returned', output: encodeFunctionResult({ abi, functionName, result }) }
 }
 
@@ -65,14 +69,15 @@ let isCounted = false
 const demo = chainOf({
   block: async () => ({ number: 1n, hash: '0x00', timestampSeconds: hour / 1000 }),
   logs: async () => [],
-  async read(_hour, requests) {
+  async read(at, requests) {
     if (!isCounted) setImmediate(() => (isCounted = false))
     turns += isCounted ? 0 : 1
     isCounted = true
-    return requests.map(answer)
+    return requests.map(request => answer(request, at))
   },
 })
 
+const rates = 'rates(uint256) view returns (uint256 rate, uint256 sum)'
 const feed = (name: keyof typeof feeds, more = {}) => ({ chain: 'demo', feed: feeds[name], maxAge: 3600, ...more })
 const ofPool = { chain: 'demo', pool, window: 600, token: weth, quote: usdc, price: 'USDC' }
 const place = { file: '/tidegauge.yaml', line: 1, column: 1 }
@@ -105,6 +110,8 @@ beforeAll(async () => {
     USDC: [{ fixed: 1.0001 }],
     Third: [{ fixed: '0.3333333333333333333333' }],
     Pool: [ofPool],
+    Rate: [{ chain: 'demo', address: vault, call: rates, args: [2], take: 'rate', decimals: 18, price: 'Api' }],
+    Dead: [{ chain: 'demo', address: vault, call: 'token0() view returns (uint256)' }],
     Turned: [{ ...ofPool, token: usdc, quote: weth, price: 'USDC' }],
     Wrong: [{ ...ofPool, quote: feeds.fresh }],
     Same: [{ price: 'Api' }],
@@ -140,6 +147,7 @@ describe('a price', () => {
     ['USDC', 1.0001],
     ['Same', 2000.1],
     ['Quoted', 2469.2592370359257],
+    ['Rate', 2300.115],
   ] as const)('%s is of the first source that answers', async ([name, price]) => {
     expect((await priced(name)).readings['Price']).toBe(price)
   })
@@ -147,7 +155,7 @@ describe('a price', () => {
   it('says in the log which sources did not answer', async () => {
     await priced('Second', hourAfter(hour, 1))
     expect(lines.at(-1)).toMatch(
-      /^feed 0x2{40} of demo: the price is 7201 s old .*; feed 0x3{40} .*: round 9 answers 0, .*; 127\.0\.0\.1:\d+ answers$/,
+      /^feed 0x2{40} of demo: the price is 3601 s old .*; feed 0x3{40} .*: the feed answers 0, .*; 127\.0\.0\.1:\d+ answers$/,
     )
   })
 
@@ -170,8 +178,9 @@ describe('a price', () => {
     expect(message).toMatch(
       /^there is no price of None: feed 0x2{40} of demo: the price is 3601 s old at .*; 127\.0\.0\.1:\d+: .*; 127\.0\.0\.1:\d+: .* the time at \/at must be/,
     )
+    expect((await faultOf(priced('Dead'))).message).toMatch(/^there is no price of Dead: token0 reverted: /)
     expect((await faultOf(priced('Zero'))).message).toBe(
-      'there is no price of Zero: round 9 answers 0, which is no price',
+      'there is no price of Zero: the feed answers 0, which is no price',
     )
   })
 
@@ -324,8 +333,8 @@ describe('balances', () => {
 it('the sources of a price are checked', async () => {
   const url = 'https://api.example.com/eth?at={hour}'
   const cases: [Record<string, unknown>, readonly (string | number)[], string][] = [
-    [{}, [0], 'must have one of feed, pool, url, fixed, or a price alone'],
-    [{ fixed: 1, url }, [0], 'must have one of feed, pool, url, fixed, and has url and fixed'],
+    [{}, [0], 'must have one of feed, pool, call, url, fixed, or a price alone'],
+    [{ fixed: 1, url }, [0], 'must have one of feed, pool, call, url, fixed, and has url and fixed'],
     [{ fixed: 0 }, [0, 'fixed'], 'must be'],
     [{ fixed: 'one' }, [0, 'fixed'], 'must be a number above 0'],
     [{ fixed: '-1' }, [0, 'fixed'], 'must be a number above 0'],
@@ -336,6 +345,11 @@ it('the sources of a price are checked', async () => {
     [{ url }, [0, 'pointer'], 'must be a JSON pointer'],
     [{ url: 'https://api.example.com/eth', pointer: '/usd' }, [0, 'url'], 'a price is of its hour'],
     [{ ...ofPool, price: undefined }, [0, 'price'], 'must be the name of the price of the quote token'],
+    [{ call: rates, chain: 'demo', args: [1], take: 0 }, [0, 'address'], 'must be the address of the contract'],
+    [{ call: rates, address: vault, chain: 'demo', take: 'rate' }, [0, 'args'], 'rates takes 1 argument'],
+    [{ ...feed('fresh'), maxAge: 'never' }, [0, 'maxAge'], 'must be a number of seconds, or none'],
+    [{ url, pointer: '/usd', maxAge: 'none' }, [0, 'maxAge'], 'must be a number of seconds'],
+    [{ ...ofPool, decimals: true }, [0, 'decimals'], 'must be a number'],
     [{ ...ofPool, window: 5 }, [0, 'window'], 'must be at least 60'],
     [{ ...feed('fresh'), maxage: 5 }, [0, 'maxage'], 'unknown option "maxage"'],
   ]

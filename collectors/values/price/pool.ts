@@ -18,6 +18,10 @@ export interface PricedPool {
   readonly quote: `0x${string}`
   /** Seconds up to the as-of block that the price is the mean of. */
   readonly window: number
+  /** Decimals of the token, where it has no `decimals()`. */
+  readonly decimals?: unknown
+  /** Those of the quote. */
+  readonly quoteDecimals?: number | undefined
 }
 
 /**
@@ -27,9 +31,9 @@ export interface PricedPool {
  * @returns whole units of the quote token for a whole token
  * @throws Error when the pool has other tokens; Fault when it cannot be read, or remembers less than the window
  */
-export async function poolPrice(chain: ChainAsOf, { pool, token, quote, window }: PricedPool): Promise<Fraction> {
+export async function poolPrice(chain: ChainAsOf, priced: PricedPool): Promise<Fraction> {
+  const { pool, token, quote, window } = priced
   const own = { address: pool, abi: poolAbi } as const
-  const decimalsOf = decimalsReader(chain)
   const [[token0, token1], [cumulatives], decimals, quoteDecimals] = await Promise.all([
     chain.read([
       { ...own, functionName: 'token0' },
@@ -38,8 +42,8 @@ export async function poolPrice(chain: ChainAsOf, { pool, token, quote, window }
     chain
       .read({ ...own, functionName: 'observe', args: [[window, 0]] })
       .catch(error => Promise.reject(worded(error, window))),
-    decimalsOf(token),
-    decimalsOf(quote),
+    typeof priced.decimals === 'number' ? priced.decimals : decimalsReader(chain)(token),
+    priced.quoteDecimals ?? decimalsReader(chain, 'quoteDecimals: 18')(quote),
   ])
   const [before = 0n, now = 0n] = cumulatives
   const isToken0 = isAddressEqual(token, token0) && isAddressEqual(quote, token1)

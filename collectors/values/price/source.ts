@@ -1,12 +1,14 @@
 import { address, type CollectContext, headers, z } from 'tidegauge'
+import { decimalsOption, decimalsReader, tokenDecimals } from '../decimals.ts'
 import { type Fraction, fractionOf, nearestNumber } from '../fraction.ts'
 import { answerOf, decimalAt, jsonPointer, valueAt } from '../json-answer.ts'
 import { asksBlock, asksHour, inBody, inPlaces, sourceBody, sourceUrl } from '../placeholders.ts'
+import { calledNumber, callMistakes } from '../view-function.ts'
 import { exactPrice } from './exact-price.ts'
-import { feedAnswer, feedMaxAge } from './feed.ts'
+import { feedAnswer, feedMaxAge, maxAgeOption } from './feed.ts'
 import { poolPrice } from './pool.ts'
 
-const kinds = ['feed', 'pool', 'url', 'fixed'] as const
+const kinds = ['feed', 'pool', 'call', 'url', 'fixed'] as const
 type Kind = (typeof kinds)[number]
 
 /** Characters of an exact price: the mean of a pool in another price has some hundreds. */
@@ -20,13 +22,15 @@ const notFixed = 'must be a number above 0, like 1, or in quotes where it is lon
 /** Options that belong to each kind: those it needs, and those it may have. `price` may stand at every one. */
 const ofKind: Readonly<Record<Kind, { readonly needed: readonly string[]; readonly other: readonly string[] }>> = {
   feed: { needed: ['chain'], other: ['maxAge'] },
-  pool: { needed: ['chain', 'token', 'quote', 'window', 'price'], other: [] },
+  pool: { needed: ['chain', 'token', 'quote', 'window', 'price'], other: ['decimals', 'quoteDecimals'] },
+  call: { needed: ['chain', 'address'], other: ['args', 'take', 'decimals'] },
   url: { needed: ['pointer'], other: ['headers', 'body', 'time', 'maxAge'] },
   fixed: { needed: [], other: [] },
 }
 
 const missing: Readonly<Record<string, string>> = {
   chain: 'must be the name of the chain',
+  address: 'must be the address of the contract',
   token: 'must be the address of the token that is priced',
   quote: 'must be the address of the other token of the pool',
   window: 'must be the seconds that the price is the mean of, like 1800',
@@ -34,21 +38,33 @@ const missing: Readonly<Record<string, string>> = {
   pointer: 'must be a JSON pointer like /prices/0/usd',
 }
 
-/** A source of a price: one of `feed`, `pool`, `url` and `fixed`; or `price` alone, for the same as another price. */
+/** A source of a price: one of `feed`, `pool`, `call`, `url` and `fixed`; or `price` alone, for the same as another price. */
 export const source = z
   .strictObject({
-    chain: z.string().optional().describe('the chain of a feed or a pool'),
-    feed: address.optional().describe('a Chainlink feed (AggregatorV3)'),
+    chain: z.string().optional().describe('the chain of a feed, a pool or a call'),
+    feed: address.optional().describe('a Chainlink feed (AggregatorV3, or latestAnswer alone)'),
     pool: address.optional().describe('a Uniswap V3 pool, for the mean price over a window'),
     token: address.optional().describe('the token of the pool that is priced'),
     quote: address.optional().describe('the token of the pool in which it is priced'),
     window: z.int().min(60).max(604_800).optional().describe('seconds that the price of a pool is the mean of'),
+    quoteDecimals: tokenDecimals,
+    call: z
+      .string()
+      .optional()
+      .describe('a view function of address by its signature: "stEthPerToken() view returns (uint256)"'),
+    address: address.optional().describe('the contract of the call'),
+    args: z.array(z.unknown()).optional().describe('arguments of the call'),
+    take: z
+      .union([z.string(), z.int().min(0)])
+      .optional()
+      .describe('which of several outputs of the call, by name or place'),
+    decimals: decimalsOption.optional().describe('of what the call returns; of the token of a pool, if it has none'),
     url: sourceUrl.optional().describe('an address that answers JSON, with {hour}, {hourSeconds} or {hourMs} in it'),
     headers: headers.optional(),
     body: sourceBody.optional(),
     pointer: jsonPointer.optional().describe('where the answer has the price'),
     time: jsonPointer.optional().describe('where the answer says what instant the price is of'),
-    maxAge: z.number().positive().optional().describe('seconds that a price may be old at the hour'),
+    maxAge: maxAgeOption.describe('seconds that a price may be old at the hour; none for a feed without a time'),
     fixed: z
       .union([z.number().positive(), z.string().regex(positiveDecimal, { error: notFixed })], { error: notFixed })
       .optional()
@@ -56,7 +72,7 @@ export const source = z
     price: z.string().optional().describe('another price, in which this one is given'),
   })
   .superRefine((written, context) => {
-    const tell = (path: readonly string[], message: string) =>
+    const tell = (path: readonly (string | number)[], message: string) =>
       context.addIssue({ code: 'custom', path: [...path], message })
     const given = Object.entries(written).flatMap(([name, value]) => (value === undefined ? [] : [name]))
     const [kind, ...others] = kinds.filter(each => given.includes(each))
@@ -67,7 +83,12 @@ export const source = z
       return tell([], `must have one of ${kinds.join(', ')}, or a price alone`)
     if (stray !== undefined) tell([stray], `belongs to another kind of source, and this is a ${kind}`)
     for (const name of needed.filter(each => !given.includes(each))) tell([name], missing[name] ?? 'must be given')
+    if (written.pool !== undefined && typeof (written.decimals ?? 0) !== 'number')
+      tell(['decimals'], 'must be a number, of a token that has none')
+    if (written.call !== undefined)
+      for (const { path, message } of callMistakes(written.call, written)) tell(path, message)
     if (written.url === undefined) return
+    if (written.maxAge === 'none') tell(['maxAge'], 'must be a number of seconds: a price is of its hour')
     const asked = { url: written.url, body: written.body }
     if (!asksHour(asked)) tell(['url'], 'must contain {hour}, {hourSeconds} or {hourMs}: a price is of its hour')
     if (asksBlock(asked)) tell(['url'], 'cannot contain {block}: a price is asked for by its hour')
@@ -78,8 +99,8 @@ export type PriceSource = z.output<typeof source>
 type Means = Pick<CollectContext<unknown>, 'chain' | 'http' | 'price' | 'hour' | 'nowMs'>
 
 /** Whether it is read on a chain, where one question more costs nothing. */
-export function isOnChain({ feed, pool }: PriceSource): boolean {
-  return feed !== undefined || pool !== undefined
+export function isOnChain({ chain }: PriceSource): boolean {
+  return chain !== undefined
 }
 
 /**
@@ -98,28 +119,33 @@ export async function sourcePrice(source: PriceSource, means: Means): Promise<Fr
 }
 
 /** The name of a source, for a message: without any path, which may hold a key. */
-export function sourceName({ chain, feed, pool, url, fixed, price }: PriceSource): string {
+export function sourceName({ chain, feed, pool, call, address, url, fixed, price }: PriceSource): string {
   if (feed !== undefined) return `feed ${feed} of ${chain}`
   if (pool !== undefined) return `pool ${pool} of ${chain}`
+  if (call !== undefined) return `${call.split('(')[0]} of ${address} of ${chain}`
   if (url !== undefined) return new URL(url).host
   return fixed === undefined ? `price ${price}` : `fixed ${fixed}`
 }
 
 async function ownPrice(source: PriceSource, means: Means): Promise<Fraction> {
-  const { chain = '', feed, pool, token, quote, window, fixed, maxAge } = source
+  const { chain = '', feed, pool, token, quote, window, call, address, fixed, maxAge } = source
   if (feed !== undefined) return feedAnswer(means.chain(chain), feed, maxAge ?? feedMaxAge, means.hour)
   if (pool !== undefined && token !== undefined && quote !== undefined && window !== undefined)
-    return poolPrice(means.chain(chain), { pool, token, quote, window })
+    return poolPrice(means.chain(chain), { ...source, pool, token, quote, window })
+  if (call !== undefined && address !== undefined) {
+    const own = means.chain(chain)
+    return calledNumber(own, decimalsReader(own), { ...source, call, address })
+  }
   if (source.url !== undefined) return answeredPrice({ ...source, url: source.url }, means)
   return fractionOf(fixed ?? 1)
 }
 
 async function answeredPrice(
-  { url, headers, body, pointer = '', time, maxAge = 3_600 }: PriceSource & { readonly url: string },
+  { url, headers, body, pointer = '', time, maxAge }: PriceSource & { readonly url: string },
   { http, hour, nowMs }: Means,
 ): Promise<Fraction> {
   const request = { headers, body: inBody(body, { hour }), isRead: true, numbers: 'text' } as const
-  const answer = answerOf({ url, body, time, maxAge, pointer }, { hour, nowMs })
+  const answer = answerOf({ url, body, time, maxAge: Number(maxAge ?? 3_600), pointer }, { hour, nowMs })
   const { json } = await http.json(inPlaces(url, { hour }), answer, request)
   return fractionOf(decimalAt(pointer).parse(valueAt(json, pointer)))
 }

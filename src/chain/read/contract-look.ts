@@ -4,7 +4,7 @@ import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointPool, type EndpointSource } from '../endpoint/endpoint-pool.ts'
 import type { RpcAnswer, RpcCall } from '../endpoint/wire.ts'
 import type { ReadAnswer, ReadRequest } from '../reads.ts'
-import { parseBytes } from '../shapes.ts'
+import { parseBytes, parseHeader } from '../shapes.ts'
 import { aggregateInput, multicall3Address } from './multicall.ts'
 import { aggregated } from './multicall-answer.ts'
 
@@ -20,6 +20,8 @@ export interface ContractBasics {
   /** Addresses in the slots of a proxy; absent for an empty slot. */
   readonly implementation?: Hex
   readonly beacon?: Hex
+  /** Of the last block; absent where the node does not give it. */
+  readonly timestampSeconds?: number
 }
 
 /** Dependencies of `ContractLook`. */
@@ -63,18 +65,22 @@ export class ContractLook {
       const asked = [
         { method: 'eth_getCode', params: [address, 'latest'] },
         ...Object.values(slots).map(slot => ({ method: 'eth_getStorageAt', params: [address, slot, 'latest'] })),
+        { method: 'eth_getBlockByNumber', params: ['latest', false] },
       ]
       // Of one turn: they travel together.
       const [first, answers] = await Promise.all([
         endpoint.call(asked, signal),
         this.#together(endpoint, calls, signal),
       ])
-      const [code, ...kept] = first.map(answer => resultOf(endpoint, answer))
+      const last = first.at(-1)
+      const header = last?.kind === 'result' ? parseHeader(last.result) : undefined
+      const [code, ...kept] = first.slice(0, -1).map(answer => resultOf(endpoint, answer))
       const [implementation, beacon] = kept.map(addressIn)
       const basics = {
         hasCode: code !== undefined && code !== '0x',
         ...(implementation && { implementation }),
         ...(beacon && { beacon }),
+        ...(header && { timestampSeconds: header.timestampSeconds }),
       }
       return { basics, answers }
     })

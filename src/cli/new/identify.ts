@@ -19,6 +19,8 @@ export interface ContractFacts {
   readonly own: TokenFacts
   /** Other tokens that it names, by their addresses in lower case. */
   readonly tokens: ReadonlyMap<string, TokenFacts>
+  /** Instant of the block in which it answered. Default: unknown. */
+  readonly basics?: { readonly timestampSeconds?: number }
 }
 
 /** Functions whose answer is the address of a token. */
@@ -94,13 +96,16 @@ const measures: readonly Measure[] = [
 ]
 
 /** Kinds of a contract in words; empty when it is of no known kind. Pure. */
-export function kindsOf({ values, own }: Pick<ContractFacts, 'values' | 'own'>): string[] {
+export function kindsOf(facts: Pick<ContractFacts, 'values' | 'own' | 'basics'>): string[] {
+  const { values, own } = facts
+  const feed = feedOf(facts)
+  const isStable = values.stable === true || values.stableSwap === true
   const has = (...names: readonly StandardName[]) => names.every(name => values[name] !== undefined)
   const is = (name: StandardName) => values[name] === true && isErc165(values)
   const rules: readonly (readonly [string, boolean])[] = [
     ['Uniswap V3 pool', isV3Pool(values)],
-    ['Uniswap V2 pool', isV2Pool(values)],
-    ['Chainlink feed', isFeed(values)],
+    [isStable ? 'stable pair (x³y + xy³)' : 'Uniswap V2 pool', isV2Pool(values)],
+    [`Chainlink feed${typeof feed === 'string' ? `, ${feed}` : ''}`, feed !== undefined],
     ['ERC-4626 vault', isVault(values)],
     ['Aave V3 pool', isAavePool(values)],
     ['Compound III market (Comet)', isComet(values)],
@@ -130,8 +135,6 @@ const isV3Pool = ({ token0, token1, slot0, slot0Wide, liquidity, fee }: Standard
   [token0, token1, slot0 ?? slot0Wide, liquidity, fee].every(value => value !== undefined)
 const isV2Pool = ({ token0, token1, getReserves }: StandardValues) =>
   [token0, token1, getReserves].every(value => value !== undefined)
-const isFeed = ({ latestRoundData, decimals }: StandardValues) =>
-  latestRoundData !== undefined && decimals !== undefined
 const isVault = ({ asset, totalAssets, convertToAssets, decimals }: StandardValues) =>
   [asset, totalAssets, convertToAssets, decimals].every(value => value !== undefined)
 const isAavePool = ({ aaveReserves, aaveProvider, aaveFlashPremium }: StandardValues) =>
@@ -140,6 +143,26 @@ const isComet = ({ baseToken, getUtilization, totalBorrow }: StandardValues) =>
   [baseToken, getUtilization, totalBorrow].every(value => value !== undefined)
 const isToken = ({ totalSupply }: StandardValues, { decimals }: TokenFacts) =>
   totalSupply !== undefined && decimals !== undefined
+
+/**
+ * Options for a feed, by its last answer; a text says why no entry can collect that. `undefined` where it is no feed.
+ */
+function feedOf({
+  values: { latestRoundData, latestAnswer, latestTimestamp, decimals },
+  basics,
+}: Pick<ContractFacts, 'values' | 'basics'>): { readonly maxAge?: 'none' } | string | undefined {
+  const round: readonly unknown[] = Array.isArray(latestRoundData) ? latestRoundData : []
+  const [answer, updatedAt] = round.length > 0 ? [round[1], round[3]] : [latestAnswer, latestTimestamp ?? 0n]
+  if (typeof answer !== 'bigint' || typeof updatedAt !== 'bigint' || decimals === undefined) return undefined
+  if (answer <= 0n) return `which answers ${answer}`
+  if (updatedAt === 0n) return { maxAge: 'none' }
+  const ageSeconds = Number(BigInt(basics?.timestampSeconds ?? updatedAt) - updatedAt)
+  if (ageSeconds < -60) return `whose time ${updatedAt} is after the last block`
+  return ageSeconds > feedMaxAgeSeconds ? `whose answer is ${ageSeconds} s old` : {}
+}
+
+/** Default of `chainlink-feed`. */
+const feedMaxAgeSeconds = 90_000
 
 /** Entries of `collectors:` for what a contract answered. Pure. */
 export function entriesOf(
@@ -153,7 +176,7 @@ export function entriesOf(
   return [...shippedEntries(facts), ...(Object.keys(values).length > 0 ? [read] : [])]
 }
 
-function shippedEntries({ chain, address, values, own, tokens }: ContractFacts): CollectorEntry[] {
+function shippedEntries({ chain, address, values, own, tokens, basics }: ContractFacts): CollectorEntry[] {
   const named = (key: string, value: string | undefined) => (value === undefined ? {} : { [key]: value })
   const symbolOf = (token: unknown) => tokens.get(String(token).toLowerCase())?.symbol
   const [unit0, unit1] = [symbolOf(values.token0), symbolOf(values.token1)]
@@ -163,9 +186,10 @@ function shippedEntries({ chain, address, values, own, tokens }: ContractFacts):
     return [{ use: 'uniswap-v3-pool', options }]
   }
   if (isV2Pool(values)) return [{ use: 'uniswap-v2-pool', options: { chain, pool: address, ...units } }]
-  if (isFeed(values)) {
+  const feed = feedOf({ values, ...(basics && { basics }) })
+  if (typeof feed === 'object') {
     const unit = quoteOf(values.description)
-    return [{ use: 'chainlink-feed', options: { chain, feed: address, ...named('unit', unit) } }]
+    return [{ use: 'chainlink-feed', options: { chain, feed: address, ...named('unit', unit), ...feed } }]
   }
   if (isAavePool(values)) return [{ use: 'aave-v3', options: { chain, pool: address, provider: values.aaveProvider } }]
   // Its supply is one of the market's metrics.

@@ -44,6 +44,8 @@ export const standardFunctions = {
   latestRoundData: {
     call: 'latestRoundData() view returns (uint80 roundId, int256 answer, uint256 startedAt, uint256 updatedAt, uint80 answeredInRound)',
   },
+  latestAnswer: { call: 'latestAnswer() view returns (int256)' },
+  latestTimestamp: number('latestTimestamp'),
   description: text('description'),
   version: number('version'),
   // Uniswap.
@@ -51,6 +53,9 @@ export const standardFunctions = {
   token1: address('token1'),
   factory: address('factory'),
   getReserves: { call: 'getReserves() view returns (uint112 reserve0, uint112 reserve1, uint32 blockTimestampLast)' },
+  // Solidly, Camelot.
+  stable: flag('stable'),
+  stableSwap: flag('stableSwap'),
   slot0: {
     call: 'slot0() view returns (uint160 sqrtPriceX96, int24 tick, uint16 observationIndex, uint16 observationCardinality, uint16 observationCardinalityNext, uint8 feeProtocol, bool unlocked)',
   },

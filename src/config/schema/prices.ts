@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 const source = z.record(z.string(), z.unknown()).meta({
   description:
-    'A feed or a pool on a chain, an address with the hour in it, another price, or a fixed number: collectors/README.md shows each.',
+    'A feed, a pool or a call on a chain, an address with the hour in it, another price, or a fixed number: collectors/README.md shows each.',
   examples: [{ fixed: 1 }],
 })
 

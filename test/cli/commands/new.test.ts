@@ -149,6 +149,7 @@ describe('new --chain --address', () => {
     expect(token?.toSorted()).toEqual([
       'eth_call',
       'eth_chainId',
+      'eth_getBlockByNumber',
       'eth_getCode',
       'eth_getStorageAt',
       'eth_getStorageAt',

@@ -87,6 +87,40 @@ describe('what a contract is', () => {
     ])
   })
 
+  const seconds = 1_800_000_000
+  it.for<[string, StandardValues, object | undefined, string]>([
+    ['a round', { latestRoundData: [5n, 7n, 0n, BigInt(seconds - 60), 0n] }, {}, 'Chainlink feed'],
+    ['a rate without a time', { latestRoundData: [0n, 7n, 0n, 0n, 0n] }, { maxAge: 'none' }, 'Chainlink feed'],
+    ['an answer alone', { latestAnswer: 7n }, { maxAge: 'none' }, 'Chainlink feed'],
+    ['an answer with its time', { latestAnswer: 7n, latestTimestamp: BigInt(seconds) }, {}, 'Chainlink feed'],
+    [
+      'an old round',
+      { latestRoundData: [5n, 7n, 0n, 1n, 5n] },
+      undefined,
+      'Chainlink feed, whose answer is 1799999999 s',
+    ],
+    [
+      'a time in milliseconds',
+      { latestRoundData: [5n, 7n, 0n, BigInt(seconds) * 1000n, 5n] },
+      undefined,
+      'Chainlink feed, whose time 1800000000000 is after the last block',
+    ],
+    ['nothing yet', { latestRoundData: [0n, 0n, 0n, 0n, 0n] }, undefined, 'Chainlink feed, which answers 0'],
+  ])('is a feed that answers %s, with an entry that can be collected or none', ([, answers, options, kind]) => {
+    const facts = { values: { decimals: 8, ...answers }, own: {}, basics: { timestampSeconds: seconds } }
+    expect(kindsOf(facts)).toEqual([expect.stringContaining(kind)])
+    const entries = entriesOf({ chain: 'dev', address, tokens: new Map(), ...facts }, {}, signatureOf)
+    const entry = { use: 'chainlink-feed', options: { chain: 'dev', feed: address, ...options } }
+    expect(entries).toEqual(options === undefined ? [] : [entry])
+  })
+
+  it('is a stable pair where it says so, and no Uniswap V2 pool', () => {
+    const pair = { token0: address, token1: address, getReserves: [1n, 1n, 1] }
+    expect(kindsOf({ values: { ...pair, stable: false }, own: {} })).toEqual(['Uniswap V2 pool'])
+    expect(kindsOf({ values: { ...pair, stable: true }, own: {} })).toEqual(['stable pair (x³y + xy³)'])
+    expect(kindsOf({ values: { ...pair, stableSwap: true }, own: {} })).toEqual(['stable pair (x³y + xy³)'])
+  })
+
   it('is a collection of tokens only where it denies the interface that does not exist', () => {
     const honest = { erc165: true, erc721: true, noInterface: false, totalSupply: 3n }
     expect(kindsOf({ values: honest, own: {} })).toEqual(['ERC-721 collection'])
