@@ -1,10 +1,11 @@
 import type { ServiceClient } from '../edge/service-client.ts'
 import type { Time } from '../edge/time.ts'
 import type { Batch } from '../model/batch.ts'
-import { type Hour, hourAt, hourText } from '../model/hour.ts'
+import { endOfTime, type Hour, hourAt, hourText } from '../model/hour.ts'
 import type { Metric } from '../model/metric.ts'
 import { PushBodies } from '../model/push-bodies.ts'
 import type { DeliveryStore } from '../outbox/contract/delivery-store.ts'
+import type { DueWanted } from '../outbox/contract/selections.ts'
 import type { Counters } from '../telemetry/counters.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Redactor } from '../telemetry/redactor.ts'
@@ -13,7 +14,7 @@ import type { FlushDeps } from './flush/deps.ts'
 import { Flush } from './flush/flush.ts'
 import { type Plan, planFlush } from './flush/plan.ts'
 import { type PushDeps, pushBatch } from './flush/push.ts'
-import { QuarantineProbes } from './flush/quarantine-probes.ts'
+import { type ProbesOf, QuarantineProbes } from './flush/quarantine-probes.ts'
 import { type FlushOccasion, Gate } from './gate/gate.ts'
 import type { Turns } from './gate/pacer.ts'
 import type { ServiceClock } from './gate/service-clock.ts'
@@ -24,9 +25,6 @@ import { Recorder } from './record/recorder.ts'
 import { UnconfirmedSends } from './record/unconfirmed-sends.ts'
 import { registerProtocol } from './register.ts'
 import { stopOf } from './stop-of.ts'
-
-/** Later than any hour. */
-const never = hourAt(8.64e15)
 
 /** Dependencies of `Delivery`. */
 export interface DeliveryDeps {
@@ -89,10 +87,10 @@ export class Delivery {
    */
   async flush(wanted: FlushOccasion, signal: AbortSignal, breakOff = signal): Promise<void> {
     const occasion = await this.#gate.occasion(wanted)
-    if (this.#gate.hold(occasion)) return
+    const newest = await this.#newestDue()
+    if (this.#gate.hold(occasion, newest)) return
     this.#pushes = 0
     await this.#quarantine.keepDue(this.#deps.outbox)
-    const newest = await this.#newestDue()
     const isDue = newest !== undefined && (await this.#plan(occasion)) !== undefined
     const isWork = isDue || this.#gate.isClockWanted(newest)
     const run = () => this.#run(occasion, newest, signal, breakOff)
@@ -120,7 +118,7 @@ export class Delivery {
     const nowMs = time.nowMs()
     return planFlush({
       outbox,
-      protocolIds: this.#protocolIds.filter(id => !this.#quarantine.hasProtocol(id)),
+      protocolIds: this.#protocolIds,
       quarantine: this.#quarantine,
       isAsked: occasion === 'asked',
       latest: clock.latestHour(nowMs),
@@ -157,22 +155,27 @@ export class Delivery {
   }
 
   #newestDue(): Promise<Hour | undefined> {
-    return this.#deps.outbox.dueHour('newest', this.#protocolIds, never)
+    return this.#deps.outbox.dueHour('newest', this.#protocolIds, endOfTime)
   }
 
-  #flushDeps({ newestFirstFrom, probe }: Plan, run: FlushRun): FlushDeps {
+  #flushDeps({ newestFirstFrom, probes }: Plan, run: FlushRun): FlushDeps {
     const { outbox, destination, clock, inFlight, batchMetricsMin, time } = this.#deps
     const [recorder, quarantine, protocolIds] = [this.#recorder, this.#quarantine, this.#protocolIds]
     const { protocols } = destination
     const { unrecorded } = recorder
     const pushDeps = this.#pushDeps(run)
-    const due: FlushDeps['due'] = (ids, limit, except) => {
+    const read = (ids: readonly string[], limit: number, from: Hour, except?: DueWanted['except']) => {
       const latest = clock.latestHour(time.nowMs())
       return unrecorded.without(
-        part => outbox.due({ protocolIds: ids, newestFirstFrom, latest, except: part }, limit),
+        part => outbox.due({ protocolIds: ids, newestFirstFrom: from, latest, except: part }, limit),
         limit,
         except,
       )
+    }
+    const probesOf: ProbesOf = {
+      isAsked: run.occasion === 'asked',
+      protocolIds,
+      due: (ids, limit, from = newestFirstFrom) => read(ids, limit, from),
     }
     return {
       protocols,
@@ -183,11 +186,13 @@ export class Delivery {
         quarantine.isWithoutMetrics
           ? due
           : due.filter(metric => quarantine.standing(metric, time.nowMs(), false) === 'free'),
-      toProbe: this.#probes.of({ isAsked: run.occasion === 'asked', protocolIds, due }),
-      ...(probe && { probe }),
+      newestToProbe: () => this.#probes.newest(probesOf, newestFirstFrom),
+      toProbe: this.#probes.of(probesOf),
+      newestFirstFrom,
+      probes,
       inFlight,
       ...(batchMetricsMin && { batchMetricsMin }),
-      due,
+      due: (ids, limit, except) => read(ids, limit, newestFirstFrom, except),
       earlier: () => this.#earlier(),
       hasDelivered: () => outbox.hasDelivered(protocolIds),
       prepare: batch => this.#bodies.prepare(batch),

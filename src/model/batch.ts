@@ -14,6 +14,11 @@ export function isBatch(metrics: MetricList): metrics is Batch {
   return metrics.length > 0
 }
 
+/** A metric of the newest hour in a batch. */
+export function newestOf(batch: Batch): Metric {
+  return [...batch].reduce((newest, metric) => (metric.hour > newest.hour ? metric : newest))
+}
+
 /** A metric in its wire form. The hour is always explicit, since an omitted one would mis-date a late push. */
 export function pushedMetric({ id, value, protocolId, unit, module, hour }: Metric): SentPush['metrics'][number] {
   // JSON leaves out a field that is `undefined`.

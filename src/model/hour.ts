@@ -7,6 +7,9 @@ declare const isHour: unique symbol
 /** A full UTC hour, as milliseconds since 1970: the instant a value is as of. Always a multiple of 3,600,000. */
 export type Hour = number & { readonly [isHour]: true }
 
+/** Later than any hour. */
+export const endOfTime = 8.64e15 as Hour
+
 /** The last full hour at or before an instant. */
 export function hourAt(instantMs: number): Hour {
   return (Math.floor(instantMs / hourMs) * hourMs) as Hour

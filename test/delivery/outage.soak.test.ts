@@ -61,15 +61,15 @@ describe(`after an outage of ${days} days`, () => {
     const last = await run(bench, days * 24, 50)
     expect(bench.balance).toMatchObject({ due: stored, delivered: 0, dead: 0 })
 
-    // Five tries of the first batch; from then on one small batch every few minutes.
+    // Five tries of the first batch; from then on two small batches every few minutes, and when an hour is new.
     const [first, probes] = [requests.slice(0, attemptsMax), requests.slice(attemptsMax)]
     expect(first.every(({ size }) => size === 50)).toBe(true)
     expect(Math.max(...probes.map(({ size }) => size))).toBe(probeMetricsMax)
     expect(probes.slice(10).every(({ size }) => size === 1)).toBe(true)
     const secondsOfOutage = days * 24 * 3_600
-    // Between a probe every 2.5 and every 5 minutes.
-    expect(requests.length).toBeGreaterThan(secondsOfOutage / 300)
-    expect(requests.length).toBeLessThan(secondsOfOutage / 150 + 20)
+    // Between two probes every 2.5 and every 5 minutes.
+    expect(requests.length).toBeGreaterThan((2 * secondsOfOutage) / 300)
+    expect(requests.length).toBeLessThan((2 * secondsOfOutage) / 150 + 20)
 
     isDown = false
     const downUntil = requests.length

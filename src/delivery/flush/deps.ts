@@ -1,5 +1,6 @@
 import type { ProtocolConfig } from '../../config/config.ts'
 import type { Batch } from '../../model/batch.ts'
+import type { Hour } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
 import type { MetricList } from '../../model/metric-list.ts'
 import type { StillDue } from '../../outbox/contract/delivery-store.ts'
@@ -16,8 +17,10 @@ export interface FlushDeps {
   readonly inFlight: number
   /** Smallest number of metrics worth a push. Default: 1. */
   batchMetricsMin?(): number
-  /** A small batch that is sent first, to test whether the service is up; absent when nothing has failed. */
-  readonly probe?: Batch
+  /** Hours from this one on go first, and in batches of their own. */
+  readonly newestFirstFrom: Hour
+  /** Small batches that are sent first, once each, to test whether the service is up; none when nothing has failed. */
+  readonly probes: readonly Batch[]
 
   /** The part of `DeliveryStore` that looks metrics up. */
   readonly outbox: {
@@ -44,6 +47,8 @@ export interface FlushDeps {
   readonly quarantine: Pick<Quarantine, 'hasProtocol' | 'countFailure' | 'failuresOf'>
   /** Those due metrics that may be sent with others: their ids are not in quarantine. */
   free(due: MetricList): MetricList
+  /** Metrics of the newest hour that are tried out of quarantine, each alone, before all older hours. */
+  newestToProbe(): Promise<readonly Metric[]>
   /** The next metric in quarantine to be probed, after everything else; `undefined` when there is none. */
   toProbe(): Promise<Metric | undefined>
 }

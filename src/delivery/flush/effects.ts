@@ -73,11 +73,11 @@ export class Effects {
       case 'count-failure':
         return this.#deps.quarantine.countFailure(action.protocolId)
       case 'quarantine-rejected':
-        if (action.isNew) this.#deps.recorder.quarantineRejected(action.protocolId, action.status, action.reason)
-        return this.worklist.leaveOut(({ protocolId }) => protocolId === action.protocolId)
+        if (action.isNew) this.#deps.recorder.quarantineRejected(action.metric, action.status, action.reason)
+        return this.worklist.leaveOut(({ protocolId }) => protocolId === action.metric.protocolId)
       case 'quarantine-protocol':
-        this.#deps.recorder.quarantineProtocol(action.protocolId, action.reason)
-        return this.#leaveOut(action.protocolId)
+        this.#deps.recorder.quarantineProtocol(action.metric, action.reason)
+        return this.#leaveOut(action.metric.protocolId)
       case 'quarantine-metric':
         this.#deps.recorder.quarantineMetric(action.metric, action.reason)
         return this.#leaveOut(action.metric.protocolId)

@@ -1,4 +1,6 @@
 import { nextTurn } from '../../edge/next-turn.ts'
+import type { Metric } from '../../model/metric.ts'
+import { MetricSet } from '../../model/metric-set.ts'
 import type { Stop } from '../gate/stop.ts'
 import type { FlushAction } from '../isolate/actions.ts'
 import type { FlushEvent } from '../isolate/events.ts'
@@ -20,13 +22,19 @@ export class Flush {
   #state: FlushState
   /** Pushes under way of parts that go after everything else. */
   #lastUnderWay = 0
+  /** Metrics of the newest hour tried out of quarantine. */
+  readonly #probed = new MetricSet()
   #failure: { readonly error: unknown } | undefined
 
   constructor(deps: FlushDeps) {
     this.#deps = deps
     this.#effects = new Effects(deps, event => this.#happened(event))
     const registrable = deps.protocols.filter(({ register }) => register).map(({ id }) => id)
-    this.#state = initialState({ registrable, attemptsMax: deps.probe ? 1 : attemptsMax })
+    this.#state = initialState({
+      registrable,
+      attemptsMax: deps.probes.length || attemptsMax,
+      isTriedApart: deps.probes.length > 0,
+    })
   }
 
   /**
@@ -35,26 +43,36 @@ export class Flush {
    * @returns why it stopped; `undefined` when nothing was left to send
    */
   async run(): Promise<Stop | undefined> {
-    const { probe, toProbe } = this.#deps
-    if (probe) this.#effects.worklist.putFirst([fresh(probe, 1)])
+    const { probes, toProbe } = this.#deps
+    await this.#probeNewest()
+    for (const probe of probes) {
+      if (this.#state.knownGood) break
+      this.#effects.worklist.putFirst([fresh(probe, 1)])
+      await this.#sendNext()
+    }
     // Pushes go one by one until one is accepted: that tests whether the service is up and accepts metrics at all.
     // After a failure others are sent concurrently, as the service may fail, slowly, on this one alone.
     while (!this.#state.knownGood && this.#state.attempts.used === 0) {
-      const [part] = await this.#take(1)
-      if (!part) break
-      await this.#send(part)
+      if (!(await this.#sendNext())) break
     }
     await this.#drain()
     while (!this.#state.stop) {
       const metric = await toProbe()
       if (!metric) break
-      await this.#send({ ...fresh([metric], 1), isProbe: true })
+      await this.#send(asProbe(metric))
       await this.#drain()
     }
     if (!this.#state.stop) await this.#tell({ kind: 'concluding' })
     await this.#tell({ kind: 'ending' })
     if (this.#failure) throw this.#failure.error
     return this.#state.stop
+  }
+
+  /** Sends one part. Resolves to whether there was one. */
+  async #sendNext(): Promise<boolean> {
+    const [part] = await this.#take(1)
+    if (part) await this.#send(part)
+    return part !== undefined
   }
 
   /** Sends everything, then the parts that had to wait. */
@@ -134,8 +152,22 @@ export class Flush {
     }
   }
 
-  #send(part: Part): Promise<void> {
-    return part.isLast ? this.#sendLast(part) : this.#tell({ kind: 'taken', part })
+  async #send(part: Part): Promise<void> {
+    if (part.isLast) return await this.#sendLast(part)
+    await this.#tell({ kind: 'taken', part })
+    // A protocol may have left quarantine, and of its metrics some are still in it.
+    if (part.isProbe) await this.#probeNewest()
+  }
+
+  /** Metrics of the newest hour in quarantine are tried before older hours, each once. */
+  async #probeNewest(): Promise<void> {
+    try {
+      const newest = (await this.#deps.newestToProbe()).filter(metric => !this.#probed.has(metric))
+      for (const metric of newest) this.#probed.add(metric)
+      this.#effects.worklist.putBeforeOlder(newest.map(asProbe))
+    } catch (error) {
+      await this.#fail(error)
+    }
   }
 
   async #sendLast(part: Part): Promise<void> {
@@ -174,6 +206,11 @@ export class Flush {
       if (running) await running
     }
   }
+}
+
+/** A part that tries a metric out of quarantine. */
+function asProbe(metric: Metric): Part {
+  return { ...fresh([metric], 1), isProbe: true }
 }
 
 /** Resolves once what was sent is on its way: undici looks for a turn whether a connection that was idle still lives. */

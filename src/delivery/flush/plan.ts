@@ -12,16 +12,16 @@ import { probeOf } from './probe.ts'
 export interface Plan {
   /** Hours from this one on go first, the newest before the others; then the oldest. */
   readonly newestFirstFrom: Hour
-  /** A small batch that is sent before anything else; absent when nothing has failed. */
-  readonly probe?: Batch
+  /** Small batches that are sent before anything else; none when nothing has failed. */
+  readonly probes: readonly Batch[]
 }
 
 /** Dependencies of `planFlush`. */
 export interface FlushPlanDeps {
   readonly outbox: Pick<DeliveryStore, 'dueHour' | 'due'>
-  /** The destination's, without those in quarantine. */
+  /** All protocols of the destination. */
   readonly protocolIds: readonly string[]
-  readonly quarantine: Pick<Quarantine, 'standing' | 'failuresOf' | 'protocolsToProbe'>
+  readonly quarantine: Pick<Quarantine, 'standing' | 'failuresOf' | 'protocolsToProbe' | 'hasProtocol'>
   /** A person wants everything sent at once. */
   readonly isAsked: boolean
   /** Latest hour the service accepts. */
@@ -36,17 +36,36 @@ export interface FlushPlanDeps {
 
 /** The plan of a flush; `undefined` when nothing may be sent now. Reads only. */
 export async function planFlush(deps: FlushPlanDeps): Promise<Plan | undefined> {
-  const { outbox, protocolIds, quarantine, isAsked, latest, nowMs, failures, chance } = deps
-  const newest = await outbox.dueHour('newest', protocolIds, latest)
+  const { outbox, protocolIds, quarantine, isAsked, latest, nowMs, failures } = deps
+  // After a failure the newest hour goes first whatever its protocol: one in quarantine may be taken again from there on.
+  const ids = failures > 0 ? protocolIds : protocolIds.filter(id => !quarantine.hasProtocol(id))
+  const newest = await outbox.dueHour('newest', ids, latest)
   const newestFirstFrom = newest !== undefined && newest < nowMs ? newest : hourAt(nowMs)
   const read = async (limit: number) =>
-    newest === undefined ? [] : await outbox.due({ protocolIds, newestFirstFrom, latest }, limit)
+    newest === undefined ? [] : await outbox.due({ protocolIds: ids, newestFirstFrom, latest }, limit)
   const met = (some: MetricList) => some.filter(metric => quarantine.standing(metric, nowMs, isAsked) !== 'waits')
   const due = await dueWanted(read, met, 1, failures > 0 ? duePageMax : 1)
-  if (due.length === 0) return quarantine.protocolsToProbe(nowMs, isAsked).length > 0 ? { newestFirstFrom } : undefined
-  const free = due.filter(metric => quarantine.standing(metric, nowMs, isAsked) === 'free')
-  const probe = failures > 0 ? probeOf(leastFailed(free, quarantine), failures, chance) : undefined
-  return { newestFirstFrom, ...(probe && { probe }) }
+  if (due.length === 0) {
+    return quarantine.protocolsToProbe(nowMs, isAsked).length > 0 ? { newestFirstFrom, probes: [] } : undefined
+  }
+  return { newestFirstFrom, probes: failures > 0 ? probesOf(due, deps) : [] }
+}
+
+/**
+ * A batch of the newest hour, then one of the oldest; later of any others, in case those are at fault.
+ *
+ * @param due in the order of delivery
+ */
+function probesOf(due: readonly Metric[], { quarantine, isAsked, nowMs, failures, chance }: FlushPlanDeps): Batch[] {
+  const [first] = due
+  const isFree = (metric: Metric) =>
+    !quarantine.hasProtocol(metric.protocolId) && quarantine.standing(metric, nowMs, isAsked) === 'free'
+  const newest = due.filter(({ hour }) => hour === first?.hour)
+  const free = newest.filter(isFree)
+  const others = due.filter(metric => metric.hour !== first?.hour && isFree(metric))
+  return [free.length > 0 ? free : newest, others]
+    .map(some => probeOf(leastFailed(some, quarantine), failures, chance))
+    .filter(probe => probe !== undefined)
 }
 
 /** Metrics of the protocols with the fewest failures: the others may be at fault. */

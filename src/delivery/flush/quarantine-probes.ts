@@ -1,10 +1,11 @@
 import type { Time } from '../../edge/time.ts'
 import { isYetToCome } from '../../model/backoff.ts'
-import { duePageMax } from '../../model/limits.ts'
+import type { Hour } from '../../model/hour.ts'
+import { batchMetricsMax, duePageMax } from '../../model/limits.ts'
 import type { Metric } from '../../model/metric.ts'
+import type { MetricList } from '../../model/metric-list.ts'
 import { MetricSet } from '../../model/metric-set.ts'
 import type { Quarantine } from '../isolate/quarantine.ts'
-import type { FlushDeps } from './deps.ts'
 import { dueWanted } from './due-wanted.ts'
 import { quarantinePacePart } from './limits.ts'
 
@@ -25,12 +26,14 @@ export interface ProbesOf {
   readonly isAsked: boolean
   /** All protocols of the destination. */
   readonly protocolIds: readonly string[]
-  readonly due: FlushDeps['due']
+  /** Reads due metrics. @param newestFirstFrom hours from there on go first; default: as in the flush */
+  due(protocolIds: readonly string[], limit: number, newestFirstFrom?: Hour): Promise<MetricList>
 }
 
 /**
- * Picks the metrics that are tried out of quarantine: one between two looks at fresh work, and no more often than a share of
- * the pace allows, so that what the service fails on never delays what it accepts.
+ * Picks the metrics that are tried out of quarantine: those of a new hour once before all older hours, and others one
+ * between two looks at fresh work, no more often than a share of the pace allows, so that what the service fails on never
+ * delays what it accepts.
  */
 export class QuarantineProbes {
   readonly #deps: ProbesDeps
@@ -58,6 +61,25 @@ export class QuarantineProbes {
     }
   }
 
+  /** Metrics of the newest hour whose protocol or id has failed at older hours only: one of each protocol, each id. */
+  async newest({ protocolIds, due: read }: ProbesOf, newestFirstFrom: Hour): Promise<readonly Metric[]> {
+    const { quarantine, time } = this.#deps
+    const nowMs = time.nowMs()
+    const found: (Metric | undefined)[] = []
+    for (const [id, hour] of quarantine.newHours) {
+      const page = await read([id], batchMetricsMax, hour)
+      found.push(this.#oneOf(page.filter(metric => metric.hour === hour)))
+    }
+    if (!quarantine.isWithoutMetrics) {
+      const page = await read(
+        protocolIds.filter(id => !quarantine.hasProtocol(id)),
+        duePageMax,
+      )
+      found.push(...page.filter(metric => metric.hour >= newestFirstFrom && quarantine.isUntried(metric, nowMs)))
+    }
+    return found.filter(metric => metric !== undefined)
+  }
+
   get #isTooSoon(): boolean {
     const { intervalMs, time } = this.#deps
     const restMs = intervalMs / quarantinePacePart
@@ -71,7 +93,7 @@ export class QuarantineProbes {
     return (await first()) ?? (await second())
   }
 
-  /** Draws another metric of a protocol each time, in case the last one alone is at fault. */
+  /** Draws another metric of a protocol each time, of its newest hour or any, in case the last one alone is at fault. */
   async #ofProtocols(
     { isAsked, protocolIds, due: read }: ProbesOf,
     tried: ReadonlySet<string>,
@@ -80,9 +102,11 @@ export class QuarantineProbes {
     const nowMs = time.nowMs()
     for (const id of quarantine.protocolsToProbe(nowMs, isAsked)) {
       if (tried.has(id) || !protocolIds.includes(id)) continue
-      const due = await read([id], duePageMax)
+      const hour = quarantine.hourToProbe(id)
+      const page = await read([id], duePageMax, hour)
+      const due = page.filter(metric => hour === undefined || metric.hour === hour)
       const free = due.filter(metric => quarantine.standing(metric, nowMs, isAsked) === 'free')
-      const metric = this.#oneOf(free.length > 0 ? free : [...due])
+      const metric = this.#oneOf(free.length > 0 ? free : due)
       if (metric) return metric
     }
     return undefined
@@ -94,15 +118,15 @@ export class QuarantineProbes {
     const nowMs = time.nowMs()
     const ids = protocolIds.filter(id => !quarantine.hasProtocol(id))
     const isWanted = (metric: Metric) => !tried.has(metric) && quarantine.standing(metric, nowMs, isAsked) === 'alone'
-    // Another one each time: where a metric id fails for some hours only, its other hours must not wait behind them.
-    return this.#oneOf(
-      await dueWanted(
-        limit => read(ids, limit),
-        some => some.filter(isWanted),
-        rowsToChooseMax,
-        duePageMax,
-      ),
+    const wanted = await dueWanted(
+      limit => read(ids, limit),
+      some => some.filter(isWanted),
+      rowsToChooseMax,
+      duePageMax,
     )
+    // Another one each time: where a metric id fails for some hours only, its other hours must not wait behind them.
+    const newest = wanted.filter(metric => metric.hour === wanted[0]?.hour && !quarantine.hasMetric(metric))
+    return this.#oneOf(newest.length > 0 ? newest : wanted)
   }
 
   /** Draws one, from those that have not failed themselves if there are any. */

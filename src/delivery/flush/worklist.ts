@@ -12,7 +12,7 @@ import { DuePage } from './due-page.ts'
 import { dueWanted } from './due-wanted.ts'
 
 /** Dependencies of `Worklist`. */
-export interface WorklistDeps extends Pick<FlushDeps, 'free' | 'batchMetricsMin' | 'prepare'> {
+export interface WorklistDeps extends Pick<FlushDeps, 'free' | 'batchMetricsMin' | 'prepare' | 'newestFirstFrom'> {
   readonly outbox: Pick<FlushDeps['outbox'], 'stillDue'>
   /** Reads due metrics in the order of delivery, except some. */
   due(limit: number, except: DueWanted['except']): Promise<MetricList>
@@ -28,6 +28,8 @@ export class Worklist {
   /** Each read builds on the page and the stamp that the one before left. */
   readonly #reads = new Sequence()
   readonly #parts: Part[] = []
+  /** Parts of the newest hour that go after its other metrics, and before older hours. */
+  readonly #beforeOlder: Part[] = []
   /** Parts that go after everything else. */
   readonly #last: Part[] = []
   /** Read again when anything else becomes due. */
@@ -84,7 +86,7 @@ export class Worklist {
   #cut(count: number, lastMax: number): readonly Part[] {
     const parts = this.#parts.splice(0, count)
     while (parts.length < count) {
-      const part = this.#next(this.#batchMetricsMin)
+      const part = this.#nextBeforeOlder() ?? this.#next(this.#batchMetricsMin)
       if (!part) break
       parts.push(part)
     }
@@ -95,14 +97,25 @@ export class Worklist {
   /** The next part of what was read; `undefined` when that has fewer metrics than wanted. */
   #next(metricsMin: number): Part | undefined {
     if (this.#page.length < metricsMin) return undefined
-    const batch = this.#page.take(batchMetricsMax)
+    const batch = this.#page.take(batchMetricsMax, this.#deps.newestFirstFrom)
     if (!isBatch(batch)) return undefined
     this.#taken.add(batch)
     return fresh(batch)
   }
 
+  #nextBeforeOlder(): Part | undefined {
+    if (this.#page.isNewest(this.#deps.newestFirstFrom)) return undefined
+    return this.#beforeOlder.shift()
+  }
+
   get #batchMetricsMin(): number {
     return this.#deps.batchMetricsMin?.() ?? 1
+  }
+
+  /** Puts parts of the newest hour between its other metrics and older hours. */
+  putBeforeOlder(parts: readonly Part[]): void {
+    this.#withhold(parts)
+    this.#beforeOlder.push(...parts)
   }
 
   /** Puts parts before everything else. */
@@ -171,7 +184,7 @@ export class Worklist {
   #putForward(metrics: readonly Metric[]): void {
     const forward = new MetricSet(metrics)
     const alone = metrics.map(metric => {
-      const part = [...this.#parts, ...this.#last].find(({ batch }) => batch.includes(metric))
+      const part = this.#lists.flat().find(({ batch }) => batch.includes(metric))
       return { ...(part ?? fresh([metric])), batch: [metric] as const }
     })
     this.leaveOut(metric => forward.has(metric))
@@ -180,7 +193,7 @@ export class Worklist {
 
   /** Removes metrics: they stay due, and are not handed out by this flush. */
   leaveOut(isLeftOut: (metric: Metric) => boolean): void {
-    for (const parts of [this.#parts, this.#last]) {
+    for (const parts of this.#lists) {
       // A later read of what is due may find them again.
       this.release(parts.flatMap(({ batch }) => batch.filter(isLeftOut)))
       const kept = parts.flatMap(part =>
@@ -216,9 +229,12 @@ export class Worklist {
     this.#areLookedUp = this.#returns === returns
   }
 
+  get #lists(): readonly Part[][] {
+    return [this.#parts, this.#beforeOlder, this.#last]
+  }
+
   get #metricsOfParts(): readonly Metric[] {
-    if (this.#parts.length === 0 && this.#last.length === 0) return []
-    return [...this.#parts, ...this.#last].flatMap(({ batch }) => [...batch])
+    return this.#lists.flatMap(parts => parts.flatMap(({ batch }) => [...batch]))
   }
 
   /** Reads on until the page has so many metrics, if there are so many. @param batches that are wanted now */

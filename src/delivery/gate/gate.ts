@@ -1,5 +1,5 @@
 import { isYetToCome } from '../../model/backoff.ts'
-import type { Hour } from '../../model/hour.ts'
+import { type Hour, hourAt } from '../../model/hour.ts'
 import { hourMs } from '../../model/limits.ts'
 import type { Answer, Verdict } from '../../model/verdict.ts'
 import type { DestinationState } from '../../outbox/contract/destination.ts'
@@ -39,6 +39,8 @@ export class Gate {
   readonly #ownPacer: Pacer
   readonly #stored: StoredState
   #clockAskedMs: number | undefined
+  /** The newest hour that was due when the last flush began. */
+  #triedHour: Hour | undefined
 
   constructor(deps: GateDeps) {
     this.#deps = deps
@@ -66,15 +68,27 @@ export class Gate {
     }
   }
 
-  /** The present hold on a flush, as far as known in memory; `undefined` when it may begin. */
-  hold(occasion: FlushOccasion): GateHold | undefined {
+  /**
+   * The present hold on a flush, as far as known in memory; `undefined` when it may begin.
+   *
+   * @param newest hour with a due metric of the destination; default: none is newer than what was tried
+   */
+  hold(occasion: FlushOccasion, newest?: Hour): GateHold | undefined {
     const nowMs = this.#deps.time.nowMs()
     const retryAfterMs = retryAfterAt(this.#state, nowMs)
     if (retryAfterMs > 0) return { why: 'retry-after', untilMs: retryAfterMs }
-    // A person's request does not wait for the breaker, nor does a new key in place of a refused one.
-    const isUrgent = occasion === 'asked' || this.#keyWatch.hasNew(this.#deps.destination.readKey)
+    // A person's request does not wait for the breaker, nor does a new hour, or a new key in place of a refused one.
+    const isUrgent =
+      occasion === 'asked' || this.#isNew(newest) || this.#keyWatch.hasNew(this.#deps.destination.readKey)
     const untilMs = isUrgent ? 0 : probeAt(this.#state, nowMs)
     return untilMs > 0 ? { why: 'breaker', untilMs } : undefined
+  }
+
+  /** Whether an hour was not due when something was last sent: older ones may be why that failed. */
+  #isNew(hour: Hour | undefined): boolean {
+    if (hour === undefined) return false
+    // A new process does not know what was sent. It tries the current hour at once, and no other.
+    return this.#triedHour === undefined ? hour >= hourAt(this.#deps.time.nowMs()) : hour > this.#triedHour
   }
 
   /**
@@ -108,6 +122,7 @@ export class Gate {
     signal: AbortSignal,
   ): Promise<{ readonly key: string } | { readonly stop: Stop }> {
     const { destination, redactor, time } = this.#deps
+    this.#triedHour = newest
     const key = destination.readKey()
     redactor.add([key])
     const validate = (asked: string) => this.#validate(asked, signal)

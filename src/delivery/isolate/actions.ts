@@ -38,16 +38,19 @@ export type FlushAction =
   | { readonly kind: 'sample'; readonly sample: Part; readonly rest: readonly Part[] }
   /** Counts a failed push of one protocol, while it is unknown whether the service accepts anything. */
   | { readonly kind: 'count-failure'; readonly protocolId: string }
-  /** Quarantines a protocol that the service rejects with a status. @param isNew whether it was not in quarantine, or was tried out of it */
+  /**
+   * Quarantines the protocol of a metric that the service rejects with a status. @param isNew whether it was not in
+   * quarantine, or was tried out of it
+   */
   | {
       readonly kind: 'quarantine-rejected'
-      readonly protocolId: string
+      readonly metric: Metric
       readonly status: number
       readonly reason: string
       readonly isNew: boolean
     }
-  /** Quarantines a protocol that the service fails on. */
-  | { readonly kind: 'quarantine-protocol'; readonly protocolId: string; readonly reason: string }
+  /** Quarantines the protocol of a metric: the service fails on all of it. */
+  | { readonly kind: 'quarantine-protocol'; readonly metric: Metric; readonly reason: string }
   /** Quarantines a metric that the service fails on, and its protocol where it does so on several. */
   | { readonly kind: 'quarantine-metric'; readonly metric: Metric; readonly reason: string }
 

@@ -59,7 +59,7 @@ export function narrowing(state: FlushState, event: Extract<FlushEvent, { kind: 
   const { part, verdict, isSlow } = failure
   const { reason } = verdict
   if (part.isProbe && isInQuarantine) {
-    return step(state, { kind: 'quarantine-protocol', protocolId: part.batch[0].protocolId, reason })
+    return step(state, { kind: 'quarantine-protocol', metric: part.batch[0], reason })
   }
   if (!isBatch(due)) return step(state)
   const [metric] = due
@@ -78,12 +78,7 @@ export function narrowing(state: FlushState, event: Extract<FlushEvent, { kind: 
     return step(state, { kind: 'sample', sample, rest: partsOf(part, rest, ways) })
   }
   const isWholeProtocol = part.isSample && !isProtocolAccepted
-  return step(
-    state,
-    isWholeProtocol
-      ? { kind: 'quarantine-protocol', protocolId, reason }
-      : { kind: 'quarantine-metric', metric, reason },
-  )
+  return step(state, { kind: isWholeProtocol ? 'quarantine-protocol' : 'quarantine-metric', metric, reason })
 }
 
 /** 5. One metric of the protocol was tried: the rest is sent, unless the service fails on the whole of it. */

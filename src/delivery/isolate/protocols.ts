@@ -1,4 +1,4 @@
-import { batchesOf } from '../../model/batch.ts'
+import { batchesOf, newestOf } from '../../model/batch.ts'
 import { batchMetricsMax } from '../../model/limits.ts'
 import { type FlushStep, step } from './actions.ts'
 import type { FlushEvent } from './events.ts'
@@ -42,5 +42,5 @@ function quarantined(
   { isInQuarantine, ...why }: { readonly status: number; readonly reason: string; readonly isInQuarantine: boolean },
 ): FlushStep {
   const isNew = isProbe === true || !isInQuarantine
-  return step(state, { kind: 'quarantine-rejected', protocolId: batch[0].protocolId, ...why, isNew })
+  return step(state, { kind: 'quarantine-rejected', metric: newestOf(batch), ...why, isNew })
 }

@@ -1,9 +1,12 @@
 import { backoffMs, isYetToCome } from '../../model/backoff.ts'
+import type { Hour } from '../../model/hour.ts'
 import { quarantineCapMs } from '../../model/limits.ts'
 import { quarantineBaseMs } from './limits.ts'
 
 interface Quarantined<T> {
   readonly subject: T
+  /** The newest hour at which it failed. */
+  readonly hour: Hour
   readonly untilMs: number
   readonly failures: number
   readonly sentence: string
@@ -11,7 +14,7 @@ interface Quarantined<T> {
 
 /**
  * Protocols, metrics or metric ids in quarantine. Each is skipped until its own backoff ends, so that it delays nothing
- * else, and stays a member until it is removed.
+ * else, or until an hour comes that is newer than those at which it failed. It stays a member until it is removed.
  */
 export class QuarantineSet<T> {
   readonly #members = new Map<string, Quarantined<T>>()
@@ -29,14 +32,17 @@ export class QuarantineSet<T> {
   /**
    * Adds a member, or prolongs its backoff after a further failure.
    *
+   * @param hour at which it failed
    * @param sentence the reason, for people
    * @param chance a number from 0 up to 1, for the length of the backoff
    */
-  add(subject: T, sentence: string, nowMs: number, chance: number): void {
+  add(subject: T, hour: Hour, sentence: string, nowMs: number, chance: number): void {
     const key = this.#keyOf(subject)
-    const failures = (this.#members.get(key)?.failures ?? 0) + 1
+    const before = this.#members.get(key)
+    const failures = (before?.failures ?? 0) + 1
+    const newest = before && before.hour > hour ? before.hour : hour
     const pauseMs = backoffMs({ baseMs: quarantineBaseMs, capMs: quarantineCapMs }, failures, 0.5 + chance / 2)
-    this.#members.set(key, { subject, untilMs: nowMs + pauseMs, failures, sentence })
+    this.#members.set(key, { subject, hour: newest, untilMs: nowMs + pauseMs, failures, sentence })
   }
 
   /** Ends the quarantine: accepted, or deleted. */
@@ -49,10 +55,22 @@ export class QuarantineSet<T> {
     return this.#members.has(this.#keyOf(subject))
   }
 
-  /** Whether its backoff has not ended. */
-  isSkipped(subject: T, nowMs: number): boolean {
+  /** Whether it is skipped at an instant. @param hour that would be sent of it; default: none is newer than what failed */
+  isSkipped(subject: T, nowMs: number, hour?: Hour): boolean {
     const member = this.#members.get(this.#keyOf(subject))
+    if (hour !== undefined && !this.hasFailed(subject, hour)) return false
     return member !== undefined && isYetToCome(member.untilMs, nowMs, quarantineCapMs)
+  }
+
+  /** Whether it failed at an hour, or at a newer one. */
+  hasFailed(subject: T, hour: Hour): boolean {
+    const member = this.#members.get(this.#keyOf(subject))
+    return member !== undefined && hour <= member.hour
+  }
+
+  /** Number of failures since it became a member; 0 when it is not a member. */
+  failuresOf(subject: T): number {
+    return this.#members.get(this.#keyOf(subject))?.failures ?? 0
   }
 
   /** All members. */

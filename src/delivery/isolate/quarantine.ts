@@ -1,4 +1,4 @@
-import { hourText } from '../../model/hour.ts'
+import { endOfTime, type Hour, hourText } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
 import type { MetricList } from '../../model/metric-list.ts'
 import { metricKey } from '../../model/metric-set.ts'
@@ -22,21 +22,23 @@ const seriesRowsMax = 2
  */
 export class Quarantine {
   readonly #protocols = new QuarantineSet<string>(id => id)
+  /** Newest due hours of the protocols in quarantine, as of `keepDue`. */
+  #newestOf: ReadonlyMap<string, Hour> = new Map()
   readonly #rows = new QuarantineSet<Metric>(metricKey)
   /** Rows in quarantine by metric id. */
   readonly #rowsOf = new Map<string, number>()
   /** Metric ids of which so many rows failed that the others wait. */
   readonly #series = new QuarantineSet<string>(id => id)
-  /** Metric ids of which a row was accepted since one failed: the service takes the others. */
-  readonly #accepted = new Set<string>()
+  /** By metric id, the oldest hour that was accepted since one failed: the service takes newer ones, too. */
+  readonly #acceptedFrom = new Map<string, Hour>()
   /** Metrics of a protocol that failed alone, since a probe of it was last accepted. */
   readonly #failedOf = new Map<string, number>()
   /** Protocols on which the service failed when nothing was known of the service itself. */
   readonly #failuresOf = new Map<string, number>()
 
-  /** Adds a protocol, each time for longer. */
-  addProtocol(id: string, sentence: string, nowMs: number, chance: number): void {
-    this.#protocols.add(id, sentence, nowMs, chance)
+  /** Adds a protocol that failed at an hour, each time for longer. */
+  addProtocol(id: string, hour: Hour, sentence: string, nowMs: number, chance: number): void {
+    this.#protocols.add(id, hour, sentence, nowMs, chance)
     this.#failedOf.delete(id)
   }
 
@@ -48,12 +50,12 @@ export class Quarantine {
   addMetric(metric: Metric, reason: string, nowMs: number, chance: number): boolean {
     const isNew = !this.#rows.has(metric)
     const sentence = `the service fails on ${metric.id} of ${hourText(metric.hour)} alone (${reason})`
-    this.#accepted.delete(metric.id)
+    if (this.#isAccepted(metric)) this.#acceptedFrom.delete(metric.id)
     if (isNew && (this.#rowsOf.get(metric.id) ?? 0) >= seriesRowsMax) {
-      this.#series.add(metric.id, sentence, nowMs, chance)
+      this.#series.add(metric.id, metric.hour, sentence, nowMs, chance)
       return false
     }
-    this.#rows.add(metric, sentence, nowMs, chance)
+    this.#rows.add(metric, metric.hour, sentence, nowMs, chance)
     if (isNew) this.#rowsOf.set(metric.id, (this.#rowsOf.get(metric.id) ?? 0) + 1)
     const failed = (this.#failedOf.get(metric.protocolId) ?? 0) + (isNew ? 1 : 0)
     this.#failedOf.set(metric.protocolId, failed)
@@ -74,8 +76,8 @@ export class Quarantine {
   delivered(metrics: MetricList): void {
     if (this.#isEmpty) return
     for (const metric of metrics) {
-      if (this.#rowsOf.has(metric.id)) this.#accepted.add(metric.id)
-      this.#series.remove(metric.id)
+      if (this.#rowsOf.has(metric.id) && !this.#isAccepted(metric)) this.#acceptedFrom.set(metric.id, metric.hour)
+      if (this.#series.hasFailed(metric.id, metric.hour)) this.#series.remove(metric.id)
       this.#release(metric)
       this.#protocols.remove(metric.protocolId)
       this.#failuresOf.delete(metric.protocolId)
@@ -87,17 +89,23 @@ export class Quarantine {
     this.#release(metric)
   }
 
-  /** Ends the quarantine of what is not due any more because a person has dropped it. */
-  async keepDue(outbox: Pick<DeliveryStore, 'stillDue' | 'backlog'>): Promise<void> {
-    const [rows, protocols] = [this.#rows.all, this.#protocols.all]
+  /**
+   * Ends the quarantine of what is not due any more because a person has dropped it, and looks which hours are due of
+   * protocols.
+   */
+  async keepDue(outbox: Pick<DeliveryStore, 'stillDue' | 'dueHour'>): Promise<void> {
+    const rows = this.#rows.all
     if (rows.length > 0) {
       const still = new Set((await outbox.stillDue(rows)).metrics)
       for (const metric of rows) if (!still.has(metric)) this.#release(metric)
     }
-    if (protocols.length > 0) {
-      const { byProtocol } = await outbox.backlog()
-      for (const id of protocols) if (!byProtocol.get(id)?.due) this.#protocols.remove(id)
+    const newestOf = new Map<string, Hour>()
+    for (const id of this.#protocols.all) {
+      const newest = await outbox.dueHour('newest', [id], endOfTime)
+      if (newest === undefined) this.#protocols.remove(id)
+      else newestOf.set(id, newest)
     }
+    this.#newestOf = newestOf
   }
 
   /** Whether a protocol is in quarantine, tried again soon or not. */
@@ -105,9 +113,25 @@ export class Quarantine {
     return this.#protocols.has(id)
   }
 
-  /** Protocols whose pause is over at an instant, to be tried with one metric. */
+  /** Protocols whose pause is over at an instant, or of which a newer hour is due, to be tried with one metric. */
   protocolsToProbe(nowMs: number, isAsked: boolean): readonly string[] {
-    return this.#protocols.all.filter(id => isAsked || !this.#protocols.isSkipped(id, nowMs))
+    return this.#protocols.all.filter(id => isAsked || !this.#protocols.isSkipped(id, nowMs, this.#newestOf.get(id)))
+  }
+
+  /** The hour with which a protocol is to be tried: the newest each other time; `undefined`: with any. */
+  hourToProbe(id: string): Hour | undefined {
+    return this.#protocols.failuresOf(id) % 2 === 1 ? this.#newestOf.get(id) : undefined
+  }
+
+  /** Due hours of protocols that are newer than those at which they failed. */
+  get newHours(): readonly (readonly [protocolId: string, hour: Hour])[] {
+    return [...this.#newestOf].filter(([id, hour]) => this.#protocols.has(id) && !this.#protocols.hasFailed(id, hour))
+  }
+
+  /** Whether a metric is to be sent alone, and neither it nor a newer one of its id has failed. */
+  isUntried(metric: Metric, nowMs: number): boolean {
+    const isNew = !this.#rows.has(metric) && !this.#series.hasFailed(metric.id, metric.hour)
+    return isNew && this.standing(metric, nowMs, false) === 'alone'
   }
 
   /** Whether no single metric is in quarantine. */
@@ -126,13 +150,18 @@ export class Quarantine {
     if (rows === 0) return 'free'
     if (isAsked) return 'alone'
     if (this.#rows.has(metric)) return this.#rows.isSkipped(metric, nowMs) ? 'waits' : 'alone'
-    if (this.#accepted.has(metric.id)) return 'free'
-    return rows < seriesRowsMax || !this.#series.isSkipped(metric.id, nowMs) ? 'alone' : 'waits'
+    if (this.#isAccepted(metric)) return 'free'
+    return rows < seriesRowsMax || !this.#series.isSkipped(metric.id, nowMs, metric.hour) ? 'alone' : 'waits'
   }
 
   /** Why metrics wait, one sentence each. */
   get sentences(): readonly string[] {
     return [...this.#protocols.sentences, ...this.#rows.sentences]
+  }
+
+  #isAccepted({ id, hour }: Metric): boolean {
+    const from = this.#acceptedFrom.get(id)
+    return from !== undefined && hour >= from
   }
 
   get #isEmpty(): boolean {
@@ -146,7 +175,7 @@ export class Quarantine {
     const left = (this.#rowsOf.get(metric.id) ?? 1) - 1
     if (left === 0) {
       this.#rowsOf.delete(metric.id)
-      this.#accepted.delete(metric.id)
+      this.#acceptedFrom.delete(metric.id)
       this.#series.remove(metric.id)
     } else this.#rowsOf.set(metric.id, left)
     this.#failedOf.delete(metric.protocolId)

@@ -76,10 +76,13 @@ export interface FlushStart {
   readonly registrable?: Iterable<string>
   /** Attempts before anything is accepted. Default: as many as one push has. */
   readonly attemptsMax?: number
+  /** Whether the first parts are small and few, and not split further. Default: no. */
+  readonly isTriedApart?: boolean
 }
 
 /** The state before the first push. */
-export function initialState({ registrable = [], attemptsMax: max = attemptsMax }: FlushStart = {}): FlushState {
+export function initialState(start: FlushStart = {}): FlushState {
+  const { registrable = [], attemptsMax: max = attemptsMax, isTriedApart = false } = start
   return {
     sequence: 0,
     registrable: new Set(registrable),
@@ -97,7 +100,7 @@ export function initialState({ registrable = [], attemptsMax: max = attemptsMax 
     rejectionsInRow: 0,
     rejections: 0,
     undecided: [],
-    isTriedApart: false,
+    isTriedApart,
   }
 }
 

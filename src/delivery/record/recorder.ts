@@ -107,16 +107,18 @@ export class Recorder {
     this.#log(verdicts)
   }
 
-  /** The service rejects a protocol. */
-  quarantineRejected(id: string, status: number, reason: string): void {
-    this.#quarantine(id, protocolSentence(id, status, reason))
+  /** The service rejects a metric for its protocol. */
+  quarantineRejected(metric: Metric, status: number, reason: string): void {
+    const id = metric.protocolId
+    this.#quarantine(metric, protocolSentence(id, status, reason))
     const fix = protocolFix(id, status)
     this.#deps.log.error({ protocol: id, status, reason, fix }, 'protocol refused: its metrics stay due')
   }
 
-  /** The service fails on a protocol. */
-  quarantineProtocol(protocolId: string, reason: string): void {
-    this.#quarantine(protocolId, failingSentence(protocolId, reason))
+  /** The service fails on a metric as on all of its protocol. */
+  quarantineProtocol(metric: Metric, reason: string): void {
+    const { protocolId } = metric
+    this.#quarantine(metric, failingSentence(protocolId, reason))
     this.#deps.log.error({ protocol: protocolId, reason }, 'the service fails on a protocol: its metrics stay due')
   }
 
@@ -125,12 +127,12 @@ export class Recorder {
     const { quarantine, log, time } = this.#deps
     const isProtocol = quarantine.addMetric(metric, reason, time.nowMs(), time.chance())
     log.error({ metric: metric.id, hour: hourText(metric.hour), reason }, 'the service fails on a metric: it stays due')
-    if (isProtocol) this.quarantineProtocol(metric.protocolId, reason)
+    if (isProtocol) this.quarantineProtocol(metric, reason)
   }
 
-  #quarantine(protocolId: string, sentence: string): void {
+  #quarantine({ protocolId, hour }: Metric, sentence: string): void {
     const { quarantine, time } = this.#deps
-    quarantine.addProtocol(protocolId, sentence, time.nowMs(), time.chance())
+    quarantine.addProtocol(protocolId, hour, sentence, time.nowMs(), time.chance())
   }
 
   #log({ delivered, dead, warnings }: MetricVerdicts): void {

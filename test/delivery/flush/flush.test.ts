@@ -80,7 +80,7 @@ describe('a flush', () => {
     const due = metrics(300)
     const probe = due.slice(40, 45)
     if (!isBatch(probe)) throw new Error('empty')
-    const bench = new FlushBench(due, undefined, { probe })
+    const bench = new FlushBench(due, undefined, { probes: [probe] })
     expect(await bench.flush()).toBeUndefined()
     expect(bench.pushes[0]).toEqual(probe)
     expect(bench.pushes.map(batch => batch.length)).toEqual([5, 100, 100, 95])

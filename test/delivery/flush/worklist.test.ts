@@ -41,6 +41,7 @@ function outboxOf(due: readonly Metric[], isFree = (_: Metric) => true, turns = 
     due: (limit, except = []) => asked(() => readOf([...left.values()], limit, except)),
     free: some => some.filter(isFree),
     prepare: () => {},
+    newestFirstFrom: anHour,
     outbox: { stillDue: (some, known) => asked(() => stillDue(some, known)) },
   }
   return {

@@ -24,7 +24,7 @@ it('what is in quarantine is tried with a tenth of the pace, one a flush, howeve
   const time = new VirtualTime(startMs)
   const quarantine = new Quarantine()
   const due = Array.from({ length: 40 }, (_, index) => metrics(1, anHour, `p${index}`)).flat()
-  for (const { protocolId } of due) quarantine.addProtocol(protocolId, 'bad', startMs - quarantineCapMs, 0)
+  for (const { protocolId } of due) quarantine.addProtocol(protocolId, anHour, 'bad', startMs - quarantineCapMs, 0)
   const protocolIds = due.map(({ protocolId }) => protocolId)
   const probes = new QuarantineProbes({ quarantine, time, intervalMs: 200 })
   const flush = () =>
@@ -39,10 +39,10 @@ it('what is in quarantine is tried with a tenth of the pace, one a flush, howeve
   expect(tried).toBe(30)
 })
 
-it('a metric id that fails for some hours is tried with another one, and its other hours are free then', () => {
+it('a metric id that fails for some hours is tried with another one, and newer hours are free then', () => {
   const quarantine = new Quarantine()
-  const [a, b, c, d] = [0, 1, 2, 3].flatMap(hours => metrics(1, hourAfter(anHour, hours)))
-  if (!a || !b || !c || !d) throw new Error('metrics')
+  const [d, a, b, c, e] = [0, 1, 2, 3, 4].flatMap(hours => metrics(1, hourAfter(anHour, hours)))
+  if (!a || !b || !c || !d || !e) throw new Error('metrics')
   quarantine.addMetric(a, '500', startMs, 1)
   quarantine.addMetric(b, '500', startMs, 1)
   expect(quarantine.standing(c, startMs + 1, false)).toBe('alone')
@@ -50,6 +50,11 @@ it('a metric id that fails for some hours is tried with another one, and its oth
   expect(quarantine.hasMetric(c)).toBe(false)
   expect(quarantine.standing(d, startMs + 1, false)).toBe('waits')
   expect(quarantine.standing(d, startMs + quarantineCapMs, false)).toBe('alone')
+  // Newer than what failed: once, at once.
+  expect(quarantine.isUntried(e, startMs + 1)).toBe(true)
+  expect(quarantine.standing(e, startMs + 1, false)).toBe('alone')
+  quarantine.delivered([e])
+  expect([d, c].map(metric => quarantine.standing(metric, startMs + 1, false))).toEqual(['waits', 'waits'])
   quarantine.delivered([d])
   expect(quarantine.standing(c, startMs + 1, false)).toBe('free')
   expect(quarantine.standing(a, startMs + 1, false)).toBe('waits')

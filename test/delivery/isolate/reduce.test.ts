@@ -648,7 +648,7 @@ describe('narrowing down what the service fails on', () => {
       'ends at the protocol when nothing of it was accepted, that metric neither',
       {},
       narrowing(failure(sample(fresh([bad], 1)))),
-      [{ kind: 'quarantine-protocol', protocolId: 'vault', reason: '503' }],
+      [{ kind: 'quarantine-protocol', metric: bad, reason: '503' }],
     ],
     [
       'ends at the metric that was tried when others of its protocol were accepted since',
@@ -660,7 +660,7 @@ describe('narrowing down what the service fails on', () => {
       'keeps a protocol in quarantine that was tried with one metric',
       accepted,
       narrowing(failure({ ...fresh([bad], 1), isProbe: true }), [], true),
-      [{ kind: 'quarantine-protocol', protocolId: 'vault', reason: '503' }],
+      [{ kind: 'quarantine-protocol', metric: bad, reason: '503' }],
     ],
     ['is over when all of it was dropped meanwhile', {}, narrowing(failure(ten), []), []],
     [
@@ -680,7 +680,7 @@ describe('a push that is rejected for a protocol', () => {
   const once = { ...one, sent: 1 }
   const registrable = { registrable: new Set(['vault']) }
   const quarantine = (status: number, reason: string, isNew = true): FlushAction => {
-    return { kind: 'quarantine-rejected', protocolId: 'vault', status, reason, isNew }
+    return { kind: 'quarantine-rejected', metric: one.batch[0], status, reason, isNew }
   }
   play([
     [

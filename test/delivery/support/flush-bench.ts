@@ -11,6 +11,7 @@ import { type Answer, type Verdict, verdict } from '../../../src/model/verdict.t
 import type { StillDue } from '../../../src/outbox/contract/delivery-store.ts'
 import type { DeadLetter } from '../../../src/outbox/contract/metrics.ts'
 import { asBatch, asRuns } from '../../model/batches.ts'
+import { anHour } from '../../support/metrics.ts'
 import { accepted } from './answers.ts'
 import { protocol } from './protocol.ts'
 
@@ -24,7 +25,7 @@ export interface FlushBenchOptions {
   readonly quarantined?: readonly Metric[]
   /** Out of quarantine, to be tried alone. */
   readonly toProbe?: readonly Metric[]
-  readonly probe?: Batch
+  readonly probes?: readonly Batch[]
   /** Turns of the event loop until an answer is there. The service has decided at once. */
   readonly delayTurns?: () => number
   /** Turns of the event loop until the outbox does what it is asked, and again until its answer is there; default: none. */
@@ -90,7 +91,7 @@ export class FlushBench {
   }
 
   async flush(inFlight = 4): Promise<Stop | undefined> {
-    const { protocols = [protocol('vault')], quarantined = [], toProbe = [], probe } = this.#options
+    const { protocols = [protocol('vault')], quarantined = [], toProbe = [], probes = [] } = this.#options
     const keptApart = new MetricSet()
     for (const metric of [...quarantined, ...toProbe]) keptApart.add(metric)
     const probesLeft = [...toProbe]
@@ -104,9 +105,9 @@ export class FlushBench {
         const ownDead = dead.map(entry => ({ ...entry, metric: this.#own([entry.metric])[0] ?? entry.metric }))
         await this.#asked(() => this.#record(this.#own(delivered), ownDead, sending))
       },
-      quarantineProtocol: id => void this.failingProtocols.push(id),
+      quarantineProtocol: ({ protocolId }) => void this.failingProtocols.push(protocolId),
       quarantineMetric: metric => void this.quarantined.push(...this.#own([metric])),
-      quarantineRejected: id => void this.rejectedProtocols.push(id),
+      quarantineRejected: ({ protocolId }) => void this.rejectedProtocols.push(protocolId),
     }
     const deps: FlushDeps = {
       protocols,
@@ -122,8 +123,10 @@ export class FlushBench {
       hasDelivered: () => this.#asked(() => this.hasDelivered),
       free: due => due.filter(metric => !keptApart.has(metric)),
       prepare: () => this.preparing(),
+      newestToProbe: async () => [],
       toProbe: async () => probesLeft.shift(),
-      ...(probe && { probe }),
+      newestFirstFrom: anHour,
+      probes,
       due: (ids, limit, except) => this.#asked(() => this.#read(ids, limit, except)),
       push: (batch, { attemptsMax }) => this.#push(batch, attemptsMax),
       register: async id => void this.registered.push(id),
