@@ -80,6 +80,10 @@ export class EndpointLog implements EndpointWatch {
     this.#log.info({ chain: this.#chain, endpoint: endpoint.host, afterSeconds }, 'endpoint serves again')
   }
 
+  remarked({ host }: { readonly host: string }, remark: string): void {
+    this.#log.warn({ chain: this.#chain, endpoint: host, remark }, 'endpoint makes a mistake that does no harm')
+  }
+
   #isFlapping({ overAtMs }: Outage): boolean {
     return this.#time.steadyMs() - overAtMs < flapMs
   }

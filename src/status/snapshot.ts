@@ -104,7 +104,7 @@ export interface EndpointState {
   readonly host: string
   /**
    * `resting`: it failed, and others are asked first. `wrong-id`: it serves another chain. `quarantine`: another host
-   * answered otherwise. `no-address`: it cannot serve.
+   * answered otherwise, or its logs contradict its receipts. `no-address`: it cannot serve.
    */
   readonly state: 'well' | 'resting' | 'wrong-id' | 'quarantine' | 'no-address'
   /** Why its address cannot be read, as a sentence without its subject; absent otherwise. */

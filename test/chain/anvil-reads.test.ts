@@ -269,8 +269,9 @@ describe('a real chain, as of hours', () => {
     expect(await amounts(quiet)).toEqual([])
     expect(await amounts(exact, sender)).toEqual([50n])
     expect(await amounts(exact, probe)).toEqual([])
-    const noContractYet = await chain(before).logs({ address: probe, event })
-    expect(noContractYet).toEqual([])
+    const noContractYet = await faultOf(chain(before).logs({ address: probe, event }))
+    expect(noContractYet.message).toBe(`${probe} has no events: no contract there at that hour`)
+    expect(noContractYet.facts).toEqual({ chain: 'ethereum', contract: probe })
   })
 
   it('logs of several events have the transaction that emitted them', async () => {

@@ -94,6 +94,22 @@ export function stoppedWhile(chain: string, host: string, reason: unknown): Faul
   return new Fault('stopped', `reading ${chain} was stopped before it was done`, { facts: { chain, hosts: host } })
 }
 
+/** The Fault for logs of an address at which there was no contract. */
+export function noContract(chain: string, address: string): Fault {
+  return new Fault('chain-call-undecodable', `${address} has no events: no contract there at that hour`, {
+    facts: { chain, contract: address },
+    fix: 'check address and chain; for hours before the contract was deployed, set since: of the collector',
+  })
+}
+
+/** The Fault when one host has logs of an hour, another none, and nothing shows who is right. */
+export function logsDisputed(chain: string, none: string, some: string, count: number): Fault {
+  return new Fault('chain-disagreement', `${chain}: ${some} answers ${count} logs of the hour, and ${none} none`, {
+    facts: { chain, hosts: `${none}, ${some}` },
+    fix: 'compare with an explorer, and remove the endpoint that is wrong',
+  })
+}
+
 /** The Fault for a read that no node can execute. */
 export function notAskable(chain: string, address: string): Fault {
   return new Fault('collector-threw', `"${String(address).slice(0, 50)}" cannot be read: it is not an address`, {

@@ -10,7 +10,7 @@ export interface EndpointReport {
   readonly host: string
   /**
    * `wrong-id`: it serves another chain. `resting`: it failed, and is asked last. `quarantine`: another host answers
-   * otherwise, so it is asked last. `no-address`: its address cannot be read.
+   * otherwise, or its logs contradict its receipts, so it is asked last. `no-address`: its address cannot be read.
    */
   readonly state: 'well' | 'resting' | 'wrong-id' | 'quarantine' | 'no-address'
   /** Why its address cannot be read; absent otherwise. */
@@ -79,7 +79,7 @@ export class EndpointHealth {
     }
   }
 
-  /** Whether another host answered otherwise within the last hour. */
+  /** Whether its answers were contradicted within the last hour. */
   get isInQuarantine(): boolean {
     return this.#time.nowMs() < this.#quarantineUntilMs
   }

@@ -1,4 +1,5 @@
 import type { Time } from '../../edge/time.ts'
+import { Fault } from '../../model/fault.ts'
 import type { CallMeter } from './call-meter.ts'
 import type { CountsOf } from './call-outcomes.ts'
 import { allFailed } from './chain-faults.ts'
@@ -28,6 +29,9 @@ export interface RefusedWork {
 const hidingKinds: ReadonlySet<FailureKind> = new Set(['unreachable', 'rate', 'refused'])
 
 const headCall = { method: 'eth_getBlockByNumber', params: ['latest', false] }
+
+/** Longest wait for the second opinion of another host. */
+const opinionMsMax = 5_000
 
 /** An endpoint silent for longer than this when its caller gives up counts as hung. */
 const silenceMs = 1_000
@@ -120,6 +124,32 @@ export class EndpointPool {
     return [...failures, ...this.#all.flatMap(({ missing }) => missing ?? [])]
   }
 
+  /**
+   * Does the work on an endpoint of another host that is well, as a second opinion.
+   *
+   * @returns undefined when there is none, or it has no opinion in time
+   */
+  async secondOpinion<T>(
+    host: string,
+    { blockNumber }: Served,
+    signal: AbortSignal,
+    work: (endpoint: Endpoint, signal: AbortSignal) => Promise<T>,
+  ): Promise<T | undefined> {
+    const timed = AbortSignal.any([signal, this.#deps.time.timeout(opinionMsMax)])
+    for (const member of this.#inOrder({ ...(blockNumber !== undefined && { blockNumber }) })) {
+      if (member.endpoint.host === host || member.health.isSpared) continue
+      try {
+        return await this.#workOn(member, timed, endpoint => work(endpoint, timed))
+      } catch (error) {
+        signal.throwIfAborted()
+        if (timed.aborted) return undefined
+        if (error instanceof EndpointFailure) this.#failed(member, error)
+        else if (!(error instanceof Fault)) throw error
+      }
+    }
+    return undefined
+  }
+
   /** The hour's own endpoint first, then by preference; resting ones last. */
   #inOrder({ endpoint: own, blockNumber }: Served): Member[] {
     const rank = ({ endpoint, health }: Member) => {
@@ -210,12 +240,12 @@ export class EndpointPool {
     return heads.reduce<ChainHead | undefined>((a, b) => (a === undefined || b.number > a.number ? b : a), undefined)
   }
 
-  /** Asks the endpoints of a host last for an hour: what they answered is not what another host answers. */
+  /** Asks the endpoints of a host last for an hour: another host, or its own receipts, contradict its answers. */
   quarantine(host: string): void {
     for (const { endpoint, health } of this.#members) {
       if (endpoint.host !== host) continue
       health.quarantine()
-      this.#deps.watch?.failed({ endpoint, kind: 'quarantine', reason: 'is contradicted by another host' })
+      this.#deps.watch?.failed({ endpoint, kind: 'quarantine', reason: 'is contradicted' })
     }
   }
 

@@ -1,6 +1,6 @@
 import type { FailureKind } from './endpoint-failure.ts'
 
-/** Failure of an endpoint, whatever work it was. `quarantine`: another host answers otherwise. */
+/** Failure of an endpoint, whatever work it was. `quarantine`: its answers are contradicted. */
 export interface EndpointFailed {
   /** The same object each time. */
   readonly endpoint: { readonly host: string }
@@ -15,4 +15,6 @@ export interface EndpointWatch {
   failed(failure: EndpointFailed): void
   /** Called after each work that went well, unless the endpoint is in quarantine. */
   served(endpoint: { readonly host: string }): void
+  /** Called once for each kind of mistake in an endpoint's answers that does no harm, with a phrase that follows the host. */
+  remarked(endpoint: { readonly host: string }, remark: string): void
 }

@@ -18,7 +18,7 @@ export const chainAnswerBytesMax = 64 * 1_048_576
 export const endpointRestMs = 30_000
 export const endpointRestMsMax = 5 * 60_000
 
-/** Time for which an endpoint is asked last after another host answered otherwise. */
+/** Time for which an endpoint is asked last after its answers were contradicted. */
 export const endpointQuarantineMs = 60 * 60_000
 
 /** Longest wait for a connection to an endpoint. */

@@ -43,3 +43,16 @@ export const logCallsMax = 20
 
 /** Most logs that the answers of one request are expected to hold. */
 export const logsPerRequestMax = 5_000
+
+/** Blocks spread over an hour whose headers tell whether logs were left out. */
+export const logSamples = 8
+
+/** Blocks of an hour whose receipts are asked for, and transactions of one where a node has no receipts by block. */
+export const logReceiptBlocks = 2
+export const logReceiptTransactionsMax = 20
+
+/** Hours back in which any log of a contract shows that it exists, where a node has no state of the hour. */
+export const logHoursBack = 24
+
+/** Contracts and filters whose logs are remembered to be there. */
+export const logSourcesRememberedMax = 10_000

@@ -8,16 +8,28 @@ const bloomBytes = 256
  * Whether a block may have logs of a filter, by its header's Bloom filter. A few chains leave it empty whatever the
  * block holds; a check is then skipped that would be useful. Pure.
  *
- * @returns false only when it certainly has none; undefined when the header has no such filter
+ * @returns false only when it certainly has none; undefined when the header has no such filter, or a full one, as all
+ * have on a few chains
  */
 export function mayHaveLogs(bloom: unknown, { address, topics }: LogFilter): boolean | undefined {
-  if (typeof bloom !== 'string' || !/^0x[0-9a-fA-F]{512}$/.test(bloom)) return undefined
+  if (typeof bloom !== 'string' || !/^0x(?!f*$)[0-9a-f]{512}$/i.test(bloom)) return undefined
   const bits = Buffer.from(bloom.slice(2), 'hex')
   const may = (one: Hex | readonly Hex[] | null) => {
     const list = one === null ? [] : typeof one === 'string' ? [one] : one
     return list.length === 0 || list.some(hex => isIn(bits, hex))
   }
   return may(address) && topics.every(may)
+}
+
+/**
+ * Chance that a Bloom filter says maybe to a filter although the block has no such log: next to 0 for one with few
+ * bits. Pure.
+ */
+export function chanceOfNone(bloom: unknown, { address, topics }: LogFilter): number {
+  const bits = Buffer.from(String(bloom).slice(2), 'hex')
+  const filled = bits.reduce((sum, byte) => sum + byte.toString(2).replaceAll('0', '').length, 0) / (bloomBytes * 8)
+  const counts = [address, ...topics].map(one => (one === null ? 0 : typeof one === 'string' ? 1 : one.length))
+  return counts.filter(Boolean).reduce((chance, count) => chance * Math.min(1, count * filled ** 3), 1)
 }
 
 /** Whether the filter contains an address or a topic: three bits, each from two bytes of its hash. */

@@ -1,5 +1,4 @@
-import type { AsOfBlock, LogFilter } from '../../model/block.ts'
-import { notAskable } from '../endpoint/chain-faults.ts'
+import { logsDisputed, notAskable } from '../endpoint/chain-faults.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
 import type { EndpointPool, Served } from '../endpoint/endpoint-pool.ts'
@@ -8,39 +7,42 @@ import { logRequestsAtOnceMax } from '../limits.ts'
 import { LogList } from '../log-list.ts'
 import { oddAddress } from '../shapes.ts'
 import { logCallsMax, logsPerRequestMax, logTriesMax } from './limits.ts'
+import { IncompleteLogs, LeftOutLogs, LogEvidence } from './log-evidence.ts'
 import { blocksIn, cut, type LogRange, samplesOf } from './log-ranges.ts'
-import { IncompleteLogs, LogRequests, type RangeOutcome } from './log-requests.ts'
+import { LogRequests, type LogsAsked, type RangeOutcome } from './log-requests.ts'
 
 /**
- * Reads logs from block `from` to `to`, both included, oldest first. A refused range is split, down to single blocks;
- * the span that passes is remembered. Ranges of a known size are requested concurrently.
+ * Reads the logs of an hour, oldest first, and checks that they are complete. A refused range is split, down to single
+ * blocks; the span that passes is remembered. Ranges of a known size are requested concurrently.
  *
- * @throws EndpointFailure
+ * @throws EndpointFailure; Fault for an address without a contract
  */
-export async function readLogs(
-  endpoint: Endpoint,
-  from: bigint,
-  to: AsOfBlock,
-  filter: LogFilter,
-  signal: AbortSignal,
-): Promise<LogList> {
-  if (from > to.number) return new LogList([])
+async function readLogs(asked: LogsAsked): Promise<LogList> {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await readOnce(endpoint, from, to, filter, signal)
+      return await readOnce(asked)
     } catch (error) {
       if (!(error instanceof IncompleteLogs) || tries >= logTriesMax) throw error
     }
   }
 }
 
-async function readOnce(...[endpoint, from, to, filter, signal]: Parameters<typeof readLogs>): Promise<LogList> {
+async function readOnce(asked: LogsAsked): Promise<LogList> {
+  const { endpoint, from, asOf, filter, signal } = asked
   const failed = new AbortController()
-  const requests = new LogRequests({ endpoint, asOf: to, filter, signal: AbortSignal.any([signal, failed.signal]) })
-  const reading = new HourLogs(endpoint, requests, endpoint.logs.of(filter), { from, to: to.number })
+  const own = { ...asked, signal: AbortSignal.any([signal, failed.signal]) }
+  const evidence = new LogEvidence(own)
+  const blocks = evidence.blocks()
+  blocks.catch(() => {})
+  const requests = new LogRequests(own)
   try {
-    const list = await reading.read()
-    await requests.certify(from)
+    const isAny = from <= asOf.number
+    const range = { from, to: asOf.number }
+    const list = isAny
+      ? await new HourLogs(endpoint, requests, endpoint.logs.of(filter), range).read()
+      : new LogList([])
+    // Asked for once more, as the logs may have kept the node busy.
+    await evidence.check(requests.answered, await blocks.catch(() => evidence.blocks()))
     return list
   } catch (error) {
     // The other requests are useless now.
@@ -50,28 +52,48 @@ async function readOnce(...[endpoint, from, to, filter, signal]: Parameters<type
 }
 
 /** Selects the logs of a chain to read. */
-export interface LogsWanted {
-  /** Name of the chain in the configuration. */
-  readonly name: string
+export interface LogsWanted extends Omit<LogsAsked, 'endpoint'> {
   readonly pool: EndpointPool
-  /** First block. */
-  readonly from: bigint
-  readonly to: AsOfBlock
-  readonly filter: LogFilter
-  readonly signal: AbortSignal
 }
 
 /**
- * As `readLogs`, on any endpoint that can. When an endpoint has no logs, the hour's other reads stay with it.
+ * Reads the logs of an hour on any endpoint that can. When an endpoint has no logs, the hour's other reads stay with
+ * it. Where there are none although the hour before had some, another host is asked, too.
+ *
  * @throws Fault
  */
-export async function readLogsOnAny(
-  { name, pool, from, to, filter, signal }: LogsWanted,
-  hour: Served,
-): Promise<LogList> {
+export async function readLogsOnAny({ pool, ...wanted }: LogsWanted, hour: Served): Promise<LogList> {
+  const { chain, filter, memory, signal } = wanted
   const odd = oddAddress(filter)
-  if (odd !== undefined) throw notAskable(name, odd)
-  return pool.serve({ ...hour }, signal, endpoint => readLogs(endpoint, from, to, filter, signal))
+  if (odd !== undefined) throw notAskable(chain, odd)
+  return pool.serve({ ...hour }, signal, async endpoint => {
+    try {
+      const list = await readLogs({ ...wanted, endpoint })
+      if (list.length === 0 && memory.isNewlyEmpty(filter)) await confirmNone({ ...wanted, pool, endpoint }, hour)
+      memory.sawHour(filter, list.length > 0)
+      return list
+    } catch (error) {
+      if (error instanceof LeftOutLogs) pool.quarantine(endpoint.host)
+      throw error
+    }
+  })
+}
+
+/**
+ * Asks another host for logs where an endpoint has none. If it has some, the endpoint's own receipts decide.
+ *
+ * @throws EndpointFailure when the endpoint left them out; Fault `chain-disagreement` when that cannot be decided
+ */
+async function confirmNone({ pool, ...asked }: LogsWanted & LogsAsked, hour: Served): Promise<void> {
+  const { chain, endpoint, signal } = asked
+  const other = await pool.secondOpinion(endpoint.host, hour, signal, async (endpoint, signal) => {
+    return { host: endpoint.host, logs: await readLogs({ ...asked, endpoint, signal }) }
+  })
+  if (!other) return
+  for (const { blockNumber } of other.logs) {
+    await new LogEvidence(asked).checkBlock(blockNumber)
+    throw logsDisputed(chain, endpoint.host, other.host, other.logs.length)
+  }
 }
 
 type RefusedRange = Extract<RangeOutcome, { kind: 'refused' }>

@@ -1,17 +1,25 @@
-import type { Hex } from '../../model/block.ts'
+import type { AsOfBlock, Hex, LogFilter } from '../../model/block.ts'
+import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure, TimedOut } from '../endpoint/endpoint-failure.ts'
 import type { LogRefusal } from '../endpoint/log-span.ts'
 import type { RpcCall, RpcOutcome } from '../endpoint/wire.ts'
 import { LogList, packed } from '../log-list.ts'
 import { headerCall } from '../look-up/as-of-search.ts'
-import { hexOf, parseHeader } from '../shapes.ts'
+import { hexOf, type NodeLog, parseHeader } from '../shapes.ts'
 import { checkedLogs } from './checked-logs.ts'
-import { logAnswerBytesMax, logTailBlocks, logTriesMax } from './limits.ts'
+import { logAnswerBytesMax, logTriesMax } from './limits.ts'
+import type { LogMemory } from './log-memory.ts'
 import { blocksIn, type LogRange } from './log-ranges.ts'
 import { suggestedBlocks } from './log-suggestion.ts'
-import { mistakeInTail } from './log-tail.ts'
-import type { LogsAsked } from './logs-asked.ts'
 import { callAt } from './single-reads.ts'
+
+/** Logs that an endpoint answered for an hour, as far as they are evidence. */
+export interface AnsweredLogs {
+  /** Of each block with logs: its hash, if the logs have it, and their number. */
+  readonly blocks: ReadonlyMap<bigint, { readonly hash: string | undefined; readonly count: number }>
+  /** Contracts that emitted them, in small letters. */
+  readonly addresses: ReadonlySet<string>
+}
 
 /** Outcome of requesting the logs of a range. */
 export type RangeOutcome =
@@ -23,8 +31,19 @@ export type RangeOutcome =
       readonly refusal: LogRefusal
     }
 
-/** A node answered without having all blocks; another one at the same address may have them. */
-export class IncompleteLogs extends EndpointFailure {}
+/** Logs of an hour that are asked for, and of whom. */
+export interface LogsAsked {
+  /** Name of the chain in the configuration. */
+  readonly chain: string
+  readonly endpoint: Endpoint
+  readonly memory: LogMemory
+  /** First block. */
+  readonly from: bigint
+  /** Last block. */
+  readonly asOf: AsOfBlock
+  readonly filter: LogFilter
+  readonly signal: AbortSignal
+}
 
 /**
  * Requests logs of ranges from one endpoint. If it accepts batches, the as-of block's header is read before and after
@@ -33,8 +52,8 @@ export class IncompleteLogs extends EndpointFailure {}
 export class LogRequests {
   readonly #asked: LogsAsked
   readonly #hashes: ReadonlyMap<bigint, Hex>
-  /** Hash of each recent block, as answered logs have it. */
-  readonly #seen = new Map<bigint, string | undefined>()
+  readonly #blocks = new Map<bigint, { readonly hash: string | undefined; count: number }>()
+  readonly #addresses = new Set<string>()
 
   constructor(asked: LogsAsked) {
     this.#asked = asked
@@ -60,15 +79,9 @@ export class LogRequests {
     }
   }
 
-  /**
-   * Checks that the block is still the chain's, and that the nodes had seen it.
-   * @param from first block of all ranges
-   */
-  async certify(from: bigint): Promise<void> {
-    const { endpoint, asOf, signal } = this.#asked
-    if (!endpoint.logs.takesBatches) await callAt(endpoint, asOf, [], signal)
-    const mistake = await mistakeInTail(this.#asked, from, this.#seen)
-    if (mistake !== undefined) throw new IncompleteLogs(endpoint.host, mistake, 'refused')
+  /** Logs answered so far. */
+  get answered(): AnsweredLogs {
+    return { blocks: this.#blocks, addresses: this.#addresses }
   }
 
   /** Outcomes of the header before, the ranges, and the header after. */
@@ -117,8 +130,11 @@ export class LogRequests {
     return outcomes
   }
 
-  #see(number: bigint, hash: string | undefined): void {
-    if (this.#asked.asOf.number - number < BigInt(logTailBlocks)) this.#seen.set(number, hash)
+  #see({ address, blockNumber, blockHash }: NodeLog): void {
+    this.#addresses.add(address.toLowerCase())
+    const block = this.#blocks.get(blockNumber)
+    if (block) block.count += 1
+    else this.#blocks.set(blockNumber, { hash: blockHash, count: 1 })
   }
 
   #callOf({ from, to }: LogRange): RpcCall {
@@ -128,7 +144,7 @@ export class LogRequests {
   }
 
   #outcome(range: LogRange, outcome: RpcOutcome | undefined): RangeOutcome {
-    const { endpoint, filter } = this.#asked
+    const { endpoint, filter, memory } = this.#asked
     if (outcome instanceof EndpointFailure) {
       if (outcome.kind === 'rate' || outcome.kind === 'wrong-id') throw outcome
       return { kind: 'refused', range, failure: outcome, refusal: { isSlow: outcome instanceof TimedOut } }
@@ -138,12 +154,13 @@ export class LogRequests {
       const refusal = { suggested: suggestedBlocks(error, range) }
       return { kind: 'refused', range, failure: endpoint.failure(error), refusal }
     }
-    const logs = checkedLogs(outcome?.result, { range, filter, hashes: this.#hashes })
-    if (typeof logs !== 'string') {
-      for (const { blockNumber, blockHash } of logs) this.#see(blockNumber, blockHash)
-      return { kind: 'logs', range, logs: new LogList([packed(logs)]) }
+    const checked = checkedLogs(outcome?.result, { range, filter, hashes: this.#hashes })
+    if (typeof checked !== 'string') {
+      for (const log of checked.logs) this.#see(log)
+      for (const remark of checked.remarks) memory.remark(endpoint, remark)
+      return { kind: 'logs', range, logs: new LogList([packed(checked.logs)]) }
     }
-    const failure = new EndpointFailure(endpoint.host, logs, 'refused')
+    const failure = new EndpointFailure(endpoint.host, checked, 'refused')
     if (outcome?.result !== null || blocksIn(range) === 1) throw failure
     return { kind: 'refused', range, failure, refusal: {} }
   }

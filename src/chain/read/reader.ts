@@ -17,6 +17,7 @@ import { SharedWork } from '../shared-work.ts'
 import { readAt } from './aggregate-reads.ts'
 import { HourReads } from './hour-reads.ts'
 import { nextBlockWaitMsMax, nextBlockWaitsMax } from './limits.ts'
+import { LogMemory } from './log-memory.ts'
 import { readLogsOnAny } from './log-reads.ts'
 import { ReadMemory } from './read-memory.ts'
 import type { ChainReaderDeps } from './reader-deps.ts'
@@ -47,6 +48,7 @@ class HourlyReader implements OpenChainReader {
   readonly #pool: EndpointPool
   readonly #lookUps: LookUps
   readonly #memory: ReadMemory
+  readonly #logMemory: LogMemory
   /** Reads of an hour that are sent together with its look-up, or after it. */
   readonly #hourReads = new WeakMap<HourLookUp, HourReads>()
   readonly askHead = (signal: AbortSignal) => this.#pool.askHead(signal)
@@ -61,6 +63,7 @@ class HourlyReader implements OpenChainReader {
     this.#time = time
     this.#patienceMs = deps.patienceMs ?? nextBlockWaitMsMax
     this.#memory = new ReadMemory(id, deps.multicall)
+    this.#logMemory = new LogMemory(deps.watch)
     this.#finalBlocks = deps.finalBlocks ?? new NoFinalBlocks()
     this.#pool = new EndpointPool({ ...parts, name, id, time, passedOver }, endpoints)
     this.#lookUps = new LookUps({
@@ -104,8 +107,8 @@ class HourlyReader implements OpenChainReader {
     return this.#faulted(hour, signal, async state => {
       const before = this.#firstBlockAfter(hourAfter(hour, -1), signal)
       const [to, from] = await Promise.all([this.#asOf(state, signal), before])
-      const range = { name: this.#name, pool: this.#pool, from, to, filter, signal }
-      const value = readLogsOnAny(range, state)
+      const [chain, pool, memory] = [this.#name, this.#pool, this.#logMemory]
+      const value = readLogsOnAny({ chain, pool, memory, from, asOf: to, filter, signal }, state)
       value.catch(failure => this.#distrust(state, failure))
       return { at: to, value: await value }
     })

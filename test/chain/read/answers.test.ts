@@ -32,7 +32,6 @@ describe('logs that a node answers are believed only', () => {
   it.each([
     ['within the range', middle({ blockNumber: '0x216' }), 'answered a log of block 534 when asked for 234 to 533'],
     ['after the hour before', middle({ blockNumber: '0xe9' }), 'answered a log of block 233 when asked for 234 to 533'],
-    ['of blocks that are there', middle({ removed: true }), 'that a reorg has removed'],
     [
       'of the address',
       middle({ address: `0x${'c1'.repeat(20)}` }),
@@ -44,7 +43,7 @@ describe('logs that a node answers are believed only', () => {
       'answered a log of block 383 that was not asked for',
     ],
     ['with topics', middle({ topics: [] }), 'answered a log of block 383 that was not asked for'],
-    ['once each', (logs: Log[]) => [...logs, logs[7]], 'answered a log of block 526 twice'],
+    ['of one kind', (logs: Log[]) => [...logs, { ...logs[7], data: topic }], 'answered a log of block 526 twice'],
     [
       'of one block at a number',
       (logs: Log[]) => [...logs, { ...logs[7], blockHash: topic, logIndex: '0x5' }],
@@ -64,9 +63,28 @@ describe('logs that a node answers are believed only', () => {
   })
 
   it('and another endpoint is asked where they are not', async () => {
-    const [first, second] = [await node(lying(middle({ removed: true }))), await node(archive(chain))]
+    const [first, second] = [await node(lying(middle({ blockNumber: '0x216' }))), await node(archive(chain))]
     const logs = await openReader([first.url, second.url]).logs(hour, filter, patient)
     expect(logs.map(({ blockNumber }) => blockNumber)).toEqual(all)
+  })
+
+  it('without those that a reorg has removed, and each once, which is said once', async () => {
+    const others = (logs: Log[]) => {
+      const removed = { ...logs[7], blockHash: topic, removed: true }
+      return [removed, ...logs, ...logs.filter((_, index) => index % 3 === 0), removed]
+    }
+    const server = await node(lying(others))
+    const remarks: string[] = []
+    const watch = { failed() {}, served() {}, remarked: (_: unknown, remark: string) => remarks.push(remark) }
+    const reader = openReader([server.url], { watch })
+    for (const _ of ['first', 'again']) {
+      const logs = await reader.logs(hour, filter, patient)
+      expect(logs.map(({ blockNumber }) => blockNumber)).toEqual(all)
+    }
+    expect(remarks).toEqual([
+      'answers logs that a reorg has removed: they are left out',
+      'answers logs twice: they count once',
+    ])
   })
 
   it('also those of transactions that each count their logs from 0', async () => {
