@@ -52,8 +52,14 @@ describe('the house is tidy:', () => {
   })
 
   it('time and chance come from one file', () => {
-    // The second one is text for the browser; the third has the engine's names of timers, made of the first.
-    const machineTime = ['src/edge/time.ts', 'src/status/page/live-script.ts', 'src/fleet/engine-clock.ts']
+    // The second one is text for the browser; the third has the engine's names of timers, made of the first; the last those
+    // of sockets.
+    const machineTime = [
+      'src/edge/time.ts',
+      'src/status/page/live-script.ts',
+      'src/fleet/engine-clock.ts',
+      'src/outbox/postgres/connection/pool.ts',
+    ]
     const forbidden =
       /\bDate\.now\b|\bMath\.random\b|\bsetTimeout\b|\bsetInterval\b|\bAbortSignal\.timeout\b|\bnew Date\(\)|\bperformance\.now\b/
     const wrong = [...sources, ...collectors].filter(
@@ -63,6 +69,20 @@ describe('the house is tidy:', () => {
       wrong.map(({ file }) => file),
       'what takes the clock from the machine cannot be run through a year in a second',
     ).toEqual([])
+  })
+
+  it('connections to PostgreSQL come from one file, and from one collector, which is a program of its own', () => {
+    const makers = ['src/outbox/postgres/connection/pool.ts', 'collectors/sql/postgres.ts']
+    const making = /\bnew (pg\.)?(Pool|Client)\(|\bextends pg\./
+    const wrong = [...sources, ...collectors].filter(
+      ({ file, text }) => !makers.includes(file) && /'(pg|pg-boss)'/.test(text) && making.test(codeOf(text)),
+    )
+    expect(
+      wrong.map(({ file }) => file),
+      'connections made elsewhere have no time limit, and wait for a dead gateway for ever',
+    ).toEqual([])
+    const engine = sources.find(({ file }) => file === 'src/fleet/job-engine.ts')
+    expect(engine?.text, 'without a database of ours, the engine makes connections of its own').toMatch(/\bdb: \{/)
   })
 
   it('tests wait on signals and do not sleep', () => {

@@ -49,7 +49,7 @@ export async function postgresRow(asked: PostgresQuery): Promise<readonly RowCol
 
 function newPool(settings: pg.PoolConfig): pg.Pool {
   const limits = { max: connectionsMax, idleTimeoutMillis: idleMsMax, connectionTimeoutMillis: connectMsMax }
-  const pool = new pg.Pool({ ...settings, ...limits, allowExitOnIdle: true })
+  const pool = new pg.Pool({ ...settings, ...limits, keepAlive: true, allowExitOnIdle: true })
   // Without listeners, a connection that breaks while nothing waits for it would end the process.
   pool.on('error', () => {}).on('connect', client => void client.on('error', () => {}))
   return pool

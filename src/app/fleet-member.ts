@@ -15,7 +15,6 @@ import { Reconciler } from '../fleet/reconciler.ts'
 import { RoleClaim } from '../fleet/role-claim.ts'
 import type { SharedTime } from '../fleet/shared-time.ts'
 import { Fault, faultLine } from '../model/fault.ts'
-import type { PostgresAddress } from '../model/postgres-address.ts'
 import type { DaemonEntry } from '../outbox/contract/fleet-store.ts'
 import type { IntakeOutbox, Outbox } from '../outbox/contract/outbox.ts'
 import type { Role } from '../outbox/contract/role.ts'
@@ -38,7 +37,6 @@ const askClockMs = 60_000
 /** Dependencies of `joinFleet`. */
 export interface FleetMemberDeps {
   readonly context: AppContext
-  readonly address: PostgresAddress
   /** Folder of values that wait while the database is away. */
   readonly keptIn: string
   readonly outbox: Outbox
@@ -59,7 +57,7 @@ export interface FleetMemberDeps {
  * @returns the outbox for the intake of this daemon
  */
 export async function joinFleet(deps: FleetMemberDeps, stack: AsyncDisposableStack): Promise<IntakeOutbox> {
-  const { context, address, keptIn, outbox, shared, sharedTime, connection, chains, endpoints } = deps
+  const { context, keptIn, outbox, shared, sharedTime, connection, chains, endpoints } = deps
   const { config, time, log } = context
   const { store } = shared
   const { failed, announced } = troubleLog(context, outbox)
@@ -69,7 +67,7 @@ export async function joinFleet(deps: FleetMemberDeps, stack: AsyncDisposableSta
     parts.defer(() => part.stop())
     return part
   }
-  const engine = keep(new JobEngine({ address, time, failed }))
+  const engine = keep(new JobEngine({ statements: shared.jobs, time, failed }))
   const reporting = config.heartbeat || config.notify.length > 0 ? [keep(reporterOf(deps, engine, failed))] : []
   const collectors = config.protocols.flatMap(protocol => protocol.collectors)
   const lanes = new CollectorLanes(collectors, name, store)

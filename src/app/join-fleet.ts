@@ -7,7 +7,7 @@ import type { OutboxPlace } from '../outbox/place.ts'
 import type { FleetMemberDeps } from './fleet-member.ts'
 
 /** Dependencies of `joinWhereShared`. */
-type JoinDeps = Omit<FleetMemberDeps, 'address' | 'keptIn' | 'shared' | 'sharedTime'> & {
+type JoinDeps = Omit<FleetMemberDeps, 'keptIn' | 'shared' | 'sharedTime'> & {
   /** Where the outbox is. */
   readonly at: OutboxPlace
   readonly outbox: Outbox
@@ -34,5 +34,5 @@ export async function joinWhereShared(deps: JoinDeps, stack: AsyncDisposableStac
   const { shared } = outbox
   if (at.kind === 'folder' || data.kind === 'folder' || !shared || !sharedTime) return outbox
   const { joinFleet } = await import('./fleet-member.ts')
-  return joinFleet({ ...deps, address: at.address, keptIn: data.keptIn, shared, sharedTime }, stack)
+  return joinFleet({ ...deps, keptIn: data.keptIn, shared, sharedTime }, stack)
 }

@@ -1,9 +1,8 @@
 import type { ConnectionOptions, PgBoss, QueueOptions } from 'pg-boss'
 import { z } from 'zod'
-import { settledSessions } from '../edge/postgres-session.ts'
 import type { Time } from '../edge/time.ts'
-import { type PostgresAddress, tlsOptionsOf } from '../model/postgres-address.ts'
 import type { SharedTransaction } from '../outbox/contract/fleet-store.ts'
+import type { StatementRunner } from '../outbox/contract/shared-outbox.ts'
 import type { JobAttempt } from './claim.ts'
 import { engineClock } from './engine-clock.ts'
 import { emittedError, isForbidden, isGone } from './engine-errors.ts'
@@ -12,9 +11,6 @@ import { claimSecondsMax, claimsMax, heartbeatSeconds, superviseSeconds } from '
 
 /** Schema of the engine's own tables. It may be dropped at any time: it is made again. */
 const engineSchema = 'tidegauge_jobs'
-
-/** Connections of the engine, at most. */
-const connectionsMax = 2
 
 /** A fetched job. */
 export interface FetchedJob {
@@ -31,7 +27,8 @@ export interface SeenJob {
 
 /** Dependencies of `JobEngine`. */
 export interface JobEngineDeps {
-  readonly address: PostgresAddress
+  /** Connections to the database. */
+  readonly statements: StatementRunner
   /** For its upkeep. */
   readonly time: Pick<Time, 'nowMs' | 'sleep'>
   /** Called with errors of the engine's own upkeep, which it repeats. They may name the database's host. */
@@ -195,13 +192,9 @@ export class JobEngine {
   async #started(createSchema: boolean): Promise<PgBoss> {
     if (this.#isStopped) throw new Error('the job engine is stopped')
     const { PgBoss } = await import('pg-boss')
-    const { host, port, user, password, database } = this.#deps.address
+    const { statements } = this.#deps
     const boss = new PgBoss({
-      ...{ host, port, user, password, database },
-      ...settledSessions,
-      ssl: tlsOptionsOf(this.#deps.address),
-      application_name: 'tidegauge jobs',
-      max: connectionsMax,
+      db: { executeSql: (text, values) => statements.executeSql(text, values) },
       schema: engineSchema,
       clock: engineClock(this.#deps.time),
       createSchema,

@@ -105,15 +105,16 @@ export async function fleetScene() {
 
 export type FleetScene = Awaited<ReturnType<typeof fleetScene>>
 
-/** Starts daemons that share a database and expect hours from one on. */
+/** Starts daemons that share a database and expect hours from one on. @param way address of the database for each of them */
 export async function startFleet(
   databases: Pick<TestDatabases, 'empty'>,
   { source, service }: FleetScene,
   since: Hour,
   names: readonly string[],
+  way: (address: string, place: number) => string = address => address,
 ) {
   const address = await databases.empty()
-  const env = { METRICS_KEY: 'a-key-nobody-may-see', DATABASE_URL: address }
+  const envOf = (place: number) => ({ METRICS_KEY: 'a-key-nobody-may-see', DATABASE_URL: way(address, place) })
   const configs = names.map(name => {
     const { config } = configured(
       `service: { url: "${service}", key: { env: METRICS_KEY } }
@@ -130,6 +131,6 @@ protocols:
     )
     return config
   })
-  const daemons = await Promise.all(configs.map(config => startDaemon(config, env)))
-  return { daemons, configs, env, name: new URL(address).pathname.slice(1) }
+  const daemons = await Promise.all(configs.map((config, place) => startDaemon(config, envOf(place))))
+  return { daemons, configs, env: envOf(0), name: new URL(address).pathname.slice(1) }
 }

@@ -15,11 +15,13 @@ export interface Relay extends Target {
   switchTo(server: Target): void
   /** Carries nothing more on the connections there are, and tells neither side, as a gateway that has forgotten them. */
   forget(): void
+  /** As `forget`, and for later connections, too: they are accepted, and nothing is carried. */
+  silence(): void
 }
 
 /** Starts a relay to a server; it ends with the test. */
 export async function relayTo(first: Target): Promise<Relay> {
-  let [{ port: target }, opened] = [first, 0]
+  let [{ port: target }, opened, isSilent] = [first, 0, false]
   const open = new Set<Socket>()
   const server = createServer(client => {
     opened += 1
@@ -33,7 +35,7 @@ export async function relayTo(first: Target): Promise<Relay> {
         for (const each of both) each.destroy()
       })
     }
-    client.pipe(behind).pipe(client)
+    if (!isSilent) client.pipe(behind).pipe(client)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -44,13 +46,18 @@ export async function relayTo(first: Target): Promise<Relay> {
     endAll()
     server.close()
   })
+  const forget = () => {
+    for (const socket of open) socket.unpipe()
+  }
   return {
     port: (server.address() as AddressInfo).port,
     get opened() {
       return opened
     },
-    forget() {
-      for (const socket of open) socket.unpipe()
+    forget,
+    silence() {
+      isSilent = true
+      forget()
     },
     switchTo(next) {
       target = next.port

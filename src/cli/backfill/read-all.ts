@@ -1,6 +1,5 @@
 import type { AppContext } from '../../app/context.ts'
 import { openRunner } from '../../app/open-chains.ts'
-import { placeOf } from '../../app/outbox-place.ts'
 import type { CallMeter } from '../../chain/endpoint/call-meter.ts'
 import { JobEngine } from '../../fleet/job-engine.ts'
 import { Backfill, type BackfillNews } from '../../intake/backfill/backfill.ts'
@@ -8,6 +7,7 @@ import type { CallBudget } from '../../intake/backfill/budget.ts'
 import { joinedParts, type PartEnd } from '../../intake/backfill/joined-end.ts'
 import type { BackfillRequest, Work } from '../../intake/backfill/work.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
+import type { SharedOutbox } from '../../outbox/contract/shared-outbox.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { FleetBackfill, laneOfWork, livingLanes } from './in-fleet.ts'
 import { type BackfillOptions, orderOf } from './options.ts'
@@ -49,7 +49,7 @@ export async function readAll(deps: ReadAllDeps): Promise<PartEnd> {
     order,
     size,
     time: context.time,
-    engine: engineOf(context, stack),
+    engine: engineOf(context, shared, stack),
   }
   const report = (news: BackfillNews) => {
     // There is one line of progress: that of the fleet.
@@ -73,11 +73,9 @@ async function readHere(deps: ReadAllDeps): Promise<PartEnd> {
   return { end, calls: meter.counts() }
 }
 
-function engineOf({ config, time }: AppContext, stack: AsyncDisposableStack): JobEngine {
-  const place = placeOf(config)
-  if (place.kind === 'folder') throw new Error('a folder has no job engine')
-  // Its own upkeep is done by the daemons, too.
-  const engine = new JobEngine({ address: place.address, time, failed: () => {} })
+/** Its own upkeep is done by the daemons, too. */
+function engineOf({ time }: AppContext, { jobs }: SharedOutbox, stack: AsyncDisposableStack): JobEngine {
+  const engine = new JobEngine({ statements: jobs, time, failed: () => {} })
   stack.defer(() => engine.stop())
   return engine
 }

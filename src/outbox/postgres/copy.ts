@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { systemTime } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import type { PostgresAddress } from '../../model/postgres-address.ts'
 import { databaseFault } from './connection/faults.ts'
@@ -20,6 +21,9 @@ export interface CopiedTable {
   readonly rows: number
 }
 
+/** Time for an answer: a whole table is read back in one statement, and copied from a file that is read meanwhile. */
+const copyMsMax = 600_000
+
 /** Rows of one statement. */
 const rowsTogether = 2_000
 
@@ -36,7 +40,7 @@ export async function copyTables(
   address: PostgresAddress,
   tables: readonly CopiedRows[],
 ): Promise<readonly CopiedTable[]> {
-  const database = await openPostgresDatabase(address)
+  const database = await openPostgresDatabase(address, systemTime, copyMsMax)
   try {
     return await database.write(transaction => copied(transaction, tables))
   } catch (error) {
@@ -48,7 +52,7 @@ export async function copyTables(
 
 async function copied(transaction: Transaction, tables: readonly CopiedRows[]): Promise<CopiedTable[]> {
   // It stands still while the rows of a large table are read, and holds up no daemon.
-  transaction.later('SET LOCAL idle_in_transaction_session_timeout = 0')
+  transaction.later('SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL statement_timeout = 0')
   const full = await fullTables(transaction, tables)
   if (full.length > 0) {
     throw new Fault('usage', `the database holds rows already: ${full.join(', ')}`, {

@@ -22,8 +22,9 @@ export async function openPostgresOutbox(
 export async function openPostgresDatabase(
   address: PostgresAddress,
   time: Pick<Time, 'sleep' | 'chance'> = systemTime,
+  silenceMsMax?: number,
 ): Promise<PostgresDatabase> {
-  const database = new PostgresDatabase(address, time)
+  const database = new PostgresDatabase(address, time, silenceMsMax)
   try {
     await makeTables(database)
     return database

@@ -19,7 +19,7 @@ import { UnsentMetrics } from './tables/unsent-metrics.ts'
 import { PostgresUpkeep } from './upkeep.ts'
 
 /** Time for which a write is tried again once the process stops. */
-const stopMs = 5_000
+const stopMs = 2_000
 
 /** An outbox in a PostgreSQL database, which any number of processes may have open. */
 export class PostgresOutbox implements Outbox {
@@ -50,6 +50,7 @@ export class PostgresOutbox implements Outbox {
       store: new PostgresFleetStore(database),
       backfills: new PostgresBackfillStore(database),
       intake: this.intake,
+      jobs: database.jobs,
     }
   }
 
@@ -58,6 +59,7 @@ export class PostgresOutbox implements Outbox {
   }
 
   limitWaits(): void {
+    this.database.limitWaits()
     this.#time.sleep(stopMs, this.#closed.signal).then(
       () => this.database.giveUp(),
       () => {},

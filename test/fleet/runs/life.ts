@@ -108,10 +108,9 @@ export class FleetLife implements Owner {
     await using stack = new AsyncDisposableStack()
     const { world } = this
     const { config, log } = world
-    const address = addressOf(world.address)
     const sharedTime = new SharedTime(this.time)
     const clock = new WatchedClock(sharedTime)
-    const outbox = await openPostgresOutbox(address, clock)
+    const outbox = await openPostgresOutbox(addressOf(world.address), clock)
     stack.defer(() => outbox.close())
     await sharedTime.ask(() => outbox.shared.store.nowMs())
     const storedMs = await outbox.intake.newestCollected()
@@ -128,7 +127,6 @@ export class FleetLife implements Owner {
       {
         ...{
           context,
-          address,
           outbox,
           shared: outbox.shared,
           sharedTime,

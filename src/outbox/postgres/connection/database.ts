@@ -1,24 +1,25 @@
-import pg, { type PoolClient } from 'pg'
-import { settledSessions } from '../../../edge/postgres-session.ts'
+import type { PoolClient } from 'pg'
 import { Semaphore } from '../../../edge/semaphore.ts'
 import type { Time } from '../../../edge/time.ts'
 import { backoffMs } from '../../../model/backoff.ts'
-import { type PostgresAddress, postgresPlaceOf, tlsOptionsOf } from '../../../model/postgres-address.ts'
+import { type PostgresAddress, postgresPlaceOf } from '../../../model/postgres-address.ts'
+import type { StatementRunner } from '../../contract/shared-outbox.ts'
 import { clientError, databaseTrouble } from './errors.ts'
+import { ConnectionPool } from './pool.ts'
 import { ClientTransaction, type Row, type Transaction } from './transaction.ts'
 
 /** Connections of one process: intake, delivery, a look and upkeep work at the same time. */
 const connectionsMax = 4
 
-/** Time for a connection, after which it counts as impossible. */
-const connectMsMax = 5_000
+/** Time for an answer, after which its connection counts as lost. Any statement takes less. */
+const answerMsMax = 15_000
 
-/** Time for a statement, after which its connection counts as lost. */
-const statementMsMax = 60_000
+/** Connections of the job engine, which wait for none of the others: its heartbeats have seconds. */
+const jobs = { name: 'tidegauge jobs', connectionsMax: 2, answerMsMax: 5_000, isPipelined: false } as const
 
 /** Time for which a transaction may stand still: the locks of a machine without power hold up all others. */
 const idleMsMax = 10_000
-const endsIdle = `SET LOCAL idle_in_transaction_session_timeout = ${idleMsMax}`
+const limited = `SET LOCAL idle_in_transaction_session_timeout = ${idleMsMax}; SET LOCAL statement_timeout = ${answerMsMax}`
 
 /** Attempts of a transaction by the trouble that it met, and the waits between them. */
 const attemptsMax: Readonly<Record<string, number>> = { conflict: 20, broken: 4 }
@@ -29,16 +30,10 @@ export type Durability = 'synced' | 'unsynced'
 
 const begins: Readonly<Record<Durability | 'reading', string>> = {
   // A weaker choice of the database's owner is not weakened further, and a stronger one stays.
-  synced: `BEGIN ISOLATION LEVEL READ COMMITTED; ${endsIdle};
+  synced: `BEGIN ISOLATION LEVEL READ COMMITTED; ${limited};
     SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'`,
-  unsynced: `BEGIN ISOLATION LEVEL READ COMMITTED; ${endsIdle}; SET LOCAL synchronous_commit = off`,
-  reading: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY',
-}
-
-/** Numbers of PostgreSQL's type `bigint` come as numbers: all are far below 2^53. */
-const types: pg.CustomTypesConfig = {
-  getTypeParser: ((oid: number, format?: 'text') =>
-    oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
+  unsynced: `BEGIN ISOLATION LEVEL READ COMMITTED; ${limited}; SET LOCAL synchronous_commit = off`,
+  reading: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${limited}`,
 }
 
 /**
@@ -49,7 +44,9 @@ const types: pg.CustomTypesConfig = {
 export class PostgresDatabase {
   /** `HOST:PORT/DATABASE`, for a person. */
   readonly place: string
-  readonly #pool: pg.Pool
+  readonly #pool: ConnectionPool
+  readonly #jobs: ConnectionPool
+  readonly #givenUp = new AbortController()
   readonly #time: Pick<Time, 'sleep' | 'chance'>
   /** Waits for a free connection have no end, other than those of the pool. */
   readonly #free = new Semaphore(connectionsMax)
@@ -57,24 +54,19 @@ export class PostgresDatabase {
   #isRepeating = true
   readonly #underWay = new Set<Promise<unknown>>()
 
-  constructor(address: PostgresAddress, time: Pick<Time, 'sleep' | 'chance'>) {
-    const { host, port, user, password, database } = address
+  /** @param silenceMsMax time for an answer; longer for what copies whole tables */
+  constructor(address: PostgresAddress, time: Pick<Time, 'sleep' | 'chance'>, silenceMsMax: number = answerMsMax) {
     this.place = postgresPlaceOf(address)
     this.#time = time
-    this.#pool = new pg.Pool({
-      ...{ host, port, user, password, database, types },
-      ...settledSessions,
-      ssl: tlsOptionsOf(address),
-      application_name: 'tidegauge',
-      max: connectionsMax,
-      connectionTimeoutMillis: connectMsMax,
-      query_timeout: statementMsMax,
-      keepAlive: true,
-      pipeline: true,
-    })
-    // An idle connection that ends is replaced; a busy one fails its statements.
-    this.#pool.on('error', () => {})
-    this.#pool.on('connect', client => void client.on('error', () => {}))
+    const own = { name: 'tidegauge', connectionsMax, answerMsMax: silenceMsMax, isPipelined: true }
+    const givenUp = this.#givenUp
+    this.#pool = new ConnectionPool(address, { ...own, givenUp })
+    this.#jobs = new ConnectionPool(address, { ...jobs, givenUp })
+  }
+
+  /** Connections for the job engine. They end with this database. */
+  get jobs(): StatementRunner {
+    return this.#jobs
   }
 
   /** Runs one statement that only reads. */
@@ -100,6 +92,12 @@ export class PostgresDatabase {
     return this.#repeated(client => within(client, begins[durability], act))
   }
 
+  /** The process stops: a database that does not answer is waited for seconds, once. */
+  limitWaits(): void {
+    this.#pool.limitWaits()
+    this.#jobs.limitWaits()
+  }
+
   /** From now on nothing is tried again. */
   giveUp(): void {
     this.#isRepeating = false
@@ -108,9 +106,10 @@ export class PostgresDatabase {
   /** Closes all connections once the transactions under way have ended. Refuses later requests. */
   async close(): Promise<void> {
     this.giveUp()
+    this.limitWaits()
     this.#closed.abort(new Error('the outbox is closed'))
     await Promise.allSettled([...this.#underWay])
-    if (!this.#pool.ended) await this.#pool.end()
+    await Promise.all([this.#pool.end(), this.#jobs.end()])
   }
 
   async #repeated<T>(act: (client: PoolClient) => Promise<T>): Promise<T> {
@@ -131,7 +130,7 @@ export class PostgresDatabase {
         return await this.#free.with(signal, () => this.#once(act))
       } catch (error) {
         const most = attemptsMax[databaseTrouble(error) ?? ''] ?? 0
-        if (attempt >= most || !this.#isRepeating) throw error
+        if (attempt >= most || !this.#isRepeating || this.#givenUp.signal.aborted) throw error
       }
       await this.#time.sleep(backoffMs(waits, attempt, this.#time.chance()), signal)
     }
@@ -167,8 +166,10 @@ async function within<T>(client: PoolClient, begin: string, act: (it: Transactio
   try {
     result = await act(transaction)
   } catch (error) {
-    await transaction.end('ROLLBACK').catch(() => {})
-    throw transaction.failure ? transaction.failure.error : error
+    const failure = transaction.failure ? transaction.failure.error : error
+    // A connection that is lost is ended, which rolls it back.
+    if (databaseTrouble(clientError(failure)) !== 'broken') await transaction.end('ROLLBACK').catch(() => {})
+    throw failure
   }
   await transaction.end('COMMIT')
   return result

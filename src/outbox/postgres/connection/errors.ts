@@ -27,6 +27,8 @@ const troubles: Readonly<Record<string, DatabaseTrouble>> = {
   '57P02': 'broken',
   '57P03': 'broken',
   '57P04': 'broken',
+  // query_canceled: `statement_timeout`, as of a lock that is not given back
+  '57014': 'broken',
   // idle_in_transaction_session_timeout, idle_session_timeout, transaction_timeout
   '25P03': 'broken',
   '57P05': 'broken',

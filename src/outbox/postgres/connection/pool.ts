@@ -1,0 +1,169 @@
+import type { Socket } from 'node:net'
+import pg, { type PoolClient } from 'pg'
+import { unlessAborted } from '../../../edge/unless-aborted.ts'
+import { type PostgresAddress, tlsOptionsOf } from '../../../model/postgres-address.ts'
+import { LostConnectionError } from './errors.ts'
+
+/** Time for a connection, after which it counts as impossible. */
+const connectMsMax = 5_000
+
+/** Silence of a connection after which its machine is asked whether it is still there. */
+const keepAliveMs = 10_000
+
+/** Time for an answer once the process stops: a database that does not answer then is not waited for any more. */
+const stopMsMax = 1_500
+
+/**
+ * Settings of each session, whatever the defaults of the database, its user or server: how values are written, and how
+ * the text of a statement is read. A pooler in transaction mode carries the first four from one connection to another.
+ */
+const sessionSettings = Object.entries({
+  client_encoding: 'UTF8',
+  DateStyle: 'ISO, MDY',
+  TimeZone: 'UTC',
+  standard_conforming_strings: 'on',
+  IntervalStyle: 'postgres',
+  bytea_output: 'hex',
+  extra_float_digits: '1',
+  array_nulls: 'on',
+})
+  .map(([name, value]) => `SET ${name} = '${value}'`)
+  .join('; ')
+
+/** Numbers of PostgreSQL's type `bigint` come as numbers: all are far below 2^53. */
+const types: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text') =>
+    oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
+}
+
+/** Settings of a `ConnectionPool`. */
+export interface ConnectionPoolOptions {
+  /** `application_name`, as the database shows it. */
+  readonly name: string
+  readonly connectionsMax: number
+  /** Time without a byte from the database after which a connection counts as lost, in milliseconds. */
+  readonly answerMsMax: number
+  /** Whether statements are sent without waiting for the answers to earlier ones. */
+  readonly isPipelined: boolean
+  /** Aborted when the database does not answer while the process stops: then no pool of it is waited for. */
+  readonly givenUp: AbortController
+}
+
+/**
+ * Connections to a database: the one place that makes any. A connection that a gateway has forgotten takes bytes and answers
+ * none: it is ended after `answerMsMax`, also while it is unused, so that nothing waits for it for longer.
+ */
+export class ConnectionPool {
+  readonly #pool: pg.Pool
+  readonly #streams = new Map<pg.ClientBase, Socket>()
+  readonly #idle = new Set<pg.ClientBase>()
+  #answerMsMax: number
+  #isStopping = false
+  readonly #givenUp: AbortController
+
+  constructor(address: PostgresAddress, options: ConnectionPoolOptions) {
+    const { name, connectionsMax, answerMsMax, isPipelined, givenUp } = options
+    const { host, port, user, password, database } = address
+    this.#answerMsMax = answerMsMax
+    this.#givenUp = givenUp
+    givenUp.signal.addEventListener('abort', () => {
+      for (const stream of this.#streams.values()) stream.destroy()
+    })
+    const watch = (client: pg.ClientBase) => this.#watch(client)
+    class WatchedClient extends pg.Client {
+      constructor(config?: pg.ClientConfig) {
+        super(config)
+        watch(this)
+      }
+    }
+    this.#pool = new pg.Pool({
+      ...{ host, port, user, password, database, types },
+      ssl: tlsOptionsOf(address),
+      application_name: name,
+      max: connectionsMax,
+      connectionTimeoutMillis: connectMsMax,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: keepAliveMs,
+      pipeline: isPipelined,
+      onConnect: async client => void (await client.query(sessionSettings)),
+      Client: WatchedClient,
+    })
+      // An idle connection that ends is replaced; a busy one fails its statements.
+      .on('error', () => {})
+      .on('connect', client => {
+        client.on('error', () => {})
+        watch(client)
+      })
+      .on('acquire', client => {
+        this.#idle.delete(client)
+        this.#streams.get(client)?.setTimeout(this.#answerMsMax)
+      })
+      .on('release', (_, client) => this.#idle.add(client))
+  }
+
+  /** A free connection. The caller releases it. */
+  async connect(): Promise<PoolClient> {
+    const connecting = this.#pool.connect()
+    return unlessAborted(connecting, this.#givenUp.signal).catch((error: unknown) => {
+      connecting.then(
+        client => client.release(true),
+        () => {},
+      )
+      throw error
+    })
+  }
+
+  /** Runs statements on a free connection. @param values of the only statement */
+  async executeSql(text: string, values?: readonly unknown[]): Promise<pg.QueryResult> {
+    const client = await this.connect()
+    let isDone = false
+    try {
+      const result = await client.query(text, values && [...values])
+      isDone = true
+      return result
+    } finally {
+      // After a failure the state of the connection is not known.
+      client.release(!isDone)
+    }
+  }
+
+  /** The process stops: from now on an answer has `stopMsMax`, and the first that does not come is the last waited for. */
+  limitWaits(): void {
+    if (this.#isStopping) return
+    this.#isStopping = true
+    this.#answerMsMax = Math.min(this.#answerMsMax, stopMsMax)
+    for (const stream of this.#streams.values()) stream.setTimeout(this.#answerMsMax)
+  }
+
+  /** Ends all connections, which must be free. */
+  async end(): Promise<void> {
+    if (!this.#pool.ending) await unlessAborted(this.#pool.end(), this.#givenUp.signal).catch(() => {})
+    for (const stream of this.#streams.values()) stream.destroySoon()
+  }
+
+  /** Ends a connection that is silent; with TLS, another stream takes over from the first. */
+  #watch(client: pg.ClientBase): void {
+    const [before, stream] = [this.#streams.get(client), streamOf(client)]
+    if (stream === before) return
+    before?.setTimeout(0)
+    this.#streams.set(client, stream)
+    stream
+      .setTimeout(this.#answerMsMax)
+      .on('timeout', () => this.#silent(client, stream))
+      .once('close', () => {
+        this.#streams.delete(client)
+        this.#idle.delete(client)
+      })
+  }
+
+  #silent(client: pg.ClientBase, stream: Socket): void {
+    stream.destroy()
+    if (this.#isStopping && !this.#idle.has(client))
+      this.#givenUp.abort(new LostConnectionError('the database does not answer, and the process stops'))
+  }
+}
+
+/** The library offers no other way to end a connection at once, whatever waits for it. */
+function streamOf(client: pg.ClientBase): Socket {
+  return Reflect.get(Reflect.get(client, 'connection'), 'stream')
+}
