@@ -121,3 +121,61 @@ describe('uniswap-v2-pool', () => {
     expect((await faultOf(empty)).message).toBe('the pool is empty: it has no price')
   })
 })
+
+const tokenAbi = parseAbi([
+  'function totalSupply() view returns (uint256)',
+  'function balanceOf(address) view returns (uint256)',
+  'function totalAssets() view returns (uint256)',
+  'function asset() view returns (address)',
+  'function token0() view returns (address)',
+  'function token1() view returns (address)',
+  'function liquidity() view returns (uint128)',
+  'function slot0() view returns (uint160, int24)',
+])
+
+describe('a token without decimals()', () => {
+  const [token, other] = [`0x${'22'.repeat(20)}`, `0x${'33'.repeat(20)}`]
+  const answers = {
+    totalSupply: 1250n,
+    balanceOf: 1250n,
+    totalAssets: 1250n,
+    asset: token,
+    token0: token,
+    token1: other,
+    liquidity: 1n,
+    slot0: [2n ** 96n, 0],
+  }
+  const vault = { chain: 'demo', values: { V: { vault: address } } }
+  const v3 = { chain: 'demo', pool: address }
+
+  it.for<[string, object, object, string]>([
+    ['erc20-supply', { chain: 'demo', token }, { decimals: 2 }, 'decimals: 18'],
+    ['erc4626-vault', vault, { values: { V: { vault: address, decimals: 2 } } }, 'decimals: 18'],
+    ['uniswap-v3-pool', { ...v3, decimals0: 2 }, { decimals0: 2, decimals1: 2 }, 'decimals1: 18'],
+    ['balances', { of: { demo: { owners: [other], assets: [{ token }] } } }, {}, 'decimals: 18'],
+    [
+      'event-sum',
+      { chain: 'demo', address, event: 'A(uint256 x)', sum: 'x', decimals: true, label: 'X' },
+      {},
+      'decimals: 18',
+    ],
+    [
+      'contract-read',
+      {
+        chain: 'demo',
+        address: token,
+        values: { V: { call: 'totalSupply() view returns (uint256)', decimals: true } },
+      },
+      {},
+      'decimals: 18',
+    ],
+  ])('fails %s, which says what to write, and takes it: %j', async ([use, options, written, offer]) => {
+    answering.use(contractOf(tokenAbi, answers))
+    const collect = (more: object) =>
+      runner.collect(configured(use, { options: { ...options, ...more } as Record<string, unknown> }), hour)
+    const outcome = await collect({}).catch((error: unknown) => ({ failures: { error } }))
+    const [fault] = Object.values(outcome.failures)
+    expect(fault).toMatchObject({ fix: expect.stringContaining(`for a contract without decimals() write ${offer}`) })
+    if (Object.keys(written).length > 0) expect((await collect(written)).failures).toEqual({})
+  })
+})
