@@ -121,7 +121,7 @@ export class LogEvidence {
     const calls = last.map(({ hash }) => ({ method: 'eth_getLogs', params: [{ address, topics, blockHash: hash }] }))
     const outcomes = await endpoint.callApart(calls, signal)
     const missed = last.find((_, index) => (parseLogs(resultOf(outcomes[index])) ?? []).length > 0)
-    if (missed) throw this.#incomplete(`left out the logs of block ${missed.number}`)
+    if (missed) throw new IncompleteLogs(endpoint.host, `left out the logs of block ${missed.number}`, 'no-logs')
   }
 
   /**
@@ -155,12 +155,13 @@ export class LogEvidence {
     if (logs === undefined) {
       const isChance = count > 0 || !mayHaveLogs(bloom, filter) || chanceOfNone(bloom, filter) > chanceMin
       if (isChance) return
-      throw this.#incomplete(`answered no logs of block ${number}, whose header says that it has some`)
+      const reason = `answered no logs of block ${number}, whose header says that it has some`
+      throw new IncompleteLogs(endpoint.host, reason, 'no-logs')
     }
     const fitted = logs.filter(fitting(filter)).length
     if (fitted > count) {
       const reason = `left out logs of block ${number}: its receipts have ${fitted}, and ${count} were answered`
-      throw new LeftOutLogs(endpoint.host, reason, 'refused')
+      throw new LeftOutLogs(endpoint.host, reason, 'no-logs')
     }
     memory.sawReceipts(endpoint, number)
   }

@@ -162,6 +162,7 @@ describe('an hour of logs that is not whole is a fault and no value, where the n
     const fault = await faultOf(reader.logs(hour, filter, patient))
     expect(fault.message).toMatch(words)
     expect(fault.code).toBe(code)
+    if (code === 'chain-unreachable') expect(fault.fix).toContain('put a node that serves eth_getLogs, and all logs')
     expect(fault.facts['hosts']).toBe(new URL(server.url).host)
     expect(reader.health()[0]?.state).toBe(words === leftOut ? 'quarantine' : 'well')
   })
