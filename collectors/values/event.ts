@@ -24,7 +24,7 @@ export interface ParsedEvent {
 
 /** @throws OptionEntryMistake when it is no event, or an argument is not of it */
 export function eventFilter({ event, where = {}, sum, unique }: WrittenEvent): ParsedEvent {
-  const abi = parsedSignature('event', event, 'event', `must be the signature of an event, ${example}`)
+  const abi = parsedEvent(event)
   if (sum !== undefined && !isNumber(input(abi, sum, ['sum']).type)) {
     throw new OptionEntryMistake(
       ['sum'],
@@ -36,6 +36,11 @@ export function eventFilter({ event, where = {}, sum, unique }: WrittenEvent): P
     const { indexed = false, ...parameter } = input(abi, name, ['where', name])
     return { name, indexed, value: argument(parameter, written, ['where', name]) }
   })
+  const [first] = abi.inputs.filter(({ indexed }) => indexed)
+  if (abi.anonymous && first && !narrow.test(first.type) && !(first.name && first.name in where)) {
+    const known = first.name ? `: give ${first.name} under where` : ''
+    throw new OptionEntryMistake(['event'], `is anonymous, and its first topic may be that of any other event${known}`)
+  }
   const own = wanted.filter(({ indexed }) => !indexed).map(({ name, value }) => [name, plain(value)] as const)
   return {
     abi,
@@ -43,6 +48,16 @@ export function eventFilter({ event, where = {}, sum, unique }: WrittenEvent): P
     isMeant: args => own.every(([name, value]) => plain(part(args, name)) === value),
   }
 }
+
+/** @throws OptionEntryMistake */
+function parsedEvent(event: string): AbiEvent {
+  const signature = event.replace(/\)\s*anonymous\s*;?\s*$/, ')')
+  const abi = parsedSignature('event', signature, 'event', `must be the signature of an event, ${example}`)
+  return signature === event ? abi : { ...abi, anonymous: true }
+}
+
+/** Types of an indexed argument that no signature looks like: some of their 32 bytes are always the same. */
+const narrow = /^(address|bool|bytes([1-9]|1\d|2[0-8])|u?int([1-9]\d?|1\d\d|2[01]\d|22[0-4]))$/
 
 /** An argument of a log as a text that is equal for equal arguments. */
 export function plain(value: unknown): string {

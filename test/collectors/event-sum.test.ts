@@ -118,9 +118,27 @@ const mistakes = [
   [{ count: true, where: { to: '0x1' } }, ['where', 'to'], 'must be an address in quotes'],
   [{ count: true, where: { value: 2 ** 60 } }, ['where', 'value'], 'and one beyond 2^53 is written in quotes'],
   [{ count: true, decimals: 6 }, ['decimals'], 'belongs to a sum, and this is a count'],
+  [
+    { count: true, event: 'Wide(uint256 indexed id, uint256 amount) anonymous' },
+    ['event'],
+    'is anonymous, and its first topic may be that of any other event: give id under where',
+  ],
+  [{ count: true, event: 'Wide(bytes32 indexed) anonymous;' }, ['event'], 'may be that of any other event'],
   [{ sum: 'value', decimals: true, address: [address] }, ['decimals'], 'there are several contracts'],
   [{ count: true, labl: 'x' }, ['labl'], 'unknown option "labl"'],
 ] as const
+
+it('event-sum takes an anonymous event whose logs can be told from others', async () => {
+  const { runner } = testRunner()
+  for (const own of [
+    { event: 'Note(address indexed who, uint256 amount) anonymous', sum: 'amount' },
+    { event: 'event Bare(uint256 amount) anonymous;', sum: 'amount' },
+    { event: 'Wide(uint256 indexed id, uint256 amount) anonymous', sum: 'amount', where: { id: 7 } },
+  ]) {
+    const options = { chain: 'demo', address, label: 'Value', ...own }
+    expect(await runner.describe(configured('event-sum', { options })), own.event).toMatchObject({ kind: 'usable' })
+  }
+})
 
 it('event-sum tells mistakes at their place', async () => {
   const { runner } = testRunner()

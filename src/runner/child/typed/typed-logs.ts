@@ -1,5 +1,11 @@
 import type { AbiEvent } from 'viem'
-import { decodeEventLog, encodeEventTopics, toEventSelector } from 'viem/utils'
+import {
+  decodeAbiParameters,
+  decodeEventLog,
+  encodeAbiParameters,
+  encodeEventTopics,
+  toEventSelector,
+} from 'viem/utils'
 import type { RawLog } from '../../../chain/log-list.ts'
 import type { RawReads } from '../../../chain/reads.ts'
 import type { Hex, LogFilter } from '../../../model/block.ts'
@@ -17,7 +23,8 @@ export type EventFilter = { readonly address: Hex | readonly Hex[] } & (
 /**
  * Decodes logs of one or more events. Logs with the signature of an event but another number of topics are of another
  * event (an ERC-721 `Transfer` instead of an ERC-20 one). They are left out if others of that contract and signature
- * fit; if none does, the ABI is wrong for that contract.
+ * fit; if none does, the ABI is wrong for that contract. An anonymous event has no signature: its logs are those whose
+ * topics fit its arguments.
  *
  * @param chain name for the message of a Fault
  * @throws Fault `chain-call-undecodable`, or `collector-threw` for a wrong filter
@@ -30,6 +37,7 @@ export async function typedLogs(
   chain: string,
 ): Promise<readonly EventLog<AbiEvent>[]> {
   const asked = rawFilter(filter)
+  if (filter.event?.anonymous) return anonymousLogs(chain, filter.event, await reader.logs(hour, asked, signal))
   const events = (filter.events ?? [filter.event]).map(event => ({ event, signature: toEventSelector(event) }))
   const decoded: EventLog<AbiEvent>[] = []
   const fitting = new Set<string>()
@@ -55,46 +63,102 @@ function rawFilter({ address, event, args, events }: EventFilter): LogFilter {
     throw wrongFilter('has one event, or a list of events', 'write { address, event } or { address, events: [a, b] }')
   }
   if (events) {
+    if (events.some(({ anonymous }) => anonymous))
+      throw wrongFilter('has an anonymous event among several', 'read that event alone')
     if (args !== undefined)
       throw wrongFilter('has args of several events', 'read that event alone, or compare its args')
     return { address, topics: [[...new Set(events.map(toEventSelector))]] }
   }
   const abi: readonly [AbiEvent] = [event]
   const indexed = args as readonly unknown[] | Record<string, unknown> | undefined
-  return { address, topics: encodeEventTopics({ abi, eventName: event.name, ...(indexed && { args: indexed }) }) }
+  const topics = encodeEventTopics({ abi, eventName: event.name, ...(indexed && { args: indexed }) })
+  const [first] = indexedOf(event)
+  if (event.anonymous && first && !topics[0] && !narrow.test(first.type)) {
+    throw wrongFilter(
+      `cannot tell the anonymous ${event.name} from other events: its first topic may be any 32 bytes, like a signature`,
+      `select it by args: { ${first.name || 'first'}: … }`,
+    )
+  }
+  return { address, topics }
+}
+
+/** Types whose 32 bytes are never those of a signature: some of them are always the same. */
+const narrow = /^(address|bool|bytes([1-9]|1\d|2[0-8])|u?int([1-9]\d?|1\d\d|2[01]\d|22[0-4]))$/
+
+/** Types that are a topic as they are; of the others it is the hash. */
+const ownTopic = /^(address|bool|bytes\d+|u?int\d+)$/
+
+/** Logs of an anonymous event. Where all logs with its topics have other data, the ABI is wrong. */
+function anonymousLogs(chain: string, event: AbiEvent, logs: Iterable<RawLog>): EventLog<AbiEvent>[] {
+  const decoded: EventLog<AbiEvent>[] = []
+  let other: Fault | undefined
+  for (const log of logs) {
+    if (!hasTopics(event, log)) continue
+    try {
+      decoded.push(typedLog(chain, event, log))
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      other ??= error
+    }
+  }
+  if (other && decoded.length === 0) throw other
+  return decoded
+}
+
+/** Whether the topics of a log are values of the types of the event's indexed arguments. */
+function hasTopics(event: AbiEvent, { topics }: RawLog): boolean {
+  const indexed = indexedOf(event)
+  if (topics.length !== indexed.length) return false
+  return indexed.every((input, index) => {
+    const topic = topics[index]
+    return topic !== undefined && (!ownTopic.test(input.type) || isValue(input, topic))
+  })
+}
+
+/** Whether a word is a value of a type, with nothing in the bytes that the type does not use. */
+function isValue(input: AbiEvent['inputs'][number], word: Hex): boolean {
+  try {
+    return encodeAbiParameters([input], decodeAbiParameters([input], word)) === word.toLowerCase()
+  } catch {
+    return false
+  }
 }
 
 function wrongFilter(what: string, fix: string): Fault {
   return new Fault('collector-threw', `logs ${what}`, { fix })
 }
 
-/** One topic for the signature, and one for each indexed argument. */
-function topicsOf({ inputs }: AbiEvent): number {
-  return 1 + inputs.filter(isIndexed).length
+/** One topic for each indexed argument, and one for the signature unless the event is anonymous. */
+function topicsOf(event: AbiEvent): number {
+  return indexedOf(event).length + (event.anonymous ? 0 : 1)
 }
 
-const isIndexed = ({ indexed = false }: AbiEvent['inputs'][number]) => indexed
-
-/** A type whose indexed argument is a topic as it is; of any other the topic is a hash. */
-const oneWord = /^(u?int\d*|address|bool|bytes\d+)$/
+function indexedOf({ inputs }: AbiEvent): AbiEvent['inputs'] {
+  return inputs.filter(({ indexed }) => indexed)
+}
 
 function typedLog(chain: string, event: AbiEvent, log: RawLog): EventLog<AbiEvent> {
   const { address, topics, data, blockNumber, logIndex, transactionHash } = log
-  const [signature, ...indexed] = topics
+  const indexed = event.anonymous ? topics : topics.slice(1)
   try {
-    if (!signature) throw new Error('it has no topics')
-    const inTopics = event.inputs.filter(isIndexed).map(({ type }) => ({ type: oneWord.test(type) ? type : 'bytes32' }))
+    const inTopics = indexedOf(event).map(({ type }) => ({ type: ownTopic.test(type) ? type : 'bytes32' }))
     checkWords(inTopics, `0x${indexed.map(topic => topic.slice(2)).join('')}`)
-    checkWords(
-      event.inputs.filter(input => !isIndexed(input)),
-      data,
-    )
-    const { args } = decodeEventLog({ abi: [event] as readonly [AbiEvent], data, topics: [signature, ...indexed] })
+    const inData = event.inputs.filter(({ indexed }) => !indexed)
+    checkWords(inData, data)
+    const abi: readonly [AbiEvent] = [event]
+    const { args } = decodeEventLog({ abi, data, topics: [toEventSelector(event), ...indexed] })
+    if (event.anonymous && !isWhole(event, data)) throw new Error('it has other data')
     const decoded = { eventName: event.name, args, address, blockNumber, logIndex, transactionHash }
     return decoded as EventLog<AbiEvent>
   } catch {
     throw undecodable(chain, event, log)
   }
+}
+
+/** Whether data have the length of an event's arguments, if that is always the same. */
+function isWhole(event: AbiEvent, data: Hex): boolean {
+  const types = event.inputs.filter(({ indexed }) => !indexed).map(({ type }) => type)
+  return !types.every(type => ownTopic.test(type)) || data.length === 2 + 64 * types.length
 }
 
 function undecodable(chain: string, event: AbiEvent, { address, topics, data, blockNumber }: RawLog): Fault {

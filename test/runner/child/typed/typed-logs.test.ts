@@ -151,6 +151,59 @@ describe('logs of an event', () => {
     expect(await faultOf(asked)).toMatchObject({ code: 'collector-threw', message })
   })
 
+  describe('that is anonymous', () => {
+    const note = { ...parseAbiItem('event Note(address indexed from, uint256 value)'), anonymous: true } as const
+    const bare = { ...parseAbiItem('event Bare(uint256 amount, bool isPaid)'), anonymous: true } as const
+    const wide = { ...parseAbiItem('event Wide(uint256 indexed id, string text)'), anonymous: true } as const
+    const noteOf = (value: bigint, parts: Partial<RawLog> = {}) => transfer(value, { topics: [who], ...parts })
+    const paid = (amount: bigint) =>
+      transfer(amount, { topics: [], data: `${word(amount)}${word(1n).slice(2)}` as Hex })
+    /** Of the contract, too: an ordinary event without indexed arguments, one with other data, one with more topics. */
+    const others = [transfer(9n, { topics: [signature] }), transfer(8n), paid(7n)]
+
+    it.each([
+      ['with a topic', note, [noteOf(5n), ...others, noteOf(6n)], [[who], 5n, 6n]],
+      ['without one', bare, [...others, paid(5n)], [[], 7n, 5n]],
+    ] as const)('%s are those that fit its arguments', async (_, event, all, [topics, ...values]) => {
+      const logs = await chain(...all).logs({ address: token, event })
+      expect(logs.map(({ args }) => ('value' in args ? args.value : args.amount))).toEqual(values)
+      expect(topics).toHaveLength(event.inputs.filter(input => 'indexed' in input).length)
+    })
+
+    it('are none among others, and a fault where only the data do not fit', async () => {
+      expect(await chain(...others).logs({ address: token, event: note })).toEqual([])
+      const fault = await faultOf(chain(noteOf(5n, { data: '0x' }), ...others).logs({ address: token, event: note }))
+      expect(fault.message).toBe('a log of Note has 1 topics and 0 bytes where the ABI describes other data')
+    })
+
+    it.each([
+      [note, undefined, []],
+      [note, { from: token }, [pad(token, { size: 32 })]],
+      [bare, undefined, []],
+      [wide, { id: 3n }, [word(3n)]],
+    ] as const)('are asked for by address and arguments', async (event, args, topics) => {
+      const asked: LogFilter[] = []
+      const never = () => Promise.reject(new Error('not asked for here'))
+      const logs = async (_: unknown, filter: LogFilter) => {
+        asked.push(filter)
+        return []
+      }
+      const view = chainAsOf({ block: never, read: never, logs }, firstHour, patient, 'ethereum')
+      await view.logs({ address: token, event, ...(args && { args }) } as { address: Hex; event: typeof note })
+      expect(asked).toEqual([{ address: token, topics }])
+    })
+
+    it.for<[object, string]>([
+      [{ event: wide }, 'logs cannot tell the anonymous Wide from other events'],
+      [{ events: [erc20, note] }, 'logs has an anonymous event among several'],
+    ])('are not asked for where that is ambiguous', async ([filter, message]) => {
+      const asked = chain().logs({ address: token, ...filter } as { address: Hex; event: typeof note })
+      const fault = await faultOf(asked)
+      expect(fault.code).toBe('collector-threw')
+      expect(fault.message).toContain(message)
+    })
+  })
+
   it('are none where there are none', async () => {
     expect(await chain().logs({ address: token, event: noIndexed })).toEqual([])
   })
