@@ -128,7 +128,7 @@ const mistakes = [
   [{ count: true, labl: 'x' }, ['labl'], 'unknown option "labl"'],
 ] as const
 
-it('event-sum takes an anonymous event whose logs can be told from others', async () => {
+it('event-sum takes an anonymous event whose logs are distinct from others', async () => {
   const { runner } = testRunner()
   for (const own of [
     { event: 'Note(address indexed who, uint256 amount) anonymous', sum: 'amount' },

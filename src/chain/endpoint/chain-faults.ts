@@ -62,7 +62,8 @@ const damagedAdvice =
   'other reads of that block are answered, so the node has its state in part: a past hour needs an archive node: put one under rpc:'
 const callAdvice = 'other reads are answered, so this one is at fault: check address, chain, ABI and arguments'
 const tooMuchAdvice = 'this read is too much for one call: read less at once, or raise the limits of the node'
-const noLogsAdvice = 'put a node that serves eth_getLogs, and all logs, under rpc:; as a second one it is asked only for logs'
+const noLogsAdvice =
+  'put a node that serves eth_getLogs, and all logs, under rpc:; as a second one it is asked only for logs'
 const reachAdvice = 'check that the node runs and can be reached from here; a second endpoint under rpc: takes over'
 
 /** The Fault when the node is up to date but the chain has no block past the hour. */
