@@ -10,6 +10,7 @@ import type { Counters } from '../telemetry/counters.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Redactor } from '../telemetry/redactor.ts'
 import type { Destination } from './destination.ts'
+import { BatchSize } from './flush/batch-size.ts'
 import type { FlushDeps } from './flush/deps.ts'
 import { Flush } from './flush/flush.ts'
 import { type Plan, planFlush } from './flush/plan.ts'
@@ -66,6 +67,7 @@ export class Delivery {
   readonly #unconfirmed: UnconfirmedSends
   readonly #recorder: Recorder
   readonly #bodies = new PushBodies()
+  readonly #batchSize = new BatchSize()
   /** Pushes in this flush. */
   #pushes = 0
 
@@ -191,6 +193,7 @@ export class Delivery {
       newestFirstFrom,
       probes,
       inFlight,
+      batchSizeMax: () => this.#batchSize.max,
       ...(batchMetricsMin && { batchMetricsMin }),
       due: (ids, limit, except) => read(ids, limit, newestFirstFrom, except),
       earlier: () => this.#earlier(),
@@ -246,7 +249,11 @@ export class Delivery {
     const { log } = this.#deps
     // An earlier attempt may have been stored, whatever the last one was answered.
     if (verdict.kind === 'transient' || (verdict.kind !== 'settled' && attempts > 1)) this.#unconfirmed.add(batch)
-    if (verdict.kind === 'settled') this.#unconfirmed.add(verdict.resend)
+    if (verdict.kind === 'settled') {
+      this.#unconfirmed.add(verdict.resend)
+      if (verdict.delivered.length > 0) this.#batchSize.accepted(batch.length)
+    }
+    if (verdict.kind === 'refused' && verdict.status === 413) this.#batchSize.refused(batch.length)
     if (log.isLevelEnabled('debug')) {
       log.debug({ metrics: batch.length, first: hourText(batch[0].hour), verdict: verdict.kind, attempts }, 'pushed')
     }

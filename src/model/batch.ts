@@ -25,11 +25,6 @@ export function pushedMetric({ id, value, protocolId, unit, module, hour }: Metr
   return { id, value, protocolId, unit, module, timestamp: hourText(hour) }
 }
 
-/** The two halves of at least two metrics, the larger first. */
-export function halves(metrics: MetricList): Batch[] {
-  return batchesOf(metrics, Math.max(1, Math.ceil(metrics.length / 2)))
-}
-
 /** Metrics in batches of at most `size`, in their order. */
 export function batchesOf(metrics: MetricList, size: number): Batch[] {
   const count = Math.ceil(metrics.length / size)

@@ -15,6 +15,8 @@ export interface FlushDeps {
   readonly protocols: readonly ProtocolConfig[]
   /** Concurrent pushes, at most. */
   readonly inFlight: number
+  /** Number of metrics that the service takes at once, as far as known. */
+  batchSizeMax(): number
   /** Smallest number of metrics worth a push. Default: 1. */
   batchMetricsMin?(): number
   /** Hours from this one on go first, and in batches of their own. */

@@ -12,7 +12,8 @@ import { DuePage } from './due-page.ts'
 import { dueWanted } from './due-wanted.ts'
 
 /** Dependencies of `Worklist`. */
-export interface WorklistDeps extends Pick<FlushDeps, 'free' | 'batchMetricsMin' | 'prepare' | 'newestFirstFrom'> {
+export interface WorklistDeps
+  extends Pick<FlushDeps, 'free' | 'batchMetricsMin' | 'batchSizeMax' | 'prepare' | 'newestFirstFrom'> {
   readonly outbox: Pick<FlushDeps['outbox'], 'stillDue'>
   /** Reads due metrics in the order of delivery, except some. */
   due(limit: number, except: DueWanted['except']): Promise<MetricList>
@@ -75,7 +76,7 @@ export class Worklist {
           await this.#fill(batchMetricsMax, count - this.#parts.length)
           isRead = true
         }
-        const part = this.#next(batchMetricsMax)
+        const part = this.#next(this.#deps.batchSizeMax())
         if (!part) return
         this.#deps.prepare(part.batch)
         this.#parts.push(part)
@@ -84,6 +85,7 @@ export class Worklist {
   }
 
   #cut(count: number, lastMax: number): readonly Part[] {
+    this.#divide()
     const parts = this.#parts.splice(0, count)
     while (parts.length < count) {
       const part = this.#nextBeforeOlder() ?? this.#next(this.#batchMetricsMin)
@@ -97,10 +99,20 @@ export class Worklist {
   /** The next part of what was read; `undefined` when that has fewer metrics than wanted. */
   #next(metricsMin: number): Part | undefined {
     if (this.#page.length < metricsMin) return undefined
-    const batch = this.#page.take(batchMetricsMax, this.#deps.newestFirstFrom)
+    const batch = this.#page.take(this.#deps.batchSizeMax(), this.#deps.newestFirstFrom)
     if (!isBatch(batch)) return undefined
     this.#taken.add(batch)
     return fresh(batch)
+  }
+
+  /** Divides parts that were cut before it was known that they are too large. */
+  #divide(): void {
+    const sizeMax = this.#deps.batchSizeMax()
+    for (const parts of [this.#parts, this.#last]) {
+      if (parts.every(({ batch }) => batch.length <= sizeMax)) continue
+      const divided = parts.flatMap(part => batchesOf(part.batch, sizeMax).map(batch => ({ ...part, batch })))
+      parts.splice(0, parts.length, ...divided)
+    }
   }
 
   #nextBeforeOlder(): Part | undefined {

@@ -1,4 +1,4 @@
-import { type Batch, batchesOf, halves, isBatch } from '../../model/batch.ts'
+import { type Batch, batchesOf, isBatch } from '../../model/batch.ts'
 import type { Metric } from '../../model/metric.ts'
 import type { MetricList } from '../../model/metric-list.ts'
 import type { Verdict } from '../../model/verdict.ts'
@@ -78,13 +78,21 @@ export function attemptsOf({ batch, attemptsMax: wanted }: Part): number {
 /** Metrics above which thirds find a bad one with fewer pushes than halves. */
 const thirdsMin = 4
 
-/** Smaller parts of some metrics of a part that was sent: thirds of more than four, else halves. */
-export function smaller({ sent, attemptsMax }: Part, metrics: MetricList): Part[] {
+/** Metrics above which a batch that was too large is sent in quarters: each further size is refused on each lane. */
+const quartersMin = 50
+
+/** Size of the parts in which so many rejected metrics are sent again. @param isTooLarge whether only their number is at fault */
+export function smallerSize(count: number, isTooLarge = false): number {
+  if (isTooLarge && count > quartersMin) return Math.ceil(count / 4)
+  return Math.max(1, Math.ceil(count / (count > thirdsMin ? 3 : 2)))
+}
+
+/** Smaller parts of some metrics of a part that was sent. @param isTooLarge as `smallerSize` */
+export function smaller({ sent, attemptsMax }: Part, metrics: MetricList, isTooLarge = false): Part[] {
   const [one, other] = metrics
-  if (metrics.length > thirdsMin) {
-    return batchesOf(metrics, Math.ceil(metrics.length / 3)).map(batch => ({ batch, sent, attemptsMax }))
+  if (metrics.length !== 2 || !one || !other) {
+    return batchesOf(metrics, smallerSize(metrics.length, isTooLarge)).map(batch => ({ batch, sent, attemptsMax }))
   }
-  if (metrics.length !== 2 || !one || !other) return halves(metrics).map(batch => ({ batch, sent, attemptsMax }))
   return [
     { batch: [one], pairedWith: other, sent, attemptsMax },
     { batch: [other], pairedWith: one, sent, attemptsMax },

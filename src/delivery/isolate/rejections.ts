@@ -38,7 +38,7 @@ const inconsistentTimes = 12
 export function rejected(before: FlushState, part: Part, { status, reason }: VerdictOf<'refused'>): FlushStep {
   const state = counted(before)
   const [metric, second] = part.batch
-  if (second) return andThen(step(state, sendFirst(smaller(part, part.batch))), isItTheService)
+  if (second) return andThen(step(state, sendFirst(smaller(part, part.batch, status === 413))), isItTheService)
   const sequence = state.sequence + 1
   const single: RejectedSingle = { deadLetter: { metric, reason, status, attempts: part.sent }, rejectedAt: sequence }
   const added = { ...state, sequence, rejected: [...state.rejected, single] }

@@ -57,15 +57,18 @@ const tried = (bench: FlushBench) => {
   return bench
 }
 
-describe.each(Object.entries(refusals))('bad metrics that are refused by %s:', (_, refusal) => {
-  it('one of 100 costs at most 14 extra requests wherever it sits, and the 99 are delivered', async () => {
+describe.each(Object.entries(refusals))('bad metrics that are refused by %s:', (name, refusal) => {
+  // A 413 is first taken for what it says.
+  const extraMax = name === '413' ? 15 : 14
+
+  it(`one of 100 costs at most ${extraMax} extra requests wherever it sits, and the 99 are delivered`, async () => {
     const due = metrics(100)
     for (const bad of due) {
       const bench = tried(new FlushBench(due, refuseThose(new Set([bad]), refusal)))
       expect(await bench.flush()).toBeUndefined()
       expect(bench.deadMetrics).toEqual([bad])
       expect(bench.delivered).toHaveLength(99)
-      expect(bench.extraRequests).toBeLessThanOrEqual(14)
+      expect(bench.extraRequests).toBeLessThanOrEqual(extraMax)
     }
   })
 
@@ -78,7 +81,7 @@ describe.each(Object.entries(refusals))('bad metrics that are refused by %s:', (
         expect(await bench.flush(width)).toBeUndefined()
         expect(new Set(bench.deadMetrics)).toEqual(bad)
         expect(bench.delivered).toHaveLength(399)
-        expect(bench.extraRequests).toBeLessThanOrEqual(14)
+        expect(bench.extraRequests).toBeLessThanOrEqual(extraMax)
       }),
       { numRuns: repetitions({ test: 8, soak: 500 }) },
     )

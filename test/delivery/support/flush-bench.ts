@@ -126,6 +126,7 @@ export class FlushBench {
       newestToProbe: async () => [],
       toProbe: async () => probesLeft.shift(),
       newestFirstFrom: anHour,
+      batchSizeMax: () => 100,
       probes,
       due: (ids, limit, except) => this.#asked(() => this.#read(ids, limit, except)),
       push: (batch, { attemptsMax }) => this.#push(batch, attemptsMax),
