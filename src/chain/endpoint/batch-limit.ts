@@ -20,6 +20,7 @@ export class BatchLimit {
   #risesAfter = batchRisesAfter
   /** Whether the limit rose and no request of that size was answered yet. */
   #isTrial = false
+  #isProven = false
 
   /** @param callsMax the first and the highest limit */
   constructor(callsMax: number) {
@@ -31,6 +32,11 @@ export class BatchLimit {
   /** Calls in one request, at most. */
   get callsMax(): number {
     return this.#tried.calls
+  }
+
+  /** Whether several calls in one request were ever answered. */
+  get isProven(): boolean {
+    return this.#isProven
   }
 
   /** Number of calls, from the first on, that fit into one request: at least one. */
@@ -57,6 +63,7 @@ export class BatchLimit {
 
   /** Records that the node answered a request with results, not only errors: the tried limit is kept. */
   answered(calls: readonly WrittenCall[]): void {
+    if (calls.length > 1) this.#isProven = true
     this.#known = this.#tried
     if (this.#isAtMost || !this.#isFull(calls)) return
     this.#answered += 1

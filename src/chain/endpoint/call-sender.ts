@@ -9,8 +9,9 @@ import type { CallMeter } from './call-meter.ts'
 import type { CallOutcomes } from './call-outcomes.ts'
 import { BatchRefused, EndpointFailure, TimedOut } from './endpoint-failure.ts'
 import { chainIdCall, inOrder, isHeavy } from './heavy-calls.ts'
+import { errorText } from './http-answer.ts'
 import { patienceMsMax, probeMsMax } from './limits.ts'
-import { Refusals } from './refusals.ts'
+import { doubtedFrom, Refusals } from './refusals.ts'
 import { type RpcAnswer, type RpcCall, type RpcOutcome, type Wire, type WrittenCall, writtenCall } from './wire.ts'
 
 /** Dependencies of `CallSender`. */
@@ -192,13 +193,13 @@ export class CallSender {
   }
 
   async #sendOnce(calls: readonly WrittenCall[], options: RequestOptions): Promise<readonly RpcOutcome[]> {
-    const { rate, meter, batch } = this.#deps
+    const { rate, batch } = this.#deps
     // A cheap call sent with those refused for the rate tells whether the rate is the reason.
     const asked = batch.callsMax > 1 ? this.#refusals.accompanied(calls) : calls
     const turn = await this.#admitted(asked.length, options.signal)
     try {
-      meter?.request(asked.map(({ call }) => call.method))
-      const answers = await this.#inTime(asked, options)
+      const answers = await this.#exchanged(asked, options)
+      await this.#requireAll(asked, answers, options)
       const { outcomes, refusal } = this.#refusals.judge(asked, answers)
       if (refusal) rate.refused(turn, refusal.retryAtMs)
       else rate.answered(turn)
@@ -206,11 +207,69 @@ export class CallSender {
       return outcomes.slice(0, calls.length)
     } catch (error) {
       this.#deps.counted.failed(asked.length, error)
-      if (error instanceof EndpointFailure && error.kind === 'rate') rate.refused(turn, error.retryAtMs)
+      if (!(error instanceof EndpointFailure) || error.kind !== 'rate') throw error
+      if (await this.#isOfBatch(asked, error, options)) throw new BatchRefused(error.host, error.reason, 'calls')
+      rate.refused(turn, error.retryAtMs)
       throw error
     } finally {
       rate.ended(turn)
     }
+  }
+
+  /**
+   * Whether calls that seem to be refused for the rate are refused for being sent together: one of them alone is
+   * answered at once. It is asked of a node that never answered several, or refuses them again and again.
+   */
+  async #isOfBatch(
+    calls: readonly WrittenCall[],
+    { retryAtMs }: EndpointFailure,
+    options: RequestOptions,
+  ): Promise<boolean> {
+    const { batch, rate } = this.#deps
+    const isProven = batch.isProven && rate.refusalsInRow < rateTriesMax
+    const one = calls.find(call => !isHeavy(call)) ?? calls[0]
+    if (!one || calls.length === 1 || isProven || retryAtMs !== undefined) return false
+    return (await this.#answerAlone(one, options))?.kind === 'result'
+  }
+
+  /**
+   * Checks that errors at the end of a batch are the answers to their calls: alone, the first of them is answered in
+   * the same way.
+   *
+   * @throws BatchRefused when it is answered otherwise
+   */
+  async #requireAll(
+    calls: readonly WrittenCall[],
+    answers: readonly RpcAnswer[],
+    options: RequestOptions,
+  ): Promise<void> {
+    const first = doubtedFrom(answers)
+    const [call, answer] = first === undefined ? [] : [calls[first], answers[first]]
+    if (!call || answer?.kind !== 'error') return
+    const alone = await this.#answerAlone(call, options)
+    const isSame = !alone || (alone.kind === 'error' && Object.is(alone.error.code, answer.error.code))
+    if (isSame) return
+    const { host, url } = this.#deps
+    const reason = `${errorText(answer.error, url)}, but only to several calls at once`
+    throw new BatchRefused(host, reason, first === 0 ? 'calls' : 'answer')
+  }
+
+  /** The answer to a call that is sent alone; undefined when there is none. */
+  async #answerAlone(call: WrittenCall, options: RequestOptions): Promise<RpcAnswer | undefined> {
+    try {
+      await this.#admitted(1, options.signal)
+      const [answer] = await this.#exchanged([call], options)
+      if (answer) this.#deps.counted.answered([answer])
+      return answer
+    } catch (error) {
+      if (!(error instanceof EndpointFailure)) throw error
+      return undefined
+    }
+  }
+
+  #exchanged(calls: readonly WrittenCall[], options: RequestOptions): Promise<readonly RpcAnswer[]> {
+    this.#deps.meter?.request(calls.map(({ call }) => call.method))
+    return this.#inTime(calls, options)
   }
 
   /** Waits until the calls may be sent. A batch is cut again when the limits changed meanwhile. */

@@ -1,7 +1,7 @@
 import type { AsOfBlock } from '../../model/block.ts'
 import { Fault } from '../../model/fault.ts'
 import { type Hour, hourText } from '../../model/hour.ts'
-import { type EndpointFailure, type FailureKind, ReadFailure } from './endpoint-failure.ts'
+import { type EndpointFailure, type FailureKind, ReadFailure, TimedOut } from './endpoint-failure.ts'
 
 /** Faults of reading a chain. Each names the chain and hosts, never a URL. */
 
@@ -24,18 +24,16 @@ export function allFailed(chain: string, failures: readonly EndpointFailure[]): 
   if (asked.length > 0 && asked.every(({ kind }) => kind === 'pruned')) {
     return new Fault('chain-state-missing', message, { facts, fix: archiveAdvice })
   }
-  if (asked.length > 0 && asked.every(({ kind }) => kind === 'too-much')) {
-    return new Fault('chain-unreachable', message, { facts, fix: tooMuchAdvice })
-  }
-  if (failures.some(({ kind }) => kind === 'no-logs')) {
-    return new Fault('chain-unreachable', message, { facts, fix: noLogsAdvice })
-  }
-  const isSomePruned = failures.some(({ kind }) => kind === 'pruned')
-  const isSomeLate = failures.some(({ kind }) => kind === 'recent-state')
-  return new Fault('chain-unreachable', message, {
-    facts,
-    fix: isSomePruned ? archiveAdvice : isSomeLate ? syncAdvice : reachAdvice,
-  })
+  const telling = tellingKinds.flatMap(kind => asked.find(failure => failure.kind === kind) ?? [])
+  return new Fault('chain-unreachable', message, { facts, fix: adviceOf(telling[0] ?? asked[0]) })
+}
+
+/** Kinds of which one endpoint is enough to say what the chain's endpoints lack. */
+const tellingKinds: readonly FailureKind[] = ['no-logs', 'pruned', 'recent-state']
+
+function adviceOf(failure: EndpointFailure | undefined): string {
+  if (failure instanceof TimedOut) return loadAdvice
+  return failure?.fix ?? advice[failure?.kind ?? 'unreachable'] ?? reachAdvice
 }
 
 const addressAdvice =
@@ -65,6 +63,22 @@ const tooMuchAdvice = 'this read is too much for one call: read less at once, or
 const noLogsAdvice =
   'put a node that serves eth_getLogs, and all logs, under rpc:; as a second one it is asked only for logs'
 const reachAdvice = 'check that the node runs and can be reached from here; a second endpoint under rpc: takes over'
+const loadAdvice = 'check the load of the node; a second endpoint under rpc: takes over'
+
+/** Advice about an endpoint that fails at everything, by the kind of its failure. */
+const advice: Readonly<Partial<Record<FailureKind, string>>> = {
+  refused:
+    'the node answers, but only errors: look into the log of the node, or ask its provider; a second endpoint under rpc: takes over',
+  'unknown-block':
+    'the node does not know a block that it should have: check that it is in sync, and each of them where several answer at one address',
+  rate: 'the provider limits how often it is asked: set rate: of this endpoint to what the plan allows, or put a second one under rpc:',
+  slow: loadAdvice,
+  'wrong-id': 'correct the id of the chain, or this address under rpc:',
+  'too-much': tooMuchAdvice,
+  pruned: archiveAdvice,
+  'recent-state': syncAdvice,
+  'no-logs': noLogsAdvice,
+}
 
 /** The Fault when the node is up to date but the chain has no block past the hour. */
 export function chainBehind(chain: string, hour: Hour, head: AsOfBlock): Fault {
@@ -89,7 +103,7 @@ export function stoppedWhile(chain: string, host: string, reason: unknown): Faul
   if (reason instanceof Error && reason.name === 'TimeoutError') {
     return new Fault('chain-unreachable', `${chain}: ${host} had not answered at the deadline`, {
       facts: { chain, hosts: host },
-      fix: 'check the load of the node; a second endpoint under rpc: takes over',
+      fix: loadAdvice,
     })
   }
   return new Fault('stopped', `reading ${chain} was stopped before it was done`, { facts: { chain, hosts: host } })

@@ -35,13 +35,16 @@ export class EndpointFailure extends Error {
   readonly kind: FailureKind
   /** The endpoint's retry-after, in milliseconds since 1970. */
   readonly retryAtMs: number | undefined
+  /** Advice for a person; absent where it follows from the kind. */
+  readonly fix: string | undefined
 
-  constructor(host: string, reason: string, kind: FailureKind = 'unreachable', retryAtMs?: number) {
+  constructor(host: string, reason: string, kind: FailureKind = 'unreachable', retryAtMs?: number, fix?: string) {
     super(`${host} ${reason}`)
     this.host = host
     this.reason = reason
     this.kind = kind
     this.retryAtMs = retryAtMs
+    this.fix = fix
   }
 }
 
@@ -66,6 +69,13 @@ export class TimedOut extends EndpointFailure {}
  * reads.
  */
 export class ReadFailure extends EndpointFailure {}
+
+/** An endpoint was asked and does not have a part of an old block: found by its answers, not by its words. */
+export class StateMissing extends EndpointFailure {
+  constructor(host: string, reason: string) {
+    super(host, reason, 'pruned')
+  }
+}
 
 /**
  * Host and port of an endpoint's URL, without a key in a subdomain; for IPC, the file name. Nothing else of an address

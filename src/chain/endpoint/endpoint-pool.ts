@@ -4,9 +4,10 @@ import type { CallMeter } from './call-meter.ts'
 import type { CountsOf } from './call-outcomes.ts'
 import { allFailed } from './chain-faults.ts'
 import { type Endpoint, type EndpointDeps, type OpenEndpoint, openEndpoint } from './endpoint.ts'
-import { EndpointFailure, type FailureKind } from './endpoint-failure.ts'
+import { EndpointFailure, type FailureKind, ReadFailure, StateMissing } from './endpoint-failure.ts'
 import type { EndpointReport } from './endpoint-health.ts'
 import type { EndpointWatch } from './endpoint-watch.ts'
+import { type BlockPart, headCall, lacksPart } from './harmless-calls.ts'
 import { stateBlocksMin } from './limits.ts'
 import type { ChainHead } from './observed-blocks.ts'
 import { type KeptEndpoint, PoolMember } from './pool-member.ts'
@@ -17,6 +18,8 @@ export interface Served {
   endpoint?: Endpoint
   /** Number of the hour's as-of block, once known: an endpoint that lacks its state is asked last. */
   blockNumber?: bigint
+  /** Part of that block that is read. Default: state. */
+  readonly part?: BlockPart
 }
 
 /** An endpoint that failed at some work, and why. */
@@ -27,8 +30,8 @@ export interface RefusedWork {
 
 /** Kinds of failure that do not show whether the node has the state of a block. */
 const hidingKinds: ReadonlySet<FailureKind> = new Set(['unreachable', 'rate', 'refused'])
-
-const headCall = { method: 'eth_getBlockByNumber', params: ['latest', false] }
+/** Kinds of failure that may come from what a node does not keep of a block, in whatever words. */
+const doubtfulKinds: ReadonlySet<FailureKind> = new Set(['pruned', 'unknown-block', 'refused', 'too-much', 'no-logs'])
 
 /** Longest wait for the second opinion of another host. */
 const opinionMsMax = 5_000
@@ -117,7 +120,7 @@ export class EndpointPool {
         signal.throwIfAborted()
         if (!(error instanceof EndpointFailure)) throw error
         this.#failed(member, error)
-        failures.push(await this.#judged(error, member.endpoint, hour.blockNumber, signal))
+        failures.push(await this.#judged(error, member.endpoint, hour, signal))
       }
     }
     delete hour.endpoint
@@ -192,38 +195,34 @@ export class EndpointPool {
   }
 
   /**
-   * Classifies missing state: pruned (old block), or node unhealthy (recent block). A node that reported pruned state
-   * keeps that status while it fails otherwise. An unknown block may be an orphan, so it does not count as pruned.
+   * Tells missing state from other failures by asking, whatever the node's words: pruned (old block), or node unhealthy
+   * (recent block). A node that reported pruned state keeps that status while it fails otherwise.
    */
   async #judged(
     failure: EndpointFailure,
     endpoint: OpenEndpoint,
-    blockNumber: bigint | undefined,
+    { blockNumber, part = 'state' }: Served,
     signal: AbortSignal,
   ): Promise<EndpointFailure> {
     const { kind, host, reason } = failure
-    if (blockNumber === undefined) return failure
-    if (kind !== 'pruned' && kind !== 'unknown-block') {
-      const isHidden = hidingKinds.has(kind) && endpoint.depth.reportedToLack(blockNumber)
-      return isHidden
-        ? new EndpointFailure(host, `${reason}, and said before that it has no such old state`, 'pruned')
-        : failure
+    if (failure instanceof ReadFailure || failure instanceof StateMissing) return failure
+    const asked = blockNumber !== undefined && doubtfulKinds.has(kind)
+    const isMissing = asked && (await lacksPart(endpoint, part, blockNumber, signal))
+    const head = this.#head?.number
+    if (!isMissing || head === undefined) {
+      const other = kind === 'pruned' ? new EndpointFailure(host, reason, 'refused') : failure
+      return this.#hidden(other, endpoint, blockNumber)
     }
-    const head = await this.#headFor(endpoint, blockNumber, signal)
-    if (head !== undefined && head - blockNumber < stateBlocksMin) {
-      return new EndpointFailure(host, reason, 'recent-state')
-    }
-    if (head !== undefined || kind === 'pruned') endpoint.depth.missed(blockNumber, kind === 'pruned')
-    return failure
+    if (head - blockNumber < stateBlocksMin) return new EndpointFailure(host, reason, 'recent-state')
+    if (part !== 'logs') endpoint.depth.missed(blockNumber)
+    const text = `has no ${part} of block ${blockNumber}, though of its last block: it ${reason}`
+    return new StateMissing(host, text)
   }
 
-  /** The highest known block; asked for again if the block may have been recent when it was reported. */
-  async #headFor(endpoint: OpenEndpoint, blockNumber: bigint, signal: AbortSignal): Promise<bigint | undefined> {
-    const known = this.#head?.number
-    if (known !== undefined && known - blockNumber >= stateBlocksMin) return known
-    await endpoint.call([headCall], signal).catch(() => {})
-    signal.throwIfAborted()
-    return this.#head?.number
+  #hidden(failure: EndpointFailure, endpoint: OpenEndpoint, blockNumber: bigint | undefined): EndpointFailure {
+    const { kind, host, reason } = failure
+    if (blockNumber === undefined || !hidingKinds.has(kind) || !endpoint.depth.lacks(blockNumber)) return failure
+    return new StateMissing(host, `${reason}, and was found before to have no such old state`)
   }
 
   /**

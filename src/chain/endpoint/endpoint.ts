@@ -103,8 +103,9 @@ export function openEndpoint(deps: EndpointDeps, context: EndpointShared): OpenE
   const observedBlocks = new ObservedBlocks(depth)
   const counted = context.countsOf?.(url) ?? new CallOutcomes()
   const sender = new CallSender({ ...context, host, url, wire, requestsMax, batch, rate, counted })
-  const failure = (error: RpcError) => new EndpointFailure(host, errorText(error, url), failureKindOf(error))
-  const identified = new IdentifiedSender(sender, { host, chainId, failure })
+  const textOf = (error: RpcError) => errorText(error, url)
+  const failure = (error: RpcError) => new EndpointFailure(host, textOf(error), failureKindOf(error))
+  const identified = new IdentifiedSender(sender, { host, chainId, textOf })
 
   async function send(
     calls: readonly RpcCall[],

@@ -36,28 +36,49 @@ export function answersIn(answer: HttpAnswer, count: number, by: Answering): Rpc
   if (status === 429 || (status === 503 && retryAtMs !== undefined)) {
     throw new EndpointFailure(host, `${says}: it limits how often it is asked`, 'rate', retryAtMs)
   }
-  if (status >= 300 && status < 400) throw new EndpointFailure(host, `${says}: redirects are not followed`)
+  if (status >= 300 && status < 400) throw failed(by, `${says}: redirects are not followed`, redirectAdvice)
   if (status === 413) throw new BatchRefused(host, says, 'chars')
   // A gateway whose node did not answer in time: 522 and 524 are Cloudflare's.
   if ([408, 504, 522, 524].includes(status) && !isJsonRpc(parsedJson(text ?? ''))) throw new TimedOut(host, says)
-  if (status === 401 || status === 403) throw new EndpointFailure(host, says)
+  if (status === 401 || status === 403) throw failed(by, says, keyAdvice)
   const isFine = status >= 200 && status < 300
-  if (text === undefined) throw isFine ? new BatchRefused(host, 'answered too much', 'answer') : failed(by, says)
-  const body = parsedAnswer(text)
+  if (text === undefined)
+    throw isFine ? new BatchRefused(host, 'answered too much', 'answer') : failed(by, says, statusAdvice(status))
+  // Some servers begin their answers with a byte order mark.
+  const body = parsedAnswer(text.replace(/^\uFEFF/, ''))
   // Some servers send a JSON-RPC error with an HTTP status of its own.
+  if (body === undefined && isFine) throw failed(by, `answered with something that is not JSON${kindOf(text)}`)
   if (isFine || isJsonRpc(body)) return answersOf(body, count, by)
   if (count > 1 && (status === 400 || status === 422)) throw new BatchRefused(host, says, 'calls')
-  throw failed(by, says)
+  throw failed(by, says, statusAdvice(status))
 }
 
-const failed = ({ host }: Answering, reason: string) => new EndpointFailure(host, reason)
+const redirectAdvice = 'put the address that it redirects to under rpc:'
+const keyAdvice = 'check the key in the address or the headers of this endpoint, and what its plan allows'
+const statusAdvice = (status: number) =>
+  status < 500
+    ? 'check the path of this address under rpc:'
+    : 'the node, or the gateway before it, fails: look into its log; a second endpoint under rpc: takes over'
+const answerAdvice =
+  'check that this address under rpc: is of a JSON-RPC endpoint, and that no proxy before it changes the answers'
+
+/** The failure of an endpoint whose answers cannot be used. */
+export function failed({ host }: Pick<Answering, 'host'>, reason: string, fix = answerAdvice): EndpointFailure {
+  return new EndpointFailure(host, reason, 'unreachable', undefined, fix)
+}
+
+/** Words for a text that is not JSON. */
+function kindOf(text: string): string {
+  if (text.trim() === '') return ': it is empty'
+  if (/^\s*</.test(text)) return ': it looks like a web page'
+  return text.startsWith('\u001f') ? ': it looks compressed, and has no content-encoding' : ''
+}
 
 function isJsonRpc(body: unknown): boolean {
   return Array.isArray(body) ? body.length > 0 && body.every(parseAnswer) : parseAnswer(body) !== undefined
 }
 
 function answersOf(body: unknown, count: number, by: Answering): RpcAnswer[] {
-  if (body === undefined) throw failed(by, 'answered with something that is not JSON')
   return Array.isArray(body) ? batchAnswers(body, count, by) : [soleAnswer(body, count, by)]
 }
 

@@ -10,7 +10,7 @@ import { basicAuthorization } from '../../model/credentials.ts'
 import { isRecord } from '../../model/json.ts'
 import { SpareMemory } from '../../model/spare-memory.ts'
 import { EndpointFailure, hostOf, redacted } from './endpoint-failure.ts'
-import { answersIn } from './http-answer.ts'
+import { answersIn, failed } from './http-answer.ts'
 import { chainAnswerBytesMax, connectMsMax, refusalBytesMax, requestsAtOnceMax } from './limits.ts'
 import { type OwnHeaders, ownHeaders, withoutValues } from './own-headers.ts'
 import { bodyPieces } from './request-body.ts'
@@ -57,7 +57,8 @@ export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})):
         // The node has read the whole request.
         if (pieces) bodyMemory.give(body)
         const encoding = first(received['content-encoding'])
-        const whole = pieces && (encoding ? await unpacked(pieces, encoding, bytesMaxOf(status)) : answerText(pieces))
+        const whole =
+          pieces && (encoding ? await unpacked(host, pieces, encoding, bytesMaxOf(status)) : answerText(pieces))
         const text = whole && withoutValues(whole, mine)
         const { notBeforeMs: retryAtMs } = answerTimes(received, { sentMs, receivedMs })
         return answersIn({ status, text, retryAtMs }, calls.length, { host, url, nowMs: receivedMs })
@@ -110,11 +111,20 @@ function requestTo(url: string): RequestTo {
   return { origin, path: `${pathname}${search}`, headers: { ...headers, ...(authorization && { authorization }) } }
 }
 
-/** Text of a compressed body; undefined when it is longer than the limit, empty when it cannot be decompressed. */
-async function unpacked(pieces: readonly Buffer[], encoding: string, bytesMax: number): Promise<string | undefined> {
+/** Text of a compressed body; undefined when it is longer than the limit. @throws EndpointFailure */
+async function unpacked(
+  host: string,
+  pieces: readonly Buffer[],
+  encoding: string,
+  bytesMax: number,
+): Promise<string | undefined> {
   const bytes = await unpackedBody(Buffer.concat(pieces), encoding, bytesMax)
   if (bytes === 'too-long') return undefined
-  return typeof bytes === 'string' ? '' : bytes.toString('utf8')
+  if (typeof bytes !== 'string') return bytes.toString('utf8')
+  const shown = encoding.slice(0, 20).replace(/[^\w, -]/g, '?')
+  if (bytes === 'damaged')
+    throw failed({ host }, `answered with a body that is not ${shown}, as its content-encoding says`)
+  throw failed({ host }, `answered with the content-encoding ${shown}, though it was asked for none`)
 }
 
 const first = (header: string | readonly string[] | undefined) => (typeof header === 'string' ? header : header?.[0])

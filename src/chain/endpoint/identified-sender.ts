@@ -7,7 +7,8 @@ import type { RpcCall, RpcError, RpcOutcome } from './wire.ts'
 export interface SenderIdentity {
   readonly host: string
   readonly chainId: number
-  readonly failure: (error: RpcError) => EndpointFailure
+  /** An error as a text that is safe to show. */
+  readonly textOf: (error: RpcError) => string
 }
 
 /** Sends the first calls with the question which chain the endpoint serves: no answer of another chain counts. */
@@ -41,9 +42,9 @@ export class IdentifiedSender {
 
   /** The failure for a wrong or missing answer to `eth_chainId`. */
   #mistaken(answer: RpcOutcome | undefined): EndpointFailure | undefined {
-    const { host, chainId, failure } = this.#identity
+    const { host, chainId, textOf } = this.#identity
     if (answer instanceof EndpointFailure) return answer
-    if (answer?.kind === 'error') return failure(answer.error)
+    if (answer?.kind === 'error') return new EndpointFailure(host, textOf(answer.error), 'refused')
     const served = Number(answer?.result)
     if (!Number.isSafeInteger(served)) return new EndpointFailure(host, 'answered no chain id')
     if (served === chainId) return undefined

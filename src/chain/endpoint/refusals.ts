@@ -1,9 +1,9 @@
 import type { Time } from '../../edge/time.ts'
-import { BatchRefused, type EndpointFailure } from './endpoint-failure.ts'
+import type { EndpointFailure } from './endpoint-failure.ts'
 import { chainIdCall } from './heavy-calls.ts'
 import { rateFailure } from './http-answer.ts'
-import { batchRefusalOf, isLogRateError, isRateError } from './rpc-errors.ts'
-import { type RpcAnswer, type RpcError, type RpcOutcome, type WrittenCall, writtenCall } from './wire.ts'
+import { isLogRateError, isRateError, meaningOf } from './rpc-errors.ts'
+import { type RpcAnswer, type RpcOutcome, type WrittenCall, writtenCall } from './wire.ts'
 
 /** Dependencies of `Refusals`. */
 export interface RefusalsDeps {
@@ -21,7 +21,24 @@ export interface Judged {
 }
 
 /**
- * Decides which calls of a request were refused for the rate, or for being sent together.
+ * Place of the first of the last answers that are one error: the node may not have got to these calls, or may
+ * refuse calls that are sent together. Pure.
+ *
+ * @returns `undefined` where the last is the chain's answer to its call or about the rate, or there are
+ * only two calls
+ */
+export function doubtedFrom(answers: readonly RpcAnswer[]): number | undefined {
+  const last = answers.at(-1)
+  if (last?.kind !== 'error' || isRateError(last.error) || meaningOf(last.error).kind === 'reverted') return undefined
+  const { code, message } = last.error
+  const isOther = (answer: RpcAnswer) =>
+    answer.kind === 'result' || !Object.is(answer.error.code, code) || answer.error.message !== message
+  const first = answers.findLastIndex(isOther) + 1
+  return answers.length - first > 1 || answers.length > 2 ? first : undefined
+}
+
+/**
+ * Decides which calls of a request were refused for the rate.
  *
  * Some nodes answer "limit exceeded" for methods they do not serve. So a method that is refused again and again, while
  * other methods of the same request are answered, is not refused for the rate: that is its answer. Asking more slowly
@@ -46,12 +63,11 @@ export class Refusals {
   /**
    * Outcomes of a request: calls refused for the rate are failures in their places, the others keep their answers.
    *
-   * @throws EndpointFailure when all were refused; a BatchRefused when they were refused for being sent together
+   * @throws EndpointFailure when all were refused
    */
   judge(calls: readonly WrittenCall[], answers: readonly RpcAnswer[]): Judged {
     const refusals = answers.map((answer, index) => this.#refusalOf(answer, calls[index]))
     const [refusal] = refusals.filter(one => one !== undefined)
-    if (answers.length > 1) this.#refuseBatch(answers.filter((_, index) => !refusals[index]))
     const isOfRate = this.#learn(calls, refusals)
     if (!refusal || !isOfRate) return { outcomes: answers }
     if (refusals.every(one => one !== undefined)) throw refusal
@@ -63,14 +79,6 @@ export class Refusals {
     if (answer.kind === 'result') return undefined
     const isOfRate = of?.call.method === 'eth_getLogs' ? isLogRateError(answer.error) : isRateError(answer.error)
     return isOfRate ? rateFailure(answer.error, { host, url, nowMs: time.nowMs() }) : undefined
-  }
-
-  #refuseBatch(answers: readonly RpcAnswer[]): void {
-    for (const answer of answers) {
-      if (answer.kind === 'result') continue
-      const because = batchRefusalOf(answer.error)
-      if (because) throw new BatchRefused(this.#deps.host, batchText(answer.error), because)
-    }
   }
 
   /** @returns whether the refusals may be about the rate */
@@ -89,5 +97,3 @@ export class Refusals {
     return !isKnown
   }
 }
-
-const batchText = ({ code }: RpcError) => `refuses the calls of a batch (${code})`

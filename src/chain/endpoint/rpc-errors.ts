@@ -12,24 +12,30 @@ export type ErrorMeaning =
   | { readonly kind: 'node' }
 
 const rate =
-  /\brate\b.{0,20}(limit|exceed)|(limit|exceed|request).{0,20}\brate\b|ratelimit|too many requests?\b|quota|credits|(per|\/) ?(second|minute|hour|day)|request count exceeded|throttl|\b429\b/i
+  /\brate\b.{0,20}(limit|exceed)|(limit|exceed|request).{0,20}\brate\b|ratelimit|too many (\w+ )?(requests?|connections)\b|quota|credits|capacity.{0,20}(limit|exceed|reached)|(limit|exceed|reached).{0,40}capacity|(per|\/) ?(second|minute|hour|day|month)|requests? (count|limit) (exceed|reached)|throttl|\b429\b/i
 const pruned =
   /missing ?trie ?node|prun(ed|ing)|state.{0,60}(not|un|is not|isn't)[ -]?(available|found)|state (is |has )?(already )?(been )?(discarded|missing)|(no|missing|lacks) (historical )?state|historical (state|data)|archive/i
 const unknownBlock = /(header|block).{0,30}not found|unknown block|could not find block|no such block/i
 const limit =
   /out ?of ?gas|gas.{0,20}(limit|cap|allowance|required|too low|exceed)|exceeds?.{0,20}gas|too (large|big|long|many|wide)|(size|length|results|range).{0,30}(exceed|limit|max)|(exceed|larger|more than|limited to|maximum).{0,40}(size|length|bytes|results|blocks|range)|tim(e|ed)[ -]?out/i
 const halted =
-  /revert|invalid ?(fe)? ?(opcode|code)|opcode.{0,40}not ?(defined|found)|(bad|invalid) ?instruction|(invalid|bad) ?jump|stack ?(under|over)flow|stack limit reached|VM (execution error|Exception)|static ?(call|state)|InsideStatic|write protection|out ?of ?(offset|bounds)|gas uint64 overflow|InvalidOperand|NotActivated|precompile ?(error|failure)|access ?violation|(call|create) ?(too ?deep|collision)|CreateContract|CreateInitCode|max(imum)? (code|initcode) size/i
+  /invalid ?(fe)? ?(opcode|code)|opcode.{0,40}not ?(defined|found)|(bad|invalid) ?instruction|(invalid|bad) ?jump|stack ?(under|over)flow|stack limit reached|VM (execution error|Exception)|static ?(call|state)|InsideStatic|write protection|out ?of ?(offset|bounds)|gas uint64 overflow|InvalidOperand|NotActivated|precompile ?(error|failure)|access ?violation|(call|create) ?(too ?deep|collision)|CreateContract|CreateInitCode|max(imum)? (code|initcode) size/i
 
 /**
- * Meaning of an error answer to `eth_call` or `eth_getLogs`. Nodes agree on code 3 with the revert data (geth, reth,
- * erigon, anvil); older ones use words, Nethermind and Parity `Reverted 0x…`.
+ * Meaning of an error answer to `eth_call`. Nodes agree on code 3 with the revert data (geth, reth, erigon, anvil);
+ * older ones use words, Nethermind and Parity `Reverted 0x…`. The words after `revert` are the contract's, whatever
+ * they say.
  */
 export function meaningOf({ code, message, data }: RpcError): ErrorMeaning {
-  if (code === 3) return { kind: 'reverted', output: revertData(data) }
+  if (isRevert({ code, message })) return { kind: 'reverted', output: revertData(data) }
   if (isRateError({ code, message })) return { kind: 'node' }
   if (limit.test(message) && !/out ?of ?bounds/i.test(message)) return { kind: 'limit' }
   return halted.test(message) ? { kind: 'reverted', output: revertData(data) } : { kind: 'node' }
+}
+
+/** Whether an error names a revert: the chain's answer to that call, and never a limit. Lotus names the lack of one. */
+export function isRevert({ code, message }: RpcError): boolean {
+  return code === 3 || /revert(?! reason=\[none)/i.test(message)
 }
 
 /** Codes that gateways use only for the rate. -32005 is also used for a limit on results; its message tells which. */
@@ -37,8 +43,8 @@ const rateCodes: ReadonlySet<number> = new Set([429, -32029, -32097])
 
 /** Whether the node was asked too often: the same call may pass later. */
 export function isRateError({ code, message }: RpcError): boolean {
+  if (isRevert({ code, message })) return false
   if (rateCodes.has(code)) return true
-  if (code === 3 || /revert/i.test(message)) return false
   return rate.test(message) || (code === -32005 && !limit.test(message))
 }
 
@@ -63,22 +69,9 @@ export function backoffSecondsOf({ data }: RpcError): number | undefined {
 }
 
 /**
- * Whether an error to one of several calls refuses them for being sent together: too many calls, or too large an
- * answer.
+ * Likely kind of an error that is neither the chain's answer nor about the rate. It chooses the sentence; whether state
+ * is missing is found by asking.
  */
-export function batchRefusalOf({ code, message }: RpcError): 'calls' | 'answer' | undefined {
-  if (code === 3 || /revert/i.test(message)) return undefined
-  if (batchRefused.test(message)) return 'calls'
-  // geth answers this for every call of a batch it did not get to.
-  const isCut = (code === -32003 && /too large/i.test(message)) || (code === -32002 && /timed out/i.test(message))
-  return isCut ? 'answer' : undefined
-}
-
-/** Excludes blocks of a rollup, which are called batches, too: `L1 batch not found`. */
-const batchRefused =
-  /\bbatch(es|ing)?\b.{0,40}(limit|size|large|big|long|many|more than|exceed|max|allowed|support|enabled|disabled|permitted|available)|(limit|many|exceed|max(imum)?|unsupported|disabled|refuse|disallow|more than|only|no).{0,40}\bbatch(es|ed|ing)?\b(?!.{0,10}not found)/i
-
-/** Kind of an error that is neither the chain's answer nor about the rate. */
 export function failureKindOf({ message }: RpcError): 'pruned' | 'unknown-block' | 'refused' {
   if (pruned.test(message)) return 'pruned'
   return unknownBlock.test(message) ? 'unknown-block' : 'refused'

@@ -5,8 +5,6 @@ interface Missed {
   /** The highest block. */
   readonly number: bigint
   readonly atMs: number
-  /** Highest block whose state the node itself reported missing. */
-  readonly reportedNumber: bigint | undefined
 }
 
 /** Range of blocks whose state an endpoint has, as observed: a pruning node has only the latest. */
@@ -25,34 +23,18 @@ export class StateAvailability {
     if (this.#missed && number <= this.#missed.number) this.#missed = undefined
   }
 
-  /**
-   * Records that the state of a block, and of all before it, is missing.
-   * @param isReported whether the node itself says so
-   */
-  missed(number: bigint, isReported: boolean): void {
-    const highest = higher(this.#missed?.number, number)
-    const reported = this.#missed?.reportedNumber
-    this.#missed = {
-      number: highest,
-      atMs: this.#time.nowMs(),
-      reportedNumber: isReported ? higher(reported, number) : reported,
-    }
+  /** Records that the state of a block, and of all before it, is missing. */
+  missed(number: bigint): void {
+    const before = this.#missed?.number
+    const highest = before !== undefined && before > number ? before : number
+    this.#missed = { number: highest, atMs: this.#time.nowMs() }
     if (this.#lowestServed !== undefined && this.#lowestServed <= highest) this.#lowestServed = undefined
   }
 
   /** Whether it is known to lack the state of a block. After a while it is asked again. */
   lacks(number: bigint): boolean {
-    return this.#isKnown && this.#missed !== undefined && number <= this.#missed.number
-  }
-
-  /** Whether the node itself reported the state of this block, or of a later one, missing. */
-  reportedToLack(number: bigint): boolean {
-    const reported = this.#missed?.reportedNumber
-    return this.#isKnown && reported !== undefined && number <= reported
-  }
-
-  get #isKnown(): boolean {
-    return this.#missed !== undefined && this.#time.nowMs() - this.#missed.atMs < stateMissedMs
+    if (this.#missed === undefined || this.#time.nowMs() - this.#missed.atMs >= stateMissedMs) return false
+    return number <= this.#missed.number
   }
 
   /** The lowest block whose state it is known to have, else the one after the highest that it lacks. */
@@ -60,5 +42,3 @@ export class StateAvailability {
     return this.#lowestServed ?? (this.#missed && this.#missed.number + 1n)
   }
 }
-
-const higher = (a: bigint | undefined, b: bigint) => (a !== undefined && a > b ? a : b)

@@ -103,7 +103,7 @@ export class LookUps {
     signal: AbortSignal,
   ): Promise<ReadonlyMap<Hour, LookUpOutcome>> {
     const { pool, name } = this.#deps
-    const served: Served = { ...(preferred && { endpoint: preferred }) }
+    const served: Served = { part: 'header', ...(preferred && { endpoint: preferred }) }
     const outcomes = new Map<Hour, LookUpOutcome>()
     try {
       await pool.serve(served, signal, async endpoint => {
@@ -120,7 +120,10 @@ export class LookUps {
           )
         }
         const unanswered = left.find(({ state }) => !outcomes.has(state.hour))
-        if (unanswered) throw incomplete(endpoint, answers.get(unanswered.state.hour), absent)
+        if (!unanswered) return
+        const answer = answers.get(unanswered.state.hour)
+        if (answer?.kind === 'missing') served.blockNumber = answer.number
+        throw incomplete(endpoint, answer, absent)
       })
     } catch (error) {
       // Results of one endpoint stand, even if none can answer the rest.

@@ -1,11 +1,10 @@
-import type { AsOfBlock, Hex } from '../../model/block.ts'
+import type { AsOfBlock } from '../../model/block.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
-import { meaningOf } from '../endpoint/rpc-errors.ts'
-import type { RpcCall, RpcOutcome } from '../endpoint/wire.ts'
+import { isServed, stateCall } from '../endpoint/harmless-calls.ts'
+import type { RpcOutcome } from '../endpoint/wire.ts'
 import { headerCall } from '../look-up/as-of-search.ts'
 import { hexOf, parseHeader } from '../shapes.ts'
-import { multicall3Address } from './multicall.ts'
 
 /** The part of a block that a call names it by. */
 export type NamedBlock = Pick<AsOfBlock, 'number' | 'hash'>
@@ -21,21 +20,7 @@ export function pinParam({ number, hash }: NamedBlock, pin: BlockReference): unk
   return pin === 'hash' ? { blockHash: hash, requireCanonical: true } : hexOf(number)
 }
 
-/** An address without code: it answers wherever there is state. */
-const nowhere: Hex = `0x${'0'.repeat(40)}`
 const noBlock: NamedBlock = { number: 0n, hash: `0x${'f'.repeat(64)}` }
-
-/** A call that no contract can fail. */
-function harmlessCall(block: NamedBlock, pin: BlockReference): RpcCall {
-  const call = { from: multicall3Address, to: nowhere, data: '0x00000000' }
-  return { method: 'eth_call', params: [call, pinParam(block, pin)] }
-}
-
-/** Whether the block's state was available. */
-function isServed(outcome: RpcOutcome | undefined): boolean {
-  if (!outcome || outcome instanceof EndpointFailure) return false
-  return outcome.kind === 'result' || meaningOf(outcome.error).kind === 'reverted'
-}
 
 /**
  * Form in which an endpoint takes the block, tested once: by hash if it answers for this block's and refuses an invalid
@@ -45,10 +30,14 @@ function isServed(outcome: RpcOutcome | undefined): boolean {
  */
 async function pinOf(endpoint: Endpoint, block: NamedBlock, signal: AbortSignal): Promise<BlockReference> {
   if (endpoint.pinnedBy) return endpoint.pinnedBy
-  const calls = [harmlessCall(block, 'number'), harmlessCall(block, 'hash'), harmlessCall(noBlock, 'hash')]
+  const calls = [
+    stateCall(pinParam(noBlock, 'hash')),
+    stateCall(pinParam(block, 'number')),
+    stateCall(pinParam(block, 'hash')),
+  ]
   const [header, ...outcomes] = await endpoint.tryCall([headerCall(block.number), ...calls], signal)
   requireBlock(endpoint, block, header)
-  const [byNumber, byHash, byNone] = outcomes.map(isServed)
+  const [byNone, byNumber, byHash] = outcomes.map(isServed)
   if (byHash && !byNone) endpoint.pinnedBy = 'hash'
   else if (byNumber) endpoint.pinnedBy = 'number'
   return endpoint.pinnedBy ?? 'number'
@@ -87,7 +76,9 @@ export async function atBlock<T>(
 
 /** Checks that an endpoint serves the state of a block. @throws EndpointFailure when it does not */
 export async function requireState(endpoint: Endpoint, block: NamedBlock, signal: AbortSignal): Promise<void> {
-  const [outcome] = await atBlock(endpoint, block, signal, pin => endpoint.tryCall([harmlessCall(block, pin)], signal))
+  const [outcome] = await atBlock(endpoint, block, signal, pin =>
+    endpoint.tryCall([stateCall(pinParam(block, pin))], signal),
+  )
   if (outcome instanceof EndpointFailure) throw outcome
   if (outcome?.kind === 'error' && !isServed(outcome)) throw endpoint.failure(outcome.error)
 }

@@ -1,7 +1,8 @@
 import type { Hex } from '../../model/block.ts'
 import { isRecord } from '../../model/json.ts'
 import { noContract } from '../endpoint/chain-faults.ts'
-import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
+import { EndpointFailure, StateMissing } from '../endpoint/endpoint-failure.ts'
+import { lacksPart } from '../endpoint/harmless-calls.ts'
 import type { RpcCall, RpcOutcome } from '../endpoint/wire.ts'
 import { headerCall } from '../look-up/as-of-search.ts'
 import { type BlockHeader, hexOf, type NodeLog, parseBytes, parseHeader, parseLogs } from '../shapes.ts'
@@ -148,8 +149,7 @@ export class LogEvidence {
     const { number, bloom } = block
     const logs = await this.#receiptLogs(block)
     if (logs === 'none') {
-      const reason = `has no receipts of block ${number}, so it cannot know its logs`
-      throw new EndpointFailure(endpoint.host, reason, 'pruned')
+      throw new StateMissing(endpoint.host, `has no receipts of block ${number}, so it cannot know its logs`)
     }
     const count = answered.blocks.get(number)?.count ?? 0
     if (logs === undefined) {
@@ -203,7 +203,7 @@ export class LogEvidence {
       const outcome = outcomes[index]
       const code = parseBytes(resultOf(outcome))
       if (code === '0x') throw noContract(chain, address)
-      if (code === undefined && !(await this.#hasEmitted(address))) throw this.#codeFailure(address, outcome)
+      if (code === undefined && !(await this.#hasEmitted(address))) throw await this.#codeFailure(address, outcome)
       memory.sawContract(address, asOf.number)
     }
   }
@@ -220,12 +220,14 @@ export class LogEvidence {
     return outcomes.some(outcome => (parseLogs(resultOf(outcome)) ?? []).length > 0)
   }
 
-  #codeFailure(address: Hex, outcome: RpcOutcome | undefined): EndpointFailure {
-    const { endpoint } = this.#asked
+  async #codeFailure(address: Hex, outcome: RpcOutcome | undefined): Promise<EndpointFailure> {
+    const { endpoint, asOf, signal } = this.#asked
     if (outcome instanceof EndpointFailure) return outcome
     const asked = `when asked whether there is a contract at ${address}`
     if (outcome?.kind !== 'error') return new EndpointFailure(endpoint.host, `answered nothing ${asked}`, 'refused')
     const { reason, kind } = endpoint.failure(outcome.error)
+    const isMissing = !this.#isRecent && (await lacksPart(endpoint, 'state', asOf.number, signal))
+    if (isMissing) return new StateMissing(endpoint.host, `${reason}, ${asked}`)
     return new EndpointFailure(endpoint.host, `${reason}, ${asked}`, kind)
   }
 

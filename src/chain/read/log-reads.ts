@@ -66,7 +66,7 @@ export async function readLogsOnAny({ pool, ...wanted }: LogsWanted, hour: Serve
   const { chain, filter, memory, signal } = wanted
   const odd = oddAddress(filter)
   if (odd !== undefined) throw notAskable(chain, odd)
-  return pool.serve({ ...hour }, signal, async endpoint => {
+  return pool.serve({ ...hour, blockNumber: wanted.from, part: 'logs' }, signal, async endpoint => {
     try {
       const list = await readLogs({ ...wanted, endpoint })
       if (list.length === 0 && memory.isNewlyEmpty(filter)) await confirmNone({ ...wanted, pool, endpoint }, hour)

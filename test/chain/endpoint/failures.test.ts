@@ -276,10 +276,13 @@ it.each([
   expect((await openReader([server.url]).block(firstHour, patient)).number).toBe(233n)
 })
 
-it.each(['gzip', 'zstd'])('an answer that is not packed as it says (%s) is not JSON', async encoding => {
+it.each([
+  ['gzip', 'answered with a body that is not gzip, as its content-encoding says'],
+  ['zstd', 'answered with the content-encoding zstd, though it was asked for none'],
+])('an answer that is not packed as it says (%s) is named', async (encoding, words) => {
   const server = await node((calls, response, body) => {
     response.setHeader('content-encoding', encoding)
     return healthy(calls, response, body)
   })
-  expect((await faultOf(openReader([server.url]).block(firstHour, patient))).message).toContain('not JSON')
+  expect((await faultOf(openReader([server.url]).block(firstHour, patient))).message).toContain(words)
 })

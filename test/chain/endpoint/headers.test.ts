@@ -44,10 +44,12 @@ it('headers go with each request as they are then', async () => {
   token.now = 'second-token-0002'
   expect(results(await endpoint.call([echo(1)], never))).toEqual([1])
   expect(seen.map(({ authorization }) => authorization)).toEqual([
+    // Both calls of the first request are refused alike: one of them is asked alone.
+    'Bearer first-token-0001',
     'Bearer first-token-0001',
     'Bearer second-token-0002',
   ])
-  expect(seen[1]).toMatchObject({ 'x-team': 'tides', 'content-type': 'application/json' })
+  expect(seen.at(-1)).toMatchObject({ 'x-team': 'tides', 'content-type': 'application/json' })
 })
 
 it('what a node repeats of them is not repeated', async () => {

@@ -44,7 +44,9 @@ describe('an answer over HTTP', () => {
     ['of something else', { status: 'ok' }, 1, /not JSON-RPC/],
     ['of a single result to several calls', result(1, 'a'), 2, /not JSON-RPC/],
     ['of nothing', [], 1, /without an answer/],
-    ['of no JSON', '<html>', 1, /not JSON$/],
+    ['of no JSON', '<html>', 1, /not JSON: it looks like a web page$/],
+    ['of nothing at all', '', 1, /not JSON: it is empty$/],
+    ['of bytes', '\u001f\uFFFD', 1, /it looks compressed, and has no content-encoding$/],
     ['of a number', '5', 1, /not JSON-RPC/],
   ])('%s is a failure', (_, body, count, says) => {
     const { message, kind } = failure(() => answered(body, count))

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { batchRefusalOf, failureKindOf, isRateError, meaningOf } from '../../../src/chain/endpoint/rpc-errors.ts'
+import { failureKindOf, isRateError, meaningOf } from '../../../src/chain/endpoint/rpc-errors.ts'
 
 /** Answers of nodes, as seen in the wild: geth, erigon, reth, Nethermind, anvil, and public gateways before them. */
 it.each([
@@ -32,6 +32,13 @@ it.each([
   ['limit', undefined, { code: -32600, message: 'eth_getLogs is limited to a 10,000 range' }],
   ['reverted', '0x', { code: -32000, message: 'execution reverted: rate limit exceeded' }],
   ['reverted', '0x', { code: -32000, message: 'execution reverted: quota' }],
+  ['reverted', '0xabcd', { code: -32000, message: 'execution reverted: size exceeds maximum', data: '0xabcd' }],
+  ['reverted', '0x', { code: -32000, message: 'VM Exception while processing transaction: revert too many requests' }],
+  [
+    'limit',
+    undefined,
+    { code: 1, message: 'message execution failed (exit=[SysErrOutOfGas(7)], revert reason=[none])' },
+  ],
   ['node', undefined, { code: -32000, message: 'missing trie node 1f (path ) state 0x1 is not available' }],
   ['node', undefined, { code: -32000, message: 'header not found' }],
   ['node', undefined, { code: -32001, message: 'Resource not found' }],
@@ -55,6 +62,9 @@ it.each([
   [true, { code: -32007, message: '50/second request limit reached - reduce calls per second' }],
   [true, { code: -32001, message: 'call rate limit exhausted, retry in 10s' }],
   [true, { code: -32603, message: 'monthly quota is used up' }],
+  [true, { code: -32000, message: 'Monthly capacity limit exceeded. Visit the dashboard' }],
+  [true, { code: -32000, message: 'Unable to start new queued requests. Too many queued requests. Queued calls 501.' }],
+  [false, { code: -32000, message: 'VM Exception while processing transaction: revert capacity limit exceeded' }],
   [false, { code: -32005, message: 'query returned more than 10000 results' }],
   [false, { code: -32005, message: 'block range limit exceeded' }],
   [false, { code: -32000, message: 'out of gas' }],
@@ -82,21 +92,4 @@ it.each([
   ['refused', 'no such method'],
 ])('what a node lacks: %s (%s)', (kind, message) => {
   expect(failureKindOf({ code: -32000, message })).toBe(kind)
-})
-
-it.each([
-  ['calls', { code: -32600, message: 'batch requests are disabled' }],
-  ['calls', { code: -32600, message: 'batch too large' }],
-  ['calls', { code: -32005, message: 'Batch size too large: 101' }],
-  ['calls', { code: -32000, message: 'cannot batch more than 10 calls' }],
-  ['calls', { code: -32600, message: 'Batch of more than 3 requests are not allowed on free tier' }],
-  ['calls', { code: -32600, message: 'exceeded the maximum batch size: 50' }],
-  ['calls', { code: -32600, message: 'batching is not supported' }],
-  ['answer', { code: -32003, message: 'response too large' }],
-  ['answer', { code: -32002, message: 'request timed out' }],
-  [undefined, { code: -32000, message: 'L1 batch not found' }],
-  [undefined, { code: -32000, message: 'batch 12 is not committed yet' }],
-  [undefined, { code: 3, message: 'execution reverted: batch too large' }],
-])('a refusal of several calls at once: %s %o', (refusal, error) => {
-  expect(batchRefusalOf(error)).toBe(refusal)
 })

@@ -1,0 +1,71 @@
+import type { Hex } from '../../model/block.ts'
+import { isRecord } from '../../model/json.ts'
+import type { Endpoint } from './endpoint.ts'
+import { EndpointFailure, type FailureKind } from './endpoint-failure.ts'
+import { meaningOf } from './rpc-errors.ts'
+import type { RpcCall, RpcOutcome } from './wire.ts'
+
+/** Calls that no contract can fail: they tell what a node has from what it fails at. */
+
+/** Part of a block that a node may keep of some blocks and not of others. */
+export type BlockPart = 'state' | 'logs' | 'header'
+
+/** Address of Multicall3 on nearly all chains; the sender of the call, which hardly any node refuses. */
+const sender: Hex = '0xcA11bde05977b3631167028862bE2a173976CA11'
+/** An address without code: it answers wherever there is state. */
+const nowhere: Hex = `0x${'0'.repeat(40)}`
+const noTopic: Hex = `0x${'f'.repeat(64)}`
+
+/** The call for the chain's last block. */
+export const headCall: RpcCall = { method: 'eth_getBlockByNumber', params: ['latest', false] }
+
+/** A call that needs the state of a block and nothing else. @param at the block parameter */
+export function stateCall(at: unknown): RpcCall {
+  return { method: 'eth_call', params: [{ from: sender, to: nowhere, data: '0x00000000' }, at] }
+}
+
+/** Whether the state of a block answered: a revert is an answer of it, too. */
+export function isServed(outcome: RpcOutcome | undefined): boolean {
+  if (!outcome || outcome instanceof EndpointFailure) return false
+  if (outcome.kind === 'error') return meaningOf(outcome.error).kind === 'reverted'
+  return outcome.result !== null && outcome.result !== undefined
+}
+
+function partCall(part: BlockPart, at: Hex | 'latest'): RpcCall {
+  if (part === 'state') return stateCall(at)
+  if (part === 'header') return { method: 'eth_getBlockByNumber', params: [at, false] }
+  return { method: 'eth_getLogs', params: [{ address: nowhere, topics: [noTopic], fromBlock: at, toBlock: at }] }
+}
+
+/** Failures that say nothing about the block. */
+const passingKinds: ReadonlySet<FailureKind> = new Set(['unreachable', 'rate', 'slow', 'wrong-id'])
+
+/**
+ * Whether an endpoint lacks a part of a block that it has of its last block: one harmless call fails there and is
+ * answered here, in one turn, twice. So neither a call that no node can answer, nor a node that fails at everything,
+ * nor one of several behind a balancer is taken for missing state.
+ */
+export async function lacksPart(
+  endpoint: Endpoint,
+  part: BlockPart,
+  number: bigint,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const calls = [headCall, partCall(part, `0x${number.toString(16)}`), partCall(part, 'latest')]
+  for (let round = 0; round < 2; round += 1) {
+    const [head, there, last] = await endpoint.tryCall(calls, signal)
+    const isPassing = there instanceof EndpointFailure && passingKinds.has(there.kind)
+    if (!there || isPassing || isServed(there) || !isServed(last) || !isBlock(head)) return false
+  }
+  return true
+}
+
+function isBlock(outcome: RpcOutcome | undefined): boolean {
+  return (
+    isServed(outcome) &&
+    outcome !== undefined &&
+    'kind' in outcome &&
+    outcome.kind === 'result' &&
+    isRecord(outcome.result)
+  )
+}
