@@ -42,6 +42,12 @@ export interface AsOfSearchResult {
 /** More than any search takes: the range halves with each round. */
 const roundsMax = 100
 
+/** Searches begun again because headers contradicted each other: after a reorg the next one fits. */
+const contradictionsMax = 4
+
+/** Later instants, in seconds since 1970, are of another unit: they are of the year 5138. */
+const secondsMax = 1e11
+
 /** Rounds in a row without any block for an hour: the node has none around it. Chains with holes have short ones. */
 const emptyRoundsMax = 5
 
@@ -53,12 +59,22 @@ const emptyRoundsMax = 5
  */
 export async function findAsOf(endpoint: Endpoint, search: Search, signal: AbortSignal): Promise<AsOfSearchResult> {
   let session = new AsOfSearch(search, search.seeds)
-  for (let round = 0; round < roundsMax; round += 1) {
+  for (let [round, contradictions] = [0, 0]; round < roundsMax; round += 1) {
     const question = session.question()
     if (!question) return session
-    if (!session.learn(await readHeaders(endpoint, question, signal))) session = new AsOfSearch(search, [])
+    if (session.learn(await readHeaders(endpoint, question, signal))) continue
+    contradictions += 1
+    const text = `answered headers that are not of one chain: ${session.known.mismatch}`
+    if (contradictions > contradictionsMax) throw headerFailure(endpoint, text)
+    session = new AsOfSearch(search, [])
   }
-  throw new EndpointFailure(endpoint.host, 'answered headers that are not of one chain')
+  throw headerFailure(endpoint, 'answered headers among which no block is found')
+}
+
+function headerFailure({ host }: Endpoint, reason: string): EndpointFailure {
+  const fix =
+    'compare its blocks with those of another node: this one is damaged, or several of different chains answer'
+  return new EndpointFailure(host, reason, 'unreachable', undefined, fix)
 }
 
 /** State of one search. Pure but for `onCandidate`. */
@@ -180,12 +196,17 @@ function headerOf(
   if (answer?.kind === 'error') return endpoint.failure(answer.error)
   if (answer?.result === null) return new EndpointFailure(endpoint.host, `does not have block ${number}`)
   const header = parseHeader(answer?.result)
+  if (header && header.timestampSeconds > secondsMax) {
+    const text = `answered timestamps that are not in seconds: block ${header.number} is of ${header.timestampSeconds}`
+    throw headerFailure(endpoint, text)
+  }
   if (header && (number === 'latest' || header.number === number)) return header
   // Some nodes return the block before a null round in its place.
   if (header && number !== 'latest' && header.number < number) {
     return new EndpointFailure(endpoint.host, `does not have block ${number}`)
   }
-  throw new EndpointFailure(endpoint.host, `answered something else than the header of block ${number}`)
+  if (header) throw headerFailure(endpoint, `answered block ${header.number} when asked for block ${number}`)
+  throw headerFailure(endpoint, `answered something else than the header of block ${number}`)
 }
 
 /** The call that reads a block's header. */

@@ -21,6 +21,12 @@ export class KnownHeaders {
   readonly #absent = new Set<bigint>()
   /** The chain's last block; set once it was asked for in this search. */
   head: BlockHeader | undefined
+  #mismatch: string | undefined
+
+  /** Why a header was refused that is not of one chain with the others; undefined when none was. */
+  get mismatch(): string | undefined {
+    return this.#mismatch
+  }
 
   get count(): number {
     return this.#headers.length
@@ -48,7 +54,10 @@ export class KnownHeaders {
     const place = this.#headers.findLastIndex(({ number }) => number < header.number) + 1
     const there = this.#headers[place]
     if (there?.number === header.number) {
-      if (there.hash !== header.hash) return false
+      if (there.hash !== header.hash) {
+        this.#mismatch = `block ${header.number} is ${there.hash} and ${header.hash}`
+        return false
+      }
       if (header.parentHash !== undefined) this.#headers[place] = header
     } else this.#headers.splice(place, 0, header)
     return this.#follows(place) && this.#follows(place + 1)
@@ -107,9 +116,13 @@ export class KnownHeaders {
   #follows(place: number): boolean {
     const [before, after] = [this.#headers[place - 1], this.#headers[place]]
     if (!before || !after) return true
-    if (before.timestampSeconds > after.timestampSeconds) return false
     const isChild = before.number + 1n === after.number && after.parentHash !== undefined
-    return !isChild || after.parentHash === before.hash
+    if (before.timestampSeconds > after.timestampSeconds) {
+      this.#mismatch = `block ${after.number} is older than block ${before.number}`
+    } else if (isChild && after.parentHash !== before.hash) {
+      this.#mismatch = `the parent of block ${after.number} is ${after.parentHash}, and block ${before.number} is ${before.hash}`
+    } else return true
+    return false
   }
 }
 

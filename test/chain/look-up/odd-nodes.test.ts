@@ -138,3 +138,45 @@ it('a block that one node of a balancer lacks is a failure, and not a hole', asy
   expect(fault.code).toBe('chain-unreachable')
   expect(fault.message).toMatch(/does not have block/)
 })
+
+describe('headers that cannot be are named with their host', () => {
+  const chain = scriptedChain(1_000, number => genesisSeconds + 12 * number)
+  type Header = Record<string, unknown>
+  const isOf = (header: Header, divisor: bigint) => BigInt(String(header['number'])) % divisor === 0n
+
+  it.each([
+    [
+      'a parent that is another block',
+      (header: Header) => ({ ...header, parentHash: `0x${'d'.repeat(64)}` }),
+      /not of one chain: the parent of block \d+ is 0xd+, and block \d+ is 0xa/,
+    ],
+    [
+      'times that fall',
+      (header: Header) => (isOf(header, 2n) ? header : { ...header, timestamp: '0x1' }),
+      /not of one chain: block \d+ is older than block \d+/,
+    ],
+    [
+      'another number',
+      (header: Header) => (isOf(header, 1_000n) ? header : { ...header, number: '0x3e7' }),
+      /answered block 999 when asked for block \d+/,
+    ],
+    [
+      'times in milliseconds',
+      (header: Header) => ({ ...header, timestamp: hexOf(BigInt(String(header['timestamp'])) * 1_000n) }),
+      /timestamps that are not in seconds: block \d+ is of 1700\d{9}$/,
+    ],
+  ])('%s', async (_, change, words) => {
+    const answers = archiveAnswers(chain)
+    const { url, host, requests } = await node(
+      answering((method, params) => {
+        const answer = answers(method, params)
+        return method === 'eth_getBlockByNumber' && answer ? change(answer as Header) : answer
+      }),
+    )
+    const fault = await faultOf(openChain([url]).block(hourAfter(firstHour, 1), patient))
+    expect(fault).toMatchObject({ code: 'chain-unreachable', message: expect.stringMatching(words) })
+    expect(fault.message).toContain(host)
+    expect(fault.fix).toContain('compare its blocks with those of another node')
+    expect(requests.length).toBeLessThan(40)
+  })
+})
