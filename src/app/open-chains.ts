@@ -33,13 +33,28 @@ export function openChains(
     const passedOver: PassedOver = (endpoint, reason, kind) => {
       if (!isOutage(kind)) log.warn({ chain: name, endpoint, reason }, 'endpoint failed, another one is asked')
     }
+    const contextFound = (context: string) => {
+      log.warn({ chain: name, context }, 'calls do not see the block as its header is: reads are pinned by its hash')
+    }
     const meter = meterOf?.(name)
     const kept = store && { finalBlocks: store.finalBlocks(id) }
     // A run that waits for the chain must not reach its deadline because of it.
     const patienceMs = config.collect.deadlineMs / 3
     const endpoints = chain.rpc.map(ref => endpointSource(name, ref, context))
     const countsOf = context.kept && ((url: string) => context.kept?.callsTo(name, url))
-    const own = { name, id, settleMs, multicall, patienceMs, endpoints, time, passedOver, watch, countsOf }
+    const own = {
+      name,
+      id,
+      settleMs,
+      multicall,
+      patienceMs,
+      endpoints,
+      time,
+      passedOver,
+      watch,
+      contextFound,
+      countsOf,
+    }
     const reader = createChainReader({ ...own, ...kept, ...(meter && { meter }) })
     stack.defer(() => reader.close())
     chains[name] = reader

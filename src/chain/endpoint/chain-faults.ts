@@ -29,7 +29,7 @@ export function allFailed(chain: string, failures: readonly EndpointFailure[]): 
 }
 
 /** Kinds of which one endpoint is enough to say what the chain's endpoints lack. */
-const tellingKinds: readonly FailureKind[] = ['no-logs', 'pruned', 'recent-state']
+const tellingKinds: readonly FailureKind[] = ['no-logs', 'wrong-block', 'pruned', 'recent-state']
 
 function adviceOf(failure: EndpointFailure | undefined): string {
   if (failure instanceof TimedOut) return loadAdvice
@@ -51,6 +51,7 @@ const syncAdvice =
 function adviceOfRead(kind: FailureKind): string {
   if (kind === 'too-much') return tooMuchAdvice
   if (kind === 'slow') return slowAdvice
+  if (kind === 'wrong-block') return wrongBlockAdvice
   return kind === 'pruned' ? damagedAdvice : callAdvice
 }
 
@@ -62,6 +63,8 @@ const callAdvice = 'other reads are answered, so this one is at fault: check add
 const tooMuchAdvice = 'this read is too much for one call: read less at once, or raise the limits of the node'
 const noLogsAdvice =
   'put a node that serves eth_getLogs, and all logs, under rpc:; as a second one it is asked only for logs'
+const wrongBlockAdvice =
+  'put an endpoint under rpc: that reads the block it is asked for, by its hash, too; where all calls of a chain see another block than it has, multicall of the chain names the contract to read through'
 const reachAdvice = 'check that the node runs and can be reached from here; a second endpoint under rpc: takes over'
 const loadAdvice = 'check the load of the node; a second endpoint under rpc: takes over'
 
@@ -78,6 +81,7 @@ const advice: Readonly<Partial<Record<FailureKind, string>>> = {
   pruned: archiveAdvice,
   'recent-state': syncAdvice,
   'no-logs': noLogsAdvice,
+  'wrong-block': wrongBlockAdvice,
 }
 
 /** The Fault when the node is up to date but the chain has no block past the hour. */

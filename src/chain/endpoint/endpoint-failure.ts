@@ -8,7 +8,8 @@ import { shortened } from '../../model/text.ts'
  * `slow`: no answer in time to this call, but to others; `behind`: no block past the hour; `too-much`: smaller parts
  * may pass; `rate`: asked too often; `pruned`: the block's state is gone; `recent-state`: even the state of one of its
  * last blocks is missing, which every node should have; `unknown-block`: the block is not known yet, or not any more;
- * `no-address`: its address cannot be read; `no-logs`: it serves no logs, not even of single blocks, or not all.
+ * `wrong-block`: what it reads is not certain to be of the block that was asked for; `no-address`: its address cannot
+ * be read; `no-logs`: it serves no logs, not even of single blocks, or not all.
  */
 export type FailureKind =
   | 'unreachable'
@@ -21,6 +22,7 @@ export type FailureKind =
   | 'pruned'
   | 'recent-state'
   | 'unknown-block'
+  | 'wrong-block'
   | 'no-address'
   | 'no-logs'
 

@@ -44,9 +44,13 @@ const troubleByKind: Readonly<Partial<Record<FailureKind, EndpointTrouble>>> = {
   'wrong-id': 'wrong-id',
   behind: 'behind',
   'recent-state': 'behind',
+  'wrong-block': 'unreachable',
   pruned: 'pruned',
   rate: 'limited',
 }
+
+/** Failures after which an endpoint is asked last for a while. */
+const disabling: ReadonlySet<FailureKind> = new Set(['unreachable', 'wrong-id', 'wrong-block'])
 
 /** Tracks whether an endpoint is well, rests after a failure, or is being probed. */
 export class EndpointHealth {
@@ -103,7 +107,7 @@ export class EndpointHealth {
     this.#trouble = troubleByKind[kind] ?? this.#trouble
     if (kind === 'rate') this.#rest(Math.min((retryAtMs ?? nowMs) - nowMs, endpointRestMsMax))
     if (kind === 'behind') this.#rest(endpointRestMs)
-    if (this.isResting || (kind !== 'unreachable' && kind !== 'wrong-id')) return
+    if (this.isResting || !disabling.has(kind)) return
     this.#failuresInRow += 1
     this.#isWrongId = kind === 'wrong-id'
     const grownMs = Math.min(endpointRestMs * 2 ** (this.#failuresInRow - 1), endpointRestMsMax)

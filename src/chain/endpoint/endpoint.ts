@@ -24,8 +24,8 @@ import type { RpcAnswer, RpcCall, RpcError, RpcOutcome, Wire } from './wire.ts'
 export interface Endpoint {
   /** Host name for messages: the only part of its URL that may be shown. */
   readonly host: string
-  /** Whether its `eth_call` takes a block by hash or by number; absent until one was answered from the right block. */
-  pinnedBy?: 'hash' | 'number'
+  /** Whether its `eth_call` reads the block that a hash names, and no other; absent until it was asked. */
+  takesHashes?: boolean
   /**
    * Answers in the order of the calls. Calls of one event-loop turn are sent together, in as few requests as the node
    * accepts. The first request also checks the chain id.

@@ -13,7 +13,7 @@ export type BlockPart = 'state' | 'logs' | 'header'
 /** Address of Multicall3 on nearly all chains; the sender of the call, which hardly any node refuses. */
 const sender: Hex = '0xcA11bde05977b3631167028862bE2a173976CA11'
 /** An address without code: it answers wherever there is state. */
-const nowhere: Hex = `0x${'0'.repeat(40)}`
+export const nowhere: Hex = `0x${'0'.repeat(40)}`
 const noTopic: Hex = `0x${'f'.repeat(64)}`
 
 /** The call for the chain's last block. */

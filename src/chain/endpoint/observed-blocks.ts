@@ -32,7 +32,7 @@ export class ObservedBlocks {
       const outcome = outcomes[index]
       if (!outcome || !('kind' in outcome) || outcome.kind !== 'result') return
       if (method.startsWith('eth_getBlockBy')) this.#addHeader(params[0], outcome.result)
-      else if (stateMethods.has(method)) this.#addState(params.at(-1))
+      else if (stateMethods.has(method)) this.#addState(params[1])
     })
   }
 

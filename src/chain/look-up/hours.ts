@@ -1,4 +1,3 @@
-import type { AsOfBlock } from '../../model/block.ts'
 import type { Hour } from '../../model/hour.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import type { BlockHeader } from '../shapes.ts'
@@ -8,7 +7,7 @@ import { hoursRememberedMax } from './limits.ts'
 
 /** An as-of block, with its child if that was read in this process: the child proves it. */
 export interface Proven {
-  readonly block: AsOfBlock
+  readonly block: BlockHeader
   /** The child; absent when the block comes from the cache. */
   readonly after?: BlockHeader
   /** Whether it was final when looked up; otherwise it is looked up again once it should be final. */
@@ -23,7 +22,7 @@ export interface HourLookUp {
   /** Number of the as-of block, once known. */
   blockNumber?: bigint
   /** The pending look-up; absent when there is none. */
-  search?: SharedWork<AsOfBlock>
+  search?: SharedWork<BlockHeader>
   /** The result; absent until there is one. */
   proven?: Proven
   /** The chain's last block, when it was not past the hour yet. */

@@ -1,21 +1,14 @@
-import type { AsOfBlock, Hex } from '../../model/block.ts'
+import type { Hex } from '../../model/block.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
 import { meaningOf } from '../endpoint/rpc-errors.ts'
-import type { RpcCall } from '../endpoint/wire.ts'
+import type { RpcAnswer, RpcCall, RpcOutcome } from '../endpoint/wire.ts'
 import type { ReadAnswer } from '../reads.ts'
-import { hexOf } from '../shapes.ts'
-import { type BlockReference, pinParam } from './block-pin.ts'
-import { type Aggregated, aggregated } from './multicall-answer.ts'
-import type { ReadMemory } from './read-memory.ts'
-import { callAt } from './single-reads.ts'
+import { type BlockReference, callWithHeader, type NamedBlock, pinOf, pinParam, takesHashes } from './block-pin.ts'
+import type { SeenBlock } from './certificate.ts'
+import { aggregated } from './multicall-answer.ts'
+import type { ReadScope } from './read-memory.ts'
 import type { AggregateCall } from './written-aggregate.ts'
-
-/** The block to read. Its proof may arrive later, as a promise of its timestamp; a rejection refuses the answer. */
-export interface ReadTarget extends Pick<AsOfBlock, 'number' | 'hash'> {
-  /** Seconds since 1970; a promise while the block's header is under way. */
-  readonly timestampSeconds: number | Promise<number>
-}
 
 /** Outcome of sending reads to a node as one call. */
 export type Aggregate =
@@ -30,78 +23,82 @@ export type Aggregate =
   | { readonly kind: 'failed'; readonly failure: EndpointFailure; readonly isError: boolean }
 
 /**
- * Executes reads through Multicall3 in one `eth_call`, at the block and no other: pinned by hash if the endpoint
- * accepts it (EIP-1898, tested once), else by number together with the block's header. The answer certifies itself by
- * the number and the timestamp of the block it was read from.
+ * Executes reads through Multicall3 in one `eth_call`, at the block and no other: pinned by hash if the endpoint takes
+ * it (EIP-1898), else by number together with the block's header. The answer certifies itself by number, timestamp and
+ * parent hash of the block it was read from.
  *
  * @param answerMsMax time limit of the request; given when the call has a request of its own
  * @throws EndpointFailure when the endpoint is dead, limits its rate, or answers from another block
  */
-export async function callTogether(
-  endpoint: Endpoint,
-  block: ReadTarget,
-  call: AggregateCall,
-  memory: ReadMemory,
-  signal: AbortSignal,
-  answerMsMax?: number,
-): Promise<Aggregate> {
-  const asked: AggregateSent = { endpoint, block, call, memory, signal, answerMsMax }
-  if (endpoint.pinnedBy) return callPinned(asked, endpoint.pinnedBy)
-  try {
-    const aggregate = await callPinned(asked, 'hash')
-    return aggregate.kind === 'failed' ? await callPinned(asked, 'number') : aggregate
-  } catch (error) {
-    if (!(error instanceof OtherBlockError)) throw error
-    return callPinned(asked, 'number')
-  }
+export async function callTogether(reading: ReadScope, call: AggregateCall, answerMsMax?: number): Promise<Aggregate> {
+  const { endpoint, block, signal } = reading
+  const asked: AggregateSent = { ...reading, call, answerMsMax }
+  const pin = pinOf(endpoint)
+  const aggregate = await callPinned(asked, pin).catch((error: unknown) => {
+    if (error instanceof EndpointFailure && error.kind === 'wrong-block') return error
+    throw error
+  })
+  const failure = aggregate instanceof EndpointFailure ? aggregate : aggregate.kind === 'failed' && aggregate.failure
+  const isDoubtful = failure && (failure.kind === 'wrong-block' || failure.kind === 'refused')
+  if (pin === 'hash' && isDoubtful && !(await takesHashes(endpoint, block, signal))) return callPinned(asked, 'number')
+  if (aggregate instanceof EndpointFailure) throw aggregate
+  return aggregate
 }
 
-interface AggregateSent {
-  readonly endpoint: Endpoint
-  readonly block: ReadTarget
+interface AggregateSent extends ReadScope {
   readonly call: AggregateCall
-  readonly memory: ReadMemory
-  readonly signal: AbortSignal
   readonly answerMsMax: number | undefined
 }
 
-/** The node answered from another block: it may not support the way the block was named. */
-class OtherBlockError extends EndpointFailure {}
-
 async function callPinned(asked: AggregateSent, pin: BlockReference): Promise<Aggregate> {
-  const { endpoint, block, call, memory } = asked
-  const output = await outputOf(asked, pin)
+  const { endpoint, block, call, memory, signal } = asked
+  const { output, parentHash = block.parentHash } = await outputOf(asked, pin)
   if (typeof output !== 'string') return output
   if (output === '0x') {
     return memory.isPresentAt(block.number) ? failed(endpoint, 'answered the reads with nothing') : { kind: 'absent' }
   }
   const aggregate = aggregated(output, call.requests.length)
   if (!aggregate) return failed(endpoint, 'answered the reads with something else')
-  await certify(asked, aggregate)
-  endpoint.pinnedBy = pin
+  const askAt = (at: NamedBlock) => seenAt(asked, at)
+  await memory.aggregates.certify({ endpoint, block: { ...block, parentHash }, pin, signal, askAt }, aggregate.seen)
   memory.sawPresent(block.number)
   return { kind: 'answers', answers: aggregate.answers }
+}
+
+/** The block that an empty aggregate sees at a block, named by its hash. */
+async function seenAt({ endpoint, memory, signal }: ReadScope, at: NamedBlock): Promise<SeenBlock | undefined> {
+  const params = [{ to: memory.multicall, data: memory.inputs.of([]).input }, pinParam(at, 'hash')]
+  const [outcome] = await endpoint.tryCall([{ method: 'eth_call', params }], signal)
+  if (!outcome || outcome instanceof EndpointFailure || outcome.kind === 'error') return undefined
+  return isHexStart(outcome.result) ? aggregated(outcome.result, 0)?.seen : undefined
 }
 
 function failed({ host }: Endpoint, reason: string): Aggregate {
   return { kind: 'failed', failure: new EndpointFailure(host, reason, 'refused'), isError: false }
 }
 
-async function outputOf(asked: AggregateSent, pin: BlockReference): Promise<Hex | Aggregate> {
+interface AggregateOutput {
+  readonly output: Hex | Aggregate
+  /** Of the header that was read with it. */
+  readonly parentHash?: Hex | undefined
+}
+
+async function outputOf(asked: AggregateSent, pin: BlockReference): Promise<AggregateOutput> {
   const { endpoint } = asked
   try {
-    const answer = await answerOf(asked, pin)
+    const { answer, parentHash } = await answerOf(asked, pin)
     if (answer?.kind === 'error') {
       // An aggregate lets every read fail alone, so a revert of the whole is about gas or size, too.
-      if (meaningOf(answer.error).kind !== 'node') return { kind: 'too-much' }
-      return { kind: 'failed', failure: endpoint.failure(answer.error), isError: true }
+      if (meaningOf(answer.error).kind !== 'node') return { output: { kind: 'too-much' } }
+      return { output: { kind: 'failed', failure: endpoint.failure(answer.error), isError: true } }
     }
     const output = answer?.result
-    return isHexStart(output) ? output : failed(endpoint, 'answered the reads with something that is not a value')
+    if (isHexStart(output)) return { output, parentHash }
+    return { output: failed(endpoint, 'answered the reads with something that is not a value') }
   } catch (error) {
     if (!(error instanceof EndpointFailure)) throw error
-    if (error.kind === 'too-much' || error.kind === 'slow') return { kind: error.kind }
-    if (error.kind === 'refused') return { kind: 'failed', failure: error, isError: true }
+    if (error.kind === 'too-much' || error.kind === 'slow') return { output: { kind: error.kind } }
+    if (error.kind === 'refused') return { output: { kind: 'failed', failure: error, isError: true } }
     throw error
   }
 }
@@ -111,36 +108,23 @@ function isHexStart(output: unknown): output is Hex {
   return typeof output === 'string' && output.startsWith('0x')
 }
 
-/** The verified answer. By hash no reorg can interfere; by number the header's hash must be the block's. */
-async function answerOf({ endpoint, block, call, memory, signal, answerMsMax }: AggregateSent, pin: BlockReference) {
+/** The answer, by number with the parent hash of the block's header, whose hash must be the block's. */
+async function answerOf(
+  { endpoint, block, call, memory, signal, answerMsMax }: AggregateSent,
+  pin: BlockReference,
+): Promise<{ answer: RpcAnswer | undefined; parentHash?: Hex | undefined }> {
   const at = pinParam(block, pin)
   const written = { ...call.start, end: `${JSON.stringify(at)}]}` }
   const params = [{ to: memory.multicall, data: call.input }, at]
   const calls: RpcCall[] = [{ method: 'eth_call', params, written }]
-  if (pin === 'number') return (await callAt(endpoint, block, calls, signal, answerMsMax))[0]
-  const [outcome] = await endpoint.tryCall(calls, signal, answerMsMax)
+  if (pin === 'number') {
+    const { header, outcomes } = await callWithHeader(endpoint, block, calls, signal, answerMsMax)
+    return { answer: answered(outcomes[0]), parentHash: header.parentHash }
+  }
+  return { answer: answered((await endpoint.tryCall(calls, signal, answerMsMax))[0]) }
+}
+
+function answered(outcome: RpcOutcome | undefined): RpcAnswer | undefined {
   if (outcome instanceof EndpointFailure) throw outcome
   return outcome
-}
-
-/** Rejects an answer that was read from another block. */
-async function certify(asked: AggregateSent, { blockNumber, timestampSeconds }: Aggregated): Promise<void> {
-  const { endpoint, block, memory } = asked
-  const ownSeconds = await block.timestampSeconds
-  const sought = () => `when asked at block ${block.number}, timestamp ${ownSeconds}`
-  if (timestampSeconds !== BigInt(ownSeconds)) {
-    throw new OtherBlockError(endpoint.host, `read at timestamp ${timestampSeconds} ${sought()}`)
-  }
-  if (!memory.hasOwnNumber || blockNumber === block.number) return
-  if (!(await isArbitrum(asked))) throw new OtherBlockError(endpoint.host, `read at block ${blockNumber} ${sought()}`)
-  memory.hasOwnNumber = false
-}
-
-/** Chains of Arbitrum's family have a contract (ArbSys) at this address, others none. */
-const arbSys: Hex = '0x0000000000000000000000000000000000000064'
-
-async function isArbitrum({ endpoint, block, signal }: AggregateSent): Promise<boolean> {
-  const call = { method: 'eth_getCode', params: [arbSys, hexOf(block.number)] }
-  const [code] = await callAt(endpoint, block, [call], signal)
-  return code?.kind === 'result' && code.result === '0xfe'
 }

@@ -2,14 +2,14 @@ import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure, ReadFailure } from '../endpoint/endpoint-failure.ts'
 import { answerMsMax } from '../limits.ts'
 import { isJoinable, type JoinableRead, type ReadAnswer, type ReadRequest } from '../reads.ts'
-import type { ReadTarget } from './aggregate-call.ts'
 import { callTogether } from './aggregate-call.ts'
+import type { ReadTarget } from './block-pin.ts'
 import { partMsMax } from './limits.ts'
 import { chunks, isUnsure, partsOf } from './parts.ts'
 import type { ReadMemory } from './read-memory.ts'
 import { ReadPlace } from './read-place.ts'
 import type { ApartWay } from './reads-apart.ts'
-import { isAnswer, type ReadOutcome, readEachAlone, readOneByOne } from './single-reads.ts'
+import { isAnswer, type ReadOutcome, readOneByOne } from './single-reads.ts'
 
 /**
  * Executes reads at one block in as few `eth_call`s as fit: one through Multicall3, split while the node finds it too
@@ -58,14 +58,13 @@ export async function readLate(
   signal: AbortSignal,
   memory: ReadMemory,
 ): Promise<readonly ReadOutcome[]> {
-  const outcomes = [...(await readEachAlone(endpoint, block, requests, signal, partMsMax, memory.multicall))]
+  const place = new ReadPlace(endpoint, block, memory, signal)
+  const outcomes = await readOneByOne(place, requests, partMsMax)
   for (const [index, request] of requests.entries()) {
     if (isSlow(outcomes[index])) continue
     memory.apart.delete(endpoint, request)
   }
-  return withSlow(requests, outcomes, slow =>
-    readEachAlone(endpoint, block, slow, signal, answerMsMax, memory.multicall),
-  )
+  return withSlow(requests, outcomes, slow => readOneByOne(place, slow, answerMsMax))
 }
 
 /** Outcomes in which those of slow reads are replaced by reading them again. */
@@ -100,10 +99,10 @@ async function readPart(
   requests: readonly JoinableRead[],
   partMs?: number,
 ): Promise<readonly ReadOutcome[]> {
-  const { endpoint, block, memory, signal } = place
+  const { endpoint, memory } = place
   const call = memory.inputs.of(requests)
   if (memory.splits.take(call, endpoint)) return readHalves(place, requests)
-  const aggregate = await callTogether(endpoint, block, call, memory, signal, partMs)
+  const aggregate = await callTogether(place, call, partMs)
   switch (aggregate.kind) {
     case 'answers':
       return withCertainReverts(place, requests, aggregate.answers)
@@ -162,8 +161,8 @@ async function readSlow(place: ReadPlace, requests: readonly JoinableRead[]): Pr
 }
 
 async function readAlone(place: ReadPlace, requests: readonly ReadRequest[]): Promise<readonly ReadOutcome[]> {
-  const { endpoint, block, memory, signal } = place
-  const outcomes = await readEachAlone(endpoint, block, requests, signal, partMsMax, memory.multicall)
+  const { endpoint, memory } = place
+  const outcomes = await readOneByOne(place, requests, partMsMax)
   outcomes.forEach((outcome, index) => {
     const request = requests[index]
     if (request && isSlow(outcome)) memory.apart.set(endpoint, request, 'late')
@@ -182,8 +181,7 @@ async function readSingly(
   requests: readonly ReadRequest[],
   isServed = false,
 ): Promise<readonly ReadOutcome[]> {
-  const { endpoint, block, memory, signal } = place
-  const batched = await readOneByOne(endpoint, block, requests, signal, memory.multicall)
+  const batched = await readOneByOne(place, requests)
   const outcomes = await withSlow(requests, batched, slow => readAlone(place, slow))
   if (!isServed && !outcomes.some(isAnswer)) await place.requireState()
   return outcomes

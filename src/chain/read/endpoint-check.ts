@@ -6,8 +6,10 @@ import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
 import type { EndpointSource } from '../endpoint/endpoint-pool.ts'
 import type { ChainHead } from '../endpoint/observed-blocks.ts'
 import type { RpcCall, RpcOutcome } from '../endpoint/wire.ts'
-import { hexOf, parseBytes, parseHeader } from '../shapes.ts'
+import { type BlockHeader, hexOf, parseBytes, parseHeader } from '../shapes.ts'
+import { readAt } from './aggregate-reads.ts'
 import { multicall3Address } from './multicall.ts'
+import { ReadMemory } from './read-memory.ts'
 
 /** Spans of `eth_getLogs` that are tried, in blocks. */
 const logSpans = [1, 100, 1_000, 10_000] as const
@@ -52,6 +54,16 @@ export interface EndpointCheck {
   readonly logs: { readonly blocks: number; readonly refusal?: string }
   /** Whether Multicall3 is where it is looked for. */
   readonly hasMulticall: boolean
+  /** Whether it shows which block it reads. */
+  readonly certificate: CertificateCheck
+}
+
+/** Whether a read of one of the last blocks was certain to be of that block. */
+export interface CertificateCheck {
+  /** Words for how its calls see their block, where that differs from its header. */
+  readonly context?: string
+  /** Reason why no read is certain. */
+  readonly refusal?: string
 }
 
 /**
@@ -65,7 +77,8 @@ export async function checkEndpoint(deps: EndpointCheckDeps, hoursAgo: readonly 
   const address = typeof source === 'string' ? { url: source } : 'read' in source ? source.read() : source
   const endpoint = openEndpoint(address, { chainId, time, isOnlyOne: true })
   try {
-    return await new Questions(endpoint, multicall, time.timeout(timeoutMs)).all(hoursAgo)
+    const memory = new ReadMemory(chainId, multicall)
+    return await new Questions(endpoint, memory, time.timeout(timeoutMs)).all(hoursAgo)
   } finally {
     endpoint.close()
   }
@@ -73,26 +86,40 @@ export async function checkEndpoint(deps: EndpointCheckDeps, hoursAgo: readonly 
 
 class Questions {
   readonly #endpoint: OpenEndpoint
-  readonly #multicall: Hex
+  readonly #memory: ReadMemory
   readonly #signal: AbortSignal
 
-  constructor(endpoint: OpenEndpoint, multicall: Hex, signal: AbortSignal) {
+  constructor(endpoint: OpenEndpoint, memory: ReadMemory, signal: AbortSignal) {
     this.#endpoint = endpoint
-    this.#multicall = multicall
+    this.#memory = memory
     this.#signal = signal
   }
 
   async all(hoursAgo: readonly number[]): Promise<EndpointCheck> {
     const head = await this.#header('latest')
-    const [states, logs, hasMulticall] = await Promise.all([
+    const [states, logs, hasMulticall, certificate] = await Promise.all([
       this.#states(head, hoursAgo),
       this.#logs(head),
       this.#hasMulticall(),
+      this.#certificate(head),
     ])
-    return { head, states, logs, hasMulticall }
+    return { head, states, logs, hasMulticall, certificate }
   }
 
-  async #header(block: Hex | 'latest'): Promise<ChainHead> {
+  async #certificate(head: ChainHead): Promise<CertificateCheck> {
+    const block = await this.#header(hexOf(head.number > recentBlocks ? head.number - recentBlocks : 0n))
+    const read = { kind: 'balance', address: unused } as const
+    const outcome = await readAt(this.#endpoint, block, [read], this.#signal, this.#memory).then(
+      ([only]) => only,
+      (error: unknown) => error,
+    )
+    if (outcome instanceof EndpointFailure) return outcome.kind === 'wrong-block' ? { refusal: outcome.reason } : {}
+    if (outcome instanceof Error) throw outcome
+    const context = this.#memory.aggregates.words ?? this.#memory.singles.words
+    return context === undefined ? {} : { context }
+  }
+
+  async #header(block: Hex | 'latest'): Promise<BlockHeader> {
     const [answer] = await this.#endpoint.call(
       [{ method: 'eth_getBlockByNumber', params: [block, false] }],
       this.#signal,
@@ -144,7 +171,7 @@ class Questions {
   }
 
   async #hasMulticall(): Promise<boolean> {
-    const [answer] = await this.#apart([{ method: 'eth_getCode', params: [this.#multicall, 'latest'] }])
+    const [answer] = await this.#apart([{ method: 'eth_getCode', params: [this.#memory.multicall, 'latest'] }])
     const code = answer && 'kind' in answer && answer.kind === 'result' ? parseBytes(answer.result) : undefined
     return code !== undefined && code !== '0x'
   }

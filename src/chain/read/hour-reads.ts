@@ -1,18 +1,18 @@
 import { setImmediate } from 'node:timers/promises'
-import type { AsOfBlock } from '../../model/block.ts'
 import type { CandidateBlock } from '../look-up/as-of-search.ts'
 import type { ReadAt, ReadRequest } from '../reads.ts'
+import type { BlockHeader } from '../shapes.ts'
 import { SharedWork } from '../shared-work.ts'
-import type { ReadTarget } from './aggregate-call.ts'
+import type { ReadTarget } from './block-pin.ts'
 import { type MergedLists, mergedLists, type ReadList } from './read-list.ts'
 import type { AnyRead } from './reads-on-any.ts'
 import { isAnswer, type ReadOutcome } from './single-reads.ts'
 
 /** Dependencies of `HourReads`. */
 export interface HourReadsDeps {
-  asOf(signal: AbortSignal): Promise<AsOfBlock>
+  asOf(signal: AbortSignal): Promise<BlockHeader>
   /** Executes reads at the as-of block, on any endpoint that can. */
-  read(block: AsOfBlock, requests: readonly ReadRequest[], signal: AbortSignal): Promise<AnyRead>
+  read(block: BlockHeader, requests: readonly ReadRequest[], signal: AbortSignal): Promise<AnyRead>
   /** Called when no more reads can join, with the fault when the look-up failed. */
   closed(failure?: unknown): void
 }
@@ -20,7 +20,7 @@ export interface HourReadsDeps {
 /** A read at a candidate block, sent together with the request that proves the block. */
 interface Trial {
   readonly block: CandidateBlock
-  readonly timestampSeconds: PromiseWithResolvers<number>
+  readonly header: PromiseWithResolvers<BlockHeader>
   /** `undefined` when it failed: the reads are then repeated. */
   readonly outcomes: Promise<readonly ReadOutcome[] | undefined>
 }
@@ -88,11 +88,13 @@ export class HourReads {
   /** Executes the reads so far at a candidate block. The outcome counts only if the block is proven. */
   tryAt(block: CandidateBlock, tryAt: TryAt): void {
     if (this.#trial || this.#lists.size === 0 || !this.#signal || this.#signal.aborted) return
-    const timestampSeconds = Promise.withResolvers<number>()
-    timestampSeconds.promise.catch(() => {})
-    const target = { number: block.number, hash: block.hash, timestampSeconds: timestampSeconds.promise }
+    const header = Promise.withResolvers<BlockHeader>()
+    const timestampSeconds = header.promise.then(proven => proven.timestampSeconds)
+    const parentHash = header.promise.then(proven => proven.parentHash)
+    for (const promise of [timestampSeconds, parentHash]) promise.catch(() => {})
+    const target = { number: block.number, hash: block.hash, timestampSeconds, parentHash }
     const outcomes = tryAt(target, this.#merged.requests, this.#signal).catch(() => undefined)
-    this.#trial = { block, timestampSeconds, outcomes }
+    this.#trial = { block, header, outcomes }
   }
 
   async #travel(signal: AbortSignal): Promise<ReadAt<AnyRead>> {
@@ -115,14 +117,14 @@ export class HourReads {
   }
 
   /** Outcomes read at the block before it was proven. */
-  async #tried(at: AsOfBlock): Promise<readonly ReadOutcome[]> {
+  async #tried(at: BlockHeader): Promise<readonly ReadOutcome[]> {
     const trial = this.#trial
     if (!trial) return []
     if (trial.block.hash !== at.hash) {
-      trial.timestampSeconds.reject(new Error('it is not the as-of block'))
+      trial.header.reject(new Error('it is not the as-of block'))
       return []
     }
-    trial.timestampSeconds.resolve(at.timestampSeconds)
+    trial.header.resolve(at)
     return (await trial.outcomes) ?? []
   }
 }

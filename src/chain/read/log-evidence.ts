@@ -6,7 +6,7 @@ import { lacksPart } from '../endpoint/harmless-calls.ts'
 import type { RpcCall, RpcOutcome } from '../endpoint/wire.ts'
 import { headerCall } from '../look-up/as-of-search.ts'
 import { type BlockHeader, hexOf, type NodeLog, parseBytes, parseHeader, parseLogs } from '../shapes.ts'
-import { atBlock, pinParam } from './block-pin.ts'
+import { callWithHeader, pinOf, pinParam, takesHashes } from './block-pin.ts'
 import { fitting } from './checked-logs.ts'
 import { logHoursBack, logReceiptBlocks, logReceiptTransactionsMax, logSamples, logTailBlocks } from './limits.ts'
 import { chanceOfNone, mayHaveLogs } from './log-bloom.ts'
@@ -18,8 +18,8 @@ export class IncompleteLogs extends EndpointFailure {}
 /** A node left out logs that its own receipts have. */
 export class LeftOutLogs extends IncompleteLogs {}
 
-/** A block by its header. */
-export interface SeenBlock extends BlockHeader {
+/** A block by its header, as far as its logs are concerned. */
+export interface LogBlock extends BlockHeader {
   readonly bloom: unknown
   readonly transactions: readonly unknown[]
 }
@@ -41,12 +41,12 @@ export class LogEvidence {
   }
 
   /** Reads the blocks to compare with, newest first; they can travel with the logs. @throws EndpointFailure */
-  blocks(): Promise<readonly SeenBlock[]> {
+  blocks(): Promise<readonly LogBlock[]> {
     return this.#seenBlocks(this.#numbers())
   }
 
   /** @throws EndpointFailure when logs are missing or of another branch; Fault for an address without a contract */
-  async check(answered: AnsweredLogs, seen: readonly SeenBlock[]): Promise<void> {
+  async check(answered: AnsweredLogs, seen: readonly LogBlock[]): Promise<void> {
     const blocks = this.#own(seen, answered)
     const suspects = blocks.filter(
       ({ number, bloom }) => !answered.blocks.has(number) && mayHaveLogs(bloom, this.#asked.filter),
@@ -80,7 +80,7 @@ export class LogEvidence {
     return endpoint.head !== undefined && endpoint.head.number - asOf.number < BigInt(logTailBlocks)
   }
 
-  async #seenBlocks(numbers: readonly bigint[]): Promise<SeenBlock[]> {
+  async #seenBlocks(numbers: readonly bigint[]): Promise<LogBlock[]> {
     if (numbers.length === 0) return []
     const { endpoint, signal } = this.#asked
     const outcomes = await endpoint.tryCall(numbers.map(headerCall), signal)
@@ -96,7 +96,7 @@ export class LogEvidence {
   }
 
   /** Blocks of the chain's own branch, as far as their headers show it, newest first. */
-  #own(blocks: readonly SeenBlock[], answered: AnsweredLogs): SeenBlock[] {
+  #own(blocks: readonly LogBlock[], answered: AnsweredLogs): LogBlock[] {
     const { from, asOf } = this.#asked
     if (from <= asOf.number && blocks[0]?.hash !== asOf.hash) {
       throw this.#incomplete(`has another block ${asOf.number} than the as-of block`)
@@ -114,7 +114,7 @@ export class LogEvidence {
   }
 
   /** Asks for the logs of the last blocks that may have some, each by its hash. */
-  async #requireLogs(suspects: readonly SeenBlock[]): Promise<void> {
+  async #requireLogs(suspects: readonly LogBlock[]): Promise<void> {
     const { endpoint, asOf, filter, signal } = this.#asked
     const last = suspects.filter(({ number }) => asOf.number - number < BigInt(logTailBlocks))
     if (last.length === 0 || !this.#isRecent) return
@@ -130,7 +130,7 @@ export class LogEvidence {
    * Where there is none, one that shows whether the node has receipts of that time at all, and whether it answers more
    * than the first logs.
    */
-  #chosen(blocks: readonly SeenBlock[], suspects: readonly SeenBlock[], answered: AnsweredLogs): SeenBlock[] {
+  #chosen(blocks: readonly LogBlock[], suspects: readonly LogBlock[], answered: AnsweredLogs): LogBlock[] {
     const { endpoint, filter, from, memory } = this.#asked
     if (suspects.length > 0) {
       const chances = new Map(suspects.map(block => [block, chanceOfNone(block.bloom, filter)]))
@@ -144,7 +144,7 @@ export class LogEvidence {
   }
 
   /** Compares the logs of a block with its receipts. @throws EndpointFailure */
-  async #requireReceipts(block: SeenBlock, answered: AnsweredLogs): Promise<void> {
+  async #requireReceipts(block: LogBlock, answered: AnsweredLogs): Promise<void> {
     const { endpoint, filter, memory } = this.#asked
     const { number, bloom } = block
     const logs = await this.#receiptLogs(block)
@@ -172,7 +172,7 @@ export class LogEvidence {
    *
    * @returns undefined when it does not say
    */
-  async #receiptLogs(block: SeenBlock): Promise<readonly NodeLog[] | 'none' | undefined> {
+  async #receiptLogs(block: LogBlock): Promise<readonly NodeLog[] | 'none' | undefined> {
     const { endpoint, memory, signal } = this.#asked
     if (!memory.withoutBlockReceipts.has(endpoint)) {
       const [outcome] = await endpoint.callApart([receiptsCall(block.number)], signal)
@@ -195,10 +195,11 @@ export class LogEvidence {
     const all = typeof filter.address === 'string' ? [filter.address] : filter.address
     const unknown = all.filter(address => !memory.exists(address, asOf.number))
     if (unknown.length === 0) return
-    const outcomes = await atBlock(endpoint, asOf, signal, pin => {
-      const calls = unknown.map(address => ({ method: 'eth_getCode', params: [address, pinParam(asOf, pin)] }))
-      return endpoint.tryCall(calls, signal)
-    })
+    // A node without old state does not say whether it takes hashes; it may still know what the contract emitted.
+    await takesHashes(endpoint, asOf, signal).catch(() => undefined)
+    const at = pinParam(asOf, pinOf(endpoint))
+    const calls = unknown.map(address => ({ method: 'eth_getCode', params: [address, at] }))
+    const { outcomes } = await callWithHeader(endpoint, asOf, calls, signal)
     for (const [index, address] of unknown.entries()) {
       const outcome = outcomes[index]
       const code = parseBytes(resultOf(outcome))
@@ -241,7 +242,7 @@ function receiptsCall(number: bigint): RpcCall {
 }
 
 /** Logs in receipts of a block that has some; `none` when a receipt is missing, undefined when they are of another block. */
-function logsIn(receipts: unknown, { hash }: SeenBlock): readonly NodeLog[] | 'none' | undefined {
+function logsIn(receipts: unknown, { hash }: LogBlock): readonly NodeLog[] | 'none' | undefined {
   if (receipts === null || receipts === undefined) return 'none'
   if (!Array.isArray(receipts)) return undefined
   if (receipts.length === 0 || receipts.includes(null)) return 'none'

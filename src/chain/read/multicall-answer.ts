@@ -1,16 +1,15 @@
 import type { Hex } from '../../model/block.ts'
 import { SpareMemory } from '../../model/spare-memory.ts'
 import type { ReadAnswer } from '../reads.ts'
+import type { SeenBlock } from './certificate.ts'
 import { certifyingReads } from './multicall.ts'
 
 const memory = new SpareMemory()
 
 /** Parsed answer of one `aggregate3`. */
 export interface Aggregated {
-  /** `block.number` as the contract sees it; on a few chains it is another chain's. */
-  readonly blockNumber: bigint
-  /** Timestamp of the block the reads were made in, in seconds since 1970. */
-  readonly timestampSeconds: bigint
+  /** The block the reads were made in, as the contract sees it. */
+  readonly seen: SeenBlock
   readonly answers: readonly ReadAnswer[]
 }
 
@@ -27,16 +26,17 @@ export function aggregated(output: Hex, count: number): Aggregated | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   const results = isWhole ? resultsOf(output, view, count + certifyingReads) : undefined
   memory.give(bytes)
-  const [number, timestamp] = results ?? []
-  if (!results || !isNumber(number) || !isNumber(timestamp)) return undefined
+  const [number, timestamp, parent] = results ?? []
+  if (!results || !isWord(number) || !isWord(timestamp)) return undefined
+  const seen = { number: BigInt(number.output), timestampSeconds: BigInt(timestamp.output) }
   return {
-    blockNumber: BigInt(number.output),
-    timestampSeconds: BigInt(timestamp.output),
+    // A contract that stands in for Multicall3 may not know the hash.
+    seen: { ...seen, ...(isWord(parent) && { parentHash: parent.output }) },
     answers: results.slice(certifyingReads),
   }
 }
 
-function isNumber(answer: ReadAnswer | undefined): answer is ReadAnswer {
+function isWord(answer: ReadAnswer | undefined): answer is ReadAnswer {
   return answer?.kind === 'returned' && answer.output.length === 2 + 64
 }
 

@@ -4,8 +4,8 @@ import type { JoinableRead } from '../reads.ts'
 /** Usual address of Multicall3, on almost every chain that has it (https://www.multicall3.com). */
 export const multicall3Address: Hex = '0xcA11bde05977b3631167028862bE2a173976CA11'
 
-/** Number of reads before the requested ones: the number and the timestamp of the block they run in. */
-export const certifyingReads = 2
+/** Number of reads before the requested ones: number, timestamp and parent hash of the block they run in. */
+export const certifyingReads = 3
 
 /** First four bytes of the Keccak hash of each signature in Multicall3's ABI. */
 const selectors = {
@@ -15,20 +15,24 @@ const selectors = {
   blockNumber: '42cbb15c',
   /** `getCurrentBlockTimestamp()` */
   timestamp: '0f28c97d',
+  /** `getLastBlockHash()` */
+  parentHash: '27e86d6e',
   /** `getEthBalance(address)` */
   balance: '4d2301cc',
 }
 
 /**
- * Call data of one `aggregate3`. It first reads the number and the timestamp of its block, so that the answer names the
- * block it was read from, and lets each read fail alone. Written by hand: the layout is fixed
+ * Call data of one `aggregate3`. It first reads the number, the timestamp and the parent hash of its block, so that the
+ * answer names the block it was read from, and lets each read fail alone. Written by hand: the layout is fixed
  * (https://docs.soliditylang.org/en/latest/abi-spec.html), and a general encoder takes ten times as long.
  *
  * @param requests valid ones: whole addresses, whole bytes
  * @param multicall address of Multicall3
  */
 export function aggregateInput(requests: readonly JoinableRead[], multicall: Hex = multicall3Address): Hex {
-  const calls = [selectors.blockNumber, selectors.timestamp].map(input => callOf(multicall, input))
+  const calls = [selectors.blockNumber, selectors.timestamp, selectors.parentHash].map(input =>
+    callOf(multicall, input),
+  )
   for (const request of requests) {
     if (request.kind === 'call') calls.push(callOf(request.to, request.input.slice(2)))
     else calls.push(callOf(multicall, `${selectors.balance}${addressWord(request.address)}`))

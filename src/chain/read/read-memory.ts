@@ -1,6 +1,8 @@
 import type { Hex } from '../../model/block.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import { isJoinable, type JoinableRead, type ReadRequest } from '../reads.ts'
+import type { ReadTarget } from './block-pin.ts'
+import { Certifier, type CertifierDeps, plainContext } from './certificate.ts'
 import { ListCache } from './list-cache.ts'
 import { multicall3Address } from './multicall.ts'
 import { readList } from './read-list.ts'
@@ -9,9 +11,9 @@ import { Splits } from './splits.ts'
 import { aggregateCall } from './written-aggregate.ts'
 
 /**
- * Chains on which `block.number` is another chain's: Arbitrum One, Nova and Sepolia return about that of Ethereum
- * (https://docs.arbitrum.io/build-decentralized-apps/arbitrum-vs-ethereum/block-numbers-and-time). Others of that
- * family are learnt.
+ * Chains on which `block.number` and `blockhash` are another chain's: Arbitrum One, Nova and Sepolia return about those
+ * of Ethereum (https://docs.arbitrum.io/build-decentralized-apps/arbitrum-vs-ethereum/block-numbers-and-time). Others
+ * are learnt.
  */
 const foreignNumberIds: ReadonlySet<number> = new Set([42161, 42170, 421614])
 
@@ -22,6 +24,17 @@ const foreignNumberIds: ReadonlySet<number> = new Set([42161, 42170, 421614])
  */
 const tinybarIds: ReadonlySet<number> = new Set([295, 296, 297, 298])
 
+/**
+ * Code that makes a read and certifies its block. `override`: in the place of the sender (a state override of
+ * `eth_call`); `create`: as creation code, which sees another sender.
+ */
+export type CodeWay = 'override' | 'create'
+
+/** Which code an endpoint runs. */
+export type CodeWays = Readonly<Record<CodeWay, boolean>>
+
+const soleEndpoint: CertifierDeps = { endpoints: () => [], contextFound: () => {} }
+
 /** Facts learnt about a chain, shared by all endpoints. They only save calls: answers are the same without them. */
 export class ReadMemory {
   readonly lists = new ListCache(readList)
@@ -30,28 +43,34 @@ export class ReadMemory {
   readonly apart = new ReadsApart()
   /** Address of Multicall3 on the chain. */
   readonly multicall: Hex
-  readonly #balancesApart: boolean
-  /** Whether a contract sees its own chain's block number. */
-  hasOwnNumber: boolean
+  /** Whether contracts see balances in another unit. */
+  readonly balancesApart: boolean
+  /** Certify aggregates and single reads: Multicall3 may see its block otherwise than the EVM does. */
+  readonly aggregates: Certifier
+  readonly singles: Certifier
+  /** Absent until the endpoint was asked. */
+  readonly codeWays = new WeakMap<Endpoint, CodeWays>()
   #absentTo = -1n
   #presentFrom: bigint | undefined
 
   /** @param chainId as `eth_chainId` answers it @param multicall default: the usual address */
-  constructor(chainId: number, multicall: Hex = multicall3Address) {
+  constructor(chainId: number, multicall: Hex = multicall3Address, deps: CertifierDeps = soleEndpoint) {
     this.multicall = multicall
-    this.hasOwnNumber = !foreignNumberIds.has(chainId)
-    this.#balancesApart = tinybarIds.has(chainId)
+    const context = foreignNumberIds.has(chainId) ? { secondsShift: 0n, hasParent: false } : plainContext
+    this.aggregates = new Certifier(deps, context)
+    this.singles = new Certifier(deps, context)
+    this.balancesApart = tinybarIds.has(chainId)
   }
 
   /** Whether all reads of an endpoint that can be joined are sent together, so that no such read needs to be checked. */
   allTogether(endpoint: Endpoint): boolean {
-    return !this.#balancesApart && this.apart.isEmpty(endpoint)
+    return !this.balancesApart && this.apart.isEmpty(endpoint)
   }
 
   /** Way to send a read; undefined when it is sent with the others. */
   wayOf(endpoint: Endpoint, request: ReadRequest): ApartWay | undefined {
     const way = this.apart.wayOf(endpoint, request)
-    if (way || (isJoinable(request) && !(this.#balancesApart && request.kind === 'balance'))) return way
+    if (way || (isJoinable(request) && !(this.balancesApart && request.kind === 'balance'))) return way
     return 'singly'
   }
 
@@ -76,4 +95,13 @@ export class ReadMemory {
   sawPresent(number: bigint): void {
     if (this.#presentFrom === undefined || number < this.#presentFrom) this.#presentFrom = number
   }
+}
+
+/** Where reads are made. */
+export interface ReadScope {
+  readonly endpoint: Endpoint
+  readonly block: ReadTarget
+  /** Of the chain, the same for all of its hours and endpoints. */
+  readonly memory: ReadMemory
+  readonly signal: AbortSignal
 }

@@ -1,9 +1,9 @@
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
 import { hexOf } from '../shapes.ts'
-import { callTogether, type ReadTarget } from './aggregate-call.ts'
-import { requireState } from './block-pin.ts'
-import type { ReadMemory } from './read-memory.ts'
+import { callTogether } from './aggregate-call.ts'
+import { type ReadTarget, requireState } from './block-pin.ts'
+import type { ReadMemory, ReadScope } from './read-memory.ts'
 import { callAt } from './single-reads.ts'
 
 /** Outcome of an empty aggregate; `odd`: the node answers, but something else. */
@@ -13,7 +13,7 @@ type Together = 'answered' | 'failed' | 'odd'
  * The endpoint and block of reads, with what is known of the chain. Tells a node that fails at one read from one that
  * fails at all, by a read that cannot fail, made at most once.
  */
-export class ReadPlace {
+export class ReadPlace implements ReadScope {
   readonly endpoint: Endpoint
   readonly block: ReadTarget
   readonly memory: ReadMemory
@@ -52,8 +52,7 @@ export class ReadPlace {
   }
 
   async #asksTogether(): Promise<Together> {
-    const { endpoint, block, memory, signal } = this
-    const aggregate = await callTogether(endpoint, block, memory.inputs.of([]), memory, signal).catch(passed)
+    const aggregate = await callTogether(this, this.memory.inputs.of([])).catch(passed)
     if (aggregate instanceof EndpointFailure) return 'failed'
     if (aggregate.kind === 'answers') return 'answered'
     return aggregate.kind === 'absent' || (aggregate.kind === 'failed' && !aggregate.isError) ? 'odd' : 'failed'

@@ -24,6 +24,8 @@ export interface ChainReaderDeps {
   readonly finalBlocks?: FinalBlocks
   /** Called when an endpoint failed and another is asked instead. */
   readonly passedOver?: PassedOver
+  /** Called with words for how calls see their block, when that turns out to differ from its header. Default: no one. */
+  readonly contextFound?: ((words: string) => void) | undefined
   /** Sees how the endpoints do. Default: no one looks. */
   readonly watch?: EndpointWatch | undefined
   /** Longest wait for the chain's next block within a look-up; after it the caller has to retry. Default: 30 s. */

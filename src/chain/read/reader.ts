@@ -13,6 +13,7 @@ import { type HourToLookUp, LookUps } from '../look-up/look-ups.ts'
 import { NoFinalBlocks } from '../look-up/no-final-blocks.ts'
 import { Pace } from '../look-up/pace.ts'
 import { type ChainReader, type ReadAnswer, type ReadAt, type ReadRequest, targetOf } from '../reads.ts'
+import type { BlockHeader } from '../shapes.ts'
 import { SharedWork } from '../shared-work.ts'
 import { readAt } from './aggregate-reads.ts'
 import { HourReads } from './hour-reads.ts'
@@ -62,7 +63,10 @@ class HourlyReader implements OpenChainReader {
     this.#name = name
     this.#time = time
     this.#patienceMs = deps.patienceMs ?? nextBlockWaitMsMax
-    this.#memory = new ReadMemory(id, deps.multicall)
+    this.#memory = new ReadMemory(id, deps.multicall, {
+      endpoints: () => this.#pool.health(),
+      contextFound: deps.contextFound ?? (() => {}),
+    })
     this.#logMemory = new LogMemory(deps.watch)
     this.#finalBlocks = deps.finalBlocks ?? new NoFinalBlocks()
     this.#pool = new EndpointPool({ ...parts, name, id, time, passedOver }, endpoints)
@@ -96,7 +100,7 @@ class HourlyReader implements OpenChainReader {
   }
 
   block(hour: Hour, signal: AbortSignal): Promise<AsOfBlock> {
-    return this.#faulted(hour, signal, state => this.#asOf(state, signal))
+    return this.#faulted(hour, signal, async state => plain(await this.#asOf(state, signal)))
   }
 
   read(hour: Hour, requests: readonly ReadRequest[], signal: AbortSignal): Promise<ReadAt<readonly ReadAnswer[]>> {
@@ -110,13 +114,13 @@ class HourlyReader implements OpenChainReader {
       const [chain, pool, memory] = [this.#name, this.#pool, this.#logMemory]
       const value = readLogsOnAny({ chain, pool, memory, from, asOf: to, filter, signal }, state)
       value.catch(failure => this.#distrust(state, failure))
-      return { at: to, value: await value }
+      return { at: plain(to), value: await value }
     })
   }
 
   recheck(hour: Hour, signal: AbortSignal, before?: AsOfBlock): Promise<AsOfBlock> {
     this.#hours.forget(hour)
-    return this.#faulted(hour, signal, state => this.#asOf(state, signal, before?.number))
+    return this.#faulted(hour, signal, async state => plain(await this.#asOf(state, signal, before?.number)))
   }
 
   get nextLookUp(): Promise<void> {
@@ -127,7 +131,7 @@ class HourlyReader implements OpenChainReader {
     this.#pool.close()
   }
 
-  async #asOf(state: HourLookUp, signal: AbortSignal, hint?: bigint): Promise<AsOfBlock> {
+  async #asOf(state: HourLookUp, signal: AbortSignal, hint?: bigint): Promise<BlockHeader> {
     if (!state.proven) {
       const block = await this.#finalBlocks.of(state.hour)
       if (block) state.proven ??= { block, isFinal: true }
@@ -135,7 +139,7 @@ class HourlyReader implements OpenChainReader {
     // Values read once `settleMs` has passed are not checked again later: they need a block looked up after that.
     if (state.proven && (state.proven.isFinal || !this.#isFinal(state.hour))) {
       state.blockNumber = state.proven.block.number
-      return plain(state.proven.block)
+      return state.proven.block
     }
     if (!state.search?.isUsable) {
       const expected = hint ?? state.proven?.block.number
@@ -150,7 +154,7 @@ class HourlyReader implements OpenChainReader {
   }
 
   /** Waits for a block past the hour if the chain is known to make one soon, to save requests. */
-  async #lookUp(wanted: HourToLookUp, signal: AbortSignal): Promise<AsOfBlock> {
+  async #lookUp(wanted: HourToLookUp, signal: AbortSignal): Promise<BlockHeader> {
     const { state } = wanted
     const waitMs = this.#pace.waitMs(state.hour, this.#time.nowMs())
     if (waitMs > 0 && waitMs <= this.#patienceMs) await this.#time.sleep(waitMs, signal)
@@ -162,7 +166,7 @@ class HourlyReader implements OpenChainReader {
         state.blockNumber = answer.block.number
         // All waiters have joined; the result is not kept for hundreds of hours.
         delete state.search
-        return plain(answer.block)
+        return answer.block
       }
       state.head = answer.head
       const againMs = this.#pace.againMs(answer.head.timestampSeconds, state.hour, this.#time.nowMs())
@@ -177,14 +181,17 @@ class HourlyReader implements OpenChainReader {
     requests: readonly ReadRequest[],
     signal: AbortSignal,
   ): Promise<ReadAt<readonly ReadAnswer[]>> {
-    if (requests.length === 0) return { at: await this.#asOf(state, signal), value: [] }
+    if (requests.length === 0) return { at: plain(await this.#asOf(state, signal)), value: [] }
     const list = this.#memory.lists.of(requests)
     if (list.odd) throw notAskable(this.#name, targetOf(list.odd))
     const reads = this.#hourReadsOf(state)
     reads.add(list)
     const { at, value } = await reads.work.join(signal)
     const outcomes = await reads.outcomesOf(list, value, signal)
-    return { at, value: outcomes.every(isAnswer) ? outcomes : outcomes.map(outcome => this.#answer(outcome)) }
+    return {
+      at: plain(at),
+      value: outcomes.every(isAnswer) ? outcomes : outcomes.map(outcome => this.#answer(outcome)),
+    }
   }
 
   #answer(outcome: ReadOutcome | undefined): ReadAnswer {

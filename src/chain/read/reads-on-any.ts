@@ -1,9 +1,9 @@
-import type { AsOfBlock } from '../../model/block.ts'
 import { allFailed } from '../endpoint/chain-faults.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
 import type { EndpointPool, RefusedWork, Served } from '../endpoint/endpoint-pool.ts'
 import type { ReadRequest } from '../reads.ts'
+import type { BlockHeader } from '../shapes.ts'
 import { SharedWork } from '../shared-work.ts'
 import { readAt, readLate } from './aggregate-reads.ts'
 import type { ReadMemory } from './read-memory.ts'
@@ -16,7 +16,7 @@ export interface ReadsOnAnyDeps {
   readonly pool: EndpointPool
   readonly memory: ReadMemory
   readonly hour: Served
-  readonly block: AsOfBlock
+  readonly block: BlockHeader
 }
 
 /** Result of reads on any endpoint. */

@@ -1,7 +1,12 @@
 import type { AppContext } from '../../app/context.ts'
 import { endpointSource, nameOf } from '../../app/endpoint-source.ts'
 import { EndpointFailure } from '../../chain/endpoint/endpoint-failure.ts'
-import { checkEndpoint, type EndpointCheck, type StateAtAge } from '../../chain/read/endpoint-check.ts'
+import {
+  type CertificateCheck,
+  checkEndpoint,
+  type EndpointCheck,
+  type StateAtAge,
+} from '../../chain/read/endpoint-check.ts'
 import type { ChainConfig, EndpointRef } from '../../config/config.ts'
 import { Fault } from '../../model/fault.ts'
 import { hourMs } from '../../model/limits.ts'
@@ -70,7 +75,16 @@ function findingsOf(
     check.hasMulticall
       ? ok(subject, 'Multicall3 is there: an hour’s reads are one call')
       : multicallMissing(subject, name, multicall),
+    ...certificateFindings(subject, check.certificate),
   ]
+}
+
+function certificateFindings(subject: string, { context, refusal }: CertificateCheck): Finding[] {
+  if (refusal !== undefined) {
+    const fix = 'put an endpoint under rpc: that reads the block it is asked for, by its hash, too'
+    return [failed(subject, `its reads are not certain to be of the block that was asked for: ${refusal}`, fix)]
+  }
+  return context === undefined ? [] : [ok(subject, `${context}: reads are pinned by the hash of the block`)]
 }
 
 function multicallMissing(subject: string, chain: string, multicall: string | undefined): Finding {

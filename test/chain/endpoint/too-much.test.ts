@@ -19,7 +19,7 @@ const returned = (input: Hex) => [{ kind: 'returned', output: valueAt(input, 233
 function stingy(): Behaviour {
   const honest = archiveAnswers(chain)
   return answering((method, params) => {
-    if (method === 'eth_call' && JSON.stringify(params[0]).includes(heavy.slice(2)))
+    if (method === 'eth_call' && JSON.stringify(params).includes(heavy.slice(2)))
       throw new NodeError(-32000, 'out of gas')
     return honest(method, params)
   })

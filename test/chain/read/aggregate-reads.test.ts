@@ -7,11 +7,13 @@ import { ReadMemory } from '../../../src/chain/read/read-memory.ts'
 import type { JoinableRead } from '../../../src/chain/reads.ts'
 import { word } from '../../../src/chain/shapes.ts'
 import type { AsOfBlock, Hex } from '../../../src/model/block.ts'
-import { type Answers, type ArchiveTraits, archiveAnswers, balanceAt, valueAt } from '../support/archive.ts'
+import { hourAfter } from '../../../src/model/hour.ts'
+import { type Answers, type ArchiveTraits, archive, archiveAnswers, balanceAt, valueAt } from '../support/archive.ts'
 import { type CountedEndpoint, countedEndpoint } from '../support/counted-endpoint.ts'
 import { NodeError } from '../support/node.ts'
-import { genesisSeconds, patient } from '../support/readers.ts'
+import { faultOf, firstHour, genesisSeconds, node, openChain, patient } from '../support/readers.ts'
 import { scriptedChain } from '../support/scripted-chain.ts'
+import type { SeenHeader } from '../support/synthetic-multicall.ts'
 
 const chain = scriptedChain(100_000, number => genesisSeconds + 12 * number)
 const contract: Hex = '0x00000000000000000000000000000000000000c0'
@@ -147,7 +149,7 @@ describe('the certificate', () => {
       const endpoint = altered({ takesHashes }, output => output.replace(right[part], wrong[part]))
       const failure = await failureOf(readAt(endpoint, blockOf(500n), calls(2), patient, new ReadMemory(1)))
       expect(failure.reason).toContain(part === 'number' ? 'read at block 501' : 'read at timestamp 1700006001')
-      expect(endpoint.pinnedBy).toBeUndefined()
+      expect(failure.kind).toBe('wrong-block')
     }
   })
 
@@ -167,31 +169,127 @@ describe('the certificate', () => {
   })
 
   it('of a chain whose contracts see another chain’s number is the timestamp', async () => {
-    const numberSeen = () => 19_000_000n
+    const sees = (header: SeenHeader): SeenHeader => ({
+      ...header,
+      number: 19_000_000n,
+      parentHash: `0x${'7'.repeat(64)}`,
+    })
     for (const id of [42161, 42170, 421614]) {
-      const endpoint = countedEndpoint(archiveAnswers(chain, { numberSeen }))
-      const answers = await readAt(endpoint, blockOf(500n), calls(3), patient, new ReadMemory(id))
-      expect(answers).toEqual(expected(calls(3), 500n))
-      expect(endpoint.calls).toHaveLength(1)
+      const { endpoint, memory } = {
+        endpoint: countedEndpoint(archiveAnswers(chain, { sees })),
+        memory: new ReadMemory(id),
+      }
+      for (const number of [500n, 800n]) {
+        expect((await read(endpoint, memory, number, calls(3))).answers).toEqual(expected(calls(3), number))
+      }
+      expect((await read(endpoint, memory, 800n, calls(3))).ethCalls).toBe(1)
     }
-    const liar = altered({ numberSeen }, output => output.replace(right.timestamp, wrong.timestamp))
+    const liar = altered({ sees }, output => output.replace(right.timestamp, wrong.timestamp))
     const failure = await failureOf(readAt(liar, blockOf(500n), calls(2), patient, new ReadMemory(42161)))
     expect(failure.reason).toContain('read at timestamp')
   })
 
-  it('of an unknown chain of that family is learnt once', async () => {
-    const { endpoint, memory } = archived({ numberSeen: () => 19_000_000n, hasArbSys: true })
-    for (const number of [500n, 800n]) {
-      expect((await read(endpoint, memory, number, calls(3))).answers).toEqual(expected(calls(3), number))
+  it('of another branch is refused, though number and timestamp are the same', async () => {
+    const parentHash: Hex = `0x${'b'.repeat(64)}`
+    const traits = { takesHashes: false, sees: (header: SeenHeader) => ({ ...header, parentHash }) }
+    const endpoint = countedEndpoint(archiveAnswers(chain, traits))
+    const failure = await failureOf(readAt(endpoint, blockOf(500n), calls(2), patient, new ReadMemory(1)))
+    expect(failure.reason).toContain('read on another branch')
+    expect(failure.kind).toBe('wrong-block')
+  })
+})
+
+describe('a chain whose calls do not see their block as its header is', () => {
+  const parentHash: Hex = `0x${'7'.repeat(64)}`
+  type Sees = (header: SeenHeader) => SeenHeader
+  const later: Sees = header => ({ ...header, timestampSeconds: header.timestampSeconds + 7 })
+  const contexts: readonly [string, Sees, string][] = [
+    ['the time of another block', later, 'another timestamp (+7 s) than'],
+    ['the time of now', header => ({ ...header, timestampSeconds: 1_800_000_000 }), 'another timestamp than'],
+    ['the next number', header => ({ ...header, number: header.number + 1n }), 'another number (+1) than'],
+    ['another chain’s number', header => ({ ...header, number: header.number / 7n }), 'another number than'],
+    ['hashes of its own', header => ({ ...header, parentHash }), 'another parent hash than'],
+    ['both', header => ({ ...later(header), parentHash }), 'another timestamp (+7 s), parent hash than'],
+  ]
+
+  /** A reader of endpoints that see their blocks in these ways, with what it says of the chain. */
+  async function reading(all: readonly (Sees | undefined)[], traits: ArchiveTraits = {}) {
+    const said: string[] = []
+    const servers = await Promise.all(all.map(sees => node(archive(chain, { ...traits, ...(sees && { sees }) }))))
+    const urls = servers.map(({ url }) => url)
+    const reader = openChain(urls, { contextFound: words => void said.push(words) })
+    const readHour = async (count: number) => {
+      return (await reader.read(hourAfter(firstHour, count), calls(2), patient)).value
     }
-    expect(endpoint.count('eth_getCode')).toBe(1)
+    return { said, servers, reader, readHour }
+  }
+
+  it.each(contexts)('is read by hash, and that is said once: %s', async (_, sees, words) => {
+    for (const traits of [{}, { multicallFrom: 99_999n }]) {
+      for (const endpoints of [[sees], [sees, sees]]) {
+        const { said, readHour } = await reading(endpoints, traits)
+        for (const count of [0, 1, 2]) {
+          expect(await readHour(count)).toEqual(expected(calls(2), 233n + 300n * BigInt(count)))
+        }
+        expect(said).toEqual([expect.stringContaining(words)])
+      }
+    }
+  })
+
+  it('costs one call an hour in the end', async () => {
+    const { servers, readHour } = await reading([later])
+    const asked = () =>
+      servers.flatMap(({ requests }) => requests.flat()).filter(method => method === 'eth_call').length
+    await readHour(0)
+    const before = asked()
+    await readHour(1)
+    expect(asked() - before).toBe(1)
+  })
+
+  it('is not read at all by number', async () => {
+    for (const [, sees] of contexts) {
+      const { readHour } = await reading([sees], { takesHashes: false })
+      expect((await faultOf(readHour(0))).message).toMatch(/read (at|on)/)
+    }
+  })
+
+  it('gives way to an endpoint whose calls see it as it is', async () => {
+    const { said, servers, readHour } = await reading([later, undefined])
+    for (const count of [0, 1, 2]) {
+      expect(await readHour(count)).toEqual(expected(calls(2), 233n + 300n * BigInt(count)))
+    }
+    expect(said).toEqual([])
+    // The first is asked once, and rests.
+    expect(servers[0]?.requests.flat().filter(method => method === 'eth_call').length).toBeLessThan(10)
+  })
+
+  it('until all endpoints have shown it, is not read, and the fault says which contract helps', async () => {
+    const { reader, readHour } = await reading([later, header => ({ ...later(later(header)) })])
+    const fault = await faultOf(readHour(0))
+    expect(fault.message).toMatch(/127\.0\.0\.1:\d+ read at timestamp .* 127\.0\.0\.1:\d+ read at timestamp/)
+    expect(fault.fix).toContain('multicall')
+    expect(reader.health()).toMatchObject([{ state: 'resting' }, { state: 'resting' }])
+  })
+
+  it('is read where the other endpoint cannot be reached, and that one is believed when it can', async () => {
+    let isDown = true
+    const [odd, plain] = [archive(chain, { sees: later }), archive(chain)]
+    const first = await node((...request) => (isDown ? odd(...request) : void request[1].writeHead(502).end()))
+    const second = await node((...request) => (isDown ? void request[1].writeHead(502).end() : plain(...request)))
+    const reader = openChain([first.url, second.url])
+    const readHour = (count: number) => reader.read(hourAfter(firstHour, count), calls(2), patient)
+    await faultOf(readHour(0))
+    expect((await readHour(0)).value).toEqual(expected(calls(2), 233n))
+    isDown = false
+    expect((await readHour(1)).value).toEqual(expected(calls(2), 533n))
+    expect((await readHour(2)).value).toEqual(expected(calls(2), 833n))
   })
 })
 
 describe('pinning', () => {
   it('by number has the block’s header next to it, whose hash must match', async () => {
     const { endpoint, memory } = archived({ takesHashes: false })
-    expect((await read(endpoint, memory, 500n, calls(3))).ethCalls).toBe(2)
+    expect((await read(endpoint, memory, 500n, calls(3))).ethCalls).toBe(1 + 3 + 1)
     expect((await read(endpoint, memory, 800n, calls(3))).ethCalls).toBe(1)
     expect(endpoint.calls.slice(-2).map(({ method }) => method)).toEqual(['eth_getBlockByNumber', 'eth_call'])
   })
@@ -270,7 +368,8 @@ describe('what is too much', () => {
       isDead = true
       const failure = await failureOf(readAt(endpoint, blockOf(800n), calls(100), patient, memory))
       expect(failure.reason).toContain(message)
-      expect(endpoint.count('eth_call')).toBe(2 + 2)
+      // Besides: the question whether the endpoint takes hashes at all.
+      expect(endpoint.count('eth_call')).toBeLessThanOrEqual(2 + 3 + 2)
     }
   })
 })
@@ -278,8 +377,8 @@ describe('what is too much', () => {
 describe('where Multicall3 is missing', () => {
   it('no aggregate is tried again for that block or any before', async () => {
     const { endpoint, memory } = archived({ multicallFrom: 1_000n })
-    // Once: how the endpoint takes the block.
-    expect((await read(endpoint, memory, 800n, calls(3))).ethCalls).toBe(1 + 3 + 3)
+    // Once: which code the endpoint runs.
+    expect((await read(endpoint, memory, 800n, calls(3))).ethCalls).toBe(1 + 2 + 3)
     for (const number of [800n, 799n, 1n]) {
       expect(await read(endpoint, memory, number, calls(3))).toEqual({
         answers: expected(calls(3), number),
@@ -294,18 +393,16 @@ describe('where Multicall3 is missing', () => {
 
   it.each([
     ['hash', 0],
-    ['number', 2],
+    ['number', 3],
   ] as const)('reads are single calls in batches of the same turn (by %s: %i headers)', async (pin, headers) => {
     const { endpoint, memory } = archived({ multicallFrom: 1_000n, takesHashes: pin === 'hash' })
     memory.sawAbsent(500n)
     await read(endpoint, memory, 499n, calls(1))
-    expect(endpoint.pinnedBy).toBe(pin)
     const [turns, before] = [endpoint.turns, endpoint.count('eth_getBlockByNumber')]
     const requests: JoinableRead[] = [...calls(119), { kind: 'balance', address: `0x${'0'.repeat(38)}99` }]
     expect((await read(endpoint, memory, 500n, requests)).answers).toEqual(expected(requests, 500n))
-    expect(endpoint.turns - turns).toBe(pin === 'hash' ? 1 : 2)
+    expect(endpoint.turns - turns).toBe(1)
     expect(endpoint.count('eth_getBlockByNumber') - before).toBe(headers)
-    expect(endpoint.count('eth_getBalance')).toBe(1)
   })
 
   it('an empty answer is not believed where there is code, nor where Multicall3 answered before', async () => {

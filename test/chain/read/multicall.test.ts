@@ -14,6 +14,7 @@ const abi = parseAbi([
   'function aggregate3(Call[] calls) view returns (Result[] results)',
   'function getBlockNumber() view returns (uint256)',
   'function getCurrentBlockTimestamp() view returns (uint256)',
+  'function getLastBlockHash() view returns (bytes32)',
   'function getEthBalance(address) view returns (uint256)',
 ])
 
@@ -34,14 +35,21 @@ function asViem(requests: readonly JoinableRead[]): Hex {
       ? { target: read.to, allowFailure: true, callData: read.input }
       : ofMulticall(encodeFunctionData({ abi, functionName: 'getEthBalance', args: [read.address] })),
   )
-  const certificate = (['getBlockNumber', 'getCurrentBlockTimestamp'] as const).map(functionName =>
+  const certificate = (['getBlockNumber', 'getCurrentBlockTimestamp', 'getLastBlockHash'] as const).map(functionName =>
     ofMulticall(encodeFunctionData({ abi, functionName })),
   )
   return encodeFunctionData({ abi, functionName: 'aggregate3', args: [[...certificate, ...calls]] })
 }
 
-function answerOf(number: bigint, timestamp: bigint, results: readonly { success: boolean; returnData: Hex }[]): Hex {
-  const certificate = [number, timestamp].map(value => ({ success: true, returnData: word(value) }))
+const parent = 0xabcdn << 240n
+
+interface Result {
+  readonly success: boolean
+  readonly returnData: Hex
+}
+
+function answerOf(number: bigint, timestamp: bigint, results: readonly Result[], last = parent): Hex {
+  const certificate = [number, timestamp, last].map(value => ({ success: true, returnData: word(value) }))
   return encodeFunctionResult({ abi, functionName: 'aggregate3', result: [...certificate, ...results] })
 }
 
@@ -71,9 +79,8 @@ describe('its answer', () => {
         const output = answerOf(number, timestamp, results)
         const decoded = decodeFunctionResult({ abi, functionName: 'aggregate3', data: output })
         expect(aggregated(output, results.length)).toEqual({
-          blockNumber: number,
-          timestampSeconds: timestamp,
-          answers: decoded.slice(2).map(({ success, returnData }) => {
+          seen: { number, timestampSeconds: timestamp, parentHash: word(parent) },
+          answers: decoded.slice(3).map(({ success, returnData }) => {
             return { kind: success ? 'returned' : 'reverted', output: returnData }
           }),
         })
@@ -96,8 +103,16 @@ describe('its answer', () => {
         [odd, certified],
         [certified, odd],
       ]) {
-        expect(aggregated(encodeFunctionResult({ abi, functionName: 'aggregate3', result: pair }), 0)).toBeUndefined()
+        const list = encodeFunctionResult({ abi, functionName: 'aggregate3', result: [...pair, certified] })
+        expect(aggregated(list, 0)).toBeUndefined()
       }
+      // A contract that stands in for Multicall3 may not know the hash of the block before.
+      const withoutParent = encodeFunctionResult({
+        abi,
+        functionName: 'aggregate3',
+        result: [certified, certified, odd],
+      })
+      expect(aggregated(withoutParent, 0)?.seen).toEqual({ number: 7n, timestampSeconds: 7n })
     }
   })
 
@@ -112,7 +127,8 @@ describe('its answer', () => {
         const read = aggregated(changed, results.length)
         if (!read) return
         const again = read.answers.map(({ kind, output }) => ({ success: kind === 'returned', returnData: output }))
-        expect(answerOf(read.blockNumber, read.timestampSeconds, again)).toBe(changed)
+        const { number, timestampSeconds, parentHash = '0x' } = read.seen
+        expect(answerOf(number, timestampSeconds, again, BigInt(parentHash))).toBe(changed)
       }),
       { numRuns: 1_000 },
     )

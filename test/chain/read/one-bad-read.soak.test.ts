@@ -31,7 +31,8 @@ function except(where: Where, says: Says): Behaviour {
   const isBad = ({ method, params }: Call) => {
     const text = JSON.stringify(params).toLowerCase()
     if (method !== 'eth_call' || !text.includes(bad.slice(2))) return false
-    return where === 'everywhere' || !text.includes(`"to":"${multicall3Address.toLowerCase()}"`)
+    const isAggregate = text.includes(`"to":"${multicall3Address.toLowerCase()}"`) && !text.includes('"code":')
+    return where === 'everywhere' || !isAggregate
   }
   const answered = (call: Call) => {
     if (typeof says !== 'function' && isBad(call)) return { jsonrpc: '2.0', id: call.id, ...says }

@@ -5,11 +5,13 @@ import { ReadMemory } from '../../../src/chain/read/read-memory.ts'
 import type { ReadRequest } from '../../../src/chain/reads.ts'
 import { word } from '../../../src/chain/shapes.ts'
 import type { AsOfBlock, Hex } from '../../../src/model/block.ts'
-import { archiveAnswers, balanceAt, valueAt } from '../support/archive.ts'
+import type { Fault } from '../../../src/model/fault.ts'
+import { type ArchiveTraits, archiveAnswers, balanceAt, valueAt } from '../support/archive.ts'
 import { countedEndpoint } from '../support/counted-endpoint.ts'
 import { answering, NodeError, startNode } from '../support/node.ts'
-import { faultOf, firstHour, genesisSeconds, node, openReader, patient } from '../support/readers.ts'
+import { faultOf, firstHour, genesisSeconds, node, openChain, openReader, patient } from '../support/readers.ts'
 import { scriptedChain } from '../support/scripted-chain.ts'
+import { codeRead } from '../support/synthetic-multicall.ts'
 
 const timestampOf = (number: number) => genesisSeconds + 12 * number
 const chain = scriptedChain(10_000, timestampOf)
@@ -20,52 +22,146 @@ const balance: ReadRequest = { kind: 'balance', address: `0x${'0'.repeat(38)}99`
 const hash = chain.header(233n)?.hash ?? '0x'
 const block: AsOfBlock = { number: 233n, hash, timestampSeconds: timestampOf(233) }
 
+const slot: ReadRequest = { kind: 'storage', address: contract, slot: word(5n) }
+const sent: ReadRequest = { kind: 'call-from', from: `0x${'5e'.repeat(20)}`, to: contract, input: '0x03' }
+const single = [call, balance, slot, sent]
+const valuesAt = (number: bigint) =>
+  [valueAt('0x02', number), word(balanceAt(balance.address, number)), word(5n * number), valueAt('0x03', number)].map(
+    output => ({ kind: 'returned', output }),
+  )
+/** Blocks before 9,999 have no Multicall3. */
+const bare = (traits: ArchiveTraits = {}) => archiveAnswers(chain, { multicallFrom: 9_999n, ...traits })
+const sought = [call, balance, slot]
+
 describe('single reads', () => {
   it('name the block by hash where the endpoint takes it, and ask as Multicall3 does', async () => {
-    const endpoint = countedEndpoint(archiveAnswers(chain, { multicallFrom: 9_999n }))
+    const endpoint = countedEndpoint(bare())
     await readAt(endpoint, block, [call, balance], patient, new ReadMemory(1))
-    const at = { blockHash: hash, requireCanonical: true }
-    const last = endpoint.calls.slice(-2)
-    expect(last.map(({ params }) => params[1])).toEqual([at, at])
-    expect(last[0]?.params[0]).toMatchObject({ from: multicall3Address, to: contract })
+    for (const { params } of endpoint.calls.slice(-2)) {
+      expect(params.slice(0, 2)).toEqual([
+        { to: multicall3Address, data: '0x' },
+        { blockHash: hash, requireCanonical: true },
+      ])
+      expect(Object.keys(params[2] ?? {})).toEqual([multicall3Address])
+    }
   })
 
-  it('are not by hash where the endpoint answers for any hash', async () => {
-    const honest = archiveAnswers(chain, { multicallFrom: 9_999n })
+  it.each<[string, ArchiveTraits, readonly ReadRequest[]]>([
+    ['by code in the place of the sender', {}, single],
+    ['by such code at a number', { takesHashes: false }, single],
+    ['by creation code at a number', { takesHashes: false, runsCode: ['create'] }, [call, balance]],
+    ['by hash, next to creation code', { runsCode: ['create'] }, single],
+    ['by hash alone, where no code is run without a receiver', { runsCode: [] }, single],
+  ])('have the value of the block %s, in each hour', async (_, traits, requests) => {
+    const endpoint = countedEndpoint(bare(traits))
+    const memory = new ReadMemory(1)
+    for (const number of [233n, 533n]) {
+      const header = chain.header(number)
+      if (!header) throw new Error('there is such a block')
+      const outcomes = await readAt(endpoint, header, requests, patient, memory)
+      expect(outcomes).toEqual(valuesAt(number).slice(0, requests.length))
+    }
+  })
+
+  it.each<[string, ArchiveTraits, ReadRequest]>([
+    ['a value', { takesHashes: false, runsCode: [] }, call],
+    ['a slot', { takesHashes: false, runsCode: ['create'] }, slot],
+  ])('are not made where no one can tell the block of %s', async (_, traits, request) => {
+    const endpoint = countedEndpoint(bare(traits))
+    const outcome = await readAt(endpoint, block, [request], patient, new ReadMemory(1)).then(
+      ([only]) => only,
+      (error: unknown) => error,
+    )
+    expect(outcome).toMatchObject({ kind: 'wrong-block', host: 'node.test' })
+  })
+
+  /** Changes that a careless proxy makes to calls, before an honest node has them. */
+  type Proxy = (method: string, params: readonly unknown[]) => readonly unknown[]
+  const isState = (method: string) => method === 'eth_call' || method.startsWith('eth_get')
+  const isOfNoBlock = (at: unknown) => JSON.stringify(at).includes('f'.repeat(64))
+  const proxies: readonly [string, Proxy][] = [
+    ['every call at its latest block', (method, params) => (isState(method) ? [params[0], 'latest'] : params)],
+    ['that, with what else is in the call', (_, [call, , ...rest]) => [call, 'latest', ...rest]],
+    [
+      'its latest block for every hash that there is',
+      (_, params) => (isOfNoBlock(params[1]) ? params : [params[0], 'latest', ...params.slice(2)]),
+    ],
+    [
+      'that, without what else is in the call',
+      (_, params) => (isOfNoBlock(params[1]) ? params : [params[0], 'latest']),
+    ],
+  ]
+
+  it.each(proxies)('are refused where a node answers %s, and it is named', async (_, proxy) => {
+    const honest = bare()
+    const server = await node(
+      answering((method, params) => {
+        const isCall = method === 'eth_call' || method === 'eth_getBalance'
+        return honest(method, isCall ? proxy(method, params) : params)
+      }),
+    )
+    const reader = openChain([server.url])
+    for (const request of sought.slice(0, 2)) {
+      const fault = await faultOf(reader.read(firstHour, [request], patient))
+      expect(fault.message).toContain(`${server.host} read at timestamp`)
+      expect(fault.fix).toContain('multicall')
+      expect(reader.health()).toMatchObject([{ state: 'resting' }])
+    }
+  })
+
+  it('are by number, and certified, where an endpoint answers for any hash', async () => {
+    const honest = bare()
     const endpoint = countedEndpoint((method, params) => {
-      const isNamed = typeof params[1] === 'object'
-      return honest(method, isNamed ? [params[0], 'latest'] : params)
+      return honest(method, typeof params[1] === 'object' ? [params[0], 'latest', ...params.slice(2)] : params)
     })
-    const outcomes = await readAt(endpoint, block, [call], patient, new ReadMemory(1))
-    expect(endpoint.pinnedBy).toBe('number')
-    expect(outcomes).toEqual([{ kind: 'returned', output: valueAt('0x02', 233n) }])
+    expect(await readAt(endpoint, block, sought.slice(0, 2), patient, new ReadMemory(1))).toEqual(
+      valuesAt(233n).slice(0, 2),
+    )
+    expect(endpoint.takesHashes).toBe(false)
   })
 
   it('by number are refused when the node changes to another branch meanwhile', async () => {
     const [before, after] = [chain, fork].map(of => archiveAnswers(of, { multicallFrom: 9_999n, takesHashes: false }))
     let reads = 0
     const endpoint = countedEndpoint((method, params) => {
-      if (JSON.stringify(params).includes(contract)) reads++
+      if (JSON.stringify(params).includes(contract.slice(2))) reads++
       return (reads > 0 ? after : before)?.(method, params)
     })
-    endpoint.pinnedBy = 'number'
     const memory = new ReadMemory(1)
     memory.sawAbsent(500n)
-    await expect(readAt(endpoint, block, [call], patient, memory)).rejects.toThrow('has another block')
+    await expect(readAt(endpoint, block, [call], patient, memory)).rejects.toThrow('on another branch')
   })
 
-  it('behind a balancer whose nodes disagree are of the as-of block, or fail', async () => {
-    const [here, there] = [chain, fork].map(of => archiveAnswers(of, { multicallFrom: 9_999n }))
-    const server = await node((calls, response, body) => {
-      if (body.startsWith('[')) return void response.writeHead(400).end()
-      const isRead = body.includes(contract)
-      return answering((method, params) => {
-        // Another branch has another state.
-        if (!isRead || typeof params[1] === 'object') return (isRead ? there : here)?.(method, params)
-        return word(666n)
-      })(calls, response, body)
-    })
-    expect((await faultOf(openReader([server.url]).read(firstHour, [call], patient))).message).toContain('not found')
+  // Of the second branch the block before has the same number, time and parent as here: only its hash differs.
+  it.each([
+    ['long ago', fork],
+    ['at that block', scriptedChain(10_000, timestampOf, { fork: 233 })],
+  ])('behind a balancer whose nodes parted %s are of the as-of block, or fail', async (_, other) => {
+    const [here, there] = [bare(), archiveAnswers(other, { multicallFrom: 9_999n })]
+    const isOther = [() => true, (turn: number) => turn % 2 === 0, (turn: number) => turn % 3 > 0]
+    for (const toOther of isOther) {
+      let turn = 0
+      const server = await node((calls, response, body) => {
+        if (body.startsWith('[')) return void response.writeHead(400).end()
+        return answering((method, params) => {
+          if (method.startsWith('eth_getBlock') || !toOther(turn++)) return here(method, params)
+          // Another branch has another state.
+          const answer = there(method, params)
+          return typeof answer === 'string' && answer.length >= 66 ? `${answer.slice(0, -3)}666` : answer
+        })(calls, response, body)
+      })
+      const outcomes = sought.map(request =>
+        openReader([server.url])
+          .read(firstHour, [request], patient)
+          .then(
+            ([answer]) => answer,
+            (fault: Fault) => fault.code,
+          ),
+      )
+      for (const [index, outcome] of (await Promise.all(outcomes)).entries()) {
+        if (typeof outcome !== 'string') expect(outcome).toEqual(valuesAt(233n)[index])
+      }
+    }
   })
 })
 
@@ -92,7 +188,8 @@ describe('a refusal for the rate', () => {
     const answers = archiveAnswers(chain, { multicallFrom: 9_999n })
     const server = await node(
       answering((method, params) => {
-        if (refused === 0 && JSON.stringify(params).includes('"data":"0x07"')) {
+        const read = codeRead(params)
+        if (refused === 0 && read?.kind === 'call' && read.input === '0x07') {
           refused++
           throw new NodeError(429, 'Too many requests')
         }
@@ -105,8 +202,8 @@ describe('a refusal for the rate', () => {
     const values = await openReader([server.url]).read(firstHour, requests, patient)
     expect(values).toEqual(inputs.map(input => ({ kind: 'returned', output: valueAt(input, 233n) })))
     expect(refused).toBe(1)
-    // The aggregate that is not there, three that tell how the block is taken, the reads, and the one that was refused.
-    expect(asked()).toBe(1 + 3 + inputs.length + 1)
+    // The aggregate that is not there, two that tell which code is run, the reads, and the one that was refused.
+    expect(asked()).toBe(1 + 2 + inputs.length + 1)
   })
 })
 

@@ -1,10 +1,12 @@
 import { decodeFunctionData, encodeAbiParameters, encodeFunctionResult, multicall3Abi, parseAbi } from 'viem'
 import { z } from 'zod'
+import { nowhere } from '../../../src/chain/endpoint/harmless-calls.ts'
 import { multicall3Address } from '../../../src/chain/read/multicall.ts'
 import { hexOf } from '../../../src/chain/shapes.ts'
 import type { Hex } from '../../../src/model/block.ts'
 import { answering, type Behaviour, NodeError } from './node.ts'
 import type { ScriptedChain } from './scripted-chain.ts'
+import { certifiedOutput, codeRead, type SeenHeader } from './synthetic-multicall.ts'
 
 export interface ArchiveTraits {
   readonly chainId?: number
@@ -24,12 +26,12 @@ export interface ArchiveTraits {
   readonly takesHashes?: boolean
   /** Where Multicall3 is. Default: its usual address. */
   readonly multicall?: Hex
+  /** Ways to send code that certifies a read, which it runs. Default: both. */
+  readonly runsCode?: readonly ('override' | 'create')[]
   /** First block that has Multicall3. */
   readonly multicallFrom?: bigint
-  /** Number of a block as a contract sees it. */
-  readonly numberSeen?: (number: bigint) => bigint
-  /** Whether it is of Arbitrum's family. */
-  readonly hasArbSys?: boolean
+  /** Changes a block's header into the one that a call sees. Default: it is the same. */
+  readonly sees?: (header: SeenHeader) => SeenHeader
 }
 
 /** Result of one JSON-RPC call of a node; throws a NodeError. */
@@ -38,9 +40,10 @@ export type Answers = (method: string, params: readonly unknown[]) => unknown
 const certificateAbi = parseAbi([
   'function getBlockNumber() view returns (uint256)',
   'function getCurrentBlockTimestamp() view returns (uint256)',
+  'function getLastBlockHash() view returns (bytes32)',
   'function getEthBalance(address) view returns (uint256)',
 ])
-const callParams = z.tuple([z.object({ to: z.string(), data: z.string() }), z.unknown()])
+const callParams = z.object({ to: z.string().optional(), data: z.string() })
 const hexText = z.templateLiteral(['0x', z.string()])
 
 /** An archive node of any length: every contract answers its call data times the block's number, as one word. */
@@ -52,7 +55,11 @@ export function archive(chain: ScriptedChain, traits: ArchiveTraits = {}): Behav
 export function archiveAnswers(chain: ScriptedChain, traits: ArchiveTraits = {}): Answers {
   const { chainId = 1, aggregateCallsMax = Number.POSITIVE_INFINITY, takesHashes = true, multicallFrom = 0n } = traits
   const { multicall = multicall3Address } = traits
-  const { aggregateCallsFed = Number.POSITIVE_INFINITY, numberSeen = number => number } = traits
+  const {
+    aggregateCallsFed = Number.POSITIVE_INFINITY,
+    sees = header => header,
+    runsCode = ['override', 'create'],
+  } = traits
 
   function blockOf(at: unknown): bigint {
     if (typeof at === 'string') return at === 'latest' ? chain.head : BigInt(at)
@@ -84,13 +91,32 @@ export function archiveAnswers(chain: ScriptedChain, traits: ArchiveTraits = {})
 
   function ofMulticall(data: Hex, number: bigint): Hex {
     const { functionName, args } = decodeFunctionData({ abi: certificateAbi, data })
-    if (functionName === 'getBlockNumber') return word(numberSeen(number))
     if (functionName === 'getEthBalance') return word(balanceAt(args[0], number))
-    return word(BigInt(chain.header(number)?.timestampSeconds ?? 0))
+    const seen = seenAt(number)
+    if (functionName === 'getLastBlockHash') return seen.parentHash
+    return word(functionName === 'getBlockNumber' ? seen.number : BigInt(seen.timestampSeconds))
+  }
+
+  function seenAt(number: bigint): SeenHeader {
+    const { timestampSeconds = 0, parentHash = '0x' } = chain.header(number) ?? {}
+    return sees({ number, timestampSeconds, parentHash })
+  }
+
+  /** Code in the place of Multicall3 reads whatever it is for, and creation code does. */
+  function ofCode(params: readonly unknown[], number: bigint): Hex | undefined {
+    const read = codeRead(params)
+    if (!read || !runsCode.includes(read.way)) return undefined
+    if (read.kind === 'call') {
+      const output = read.to === nowhere ? '0x' : valueAt(read.input, number)
+      return certifiedOutput(seenAt(number), read.to === traits.halting ? undefined : output)
+    }
+    return certifiedOutput(
+      seenAt(number),
+      word(read.kind === 'balance' ? balanceAt(read.of, number) : BigInt(read.of) * number),
+    )
   }
 
   function codeAt(address: unknown, number: bigint): Hex {
-    if (address === '0x0000000000000000000000000000000000000064') return traits.hasArbSys ? '0xfe' : '0x'
     if (traits.multicall && address === multicall3Address) return '0x'
     return address === multicall && number < multicallFrom ? '0x' : '0x60'
   }
@@ -99,11 +125,16 @@ export function archiveAnswers(chain: ScriptedChain, traits: ArchiveTraits = {})
     if (method === 'eth_chainId') return hexOf(BigInt(chainId))
     if (method === 'eth_getBlockByNumber') return rpcHeader(chain, blockOf(params[0]), traits)
     if (method === 'eth_getCode') return codeAt(params[0], blockOf(params[1]))
+    if (method === 'eth_getStorageAt') return word(BigInt(hexText.parse(params[1])) * blockOf(params[2]))
     if (method === 'eth_getBalance') return hexOf(balanceAt(hexText.parse(params[0]), blockOf(params[1])))
     if (method === 'eth_getLogs') return logsOf(chain, params, traits)
     if (method !== 'eth_call') throw new NodeError(-32601, `no method ${method}`)
-    const [{ to, data }, at] = callParams.parse(params)
-    return called(to, hexText.parse(data), blockOf(at))
+    const number = blockOf(params[1])
+    const certified = ofCode(params, number)
+    if (certified) return certified
+    const { to, data } = callParams.parse(params[0])
+    if (to === undefined) throw new NodeError(-32602, 'missing value for required argument: to')
+    return to === nowhere ? '0x' : called(to, hexText.parse(data), number)
   }
 }
 
@@ -131,7 +162,8 @@ function logsOf(chain: ScriptedChain, params: readonly unknown[], traits: Archiv
   const refusal = traits.logRefusal ?? (() => new NodeError(-32005, 'query returned more than 10000 results'))
   const [{ address = [], topics = [], fromBlock, toBlock, blockHash }] = logParams.parse(params)
   const sole = blockHash === undefined ? undefined : numberOf(chain, blockHash)
-  const [from, to] = [sole ?? BigInt(fromBlock ?? 0), sole ?? BigInt(toBlock ?? 0)]
+  const at = (block: unknown) => (block === 'latest' ? chain.head : BigInt(String(block ?? 0)))
+  const [from, to] = [sole ?? at(fromBlock), sole ?? at(toBlock)]
   if (to - from >= logBlocksMax) throw refusal(from, to)
   const last = to > chain.head ? chain.head : to
   const count = last < from ? 0 : Number(last - from) + 1

@@ -5,7 +5,14 @@ import { hexOf, word } from '../../../src/chain/shapes.ts'
 import type { Hex } from '../../../src/model/block.ts'
 import { answering, type Behaviour, type FakeNode, NodeError, startNode } from './node.ts'
 import { headerOf, type ScriptedChain } from './scripted-chain.ts'
-import { aggregate3Calls, aggregate3Output } from './synthetic-multicall.ts'
+import {
+  aggregate3Calls,
+  aggregate3Output,
+  type CodeRead,
+  certifiedOutput,
+  codeRead,
+  type SeenHeader,
+} from './synthetic-multicall.ts'
 
 /** Requests to an archive so far. */
 export interface ArchiveCounts {
@@ -54,7 +61,7 @@ const otherFields = {
 }
 
 const behindHead = { latest: 0, pending: 0, safe: 32, finalized: 64 }
-const callParams = z.tuple([z.object({ to: z.string(), data: z.templateLiteral(['0x', z.string()]) }), z.unknown()])
+const callParams = z.object({ to: z.string(), data: z.templateLiteral(['0x', z.string()]) })
 const byHash = z.object({ blockHash: z.string() })
 const logParams = z.tuple([z.object({ address: z.string(), fromBlock: z.string(), toBlock: z.string() })])
 
@@ -94,9 +101,11 @@ export function syntheticArchive(chain: ScriptedChain, { chainId = 1, delayMs = 
   }
 
   function ethCall(params: readonly unknown[]): Hex {
-    const [{ to, data }, at] = callParams.parse(params)
-    const number = stateAt(at)
+    const number = stateAt(params[1])
     counts.ethCallsByBlock.set(number, (counts.ethCallsByBlock.get(number) ?? 0) + 1)
+    const read = codeRead(params)
+    if (read) return certifiedOutput(seenAt(number), codeAnswer(read, number))
+    const { to, data } = callParams.parse(params[0])
     const isMulticall = (address: string) => address.toLowerCase() === multicall3Address.toLowerCase()
     if (!isMulticall(to)) return contractAnswer(data, number)
     return aggregate3Output(
@@ -106,8 +115,18 @@ export function syntheticArchive(chain: ScriptedChain, { chainId = 1, delayMs = 
     )
   }
 
+  function seenAt(number: number): SeenHeader {
+    const { parentHash = word(0n), timestampSeconds } = headerOf(chain, number)
+    return { number: BigInt(number), timestampSeconds, parentHash }
+  }
+
+  function codeAnswer(read: CodeRead, number: number): Hex {
+    return read.kind === 'call' ? contractAnswer(read.input, number) : syntheticValue(read.of, number)
+  }
+
   /** Every contract says that it has 18 decimals, and is a feed whose round is as old as the block. */
   function contractAnswer(input: Hex, number: number): Hex {
+    if (input === '0x') return '0x'
     if (input === '0x313ce567') return word(18n)
     if (input !== '0xfeaf968c') return syntheticValue(input, number)
     const [round, answer, time] = [

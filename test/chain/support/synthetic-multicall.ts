@@ -39,3 +39,39 @@ export function aggregate3Output(results: readonly (Hex | undefined)[]): Hex {
   }
   return `0x${wordOf(32)}${wordOf(results.length)}${heads}${tails}`
 }
+
+/** A read by certifying code. */
+export type CodeRead =
+  | { readonly kind: 'call'; readonly to: Hex; readonly input: Hex }
+  | { readonly kind: 'balance' | 'storage'; readonly of: Hex }
+
+const callCode = /^0x63[0-9a-f]{8}63[0-9a-f]{8}6000396000600063([0-9a-f]{8})6000600073([0-9a-f]{40})5af1/
+const wordCode = /^0x(?:73([0-9a-f]{40})31|7f([0-9a-f]{64})54)/
+
+/** The read of an `eth_call` by certifying code: as a state override, or as creation code. Undefined for other calls. */
+export function codeRead(params: readonly unknown[]): (CodeRead & { readonly way: 'override' | 'create' }) | undefined {
+  const overridden = Object.values((params[2] ?? {}) as Record<string, { code: Hex }>)[0]?.code
+  const code = overridden ?? (params[0] as { data?: Hex } | undefined)?.data ?? '0x'
+  const way = overridden ? 'override' : 'create'
+  const [, bytes, to] = callCode.exec(code) ?? []
+  if (bytes) {
+    const input = Number.parseInt(bytes, 16) === 0 ? '' : code.slice(-2 * Number.parseInt(bytes, 16))
+    return { way, kind: 'call', to: `0x${to}`, input: `0x${input}` }
+  }
+  const [, account, slot] = wordCode.exec(code) ?? []
+  if (account) return { way, kind: 'balance', of: `0x${account}` }
+  return slot ? { way, kind: 'storage', of: `0x${slot}` } : undefined
+}
+
+/** The block that a call sees. */
+export interface SeenHeader {
+  readonly number: bigint
+  readonly timestampSeconds: number
+  readonly parentHash: Hex
+}
+
+/** The output of certifying code. */
+export function certifiedOutput({ number, timestampSeconds, parentHash }: SeenHeader, output: Hex | undefined): Hex {
+  const parts = [wordOf(Number(number)), wordOf(timestampSeconds), parentHash.slice(2), wordOf(output ? 1 : 0)]
+  return `0x${parts.join('')}${(output ?? '0x').slice(2)}`
+}

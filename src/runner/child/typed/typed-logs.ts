@@ -141,10 +141,10 @@ function typedLog(chain: string, event: AbiEvent, log: RawLog): EventLog<AbiEven
   const { address, topics, data, blockNumber, logIndex, transactionHash } = log
   const indexed = event.anonymous ? topics : topics.slice(1)
   try {
-    const inTopics = indexedOf(event).map(({ type }) => ({ type: ownTopic.test(type) ? type : 'bytes32' }))
-    checkWords(inTopics, `0x${indexed.map(topic => topic.slice(2)).join('')}`)
-    const inData = event.inputs.filter(({ indexed }) => !indexed)
-    checkWords(inData, data)
+    const topicTypes = indexedOf(event).map(({ type }) => ({ type: ownTopic.test(type) ? type : 'bytes32' }))
+    checkWords(topicTypes, `0x${indexed.map(topic => topic.slice(2)).join('')}`)
+    const unindexed = event.inputs.filter(({ indexed }) => !indexed)
+    checkWords(unindexed, data)
     const abi: readonly [AbiEvent] = [event]
     const { args } = decodeEventLog({ abi, data, topics: [toEventSelector(event), ...indexed] })
     if (event.anonymous && !isWhole(event, data)) throw new Error('it has other data')
