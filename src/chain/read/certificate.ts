@@ -86,16 +86,16 @@ export class Certifier {
     }
     // Here the certificate is not enough: the endpoint must read the block that the hash names.
     if (pin === 'hash' && (await takesHashes(endpoint, block, signal))) {
-      if (difference === undefined || (await this.#learns(read))) return
+      if (difference === undefined || (await this.#learns(read, seen))) return
     }
     const reason = difference ?? 'does not take the hash of a block, without which reads of this chain are not certain'
     throw new EndpointFailure(endpoint.host, reason, 'wrong-block')
   }
 
   /** Whether the difference is one of the chain, and no answer from another block. */
-  async #learns(read: CertifiedRead): Promise<boolean> {
+  async #learns(read: CertifiedRead, seen: SeenBlock): Promise<boolean> {
     const { host } = read.endpoint
-    const found = await contextAt(read)
+    const found = await contextOfTwo(read, seen)
     if (!found) return false
     if (isPlain(found)) {
       this.#context = found
@@ -145,16 +145,20 @@ function isOtherHash(seen: Hex | undefined, own: Hex | undefined): boolean {
 }
 
 /**
- * The context, from two blocks. A node that answers from another block than the one asked for sees no difference
- * between these two, so neither the number nor the time moves with the header's.
+ * The context, from the block that was read and one before. A node that answers from another block than the one asked
+ * for sees no difference between these two, so neither the number nor the time moves with the header's. A node on
+ * another branch sees the first blocks as all nodes do.
  */
-async function contextAt({ endpoint, block, signal, askAt }: CertifiedRead): Promise<BlockContext | undefined> {
+async function contextOfTwo(
+  { endpoint, block, signal, askAt }: CertifiedRead,
+  seen: SeenBlock,
+): Promise<BlockContext | undefined> {
   const before = block.number > contextBlocks ? block.number - contextBlocks : 0n
-  const headers = await endpoint.tryCall([headerCall(block.number), headerCall(before)], signal)
-  const [own, other] = headers.map(headerOf)
+  const numbered = [block.number, before, 1n].map(headerCall)
+  const [own, other, first] = (await endpoint.tryCall(numbered, signal)).map(headerOf)
   if (!own || !other || own.hash !== block.hash || own.number === other.number) return undefined
-  const [seen, seenBefore] = await Promise.all([askAt(own), askAt(other)])
-  if (!seen || !seenBefore) return undefined
+  const seenBefore = await askAt(other)
+  if (!seenBefore) return undefined
   const numbers = [seen.number - own.number, seenBefore.number - other.number]
   const seconds = [seen, seenBefore].map(({ timestampSeconds }, index) => {
     return timestampSeconds - BigInt((index === 0 ? own : other).timestampSeconds)
@@ -162,7 +166,9 @@ async function contextAt({ endpoint, block, signal, askAt }: CertifiedRead): Pro
   const parents = [isOtherHash(seen.parentHash, own.parentHash), isOtherHash(seenBefore.parentHash, other.parentHash)]
   // A difference at one of them alone is no habit of the chain.
   const isHabit = [numbers, seconds].every(([one, two]) => (one === 0n) === (two === 0n)) && parents[0] === parents[1]
-  return isHabit ? contextOf(sameOf(numbers), sameOf(seconds), parents[0] === false) : undefined
+  if (!isHabit) return undefined
+  const isBranch = parents[0] && numbers[0] === 0n && first && (await askAt(first))?.parentHash === first.parentHash
+  return isBranch ? undefined : contextOf(sameOf(numbers), sameOf(seconds), parents[0] === false)
 }
 
 function sameOf([one, two]: readonly bigint[]): bigint | undefined {
