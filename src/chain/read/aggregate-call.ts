@@ -6,6 +6,7 @@ import type { RpcAnswer, RpcCall, RpcOutcome } from '../endpoint/wire.ts'
 import type { ReadAnswer } from '../reads.ts'
 import { type BlockReference, callWithHeader, type NamedBlock, pinOf, pinParam, takesHashes } from './block-pin.ts'
 import type { SeenBlock } from './certificate.ts'
+import { seenByCode } from './code-reads.ts'
 import { aggregated } from './multicall-answer.ts'
 import type { ReadScope } from './read-memory.ts'
 import type { AggregateCall } from './written-aggregate.ts'
@@ -60,7 +61,9 @@ async function callPinned(asked: AggregateSent, pin: BlockReference): Promise<Ag
   const aggregate = aggregated(output, call.requests.length)
   if (!aggregate) return failed(endpoint, 'answered the reads with something else')
   const askAt = (at: NamedBlock) => seenAt(asked, at)
-  await memory.aggregates.certify({ endpoint, block: { ...block, parentHash }, pin, signal, askAt }, aggregate.seen)
+  const askEvm = (at: NamedBlock) => seenByCode(asked, at)
+  const read = { endpoint, block: { ...block, parentHash }, pin, signal, askAt, askEvm }
+  await memory.aggregates.certify(read, aggregate.seen)
   memory.sawPresent(block.number)
   return { kind: 'answers', answers: aggregate.answers }
 }

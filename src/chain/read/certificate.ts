@@ -41,6 +41,8 @@ export interface CertifiedRead {
   readonly signal: AbortSignal
   /** Asks which block a call of the same kind sees at another one, named by its hash; undefined without an answer. */
   readonly askAt: (block: NamedBlock) => Promise<SeenBlock | undefined>
+  /** As `askAt`, of a call that needs no contract. */
+  readonly askEvm: (block: NamedBlock) => Promise<SeenBlock | undefined>
 }
 
 /** Dependencies of `Certifier`. */
@@ -50,9 +52,6 @@ export interface CertifierDeps {
   /** Called with what calls of the chain see, when that turns out to differ from the headers. */
   readonly contextFound: (words: string) => void
 }
-
-/** Blocks between the two that the context is learnt from: few, as pruned nodes keep the last ones alone. */
-const contextBlocks = 16n
 
 /**
  * Checks that answers of one chain are of the block that was asked for. Where calls do not see their block as its
@@ -145,29 +144,28 @@ function isOtherHash(seen: Hex | undefined, own: Hex | undefined): boolean {
 }
 
 /**
- * The context, from the block that was read and one before. A node that answers from another block than the one asked
- * for sees no difference between these two, so neither the number nor the time moves with the header's. A node on
- * another branch sees the first blocks as all nodes do.
+ * The context, from the block that was read and its child, which is past the hour. A node that answers from another
+ * block than the one asked for sees no difference between these two, so neither the number nor the time moves with the
+ * header's. A node on another branch sees the first blocks as all nodes do.
  */
 async function contextOfTwo(
-  { endpoint, block, signal, askAt }: CertifiedRead,
+  { endpoint, block, signal, askAt, askEvm }: CertifiedRead,
   seen: SeenBlock,
 ): Promise<BlockContext | undefined> {
-  const before = block.number > contextBlocks ? block.number - contextBlocks : 0n
-  const numbered = [block.number, before, 1n].map(headerCall)
-  const [own, other, first] = (await endpoint.tryCall(numbered, signal)).map(headerOf)
-  if (!own || !other || own.hash !== block.hash || own.number === other.number) return undefined
-  const seenBefore = await askAt(other)
-  if (!seenBefore) return undefined
-  const numbers = [seen.number - own.number, seenBefore.number - other.number]
-  const seconds = [seen, seenBefore].map(({ timestampSeconds }, index) => {
-    return timestampSeconds - BigInt((index === 0 ? own : other).timestampSeconds)
+  const numbered = [block.number, block.number + 1n, 1n].map(headerCall)
+  const [own, child, first] = (await endpoint.tryCall(numbered, signal)).map(headerOf)
+  if (!own || !child || own.hash !== block.hash) return undefined
+  const seenAfter = await askAt(child)
+  if (!seenAfter) return undefined
+  const numbers = [seen.number - own.number, seenAfter.number - child.number]
+  const seconds = [seen, seenAfter].map(({ timestampSeconds }, index) => {
+    return timestampSeconds - BigInt((index === 0 ? own : child).timestampSeconds)
   })
-  const parents = [isOtherHash(seen.parentHash, own.parentHash), isOtherHash(seenBefore.parentHash, other.parentHash)]
+  const parents = [isOtherHash(seen.parentHash, own.parentHash), isOtherHash(seenAfter.parentHash, child.parentHash)]
   // A difference at one of them alone is no habit of the chain.
   const isHabit = [numbers, seconds].every(([one, two]) => (one === 0n) === (two === 0n)) && parents[0] === parents[1]
   if (!isHabit) return undefined
-  const isBranch = parents[0] && numbers[0] === 0n && first && (await askAt(first))?.parentHash === first.parentHash
+  const isBranch = parents[0] && numbers[0] === 0n && first && (await askEvm(first))?.parentHash === first.parentHash
   return isBranch ? undefined : contextOf(sameOf(numbers), sameOf(seconds), parents[0] === false)
 }
 

@@ -113,13 +113,13 @@ export async function certified(
 ): Promise<true> {
   const { endpoint, memory, signal } = reading
   const block = header ? { ...reading.block, parentHash: header.parentHash } : reading.block
-  const askAt = (at: NamedBlock) => seenAt(reading, at)
-  await memory.singles.certify({ endpoint, block, pin, signal, askAt }, seen)
+  const askAt = (at: NamedBlock) => seenByCode(reading, at)
+  await memory.singles.certify({ endpoint, block, pin, signal, askAt, askEvm: askAt }, seen)
   return true
 }
 
 /** The block that certifying code sees at a block, named by its hash. */
-async function seenAt(reading: ReadScope, at: NamedBlock): Promise<SeenBlock | undefined> {
+export async function seenByCode(reading: ReadScope, at: NamedBlock): Promise<SeenBlock | undefined> {
   const there = { ...reading, block: { ...at, timestampSeconds: 0 } }
   const calls = (['override', 'create'] as const).map(way => codeCall(there, way, harmless, 'hash'))
   const { outcomes } = await sent(there, 'hash', calls)

@@ -25,8 +25,8 @@ const foreignNumberIds: ReadonlySet<number> = new Set([42161, 42170, 421614])
 const tinybarIds: ReadonlySet<number> = new Set([295, 296, 297, 298])
 
 /**
- * Code that makes a read and certifies its block. `override`: in the place of the sender (a state override of
- * `eth_call`); `create`: as creation code, which sees another sender.
+ * Way to run code that makes a read and certifies its block. `override`: in the place of the sender (a state override
+ * of `eth_call`); `create`: as creation code, where there are no overrides: a contract sees another stranger as sender.
  */
 export type CodeWay = 'override' | 'create'
 

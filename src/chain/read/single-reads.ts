@@ -71,8 +71,8 @@ function isUnsureOutcome(outcome: ReadOutcome | undefined): boolean {
 /** The code that certifies reads; undefined where reads are pinned by hash alone. @throws EndpointFailure if neither */
 async function certifyingWay({ endpoint, block, signal }: ReadScope, ways: CodeWays): Promise<CodeWay | undefined> {
   if (ways.override) return 'override'
-  if (await takesHashes(endpoint, block, signal)) return undefined
   if (ways.create) return 'create'
+  if (await takesHashes(endpoint, block, signal)) return undefined
   const reason = 'cannot show which block it reads: it takes neither the hash of a block nor code that certifies it'
   throw new EndpointFailure(endpoint.host, reason, 'wrong-block')
 }

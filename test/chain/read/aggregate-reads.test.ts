@@ -417,8 +417,9 @@ describe('where Multicall3 is missing', () => {
     isOdd = false
     expect((await read(endpoint, memory, 500n, calls(3))).ethCalls).toBe(1)
     isOdd = true
-    const asked = endpoint.calls.length
     expect((await failureOf(readAt(endpoint, blockOf(800n), calls(3), patient, memory))).reason).toContain('nothing')
+    const asked = endpoint.calls.length
+    expect((await failureOf(readAt(endpoint, blockOf(900n), calls(3), patient, memory))).reason).toContain('nothing')
     expect(endpoint.calls).toHaveLength(asked + 3)
   })
 })

@@ -25,16 +25,18 @@ const blockNumberSelector = '42cbb15c'
 const answersByOutline = new Map<string, readonly [string, string, string]>()
 let counted: { requests: number; calls: Record<string, number> } = { requests: 0, calls: {} }
 
-/** A list of results: what comes before the block's number, between it and the timestamp, and after. */
+/** A list of results: what comes before the block's number, between it and the timestamp, and after. No parent's hash. */
 function answerOf(count: number, isCertified: boolean): readonly [string, string, string] {
   const known = answersByOutline.get(`${count}${isCertified}`)
   if (known) return known
   const places = Array.from({ length: count }, (_, index) => word(count * 32 + index * 128)).join('')
   const result = `${word(1)}${word(64)}${word(32)}`
-  const certified = isCertified ? 2 : 0
+  const certified = isCertified ? 3 : 0
   const values = Array.from({ length: count - certified }, (_, index) => result + word(valueAt(index))).join('')
   const start = `0x${word(32)}${word(count)}${places}`
-  const made = isCertified ? ([start + result, result, values] as const) : ([start, '', values] as const)
+  const made = isCertified
+    ? ([start + result, result, `${result}${word(0)}${values}`] as const)
+    : ([start, '', values] as const)
   answersByOutline.set(`${count}${isCertified}`, made)
   return made
 }
