@@ -1,5 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { z } from 'zod'
+import { word } from '../../src/chain/shapes.ts'
+import { codeRead } from '../chain/support/synthetic-multicall.ts'
 
 const rpcCall = z.object({ id: z.union([z.number(), z.string()]), method: z.string(), params: z.array(z.unknown()) })
 type Call = z.infer<typeof rpcCall>
@@ -26,6 +28,8 @@ export type RpcFault =
   | { readonly kind: 'batch-max'; readonly calls: number; readonly how: '413' | '400' | 'object' | 'array' | 'missing' }
   /** Longer requests are refused with HTTP 413. */
   | { readonly kind: 'bytes-max'; readonly bytes: number }
+  /** It calls contracts at its latest block, whatever block is named. */
+  | { readonly kind: 'calls-latest' }
   /** It answers every balance with this one. */
   | { readonly kind: 'balance'; readonly wei: bigint }
   /** So many answers of each batch are left out. */
@@ -200,7 +204,9 @@ class FaultyProxy implements FaultyRpc {
     const headNumber = lagging
       ? BigInt(String(await this.#ask('eth_blockNumber', []))) - BigInt(lagging.blocks)
       : undefined
-    const upstream = headNumber === undefined ? calls : calls.map(call => behind(call, headNumber))
+    const isLatest = faults.some(({ kind }) => kind === 'calls-latest')
+    const asked = isLatest ? calls.map(atLatest) : calls
+    const upstream = headNumber === undefined ? asked : asked.map(call => behind(call, headNumber))
     const answers = await this.#forward(upstream)
     const faulty = await Promise.all(answers.map((answer, index) => this.#spoilt(answer, upstream[index], faults)))
     const dropped = faults.find(fault => fault.kind === 'drops')?.answers ?? 0
@@ -232,7 +238,9 @@ class FaultyProxy implements FaultyRpc {
       case 'chain-id':
         return method === 'eth_chainId' ? { jsonrpc, id, result: `0x${fault.id.toString(16)}` } : answer
       case 'balance':
-        return method === 'eth_getBalance' ? { jsonrpc, id, result: `0x${fault.wei.toString(16)}` } : answer
+        if (method === 'eth_getBalance') return { jsonrpc, id, result: `0x${fault.wei.toString(16)}` }
+        if (method !== 'eth_call' || codeRead(call?.params ?? [])?.kind !== 'balance') return answer
+        return { jsonrpc, id, result: `${String(answer['result']).slice(0, -64)}${word(fault.wei).slice(2)}` }
       case 'no-state': {
         const number = await this.#stateBlockOf(call)
         if (number === undefined || number >= fault.before) return answer
@@ -289,6 +297,11 @@ function refuseBatch(
   const error = { code: how === 'object' ? -32600 : -32603, message: how === 'object' ? 'batch too large' : 'no' }
   const answer = { jsonrpc: '2.0', id: how === 'object' ? null : calls[0]?.id, error }
   return respond(response, 200, JSON.stringify(how === 'object' ? answer : [answer]))
+}
+
+function atLatest(call: Call): Call {
+  const [first, , ...rest] = call.params
+  return call.method === 'eth_call' ? { ...call, params: [first, 'latest', ...rest] } : call
 }
 
 /** The call as a node would understand it whose head is this one. */

@@ -107,7 +107,8 @@ class Questions {
   }
 
   async #certificate(head: ChainHead): Promise<CertificateCheck> {
-    const block = await this.#header(hexOf(head.number > recentBlocks ? head.number - recentBlocks : 0n))
+    const back = head.number > recentBlocks ? recentBlocks : 1n
+    const block = await this.#header(hexOf(head.number > 0n ? head.number - back : 0n))
     const read = { kind: 'balance', address: unused } as const
     const outcome = await readAt(this.#endpoint, block, [read], this.#signal, this.#memory).then(
       ([only]) => only,

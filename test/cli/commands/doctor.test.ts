@@ -238,6 +238,12 @@ describe('doctor', () => {
       [/^✖ local .*: does not even have the state of its last block/],
       1,
     ],
+    [
+      'a node that calls at its latest block',
+      [{ kind: 'calls-latest' }],
+      [/^✖ local .*: its reads are not certain to be of the block that was asked for: read at timestamp .* → put an/],
+      1,
+    ],
   ])('tells of an endpoint: %s', async (_, faults, expected, ending) => {
     const { run } = await stage()
     const { code, stdout } = await misbehaving(faults, () => run())
