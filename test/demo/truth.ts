@@ -45,7 +45,9 @@ function readingsOf({ dollar, tide, vault, pool, feed, treasury }: Scene['addres
   const reserves = async (at: At) => {
     const [amount0, amount1] = await reservesOf(pool, at)
     const [tideAmount, dollarAmount] = isTideFirst ? [amount0, amount1] : [amount1, amount0]
-    return { tides: decimal(tideAmount, 18), dollars: decimal(dollarAmount, 6) }
+    // With 40 decimals: the last one decides nothing.
+    const price = decimal((dollarAmount * 10n ** (18n - 6n + 40n)) / tideAmount, 40)
+    return { tides: decimal(tideAmount, 18), dollars: decimal(dollarAmount, 6), price }
   }
   const [tideReserve, dollarReserve] = isTideFirst ? ['Reserve0', 'Reserve1'] : ['Reserve1', 'Reserve0']
   return {
@@ -54,7 +56,7 @@ function readingsOf({ dollar, tide, vault, pool, feed, treasury }: Scene['addres
     'demo-vault___Supply': async at => decimal(await supplyOf(dollar, at), 6),
     [`demo-pool___${tideReserve}`]: async at => (await reserves(at)).tides,
     [`demo-pool___${dollarReserve}`]: async at => (await reserves(at)).dollars,
-    'demo-pool___Price': async at => (await reserves(at)).dollars / (await reserves(at)).tides,
+    'demo-pool___Price': async at => (await reserves(at)).price,
     'demo-pool___TVL': async at => 2 * (await reserves(at)).dollars,
     'demo-pool___Supply': async at => decimal(await supplyOf(tide, at), 18),
     'demo-price___Price': async at => decimal(await answerOf(feed, at), 8),
