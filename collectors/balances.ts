@@ -76,7 +76,7 @@ export default defineCollector({
 
 /** Amounts that all owners have together, in whole units of the asset. */
 function amountReader(owners: Holding['owners'], chain: ChainAsOf): (asset: Asset) => Promise<Fraction> {
-  const decimalsOf = decimalsReader(chain)
+  const decimalsOf = decimalsReader(chain, 'decimals: 18')
   const balancesOf = (token: `0x${string}`) =>
     chain.read(
       owners.map(owner => ({ address: token, abi: erc20Abi, functionName: 'balanceOf', args: [owner] }) as const),

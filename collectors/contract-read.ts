@@ -61,7 +61,7 @@ export default defineCollector({
 
 /** Reads calls exactly. @param common the contract of calls that name no other */
 function callReader(common: `0x${string}` | undefined, chain: ChainAsOf) {
-  const decimalsOf = decimalsReader(chain)
+  const decimalsOf = decimalsReader(chain, 'decimals: 18')
   return async ({ call = '', address = common, ...more }: Value): Promise<Fraction> => {
     if (address === undefined) throw new Error(`${call} has no address`)
     return calledNumber(chain, decimalsOf, { ...more, call, address })

@@ -80,7 +80,7 @@ async function circulating(
   const token = { address, abi: erc20Abi } as const
   const [supply, decimals, ...held] = await Promise.all([
     chain.read({ ...token, functionName: 'totalSupply' }),
-    written ?? decimalsReader(chain)(address),
+    written ?? decimalsReader(chain, 'decimals: 18')(address),
     ...minus.map(account => chain.read({ ...token, functionName: 'balanceOf', args: [account] })),
   ])
   return scaled(

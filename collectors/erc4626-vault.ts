@@ -106,5 +106,8 @@ async function sharePriceOf(chain: ChainAsOf, vault: Vault): Promise<Fraction> {
 }
 
 async function assetDecimals(chain: ChainAsOf, { address, decimals }: Vault): Promise<number> {
-  return decimals ?? decimalsReader(chain)(await chain.read({ address, abi: erc4626Abi, functionName: 'asset' }))
+  return (
+    decimals ??
+    decimalsReader(chain, 'decimals: 18')(await chain.read({ address, abi: erc4626Abi, functionName: 'asset' }))
+  )
 }

@@ -60,7 +60,7 @@ async function eventValue({ sum, unique, decimals = 0, ...given }: Options, chai
   const token = decimals === true ? own : typeof decimals === 'object' ? decimals.address : undefined
   const [logs, places] = await Promise.all([
     chain.logs({ address: given.address, event: abi, args: indexed }),
-    token ? decimalsReader(chain)(token) : Number(decimals),
+    token ? decimalsReader(chain, 'decimals: 18')(token) : Number(decimals),
   ])
   const meant = logs.map(({ args }) => args).filter(isMeant)
   if (unique !== undefined) return new Set(meant.map(args => plain(part(args, unique)))).size

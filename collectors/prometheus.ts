@@ -1,7 +1,6 @@
 import { defineCollector, type Hour, type Http, headers, hourText, z } from 'tidegauge'
 import { declaration, declared } from './values/declared.ts'
-import { fractionOf, nearestNumber } from './values/fraction.ts'
-import { decimalText } from './values/json-answer.ts'
+import { decimalNumber, fractionOf, nearestNumber } from './values/fraction.ts'
 
 const path = '/api/v1/query'
 
@@ -91,7 +90,7 @@ function numberOf({ warnings, data }: PrometheusAnswer, hour: Hour): number {
   if (Math.round(seconds * 1000) !== hour) {
     throw new Error(`the answer is of ${new Date(seconds * 1000).toISOString()}, and not of ${hourText(hour)}`)
   }
-  if (!decimalText.test(text)) throw new Error(`the query gives ${text}, which is not a number`)
+  if (!decimalNumber.test(text)) throw new Error(`the query gives ${text}, which is not a number`)
   return nearestNumber(fractionOf(text))
 }
 

@@ -22,14 +22,15 @@ const decimalsAbi = [
 /**
  * The decimals of the contracts of one chain and hour: each contract is asked once.
  *
- * @param offer what to write for a contract that has no `decimals()`
+ * @param offer what to write for a contract that has no `decimals()`, such as `decimals: 18`. Default: nothing, where a
+ * collector takes them from nowhere else
  */
-export function decimalsReader(chain: ChainAsOf, offer = 'decimals: 18'): (contract: `0x${string}`) => Promise<number> {
+export function decimalsReader(chain: ChainAsOf, offer?: string): (contract: `0x${string}`) => Promise<number> {
   const asked = new Map<string, Promise<number>>()
   const ask = async (contract: `0x${string}`) => {
     const answer = chain.read({ address: contract, abi: decimalsAbi, functionName: 'decimals' })
     const decimals = await answer.catch((error: unknown) => {
-      if (!lacksFunction(error)) throw error
+      if (offer === undefined || !lacksFunction(error)) throw error
       const { fix } = error as { readonly fix?: string }
       const written = `for a contract without decimals() write ${offer}`
       // The fault of the read, which says whether it may pass, with one more thing to do.

@@ -1,6 +1,5 @@
 import { type Price, z } from 'tidegauge'
-import { type Fraction, fractionOf } from './fraction.ts'
-import { decimalText } from './json-answer.ts'
+import { decimalNumber, type Fraction, fractionOf } from './fraction.ts'
 import { exactPrice } from './price/exact-price.ts'
 
 const priceOperand = z.strictObject({ price: z.string({ error: 'must be the name of a price' }) })
@@ -86,7 +85,7 @@ export function formulaMistakes<R extends string>(
   const kinds = [read, ...formulaKinds]
   const given = kinds.filter(kind => Reflect.get(value, kind) !== undefined)
   const said = given.length === 0 ? 'nothing of it' : given.join(' and ')
-  const unknown = neededBy(value).filter(label => !Object.hasOwn(values, label) && !decimalText.test(label))
+  const unknown = neededBy(value).filter(label => !Object.hasOwn(values, label) && !decimalNumber.test(label))
   return [
     ...(given.length === 1 ? [] : [{ path: [], message: `must have one of ${kinds.join(', ')}, and has ${said}` }]),
     ...unknown.map(label => ({

@@ -2,7 +2,8 @@ import Fraction from 'fraction.js'
 
 export { Fraction }
 
-const decimalNumber = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d{1,3}))?$/i
+/** A decimal number as text; an exponent has at most three digits. */
+export const decimalNumber = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d{1,3}))?$/i
 
 /**
  * A decimal number as it is written, exactly: 0.1 is a tenth, and not the double next to it.

@@ -1,5 +1,6 @@
 import pointer from 'jsonpointer'
 import { type CollectContext, hourText, z } from 'tidegauge'
+import { decimalNumber } from './fraction.ts'
 import { type JsonRequest, readsPast } from './placeholders.ts'
 
 /** The form of a pointer, for a mistake. */
@@ -43,8 +44,8 @@ export function valueAt(json: unknown, path: string): unknown {
   }, json)
 }
 
-/** A decimal number as text. */
-export const decimalText = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i
+/** Characters of a number in an answer: a longer one would only take long to calculate with. */
+const decimalCharsMax = 20_000
 
 /**
  * Schema of what stands at a pointer of an answer whose numbers are text, as they are asked for: a decimal number, with
@@ -52,7 +53,7 @@ export const decimalText = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i
  */
 export function decimalAt(path: string) {
   const error = `there is no number at ${path || 'the root'}`
-  return z.string({ error }).regex(decimalText, { error })
+  return z.string({ error }).max(decimalCharsMax, { error }).regex(decimalNumber, { error })
 }
 
 type RunClock = Pick<CollectContext<unknown>, 'hour' | 'nowMs'>
@@ -112,7 +113,7 @@ function timeAt({ time, maxAge, ...asked }: JsonSource, { hour, nowMs }: RunCloc
 function instantMs(stated: unknown): number {
   if (typeof stated !== 'string') return Number.NaN
   if (/^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:?\d\d)$/i.test(stated)) return Date.parse(stated)
-  const count = decimalText.test(stated) ? Number(stated) : Number.NaN
+  const count = decimalNumber.test(stated) ? Number(stated) : Number.NaN
   const perMs = [1e-3, 1, 1e3, 1e6].find(each => count < 1e14 * each)
   return perMs === undefined ? Number.NaN : count / perMs
 }

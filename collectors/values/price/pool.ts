@@ -42,7 +42,7 @@ export async function poolPrice(chain: ChainAsOf, priced: PricedPool): Promise<F
     chain
       .read({ ...own, functionName: 'observe', args: [[window, 0]] })
       .catch(error => Promise.reject(worded(error, window))),
-    typeof priced.decimals === 'number' ? priced.decimals : decimalsReader(chain)(token),
+    typeof priced.decimals === 'number' ? priced.decimals : decimalsReader(chain, 'decimals: 18')(token),
     priced.quoteDecimals ?? decimalsReader(chain, 'quoteDecimals: 18')(quote),
   ])
   const [before = 0n, now = 0n] = cumulatives

@@ -134,7 +134,7 @@ async function ownPrice(source: PriceSource, means: Means): Promise<Fraction> {
     return poolPrice(means.chain(chain), { ...source, pool, token, quote, window })
   if (call !== undefined && address !== undefined) {
     const own = means.chain(chain)
-    return calledNumber(own, decimalsReader(own), { ...source, call, address })
+    return calledNumber(own, decimalsReader(own, 'decimals: 18'), { ...source, call, address })
   }
   if (source.url !== undefined) return answeredPrice({ ...source, url: source.url }, means)
   return fractionOf(fixed ?? 1)
