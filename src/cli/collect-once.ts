@@ -18,6 +18,7 @@ import { deliverNow, standing } from './deliver-now.ts'
 import { exitCodes } from './exit.ts'
 import { demandBegun } from './hour-range.ts'
 import { openContext, selectCollectors } from './open-context.ts'
+import { quietEvents } from './quiet-events.ts'
 import { openedByClock } from './require-clock.ts'
 import { counted, cut, note, print } from './terminal.ts'
 
@@ -60,7 +61,11 @@ export async function collectOnce(
   if (options.dryRun) {
     const collected = await collectParts({ context, outbox: existing, hour, units, stopping }, collectors)
     if (stopping?.aborted) return
-    printDry(collected, options)
+    const quiet = await quietEvents(context, collected.parts)
+    const warnings = quiet.flatMap(({ part, text }) =>
+      part.accepted.map(({ metric }) => ({ metric: metric.id, kind: 'event-not-seen' as const, text })),
+    )
+    printDry({ ...collected, warnings: [...collected.warnings, ...warnings] }, options)
     if (collected.parts.some(({ fault }) => fault)) ended(exitCodes.incomplete)
   } else {
     const outbox = existing ?? (await openOutbox(context, stack))

@@ -22,7 +22,7 @@ export interface CollectedReport {
   readonly parts: readonly CollectedPart[]
   /** Earlier values of the hour in the outbox, by metric id: the first value stands. */
   readonly stored: ReadonlyMap<MetricId, { readonly value: number; readonly state: MetricState }>
-  /** Warnings that the service would answer with. */
+  /** Warnings that the service would answer with, and of events that are not seen. */
   readonly warnings: readonly Foreseen[]
 }
 

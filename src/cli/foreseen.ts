@@ -4,11 +4,11 @@ import { labelOf, type Metric, type MetricId } from '../model/metric.ts'
 import type { MetricState, Past } from '../outbox/contract/metrics.ts'
 import type { Units } from '../outbox/contract/operator-store.ts'
 
-/** A warning that can be predicted before anything is sent. */
+/** A warning that can be given before anything is sent. */
 export interface Foreseen {
   readonly metric: MetricId
-  /** The kind that `warningKind` gives for the service's words. */
-  readonly kind: 'label-long' | 'unit-changed' | 'already-exists'
+  /** The kind that `warningKind` gives for the service's words; `event-not-seen` is our own. */
+  readonly kind: 'label-long' | 'unit-changed' | 'already-exists' | 'event-not-seen'
   /** A sentence without the metric's id, so that one line can stand for many metrics. */
   readonly text: string
 }

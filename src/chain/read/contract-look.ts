@@ -1,10 +1,13 @@
+import { keccak_256 } from '@noble/hashes/sha3.js'
 import type { Time } from '../../edge/time.ts'
-import type { Hex } from '../../model/block.ts'
+import type { Hex, LogFilter } from '../../model/block.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
+import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
 import { EndpointPool, type EndpointSource } from '../endpoint/endpoint-pool.ts'
 import type { RpcAnswer, RpcCall } from '../endpoint/wire.ts'
 import type { ReadAnswer, ReadRequest } from '../reads.ts'
-import { parseBytes, parseHeader } from '../shapes.ts'
+import { hexOf, type NodeLog, parseBytes, parseHeader, parseLogs } from '../shapes.ts'
+import { logAnswerBytesMax } from './limits.ts'
 import { aggregateInput, multicall3Address } from './multicall.ts'
 import { aggregated } from './multicall-answer.ts'
 
@@ -22,6 +25,37 @@ export interface ContractBasics {
   readonly beacon?: Hex
   /** Of the last block; absent where the node does not give it. */
   readonly timestampSeconds?: number
+}
+
+/** Events that many contracts emit, by the hash of their signature. */
+const wellKnown = new Map(
+  [
+    ...['Transfer(address,address,uint256)', 'Approval(address,address,uint256)', 'Upgraded(address)'],
+    ...['ApprovalForAll(address,address,bool)', 'TransferSingle(address,address,address,uint256,uint256)'],
+    ...['Swap(address,uint256,uint256,uint256,uint256,address)', 'Sync(uint112,uint112)'],
+    ...['Swap(address,address,int256,int256,uint160,uint128,int24)', 'OwnershipTransferred(address,address)'],
+    ...['Deposit(address,uint256)', 'Withdrawal(address,uint256)', 'Deposit(address,address,uint256,uint256)'],
+    ...['Withdraw(address,address,address,uint256,uint256)', 'AnswerUpdated(int256,uint256,uint256)'],
+  ].map(event => [`0x${Buffer.from(keccak_256(Buffer.from(event))).toString('hex')}`, event.replace(/\(.*/, '')]),
+)
+
+function nameOf([topic]: readonly Hex[]): string {
+  if (topic === undefined) return 'events without a topic'
+  return wellKnown.get(topic.toLowerCase()) ?? `${topic.slice(0, 10)}…`
+}
+
+/** Numbers of last blocks whose logs are asked for, until an endpoint answers. */
+const recentBlocks = [10_000, 1_000, 100, 10] as const
+
+/** Events of the last blocks. */
+export interface RecentEvents {
+  /** Number of the last blocks in which the events of the filter were looked for. */
+  readonly blocks: number
+  readonly isSeen: boolean
+  /** Number of the last blocks in which all events of its contracts were looked for. */
+  readonly emittedBlocks: number
+  /** Number of these events by name, or by a part of their first topic where the name is not known. */
+  readonly emitted: ReadonlyMap<string, number>
 }
 
 /** Dependencies of `ContractLook`. */
@@ -91,6 +125,19 @@ export class ContractLook {
     return this.#serve((endpoint, signal) => this.#together(endpoint, calls, signal))
   }
 
+  /** Looks for the events of a filter, and for any of its contracts, in the last blocks. @throws Fault */
+  async events(filter: LogFilter): Promise<RecentEvents> {
+    return this.#serve(async (endpoint, signal) => {
+      const [sought, all] = await Promise.all([
+        recentLogs(endpoint, filter, signal),
+        recentLogs(endpoint, { ...filter, topics: [] }, signal),
+      ])
+      const emitted = new Map<string, number>()
+      for (const { topics } of all.logs) emitted.set(nameOf(topics), (emitted.get(nameOf(topics)) ?? 0) + 1)
+      return { blocks: sought.blocks, isSeen: sought.logs.length > 0, emittedBlocks: all.blocks, emitted }
+    })
+  }
+
   close(): void {
     this.#pool.close()
   }
@@ -103,6 +150,26 @@ export class ContractLook {
     const signal = this.#deps.time.timeout(this.#deps.timeoutMs)
     return this.#pool.serve({}, signal, endpoint => work(endpoint, signal))
   }
+}
+
+/** Logs of as many last blocks as the endpoint answers. @throws EndpointFailure when it answers none */
+async function recentLogs(
+  endpoint: Endpoint,
+  { address, topics }: LogFilter,
+  signal: AbortSignal,
+): Promise<{ readonly blocks: number; readonly logs: readonly NodeLog[] }> {
+  const [head] = await endpoint.call([{ method: 'eth_getBlockByNumber', params: ['latest', false] }], signal)
+  const last = parseHeader(head?.kind === 'result' ? head.result : undefined)?.number
+  if (last === undefined) throw new EndpointFailure(endpoint.host, 'answered no header of its last block', 'refused')
+  for (const most of recentBlocks) {
+    const blocks = Math.min(most, Number(last) + 1)
+    const range = { fromBlock: hexOf(last - BigInt(blocks - 1)), toBlock: hexOf(last) }
+    const call = { method: 'eth_getLogs', params: [{ address, topics, ...range }], answerBytesMax: logAnswerBytesMax }
+    const [outcome] = await endpoint.callApart([call], signal)
+    const logs = outcome && 'kind' in outcome && outcome.kind === 'result' ? parseLogs(outcome.result) : undefined
+    if (logs) return { blocks, logs }
+  }
+  throw new EndpointFailure(endpoint.host, 'answers no logs of its last blocks', 'no-logs')
 }
 
 /** Answer that must be one, by its error's words. */

@@ -6,6 +6,7 @@ import { type ConfigOption, configuredCommand, type JsonOption } from '../config
 import { chainFindings } from '../doctor/chain-findings.ts'
 import { configFindings, daemonFindings } from '../doctor/daemon-findings.ts'
 import { dataFindings } from '../doctor/data-findings.ts'
+import { eventFindings } from '../doctor/event-findings.ts'
 import { type Finding, failed, type Outcome } from '../doctor/finding.ts'
 import { serviceFindings } from '../doctor/service-findings.ts'
 import { exitCodes } from '../exit.ts'
@@ -47,6 +48,7 @@ function examinations(context: AppContext, options: ConfigOption): Promise<reado
     examined('configuration', configFindings(context)),
     examined('service', serviceFindings(context, outbox, options)),
     examined('chains', chainFindings(context)),
+    examined('events', eventFindings(context)),
     examined('disk', dataFindings(context, outbox)),
     examined('daemon', daemonFindings(context, options)),
   ]

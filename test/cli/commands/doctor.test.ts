@@ -127,6 +127,42 @@ describe('doctor', () => {
     expect(stdout + stderr).not.toContain(rpcKey)
   })
 
+  it('says which event sums have no contract, or an event that is not seen, as the first dry run does', async () => {
+    const nowSeconds = Math.floor(Date.now() / 1_000)
+    const emitting = await startAnvil(nowSeconds - 7_200)
+    onTestFinished(() => emitting.stop())
+    const [token, absent] = [`0x${'c0'.repeat(20)}`, `0x${'0d'.repeat(20)}`]
+    // Emits a log without data for each call: PUSH32 topic, PUSH1 0, PUSH1 0, LOG1.
+    const transfer = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
+    await emitting.rpc('anvil_setCode', token, `0x7f${transfer}60006000a1`)
+    await emitting.rpc('anvil_mine', hex(121), hex(60))
+    const [from] = await emitting.rpc<string[]>('eth_accounts')
+    for (const _ of ['one', 'two']) {
+      await emitting.rpc('eth_sendTransaction', { from, to: token, gas: '0x186a0' })
+      await emitting.rpc('evm_mine')
+    }
+    const { config, run } = await stage({}, [emitting.url])
+    const sum = (label: string, address: string, event: string) =>
+      `      - { id: ${label}, use: event-sum, options: { chain: local, count: true, label: ${label}, address: "${address}", event: "${event}" } }\n`
+    const sums = [
+      sum('seen', token, 'Transfer(address,address,uint256)'),
+      sum('unseen', token, 'Paid(address indexed who, uint128 amount)'),
+      sum('absent', absent, 'Transfer(address,address,uint256)'),
+    ]
+    writeFileSync(config, readFileSync(config, 'utf8').replace(/ +- use: .*\n/, sums.join('')))
+    const quiet = /no such event in the last \d\d\d? blocks; this contract emitted Transfer ×2/
+    const { code, stdout } = await run()
+    expect(unusual(stdout)).toEqual([
+      expect.stringMatching(/^! pool\/absent: 0x0d0d.* has no events: no contract there at that hour → check address/),
+      expect.stringMatching(new RegExp(`^! pool/unseen: ${quiet.source} → check its address and event`)),
+    ])
+    expect(code).toBe(0)
+    const dry = await command(['collect', '--dry-run', '--config', config], { METRICS_KEY: key })
+    expect(dry.stderr).toMatch(new RegExp(`warning: pool___unseen: ${quiet.source}`))
+    expect(dry.stderr).not.toContain('pool___seen')
+    expect(dry.stdout).toContain('not collected: pool/absent: ')
+  })
+
   it('says that the service takes no push, though it answers', async () => {
     const { config, run } = await stage({ statuses: { '/api/metrics': 500 } })
     const collected = await command(['collect', '--config', config], { METRICS_KEY: key })
