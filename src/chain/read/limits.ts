@@ -47,8 +47,11 @@ export const logsPerRequestMax = 5_000
 /** Blocks spread over an hour whose headers tell whether logs were left out. */
 export const logSamples = 8
 
-/** Blocks of an hour whose receipts are asked for, and transactions of one where a node has no receipts by block. */
+/** Blocks of an hour whose receipts are asked for, and bytes of those of one block. */
 export const logReceiptBlocks = 2
+export const logReceiptBytesMax = 16 * 1_048_576
+
+/** Transactions of a block whose receipts are asked for where a node has no receipts by block. */
 export const logReceiptTransactionsMax = 20
 
 /** Hours back in which any log of a contract shows that it exists, where a node has no state of the hour. */

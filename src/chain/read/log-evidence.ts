@@ -8,7 +8,14 @@ import { headerCall } from '../look-up/as-of-search.ts'
 import { type BlockHeader, hexOf, type NodeLog, parseBytes, parseHeader, parseLogs } from '../shapes.ts'
 import { callWithHeader, pinOf, pinParam, takesHashes } from './block-pin.ts'
 import { fitting } from './checked-logs.ts'
-import { logHoursBack, logReceiptBlocks, logReceiptTransactionsMax, logSamples, logTailBlocks } from './limits.ts'
+import {
+  logHoursBack,
+  logReceiptBlocks,
+  logReceiptBytesMax,
+  logReceiptTransactionsMax,
+  logSamples,
+  logTailBlocks,
+} from './limits.ts'
 import { chanceOfNone, mayHaveLogs } from './log-bloom.ts'
 import type { AnsweredLogs, LogsAsked } from './log-requests.ts'
 
@@ -101,11 +108,12 @@ export class LogEvidence {
     if (from <= asOf.number && blocks[0]?.hash !== asOf.hash) {
       throw this.#incomplete(`has another block ${asOf.number} than the as-of block`)
     }
-    const own = blocks.filter((block, index) => {
+    const own: SeenBlock[] = []
+    for (const [index, block] of blocks.entries()) {
       const child = blocks[index - 1]
-      const isParent = child?.number === block.number + 1n && child.parentHash !== undefined
-      return !isParent || child.parentHash === block.hash
-    })
+      const isLinked = own.at(-1) === child && (child?.parentHash ?? block.hash) === block.hash
+      if (isLinked || child?.number !== block.number + 1n) own.push(block)
+    }
     const other = own.find(
       ({ number, hash }) => (answered.blocks.get(number)?.hash ?? hash).toLowerCase() !== hash.toLowerCase(),
     )
@@ -184,7 +192,7 @@ export class LogEvidence {
     const hashes = block.transactions.slice(0, logReceiptTransactionsMax)
     if (hashes.length === 0) return undefined
     const calls = hashes.map(hash => ({ method: 'eth_getTransactionReceipt', params: [hash] }))
-    const receipts = (await endpoint.callApart(calls, signal)).map(resultOf)
+    const receipts = (await endpoint.tryCall(calls, signal)).map(resultOf)
     return receipts.includes(undefined) ? undefined : logsIn(receipts, block)
   }
 
@@ -238,7 +246,7 @@ export class LogEvidence {
 }
 
 function receiptsCall(number: bigint): RpcCall {
-  return { method: 'eth_getBlockReceipts', params: [hexOf(number)] }
+  return { method: 'eth_getBlockReceipts', params: [hexOf(number)], answerBytesMax: logReceiptBytesMax }
 }
 
 /** Logs in receipts of a block that has some; `none` when a receipt is missing, undefined when they are of another block. */
