@@ -289,6 +289,22 @@ describe('no logs are none only of a contract that exists', () => {
     expect(codes(server.requests)).toBe(asked)
   })
 
+  it('which costs no request once it is known, as do the receipts of the time', async () => {
+    const server = await node(answering(honest({ ...quiet, noise: [other] })))
+    const reader = openChain([server.url])
+    await reader.logs(hour, filter, patient)
+    expect(server.requests.flat()).toEqual(expect.arrayContaining(['eth_getCode', 'eth_getBlockReceipts']))
+    const next = hourAfter(hour, 1)
+    await reader.block(next, patient)
+    const before = server.requests.length
+    expect((await reader.logs(next, filter, patient)).value.length).toBe(0)
+    const header = 'eth_getBlockByNumber'
+    expect(server.requests.slice(before).sort((a, b) => b.length - a.length)).toEqual([
+      Array.from({ length: 8 }, () => header),
+      [header, 'eth_getLogs', header],
+    ])
+  })
+
   it('each of several, whatever the others emit', async () => {
     const server = await node(answering(honest({ logsIn: number => (number === 300n ? 1 : 0) })))
     const both = { address: [contract, other], topics: [topic] }
