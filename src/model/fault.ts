@@ -63,13 +63,13 @@ const permanenceByCode = {
   'chain-disagreement': 'transient',
   /** A reorg replaced the as-of block between two reads. */
   'chain-reorganized': 'transient',
-  /** No endpoint has the state of that hour any more. */
+  /** No endpoint has the state of that hour any more, or its receipts. */
   'chain-state-missing': 'permanent',
   /** A node serves another chain than configured. */
   'chain-wrong-id': 'permanent',
   /** A contract refused the call at the as-of block. */
   'chain-call-reverted': 'permanent',
-  /** A call returned bytes its ABI does not describe: often no contract at that address. */
+  /** A call returned bytes its ABI does not describe, or logs were read of an address without a contract. */
   'chain-call-undecodable': 'permanent',
   /** The Fault when a collector asks for a chain that is not configured. */
   'chain-unknown': 'permanent',

@@ -127,7 +127,7 @@ export const faultGuide: Readonly<Record<FaultCode, FaultGuide>> = {
     cure: 'Nothing: the hour is read again.',
   },
   'chain-state-missing': {
-    cause: 'No endpoint has the state of that hour any more.',
+    cause: 'No endpoint has the state of that hour any more, or the receipts that events are read from.',
     cure: 'Add an archive node, then backfill the gap.',
   },
   'chain-wrong-id': {
@@ -139,7 +139,8 @@ export const faultGuide: Readonly<Record<FaultCode, FaultGuide>> = {
     cure: 'Check address, function and arguments; before its deployment a contract has no answer (`since`).',
   },
   'chain-call-undecodable': {
-    cause: 'The call returned bytes that its signature does not describe: often no contract at that address.',
+    cause:
+      'The call returned bytes that its signature does not describe, or events are read of an address without code: often no contract there at that hour.',
     cure: 'Check the address and the signature. `new --chain NAME --address 0x…` asks a contract what it is.',
   },
   'chain-unknown': {
