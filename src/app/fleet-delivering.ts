@@ -12,6 +12,7 @@ import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { Roles } from '../outbox/contract/role.ts'
 import type { AppContext } from './context.ts'
 import type { MakeDelivery } from './deliveries.ts'
+import type { FleetIdentity } from './fleet-identity.ts'
 
 /** Dependencies of `fleetDelivering`. */
 export interface FleetDeliveringDeps {
@@ -24,6 +25,7 @@ export interface FleetDeliveringDeps {
   readonly engine: JobEngine
   readonly roles: Pick<Roles, 'deliverer'>
   readonly make: MakeDelivery
+  readonly identity: Pick<FleetIdentity, 'isOfFleet' | 'keyName'>
   readonly failed: (error: unknown) => void
 }
 
@@ -45,7 +47,7 @@ function clientWhileHeld(client: ServiceClient, role: () => Pick<RoleClaim, 'whi
  * @returns the claim of the role, which stops it
  */
 export function fleetDelivering(destination: Destination, deps: FleetDeliveringDeps): RoleClaim {
-  const { context, outbox, client, pushBack, store, engine, roles, make, failed } = deps
+  const { context, outbox, client, pushBack, store, engine, roles, make, identity, failed } = deps
   const { config, time, log } = context
   const { name } = destination
   const facts = { destination: name }
@@ -59,7 +61,13 @@ export function fleetDelivering(destination: Destination, deps: FleetDeliveringD
     }
     // The daemon before may have sent what is due.
     outbox.delivery.maybeSent('all')
-    const pacer = new FleetPacer({ store, role, destination: name, perSecond: config.delivery.pacePerSecond, time })
+    const pacer = new FleetPacer({
+      store,
+      role,
+      destination: identity.keyName(destination),
+      perSecond: config.delivery.pacePerSecond,
+      time,
+    })
     const loop = new DeliveryLoop([make(destination, pacer, own)], time, log, outbox.health)
     log.info(facts, 'this daemon delivers now')
     return async () => {
@@ -67,6 +75,13 @@ export function fleetDelivering(destination: Destination, deps: FleetDeliveringD
       log.info(facts, 'this daemon does not deliver any more')
     }
   }
-  const role: RoleClaim = new RoleClaim({ engine, role: `deliver/${name}`, time, failed, work: { begin } })
+  const role: RoleClaim = new RoleClaim({
+    engine,
+    role: `deliver/${name}`,
+    time,
+    failed,
+    isAble: () => identity.isOfFleet,
+    work: { begin },
+  })
   return role
 }

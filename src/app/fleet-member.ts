@@ -1,6 +1,7 @@
-import { createHash } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { ChainReader } from '../chain/reads.ts'
+import type { Config } from '../config/config.ts'
 import { Loop } from '../edge/loop.ts'
 import { version } from '../edge/version.ts'
 import { Announcer } from '../fleet/announcer.ts'
@@ -15,7 +16,7 @@ import { Reconciler } from '../fleet/reconciler.ts'
 import { RoleClaim } from '../fleet/role-claim.ts'
 import type { SharedTime } from '../fleet/shared-time.ts'
 import { Fault, faultLine } from '../model/fault.ts'
-import type { DaemonEntry } from '../outbox/contract/fleet-store.ts'
+import type { Announced, DaemonEntry } from '../outbox/contract/fleet-store.ts'
 import type { IntakeOutbox, Outbox } from '../outbox/contract/outbox.ts'
 import type { Role } from '../outbox/contract/role.ts'
 import type { SharedOutbox } from '../outbox/contract/shared-outbox.ts'
@@ -27,6 +28,7 @@ import type { AppContext } from './context.ts'
 import type { MakeDelivery } from './deliveries.ts'
 import { fleetBackfilling } from './fleet-backfilling.ts'
 import { fleetDelivering } from './fleet-delivering.ts'
+import { FleetIdentity } from './fleet-identity.ts'
 import { fleetReporting, reportsRole } from './fleet-reporting.ts'
 import { logUpkeep } from './outbox-news.ts'
 import { rolesOf } from './outbox-place.ts'
@@ -77,19 +79,25 @@ export async function joinFleet(deps: FleetMemberDeps, stack: AsyncDisposableSta
   keep(new Reconciler({ store, backfills: shared.backfills, engine, lanes, time, failed }))
   keep(fleetBackfilling({ context, outbox, shared, engine, worked, failed }))
   const claimed: RoleClaim[] = [...reporting]
-  const entry = entryOf(context, name, worked, claimed)
-  keep(new Announcer({ store, entry, time, announced, failed }))
+  const { destinations } = connection
+  const identity = new FleetIdentity({ config, destinations, salt: await store.salt(), log })
+  const entry = entryOf({ name, config, identity, sharedTime, worked, claimed })
+  const found = (news: Announced) => {
+    announced()
+    identity.announced(news)
+  }
+  keep(new Announcer({ store, entry, time, announced: found, failed }))
   keep(clockOf(sharedTime, deps, failed))
   const finality = new Map(
     chains.map(({ id }) => [id, keep(new RoleClaim({ engine, role: `finality/${id}`, time, failed }))]),
   )
   const make = deps.make()
   const roles = await rolesOf(config)
-  await outbox.delivery.silenceOtherDestinations(connection.destinations.map(({ name: own }) => own))
+  await outbox.delivery.silenceOtherDestinations(destinations.map(({ name: own }) => own))
   const { operators } = outbox
   const pushBack = keep(new PushBack({ operators, pushMsMax: config.delivery.timeoutMs, time, log, failed }))
-  const delivering = { ...deps, client: connection.client, pushBack, roles, make, store, engine, failed }
-  for (const destination of connection.destinations) claimed.push(keep(fleetDelivering(destination, delivering)))
+  const delivering = { ...deps, client: connection.client, pushBack, roles, make, store, engine, identity, failed }
+  for (const destination of destinations) claimed.push(keep(fleetDelivering(destination, delivering)))
   const mayPrune = () => context.clock?.mayPrune ?? true
   const upkeep = { role: always, keepMs: config.outbox.keepMs, time, mayPrune }
   keep(outbox.startUpkeep({ ...upkeep, report: news => logUpkeep(log, news) }))
@@ -105,21 +113,28 @@ export async function joinFleet(deps: FleetMemberDeps, stack: AsyncDisposableSta
   return { intake, health: outbox.health }
 }
 
-/** This daemon as it announces itself, at each call. @param claimed roles that it has, or wants */
-function entryOf(
-  { config }: AppContext,
-  name: string,
-  worked: () => readonly string[],
-  claimed: readonly RoleClaim[],
-): () => DaemonEntry {
-  const collectors = config.protocols.flatMap(protocol => protocol.collectors)
-  const digest = createHash('sha256')
-    .update(JSON.stringify(collectors.map(({ id, use, options }) => [id, use, options])))
-    .digest()
+/** Parts of an announcement. */
+interface EntryParts extends Pick<FleetMemberDeps, 'sharedTime'> {
+  readonly name: string
+  readonly config: Pick<Config, 'file'>
+  readonly identity: Pick<FleetIdentity, 'digest'>
+  readonly worked: () => readonly string[]
+  /** Roles that it has, or wants. */
+  readonly claimed: readonly RoleClaim[]
+}
+
+/** This daemon as it announces itself, at each call. */
+function entryOf({ name, config, identity, sharedTime, worked, claimed }: EntryParts): () => DaemonEntry {
   const { pid } = process
-  const same = { name, version, digest, pid, host: hostname(), configFile: config.file }
+  const same = { name, version, instance: randomUUID(), pid, host: hostname(), configFile: config.file }
   const roles = () => claimed.filter(({ isHeld }) => isHeld).map(({ role }) => role)
-  return () => ({ ...same, lanes: worked(), roles: roles() })
+  return () => ({
+    ...same,
+    digest: identity.digest,
+    clockOffMs: sharedTime.machineOffMs,
+    lanes: worked(),
+    roles: roles(),
+  })
 }
 
 /** The claim to be the daemon that reports to people. */

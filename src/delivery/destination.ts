@@ -3,7 +3,10 @@ import { Fault } from '../model/fault.ts'
 
 /** One key and the protocols written with it. A failure of one destination does not stop another. */
 export interface Destination {
-  /** `service` for the service's own key, else the key's place, e.g. `env:VAULT_KEY`. Never the key. */
+  /**
+   * `service` for the service's own key, else the key's place, e.g. `env:VAULT_KEY`. Never the key. In a shared database, where
+   * each machine keeps keys in places of its own, the first of its protocols' ids.
+   */
   readonly name: string
   /** Reads the key. It is called for each flush, so a key rotates without a restart. */
   readonly readKey: () => string
@@ -24,7 +27,9 @@ export function destinationsOf(
   const groups = Map.groupBy(config.protocols, ({ key }) => (key ? keyName(key) : 'service'))
   return [...groups].map(([name, protocols]) => {
     const ref = protocols[0]?.key
-    return { name, protocols, readKey: ref ? () => readSecret(ref) : (serviceKey ?? noKey) }
+    const [first] = protocols.map(({ id }) => id).sort()
+    const own = config.data.kind === 'postgres' && first !== undefined ? first : name
+    return { name: own, protocols, readKey: ref ? () => readSecret(ref) : (serviceKey ?? noKey) }
   })
 }
 

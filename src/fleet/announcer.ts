@@ -1,6 +1,6 @@
 import { Loop } from '../edge/loop.ts'
 import type { Time } from '../edge/time.ts'
-import type { DaemonEntry, FleetStore } from '../outbox/contract/fleet-store.ts'
+import type { Announced, DaemonEntry, FleetStore } from '../outbox/contract/fleet-store.ts'
 import { seenMs } from './limits.ts'
 
 /** Dependencies of `Announcer`. */
@@ -9,8 +9,8 @@ export interface AnnouncerDeps {
   /** This daemon now. */
   readonly entry: () => DaemonEntry
   readonly time: Pick<Time, 'sleep'>
-  /** Called each time that it is announced. */
-  readonly announced: () => void
+  /** Called each time that it is announced, with what the outbox answered. */
+  readonly announced: (found: Announced) => void
   /** Called with errors; it is repeated. */
   readonly failed: (error: unknown) => void
 }
@@ -29,15 +29,15 @@ export class Announcer {
   async stop(): Promise<void> {
     await this.#loop.stop()
     const { store, entry, failed } = this.#deps
-    await store.leave(entry().name).catch(failed)
+    await store.leave(entry()).catch(failed)
   }
 
   async #turn(signal: AbortSignal): Promise<void> {
     const { store, entry, time, announced, failed } = this.#deps
     try {
-      await store.announce(entry(), !this.#isAnnounced)
+      const found = await store.announce(entry(), !this.#isAnnounced)
       this.#isAnnounced = true
-      announced()
+      announced(found)
     } catch (error) {
       failed(error)
     }

@@ -24,6 +24,8 @@ export interface RoleClaimDeps {
   readonly time: Pick<Time, 'steadyMs' | 'sleep'>
   /** Called with errors of attempts, which are repeated. */
   readonly failed: (error: unknown) => void
+  /** Whether this daemon may have the role now. Default: it may. */
+  readonly isAble?: () => boolean
   /** Default: none; others ask `isHeld`. */
   readonly work?: RoleWork
 }
@@ -116,7 +118,8 @@ export class RoleClaim {
   }
 
   async #take(): Promise<void> {
-    const { engine, role, time } = this.#deps
+    const { engine, role, time, isAble } = this.#deps
+    if (isAble && !isAble()) return
     const sentAtMs = time.steadyMs()
     const [job] = await engine.fetch(this.#queue, 1)
     if (job) {
@@ -129,7 +132,8 @@ export class RoleClaim {
   }
 
   async #touch(claim: Claim): Promise<void> {
-    const { engine, time } = this.#deps
+    const { engine, time, isAble } = this.#deps
+    if (isAble && !isAble()) return this.#giveBack(claim)
     const sentAtMs = time.steadyMs()
     if (isTouchDue(claim, sentAtMs)) {
       const kept = await engine.touch(this.#queue, [claim.attempt])
@@ -142,6 +146,12 @@ export class RoleClaim {
     } else {
       await this.#begin()
     }
+  }
+
+  async #giveBack({ attempt }: Claim): Promise<void> {
+    await this.#ended()
+    this.#claim = undefined
+    await this.#deps.engine.release(this.#queue, [attempt])
   }
 
   /** Begins the work unless it has begun. */

@@ -32,6 +32,11 @@ export class SharedTime implements Time {
     if (!was || errorMs <= was.errorMs || Math.abs(offMs) > errorMs + was.errorMs) this.#known = { offsetMs, errorMs }
   }
 
+  /** This machine's clock minus the shared one, in milliseconds. */
+  get machineOffMs(): number {
+    return this.#machine.nowMs() - this.nowMs()
+  }
+
   nowMs(): number {
     const { offsetMs } = this.#known ?? {}
     return offsetMs === undefined ? this.#machine.nowMs() : Math.round(this.#machine.steadyMs() + offsetMs)

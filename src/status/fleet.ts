@@ -1,6 +1,6 @@
 import { type Hour, hourAt, hourText } from '../model/hour.ts'
 import { daemonAwayMs } from '../model/limits.ts'
-import type { DueLane, SeenDaemon } from '../outbox/contract/fleet-store.ts'
+import { configurationParts, type DueLane, partBytes, type SeenDaemon } from '../outbox/contract/fleet-store.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 
 /** The daemons that share an outbox in PostgreSQL. */
@@ -17,7 +17,7 @@ export interface FleetState {
 export interface FleetDaemon {
   readonly name: string
   readonly version: string
-  /** Begin of the digest of its collectors and their options: equal where those are. */
+  /** Begins of the digests of the parts of its configuration: equal where those are. */
   readonly configuration: string
   /** The lanes that it works. */
   readonly lanes: readonly string[]
@@ -54,8 +54,11 @@ const deliverPrefix = 'deliver/'
 /** The role of reporting to people. */
 const reportsRole = 'reports'
 
-/** Characters of a digest that are shown. */
-const digestChars = 8
+/** Bytes of the digest of a part that are shown. */
+const shownBytes = 2
+
+/** Distance of a machine's clock from the database's from which it is named, in milliseconds. */
+const clockOffMsMin = 60_000
 
 /** Input of `lookAtFleet`. */
 interface FleetLook {
@@ -93,16 +96,24 @@ export function fleetState({ daemons, due, nowMs }: FleetRows): FleetState {
       ...{ name, version, lanes, startedAtMs, seenAtMs },
       delivers: own.flatMap(role => (role.startsWith(deliverPrefix) ? role.slice(deliverPrefix.length) : [])),
       ...(own.includes(reportsRole) && { isReporting: true as const }),
-      configuration: digest.toString('hex').slice(0, digestChars),
+      configuration: configurationParts
+        .map((_, place) => partOf(digest, place).toString('hex', 0, shownBytes))
+        .join(''),
       ...(isAway && { isAway: true as const }),
     }
   })
   const living = shown.filter(({ isAway }) => !isAway)
+  const livingRows = daemons.filter((_, place) => !shown[place]?.isAway)
   const worked = new Set(living.flatMap(({ lanes }) => lanes))
   return {
     daemons: shown,
     idleLanes: due.filter(({ lane }) => !worked.has(lane)).map(lane => ({ ...lane, reason: idleSentence(lane) })),
-    differences: [...versionDifference(living), ...configurationDifference(living)],
+    differences: [
+      ...versionDifference(living),
+      ...configurationDifferences(livingRows),
+      ...livingRows.flatMap(namesakeSentence),
+      ...livingRows.flatMap(clockSentence),
+    ],
   }
 }
 
@@ -127,18 +138,52 @@ function versionDifference(living: readonly FleetDaemon[]): string[] {
   return [`the daemons have different versions: ${each}; update them to the same`]
 }
 
-function configurationDifference(living: readonly FleetDaemon[]): string[] {
-  const groups = grouped(living, ({ configuration }) => configuration)
-  if (groups.length < 2) return []
-  const each = groups.map(([digest, names]) => `${digest} on ${names}`).join(', ')
-  const effect = 'hours of a collector that one lacks wait for a daemon that has it'
-  return [
-    `the daemons have different collectors or options: ${each}; ${effect}; give all of them the same configuration`,
-  ]
+const partWords: Readonly<Record<(typeof configurationParts)[number], readonly [what: string, effect: string]>> = {
+  service: [
+    'service.url',
+    'those that differ from the one that has been there longest deliver nothing; give all of them the same',
+  ],
+  keys: ['keys of the service', 'where that lasts after a rotation, give all of them the same'],
+  collectors: [
+    'collectors or options',
+    'hours of a collector that one lacks wait for a daemon that has it; give all of them the same configuration',
+  ],
+  settings: [
+    'settings (delivery, collect, outbox, reports)',
+    'which count depends on who has a role; make them the same',
+  ],
+}
+
+function configurationDifferences(living: readonly SeenDaemon[]): string[] {
+  return configurationParts.flatMap((part, place) => {
+    const groups = grouped(living, ({ digest }) => partOf(digest, place).toString('hex', 0, 2 * shownBytes))
+    if (groups.length < 2) return []
+    const each = groups.map(([digest, names]) => `${digest} on ${names}`).join(', ')
+    const [what, effect] = partWords[part]
+    return [`the daemons have different ${what}: ${each}; ${effect}`]
+  })
+}
+
+function partOf(digest: Buffer, place: number): Buffer {
+  return digest.subarray(place * partBytes, (place + 1) * partBytes)
+}
+
+function namesakeSentence({ name, host, pid, namesake }: SeenDaemon): string[] {
+  if (namesake === undefined) return []
+  return [`two daemons have the name ${name} (${host}, pid ${pid}; ${namesake}): give each a fleet.name of its own`]
+}
+
+function clockSentence({ name, clockOffMs }: SeenDaemon): string[] {
+  if (Math.abs(clockOffMs) < clockOffMsMin) return []
+  const off = `${Math.round(Math.abs(clockOffMs) / 1_000)} s ${clockOffMs > 0 ? 'ahead of' : 'behind'}`
+  return [`the clock of ${name} is ${off} the database's, by which the fleet goes; set one of them right`]
 }
 
 /** The names of daemons with the same value, by value. */
-function grouped(living: readonly FleetDaemon[], ofDaemon: (daemon: FleetDaemon) => string): [string, string][] {
+function grouped<T extends { readonly name: string }>(
+  living: readonly T[],
+  ofDaemon: (daemon: T) => string,
+): [string, string][] {
   const groups = Map.groupBy(living, ofDaemon)
   return [...groups].map(([value, daemons]) => [value, daemons.map(({ name }) => name).join(' and ')])
 }

@@ -15,13 +15,20 @@ const daemon = (name: string, changed: Partial<SeenDaemon> = {}): SeenDaemon => 
   pid: 7,
   host: name,
   configFile: 'tidegauge.yaml',
+  clockOffMs: 0,
   startedAtMs: nowMs - 60_000,
   seenAtMs: nowMs,
   ...changed,
 })
 const due = (lane: string, hours = 1) => ({ lane, hours, oldest: hourAfter(anHour, 1 - hours) })
 const away = { seenAtMs: nowMs - daemonAwayMs - 1 }
-const other = { digest: Buffer.alloc(32, 0xcd) }
+/** Differs in one part of the configuration. */
+const differsIn = (part: number) => {
+  const digest = Buffer.alloc(32, 0xab)
+  digest.fill(0xcd, 8 * part, 8 * part + 8)
+  return { digest }
+}
+const other = differsIn(2)
 
 describe('the state of a fleet', () => {
   it.each<[string, Partial<SeenDaemon>, true | undefined]>([
@@ -34,7 +41,7 @@ describe('the state of a fleet', () => {
     expect(shown).toEqual({
       name: 'eu-1',
       version: '1.0.0',
-      configuration: 'abababab',
+      configuration: 'abab'.repeat(4),
       lanes: ['ethereum', 'machine/eu-1'],
       delivers: isAway ? [] : ['service'],
       ...(!isAway && { isReporting: true }),
@@ -80,6 +87,33 @@ describe('the state of a fleet', () => {
       [daemon('a'), daemon('b', other)],
       [
         'the daemons have different collectors or options: abababab on a, cdcdcdcd on b; hours of a collector that one lacks wait for a daemon that has it; give all of them the same configuration',
+      ],
+    ],
+    [
+      'two services',
+      [daemon('a'), daemon('b', differsIn(0))],
+      [
+        'the daemons have different service.url: abababab on a, cdcdcdcd on b; those that differ from the one that has been there longest deliver nothing; give all of them the same',
+      ],
+    ],
+    [
+      'two keys and settings',
+      [daemon('a'), daemon('b', differsIn(1)), daemon('c', differsIn(3))],
+      [
+        expect.stringMatching(/different keys of the service: abababab on a and c, cdcdcdcd on b;/),
+        expect.stringMatching(/different settings .*: abababab on a and b, cdcdcdcd on c;/),
+      ],
+    ],
+    [
+      'two daemons of one name, and a clock that is off',
+      [
+        daemon('a', { namesake: 'us, pid 9' }),
+        daemon('b', { clockOffMs: -240_000 }),
+        daemon('c', { clockOffMs: 59_000 }),
+      ],
+      [
+        'two daemons have the name a (a, pid 7; us, pid 9): give each a fleet.name of its own',
+        "the clock of b is 240 s behind the database's, by which the fleet goes; set one of them right",
       ],
     ],
     [

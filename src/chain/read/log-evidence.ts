@@ -108,7 +108,7 @@ export class LogEvidence {
     if (from <= asOf.number && blocks[0]?.hash !== asOf.hash) {
       throw this.#incomplete(`has another block ${asOf.number} than the as-of block`)
     }
-    const own: SeenBlock[] = []
+    const own: LogBlock[] = []
     for (const [index, block] of blocks.entries()) {
       const child = blocks[index - 1]
       const isLinked = own.at(-1) === child && (child?.parentHash ?? block.hash) === block.hash

@@ -43,12 +43,20 @@ export interface DueLane {
   readonly oldest: Hour
 }
 
+/** Parts of a configuration that must be the same in all daemons of a fleet, in the order of their digests. */
+export const configurationParts = ['service', 'keys', 'collectors', 'settings'] as const
+
+/** Bytes of the digest of a part. */
+export const partBytes = 8
+
 /** A daemon as it announces itself. */
 export interface DaemonEntry {
   /** Unique in the fleet. */
   readonly name: string
   readonly version: string
-  /** Digest of its collectors and their options, 32 bytes. */
+  /** Random: two daemons of one name differ in it. */
+  readonly instance: string
+  /** Digests of its `configurationParts`, `partBytes` of each. */
   readonly digest: Buffer
   /** The lanes that it works. */
   readonly lanes: readonly string[]
@@ -60,16 +68,30 @@ export interface DaemonEntry {
   readonly host: string
   /** Path of its configuration file on its host. */
   readonly configFile: string
+  /** Its machine's clock minus the database's, in milliseconds. */
+  readonly clockOffMs: number
+}
+
+/** The fleet as an announcement finds it. */
+export interface Announced {
+  /** Digest of the living daemon that has been there longest; absent when it is the announced one. */
+  readonly leading?: Buffer
+  /** Host and process id of a living daemon with the same name. */
+  readonly namesake?: string
 }
 
 /** A daemon as others see it. Instants are of the database's clock, in milliseconds since 1970. */
-export interface SeenDaemon extends DaemonEntry {
+export interface SeenDaemon extends Omit<DaemonEntry, 'instance'> {
+  /** Host and process id of another living daemon with its name; absent when there is none. */
+  readonly namesake?: string
   readonly startedAtMs: number
   readonly seenAtMs: number
 }
 
 /** The outbox for daemons that share it. Methods reject with errors that `OutboxHealth` classifies and explains. */
 export interface FleetStore {
+  /** Random text of this database, the same for all daemons. */
+  salt(): Promise<string>
   /** The database's clock, in milliseconds since 1970. */
   nowMs(): Promise<number>
   /** Runs a transaction; it may run more than once. A power cut may undo it. */
@@ -94,9 +116,9 @@ export interface FleetStore {
    */
   takeTurn(destination: string, intervalMs: number, transaction: SharedTransaction): Promise<number>
   /** Notes that a daemon is there. @param isStart whether it has just started */
-  announce(daemon: DaemonEntry, isStart: boolean): Promise<void>
-  /** Removes a daemon that has stopped. */
-  leave(name: string): Promise<void>
+  announce(daemon: DaemonEntry, isStart: boolean): Promise<Announced>
+  /** Removes a daemon that has stopped; not another one of its name. */
+  leave(daemon: Pick<DaemonEntry, 'name' | 'instance'>): Promise<void>
   /** All daemons, by name. */
   daemons(): Promise<readonly SeenDaemon[]>
 }

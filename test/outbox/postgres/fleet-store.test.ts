@@ -9,6 +9,8 @@ import { postgresPlace } from '../../support/postgres/programs.ts'
 
 const hourBefore = hourAfter(anHour, -1)
 
+const instances = ['11111111-1111-4111-8111-111111111111', '22222222-2222-4222-8222-222222222222'] as const
+
 describe.skipIf(postgresPlace.kind === 'missing')('the store of a fleet', () => {
   const databases = useTestDatabases()
 
@@ -124,10 +126,13 @@ describe.skipIf(postgresPlace.kind === 'missing')('the store of a fleet', () => 
       lanes: ['ethereum', 'web'],
       roles: ['deliver/service'],
       ...running,
+      instance: instances[0],
+      clockOffMs: 0,
     }
     await store.announce(entry, true)
     const [first] = await store.daemons()
-    expect(first).toMatchObject(entry)
+    const { instance: _, ...seen } = entry
+    expect(first).toMatchObject(seen)
     await store.announce({ ...entry, lanes: ['web'], roles: [] }, false)
     const [again] = await store.daemons()
     expect(again).toMatchObject({ lanes: ['web'], roles: [], startedAtMs: first?.startedAtMs })
@@ -135,7 +140,29 @@ describe.skipIf(postgresPlace.kind === 'missing')('the store of a fleet', () => 
     await run(`UPDATE tidegauge.daemon SET seen = now() - interval '2 days', started = now() - interval '9 days'`)
     await store.announce({ ...entry, name: 'eu-2' }, true)
     expect((await store.daemons()).map(({ name }) => name)).toEqual(['eu-2'])
-    await store.leave('eu-2')
+    await store.leave({ name: 'eu-2', instance: instances[1] })
+    expect(await store.daemons(), 'another one of its name stays').toHaveLength(1)
+    await store.leave({ name: 'eu-2', instance: instances[0] })
     expect(await store.daemons()).toEqual([])
+  })
+
+  it('answers an announcement with the daemon that has been there longest, and with another one of its name', async () => {
+    const { store, run } = await opened()
+    const entry = (name: string, digit: number, instance: string = instances[0]) => ({
+      ...{ name, version: '1', digest: Buffer.alloc(32, digit), lanes: [], roles: [], instance, clockOffMs: 0 },
+      ...{ pid: digit, host: `host-${digit}`, configFile: 'c' },
+    })
+    expect(await store.announce(entry('b', 1), true)).toEqual({})
+    expect(await store.announce(entry('a', 2), true)).toEqual({ leading: Buffer.alloc(32, 1) })
+    expect(await store.announce(entry('b', 3), false), 'it leads').toEqual({})
+    expect(await store.announce(entry('a', 2), false)).toEqual({ leading: Buffer.alloc(32, 3) })
+    expect(await store.announce(entry('b', 4, instances[1]), true), 'it was started again').toEqual({
+      leading: Buffer.alloc(32, 2),
+    })
+    expect(await store.announce(entry('b', 4, instances[1]), false)).toEqual({ leading: Buffer.alloc(32, 2) })
+    expect(await store.announce(entry('b', 3), false)).toMatchObject({ namesake: 'host-4, pid 4' })
+    expect((await store.daemons()).map(({ namesake }) => namesake)).toEqual([undefined, 'host-4, pid 4'])
+    await run("UPDATE tidegauge.daemon SET seen = now() - interval '1 minute' WHERE name = 'a'")
+    expect(await store.announce(entry('b', 3), false), 'it leads again').toEqual({})
   })
 })

@@ -10,6 +10,7 @@ import { useTestDatabases } from '../../support/postgres/databases.ts'
 import { addressOf } from '../../support/postgres/place.ts'
 import { postgresPlace } from '../../support/postgres/programs.ts'
 
+const instance = '11111111-1111-4111-8111-111111111111'
 const refused = { code: 'outbox-held', message: 'another tidegauge holds this outbox' }
 
 describe.skipIf(postgresPlace.kind === 'missing')('who works on an outbox in PostgreSQL', () => {
@@ -32,6 +33,8 @@ describe.skipIf(postgresPlace.kind === 'missing')('who works on an outbox in Pos
           pid: 7,
           host: 'eu',
           configFile: `${name}.yaml`,
+          instance,
+          clockOffMs: 0,
         },
         true,
       )
@@ -97,9 +100,9 @@ describe.skipIf(postgresPlace.kind === 'missing')('who works on an outbox in Pos
     expect(await roles().daemon()).toMatchObject({ pid: 7, host: 'eu', config: 'eu-1.yaml' })
     await expect(taken()).rejects.toMatchObject({ ...refused, facts: { pid: 7, config: 'eu-1.yaml' } })
     expect(await roles().deliverer(), 'a refused command holds nothing').toBeUndefined()
-    await store.leave('eu-1')
+    await store.leave({ name: 'eu-1', instance })
     await expect(taken()).rejects.toMatchObject({ facts: { config: 'eu-2.yaml' } })
-    await store.leave('eu-2')
+    await store.leave({ name: 'eu-2', instance })
     await taken()
   })
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -45,7 +46,10 @@ describe.skipIf(postgresPlace.kind === 'missing')('a database as its owner made 
     }
     const outbox = await openedAt(text)
     const entry = { name: 'eu', version: '1', digest: Buffer.from([0, 92, 200]), lanes: ['Zürich\\'], roles: [] }
-    await outbox.shared.store.announce({ ...entry, pid: 7, host: 'a\\b', configFile: 'c' }, true)
+    await outbox.shared.store.announce(
+      { ...entry, pid: 7, host: 'a\\b', configFile: 'c', instance: randomUUID(), clockOffMs: -7 },
+      true,
+    )
     const [seen] = await outbox.shared.store.daemons()
     expect(seen).toMatchObject({ ...entry, host: 'a\\b' })
     const since = (await new PostgresRoles(addressOf(text), 'c').daemon())?.since ?? ''

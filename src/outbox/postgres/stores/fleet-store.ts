@@ -1,5 +1,7 @@
 import { type Hour, hourFromNumber, hourNumber } from '../../../model/hour.ts'
+import { daemonAwayMs } from '../../../model/limits.ts'
 import type {
+  Announced,
   CollectorLane,
   DaemonEntry,
   DueLane,
@@ -22,6 +24,11 @@ export class PostgresFleetStore implements FleetStore {
 
   constructor(database: PostgresDatabase) {
     this.#database = database
+  }
+
+  async salt(): Promise<string> {
+    const [row] = await this.#database.rows<{ salt: string }>('SELECT salt FROM tidegauge.version')
+    return row?.salt ?? ''
   }
 
   async nowMs(): Promise<number> {
@@ -98,23 +105,30 @@ export class PostgresFleetStore implements FleetStore {
     return Math.max(0, row?.wait_ms ?? 0)
   }
 
-  announce(entry: DaemonEntry, isStart: boolean): Promise<void> {
-    const { name, version, digest, lanes, roles, pid, host, configFile } = entry
+  announce(entry: DaemonEntry, isStart: boolean): Promise<Announced> {
+    const { name, version, digest, lanes, roles, pid, host, configFile, instance, clockOffMs } = entry
     return this.#database.write(async transaction => {
-      transaction.later(
-        `INSERT INTO tidegauge.daemon AS own (name, version, config, lanes, pid, host, config_file, roles)
-         VALUES ($1, $2, $3, $4, $6, $7, $8, $9)
-         ON CONFLICT (name) DO UPDATE SET version = $2, config = $3, lanes = $4, pid = $6, host = $7, config_file = $8, roles = $9, seen = now(),
-           started = CASE WHEN $5 THEN now() ELSE own.started END`,
-        [name, version, digest, lanes, isStart, pid, host, configFile, roles],
+      // The row of one that was restarted is its own; later only another one of this name writes it.
+      const [row] = await transaction.query<{ namesake: string | null; leading: Buffer | null }>(
+        `INSERT INTO tidegauge.daemon AS own (name, version, config, lanes, pid, host, config_file, roles, instance, clock_off_ms)
+         VALUES ($1, $2, $3, $4, $6, $7, $8, $9, $10, $11)
+         ON CONFLICT (name) DO UPDATE SET version = $2, config = $3, lanes = $4, pid = $6, host = $7, config_file = $8, roles = $9,
+           instance = $10, clock_off_ms = $11, seen = now(), started = CASE WHEN $5 THEN now() ELSE own.started END,
+           namesake = CASE WHEN NOT $5 AND own.instance <> $10 THEN own.host || ', pid ' || own.pid END
+         RETURNING namesake, (SELECT config FROM tidegauge.daemon AS other WHERE other.name <> $1
+           AND other.seen >= now() - interval '${daemonAwayMs} milliseconds' AND (other.started, other.name) < (own.started, $1)
+           ORDER BY other.started, other.name LIMIT 1) AS leading`,
+        [name, version, digest, lanes, isStart, pid, host, configFile, roles, instance, Math.round(clockOffMs)],
       )
       transaction.later(`DELETE FROM tidegauge.daemon WHERE seen < now() - interval '${forgottenAfter}'`)
+      const { leading, namesake } = row ?? {}
+      return { ...(leading && { leading }), ...(namesake && { namesake }) }
     }, 'unsynced')
   }
 
-  leave(name: string): Promise<void> {
+  leave({ name, instance }: Pick<DaemonEntry, 'name' | 'instance'>): Promise<void> {
     return this.#database.write(async transaction =>
-      transaction.later('DELETE FROM tidegauge.daemon WHERE name = $1', [name]),
+      transaction.later('DELETE FROM tidegauge.daemon WHERE name = $1 AND instance = $2', [name, instance]),
     )
   }
 
@@ -128,15 +142,19 @@ export class PostgresFleetStore implements FleetStore {
       pid: number
       host: string
       config_file: string
+      namesake: string | null
+      clock_off_ms: number
       started_ms: number
       seen_ms: number
     }>(
-      `SELECT name, version, config, lanes, roles, pid, host, config_file,
+      `SELECT name, version, config, lanes, roles, pid, host, config_file, namesake, clock_off_ms,
          ${millisecondsOf('started')} AS started_ms, ${millisecondsOf('seen')} AS seen_ms
        FROM tidegauge.daemon ORDER BY name`,
     )
-    return rows.map(({ config, config_file, started_ms, seen_ms, ...rest }) => ({
+    return rows.map(({ config, config_file, namesake, clock_off_ms, started_ms, seen_ms, ...rest }) => ({
       ...rest,
+      ...(namesake !== null && { namesake }),
+      clockOffMs: clock_off_ms,
       configFile: config_file,
       digest: config ?? Buffer.alloc(0),
       startedAtMs: started_ms,

@@ -13,8 +13,10 @@ export const tablesVersion = 2
  * about metrics (`outbox`, `detained`, `correction`, `earlier_value`, `description`, `tally`, `due_count`) under that of their `protocol` row.
  */
 export const tablesSql = `
+  -- With "salt" keys are compared: only their digests are stored.
   CREATE TABLE tidegauge.version (
-    version integer NOT NULL PRIMARY KEY CHECK (version > 0)
+    version integer NOT NULL PRIMARY KEY CHECK (version > 0),
+    salt uuid NOT NULL DEFAULT gen_random_uuid()
   );
 
   -- "lane" is where its hours are collected, "digest" of its definition and options.
@@ -203,7 +205,8 @@ export const tablesSql = `
     state text NOT NULL CHECK (state::json IS NOT NULL)
   );
 
-  -- A daemon of a fleet, by its name, and when it was last seen by the database's clock.
+  -- A daemon of a fleet, by its name, and when it was last seen by the database's clock. "namesake" is another one that
+  -- announces itself by this name, and "clock_off_ms" its machine's clock minus the database's.
   CREATE TABLE tidegauge.daemon (
     name text COLLATE "C" PRIMARY KEY,
     version text NOT NULL,
@@ -213,6 +216,9 @@ export const tablesSql = `
     pid integer NOT NULL,
     host text NOT NULL,
     config_file text NOT NULL,
+    instance uuid NOT NULL,
+    namesake text,
+    clock_off_ms bigint NOT NULL,
     started timestamptz NOT NULL DEFAULT now(),
     seen timestamptz NOT NULL DEFAULT now()
   );

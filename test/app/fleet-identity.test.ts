@@ -1,0 +1,98 @@
+import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { FleetIdentity } from '../../src/app/fleet-identity.ts'
+import { namedService } from '../../src/app/named-service.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { configurationParts, partBytes } from '../../src/outbox/contract/fleet-store.ts'
+import { configFile } from '../config/file.ts'
+import { silentLog } from '../support/log.ts'
+
+/** Places of the same key on two machines, and of another one. */
+const places = { one: 'KEY_ONE', same: 'KEY_AT_ANOTHER_PLACE', other: 'ANOTHER_KEY' }
+
+beforeEach(() => {
+  vi.stubEnv(places.one, 'the-key')
+  vi.stubEnv(places.same, 'the-key')
+  vi.stubEnv(places.other, 'another-key')
+})
+
+const yaml = `service: { url: "https://m.example.com", key: { env: ${places.one} } }
+data: { postgres: { env: DATABASE_URL } }
+fleet: { name: eu-1, lanes: [web] }
+delivery: { pace: 5 }
+outbox: { keep: 30d }
+collect: { catchUp: 7d }
+status: { listen: "127.0.0.1:9464" }
+chains: { ethereum: { id: 1, rpc: ["http://127.0.0.1:8545"] } }
+protocols:
+  - { id: zebra, name: Zebra, collectors: [{ use: contract-read, options: { chain: ethereum, decimals: 6 } }] }
+  - { id: alpha, name: Alpha, collectors: [{ use: host }] }
+`
+
+function identityOf(text: string, salt = 'salt') {
+  const config = loadConfig(configFile(text))
+  const { destinations } = namedService(config)
+  return { destinations, identity: new FleetIdentity({ config, destinations, salt, log: silentLog }) }
+}
+
+function differing(text: string, salt?: string): string[] {
+  const [before, after] = [identityOf(yaml).identity.digest, identityOf(text, salt).identity.digest]
+  const part = (digest: Buffer, place: number) => digest.toString('hex', place * partBytes, (place + 1) * partBytes)
+  return configurationParts.filter((_, place) => part(before, place) !== part(after, place))
+}
+
+describe('what a daemon says of its configuration', () => {
+  it.each([
+    ['nothing', '', '', []],
+    ['what is of its machine', 'eu-1, lanes: [web]', 'eu-2', []],
+    ['the address of its status', '9464', '9465', []],
+    ['its node', '127.0.0.1:8545', '10.0.0.7:8545', []],
+    ['the place of the same key', places.one, places.same, []],
+    ['the key', places.one, places.other, ['keys']],
+    // A key belongs to one service.
+    ['the service', 'm.example.com', 'n.example.com', ['service', 'keys']],
+    ['its path', 'm.example.com', 'm.example.com/v2', ['service', 'keys']],
+    ['the pace', 'pace: 5', 'pace: 6', ['settings']],
+    ['the time for which values are kept', 'keep: 30d', 'keep: 31d', ['settings']],
+    ['the range of catch-up', 'catchUp: 7d', 'catchUp: 6d', ['settings']],
+    ['an option', 'decimals: 6', 'decimals: 18', ['collectors']],
+    ['the name of a protocol', 'name: Zebra', 'name: Zebras', ['collectors']],
+    ['a collector’s start', 'use: host', 'use: host, since: 2026-11-01T00:00:00Z', ['collectors']],
+    ['the finality of a chain', '{ id: 1,', '{ id: 1, settle: 47m,', ['collectors']],
+  ])('tells apart by %s', (_, was, is, parts) => {
+    expect(differing(yaml.replace(was, is))).toEqual(parts)
+  })
+
+  it('shows nothing of a key: digests of another database differ', () => {
+    expect(differing(yaml, 'pepper')).toEqual(['keys'])
+    const { identity, destinations } = identityOf(yaml)
+    const [destination] = destinations
+    if (!destination) throw new Error('one is needed')
+    expect(identity.keyName(destination)).toMatch(/^key\/[0-9a-f]{16}$/)
+    expect(identity.digest).toHaveLength(32)
+  })
+
+  it('names a destination alike on all machines, and a rotated key by another name', () => {
+    const moved = identityOf(yaml.replace(places.one, places.same))
+    const { identity, destinations } = identityOf(yaml)
+    expect(destinations.map(({ name }) => name)).toEqual(['alpha'])
+    expect(moved.destinations.map(({ name }) => name)).toEqual(['alpha'])
+    const names = () => [...destinations, ...moved.destinations].map(one => identity.keyName(one))
+    const [before, same] = names()
+    expect(same).toBe(before)
+    vi.stubEnv(places.one, 'rotated-key')
+    const [rotated] = names()
+    expect(rotated).not.toBe(before)
+    expect(identity.keyName({ name: 'alpha', readKey: () => JSON.parse('no key') })).toBe('alpha')
+  })
+
+  it('lets those deliver whose service is that of the daemon that has been there longest', () => {
+    const { identity } = identityOf(yaml)
+    expect(identity.isOfFleet, 'it is not known yet').toBe(false)
+    identity.announced({})
+    expect(identity.isOfFleet).toBe(true)
+    identity.announced({ leading: identityOf(yaml.replace('m.example.com', 'n.example.com')).identity.digest })
+    expect(identity.isOfFleet).toBe(false)
+    identity.announced({ leading: identityOf(yaml.replace('pace: 5', 'pace: 9')).identity.digest })
+    expect(identity.isOfFleet).toBe(true)
+  })
+})
