@@ -1,11 +1,12 @@
-import { existsSync } from 'node:fs'
+import { existsSync, renameSync, rmSync } from 'node:fs'
 import { Fault } from '../model/fault.ts'
 import type { PostgresAddress } from '../model/postgres-address.ts'
-import { openReadOnly, type Sqlite } from '../sqlite/database.ts'
+import { openDatabase, openReadOnly, type Sqlite } from '../sqlite/database.ts'
 import { withFileFaults } from '../sqlite/file-fault.ts'
 import { outboxFile } from './data-folders.ts'
-import type { CopiedRows, CopiedTable } from './postgres/copy.ts'
-import { FolderRoles } from './roles.ts'
+import type { CopiedRows, CopiedTable, ReadTable } from './postgres/copy.ts'
+import { FolderRoles, takeDaemonRole } from './roles.ts'
+import { RowsDigest } from './rows/rows-digest.ts'
 import { outboxSalvage } from './sqlite/outbox-salvage.ts'
 import { outboxSchema } from './sqlite/tables/schema.ts'
 
@@ -16,9 +17,12 @@ const tableNames: readonly string[] = [
   ...['warning', 'final_block', 'pin', 'report'],
 ]
 
+/** State of the count of delivered metrics that were pruned. */
+const prunedState = 5
+
 /** The database counts metrics by state, those that are due and those that are delivered included. */
 const tally = `SELECT protocol, state, sum(metrics) AS metrics FROM outbox GROUP BY protocol, state
-  UNION ALL SELECT protocol, state, metrics FROM tally WHERE state = 5`
+  UNION ALL SELECT protocol, state, metrics FROM tally WHERE state = ${prunedState}`
 
 /** Input of `moveOutbox`. */
 export interface OutboxMove {
@@ -56,6 +60,97 @@ export async function moveOutbox({ folder, config, target, nowMs }: OutboxMove):
     daemon.release()
     delivery.release()
   }
+}
+
+/** Input of `moveToFolder`. */
+export interface FolderMove extends Omit<OutboxMove, 'target'> {
+  readonly source: PostgresAddress
+}
+
+/** Counts of SQLite that are not those of the database: 6 is of all that are stored. */
+const folderTally = `INSERT INTO tally (protocol, state, metrics)
+  SELECT protocol, state, sum(metrics) FROM outbox WHERE state > 1 GROUP BY protocol, state
+  UNION ALL SELECT protocol, 6, sum(metrics) FROM outbox GROUP BY protocol`
+
+/**
+ * Copies the outbox of a database into a folder that has none: all or nothing. No daemon and no command may work on the database
+ * meanwhile. The database is left as it is.
+ *
+ * @throws Fault `outbox-held` while another process works on either; `usage` when the folder has an outbox; `database-failed` when
+ * the copy differs; those of the database
+ */
+export async function moveToFolder({ folder, config, source, nowMs }: FolderMove): Promise<readonly CopiedTable[]> {
+  const file = outboxFile(folder)
+  if (existsSync(file)) throw new Fault('usage', `there is an outbox in ${folder}`, { fix: 'name an empty folder' })
+  const [{ PostgresRoles }, { readTables }] = await Promise.all([
+    import('./postgres/roles.ts'),
+    import('./postgres/copy.ts'),
+  ])
+  const roles = new PostgresRoles(source, config)
+  const own = takeDaemonRole({ dataFolder: folder, config, nowMs })
+  const fresh = `${file}.copy`
+  try {
+    const delivery = await roles.takeDelivery(nowMs)
+    try {
+      const copied = await readTables(source, () => withFileFaults('the outbox', fresh, () => folderCopy(fresh)))
+      const daemon = await roles.daemon()
+      if (daemon)
+        throw new Fault('outbox-held', `a daemon has started meanwhile (pid ${daemon.pid})`, { fix: 'stop it first' })
+      renameSync(fresh, file)
+      return copied
+    } finally {
+      delivery.release()
+    }
+  } finally {
+    removeCopy(fresh)
+    own.release()
+  }
+}
+
+function removeCopy(fresh: string): void {
+  for (const suffix of ['', '-wal', '-shm']) rmSync(`${fresh}${suffix}`, { force: true })
+}
+
+/** A new file that takes the rows of all tables, and is compared with them at the end. */
+function folderCopy(fresh: string) {
+  removeCopy(fresh)
+  const database = openDatabase(fresh, outboxSchema)
+  const digests = new Map<string, RowsDigest>()
+  const tables = tableNames.map((table): ReadTable => {
+    const columns = database
+      .prepare<[], unknown[]>(`SELECT * FROM ${table}`)
+      .columns()
+      .map(({ name }) => name)
+    const insert = database.prepare(`INSERT INTO ${table} VALUES (${columns.map(() => '?').join(', ')})`)
+    const digest = new RowsDigest()
+    digests.set(table, digest)
+    const all = database.transaction((rows: readonly (readonly unknown[])[]) => {
+      for (const row of rows) insert.run(...row)
+    })
+    const take: ReadTable['take'] = rows => {
+      const own = table === 'tally' ? rows.filter(row => row[columns.indexOf('state')] === prunedState) : rows
+      for (const row of own) digest.add(row)
+      all(own)
+    }
+    return { table, columns, take }
+  })
+  const end = () => {
+    const copied = tables.map(({ table }) => sameRows(database, table, digests.get(table)))
+    database.exec(folderTally)
+    database.close()
+    return copied
+  }
+  return { tables, end }
+}
+
+/** @throws Fault `database-failed` when the rows of a table are not those that were read */
+function sameRows(database: Sqlite, table: string, before: RowsDigest | undefined): CopiedTable {
+  const after = new RowsDigest()
+  for (const row of database.prepare<[], unknown[]>(`SELECT * FROM ${table}`).raw().iterate()) after.add(row)
+  if (before?.text === after.text) return { table, rows: after.rows }
+  throw new Fault('database-failed', `the copy of ${table} differs from its rows (${before?.text}, ${after.text})`, {
+    fix: 'nothing was changed: try again',
+  })
 }
 
 /** A damaged outbox must not pass for a whole one. */

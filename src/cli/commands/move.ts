@@ -1,9 +1,10 @@
+import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
-import { requireFolder } from '../../app/outbox-place.ts'
+import { placeOf, requireFolder } from '../../app/outbox-place.ts'
 import { databaseSecrets, readSecret, resolveDatabase } from '../../config/secret.ts'
 import { Fault } from '../../model/fault.ts'
 import { postgresPlaceOf } from '../../model/postgres-address.ts'
-import { moveOutbox } from '../../outbox/move.ts'
+import { moveOutbox, moveToFolder } from '../../outbox/move.ts'
 import { type ConfigOption, configuredCommand } from '../configured-command.ts'
 import { openContext } from '../open-context.ts'
 import { counted, print } from '../terminal.ts'
@@ -11,28 +12,62 @@ import { counted, print } from '../terminal.ts'
 /** Where the address of the target is kept. */
 const target = { kind: 'env', name: 'DATABASE_URL' } as const
 
-/** `move --to postgres`: copies the outbox into the database of a fleet. */
+/** Options of `move`. */
+interface MoveOptions extends ConfigOption {
+  readonly to: 'postgres' | 'folder'
+  readonly folder?: string
+}
+
+/** `move`: copies the outbox into the database of a fleet, or back into a folder. */
 export function moveCommand(): Command {
   return configuredCommand('move')
-    .description('copies the outbox into the PostgreSQL database of a fleet')
-    .addOption(new Option('--to <store>', 'where to').choices(['postgres']).makeOptionMandatory())
+    .description('copies the outbox into the PostgreSQL database of a fleet, or from there into a folder')
+    .addOption(new Option('--to <store>', 'where to').choices(['postgres', 'folder']).makeOptionMandatory())
+    .option('--folder <path>', 'with --to folder: a folder without an outbox')
     .addHelpText(
       'after',
-      '\nThe variable DATABASE_URL names the database, which must hold no rows. The folder is kept.',
+      '\nTo postgres: the variable DATABASE_URL names the database, which must hold no rows. What it copies from is kept.',
     )
-    .action(async ({ config: file }: ConfigOption) => {
-      const { config, time, redactor } = openContext(file)
-      const folder = requireFolder(config, 'nothing is left to move')
-      if (config.service.kind === 'embedded') {
-        throw new Fault('usage', 'the outbox is that of the embedded service, which a fleet cannot share', {
-          fix: 'name a service by its url first',
-        })
-      }
-      const address = resolveDatabase(target)
-      redactor.add(databaseSecrets(readSecret(target)))
-      const copied = await moveOutbox({ folder, config: file, target: address, nowMs: time.nowMs() })
-      for (const { table, rows } of copied.filter(one => one.rows > 0)) print(`${table}: ${counted(rows, 'row')}`)
-      print(`copied to ${postgresPlaceOf(address)}; counts and digests are the same; ${folder} is kept as it is`)
-      print(`now write data: { postgres: { env: ${target.name} } } and start the daemon`)
+    .action(async (options: MoveOptions) => {
+      const copied = options.to === 'postgres' ? await toPostgres(options) : await toFolder(options)
+      for (const { table, rows } of copied.tables.filter(one => one.rows > 0))
+        print(`${table}: ${counted(rows, 'row')}`)
+      print(`copied to ${copied.place}; counts and digests are the same; ${copied.from} is kept as it is`)
+      print(`now write data: ${copied.data} and start the daemon`)
     })
+}
+
+/** Result of a move. */
+interface Moved {
+  readonly tables: Awaited<ReturnType<typeof moveOutbox>>
+  readonly place: string
+  readonly from: string
+  /** The new `data` of the configuration. */
+  readonly data: string
+}
+
+async function toPostgres({ config: file, folder: other }: MoveOptions): Promise<Moved> {
+  if (other !== undefined) throw new Fault('usage', '--folder goes with --to folder', { fix: 'leave it out' })
+  const { config, time, redactor } = openContext(file)
+  const folder = requireFolder(config, 'nothing is left to move')
+  if (config.service.kind === 'embedded') {
+    throw new Fault('usage', 'the outbox is that of the embedded service, which a fleet cannot share', {
+      fix: 'name a service by its url first',
+    })
+  }
+  const address = resolveDatabase(target)
+  redactor.add(databaseSecrets(readSecret(target)))
+  const tables = await moveOutbox({ folder, config: file, target: address, nowMs: time.nowMs() })
+  return { tables, place: postgresPlaceOf(address), from: folder, data: `{ postgres: { env: ${target.name} } }` }
+}
+
+async function toFolder({ config: file, folder: path }: MoveOptions): Promise<Moved> {
+  if (path === undefined) throw new Fault('usage', '--to folder needs --folder PATH', { fix: 'name a folder' })
+  const { config, time } = openContext(file)
+  const place = placeOf(config)
+  if (place.kind === 'folder')
+    throw new Fault('usage', 'the outbox is in a folder already', { fix: 'nothing is to be done' })
+  const folder = resolve(path)
+  const tables = await moveToFolder({ folder, config: file, source: place.address, nowMs: time.nowMs() })
+  return { tables, place: folder, from: postgresPlaceOf(place.address), data: folder }
 }

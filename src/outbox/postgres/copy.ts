@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
 import { systemTime } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import type { PostgresAddress } from '../../model/postgres-address.ts'
+import { RowsDigest } from '../rows/rows-digest.ts'
 import { databaseFault } from './connection/faults.ts'
 import type { Transaction } from './connection/transaction.ts'
 import { openPostgresDatabase } from './open-outbox.ts'
@@ -48,6 +48,45 @@ export async function copyTables(
   } finally {
     await database.close()
   }
+}
+
+/** A table that is read, and what takes its rows. */
+export interface ReadTable extends Pick<CopiedRows, 'table' | 'columns'> {
+  /** Called with some rows after the others, their values in the order of the columns. */
+  take(rows: readonly (readonly unknown[])[]): void
+}
+
+/**
+ * Reads tables as of one instant. It may begin again, after `begin` was called again.
+ *
+ * @throws the Faults of opening
+ */
+export async function readTables<T>(
+  address: PostgresAddress,
+  begin: () => { readonly tables: readonly ReadTable[]; end(): T },
+): Promise<T> {
+  const database = await openPostgresDatabase(address, systemTime, copyMsMax)
+  try {
+    return await database.read(async transaction => {
+      const { tables, end } = begin()
+      for (const table of tables) await readTable(transaction, table)
+      return end()
+    })
+  } catch (error) {
+    throw databaseFault(database.place, error)
+  } finally {
+    await database.close()
+  }
+}
+
+async function readTable(transaction: Transaction, { table, columns, take }: ReadTable): Promise<void> {
+  transaction.later(`DECLARE copied CURSOR FOR SELECT ${columns.join(', ')} FROM tidegauge.${table}`)
+  for (;;) {
+    const some = await transaction.query(`FETCH ${rowsTogether} FROM copied`)
+    take(some.map(row => columns.map(column => row[column])))
+    if (some.length < rowsTogether) break
+  }
+  transaction.later('CLOSE copied')
 }
 
 async function copied(transaction: Transaction, tables: readonly CopiedRows[]): Promise<CopiedTable[]> {
@@ -108,41 +147,14 @@ async function columnTypes(transaction: Transaction, table: string): Promise<Rea
 async function compared(transaction: Transaction, { table, columns, rows }: CopiedRows): Promise<CopiedTable> {
   const [before, after] = [new RowsDigest(), new RowsDigest()]
   for (const row of rows()) before.add(row)
-  transaction.later(`DECLARE copied CURSOR FOR SELECT ${columns.join(', ')} FROM tidegauge.${table}`)
-  for (;;) {
-    const some = await transaction.query(`FETCH ${rowsTogether} FROM copied`)
-    for (const row of some) after.add(columns.map(column => row[column]))
-    if (some.length < rowsTogether) break
+  const take: ReadTable['take'] = some => {
+    for (const row of some) after.add(row)
   }
-  transaction.later('CLOSE copied')
+  await readTable(transaction, { table, columns, take })
   if (before.text === after.text) return { table, rows: before.rows }
   throw new Fault('database-failed', `the copy of ${table} differs from its rows (${before.text}, ${after.text})`, {
     fix: 'nothing was changed: try again',
   })
-}
-
-/** Number of rows, and the sum of their digests: their order does not matter. */
-class RowsDigest {
-  rows = 0
-  #sum = 0n
-
-  add(row: readonly unknown[]): void {
-    this.rows += 1
-    const digest = createHash('sha256')
-      .update(JSON.stringify(row.map(comparable)))
-      .digest()
-    this.#sum = (this.#sum + digest.readBigUInt64LE()) % 2n ** 64n
-  }
-
-  get text(): string {
-    return `${this.rows} rows, digest ${this.#sum.toString(16)}`
-  }
-}
-
-function comparable(value: unknown): unknown {
-  if (value instanceof Uint8Array) return { bytes: Buffer.from(value).toString('base64') }
-  // PostgreSQL's texts cannot hold it.
-  return typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : (value ?? null)
 }
 
 function* chunks<T>(all: Iterable<T>): Iterable<T[]> {

@@ -1,4 +1,5 @@
-import { mkdirSync, readFileSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { hourAfter } from '../../../src/model/hour.ts'
@@ -8,6 +9,7 @@ import { openPostgresOutbox } from '../../../src/outbox/postgres/open-outbox.ts'
 import { takeDaemonRole } from '../../../src/outbox/roles.ts'
 import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
 import { changed, tooOld } from '../../outbox/contract/steps.ts'
+import { flawsOf } from '../../outbox/support/contents.ts'
 import { collectorIds, fill } from '../../outbox/support/filled.ts'
 import { dice } from '../../support/dice.ts'
 import { anHour } from '../../support/metrics.ts'
@@ -91,6 +93,35 @@ describe.skipIf(postgresPlace.kind === 'missing')('move (needs the program initd
     const again = await move(config, url)
     expect(again).toMatchObject({ code: 2, stdout: '' })
     expect(again.stderr).toMatch(/the database holds rows already: collector, .*drop its schema tidegauge/s)
+  })
+
+  it('copies it back into a folder, with all that came meanwhile', async () => {
+    const [{ config, contents }, url] = [await filledFolder(), await databases.empty()]
+    await move(config, url)
+    const outbox = await openPostgresOutbox(addressOf(url))
+    onTestFinished(() => outbox.close())
+    const inFleet = configured(`${yaml}data: { postgres: { env: DATABASE_URL } }\n`)
+    const folder = join(inFleet.folder, 'back')
+    const back = () =>
+      tidegauge(['move', '--to', 'folder', '--folder', folder, '--config', inFleet.config], { DATABASE_URL: url })
+    const entry = { version: '1', digest: Buffer.alloc(32), lanes: [], roles: [], pid: 7, clockOffMs: 0 }
+    const daemon = { ...entry, name: 'eu', host: 'eu', configFile: 'c', instance: randomUUID() }
+    await outbox.shared.store.announce(daemon, true)
+    expect(await back()).toMatchObject({ code: 75, stdout: '' })
+    expect(existsSync(join(folder, 'outbox.db'))).toBe(false)
+    await outbox.shared.store.leave(daemon)
+
+    const moved = await back()
+    expect(moved).toMatchObject({ code: 0, stderr: '' })
+    expect(moved.stdout).toContain(`now write data: ${folder} and start the daemon`)
+    const copy = new SqliteOutbox(join(folder, 'outbox.db'))
+    expect(await contentsOf(copy)).toEqual(contents)
+    await copy.intake.planHours({ collector: 'new/c', current: anHour, oldest: first, gapReason: tooOld })
+    await copy.close()
+    expect(flawsOf(join(folder, 'outbox.db'))).toEqual([])
+    expect(readdirSync(folder).filter(name => name.includes('copy'))).toEqual([])
+    expect(await contentsOf(outbox)).toEqual(contents)
+    expect(await back()).toMatchObject({ code: 2, stderr: expect.stringContaining('there is an outbox in') })
   })
 
   it('copies nothing while a daemon works on the folder, or without an address', async () => {
