@@ -16,8 +16,8 @@ export interface FleetIdentityDeps {
 /** Digests of a daemon's configuration for the others of its fleet, and whether all deliver to the same service. */
 export class FleetIdentity {
   readonly #deps: FleetIdentityDeps
-  /** All parts but the keys, which may change while the daemon runs. */
-  readonly #parts: Readonly<Record<(typeof configurationParts)[number], unknown>>
+  /** Digests of all parts but the keys, which may change while the daemon runs. */
+  readonly #parts: Readonly<Record<Exclude<(typeof configurationParts)[number], 'keys'>, Buffer>>
   #isOfFleet: boolean | undefined
   #namesake: string | undefined
 
@@ -25,9 +25,8 @@ export class FleetIdentity {
     this.#deps = deps
     const { delivery, outbox, collect, chains, prices, protocols, heartbeat, notify } = deps.config
     this.#parts = {
-      service: urlOf(deps.config),
-      keys: undefined,
-      collectors: {
+      service: digestOf(urlOf(deps.config)),
+      collectors: digestOf({
         chains: chains.map(({ rpc: _, ...chain }) => chain),
         prices: prices.map(({ name, collector }) => [name, collector.options]),
         protocols: protocols.map(({ key: _, place: __, collectors, ...protocol }) => ({
@@ -36,8 +35,8 @@ export class FleetIdentity {
             ...[id, use, options, since, deadlineMs, machine],
           ]),
         })),
-      },
-      settings: { delivery, outbox, collect, heartbeat: Boolean(heartbeat), notify: notify.length },
+      }),
+      settings: digestOf({ delivery, outbox, collect, heartbeat: Boolean(heartbeat), notify: notify.length }),
     }
   }
 
@@ -48,15 +47,9 @@ export class FleetIdentity {
 
   /** Digest of all of the configuration that is not of this machine: a few bytes of each of `configurationParts`. */
   get digest(): Buffer {
-    const keys = this.#deps.destinations.map(destination => [destination.name, this.keyName(destination)])
-    const parts = configurationParts.map(part => {
-      const content = part === 'keys' ? keys : this.#parts[part]
-      return createHash('sha256')
-        .update(JSON.stringify(content) ?? '')
-        .digest()
-        .subarray(0, partBytes)
-    })
-    return Buffer.concat(parts)
+    const { destinations } = this.#deps
+    const keys = () => digestOf(destinations.map(destination => [destination.name, this.keyName(destination)]))
+    return Buffer.concat(configurationParts.map(part => (part === 'keys' ? keys() : this.#parts[part])))
   }
 
   /**
@@ -78,7 +71,7 @@ export class FleetIdentity {
   /** Takes what the outbox answered to an announcement. */
   announced({ leading, namesake }: Announced): void {
     const { log } = this.#deps
-    const isOfFleet = !leading || leading.subarray(0, partBytes).equals(this.digest.subarray(0, partBytes))
+    const isOfFleet = !leading || leading.subarray(0, partBytes).equals(this.#parts.service)
     if (!isOfFleet && this.#isOfFleet !== false) log.warn(otherService)
     this.#isOfFleet = isOfFleet
     if (namesake !== undefined && namesake !== this.#namesake) {
@@ -90,6 +83,11 @@ export class FleetIdentity {
 
 const otherService =
   'service.url is not that of the daemon that has been there longest: this daemon delivers nothing until they are the same'
+
+function digestOf(content: unknown): Buffer {
+  const text = JSON.stringify(content) ?? ''
+  return createHash('sha256').update(text).digest().subarray(0, partBytes)
+}
 
 function urlOf({ service }: Config): string {
   return service.kind === 'remote' ? service.url : service.kind
