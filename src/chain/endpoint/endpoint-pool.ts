@@ -207,7 +207,7 @@ export class EndpointPool {
     const { kind, host, reason } = failure
     if (failure instanceof ReadFailure || failure instanceof StateMissing) return failure
     const asked = blockNumber !== undefined && doubtfulKinds.has(kind)
-    const isMissing = asked && (await lacksPart(endpoint, part, blockNumber, signal))
+    const isMissing = asked && (await lacksPart(endpoint.tryCall, part, blockNumber, signal))
     const head = this.#head?.number
     if (!isMissing || head === undefined) {
       const other = kind === 'pruned' ? new EndpointFailure(host, reason, 'refused') : failure

@@ -11,6 +11,7 @@ import { EndpointFailure, hostOf, isNetworkUrl } from './endpoint-failure.ts'
 import { errorText } from './http-answer.ts'
 import { httpWire } from './http-wire.ts'
 import { IdentifiedSender } from './identified-sender.ts'
+import { withoutLag } from './lagging-answers.ts'
 import { nodeRate, requestsAtOnceMax, socketCallsMax, socketRequestsMax } from './limits.ts'
 import { LogSpans } from './log-spans.ts'
 import { type ChainHead, ObservedBlocks } from './observed-blocks.ts'
@@ -112,7 +113,8 @@ export function openEndpoint(deps: EndpointDeps, context: EndpointShared): OpenE
     signal: AbortSignal,
     answerMsMax?: number,
   ): Promise<readonly RpcOutcome[]> {
-    const outcomes = await identified.together(calls, signal, answerMsMax)
+    const sent = (asked: readonly RpcCall[]) => identified.together(asked, signal, answerMsMax)
+    const outcomes = await withoutLag(calls, await sent(calls), observedBlocks, sent)
     observedBlocks.add(calls, outcomes)
     return outcomes
   }
@@ -132,7 +134,11 @@ export function openEndpoint(deps: EndpointDeps, context: EndpointShared): OpenE
     failure,
     logs: new LogSpans(deps.logBlocksMax),
     close: () => wire.close(),
-    callApart: (calls, signal) => identified.apart(calls, signal),
+    async callApart(calls, signal) {
+      const outcomes = await identified.apart(calls, signal)
+      observedBlocks.add(calls, outcomes, false)
+      return outcomes
+    },
     call: async (calls, signal) => answersOf(await together(calls, signal)),
     tryCall: (calls, signal, answerMsMax) =>
       answerMsMax === undefined ? together(calls, signal) : send(calls, signal, answerMsMax),

@@ -1,6 +1,6 @@
 import type { Hex } from '../../model/block.ts'
 import { isRecord } from '../../model/json.ts'
-import type { Endpoint } from './endpoint.ts'
+import type { SendCalls } from './batched-calls.ts'
 import { EndpointFailure, type FailureKind } from './endpoint-failure.ts'
 import { meaningOf } from './rpc-errors.ts'
 import type { RpcCall, RpcOutcome } from './wire.ts'
@@ -46,14 +46,14 @@ const passingKinds: ReadonlySet<FailureKind> = new Set(['unreachable', 'rate', '
  * nor one of several behind a balancer is taken for missing state.
  */
 export async function lacksPart(
-  endpoint: Endpoint,
+  tryCall: SendCalls,
   part: BlockPart,
   number: bigint,
   signal: AbortSignal,
 ): Promise<boolean> {
   const calls = [headCall, partCall(part, `0x${number.toString(16)}`), partCall(part, 'latest')]
   for (let round = 0; round < 2; round += 1) {
-    const [head, there, last] = await endpoint.tryCall(calls, signal)
+    const [head, there, last] = await tryCall(calls, signal)
     const isPassing = there instanceof EndpointFailure && passingKinds.has(there.kind)
     if (!there || isPassing || isServed(there) || !isServed(last) || !isBlock(head)) return false
   }

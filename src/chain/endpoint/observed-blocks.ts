@@ -26,35 +26,40 @@ export class ObservedBlocks {
     return this.#head
   }
 
-  /** Adds what calls and their outcomes show. */
-  add(calls: readonly RpcCall[], outcomes: readonly RpcOutcome[]): void {
+  /** Number of the block that a call names; undefined when it names none or one that was not seen. */
+  numberOf({ method, params }: RpcCall): bigint | undefined {
+    if (method === 'eth_getBlockByNumber') return quantity(params[0])
+    const at = stateMethods.has(method) ? params[method === 'eth_getStorageAt' ? 2 : 1] : undefined
+    return isRecord(at) ? this.#numbers.get(String(at['blockHash'])) : quantity(at)
+  }
+
+  /** Adds what calls and their outcomes show. @param isSure whether an earlier last block counts: it was asked again */
+  add(calls: readonly RpcCall[], outcomes: readonly RpcOutcome[], isSure = true): void {
     calls.forEach(({ method, params }, index) => {
       const outcome = outcomes[index]
       if (!outcome || !('kind' in outcome) || outcome.kind !== 'result') return
-      if (method.startsWith('eth_getBlockBy')) this.#addHeader(params[0], outcome.result)
-      else if (stateMethods.has(method)) this.#addState(params[1])
+      if (method.startsWith('eth_getBlockBy')) this.#addHeader(params[0], outcome.result, isSure)
+      const number = stateMethods.has(method) ? this.numberOf({ method, params }) : undefined
+      if (number !== undefined) this.#depth.served(number)
     })
   }
 
-  #addHeader(asked: unknown, block: unknown): void {
+  #addHeader(asked: unknown, block: unknown, isSure: boolean): void {
     if (!isRecord(block)) return
     const [number, timestamp] = [quantity(block['number']), quantity(block['timestamp'])]
     if (number === undefined || timestamp === undefined) return
-    if (asked === 'latest') this.#head = { number, timestampSeconds: Number(timestamp) }
+    const isLater = isSure || this.#head === undefined || number > this.#head.number
+    if (asked === 'latest' && isLater) this.#head = { number, timestampSeconds: Number(timestamp) }
     if (typeof block['hash'] !== 'string') return
     this.#numbers.set(block['hash'], number)
     const [oldest] = this.#numbers.keys()
     if (this.#numbers.size > blocksRememberedMax && oldest !== undefined) this.#numbers.delete(oldest)
   }
-
-  #addState(at: unknown): void {
-    const number = isRecord(at) ? this.#numbers.get(String(at['blockHash'])) : quantity(at)
-    if (number !== undefined) this.#depth.served(number)
-  }
 }
 
-const stateMethods: ReadonlySet<string> = new Set(['eth_call', 'eth_getBalance'])
+const stateMethods: ReadonlySet<string> = new Set(['eth_call', 'eth_getBalance', 'eth_getStorageAt', 'eth_getCode'])
 
-function quantity(value: unknown): bigint | undefined {
+/** A number of JSON-RPC; undefined for anything else. */
+export function quantity(value: unknown): bigint | undefined {
   return typeof value === 'string' && /^0x[0-9a-fA-F]{1,64}$/.test(value) ? BigInt(value) : undefined
 }

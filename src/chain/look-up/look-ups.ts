@@ -9,6 +9,7 @@ import { beforeFirstBlock, secondsText } from '../endpoint/chain-faults.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
 import type { EndpointPool, Served } from '../endpoint/endpoint-pool.ts'
+import { headCall } from '../endpoint/harmless-calls.ts'
 import type { BlockHeader } from '../shapes.ts'
 import type { AsOfAnswer } from './as-of.ts'
 import { type AsOfSearchResult, type CandidateBlock, findAsOf } from './as-of-search.ts'
@@ -16,6 +17,9 @@ import type { HourLookUp, Hours } from './hours.ts'
 import { plain } from './known-headers.ts'
 import { headAgeMsMax } from './limits.ts'
 import type { Pace } from './pace.ts'
+
+/** Questions for the last block that are sent at once to an endpoint whose first answer ends before an hour. */
+const headsAskedAtOnce = 3
 
 /** Dependencies of `LookUps`. */
 export interface LookUpDeps {
@@ -46,6 +50,8 @@ type LookUpOutcome = Extract<AsOfAnswer, { kind: 'found' }> | Extract<AsOfAnswer
 export class LookUps {
   readonly #deps: LookUpDeps
   readonly #scheduler: BatchScheduler<HourToLookUp, LookUpOutcome>
+  /** Endpoints whose last block was asked for several times at once. */
+  readonly #headsAsked = new WeakSet<Endpoint>()
   #nextSearch = Promise.withResolvers<void>()
 
   constructor(deps: LookUpDeps) {
@@ -109,7 +115,7 @@ export class LookUps {
       await pool.serve(served, signal, async endpoint => {
         const left = group.filter(({ state }) => !outcomes.has(state.hour))
         for (const { state } of left) state.endpoint = endpoint
-        const { answers, absent } = await this.#searchOn(endpoint, left, signal)
+        const { answers, absent } = await this.#searchPastHead(endpoint, left, signal)
         for (const { state } of left) {
           const answer = answers.get(state.hour)
           if (!answer || answer.kind === 'missing') continue
@@ -131,6 +137,25 @@ export class LookUps {
       for (const { state } of group) if (!outcomes.has(state.hour)) outcomes.set(state.hour, error)
     }
     return outcomes
+  }
+
+  /**
+   * Searches; where the endpoint's first answers end before an hour, asks for its last block several times at once and
+   * searches again. Behind a balancer the first answer may be that of a lagging node.
+   */
+  async #searchPastHead(
+    endpoint: Endpoint,
+    wanted: readonly HourToLookUp[],
+    signal: AbortSignal,
+  ): Promise<AsOfSearchResult> {
+    const isCold = !this.#deps.pace.isKnown && !this.#headsAsked.has(endpoint)
+    const found = await this.#searchOn(endpoint, wanted, signal)
+    const past = [...found.answers.values()].find(answer => answer.kind === 'past-head')
+    if (!past || !isCold) return found
+    this.#headsAsked.add(endpoint)
+    await Promise.all(Array.from({ length: headsAskedAtOnce }, () => endpoint.callApart([headCall], signal)))
+    const last = endpoint.head?.number ?? past.head.number
+    return last > past.head.number ? this.#searchOn(endpoint, wanted, signal) : found
   }
 
   async #searchOn(endpoint: Endpoint, wanted: readonly HourToLookUp[], signal: AbortSignal): Promise<AsOfSearchResult> {

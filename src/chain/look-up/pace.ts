@@ -9,6 +9,11 @@ const ticksBehindMax = 3
 export class Pace {
   #tick: { readonly seconds: number; readonly at: number } | undefined
 
+  /** Whether the chain was seen to follow the clock. */
+  get isKnown(): boolean {
+    return this.#tick !== undefined
+  }
+
   /** Learns from the headers around an hour. */
   learn(known: KnownHeaders, hour: Hour): void {
     const { low } = known.around(hour / 1000)

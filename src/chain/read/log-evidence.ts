@@ -235,7 +235,9 @@ export class LogEvidence {
     const asked = `when asked whether there is a contract at ${address}`
     if (outcome?.kind !== 'error') return new EndpointFailure(endpoint.host, `answered nothing ${asked}`, 'refused')
     const { reason, kind } = endpoint.failure(outcome.error)
-    const isMissing = !this.#isRecent && (await lacksPart(endpoint, 'state', asOf.number, signal))
+    const isMissing =
+      !this.#isRecent &&
+      (await lacksPart((calls, until) => endpoint.tryCall(calls, until), 'state', asOf.number, signal))
     if (isMissing) return new StateMissing(endpoint.host, `${reason}, ${asked}`)
     return new EndpointFailure(endpoint.host, `${reason}, ${asked}`, kind)
   }

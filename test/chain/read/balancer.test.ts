@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import type { Hex } from '../../../src/model/block.ts'
 import type { Fault } from '../../../src/model/fault.ts'
 import { hourAfter } from '../../../src/model/hour.ts'
-import { type Answers, archiveAnswers } from '../support/archive.ts'
+import { VirtualTime } from '../../support/virtual-time.ts'
+import { type Answers, archiveAnswers, valueAt } from '../support/archive.ts'
 import { answering, json } from '../support/node.ts'
 import { faultOf, firstHour, genesisSeconds, node, openChain, patient } from '../support/readers.ts'
 import { scriptedChain } from '../support/scripted-chain.ts'
@@ -95,5 +97,41 @@ describe('behind a load balancer logs are whole, or they fail', () => {
       Array.from({ length: 4 * 8 }, () => header),
       ...hours.map(() => [header, 'eth_getLogs', header]),
     ])
+  })
+})
+
+describe('a cold read of the current hour behind a balancer with a lagging node', () => {
+  const inputs: readonly Hex[] = ['0x02', '0x03']
+  const reads = inputs.map(input => ({ kind: 'call', to: contract, input }) as const)
+  const right = inputs.map(input => ({ kind: 'returned', output: valueAt(input, 533n) }))
+  const lags = { 'ten minutes behind': 505 - 50, 'a minute behind the hour': 528, 'one block behind the hour': 533 }
+  /** By request, in turn: whether the lagging node answers it. */
+  const turns = ['01', '10', '001', '010', '100', '011', '101', '110', '0011', '0110', '1100', '1001', '000001']
+  const cases = Object.entries(lags).flatMap(([name, head]) => turns.map(turn => ({ name, head, turn })))
+
+  it.each(cases)('$name, that answers $turn', async ({ head, turn }) => {
+    for (const takesHashes of [true, false]) {
+      const lagging = archiveAnswers(scriptedChain(head, timestampOf), { takesHashes })
+      const up = archiveAnswers(upToDate, { takesHashes })
+      let requests = 0
+      const server = await node((calls, response, body) => {
+        const isLagging = turn[requests++ % turn.length] === '1'
+        return answering(isLagging ? lagging : up)(calls, response, body)
+      })
+      const time = new VirtualTime((timestampOf(535) + 5) * 1_000)
+      const reader = openChain([server.url], { time })
+      const { value, at } = await reader.read(hour, reads, patient)
+      expect({ value, number: at.number, takesHashes }).toEqual({ value: right, number: 533n, takesHashes })
+      expect(requests).toBeLessThan(60)
+    }
+  })
+
+  it('asks nothing again where the node is alone and the chain has no block past the hour', async () => {
+    const server = await node(answering(archiveAnswers(scriptedChain(533, timestampOf))))
+    const reader = openChain([server.url], { time: new VirtualTime((timestampOf(533) + 20) * 1_000) })
+    for (const requests of [1 + 3, 1 + 3 + 1]) {
+      expect((await faultOf(reader.block(hour, patient))).code).toBe('chain-behind')
+      expect(server.requests.length).toBe(requests)
+    }
   })
 })

@@ -68,6 +68,13 @@ export function archiveAnswers(chain: ScriptedChain, traits: ArchiveTraits = {})
     return numberOf(chain, blockHash)
   }
 
+  /** As `blockOf`, of a block that there is. */
+  function stateOf(at: unknown): bigint {
+    const number = blockOf(at)
+    if (number > chain.head) throw new NodeError(-32000, 'header not found')
+    return number
+  }
+
   function called(to: string, data: Hex, number: bigint): Hex {
     if (traits.multicall && to === multicall3Address) return '0x'
     if (to.toLowerCase() !== multicall.toLowerCase()) return valueAt(data, number)
@@ -124,12 +131,12 @@ export function archiveAnswers(chain: ScriptedChain, traits: ArchiveTraits = {})
   return (method, params) => {
     if (method === 'eth_chainId') return hexOf(BigInt(chainId))
     if (method === 'eth_getBlockByNumber') return rpcHeader(chain, blockOf(params[0]), traits)
-    if (method === 'eth_getCode') return codeAt(params[0], blockOf(params[1]))
-    if (method === 'eth_getStorageAt') return word(BigInt(hexText.parse(params[1])) * blockOf(params[2]))
-    if (method === 'eth_getBalance') return hexOf(balanceAt(hexText.parse(params[0]), blockOf(params[1])))
+    if (method === 'eth_getCode') return codeAt(params[0], stateOf(params[1]))
+    if (method === 'eth_getStorageAt') return word(BigInt(hexText.parse(params[1])) * stateOf(params[2]))
+    if (method === 'eth_getBalance') return hexOf(balanceAt(hexText.parse(params[0]), stateOf(params[1])))
     if (method === 'eth_getLogs') return logsOf(chain, params, traits)
     if (method !== 'eth_call') throw new NodeError(-32601, `no method ${method}`)
-    const number = blockOf(params[1])
+    const number = stateOf(params[1])
     const certified = ofCode(params, number)
     if (certified) return certified
     const { to, data } = callParams.parse(params[0])
