@@ -14,7 +14,7 @@ export type ErrorMeaning =
 const rate =
   /\brate\b.{0,20}(limit|exceed)|(limit|exceed|request).{0,20}\brate\b|ratelimit|too many (\w+ )?(requests?|connections)\b|quota|credits|capacity.{0,20}(limit|exceed|reached)|(limit|exceed|reached).{0,40}capacity|(per|\/) ?(second|minute|hour|day|month)|requests? (count|limit) (exceed|reached)|throttl|\b429\b/i
 const pruned =
-  /missing ?trie ?node|prun(ed|ing)|state.{0,60}(not|un|is not|isn't)[ -]?(available|found)|state (is |has )?(already )?(been )?(discarded|missing)|(no|missing|lacks) (historical )?state|historical (state|data)|archive/i
+  /trie ?node|prun(ed|ing)|historical|archive|\bstate\b.{0,60}(unavailable|not (available|found)|discarded|missing)|no state/i
 const unknownBlock = /(header|block).{0,30}not found|unknown block|could not find block|no such block/i
 const limit =
   /out ?of ?gas|gas.{0,20}(limit|cap|allowance|required|too low|exceed)|exceeds?.{0,20}gas|too (large|big|long|many|wide)|(size|length|results|range).{0,30}(exceed|limit|max)|(exceed|larger|more than|limited to|maximum).{0,40}(size|length|bytes|results|blocks|range)|tim(e|ed)[ -]?out/i

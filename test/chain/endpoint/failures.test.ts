@@ -276,6 +276,27 @@ it.each([
   expect((await openReader([server.url]).block(firstHour, patient)).number).toBe(233n)
 })
 
+it('a byte order mark before an answer is no part of it', async () => {
+  const server = await node((calls, response, body) => {
+    const end = response.end.bind(response)
+    Object.assign(response, { end: (text: string) => end(`\uFEFF${text}`) })
+    return healthy(calls, response, body)
+  })
+  expect((await openReader([server.url]).block(firstHour, patient)).number).toBe(233n)
+})
+
+it.each([
+  [302, /address that it redirects to/],
+  [401, /check the key/],
+  [404, /check the path/],
+  [429, /set rate: of this endpoint/],
+  [502, /gateway before it, fails/],
+])('HTTP %i has a fix of its own', async (code, fix) => {
+  const time = skippingTime()
+  const fault = await faultOf(openReader([(await node(status(code, ''))).url], { time }).block(firstHour, patient))
+  expect(fault).toMatchObject({ code: 'chain-unreachable', fix: expect.stringMatching(fix) })
+})
+
 it.each([
   ['gzip', 'answered with a body that is not gzip, as its content-encoding says'],
   ['zstd', 'answered with the content-encoding zstd, though it was asked for none'],

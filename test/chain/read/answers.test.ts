@@ -181,6 +181,26 @@ describe('an endpoint that does not serve logs', () => {
     expect(reader.health()[0]?.state).toBe('well')
   })
 
+  it.each([
+    [-32001, 'Receipt not available for From block 5.'],
+    [-32603, 'Internal error'],
+  ])('of old blocks is one that does not keep them: %i %s', async (code, message) => {
+    const server = await node(
+      answering((method, params) => {
+        const [range] = params as [Record<string, string>?]
+        if (method === 'eth_getLogs' && range?.['fromBlock'] !== 'latest') throw new NodeError(code, message)
+        return honest(method, params)
+      }),
+    )
+    const reader = openChain([server.url])
+    const fault = await faultOf(reader.logs(hour, filter, patient))
+    expect([fault.code, fault.fix]).toEqual(['chain-state-missing', expect.stringContaining('archive node')])
+    expect(fault.message).toContain('has no logs of block 234, though of its last block: it ')
+    // It has the state all the same.
+    expect((await reader.read(hour, [read], patient)).value).toMatchObject([{ kind: 'returned' }])
+    expect(reader.health()[0]?.servesStateFrom).toBe(533n)
+  })
+
   it('is passed over for logs alone where there is another one', async () => {
     const [first, second] = [await node(switchedOff(-32005, 'limit exceeded')), await node(archive(chain))]
     const reader = openChain([first.url, second.url])
