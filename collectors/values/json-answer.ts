@@ -47,12 +47,27 @@ export function valueAt(json: unknown, path: string): unknown {
 /** Characters of a number in an answer: a longer one would only take long to calculate with. */
 const decimalCharsMax = 20_000
 
+/** Characters of a text in place of a number that are shown. */
+const shownCharsMax = 40
+
+/** The value in place of a number, in words, and an instruction. */
+function insteadOfNumber(found: unknown): string {
+  if (found === undefined) return 'nothing: compare the pointer with the answer'
+  if (typeof found === 'object' && found !== null) {
+    return `${Array.isArray(found) ? 'a list' : 'a map'}: let the pointer lead on to a number in it`
+  }
+  if (typeof found !== 'string') return String(found)
+  const text = found.length > shownCharsMax ? `${found.slice(0, shownCharsMax)}…` : found
+  return `the text ${JSON.stringify(text)}: a number is written like 1234.5, without separators and units`
+}
+
 /**
  * Schema of what stands at a pointer of an answer whose numbers are text, as they are asked for: a decimal number, with
  * or without quotes. Parses to it as it is written.
  */
 export function decimalAt(path: string) {
-  const error = `there is no number at ${path || 'the root'}`
+  const error = ({ input }: { readonly input?: unknown }) =>
+    `there is no number at ${path || 'the root'}, but ${insteadOfNumber(input)}`
   return z.string({ error }).max(decimalCharsMax, { error }).regex(decimalNumber, { error })
 }
 

@@ -1,5 +1,6 @@
 import type { CollectorConfig } from '../config/config.ts'
 import type { Collected } from '../intake/collect.ts'
+import { type FailureGroup, failureGroups, failureLine } from '../intake/validate.ts'
 import { pushedMetric } from '../model/batch.ts'
 import { faultLine } from '../model/fault.ts'
 import { type Hour, hourText } from '../model/hour.ts'
@@ -9,7 +10,7 @@ import type { Accepted, MetricState } from '../outbox/contract/metrics.ts'
 import type { Foreseen } from './foreseen.ts'
 import { noteForeseen } from './foreseen-text.ts'
 import { printTable } from './table.ts'
-import { print, printJson } from './terminal.ts'
+import { counted, print, printJson } from './terminal.ts'
 
 /** The result of one collector for the hour. */
 export interface CollectedPart extends Collected {
@@ -43,7 +44,10 @@ export function printParts({ hour, parts, stored, warnings }: CollectedReport): 
     return [id, numberText(value), unit ?? '', remark(entry, stored.get(id))]
   })
   if (rows.length > 0) printTable(['metric', 'value', 'unit', 'remark'], rows, ['value'])
-  for (const { collector, fault } of faultsOf(parts)) print(`not collected: ${collector}: ${fault}`)
+  for (const { collector, fault, values } of faultsOf(parts)) {
+    print(`not collected: ${collector}: ${values.length > 1 ? counted(values.length, 'reason') : fault}`)
+    if (values.length > 1) for (const value of values) print(`  ${failureLine(value)}`)
+  }
   noteForeseen(warnings)
 }
 
@@ -59,6 +63,15 @@ function remark({ metric, hold }: Accepted, before: { value: number; state: Metr
   return remarks.join('; ')
 }
 
-function faultsOf(parts: readonly CollectedPart[]): { collector: string; fault: string }[] {
-  return parts.flatMap(({ collector, fault }) => (fault ? [{ collector: collector.id, fault: faultLine(fault) }] : []))
+interface FaultReport {
+  readonly collector: string
+  readonly fault: string
+  /** Labels without a value, by reason; empty when the run failed as a whole. */
+  readonly values: readonly FailureGroup[]
+}
+
+function faultsOf(parts: readonly CollectedPart[]): FaultReport[] {
+  return parts.flatMap(({ collector, fault, failures }) =>
+    fault ? [{ collector: collector.id, fault: faultLine(fault), values: failureGroups(failures) }] : [],
+  )
 }

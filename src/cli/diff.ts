@@ -92,7 +92,7 @@ export function changesOf(
     const changed = now.get(id)
     if (Object.is(changed, value)) return []
     if (changed !== undefined) return [{ metric: id, hour, stored: value, changed }]
-    const reason = failures[labelOf(metric)] ?? fault?.message ?? 'the changed collector does not return it'
+    const reason = failures[labelOf(metric)]?.message ?? fault?.message ?? 'the changed collector does not return it'
     return [{ metric: id, hour, stored: value, reason }]
   })
   const added = accepted.flatMap(({ metric: { id, value } }): ValueChange[] =>

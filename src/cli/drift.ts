@@ -37,7 +37,7 @@ export function compare(delivered: readonly Metric[], again: Collected): Compari
 }
 
 function reasonOf(metric: Metric, { failures, fault }: Collected): string {
-  return failures[labelOf(metric)] ?? fault?.message ?? 'the collector no longer returns it'
+  return failures[labelOf(metric)]?.message ?? fault?.message ?? 'the collector no longer returns it'
 }
 
 /** Draws up to `count` elements by a seed (a whole number): the same ones for the same seed, in the order of `all`. */

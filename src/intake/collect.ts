@@ -1,6 +1,6 @@
 import type { CollectorConfig } from '../config/config.ts'
 import type { PinnedBlock } from '../model/block.ts'
-import { Fault } from '../model/fault.ts'
+import { Fault, type FaultRecord } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import type { Provenance } from '../model/provenance.ts'
 import type { Accepted } from '../outbox/contract/metrics.ts'
@@ -18,7 +18,7 @@ export interface Collected {
   /** Origin of the values. Default: not known. */
   readonly provenance?: Provenance
   /** Why labels have no value, by label; empty when the run failed as a whole. */
-  readonly failures: Readonly<Record<string, Fault['message']>>
+  readonly failures: Readonly<Record<string, FaultRecord>>
 }
 
 /** Asks others about a result before it is stored. */
@@ -67,9 +67,8 @@ export function checked(
 ): Collected {
   const { accepted, failures } = validate(collector, hour, description, outcome, pastOf)
   const fault = hourFault(failures)
-  const messages = Object.fromEntries(Object.entries(failures).map(([label, { message }]) => [label, message]))
   const { pins, provenance } = outcome
-  return { accepted, pins, failures: messages, ...(provenance && { provenance }), ...(fault && { fault }) }
+  return { accepted, pins, failures, ...(provenance && { provenance }), ...(fault && { fault }) }
 }
 
 /** Result of a run without values. */

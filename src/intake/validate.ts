@@ -84,20 +84,51 @@ function outputFault(label: string, message: string): FaultRecord {
   return { code: 'collector-output', message, facts: { label } }
 }
 
-/** Distinct messages quoted in the fault of an hour. */
-const shownMessagesMax = 3
+/** Labels that failed for one reason. */
+export interface FailureGroup {
+  readonly labels: readonly string[]
+  readonly reason: string
+  /** Instruction for a person; absent when there is nothing to do. */
+  readonly fix?: string
+}
+
+/** Reasons in the fault of an hour, and labels of one reason, that are named; further ones are counted. */
+const namedMax = 10
+
+/** Why labels have no value: each reason with its labels. */
+export function failureGroups(failures: Validated['failures']): readonly FailureGroup[] {
+  const groups = new Map<string, { labels: string[]; reason: string; fix?: string }>()
+  for (const [label, { message, fix }] of Object.entries(failures)) {
+    // A message may begin with its label, which stands before it anyway.
+    const reason = message.startsWith(`"${label}"`) ? message.slice(label.length + 2).replace(/^:? /, '') : message
+    const group = groups.get(`${reason} ${fix}`) ?? { labels: [], reason, ...(fix !== undefined && { fix }) }
+    group.labels.push(label)
+    groups.set(`${reason} ${fix}`, group)
+  }
+  return [...groups.values()]
+}
+
+/** A reason with its labels, as one line. */
+export function failureLine({ labels, reason, fix }: FailureGroup): string {
+  const more = labels.length - namedMax
+  const named = labels.slice(0, namedMax).join(', ')
+  return `${named}${more > 0 ? ` and ${more} more` : ''}: ${reason}${fix === undefined ? '' : ` – ${fix}`}`
+}
 
 /** The fault of an hour whose labels failed; `undefined` when none did. */
 export function hourFault(failures: Validated['failures']): Fault | undefined {
   const records = Object.values(failures)
   const [first] = records
-  if (!first) return undefined
-  const messages = [...new Set(records.map(({ message }) => message))].slice(0, shownMessagesMax)
-  const fixes = records.flatMap(({ fix }) => fix ?? [])
+  const groups = failureGroups(failures)
+  const [group] = groups
+  if (!first || !group) return undefined
   // If one label may succeed later, all are retried.
-  const lead = records.find(record => !isPermanent(faultFromRecord(record))) ?? first
-  return new Fault(lead.code, messages.join('; '), {
-    facts: { ...first.facts, failed: Object.keys(failures).join(' ') },
-    ...(fixes[0] === undefined ? {} : { fix: fixes[0] }),
-  })
+  const { code } = records.find(record => !isPermanent(faultFromRecord(record))) ?? first
+  if (groups.length === 1) {
+    const { fix, ...rest } = group
+    return new Fault(code, failureLine(rest), { facts: first.facts, ...(fix !== undefined && { fix }) })
+  }
+  const more = groups.length - namedMax
+  const lines = groups.slice(0, namedMax).map(failureLine)
+  return new Fault(code, `${lines.join('; ')}${more > 0 ? `; and ${more} more reasons` : ''}`)
 }

@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
@@ -87,6 +89,42 @@ describe('the command line', () => {
     expect(stdout).toContain('this-machine___Load')
     expect(stdout).toContain('4 metrics would be sent')
     expect(existsSync(join(folder, 'data'))).toBe(false)
+  })
+
+  it('says of each value why it is not there, what stands in its place, and what to do', async () => {
+    const found = { a: '7 000', b: '€9', c: { usd: 1 }, d: true, e: '2e999', f: 4 }
+    const server = createServer((_request, response) => void response.end(JSON.stringify(found)))
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close())
+    const values = ['A', 'B', 'C', 'D', 'E', 'F', 'Gone', 'Lost'].map(
+      label => `${label}: { pointer: /${label.length > 1 ? 'gone' : label.toLowerCase()} }`,
+    )
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+    const yaml = `use: http-json\n        options: { url: "${url}", values: { ${values.join(', ')} } }`
+    const { config } = configured(hostYaml.replace('use: host', yaml))
+    const { stdout } = await command(['collect', '--dry-run', '--config', config])
+    const lines = stdout.split('\n').filter(line => line.startsWith('  '))
+    expect(lines).toEqual([
+      expect.stringMatching(/^ {2}A: .* at \/a, but the text "7 000": a number is written like 1234\.5/),
+      expect.stringMatching(/^ {2}B: .* at \/b, but the text "€9": /),
+      expect.stringMatching(/^ {2}C: .* at \/c, but a map: let the pointer lead on to a number in it/),
+      expect.stringMatching(/^ {2}D: .* at \/d, but true/),
+      expect.stringMatching(/^ {2}E: is Infinity.* – .*no number is larger than 1\.8e308/),
+      expect.stringMatching(/^ {2}Gone, Lost: .* at \/gone, but nothing: compare the pointer with the answer/),
+    ])
+    const json = JSON.parse((await command(['collect', '--dry-run', '--json', '--config', config])).stdout)
+    expect(json.metrics).toHaveLength(1)
+    expect(json.faults[0].values.map(({ labels }: { labels: string[] }) => labels)).toEqual([
+      ...['A', 'B', 'C', 'D', 'E'].map(label => [label]),
+      ['Gone', 'Lost'],
+    ])
+    const collected = await command(['collect', '--config', config])
+    const explained = await command(['explain', 'this-machine___Lost', '--config', config])
+    const status = await command(['status', '--config', config])
+    for (const text of [explained, status].map(one => one.stdout)) expect(text).toMatch(/A: .*"7 000".*Gone, Lost: /)
+    for (const { stdout: text } of [collected, explained, status]) {
+      expect(text).not.toMatch(/await|http-json\.ts/)
+    }
   })
 
   it('collects, queues and delivers one hour, and shows it', async () => {

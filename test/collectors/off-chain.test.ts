@@ -131,7 +131,7 @@ describe('http-json with several values', () => {
     expect(source.asked).toHaveLength(before + 1)
     expect(readings).toEqual({ Usd: 1.5, Text: 2500 })
     expect(failures['Word']?.message).toMatch(
-      /^in the answer of 127\.0\.0\.1:\d+ there is no number at \/prices\/0\/word$/,
+      /^in the answer of 127\.0\.0\.1:\d+ there is no number at \/prices\/0\/word, but the text "x": a number is written like 1234.5/,
     )
   })
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { PastOf } from '../../src/intake/past.ts'
 import { hourFault, type Validated, validate } from '../../src/intake/validate.ts'
-import type { FaultRecord } from '../../src/model/fault.ts'
+import { Fault, type FaultRecord } from '../../src/model/fault.ts'
 import type { MetricSpec } from '../../src/model/metric.ts'
 import type { RunOutcome } from '../../src/runner/runner.ts'
 import { anHour } from '../support/metrics.ts'
@@ -105,23 +105,36 @@ describe('the fault of an hour', () => {
     expect(hourFault({})).toBeUndefined()
   })
 
-  it('joins the different messages, names every failed label, and gives the first advice there is', () => {
+  it('has each reason with its labels and its own fix', () => {
     const fault = hourFault({
       A: failure('no answer', { facts: { host: 'example.org' } }),
       B: failure('no answer'),
       C: failure('reverted', { code: 'chain-call-reverted', fix: 'check the address' }),
-      D: failure('odd', { fix: 'another' }),
+      D: failure('"D" is odd', { fix: 'another' }),
+      E: failure('"E" is odd', { fix: 'another' }),
     })
-    expect(fault).toMatchObject({
-      code: 'http-unreachable',
-      message: 'no answer; reverted; odd',
-      facts: { host: 'example.org', failed: 'A B C D' },
-      fix: 'check the address',
-    })
+    expect(fault).toEqual(
+      new Fault('http-unreachable', 'A, B: no answer; C: reverted – check the address; D, E: is odd – another'),
+    )
   })
 
-  it('tells three messages at most', () => {
-    const failures = Object.fromEntries(['a', 'b', 'c', 'd'].map(text => [text, failure(text)]))
-    expect(hourFault(failures)?.message).toBe('a; b; c')
+  it('of one reason has its facts and its fix', () => {
+    const down = failure('no answer', { facts: { host: 'example.org' }, fix: 'ask again' })
+    const fault = new Fault('http-unreachable', 'A, B: no answer', { facts: { host: 'example.org' }, fix: 'ask again' })
+    expect(hourFault({ A: down, B: down })).toEqual(fault)
+  })
+
+  it('may succeed later when one of its labels may', () => {
+    const permanent = failure('reverted', { code: 'chain-call-reverted' })
+    expect(hourFault({ A: permanent, B: failure('no answer') })?.code).toBe('http-unreachable')
+    expect(hourFault({ A: permanent })?.code).toBe('chain-call-reverted')
+  })
+
+  it('names ten reasons and ten labels of one, and counts the others', () => {
+    const labels = Array.from({ length: 13 }, (_, place) => `L${place}`)
+    const each = Object.fromEntries(labels.map(label => [label, failure(`it is ${label}`)]))
+    expect(hourFault(each)?.message).toMatch(/^L0: it is L0; .*; L9: it is L9; and 3 more reasons$/)
+    const same = Object.fromEntries(labels.map(label => [label, failure('down')]))
+    expect(hourFault(same)?.message).toBe('L0, L1, L2, L3, L4, L5, L6, L7, L8, L9 and 3 more: down')
   })
 })

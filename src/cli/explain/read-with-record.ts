@@ -5,7 +5,7 @@ import type { Chains } from '../../chain/reads.ts'
 import type { CollectorConfig } from '../../config/config.ts'
 import { canCollect } from '../../intake/can-collect.ts'
 import { asFault, usable } from '../../intake/collect.ts'
-import { Fault, faultLine } from '../../model/fault.ts'
+import { Fault, faultFromRecord, faultLine } from '../../model/fault.ts'
 import { type Hour, hourAfter, hourAt, hourText, parseHour } from '../../model/hour.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { ReadRecorder } from '../../testing/read-recorder.ts'
@@ -44,7 +44,8 @@ export async function readWithRecord(
       return { failure: 'its collector can read only “now”' }
     }
     const { readings, failures } = await runner.collect(collector, hour)
-    const failure = failures[label]?.message ?? 'the collector does not return it'
+    const failed = failures[label]
+    const failure = failed ? faultLine(faultFromRecord(failed)) : 'the collector does not return it'
     const value = readings[label]
     const reads = await readsOf(recorder, chains, logged)
     return {

@@ -94,10 +94,11 @@ async function outputOf({ definition, file }: Prepared, context: CollectContext<
   return settled.value
 }
 
-async function outcomeOf(output: unknown, { labels, file }: Prepared, deps: RunDeps): Promise<RunOutcome> {
+async function outcomeOf(output: unknown, prepared: Prepared, deps: RunDeps): Promise<RunOutcome> {
+  const { labels } = prepared
   const waiting = labels.map(async label => {
     const settled = await settledOrLate(valueUnder(output, label), deps.signal, deps.scope.opened())
-    return labelEnd(label, settled, lateFault(deps.scope, deps.deadlineMs), file)
+    return labelEnd(label, settled, lateFault(deps.scope, deps.deadlineMs), prepared)
   })
   const ends = [...(await Promise.all(waiting)), ...undeclaredEnds(output, labels)]
   return {

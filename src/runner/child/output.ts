@@ -1,5 +1,6 @@
 import { Fault, type FaultRecord, faultRecord } from '../../model/fault.ts'
 import { undeclaredLabelsMax } from './limits.ts'
+import type { Prepared } from './prepare.ts'
 import type { Settled } from './settled-or-late.ts'
 import { cut, faultOf, shown } from './thrown/thrown.ts'
 
@@ -18,13 +19,16 @@ export function valueUnder(output: unknown, label: string): Promise<unknown> {
   })
 }
 
+/** The collector of a label. */
+export type LabelSource = Pick<Prepared, 'file' | 'isShipped'>
+
 /** Checks a label's value: only a finite number is one. */
-export function labelEnd(label: string, settled: Settled, late: Fault, file: string | undefined): LabelEnd {
+export function labelEnd(label: string, settled: Settled, late: Fault, { file, isShipped }: LabelSource): LabelEnd {
   if (settled.kind === 'late') return failed(label, late)
   if (settled.kind === 'threw') return failed(label, faultOf(settled.error, 'collector-threw', file))
   const { value } = settled
   if (typeof value === 'number' && Number.isFinite(value)) return { label, kind: 'reading', value }
-  return failed(label, wrong(`"${label}" is ${shown(value)}, not a finite number`, fixFor(value)))
+  return failed(label, wrong(`"${label}" is ${shown(value)}, not a finite number`, fixFor(value, isShipped)))
 }
 
 /** A failure for each returned label that is not declared; when there are many, only their number. */
@@ -55,7 +59,8 @@ function ownLabels(output: unknown): string[] {
   }
 }
 
-function fixFor(value: unknown): string {
+function fixFor(value: unknown, isShipped: boolean): string {
+  if (isShipped) return 'take another value, or give it more `decimals`: no number is larger than 1.8e308'
   if (typeof value === 'bigint') return 'turn it into a number with units(amount, decimals)'
   if (value === null || value === undefined) return 'throw, or reject, when a value is not known'
   return 'return a number, or reject when there is none; is an await missing?'

@@ -1,6 +1,7 @@
 import type { Collector } from '../../collector.ts'
 import { Fault } from '../../model/fault.ts'
 import type { CollectorRef } from '../messages.ts'
+import { originOf } from '../origin.ts'
 import { declaredMetrics } from './definition.ts'
 import { loadCollector } from './load.ts'
 import { parseOptions } from './options.ts'
@@ -8,8 +9,10 @@ import { parseOptions } from './options.ts'
 /** A collector ready to run for any hour. */
 export interface Prepared {
   readonly definition: Collector
-  /** Path of the file; absent for a package. */
+  /** Path of the file, to name places in it; absent for a package, and for a collector that is shipped. */
   readonly file: string | undefined
+  /** Whether it is shipped: its user writes a configuration, and no code. */
+  readonly isShipped: boolean
   /** Parsed, and frozen because many hours share them. */
   readonly options: unknown
   /** The declared labels. */
@@ -43,7 +46,8 @@ async function prepareOne(ref: CollectorRef): Promise<Prepared> {
     })
   }
   const labels = Object.keys(declaredMetrics(definition, parsed.options, ref.use))
-  return { definition, file, options: frozen(parsed.options), labels }
+  const isShipped = originOf(ref).kind === 'shipped'
+  return { definition, file: isShipped ? undefined : file, isShipped, options: frozen(parsed.options), labels }
 }
 
 /** Freezes plain objects and lists; other values of a schema are left alone. */
