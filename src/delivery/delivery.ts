@@ -24,7 +24,7 @@ import type { Attempts, Pushed } from './isolate/parts.ts'
 import { Quarantine } from './isolate/quarantine.ts'
 import { Recorder } from './record/recorder.ts'
 import { UnconfirmedSends } from './record/unconfirmed-sends.ts'
-import { registerProtocol } from './register.ts'
+import { type NotRegistered, registerProtocol } from './register.ts'
 import { stopOf } from './stop-of.ts'
 
 /** Dependencies of `Delivery`. */
@@ -215,12 +215,14 @@ export class Delivery {
   }
 
   /** @returns why the protocol is not registered; `undefined` when it is */
-  async #register(protocolId: string, { key, signal }: FlushRun): Promise<string | undefined> {
+  async #register(protocolId: string, { key, signal }: FlushRun): Promise<NotRegistered | undefined> {
     const { client, destination } = this.#deps
     const protocol = destination.protocols.find(({ id }) => id === protocolId)
-    if (!protocol) return 'it is not configured'
+    if (!protocol) return { kind: 'refused', reason: 'it is not configured' }
     await this.#gate.requestTurn(signal)
-    return registerProtocol(client, protocol, key, signal)
+    const refusal = await registerProtocol(client, protocol, key, signal)
+    if (refusal?.kind === 'transient') await this.#gate.pushed(refusal, key)
+    return refusal
   }
 
   #pushDeps({ key, signal, breakOff }: FlushRun): PushDeps {

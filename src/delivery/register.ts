@@ -1,7 +1,11 @@
 import type { ProtocolConfig } from '../config/config.ts'
 import type { ServiceClient } from '../edge/service-client.ts'
-import { wordsOf } from '../model/remarks.ts'
+import { reasonOf, transientOf } from '../model/verdict.ts'
 import { registration } from '../model/wire.ts'
+import type { VerdictOf } from './isolate/parts.ts'
+
+/** Why a protocol is not registered: the service cannot do so now, or it refuses to. */
+export type NotRegistered = VerdictOf<'transient'> | { readonly kind: 'refused'; readonly reason: string }
 
 /**
  * Registers a protocol with the service.
@@ -13,12 +17,13 @@ export async function registerProtocol(
   { id, name, logo, chains }: ProtocolConfig,
   key: string,
   stop?: AbortSignal,
-): Promise<string | undefined> {
+): Promise<NotRegistered | undefined> {
   const body = registration.parse({ id, name, ...(logo && { logo }), ...(chains && { chains }) })
   const answer = await client.register(body, key, stop)
-  if (answer.kind === 'unanswered') return answer.reason
+  const transient = transientOf(answer)
+  if (transient || answer.kind === 'unanswered') return transient
   if (answer.status >= 200 && answer.status < 300) return undefined
-  const reason = [answer.status, wordsOf(answer.body)].filter(part => part !== '').join(': ')
-  if (answer.status === 400) return `registration refused, is the id taken by another key? (${reason})`
-  return `registration refused (${reason})`
+  const isTaken = answer.status === 400
+  const reason = `registration refused${isTaken ? ', is the id taken by another key?' : ''} (${reasonOf(answer)})`
+  return { kind: 'refused', reason }
 }

@@ -75,19 +75,31 @@ const splitStatuses = new Set([400, 413, 422])
 /** Errors, and warnings, of one answer that are read: an answer may hold a million, which would take seconds. */
 const remarksMax = 500
 
+/** The verdict that waiting may change, whatever was asked; `undefined` for any other answer. Pure. */
+export function transientOf(answer: Answer): Extract<Verdict, { kind: 'transient' }> | undefined {
+  if (answer.kind === 'unanswered') return { kind: 'transient', reason: answer.reason }
+  const { status, notBeforeMs } = answer
+  if ((status < 500 || status >= 600) && !transientStatuses.has(status)) return undefined
+  return { kind: 'transient', reason: reasonOf(answer), status, ...(notBeforeMs !== undefined && { notBeforeMs }) }
+}
+
+/** The status of an answer, and the service's words. */
+export function reasonOf({ status, body }: Extract<Answer, { kind: 'answered' }>): string {
+  const words = wordsOf(body)
+  return words === '' ? `${status}` : `${status}: ${words}`
+}
+
 /** Judges an answer by the verdict table of the product. Pure. */
 export function verdict(answer: Answer, batch: Batch): Verdict {
   if (answer.kind === 'unanswered') return { kind: 'transient', reason: answer.reason }
-  const { status, body, notBeforeMs } = answer
+  const transient = transientOf(answer)
+  if (transient) return transient
+  const { status, body } = answer
   if (status >= 200 && status < 300) return accepted(status, body, batch)
-  const words = wordsOf(body)
-  const reason = words === '' ? `${status}` : `${status}: ${words}`
+  const reason = reasonOf(answer)
   if (status === 401) return { kind: 'key-refused', reason }
   if (status === 403 || status === 404) return { kind: 'protocol-refused', status, reason }
   if (splitStatuses.has(status)) return { kind: 'refused', status, reason }
-  if ((status >= 500 && status < 600) || transientStatuses.has(status)) {
-    return { kind: 'transient', reason, status, ...(notBeforeMs === undefined ? {} : { notBeforeMs }) }
-  }
   if (status >= 300 && status < 400) return { kind: 'misdirected', status, reason }
   return { kind: 'refused', status, reason, isUnlisted: true }
 }

@@ -248,6 +248,38 @@ describe('an unknown protocol', () => {
   })
 })
 
+describe('a registration that meets a 503', () => {
+  it('waits: the protocol is not called refused, others are on time, and it is tried again', async () => {
+    const protocols = [protocol('vault', true), protocol('other')]
+    const { bench, service, time } = await httpBench({
+      destinations: [{ name: 'service', readKey: () => 'a-key', protocols }],
+    })
+    await bench.store([...metrics(5), ...metrics(5, anHour, 'other')])
+    let isRegistered = false
+    service.rule = ({ metrics: sent }) =>
+      isRegistered || sent.every(({ protocolId }) => protocolId === 'other') ? undefined : { status: 404 }
+    service.registerReply = () => ({ status: 503, body: { error: 'busy' } })
+    await bench.flush()
+    expect(bench.balance).toMatchObject({ delivered: 5, due: 5 })
+    expect(bench.state()).toMatchObject({
+      failures: 0,
+      waiting:
+        'protocol vault is not registered yet, as the service answers 503: busy: nothing is lost, and it is tried again',
+    })
+    const asked = service.registered.length
+    await bench.flush()
+    expect(service.registered).toHaveLength(asked)
+    service.registerReply = () => {
+      isRegistered = true
+      return { status: 200, body: {} }
+    }
+    await time.sleep(60_000)
+    await bench.flush()
+    expect(bench.balance).toMatchObject({ delivered: 10, due: 0 })
+    expect(bench.state().waiting).toBeUndefined()
+  })
+})
+
 describe('Retry-After', () => {
   const spellings: [string, (inMs: number, nowMs: number) => string][] = [
     ['in seconds', inMs => String(inMs / 1000)],

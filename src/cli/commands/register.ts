@@ -38,5 +38,5 @@ async function register(
     () => true,
     () => false,
   )
-  return readable ? { text: 'registered before', owned: true } : { text: refusal, owned: false }
+  return readable ? { text: 'registered before', owned: true } : { text: refusal.reason, owned: false }
 }

@@ -8,6 +8,7 @@ import type { DueWanted } from '../../outbox/contract/selections.ts'
 import type { Attempts, Pushed } from '../isolate/parts.ts'
 import type { Quarantine } from '../isolate/quarantine.ts'
 import type { Recorder } from '../record/recorder.ts'
+import type { NotRegistered } from '../register.ts'
 
 /** Dependencies of a flush. */
 export interface FlushDeps {
@@ -43,9 +44,12 @@ export interface FlushDeps {
   /** Sends a batch. */
   push(batch: Batch, attempts: Attempts): Promise<Pushed>
   /** Registers a protocol. Resolves to the reason when it could not, else to `undefined`. */
-  register(protocolId: string): Promise<string | undefined>
+  register(protocolId: string): Promise<NotRegistered | undefined>
 
-  readonly recorder: Pick<Recorder, 'record' | 'quarantineRejected' | 'quarantineProtocol' | 'quarantineMetric'>
+  readonly recorder: Pick<
+    Recorder,
+    'record' | 'quarantineRejected' | 'quarantineUnregistered' | 'quarantineProtocol' | 'quarantineMetric'
+  >
   readonly quarantine: Pick<Quarantine, 'hasProtocol' | 'countFailure' | 'failuresOf'>
   /** Those due metrics that may be sent with others: their ids are not in quarantine. */
   free(due: MetricList): MetricList

@@ -7,6 +7,7 @@ import type { FlushEvent } from '../isolate/events.ts'
 import { attemptsMax } from '../isolate/limits.ts'
 import type { FailedPart, Part, SentPart } from '../isolate/parts.ts'
 import type { Confirmation } from '../isolate/state.ts'
+import type { NotRegistered } from '../register.ts'
 import type { FlushDeps } from './deps.ts'
 import { pickDissimilar } from './pick-dissimilar.ts'
 import { Worklist } from './worklist.ts'
@@ -22,7 +23,7 @@ export class Effects {
   #asking: Promise<Verdict | undefined> | undefined
   readonly #samples = new Map<string, Promise<void>>()
   /** Kept for the whole flush: each protocol is registered once. */
-  readonly #registrations = new Map<string, Promise<string | undefined>>()
+  readonly #registrations = new Map<string, Promise<NotRegistered | undefined>>()
   /** Protocols quarantined by this flush: their metrics are left out, even if one is accepted later. */
   readonly #leftOut = new Set<string>()
 
@@ -74,6 +75,9 @@ export class Effects {
         return this.#deps.quarantine.countFailure(action.protocolId)
       case 'quarantine-rejected':
         if (action.isNew) this.#deps.recorder.quarantineRejected(action.metric, action.status, action.reason)
+        return this.worklist.leaveOut(({ protocolId }) => protocolId === action.metric.protocolId)
+      case 'quarantine-unregistered':
+        this.#deps.recorder.quarantineUnregistered(action.metric, action.reason)
         return this.worklist.leaveOut(({ protocolId }) => protocolId === action.metric.protocolId)
       case 'quarantine-protocol':
         this.#deps.recorder.quarantineProtocol(action.metric, action.reason)

@@ -49,6 +49,8 @@ export type FlushAction =
       readonly reason: string
       readonly isNew: boolean
     }
+  /** Quarantines the protocol of a metric: the service cannot register it now. */
+  | { readonly kind: 'quarantine-unregistered'; readonly metric: Metric; readonly reason: string }
   /** Quarantines the protocol of a metric: the service fails on all of it. */
   | { readonly kind: 'quarantine-protocol'; readonly metric: Metric; readonly reason: string }
   /** Quarantines a metric that the service fails on, and its protocol where it does so on several. */

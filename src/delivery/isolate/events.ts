@@ -1,6 +1,7 @@
 import type { Metric } from '../../model/metric.ts'
 import type { Verdict } from '../../model/verdict.ts'
 import type { Stop } from '../gate/stop.ts'
+import type { NotRegistered } from '../register.ts'
 import type { FailedPart, Part, Pushed, SentPart, VerdictOf } from './parts.ts'
 import type { Confirmation, ConfirmedSingle } from './state.ts'
 
@@ -41,7 +42,7 @@ export type FlushEvent =
       readonly kind: 'registered'
       readonly part: Part
       /** Why registration failed; absent when it succeeded. */
-      readonly refusal?: string
+      readonly refusal?: NotRegistered
       readonly isInQuarantine: boolean
     }
   /** The cause of a failed part is to be narrowed down. @param due metrics of the part that are still due */

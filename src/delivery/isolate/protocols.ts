@@ -29,10 +29,13 @@ export function protocolRejected(
     : quarantined(state, part, { status, reason, isInQuarantine })
 }
 
-/** 2. It was registered: the part is sent again. It could not be: it is quarantined. */
+/** 2. It was registered: the part is sent again. It could not be: it is quarantined, for the service's sake or its own. */
 export function registered(state: FlushState, event: Extract<FlushEvent, { kind: 'registered' }>): FlushStep {
   const { part, refusal, isInQuarantine } = event
-  if (refusal !== undefined) return quarantined(state, part, { status: 404, reason: refusal, isInQuarantine })
+  if (refusal?.kind === 'transient') {
+    return step(state, { kind: 'quarantine-unregistered', metric: newestOf(part.batch), reason: refusal.reason })
+  }
+  if (refusal) return quarantined(state, part, { status: 404, reason: refusal.reason, isInQuarantine })
   return step(state, { kind: 'send-first', parts: [{ ...part, isRegistered: true }] })
 }
 

@@ -10,7 +10,7 @@ import type { ServiceClock } from '../gate/service-clock.ts'
 import type { Sending } from '../isolate/actions.ts'
 import type { Quarantine } from '../isolate/quarantine.ts'
 import { PushesUnderWay } from './pushes-under-way.ts'
-import { failingSentence, protocolFix, protocolSentence } from './sentences.ts'
+import { failingSentence, protocolFix, protocolSentence, unregisteredSentence } from './sentences.ts'
 import type { UnconfirmedSends } from './unconfirmed-sends.ts'
 import { VerdictScheduler, type WriteVerdicts } from './verdict-scheduler.ts'
 import { WithheldMetrics } from './withheld-metrics.ts'
@@ -113,6 +113,13 @@ export class Recorder {
     this.#quarantine(metric, protocolSentence(id, status, reason))
     const fix = protocolFix(id, status)
     this.#deps.log.error({ protocol: id, status, reason, fix }, 'protocol refused: its metrics stay due')
+  }
+
+  /** The service cannot register a metric's protocol now. */
+  quarantineUnregistered(metric: Metric, reason: string): void {
+    const { protocolId } = metric
+    this.#quarantine(metric, unregisteredSentence(protocolId, reason))
+    this.#deps.log.warn({ protocol: protocolId, reason }, 'protocol not registered yet: its metrics stay due')
   }
 
   /** The service fails on a metric as on all of its protocol. */

@@ -717,7 +717,7 @@ describe('a push that is rejected for a protocol', () => {
     [
       'quarantines what could not be registered',
       registrable,
-      { kind: 'registered', part: once, refusal: 'taken', isInQuarantine: false },
+      { kind: 'registered', part: once, refusal: { kind: 'refused', reason: 'taken' }, isInQuarantine: false },
       [quarantine(404, 'taken')],
     ],
     [

@@ -105,6 +105,7 @@ export class FlushBench {
         const ownDead = dead.map(entry => ({ ...entry, metric: this.#own([entry.metric])[0] ?? entry.metric }))
         await this.#asked(() => this.#record(this.#own(delivered), ownDead, sending))
       },
+      quarantineUnregistered: ({ protocolId }) => void this.rejectedProtocols.push(protocolId),
       quarantineProtocol: ({ protocolId }) => void this.failingProtocols.push(protocolId),
       quarantineMetric: metric => void this.quarantined.push(...this.#own([metric])),
       quarantineRejected: ({ protocolId }) => void this.rejectedProtocols.push(protocolId),
@@ -130,7 +131,10 @@ export class FlushBench {
       probes,
       due: (ids, limit, except) => this.#asked(() => this.#read(ids, limit, except)),
       push: (batch, { attemptsMax }) => this.#push(batch, attemptsMax),
-      register: async id => void this.registered.push(id),
+      register: async id => {
+        this.registered.push(id)
+        return undefined
+      },
     }
     return await new Flush(deps).run()
   }

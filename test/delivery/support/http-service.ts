@@ -23,6 +23,7 @@ export class HttpService {
   /** Everything that came in: `POST /api/metrics`. */
   readonly requests: string[] = []
   rule: (push: HttpPush) => Reply | undefined = () => undefined
+  registerReply: () => Reply = () => ({ status: 200, body: {} })
   keyReply: (key: string) => Reply = () => ({ status: 200, body: { valid: true } })
   /** Its `Date` headers; `undefined`: it sends none. */
   clockMs: (() => number) | undefined
@@ -75,8 +76,9 @@ export class HttpService {
       this.checkedKeys.push(key)
       return this.keyReply(key)
     }
-    if (asked === 'POST /api/register-protocol') this.registered.push(JSON.parse(body) as Registration)
-    return { status: 200, body: {} }
+    if (asked !== 'POST /api/register-protocol') return { status: 200, body: {} }
+    this.registered.push(JSON.parse(body) as Registration)
+    return this.registerReply()
   }
 }
 
