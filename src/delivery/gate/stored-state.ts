@@ -50,11 +50,11 @@ export class StoredState {
   }
 
   /**
-   * Stores that the breaker is closed, for another process. A daemon that is killed in a flush that got through would
+   * Stores that the breaker is closed, also for another process. A daemon that is killed in a flush that got through would
    * otherwise leave failures from long ago, and the next one alone would hold all pushes back for minutes.
    */
   async saveRecovered(): Promise<void> {
-    if (this.hasFailures) await this.#store({ ...this.current, failures: 0, probeAtMs: 0 })
+    if (this.hasFailures) await this.save({ ...this.current, failures: 0, probeAtMs: 0 })
   }
 
   #store(state: DestinationState): Promise<void> {
