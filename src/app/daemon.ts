@@ -15,10 +15,9 @@ import { joinWhereShared, sharedTimeOf } from './join-fleet.ts'
 import { KeptCounts } from './kept-counts.ts'
 import { observationOf } from './observation.ts'
 import { endpointStates, openChains } from './open-chains.ts'
-import { openCrossCheck } from './open-cross-check.ts'
+import { openHourReader } from './open-hour-reader.ts'
 import { openOtlp } from './open-otlp.ts'
 import { openDaemonOutbox } from './open-outbox.ts'
-import { runnerOn } from './open-runner.ts'
 import { placeOf } from './outbox-place.ts'
 import { startReports } from './reporting.ts'
 import { statusSources } from './status-sources.ts'
@@ -68,7 +67,7 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   clock.meet(witnessesOf(config, await outbox.intake.newestCollected(), written))
   const connection = await connect(context, stack)
   const chains = openChains({ ...context, time: new CautiousTime(clock, clock) }, stack, { store: outbox.intake })
-  const runner = runnerOn(chains, context, stack)
+  const reader = openHourReader(context, chains, stack, { clock })
 
   const watch = new ClockWatch({ clock, chains, log, time })
   stack.defer(() => watch.stop())
@@ -78,8 +77,7 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   const delivering = taken && startDelivering({ context, outbox, taken, deliveries })
   stack.defer(() => delivering?.stop())
   const collectors = config.protocols.flatMap(protocol => protocol.collectors)
-  const crossCheck = openCrossCheck({ ...context, time: new CautiousTime(clock, clock) }, chains, stack)
-  const reading = { runner, chains: Object.values(chains), clock, counters, ...(crossCheck && { crossCheck }) }
+  const reading = { reader, chains: Object.values(chains), clock, counters }
   const make = () => deliveryMaker(connection, outbox.delivery, withCounts)
   const now = () => observationOf(context, outbox, connection, startedAtMs, endpointStates(chains), reloads)
   const fleet = { context: withCounts, at, outbox, sharedTime, connection, chains: Object.values(chains), make }

@@ -6,14 +6,15 @@ import type { Lane } from '../fleet/lane.ts'
 import { Backfill } from '../intake/backfill/backfill.ts'
 import { partRecord } from '../intake/backfill/joined-end.ts'
 import { type BackfillRequest, type Work, workOf } from '../intake/backfill/work.ts'
+import type { HourReader } from '../intake/hour-reader.ts'
 import { Fault } from '../model/fault.ts'
 import { hourAt, hoursFrom } from '../model/hour.ts'
 import type { BackfillWindow } from '../outbox/contract/backfill-store.ts'
 import type { BackfillOutbox, IntakeOutbox } from '../outbox/contract/outbox.ts'
 import type { SharedOutbox } from '../outbox/contract/shared-outbox.ts'
-import type { Runner } from '../runner/runner.ts'
 import type { AppContext } from './context.ts'
-import { openRunner } from './open-chains.ts'
+import { openChains } from './open-chains.ts'
+import { openHourReader } from './open-hour-reader.ts'
 
 /** Dependencies of `fleetBackfilling`. */
 export interface FleetBackfillingDeps {
@@ -47,7 +48,7 @@ export function fleetBackfilling(deps: FleetBackfillingDeps): BackfillWorker {
 
 /** Chains and processes of collectors, open while there are windows of a lane. */
 interface OpenLane {
-  readonly runner: Runner
+  readonly reader: HourReader
   readonly meter: CallMeter
   readonly stack: AsyncDisposableStack
 }
@@ -77,13 +78,13 @@ class WindowReader {
     }
     const { config, time } = context
     const { from, to, what, order } = window
-    const { runner, meter } = this.#opened(lane)
+    const { reader, meter } = this.#opened(lane)
     const before = meter.counts()
     const asked: BackfillRequest = { from, to, current: hourAt(time.nowMs()), what, daemon: 'runs' }
     const own = window.collectors.flatMap(id => this.#configured.get(id) ?? [])
-    const works = await Promise.all(own.map(collector => workFor(collector, asked, runner, outbox)))
+    const works = await Promise.all(own.map(collector => workFor(collector, asked, reader, outbox)))
     const concurrency = hoursFrom(from, to).length
-    const backfill = { outbox, runner, time, works, asked, order, concurrency, signal, chains: config.chains }
+    const backfill = { outbox, reader, time, works, asked, order, concurrency, signal, chains: config.chains }
     const end = await new Backfill({ ...backfill, report: () => {} }).run()
     // A backfill that is stopped stops its runner.
     if (signal.aborted) await this.close(lane)
@@ -101,8 +102,8 @@ class WindowReader {
     if (known) return known
     const { context, outbox } = this.#deps
     const [meter, stack] = [new CallMeter(), new AsyncDisposableStack()]
-    const runner = openRunner(context, stack, { store: outbox.intake, meterOf: () => meter })
-    const open = { runner, meter, stack }
+    const chains = openChains(context, stack, { store: outbox.intake, meterOf: () => meter })
+    const open = { reader: openHourReader(context, chains, stack), meter, stack }
     this.#open.set(lane, open)
     return open
   }
@@ -112,10 +113,10 @@ class WindowReader {
 async function workFor(
   collector: CollectorConfig,
   asked: BackfillRequest,
-  runner: Runner,
+  reader: HourReader,
   { intake }: BackfillOutbox,
 ): Promise<Work> {
-  const described = await runner.describe(collector)
+  const described = await reader.describe(collector)
   if (described.kind === 'mistaken') {
     throw new Fault('collector-unusable', `the options of ${collector.id} are mistaken here`, {
       fix: 'tidegauge check',

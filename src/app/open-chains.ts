@@ -3,12 +3,10 @@ import type { PassedOver } from '../chain/endpoint/endpoint-pool.ts'
 import { createChainReader, type OpenChainReader } from '../chain/read/reader.ts'
 import { secretsOf } from '../config/secret.ts'
 import type { IntakeStore } from '../outbox/contract/intake-store.ts'
-import type { Runner } from '../runner/runner.ts'
 import type { EndpointState } from '../status/snapshot.ts'
 import type { AppContext } from './context.ts'
 import { EndpointLog, isOutage } from './endpoint-log.ts'
 import { endpointSource } from './endpoint-source.ts'
-import { runnerOn } from './open-runner.ts'
 
 /** Options of `openChains`. */
 export interface ChainsDeps {
@@ -72,9 +70,4 @@ export function endpointStates(chains: Readonly<Record<string, OpenChainReader>>
       ...(servesStateFrom !== undefined && { servesStateFrom: Number(servesStateFrom) }),
     })),
   )
-}
-
-/** Opens the chains and a runner; both are closed with the stack. */
-export function openRunner(context: AppContext, stack: AsyncDisposableStack, options?: ChainsDeps): Runner {
-  return runnerOn(openChains(context, stack, options), context, stack)
 }

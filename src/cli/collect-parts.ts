@@ -1,12 +1,11 @@
 import type { AppContext } from '../app/context.ts'
 import { openChains } from '../app/open-chains.ts'
-import { openCrossCheck } from '../app/open-cross-check.ts'
-import { runnerOn } from '../app/open-runner.ts'
+import { openHourReader } from '../app/open-hour-reader.ts'
 import type { CollectorConfig } from '../config/config.ts'
-import { canCollect, hourPassed } from '../intake/can-collect.ts'
-import { asFault, collect, nothing, usable } from '../intake/collect.ts'
+import { asFault, nothing, usable } from '../intake/collect.ts'
+import { noPasts } from '../intake/past.ts'
 import { holdOf } from '../intake/plausibility.ts'
-import { type Hour, hourAt } from '../model/hour.ts'
+import type { Hour } from '../model/hour.ts'
 import { labelOf } from '../model/metric.ts'
 import type { Accepted } from '../outbox/contract/metrics.ts'
 import type { Units } from '../outbox/contract/operator-store.ts'
@@ -37,20 +36,13 @@ export async function collectParts(
   const log = createLog(context.config.log.level, context.redactor)
   const loud = { ...context, log }
   const chains = openChains(loud, stack, { store: outbox?.intake })
-  const runner = runnerOn(chains, loud, stack)
-  const crossCheck = openCrossCheck(loud, chains, stack)
-  const deps = { runner, store: outbox?.intake, crossCheck }
-  occasion.stopping?.addEventListener('abort', () => void runner.stop())
-  const now = hourAt(context.time.nowMs())
+  const reader = openHourReader(loud, chains, stack)
+  occasion.stopping?.addEventListener('abort', () => void reader.stop())
   const parts = await Promise.all(
     collectors.map(async (collector): Promise<CollectedPart> => {
       try {
-        const description = usable(collector, await runner.describe(collector))
-        if (!canCollect(hour, now, description)) throw hourPassed
-        const first = await collect(deps, collector, description, hour)
-        // The endpoint that another one contradicts is asked last now.
-        const isDisputed = first.fault?.code === 'chain-disagreement'
-        const collected = isDisputed ? await collect(deps, collector, description, hour) : first
+        const description = usable(collector, await reader.describe(collector))
+        const collected = await reader.collect({ collector, description, hour }, outbox?.intake ?? noPasts)
         const accepted = collected.accepted.map(entry => withUnits(entry, description, occasion.units))
         return { collector, ...collected, accepted }
       } catch (error) {

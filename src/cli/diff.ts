@@ -1,12 +1,12 @@
 import { basename, extname, resolve } from 'node:path'
 import type { AppContext } from '../app/context.ts'
 import type { CollectorConfig } from '../config/config.ts'
-import { type Collected, collect } from '../intake/collect.ts'
+import type { Collected } from '../intake/collect.ts'
 import { Fault } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import { labelOf, type Metric, type MetricId } from '../model/metric.ts'
-import type { OperatorStore } from '../outbox/contract/operator-store.ts'
-import { deliveredOf, describeReadable, inLanes, openLoggedRunner, type Unread } from './read-again.ts'
+import type { Outbox } from '../outbox/contract/outbox.ts'
+import { deliveredOf, describeReadable, inLanes, openLoggedReader, type Unread } from './read-again.ts'
 
 /** A value that a changed collector would give otherwise, or that only one of the two gives. */
 export interface ValueChange {
@@ -53,7 +53,7 @@ export function replaced(collectors: readonly CollectorConfig[], file: string, i
  */
 export async function diffCollector(
   context: AppContext,
-  store: Pick<OperatorStore, 'metrics' | 'deliveredHours'>,
+  { operators: store, intake }: Pick<Outbox, 'operators' | 'intake'>,
   {
     collector,
     file,
@@ -61,19 +61,20 @@ export async function diffCollector(
   }: { readonly collector: CollectorConfig; readonly file: string; readonly hoursMax: number },
 ): Promise<CollectorDiff> {
   await using stack = new AsyncDisposableStack()
-  const runner = openLoggedRunner(context, stack)
+  const reader = openLoggedReader(context, stack)
   const changed = { ...collector, use: resolve(file) }
   const nothing = { collector: collector.id, hours: [], equal: 0, changes: [] }
-  const described = await describeReadable(runner, changed)
+  const described = await describeReadable(reader, changed)
   if (described.kind === 'unread') return { ...nothing, unread: described.unread }
   if (described.kind === 'left-out') {
     return { ...nothing, unread: { of: collector.id, reason: 'it only reads “now”: past hours cannot be compared' } }
   }
+  const { description } = described
   const delivered = await store.deliveredHours([collector.id])
   const hours = delivered.slice(-hoursMax).map(({ hour }) => hour)
   const compared = await inLanes(hours, async hour => {
     const stored = await deliveredOf(store, collector.id, hour)
-    return changesOf(hour, stored, await collect({ runner, store: undefined }, changed, described.description, hour))
+    return changesOf(hour, stored, await reader.collect({ collector: changed, description, hour }, intake))
   })
   const changes = compared.flatMap(({ changes: own }) => own)
   return { collector: collector.id, hours, equal: compared.reduce((sum, { equal }) => sum + equal, 0), changes }

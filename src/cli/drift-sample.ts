@@ -1,12 +1,12 @@
 import type { AppContext } from '../app/context.ts'
 import type { CollectorConfig } from '../config/config.ts'
-import { collect } from '../intake/collect.ts'
+import type { HourReader } from '../intake/hour-reader.ts'
 import type { Hour } from '../model/hour.ts'
-import type { OperatorStore } from '../outbox/contract/operator-store.ts'
-import type { CollectorDescription, Runner } from '../runner/runner.ts'
+import type { Outbox } from '../outbox/contract/outbox.ts'
+import type { CollectorDescription } from '../runner/runner.ts'
 import { compare, type Difference, drawn } from './drift.ts'
 import type { LookedAt } from './hour-range.ts'
-import { deliveredOf, describeReadable, inLanes, openLoggedRunner, type Unread } from './read-again.ts'
+import { deliveredOf, describeReadable, inLanes, openLoggedReader, type Unread } from './read-again.ts'
 
 /** Number of delivered hours to draw, and from which. */
 export interface Draw {
@@ -32,6 +32,8 @@ export interface Drift {
   readonly leftOut: readonly string[]
 }
 
+type ReadOutbox = Pick<Outbox, 'operators' | 'intake'>
+
 interface Chosen {
   readonly collector: CollectorConfig
   readonly description: CollectorDescription
@@ -39,17 +41,17 @@ interface Chosen {
 }
 
 /** Reads random delivered hours again and compares. Stores nothing, and uses no cached as-of block. */
-export async function readAgain(context: AppContext, store: OperatorStore, draw: Draw): Promise<Drift> {
+export async function readAgain(context: AppContext, outbox: ReadOutbox, draw: Draw): Promise<Drift> {
   await using stack = new AsyncDisposableStack()
-  const runner = openLoggedRunner(context, stack)
-  const described = await Promise.all(draw.collectors.map(collector => describeReadable(runner, collector)))
+  const reader = openLoggedReader(context, stack)
+  const described = await Promise.all(draw.collectors.map(collector => describeReadable(reader, collector)))
   const readable = described.flatMap(one => (one.kind === 'readable' ? [one] : []))
   const ids = readable.map(({ collector }) => collector.id)
-  const delivered = await store.deliveredHours(ids, draw.range.from, draw.range.to)
+  const delivered = await outbox.operators.deliveredHours(ids, draw.range.from, draw.range.to)
   const chosen = drawn(delivered, draw.sample, draw.seed).flatMap(({ collector: id, hour }) =>
     readable.filter(({ collector }) => collector.id === id).map(one => ({ ...one, hour })),
   )
-  const compared = await inLanes(chosen, one => compareOne(runner, store, one))
+  const compared = await inLanes(chosen, one => compareOne(reader, outbox, one))
   return {
     hoursAll: delivered.length,
     hours: chosen.length,
@@ -60,9 +62,9 @@ export async function readAgain(context: AppContext, store: OperatorStore, draw:
   }
 }
 
-async function compareOne(runner: Runner, store: OperatorStore, { collector, description, hour }: Chosen) {
-  const delivered = await deliveredOf(store, collector.id, hour)
-  const again = await collect({ runner, store: undefined }, collector, description, hour)
+async function compareOne(reader: HourReader, outbox: ReadOutbox, { collector, description, hour }: Chosen) {
+  const delivered = await deliveredOf(outbox.operators, collector.id, hour)
+  const again = await reader.collect({ collector, description, hour }, outbox.intake)
   return { hour, ...compare(delivered, again) }
 }
 

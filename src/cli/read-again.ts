@@ -1,13 +1,14 @@
 import type { AppContext } from '../app/context.ts'
-import { openRunner } from '../app/open-chains.ts'
+import { openChains } from '../app/open-chains.ts'
+import { openHourReader } from '../app/open-hour-reader.ts'
 import type { CollectorConfig } from '../config/config.ts'
 import { asFault, usable } from '../intake/collect.ts'
+import type { HourReader } from '../intake/hour-reader.ts'
 import { faultLine } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import { catchUpConcurrency } from '../model/limits.ts'
 import type { StoredMetric } from '../outbox/contract/metrics.ts'
 import type { OperatorStore } from '../outbox/contract/operator-store.ts'
-import type { Runner } from '../runner/runner.ts'
 import { createLog } from '../telemetry/log.ts'
 
 /** A metric's value at an hour, or a whole collector, that could not be read again. */
@@ -18,15 +19,16 @@ export interface Unread {
   readonly reason: string
 }
 
-/** A runner that logs at the configured level and uses no cached as-of block; it is closed with the stack. */
-export function openLoggedRunner(context: AppContext, stack: AsyncDisposableStack): Runner {
-  return openRunner({ ...context, log: createLog(context.config.log.level, context.redactor) }, stack)
+/** Reads hours with no cached as-of block, and logs at the configured level; it is closed with the stack. */
+export function openLoggedReader(context: AppContext, stack: AsyncDisposableStack): HourReader {
+  const loud = { ...context, log: createLog(context.config.log.level, context.redactor) }
+  return openHourReader(loud, openChains(loud, stack), stack)
 }
 
 /** Whether the past hours of a collector can be read again, and if not, why. */
-export async function describeReadable(runner: Runner, collector: CollectorConfig) {
+export async function describeReadable(reader: HourReader, collector: CollectorConfig) {
   try {
-    const description = usable(collector, await runner.describe(collector))
+    const description = usable(collector, await reader.describe(collector))
     if (!description.history) return { kind: 'left-out', collector } as const
     return { kind: 'readable', collector, description } as const
   } catch (error) {

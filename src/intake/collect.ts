@@ -4,9 +4,16 @@ import { Fault, type FaultRecord } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import type { Provenance } from '../model/provenance.ts'
 import type { Accepted } from '../outbox/contract/metrics.ts'
-import type { CollectorDescription, DescribeResult, Runner, RunOutcome } from '../runner/runner.ts'
-import { type PastOf, type PastStore, readPasts } from './past.ts'
-import { hourFault, metricsOf, validate } from './validate.ts'
+import type { CollectorDescription, DescribeResult, RunOutcome } from '../runner/runner.ts'
+import type { PastOf } from './past.ts'
+import { hourFault, validate } from './validate.ts'
+
+/** A collector and an hour to read. */
+export interface HourToRead {
+  readonly collector: CollectorConfig
+  readonly description: CollectorDescription
+  readonly hour: Hour
+}
 
 /** Validated result of one collector for one hour, not yet stored. */
 export interface Collected {
@@ -21,50 +28,8 @@ export interface Collected {
   readonly failures: Readonly<Record<string, FaultRecord>>
 }
 
-/** Asks others about a result before it is stored. */
-export interface ResultCheck {
-  /**
-   * The result after others were asked, where that is needed. Never rejects.
-   *
-   * @param collected the result by the first run, `outcome`
-   */
-  confirmed(collector: CollectorConfig, hour: Hour, outcome: RunOutcome, collected: Collected): Promise<Collected>
-}
-
-/** Dependencies of `collect`. */
-export interface CollectHourDeps {
-  readonly runner: Pick<Runner, 'collect'>
-  /** History of metrics; absent where nothing is stored, or where it must not count. */
-  readonly store: PastStore | undefined
-  /** Asks other hosts about the result. Default: no other host is asked. */
-  readonly crossCheck?: ResultCheck | undefined
-}
-
-/** Runs a collector for an hour and validates the result. Never rejects: a failure is part of the result. */
-export async function collect(
-  { runner, store, crossCheck }: CollectHourDeps,
-  collector: CollectorConfig,
-  description: CollectorDescription,
-  hour: Hour,
-): Promise<Collected> {
-  try {
-    const outcome = await runner.collect(collector, hour)
-    const pastOf = await readPasts(store, metricsOf(collector, hour, description, outcome))
-    const collected = checked(collector, description, hour, outcome, pastOf)
-    return crossCheck ? await crossCheck.confirmed(collector, hour, outcome, collected) : collected
-  } catch (error) {
-    return nothing(asFault(error))
-  }
-}
-
 /** Validates the result of a run. */
-export function checked(
-  collector: CollectorConfig,
-  description: CollectorDescription,
-  hour: Hour,
-  outcome: RunOutcome,
-  pastOf: PastOf,
-): Collected {
+export function checked({ collector, description, hour }: HourToRead, outcome: RunOutcome, pastOf: PastOf): Collected {
   const { accepted, failures } = validate(collector, hour, description, outcome, pastOf)
   const fault = hourFault(failures)
   const { pins, provenance } = outcome

@@ -9,16 +9,17 @@ import { type Hour, hourAfter, hourAt, hourText } from '../model/hour.ts'
 import { pollMs, recollectBaseMs, waitingRowsMax } from '../model/limits.ts'
 import type { DueHour } from '../outbox/contract/hours.ts'
 import type { IntakeOutbox } from '../outbox/contract/outbox.ts'
-import type { CollectorDescription, Runner } from '../runner/runner.ts'
+import type { CollectorDescription } from '../runner/runner.ts'
 import type { Counters } from '../telemetry/counters.ts'
 import type { Log } from '../telemetry/log.ts'
 import { Attention } from './attention.ts'
 import { CatchUpLog } from './catch-up-log.ts'
 import { CautiousTime } from './cautious-time.ts'
-import { asFault, collect, nothing, type ResultCheck, usable } from './collect.ts'
+import { asFault, nothing, usable } from './collect.ts'
 import { type Changed, Finality } from './finality.ts'
-import { type HourClock, objection, uncompared } from './hour-clock.ts'
+import { type HourClock, uncompared } from './hour-clock.ts'
 import { hourPlanOf } from './hour-plan.ts'
+import type { HourReader } from './hour-reader.ts'
 import { type PastStore, reportedPasts } from './past.ts'
 import { recollectHour } from './recollect.ts'
 import { recordHour } from './record-hour.ts'
@@ -27,7 +28,7 @@ import { dueHoursWanted, startableHours } from './startable-hours.ts'
 /** Dependencies of `Intake`. */
 export interface IntakeDeps {
   readonly outbox: IntakeOutbox
-  readonly runner: Runner
+  readonly reader: HourReader
   readonly collectors: readonly CollectorConfig[]
   /** The chains that collectors read, to check blocks again once they are final. */
   readonly chains: readonly ChainReader[]
@@ -37,8 +38,6 @@ export interface IntakeDeps {
   readonly log: Log
   /** The current hour, as the machine's clock and its witnesses agree on it. Default: the hour of `time`. */
   readonly clock?: HourClock
-  /** Asks other hosts about implausible values. Default: none is asked. */
-  readonly crossCheck?: ResultCheck
   /** Counts runs. Default: nothing is counted. */
   readonly counters?: Counters | undefined
 }
@@ -92,7 +91,7 @@ export class Intake {
     const ended = this.#loop.stop()
     this.#wake.resolve()
     this.#everyHour.stop()
-    await Promise.all([ended, this.#deps.runner.stop()])
+    await Promise.all([ended, this.#deps.reader.stop()])
     await Promise.all([...this.#planning.values(), ...this.#underWay.values(), this.#finality.ended()])
     this.#catchUpLog.ended()
   }
@@ -204,18 +203,12 @@ export class Intake {
   }
 
   async #collect(collector: CollectorConfig, due: DueHour): Promise<void> {
-    const { runner, crossCheck, counters, time } = this.#deps
+    const { reader, counters, time } = this.#deps
     const { signal } = this.#loop
     const startedSteadyMs = time.steadyMs()
     const startedMs = this.#clock.earliestMs
     const collected = await this.#describe(collector)
-      .then(async description => {
-        const early = objection(this.#clock, description, due.hour)
-        if (early) throw early
-        const outcome = await collect({ runner, store: this.#pasts, crossCheck }, collector, description, due.hour)
-        const late = objection(this.#clock, description, due.hour)
-        return late ? nothing(outcome.fault ?? late) : outcome
-      })
+      .then(description => reader.collect({ collector, description, hour: due.hour }, this.#pasts))
       .catch((error: unknown) => nothing(asFault(error)))
     // A stop ends the processes; a failure caused by it is not the run's own.
     if (signal.aborted && collected.fault) return
@@ -234,7 +227,7 @@ export class Intake {
   async #describe(collector: CollectorConfig): Promise<CollectorDescription> {
     const known = this.#descriptions.get(collector.id)
     if (known) return known
-    const description = usable(collector, await this.#deps.runner.describe(collector))
+    const description = usable(collector, await this.#deps.reader.describe(collector))
     this.#descriptions.set(collector.id, description)
     return description
   }

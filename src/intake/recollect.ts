@@ -5,17 +5,17 @@ import { faultLine } from '../model/fault.ts'
 import { notFinal } from '../model/finality.ts'
 import { type Hour, hourAt, hourText } from '../model/hour.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
-import type { CollectorDescription, Runner } from '../runner/runner.ts'
+import type { CollectorDescription } from '../runner/runner.ts'
 import type { Log } from '../telemetry/log.ts'
 import { oldestCollected } from './can-collect.ts'
-import { collect, type ResultCheck } from './collect.ts'
 import type { Changed } from './finality.ts'
+import type { HourReader } from './hour-reader.ts'
 import type { PastStore } from './past.ts'
 
 /** Dependencies of `recollectHour`. */
 export interface RecollectDeps {
   readonly outbox: Pick<Outbox, 'intake'>
-  readonly runner: Runner
+  readonly reader: HourReader
   readonly collectors: readonly CollectorConfig[]
   readonly chains: readonly ChainReader[]
   /** History of metrics. */
@@ -24,8 +24,6 @@ export interface RecollectDeps {
   readonly describe: (collector: CollectorConfig) => Promise<CollectorDescription>
   /** Age up to which hours are read again, in milliseconds; older ones keep their values. */
   readonly catchUpMs: number
-  /** Asks other hosts about implausible values. Default: none is asked. */
-  readonly crossCheck?: ResultCheck
   readonly time: Time
   readonly log: Log
 }
@@ -40,7 +38,7 @@ const words: Readonly<Record<Changed, { readonly is: string; readonly after: str
  * called again later.
  */
 export async function recollectHour(deps: RecollectDeps, id: string, hour: Hour, because: Changed): Promise<void> {
-  const { outbox, runner, crossCheck, collectors, chains, pasts, describe, catchUpMs, time, log } = deps
+  const { outbox, reader, collectors, chains, pasts, describe, catchUpMs, time, log } = deps
   const { intake } = outbox
   const collector = collectors.find(entry => entry.id === id)
   const description = collector && (await describe(collector))
@@ -53,12 +51,7 @@ export async function recollectHour(deps: RecollectDeps, id: string, hour: Hour,
     return
   }
   const startedMs = time.nowMs()
-  const { accepted, pins, provenance, fault } = await collect(
-    { runner, store: pasts, crossCheck },
-    collector,
-    description,
-    hour,
-  )
+  const { accepted, pins, provenance, fault } = await reader.collect({ collector, description, hour }, pasts)
   if (fault) {
     if (hour >= oldestCollected(hourAt(startedMs), description, catchUpMs)) throw fault
     await intake.forgetPins(id, hour)

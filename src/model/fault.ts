@@ -59,7 +59,7 @@ const permanenceByCode = {
   'chain-unreachable': 'transient',
   /** The endpoints answer other reads at that block, but fail at this one. */
   'chain-call-failed': 'transient',
-  /** Endpoints of different hosts answer differently about the same block. */
+  /** Endpoints of different hosts answer differently about the same hour, or fewer answer than must agree. */
   'chain-disagreement': 'transient',
   /** A reorg replaced the as-of block between two reads. */
   'chain-reorganized': 'transient',

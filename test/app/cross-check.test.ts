@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
 import { hourAfter, hourAt, hourText } from '../../src/model/hour.ts'
 import { hourMs } from '../../src/model/limits.ts'
@@ -23,8 +24,8 @@ async function chain(after: bigint): Promise<void> {
   await anvil.rpc('anvil_mine', hex(130), hex(60))
   await anvil.rpc('anvil_setBalance', account, hex(after))
   await anvil.rpc('anvil_mine', hex(51), hex(60))
-  first = await startFaultyRpc(anvil.url)
-  second = await startFaultyRpc(anvil.url)
+  first = await startFaultyRpc(anvil.url, '/v2/key-of-the-first')
+  second = await startFaultyRpc(anvil.url, '/v2/key-of-the-second')
 }
 
 async function ended(): Promise<void> {
@@ -53,6 +54,7 @@ protocols:
   const end = await run('collect', ...how, '--json')
   const status = JSON.parse((await run('status', '--json')).stdout)
   first.misbehave()
+  second.misbehave()
   return { end, value: status.protocols[0].metrics[0].value, balance: status.balance }
 }
 
@@ -82,10 +84,11 @@ describe('a value that jumps', () => {
       expect(end.code).toBe(0)
     })
 
-    it('is not believed where two hosts must agree, even without a jump', async () => {
-      const { value, end } = await collected(101n * ether, ', agree: 2')
-      expect(value).toBe(100)
-      expect(end.stderr).toMatch(/endpoint in quarantine/)
+    it('is held where no other host answers, and that one is named', async () => {
+      second.misbehave({ kind: 'rate' })
+      const { balance, end } = await collected(500n * ether)
+      expect(balance.held).toBe(1)
+      expect(end.stderr).not.toMatch(/quarantine/)
     })
   })
 
@@ -103,5 +106,116 @@ describe('a value that jumps', () => {
       const { value, balance } = await collected(undefined, '', [])
       expect({ value, held: balance.held }).toEqual({ value: 300, held: 0 })
     })
+  })
+})
+
+describe('where two hosts must agree', () => {
+  beforeAll(() => chain(100n * ether), 60_000)
+  afterAll(ended)
+  beforeEach(() => {
+    for (const node of [first, second]) {
+      node.misbehave()
+      node.reset()
+    }
+  })
+
+  const hour = (back: number) => hourText(hourAfter(hourAt(systemTime.nowMs()), -back))
+  const lie = { kind: 'balance', wei: 101n * ether } as const
+
+  function place(rpc = [first.url, second.url], agree = 2) {
+    const { config } = configured(
+      `service: embedded
+status: { listen: "127.0.0.1:0" }
+chains: { local: { id: 31337, settle: 0s, rpc: ${JSON.stringify(rpc)}${agree > 1 ? `, agree: ${agree}` : ''} } }
+protocols: [{ id: pool, name: Pool, collectors: [{ use: ./balance.js }] }]
+`,
+      { 'balance.js': collector },
+    )
+    const run = (...args: string[]) => command([...args, '--config', config])
+    const delivered = async () => JSON.parse((await run('status', '--json')).stdout).balance.delivered
+    return { run, delivered, folder: dirname(config) }
+  }
+
+  it.each([
+    ['collect', ['collect', '--hour']],
+    ['a dry run', ['collect', '--dry-run', '--hour']],
+    ['backfill', ['backfill', '--json', '--from']],
+  ])('%s sends nothing that one of them contradicts, and names both', async (_, command) => {
+    first.misbehave(lie)
+    const { run, delivered } = place()
+    const to = command[0] === 'backfill' ? ['--to', hour(1)] : []
+    const end = await run(...command, hour(1), ...to)
+    const both = `endpoints of different hosts disagree about Balance: ${first.host} gives 101, ${second.host} gives 100`
+    expect(end.code).toBe(1)
+    expect(end.stdout).toContain(both)
+    expect(end.stdout + end.stderr).not.toMatch(/quarantine|key-of-the/)
+    if (command.includes('--dry-run')) return
+    expect(await delivered()).toBe(0)
+    const explained = await run('explain', 'pool___Balance', hour(1))
+    expect(explained.stdout).toMatch(/no value, the hour (is not collected yet|was never expected)/)
+    expect(explained.stdout).toContain(both)
+  })
+
+  it.each([
+    ['limits its rate', { kind: 'rate' }, /answered HTTP 429/],
+    ['lacks the state', { kind: 'no-state', before: 1_000n }, /is not available/],
+  ] as const)('one that %s has no opinion: the hour stays due, and no node is blamed', async (_, fault, why) => {
+    second.misbehave(fault)
+    const { run, delivered } = place()
+    const end = await run('collect', '--hour', hour(1))
+    expect(end.stdout).toContain(`2 hosts must agree, and not as many endpoints answer: local: ${second.host}`)
+    expect(end.stdout).toMatch(why)
+    expect(end.stdout + end.stderr).not.toMatch(/quarantine|disagree|held/)
+    second.misbehave()
+    expect((await run('collect', '--hour', hour(1))).code).toBe(0)
+    expect(await delivered()).toBe(1)
+  })
+
+  it('drift and diff read so, too', async () => {
+    const { run, folder } = place()
+    expect((await run('backfill', '--from', hour(2), '--to', hour(1))).code).toBe(0)
+    first.misbehave(lie)
+    const both = `${first.host} gives 101, ${second.host} gives 100`
+    const drift = await run('drift', '--json')
+    expect(JSON.parse(drift.stdout)).toMatchObject({
+      compared: 0,
+      notRead: [{}, { reason: expect.stringContaining(both) }],
+    })
+    const diff = await run('diff', '--collector', join(folder, 'balance.js'), '--json')
+    const [change] = JSON.parse(diff.stdout).changes
+    expect(change).toMatchObject({ stored: 100, reason: expect.stringContaining(both) })
+  })
+
+  it('of three the one that lies stops nothing', async () => {
+    const third = await startFaultyRpc(anvil.url)
+    onTestFinished(() => third.stop())
+    first.misbehave(lie)
+    const { run, delivered } = place([first.url, second.url, third.url])
+    const end = await run('backfill', '--from', hour(2), '--to', hour(1))
+    expect(end.code).toBe(0)
+    expect(end.stderr).toContain(`"endpoint":"${first.host}"`)
+    expect(end.stderr).toMatch(/endpoint in quarantine/)
+    expect(await delivered()).toBe(2)
+  })
+
+  it('a backfill reads both together, and without agree the second not at all', async () => {
+    const range = ['backfill', '--from', hour(2), '--to', hour(0)]
+    expect((await place().run(...range)).code).toBe(0)
+    expect(second.requests).toBeLessThanOrEqual(first.requests + 1)
+    const together = first.requests
+    first.reset()
+    second.reset()
+    expect((await place([first.url, second.url], 1).run(...range)).code).toBe(0)
+    expect(second.requests).toBe(0)
+    expect(together).toBeLessThanOrEqual(first.requests + 1)
+  })
+
+  it('a jump in a backfill is asked of the other host', async () => {
+    const { run, delivered } = place([first.url, second.url], 1)
+    expect((await run('backfill', '--from', hour(2), '--to', hour(2))).code).toBe(0)
+    first.misbehave({ kind: 'balance', wei: 500n * ether })
+    const end = await run('backfill', '--from', hour(1), '--to', hour(0))
+    expect(end.stderr).toContain(`${first.host} gives 500, ${second.host} gives 100`)
+    expect(await delivered()).toBe(3)
   })
 })

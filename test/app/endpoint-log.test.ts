@@ -84,7 +84,7 @@ describe('the log of endpoints', () => {
 
   it('says when one is out of quarantine, and nothing of errors about a read or a rate', async () => {
     const { first, pool, said, after, lines } = await stage()
-    pool.quarantine(first.host)
+    pool.quarantine(first.host, 'another host answers otherwise')
     await after(30, true)
     expect(said()).toEqual([])
     await after(31, true)

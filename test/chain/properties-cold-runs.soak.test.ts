@@ -6,7 +6,7 @@ import { type HourOrder, workOf } from '../../src/intake/backfill/work.ts'
 import { hourAfter, hourAt, hoursFrom, parseHour } from '../../src/model/hour.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { contentsOf } from '../outbox/support/contents.ts'
-import { collector } from '../support/collectors.ts'
+import { collector, readerOn } from '../support/collectors.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { repetitions } from '../support/soak.ts'
 import { node } from './support/readers.ts'
@@ -38,7 +38,7 @@ async function coldRun(url: string, order: HourOrder, concurrency: number) {
   if (description.kind !== 'usable') throw new Error('the collectors cannot be used')
   const end = await new Backfill({
     outbox,
-    runner,
+    reader: readerOn(runner, systemTime),
     time: systemTime,
     works: collectors.map(each => workOf(each, description, asked, new Map())),
     asked,

@@ -119,8 +119,9 @@ export const faultGuide: Readonly<Record<FaultCode, FaultGuide>> = {
     cure: 'The message is the node’s. Split the read, or add an endpoint.',
   },
   'chain-disagreement': {
-    cause: 'Endpoints of different hosts give different values for the same block: one of them is wrong.',
-    cure: 'The one that served the hour is in quarantine, and the hour is read again. The log has both values and hosts; ask who runs them.',
+    cause:
+      'Endpoints of different hosts answer differently about the same hour: one of them is wrong. Or fewer of them answer than must agree.',
+    cure: 'The message has each host and what it answered. Mend the node that is wrong, or take it out of `rpc:`; one that as many others contradict is in quarantine already. The hour stays due.',
   },
   'chain-reorganized': {
     cause: 'A reorganisation replaced the block between two reads.',

@@ -7,7 +7,7 @@ import { Fault } from '../../src/model/fault.ts'
 import { type Hour, hourAfter, hoursFrom } from '../../src/model/hour.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import type { RunOutcome } from '../../src/runner/runner.ts'
-import { collector, one, type Script, ScriptedRunner } from '../support/collectors.ts'
+import { collector, one, readerOn, type Script, ScriptedRunner } from '../support/collectors.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour } from '../support/metrics.ts'
 import { VirtualTime } from '../support/virtual-time.ts'
@@ -54,7 +54,7 @@ function stage(scripts: Readonly<Record<string, Scripted>>): Stage {
       })
       return new Backfill({
         outbox,
-        runner,
+        reader: readerOn(runner, time),
         time,
         works,
         asked,

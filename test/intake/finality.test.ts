@@ -11,7 +11,7 @@ import { type Hour, hourAfter, hourText } from '../../src/model/hour.ts'
 import { hourMs } from '../../src/model/limits.ts'
 import type { Metric } from '../../src/model/metric.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
-import { collector, type Script, ScriptedRunner } from '../support/collectors.ts'
+import { collector, readerOn, type Script, ScriptedRunner } from '../support/collectors.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour, metrics } from '../support/metrics.ts'
 import { VirtualTime } from '../support/virtual-time.ts'
@@ -111,7 +111,7 @@ function stage({
   const lines: string[] = []
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(String(JSON.parse(line).msg)) })
   const collectors = [collector('a')]
-  const parts = { outbox, runner, collectors, chains: [reader], catchUpMs, time, log }
+  const parts = { outbox, reader: readerOn(runner, time), collectors, chains: [reader], catchUpMs, time, log }
   return {
     chain,
     outbox,

@@ -6,7 +6,7 @@ import { Intake } from '../../src/intake/intake.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { hourAfter, hourText } from '../../src/model/hour.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
-import { collector, one, type Script, type Scripted, ScriptedRunner } from '../support/collectors.ts'
+import { collector, one, readerOn, type Script, type Scripted, ScriptedRunner } from '../support/collectors.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { silentLog } from '../support/log.ts'
 import { anHour } from '../support/metrics.ts'
@@ -38,7 +38,7 @@ function stage(
       time.stopAt(toMs)
       const intake = new Intake({
         outbox,
-        runner,
+        reader: readerOn(runner, time),
         collectors,
         chains,
         catchUpMs: 7 * 24 * 60 * minuteMs,

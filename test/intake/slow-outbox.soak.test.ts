@@ -6,7 +6,7 @@ import { hourMs } from '../../src/model/limits.ts'
 import type { IntakeOutbox } from '../../src/outbox/contract/outbox.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { portWith, slowOutbox } from '../outbox/support/slow-outbox.ts'
-import { collector, one, type Script, ScriptedRunner } from '../support/collectors.ts'
+import { collector, one, readerOn, type Script, ScriptedRunner } from '../support/collectors.ts'
 import { dice } from '../support/dice.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { silentLog } from '../support/log.ts'
@@ -25,7 +25,15 @@ const names = ['a', 'b', 'c']
 function intakeOn(outbox: IntakeOutbox, script: Script, time: VirtualTime) {
   const runner = new ScriptedRunner(Object.fromEntries(names.map(name => [`vault/${name}`, { script, history: true }])))
   const collectors = names.map(name => collector(name))
-  const options = { outbox, runner, collectors, chains: [], catchUpMs: 24 * hourMs, time, log: silentLog }
+  const options = {
+    outbox,
+    reader: readerOn(runner, time),
+    collectors,
+    chains: [],
+    catchUpMs: 24 * hourMs,
+    time,
+    log: silentLog,
+  }
   return { runner, intake: new Intake(options) }
 }
 

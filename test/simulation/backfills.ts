@@ -7,6 +7,7 @@ import { usable } from '../../src/intake/collect.ts'
 import { hourAfter, hourAt } from '../../src/model/hour.ts'
 import type { Outbox } from '../../src/outbox/contract/outbox.ts'
 import type { Runner } from '../../src/runner/runner.ts'
+import { readerOn } from '../support/collectors.ts'
 import type { BackfillScript } from './backfill-script.ts'
 
 interface FillParts {
@@ -42,7 +43,7 @@ export async function fillIn({ script, outbox, runner, time, config, chain, sign
   )
   await new Backfill({
     outbox,
-    runner,
+    reader: readerOn(runner, time),
     time,
     works,
     asked,

@@ -19,6 +19,7 @@ import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import type { Log } from '../../src/telemetry/log.ts'
 import { Redactor } from '../../src/telemetry/redactor.ts'
 import { slowOutbox, someTurns } from '../outbox/support/slow-outbox.ts'
+import { readerOn } from '../support/collectors.ts'
 import type { BackfillScript } from './backfill-script.ts'
 import { fillIn } from './backfills.ts'
 import { chainId } from './chain.ts'
@@ -124,7 +125,7 @@ export class Life {
     const hourly = () => hourAt(clock.nowMs())
     this.#intake = new Intake({
       outbox: this.#store,
-      runner,
+      reader: readerOn(runner, time),
       collectors,
       chains,
       catchUpMs: world.config.collect.catchUpMs,

@@ -1,7 +1,10 @@
 import type { CollectorConfig } from '../../src/config/config.ts'
+import { type HourClock, uncompared } from '../../src/intake/hour-clock.ts'
+import { HourReader } from '../../src/intake/hour-reader.ts'
 import type { Fault } from '../../src/model/fault.ts'
 import type { Hour } from '../../src/model/hour.ts'
 import type { CollectorDescription, DescribeResult, Runner, RunOutcome } from '../../src/runner/runner.ts'
+import { silentLog } from './log.ts'
 
 const place = { file: 'tidegauge.yaml', line: 1, column: 1 }
 
@@ -47,4 +50,10 @@ export class ScriptedRunner implements Runner {
   }
 
   async stop(): Promise<void> {}
+}
+
+/** Reads hours where no chain has endpoints of several hosts. */
+export function readerOn(runner: Runner, time: Parameters<typeof uncompared>[0] | HourClock): HourReader {
+  const clock = 'onBelieved' in time ? time : uncompared(time)
+  return new HourReader({ runner, elsewhere: [], chains: [], clock, log: silentLog })
 }

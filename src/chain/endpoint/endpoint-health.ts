@@ -13,7 +13,7 @@ export interface EndpointReport {
    * otherwise, or its logs contradict its receipts, so it is asked last. `no-address`: its address cannot be read.
    */
   readonly state: 'well' | 'resting' | 'wrong-id' | 'quarantine' | 'no-address'
-  /** Why its address cannot be read; absent otherwise. */
+  /** Why its address cannot be read, or it is in quarantine; absent otherwise. */
   readonly reason?: string
   /**
    * Why it could not serve when it was asked last, whether it still rests or not; absent when it served. `behind`: it
@@ -59,6 +59,7 @@ export class EndpointHealth {
   #restsUntilMs = 0
   #isWrongId = false
   #quarantineUntilMs = 0
+  #quarantineReason = ''
   #trouble: EndpointTrouble | undefined
   #trials = 0
 
@@ -89,7 +90,8 @@ export class EndpointHealth {
   }
 
   /** Makes it asked last for an hour, whatever it answers: its answers cannot be trusted. */
-  quarantine(): void {
+  quarantine(reason: string): void {
+    this.#quarantineReason = reason
     this.#quarantineUntilMs = this.#time.nowMs() + endpointQuarantineMs
   }
 
@@ -119,10 +121,13 @@ export class EndpointHealth {
   }
 
   /** State for status output. */
-  get report(): Pick<EndpointReport, 'state' | 'restsUntilMs' | 'trouble' | 'failuresInRow'> {
+  get report(): Pick<EndpointReport, 'state' | 'reason' | 'restsUntilMs' | 'trouble' | 'failuresInRow'> {
     const [trouble, failuresInRow] = [this.#trouble, this.#failuresInRow]
     const last = { ...(trouble && { trouble }), ...(failuresInRow > 0 && { failuresInRow }) }
-    if (this.isInQuarantine) return { state: 'quarantine', restsUntilMs: this.#quarantineUntilMs, ...last }
+    if (this.isInQuarantine) {
+      const [reason, restsUntilMs] = [this.#quarantineReason, this.#quarantineUntilMs]
+      return { state: 'quarantine', reason, restsUntilMs, ...last }
+    }
     if (!this.isResting) return { state: this.#isWrongId ? 'wrong-id' : 'well', ...last }
     return { state: this.#isWrongId ? 'wrong-id' : 'resting', restsUntilMs: this.#restsUntilMs, ...last }
   }

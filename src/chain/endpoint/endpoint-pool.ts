@@ -67,23 +67,47 @@ interface Member {
 /** An endpoint: a URL or IPC path, one with its limits, or a place where the address is kept. */
 export type EndpointSource = string | EndpointDeps | KeptEndpoint
 
+function membersOf(
+  { id: chainId, time, meter, countsOf }: PoolDeps,
+  endpoints: readonly EndpointSource[],
+): PoolMember[] {
+  const context = { chainId, time, meter, countsOf, isOnlyOne: endpoints.length === 1 }
+  const open = (one: EndpointDeps) => openEndpoint(one, context)
+  return endpoints.map(one => new PoolMember(typeof one === 'string' ? { url: one } : one, open, time))
+}
+
 /** The endpoints of one chain, in the order of preference. */
 export class EndpointPool {
   readonly #deps: PoolDeps
+  readonly #hidden: ReadonlySet<string>
   readonly #all: readonly PoolMember[]
 
-  /** @param endpoints secrets; the first is preferred */
-  constructor(deps: PoolDeps, endpoints: readonly EndpointSource[]) {
-    const { id: chainId, time, meter, countsOf } = deps
-    const context = { chainId, time, meter, countsOf, isOnlyOne: endpoints.length === 1 }
-    const open = (one: EndpointDeps) => openEndpoint(one, context)
+  /**
+   * @param endpoints secrets; the first is preferred
+   * @param hidden hosts that this one does not ask
+   */
+  constructor(
+    deps: PoolDeps,
+    endpoints: readonly EndpointSource[],
+    hidden: ReadonlySet<string> = new Set(),
+    all: readonly PoolMember[] = membersOf(deps, endpoints),
+  ) {
     this.#deps = deps
-    this.#all = endpoints.map(one => new PoolMember(typeof one === 'string' ? { url: one } : one, open, time))
+    this.#hidden = hidden
+    this.#all = all
+  }
+
+  /** The same endpoints, with their limits and health, but for those of some hosts; `undefined` when none is left. */
+  without(hosts: ReadonlySet<string>): EndpointPool | undefined {
+    const pool = new EndpointPool(this.#deps, [], hosts, this.#all)
+    return pool.#members.length > 0 ? pool : undefined
   }
 
   /** Endpoints with a known address. */
   get #members(): Member[] {
-    return this.#all.flatMap(({ endpoint, health }) => (endpoint ? [{ endpoint, health }] : []))
+    return this.#all.flatMap(({ endpoint, health }) =>
+      endpoint && !this.#hidden.has(endpoint.host) ? [{ endpoint, health }] : [],
+    )
   }
 
   /**
@@ -211,7 +235,7 @@ export class EndpointPool {
     const head = this.#head?.number
     if (!isMissing || head === undefined) {
       const other = kind === 'pruned' ? new EndpointFailure(host, reason, 'refused') : failure
-      return this.#hidden(other, endpoint, blockNumber)
+      return this.#stillMissing(other, endpoint, blockNumber)
     }
     if (head - blockNumber < stateBlocksMin) return new EndpointFailure(host, reason, 'recent-state')
     if (part !== 'logs') endpoint.depth.missed(blockNumber)
@@ -219,7 +243,7 @@ export class EndpointPool {
     return new StateMissing(host, text)
   }
 
-  #hidden(failure: EndpointFailure, endpoint: OpenEndpoint, blockNumber: bigint | undefined): EndpointFailure {
+  #stillMissing(failure: EndpointFailure, endpoint: OpenEndpoint, blockNumber: bigint | undefined): EndpointFailure {
     const { kind, host, reason } = failure
     if (blockNumber === undefined || !hidingKinds.has(kind) || !endpoint.depth.lacks(blockNumber)) return failure
     return new StateMissing(host, `${reason}, and was found before to have no such old state`)
@@ -240,11 +264,11 @@ export class EndpointPool {
   }
 
   /** Asks the endpoints of a host last for an hour: another host, or its own receipts, contradict its answers. */
-  quarantine(host: string): void {
+  quarantine(host: string, reason: string): void {
     for (const { endpoint, health } of this.#members) {
       if (endpoint.host !== host) continue
-      health.quarantine()
-      this.#deps.watch?.failed({ endpoint, kind: 'quarantine', reason: 'is contradicted' })
+      health.quarantine(reason)
+      this.#deps.watch?.failed({ endpoint, kind: 'quarantine', reason })
     }
   }
 

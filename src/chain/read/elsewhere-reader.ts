@@ -1,34 +1,31 @@
 import { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
+import { hoursRememberedMax } from '../look-up/limits.ts'
 import type { ChainReader } from '../reads.ts'
 import type { OpenChainReader } from './reader.ts'
 
-/** Dependencies of `ElsewhereReader`. */
-export interface ElsewhereDeps {
-  /** Name of the chain in the configuration. */
-  readonly name: string
-  /** The readers whose endpoints are not asked: the first is the chain's own. */
-  readonly others: readonly Pick<OpenChainReader, 'id' | 'settleMs' | 'servedBy' | 'health'>[]
-  /** Opens a reader on the chain's endpoints of other hosts; `undefined` when there is none. */
-  readonly open: (hosts: ReadonlySet<string>) => OpenChainReader | undefined
-}
-
 /**
- * Reads a chain from an endpoint of another host than the one that served the hour, for a second opinion. Endpoints in
- * quarantine are not asked.
+ * Reads a chain from an endpoint of another host than the ones that served the hour so far, for one more opinion.
+ * Endpoints in quarantine are not asked.
  */
 export class ElsewhereReader implements ChainReader {
   readonly id: number
   readonly settleMs: number
-  readonly #deps: ElsewhereDeps
+  readonly #name: string
+  readonly #own: OpenChainReader
+  readonly #before: readonly Pick<ChainReader, 'servedBy'>[]
   /** By the hosts that are left out. */
-  readonly #opened = new Map<string, OpenChainReader>()
+  readonly #readers = new Map<string, OpenChainReader>()
+  /** The reader that was asked last for an hour. */
+  readonly #asked = new Map<Hour, OpenChainReader>()
 
-  constructor(deps: ElsewhereDeps) {
-    const [own] = deps.others
-    this.id = own?.id ?? 0
-    this.settleMs = own?.settleMs ?? 0
-    this.#deps = deps
+  /** @param own the chain's own reader @param before the readers whose hosts are not asked, besides its own */
+  constructor(name: string, own: OpenChainReader, before: readonly Pick<ChainReader, 'servedBy'>[]) {
+    this.id = own.id
+    this.settleMs = own.settleMs
+    this.#name = name
+    this.#own = own
+    this.#before = [own, ...before]
   }
 
   readonly block: ChainReader['block'] = (hour, ...rest) => this.#on(hour, reader => reader.block(hour, ...rest))
@@ -42,33 +39,34 @@ export class ElsewhereReader implements ChainReader {
 
   /** Host of the endpoint that served an hour here; `undefined` while none has. */
   servedBy(hour: Hour): string | undefined {
-    return [...this.#opened.values()].map(reader => reader.servedBy(hour)).find(host => host !== undefined)
-  }
-
-  health(): ReturnType<OpenChainReader['health']> {
-    return []
-  }
-
-  close(): void {
-    for (const reader of this.#opened.values()) reader.close()
+    return this.#asked.get(hour)?.servedBy(hour)
   }
 
   async #on<T>(hour: Hour, work: (reader: OpenChainReader) => Promise<T>): Promise<T> {
-    const { name, others } = this.#deps
-    const served = others.flatMap(reader => reader.servedBy(hour) ?? [])
-    const quarantined = others.flatMap(reader => reader.health().filter(({ state }) => state === 'quarantine'))
+    const served = this.#before.flatMap(reader => reader.servedBy?.(hour) ?? [])
+    const quarantined = this.#own.health().filter(({ state }) => state === 'quarantine')
     const hosts = new Set([...served, ...quarantined.map(({ host }) => host)])
     const reader = this.#readerWithout(hosts)
-    if (reader) return work(reader)
-    throw new Fault('chain-unreachable', `${name} has no endpoint of another host than ${[...hosts].join(', ')}`, {
-      fix: 'add one under rpc',
-    })
+    if (!reader) {
+      const text = `${this.#name} has no endpoint of another host than ${[...hosts].join(', ')}`
+      throw new Fault('chain-unreachable', text, { facts: { chain: this.#name }, fix: 'add one under rpc' })
+    }
+    this.#remember(hour, reader)
+    return work(reader)
   }
 
+  #remember(hour: Hour, reader: OpenChainReader): void {
+    this.#asked.delete(hour)
+    this.#asked.set(hour, reader)
+    const [oldest] = this.#asked.keys()
+    if (this.#asked.size > hoursRememberedMax && oldest !== undefined) this.#asked.delete(oldest)
+  }
+
+  /** An endpoint whose address is known later is asked from then on. */
   #readerWithout(hosts: ReadonlySet<string>): OpenChainReader | undefined {
     const key = [...hosts].sort().join(' ')
-    const opened = this.#opened.get(key) ?? this.#deps.open(hosts)
-    if (opened) this.#opened.set(key, opened)
-    return opened
+    const reader = this.#readers.get(key) ?? this.#own.without(hosts)
+    if (reader) this.#readers.set(key, reader)
+    return reader
   }
 }

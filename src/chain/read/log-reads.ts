@@ -73,7 +73,7 @@ export async function readLogsOnAny({ pool, ...wanted }: LogsWanted, hour: Serve
       memory.sawHour(filter, list.length > 0)
       return list
     } catch (error) {
-      if (error instanceof LeftOutLogs) pool.quarantine(endpoint.host)
+      if (error instanceof LeftOutLogs) pool.quarantine(endpoint.host, error.reason)
       throw error
     }
   })

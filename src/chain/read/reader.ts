@@ -30,18 +30,22 @@ export type OpenChainReader = ChainReader &
   Pick<EndpointPool, 'askHead' | 'health' | 'close'> & {
     /** Host of the endpoint that served an hour; `undefined` while none has. */
     servedBy(hour: Hour): string | undefined
-    /** Puts the endpoint that served an hour into quarantine: it is asked last for an hour, and not for this one again. */
-    quarantine(hour: Hour): void
+    /** Puts the endpoints of a host into quarantine: they are asked last for an hour, and not for this one again. */
+    quarantine(host: string, hour: Hour, reason: string): void
+    /** A reader of the same endpoints, with no result of this one, but for those of some hosts; `undefined` when none is left. */
+    without(hosts: ReadonlySet<string>): OpenChainReader | undefined
   }
 
 /** Creates the reader of one chain. @throws Fault `config` for an endpoint that is neither a URL nor a path */
 export function createChainReader(deps: ChainReaderDeps): OpenChainReader {
-  return new HourlyReader(deps)
+  const { name, id, endpoints, time, passedOver = () => {}, ...parts } = deps
+  return new HourlyReader(deps, new EndpointPool({ ...parts, name, id, time, passedOver }, endpoints))
 }
 
 class HourlyReader implements OpenChainReader {
   readonly id: number
   readonly settleMs: number
+  readonly #deps: ChainReaderDeps
   readonly #name: string
   readonly #time: Time
   readonly #patienceMs: number
@@ -56,8 +60,9 @@ class HourlyReader implements OpenChainReader {
   readonly #hours = new Hours()
   readonly #pace = new Pace()
 
-  constructor(deps: ChainReaderDeps) {
-    const { name, id, endpoints, time, settleMs = settleMsOf(id), passedOver = () => {}, ...parts } = deps
+  constructor(deps: ChainReaderDeps, pool: EndpointPool) {
+    const { name, id, time, settleMs = settleMsOf(id) } = deps
+    this.#deps = deps
     this.id = id
     this.settleMs = settleMs
     this.#name = name
@@ -69,12 +74,12 @@ class HourlyReader implements OpenChainReader {
     })
     this.#logMemory = new LogMemory(deps.watch)
     this.#finalBlocks = deps.finalBlocks ?? new NoFinalBlocks()
-    this.#pool = new EndpointPool({ ...parts, name, id, time, passedOver }, endpoints)
+    this.#pool = pool
     this.#lookUps = new LookUps({
       name,
       settleMs,
       time,
-      pool: this.#pool,
+      pool,
       hours: this.#hours,
       finalBlocks: this.#finalBlocks,
       pace: this.#pace,
@@ -93,10 +98,14 @@ class HourlyReader implements OpenChainReader {
     return this.#hours.of(hour).endpoint?.host
   }
 
-  quarantine(hour: Hour): void {
-    const host = this.servedBy(hour)
-    if (host !== undefined) this.#pool.quarantine(host)
+  quarantine(host: string, hour: Hour, reason: string): void {
+    this.#pool.quarantine(host, reason)
     this.#hours.forget(hour)
+  }
+
+  without(hosts: ReadonlySet<string>): OpenChainReader | undefined {
+    const pool = this.#pool.without(hosts)
+    return pool && new HourlyReader({ ...this.#deps, finalBlocks: new NoFinalBlocks() }, pool)
   }
 
   block(hour: Hour, signal: AbortSignal): Promise<AsOfBlock> {

@@ -1,10 +1,11 @@
 import type { AppContext } from '../../app/context.ts'
 import { openChains } from '../../app/open-chains.ts'
-import { runnerOn } from '../../app/open-runner.ts'
+import { openHourReader } from '../../app/open-hour-reader.ts'
 import { CallMeter } from '../../chain/endpoint/call-meter.ts'
 import type { ChainConfig } from '../../config/config.ts'
 import { destinationsOf } from '../../delivery/destination.ts'
 import { type HourOrder, hoursOf, type Work, windowsOf } from '../../intake/backfill/work.ts'
+import { noPasts } from '../../intake/past.ts'
 import type { Hour } from '../../model/hour.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
 import { type Cost, chainWindows, pushesOf, scaledCost, sumOf } from './cost.ts'
@@ -111,8 +112,8 @@ async function sampleOf(
   const meters = new Map(context.config.chains.map(({ name }) => [name, new CallMeter()]))
   await using stack = new AsyncDisposableStack()
   const chains = openChains(context, stack, { meterOf: chain => meters.get(chain) })
-  const runner = runnerOn(chains, context, stack)
-  const sample = await takeSample(works, hours, { runner, stored: outbox?.intake, time: context.time })
+  const reader = openHourReader(context, chains, stack)
+  const sample = await takeSample(works, hours, { reader, pasts: outbox?.intake ?? noPasts, time: context.time })
   const spent = sumOf([...meters.values()].map(meter => meter.counts()))
   const faults = sample.runs.filter(({ fault }) => fault)
   const possible = possibleWorks(works, sample)

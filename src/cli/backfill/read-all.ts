@@ -1,5 +1,6 @@
 import type { AppContext } from '../../app/context.ts'
-import { openRunner } from '../../app/open-chains.ts'
+import { openChains } from '../../app/open-chains.ts'
+import { openHourReader } from '../../app/open-hour-reader.ts'
 import type { CallMeter } from '../../chain/endpoint/call-meter.ts'
 import { JobEngine } from '../../fleet/job-engine.ts'
 import { Backfill, type BackfillNews } from '../../intake/backfill/backfill.ts'
@@ -60,10 +61,12 @@ export async function readAll(deps: ReadAllDeps): Promise<PartEnd> {
 
 async function readHere(deps: ReadAllDeps): Promise<PartEnd> {
   const { context, outbox, options, meter, budget, stack, ...rest } = deps
+  const loud = withCollectorsLog(context)
+  const chains = openChains(loud, stack, { store: outbox.intake, meterOf: () => meter })
   const end = await new Backfill({
     ...rest,
     outbox,
-    runner: openRunner(withCollectorsLog(context), stack, { store: outbox.intake, meterOf: () => meter }),
+    reader: openHourReader(loud, chains, stack),
     time: context.time,
     order: orderOf(options),
     concurrency: options.concurrency,

@@ -1,14 +1,11 @@
 import type { Time } from '../../edge/time.ts'
 import { firstHour } from '../../intake/backfill/first-block.ts'
-import { readHour } from '../../intake/backfill/read.ts'
 import { hoursInOrder, type Work } from '../../intake/backfill/work.ts'
-import { asFault } from '../../intake/collect.ts'
-import { type PastStore, readPasts } from '../../intake/past.ts'
-import { metricsOf } from '../../intake/validate.ts'
+import type { HourReader } from '../../intake/hour-reader.ts'
+import type { PastStore } from '../../intake/past.ts'
 import type { AsOfBlock, PinnedBlock } from '../../model/block.ts'
-import { Fault, type FaultCode } from '../../model/fault.ts'
+import type { Fault, FaultCode } from '../../model/fault.ts'
 import { type Hour, hourAt } from '../../model/hour.ts'
-import type { Runner } from '../../runner/runner.ts'
 
 /** Result of one collector for one sampled hour. */
 export interface SampledRun {
@@ -31,9 +28,8 @@ export interface SampledRuns {
 
 /** Dependencies of `takeSample`. */
 export interface SampleDeps {
-  readonly runner: Pick<Runner, 'collect'>
-  /** The stored metrics; absent when there is no outbox yet. */
-  readonly stored: PastStore | undefined
+  readonly reader: HourReader
+  readonly pasts: PastStore
   readonly time: Time
 }
 
@@ -41,20 +37,17 @@ export interface SampleDeps {
 export async function takeSample(
   works: readonly Work[],
   hours: ReadonlySet<Hour>,
-  { runner, stored, time }: SampleDeps,
+  { reader, pasts, time }: SampleDeps,
 ): Promise<SampledRuns> {
   const startMs = time.nowMs()
-  const wanted = works.flatMap(work => work.hours.filter(hour => hours.has(hour)).map(hour => ({ work, hour })))
-  const runs = await Promise.all(
-    wanted.map(async ({ work, hour }): Promise<SampledRun> => {
-      const outcome = await runner.collect(work.collector, hour).catch((error: unknown) => asFault(error))
-      const metrics = outcome instanceof Fault ? [] : metricsOf(work.collector, hour, work.description, outcome)
-      const pastOf = await readPasts(stored, metrics)
-      const { accepted, fault } = readHour(work, hour, outcome, pastOf, hourAt(time.nowMs()))
-      const pins = outcome instanceof Fault ? [] : outcome.pins
-      return { work, hour, metrics: accepted.length, pins, ...(fault && { fault }) }
-    }),
+  const wanted = works.flatMap(work =>
+    work.hours.filter(hour => hours.has(hour)).map(hour => ({ ...work, work, hour })),
   )
+  const results = await reader.collectTogether(wanted, pasts)
+  const runs = results.flatMap(({ accepted, pins, fault }, place): SampledRun[] => {
+    const { work, hour } = wanted[place] ?? {}
+    return work && hour !== undefined ? [{ work, hour, metrics: accepted.length, pins, ...(fault && { fault }) }] : []
+  })
   return { runs, ms: time.nowMs() - startMs }
 }
 

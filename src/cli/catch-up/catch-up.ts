@@ -1,14 +1,13 @@
 import type { AppContext } from '../../app/context.ts'
 import { openChains } from '../../app/open-chains.ts'
-import { openCrossCheck } from '../../app/open-cross-check.ts'
+import { openHourReader } from '../../app/open-hour-reader.ts'
 import { openOutbox } from '../../app/open-outbox.ts'
-import { runnerOn } from '../../app/open-runner.ts'
 import { logUpkeep } from '../../app/outbox-news.ts'
+import type { HourReader } from '../../intake/hour-reader.ts'
 import { Fault } from '../../model/fault.ts'
 import { type Hour, hourAt } from '../../model/hour.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
 import type { WarmProcesses } from '../../runner/daemon/warm-processes.ts'
-import type { Runner } from '../../runner/runner.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { type BackfillDelivery, startDelivery } from '../backfill/delivery.ts'
 import type { ConfigOption, JsonOption } from '../configured-command.ts'
@@ -85,15 +84,14 @@ async function collectAndDeliver(deps: CatchUpDeps, usable: readonly UsableColle
   // The person who runs this sees the collectors' log; hours are reported in other words.
   const chains = openChains(context, stack, { store: outbox.intake })
   const log = createLog(context.config.log.level, context.redactor)
-  const runner = runnerOn(chains, { ...context, log }, stack)
-  const finality = startFinality({ context, outbox, runner, chains: Object.values(chains) }, usable)
-  stopWith(signals, runner)
+  const reader = openHourReader({ ...context, log }, chains, stack)
+  const finality = startFinality({ context, outbox, reader, chains: Object.values(chains) }, usable)
+  stopWith(signals, reader)
   const ends: HourEnd[] = []
   await collectHours(
     {
       outbox,
-      runner,
-      crossCheck: openCrossCheck({ ...context, log }, chains, stack),
+      reader,
       time: context.time,
       log: context.log,
       chains: context.config.chains,
@@ -122,8 +120,8 @@ function inTurn(due: ReadonlyMap<Hour, readonly DueRun[]>, current: Hour): (read
 }
 
 /** Running collectors end with the signal; their hours stay due. */
-function stopWith({ stopping }: Signals, runner: Runner): void {
-  const stop = () => void runner.stop()
+function stopWith({ stopping }: Signals, reader: HourReader): void {
+  const stop = () => void reader.stop()
   if (stopping.aborted) stop()
   stopping.addEventListener('abort', stop, { once: true })
 }

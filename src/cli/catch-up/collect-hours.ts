@@ -1,14 +1,12 @@
 import type { ChainConfig } from '../../config/config.ts'
 import type { Time } from '../../edge/time.ts'
-import { canCollect, hourPassed } from '../../intake/can-collect.ts'
-import { collect, nothing, type ResultCheck } from '../../intake/collect.ts'
+import type { HourReader } from '../../intake/hour-reader.ts'
 import { recordHour } from '../../intake/record-hour.ts'
 import { retryDelayMs } from '../../intake/startable-hours.ts'
 import { type Fault, isPermanent } from '../../model/fault.ts'
 import { notFinal } from '../../model/finality.ts'
-import { type Hour, hourAt } from '../../model/hour.ts'
+import type { Hour } from '../../model/hour.ts'
 import type { IntakeOutbox } from '../../outbox/contract/outbox.ts'
-import type { Runner } from '../../runner/runner.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { DueRun } from './due-hours.ts'
 
@@ -33,9 +31,7 @@ export interface HourEnd {
 /** Dependencies of `collectHours`. */
 export interface CollectHoursDeps {
   readonly outbox: IntakeOutbox
-  readonly runner: Pick<Runner, 'collect'>
-  /** Asks other hosts about implausible values. */
-  readonly crossCheck: ResultCheck | undefined
+  readonly reader: Pick<HourReader, 'collect'>
   readonly time: Time
   readonly log: Log
   readonly chains: readonly Pick<ChainConfig, 'name' | 'id' | 'settleMs'>[]
@@ -73,20 +69,10 @@ async function collectRun(
   deps: CollectHoursDeps,
   { collector, description, due }: DueRun,
 ): Promise<{ readonly metrics: number; readonly fault?: Fault }> {
-  const { outbox, time, chains } = deps
+  const { outbox, reader, time, chains } = deps
   for (let attempt = 1; ; attempt += 1) {
     const startedMs = time.nowMs()
-    const read = () =>
-      collect(
-        { runner: deps.runner, store: outbox.intake, crossCheck: deps.crossCheck },
-        collector,
-        description,
-        due.hour,
-      )
-    const isPossible = () => canCollect(due.hour, hourAt(time.nowMs()), description)
-    const outcome = isPossible() ? await read() : nothing(hourPassed)
-    // Values of another hour, where it has passed meanwhile.
-    const collected = isPossible() ? outcome : nothing(outcome.fault ?? hourPassed)
+    const collected = await reader.collect({ collector, description, hour: due.hour }, outbox.intake)
     const { fault } = collected
     if (fault && deps.isOver()) return { metrics: 0, fault }
     const pins = notFinal(collected.pins, due.hour, chains, startedMs)

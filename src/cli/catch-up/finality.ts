@@ -1,18 +1,18 @@
 import type { AppContext } from '../../app/context.ts'
 import type { ChainReader } from '../../chain/reads.ts'
 import { Finality } from '../../intake/finality.ts'
+import type { HourReader } from '../../intake/hour-reader.ts'
 import { reportedPasts } from '../../intake/past.ts'
 import { recollectHour } from '../../intake/recollect.ts'
 import { Fault } from '../../model/fault.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
-import type { Runner } from '../../runner/runner.ts'
 import type { UsableCollector } from '../usable-collectors.ts'
 
 /** Dependencies of `startFinality`. */
 export interface FinalityCheckDeps {
   readonly context: AppContext
   readonly outbox: Outbox
-  readonly runner: Runner
+  readonly reader: HourReader
   readonly chains: readonly ChainReader[]
 }
 
@@ -24,7 +24,7 @@ export interface FinalityCheckDeps {
  * the next run
  */
 export function startFinality(
-  { context, outbox, runner, chains }: FinalityCheckDeps,
+  { context, outbox, reader, chains }: FinalityCheckDeps,
   usable: readonly UsableCollector[],
 ): { finish(): Promise<void> } {
   const { config, time, log } = context
@@ -33,7 +33,7 @@ export function startFinality(
   const collectors = usable.map(({ collector }) => collector)
   const again = {
     ...own,
-    runner,
+    reader,
     collectors,
     pasts: reportedPasts(outbox),
     catchUpMs: config.collect.catchUpMs,

@@ -35,9 +35,9 @@ export function diffCommand(ended: (code: number) => void): Command {
       const collectors = selectCollectors(context.config, only === undefined ? undefined : [only])
       const collector = replaced(collectors, file, only !== undefined)
       await using stack = new AsyncDisposableStack()
-      const operators = (await openExistingOutbox(context, stack))?.operators
-      if (!operators) throw new Fault('usage', 'nothing was delivered yet', { fix: 'there is nothing to compare with' })
-      const diff = await diffCollector(context, operators, { collector, file, hoursMax: hours })
+      const outbox = await openExistingOutbox(context, stack)
+      if (!outbox) throw new Fault('usage', 'nothing was delivered yet', { fix: 'there is nothing to compare with' })
+      const diff = await diffCollector(context, outbox, { collector, file, hoursMax: hours })
       if (options.json) printJson(diffJson(diff))
       else printDiff(diff)
       if (diff.unread || diff.hours.length === 0 || diff.changes.length > 0) ended(exitCodes.incomplete)

@@ -35,9 +35,9 @@ export function driftCommand(ended: (code: number) => void): Command {
       const collectors = selectCollectors(context.config, options.only)
       const seed = options.seed ?? Math.floor(context.time.chance() * (seedMax + 1))
       await using stack = new AsyncDisposableStack()
-      const operators = (await openExistingOutbox(context, stack))?.operators
+      const outbox = await openExistingOutbox(context, stack)
       const draw = { collectors, range, sample: options.sample, seed }
-      const drift = operators ? await readAgain(context, operators, draw) : nothing
+      const drift = outbox ? await readAgain(context, outbox, draw) : nothing
       if (options.json) printJson(driftJson(drift, seed))
       else printDrift(drift, seed)
       if (drift.compared === 0 || drift.differences.length > 0) ended(exitCodes.incomplete)

@@ -24,18 +24,15 @@ export function explainCommand(ended: EndWith): Command {
     .argument('<metric>', 'metric id, like awesome-vault___TVL')
     .argument('[hour]', 'a full hour, like 2026-11-20T13:00:00Z (default: the newest with a value)')
     .option('--json', 'print JSON')
-    .action(async (id: string, asked: string | undefined, options: ConfigOption & JsonOption) => {
+    .action(async (id: string, hourAsked: string | undefined, options: ConfigOption & JsonOption) => {
       const context = openContext(options.config)
       await using stack = new AsyncDisposableStack()
-      const operators = (await openExistingOutbox(context, stack))?.operators
-      if (!operators) throw new Fault('usage', 'nothing was ever collected', { fix: asTyped('collect', options) })
-      const hour = asked === undefined ? undefined : parseHour(asked)
+      const outbox = await openExistingOutbox(context, stack)
+      if (!outbox) throw new Fault('usage', 'nothing was ever collected', { fix: asTyped('collect', options) })
+      const hour = hourAsked === undefined ? undefined : parseHour(hourAsked)
       if (hour !== undefined) demandBegun(hour, context.time.nowMs())
-      const found = await explanationOf(
-        context,
-        operators,
-        await explained(context, operators, id as MetricId, hour, options),
-      )
+      const asked = await explained(context, outbox.operators, id as MetricId, hour, options)
+      const found = await explanationOf(context, outbox, asked)
       if (options.json) printJson(explanationJson(found))
       else printExplanation(found, options)
       const { entry, again } = found

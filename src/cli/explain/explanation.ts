@@ -6,6 +6,7 @@ import { labelOf, type MetricId } from '../../model/metric.ts'
 import type { Provenance } from '../../model/provenance.ts'
 import type { HistoryEntry, HourOrigin, UnsuccessfulFlushes } from '../../outbox/contract/history.ts'
 import type { OperatorStore } from '../../outbox/contract/operator-store.ts'
+import type { Outbox } from '../../outbox/contract/outbox.ts'
 import type { DeadOrHeldMetric } from '../../outbox/contract/selections.ts'
 import type { Warning } from '../../outbox/contract/warnings.ts'
 import { ProvenanceSource } from '../../runner/daemon/provenance-source.ts'
@@ -45,7 +46,7 @@ export interface Explained {
 /** Gathers what is known of a metric of an hour, and reads it again. */
 export async function explanationOf(
   context: AppContext,
-  operators: OperatorStore,
+  { operators, intake }: Pick<Outbox, 'operators' | 'intake'>,
   { id, protocolId, hour, collector }: Explained,
 ): Promise<Explanation> {
   const { config } = context
@@ -56,7 +57,7 @@ export async function explanationOf(
   const isDetained = state === 'dead' || state === 'held'
   const detained = isDetained ? (await operators.deadOrHeld({ state, ids: [id], hour }))[0] : undefined
   const again = configured
-    ? await readWithRecord(context, configured, hour, labelOf({ id, protocolId }))
+    ? await readWithRecord(context, configured, hour, labelOf({ id, protocolId }), intake)
     : { failure: 'its collector is no longer configured' }
   return {
     id,

@@ -1,12 +1,14 @@
 import type { AppContext } from '../../app/context.ts'
 import { openChains } from '../../app/open-chains.ts'
+import { openHourReader } from '../../app/open-hour-reader.ts'
 import { runnerOn } from '../../app/open-runner.ts'
 import type { Chains } from '../../chain/reads.ts'
 import type { CollectorConfig } from '../../config/config.ts'
-import { canCollect } from '../../intake/can-collect.ts'
 import { asFault, usable } from '../../intake/collect.ts'
+import type { PastStore } from '../../intake/past.ts'
 import { Fault, faultFromRecord, faultLine } from '../../model/fault.ts'
-import { type Hour, hourAfter, hourAt, hourText, parseHour } from '../../model/hour.ts'
+import { type Hour, hourAfter, hourText, parseHour } from '../../model/hour.ts'
+import { labelOf } from '../../model/metric.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { ReadRecorder } from '../../testing/read-recorder.ts'
 import type { Recording } from '../../testing/recording.ts'
@@ -26,27 +28,26 @@ export interface ReadAgain {
   readonly prices?: Readonly<Record<string, Recording>>
 }
 
-/** Runs a collector for an hour, as the daemon does, and records what it reads. Stores nothing. Never rejects. */
+/** Reads an hour of a collector, as the daemon does, and records what the first host answers. Stores nothing. Never rejects. */
 export async function readWithRecord(
   context: AppContext,
   collector: CollectorConfig,
   hour: Hour,
   label: string,
+  pasts: PastStore,
 ): Promise<ReadAgain> {
   await using stack = new AsyncDisposableStack()
   const logged = { ...context, log: createLog('silent', context.redactor) }
   const chains = openChains(logged, stack)
   const recorder = new ReadRecorder(hour, chains, context.redactor)
   try {
-    const runner = runnerOn(chains, logged, stack, recorder)
-    const description = usable(collector, await runner.describe(collector))
-    if (!canCollect(hour, hourAt(context.time.nowMs()), description)) {
-      return { failure: 'its collector can read only “now”' }
-    }
-    const { readings, failures } = await runner.collect(collector, hour)
+    const reader = openHourReader(logged, chains, stack, { interceptor: recorder })
+    const description = usable(collector, await reader.describe(collector))
+    const { accepted, failures, fault } = await reader.collect({ collector, description, hour }, pasts)
     const failed = failures[label]
-    const failure = failed ? faultLine(faultFromRecord(failed)) : 'the collector does not return it'
-    const value = readings[label]
+    const own = failed ? faultFromRecord(failed) : fault
+    const failure = own ? faultLine(own) : 'the collector does not return it'
+    const value = accepted.find(({ metric }) => labelOf(metric) === label)?.metric.value
     const reads = await readsOf(recorder, chains, logged)
     return {
       ...(value === undefined ? { failure } : { value }),

@@ -110,8 +110,8 @@ export class Backfill {
 
   /** Runs the backfill, once. Never rejects: failures are part of the result. */
   async run(): Promise<BackfillEnd> {
-    const { runner, signal } = this.#deps
-    const stop = () => void runner.stop()
+    const { reader, signal } = this.#deps
+    const stop = () => void reader.stop()
     signal.addEventListener('abort', stop, { once: true })
     const stopped = await this.#firstAndRetry().then(
       () => undefined,

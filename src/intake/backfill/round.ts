@@ -1,17 +1,12 @@
 import type { ChainConfig } from '../../config/config.ts'
 import type { Time } from '../../edge/time.ts'
-import { Fault } from '../../model/fault.ts'
+import type { Fault } from '../../model/fault.ts'
 import { notFinal } from '../../model/finality.ts'
-import { type Hour, hourAt } from '../../model/hour.ts'
-import type { MetricKey } from '../../outbox/contract/metrics.ts'
+import type { Hour } from '../../model/hour.ts'
 import type { BackfillOutbox } from '../../outbox/contract/outbox.ts'
 import type { Recorded } from '../../outbox/contract/outcome.ts'
-import type { Runner, RunOutcome } from '../../runner/runner.ts'
-import { asFault, type Collected } from '../collect.ts'
-import { readPasts } from '../past.ts'
-import { metricsOf } from '../validate.ts'
-import { readHour } from './read.ts'
-import { WindowPast } from './window-past.ts'
+import type { Collected } from '../collect.ts'
+import type { HourReader } from '../hour-reader.ts'
 import { type BackfillRequest, type CollectorHours, fateOf, type HourFate, type Work } from './work.ts'
 
 /** Result of one run, a collector and an hour, once it is stored. */
@@ -27,8 +22,8 @@ export interface RunEnd {
 /** Dependencies of `readRound`. */
 export interface RoundDeps {
   readonly outbox: BackfillOutbox
-  /** The runner is stopped together with the backfill. */
-  readonly runner: Runner
+  /** Stopped together with the backfill. */
+  readonly reader: HourReader
   readonly time: Time
   readonly asked: BackfillRequest
   /** Aborted with a Fault as its reason: a person stopped it, or a limit was reached. */
@@ -67,34 +62,18 @@ export async function readRound(
   deps: RoundDeps,
   listener: RoundListener,
 ): Promise<void> {
-  const ends = await Promise.allSettled(window.map(share => readShare(share, deps, listener)))
-  for (const end of ends) if (end.status === 'rejected') throw end.reason
-}
-
-async function readShare({ work, hours }: CollectorHours, deps: RoundDeps, listener: RoundListener): Promise<void> {
-  const { runner, outbox, time } = deps
+  const { reader, outbox, time } = deps
   const startedMs = time.nowMs()
-  const running = hours.map(async hour => {
-    return { hour, outcome: await runner.collect(work.collector, hour).catch((error: unknown) => asFault(error)) }
-  })
-  const outcomes = await Promise.all(running)
-  const past = new WindowPast(await readPasts(outbox.intake, metricsRead(work, outcomes)))
+  const runs = window.flatMap(({ work, hours }) => hours.map(hour => ({ ...work, work, hour })))
+  const results = await reader.collectTogether(runs, outbox.intake)
   // Async, so that an unreadable outbox leaves no store without a handler.
-  const storing = outcomes.map(async ({ hour, outcome }) => {
-    const read = readHour(work, hour, outcome, past.of, hourAt(time.nowMs()))
-    past.add(read.accepted)
-    await store(work, hour, read, startedMs, deps, listener)
-  })
-  await Promise.all(storing)
-}
-
-function metricsRead(
-  { collector, description }: Work,
-  runs: readonly { readonly hour: Hour; readonly outcome: RunOutcome | Fault }[],
-): MetricKey[] {
-  return runs.flatMap(({ hour, outcome }) =>
-    outcome instanceof Fault ? [] : metricsOf(collector, hour, description, outcome),
+  const stored = await Promise.allSettled(
+    runs.map(async ({ work, hour }, place) => {
+      const read = results[place]
+      if (read) await store(work, hour, read, startedMs, deps, listener)
+    }),
   )
+  for (const end of stored) if (end.status === 'rejected') throw end.reason
 }
 
 /**

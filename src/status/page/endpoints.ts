@@ -39,7 +39,7 @@ function stateText({ state, reason, restsUntilMs, head, trouble, calls }: Endpoi
   if (state === 'no-address') return html`${reason ?? 'has no address'}`
   if (state === 'wrong-id') return html`serves another chain`
   if (state === 'quarantine') {
-    return html`in quarantine, another host or its own receipts contradict it${restsUntilMs === undefined ? nothing : html` until ${until(restsUntilMs, nowMs)}`}`
+    return html`in quarantine${restsUntilMs === undefined ? nothing : html` until ${until(restsUntilMs, nowMs)}`}: ${reason ?? 'another host answered otherwise'}`
   }
   if (state === 'resting') {
     return html`${trouble === undefined ? 'failed' : troubleText[trouble]}, others are asked first${restsUntilMs === undefined ? nothing : html` until ${until(restsUntilMs, nowMs)}`}`

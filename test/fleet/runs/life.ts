@@ -11,6 +11,7 @@ import { hourMs } from '../../../src/model/limits.ts'
 import { openPostgresOutbox } from '../../../src/outbox/postgres/open-outbox.ts'
 import { Redactor } from '../../../src/telemetry/redactor.ts'
 import { Fortune } from '../../simulation/chance.ts'
+import { readerOn } from '../../support/collectors.ts'
 import { addressOf } from '../../support/postgres/place.ts'
 import { FleetClient, FleetRunner, laneIn } from './doubles.ts'
 import type { Bare } from './history.ts'
@@ -145,7 +146,7 @@ export class FleetLife implements Owner {
     this.#watch(member.intake)
     const collectors = config.protocols.flatMap(protocol => protocol.collectors)
     const runner = new FleetRunner(this)
-    const both = { outbox: member, runner, collectors, chains: [], time: clock, clock, log }
+    const both = { outbox: member, reader: readerOn(runner, clock), collectors, chains: [], time: clock, clock, log }
     const intake = new Intake({ ...both, catchUpMs: 7 * 24 * hourMs })
     stack.defer(() => intake.stop())
     stack.defer(() => outbox.limitWaits())

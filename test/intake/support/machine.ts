@@ -17,7 +17,7 @@ import { Redactor } from '../../../src/telemetry/redactor.ts'
 import { MemoryService } from '../../delivery/support/memory-service.ts'
 import { protocol } from '../../delivery/support/protocol.ts'
 import { WrongTime } from '../../delivery/support/scripted-time.ts'
-import { ScriptedRunner } from '../../support/collectors.ts'
+import { readerOn, ScriptedRunner } from '../../support/collectors.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { metrics } from '../../support/metrics.ts'
 import type { VirtualTime } from '../../support/virtual-time.ts'
@@ -112,7 +112,16 @@ export class Machine {
     })
     const loop = new DeliveryLoop([this.#delivery(clock)], new SlowTime(clock), log, outbox.health)
     const watch = new ClockWatch({ clock, chains: isChain ? { chain: this.#chain } : {}, log, time: clock })
-    const intake = new Intake({ outbox, runner, collectors, chains: [], catchUpMs: 7 * dayMs, time: clock, log, clock })
+    const intake = new Intake({
+      outbox,
+      reader: readerOn(runner, clock),
+      collectors,
+      chains: [],
+      catchUpMs: 7 * dayMs,
+      time: clock,
+      log,
+      clock,
+    })
     const role = { release() {}, renew: () => 'held' as const, isInPlace: true }
     const mayPrune = () => clock.mayPrune
     const upkeep = outbox.startUpkeep({ role, keepMs, time: clock, report: () => {}, mayPrune })

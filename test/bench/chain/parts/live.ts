@@ -9,7 +9,7 @@ import { forgetCounts, startArchive, syntheticArchive } from '../../../chain/sup
 import { syntheticKinds } from '../../../chain/support/synthetic-kinds.ts'
 import { openSyntheticReader, randomPlaces } from '../../../chain/support/synthetic-reader.ts'
 import { PlainRunner } from '../../../chain/support/synthetic-runner.ts'
-import { collector } from '../../../support/collectors.ts'
+import { collector, readerOn } from '../../../support/collectors.ts'
 import { Place } from '../../delivery/place.ts'
 import type { Figure } from '../../figures.ts'
 import { QuietTime } from '../quiet-time.ts'
@@ -56,7 +56,7 @@ async function passing(url: string, time: QuietTime, from: Hour, warm: () => voi
   clock.sawHead('synthetic', time.nowMs())
   const intake = new Intake({
     outbox,
-    runner: new PlainRunner(reader),
+    reader: readerOn(new PlainRunner(reader), clock),
     collectors: Array.from({ length: collectorsAll }, (_, index) =>
       collector(`five-${index}`, { protocolId: `bench-${index}` }),
     ),
