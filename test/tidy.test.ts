@@ -123,6 +123,17 @@ describe('the house is tidy:', () => {
     expect(wrong, 'a reader asks what the difference means').toEqual([])
   })
 
+  it('an hour is read by HourReader alone', () => {
+    const mayRun = /^src\/(app\/open-|runner\/|testing\/|cli\/explain\/|intake\/hour-reader\.ts)/
+    const wrong = sources.filter(
+      ({ file, text }) => !mayRun.test(file) && /\brunnerOn\(|\brunner\.collect\(/.test(text),
+    )
+    expect(
+      wrong.map(({ file }) => file),
+      'a run that is not checked is a value that may be wrong',
+    ).toEqual([])
+  })
+
   it('files are small', () => {
     const lines = sources
       .map(({ file, text }) => ({ file, count: text.split('\n').length }))

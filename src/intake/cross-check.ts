@@ -255,9 +255,11 @@ const passing: ReadonlySet<FaultCode> = new Set(['chain-behind', 'chain-unreacha
 
 function notAsMany(agree: number, why: FaultRecord): Fault {
   const code = passing.has(why.code) ? why.code : 'chain-disagreement'
+  // Its own advice is that a second endpoint takes over.
+  const fix = code === 'chain-unreachable' ? 'mend that endpoint, or put one of another host under rpc:' : why.fix
   return new Fault(code, `${agree} hosts must agree, and not as many endpoints answer: ${why.message}`, {
     facts: why.facts,
-    ...(why.fix !== undefined && { fix: why.fix }),
+    ...(fix !== undefined && { fix }),
   })
 }
 

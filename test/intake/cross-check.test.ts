@@ -32,13 +32,15 @@ interface Staged {
   readonly metrics?: Readonly<Record<string, MetricSpec>>
   /** Value of each metric the hour before. */
   readonly before?: number
+  /** Whether another run has taken the first one to the second host meanwhile. */
+  readonly isMoved?: boolean
 }
 
 const jumping = { A: { maxJump: 10 }, B: {} } as const
 const names = ['a.example', 'b.example', 'c.example', 'd.example']
 
 /** Hosts of a chain: a run is served by the first that is not in quarantine, an opinion by the next. */
-function stage({ answers, agree = 1, chainIds = [1], metrics = jumping, before = 100 }: Staged) {
+function stage({ answers, agree = 1, chainIds = [1], metrics = jumping, before = 100, isMoved = false }: Staged) {
   const hosts = names.slice(0, answers.length)
   const asked: string[] = []
   const quarantined = new Map<string, string>()
@@ -65,7 +67,7 @@ function stage({ answers, agree = 1, chainIds = [1], metrics = jumping, before =
     id,
     name: `c${id}`,
     agree,
-    servedBy: (_: Hour, run: number) => hostOf(run),
+    servedBy: (_: Hour, run: number) => hostOf(isMoved ? 1 : run),
     quarantine: (host: string, _: Hour, reason: string) => void quarantined.set(host, reason),
   }))
   const reader = new HourReader({ runner, elsewhere, chains, clock: uncompared({ nowMs: () => anHour }), log })
@@ -254,9 +256,15 @@ describe('a reading', () => {
     const two = await stage({ answers: [calm, calm, outcome({ A: 2, B: 100 })], agree: 3 }).read()
     expect(values(two)).toEqual([100])
     expect(two.fault?.message).toMatch(/A: a\.example gives 101, b\.example gives 101, c\.example gives 2$/)
-    const down = new Fault('chain-unreachable', 'c1: b.example is down', { fix: 'start it', facts: { chain: 'c1' } })
+    const down = new Fault('chain-behind', 'c1: b.example is behind', { fix: 'look at it', facts: { chain: 'c1' } })
     const fewer = await stage({ answers: [calm, down], agree: 2 }).read()
-    expect(fewer).toMatchObject({ accepted: [], fault: { code: 'chain-unreachable', fix: 'start it' } })
+    expect(fewer).toMatchObject({ accepted: [], fault: { code: 'chain-behind', fix: 'look at it' } })
+  })
+
+  it('counts a host once', async () => {
+    const { read, quarantined } = stage({ answers: [calm, calm], agree: 2, isMoved: true })
+    expect((await read()).fault?.message).toMatch(/not as many endpoints answer: no other host than b\.example answers/)
+    expect(quarantined.size).toBe(0)
   })
 
   it('delivers nothing where the hosts have different blocks', async () => {

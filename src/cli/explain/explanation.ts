@@ -1,6 +1,7 @@
 import type { AppContext } from '../../app/context.ts'
 import { namedService } from '../../app/named-service.ts'
 import type { CollectorConfig } from '../../config/config.ts'
+import type { FaultRecord } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
 import { labelOf, type MetricId } from '../../model/metric.ts'
 import type { Provenance } from '../../model/provenance.ts'
@@ -22,6 +23,8 @@ export interface Explanation {
   readonly entry?: HistoryEntry
   /** Absent where the hour was never expected. */
   readonly origin?: HourOrigin
+  /** Why a backfill could not read the hour; absent where the hour is expected, or none tried. */
+  readonly unread?: FaultRecord
   /** Why it waits for a person; absent where it does not. */
   readonly detained?: DeadOrHeldMetric
   /** Entry of the configuration; absent where the collector was removed. */
@@ -53,6 +56,7 @@ export async function explanationOf(
   const configured = config.protocols.flatMap(({ collectors }) => collectors).find(one => one.id === collector)
   const [entry] = await operators.history(id, hour, hour)
   const origin = await operators.origin(collector, hour)
+  const [range] = origin ? [] : await operators.hourRanges('unread', { collectors: [collector], from: hour, to: hour })
   const state = entry?.state
   const isDetained = state === 'dead' || state === 'held'
   const detained = isDetained ? (await operators.deadOrHeld({ state, ids: [id], hour }))[0] : undefined
@@ -65,6 +69,7 @@ export async function explanationOf(
     collector,
     ...(entry && { entry }),
     ...(origin && { origin }),
+    ...(range?.fault && { unread: range.fault }),
     ...(detained && { detained }),
     ...(configured && { configured, present: presentOf(configured) }),
     flushes: entry ? await flushesOf(context, operators, protocolId, entry) : [],

@@ -8,13 +8,14 @@ import { answerWords, readWords, rpcLine } from './rpc-line.ts'
 
 /** An explanation as JSON: instants as text, blocks by number. */
 export function explanationJson(found: Explanation) {
-  const { id, hour, collector, entry, origin, configured, present, flushes, warnings } = found
+  const { id, hour, collector, entry, origin, unread, configured, present, flushes, warnings } = found
   return {
     id,
     hour: hourText(hour),
     collector,
     state: entry?.state ?? origin?.state ?? 'unexpected',
     ...valueJson(found),
+    ...(unread && { fault: unread }),
     ...(origin && { attempts: origin.attempts, ...(origin.fault && { fault: origin.fault }) }),
     blocks: blocksJson(origin),
     ...(origin?.provenance && { provenance: origin.provenance }),

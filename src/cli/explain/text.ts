@@ -28,9 +28,10 @@ export function printExplanation(found: Explanation, options: ConfigOption): voi
 
 type Fact = readonly [name: string, text: string]
 
-function headline({ id, hour, entry, origin }: Explanation): string {
+function headline({ id, hour, entry, origin, unread }: Explanation): string {
   const what = `${id} of ${hourText(hour)}`
   if (entry) return `${what}: ${entry.value}${entry.unit === undefined ? '' : ` ${entry.unit}`}, ${entry.state}`
+  if (unread) return `${what}: no value, a backfill could not read the hour`
   if (!origin) return `${what}: no value, the hour was never expected`
   if (origin.state === 'collected') return `${what}: no value, although the hour is collected`
   return `${what}: no value, ${origin.state === 'gap' ? 'the hour is a gap' : 'the hour is not collected yet'}`
@@ -39,7 +40,7 @@ function headline({ id, hour, entry, origin }: Explanation): string {
 /** Facts about its collection and its pushes. */
 function happened(found: Explanation, options: ConfigOption): Fact[] {
   const { entry, origin, detained, flushes, warnings, collector, id } = found
-  const fault = origin?.fault
+  const fault = origin?.fault ?? found.unread
   const attempts = origin && origin.attempts > 1 ? `, after ${counted(origin.attempts, 'attempt')}` : ''
   return [
     ...(entry ? [['collected', `${instantText(entry.collectedMs)}, by ${collector}${attempts}`] as const] : []),
