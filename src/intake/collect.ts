@@ -24,6 +24,8 @@ export interface Collected {
   readonly pins: readonly PinnedBlock[]
   /** Origin of the values. Default: not known. */
   readonly provenance?: Provenance
+  /** Sentences about hosts that others contradict. Default: none is contradicted. */
+  readonly contradicted?: readonly string[]
   /** Why labels have no value, by label; empty when the run failed as a whole. */
   readonly failures: Readonly<Record<string, FaultRecord>>
 }

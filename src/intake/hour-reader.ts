@@ -28,6 +28,8 @@ interface HourUnderWay {
   readonly opinions: readonly RunAnswer[]
   readonly silence?: Fault
   readonly isReadAgain: boolean
+  /** Sentences about hosts that were contradicted before it was read again. */
+  readonly contradicted: readonly string[]
 }
 
 /**
@@ -66,32 +68,34 @@ export class HourReader {
    * @returns the results in the order of the runs
    */
   async collectTogether(runs: readonly HourToRead[], pasts: PastStore): Promise<Collected[]> {
-    let readings = await Promise.all(runs.map(run => this.#begun(run, false)))
+    let readings = await Promise.all(runs.map(run => this.#begun(run)))
     for (;;) {
       const judgements = await this.#judged(readings, pasts)
       this.#quarantine(judgements.flatMap(({ next, wrong = [] }) => (next === 'again' ? wrong : [])))
       if (judgements.every(({ next }) => next === undefined)) {
         this.#quarantine(judgements.flatMap(({ wrong = [] }) => wrong))
-        return judgements.map(({ collected, confirmed = [] }, place) => {
+        return judgements.map(({ collected, confirmed = [], wrong = [] }, place) => {
           for (const { metric, hold } of confirmed) this.#logConfirmed(metric.id, hold?.reason, readings[place])
-          return this.#inTime(collected, runs[place])
+          const contradicted = [...(readings[place]?.contradicted ?? []), ...reasonsOf(wrong)]
+          return { ...this.#inTime(collected, runs[place]), ...(contradicted.length > 0 && { contradicted }) }
         })
       }
       const asked = readings.map((reading, place) => {
-        const next = judgements[place]?.next
-        if (next === 'again') return this.#begun(reading.run, true)
+        const { next, wrong = [] } = judgements[place] ?? {}
+        if (next === 'again') return this.#begun(reading.run, reasonsOf(wrong))
         return next === 'another' ? this.#another(reading) : reading
       })
       readings = await Promise.all(asked)
     }
   }
 
-  async #begun(run: HourToRead, isReadAgain: boolean): Promise<HourUnderWay> {
+  async #begun(run: HourToRead, contradicted: readonly string[] = []): Promise<HourUnderWay> {
     const { runner, clock } = this.#deps
     const { collector, description, hour } = run
     const early = objection(clock, description, hour)
     const result = early ?? (await runner.collect(collector, hour).catch((error: unknown) => asFault(error)))
-    return { run, first: answered(run, result, this.#hostsOf(run, 0)), opinions: [], isReadAgain }
+    const first = answered(run, result, this.#hostsOf(run, 0))
+    return { run, first, opinions: [], isReadAgain: contradicted.length > 0, contradicted }
   }
 
   /** Asks an endpoint of one more host. */
@@ -162,4 +166,8 @@ export class HourReader {
     const facts = { metric, hour: hourText(reading.run.hour), reason, endpoint }
     this.#deps.log.warn(facts, 'a jump is confirmed by an endpoint of another host: it is sent')
   }
+}
+
+function reasonsOf(wrong: readonly WrongHost[]): string[] {
+  return wrong.map(({ host, reason }) => `${host} is contradicted: ${reason}`)
 }

@@ -212,7 +212,9 @@ describe('a reading', () => {
 
   it('puts the host into quarantine where another one answers otherwise, and reads the hour from that', async () => {
     const { read, lines, quarantined, asked } = stage({ answers: [jumped, calm] })
-    expect(values(await read())).toEqual([101, 100])
+    const collected = await read()
+    expect(values(collected)).toEqual([101, 100])
+    expect(collected.contradicted).toEqual([expect.stringMatching(/^a\.example is contradicted: endpoints of /)])
     expect(asked).toEqual(['a.example', 'b.example', 'b.example'])
     const reason = quarantined.get('a.example')
     expect(reason).toMatch(/disagree about A: a\.example gives 200, b\.example gives 101$/)

@@ -68,11 +68,12 @@ function configurationJson({ place, use, options }: NonNullable<Explanation['con
   return { file: place.file, line: place.line, use, options }
 }
 
-function againJson({ again: { value, failure, reads, prices = {} }, entry }: Explanation) {
+function againJson({ again: { value, failure, contradicted, reads, prices = {} }, entry }: Explanation) {
   return {
     ...(value !== undefined && { value }),
     ...(value !== undefined && entry && { isSame: Object.is(value, entry.value) }),
     ...(failure !== undefined && { failure }),
+    ...(contradicted && { contradicted }),
     ...(reads && {
       ...readsJson(reads),
       prices: Object.fromEntries(pricesIn(reads, prices).map(([name, price, own]) => [name, priceJson(price, own)])),

@@ -19,6 +19,8 @@ export interface ReadAgain {
   readonly value?: number
   /** Why there is no value, as a sentence. */
   readonly failure?: string
+  /** Hosts that others contradict, a sentence each. */
+  readonly contradicted?: readonly string[]
   /**
    * All that the collector read, without secrets; absent where a read failed, or nothing was read. Where it read logs, its
    * blocks include that of the hour before them.
@@ -43,7 +45,7 @@ export async function readWithRecord(
   try {
     const reader = openHourReader(logged, chains, stack, { interceptor: recorder })
     const description = usable(collector, await reader.describe(collector))
-    const { accepted, failures, fault } = await reader.collect({ collector, description, hour }, pasts)
+    const { accepted, failures, fault, contradicted } = await reader.collect({ collector, description, hour }, pasts)
     const failed = failures[label]
     const own = failed ? faultFromRecord(failed) : fault
     const failure = own ? faultLine(own) : 'the collector does not return it'
@@ -51,6 +53,7 @@ export async function readWithRecord(
     const reads = await readsOf(recorder, chains, logged)
     return {
       ...(value === undefined ? { failure } : { value }),
+      ...(contradicted && { contradicted }),
       ...(reads && { reads, prices: await pricesOf(reads, chains, logged, hour) }),
     }
   } catch (error) {

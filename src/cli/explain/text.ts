@@ -109,13 +109,14 @@ function configuredFact({ place, options }: NonNullable<Explanation['configured'
 }
 
 function printAgain({ again, entry, origin }: Explanation): void {
-  const { value, failure, reads, prices = {} } = again
+  const { value, failure, reads, prices = {}, contradicted = [] } = again
   if (value === undefined) print(`not read again: ${failure ?? ''}`)
   else if (!entry) print(`read again now: ${value}`)
   else
     print(
       `read again now: ${value}, ${Object.is(value, entry.value) ? 'the same value' : `not the stored ${entry.value}`}`,
     )
+  for (const sentence of contradicted) print(sentence)
   if (!reads) return
   printBlocks(reads, origin?.blocks ?? [])
   printReads(reads)
