@@ -383,3 +383,25 @@ describe('the health of endpoints', () => {
     }
   })
 })
+
+describe('a pool without some hosts', () => {
+  it('asks the others alone, whose health both pools know', async () => {
+    const [first, second, third] = [await faulty(), await faulty(), await faulty()]
+    const pool = openPool([first.url, second.url, third.url])
+    const others = pool.without(new Set([first.host]))
+    if (!others) throw new Error('none is left')
+    second.misbehave({ kind: 'reset' })
+    expect(await servedBy(others)).toBe(third.host)
+    expect(pool.health().map(({ state }) => state)).toEqual(['well', 'resting', 'well'])
+    expect(first.requests).toBe(0)
+    expect(pool.without(new Set([first.host, second.host, third.host]))).toBeUndefined()
+  })
+
+  it('says why a host is in quarantine', async () => {
+    const [first, second] = [await faulty(), await faulty()]
+    const pool = openPool([first.url, second.url])
+    pool.quarantine(first.host, 'others disagree')
+    expect(pool.health()).toMatchObject([{ state: 'quarantine', reason: 'others disagree' }, { state: 'well' }])
+    expect(await servedBy(pool)).toBe(second.host)
+  })
+})
