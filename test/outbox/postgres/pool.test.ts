@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { ConnectionPool } from '../../../src/outbox/postgres/connection/pool.ts'
+import { ConnectionPool, type ConnectionPoolOptions } from '../../../src/outbox/postgres/connection/pool.ts'
 import { certificateFor } from '../../support/certificate.ts'
 import { useTestDatabases } from '../../support/postgres/databases.ts'
 import { addressOf } from '../../support/postgres/place.ts'
@@ -9,8 +9,9 @@ import { relayTo } from '../../support/relay.ts'
 
 const answerMsMax = 1_000
 
-function poolOn(address: string, more: { answerMsMax?: number; givenUp?: AbortController } = {}) {
-  const use = { name: 'test', connectionsMax: 2, isPipelined: true, answerMsMax, givenUp: new AbortController() }
+function poolOn(address: string, more: Partial<ConnectionPoolOptions> = {}) {
+  const both = { all: new Set<ConnectionPool>(), givenUp: new AbortController() }
+  const use = { name: 'test', connectionsMax: 2, isPipelined: true, answerMsMax, ...both }
   const pool = new ConnectionPool(addressOf(address), { ...use, ...more })
   onTestFinished(() => pool.end())
   return pool
@@ -31,6 +32,19 @@ describe.skipIf(postgresPlace.kind === 'missing')('connections to a database', (
     expect(answers.filter(({ status }) => status === 'rejected').length).toBeGreaterThan(0)
     expect((await pool.executeSql('SELECT 2 AS two')).rows).toEqual([{ two: 2 }])
     expect(relay.opened).toBeGreaterThan(2)
+  })
+
+  it('are replaced as soon as another one was silent, in every pool of the database', async () => {
+    const relay = await relayTo(databases.server)
+    const address = behind(await databases.empty(), relay.port)
+    const all = new Set<ConnectionPool>()
+    const [quick, slow] = [poolOn(address, { all }), poolOn(address, { all, answerMsMax: 600_000 })]
+    await Promise.all([quick, slow].map(pool => pool.executeSql('SELECT 1')))
+    relay.forget()
+    const underWay = slow.executeSql('SELECT 1')
+    await expect(quick.executeSql('SELECT 1')).rejects.toThrow()
+    await expect(underWay).rejects.toThrow()
+    expect((await slow.executeSql('SELECT 2 AS two')).rows).toEqual([{ two: 2 }])
   })
 
   it('have settings of their own, whatever the database has', async () => {

@@ -59,9 +59,9 @@ export class PostgresDatabase {
     this.place = postgresPlaceOf(address)
     this.#time = time
     const own = { name: 'tidegauge', connectionsMax, answerMsMax: silenceMsMax, isPipelined: true }
-    const givenUp = this.#givenUp
-    this.#pool = new ConnectionPool(address, { ...own, givenUp })
-    this.#jobs = new ConnectionPool(address, { ...jobs, givenUp })
+    const both = { all: new Set<ConnectionPool>(), givenUp: this.#givenUp }
+    this.#pool = new ConnectionPool(address, { ...own, ...both })
+    this.#jobs = new ConnectionPool(address, { ...jobs, ...both })
   }
 
   /** Connections for the job engine. They end with this database. */

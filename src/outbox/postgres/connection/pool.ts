@@ -10,6 +10,9 @@ const connectMsMax = 5_000
 /** Silence of a connection after which its machine is asked whether it is still there. */
 const keepAliveMs = 10_000
 
+/** Time for an answer once another connection was silent: a gateway that forgets one forgets all. */
+const suspectMsMax = 5_000
+
 /** Time for an answer once the process stops: a database that does not answer then is not waited for any more. */
 const stopMsMax = 1_500
 
@@ -45,6 +48,8 @@ export interface ConnectionPoolOptions {
   readonly answerMsMax: number
   /** Whether statements are sent without waiting for the answers to earlier ones. */
   readonly isPipelined: boolean
+  /** Pools of the same database, of which this will be one. */
+  readonly all: Set<ConnectionPool>
   /** Aborted when the database does not answer while the process stops: then no pool of it is waited for. */
   readonly givenUp: AbortController
 }
@@ -59,12 +64,14 @@ export class ConnectionPool {
   readonly #idle = new Set<pg.ClientBase>()
   #answerMsMax: number
   #isStopping = false
+  readonly #all: Set<ConnectionPool>
   readonly #givenUp: AbortController
 
   constructor(address: PostgresAddress, options: ConnectionPoolOptions) {
-    const { name, connectionsMax, answerMsMax, isPipelined, givenUp } = options
+    const { name, connectionsMax, answerMsMax, isPipelined, all, givenUp } = options
     const { host, port, user, password, database } = address
     this.#answerMsMax = answerMsMax
+    this.#all = all.add(this)
     this.#givenUp = givenUp
     givenUp.signal.addEventListener('abort', () => {
       for (const stream of this.#streams.values()) stream.destroy()
@@ -156,8 +163,17 @@ export class ConnectionPool {
       })
   }
 
+  /** Replaces what is unused, and waits for less. */
+  #suspect(): void {
+    for (const [client, stream] of this.#streams) {
+      if (this.#idle.has(client)) stream.destroy()
+      else stream.setTimeout(Math.min(this.#answerMsMax, suspectMsMax))
+    }
+  }
+
   #silent(client: pg.ClientBase, stream: Socket): void {
     stream.destroy()
+    for (const pool of this.#idle.has(client) ? [] : this.#all) pool.#suspect()
     if (this.#isStopping && !this.#idle.has(client))
       this.#givenUp.abort(new LostConnectionError('the database does not answer, and the process stops'))
   }
