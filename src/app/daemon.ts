@@ -79,10 +79,10 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   const collectors = config.protocols.flatMap(protocol => protocol.collectors)
   const reading = { reader, chains: Object.values(chains), clock, counters }
   const make = () => deliveryMaker(connection, outbox.delivery, withCounts)
-  const now = () => observationOf(context, outbox, connection, startedAtMs, endpointStates(chains), reloads)
-  const fleet = { context: withCounts, at, outbox, sharedTime, connection, chains: Object.values(chains), make }
-  const member = await joinWhereShared({ ...fleet, now, endpoints: () => endpointStates(chains) }, stack)
-  const intake = new Intake({ outbox: member, collectors, catchUpMs: config.collect.catchUpMs, time, log, ...reading })
+  const seen = () => observationOf(context, outbox, connection, startedAtMs, endpointStates(chains), reloads)
+  const fleet = { context: withCounts, at, outbox, sharedTime, connection, chains: Object.values(chains), make, seen }
+  const { own, now } = await joinWhereShared({ ...fleet, endpoints: () => endpointStates(chains) }, stack)
+  const intake = new Intake({ outbox: own, collectors, catchUpMs: config.collect.catchUpMs, time, log, ...reading })
   stack.defer(() => intake.stop())
   const widgets = new Widgets(config, connection.client, connection.keyOf, time)
   if (!sharedTime) await startReports({ context, outbox, now, mayReport: () => true }, stack)

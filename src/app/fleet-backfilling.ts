@@ -22,14 +22,14 @@ export interface FleetBackfillingDeps {
   readonly outbox: IntakeOutbox
   readonly shared: SharedOutbox
   readonly engine: JobEngine
-  /** The lanes that this daemon works now. */
-  readonly worked: () => readonly Lane[]
+  /** The lanes that this daemon works now and that have windows. */
+  readonly lanes: () => Promise<readonly Lane[]>
   readonly failed: (error: unknown) => void
 }
 
 /** Reads the windows of backfills in the lanes of this daemon, in processes of their own. */
 export function fleetBackfilling(deps: FleetBackfillingDeps): BackfillWorker {
-  const { context, shared, engine, worked, failed } = deps
+  const { context, shared, engine, lanes, failed } = deps
   const collectors = context.config.protocols.flatMap(protocol => protocol.collectors)
   const configured = new Map(collectors.map(collector => [collector.id, collector]))
   const reader = new WindowReader(deps, configured)
@@ -37,7 +37,7 @@ export function fleetBackfilling(deps: FleetBackfillingDeps): BackfillWorker {
     store: shared.store,
     backfills: shared.backfills,
     engine,
-    lanes: worked,
+    lanes,
     knows: window => window.collectors.every(id => configured.has(id)),
     read: (lane, window, claimed) => reader.read(lane, window, claimed),
     rest: lane => reader.close(lane),

@@ -13,7 +13,8 @@ import { LaneClaims } from '../fleet/lane-claims.ts'
 import { LocalHours } from '../fleet/local-hours.ts'
 import { PushBack } from '../fleet/push-back.ts'
 import { Reconciler } from '../fleet/reconciler.ts'
-import { RoleClaim } from '../fleet/role-claim.ts'
+import type { RoleClaim } from '../fleet/role-claim.ts'
+import { RoleClaims } from '../fleet/role-claims.ts'
 import type { SharedTime } from '../fleet/shared-time.ts'
 import { Fault, faultLine } from '../model/fault.ts'
 import type { Announced, DaemonEntry } from '../outbox/contract/fleet-store.ts'
@@ -49,16 +50,22 @@ export interface FleetMemberDeps {
   /** The state of the endpoints of all chains. */
   readonly endpoints: () => readonly EndpointState[]
   readonly make: () => MakeDelivery
-  /** The present state, for reports to people. */
+  /** The present state of this daemon alone. */
+  readonly seen: () => Observed
+}
+
+/** A daemon as one of a fleet. */
+export interface FleetMember {
+  /** The outbox for its own intake. */
+  readonly own: IntakeOutbox
+  /** The present state, with what is wrong with the fleet. */
   readonly now: () => Observed
 }
 
 /**
  * Starts the parts of a daemon that shares its outbox with others; they are stopped with the stack.
- *
- * @returns the outbox for the intake of this daemon
  */
-export async function joinFleet(deps: FleetMemberDeps, stack: AsyncDisposableStack): Promise<IntakeOutbox> {
+export async function joinFleet(deps: FleetMemberDeps, stack: AsyncDisposableStack): Promise<FleetMember> {
   const { context, keptIn, outbox, shared, sharedTime, connection, chains, endpoints } = deps
   const { config, time, log } = context
   const { store } = shared
@@ -70,14 +77,20 @@ export async function joinFleet(deps: FleetMemberDeps, stack: AsyncDisposableSta
     return part
   }
   const engine = keep(new JobEngine({ statements: shared.jobs, time, failed }))
-  const reporting = config.heartbeat || config.notify.length > 0 ? [keep(reporterOf(deps, engine, failed))] : []
+  const claims = keep(new RoleClaims({ engine, name, time, failed }))
+  const now = () => ({ ...deps.seen(), fleetTroubles: claims.troubles })
+  const reporting = config.heartbeat || config.notify.length > 0 ? [keep(reporterOf({ ...deps, now }, claims))] : []
   const collectors = config.protocols.flatMap(protocol => protocol.collectors)
   const lanes = new CollectorLanes(collectors, name, store)
   const worked = () =>
     workedLanes({ name, configured: config.fleet.lanes, chains: answering(config.chains, endpoints()) })
-  const claims = keep(new LaneClaims({ engine, lanes: worked, time, failed }))
+  const withDue = async () => (await lanes.work(worked(), time)).due
+  const withWindows = async () => (await lanes.work(worked(), time)).windows
+  const hours = keep(
+    new LaneClaims({ engine, lanes: worked, withDue, hasOthers: () => claims.hasOthers, time, failed }),
+  )
   keep(new Reconciler({ store, backfills: shared.backfills, engine, lanes, time, failed }))
-  keep(fleetBackfilling({ context, outbox, shared, engine, worked, failed }))
+  keep(fleetBackfilling({ context, outbox, shared, engine, lanes: withWindows, failed }))
   const claimed: RoleClaim[] = [...reporting]
   const { destinations } = connection
   const identity = new FleetIdentity({ config, destinations, salt: await store.salt(), log })
@@ -89,14 +102,17 @@ export async function joinFleet(deps: FleetMemberDeps, stack: AsyncDisposableSta
   keep(new Announcer({ store, entry, time, announced: found, failed }))
   keep(clockOf(sharedTime, deps, failed))
   const finality = new Map(
-    chains.map(({ id }) => [id, keep(new RoleClaim({ engine, role: `finality/${id}`, time, failed }))]),
+    chains.map(({ id }) => {
+      const isAble = () => config.chains.some(chain => chain.id === id && worked().includes(chain.name))
+      return [id, keep(claims.claim({ roles: [`finality/${id}`], isAble }))]
+    }),
   )
   const make = deps.make()
   const roles = await rolesOf(config)
   await outbox.delivery.silenceOtherDestinations(destinations.map(({ name: own }) => own))
   const { operators } = outbox
   const pushBack = keep(new PushBack({ operators, pushMsMax: config.delivery.timeoutMs, time, log, failed }))
-  const delivering = { ...deps, client: connection.client, pushBack, roles, make, store, engine, identity, failed }
+  const delivering = { ...deps, client: connection.client, pushBack, roles, make, store, claims, identity }
   for (const destination of destinations) claimed.push(keep(fleetDelivering(destination, delivering)))
   const mayPrune = () => context.clock?.mayPrune ?? true
   const upkeep = { role: always, keepMs: config.outbox.keepMs, time, mayPrune }
@@ -107,10 +123,10 @@ export async function joinFleet(deps: FleetMemberDeps, stack: AsyncDisposableSta
     outcomes: new LocalOutcomes(keptIn),
     works: collector => worked().includes(lanes.of(collector) ?? ''),
   })
-  const offers = { intake: shared.intake, store, engine, claims, lanes, local }
+  const offers = { intake: shared.intake, store, engine, claims: hours, lanes, local }
   const intake = new FleetIntakeStore({ ...offers, checksFinality, failed })
   log.info({ name, lanes: worked() }, 'this daemon is one of a fleet')
-  return { intake, health: outbox.health }
+  return { own: { intake, health: outbox.health }, now }
 }
 
 /** Parts of an announcement. */
@@ -127,7 +143,7 @@ interface EntryParts extends Pick<FleetMemberDeps, 'sharedTime'> {
 function entryOf({ name, config, identity, sharedTime, worked, claimed }: EntryParts): () => DaemonEntry {
   const { pid } = process
   const same = { name, version, instance: randomUUID(), pid, host: hostname(), configFile: config.file }
-  const roles = () => claimed.filter(({ isHeld }) => isHeld).map(({ role }) => role)
+  const roles = () => claimed.flatMap(({ held }) => held)
   return () => ({
     ...same,
     digest: identity.digest,
@@ -139,12 +155,11 @@ function entryOf({ name, config, identity, sharedTime, worked, claimed }: EntryP
 
 /** The claim to be the daemon that reports to people. */
 function reporterOf(
-  { context, outbox, now }: FleetMemberDeps,
-  engine: JobEngine,
-  failed: (error: unknown) => void,
+  { context, outbox, now }: FleetMemberDeps & Pick<FleetMember, 'now'>,
+  claims: RoleClaims,
 ): RoleClaim {
   const work = fleetReporting({ context, outbox, now, role: () => role })
-  const role: RoleClaim = new RoleClaim({ engine, role: reportsRole, time: context.time, failed, work })
+  const role: RoleClaim = claims.claim({ roles: [reportsRole], work })
   return role
 }
 

@@ -1,10 +1,10 @@
 import type { Time } from '../edge/time.ts'
 import type { SharedTime } from '../fleet/shared-time.ts'
 import type { PostgresAddress } from '../model/postgres-address.ts'
-import type { IntakeOutbox, Outbox } from '../outbox/contract/outbox.ts'
+import type { Outbox } from '../outbox/contract/outbox.ts'
 import { databaseNowMs } from '../outbox/open.ts'
 import type { OutboxPlace } from '../outbox/place.ts'
-import type { FleetMemberDeps } from './fleet-member.ts'
+import type { FleetMember, FleetMemberDeps } from './fleet-member.ts'
 
 /** Dependencies of `joinWhereShared`. */
 type JoinDeps = Omit<FleetMemberDeps, 'keptIn' | 'shared' | 'sharedTime'> & {
@@ -23,16 +23,12 @@ export async function sharedTimeOf(address: PostgresAddress, machine: Time): Pro
   return time
 }
 
-/**
- * Makes a daemon one of a fleet where its outbox is shared; what that needs is loaded there alone.
- *
- * @returns the outbox for its intake
- */
-export async function joinWhereShared(deps: JoinDeps, stack: AsyncDisposableStack): Promise<IntakeOutbox> {
-  const { at, context, outbox, sharedTime } = deps
+/** Makes a daemon one of a fleet where its outbox is shared; what that needs is loaded there alone. */
+export async function joinWhereShared(deps: JoinDeps, stack: AsyncDisposableStack): Promise<FleetMember> {
+  const { at, context, outbox, sharedTime, seen } = deps
   const { data } = context.config
   const { shared } = outbox
-  if (at.kind === 'folder' || data.kind === 'folder' || !shared || !sharedTime) return outbox
+  if (at.kind === 'folder' || data.kind === 'folder' || !shared || !sharedTime) return { own: outbox, now: seen }
   const { joinFleet } = await import('./fleet-member.ts')
   return joinFleet({ ...deps, keptIn: data.keptIn, shared, sharedTime }, stack)
 }

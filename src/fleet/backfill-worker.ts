@@ -36,8 +36,8 @@ export interface BackfillWorkerDeps {
   readonly store: Pick<FleetStore, 'transaction'>
   readonly backfills: Pick<BackfillStore, 'finish'>
   readonly engine: JobEngine
-  /** The lanes that this daemon works now. */
-  readonly lanes: () => readonly Lane[]
+  /** The lanes that this daemon works now and that have windows. */
+  readonly lanes: () => Promise<readonly Lane[]>
   /** Whether the collectors of a window are configured here. */
   readonly knows: (window: BackfillWindow) => boolean
   /** Reads a window of a lane. @returns its result, for the process that asked for it */
@@ -101,9 +101,13 @@ export class BackfillWorker {
 
   async #turn(signal: AbortSignal): Promise<void> {
     const { lanes, time, failed } = this.#deps
-    const touching = [...this.#reading.values()].map(reading => this.#touch(reading))
-    const beginning = lanes().map(lane => this.#begin(lane))
-    await Promise.all([...touching, ...beginning].map(step => step.catch(failed)))
+    const touching = [...this.#reading.values()].map(reading => this.#touch(reading).catch(failed))
+    const open = await lanes().catch((error: unknown) => {
+      failed(error)
+      return []
+    })
+    const beginning = open.map(lane => this.#begin(lane).catch(failed))
+    await Promise.all([...touching, ...beginning])
     await time.sleep(claimMs, signal).catch(() => {})
   }
 

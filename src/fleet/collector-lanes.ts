@@ -1,18 +1,24 @@
-import type { FleetStore } from '../outbox/contract/fleet-store.ts'
+import type { Time } from '../edge/time.ts'
+import type { FleetStore, LaneWork } from '../outbox/contract/fleet-store.ts'
 import { isMachineBound, type Lane, type LaneCollector, laneOf } from './lane.ts'
+import { claimMs } from './limits.ts'
+
+/** Time for which the work of lanes is known: those that ask in one second share a look. */
+const workKnownMs = claimMs / 2
 
 /** The lanes of the configured collectors, by the configuration and the outbox: a machine that ran `host` first keeps it. */
 export class CollectorLanes {
-  readonly #store: Pick<FleetStore, 'assignLanes'>
+  readonly #store: Pick<FleetStore, 'assignLanes' | 'laneWork'>
   readonly #lanes = new Map<string, Lane>()
   readonly #isFirst = new Map<string, boolean>()
+  #work: { readonly atMs: number; readonly found: Promise<LaneWork> } | undefined
   readonly #assigned = new Map<string, Promise<void>>()
 
   /** @param ownName name of this daemon */
   constructor(
     collectors: readonly (LaneCollector & { readonly id: string })[],
     ownName: string,
-    store: Pick<FleetStore, 'assignLanes'>,
+    store: Pick<FleetStore, 'assignLanes' | 'laneWork'>,
   ) {
     this.#store = store
     for (const collector of collectors) {
@@ -39,6 +45,18 @@ export class CollectorLanes {
   /** The lanes with configured collectors. */
   get all(): ReadonlySet<Lane> {
     return new Set(this.#lanes.values())
+  }
+
+  /**
+   * Reads which lanes have something to do, once a second: a fleet with nothing to do asks the engine for nothing.
+   */
+  async work(worked: readonly Lane[], time: Pick<Time, 'nowMs' | 'steadyMs'>): Promise<LaneWork> {
+    const atMs = time.steadyMs()
+    const known = this.#work
+    if (known && atMs - known.atMs < workKnownMs) return known.found
+    const found = this.#store.laneWork(worked, this.collectors, time.nowMs())
+    this.#work = { atMs, found }
+    return found
   }
 
   /** The lane of a collector that was planned, stored once: other daemons find its due hours by it. */

@@ -15,6 +15,14 @@ export function isForbidden(error: unknown): boolean {
   return stateOf(error) === insufficientPrivilege
 }
 
+/** SQLSTATEs of a schema or table that another daemon has just made. */
+const madeStates = ['23505', '42P06', '42P07']
+
+/** Whether an error of the job engine says that another daemon made its tables at the same time. */
+export function isMadeByAnother(error: unknown): boolean {
+  return madeStates.includes(stateOf(error))
+}
+
 /** SQLSTATE of an error; empty when there is none. */
 function stateOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : ''

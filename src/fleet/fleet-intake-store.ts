@@ -139,6 +139,7 @@ export class FleetIntakeStore implements IntakeStore {
         end.isEnded = await this.#endIfLast(claimed, nowMs, transaction)
       })
       if (end.isEnded) claims.forget(claimed)
+      else if (outcome.failed) claims.noteFailure(claimed)
       return recorded
     } catch (error) {
       if (error instanceof Fault && error.code === 'hour-taken-over') claims.forget(claimed)
@@ -172,6 +173,10 @@ export class FleetIntakeStore implements IntakeStore {
   /** The due collectors of a claimed hour. */
   async #dueOf(claimed: ClaimedHour, wanted: DueHoursWanted, isUnderWay: boolean): Promise<readonly DueHour[]> {
     const { intake, lanes } = this.#deps
+    if (!isUnderWay && this.#deps.claims.isForAnother(claimed)) {
+      await this.#deps.claims.release(claimed)
+      return []
+    }
     const own = new Set(lanes.collectorsOf(claimed.lane))
     const collectors = isUnderWay ? wanted.collectors.filter(id => own.has(id)) : [...own]
     const upTo = { ...wanted, collectors, current: claimed.hour, limit: 1 }

@@ -1,13 +1,13 @@
-import type { ConnectionOptions, PgBoss, QueueOptions } from 'pg-boss'
+import type { ConnectionOptions, JobWithMetadata, PgBoss, QueueOptions } from 'pg-boss'
 import { z } from 'zod'
 import type { Time } from '../edge/time.ts'
 import type { SharedTransaction } from '../outbox/contract/fleet-store.ts'
 import type { StatementRunner } from '../outbox/contract/shared-outbox.ts'
 import type { JobAttempt } from './claim.ts'
 import { engineClock } from './engine-clock.ts'
-import { emittedError, isForbidden, isGone } from './engine-errors.ts'
+import { emittedError, isForbidden, isGone, isMadeByAnother } from './engine-errors.ts'
 import type { NewJob } from './jobs.ts'
-import { claimSecondsMax, claimsMax, heartbeatSeconds, superviseSeconds } from './limits.ts'
+import { claimSecondsMax, claimsMax, heartbeatSeconds } from './limits.ts'
 
 /** Schema of the engine's own tables. It may be dropped at any time: it is made again. */
 const engineSchema = 'tidegauge_jobs'
@@ -20,7 +20,13 @@ export interface FetchedJob {
 
 /** A job, as any process sees it. */
 export interface SeenJob {
-  readonly isDone: boolean
+  /** As it was claimed last. */
+  readonly attempt: JobAttempt
+  /** `claimed`: by a daemon, which may be dead. */
+  readonly state: 'free' | 'claimed' | 'done'
+  readonly data: unknown
+  /** When its daemon touched it last, by the database's clock, in milliseconds since 1970; absent before. */
+  readonly touchedAtMs?: number
   /** As it was given to `finish`; absent before. */
   readonly result?: unknown
 }
@@ -29,11 +35,13 @@ export interface SeenJob {
 export interface JobEngineDeps {
   /** Connections to the database. */
   readonly statements: StatementRunner
-  /** For its upkeep. */
-  readonly time: Pick<Time, 'nowMs' | 'sleep'>
-  /** Called with errors of the engine's own upkeep, which it repeats. They may name the database's host. */
+  readonly time: Pick<Time, 'nowMs' | 'steadyMs' | 'sleep'>
+  /** Called with errors of the engine's own upkeep, which is repeated. They may name the database's host. */
   readonly failed: (error: unknown) => void
 }
+
+/** Time for which the result of a job is kept. Ended jobs are deleted as often. */
+const keptSeconds = 60
 
 /** Every job is kept until it is completed: a claim ends by its heartbeat, and then it is free at once. */
 const queueOptions: QueueOptions & { heartbeatSeconds: number } = {
@@ -41,7 +49,16 @@ const queueOptions: QueueOptions & { heartbeatSeconds: number } = {
   expireInSeconds: claimSecondsMax,
   retryLimit: claimsMax,
   retryDelay: 0,
-  deleteAfterSeconds: 60,
+  deleteAfterSeconds: keptSeconds,
+}
+
+const seenStates: Readonly<Record<JobWithMetadata['state'], SeenJob['state']>> = {
+  created: 'free',
+  retry: 'free',
+  active: 'claimed',
+  completed: 'done',
+  cancelled: 'done',
+  failed: 'done',
 }
 
 /** The answer to a statement about claims. */
@@ -59,9 +76,16 @@ export class JobEngine {
   #queues = new Set<string>()
   #ending: Promise<void> = Promise.resolve()
   #isStopped = false
+  #acceptedAtMs: number
 
   constructor(deps: JobEngineDeps) {
     this.#deps = deps
+    this.#acceptedAtMs = deps.time.steadyMs()
+  }
+
+  /** Milliseconds since a call was accepted, or since the start. */
+  get silentMs(): number {
+    return this.#deps.time.steadyMs() - this.#acceptedAtMs
   }
 
   /** Inserts jobs, except those whose id exists. @param tx to insert them in a transaction */
@@ -70,12 +94,18 @@ export class JobEngine {
     await this.#use(queue, boss => boss.insert(queue, [...jobs], within(tx)))
   }
 
-  /** Claims jobs, those of the highest priority first. @param priorityMin those below it are left */
-  async fetch(queue: string, limit: number, priorityMin?: number): Promise<readonly FetchedJob[]> {
+  /** Claims jobs, those of the highest priority first. @param priorityMin those below it are left @param priorityMax those above it are left */
+  async fetch(
+    queue: string,
+    limit: number,
+    priorityMin?: number,
+    priorityMax?: number,
+  ): Promise<readonly FetchedJob[]> {
     const options = {
       batchSize: limit,
       includeMetadata: true,
       ...(priorityMin !== undefined && { minPriority: priorityMin }),
+      ...(priorityMax !== undefined && { maxPriority: priorityMax }),
     } as const
     const jobs = await this.#use(queue, boss => boss.fetch(queue, options))
     // The engine chooses by priority, and returns in no order.
@@ -128,14 +158,18 @@ export class JobEngine {
     await this.#use(queue, boss => boss.complete(queue, attempt, result, within(tx)))
   }
 
-  /** All jobs of a queue, by their ids; those included whose result is kept. */
-  async jobsOf(queue: string): Promise<ReadonlyMap<string, SeenJob>> {
-    const jobs = await this.#use(queue, boss => boss.findJobs(queue))
+  /** All jobs of a queue, by their ids; those included whose result is kept. @param tx to read them in a transaction */
+  async jobsOf(queue: string, tx?: SharedTransaction): Promise<ReadonlyMap<string, SeenJob>> {
+    const jobs = await this.#use(queue, boss => boss.findJobs(queue, within(tx)))
     return new Map(
-      jobs.map(({ id, state, output }) => [
-        id,
-        state === 'completed' ? { isDone: true, result: output } : { isDone: false },
-      ]),
+      jobs.map(({ id, state, retryCount, createdOn, heartbeatOn, data, output }) => {
+        const attempt = { id, retryCount, madeAtMs: createdOn.getTime() }
+        const touched = heartbeatOn && { touchedAtMs: heartbeatOn.getTime() }
+        return [
+          id,
+          { attempt, data, state: seenStates[state], ...touched, ...(state === 'completed' && { result: output }) },
+        ]
+      }),
     )
   }
 
@@ -151,7 +185,17 @@ export class JobEngine {
     await this.#use(queue, boss => boss.fail(queue, [...attempts], null))
   }
 
-  /** Ends the engine's upkeep in this process and its connections. Claims stay until they are released or run out. */
+  /**
+   * Frees jobs whose daemon has not touched them for `heartbeatSeconds`, and deletes those that ended a while ago. The
+   * engine's own timer would write a row of each queue every second. Daemons call this where they see that one is silent,
+   * and once a minute.
+   */
+  async supervise(): Promise<void> {
+    this.#boss ??= this.#start()
+    await (await this.#boss).supervise()
+  }
+
+  /** Ends the engine's upkeep in this process. Claims stay until they are released or run out. */
   async stop(): Promise<void> {
     this.#isStopped = true
     this.#forget(this.#boss)
@@ -168,7 +212,9 @@ export class JobEngine {
         await boss.createQueue(queue, queueOptions)
         queues.add(queue)
       }
-      return await work(boss)
+      const done = await work(boss)
+      this.#acceptedAtMs = this.#deps.time.steadyMs()
+      return done
     } catch (error) {
       if (isGone(error)) this.#forget(started)
       throw error
@@ -179,6 +225,7 @@ export class JobEngine {
   async #start(): Promise<PgBoss> {
     try {
       return await this.#started(true).catch((error: unknown) => {
+        if (isMadeByAnother(error)) return this.#started(true)
         if (!isForbidden(error)) throw error
         return this.#started(false).catch(() => Promise.reject(error))
       })
@@ -199,8 +246,11 @@ export class JobEngine {
       clock: engineClock(this.#deps.time),
       createSchema,
       schedule: false,
-      superviseIntervalSeconds: superviseSeconds,
-      monitorIntervalSeconds: superviseSeconds,
+      supervise: false,
+      monitorIntervalSeconds: 1,
+      maintenanceIntervalSeconds: keptSeconds,
+      // A held horizon is for the owner of the database to see.
+      monitorVacuum: false,
     })
     boss.on('error', emitted => {
       const error = emittedError(emitted)

@@ -41,19 +41,18 @@ export function backfillQueue(lane: Lane): string {
   return `backfill/${safe(lane)}`
 }
 
-/** The one job of a role, which its holder keeps. Pure. */
+/** Name of the queue of all roles: one look shows which are free, and one touch keeps all that a daemon has. */
+export const roleQueue = 'roles'
+
+/** The one job of a role, which its holder keeps. Its priority is its own, so that it can be fetched alone. Pure. */
 export function roleJob(role: string): NewJob {
-  return { id: uuidOf(`role/${role}`), data: { role }, priority: 0 }
+  const id = uuidOf(`role/${role}`)
+  return { id, data: { role }, priority: Number.parseInt(id.slice(0, 7), 16) }
 }
 
 /** Name of the queue of a lane's hours. Pure. */
 export function laneQueue(lane: Lane): string {
   return `collect/${safe(lane)}`
-}
-
-/** Name of the queue of a role. Pure. */
-export function roleQueue(role: string): string {
-  return `role/${safe(role)}`
 }
 
 /** The engine takes letters, digits and `_ - . /` in names; of a name with others, their hash makes it a different one. */

@@ -7,12 +7,14 @@ import { type Claim, claimAfter, isTouchDue, isTrusted, newClaim } from './claim
 import type { JobEngine } from './job-engine.ts'
 import { type LaneHour, laneJob, laneQueue } from './jobs.ts'
 import type { Lane } from './lane.ts'
-import { claimedHoursMax, claimMs, touchMs } from './limits.ts'
+import { claimedHoursMax, claimMs, patienceMs, restMs, touchMs } from './limits.ts'
 
 /** A lane's hour that this daemon has claimed. */
 export interface ClaimedHour extends LaneHour {
   readonly queue: string
   claim: Claim
+  /** When a collector of it failed here first, by the steady clock. */
+  failingSinceMs?: number
 }
 
 /** Dependencies of `LaneClaims`. */
@@ -20,6 +22,10 @@ export interface LaneClaimsDeps {
   readonly engine: JobEngine
   /** The lanes that this daemon works now. */
   readonly lanes: () => readonly Lane[]
+  /** Those of them with due hours, claimed or not. */
+  readonly withDue: () => Promise<readonly Lane[]>
+  /** Whether another daemon lives. */
+  readonly hasOthers: () => boolean
   readonly time: Pick<Time, 'steadyMs' | 'sleep'>
   /** Called with errors of touches, which are repeated. */
   readonly failed: (error: unknown) => void
@@ -33,6 +39,8 @@ export class LaneClaims {
   readonly #claimed = new Map<string, ClaimedHour>()
   /** When each lane was last asked for hours, by the steady clock. */
   readonly #askedAtMs = new Map<Lane, number>()
+  /** When a collector of each lane last failed here, by the steady clock. */
+  readonly #failedAtMs = new Map<Lane, number>()
   readonly #touching = new Loop(signal => this.#touchAndRest(signal))
 
   constructor(deps: LaneClaimsDeps) {
@@ -58,7 +66,9 @@ export class LaneClaims {
    * @param underWay hours that this daemon collects, of lost claims, too: these take room until they have ended
    */
   async claimFree(current: Hour, underWay: readonly LaneHour[]): Promise<void> {
-    await Promise.all(this.#deps.lanes().map(lane => this.#claimOf(lane, current, underWay)))
+    const due = await this.#deps.withDue()
+    const lanes = this.#deps.lanes().filter(lane => due.includes(lane))
+    await Promise.all(lanes.map(lane => this.#claimOf(lane, current, underWay)))
   }
 
   /** Whether this daemon works a lane now. */
@@ -74,10 +84,24 @@ export class LaneClaims {
     this.#askedAtMs.delete(claimed.lane)
   }
 
+  /** Notes that a collector of an hour failed: for a while, other daemons have the lane's free hours first. */
+  noteFailure(claimed: ClaimedHour): void {
+    const nowMs = this.#deps.time.steadyMs()
+    claimed.failingSinceMs ??= nowMs
+    this.#failedAtMs.set(claimed.lane, nowMs)
+  }
+
+  /** Whether an hour has failed here for so long that another daemon should try it. */
+  isForAnother({ failingSinceMs }: ClaimedHour): boolean {
+    const { hasOthers, time } = this.#deps
+    return failingSinceMs !== undefined && time.steadyMs() - failingSinceMs >= patienceMs && hasOthers()
+  }
+
   /** Hands an hour over that nothing is under way for. */
   async release(claimed: ClaimedHour): Promise<void> {
     await this.#deps.engine.release(claimed.queue, [claimed.claim.attempt])
     this.forget(claimed)
+    this.#askedAtMs.set(claimed.lane, this.#deps.time.steadyMs())
   }
 
   /** Ends the job of an hour with nothing left to do. */
@@ -105,7 +129,7 @@ export class LaneClaims {
     const busy = [...own, ...underWay.filter(one => one.lane === lane)].filter(({ hour }) => hour < current)
     const room = claimedHoursMax - new Set(busy.map(({ hour }) => hour)).size
     const hasCurrent = own.some(({ hour }) => hour >= current)
-    const isTooSoon = sentAtMs - (this.#askedAtMs.get(lane) ?? Number.NEGATIVE_INFINITY) < claimMs
+    const isTooSoon = sentAtMs - (this.#askedAtMs.get(lane) ?? Number.NEGATIVE_INFINITY) < this.#restMs(lane, sentAtMs)
     if (isTooSoon || (room <= 0 && hasCurrent)) return
     this.#askedAtMs.set(lane, sentAtMs)
     const queue = laneQueue(lane)
@@ -117,6 +141,11 @@ export class LaneClaims {
       const claimed = { lane, hour, queue, claim: newClaim(attempt, sentAtMs) }
       this.#claimed.set(keyOf(claimed), claimed)
     }
+  }
+
+  #restMs(lane: Lane, nowMs: number): number {
+    const hasFailed = nowMs - (this.#failedAtMs.get(lane) ?? Number.NEGATIVE_INFINITY) < 2 * patienceMs
+    return hasFailed && this.#deps.hasOthers() ? restMs : claimMs
   }
 
   async #touchAndRest(signal: AbortSignal): Promise<void> {

@@ -11,14 +11,29 @@ export const touchMs = 2_500
 /** Time after the latest touch for which a daemon may act on a claim; less than the heartbeat by what an action takes. */
 export const trustMs = 8_000
 
-/** Interval at which the engine looks for claims without a heartbeat; jobs are fetched as often as the loops turn. */
-export const superviseSeconds = 1
+/** Interval at which the engine is asked for its upkeep, whether or not a daemon is seen to be silent. */
+export const superviseMs = 60_000
+
+/** Failures of a daemon in what it has a role or a claim for, after which it lets another one try. */
+export const patienceMs = 30_000
+
+/** Longest time of failures, where several daemons have let each other try. */
+export const patienceMsMax = 600_000
+
+/** Time for which a role that was given back, or a lane where something fails, is left to the others. */
+export const restMs = 5_000
+
+/** Time without a living holder after which a role is reported. */
+export const unheldMsMax = 15_000
+
+/** Time without an accepted call after which the job engine is reported. */
+export const engineSilentMsMax = 30_000
 
 /** Interval at which free jobs and roles are asked for. */
 export const claimMs = 1_000
 
 /** Interval at which jobs are made for due hours that have none. */
-export const reconcileMs = 15_000
+export const reconcileMs = 5_000
 
 /** Jobs that one reconciliation makes of a lane, at most: the newest hours first. */
 export const reconciledHoursMax = 500
@@ -49,8 +64,8 @@ const relations: readonly [holds: boolean, relation: string][] = [
   ],
   [trustMs < heartbeatSeconds * 1_000, 'trustMs < heartbeat: a claim is given up before it is taken'],
   [
-    (heartbeatSeconds + 3 * superviseSeconds) * 1_000 + claimMs < 15_000,
-    'heartbeat + supervise + poll < 15 s: what a dead daemon had is taken over by then',
+    heartbeatSeconds * 1_000 + 3 * claimMs < 15_000,
+    'heartbeat + looks < 15 s: what a dead daemon had is taken over by then',
   ],
 ]
 for (const [holds, relation] of relations) if (!holds) throw new Error(`limits contradict each other: ${relation}`)

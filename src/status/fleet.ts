@@ -21,7 +21,7 @@ export interface FleetDaemon {
   readonly configuration: string
   /** The lanes that it works. */
   readonly lanes: readonly string[]
-  /** Names of the destinations that it delivers to. */
+  /** Ids of the protocols that it delivers. */
   readonly delivers: readonly string[]
   /** Present when it sends the heartbeat and the notifications of the fleet. */
   readonly isReporting?: true
@@ -48,7 +48,7 @@ export interface FleetRows {
   readonly nowMs: number
 }
 
-/** Begin of the role of delivering; the name of the destination follows. */
+/** Begin of the role of delivering; the id of the protocol follows. */
 const deliverPrefix = 'deliver/'
 
 /** The role of reporting to people. */
@@ -59,6 +59,8 @@ const shownBytes = 2
 
 /** Distance of a machine's clock from the database's from which it is named, in milliseconds. */
 const clockOffMsMin = 60_000
+/** Protocols that are named of those that a daemon delivers. */
+const deliversShown = 3
 
 /** Input of `lookAtFleet`. */
 interface FleetLook {
@@ -82,7 +84,9 @@ export async function lookAtFleet({ config, outbox, nowMs }: FleetLook): Promise
 
 /** The roles of a daemon in words; empty where it has none. */
 export function rolesText({ delivers, isReporting }: Pick<FleetDaemon, 'delivers' | 'isReporting'>): string {
-  const delivery = delivers.length > 0 ? [`delivers to ${delivers.join(', ')}`] : []
+  const [shown, more] = [delivers.slice(0, deliversShown), delivers.length - deliversShown]
+  const rest = more > 0 ? ` and ${more} more` : ''
+  const delivery = delivers.length > 0 ? [`delivers ${shown.join(', ')}${rest}`] : []
   return [...delivery, ...(isReporting ? ['reports'] : [])].join(', ')
 }
 

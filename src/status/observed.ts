@@ -30,6 +30,8 @@ export interface Observed {
   readonly clock?: ClockVerdict
   /** Hours whose values wait on this machine for the database; absent where the outbox is in a folder. */
   readonly kept?: KeptHours
+  /** Sentences about a fleet that does not work, as this daemon sees it; absent outside one. */
+  readonly fleetTroubles?: readonly string[]
   /** State of the endpoints; empty when this process reads no chain. */
   readonly endpoints: readonly EndpointState[]
 }

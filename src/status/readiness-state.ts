@@ -7,6 +7,7 @@ export const readinessCauses = [
   'disk-full',
   'locked',
   'kept-locally',
+  'fleet-stuck',
   'no-daemon',
   'not-collected',
   'not-planned',
@@ -36,6 +37,8 @@ export interface ReadinessFacts {
   readonly isLocked: boolean
   /** Hours whose values wait in a local folder for the database of a fleet. */
   readonly keptLocally: number
+  /** Reasons why a fleet does not work: nothing is claimed, or a role has no living holder. */
+  readonly fleetTroubles: number
   /** Lanes of a fleet with due hours that no living daemon works. */
   readonly idleLanes: number
   /** Collectors with a due hour that was tried and failed, and with one that was not tried yet. */
@@ -68,6 +71,7 @@ export function readinessState(facts: ReadinessFacts): {
     'disk-full': facts.isDiskFull,
     locked: facts.isLocked,
     'kept-locally': facts.keptLocally > 0,
+    'fleet-stuck': facts.fleetTroubles > 0,
     'no-daemon': facts.idleLanes > 0 && !isStarting,
     'not-collected': facts.failed > 0 || (facts.untried > 0 && !isStarting),
     // With a doubted clock or a full disk nothing is planned, which has a cause of its own.

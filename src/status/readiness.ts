@@ -44,7 +44,16 @@ export function keptSentences(kept: KeptHours | undefined): string[] {
 /** Input of a readiness. */
 type ReadinessInput = Pick<
   Observed,
-  'config' | 'configuration' | 'outbox' | 'nowMs' | 'startedAtMs' | 'host' | 'destinations' | 'clock' | 'kept'
+  | 'config'
+  | 'configuration'
+  | 'outbox'
+  | 'nowMs'
+  | 'startedAtMs'
+  | 'host'
+  | 'destinations'
+  | 'clock'
+  | 'kept'
+  | 'fleetTroubles'
 >
 
 /** Readiness alone, from as few reads as possible: it is probed every few seconds. */
@@ -95,6 +104,7 @@ export function readinessOf(observed: ReadinessInput, lateness: Lateness, fleet:
     isDiskFull: full !== undefined,
     isLocked: locked !== undefined,
     keptLocally: observed.kept?.hours ?? 0,
+    fleetTroubles: observed.fleetTroubles?.length ?? 0,
     idleLanes: idle.length,
     failed: failed.length,
     untried: late.length - failed.length,
@@ -111,6 +121,7 @@ export function readinessOf(observed: ReadinessInput, lateness: Lateness, fleet:
     'disk-full': full === undefined ? [] : [full],
     locked: locked === undefined ? [] : [locked],
     'kept-locally': keptSentences(observed.kept),
+    'fleet-stuck': observed.fleetTroubles ?? [],
     'no-daemon': idle.map(({ reason }) => reason),
     'not-collected': (isCatchingUp ? failed : late).map(each => withFix(lateSentence(each), each.fault)),
     'not-planned': missing.map(id => missingSentence(id, hour)),

@@ -39,6 +39,7 @@ async function serverOf(answer: (request: IncomingMessage, body: string) => Prom
 export async function fleetScene() {
   const reads: Hour[] = []
   const sent = new Map<string, Set<number>>()
+  const ids = new Set<string>()
   let pushes = 0
   let isHeld = false
   /** Ends the waits of reads that are held, the oldest first. */
@@ -63,8 +64,9 @@ export async function fleetScene() {
   })
   const service = await serverOf(async (request, body) => {
     if (request.method !== 'POST') return { valid: true }
-    const { metrics } = JSON.parse(body) as { metrics: { timestamp: string; value: number }[] }
-    for (const { timestamp, value } of metrics) {
+    const { metrics } = JSON.parse(body) as { metrics: { id: string; timestamp: string; value: number }[] }
+    for (const { id, timestamp, value } of metrics) {
+      ids.add(id)
       const hour = hourText(hourAt(Date.parse(timestamp)))
       sent.set(hour, (sent.get(hour) ?? new Set()).add(value))
     }
@@ -84,6 +86,8 @@ export async function fleetScene() {
     service,
     reads,
     sent,
+    /** Ids of all metrics that were sent. */
+    ids,
     /** Number of pushes that were answered. */
     get pushes() {
       return pushes
@@ -105,13 +109,19 @@ export async function fleetScene() {
 
 export type FleetScene = Awaited<ReturnType<typeof fleetScene>>
 
-/** Starts daemons that share a database and expect hours from one on. @param way address of the database for each of them */
+/**
+ * Starts daemons that share a database and expect hours from one on.
+ *
+ * @param way address of the database for each of them
+ * @param own protocol that one of them alone knows; by default they know the same
+ */
 export async function startFleet(
   databases: Pick<TestDatabases, 'empty'>,
   { source, service }: FleetScene,
   since: Hour,
   names: readonly string[],
   way: (address: string, place: number) => string = address => address,
+  own: (name: string) => string | undefined = () => undefined,
 ) {
   const address = await databases.empty()
   const envOf = (place: number) => ({ METRICS_KEY: 'a-key-nobody-may-see', DATABASE_URL: way(address, place) })
@@ -126,7 +136,7 @@ protocols:
     name: Tides
     collectors:
       - { use: ./counted.ts, since: "${hourText(since)}", options: { url: "${source}/" } }
-`,
+${own(name) === undefined ? '' : `  - { id: ${own(name)}, name: Own, collectors: [{ use: host }] }\n`}`,
       { 'counted.ts': counted },
     )
     return config

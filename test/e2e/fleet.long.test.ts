@@ -62,4 +62,27 @@ describe.skipIf(postgresPlace.kind === 'missing')('a fleet', () => {
     await first.logged('this daemon delivers now', 2)
     expect(await first.kill('SIGTERM')).toBe(0)
   })
+
+  it('delivers what one daemon alone knows, whichever was there first, and goes on after that one', async () => {
+    const world = await fleetScene()
+    const current = hourAt(systemTime.nowMs())
+    const names = ['eu-1', 'eu-2']
+    const { daemons } = await startFleet(databases, world, current, names, undefined, name => `own-${name}`)
+    const isSent = (name: string) => [...world.ids].some(id => id.startsWith(`own-${name}`))
+    await world.until(() => world.sent.has(hourText(current)) && names.every(isSent))
+    const delivers = async (place: number, what: string) => {
+      for (let time = 1; ; time += 1) {
+        const line = await daemons[place]?.logged('this daemon delivers now', time)
+        if (`${line?.['protocols']}` === what) return
+      }
+    }
+    // One of them delivers what both know, each its own, and the one that is left both.
+    const has = async (place: number) => delivers(place, `tides,own-${names[place]}`).then(() => place)
+    const first = await Promise.race([has(0), has(1)])
+    await delivers(1 - first, `own-${names[1 - first]}`)
+    expect(await daemons[first]?.kill('SIGTERM')).toBe(0)
+    await has(1 - first)
+    const other = daemons[1 - first]
+    expect(await other?.kill('SIGTERM')).toBe(0)
+  })
 })

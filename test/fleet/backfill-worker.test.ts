@@ -44,7 +44,7 @@ function workerOn({ engine, shared }: Place, known = 'pool/a') {
   const ends: ((result: WindowResult) => void)[] = []
   const worker = new BackfillWorker({
     ...{ engine, store: shared.store, backfills: shared.backfills },
-    lanes: () => ['web'],
+    lanes: async () => ['web'],
     knows: ({ collectors }) => collectors.every(id => id === known),
     read: async (_, one, { signal, held }) => {
       begun.push(one)
@@ -81,12 +81,12 @@ describe.skipIf(postgresPlace.kind === 'missing')('a worker of backfills', () =>
     const { begun, ends, until } = workerOn(place)
     await until(1)
     expect(begun).toEqual([window(0)])
-    expect([...(await engine.jobsOf(queue)).values()]).toEqual([{ isDone: false }, { isDone: false }])
+    expect([...(await engine.jobsOf(queue)).values()]).toMatchObject([{ state: 'free' }, { state: 'claimed' }])
     ends[0]?.({ left: 7 })
     await until(2)
     expect(begun[1]).toEqual(window(1))
     const jobs = await engine.jobsOf(queue)
-    expect(jobs.get(job(0).id)).toEqual({ isDone: true, result: { left: 7 } })
+    expect(jobs.get(job(0).id)).toMatchObject({ state: 'done', result: { left: 7 } })
     await engine.remove(queue, [job(0).id])
     expect((await engine.jobsOf(queue)).has(job(0).id)).toBe(false)
   })

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
 import { FleetPacer } from '../../src/fleet/fleet-pacer.ts'
 import { roleJob, roleQueue } from '../../src/fleet/jobs.ts'
-import { RoleClaim } from '../../src/fleet/role-claim.ts'
+import { RoleClaims } from '../../src/fleet/role-claims.ts'
 import { openPostgresOutbox } from '../../src/outbox/postgres/open-outbox.ts'
 import { PostgresFleetStore } from '../../src/outbox/postgres/stores/fleet-store.ts'
 import { useTestDatabases } from '../support/postgres/databases.ts'
@@ -16,7 +16,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('the pace of a fleet', () => {
   const databases = useTestDatabases()
 
   /** A daemon that has the role; the waits of its pacer are written down instead. */
-  async function deliverer(address: string) {
+  async function deliverer(address: string, name: string) {
     const engine = engineOn(address)
     const outbox = await openPostgresOutbox(addressOf(address))
     onTestFinished(() => outbox.close())
@@ -29,8 +29,9 @@ describe.skipIf(postgresPlace.kind === 'missing')('the pace of a fleet', () => {
         return async () => ended.resolve()
       },
     }
-    const claim = new RoleClaim({ engine, role, work, time: systemTime, failed: () => {} })
-    onTestFinished(() => claim.stop())
+    const claims = new RoleClaims({ engine, name, time: systemTime, failed: () => {} })
+    const claim = claims.claim({ roles: [role], work })
+    onTestFinished(() => claims.stop())
     const pacer = new FleetPacer({
       store: new PostgresFleetStore(outbox.database),
       role: claim,
@@ -38,18 +39,18 @@ describe.skipIf(postgresPlace.kind === 'missing')('the pace of a fleet', () => {
       perSecond: 0.05,
       time: { sleep: async ms => void waits.push(ms) },
     })
-    return { engine, claim, pacer, waits, begun: begun.promise, ended: ended.promise }
+    return { engine, claims, pacer, waits, begun: begun.promise, ended: ended.promise }
   }
 
   it('goes on where the daemon before was, also when that one was faster to start', async () => {
     const address = await databases.empty()
     const { signal } = new AbortController()
-    const one = await deliverer(address)
+    const one = await deliverer(address, 'one')
     await one.begun
     await one.pacer.turn(signal)
     await one.pacer.turn(signal)
-    await one.claim.stop()
-    const other = await deliverer(address)
+    await one.claims.stop()
+    const other = await deliverer(address, 'other')
     await other.begun
     await other.pacer.turn(signal)
     expect(one.waits).toHaveLength(1)
@@ -59,10 +60,10 @@ describe.skipIf(postgresPlace.kind === 'missing')('the pace of a fleet', () => {
 
   it('gives no turn to a daemon whose role another one has, and ends its work', async () => {
     const address = await databases.empty()
-    const { engine, pacer, waits, begun, ended } = await deliverer(address)
+    const { engine, pacer, waits, begun, ended } = await deliverer(address, 'one')
     await begun
     const attempt = { id: roleJob(role).id, retryCount: 0, madeAtMs: 0 }
-    await inTransaction(address, tx => engine.complete(roleQueue(role), attempt, tx))
+    await inTransaction(address, tx => engine.complete(roleQueue, attempt, tx))
     const stopping = new AbortController()
     const turn = pacer.turn(stopping.signal)
     await ended

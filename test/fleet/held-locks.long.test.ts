@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
 import { roleJob, roleQueue } from '../../src/fleet/jobs.ts'
-import { RoleClaim } from '../../src/fleet/role-claim.ts'
+import { RoleClaims } from '../../src/fleet/role-claims.ts'
 import { openPostgresOutbox } from '../../src/outbox/postgres/open-outbox.ts'
 import { useTestDatabases } from '../support/postgres/databases.ts'
 import { addressOf } from '../support/postgres/place.ts'
@@ -13,7 +13,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('a machine that loses its powe
 
   it('holds up no other daemon, although its connection stays', { timeout: 40_000 }, async () => {
     const address = await databases.empty()
-    const queue = roleQueue('deliver')
+    const queue = roleQueue
     const [dying, living] = [engineOn(address), engineOn(address)]
     const outbox = await openPostgresOutbox(addressOf(address))
     onTestFinished(() => outbox.close())
@@ -35,14 +35,9 @@ describe.skipIf(postgresPlace.kind === 'missing')('a machine that loses its powe
         resolve()
         return async () => {}
       }
-      const role = new RoleClaim({
-        engine: living,
-        role: 'deliver',
-        time: systemTime,
-        failed: () => {},
-        work: { begin },
-      })
-      onTestFinished(() => role.stop())
+      const claims = new RoleClaims({ engine: living, name: 'living', time: systemTime, failed: () => {} })
+      claims.claim({ roles: ['deliver'], work: { begin } })
+      onTestFinished(() => claims.stop())
     })
   })
 })

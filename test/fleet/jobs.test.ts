@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { dueJobs } from '../../src/fleet/due-jobs.ts'
-import { laneJob, laneQueue, roleJob, roleQueue } from '../../src/fleet/jobs.ts'
+import { laneJob, laneQueue, roleJob } from '../../src/fleet/jobs.ts'
 import { reconciledHoursMax } from '../../src/fleet/limits.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import { anHour } from '../support/metrics.ts'
@@ -55,8 +55,8 @@ describe('the name of a queue', () => {
     ['x'.repeat(80), 'x'.repeat(81)],
     ['file:/run/a', 'file:/run/b'],
   ])('is taken by the engine and differs between %s and %s', (one, other) => {
-    for (const name of [one, other]) expect(roleQueue(name)).toMatch(taken)
-    expect(roleQueue(one)).not.toBe(roleQueue(other))
+    for (const name of [one, other]) expect(laneQueue(name)).toMatch(taken)
+    expect(laneQueue(one)).not.toBe(laneQueue(other))
   })
 })
 

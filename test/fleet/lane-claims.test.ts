@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
 import { laneJob, laneQueue } from '../../src/fleet/jobs.ts'
 import { LaneClaims } from '../../src/fleet/lane-claims.ts'
-import { claimedHoursMax, trustMs } from '../../src/fleet/limits.ts'
+import { claimedHoursMax, patienceMs, restMs, trustMs } from '../../src/fleet/limits.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import { anHour } from '../support/metrics.ts'
 import { useTestDatabases } from '../support/postgres/databases.ts'
@@ -21,7 +21,14 @@ describe.skipIf(postgresPlace.kind === 'missing')('the claims of a daemon', () =
     const engine = engineOn(address)
     let aheadMs = 0
     const time = { ...systemTime, steadyMs: () => systemTime.steadyMs() + aheadMs }
-    const claims = new LaneClaims({ engine, lanes: () => lanes, time, failed: () => {} })
+    const claims = new LaneClaims({
+      engine,
+      lanes: () => lanes,
+      withDue: async () => lanes,
+      hasOthers: () => true,
+      time,
+      failed: () => {},
+    })
     onTestFinished(() => claims.stop())
     return {
       engine,
@@ -114,5 +121,24 @@ describe.skipIf(postgresPlace.kind === 'missing')('the claims of a daemon', () =
     await engine.insert(laneQueue(lane), jobsOf([anHour]))
     await claims.claimFree(anHour, [])
     expect(hours()).toEqual([anHour])
+  })
+
+  it('are left to another daemon where they have failed for long, which is asked for free hours first', async () => {
+    const address = await databases.empty()
+    const [one, other] = [daemonOn(address), daemonOn(address)]
+    await one.engine.insert(laneQueue(lane), jobsOf([anHour]))
+    await one.claims.claimFree(anHour, [])
+    const claimed = one.claims.find({ lane, hour: anHour })
+    if (!claimed) throw new Error('it was claimed')
+    one.claims.noteFailure(claimed)
+    expect(one.claims.isForAnother(claimed)).toBe(false)
+    one.passes(patienceMs)
+    expect(one.claims.isForAnother(claimed)).toBe(true)
+    await one.claims.release(claimed)
+    one.passes(restMs - 1_000)
+    await one.claims.claimFree(anHour, [])
+    expect(one.claims.find({ lane, hour: anHour })).toBeUndefined()
+    await other.claims.claimFree(anHour, [])
+    expect(other.hours()).toEqual([anHour])
   })
 })

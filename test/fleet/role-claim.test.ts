@@ -1,36 +1,46 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
 import { roleJob, roleQueue } from '../../src/fleet/jobs.ts'
-import { RoleClaim } from '../../src/fleet/role-claim.ts'
+import { engineSilentMsMax, patienceMs } from '../../src/fleet/limits.ts'
+import { RoleClaims } from '../../src/fleet/role-claims.ts'
 import { useTestDatabases } from '../support/postgres/databases.ts'
 import { postgresPlace } from '../support/postgres/programs.ts'
 import { engineOn, inTransaction } from './support/engines.ts'
 
 const role = 'deliver/service'
 
-/** A daemon that wants the role, and what it did. */
-function wantedBy(address: string, name: string, done: string[], changed: () => void) {
-  const engine = engineOn(address)
-  const tell = (what: string) => {
-    done.push(`${name} ${what}`)
-    changed()
-  }
+/** A daemon that wants roles, and what it did; its steady clock runs ahead as far as a test lets it. */
+function wantedBy(address: string, name: string, roles: readonly string[], tell: (what: string) => void) {
+  let aheadMs = 0
+  const time = { ...systemTime, steadyMs: () => systemTime.steadyMs() + aheadMs }
+  const engine = engineOn(address, time)
+  const claims = new RoleClaims({ engine, name, time, failed: () => {} })
   const work = {
-    begin: async () => {
-      tell('begins')
-      return async () => tell('ends')
+    begin: async (held: readonly string[]) => {
+      tell(`${name} begins${roles.length > 1 ? ` ${held.join(' ')}` : ''}`)
+      return async () => tell(`${name} ends`)
     },
   }
-  const claim = new RoleClaim({ engine, role, work, time: systemTime, failed: () => {} })
-  onTestFinished(() => claim.stop())
-  return { claim, engine }
+  const claim = claims.claim({ roles, work })
+  onTestFinished(() => claims.stop())
+  const passes = (ms: number) => {
+    aheadMs += ms
+  }
+  return { claim, claims, engine, passes }
 }
 
-/** Daemons that want one role, and a promise of what they have done. */
-function contenders(address: string, ...names: string[]) {
+/** Daemons that want roles, by default one, and a promise of what they have done. */
+function contenders(address: string, ...names: (string | readonly [name: string, ...roles: string[]])[]) {
   const done: string[] = []
   let changed = () => {}
-  const all = names.map(name => wantedBy(address, name, done, () => changed()))
+  const tell = (what: string) => {
+    done.push(what)
+    changed()
+  }
+  const all = names.map(one => {
+    const [name, ...roles] = typeof one === 'string' ? [one, role] : one
+    return wantedBy(address, name, roles, tell)
+  })
   const until = (isSo: (done: readonly string[]) => boolean) =>
     new Promise<readonly string[]>(resolve => {
       changed = () => void (isSo(done) && resolve([...done]))
@@ -67,7 +77,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('a role in a fleet', () => {
     const { all, until } = contenders(address, 'one')
     await until(done => done.length === 1)
     const other = engineOn(address)
-    const queue = roleQueue(role)
+    const queue = roleQueue
     await inTransaction(address, tx => other.complete(queue, { id: roleJob(role).id, retryCount: 0, madeAtMs: 0 }, tx))
     const done = await until(seen => seen.length === 2)
     expect(done).toEqual(['one begins', 'one ends'])
@@ -82,5 +92,51 @@ describe.skipIf(postgresPlace.kind === 'missing')('a role in a fleet', () => {
     all[0]?.claim.lost()
     expect(all[0]?.claim.isHeld).toBe(false)
     expect(await until(done => done.length === 2)).toEqual(['one begins', 'one ends'])
+  })
+
+  it('is one of several that daemons want in part: none waits for a daemon that does not know it', async () => {
+    const { all, until } = contenders(await databases.empty(), ['one', 'all', 'ones'], ['other', 'all', 'others'])
+    await until(() => all.flatMap(({ claim }) => claim.held).length === 3)
+    expect(all.map(({ claim }) => claim.held.filter(name => name !== 'all'))).toEqual([['ones'], ['others']])
+    const [holder, next] = all[0]?.claim.held.includes('all') ? all : all.toReversed()
+    await holder?.claims.stop()
+    const name = next === all[0] ? 'one' : 'other'
+    const done = await until(done => done.includes(`${name} begins all ${name}s`))
+    expect(done.slice(done.indexOf(`${name} begins ${name}s`)).filter(what => what.startsWith(name))).toEqual([
+      `${name} begins ${name}s`,
+      `${name} ends`,
+      `${name} begins all ${name}s`,
+    ])
+  })
+
+  it('is given back by a daemon that fails in it while another one lives, and kept by one that is alone', async () => {
+    const address = await databases.empty()
+    const { all, until } = contenders(address, 'one')
+    await until(done => done.length === 1)
+    const [one] = all
+    one?.claim.noteResult(false)
+    one?.passes(patienceMs)
+    const { all: others, until: untilOther } = contenders(address, 'other')
+    await untilOther(done => done.includes('other begins'))
+    expect(await until(done => done.length === 2)).toEqual(['one begins', 'one ends'])
+    expect(others[0]?.claim.isHeld).toBe(true)
+  })
+
+  it('is missed when no daemon has had it for long, and all claims where the engine accepts none', async () => {
+    const { all, until } = contenders(await databases.empty(), 'one')
+    await until(done => done.length === 1)
+    const [one] = all
+    expect(one?.claims.troubles).toEqual([])
+    await one?.claim.stop()
+    const troubles = () => one?.claims.troubles.join() ?? ''
+    while (!troubles().includes(role)) {
+      one?.passes(500)
+      await one?.engine.jobsOf(roleQueue)
+    }
+    expect(troubles()).toMatch(/^no living daemon has had the role deliver\/service for 1\d s/)
+    await databases.server.pause()
+    onTestFinished(() => databases.server.start())
+    one?.passes(engineSilentMsMax)
+    expect(troubles()).toMatch(/^the database has accepted no claim of this daemon for 3\d s/)
   })
 })

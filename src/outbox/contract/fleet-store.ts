@@ -35,6 +35,14 @@ export interface DueLaneHour {
   readonly hour: Hour
 }
 
+/** Lanes that have something to do now. */
+export interface LaneWork {
+  /** Lanes with due hours whose next attempt has come. */
+  readonly due: readonly string[]
+  /** Lanes with windows of backfills that are not done. */
+  readonly windows: readonly string[]
+}
+
 /** A lane with due hours. */
 export interface DueLane {
   readonly lane: string
@@ -60,7 +68,7 @@ export interface DaemonEntry {
   readonly digest: Buffer
   /** The lanes that it works. */
   readonly lanes: readonly string[]
-  /** The roles that it has of the whole fleet, such as `deliver/DESTINATION`. */
+  /** The roles that it has of the whole fleet, such as `deliver/PROTOCOL`. */
   readonly roles: readonly string[]
   /** Its process id on its host. */
   readonly pid: number
@@ -100,6 +108,8 @@ export interface FleetStore {
   assignLanes(lanes: readonly CollectorLane[]): Promise<ReadonlyMap<string, string>>
   /** Lanes and hours with due hours of some collectors whose next attempt has come; the newest hours first. */
   dueLaneHours(collectors: readonly string[], nowMs: number, limit: number): Promise<readonly DueLaneHour[]>
+  /** The lanes among some that have something to do for some collectors. */
+  laneWork(lanes: readonly string[], collectors: readonly string[], nowMs: number): Promise<LaneWork>
   /** Lanes with due hours of some collectors, up to an hour, whether or not their next attempt has come; by name. */
   dueLanes(collectors: readonly string[], upTo: Hour): Promise<readonly DueLane[]>
   /**

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { AppContext } from '../../../src/app/context.ts'
 import { deliveryMaker } from '../../../src/app/deliveries.ts'
-import { joinFleet } from '../../../src/app/fleet-member.ts'
+import { type FleetMember, joinFleet } from '../../../src/app/fleet-member.ts'
 import { destinationsOf } from '../../../src/delivery/destination.ts'
 import type { Time } from '../../../src/edge/time.ts'
 import { SharedTime } from '../../../src/fleet/shared-time.ts'
@@ -124,7 +124,7 @@ export class FleetLife implements Owner {
       () => 'service key',
       ref => (ref.kind === 'env' ? ref.name : ref.path),
     )
-    const member = await joinFleet(
+    const { own: member } = await joinFleet(
       {
         ...{
           context,
@@ -137,7 +137,7 @@ export class FleetLife implements Owner {
         keptIn: join(world.folder, this.daemon),
         endpoints: () => [],
         make: () => deliveryMaker({ client }, outbox.delivery, context),
-        now: () => {
+        seen: () => {
           throw new Error('nothing is reported')
         },
       },
@@ -154,7 +154,7 @@ export class FleetLife implements Owner {
   }
 
   /** Writes down the commits. */
-  #watch(intake: Awaited<ReturnType<typeof joinFleet>>['intake']): void {
+  #watch(intake: FleetMember['own']['intake']): void {
     const record = intake.record.bind(intake)
     intake.record = async (outcome, nowMs) => {
       const { collector, hour, failed } = outcome

@@ -1,15 +1,15 @@
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
-import { systemTime } from '../../../src/edge/time.ts'
+import { systemTime, type Time } from '../../../src/edge/time.ts'
 import { JobEngine } from '../../../src/fleet/job-engine.ts'
 import type { SharedTransaction } from '../../../src/outbox/contract/fleet-store.ts'
 import { PostgresDatabase } from '../../../src/outbox/postgres/connection/database.ts'
 import { addressOf } from '../../support/postgres/place.ts'
 
 /** An engine on a database, as each daemon has one; stopped with the test. */
-export function engineOn(address: string): JobEngine {
+export function engineOn(address: string, time: Time = systemTime): JobEngine {
   const database = new PostgresDatabase(addressOf(address), systemTime)
-  const engine = new JobEngine({ statements: database.jobs, time: systemTime, failed: () => {} })
+  const engine = new JobEngine({ statements: database.jobs, time, failed: () => {} })
   onTestFinished(async () => {
     await engine.stop()
     await database.close()

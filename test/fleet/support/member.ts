@@ -38,7 +38,10 @@ export async function memberOn(
   const lanes = new CollectorLanes(configured, 'eu-1', store)
   const failures: unknown[] = []
   const failed = (error: unknown) => void failures.push(error)
-  const claims = new LaneClaims({ engine, lanes: () => (works() ? [...lanes.all] : []), time: systemTime, failed })
+  const worked = () => (works() ? [...lanes.all] : [])
+  const withDue = async () => worked()
+  const hasOthers = () => true
+  const claims = new LaneClaims({ engine, lanes: worked, withDue, hasOthers, time: systemTime, failed })
   onTestFinished(() => claims.stop())
   const local = new LocalHours({
     ...{ store, outcomes, works, log: silentLog },

@@ -7,6 +7,7 @@ import type {
   DueLane,
   DueLaneHour,
   FleetStore,
+  LaneWork,
   SeenDaemon,
   SharedTransaction,
 } from '../../contract/fleet-store.ts'
@@ -68,6 +69,22 @@ export class PostgresFleetStore implements FleetStore {
       [collectors, nowMs, limit],
     )
     return rows.map(({ lane, hour }) => ({ lane, hour: hourFromNumber(hour) }))
+  }
+
+  async laneWork(lanes: readonly string[], collectors: readonly string[], nowMs: number): Promise<LaneWork> {
+    const rows = await this.#database.rows<{ lane: string; is_due: boolean; has_windows: boolean }>(
+      `SELECT lane, EXISTS (
+         SELECT 1 FROM tidegauge.collector AS own JOIN tidegauge.collection ON collection.collector = own.id
+         WHERE own.lane = wanted.lane AND name = ANY($2) AND state = 0 AND next_attempt_ms <= $3
+       ) AS is_due, EXISTS (
+         SELECT 1 FROM tidegauge.backfill_window AS own WHERE own.lane = wanted.lane AND collectors <@ $2::text[]
+       ) AS has_windows FROM unnest($1::text[]) AS wanted (lane)`,
+      [lanes, collectors, nowMs],
+    )
+    return {
+      due: rows.filter(row => row.is_due).map(({ lane }) => lane),
+      windows: rows.filter(row => row.has_windows).map(({ lane }) => lane),
+    }
   }
 
   async dueLanes(collectors: readonly string[], upTo: Hour): Promise<readonly DueLane[]> {
