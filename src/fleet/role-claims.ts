@@ -31,6 +31,7 @@ export class RoleClaims {
   /** Since when a wanted role is seen without a living holder, by the steady clock. */
   readonly #unheldSinceMs = new Map<string, number>()
   #supervisedAtMs = Number.NEGATIVE_INFINITY
+  #silentUntilMs = Number.NEGATIVE_INFINITY
   #hasOthers = false
 
   constructor(deps: RoleClaimsDeps) {
@@ -105,9 +106,11 @@ export class RoleClaims {
   async #seen(): Promise<ReadonlyMap<string, SeenJob>> {
     const { engine, time } = this.#deps
     const jobs = await engine.jobsOf(roleQueue)
-    const isDue = time.steadyMs() - this.#supervisedAtMs >= superviseMs
-    if (!isDue && ![...jobs.values()].some(job => this.#isSilent(job))) return jobs
-    this.#supervisedAtMs = time.steadyMs()
+    const nowMs = time.steadyMs()
+    // The hours of a silent daemon were touched at other instants than its roles.
+    if ([...jobs.values()].some(job => this.#isSilent(job))) this.#silentUntilMs = nowMs + 2 * touchMs
+    if (nowMs >= this.#silentUntilMs && nowMs - this.#supervisedAtMs < superviseMs) return jobs
+    this.#supervisedAtMs = nowMs
     await engine.supervise()
     return engine.jobsOf(roleQueue)
   }
