@@ -62,9 +62,7 @@ export interface FleetMember {
   readonly now: () => Observed
 }
 
-/**
- * Starts the parts of a daemon that shares its outbox with others; they are stopped with the stack.
- */
+/** Starts the parts of a daemon that shares its outbox with others; they are stopped with the stack. */
 export async function joinFleet(deps: FleetMemberDeps, stack: AsyncDisposableStack): Promise<FleetMember> {
   const { context, keptIn, outbox, shared, sharedTime, connection, chains, endpoints } = deps
   const { config, time, log } = context
@@ -101,18 +99,15 @@ export async function joinFleet(deps: FleetMemberDeps, stack: AsyncDisposableSta
   }
   keep(new Announcer({ store, entry, time, announced: found, failed }))
   keep(clockOf(sharedTime, deps, failed))
+  const reads = (chainId: number) => config.chains.some(({ id, name: own }) => id === chainId && worked().includes(own))
   const finality = new Map(
-    chains.map(({ id }) => {
-      const isAble = () => config.chains.some(chain => chain.id === id && worked().includes(chain.name))
-      return [id, keep(claims.claim({ roles: [`finality/${id}`], isAble }))]
-    }),
+    chains.map(({ id }) => [id, keep(claims.claim({ roles: [`finality/${id}`], isAble: () => reads(id) }))]),
   )
-  const make = deps.make()
   const roles = await rolesOf(config)
   await outbox.delivery.silenceOtherDestinations(destinations.map(({ name: own }) => own))
   const { operators } = outbox
   const pushBack = keep(new PushBack({ operators, pushMsMax: config.delivery.timeoutMs, time, log, failed }))
-  const delivering = { ...deps, client: connection.client, pushBack, roles, make, store, claims, identity }
+  const delivering = { ...deps, client: connection.client, pushBack, roles, make: deps.make(), store, claims, identity }
   for (const destination of destinations) claimed.push(keep(fleetDelivering(destination, delivering)))
   const mayPrune = () => context.clock?.mayPrune ?? true
   const upkeep = { role: always, keepMs: config.outbox.keepMs, time, mayPrune }

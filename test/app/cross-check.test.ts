@@ -153,7 +153,7 @@ protocols: [{ id: pool, name: Pool, collectors: [{ use: ./balance.js }] }]
     expect(await delivered()).toBe(0)
     const explained = await run('explain', 'pool___Balance', hour(1))
     expect(explained.stdout).toMatch(
-      /no value, (the hour is not collected yet|a backfill could not read the hour)\n[\s\S]*why not +endpoints of/,
+      /no value, (the hour is not collected yet|a backfill could not read the hour)\n[\s\S]*why not +Balance: endpoints of/,
     )
     expect(explained.stdout).toContain(both)
   })

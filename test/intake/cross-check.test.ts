@@ -161,12 +161,12 @@ describe('of two hosts', () => {
       expect(hold).toMatch(/is a jump of .*not confirmed by another host: c.*b\.example|b\.example gives no value/)
     if (agree === 2 && isAnswer(one) && !isAnswer(other)) {
       expect(collected.fault?.permanence).toBe('transient')
-      expect(collected.fault?.message).toMatch(/^2 hosts must agree, and not as many endpoints answer: .*b\.example/)
+      expect(collected.fault?.message).toMatch(/^A: 2 hosts must agree, and not as many endpoints answer: .*b\.example/)
     }
     if (agree === 2 && isContradicted) {
       expect(collected.fault).toMatchObject({ code: 'chain-disagreement', permanence: 'transient' })
       expect(collected.fault?.message).toMatch(
-        /^endpoints of different hosts disagree about A: a\.example (gives|reverts).*, b\.example (gives|reverts)/,
+        /^A: endpoints of different hosts disagree about A: a\.example (gives|reverts).*, b\.example (gives|reverts)/,
       )
     }
     // The other label stands, unless its host is the one that is wrong.
