@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Hex } from '../../../src/model/block.ts'
+import { sampleOf } from '../../support/soak.ts'
 import { VirtualTime } from '../../support/virtual-time.ts'
 import { archiveAnswers, valueAt } from '../support/archive.ts'
 import { echoes, open, results } from '../support/endpoints.ts'
@@ -94,7 +95,7 @@ async function read(inputs: readonly Hex[]) {
 const faultOfError = (error: unknown) => faultOf(Promise.reject(error))
 const unlimited = Number.POSITIVE_INFINITY
 
-describe.each(Object.entries(providerErrors))('in the words of %s', (_, errors) => {
+describe.each(sampleOf(Object.entries(providerErrors), 6))('in the words of %s', (_, errors) => {
   it('a node that takes no batches is asked single calls, and is not slowed down', async () => {
     for (const error of each(errors, 'no batches', undefined, 'rate')) {
       // Other errors are halved, as one call may be to blame.
