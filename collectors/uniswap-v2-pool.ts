@@ -67,7 +67,12 @@ export default defineCollector({
   },
 })
 
-/** @throws Fault when the pair has such a function, and its answer is not understood: its curve is not known then */
+/**
+ * Solidly's pairs have `stable()`, Camelot's `stableSwap()`, and Uniswap's own neither: only both tell. That a pair lacks
+ * them is remembered, and costs no call in later hours.
+ *
+ * @throws Fault when the pair has such a function, and its answer is not understood: its curve is not known then
+ */
 async function saysStable(chain: ChainAsOf, address: `0x${string}`): Promise<boolean> {
   const pool = { address, abi: pairAbi } as const
   const said = await chain.read(

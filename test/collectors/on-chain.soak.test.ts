@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { CallMeter } from '../../src/chain/endpoint/call-meter.ts'
 import { createChainReader, type OpenChainReader } from '../../src/chain/read/reader.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import type { Hour } from '../../src/model/hour.ts'
@@ -15,11 +16,12 @@ import { collectorContract } from './contract.ts'
 let scene: Scene
 let truth: Truth
 let reader: OpenChainReader
+const meter = new CallMeter()
 
 beforeAll(async () => {
   scene = await buildScene({ nowMs: systemTime.nowMs(), hours: 4 })
   truth = await truthOf(scene)
-  reader = createChainReader({ name: 'demo', id: scene.chainId, endpoints: [scene.url], time: systemTime })
+  reader = createChainReader({ name: 'demo', id: scene.chainId, endpoints: [scene.url], time: systemTime, meter })
 })
 afterAll(async () => {
   reader?.close()
@@ -69,6 +71,18 @@ describe('what is collected is what the chain says as of the hour:', () => {
       const { readings } = await runner.collect(configured(use, { options: { ...options(), ...quote } }), hour)
       expect(readings).toEqual(await truths(protocol, Object.keys(readings), hour))
     }
+  })
+
+  it('a pool without a curve of its own is one eth_call an hour, once it is known to say nothing of one', async () => {
+    const options = { ...at('pool', 'pool')(), decimals0: 18, decimals1: 6 }
+    const ethCalls = () => meter.counts().calls['eth_call'] ?? 0
+    const costs: number[] = []
+    for (const hour of scene.hours.slice(0, 4)) {
+      const before = ethCalls()
+      await runner.collect(configured('uniswap-v2-pool', { options }), hour)
+      costs.push(ethCalls() - before)
+    }
+    expect(costs.slice(1)).toEqual([1, 1, 1])
   })
 })
 

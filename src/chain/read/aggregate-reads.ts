@@ -189,15 +189,19 @@ async function readSingly(
 
 /**
  * Repeats reads that reverted without data, each alone: the contract may have reverted, or other reads of the aggregate
- * used up the gas.
+ * used up the gas. Those that all did so alone in an earlier hour are believed.
  */
 async function withCertainReverts(
   place: ReadPlace,
   requests: readonly ReadRequest[],
   answers: readonly ReadAnswer[],
 ): Promise<readonly ReadOutcome[]> {
-  const unsure = requests.filter((_, index) => isUnsure(answers[index]))
-  if (unsure.length === 0) return answers
+  const unsure = requests.filter((request, index) => {
+    const answer = answers[index]
+    if (answer?.kind === 'returned') place.memory.sawAnswer(request, answer)
+    return isUnsure(answer)
+  })
+  if (unsure.every(request => place.memory.isKnownRevert(request))) return answers
   const alone = await readSingly(place, unsure, true).catch(error => {
     if (!(error instanceof EndpointFailure)) throw error
     return unsure.map(() => new ReadFailure(error.host, error.reason, error.kind, error.retryAtMs))

@@ -10,6 +10,10 @@ export const apartReadsMax = 1_000
 export const aggregateReadsMax = 1_000
 export const aggregateDigitsMax = 4_000_000
 
+/** Reads of a chain remembered to revert without data, and the hexadecimal digits of the call data of one. */
+export const revertsRememberedMax = 10_000
+export const revertDigitsRememberedMax = 1_000
+
 /** Lists of reads that are cached for each chain, and their total digits: as they are asked for, and as calls. */
 export const listsRememberedMax = 32
 export const listDigitsRememberedMax = 2_000_000

@@ -1,12 +1,13 @@
 import type { Hex } from '../../model/block.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
-import { isJoinable, type JoinableRead, type ReadRequest } from '../reads.ts'
+import { isJoinable, type JoinableRead, partOf, type ReadAnswer, type ReadRequest } from '../reads.ts'
 import type { ReadTarget } from './block-pin.ts'
 import { Certifier, type CertifierDeps, plainContext } from './certificate.ts'
+import { revertDigitsRememberedMax, revertsRememberedMax } from './limits.ts'
 import { ListCache } from './list-cache.ts'
 import { multicall3Address } from './multicall.ts'
 import { readList } from './read-list.ts'
-import { type ApartWay, ReadsApart } from './reads-apart.ts'
+import { type ApartWay, keyOf, ReadsApart } from './reads-apart.ts'
 import { Splits } from './splits.ts'
 import { aggregateCall } from './written-aggregate.ts'
 
@@ -50,6 +51,7 @@ export class ReadMemory {
   readonly singles: Certifier
   /** Absent until the endpoint was asked. */
   readonly codeWays = new WeakMap<Endpoint, CodeWays>()
+  readonly #reverts = new Set<string>()
   #absentTo = -1n
   #presentFrom: bigint | undefined
 
@@ -72,6 +74,26 @@ export class ReadMemory {
     const way = this.apart.wayOf(endpoint, request)
     if (way || (isJoinable(request) && !(this.balancesApart && request.kind === 'balance'))) return way
     return 'singly'
+  }
+
+  /**
+   * Whether a read is known to revert without data: it did when it was sent alone, where no other read could use up its
+   * gas, and it returned nothing since. A pool has many functions less than its forks, hour by hour.
+   */
+  isKnownRevert(request: ReadRequest): boolean {
+    return this.#reverts.has(keyOf(request))
+  }
+
+  /** Records what the contract itself answered to a read: alone, or data, which no lack of gas gives. */
+  sawAnswer(request: ReadRequest, { kind, output }: ReadAnswer): void {
+    if (kind === 'returned') {
+      if (this.#reverts.size > 0) this.#reverts.delete(keyOf(request))
+      return
+    }
+    if (output !== '0x' || partOf(request).length > revertDigitsRememberedMax || this.isKnownRevert(request)) return
+    const [oldest] = this.#reverts
+    if (this.#reverts.size >= revertsRememberedMax && oldest !== undefined) this.#reverts.delete(oldest)
+    this.#reverts.add(keyOf(request))
   }
 
   /**

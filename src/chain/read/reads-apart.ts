@@ -46,6 +46,7 @@ export class ReadsApart {
   }
 }
 
-function keyOf(request: ReadRequest): string {
+/** A text that is equal for equal reads. */
+export function keyOf(request: ReadRequest): string {
   return `${targetOf(request)}${partOf(request)}`
 }

@@ -55,17 +55,32 @@ export async function readOneByOne(
   ])
   const [certified, pinned] = [ofCode.values(), ofDirect.values()]
   const outcomes = isInCode.flatMap(inside => (inside ? certified : pinned).next().value ?? [])
-  const unsure = requests.filter((_, place) => isInCode[place] && isUnsureOutcome(outcomes[place]))
-  if (unsure.length === 0) return outcomes
-  // Alone and without code around it, the node says whether the contract or the gas ended it.
-  const again = (await readDirectly(reading, { ways, answerMsMax, isRevert: true }, unsure)).values()
-  return outcomes.map((outcome, place) => {
-    return isInCode[place] && isUnsureOutcome(outcome) ? (again.next().value ?? outcome) : outcome
+  const isUnsureAt = requests.map((request, place) => {
+    const outcome = outcomes[place]
+    return isInCode[place] === true && isAnswer(outcome) && isUnsure(outcome) && !reading.memory.isKnownRevert(request)
   })
+  const unsure = requests.filter((_, place) => isUnsureAt[place])
+  // Alone and without code around it, the node says whether the contract or the gas ended it.
+  const alone = unsure.length > 0 ? await readDirectly(reading, { ways, answerMsMax, isRevert: true }, unsure) : []
+  const again = alone.values()
+  return remembered(
+    reading,
+    requests,
+    outcomes.map((outcome, place) => (isUnsureAt[place] ? (again.next().value ?? outcome) : outcome)),
+  )
 }
 
-function isUnsureOutcome(outcome: ReadOutcome | undefined): boolean {
-  return isAnswer(outcome) && isUnsure(outcome)
+/** The outcomes of reads that were sent alone, remembered as the contracts' own answers. */
+function remembered(
+  { memory }: ReadScope,
+  requests: readonly ReadRequest[],
+  outcomes: readonly ReadOutcome[],
+): readonly ReadOutcome[] {
+  requests.forEach((request, place) => {
+    const outcome = outcomes[place]
+    if (isAnswer(outcome)) memory.sawAnswer(request, outcome)
+  })
+  return outcomes
 }
 
 /** The code that certifies reads; undefined where reads are pinned by hash alone. @throws EndpointFailure if neither */

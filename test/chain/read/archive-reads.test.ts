@@ -19,6 +19,10 @@ function calls(count: number): ReadRequest[] {
   })
 }
 
+function inputsOf(requests: readonly ReadRequest[]): Hex[] {
+  return requests.flatMap(request => (request.kind === 'call' ? request.input : []))
+}
+
 function valuesAt(requests: readonly ReadRequest[], number: bigint): ReadAnswer[] {
   return requests.map(request => ({
     kind: 'returned',
@@ -75,6 +79,52 @@ describe('reads of an hour', () => {
     expect(await reader.read(firstHour, requests, patient)).toEqual(valuesAt(requests, asOfFirst))
     // Two tell which code the endpoint runs.
     expect(ethCalls()).toBe(1 + 2 + 4)
+  })
+
+  it.for([
+    ['through Multicall3', {}, 1],
+    // Multicall3 is looked for in each later block.
+    ['one by one', { multicallFrom: 9_999n }, 8 + 1],
+  ] as const)(
+    'that revert without data, as they did alone, cost an hour no more calls: %s',
+    async ([, traits, each]) => {
+      const requests = calls(8)
+      const reverting = new Set(inputsOf(requests.slice(3, 5)))
+      const { calls: ethCalls, reader } = await archiveWith({ ...traits, reverting })
+      const at = (number: bigint) =>
+        valuesAt(requests, number).map((answer, index) => {
+          return reverting.has(inputsOf(requests)[index] ?? '0x') ? { kind: 'reverted', output: '0x' } : answer
+        })
+      await reader.read(firstHour, requests, patient)
+      for (const [hours, number] of [
+        [1, 300n],
+        [2, 600n],
+        [3, 900n],
+      ] as const) {
+        const before = ethCalls()
+        expect(await reader.read(hourAfter(firstHour, hours), requests, patient)).toEqual(at(asOfFirst + number))
+        expect(ethCalls() - before).toBe(each)
+      }
+      // An upgrade of the contract may bring such a function, or one that once got too little gas.
+      reverting.clear()
+      const last = hourAfter(firstHour, 4)
+      expect(await reader.read(last, requests, patient)).toEqual(valuesAt(requests, asOfFirst + 1200n))
+    },
+  )
+
+  it('that revert without data are made again when one of them never did before', async () => {
+    const reverting = new Set(inputsOf(calls(2).slice(0, 1)))
+    const { calls: ethCalls, reader } = await archiveWith({ reverting })
+    await reader.read(firstHour, calls(2), patient)
+    const [before, next] = [ethCalls(), hourAfter(firstHour, 1)]
+    for (const input of inputsOf(calls(2))) reverting.add(input)
+    const answers = [
+      { kind: 'reverted', output: '0x' },
+      { kind: 'reverted', output: '0x' },
+    ]
+    expect(await reader.read(next, calls(2), patient)).toEqual(answers)
+    // Both in code, and the one that is not known without.
+    expect(ethCalls() - before).toBe(1 + 2 + 2)
   })
 
   it('are made one by one in a batch where Multicall3 is not deployed yet, and come to the same', async () => {

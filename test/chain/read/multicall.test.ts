@@ -125,9 +125,10 @@ describe('its answer', () => {
         fc.pre(output[at] !== digit)
         const changed: Hex = `0x${output.slice(2, at)}${digit}${output.slice(at + 1)}`
         const read = aggregated(changed, results.length)
-        if (!read) return
+        // Without the parent hash the list is another: that read failed.
+        if (read?.seen.parentHash === undefined) return
         const again = read.answers.map(({ kind, output }) => ({ success: kind === 'returned', returnData: output }))
-        const { number, timestampSeconds, parentHash = '0x' } = read.seen
+        const { number, timestampSeconds, parentHash } = read.seen
         expect(answerOf(number, timestampSeconds, again, BigInt(parentHash))).toBe(changed)
       }),
       { numRuns: 1_000 },

@@ -16,6 +16,8 @@ export interface ArchiveTraits {
   readonly aggregateCallsFed?: number
   /** A contract, in small letters, that halts: within an aggregate its calls fail without data. */
   readonly halting?: string
+  /** Call data that every contract reverts at without data, as one without that function does. */
+  readonly reverting?: ReadonlySet<Hex>
   /** Most blocks of one `eth_getLogs`. */
   readonly logBlocksMax?: bigint
   /** Refusal of a range that has more. */
@@ -77,17 +79,21 @@ export function archiveAnswers(chain: ScriptedChain, traits: ArchiveTraits = {})
 
   function called(to: string, data: Hex, number: bigint): Hex {
     if (traits.multicall && to === multicall3Address) return '0x'
-    if (to.toLowerCase() !== multicall.toLowerCase()) return valueAt(data, number)
+    if (to.toLowerCase() !== multicall.toLowerCase()) {
+      if (traits.reverting?.has(data)) throw new NodeError(3, 'execution reverted', '0x')
+      return valueAt(data, number)
+    }
     if (number < multicallFrom) return '0x'
     const [calls] = z
       .tuple([z.array(z.object({ target: z.string(), callData: hexText }))])
       .parse(decodeFunctionData({ abi: multicall3Abi, data }).args)
     if (calls.length > aggregateCallsMax) throw new NodeError(-32000, 'out of gas')
-    const fails = (target: string, index: number) =>
-      index >= aggregateCallsFed || target.toLowerCase() === traits.halting
+    const isFailing = calls.map(({ target, callData }, index) => {
+      return index >= aggregateCallsFed || target.toLowerCase() === traits.halting || traits.reverting?.has(callData)
+    })
     const results = calls.map(({ target, callData }, index) => ({
-      success: !fails(target, index),
-      returnData: fails(target, index)
+      success: !isFailing[index],
+      returnData: isFailing[index]
         ? ('0x' as const)
         : target.toLowerCase() === multicall.toLowerCase()
           ? ofMulticall(callData, number)
@@ -115,7 +121,8 @@ export function archiveAnswers(chain: ScriptedChain, traits: ArchiveTraits = {})
     if (!read || !runsCode.includes(read.way)) return undefined
     if (read.kind === 'call') {
       const output = read.to === nowhere ? '0x' : valueAt(read.input, number)
-      return certifiedOutput(seenAt(number), read.to === traits.halting ? undefined : output)
+      const isFailing = read.to === traits.halting || traits.reverting?.has(read.input)
+      return certifiedOutput(seenAt(number), isFailing ? undefined : output)
     }
     return certifiedOutput(
       seenAt(number),
