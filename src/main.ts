@@ -1,3 +1,4 @@
+import './edge/process-settings.ts'
 import { run } from './cli/commands/program.ts'
 
 // No top-level await: bin.cjs requires this module.

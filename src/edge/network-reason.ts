@@ -18,10 +18,25 @@ export function networkWords(code: string): string {
   return known ? `${known[1]}, ${code}` : code
 }
 
-/** Why there was no answer, without an address or a header. */
+/** Why there was no answer, without a URL or a header. Names the addresses that were tried. Pure. */
 export function networkReason(error: unknown): string {
   const { name, code, cause } = error as { name?: string; code?: string; cause?: { code?: string } }
   if (name === 'TimeoutError') return 'no answer in time'
   const said = networkWords(code ?? cause?.code ?? name ?? 'unknown error')
-  return said === name ? `no answer, ${name}` : said
+  return said === name ? `no answer, ${name}` : `${said}${triedAddresses(error)}`
+}
+
+const addressesMax = 8
+
+/** The addresses of a name that no connection could be made to, to be appended; empty when none is known. Pure. */
+export function triedAddresses(error: unknown): string {
+  const { message, cause, errors } = error as { message?: string; cause?: unknown; errors?: readonly unknown[] }
+  const failed = (errors ?? []).flatMap(one => (one as { address?: string }).address ?? [])
+  // undici keeps them only in its message when the whole time is over.
+  const listed = /\(attempted addresses: ([^\s()]+(?:, [^\s()]+)*), timeout/.exec(message ?? '')?.[1]?.split(', ') ?? []
+  const tried = failed.length > 0 ? failed : listed.map(one => one.replace(/:\d+$/, ''))
+  if (tried.length === 0) return cause === undefined || cause === null ? '' : triedAddresses(cause)
+  // In order: a name server mixes them, and the same trouble must read the same.
+  const shown = [...new Set(tried)].sort().slice(0, addressesMax).join(', ')
+  return ` (tried ${shown})`
 }

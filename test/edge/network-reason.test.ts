@@ -27,6 +27,27 @@ describe('why there was no answer', () => {
       new Error('fetch failed', { cause: coded('ECONNREFUSED') }),
       'nothing listens there, ECONNREFUSED',
     ],
+    [
+      'several addresses, none of which can be reached',
+      Object.assign(
+        new AggregateError([
+          Object.assign(coded('ENETUNREACH'), { address: '2001:db8::9' }),
+          Object.assign(coded('ETIMEDOUT'), { address: '192.0.2.7' }),
+        ]),
+        { code: 'ENETUNREACH' },
+      ),
+      'no network leads there, ENETUNREACH (tried 192.0.2.7, 2001:db8::9)',
+    ],
+    [
+      'several addresses, as undici lists them',
+      Object.assign(
+        new Error('Connect Timeout Error (attempted addresses: 2001:db8::9:443, 192.0.2.7:443, timeout: 10000ms)'),
+        {
+          code: 'UND_ERR_CONNECT_TIMEOUT',
+        },
+      ),
+      'no connection in time, UND_ERR_CONNECT_TIMEOUT (tried 192.0.2.7, 2001:db8::9)',
+    ],
     ['a deadline', Object.assign(new Error(), { name: 'TimeoutError' }), 'no answer in time'],
     [
       'an error without a code, whose words may hold an address',

@@ -2,7 +2,7 @@
 import type { Agent, Dispatcher } from 'undici'
 import { AnswerReader, type HttpBytes } from '../../edge/answer-reader.ts'
 import { answerText } from '../../edge/answer-text.ts'
-import { networkWords } from '../../edge/network-reason.ts'
+import { networkWords, triedAddresses } from '../../edge/network-reason.ts'
 import type { Time } from '../../edge/time.ts'
 import { unpackedBody } from '../../edge/unpacked-body.ts'
 import { answerTimes } from '../../model/answer-times.ts'
@@ -136,7 +136,7 @@ function unanswered(error: unknown, url: string): EndpointFailure {
   const code = codes.find(one => typeof one === 'string' && !one.startsWith('UND_ERR_ABORTED'))
   const innermost = reasons.at(-1)
   const message = innermost instanceof Error ? innermost.message : 'no reason given'
-  const text = typeof code === 'string' ? networkWords(code) : message
+  const text = typeof code === 'string' ? `${networkWords(code)}${triedAddresses(error)}` : message
   return new EndpointFailure(hostOf(url), `does not answer: ${redacted(text, url)}`)
 }
 

@@ -2,6 +2,7 @@
  * Entry of a child that runs collectors: takes runs from the daemon and returns their results. Its argument says whether
  * it can read chains.
  */
+import '../../edge/process-settings.ts'
 import { flushCompileCache } from 'node:module'
 import { sentTogether } from '../../edge/batch-scheduler.ts'
 import { Fault, faultRecord } from '../../model/fault.ts'

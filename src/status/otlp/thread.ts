@@ -1,4 +1,5 @@
 /** Entry of the thread that sends the daemon's metrics by OTLP, with OpenTelemetry's SDK. */
+import '../../edge/process-settings.ts'
 import { parentPort, workerData } from 'node:worker_threads'
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
 import {
