@@ -6,12 +6,16 @@ import { fileLookMs, parentLookMs } from './limits.ts'
 /** A request to a running process; `look` when a watched file may have changed. */
 export type SignalRequest = 'stop' | 'reload' | 'look'
 
+/** The more a request asks for, the earlier it is answered. */
+const inOrder: readonly SignalRequest[] = ['stop', 'reload', 'look']
+
 /**
- * Queue of requests: SIGTERM and SIGINT are `stop`, SIGHUP is `reload`, a changed file is `look`. From its construction
- * on no signal is lost and none ends the process directly, not even during the start.
+ * Pending requests: SIGTERM and SIGINT are `stop`, SIGHUP is `reload`, a changed file is `look`. Each is pending once,
+ * however often it was asked for, and a stop goes first. From its construction on no signal is lost and none ends the
+ * process directly, not even during the start.
  */
 export class Signals {
-  readonly #asked: SignalRequest[] = []
+  readonly #asked = new Set<SignalRequest>()
   readonly #signal: (asked: SignalRequest) => void
   readonly #stopping = new AbortController()
   #signalled = Promise.withResolvers<void>()
@@ -20,7 +24,7 @@ export class Signals {
   /** @param hangup the request that SIGHUP is: `stop` for what has no use once its terminal is closed */
   constructor(hangup: 'reload' | 'stop' = 'reload') {
     this.#signal = asked => {
-      this.#asked.push(asked)
+      this.#asked.add(asked)
       this.#signalled.resolve()
     }
     const stop = () => {
@@ -59,8 +63,13 @@ export class Signals {
   async next(until?: AbortSignal): Promise<SignalRequest> {
     for (;;) {
       if (until?.aborted) return 'stop'
-      const asked = this.#asked.shift()
-      if (asked) return asked
+      const asked = inOrder.find(one => this.#asked.has(one))
+      if (asked !== undefined) {
+        // A reload looks at the files; a stop stays asked for, however many wait for it.
+        if (asked === 'stop') return asked
+        this.#asked.clear()
+        return asked
+      }
       const { promise } = this.#signalled
       await (until ? unlessAborted(promise, until).catch(() => {}) : promise)
       if (!until?.aborted) this.#signalled = Promise.withResolvers<void>()

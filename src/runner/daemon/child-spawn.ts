@@ -92,8 +92,6 @@ function flagsOf({ heapMbMax, reads, mayUseSqlite }: SpawnDeps): string[] {
   return [
     `--max-old-space-size=${heapMbMax}`,
     '--permission',
-    // Its handler alone could be removed by a collector, or come too late.
-    '--disable-sigusr1',
     // Before Node 24.15 its first use is a warning.
     mayUseSqlite ? '--disable-warning=ExperimentalWarning' : '--no-experimental-sqlite',
     '--disable-warning=MODULE_TYPELESS_PACKAGE_JSON',
