@@ -8,6 +8,7 @@ import { firstChars } from '../../model/text.ts'
 import { chainsArgument, frameOf, lineDescriptor } from '../frames.ts'
 import { childMessageCharsMax, collectorTextCharsMax, runLogLinesMax } from '../limits.ts'
 import type { ChildLogLevel, LogLine, ToChild } from '../messages.ts'
+import type { Lost } from './child-edge.ts'
 import { lendCompileCache } from './lent-cache.ts'
 import { childBacklogBytesMax } from './limits.ts'
 import { boundedLines } from './lines.ts'
@@ -26,8 +27,8 @@ export interface Spawned {
   kill(): void
   /** As `kill`, for a process without work: this one does not wait for its end. */
   abandon(): void
-  /** Resolves when the process has ended, with what happened to it, to follow "its process ". */
-  readonly exited: Promise<string>
+  /** Resolves when the process has ended, with what happened to it. */
+  readonly exited: Promise<Omit<Lost, 'kind'>>
 }
 
 /** Permissions of a new process. */
@@ -57,15 +58,26 @@ export function spawnChild(deps: SpawnDeps): Spawned {
   const { readsChains, heapMbMax, folder } = deps
   const cache = lendCompileCache()
   const args = readsChains ? [chainsArgument] : []
-  const child = spawn(process.execPath, [...flagsOf(deps), ...cache.flags, entry, ...args], {
-    env: { ...environment(), ...cache.env },
-    ...(existsSync(folder) && { cwd: folder }),
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-  })
+  let child: ChildProcess
+  try {
+    child = spawn(process.execPath, [...flagsOf(deps), ...cache.flags, entry, ...args], {
+      env: { ...environment(), ...cache.env },
+      ...(existsSync(folder) && { cwd: folder }),
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    })
+  } catch (error) {
+    cache.takeBack()
+    return unstarted(Promise.resolve(error))
+  }
+  // Node reports some errors in the next turn, and has made no streams if there were no descriptors for them.
+  if (child.pid === undefined) {
+    cache.takeBack()
+    return unstarted(new Promise(resolve => child.once('error', resolve)))
+  }
   dieFirst(child)
   endWithThis(child)
   const line = child.stdio[lineDescriptor]
-  for (const end of ['exit', 'error']) child.once(end, cache.takeBack)
+  child.once('exit', cache.takeBack).on('error', () => {})
   const kill = () => void child.kill('SIGKILL')
   const relay = new Relay(kill)
   const isCut = line instanceof Duplex ? listen(child, line, relay) : () => false
@@ -159,20 +171,34 @@ const turnsToRead = 50
 async function exitOf(
   child: ChildProcess,
   why: (signal: NodeJS.Signals | null) => string | undefined,
-): Promise<string> {
-  const unstarted = new Promise<string>(resolve => {
-    child.on('error', error => {
-      if (child.pid === undefined) resolve(`could not be started: ${error.message}`)
-    })
-  })
+): Promise<Omit<Lost, 'kind'>> {
   const closed = new Promise<void>(resolve => child.once('close', () => resolve()))
-  const exited = new Promise<NodeJS.Signals | null>(resolve => {
-    child.once('exit', (_, signal) => resolve(signal))
-  }).then(async signal => {
-    await Promise.race([closed, turned(turnsToRead)])
-    return why(signal) ?? `ended with ${signal ?? `exit code ${child.exitCode}`}`
+  const signal = await new Promise<NodeJS.Signals | null>(resolve => {
+    child.once('exit', (_, by) => resolve(by))
   })
-  return Promise.race([unstarted, exited])
+  await Promise.race([closed, turned(turnsToRead)])
+  return { how: why(signal) ?? `ended with ${signal ?? `exit code ${child.exitCode}`}` }
+}
+
+/** Why the system starts no process, and what a person can do. */
+const unstartedReasons: Readonly<Record<string, readonly [reason: string, fix: string]>> = {
+  EMFILE: ['Tidegauge has too many files open', 'raise its limit (ulimit -n, LimitNOFILE of the service)'],
+  ENFILE: ['the machine has too many files open', 'end what has them open, or raise fs.file-max'],
+  EAGAIN: [
+    'no further process is allowed',
+    'raise the limit (ulimit -u, TasksMax of the service, pids of the container)',
+  ],
+  ENOMEM: ['no memory is left for it', 'free some, or allow the daemon more'],
+}
+
+/** What stands for a process that could not be started. */
+function unstarted(why: Promise<unknown>): Spawned {
+  const exited = why.then(error => {
+    const { code = '', message = '' } = error as { code?: string; message?: string }
+    const [reason = message, fix = `check that ${process.execPath} can be run`] = unstartedReasons[code] ?? []
+    return { how: `could not be started: ${reason}${reason === message ? '' : `, ${code}`}`, fix }
+  })
+  return { listen() {}, post: () => true, started() {}, kill() {}, abandon() {}, exited }
 }
 
 async function turned(turns: number): Promise<void> {

@@ -52,7 +52,7 @@ export class CollectorChild {
       lastPing,
     })
     this.#spawned = spawned
-    void spawned.exited.then(how => this.#lose(how))
+    void spawned.exited.then(({ how, fix }) => this.#lose(how, fix))
     if (isReady) this.#ready.resolve()
     else void this.#watchStart()
     spawned.listen({

@@ -38,12 +38,14 @@ class OrphanWatch {
   }
 
   #start(): void {
-    const shell = spawn('/bin/sh', ['-c', script], { env: {}, stdio: ['pipe', 'ignore', 'ignore'] })
-    this.#shell = shell
+    const shell = shellOrNone()
     const gone = () => {
       if (this.#shell === shell) this.#shell = undefined
     }
-    shell.on('error', gone).on('exit', gone).unref()
+    shell?.on('error', gone).on('exit', gone).unref()
+    // The next process tries again where the system starts no shell.
+    if (!shell?.stdin) return
+    this.#shell = shell
     shell.stdin.on('error', gone)
     // It must not keep a command alive that is done.
     if ('unref' in shell.stdin && typeof shell.stdin.unref === 'function') shell.stdin.unref()
@@ -55,5 +57,14 @@ class OrphanWatch {
   }
 }
 
-/** That of this process. */
+/** A shell; without streams if there are no descriptors for them. */
+function shellOrNone(): ChildProcess | undefined {
+  try {
+    return spawn('/bin/sh', ['-c', script], { env: {}, stdio: ['pipe', 'ignore', 'ignore'] })
+  } catch {
+    return undefined
+  }
+}
+
+/** The watch of this process. */
 export const orphanWatch = new OrphanWatch()
