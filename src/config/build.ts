@@ -48,7 +48,7 @@ export function buildConfig(
       pacePerSecond: parsed.delivery.pace,
     },
     outbox: { keepMs: parsed.outbox.keep },
-    status: { ...parsed.status.listen, hosts: parsed.status.hosts },
+    status: { ...parsed.status.listen, hosts: parsed.status.hosts, ready: parsed.status.ready },
     log: parsed.log,
     ...(parsed.heartbeat && { heartbeat: { url: placedSecret(parsed.heartbeat.url, ['heartbeat', 'url'], main) } }),
     notify: parsed.notify.map((receiver, index) => receiverOf(receiver, ['notify', index], main)),

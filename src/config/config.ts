@@ -176,6 +176,8 @@ export interface Config {
      * loopback.
      */
     readonly hosts: readonly string[]
+    /** Whether dead and held metrics turn readiness red (`strict`) or are warnings (`late`). */
+    readonly ready: 'late' | 'strict'
   }
   readonly log: { readonly level: LogLevel }
   readonly heartbeat?: HeartbeatConfig

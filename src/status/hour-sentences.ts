@@ -32,11 +32,11 @@ export function deadAndHeldSentences(
   host: string,
   named?: string,
 ): string[] {
-  const of = (number: number) => `${number} ${number === 1 ? 'metric' : 'metrics'} of ${hourText(hour)}`
+  const of = (number: number, noun: string) => `${number} ${noun}${number === 1 ? '' : 's'} of ${hourText(hour)}`
+  const decide = (command: string) => `Decide: ${commandLine(command, named)}`
+  const looks = held === 1 ? 'looks wrong and was' : 'look wrong and were'
   return [
-    ...(dead > 0 ? [`${host} refused ${of(dead)} for good: ${commandLine('dead ls', named)}`] : []),
-    ...(held > 0
-      ? [`${of(held)} ${held === 1 ? 'is' : 'are'} held until a person decides: ${commandLine('held ls', named)}`]
-      : []),
+    ...(dead > 0 ? [`${host} refused ${of(dead, 'metric')} for good. ${decide('dead ls')}`] : []),
+    ...(held > 0 ? [`${of(held, 'value')} ${looks} not sent. ${decide('held ls')}`] : []),
   ]
 }

@@ -54,15 +54,24 @@ export interface ReadinessFacts {
   /** Dead and held metrics of the newest such hour. */
   readonly dead: number
   readonly held: number
+  /** Whether what waits for a person's decision turns readiness red. */
+  readonly isStrict: boolean
 }
+
+/** Causes that wait for a person's decision: nothing is late or stopped. */
+const decisions: ReadonlySet<ReadinessCause> = new Set(['dead', 'held'])
 
 /**
  * The state of a daemon, and what is wrong. For a quarter of an hour after a start, what was merely not tried yet is
- * caught up and is not wrong; what was tried and failed is. Pure: the present facts decide, not the state before.
+ * caught up and is not wrong; what was tried and failed is. Dead and held metrics wait for a person's decision: they are
+ * warnings, unless `isStrict`. Pure: the present facts decide, not the state before.
  */
 export function readinessState(facts: ReadinessFacts): {
   readonly state: ReadinessState
+  /** Reasons why it is not ready. */
   readonly causes: ReadonlySet<ReadinessCause>
+  /** Troubles that delay nothing. */
+  readonly warnings: ReadonlySet<ReadinessCause>
 } {
   const isStarting = facts.runningMs < overdueMs
   const holds: Readonly<Record<ReadinessCause, boolean>> = {
@@ -81,6 +90,7 @@ export function readinessState(facts: ReadinessFacts): {
     dead: facts.dead > 0,
     held: facts.held > 0,
   }
-  const causes = new Set(readinessCauses.filter(cause => holds[cause]))
-  return { state: causes.size > 0 ? 'not-ready' : isStarting ? 'starting' : 'ready', causes }
+  const warnings = new Set(readinessCauses.filter(cause => holds[cause] && decisions.has(cause) && !facts.isStrict))
+  const causes = new Set(readinessCauses.filter(cause => holds[cause] && !warnings.has(cause)))
+  return { state: causes.size > 0 ? 'not-ready' : isStarting ? 'starting' : 'ready', causes, warnings }
 }

@@ -96,7 +96,7 @@ export function readinessOf(observed: ReadinessInput, lateness: Lateness, fleet:
   const idle = fleet?.idleLanes.filter(({ oldest }) => oldest <= hour) ?? []
   const { named } = observed.configuration
   const refused = refusedSentences(observed.configuration)
-  const { state, causes } = readinessState({
+  const { state, causes, warnings } = readinessState({
     runningMs: nowMs - startedAtMs,
     isConfigRefused: refused.length > 0,
     isClockWrong: clock.length > 0,
@@ -113,6 +113,7 @@ export function readinessOf(observed: ReadinessInput, lateness: Lateness, fleet:
     undelivered: due?.metrics ?? 0,
     isDeliveryWaiting: waitingSentences(destinations).length > 0,
     ...deadAndHeld,
+    isStrict: config.status.ready === 'strict',
   })
   const isCatchingUp = nowMs - startedAtMs < overdueMs
   const sentences: Readonly<Record<ReadinessCause, readonly string[]>> = {
@@ -130,7 +131,9 @@ export function readinessOf(observed: ReadinessInput, lateness: Lateness, fleet:
     dead: deadAndHeldSentences({ ...deadAndHeld, held: 0 }, hour, host, named),
     held: deadAndHeldSentences({ ...deadAndHeld, dead: 0 }, hour, host, named),
   }
-  return { ok: state !== 'not-ready', reasons: [...causes].flatMap(cause => sentences[cause]) }
+  const said = (all: ReadonlySet<ReadinessCause>) => [...all].flatMap(cause => sentences[cause])
+  const reasons = said(causes)
+  return { ok: state !== 'not-ready', reasons, ...(warnings.size > 0 && { warnings: said(warnings) }) }
 }
 
 /** Whether nothing is planned for the clock; without a clock watch, by the skew with which a daemon doubts its own. */

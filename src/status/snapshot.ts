@@ -48,6 +48,8 @@ export interface Readiness {
   readonly ok: boolean
   /** Why not, one sentence each; empty when ok. */
   readonly reasons: readonly string[]
+  /** Troubles that delay nothing and wait for a person's decision, one sentence each; absent when there are none. */
+  readonly warnings?: readonly string[]
 }
 
 /** State of delivery to the service. */

@@ -189,12 +189,17 @@ ${protocolsText}`
     ['0.0.0.0:9464', '0.0.0.0', 9464],
   ])('listens on %s', (listen, host, port) => {
     const text = `service: embedded\nstatus: { listen: ${listen} }\n${protocolsText}`
-    expect(loadConfig(configFile(text)).status).toEqual({ host, port, hosts: [] })
+    expect(loadConfig(configFile(text)).status).toEqual({ host, port, hosts: [], ready: 'late' })
   })
 
   it('answers to names when they are given, in whatever case they are written', () => {
     const text = `service: embedded\nstatus: { listen: "0.0.0.0:9464", hosts: [Tide.internal] }\n${protocolsText}`
     expect(loadConfig(configFile(text)).status.hosts).toEqual(['tide.internal'])
+  })
+
+  it('takes how strict readiness is', () => {
+    const text = `service: embedded\nstatus: { ready: strict }\n${protocolsText}`
+    expect(loadConfig(configFile(text)).status.ready).toBe('strict')
   })
 
   it('takes an address without quotes as text', () => {

@@ -45,7 +45,7 @@ export function configOf(script: Script): Config {
     collect: { deadlineMs: 60_000, catchUpMs: script.catchUpMs },
     delivery: { timeoutMs: 30_000, inFlight: script.inFlight, pacePerSecond: script.pacePerSecond },
     outbox: { keepMs: script.keepMs },
-    status: { host: '127.0.0.1', port: 0, hosts: [] },
+    status: { host: '127.0.0.1', port: 0, hosts: [], ready: 'late' },
     log: { level: 'error' },
     chains: [],
     prices: [],

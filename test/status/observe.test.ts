@@ -40,7 +40,7 @@ function configOf(protocols: readonly ProtocolConfig[]): Config {
     collect: { deadlineMs: 60_000, catchUpMs: 7 * 24 * 3_600_000 },
     delivery: { timeoutMs: 10_000, inFlight: 4, pacePerSecond: 5 },
     outbox: { keepMs: 35 * 24 * 3_600_000 },
-    status: { host: '127.0.0.1', port: 0, hosts: [] },
+    status: { host: '127.0.0.1', port: 0, hosts: [], ready: 'late' },
     log: { level: 'info' },
     chains: [],
     prices: [],
@@ -234,24 +234,30 @@ describe('readiness', () => {
     expect(await bench.reasons()).toEqual([])
   })
 
-  it('is red for a dead metric of the newest late hour, not for older ones', async () => {
-    const bench = new Bench().collect(accept(3)).deliver(metrics(1)).refuse(metrics(3).slice(1))
-    expect(await bench.reasons()).toEqual([
-      `metrics.example refused 2 metrics of ${hourText(anHour)} for good: tidegauge dead ls`,
-    ])
-    bench.collect([], hourAfter(anHour, 1))
-    bench.nowMs += hourMs
-    expect(await bench.reasons()).toEqual([])
-  })
-
-  it('is red for what is held of the newest late hour: a person has to decide about it', async () => {
-    const bench = new Bench().collect(accept(1).map(({ metric }) => ({ metric, hold: odd })))
-    const sentence = `1 metric of ${hourText(anHour)} is held until a person decides: tidegauge held ls`
-    expect(await bench.reasons()).toEqual([sentence])
-    bench.collect([], hourAfter(anHour, 1))
-    bench.nowMs += hourMs
-    expect(await bench.reasons()).toEqual([])
-  })
+  it.each([
+    {
+      what: 'dead metrics',
+      bench: () => new Bench().collect(accept(3)).deliver(metrics(1)).refuse(metrics(3).slice(1)),
+      sentence: `metrics.example refused 2 metrics of ${hourText(anHour)} for good. Decide: tidegauge dead ls`,
+    },
+    {
+      what: 'held values',
+      bench: () => new Bench().collect(accept(1).map(({ metric }) => ({ metric, hold: odd }))),
+      sentence: `1 value of ${hourText(anHour)} looks wrong and was not sent. Decide: tidegauge held ls`,
+    },
+  ])(
+    'warns of $what of the newest late hour, and is red for them only when it is strict',
+    async ({ bench: make, sentence }) => {
+      const bench = make()
+      expect(await bench.reasons()).toEqual([])
+      expect(await readiness(bench.observed)).toEqual({ ok: true, reasons: [], warnings: [sentence] })
+      bench.config = { ...bench.config, status: { ...bench.config.status, ready: 'strict' } }
+      expect(await bench.reasons()).toEqual([sentence])
+      bench.collect([], hourAfter(anHour, 1))
+      bench.nowMs += hourMs
+      expect(await bench.reasons()).toEqual([])
+    },
+  )
 })
 
 describe('readiness after a start', () => {
@@ -278,7 +284,6 @@ describe('readiness after a start', () => {
     ['an hour was tried and failed', (bench: Bench) => bench.fail(), /no node answers/],
     ['a delivery was tried and failed', (bench: Bench) => bench.collect(accept(1)).waits('503'), /not delivered.*503/],
     ['an hour became a gap', (bench: Bench) => bench.gap(), /can no longer be collected/],
-    ['a metric was refused', (bench: Bench) => bench.collect(accept(1)).refuse(metrics(1)), /for good/],
   ])('is red at once when %s', async (_, happens, reason) => {
     expect(await happens(justStarted()).reasons()).toEqual([expect.stringMatching(reason)])
   })
@@ -290,7 +295,6 @@ describe('readiness of a protocol that is no longer configured', () => {
     ['an hour that was not planned', (bench: Bench) => bench],
     ['a gap', (bench: Bench) => bench.gap()],
     ['a metric that is not delivered', (bench: Bench) => bench.collect(accept(1))],
-    ['a dead metric', (bench: Bench) => bench.collect(accept(1)).refuse(metrics(1))],
   ])('is not red for %s', async (_, happens) => {
     const bench = happens(new Bench())
     expect(await bench.reasons()).toHaveLength(1)

@@ -27,11 +27,12 @@ const well: ReadinessFacts = {
   isDeliveryWaiting: false,
   dead: 0,
   held: 0,
+  isStrict: false,
 }
 const starting: ReadinessFacts = { ...well, runningMs: overdueMs - 1 }
 const seen = (facts: ReadinessFacts) => {
-  const { state, causes } = readinessState(facts)
-  return { state, causes: [...causes] }
+  const { state, causes, warnings } = readinessState(facts)
+  return { state, causes: [...causes], ...(warnings.size > 0 && { warnings: [...warnings] }) }
 }
 
 /** A fact, the cause that it is while the daemon runs for long, and the one right after a start; none where it is well. */
@@ -54,8 +55,8 @@ const table: readonly [fact: Partial<ReadinessFacts>, later: ReadinessCause | ''
   [{ undelivered: 1 }, 'not-delivered', ''],
   [{ undelivered: 1, isDeliveryWaiting: true }, 'not-delivered', 'not-delivered'],
   [{ isDeliveryWaiting: true }, '', ''],
-  [{ dead: 1 }, 'dead', 'dead'],
-  [{ held: 1 }, 'held', 'held'],
+  [{ dead: 1, isStrict: true }, 'dead', 'dead'],
+  [{ held: 1, isStrict: true }, 'held', 'held'],
 ]
 
 describe('the state of a daemon', () => {
@@ -67,6 +68,15 @@ describe('the state of a daemon', () => {
   })
 
   it.each([
+    [{ dead: 4 }, ['dead']],
+    [{ held: 2 }, ['held']],
+    [{ dead: 1, held: 7 }, ['dead', 'held']],
+  ] as const)('with %j waits for a person: a warning, and nothing is late', (fact, warnings) => {
+    expect(seen({ ...well, ...fact })).toEqual({ state: 'ready', causes: [], warnings })
+    expect(seen({ ...well, ...fact, gaps: 1 })).toEqual({ state: 'not-ready', causes: ['gap'], warnings })
+  })
+
+  it.each([
     ['a start', starting, { runningMs: overdueMs }, 'starting', 'ready'],
     ['a start with hours to catch up', { ...starting, untried: 9 }, { untried: 0 }, 'starting', 'starting'],
     ['a catch-up that takes long', { ...starting, untried: 9 }, { runningMs: overdueMs }, 'starting', 'not-ready'],
@@ -74,7 +84,13 @@ describe('the state of a daemon', () => {
     ['a first push that fails', { ...starting, undelivered: 4 }, { isDeliveryWaiting: true }, 'starting', 'not-ready'],
     ['an outage', well, { undelivered: 4, isDeliveryWaiting: true }, 'ready', 'not-ready'],
     ['its end', { ...well, undelivered: 4 }, { undelivered: 0 }, 'not-ready', 'ready'],
-    ['one trouble of two that ends', { ...well, dead: 1, failed: 1 }, { dead: 0 }, 'not-ready', 'not-ready'],
+    [
+      'one trouble of two that ends',
+      { ...well, undelivered: 1, failed: 1 },
+      { undelivered: 0 },
+      'not-ready',
+      'not-ready',
+    ],
     ['a reload, which starts again', { ...well, untried: 2 }, { runningMs: 0 }, 'not-ready', 'starting'],
     ['a reload in an outage', { ...well, failed: 1 }, { runningMs: 0 }, 'not-ready', 'not-ready'],
   ] as const)('goes on by %s', (_, before, change, from, to) => {

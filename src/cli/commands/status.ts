@@ -101,6 +101,7 @@ function printStatus(summary: StatusSummary, daemon: string | undefined, options
   const { ready, hours, newest } = summary
   print(headline(ready.ok, daemon))
   for (const reason of ready.reasons) print(`  ${reason}`)
+  for (const warning of ready.warnings ?? []) print(`  warning: ${warning}`)
   print('')
   printDelivery(summary, daemon, options)
   if (summary.fleet) printFleet(summary.fleet)

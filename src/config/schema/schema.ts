@@ -160,6 +160,14 @@ export const operatorFile = z
               'Names the page answers to, when it listens on all addresses: a web page elsewhere can then not read it under a name of its own. IP addresses and localhost are always answered. Default: every name.',
             examples: [['tidegauge.internal']],
           }),
+        ready: z
+          .enum(['late', 'strict'])
+          .prefault('late')
+          .meta({
+            description:
+              'What makes readiness red. late: hours that are late or stopped. strict: dead and held metrics of the newest hour, too, which otherwise are warnings.',
+            examples: ['strict'],
+          }),
       })
       .prefault({})
       .meta({ description: 'The status server.', examples: [{ listen: '127.0.0.1:9464' }] }),

@@ -28,6 +28,7 @@ export function masthead(snapshot: Snapshot): Html {
 <div class="bar"><h1>${mark()} Tidegauge</h1>
 <p class="now">${dayText(nowMs)}, <b>${clockText(nowMs)}</b> UTC</p>
 ${ready.ok ? html`<p class="badge ok">${tick()} Ready</p>` : html`<p class="badge not-ok">${cross()} Not ready</p>`}</div>
+${ready.warnings ? html`<ul class="decide">${ready.warnings.map(warning => html`<li>${warning}</li>`)}</ul>` : nothing}
 ${ready.ok ? nothing : html`<div class="reasons">${reasons(ready.reasons)}${remedies(snapshot)}</div>`}
 ${glance(snapshot)}
 </header>`

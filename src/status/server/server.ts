@@ -58,7 +58,7 @@ export interface StatusDeps {
  * Serves `/` (the page), `/events` (its changes, as server-sent events), `/history/ID` (a page, or with `?csv` CSV), `/livez`, `/readyz`, `/metrics` and
  * `/status.json`, read-only.
  *
- * `/livez` answers 200 while the process answers at all; `/readyz` 200 or 503 with `{ ready, reasons }`. A snapshot
+ * `/livez` answers 200 while the process answers at all; `/readyz` 200 or 503 with `{ ready, reasons, warnings? }`. A snapshot
  * that fails or takes longer than five seconds makes `/readyz` 503 and the others 500.
  *
  * @throws Fault `address-unusable` when it cannot listen there; it names another daemon that does
@@ -70,8 +70,8 @@ export async function startStatus(deps: StatusDeps): Promise<Listening> {
 
   server.get('/livez', async (_, reply) => reply.type('text/plain; charset=utf-8').send('live\n'))
   server.get('/readyz', async (_, reply) => {
-    const { ok, reasons } = await readiness(() => inTime(deps.time, async () => deps.ready()))
-    return reply.code(ok ? 200 : 503).send({ ready: ok, reasons })
+    const { ok, ...sentences } = await readiness(() => inTime(deps.time, async () => deps.ready()))
+    return reply.code(ok ? 200 : 503).send({ ready: ok, ...sentences })
   })
   server.get('/metrics', async (_, reply) => {
     const text = await inTime(deps.time, deps.exposition)

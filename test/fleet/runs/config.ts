@@ -17,7 +17,7 @@ export function fleetConfig(script: FleetScript): Config {
     collect: { deadlineMs: 60_000, catchUpMs: 7 * 24 * 3_600_000 },
     delivery: { timeoutMs: 30_000, inFlight: script.inFlight, pacePerSecond: script.pacePerSecond },
     outbox: { keepMs: 90 * 24 * 3_600_000 },
-    status: { host: '127.0.0.1', port: 0, hosts: [] },
+    status: { host: '127.0.0.1', port: 0, hosts: [], ready: 'late' },
     log: { level: 'error' },
     chains: [],
     prices: [],

@@ -77,7 +77,7 @@ describe('the result of an hour', () => {
       /no value of .* the contract refused$/,
     ],
     ['at once for dead metrics', { deadAndHeld: { dead: 2, held: 0 } }, soon, /refused 2 metrics .* for good/],
-    ['at once for held ones', { deadAndHeld: { dead: 0, held: 1 } }, soon, /1 metric .* is held/],
+    ['at once for held ones', { deadAndHeld: { dead: 0, held: 1 } }, soon, /1 value .* looks wrong/],
     ['after a quarter of an hour for what may pass', late(passing), overdue, /no block past the hour yet/],
     [
       'after a quarter of an hour for what is undelivered, with why',
