@@ -50,6 +50,23 @@ export function afterFlush(state: DestinationState, end: FlushEnd, nowMs: number
 }
 
 /**
+ * The state after an answered push, in a flush that goes on: the breaker is closed, and a reason why pushes waited is
+ * over, whatever it was. Sentences about metrics that are left out without a failure stay. Pure.
+ *
+ * @param isAccepted whether a metric was delivered
+ */
+export function afterAnswer(state: DestinationState, isAccepted: boolean, nowMs: number): DestinationState {
+  const { waiting, ...rest } = state
+  return {
+    ...rest,
+    probeAtMs: 0,
+    failures: 0,
+    ...(waiting !== undefined && rest.failures === 0 && { waiting }),
+    ...(isAccepted && { lastPush: { atMs: nowMs, verdict: 'delivered' } }),
+  }
+}
+
+/**
  * The state after a flush that sent nothing, without a failure; `undefined` when the change is not worth a write. Pure.
  */
 export function afterRest(

@@ -3,7 +3,7 @@ import { type Hour, hourAt } from '../../model/hour.ts'
 import { hourMs } from '../../model/limits.ts'
 import type { Answer, Verdict } from '../../model/verdict.ts'
 import type { DestinationState } from '../../outbox/contract/destination.ts'
-import { afterFlush, afterRest, type FlushEnd, probeAt, retryAfterAt } from './breaker.ts'
+import { afterAnswer, afterFlush, afterRest, type FlushEnd, probeAt, retryAfterAt } from './breaker.ts'
 import type { GateDeps } from './gate-deps.ts'
 import { stateAfter } from './gate-state.ts'
 import { KeyWatch, type ValidateKey, waitOf } from './key-watch.ts'
@@ -12,6 +12,9 @@ import { Pacer } from './pacer.ts'
 import { aheadSentence } from './sentences.ts'
 import type { Stop } from './stop.ts'
 import { StoredState } from './stored-state.ts'
+
+/** Age of the last known push after which an accepted one is stored within a flush. */
+const lastPushMs = 60_000
 
 /** `asked`: a person wants a flush now. The breaker does not hold that back; retry-after does. */
 export type FlushOccasion = 'due' | 'asked'
@@ -180,8 +183,7 @@ export class Gate {
     switch (verdict.kind) {
       case 'settled':
         this.#ownPacer.quicken()
-        // If it cannot be stored, the running flush reports the disk's error.
-        return this.#stored.hasFailures ? this.#stored.saveRecovered().catch(() => {}) : undefined
+        return this.#answered(verdict.delivered.length > 0)
       case 'key-refused':
         return this.#keyWatch.refused(key, this.#deps.time.nowMs())
       case 'transient':
@@ -208,6 +210,19 @@ export class Gate {
   async rested(left: readonly string[], newest: Hour | undefined): Promise<void> {
     const state = afterRest(this.#state, this.#withClock(left, newest))
     if (state) await this.#stored.save(state)
+  }
+
+  /**
+   * Stores what a person reads, and a daemon after this one finds: a flush may last for long, and a daemon that is killed
+   * in it would leave failures from long ago, so that the next one alone held all pushes back for minutes.
+   */
+  #answered(isAccepted: boolean): Promise<void> | void {
+    const nowMs = this.#deps.time.nowMs()
+    const { atMs = nowMs } = this.#state.lastPush ?? {}
+    if (!this.#stored.hasFailures && !(isAccepted && nowMs - atMs >= lastPushMs)) return
+    this.#deps.counters?.gates.set(this.#deps.destination.name, 'open')
+    // If it cannot be stored, the running flush reports the disk's error.
+    return this.#stored.saveAtOnce(afterAnswer(this.#state, isAccepted, nowMs)).catch(() => {})
   }
 
   /** @returns why nothing may be sent: the key is refused, or the service asks to wait */

@@ -49,14 +49,6 @@ export class StoredState {
     await this.#store(state)
   }
 
-  /**
-   * Stores that the breaker is closed, also for another process. A daemon that is killed in a flush that got through would
-   * otherwise leave failures from long ago, and the next one alone would hold all pushes back for minutes.
-   */
-  async saveRecovered(): Promise<void> {
-    if (this.hasFailures) await this.save({ ...this.current, failures: 0, probeAtMs: 0 })
-  }
-
   #store(state: DestinationState): Promise<void> {
     this.#hasFailures = state.failures > 0
     return this.#saves.run(() => this.#outbox.saveDestination(this.#name, state))

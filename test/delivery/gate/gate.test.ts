@@ -5,7 +5,7 @@ import type { Stop } from '../../../src/delivery/gate/stop.ts'
 import { hourAfter } from '../../../src/model/hour.ts'
 import { hourMs } from '../../../src/model/limits.ts'
 import type { Answer, Verdict } from '../../../src/model/verdict.ts'
-import { anHour } from '../../support/metrics.ts'
+import { anHour, metrics } from '../../support/metrics.ts'
 import { VirtualTime } from '../../support/virtual-time.ts'
 import { answered } from '../support/answers.ts'
 import { gateAt } from '../support/gate-bench.ts'
@@ -15,6 +15,7 @@ const goOn = new AbortController().signal
 const down: Stop = { kind: 'transient', reason: '503' }
 const refused: Verdict = { kind: 'key-refused', reason: '401' }
 const settled: Verdict = { kind: 'settled', delivered: [], dead: [], resend: [], warnings: [] }
+const delivered: Verdict = { ...settled, delivered: metrics(1) }
 const asksToWait = (notBeforeMs: number): Verdict => ({ kind: 'transient', reason: '429', status: 429, notBeforeMs })
 const whyOf = (hold: GateHold | undefined) => hold?.why
 
@@ -105,6 +106,37 @@ describe('whether a flush may begin', () => {
     expect(bench.row.failures).toBe(1)
     await bench.gate.pushed(settled, 'a-key')
     expect(bench.row.failures).toBe(0)
+  })
+
+  it.each<Stop>([
+    { kind: 'key-refused', reason: '401' },
+    { kind: 'transient', reason: 'the secret is empty', isKeyMissing: true },
+    { kind: 'transient', reason: '502' },
+    { kind: 'misdirected', reason: '404' },
+    { kind: 'systemic', reason: 'the service rejects every metric; all are kept' },
+  ])('says nothing of $reason any more once a push is accepted, in a flush that goes on', async stop => {
+    const time = new VirtualTime(startMs)
+    const bench = gateAt(time)
+    const { gate } = bench
+    await gate.flushed({ stop, left: ['protocol p is left out'] }, undefined)
+    expect(bench.counters.gates.get('service')).not.toBe('open')
+    await time.sleep(3_000)
+    await gate.pushed(delivered, 'a-key')
+    const lastPush = { atMs: time.nowMs(), verdict: 'delivered' }
+    expect(bench.row).toEqual({ notBeforeMs: 0, probeAtMs: 0, failures: 0, lastPush })
+    expect(bench.counters.gates.get('service')).toBe('open')
+  })
+
+  it('keeps what is left out in a long flush, and the instant of the last push grows', async () => {
+    const time = new VirtualTime(startMs)
+    const bench = gateAt(time)
+    const { gate } = bench
+    await gate.flushed({ left: ['protocol p is left out'] }, undefined)
+    await time.sleep(10 * 60_000)
+    await gate.pushed(delivered, 'a-key')
+    await gate.pushed(delivered, 'a-key')
+    const { waiting, lastPush } = bench.row
+    expect([waiting, lastPush?.atMs]).toEqual(['protocol p is left out', time.nowMs()])
   })
 })
 

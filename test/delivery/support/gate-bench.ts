@@ -3,6 +3,7 @@ import { Pacer } from '../../../src/delivery/gate/pacer.ts'
 import { ServiceClock } from '../../../src/delivery/gate/service-clock.ts'
 import type { Answer } from '../../../src/model/verdict.ts'
 import type { DestinationState } from '../../../src/outbox/contract/destination.ts'
+import { Counters } from '../../../src/telemetry/counters.ts'
 import { Redactor } from '../../../src/telemetry/redactor.ts'
 import type { VirtualTime } from '../../support/virtual-time.ts'
 import { answered } from './answers.ts'
@@ -29,6 +30,7 @@ export function gateAt(time: VirtualTime, options: GateBenchOptions = {}) {
     diskError: undefined as Error | undefined,
     checkedKeys: [] as string[],
     clock: new ServiceClock(),
+    counters: new Counters(),
     pacer: new Pacer(time, pacePerSecond),
     /** Of a new process, on the same row. */
     newGate: () => new Gate(deps),
@@ -51,6 +53,7 @@ export function gateAt(time: VirtualTime, options: GateBenchOptions = {}) {
     },
     pacer: bench.pacer,
     clock: bench.clock,
+    counters: bench.counters,
     redactor: new Redactor(),
     time,
   }
