@@ -237,9 +237,9 @@ export class EndpointPool {
       const other = kind === 'pruned' ? new EndpointFailure(host, reason, 'refused') : failure
       return this.#stillMissing(other, endpoint, blockNumber)
     }
-    if (head - blockNumber < stateBlocksMin) return new EndpointFailure(host, reason, 'recent-state')
-    if (part !== 'logs') endpoint.depth.missed(blockNumber)
     const text = `has no ${part} of block ${blockNumber}, though of its last block: it ${reason}`
+    if (head - blockNumber < stateBlocksMin) return new EndpointFailure(host, text, 'recent-state')
+    if (part !== 'logs') endpoint.depth.missed(blockNumber)
     return new StateMissing(host, text)
   }
 

@@ -120,6 +120,7 @@ function printFailures(failures: readonly Reason[]): void {
   )
   if (rows.some(({ reason }) => reason.length > charsMax)) print('whole reasons: --json')
   for (const { count, hours } of rows) print(`hours of these ${count}: ${hours}`)
+  for (const fix of new Set(failures.flatMap(({ fault }) => fault.fix ?? []))) print(`to do: ${fix}`)
 }
 
 function exampleOf([first]: Reason['spans']): string {
