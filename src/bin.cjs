@@ -20,9 +20,12 @@ if (own[0] > needed[0] || (own[0] === needed[0] && own[1] >= needed[1])) {
  */
 function cacheCompiled() {
   const { join } = require('node:path')
+  const { existsSync, mkdirSync } = require('node:fs')
   try {
-    const folder = join(process.env.XDG_CACHE_HOME || join(require('node:os').homedir(), '.cache'), 'tidegauge')
-    require('node:fs').mkdirSync(folder, { recursive: true, mode: 0o700 })
+    const caches = process.env.XDG_CACHE_HOME || join(require('node:os').homedir(), '.cache')
+    const folder = join(caches, 'tidegauge')
+    // One by one: `recursive` never ends in a folder like /proc, as the HOME of some services is.
+    for (const each of [caches, folder]) if (!existsSync(each)) mkdirSync(each, { mode: 0o700 })
     // Set as well, as the processes of collectors are lent the cache by this name.
     if (require('node:module').enableCompileCache(folder).directory) process.env.NODE_COMPILE_CACHE = folder
   } catch (_) {}

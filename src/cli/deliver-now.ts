@@ -80,10 +80,13 @@ export async function roleOrDeliverer({ config, time }: AppContext): Promise<Rol
     return await roles.takeDelivery(time.nowMs())
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'outbox-held') throw error
-    const { pid = 'unknown', config: file = 'unknown', by: what } = error.facts
+    const { pid = 'unknown', config: file = 'unknown', by: what, host } = error.facts
     const by = what === 'daemon' ? 'daemon' : 'command'
     const who = by === 'daemon' ? 'the running daemon' : 'another command'
-    return { by, sentence: `${who} (pid ${pid}, configuration ${file}) delivers` }
+    return {
+      by,
+      sentence: `${who} (pid ${pid}${host === undefined ? '' : ` on ${host}`}, configuration ${file}) delivers`,
+    }
   }
 }
 

@@ -105,12 +105,12 @@ async function begin(context: AppContext, reloads: Reloads, changed: Promise<Cha
     try {
       return { kind: 'daemon', context, daemon: await start(context, reloads, damage) }
     } catch (error) {
-      const isUnusable = error instanceof Fault && error.code === 'outbox-unusable'
+      const mayPassSoon = error instanceof Fault && ['outbox-unusable', 'disk-full'].includes(error.code)
       if (!again && !(error instanceof Fault && isOfOutbox(error))) throw error
       reason = faultLine(error)
       if (reason !== reported) log.error({ fault: reason }, 'the outbox cannot be opened yet: the daemon waits for it')
       reported = reason
-      waitMs = isUnusable ? roomLookMs : breakageRestMs
+      waitMs = mayPassSoon ? roomLookMs : breakageRestMs
     }
   }
 }

@@ -1,5 +1,6 @@
-import { closeSync, existsSync, fsyncSync, linkSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { makeFolders } from '../edge/make-folders.ts'
 import { Fault } from '../model/fault.ts'
 
 /** A file that a key will be written to. */
@@ -19,7 +20,7 @@ export function keyFile(file: string, replaces: boolean): KeyFile {
   if (!replaces && existsSync(file)) throw taken(file)
   const fresh = `${file}.${process.pid}`
   const descriptor = attempt(file, () => {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+    makeFolders(dirname(file), 0o700)
     return openSync(fresh, 'wx', 0o600)
   })
   return {

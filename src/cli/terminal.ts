@@ -67,6 +67,15 @@ export function printJson(value: unknown): void {
   print(JSON.stringify(value, null, 2))
 }
 
+let lostResult: string | undefined
+
+/** Why a part of the result could not be written since the last call, as a code of the system. */
+export function takeLostResult(): string | undefined {
+  const lost = lostResult
+  lostResult = undefined
+  return lost
+}
+
 /** Writes to a descriptor. A closed pipe (`| head`) ends the output, not the command. */
 function write(descriptor: number, text: string): void {
   const bytes = Buffer.from(text)
@@ -74,7 +83,10 @@ function write(descriptor: number, text: string): void {
     try {
       at += writeSync(descriptor, bytes, at)
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return
+      const { code } = error as NodeJS.ErrnoException
+      if (code === 'EAGAIN') continue
+      if (descriptor === 1 && code !== 'EPIPE') lostResult ??= code ?? 'unknown error'
+      return
     }
   }
 }

@@ -1,17 +1,8 @@
 import { createHash } from 'node:crypto'
-import {
-  closeSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { makeFolders } from '../edge/make-folders.ts'
 import { Fault, type FaultRecord, faultCodes, faultFromRecord, faultRecord } from '../model/fault.ts'
 import { type Hour, hourAt, hourText } from '../model/hour.ts'
 import type { MetricId } from '../model/metric.ts'
@@ -141,7 +132,7 @@ export class LocalOutcomes {
   }
 
   #write(name: string, text: string): void {
-    mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
+    makeFolders(this.#folder, 0o700)
     const fresh = join(this.#folder, `${name}.${process.pid}`)
     try {
       writeFileSync(fresh, text, { mode: 0o600, flush: true })

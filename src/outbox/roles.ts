@@ -1,5 +1,7 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { makeFolders } from '../edge/make-folders.ts'
 import { Fault } from '../model/fault.ts'
 import { withFileFaults } from '../sqlite/file-fault.ts'
 import { isLocked, openLock } from '../sqlite/lock.ts'
@@ -92,8 +94,8 @@ function take(name: RoleName, seeker: RoleSeeker): Role | undefined {
 }
 
 function takeLock(file: string, name: RoleName, { dataFolder, config, nowMs }: RoleSeeker): Role | undefined {
-  mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
-  const holder: RoleHolder = { pid: process.pid, since: new Date(nowMs).toISOString(), config }
+  makeFolders(dataFolder, 0o700)
+  const holder: RoleHolder = { pid: process.pid, since: new Date(nowMs).toISOString(), config, host: hostname() }
   const taken = openLock(file)
   if (!taken) return undefined
   let lock = taken
@@ -142,6 +144,7 @@ function refuse(name: RoleName, dataFolder: string): never {
       data: dataFolder,
       by: name === 'daemon' ? 'daemon' : 'command',
       ...(holder && { pid: holder.pid, since: holder.since, config: holder.config }),
+      ...(holder?.host !== undefined && { host: holder.host }),
     },
     fix: 'stop it first, or let it do the work',
   })
@@ -176,7 +179,9 @@ function holderOf(name: RoleName, dataFolder: string): Partial<RoleHolder> | und
 
 function readHolder(file: string): RoleHolder | undefined {
   try {
-    return JSON.parse(readFileSync(file, 'utf8')) as RoleHolder
+    const { host, ...holder } = JSON.parse(readFileSync(file, 'utf8')) as RoleHolder
+    // A pid of another machine or container says nothing here.
+    return host === undefined || host === hostname() ? holder : { ...holder, host }
   } catch {
     return undefined
   }

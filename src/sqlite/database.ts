@@ -1,6 +1,7 @@
-import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
+import { makeFolders } from '../edge/make-folders.ts'
 import { logBytesMax } from '../model/limits.ts'
 
 export type Sqlite = Database.Database
@@ -44,7 +45,7 @@ export class OtherSchemaError extends Error {
  * @throws OtherSchemaError for a file of another version or program; SqliteError for a file that is not a database
  */
 export function openDatabase(file: string, schema: Schema): Sqlite {
-  if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  if (file !== ':memory:') makeFolders(dirname(file), 0o700)
   // An existing file is not touched: closing any descriptor of it would release this process's locks on it.
   if (file !== ':memory:' && !existsSync(file)) closeSync(openSync(file, 'a', 0o600))
   const database = new Database(file, { timeout: lockMsMax })

@@ -1,4 +1,6 @@
-import { accessSync, closeSync, constants, existsSync, openSync, statSync, truncateSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { accessSync, closeSync, constants, existsSync, openSync, rmSync, statSync, truncateSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import Database from 'better-sqlite3'
 import { isDamage } from './damage.ts'
 
@@ -16,7 +18,7 @@ const lookMsMax = 250
  * releases however the process ends. The file's content is meaningless and is emptied.
  *
  * @returns `undefined` when another process (or another lock of this one) has it
- * @throws errors of SQLite and the file system
+ * @throws errors of SQLite and the file system; `ENOLCK` where files cannot be locked
  */
 export function openLock(file: string): Lock | undefined {
   // An existing file is not touched: closing any descriptor of it would release this process's lock on it.
@@ -38,10 +40,14 @@ function take(file: string): Lock | 'garbage' | undefined {
   const database = new Database(file, { timeout: lookMsMax })
   try {
     beginExclusive(database)
+    withLocks.add(dirname(file))
     return { release: () => void database.close() }
   } catch (error) {
     database.close()
-    if ((error as { code?: string }).code === 'SQLITE_BUSY') return undefined
+    if ((error as { code?: string }).code === 'SQLITE_BUSY') {
+      requireLocks(file)
+      return undefined
+    }
     if (isDamage(error)) return 'garbage'
     throw error
   }
@@ -57,7 +63,36 @@ export function beginExclusive(database: Database.Database): void {
   database.exec('BEGIN EXCLUSIVE; PRAGMA incremental_vacuum(1)')
 }
 
-/** Whether a process has the lock. Takes and writes nothing. */
+/** Folders in which a file was locked. */
+const withLocks = new Set<string>()
+
+/**
+ * Whether files in a folder can be locked. SQLite reports `SQLITE_BUSY` both for a lock of another process and where the
+ * file system has none (`ENOLCK`), so a new file, which no other process knows, is locked.
+ */
+export function hasLocks(folder: string): boolean {
+  if (withLocks.has(folder)) return true
+  const file = join(folder, `.probe-${randomUUID()}.db`)
+  try {
+    const probe = new Database(file, { timeout: 0 })
+    try {
+      probe.exec('BEGIN EXCLUSIVE')
+      withLocks.add(folder)
+    } finally {
+      probe.close()
+      rmSync(file, { force: true })
+    }
+    return true
+  } catch (error) {
+    return (error as { code?: string }).code !== 'SQLITE_BUSY'
+  }
+}
+
+function requireLocks(file: string): void {
+  if (!hasLocks(dirname(file))) throw Object.assign(new Error('no locks are available'), { code: 'ENOLCK' })
+}
+
+/** Whether a process has the lock. @throws `ENOLCK` where files cannot be locked */
 export function isLocked(file: string): boolean {
   if (!existsSync(file)) return false
   const database = new Database(file, { readonly: true, timeout: 0 })
@@ -65,7 +100,10 @@ export function isLocked(file: string): boolean {
     database.prepare('SELECT count(*) FROM sqlite_schema').get()
     return false
   } catch (error) {
-    if ((error as { code?: string }).code === 'SQLITE_BUSY') return true
+    if ((error as { code?: string }).code === 'SQLITE_BUSY') {
+      requireLocks(file)
+      return true
+    }
     // Garbage is read only when there is no lock.
     if (isDamage(error)) return false
     throw error

@@ -1,6 +1,17 @@
-import { accessSync, closeSync, constants, existsSync, openSync, statSync, unlinkSync, writeSync } from 'node:fs'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  openSync,
+  statfsSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { codesOf } from './damage.ts'
+import { hasLocks } from './lock.ts'
 
 /** Reasons why a file cannot be used, as a closed list. */
 export type TroubleKind =
@@ -87,6 +98,7 @@ export function troubleOf(file: string, error: unknown): FileTrouble {
   const own = codes.flatMap(code => kindByErrno[code] ?? [])[0]
   if (own !== undefined) return { kind: own, path }
   const said = kindOf(kindByCode, codes)
+  if (said === 'busy' && !hasLocks(dirname(file))) return { kind: 'no-locks', path }
   if (said !== undefined) return { kind: said, path }
   return seenAt(file) ?? { kind: kindOf(kindByLastCode, codes) ?? 'other', path: file }
 }
@@ -110,7 +122,8 @@ function seenAt(file: string): FileTrouble | undefined {
       (found, path) => found ?? seenAtFile(path),
       undefined,
     ) ??
-    writingTrouble(folder)
+    writingTrouble(folder) ??
+    attempt(file, tryOpeningMore)
   )
 }
 
@@ -146,6 +159,16 @@ function tryWriting(path: string): void {
   }
 }
 
+/** SQLite needs several descriptors, and has given back those that it got. */
+function tryOpeningMore(): void {
+  const open: number[] = []
+  try {
+    for (let more = 0; more < 8; more += 1) open.push(openSync('/dev/null', 'r'))
+  } finally {
+    for (const descriptor of open) closeSync(descriptor)
+  }
+}
+
 function attempt(path: string, look: () => void): FileTrouble | undefined {
   try {
     look()
@@ -178,7 +201,7 @@ export function troubleFix({ kind, path }: FileTrouble): string {
 const fixes: Readonly<Record<TroubleKind, (path: string) => string>> = {
   'read-only': () => 'make it writable again (mount -o remount,rw); the kernel log (dmesg) says why it is not',
   denied: path => `give it to ${user()}: chown -R ${there(path)}, or run as its owner (ls -ld ${there(path)})`,
-  'no-room': () => 'free some room',
+  'no-room': path => (hasInodes(there(path)) ? 'free some room' : 'delete files there: no inode is left (df -i)'),
   failing: () => 'look into the kernel log (dmesg), and move the data folder to a disk that works',
   'too-many-files': () => 'raise the limit (ulimit -n, LimitNOFILE of the service), or end what has them open',
   'no-locks': () => 'put the data folder on a local disk',
@@ -187,6 +210,16 @@ const fixes: Readonly<Record<TroubleKind, (path: string) => string>> = {
   missing: path => `make the folder, or repair the link (ls -l ${path})`,
   busy: () => 'end the process that writes, or run this again later',
   other: path => `check the owner and the kind of file (ls -ld ${path})`,
+}
+
+/** Whether the file system takes a further file; it also does when it does not say how many. */
+export function hasInodes(path: string): boolean {
+  try {
+    const { files, ffree } = statfsSync(path)
+    return files === 0 || ffree > 0
+  } catch {
+    return true
+  }
 }
 
 /** The path, or the nearest folder above it that is there. */

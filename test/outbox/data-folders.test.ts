@@ -1,7 +1,8 @@
-import { cpSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { DataFolders } from '../../src/outbox/data-folders.ts'
+import { daemonHolder, takeDaemonRole } from '../../src/outbox/roles.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
 /** A data folder with an outbox that was opened by this process. */
@@ -77,4 +78,17 @@ describe('the data folder of a process that had it open', () => {
     expect(look).toThrow(expect.objectContaining({ code: 'outbox-unusable', fix: expect.stringMatching(/restart/) }))
     expect(() => new DataFolders().require(staged.folder), 'a process that starts').not.toThrow()
   })
+})
+
+it('a role of another container is told with its host, and one of this machine is not', () => {
+  const dataFolder = temporaryFolder()
+  const role = takeDaemonRole({ dataFolder, config: 'a.yaml', nowMs: 0 })
+  onTestFinished(() => role.release())
+  expect(daemonHolder(dataFolder)).toEqual({ pid: process.pid, since: '1970-01-01T00:00:00.000Z', config: 'a.yaml' })
+  const tellFile = join(dataFolder, 'daemon.json')
+  const elsewhere = { ...JSON.parse(readFileSync(tellFile, 'utf8')), pid: 1, host: '7d0f3e6c11aa' }
+  writeFileSync(tellFile, JSON.stringify(elsewhere))
+  expect(() => takeDaemonRole({ dataFolder, config: 'b.yaml', nowMs: 0 })).toThrow(
+    expect.objectContaining({ code: 'outbox-held', facts: expect.objectContaining({ pid: 1, host: '7d0f3e6c11aa' }) }),
+  )
 })

@@ -4,7 +4,7 @@ import { version } from '../../edge/version.ts'
 import { exitCodes } from '../exit.ts'
 import { reportError } from '../report-error.ts'
 import { demandCommand } from '../stray-word.ts'
-import { note, print } from '../terminal.ts'
+import { note, print, takeLostResult } from '../terminal.ts'
 
 type MakeCommand = (ended: (code: number) => void) => Command
 
@@ -59,10 +59,18 @@ export async function run(argv: readonly string[]): Promise<number> {
   try {
     demandCommand(program, argv)
     await program.parseAsync([...argv], { from: 'user' })
-    return exitCode
+    return withResult(exitCode)
   } catch (error) {
-    return await reportError(error)
+    return withResult(await reportError(error))
   }
+}
+
+/** The exit code of a command that ended: never that of success where its result could not be written. */
+function withResult(exitCode: number): number {
+  const lost = takeLostResult()
+  if (lost === undefined) return exitCode
+  note(`tidegauge: the result could not be written to stdout (${lost}): free room where it goes, and run this again`)
+  return exitCode === exitCodes.done ? exitCodes.incomplete : exitCode
 }
 
 /** The called command; none for the version, all of them for help or an unknown name. */

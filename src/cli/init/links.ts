@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, readFileSync, realpathSync, symlinkSync } from 'node:fs'
+import { existsSync, readFileSync, realpathSync, symlinkSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { makeFolders } from '../../edge/make-folders.ts'
 import { packageUrl } from '../../edge/program-files.ts'
 import { parsedJson, valueAt } from '../../model/json.ts'
 
@@ -27,7 +28,7 @@ export function linkPackages(folder: string): readonly string[] {
   const link = (target: string, name: string) => {
     const path = join(folder, name)
     if (existsSync(path)) return
-    mkdirSync(dirname(path), { recursive: true })
+    makeFolders(dirname(path))
     symlinkSync(target, path)
     links.push(name)
   }

@@ -1,5 +1,6 @@
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { makeFolders } from '../../edge/make-folders.ts'
 import { Fault } from '../../model/fault.ts'
 import { parsedJson, valueAt } from '../../model/json.ts'
 import type { FolderFiles, SourceExtension } from './starter.ts'
@@ -34,7 +35,7 @@ function demandNoFile(folder: string): void {
 /** @returns false when there is such a file */
 function writeNew(path: string, text: string): boolean {
   try {
-    mkdirSync(dirname(path), { recursive: true })
+    makeFolders(dirname(path))
     writeFileSync(path, text, { flag: 'wx' })
     return true
   } catch (error) {

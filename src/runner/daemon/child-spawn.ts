@@ -191,7 +191,7 @@ const unstartedReasons: Readonly<Record<string, readonly [reason: string, fix: s
   ENOMEM: ['no memory is left for it', 'free some, or allow the daemon more'],
 }
 
-/** What stands for a process that could not be started. */
+/** Stand-in for a process that could not be started. */
 function unstarted(why: Promise<unknown>): Spawned {
   const exited = why.then(error => {
     const { code = '', message = '' } = error as { code?: string; message?: string }

@@ -3,7 +3,14 @@ import { fileStats } from '../../../edge/file-stats.ts'
 import { Fault, faultLine } from '../../../model/fault.ts'
 import { isDamage } from '../../../sqlite/damage.ts'
 import { fileFault, troubleFault } from '../../../sqlite/file-fault.ts'
-import { accessTrouble, type FileTrouble, isTrouble, troubleOf, writingTrouble } from '../../../sqlite/trouble.ts'
+import {
+  accessTrouble,
+  type FileTrouble,
+  hasInodes,
+  isTrouble,
+  troubleOf,
+  writingTrouble,
+} from '../../../sqlite/trouble.ts'
 import type { Breakage, DiskSpace, Recovery } from '../../contract/health.ts'
 import { Ballast } from './ballast.ts'
 import { identityOf } from './identity.ts'
@@ -56,7 +63,10 @@ export class Disk {
 
   /** Sentence about the full disk, for a person. */
   get fullSentence(): string {
-    const room = `${(2 * ballastBytes) / 1_048_576} MiB are free in ${dirname(this.#file)}`
+    const folder = dirname(this.#file)
+    const room = hasInodes(folder)
+      ? `${(2 * ballastBytes) / 1_048_576} MiB are free in ${folder}`
+      : `files are deleted there, as no inode is left (df -i ${folder})`
     return `the disk is full: nothing new is collected until ${room}; due metrics are still delivered`
   }
 
