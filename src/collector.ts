@@ -23,7 +23,7 @@ export const address = z
 /**
  * Options schema for a file or folder that the collector reads: `options: z.strictObject({ table: path })`. It parses
  * to an absolute path; a relative path starts at the configuration file's folder. A collector's process can read its
- * own folder, the packages, and the paths declared this way and written in the configuration.
+ * own folder (next to a configuration only its file and what that imports), the packages, and the paths declared this way and written in the configuration.
  */
 export const path = z
   .string({ error: 'must be the path of a file or a folder' })

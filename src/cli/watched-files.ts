@@ -53,7 +53,7 @@ function filesOf({ file, includes, protocols }: NamingFiles, withImports: boolea
     .flatMap(({ collectors }) => collectors)
     .map(({ use, place }) => originOf({ use, configFile: place.file }))
   const own = origins.flatMap(origin => (origin.kind === 'file' ? [origin.file] : []))
-  const sources = withImports ? own.flatMap(importedFiles) : own
+  const sources = withImports ? own.flatMap(one => importedFiles(one)) : own
   return [file, ...includes.flatMap(({ pattern }) => matchesOf(pattern)), ...sources]
 }
 

@@ -6,7 +6,7 @@ import { shippedModules } from '../../edge/program-files.ts'
 import { Fault } from '../../model/fault.ts'
 import type { CollectorRef } from '../messages.ts'
 import { originOf, shippedCollectors } from '../origin.ts'
-import { packageSpecifier } from './hooks.ts'
+import { linkTarget, packageSpecifier } from './hooks.ts'
 
 /** Specifier of a collector for `import()`, and its file for messages; a package's file is not known yet. */
 export interface CollectorModule {
@@ -19,35 +19,27 @@ export interface CollectorModule {
 /**
  * Finds the module of `use`: a path from the configuration file's folder when it starts with `.` or `/`, else a
  * collector shipped with the daemon, else an npm package as seen from that folder.
- *
- * @throws Fault `collector-unusable` when a path leads to no file
  */
 export function findCollector(ref: Pick<CollectorRef, 'use' | 'configFile'>): CollectorModule {
   const { use, configFile } = ref
   const origin = originOf(ref)
-  if (origin.kind === 'file') return findFile(origin.file, use)
+  if (origin.kind === 'file') return findFile(linkTarget(origin.file))
   if (origin.kind === 'package') return { specifier: packageSpecifier(use, configFile) }
   const url = new URL(use + shippedModules.extension, shippedModules.url)
   return { specifier: url.href, file: fileURLToPath(url) }
 }
 
 /** The file's time of change is part of the address, so that an edited file is loaded again when next used. */
-function findFile(file: string, use: string): CollectorModule {
-  const found = lookedAt(file)
-  if (!found?.isFile()) {
-    const near = ['.ts', '.js', '.mjs', '/index.ts', '/index.js'].find(end => lookedAt(file + end))
-    const fix = near === undefined ? 'a path is relative to the configuration file' : `did you mean ${use}${near}?`
-    throw new Fault('collector-unusable', `there is no file ${file}`, { fix })
-  }
-  return { specifier: `${pathToFileURL(file).href}?changed=${found.mtimeMs}`, file }
+function findFile(file: string): CollectorModule {
+  return { specifier: `${pathToFileURL(file).href}?changed=${changedAtMs(file)}`, file }
 }
 
-/** Status of a file; one that cannot be read counts as missing. */
-function lookedAt(file: string) {
+/** A file that cannot be read fails when it is loaded. */
+function changedAtMs(file: string): number {
   try {
-    return statSync(file, { throwIfNoEntry: false })
+    return statSync(file).mtimeMs
   } catch {
-    return undefined
+    return 0
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Entry of a child that runs collectors: takes runs from the daemon and returns their results. Its argument says whether
- * it can read chains.
+ * Entry of a child that runs collectors: takes runs from the daemon and returns their results. Its arguments are links
+ * that it must not follow itself, with their targets, and whether it can read chains.
  */
 import '../../edge/process-settings.ts'
 import { flushCompileCache } from 'node:module'
@@ -46,7 +46,7 @@ catchStrays(
     fail: error => postLine({ collectorId: '', level: 'warn', message: thrownText(error).message, facts: {} }),
   }),
 )
-registerCollectorHooks()
+registerCollectorHooks(process.argv[2] ?? '{}')
 registerOptionsEdge()
 lockDown(line.socket)
 // Only if there is a chain to read: viem takes a good part of a child's start and memory.

@@ -35,6 +35,8 @@ export interface Spawned {
 export interface SpawnDeps {
   /** Files and folders it may read; once started it may write none. */
   readonly reads: readonly string[]
+  /** Targets of links by their paths, which it must not follow itself. */
+  readonly links: Readonly<Record<string, string>>
   /** Whether it may load `node:sqlite`, which opens any file, whatever the permissions. */
   readonly mayUseSqlite: boolean
   /** Folder that relative paths start from, if it exists. */
@@ -55,9 +57,9 @@ const environmentNames = ['PATH', 'HOME', 'TMPDIR', 'TZ', 'LANG', 'NODE_EXTRA_CA
  * given paths, and cannot write, start processes or load native code. Does not throw.
  */
 export function spawnChild(deps: SpawnDeps): Spawned {
-  const { readsChains, heapMbMax, folder } = deps
+  const { readsChains, heapMbMax, folder, links } = deps
   const cache = lendCompileCache()
-  const args = readsChains ? [chainsArgument] : []
+  const args = [JSON.stringify(links), ...(readsChains ? [chainsArgument] : [])]
   let child: ChildProcess
   try {
     child = spawn(process.execPath, [...flagsOf(deps), ...cache.flags, entry, ...args], {

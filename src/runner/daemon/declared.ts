@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import type { OptionMistake } from '../../config/config.ts'
 import type { CollectorRef } from '../messages.ts'
-import { isHidden } from './readable.ts'
+import { isHidden, isOfSystem } from './readable.ts'
 
 /** Declared paths that a process may read, and mistakes in others. */
 export interface Declared {
@@ -21,12 +21,21 @@ export async function declaredPaths(
 ): Promise<Declared> {
   const written = new Map(textsIn(options, []).map(({ text, path }) => [resolve(dirname(configFile), text), path]))
   const meant = said.filter(path => written.has(path))
-  const refused = await Promise.all(meant.map(path => isHidden(path, hidden)))
-  const message = 'leads to a path that no collector may read: the configuration, a file of a secret, or the data'
+  const refusals = await Promise.all(meant.map(async path => ({ path, message: await refusal(path, hidden) })))
   return {
-    given: meant.filter((_, index) => !refused[index]),
-    mistakes: meant.flatMap((path, index) => (refused[index] ? [{ path: written.get(path) ?? [], message }] : [])),
+    given: refusals.flatMap(({ path, message }) => (message === undefined ? [path] : [])),
+    mistakes: refusals.flatMap(({ path, message }) =>
+      message === undefined ? [] : [{ path: written.get(path) ?? [], message }],
+    ),
   }
+}
+
+async function refusal(path: string, hidden: readonly string[]): Promise<string | undefined> {
+  if (await isHidden(path, hidden))
+    return 'leads to a path that no collector may read: the configuration, a file of a secret, or the data'
+  return isOfSystem(path)
+    ? 'leads into /proc, /sys or /dev, where every process and device can be read; single files such as /proc/meminfo may be named'
+    : undefined
 }
 
 interface WrittenText {

@@ -7,13 +7,20 @@ const filesMax = 500
 /** A relative path in quotes: of an import, or of a file that is read from its place. */
 const relativePath = /(['"`])(\.{1,2}\/[^'"`\n]+)\1/g
 
-/** A source file and all that it names by a relative path, also files that do not exist yet. */
-export function importedFiles(file: string): readonly string[] {
+/**
+ * A source file and all that it names by a relative path, also files that do not exist yet.
+ *
+ * @param isTaken whether a file counts and is followed. Default: each
+ */
+export function importedFiles(file: string, isTaken = (_file: string) => true): readonly string[] {
   const found = new Set([file])
   for (const each of found) {
     if (found.size >= filesMax) break
     if (!/\.[cm]?[jt]s$/.test(each)) continue
-    for (const [, , path = ''] of textOf(each).matchAll(relativePath)) found.add(resolve(dirname(each), path))
+    for (const [, , written = ''] of textOf(each).matchAll(relativePath)) {
+      const path = resolve(dirname(each), written)
+      if (isTaken(path)) found.add(path)
+    }
   }
   return [...found]
 }

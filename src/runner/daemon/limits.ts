@@ -58,9 +58,6 @@ export const hostsMax = 1_000
 /** Longest name of a host with its port, in characters. */
 export const hostCharsMax = 300
 
-/** Entries read in the folders of one collector; it cannot read further ones. */
-export const readableEntriesMax = 5_000
-
 /** Characters of any single text in a child's message; its own code cuts texts much shorter. */
 export const childTextCharsMax = 8_192
 

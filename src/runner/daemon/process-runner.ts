@@ -14,7 +14,7 @@ import { createIsolatedProcess, type IsolatedProcess } from './isolated-process.
 import { type RunnerLimits, runnerLimits } from './limits.ts'
 import { Meeting } from './meeting.ts'
 import { Prices } from './prices.ts'
-import { groupOf, Processes, type ProcessGroup } from './processes.ts'
+import { groupOf, Processes, type ProcessGroup, requireFile } from './processes.ts'
 import { ProvenanceSource } from './provenance-source.ts'
 import { readablePaths } from './readable.ts'
 import { knowsNone, type Redacting, redactedEnd, redactedLine } from './redacting.ts'
@@ -137,9 +137,9 @@ export class ProcessRunner implements Runner {
 
   async #started(group: ProcessGroup): Promise<StartedProcess> {
     const { configFolders = [] } = this.#deps
-    const reads = await readablePaths({ ...group, hidden: this.#hidden, configFolders })
+    const permitted = await readablePaths({ ...group, hidden: this.#hidden, configFolders })
     const { heapMbMax } = this.#limits
-    return startProcess(group, { reads, heapMbMax, readsChains: this.#readsChains })
+    return startProcess(group, { ...permitted, heapMbMax, readsChains: this.#readsChains })
   }
 
   async #runAlone(task: Task, group: ProcessGroup): Promise<TaskEnd> {
@@ -158,6 +158,7 @@ export class ProcessRunner implements Runner {
   async #perform(task: Task, given: readonly string[]): Promise<Done> {
     const { signal } = this.#stopping
     signal.throwIfAborted()
+    requireFile(task.collector)
     const group = groupOf(task.collector, given)
     const isCulprit = this.#culprits.has(task.collector.id)
     const first: TaskEnd | Lost | undefined = isCulprit ? undefined : await this.#processes.run(task, group)

@@ -1,10 +1,13 @@
+import { lstatSync, readlinkSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Time } from '../../edge/time.ts'
+import { Fault } from '../../model/fault.ts'
 import type { CollectorRef, Task, TaskEnd } from '../messages.ts'
 import { originOf } from '../origin.ts'
 import type { CollectorChild } from './child.ts'
 import type { Lost } from './child-edge.ts'
-import type { Readable } from './readable.ts'
+import { importedFiles } from './imported-files.ts'
+import { isAt, type Readable, realOf } from './readable.ts'
 import { SharedProcess } from './shared-process.ts'
 import type { StartedProcess } from './started-process.ts'
 
@@ -18,11 +21,52 @@ export interface ProcessGroup extends Omit<Readable, 'hidden' | 'configFolders'>
 export function groupOf(ref: Pick<CollectorRef, 'use' | 'configFile'>, declared: readonly string[]): ProcessGroup {
   const origin = originOf(ref)
   const { configFile } = ref
-  const folder = origin.kind === 'file' ? dirname(origin.file) : undefined
+  const namedFile = origin.kind === 'file' ? origin.file : undefined
+  const file = namedFile && realOf(namedFile)
   const isShipped = origin.kind === 'shipped'
+  // Permissions are set at the start: another file behind the link, or another import, needs another process.
+  const imported = file === undefined ? [] : importedFiles(file)
   // A shipped collector reads nothing next to the file that uses it: those of all files share a process.
-  const key = JSON.stringify([origin, isShipped ? '' : configFile, [...declared].sort()])
-  return { key, folder, configFile, declared, isShipped }
+  const key = JSON.stringify([origin, isShipped ? '' : configFile, [...declared].sort(), imported])
+  return { key, file, namedFile, configFile, declared, isShipped }
+}
+
+/**
+ * Checks that there is a collector's file, and that no link leads out of its folder and the configuration's: a
+ * Kubernetes ConfigMap is made of links within one folder.
+ *
+ * @throws Fault `collector-unusable`
+ */
+export function requireFile({ use, configFile }: Pick<CollectorRef, 'use' | 'configFile'>): void {
+  const origin = originOf({ use, configFile })
+  if (origin.kind !== 'file') return
+  const { file } = origin
+  const found = lookedAt(file)
+  if (found?.isFile()) {
+    const roots = [dirname(file), dirname(configFile)].map(realOf)
+    if (roots.some(root => isAt(realOf(file), root))) return
+    throw unusable(`${file} is a link to ${realOf(file)}, which is outside of its folder and of the configuration's`, {
+      fix: `name that path in \`use\`, or put the file itself there`,
+    })
+  }
+  if (!found && lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink()) {
+    throw unusable(`${file} is a link to ${readlinkSync(file)}, and there is no such file`, { fix: 'mend the link' })
+  }
+  const near = ['.ts', '.js', '.mjs', '/index.ts', '/index.js'].find(end => lookedAt(file + end)?.isFile())
+  const fix = near === undefined ? 'a path is relative to the configuration file' : `did you mean ${use}${near}?`
+  throw unusable(`there is no file ${file}`, { fix })
+}
+
+const unusable = (message: string, { fix }: { readonly fix: string }) =>
+  new Fault('collector-unusable', message, { fix })
+
+/** Status of a file; one that cannot be looked at counts as missing. */
+function lookedAt(file: string) {
+  try {
+    return statSync(file, { throwIfNoEntry: false })
+  } catch {
+    return undefined
+  }
 }
 
 /** Dependencies of `Processes`. */

@@ -1,14 +1,23 @@
-import { existsSync, realpathSync } from 'node:fs'
+import { existsSync, globSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { lstat, readdir, realpath, stat } from 'node:fs/promises'
-import { dirname, join, sep } from 'node:path'
+import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { hasOwnLibraries, packageUrl, programParts } from '../../edge/program-files.ts'
-import { readableEntriesMax } from './limits.ts'
+import { isRecord, parsedJson } from '../../model/json.ts'
+import { importedFiles } from './imported-files.ts'
+
+/** Entries read in the folders of one collector; it cannot read further ones. */
+const readableEntriesMax = 5_000
+
+/** The same of a folder of packages. */
+const packageEntriesMax = 200_000
 
 /** Origin of the code that runs in a process, and what it may read apart from packages. */
 export interface Readable {
-  /** Folder of the collector's file; absent for a package or a shipped collector. */
-  readonly folder: string | undefined
+  /** The collector's file, without links; absent for a package or a shipped collector. */
+  readonly file: string | undefined
+  /** The same as the configuration names it. */
+  readonly namedFile: string | undefined
   /** Path of the configuration file. */
   readonly configFile: string
   /** Files and folders that the options declare. */
@@ -21,32 +30,58 @@ export interface Readable {
   readonly configFolders: readonly string[]
 }
 
+/** Permissions of a process. */
+export interface Permitted {
+  /** Files and folders, in the form of Node's permissions: a folder includes all below it. */
+  readonly reads: readonly string[]
+  /**
+   * Targets of links that the process must not follow itself: those of packages, by `…/node_modules/NAME`, and of the
+   * collector's file. A permission for a link to a folder would include all below its target.
+   */
+  readonly links: Readonly<Record<string, string>>
+}
+
+/** Folders in which the system shows other processes and devices. */
+const systemFolders = ['/proc', '/sys', '/dev']
+
+/** Files there that tell about the machine alone. */
+const machineFile = /^\/proc\/(cpuinfo|diskstats|loadavg|meminfo|stat|swaps|uptime|vmstat)$/
+
+/** Whether a path leads to where other processes or devices can be read. */
+export function isOfSystem(path: string): boolean {
+  return !machineFile.test(path) && systemFolders.some(folder => isAt(path, folder) || isAt(realOf(path), folder))
+}
+
 const packageRoot = fileURLToPath(packageUrl)
 const own = programParts.map(name => join(packageRoot, name))
 
 /**
- * Files and folders a process may read, in the form of Node's permissions: a folder includes all below it. Permissions
- * have no exceptions, so the collector's own folder is walked: hidden paths, names with a leading dot, other
- * configurations than the one in force, and links that lead outside are left out.
+ * Files and folders a process may read. Node's permissions judge a path by its name, follow links, and have no
+ * exceptions. So every folder is walked: hidden paths and links that lead out of it are left out.
  */
-export async function readablePaths(readable: Readable): Promise<string[]> {
-  const { folder, configFile, declared, isShipped, hidden, configFolders } = readable
-  if (isShipped) return permitted([...shippedReads(), ...(await withReal(declared))])
-  const from = folder ?? dirname(configFile)
-  const walk = new FolderWalk(await withReal(hidden), await withReal([dirname(configFile), ...configFolders]))
-  const packages = await Promise.all(
-    [...packageFolders(packageRoot), ...packageFolders(from)].map(one => walk.packages(one)),
-  )
-  const neighbours = folder === undefined ? [] : await walk.below(folder)
-  const given = await Promise.all(declared.map(path => walk.declared(path)))
-  return permitted([...own, ...packages.flat(), ...neighbours, ...given.flat()])
+export async function readablePaths(readable: Readable): Promise<Permitted> {
+  const { file, namedFile, configFile, declared, isShipped, hidden, configFolders } = readable
+  if (isShipped) return { reads: permitted([...shippedReads(), ...(await withReal(declared))]), links: {} }
+  const configurations = await withReal([dirname(configFile), dirname(realOf(configFile)), ...configFolders])
+  const walks = new Walks([...(await withReal(hidden)), ...systemFolders], configurations)
+  // The program's own libraries are trusted, as the program is.
+  const trusted = hasOwnLibraries ? [] : ownLibraries()
+  const packages = [...packageFolders(packageRoot), ...packageFolders(dirname(file ?? configFile))]
+  for (const folder of packages) if (!trusted.includes(folder)) await walks.addPackages(folder)
+  if (file !== undefined) await walks.addOwn(file, namedFile ?? file)
+  for (const path of declared) await walks.addDeclared(path)
+  return { reads: permitted([...own, ...trusted, ...walks.paths]), links: Object.fromEntries(walks.links) }
 }
 
 /** Files and folders that shipped collectors without declarations read, whatever the configuration: the program. */
 export function shippedReads(): string[] {
-  const libraries = hasOwnLibraries ? [] : [...packageFolders(packageRoot)].filter(folder => existsSync(folder))
+  return permitted([...own, ...(hasOwnLibraries ? [] : ownLibraries())])
+}
+
+function ownLibraries(): string[] {
+  const folders = [...packageFolders(packageRoot)].filter(folder => existsSync(folder))
   // The folder may be a link; modules are loaded by its real path.
-  return permitted([...own, ...libraries, ...libraries.map(folder => realpathSync(folder))])
+  return [...folders, ...folders.map(folder => realpathSync(folder))]
 }
 
 /** A star is a wildcard in a permission, so file names with one are left out. The root can be written only as a star. */
@@ -62,13 +97,15 @@ export async function isHidden(path: string, hidden: readonly string[]): Promise
 
 function* packageFolders(from: string): Generator<string> {
   for (let folder = from.replace(/(?<=.)\/$/, ''); ; folder = dirname(folder)) {
-    yield join(folder, 'node_modules')
+    if (basename(folder) !== 'node_modules') yield join(folder, 'node_modules')
     if (folder === dirname(folder)) return
   }
 }
 
-const isAt = (path: string, above: string) =>
-  path === above || path.startsWith(above.endsWith(sep) ? above : above + sep)
+/** Whether a path is a folder or lies in it. */
+export function isAt(path: string, above: string): boolean {
+  return path === above || path.startsWith(above.endsWith(sep) ? above : above + sep)
+}
 
 async function withReal(paths: readonly string[]): Promise<string[]> {
   return [...new Set([...paths, ...(await Promise.all(paths.map(real)))])]
@@ -79,86 +116,194 @@ async function real(path: string): Promise<string> {
   return realpath(path).catch(() => path)
 }
 
-/** Walks folders up to a number of entries; further ones are not readable. */
-class FolderWalk {
+/** As `real`, at once. */
+export function realOf(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    return path
+  }
+}
+
+/** Rules for the walk of one folder. */
+interface WalkRules {
+  /** The folder, without links: what a link in it leads to must lie there. */
+  readonly root: string
+  /** Whether names with a leading dot are left out. */
+  readonly hidesDots: boolean
+  /** Where links to packages from elsewhere may stand; absent where the folder is not one of packages. */
+  readonly isPackages: boolean
+  /** Further paths that are left out. */
+  readonly without?: ReadonlySet<string>
+  /** Entries that may still be read. */
+  left: number
+}
+
+/** The readable part of a folder. */
+interface WalkedPart {
+  /** Whether that is all of it, and no link leads out. */
+  readonly isWhole: boolean
+  /** Whether a link to another folder below the root is in it: a permission for this part would include that one. */
+  readonly hasFolderLink: boolean
+  readonly paths: readonly string[]
+}
+
+const noPart: WalkedPart = { isWhole: false, hasFolderLink: false, paths: [] }
+
+/** Collects what a process may read from the folders that it needs. */
+class Walks {
+  readonly paths = new Set<string>()
+  readonly links = new Map<string, string>()
   readonly #hidden: readonly string[]
   readonly #configFolders: readonly string[]
-  #left = readableEntriesMax
+  readonly #packages = new Set<string>()
 
   constructor(hidden: readonly string[], configFolders: readonly string[]) {
     this.#hidden = hidden
     this.#configFolders = configFolders
   }
 
-  /** A folder under its given name and, if a link leads there, under its real one, by which modules are loaded. */
-  async below(folder: string): Promise<string[]> {
-    const target = await real(folder)
-    const { paths } = await this.#look(target, target)
-    return [...paths, ...paths.filter(path => isAt(path, target)).map(path => join(folder, path.slice(target.length)))]
+  /** The collector's folder; where a configuration lies in it, its file and what that imports alone. */
+  async addOwn(file: string, namedFile: string): Promise<void> {
+    if (file !== namedFile) this.links.set(namedFile, file)
+    const root = dirname(file)
+    if (!this.#configFolders.some(folder => isAt(folder, root))) {
+      return this.#add(root, { root, hidesDots: true, isPackages: false, left: readableEntriesMax }, dirname(namedFile))
+    }
+    const isTaken = (path: string) =>
+      /\.([cm]?[jt]s|json|wasm)$/.test(path) &&
+      !hasDots(relative(root, path)) &&
+      [path, realOf(path)].every(name => isAt(name, root) && !this.#isHidden(name))
+    for (const path of importedFiles(file, isTaken)) for (const name of [path, realOf(path)]) this.paths.add(name)
   }
 
-  /** A declared path; if the folder contains hidden paths, the rest of it. */
-  async declared(path: string): Promise<string[]> {
-    const names = await withReal([path])
-    if (names.some(name => this.#isHidden(name))) return []
-    return names.some(name => this.#holdsHidden(name)) ? this.below(path) : names
+  /** A declared file or folder, under its given name and its real one. */
+  async addDeclared(path: string): Promise<void> {
+    const root = await real(path)
+    if (machineFile.test(path)) this.paths.add(path)
+    if (this.#isHidden(path) || this.#isHidden(root)) return
+    if ((await stat(root).catch(() => undefined))?.isDirectory()) {
+      await this.#add(root, { root, hidesDots: false, isPackages: false, left: readableEntriesMax }, path)
+    } else {
+      for (const name of [path, root]) this.paths.add(name)
+    }
   }
 
   /** A folder of packages, with those linked into it from elsewhere. */
-  async packages(folder: string): Promise<string[]> {
-    if (!(await stat(folder).catch(() => undefined))?.isDirectory()) return []
-    const links = [...(await linksIn(folder)), ...(await Promise.all((await scopesIn(folder)).map(linksIn))).flat()]
-    const targets = [...new Set(await Promise.all(links.map(real)))].filter(target => !isAt(target, folder))
-    const linked = targets.map(async target => (this.#holdsHidden(target) ? this.below(target) : [target]))
-    return [...(await withReal([folder])), ...(await Promise.all(linked)).flat()]
+  async addPackages(folder: string): Promise<void> {
+    const root = await real(folder)
+    if (this.#packages.has(root) || !(await stat(root).catch(() => undefined))?.isDirectory()) return
+    this.#packages.add(root)
+    await this.#add(root, { root, hidesDots: false, isPackages: true, left: packageEntriesMax }, folder)
   }
 
-  /** The readable part of a folder; one path if that is all of it. */
-  async #look(folder: string, root: string): Promise<{ readonly whole: boolean; readonly paths: readonly string[] }> {
-    const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
-    const seen = await Promise.all(
-      entries.map(async entry => {
-        this.#left -= 1
+  async #add(root: string, rules: WalkRules, name: string): Promise<void> {
+    const part = await this.#look(root, rules)
+    for (const path of part.isWhole ? [root] : part.paths) {
+      this.paths.add(path)
+      if (isAt(path, root)) this.paths.add(join(name, path.slice(root.length)))
+    }
+  }
+
+  async #look(folder: string, rules: WalkRules): Promise<WalkedPart> {
+    if (this.#isHidden(folder)) return noPart
+    const entries = await readdir(folder, { withFileTypes: true }).catch(() => undefined)
+    if (entries === undefined) return noPart
+    const parts = await Promise.all(
+      entries.map((entry): WalkedPart | Promise<WalkedPart> => {
+        rules.left -= 1
         const path = join(folder, entry.name)
-        if (this.#left < 0 || this.#isLeftOut(path, entry.name)) return { whole: false, paths: [] }
-        if (entry.isSymbolicLink()) return { whole: false, paths: await this.#linked(path, root) }
-        return entry.isDirectory() && entry.name !== 'node_modules'
-          ? this.#look(path, root)
-          : { whole: true, paths: [path] }
+        if (rules.left < 0 || this.#isLeftOut(path, entry.name, rules)) return noPart
+        if (entry.isSymbolicLink()) return this.#linked(path, rules)
+        if (entry.isDirectory()) return this.#look(path, rules)
+        return { isWhole: true, hasFolderLink: false, paths: [path] }
       }),
     )
-    const whole = seen.every(one => one.whole) && !this.#isHidden(folder)
-    return { whole, paths: whole ? [folder] : seen.flatMap(({ paths }) => paths) }
+    const isWhole = parts.every(part => part.isWhole)
+    const hasFolderLink = parts.some(part => part.hasFolderLink)
+    return { isWhole, hasFolderLink, paths: isWhole && !hasFolderLink ? [folder] : parts.flatMap(({ paths }) => paths) }
   }
 
-  async #linked(path: string, root: string): Promise<string[]> {
+  async #linked(path: string, rules: WalkRules): Promise<WalkedPart> {
     const target = await real(path)
-    const isFile = (await lstat(target).catch(() => undefined))?.isFile() ?? false
-    return isFile && isAt(target, root) && !this.#isHidden(target) ? [path, target] : []
+    const found = await lstat(target).catch(() => undefined)
+    if (!found || this.#isHidden(target)) return noPart
+    if (isAt(target, rules.root)) {
+      return found.isFile()
+        ? { isWhole: true, hasFolderLink: false, paths: [path, target] }
+        : { isWhole: found.isDirectory(), hasFolderLink: true, paths: [] }
+    }
+    if (rules.isPackages && found.isDirectory() && isPackagePlace(path, rules.root)) await this.#addLinked(path, target)
+    return noPart
   }
 
-  #isLeftOut(path: string, name: string): boolean {
+  /** A package that is linked from elsewhere: its published files, because a folder of development has others, too. */
+  async #addLinked(link: string, target: string): Promise<void> {
+    this.links.set(link, target)
+    if (target === realOf(packageRoot) || this.#packages.has(target)) return
+    this.#packages.add(target)
+    const isInstalled = target.includes(`${sep}node_modules${sep}`)
+    const { named, without } = isInstalled ? { named: [target], without: new Set<string>() } : publishedFiles(target)
+    const rules = { root: target, hidesDots: !isInstalled, isPackages: false, left: packageEntriesMax, without }
+    for (const path of named) {
+      const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+      if (!isAt(realOf(path), target) || this.#isHidden(realOf(path)) || without.has(path)) continue
+      for (const one of isFolder ? (await this.#look(realOf(path), rules)).paths : [path]) this.paths.add(one)
+    }
+    for (const folder of packageFolders(target)) await this.addPackages(folder)
+  }
+
+  #isLeftOut(path: string, name: string, { hidesDots, isPackages, without }: WalkRules): boolean {
     const isConfiguration = this.#configFolders.includes(dirname(path)) && /\.ya?ml$/i.test(name)
-    return name.startsWith('.') || isConfiguration || this.#isHidden(path)
+    const isOther = !isPackages && name === 'node_modules'
+    return (
+      (hidesDots && name.startsWith('.')) || isConfiguration || isOther || without?.has(path) || this.#isHidden(path)
+    )
   }
 
   #isHidden(path: string): boolean {
     return this.#hidden.some(one => isAt(path, one))
   }
+}
 
-  #holdsHidden(path: string): boolean {
-    return this.#hidden.some(one => isAt(one, path) || isAt(path, one))
+const hasDots = (path: string) => path.split(sep).some(name => name.startsWith('.'))
+
+/** Whether a path is `NAME` or `@SCOPE/NAME` in a folder of packages, also in that of a package there. */
+function isPackagePlace(path: string, root: string): boolean {
+  const inner = relative(root, path).split(`node_modules${sep}`).at(-1) ?? ''
+  return /^(@[^/]+\/)?[^@./][^/]*$/.test(inner)
+}
+
+/** Files and folders of a package that its `files` names and leaves out; else its entry points and what they import. */
+function publishedFiles(folder: string): { readonly named: readonly string[]; readonly without: ReadonlySet<string> } {
+  const manifestFile = join(folder, 'package.json')
+  const manifest = manifestOf(manifestFile)
+  const files = Array.isArray(manifest['files']) ? manifest['files'].filter(one => typeof one === 'string') : undefined
+  if (files) {
+    const matches = (pattern: string) =>
+      globSync(pattern.replace(/^\.?\//, ''), {
+        cwd: folder,
+        exclude: path => /^(node_modules|\.git)$/.test(basename(path)),
+      }).map(path => resolve(folder, path))
+    const without = new Set(files.filter(one => one.startsWith('!')).flatMap(one => matches(one.slice(1))))
+    return { named: [manifestFile, ...files.filter(one => !one.startsWith('!')).flatMap(matches)], without }
+  }
+  const entries = textsIn([manifest['main'] ?? 'index.js', manifest['module'], manifest['exports']])
+  const isTaken = (path: string) => isAt(path, folder) && !hasDots(relative(folder, path))
+  const named = entries.flatMap(entry => importedFiles(resolve(folder, entry), isTaken))
+  return { named: [manifestFile, ...named], without: new Set() }
+}
+
+function manifestOf(file: string): Readonly<Record<string, unknown>> {
+  try {
+    const manifest = parsedJson(readFileSync(file, 'utf8'))
+    return isRecord(manifest) ? manifest : {}
+  } catch {
+    return {}
   }
 }
 
-async function linksIn(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
-  return entries.filter(entry => entry.isSymbolicLink()).map(({ name }) => join(folder, name))
-}
-
-async function scopesIn(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
-  return entries
-    .filter(entry => entry.isDirectory() && entry.name.startsWith('@'))
-    .map(({ name }) => join(folder, name))
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : []
 }

@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, realpathSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
@@ -60,6 +60,108 @@ export default defineCollector({
     const { runner } = testRunner({ hidden: [file('mine.yaml')] })
     const own = configured('./my/own.ts', { file: file('mine.yaml'), options: { table: 'tables/a.csv' } })
     expect((await runner.collect(own, hour)).readings).toEqual({ Size: 4, Near: 2, Absolute: 1 })
+  })
+
+  /** A collector that tells the length of each file that it could read. */
+  const reader = (files: readonly string[], before = '') => `${before}
+import { readFileSync } from 'node:fs'
+import { defineCollector, path, z } from 'tidegauge'
+export default defineCollector({
+  options: z.strictObject({ given: path.optional() }), metrics: { Done: {} }, history: true,
+  collect({ log }) {
+    for (const file of ${JSON.stringify(files)}) try { log.warn(file + ' ' + readFileSync(file).length) } catch {}
+    return { Done: 1 }
+  },
+})`
+
+  it('is led out of a package, a linked package and a declared folder by no link', async () => {
+    const { file } = operatorFolder({
+      'keys/mail': 'hidden',
+      'node_modules/plain/package.json': '{ "name": "plain", "type": "module", "exports": "./index.js" }',
+      'node_modules/plain/index.js': 'export default 1',
+      'work/lib/package.json':
+        '{ "name": "linked", "type": "module", "exports": "./dist/a.js", "files": ["dist", "!dist/b.js"] }',
+      'work/lib/dist/a.js': "import dep from 'dep'; export default dep",
+      'work/lib/dist/b.js': '',
+      'work/lib/secrets/pem': 'hidden',
+      'work/lib/node_modules/dep/package.json': '{ "name": "dep", "main": "main" }',
+      'work/lib/node_modules/dep/main.js': 'module.exports = 5',
+      'tables/new/a.csv': 'four',
+    })
+    symlinkSync(file('keys'), file('node_modules/plain/deep'))
+    symlinkSync('../work/lib', file('node_modules/linked'))
+    symlinkSync(file('work/lib/secrets'), file('work/lib/dist/more'))
+    symlinkSync('new', file('tables/now'))
+    symlinkSync('../keys/mail', file('tables/mail'))
+    const wrong = ['node_modules/plain/deep/mail', 'node_modules/linked/secrets/pem', 'work/lib/secrets/pem']
+    const others = ['work/lib/dist/b.js', 'work/lib/dist/more/pem', 'tables/mail', 'tables/now/../mail']
+    const text = reader(
+      [...wrong, ...others, 'tables/new/a.csv'].map(file),
+      "import a from 'linked'; import 'plain'; a.toFixed()",
+    )
+    mkdirSync(file('my'))
+    writeFileSync(file('my/own.ts'), text)
+    const { runner, lines } = testRunner({ hidden: [file('mine.yaml'), file('keys')] })
+    const own = configured('./my/own.ts', { file: file('mine.yaml'), options: { given: 'tables' } })
+    expect(await runner.collect(own, hour)).toMatchObject({ readings: { Done: 1 }, failures: {} })
+    expect(lines.map(({ message }) => message)).toEqual([`${file('tables/new/a.csv')} 4`])
+  })
+
+  it.for(['/proc', '/sys/class', '/dev/fd', '/proc/self/environ'])('is refused the declared path %s', async given => {
+    const { file } = operatorFolder({ 'my/own.ts': reader([]) })
+    const own = configured('./my/own.ts', { file: file('mine.yaml'), options: { given } })
+    expect(await testRunner().runner.describe(own)).toMatchObject({
+      mistakes: [{ path: ['given'], message: expect.stringContaining('/proc, /sys or /dev') }],
+    })
+  })
+
+  it('is given a file about the machine that its options declare', async () => {
+    const { file } = operatorFolder({ 'my/own.ts': reader(['/proc/loadavg', '/proc/self/status']) })
+    const { runner, lines } = testRunner()
+    await runner.collect(
+      configured('./my/own.ts', { file: file('mine.yaml'), options: { given: '/proc/loadavg' } }),
+      hour,
+    )
+    expect(lines.map(({ message }) => message.split(' ')[0])).toEqual(['/proc/loadavg'])
+  })
+
+  /** The layout in which Kubernetes mounts a ConfigMap: all files are links to `..data`, which is a link itself. */
+  const mounted = (folder: string, version: string, files: Readonly<Record<string, string>>) => {
+    for (const [name, text] of Object.entries(files)) {
+      mkdirSync(join(folder, version), { recursive: true })
+      writeFileSync(join(folder, version, name), text)
+    }
+    symlinkSync(version, join(folder, '..next'))
+    renameSync(join(folder, '..next'), join(folder, '..data'))
+  }
+
+  it('loads a file of a ConfigMap, also after that was replaced, and not the configuration next to it', async () => {
+    const { folder } = operatorFolder()
+    const config = join(folder, 'etc')
+    const text = `import { level } from './level.ts'\n${reader([join(config, '..data/t.yaml')]).replace('Done: 1', 'Done: level')}`
+    const files = (level: number) => ({
+      't.yaml': 'x',
+      'mine.ts': text,
+      'level.ts': `export const level = ${level}`,
+    })
+    mounted(config, '..2026_a', files(3))
+    for (const name of Object.keys(files(0))) symlinkSync(`..data/${name}`, join(config, name))
+    const { runner, lines } = testRunner({ hidden: [join(config, 't.yaml')] })
+    const own = configured('./mine.ts', { file: join(config, 't.yaml') })
+    expect(await runner.collect(own, hour)).toMatchObject({ readings: { Done: 3 } })
+    mounted(config, '..2026_b', files(4))
+    expect(await runner.collect(own, hour)).toMatchObject({ readings: { Done: 4 } })
+    expect(lines).toEqual([])
+  })
+
+  it('loads no file that a link leads to elsewhere, and names the link', async () => {
+    const { file } = operatorFolder({ 'a/t.yaml': '', 'b/own.ts': reader([]) })
+    symlinkSync('../b/own.ts', file('a/own.ts'))
+    symlinkSync('../b/lost.ts', file('a/lost.ts'))
+    const messageOf = async (use: string) =>
+      (await faultOf(testRunner().runner.collect(configured(use, { file: file('a/t.yaml') }), hour))).message
+    expect(await messageOf('./own.ts')).toContain(`is a link to ${realpathSync(file('b/own.ts'))}, which is outside`)
+    expect(await messageOf('./lost.ts')).toContain('is a link to ../b/lost.ts, and there is no such file')
   })
 
   it('is refused a declared path that is hidden, at its place', async () => {
@@ -143,7 +245,7 @@ describe('what a process may read', () => {
   const readable = async (hidden: readonly string[], folder: string, declared: readonly string[] = []) => {
     const group = groupOf({ use: './own.ts', configFile: join(folder, 'mine.yaml') }, declared)
     const paths = await readablePaths({ ...group, hidden, configFolders: [] })
-    return paths
+    return paths.reads
       .filter(path => path.startsWith(folder))
       .map(path => path.slice(folder.length))
       .sort()
@@ -152,11 +254,27 @@ describe('what a process may read', () => {
   it('is its whole folder where nothing in it is hidden', async () => {
     const { folder, file } = operatorFolder({ 'sub/own.ts': '', 'sub/abi/a.json': '' })
     const group = groupOf({ use: './sub/own.ts', configFile: file('mine.yaml') }, [])
-    const paths = await readablePaths({ ...group, hidden: [file('mine.yaml')], configFolders: [] })
-    expect(paths.filter(path => path.startsWith(folder))).toEqual([file('sub')])
+    const { reads } = await readablePaths({ ...group, hidden: [file('mine.yaml')], configFolders: [] })
+    expect(reads.filter(path => path.startsWith(folder))).toEqual([file('sub')])
   })
 
-  it('leaves out what is hidden, other configurations, what begins with a dot, and links that lead elsewhere', async () => {
+  it('is, next to a configuration, its file and what that imports', async () => {
+    const imports =
+      "import './lib/a.ts'; import n from './near.json'; import './.env'; import './link.ts'; import '../up.ts'"
+    const { folder, file } = operatorFolder({
+      'own.ts': imports,
+      'near.json': '{}',
+      'lib/a.ts': "import './b.ts'; readFileSync('./key.pem')",
+      'lib/b.ts': '',
+      'lib/c.ts': '',
+      'key.pem': '',
+      'lib/key.pem': '',
+    })
+    symlinkSync(fileURLToPath(import.meta.url), file('link.ts'))
+    expect(await readable([file('mine.yaml')], folder)).toEqual(['/lib/a.ts', '/lib/b.ts', '/near.json', '/own.ts'])
+  })
+
+  it('leaves out what is hidden, what begins with a dot, and links that lead elsewhere', async () => {
     const { folder, file } = operatorFolder({
       'own.ts': '',
       'lib/a.ts': '',
@@ -169,28 +287,30 @@ describe('what a process may read', () => {
     symlinkSync('/etc', file('lib/etc'))
     symlinkSync(file('keys/key'), file('lib/key'))
     symlinkSync(file('lib/a.ts'), file('b.ts'))
-    expect(await readable([file('mine.yaml'), file('keys/key')], folder)).toEqual([
-      '/b.ts',
-      '/keys/readme.md',
-      '/lib/a.ts',
-      '/lib/table.yaml',
-      '/own.ts',
-    ])
+    const group = groupOf({ use: join(folder, 'own.ts'), configFile: '/elsewhere/t.yaml' }, [])
+    const { reads } = await readablePaths({
+      ...group,
+      hidden: [file('mine.yaml'), file('keys/key')],
+      configFolders: [],
+    })
+    const own = reads.filter(path => path.startsWith(folder)).map(path => path.slice(folder.length))
+    expect(own.sort()).toEqual(['/b.ts', '/keys/readme.md', '/lib/a.ts', '/lib/table.yaml', '/other.yml', '/own.ts'])
   })
 
   it('leaves out every YAML file next to an included file, wherever that lies', async () => {
-    const files = { 'p/own.ts': '', 'p/a.yaml': '', 'p/old.yaml': '', 'p/lib/table.yaml': '', 'p/lib/b.ts': '' }
+    const files = { 'x/own.ts': '', 'p/c.csv': '', 'p/a.yaml': '', 'p/old.yaml': '', 'p/lib/table.yaml': '' }
     const { folder, file } = operatorFolder(files)
-    const group = groupOf({ use: './p/own.ts', configFile: file('mine.yaml') }, [])
+    const group = groupOf({ use: './x/own.ts', configFile: file('mine.yaml') }, [file('p')])
     const configuration = { hidden: [file('mine.yaml'), file('p/a.yaml')], configFolders: [folder, file('p')] }
-    const paths = await readablePaths({ ...group, ...configuration })
-    expect(paths.filter(path => path.startsWith(folder)).sort()).toEqual([file('p/lib'), file('p/own.ts')])
+    const { reads } = await readablePaths({ ...group, ...configuration })
+    const expected = [file('p/c.csv'), file('p/lib'), file('x')]
+    expect(reads.filter(path => path.startsWith(folder)).sort()).toEqual(expected)
   })
 
   it('is, of a declared folder, what is not hidden', async () => {
     const { folder, file } = operatorFolder({ 'my/x.ts': '', 'data/outbox.db': '', 'data/table.csv': '' })
     const group = groupOf({ use: './my/x.ts', configFile: file('mine.yaml') }, [file('data')])
-    const paths = await readablePaths({ ...group, hidden: [file('data/outbox.db')], configFolders: [] })
-    expect(paths.filter(path => path.startsWith(folder)).sort()).toEqual([file('data/table.csv'), file('my')])
+    const { reads } = await readablePaths({ ...group, hidden: [file('data/outbox.db')], configFolders: [] })
+    expect(reads.filter(path => path.startsWith(folder)).sort()).toEqual([file('data/table.csv'), file('my')])
   })
 })

@@ -74,7 +74,7 @@ export function faultOf(error: unknown, code: FaultCode, file: string | undefine
 
 /** Instruction for a collector that reads a file its process may not. */
 export const readFix =
-  'a collector reads its own folder, packages, and what its options declare with `path` and the configuration names'
+  'a collector reads its own folder (next to a configuration its imports alone), packages, and what its options declare with `path` and the configuration names'
 
 /** Sentence for Node's error about a file that a process may not read; `undefined` for other errors. */
 export function deniedRead(error: unknown): string | undefined {
