@@ -13,12 +13,19 @@ const tlsModes: Readonly<Record<string, PoolConfig['ssl']>> = {
   'verify-full': { rejectUnauthorized: true },
 }
 
+/** Connection settings of one server. */
+export interface ServerSettings extends PoolConfig {
+  readonly host: string
+  /** Whether the password is not sent to a server that asks for it as it is. */
+  readonly refusesClearPassword: boolean
+}
+
 /**
- * Connection settings of an address.
+ * Connection settings of an address. Without an `sslmode` TLS is checked, except on this machine.
  *
  * @throws Error that repeats no part of it: it holds a password
  */
-export function settingsOf(address: string): PoolConfig & { readonly host: string } {
+export function settingsOf(address: string): ServerSettings {
   const url = URL.canParse(address) ? new URL(address) : undefined
   // Where a password is not encoded, a part of it is read as the port or the rest.
   if (!url || !/^postgres(ql)?:$/.test(url.protocol) || url.username === '' || url.hash !== '') {
@@ -31,7 +38,8 @@ export function settingsOf(address: string): PoolConfig & { readonly host: strin
       'options.postgres must name a host: a collector can use the network, but no sockets in the file system',
     )
   }
-  const mode = searchParams.get('sslmode') ?? 'disable'
+  const isHere = /^(localhost|::1|127\.\d+\.\d+\.\d+)$/.test(host)
+  const mode = searchParams.get('sslmode') ?? (isHere ? 'disable' : 'verify-full')
   if (!Object.hasOwn(tlsModes, mode)) {
     throw new Error(`sslmode in options.postgres must be one of ${Object.keys(tlsModes).join(', ')}`)
   }
@@ -48,6 +56,7 @@ export function settingsOf(address: string): PoolConfig & { readonly host: strin
     password: decoded(url.password),
     database: decoded(url.pathname.slice(1)) || decoded(url.username),
     ssl: tlsModes[mode],
+    refusesClearPassword: tlsModes[mode] === false && !isHere,
     application_name: searchParams.get('application_name') ?? 'tidegauge',
     ...(searchParams.has('options') && { options: searchParams.get('options') ?? '' }),
   }

@@ -1,6 +1,9 @@
 /** SQLSTATE of a statement that was ended by its timeout, and of one that writes in a transaction that may only read. */
 const [timedOut, mayOnlyRead] = ['57014', '25006']
 
+/** Message of a connection that was ended because the server asks for the password as it is. */
+export const clearPassword = 'asks for the password in clear text'
+
 /** Error codes of OpenSSL and Node for rejected certificates. */
 const certificateCodes = /CERT|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)|CRL/
 
@@ -33,8 +36,12 @@ export function connectError(error: unknown, server: string, connectMsMax: numbe
     )
   }
   if (message.includes('does not support SSL')) {
-    return new Error(`${server} has no TLS: leave sslmode out of the address only where its network is private`)
+    return new Error(`${server} has no TLS: add sslmode=disable to the address, only where its network is private`)
   }
+  if (message === clearPassword)
+    return new Error(
+      `${server} asks for the password in clear text, without TLS: add sslmode=verify-full to the address`,
+    )
   if (message.startsWith('SASL'))
     return new Error(`${server} asks for a password, and the address has none that it takes`)
   if (/timeout/i.test(message)) return new Error(`${server} does not answer within ${connectMsMax / 1000} s`)

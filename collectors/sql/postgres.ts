@@ -1,7 +1,7 @@
 import pg from 'pg'
 import type { Hour } from 'tidegauge'
-import { settingsOf } from './postgres-address.ts'
-import { connectError, queryError } from './postgres-errors.ts'
+import { type ServerSettings, settingsOf } from './postgres-address.ts'
+import { clearPassword, connectError, queryError } from './postgres-errors.ts'
 import { notOneRow, type RowColumn } from './row.ts'
 import { type NumberedStatement, numbered } from './statement.ts'
 
@@ -47,9 +47,18 @@ export async function postgresRow(asked: PostgresQuery): Promise<readonly RowCol
   return first
 }
 
-function newPool(settings: pg.PoolConfig): pg.Pool {
+function newPool({ refusesClearPassword, ...settings }: ServerSettings): pg.Pool {
   const limits = { max: connectionsMax, idleTimeoutMillis: idleMsMax, connectionTimeoutMillis: connectMsMax }
-  const pool = new pg.Pool({ ...settings, ...limits, keepAlive: true, allowExitOnIdle: true })
+  class ClosedClient extends pg.Client {
+    constructor(config?: pg.ClientConfig) {
+      super(config)
+      // Anyone on the way could ask for it.
+      const connection: pg.Connection = Reflect.get(this, 'connection')
+      const refuse = () => Reflect.get(connection, 'stream').destroy(new Error(clearPassword))
+      if (refusesClearPassword) connection.prependListener('authenticationCleartextPassword', refuse)
+    }
+  }
+  const pool = new pg.Pool({ ...settings, ...limits, keepAlive: true, allowExitOnIdle: true, Client: ClosedClient })
   // Without listeners, a connection that breaks while nothing waits for it would end the process.
   pool.on('error', () => {}).on('connect', client => void client.on('error', () => {}))
   return pool

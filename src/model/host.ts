@@ -25,3 +25,8 @@ export function localUrl({ host, port }: { readonly host: string; readonly port:
   const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}`
 }
+
+/** Whether a host, as `URL.hostname` gives it or without brackets, is this machine: 127.0.0.0/8, ::1, localhost. */
+export function isLoopback(hostname: string): boolean {
+  return /^(localhost|\[?::1\]?|127\.\d+\.\d+\.\d+)$/.test(hostname)
+}

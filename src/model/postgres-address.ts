@@ -1,3 +1,5 @@
+import { isLoopback } from './host.ts'
+
 /** A PostgreSQL server and database, and who uses it. Only `postgresPlaceOf` may be shown: the rest holds a secret. */
 export interface PostgresAddress {
   readonly host: string
@@ -36,7 +38,10 @@ export type PostgresAddressResult =
 const notAddress =
   'is not an address like postgres://USER:PASSWORD@HOST:5432/DATABASE?sslmode=verify-full, with special characters of the password percent-encoded'
 
-/** Parses `postgres://USER:PASSWORD@HOST:5432/DATABASE?sslmode=MODE&sslrootcert=PATH`. */
+/**
+ * Parses `postgres://USER:PASSWORD@HOST:5432/DATABASE?sslmode=MODE&sslrootcert=PATH`. Without a mode TLS is checked,
+ * except on this machine.
+ */
 export function parsePostgresAddress(text: string): PostgresAddressResult {
   const url = URL.canParse(text) ? new URL(text) : undefined
   // Where a password is not encoded, a part of it is read as the port or the rest.
@@ -55,7 +60,8 @@ export function parsePostgresAddress(text: string): PostgresAddressResult {
   if (authoritiesFile !== undefined && !authoritiesFile.startsWith('/')) {
     return { kind: 'mistake', mistake: 'must have an absolute path as sslrootcert' }
   }
-  const tls = tlsModes[url.searchParams.get('sslmode') ?? (authoritiesFile === undefined ? 'disable' : 'verify-full')]
+  const usual = isLoopback(host) && authoritiesFile === undefined ? 'disable' : 'verify-full'
+  const tls = tlsModes[url.searchParams.get('sslmode') ?? usual]
   if (tls === undefined) {
     return { kind: 'mistake', mistake: `must have an sslmode of ${Object.keys(tlsModes).join(', ')}` }
   }

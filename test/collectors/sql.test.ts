@@ -12,6 +12,7 @@ import { configured, faultOf, hour } from '../runner/setup.ts'
 import { certificateFor } from '../support/certificate.ts'
 import { postgresPlace } from '../support/postgres/programs.ts'
 import { PostgresServer, postgresPassword } from '../support/postgres/server.ts'
+import { clearPasswordServer } from '../support/relay.ts'
 import { collectorContract } from './contract.ts'
 
 const said: string[] = []
@@ -345,6 +346,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('sql, of PostgreSQL (needs the
     await new Promise(resolve => noTls.once('listening', resolve))
     const bound = noTls.address()
     const noTlsPort = typeof bound === 'object' && bound ? bound.port : 0
+    const clear = await clearPasswordServer()
     const plain = `owner:${postgresPassword}@127.0.0.1:${server.port}`
     const notAddress = 'options.postgres is not an address like postgres://USER:PASSWORD@HOST:5432/DATABASE'
     for (const [address, message] of [
@@ -364,7 +366,11 @@ describe.skipIf(postgresPlace.kind === 'missing')('sql, of PostgreSQL (needs the
       ['postgres://owner:secretive@no-such-host.invalid/x', 'no-such-host.invalid:5432 does not answer (E'],
       [
         `postgres://owner:secretive@127.0.0.1:${noTlsPort}/x?sslmode=require`,
-        'has no TLS: leave sslmode out of the address only',
+        'has no TLS: add sslmode=disable to the address, only',
+      ],
+      [
+        `postgres://owner:secretive@0.0.0.0:${clear.port}/x?sslmode=disable`,
+        'asks for the password in clear text, without TLS: add sslmode=verify-full',
       ],
       [server.address('?sslmode=sometimes'), 'sslmode in options.postgres must be one of disable, no-verify, prefer,'],
       [server.address('?sslrootcert=/ca.pem'), 'can name no certificate files: set NODE_EXTRA_CA_CERTS'],
@@ -399,6 +405,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('sql, of PostgreSQL (needs the
         expect(shown, address).not.toContain(secret)
       }
     }
+    expect(clear.sent()).toBe('')
   })
 })
 

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
+import { settingsOf } from '../../collectors/sql/postgres-address.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { readSecret, resolveAddress, resolveDatabase, resolveHeaders, secretsOf } from '../../src/config/secret.ts'
 import { Fault, faultLine } from '../../src/model/fault.ts'
@@ -164,6 +165,26 @@ describe('the address of a database', () => {
       ...{ host: 'db.example.com', port: 5432, database: 'seas', user: 'tides', password: 'pass word' },
       tls: 'checked',
     })
+  })
+
+  it.each([
+    ['db.example.com/seas', 'checked'],
+    ['10.1.2.3/seas', 'checked'],
+    ['0.0.0.0/seas', 'checked'],
+    ['[fd00::5]/seas', 'checked'],
+    ['localhost.example.com/seas', 'checked'],
+    ['127.0.0.9:6432/seas', 'none'],
+    ['[::1]/seas', 'none'],
+    ['localhost/seas', 'none'],
+    ['db.example.com/seas?sslmode=disable', 'none'],
+    ['db.example.com/seas?sslmode=no-verify', 'unchecked'],
+    ['localhost/seas?sslmode=require', 'checked'],
+  ])('%s without more has TLS: %s', (place, tls) => {
+    const address = `postgres://tides:word@${place}`
+    expect(file(address).tls).toBe(tls)
+    // The collector `sql` reads an address on its own.
+    const ssl = { checked: { rejectUnauthorized: true }, unchecked: { rejectUnauthorized: false }, none: false }[tls]
+    expect(settingsOf(address).ssl).toEqual(ssl)
   })
 
   it.each([

@@ -65,3 +65,21 @@ export async function relayTo(first: Target): Promise<Relay> {
     },
   }
 }
+
+/** A server that asks for the password as it is; it ends with the test. @returns its port, and what it is sent then */
+export async function clearPasswordServer(): Promise<{ readonly port: number; readonly sent: () => string }> {
+  let sent = ''
+  const server = createServer(socket => {
+    socket.once('data', () => {
+      socket.write(Uint8Array.of('R'.charCodeAt(0), 0, 0, 0, 8, 0, 0, 0, 3))
+      socket.on('data', piece => {
+        sent += piece.toString('latin1')
+      })
+    })
+    socket.on('error', () => {})
+  }).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  const address = server.address()
+  return { port: typeof address === 'object' && address ? address.port : 0, sent: () => sent }
+}

@@ -1,13 +1,9 @@
 import { isAbsolute } from 'node:path'
+import { isLoopback } from '../../model/host.ts'
 import { quoted } from '../mistakes/wording.ts'
 import { type ParsedText, parsed, refused } from './parsed-text.ts'
 
 // No message about a URL repeats it: a key may be anywhere in it.
-
-/** Whether a host, as `URL.hostname` gives it, is this machine: 127.0.0.0/8, ::1, localhost. */
-export function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
-}
 
 /** Parses a URL strictly. `URL` itself accepts and repairs blanks, backslashes and missing slashes. */
 function strictUrl(text: string, schemes: readonly string[]): URL | undefined {

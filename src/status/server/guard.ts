@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isIP } from 'node:net'
+import { isLoopback } from '../../model/host.ts'
 import { liveScript } from '../page/live-script.ts'
 import { style } from '../page/style/style.ts'
 
@@ -50,8 +51,4 @@ export function isHostAllowed({ host, hosts = [] }: ServedAddress, header: strin
 
 function nameOf(host: string): string {
   return host.replace(/^\[(.*)\]$/, '$1').toLowerCase()
-}
-
-function isLoopback(name: string): boolean {
-  return name === 'localhost' || name === '::1' || /^127(\.\d{1,3}){3}$/.test(name)
 }

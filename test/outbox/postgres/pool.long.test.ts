@@ -5,7 +5,7 @@ import { useTestDatabases } from '../../support/postgres/databases.ts'
 import { addressOf } from '../../support/postgres/place.ts'
 import { postgresPlace } from '../../support/postgres/programs.ts'
 import { PostgresServer } from '../../support/postgres/server.ts'
-import { relayTo } from '../../support/relay.ts'
+import { clearPasswordServer, relayTo } from '../../support/relay.ts'
 
 const answerMsMax = 1_000
 
@@ -20,6 +20,14 @@ function poolOn(address: string, more: Partial<ConnectionPoolOptions> = {}) {
 describe.skipIf(postgresPlace.kind === 'missing')('connections to a database', () => {
   const databases = useTestDatabases()
   const behind = (address: string, port: number) => address.replace(/:\d+\//, `:${port}/`)
+
+  it('send no password as it is without TLS', async () => {
+    const { port, sent } = await clearPasswordServer()
+    // Reached on this machine under a name that is not known to be its own.
+    const pool = poolOn(`postgres://tides:secretive@0.0.0.0:${port}/tides?sslmode=disable`)
+    await expect(pool.executeSql('SELECT 1')).rejects.toThrow('asks for the password in clear text, without TLS')
+    expect(sent()).toBe('')
+  })
 
   it('are given up when a gateway has forgotten them, the unused ones included, and are made again', async () => {
     const relay = await relayTo(databases.server)

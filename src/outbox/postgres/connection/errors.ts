@@ -83,7 +83,10 @@ export function clientError(error: unknown): unknown {
     return new RefusedConnectionError(`has a certificate that is not accepted (${code}): ${cure}`, cause)
   }
   if (message.startsWith('The server does not support SSL')) {
-    return new RefusedConnectionError('has no TLS: leave sslmode out only where its network is private', cause)
+    return new RefusedConnectionError(
+      'has no TLS: add sslmode=disable to its address, only where its network is private',
+      cause,
+    )
   }
   if (message.startsWith('SASL')) {
     return new RefusedConnectionError('asks for a password, and the address has none that it takes', cause)

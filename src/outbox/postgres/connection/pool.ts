@@ -1,8 +1,9 @@
 import type { Socket } from 'node:net'
 import pg, { type PoolClient } from 'pg'
 import { unlessAborted } from '../../../edge/unless-aborted.ts'
+import { isLoopback } from '../../../model/host.ts'
 import { type PostgresAddress, tlsOptionsOf } from '../../../model/postgres-address.ts'
-import { LostConnectionError } from './errors.ts'
+import { LostConnectionError, RefusedConnectionError } from './errors.ts'
 
 /** Time for a connection, after which it counts as impossible. */
 const connectMsMax = 5_000
@@ -81,6 +82,7 @@ export class ConnectionPool {
       constructor(config?: pg.ClientConfig) {
         super(config)
         watch(this)
+        if (address.tls === 'none' && !isLoopback(host)) refuseClearPassword(this)
       }
     }
     this.#pool = new pg.Pool({
@@ -179,7 +181,19 @@ export class ConnectionPool {
   }
 }
 
+/** Ends the connection in place of sending the password as it is, which anyone on the way could ask for. */
+function refuseClearPassword(client: pg.Client): void {
+  connectionOf(client).prependListener('authenticationCleartextPassword', () =>
+    streamOf(client).destroy(new RefusedConnectionError('asks for the password in clear text, without TLS')),
+  )
+}
+
+function connectionOf(client: pg.ClientBase): pg.Connection {
+  return Reflect.get(client, 'connection')
+}
+
 /** The library offers no other way to end a connection at once, whatever waits for it. */
 function streamOf(client: pg.ClientBase): Socket {
-  return Reflect.get(Reflect.get(client, 'connection'), 'stream')
+  const stream: unknown = Reflect.get(connectionOf(client), 'stream')
+  return stream as Socket
 }
