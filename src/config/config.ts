@@ -147,6 +147,8 @@ export interface Include {
   readonly pattern: string
   /** Absolute paths of the files that it matched, without those of an entry before it. */
   readonly files: readonly string[]
+  /** The only secrets that these files may use: names of variables, and absolute paths. Default: all that only they use. */
+  readonly secrets?: readonly string[]
   readonly place: Place
 }
 

@@ -1,8 +1,11 @@
 import { accessSync, constants, globSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
-import type { Config, Include } from './config.ts'
+import { isRecord } from '../model/json.ts'
+import type { Config, Include, SecretRef } from './config.ts'
 import type { Mistake, Place, PlacedMistake } from './mistakes/mistakes.ts'
 import { shortest } from './mistakes/mistakes.ts'
+import { secretsWritten } from './option-secrets.ts'
+import { outgoingSecrets } from './outgoing.ts'
 import { path as pathForm } from './schema/text-parsers.ts'
 
 /** Files that one configuration includes. */
@@ -24,15 +27,69 @@ export function expandIncludes(file: string, written: unknown, placeOf: (index: 
   const seen = new Set([realOf(file)])
   const mistakes: PlacedMistake[] = []
   const includes = (Array.isArray(written) ? written : []).flatMap((entry: unknown, index): Include[] => {
-    if (typeof entry !== 'string' || !pathForm(entry).ok) return []
-    const [pattern, place] = [resolve(dirname(file), entry), placeOf(index)]
+    const path = isRecord(entry) ? entry['path'] : entry
+    if (typeof path !== 'string' || !pathForm(path).ok) return []
+    const [pattern, place] = [resolve(dirname(file), path), placeOf(index)]
     const found = matchesOf(pattern)
     const wrong = mistakeOf(pattern, found, file) ?? tooMany(seen.size - 1 + found.length)
     if (wrong) mistakes.push({ place, ...wrong, message: `include[${index}]: ${wrong.message}` })
     const files = wrong ? [] : found.filter(one => !seen.has(realOf(one)) && seen.add(realOf(one)))
-    return [{ pattern, files, place }]
+    return [{ pattern, files, place, ...grantedBy(entry, file) }]
   })
   return { includes, mistakes }
+}
+
+/** The secrets that an entry names. A name may be that of a variable, or of a file in this folder. */
+function grantedBy(entry: unknown, file: string): Pick<Include, 'secrets'> {
+  const written = isRecord(entry) ? entry['secrets'] : undefined
+  if (!Array.isArray(written)) return {}
+  const names = written.filter(name => typeof name === 'string')
+  return { secrets: names.flatMap(name => [name, realOf(resolve(dirname(file), name))]) }
+}
+
+/**
+ * Mistakes of included files that use secrets which the main file does not grant them: who may write such a file could
+ * send any secret anywhere.
+ */
+export function ungrantedSecrets(config: Config): PlacedMistake[] {
+  const kept = new Set(ownSecrets(config).map(grantName))
+  return config.includes.flatMap(({ files, secrets }) =>
+    secretsUsedIn(config, files).flatMap(({ ref, place, what }): PlacedMistake[] => {
+      const name = grantName(ref)
+      if (secrets ? secrets.includes(name) : !kept.has(name)) return []
+      const shown = ref.kind === 'env' ? ref.name : shortest(ref.path)
+      const why = secrets ? 'is not among the secrets of its entry of include' : 'is a secret of the main file'
+      const fix = `use another, or grant it in the main file: include: [{ path: …, secrets: [${shown}] }]`
+      return [{ place, message: `${what}: ${shown} ${why}`, fix }]
+    }),
+  )
+}
+
+const grantName = (ref: SecretRef) => (ref.kind === 'env' ? ref.name : realOf(ref.path))
+
+/** Secrets of `service`, `data`, `chains`, `heartbeat` and `notify`. */
+function ownSecrets({ service, data, chains, heartbeat, notify }: Config): SecretRef[] {
+  const values = chains.flatMap(({ rpc }) => rpc.flatMap(ref => [ref, ...Object.values(ref.headers ?? {})]))
+  return [
+    ...(service.kind === 'remote' && service.key ? [service.key] : []),
+    ...(data.kind === 'postgres' ? [data.address] : []),
+    ...values.flatMap(value => (value.kind === 'env' || value.kind === 'file' ? [value] : [])),
+    ...outgoingSecrets({ ...(heartbeat && { heartbeat }), notify }).map(({ ref }) => ref),
+  ]
+}
+
+/** Secrets that protocols and prices of some files refer to. */
+function secretsUsedIn({ protocols, prices }: Config, files: readonly string[]) {
+  const own = protocols.filter(({ place }) => files.includes(place.file))
+  const keys = own.flatMap(({ id, key }) => (key ? [{ ref: key, place: key.place, what: `the key of ${id}` }] : []))
+  const priced = prices.map(({ collector }) => collector).filter(({ place }) => files.includes(place.file))
+  const collectors = [...priced, ...own.flatMap(protocol => protocol.collectors)]
+  return [
+    ...keys,
+    ...collectors.flatMap(({ id, options, place, placeOf }) =>
+      secretsWritten(options, place.file).map(({ ref, path }) => ({ ref, place: placeOf(path), what: id })),
+    ),
+  ]
 }
 
 const leftOut = { exclude: (path: string) => basename(path) === 'node_modules' }

@@ -6,7 +6,7 @@ import type { Config } from './config.ts'
 import { ConfigError } from './config-error.ts'
 import { type ConfigDocument, type ParsedDocument, readDocument } from './document.ts'
 import { draftsIn } from './drafts.ts'
-import { configFiles, expandIncludes } from './include.ts'
+import { configFiles, expandIncludes, ungrantedSecrets } from './include.ts'
 import { inOrder, placeText } from './mistakes/mistakes.ts'
 import { includedForm, operatorForm } from './schema/file-forms.ts'
 import { type FileText, readText } from './yaml/text.ts'
@@ -43,8 +43,11 @@ function parseFiles(file: string, read: FileText): Config {
     [...yamlMistakes, ...others.filter(({ place }) => !knownPlaces.has(placeText(place)))],
     configFiles({ file, includes }),
   )
-  if (all.length === 0 && isParsed(main) && included.every(isParsed)) return buildConfig(main, included, includes)
-  throw new ConfigError(file, all, { drafts: documents.flatMap(draftsIn), includes })
+  const isFine = all.length === 0 && isParsed(main) && included.every(isParsed)
+  const config = isFine ? buildConfig(main, included, includes) : undefined
+  const ungranted = config ? ungrantedSecrets(config) : []
+  if (config && ungranted.length === 0) return config
+  throw new ConfigError(file, [...all, ...ungranted], { drafts: documents.flatMap(draftsIn), includes })
 }
 
 function isParsed<T>(document: ConfigDocument<T>): document is ConfigDocument<T> & ParsedDocument<T> {

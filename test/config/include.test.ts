@@ -221,3 +221,55 @@ it('prices count in all files, and a name in two is reported with both places', 
     'p.yaml:1:11: prices.ETH: the price "ETH" is taken by the one at main.yaml:3:11 → keep one of them: the first source that answers stands',
   ])
 })
+
+describe('secrets of included files', () => {
+  const collector = (secret: string) =>
+    `protocols: [{ id: a, name: A, collectors: [{ use: ./x.ts, options: { on: [{ token: ${secret} }] } }] }]\n`
+  const whole = `service: { url: "https://m.example.com", key: { file: k/key } }
+data: { postgres: { env: DB } }
+heartbeat: { url: { env: PING } }
+notify: [{ telegram: { token: { env: BOT }, chat: { file: chat } } }]
+chains: { c: { id: 1, rpc: [{ env: NODE }, { url: "https://n.example.com", headers: { authorization: { env: AUTH } } }] } }
+`
+  const load = (entry: string, text: string) => () => {
+    const folder = folderOf({ 'main.yaml': `${whole}include: [${entry}]\n`, 'p/a.yaml': text, 'k/key': 'x' })
+    symlinkSync(folder.path('k/key'), folder.path('p/other-name'))
+    return linesOrNone(folder)
+  }
+  const linesOrNone = (folder: ReturnType<typeof folderOf>) => {
+    try {
+      folder.load()
+      return []
+    } catch {
+      return linesOf(folder)
+    }
+  }
+  const key = (secret: string) => `protocols: [{ id: a, name: A, key: ${secret}, collectors: [{ use: host }] }]\n`
+
+  it.each([
+    ['./p/*.yaml', collector('{ env: TEAM }'), undefined],
+    ['./p/*.yaml', collector('{ env: DB }'), 'p/a.yaml:1:'],
+    ['./p/*.yaml', collector('{ env: PING }'), 'a/x: PING is a secret of the main file'],
+    ['./p/*.yaml', collector('{ env: BOT }'), 'BOT is a secret'],
+    ['./p/*.yaml', collector('{ env: NODE }'), 'NODE is a secret'],
+    ['./p/*.yaml', collector('{ env: AUTH }'), 'AUTH is a secret'],
+    ['./p/*.yaml', collector('{ file: ../chat }'), 'chat is a secret'],
+    ['./p/*.yaml', key('{ file: ../k/../k/key }'), 'the key of a: '],
+    ['./p/*.yaml', key('{ file: other-name }'), 'is a secret of the main file'],
+    [
+      './p/*.yaml',
+      `prices: { X: [{ url: "https://e.com", pointer: /a, headers: { x-key: { env: DB } } }] }\n${key('{ env: TEAM }')}`,
+      'DB is a secret',
+    ],
+    ['{ path: ./p/*.yaml, secrets: [TEAM, k/key] }', collector('{ env: TEAM }'), undefined],
+    ['{ path: ./p/*.yaml, secrets: [TEAM, k/key] }', key('{ file: other-name }'), undefined],
+    ['{ path: ./p/*.yaml, secrets: [DB] }', collector('{ env: DB }'), undefined],
+    ['{ path: ./p/*.yaml, secrets: [TEAM] }', collector('{ env: OTHER }'), 'secrets: [OTHER] }]'],
+    ['{ path: ./p/*.yaml, secrets: [] }', collector('{ env: TEAM }'), 'TEAM is not among the secrets'],
+    ['{ path: ./p/*.yaml, secret: [TEAM] }', collector('{ env: TEAM }'), 'main.yaml:6:'],
+  ])('%s, %s: %s', (entry, text, wrong) => {
+    const lines = load(entry, text)()
+    if (wrong === undefined) expect(lines).toEqual([])
+    else expect(lines.join()).toContain(wrong)
+  })
+})

@@ -90,6 +90,32 @@ const chain = z
   })
   .meta({ description: 'A chain that collectors read.' })
 
+const includedPath = textField(path, {
+  description: 'A file, or a pattern with * ? [ ] { } or **, relative to this file.',
+  examples: ['./protocols/*.yaml'],
+})
+
+const includeEntry = z
+  .union([
+    includedPath,
+    z.strictObject({
+      path: includedPath,
+      secrets: z
+        .array(
+          z
+            .string()
+            .min(1)
+            .meta({ description: 'Name of a variable, or path of a file.', examples: ['TEAM_KEY'] }),
+        )
+        .max(1_000)
+        .meta({
+          description: 'The only secrets that these files may use: variables by name, files by path.',
+          examples: [['TEAM_KEY']],
+        }),
+    }),
+  ])
+  .meta({ description: 'A file or a pattern; or a map that also names the secrets that may be used there.' })
+
 const durationMeaning = { examples: ['60s'], pattern: durationPattern }
 
 /** The whole file, as an operator writes it. `checks.ts` requires protocols, here or in an included file. */
@@ -190,17 +216,12 @@ export const operatorFile = z
         examples: [{ ethereum: { id: 1, rpc: ['http://127.0.0.1:8545'] } }],
       }),
     include: z
-      .array(
-        textField(path, {
-          description: 'A file, or a pattern with * ? [ ] { } or **, relative to this file.',
-          examples: ['./protocols/*.yaml'],
-        }),
-      )
+      .array(includeEntry)
       .max(100)
       .prefault([])
       .meta({
         description:
-          'Further files with protocols and prices, and nothing else. Their paths are relative to themselves.',
+          'Further files with protocols and prices, and nothing else. Their paths are relative to themselves. They may use no secret that service, data, chains, heartbeat or notify use; with `secrets` those alone that are named.',
         examples: [['./protocols/*.yaml']],
       }),
     prices,
