@@ -140,7 +140,7 @@ describe.each(storeTurnsEach)('with an outbox that answers within %i turns,', st
     it('sends nothing more with it, also when a person asks', async () => {
       const bench = await refused()
       expect(bench.state()).toMatchObject({ failures: 1, lastPush: { verdict: 'key-refused' } })
-      expect(bench.state().waiting).toMatch(/^the key is refused \(401\): put a valid key in its place/)
+      expect(bench.state().waiting).toMatch(/^The service refuses the key \(401\)\. .*put a valid key in its place/)
       bench.service.keyAnswer = () => answered(401)
       await bench.time.sleep(hourMs / 2)
       expect(await bench.pushes('due')).toBe(0)
@@ -148,7 +148,7 @@ describe.each(storeTurnsEach)('with an outbox that answers within %i turns,', st
       expect(bench.state().waiting).toMatch(/has not changed/)
       expect(await bench.pushes('asked')).toBe(0)
       expect(bench.service.checkedKeys).toEqual(['the-first-key'])
-      expect(bench.state().waiting).toMatch(/answered 401 about the refused key/)
+      expect(bench.state().waiting).toMatch(/\(401\), and it has not changed since/)
       expect(bench.balance).toMatchObject({ due: 3, dead: 0 })
     })
 

@@ -2,7 +2,7 @@ import { type Connection, connect } from '../../app/connection.ts'
 import type { AppContext } from '../../app/context.ts'
 import { readExistingOutbox } from '../../app/open-outbox.ts'
 import type { Config, ProtocolConfig } from '../../config/config.ts'
-import { doctorSays } from '../../delivery/gate/sentences.ts'
+import { failingFact } from '../../delivery/gate/sentences.ts'
 import { offSentence } from '../../model/clock.ts'
 import { clockReportMs } from '../../model/clock-limits.ts'
 import { Fault } from '../../model/fault.ts'
@@ -39,9 +39,8 @@ export async function serviceFindings(
 function pushFindings(others: readonly Finding[], waiting: readonly string[], options: ConfigOption): Finding[] {
   if (others.some(({ outcome }) => outcome === 'failed')) return []
   const fix = `ask who runs the service; ${asTyped('due ls', options)} shows what it does not take`
-  return waiting
-    .filter(sentence => sentence.endsWith(doctorSays))
-    .map(sentence => failed('pushes', `${sentence.slice(0, -doctorSays.length)}, though the service answers`, fix))
+  const facts = waiting.flatMap(sentence => failingFact(sentence) ?? [])
+  return facts.map(fact => failed('pushes', `${fact} to pushes, though it answers otherwise`, fix))
 }
 
 interface KeyFindings {

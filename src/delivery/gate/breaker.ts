@@ -38,12 +38,15 @@ export function afterFlush(state: DestinationState, end: FlushEnd, nowMs: number
   const { stop, left, skewMs } = end
   const verdict = stop?.kind ?? (left.length > 0 ? 'partly-refused' : 'delivered')
   const failures = stop ? state.failures + 1 : 0
+  const notBeforeMs = retryAfterAt(state, nowMs)
+  // At least half of the pause, so that a service that is down is spared.
+  const pauseMs = backoffMs({ baseMs: breakerBaseMs, capMs: breakerCapMs }, failures, 0.5 + chance / 2)
+  const probeAtMs = stop ? nowMs + pauseMs : 0
   return {
-    notBeforeMs: retryAfterAt(state, nowMs),
-    // At least half of the pause, so that a service that is down is spared.
-    probeAtMs: stop ? nowMs + backoffMs({ baseMs: breakerBaseMs, capMs: breakerCapMs }, failures, 0.5 + chance / 2) : 0,
+    notBeforeMs,
+    probeAtMs,
     failures,
-    ...waitingOf([...(stop ? [stopSentence(stop)] : []), ...left]),
+    ...waitingOf([...(stop ? [stopSentence(stop, Math.max(notBeforeMs, probeAtMs))] : []), ...left]),
     ...skewOf(skewMs),
     lastPush: { atMs: nowMs, verdict },
   }
@@ -82,7 +85,8 @@ export function afterRest(
 }
 
 function waitingOf(sentences: readonly string[]): { readonly waiting?: string } {
-  return sentences.length > 0 ? { waiting: cappedSentences(sentences).join('; ') } : {}
+  if (sentences.length === 0) return {}
+  return { waiting: cappedSentences(sentences).join('; ').replaceAll('.; ', '. ') }
 }
 
 function skewOf(skewMs: number | undefined): { readonly skewMs?: number } {

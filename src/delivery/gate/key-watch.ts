@@ -57,7 +57,7 @@ export class KeyWatch {
     const isSame = this.#refusedKey === key
     const isAskedLately = isYetToCome(this.askAtMs, nowMs, keyAskMs)
     if (isSame && !isAsked && isAskedLately) {
-      return { kind: 'key-refused', reason: 'the service refused this key and it has not changed' }
+      return { kind: 'key-refused', reason: '401', isUnchanged: true }
     }
     this.#askedKey = key
     this.#askedAtMs = nowMs
@@ -68,7 +68,7 @@ export class KeyWatch {
     const status = answer.kind === 'answered' ? answer.status : 0
     if (status === 401) this.#refusedKey = key
     if (status < 200 || status >= 300) {
-      return { kind: 'key-refused', reason: `the service answered ${status} about ${which}` }
+      return { kind: 'key-refused', reason: `${status}`, ...(isSame && { isUnchanged: true }) }
     }
     this.#refusedKey = undefined
     return undefined

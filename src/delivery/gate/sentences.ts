@@ -4,22 +4,32 @@ import type { Stop } from './stop.ts'
 /** Sentences of one destination that are shown; the rest is counted. */
 const sentencesMax = 3
 
-/** End of the sentence about pushes that are not accepted for now. */
-export const doctorSays = ': nothing is lost, and it is tried again; tidegauge doctor says whose fault it is'
+/** End of the sentence about pushes that fail for now. */
+const goesOn = /\. Nothing is lost; next try \S+ UTC\. Whose fault\? tidegauge doctor\.$/
 
-/** Why a flush ended, and what to do about it. */
-export function stopSentence({ kind, reason, isKeyMissing }: Stop): string {
+/** Why a flush ended, what happens next and when, and what to do. @param nextMs instant of the next attempt */
+export function stopSentence({ kind, reason, isKeyMissing, isUnchanged }: Stop, nextMs: number): string {
   switch (kind) {
-    case 'key-refused':
-      return `the key is refused (${reason}): put a valid key in its place, and delivery resumes`
+    case 'key-refused': {
+      const since = isUnchanged ? ', and it has not changed since' : ''
+      return `The service refuses the key (${reason})${since}. Nothing is lost; put a valid key in its place, and delivery goes on at once.`
+    }
     case 'misdirected':
-      return `the address does not answer like the service (${reason}): check service.url`
-    case 'transient':
+      return `The address does not answer like the service (${reason}). Nothing is lost; check service.url.`
+    case 'transient': {
       if (isKeyMissing) return reason
-      return `no push is accepted (${reason})${doctorSays}`
+      const fact = /^\d{3}\b/.test(reason) ? `The service answers ${reason}` : `Delivery waits (${reason})`
+      const next = new Date(nextMs).toISOString().slice(11, 19)
+      return `${fact.replace(/\.$/, '')}. Nothing is lost; next try ${next} UTC. Whose fault? tidegauge doctor.`
+    }
     default:
       return reason
   }
+}
+
+/** The fact in a sentence about pushes that fail for now; `undefined` for another sentence. */
+export function failingFact(sentence: string): string | undefined {
+  return goesOn.test(sentence) ? sentence.replace(goesOn, '') : undefined
 }
 
 /** Why the newest hour is not sent yet: the service would take it for the future. */

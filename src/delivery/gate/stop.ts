@@ -9,4 +9,6 @@ export interface Stop {
   readonly reason: string
   /** Whether the key could not be read, so that the service is not at fault. Default: no. */
   readonly isKeyMissing?: true
+  /** Whether the refused key is the one that was refused before. Default: no. */
+  readonly isUnchanged?: true
 }

@@ -170,7 +170,7 @@ describe('doctor', () => {
     const { code, stdout } = await run()
     expect(unusual(stdout)).toEqual([
       expect.stringMatching(
-        /^✖ pushes: no push is accepted \(500.*\), though the service answers → ask who runs .*due ls/,
+        /^✖ pushes: The service answers 500.* to pushes, though it answers otherwise → ask who runs .*due ls/,
       ),
     ])
     expect(code).toBe(1)

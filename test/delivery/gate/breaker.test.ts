@@ -24,11 +24,44 @@ describe('the breaker', () => {
       notBeforeMs: 0,
       probeAtMs: nowMs + pauseMs,
       failures,
-      waiting: expect.stringContaining('(503): nothing is lost'),
+      waiting: expect.stringMatching(/^The service answers 503\. Nothing is lost; next try 13:0\d:\d\d UTC\./),
       lastPush: { atMs: nowMs, verdict: 'transient' },
     })
     expect(probeAt(state, nowMs + pauseMs - 1)).toBe(nowMs + pauseMs)
     expect(probeAt(state, nowMs + pauseMs)).toBe(0)
+  })
+
+  it.each<[Stop, string]>([
+    [
+      { kind: 'transient', reason: '502' },
+      'The service answers 502. Nothing is lost; next try 13:00:02 UTC. Whose fault? tidegauge doctor.',
+    ],
+    [
+      { kind: 'transient', reason: '503: down for repair.' },
+      'The service answers 503: down for repair. Nothing is lost; next try 13:00:02 UTC. Whose fault? tidegauge doctor.',
+    ],
+    [
+      { kind: 'transient', reason: 'no answer in time' },
+      'Delivery waits (no answer in time). Nothing is lost; next try 13:00:02 UTC. Whose fault? tidegauge doctor.',
+    ],
+    [{ kind: 'transient', reason: 'the secret is not there', isKeyMissing: true }, 'the secret is not there'],
+    [
+      { kind: 'key-refused', reason: '401' },
+      'The service refuses the key (401). Nothing is lost; put a valid key in its place, and delivery goes on at once.',
+    ],
+    [
+      { kind: 'key-refused', reason: '401', isUnchanged: true },
+      'The service refuses the key (401), and it has not changed since. Nothing is lost; put a valid key in its place, and delivery goes on at once.',
+    ],
+    [
+      { kind: 'misdirected', reason: '302' },
+      'The address does not answer like the service (302). Nothing is lost; check service.url.',
+    ],
+  ])('says of %j what happens next and what to do', (stop, sentence) => {
+    expect(afterFlush(closed, { stop, left: [] }, nowMs, 0).waiting).toBe(sentence)
+    expect(afterFlush(closed, { stop, left: ['a', 'b'] }, nowMs, 0).waiting).toBe(
+      `${sentence}${sentence.endsWith('.') ? '' : ';'} a; b`,
+    )
   })
 
   it('closes after a flush that did not fail, also where something is left out', () => {

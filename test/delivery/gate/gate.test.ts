@@ -249,17 +249,13 @@ describe('a push', () => {
 describe('entering', () => {
   it.each<readonly [string, Answer, object]>([
     ['accepts it', answered(200), { key: 'a-key' }],
-    [
-      'refuses it',
-      answered(401),
-      { stop: { kind: 'key-refused', reason: 'the service answered 401 about the refused key' } },
-    ],
+    ['refuses it', answered(401), { stop: { kind: 'key-refused', reason: '401', isUnchanged: true } }],
     ['fails', answered(503), { stop: { kind: 'transient', reason: 'the refused key could not be checked: 503' } }],
   ])('asks about a refused key where a person wants it, and the service %s', async (_, answer, expected) => {
     const bench = gateAt(new VirtualTime(startMs), { validate: () => answer })
     await bench.gate.pushed(refused, 'a-key')
-    const reason = 'the service refused this key and it has not changed'
-    expect(await bench.gate.enter('due', undefined, goOn)).toEqual({ stop: { kind: 'key-refused', reason } })
+    const stop = { kind: 'key-refused', reason: '401', isUnchanged: true }
+    expect(await bench.gate.enter('due', undefined, goOn)).toEqual({ stop })
     expect(bench.checkedKeys).toEqual([])
     expect(await bench.gate.enter('asked', undefined, goOn)).toEqual(expected)
     expect(bench.checkedKeys).toEqual(['a-key'])
