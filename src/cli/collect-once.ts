@@ -52,7 +52,7 @@ export async function collectOnce(
   const { mistakes } = await checkCollectors(given, given.config.collect.deadlineMs, stopping)
   if (mistakes.length > 0) throw new ConfigError(given.config.file, mistakes)
   await using stack = new AsyncDisposableStack()
-  const { context, outbox: existing } = await openedByClock(given, stack)
+  const { context, outbox: existing } = await openedByClock(given, stack, options.dryRun ? 'chains' : 'service')
   const nowMs = given.time.nowMs()
   // By the corrected clock.
   const hour = asked ?? hourAt(nowMs)
@@ -110,11 +110,14 @@ async function queueAndDeliver(
   )
   const metrics = parts.flatMap(({ accepted }) => accepted)
   if (options.allowUnitChange) await changeUnits(outbox.operators, outbox.intake, metrics, hour, time.nowMs())
-  if (options.json) printPartsJson(collected)
-  else printParts(collected)
+  if (!options.json) printParts(collected)
   const pushedAtMs = time.nowMs()
   await deliverNow(context, outbox)
-  noteWarnings(await outbox.operators.warnings(), pushedAtMs, options)
+  const warnings = (await outbox.operators.warnings()).filter(
+    ({ lastSeenMs, isAcknowledged }) => lastSeenMs >= pushedAtMs && !isAcknowledged,
+  )
+  if (options.json) printPartsJson(collected, warnings)
+  else printWarnings(warnings, options)
   const stored = await outbox.operators.stored(metrics.map(({ metric }) => ({ id: metric.id, hour })))
   const count = (state: string) => stored.filter(each => each?.state === state).length
   note(
@@ -123,14 +126,13 @@ async function queueAndDeliver(
   return count('due') + count('dead') + count('held') === 0
 }
 
-/** Reports the warnings on the pushes just made, except acknowledged ones. */
-function noteWarnings(all: readonly Warning[], sinceMs: number, options: CollectOnceOptions): void {
-  const news = all.filter(({ lastSeenMs, isAcknowledged }) => lastSeenMs >= sinceMs && !isAcknowledged)
-  for (const { metricId, text } of news.slice(0, warningsShown)) {
-    note(`the service warns: ${metricId ? `${metricId}: ` : ''}${cut(text, warningCharsMax)}`)
+/** Prints the warnings on the pushes just made. */
+function printWarnings(warnings: readonly Warning[], options: CollectOnceOptions): void {
+  for (const { metricId, text } of warnings.slice(0, warningsShown)) {
+    print(`the service warns: ${metricId ? `${metricId}: ` : ''}${cut(text, warningCharsMax)}`)
   }
-  if (news.length > warningsShown)
-    note(`and ${counted(news.length - warningsShown, 'warning')} more: ${asTyped('warnings', options)}`)
+  const more = warnings.length - warningsShown
+  if (more > 0) print(`and ${counted(more, 'warning')} more: ${asTyped('warnings', options)}`)
 }
 
 /**

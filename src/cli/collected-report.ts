@@ -7,6 +7,7 @@ import { type Hour, hourText } from '../model/hour.ts'
 import type { MetricId } from '../model/metric.ts'
 import { numberText } from '../model/number-text.ts'
 import type { Accepted, MetricState } from '../outbox/contract/metrics.ts'
+import type { Warning } from '../outbox/contract/warnings.ts'
 import type { Foreseen } from './foreseen.ts'
 import { noteForeseen } from './foreseen-text.ts'
 import { printTable } from './table.ts'
@@ -27,12 +28,24 @@ export interface CollectedReport {
   readonly warnings: readonly Foreseen[]
 }
 
-/** Prints the collected values as JSON: metrics as they are sent. */
-export function printPartsJson({ hour, parts, warnings }: CollectedReport): void {
+/**
+ * Prints the collected values as JSON: metrics as they are sent.
+ *
+ * @param ofService warnings of the service on the push; default: nothing was pushed
+ */
+export function printPartsJson({ hour, parts, warnings }: CollectedReport, ofService?: readonly Warning[]): void {
   const accepted = parts.flatMap(part => part.accepted)
   const held = accepted.flatMap(({ metric, hold }) => (hold ? [{ id: metric.id, ...hold }] : []))
   const metrics = accepted.map(({ metric }) => pushedMetric(metric))
-  printJson({ hour: hourText(hour), metrics, held, warnings, faults: faultsOf(parts) })
+  const serviceWarnings = ofService?.map(({ metricId, text }) => ({ ...(metricId && { metric: metricId }), text }))
+  printJson({
+    hour: hourText(hour),
+    metrics,
+    held,
+    warnings,
+    ...(serviceWarnings && { serviceWarnings }),
+    faults: faultsOf(parts),
+  })
 }
 
 /** Prints the collected values as a table. */

@@ -19,12 +19,14 @@ const depthMax = 8
  * Reads metrics out of an answer of any shape: records with `id` and `timestamp` in lists or maps at any depth, also
  * below a key or a record that names the metric.
  *
- * @returns empty when the answer has an empty list alone; `undefined` when there is no such record in it. Pure.
+ * @returns empty when the answer has an empty list alone; `undefined` when there is no such record in it, or one whose
+ * timestamp cannot be read: that would count as missing. Pure.
  */
 export function listedMetrics(body: unknown): ListedMetrics | undefined {
   const found = new Map<string, Map<Hour, ListedValue>>()
-  const counts = { lists: 0, entries: 0 }
+  const counts = { lists: 0, entries: 0, unreadable: 0 }
   walk(body, undefined, 0)
+  if (counts.unreadable > 0) return undefined
   return found.size > 0 || (counts.lists > 0 && counts.entries === 0) ? found : undefined
 
   function walk(value: unknown, above: string | undefined, depth: number): void {
@@ -42,6 +44,7 @@ export function listedMetrics(body: unknown): ListedMetrics | undefined {
       // Of two records of an hour, one may have less to say.
       found.set(id, hours.set(hour, { ...hours.get(hour), ...listedValue(value) }))
     }
+    if (id !== undefined && hour === undefined && 'timestamp' in value) counts.unreadable += 1
     for (const [key, part] of Object.entries(value)) walk(part, isMetricId(key) ? key : id, depth + 1)
   }
 }

@@ -17,22 +17,25 @@ interface RequireClockDeps {
   readonly outbox: Pick<Outbox, 'intake' | 'operators'> | undefined
   /** Read before the outbox was opened. */
   readonly written: WrittenAt
+  readonly asks: 'service' | 'chains'
 }
 
 /**
  * Opens the outbox if there is one; it is closed with the stack. Before that, this machine's clock is checked, so that
  * nothing is stored with a wrong time.
  *
+ * @param asks witnesses of the clock; `chains`: the service is asked nothing
  * @returns the context with the checked clock, so that the service is not asked again
  * @throws Fault `clock-doubted`
  */
 export async function openedByClock(
   given: AppContext,
   stack: AsyncDisposableStack,
+  asks: 'service' | 'chains' = 'service',
 ): Promise<{ readonly context: AppContext; readonly outbox: Outbox | undefined }> {
   const written = writtenAt(given.config)
   const outbox = await openExistingOutbox(given, stack)
-  return { context: await requireClock({ context: given, outbox, written }), outbox }
+  return { context: await requireClock({ context: given, outbox, written, asks }), outbox }
 }
 
 /**
@@ -45,7 +48,7 @@ async function requireClock(deps: RequireClockDeps): Promise<AppContext> {
   const { context, outbox, written } = deps
   const clock = new WatchedClock(context.time)
   clock.meet(witnessesOf(context.config, await outbox?.intake.newestCollected(), written))
-  await askService(deps, clock)
+  if (deps.asks === 'service') await askService(deps, clock)
   if (clock.serviceAheadMs === undefined) await askChains(context, clock)
   const { verdict } = clock
   const wrong = mistake(verdict)

@@ -120,8 +120,14 @@ function printFailures(failures: readonly Reason[]): void {
   )
   if (rows.some(({ reason }) => reason.length > charsMax)) print('whole reasons: --json')
   for (const { count, hours } of rows) print(`hours of these ${count}: ${hours}`)
-  for (const fix of new Set(failures.flatMap(({ fault }) => fault.fix ?? []))) print(`to do: ${fix}`)
+  if (failures.some(isPruned)) {
+    print('to do: an archive node is needed, which keeps old state: put one under rpc:, and run this again')
+  }
+  const rest = failures.filter(failure => !isPruned(failure))
+  for (const fix of new Set(rest.flatMap(({ fault }) => fault.fix ?? []))) print(`to do: ${fix}`)
 }
+
+const isPruned = ({ fault }: Reason) => fault.code === 'chain-state-missing'
 
 function exampleOf([first]: Reason['spans']): string {
   return first ? `${first.collector} ${hourText(first.from)}` : ''

@@ -1,10 +1,12 @@
+import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { AppContext } from '../../app/context.ts'
 import { namedService } from '../../app/named-service.ts'
 import { observationOf } from '../../app/observation.ts'
 import { readOutbox } from '../../app/open-outbox.ts'
 import { ConfigError } from '../../config/config-error.ts'
-import { hourText } from '../../model/hour.ts'
+import { statusAddress } from '../../config/status-address.ts'
+import { type Hour, hourText, parseHour } from '../../model/hour.ts'
 import { numberText } from '../../model/number-text.ts'
 import { type StatusJson, statusJson } from '../../status/json.ts'
 import { observe } from '../../status/observe.ts'
@@ -27,16 +29,28 @@ export function statusCommand(ended: (code: number) => void): Command {
     .description('what is true now: hours, backlog, last verdicts')
     .option('--json', 'print JSON, as /status.json')
     .action(async ({ config, json }: ConfigOption & JsonOption) => {
-      const context = readable(config)
+      const running = await runningStatus(config)
+      // Where the file has mistakes, the daemon runs on what it was before, and that judges.
+      const context = running?.configuration.refused ? undefined : readable(config, running)
+      if (!context) {
+        if (running) printRunning(running, { config, ...(json && { json }) })
+        if (!running?.ready.ok) ended(exitCodes.incomplete)
+        return
+      }
       // This command does not catch up: a late hour is late.
       const daemon = await daemonSentence(context)
-      const reloads = daemon === undefined ? undefined : await reloadsOf(context)
+      const reloads = daemon === undefined || !running ? undefined : reloadsOf(running)
       const { ready } = await readOutbox(context, async outbox => {
         const observed = observationOf(context, outbox, namedService(context.config), 0, [], reloads)
         return json ? printedJson(observed) : printed(observed, daemon, { config })
       })
       if (!ready.ok) ended(exitCodes.incomplete)
     })
+}
+
+function printRunning(running: StatusJson, options: ConfigOption & JsonOption): void {
+  if (options.json) printJson(running)
+  else printStatus(summaryOf(running), `runs on its configuration of ${running.configuration.inForceSince}`, options)
 }
 
 async function printedJson(observed: Observed): Promise<Snapshot> {
@@ -51,29 +65,70 @@ async function printed(observed: Observed, daemon: string | undefined, options: 
   return summary
 }
 
-/** Reads the configuration. Mistakes do not show that a running daemon keeps the configuration before. */
-function readable(file: string): AppContext {
+/** Reads the configuration; `undefined` when it has mistakes and a daemon runs on what it was before. @throws ConfigError */
+function readable(file: string, running: StatusJson | undefined): AppContext | undefined {
   try {
     return openContext(file)
   } catch (error) {
+    if (error instanceof ConfigError && running) return undefined
     if (error instanceof ConfigError) note('A daemon that runs already goes on with the configuration it has.')
     throw error
   }
 }
 
-/** State of the running daemon's configuration; `undefined` for an older daemon or another program. */
-async function reloadsOf({ config }: AppContext): Promise<Reloads | undefined> {
+/** The running daemon's own status, as of its configuration; `undefined` without one, and for another program. */
+async function runningStatus(file: string): Promise<StatusJson | undefined> {
   try {
-    const { body } = await daemonAnswer(config.status, '/status.json')
-    const { startedAt, configuration } = JSON.parse(body) as StatusJson
-    if (configuration.file !== config.file) return undefined
-    const reloads = new Reloads(config.file, Date.parse(startedAt))
-    reloads.taken(config.file, Date.parse(configuration.inForceSince))
-    const { refused } = configuration
-    if (refused) reloads.refused(refused.reason, Date.parse(refused.at))
-    return reloads
+    const server = statusAddress(file)
+    if (!server) return undefined
+    const running = JSON.parse((await daemonAnswer(server, '/status.json')).body) as StatusJson
+    return running.configuration.file === resolve(file) ? running : undefined
   } catch {
     return undefined
+  }
+}
+
+/** All that is printed for a person. */
+interface ShownStatus extends Pick<StatusSummary, 'ready' | 'balance' | 'hours' | 'fleet'> {
+  readonly service: Omit<StatusSummary['service'], 'gates'>
+  readonly newest: readonly {
+    readonly id: string
+    readonly value: number
+    readonly unit?: string
+    readonly hour: Hour
+    readonly state: string
+  }[]
+  readonly warnings: readonly Pick<
+    StatusSummary['warnings'][number],
+    'text' | 'count' | 'metricId' | 'isAcknowledged'
+  >[]
+}
+
+function reloadsOf({ startedAt, configuration }: StatusJson): Reloads {
+  const reloads = new Reloads(configuration.file, Date.parse(startedAt))
+  reloads.taken(configuration.file, Date.parse(configuration.inForceSince))
+  return reloads
+}
+
+/** The part of a daemon's status that is shown here. */
+function summaryOf(running: StatusJson): ShownStatus {
+  const { ready, service, balance, hours, protocols, warnings } = running
+  const { lastPush, nextAttempt, gates: _, ...shown } = service
+  return {
+    ready,
+    balance,
+    warnings,
+    service: {
+      ...shown,
+      ...(lastPush && { lastPush: { atMs: Date.parse(lastPush.at), verdict: lastPush.verdict } }),
+      ...(nextAttempt !== undefined && { nextAttemptMs: Date.parse(nextAttempt) }),
+    },
+    hours: { hours: hours.hours.map(parseHour), rows: hours.rows },
+    newest: protocols.flatMap(({ metrics }) =>
+      metrics.flatMap(({ id, value, unit = '', hour, state = '' }) =>
+        value === undefined || hour === undefined ? [] : [{ id, value, unit, hour: parseHour(hour), state }],
+      ),
+    ),
   }
 }
 
@@ -97,7 +152,7 @@ const mark: Record<CellState, string> = {
 /** Warnings shown; further ones are counted. */
 const warningsShown = 10
 
-function printStatus(summary: StatusSummary, daemon: string | undefined, options: ConfigOption): void {
+function printStatus(summary: ShownStatus, daemon: string | undefined, options: ConfigOption): void {
   const { ready, hours, newest } = summary
   print(headline(ready.ok, daemon))
   for (const reason of ready.reasons) print(`  ${reason}`)
@@ -119,7 +174,7 @@ function printStatus(summary: StatusSummary, daemon: string | undefined, options
   printWarnings(summary, options)
 }
 
-function printDelivery({ service, balance }: StatusSummary, daemon: string | undefined, options: ConfigOption): void {
+function printDelivery({ service, balance }: ShownStatus, daemon: string | undefined, options: ConfigOption): void {
   const last = service.lastPush
     ? `, last push ${new Date(service.lastPush.atMs).toISOString()}: ${service.lastPush.verdict}`
     : ''
@@ -142,7 +197,7 @@ function skewWords(skewMs: number): string {
   return `${seconds} s ${skewMs > 0 ? 'behind' : 'ahead of'} the service’s`
 }
 
-function printWarnings({ warnings }: StatusSummary, options: ConfigOption): void {
+function printWarnings({ warnings }: ShownStatus, options: ConfigOption): void {
   const news = warnings.filter(({ isAcknowledged }) => !isAcknowledged)
   const silent = warnings.length - news.length
   if (warnings.length > 0) print('')

@@ -57,7 +57,7 @@ export function verifyCommand(ended: EndWith): Command {
       const found = pushed > 0 ? await verified(deps) : first
       if (options.json) printJson(verifiedJson(found, pushed))
       else printVerified(found)
-      if (options.repair && !options.json && pushed === 0) note('nothing to push again')
+      if (options.repair && !options.json && pushed === 0) note(idleText(first))
       if (!options.repair && repairableIn(found).length > 0) {
         note(`  → ${asTyped('verify --repair', options)} pushes again what is missing or shown otherwise`)
       }
@@ -103,8 +103,19 @@ function repairableIn(found: readonly Verified[]): { readonly id: MetricId; read
   })
 }
 
-/** @returns how many metrics were made due again */
+const isUnreadable = ({ kind }: Verified) => kind === 'unreadable'
+
+/** Why a repair pushed nothing. */
+function idleText(found: readonly Verified[]): string {
+  const unread = found.filter(isUnreadable).map(({ protocolId }) => protocolId)
+  if (unread.length === 0) return 'nothing to push again'
+  const others = found.length > unread.length ? '; name other protocols to repair those alone' : ''
+  return `nothing is pushed while the service's answer about ${unread.join(', ')} cannot be read${others}`
+}
+
+/** @returns how many metrics were made due again; none while an answer cannot be read */
 async function repair(context: AppContext, outbox: Outbox, found: readonly Verified[]): Promise<number> {
+  if (found.some(isUnreadable)) return 0
   const due = await outbox.operators.resend(repairableIn(found))
   if (due === 0) return 0
   note(`${counted(due, 'metric')} pushed again`)

@@ -1,7 +1,12 @@
+import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
+import { statusJson } from '../../../src/status/json.ts'
 import { command } from '../../support/command.ts'
+import { richSnapshot } from '../../support/snapshot.ts'
 import { configured, hostYaml } from '../../support/tidegauge.ts'
 
 const pageBytes = 4_096
@@ -18,4 +23,31 @@ it('status salvages an outbox with damaged pages when it meets them, and reads a
   expect(readdirSync(data)).toContainEqual(expect.stringMatching(/^outbox\.db\.corrupt-/))
   expect(stderr).toContain('"aside":')
   expect(stdout).toContain('this-machine/host')
+})
+
+it.each([
+  ['a collector that there is not', hostYaml.replace('use: host', 'use: hosst'), true],
+  ['an unknown key', hostYaml.replace('protocols:', 'protocolls:'), false],
+])('status judges by the configuration in force while the file has %s', async (_, broken, isNoticed) => {
+  const inForce = { ...richSnapshot, configuration: { file: '', inForceSinceMs: richSnapshot.startedAtMs } }
+  const server = createServer((__, response) => response.end(JSON.stringify(statusJson(shown())))).listen(
+    0,
+    '127.0.0.1',
+  )
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  const { config } = configured(`${broken.replace(/^status: .*\n/m, '')}\nstatus: { listen: "127.0.0.1:${port}" }\n`)
+  const refused = { atMs: richSnapshot.nowMs, reason: 'a mistake' }
+  const shown = () => ({
+    ...inForce,
+    configuration: { ...inForce.configuration, file: config, ...(isNoticed && { refused }) },
+  })
+  const { code, stdout } = await command(['status', '--config', config])
+  expect(stdout).toContain(`NOT READY\n  ${richSnapshot.ready.reasons[0]}`)
+  expect(stdout).toContain('daemon  runs on its configuration of ')
+  expect(stdout).not.toMatch(/hosst|not even planned/)
+  expect(code).toBe(1)
+  const json = JSON.parse((await command(['status', '--json', '--config', config])).stdout)
+  expect(json.hours.rows).toEqual(richSnapshot.hours.rows)
 })

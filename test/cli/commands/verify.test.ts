@@ -75,8 +75,21 @@ it('never says that all is equal where the answer cannot be read, or shows the l
   expect(await run('verify', '--repair')).toEqual({
     code: 1,
     stdout: 'pool: cannot be compared: its answer has no list of metrics with timestamps\n',
-    stderr: 'nothing to push again\n',
+    stderr: "nothing is pushed while the service's answer about pool cannot be read\n",
   })
+  // A part of the answer that cannot be read would count as missing.
+  const pushed = service.stored.length
+  for (const timestamp of ['yesterday', null, {}]) {
+    service.shows = () => ({
+      status: 200,
+      body: [
+        { id: 'pool___A', value: 1, timestamp: hours[1] },
+        { id: 'pool___B', timestamp },
+      ],
+    })
+    expect((await run('verify', '--repair')).stderr).toMatch(/^nothing is pushed/)
+  }
+  expect(service.stored).toHaveLength(pushed)
   expect(await read('verify', '--json')).toMatchObject({ protocols: [{ protocol: 'pool', comparable: false }] })
   const latest = () => service.stored.filter(({ timestamp }) => timestamp === hours[2])
   service.shows = path => (path === '/api/metrics' ? { status: 404, body: {} } : { status: 200, body: latest() })

@@ -26,7 +26,13 @@ describe('what the service would warn about', () => {
       ['pool___TVL', 'unit-changed'],
       ['pool___TVL', 'already-exists'],
     ])
+    const asked: string[] = []
+    service.shows = path => {
+      asked.push(path)
+      return { status: 200, body: {} }
+    }
     const { stdout, stderr } = await run('collect', '--dry-run', '--hour', hourBack(3))
+    expect(asked).toEqual([])
     expect(stdout).toContain('0 metrics would be sent')
     expect(stderr).toContain('warning: pool___AVeryLongLabelIndeed, pool___TVL: delivered already for')
     expect(stderr).toContain('warning: pool___TVL: the unit changes from USD to EUR')
@@ -34,10 +40,12 @@ describe('what the service would warn about', () => {
   })
 
   it('is reported by a collect whose metrics exist already: it cannot have sent them before', async () => {
-    const { service, run } = await stage(wordy)
+    const { service, run, read } = await stage(wordy)
     service.remarks = () => ['already exists: updated']
-    const { stderr } = await run('collect', '--hour', hourBack(3))
-    expect(stderr).toContain('the service warns: pool___TVL: already exists: updated')
+    const { stdout } = await run('collect', '--hour', hourBack(3))
+    expect(stdout).toContain('\nthe service warns: pool___TVL: already exists: updated\n')
+    const { serviceWarnings } = await read<{ serviceWarnings: unknown }>('collect', '--hour', hourBack(4))
+    expect(serviceWarnings).toContainEqual({ metric: 'pool___TVL', text: 'already exists: updated' })
   })
 
   it('and does warn about is listed once for each kind and metric, until it is acknowledged', async () => {
@@ -59,9 +67,9 @@ describe('what the service would warn about', () => {
 
     expect(await run('warnings', 'ack', '--kind', 'label-long')).toMatchObject({ stdout: '1 warning acknowledged\n' })
     expect(await run('warnings', 'ack', '--kind', 'label-long')).toMatchObject({ code: 1 })
-    const { stderr } = await run('collect', '--hour', hourBack(2))
-    expect(stderr).toContain('the service warns: pool___TVL: unit USD is odd\n')
-    expect(stderr).not.toContain('the service warns: pool___AVeryLongLabelIndeed')
+    const { stdout } = await run('collect', '--hour', hourBack(2))
+    expect(stdout).toContain('the service warns: pool___TVL: unit USD is odd\n')
+    expect(stdout).not.toContain('the service warns: pool___AVeryLongLabelIndeed')
     expect((await read<Warning[]>('warnings')).map(({ kind }) => kind).sort()).toEqual(['odd value at', 'unit-changed'])
     expect((await read<Warning[]>('warnings', '--all')).find(({ kind }) => kind === 'label-long')?.count).toBe(4)
     const status = (await run('status')).stdout
