@@ -75,6 +75,7 @@ const storedState = z.object({
         what: z.string(),
         why: z.string(),
         do: z.string(),
+        items: z.array(z.object({ what: z.string(), why: z.string(), do: z.string() })),
       }),
       receivers: z.array(z.string()),
     }),

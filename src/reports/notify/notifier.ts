@@ -7,7 +7,7 @@ import { afterLook, firstIncidents } from './incidents.ts'
 import { forReceivers, type NotifyState, queued, stateFrom, without } from './notice-queue.ts'
 import { NoticeSender } from './notice-sender.ts'
 import type { NoticeReceiver } from './receivers.ts'
-import type { Notice, SeenTrouble } from './trouble.ts'
+import type { Notice, SeenTrouble, TroubleWords } from './trouble.ts'
 
 /** Interval of looking for troubles. */
 const lookMs = 5_000
@@ -65,12 +65,13 @@ export class Notifier {
   async #look(): Promise<void> {
     const { look, time, redactor, outbox } = this.#deps
     const before = this.#state ?? stateFrom(await outbox.reports.read('notify'))
-    const clean = (text: string) => redactor.redact(text)
+    const clean = ({ what, why, do: instruction }: TroubleWords) => {
+      return { what: redactor.redact(what), why: redactor.redact(why), do: redactor.redact(instruction) }
+    }
     const seen = (await look()).map(trouble => ({
       ...trouble,
-      what: clean(trouble.what),
-      why: clean(trouble.why),
-      do: clean(trouble.do),
+      ...clean(trouble),
+      ...(trouble.items && { items: trouble.items.map(clean) }),
     }))
     const known = before?.incidents ?? firstIncidents(seen)
     const { incidents, notices } = afterLook(known, seen, time.nowMs())

@@ -30,9 +30,14 @@ export function receiverOf(config: ReceiverConfig, addSecrets: (secrets: readonl
     addSecrets(secretPartsOf(url))
     // Slack reads these characters as marks.
     const escaped = (text: string) => text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;')
-    return jsonPost(url, kind === 'slack' ? { text: escaped(noticeText(notice)) } : notice)
+    return jsonPost(url, kind === 'slack' ? { text: escaped(noticeText(notice)) } : webhookBody(notice))
   }
   return { name: `${kind} ${placeName(ref)}`, post, judge: judgeWebhook }
+}
+
+/** The words of the first item stand beside the list, for a receiver that shows one. */
+function webhookBody({ trouble, state, hour, items }: Notice) {
+  return { trouble, state, hour, ...items[0], items }
 }
 
 type TelegramConfig = Extract<ReceiverConfig, { readonly kind: 'telegram' }>
@@ -41,15 +46,21 @@ function telegramReceiver(
   { token, chat, url }: TelegramConfig,
   addSecrets: (secrets: readonly string[]) => void,
 ): NoticeReceiver {
+  // A group that became a supergroup has another number.
+  let movedTo: number | undefined
   const post = (notice: Notice) => {
     const secret = readSecret(token)
     addSecrets([secret, ...secretPartsOf(secret)])
-    const chatId = chat.kind === 'text' ? chat.text : readSecret(chat)
+    const chatId = movedTo ?? (chat.kind === 'text' ? chat.text : readSecret(chat))
     const body = { chat_id: chatId, text: noticeText(notice), link_preview_options: { is_disabled: true } }
     return jsonPost(`${url}/bot${encodeURIComponent(secret).replaceAll('%3A', ':')}/sendMessage`, body)
   }
+  const judge = (answer: PostAnswer, nowMs: number) => {
+    movedTo = movedChat(answer) ?? movedTo
+    return judgeTelegram(answer, nowMs)
+  }
   const place = chat.kind === 'text' ? chat.text : placeName(chat)
-  return { name: `telegram ${placeName(token)} ${place}`, post, judge: judgeTelegram }
+  return { name: `telegram ${placeName(token)} ${place}`, post, judge }
 }
 
 function jsonPost(url: string, body: unknown): Post {
@@ -77,12 +88,20 @@ export function judgeTelegram(answer: PostAnswer, nowMs: number): ReportVerdict 
   const description = valueAt(body, ['description'])
   const text = typeof description === 'string' ? description : answer.text
   const seconds = valueAt(body, ['parameters', 'retry_after'])
-  const movedTo = valueAt(body, ['parameters', 'migrate_to_chat_id'])
-  const moved = typeof movedTo === 'number' ? `; the chat is now ${movedTo}` : ''
+  const movedTo = movedChat(answer)
+  const moved = movedTo === undefined ? '' : `; the chat is now ${movedTo}`
   const restMs = typeof seconds === 'number' ? Math.min(Math.max(0, seconds) * 1_000, retryAfterMsMax) : undefined
   const verdict = judgeWebhook({ ...answer, text: `${text.slice(0, answerCharsMax - moved.length)}${moved}` })
+  if (verdict.kind === 'refused' && movedTo !== undefined) return { ...verdict, kind: 'later' }
   if (verdict.kind !== 'later' || restMs === undefined) return verdict
   return { ...verdict, notBeforeMs: nowMs + restMs }
+}
+
+/** Number of the chat that a group became; `undefined` while it is what it was. */
+function movedChat(answer: PostAnswer): number | undefined {
+  const body = answer.kind === 'answered' ? parsedJson(answer.text) : undefined
+  const movedTo = valueAt(body, ['parameters', 'migrate_to_chat_id'])
+  return typeof movedTo === 'number' ? movedTo : undefined
 }
 
 /** The beginning of an answer, on one line. An HTML page says nothing. */

@@ -21,20 +21,25 @@ export interface SeenTrouble extends TroubleWords {
   readonly hour: Hour
   /** Number of all hours lost so far, of a gap: each is reported once. */
   readonly lost?: number
+  /** Its parts, of a trouble of the whole. Default: itself. */
+  readonly items?: readonly TroubleWords[]
   /** It keeps a trouble that was reported from being over, and begins none: right after a start, say. */
   readonly isWeak?: boolean
 }
 
-/** A message to people. */
+/** A message to people; its words are those of all items, joined. */
 export interface Notice extends TroubleWords {
+  /** At least one. */
+  readonly items: readonly TroubleWords[]
   readonly trouble: ReportedTrouble
   readonly state: 'begin' | 'over'
   /** The hour that the trouble began with, as text; the same in both messages. */
   readonly hour: string
 }
 
-/** Sentences of each kind that a message holds. */
+/** Sentences of each kind, and items, that a message holds. */
 const wordsMax = 5
+const itemsMax = 50
 const charsMax = 1_000
 
 /** One text of several: each once, a line each. */
@@ -56,13 +61,21 @@ export function joinedWords(all: readonly TroubleWords[]): TroubleWords {
 
 /** Message that troubles of one kind have begun. */
 export function beginNotice(kind: ReportedTrouble, hour: Hour, seen: readonly SeenTrouble[]): Notice {
-  return { trouble: kind, state: 'begin', hour: hourText(hour), ...joinedWords(seen) }
+  const items = seen.flatMap(({ items: own, what, why, do: instruction }) => own ?? [{ what, why, do: instruction }])
+  return {
+    trouble: kind,
+    state: 'begin',
+    hour: hourText(hour),
+    ...joinedWords(seen),
+    items: items.slice(0, itemsMax),
+  }
 }
 
 /** Message that a reported trouble is over. @param what of the message that it began with */
 export function overNotice(kind: ReportedTrouble, hour: Hour, what: string, lastedMs: number): Notice {
   const why = `over after ${durationText(lastedMs)}`
-  return { trouble: kind, state: 'over', hour: hourText(hour), what, why, do: 'nothing' }
+  const words = { what, why, do: 'nothing' }
+  return { trouble: kind, state: 'over', hour: hourText(hour), ...words, items: [words] }
 }
 
 function durationText(ms: number): string {

@@ -42,16 +42,24 @@ export function troublesOf(look: Look): SeenTrouble[] {
 function notDelivered(look: Look): SeenTrouble[] {
   const { nowMs, startedAtMs, hour, lateness } = look
   const isCatchingUp = nowMs - startedAtMs < overdueMs
-  const certain = lateWords(look, isCatchingUp)
+  const certain = lateWords(look, isCatchingUp, isKeyRefused(lateness))
   const isWeak = certain.length === 0
   const all = isWeak ? lateWords(look, false) : certain
   if (all.length === 0) return []
   const hours = [lateness.due?.oldest ?? hour, ...lateness.late.map(({ oldest }) => oldest)]
   const oldest = hours.reduce((least, one) => (one < least ? one : least))
-  return [{ kind: 'not-delivered', subject: '', hour: oldest, ...joinedWords(all), ...(isWeak && { isWeak }) }]
+  return [
+    { kind: 'not-delivered', subject: '', hour: oldest, ...joinedWords(all), items: all, ...(isWeak && { isWeak }) },
+  ]
 }
 
-function lateWords(look: Look, isCatchingUp: boolean): TroubleWords[] {
+/** Whether refused keys are why metrics wait, which is a trouble of its own: one message says it. */
+function isKeyRefused({ destinations }: Lateness): boolean {
+  const failing = destinations.filter(({ failures }) => failures > 0)
+  return failing.length > 0 && failing.every(({ lastPush }) => lastPush?.verdict === 'key-refused')
+}
+
+function lateWords(look: Look, isCatchingUp: boolean, isReported = false): TroubleWords[] {
   const { lateness, host, hour, clock } = look
   const doctor = commandLine('doctor', look.configuration.named)
   const waiting = waitingSentences(lateness.destinations)
@@ -59,7 +67,7 @@ function lateWords(look: Look, isCatchingUp: boolean): TroubleWords[] {
   const isUndelivered = undeliveredSentences(lateness, host, isCatchingUp).length > 0
   const isPlanned = clock?.kind !== 'doubted'
   return [
-    ...(due && isUndelivered ? [undeliveredWords(due, waiting, host, doctor)] : []),
+    ...(due && isUndelivered && !isReported ? [undeliveredWords(due, waiting, host, doctor)] : []),
     ...lateness.late.filter(({ fault }) => fault || !isCatchingUp).map(late => uncollectedWords(late, doctor)),
     ...(isCatchingUp || !isPlanned ? [] : lateness.missing.map(id => missingWords(id, hour))),
   ]

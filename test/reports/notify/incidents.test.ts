@@ -128,6 +128,10 @@ describe('troubles', () => {
         what: 'what of a/x\nwhat of b/y',
         why: 'why',
         do: 'do',
+        items: [
+          { what: 'what of a/x', why: 'why', do: 'do' },
+          { what: 'what of b/y', why: 'why', do: 'do' },
+        ],
       },
     ])
   })

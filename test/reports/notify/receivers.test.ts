@@ -7,13 +7,13 @@ import { anHour } from '../../support/metrics.ts'
 import { type ReceiverAnswer, receiver } from '../../support/receiver.ts'
 import { VirtualTime } from '../../support/virtual-time.ts'
 
+const words = { what: '7 metrics not delivered', why: 'it answers <503> & waits', do: 'tidegauge doctor' }
 const begin: Notice = {
   trouble: 'not-delivered',
   state: 'begin',
   hour: '2026-11-20T13:00:00Z',
-  what: '7 metrics not delivered',
-  why: 'it answers <503> & waits',
-  do: 'tidegauge doctor',
+  ...words,
+  items: [words],
 }
 const over: Notice = { ...begin, state: 'over', why: 'over after 5 min', do: 'nothing' }
 
@@ -60,10 +60,16 @@ describe('a webhook', () => {
     const { post, body, verdict, name, secrets } = await sent(webhook, begin)
     expect(post).toMatchObject({ path: '/hook/secret-path?k=1', headers: { 'content-type': 'application/json' } })
     expect(body).toEqual(begin)
-    expect(Object.keys(body as object)).toEqual(['trouble', 'state', 'hour', 'what', 'why', 'do'])
+    expect(Object.keys(body as object)).toEqual(['trouble', 'state', 'hour', 'what', 'why', 'do', 'items'])
     expect(verdict).toEqual({ kind: 'accepted' })
     expect(name).toBe('webhook ALERT_URL')
     expect(secrets).toContain('/hook/secret-path')
+  })
+
+  it('gets each trouble of a notice as an item, with the words of the first beside them', async () => {
+    const second = { what: '2 values are held', why: 'they jump', do: 'tidegauge held ls' }
+    const { body } = await sent(webhook, { ...begin, what: 'both', why: 'both', do: 'both', items: [words, second] })
+    expect(body).toEqual({ ...begin, ...words, items: [words, second] })
   })
 
   it.each<[ReceiverAnswer, object]>([
@@ -164,7 +170,7 @@ describe('Telegram', () => {
         description: 'Bad Request: group chat was upgraded to a supergroup chat',
         parameters: { migrate_to_chat_id: -1009876543210 },
       },
-      { kind: 'refused', reason: expect.stringMatching(/supergroup chat; the chat is now -1009876543210$/) },
+      { kind: 'later', reason: expect.stringMatching(/supergroup chat; the chat is now -1009876543210$/) },
     ],
     [401, { description: 'Unauthorized' }, { kind: 'later', reason: 'it answered 401: Unauthorized' }],
     [
@@ -180,6 +186,19 @@ describe('Telegram', () => {
   ])('that answers %i %j', async (status, body, verdict) => {
     const answer = { status, body: JSON.stringify({ ok: false, error_code: status, ...body }) }
     expect((await sent(telegram, begin, answer)).verdict).toEqual(verdict)
+  })
+
+  it('is sent to the chat that a group became', async () => {
+    const { url, posts } = await receiver(() => {
+      const parameters = { migrate_to_chat_id: -100777 }
+      return posts.length > 1 ? undefined : { status: 400, body: JSON.stringify({ ok: false, parameters }) }
+    })
+    const own = receiverOf(telegram(url), () => {})
+    for (const kind of ['later', 'accepted']) {
+      const answer = await postMessage(own.post(begin), { time: new VirtualTime(anHour), timeoutMs: 10_000 })
+      expect(own.judge(answer, anHour).kind).toBe(kind)
+    }
+    expect(posts.map(({ body }) => JSON.parse(body).chat_id)).toEqual(['-1001234567890', -100777])
   })
 
   it('has room for the longest notice', async () => {

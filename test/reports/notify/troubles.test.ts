@@ -58,6 +58,16 @@ describe('the troubles of a daemon', () => {
       look({ due, destinations: [down] }, justStarted),
       ['not-delivered', '~key-refused service'],
     ],
+    [
+      'are a refused key alone, however late its metrics are',
+      look({ due, destinations: [refused] }),
+      ['~not-delivered', 'key-refused service'],
+    ],
+    [
+      'are a refused key, and what is late for another reason',
+      look({ due, late: late(true), destinations: [refused] }),
+      ['not-delivered', 'key-refused service'],
+    ],
     ['are a refused key before anything is late', look({ destinations: [refused] }), ['key-refused service']],
     [
       'keep a refused key while its destination fails otherwise',
@@ -114,6 +124,14 @@ describe('the troubles of a daemon', () => {
       what: '7 metrics not delivered to m.example.com, the oldest of 2026-11-20T11:00:00Z\na/x has not collected the hour 2026-11-20T13:00:00Z',
       why: 'it answers 503\nthe node does not answer',
       do: expect.stringMatching(/^nothing is lost.*\nstart it$/),
+      items: [
+        expect.objectContaining({ why: 'it answers 503' }),
+        {
+          what: 'a/x has not collected the hour 2026-11-20T13:00:00Z',
+          why: 'the node does not answer',
+          do: 'start it',
+        },
+      ],
     })
   })
 
