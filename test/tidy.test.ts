@@ -123,6 +123,17 @@ describe('the house is tidy:', () => {
     expect(wrong, 'a reader asks what the difference means').toEqual([])
   })
 
+  it('JSON is parsed in one place, which bounds it', () => {
+    const wrong = [...sources, ...collectors].filter(
+      ({ file, text }) =>
+        !/^src\/(build\/|model\/json\.ts)/.test(file) && /\bJSON\.parse\b|(?<!form)\.json\(\)/i.test(codeOf(text)),
+    )
+    expect(
+      wrong.map(({ file }) => file),
+      'write jsonOf or parsedJson of model/json.ts: some bytes of JSON may take a hundred times their memory',
+    ).toEqual([])
+  })
+
   it('an hour is read by HourReader alone', () => {
     const mayRun = /^src\/(app\/open-|runner\/|testing\/|cli\/explain\/|intake\/hour-reader\.ts)/
     const wrong = sources.filter(

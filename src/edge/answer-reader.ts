@@ -9,13 +9,27 @@ export interface HttpBytes {
   readonly pieces: readonly Buffer[] | undefined
 }
 
+/** Turns of answers that are large. */
+export interface LargeAnswers {
+  /** Bytes from which on one is large. */
+  readonly bytes: number
+  /** Resolves when the rest may be read. */
+  turn(): Promise<void>
+}
+
+/** Pieces that are kept as they come: the first, and those of this length. */
+const [ownPiecesMax, ownPieceBytes, blockBytes] = [16, 4_096, 65_536]
+
 /**
  * Reads one answer, as a handler of undici's `dispatch`. undici's `request` is not used: its streams, promises and
  * signals for each answer take longer than all the rest of a push, and a tenth of a read of 1,000 values.
  */
 export class AnswerReader implements Dispatcher.DispatchHandler {
   readonly #bytesMaxOf: (status: number) => number
+  #large: LargeAnswers | undefined
   readonly #pieces: Buffer[] = []
+  /** Where small pieces are copied to, and the length of what it has. */
+  #block: { readonly bytes: Buffer; length: number } | undefined
   readonly #settled = Promise.withResolvers<HttpBytes>()
   #bytes = 0
   #bytesMax = 0
@@ -23,9 +37,13 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined
   #endedBy: { readonly reason: Error } | undefined
 
-  /** @param bytesMaxOf longest body that is read of an answer with this status, in bytes */
-  constructor(bytesMaxOf: (status: number) => number) {
+  /**
+   * @param bytesMaxOf longest body that is read of an answer with this status, in bytes
+   * @param large the bytes from which on an answer waits for its turn. Default: none does
+   */
+  constructor(bytesMaxOf: (status: number) => number, large?: LargeAnswers) {
     this.#bytesMaxOf = bytesMaxOf
+    this.#large = large
   }
 
   /** Rejects with an error of the network, or the reason of the end. */
@@ -52,9 +70,19 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
     this.#bytesMax = this.#bytesMaxOf(status)
   }
 
-  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#bytes += chunk.length
-    this.#pieces.push(chunk)
+    this.#keep(chunk)
+    if (this.#large && this.#bytes > this.#large.bytes) {
+      const { turn } = this.#large
+      this.#large = undefined
+      controller.pause()
+      turn().then(
+        () => controller.resume(),
+        // The exchange ends with the same signal.
+        () => {},
+      )
+    }
     if (this.#bytes <= this.#bytesMax) return
     this.#settle(undefined)
     this.end(new Error('the answer is too long'))
@@ -66,6 +94,23 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
     this.#fail(error)
+  }
+
+  /** Copies small pieces together: a piece of its own for each byte of an answer takes a hundred times its memory. */
+  #keep(chunk: Buffer): void {
+    if (this.#pieces.length < ownPiecesMax || chunk.length >= ownPieceBytes) {
+      this.#pieces.push(chunk)
+      this.#block = undefined
+      return
+    }
+    if (!this.#block || this.#block.length + chunk.length > blockBytes) {
+      this.#block = { bytes: Buffer.allocUnsafeSlow(blockBytes), length: 0 }
+      this.#pieces.push(this.#block.bytes)
+    }
+    const { bytes, length } = this.#block
+    chunk.copy(bytes, length)
+    this.#block.length += chunk.length
+    this.#pieces[this.#pieces.length - 1] = bytes.subarray(0, this.#block.length)
   }
 
   /** Does nothing once the answer is complete. */

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { answerTimes } from '../model/answer-times.ts'
 import { Fault } from '../model/fault.ts'
+import { jsonOf } from '../model/json.ts'
 import { answerBytesMax } from '../model/limits.ts'
 import type { Answer } from '../model/verdict.ts'
 import { type ReadMetric, type Registration, readMetric } from '../model/wire.ts'
@@ -131,7 +132,7 @@ function bodyWithoutKey(text: string | undefined, key: string | undefined): unkn
   try {
     // Serialised again, so that there is only one way.
     const [again, spelled] = [JSON.stringify(body), JSON.stringify(key).slice(1, -1)]
-    return again.includes(spelled) ? JSON.parse(again.replaceAll(spelled, '[redacted]')) : body
+    return again.includes(spelled) ? jsonOf(again.replaceAll(spelled, '[redacted]')) : body
   } catch {
     return undefined
   }
@@ -146,7 +147,7 @@ function parseJson(text: string | undefined): unknown {
   if (text === latest.text) return latest.body
   try {
     // Some servers send a byte order mark first, which JSON does not allow.
-    const body = JSON.parse(text.startsWith('\uFEFF') ? text.slice(1) : text)
+    const body = jsonOf(text.startsWith('\uFEFF') ? text.slice(1) : text)
     if (text.length <= sameCharsMax) latest = { text, body }
     return body
   } catch {

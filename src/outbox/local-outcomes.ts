@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { makeFolders } from '../edge/make-folders.ts'
 import { Fault, type FaultRecord, faultCodes, faultFromRecord, faultRecord } from '../model/fault.ts'
 import { type Hour, hourAt, hourText } from '../model/hour.ts'
+import { jsonOf } from '../model/json.ts'
 import type { MetricId } from '../model/metric.ts'
 import type { Accepted } from './contract/metrics.ts'
 import type { CollectionOutcome } from './contract/outcome.ts'
@@ -123,7 +124,7 @@ export class LocalOutcomes {
   #read(name: string): LocalOutcome | undefined {
     try {
       const text = readFileSync(join(this.#folder, name), 'utf8')
-      const { failed, ...rest } = storedOutcome.parse(JSON.parse(text))
+      const { failed, ...rest } = storedOutcome.parse(jsonOf(text))
       const outcome = { ...rest, ...(failed && { failed: { ...failed, fault: faultFromRecord(failed.fault) } }) }
       return { name, text, outcome }
     } catch {

@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { makeFolders } from '../edge/make-folders.ts'
 import { Fault } from '../model/fault.ts'
+import { jsonOf } from '../model/json.ts'
 import { withFileFaults } from '../sqlite/file-fault.ts'
 import { isLocked, openLock } from '../sqlite/lock.ts'
 import type { DaemonRoles, Role, RoleHolder } from './contract/role.ts'
@@ -179,7 +180,7 @@ function holderOf(name: RoleName, dataFolder: string): Partial<RoleHolder> | und
 
 function readHolder(file: string): RoleHolder | undefined {
   try {
-    const { host, ...holder } = JSON.parse(readFileSync(file, 'utf8')) as RoleHolder
+    const { host, ...holder } = jsonOf(readFileSync(file, 'utf8')) as RoleHolder
     // A pid of another machine or container says nothing here.
     return host === undefined || host === hostname() ? holder : { ...holder, host }
   } catch {

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { JsonBeyondBounds, jsonOf } from '../model/json.ts'
 import { ServiceRefusal } from './routes/refusal.ts'
 
 /** Text that may contain the key `__proto__`, plain or escaped. */
@@ -13,7 +14,7 @@ export function parseJsonBody(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw new ServiceRefusal(400, 'the body is not valid UTF-8')
   const text = bytes.toString('utf8').replace(/^\uFEFF/, '')
   try {
-    return suspicious.test(text) ? JSON.parse(text, refusePrototype) : JSON.parse(text)
+    return jsonOf(text, undefined, suspicious.test(text) ? refusePrototype : undefined)
   } catch (error) {
     throw error instanceof ServiceRefusal
       ? error
@@ -28,7 +29,7 @@ function refusePrototype(key: string, value: unknown): unknown {
 
 /** The parser's message without the part of the body it quotes. */
 function whereItBreaks(error: unknown): string {
-  if (error instanceof RangeError) return 'it is nested too deeply'
+  if (error instanceof JsonBeyondBounds) return error.message
   const message = error instanceof Error ? error.message : ''
   return /at position \d+.*$/.exec(message)?.[0] ?? (/end of JSON/.test(message) ? 'it ends too early' : 'syntax error')
 }

@@ -1,3 +1,5 @@
+import { jsonOf } from '../model/json.ts'
+
 /** Colours of a terminal, by level. */
 const colours: Readonly<Record<string, number>> = { debug: 90, info: 36, warn: 33, error: 31 }
 const dim = 2
@@ -29,7 +31,7 @@ export function terminalLine(line: string, isColoured: boolean): string {
 
 function fieldsOf(line: string): Readonly<Record<string, unknown>> | undefined {
   try {
-    const parsed: unknown = JSON.parse(line)
+    const parsed: unknown = jsonOf(line)
     return typeof parsed === 'object' && parsed !== null ? { ...parsed } : undefined
   } catch {
     return undefined

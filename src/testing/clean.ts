@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { looksLikeKey } from '../model/host.ts'
-import { parsedJson } from '../model/json.ts'
+import { jsonOf, parsedJson } from '../model/json.ts'
 import type { HttpRead, HttpReply } from '../runner/messages.ts'
 import { Redactor } from '../telemetry/redactor.ts'
 import type { RecordedAnswer, RecordedHttp } from './recording.ts'
@@ -34,9 +34,14 @@ export function withoutSecrets({ request, headers, ...rest }: CleanRequest, reda
 /** An answer in the form in which it is recorded: JSON as it is where nothing is lost by that. */
 export function cleanAnswer(reply: HttpReply, as: HttpRead['as'], redactor: Redactor): RecordedAnswer {
   if (reply.kind === 'faulted')
-    return { fault: JSON.parse(JSON.stringify(cleanJson(reply.fault, redactor, () => false))) }
+    return {
+      fault: jsonOf(JSON.stringify(cleanJson(reply.fault, redactor, () => false))) as Extract<
+        RecordedAnswer,
+        { fault: unknown }
+      >['fault'],
+    }
   const json = as === 'json' ? parsedJson(reply.text) : undefined
-  const isSame = json !== undefined && isDeepStrictEqual(JSON.parse(JSON.stringify(json)), json)
+  const isSame = json !== undefined && isDeepStrictEqual(jsonOf(JSON.stringify(json)), json)
   if (!isSame) return { text: cleanText(reply.text, redactor) }
   const clean = cleanJson(json, redactor, isSession)
   const text = JSON.stringify(clean)

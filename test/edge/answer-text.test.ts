@@ -46,3 +46,39 @@ it('frees most of the memory of a long answer as undici receives it', async () =
   expect(left).toBeLessThan(sent.length / 2)
   await agent.close()
 })
+
+it('an answer of one byte at a time takes little more memory than its bytes', () => {
+  const reader = new AnswerReader(() => 1e6)
+  const controller = { pause: () => {}, resume: () => {} } as Parameters<AnswerReader['onResponseData']>[0]
+  reader.onResponseStart(controller, 200, {})
+  const sent = 'abc'.repeat(50_000)
+  const read = Buffer.from(sent)
+  for (let at = 0; at < read.length; at += 1) reader.onResponseData(controller, read.subarray(at, at + 1))
+  reader.onResponseData(controller, Buffer.alloc(0))
+  reader.onResponseEnd()
+  return reader.answer.then(({ pieces = [] }) => {
+    expect(pieces.length).toBeLessThan(30)
+    expect(answerText(pieces)).toBe(sent)
+  })
+})
+
+it('large answers are read one at a time', async () => {
+  const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const sent = 'ab'.repeat(1_000_000)
+  await using server = createServer((_, response) => response.end(sent)).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const agent = new Agent()
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const reader = new AnswerReader(() => sent.length, {
+    bytes: 100_000,
+    turn() {
+      first.resolve()
+      return second.promise
+    },
+  })
+  agent.dispatch({ origin, path: '/', method: 'GET' }, reader)
+  await first.promise
+  second.resolve()
+  expect(answerText((await reader.answer).pieces ?? [])).toBe(sent)
+  await agent.close()
+})

@@ -90,6 +90,11 @@ describe('what a child says', () => {
       ended({ kind: 'described', description: { kind: 'usable', metrics: { A: { untt: 'x' } }, history: true } }),
     ],
     ['a deep list', '['.repeat(100_000)],
+    [
+      'a schema that nests too deeply',
+      ended({ kind: 'schema', schema: 0 }).replace(/0(?=})/, `${'['.repeat(70)}${']'.repeat(70)}`),
+    ],
+    ['a schema of too many parts', ended({ kind: 'schema', schema: Array.from({ length: 200_001 }, () => ({})) })],
     ['nothing', ''],
     ['a turn at a host without a port', turnAsk({ host: 'example.com' })],
     ['a turn at a page', turnAsk({ host: 'example.com/page:80' })],

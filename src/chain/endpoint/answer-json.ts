@@ -1,4 +1,4 @@
-import { isRecord, parsedJson } from '../../model/json.ts'
+import { isRecord, type JsonBounds, parsedJson } from '../../model/json.ts'
 
 /** Length from which a result is cut out, in characters. */
 const longChars = 1_000
@@ -13,7 +13,7 @@ const marker = '\u0001'
  * in again: `JSON.parse` looks at each character and copies them all, which is a fifth of the time of reading 1,000
  * values.
  */
-export function parsedAnswer(text: string): unknown {
+export function parsedAnswer(text: string, bounds?: JsonBounds): unknown {
   const results: string[] = []
   let rest = ''
   let from = 0
@@ -26,11 +26,11 @@ export function parsedAnswer(text: string): unknown {
     from = end
   }
   // With an escape the quotation marks may be part of a text.
-  if (results.length === 0 || text.includes('\\')) return parsedJson(text)
-  const parsed = parsedJson(rest + text.slice(from))
+  if (results.length === 0 || text.includes('\\')) return parsedJson(text, bounds)
+  const parsed = parsedJson(rest + text.slice(from), bounds)
   const restored = [parsed].flat().map(message => withResult(message, results))
   // Any other place of a result is not one of JSON-RPC.
-  if (restored.filter(message => message !== undefined).length < results.length) return parsedJson(text)
+  if (restored.filter(message => message !== undefined).length < results.length) return parsedJson(text, bounds)
   return Array.isArray(parsed) ? parsed.map((message: unknown, index) => restored[index] ?? message) : restored[0]
 }
 

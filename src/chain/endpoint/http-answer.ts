@@ -1,4 +1,4 @@
-import { parsedJson } from '../../model/json.ts'
+import { exceededBound, type JsonBounds, parsedJson } from '../../model/json.ts'
 import { parsedAnswer } from './answer-json.ts'
 import { BatchRefused, EndpointFailure, redacted, TimedOut } from './endpoint-failure.ts'
 import { backoffSecondsOf, isRateError } from './rpc-errors.ts'
@@ -27,9 +27,10 @@ export interface Answering {
  * Answers to calls with the ids 1, 2, …, in this order. Pure.
  *
  * @param count of the calls; a single one was not sent as a batch
+ * @param bounds of the answer, as what was asked needs them
  * @throws EndpointFailure; a BatchRefused when fewer calls at a time may pass
  */
-export function answersIn(answer: HttpAnswer, count: number, by: Answering): RpcAnswer[] {
+export function answersIn(answer: HttpAnswer, count: number, by: Answering, bounds?: JsonBounds): RpcAnswer[] {
   const { status, text, retryAtMs } = answer
   const { host } = by
   const says = `answered HTTP ${status}`
@@ -45,9 +46,9 @@ export function answersIn(answer: HttpAnswer, count: number, by: Answering): Rpc
   if (text === undefined)
     throw isFine ? new BatchRefused(host, 'answered too much', 'answer') : failed(by, says, statusAdvice(status))
   // Some servers begin their answers with a byte order mark.
-  const body = parsedAnswer(text.replace(/^\uFEFF/, ''))
+  const body = parsedAnswer(text.replace(/^\uFEFF/, ''), bounds)
   // Some servers send a JSON-RPC error with an HTTP status of its own.
-  if (body === undefined && isFine) throw failed(by, `answered with something that is not JSON${kindOf(text)}`)
+  if (body === undefined && isFine) throw unusable(text, by, bounds)
   if (isFine || isJsonRpc(body)) return answersOf(body, count, by)
   if (count > 1 && (status === 400 || status === 422)) throw new BatchRefused(host, says, 'calls')
   throw failed(by, says, statusAdvice(status))
@@ -65,6 +66,14 @@ const answerAdvice =
 /** The failure of an endpoint whose answers cannot be used. */
 export function failed({ host }: Pick<Answering, 'host'>, reason: string, fix = answerAdvice): EndpointFailure {
   return new EndpointFailure(host, reason, 'unreachable', undefined, fix)
+}
+
+/** The failure of a text without a value: it is not JSON, or beyond the bounds. */
+function unusable(text: string, by: Answering, bounds: JsonBounds | undefined): EndpointFailure {
+  const bound = bounds && exceededBound(text, bounds)
+  if (bound === 'depthMax') return failed(by, 'answered with JSON that nests deeper than any answer')
+  if (bound) return new BatchRefused(by.host, 'answered too much', 'answer')
+  return failed(by, `answered with something that is not JSON${kindOf(text)}`)
 }
 
 /** Words for a text that is not JSON. */

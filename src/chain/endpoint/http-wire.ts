@@ -3,6 +3,7 @@ import type { Agent, Dispatcher } from 'undici'
 import { AnswerReader, type HttpBytes } from '../../edge/answer-reader.ts'
 import { answerText } from '../../edge/answer-text.ts'
 import { networkWords, triedAddresses } from '../../edge/network-reason.ts'
+import { Semaphore } from '../../edge/semaphore.ts'
 import type { Time } from '../../edge/time.ts'
 import { unpackedBody } from '../../edge/unpacked-body.ts'
 import { answerTimes } from '../../model/answer-times.ts'
@@ -11,10 +12,10 @@ import { isRecord } from '../../model/json.ts'
 import { SpareMemory } from '../../model/spare-memory.ts'
 import { EndpointFailure, hostOf, redacted } from './endpoint-failure.ts'
 import { answersIn, failed } from './http-answer.ts'
-import { chainAnswerBytesMax, connectMsMax, refusalBytesMax, requestsAtOnceMax } from './limits.ts'
+import { connectMsMax, largeAnswerBytes, refusalBytesMax, requestsAtOnceMax } from './limits.ts'
 import { type OwnHeaders, ownHeaders, withoutValues } from './own-headers.ts'
 import { bodyPieces } from './request-body.ts'
-import type { Wire, WrittenCall } from './wire.ts'
+import { answerBoundsOf, type Wire } from './wire.ts'
 
 /**
  * JSON-RPC over HTTP: several calls are one batch in one request. Connections are kept alive. Redirects are not
@@ -26,6 +27,8 @@ export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})):
   const host = hostOf(url)
   const { origin, path, headers } = requestTo(url)
   const bodyMemory = new SpareMemory()
+  /** Turns of large answers: those of all requests together would not fit into memory. */
+  const large = new Semaphore(1)
   let agent: Agent | undefined
   let isClosed = false
 
@@ -45,14 +48,20 @@ export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})):
 
   return {
     async send(calls, signal) {
+      const done = Promise.withResolvers<void>()
       try {
         const dispatcher = (isClosed ? undefined : agent) ?? (await opened())
         const sentMs = time.nowMs()
         const mine = ownHeaders(host, own)
         const body = bodyMemory.concat(bodyPieces(calls))
         const request = { origin, path, method: 'POST', headers: { ...headers, ...mine }, body } as const
-        const bytesMaxOf = (status: number) => (status < 300 ? answerBytesMaxOf(calls) : refusalBytesMax)
-        const { status, pieces, headers: received } = await exchanged(dispatcher, request, bytesMaxOf, signal)
+        const bounds = answerBoundsOf(calls.map(({ call }) => call))
+        const bytesMaxOf = (status: number) => (status < 300 ? bounds.bytesMax : refusalBytesMax)
+        const reader = new AnswerReader(bytesMaxOf, {
+          bytes: largeAnswerBytes,
+          turn: () => turnIn(large, signal, done),
+        })
+        const { status, pieces, headers: received } = await exchanged(dispatcher, request, reader, signal)
         const receivedMs = time.nowMs()
         // The node has read the whole request.
         if (pieces) bodyMemory.give(body)
@@ -61,9 +70,11 @@ export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})):
           pieces && (encoding ? await unpacked(host, pieces, encoding, bytesMaxOf(status)) : answerText(pieces))
         const text = whole && withoutValues(whole, mine)
         const { notBeforeMs: retryAtMs } = answerTimes(received, { sentMs, receivedMs })
-        return answersIn({ status, text, retryAtMs }, calls.length, { host, url, nowMs: receivedMs })
+        return answersIn({ status, text, retryAtMs }, calls.length, { host, url, nowMs: receivedMs }, bounds)
       } catch (error) {
         throw error instanceof EndpointFailure ? error : unanswered(error, url)
+      } finally {
+        done.resolve()
       }
     },
     close() {
@@ -77,11 +88,10 @@ export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})):
 async function exchanged(
   agent: Agent,
   request: Dispatcher.DispatchOptions,
-  bytesMaxOf: (status: number) => number,
+  reader: AnswerReader,
   signal: AbortSignal,
 ): Promise<HttpBytes> {
   signal.throwIfAborted()
-  const reader = new AnswerReader(bytesMaxOf)
   const end = () => reader.end(signal.reason)
   signal.addEventListener('abort', end, { once: true })
   try {
@@ -92,8 +102,15 @@ async function exchanged(
   }
 }
 
-function answerBytesMaxOf(calls: readonly WrittenCall[]): number {
-  return Math.min(...calls.map(({ call }) => call.answerBytesMax ?? chainAnswerBytesMax))
+/** Resolves when the turn begins, which lasts until `done`. */
+function turnIn(turns: Semaphore, signal: AbortSignal, done: PromiseWithResolvers<void>): Promise<void> {
+  return new Promise((begin, refuse) => {
+    const lasting = turns.with(signal, () => {
+      begin()
+      return done.promise
+    })
+    lasting.catch(refuse)
+  })
 }
 
 interface RequestTo {

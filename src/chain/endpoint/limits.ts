@@ -8,8 +8,11 @@ export const addressLookMs = 60_000
 /** Longest wait for the answer to a cheap call, which tells a busy node from a dead one. */
 export const probeMsMax = 5_000
 
-/** Limit of one answer in bytes: blocks and logs can be large. */
-export const chainAnswerBytesMax = 64 * 1_048_576
+/** Longest answer to one request, in bytes. */
+export const chainAnswerBytesMax = 32 * 1_048_576
+
+/** Bytes of an answer from which on an endpoint sends one at a time. */
+export const largeAnswerBytes = 1_048_576
 
 /**
  * Rest of an endpoint that failed, during which it is asked last: doubled with each failure in a row, up to the

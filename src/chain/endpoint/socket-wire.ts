@@ -1,7 +1,7 @@
 import { unlessAborted } from '../../edge/unless-aborted.ts'
-import { parsedJson } from '../../model/json.ts'
+import { exceededBound, parsedJson } from '../../model/json.ts'
 import { EndpointFailure } from './endpoint-failure.ts'
-import { parseAnswer, type RpcAnswer, requestText, type Wire, type WrittenCall } from './wire.ts'
+import { answerBoundsMax, parseAnswer, type RpcAnswer, requestText, type Wire, type WrittenCall } from './wire.ts'
 
 /** An open connection that carries whole JSON texts. */
 export interface Pipe {
@@ -53,8 +53,13 @@ export class SocketWire implements Wire {
   }
 
   close(): void {
-    this.#closed('was closed')
-    this.#ending.abort(new EndpointFailure(this.#host, 'was closed'))
+    this.#fail('was closed')
+  }
+
+  /** Closes the connection; every pending call fails. */
+  #fail(reason: string): void {
+    this.#closed(reason)
+    this.#ending.abort(new EndpointFailure(this.#host, reason))
   }
 
   #open(): Promise<Pipe> {
@@ -79,7 +84,9 @@ export class SocketWire implements Wire {
   }
 
   #heard(message: string): void {
-    const parsed = parseAnswer(parsedJson(message))
+    // Its call is not known before it is parsed.
+    if (exceededBound(message, answerBoundsMax)) this.#fail('answered too much')
+    const parsed = parseAnswer(parsedJson(message, answerBoundsMax))
     // Ignores messages of subscriptions and late answers.
     if (typeof parsed?.id !== 'number') return
     this.#waiting.get(parsed.id)?.resolve(parsed.answer)

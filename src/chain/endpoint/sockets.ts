@@ -17,7 +17,10 @@ export function webSocketDial(url: string, own: OwnHeaders = () => ({})): Dial {
     end.throwIfAborted()
     return new Promise((resolve, reject) => {
       const headers = ownHeaders(host, own)
-      const dispatcher = new Agent({ connect: { timeout: connectMsMax, signal: end } })
+      const dispatcher = new Agent({
+        connect: { timeout: connectMsMax, signal: end },
+        webSocket: { maxPayloadSize: chainAnswerBytesMax },
+      })
       const socket = new WebSocket(url, { dispatcher, headers })
       socket.addEventListener('open', () => resolve({ send: message => socket.send(message) }))
       socket.addEventListener('message', ({ data }) => text(withoutValues(String(data), headers)))

@@ -1,5 +1,6 @@
-import { isRecord } from '../../model/json.ts'
+import { isRecord, type JsonBounds } from '../../model/json.ts'
 import type { EndpointFailure } from './endpoint-failure.ts'
+import { chainAnswerBytesMax } from './limits.ts'
 
 /** One JSON-RPC call. */
 export interface RpcCall {
@@ -10,8 +11,7 @@ export interface RpcCall {
   /** The same as a JSON object, mostly prewritten; absent when it is not. */
   readonly written?: WrittenBefore
   /**
-   * Limit for the whole answer that contains this one, in bytes; a longer one is too much. Default:
-   * `chainAnswerBytesMax`.
+   * Limit for the whole answer that contains this one, in bytes; a longer one is too much. Default: by its method.
    */
   readonly answerBytesMax?: number
 }
@@ -74,6 +74,40 @@ export interface Wire {
   send(calls: readonly WrittenCall[], signal: AbortSignal): Promise<readonly RpcAnswer[]>
   /** Closes the connections. Calls under way are rejected. */
   close(): void
+}
+
+const mebibyte = 1_048_576
+
+/** Bytes and parts of an answer to one call. Logs of one block cannot be asked for in halves. */
+const logBounds = { bytes: 32 * mebibyte, parts: 700_000 }
+const boundsOfMethod: Readonly<Record<string, { readonly bytes: number; readonly parts: number }>> = {
+  eth_getBlockByNumber: { bytes: 8 * mebibyte, parts: 100_000 },
+  eth_getBlockByHash: { bytes: 8 * mebibyte, parts: 100_000 },
+  eth_getLogs: logBounds,
+  eth_getBlockReceipts: logBounds,
+  eth_getTransactionReceipt: logBounds,
+}
+
+/** One text, or an error with some details. */
+const textBounds = { bytes: 16 * mebibyte, parts: 100 }
+
+/** Bounds of any answer. */
+export const answerBoundsMax: JsonBounds = {
+  bytesMax: chainAnswerBytesMax,
+  depthMax: 32,
+  partsMax: logBounds.parts,
+}
+
+/** Bounds of the answer to a request with these calls. */
+export function answerBoundsOf(calls: readonly Pick<RpcCall, 'method' | 'answerBytesMax'>[]): JsonBounds {
+  const each = calls.map(({ method }) => boundsOfMethod[method] ?? textBounds)
+  const sum = (of: 'bytes' | 'parts') => each.reduce((total, { [of]: one }) => total + one, 0)
+  const own = calls.map(({ answerBytesMax = chainAnswerBytesMax }) => answerBytesMax)
+  return {
+    bytesMax: Math.min(chainAnswerBytesMax, sum('bytes'), ...own),
+    depthMax: answerBoundsMax.depthMax,
+    partsMax: Math.min(answerBoundsMax.partsMax, sum('parts')),
+  }
 }
 
 /** Parses a JSON-RPC 2.0 answer; undefined for anything else. */

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
 import { statusAddress } from '../../config/status-address.ts'
+import { jsonOf } from '../../model/json.ts'
 import { type ConfigOption, configuredCommand } from '../configured-command.ts'
 import { daemonAnswer } from '../daemon-answer.ts'
 import { exitCodes } from '../exit.ts'
@@ -24,7 +25,7 @@ export function healthcheckCommand(ended: (code: number) => void): Command {
         if (!ok) ended(exitCodes.incomplete)
         return
       }
-      const { ready, reasons } = JSON.parse((await daemonAnswer(server, '/readyz')).body) as Ready
+      const { ready, reasons } = jsonOf((await daemonAnswer(server, '/readyz')).body) as Ready
       print(ready ? 'ready' : `not ready: ${reasons.join('; ')}`)
       if (!ready) ended(exitCodes.incomplete)
     })

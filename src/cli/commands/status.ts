@@ -7,6 +7,7 @@ import { readOutbox } from '../../app/open-outbox.ts'
 import { ConfigError } from '../../config/config-error.ts'
 import { statusAddress } from '../../config/status-address.ts'
 import { type Hour, hourText, parseHour } from '../../model/hour.ts'
+import { jsonOf } from '../../model/json.ts'
 import { numberText } from '../../model/number-text.ts'
 import { type StatusJson, statusJson } from '../../status/json.ts'
 import { observe } from '../../status/observe.ts'
@@ -81,7 +82,7 @@ async function runningStatus(file: string): Promise<StatusJson | undefined> {
   try {
     const server = statusAddress(file)
     if (!server) return undefined
-    const running = JSON.parse((await daemonAnswer(server, '/status.json')).body) as StatusJson
+    const running = jsonOf((await daemonAnswer(server, '/status.json')).body) as StatusJson
     return running.configuration.file === resolve(file) ? running : undefined
   } catch {
     return undefined

@@ -3,6 +3,7 @@ import type { AppContext } from '../../app/context.ts'
 import { cautionsOf } from '../../config/cautions.ts'
 import { configFiles } from '../../config/include.ts'
 import { placeText, shortest } from '../../config/mistakes/mistakes.ts'
+import { jsonOf } from '../../model/json.ts'
 import type { StatusJson } from '../../status/json.ts'
 import { checkCollectors, mistakesOf } from '../check-collectors.ts'
 import { asTyped, type ConfigOption } from '../configured-command.ts'
@@ -33,7 +34,7 @@ export async function daemonFindings(context: AppContext, options: ConfigOption)
   const { config } = context
   try {
     const { body } = await daemonAnswer(config.status, '/status.json')
-    const { configuration, ready } = JSON.parse(body) as StatusJson
+    const { configuration, ready } = jsonOf(body) as StatusJson
     return [...forceFindings(context, configuration), ...readinessFindings(holder, ready)]
   } catch {
     const fix = 'its status.listen may be another than this configuration’s'

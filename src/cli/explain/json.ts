@@ -1,4 +1,5 @@
 import { hourText } from '../../model/hour.ts'
+import { jsonOf } from '../../model/json.ts'
 import type { Recording } from '../../testing/recording.ts'
 import { redactor } from '../terminal.ts'
 import { decodedText } from './decoded.ts'
@@ -94,7 +95,7 @@ function readsJson(recording: Recording) {
       answer: answerWords(read),
       ...(decoded !== undefined && { decoded }),
       ...('logs' in read && { logs: read.answer }),
-      ...(request !== undefined && { request: JSON.parse(request) }),
+      ...(request !== undefined && { request: jsonOf(request) }),
     }
   })
   return { reads, http: recording.http }

@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { makeFolders } from '../../edge/make-folders.ts'
 import { packageUrl } from '../../edge/program-files.ts'
-import { parsedJson, valueAt } from '../../model/json.ts'
+import { jsonOf, parsedJson, valueAt } from '../../model/json.ts'
 
 const packageFolder = fileURLToPath(packageUrl)
 
@@ -34,8 +34,8 @@ export function linkPackages(folder: string): readonly string[] {
   }
   try {
     link(packageFolder, 'node_modules/tidegauge')
-    const { bin } = JSON.parse(readFileSync(join(packageFolder, 'package.json'), 'utf8'))
-    link(join(folder, 'node_modules/tidegauge', String(bin.tidegauge)), 'node_modules/.bin/tidegauge')
+    const bin = valueAt(jsonOf(readFileSync(join(packageFolder, 'package.json'), 'utf8')), ['bin', 'tidegauge'])
+    link(join(folder, 'node_modules/tidegauge', String(bin)), 'node_modules/.bin/tidegauge')
     for (const name of packages) {
       const target = found(name, folder) ? undefined : found(name, packageFolder)
       if (target) link(realpathSync(target), `node_modules/${name}`)

@@ -3,6 +3,7 @@ import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { packageUrl } from '../../edge/program-files.ts'
 import { version } from '../../edge/version.ts'
+import { jsonOf, valueAt } from '../../model/json.ts'
 
 /** Files by their path in a folder. */
 export type FolderFiles = Readonly<Record<string, string>>
@@ -79,8 +80,7 @@ function manifest(folder: string) {
 
 /** The version that this package uses: an editor then shows the types of what runs. */
 function libraryVersion(name: string): string {
-  const { dependencies } = JSON.parse(readFileSync(join(packageFolder, 'package.json'), 'utf8'))
-  return String(dependencies[name])
+  return String(valueAt(jsonOf(readFileSync(join(packageFolder, 'package.json'), 'utf8')), ['dependencies', name]))
 }
 
 const typescriptConfig = {

@@ -1,5 +1,6 @@
 import type { FaultRecord } from '../../model/fault.ts'
 import { hourFromNumber } from '../../model/hour.ts'
+import { jsonOf } from '../../model/json.ts'
 import type { CollectorHourRange } from '../contract/hours.ts'
 import { withFault } from './hour-rows.ts'
 
@@ -39,6 +40,6 @@ function rangeOf({ collector, from, to, fault }: Growing): CollectorHourRange {
 /** Kind of a reason: its code, and its words without numbers. */
 function kindOf(fault: string | null): string {
   if (fault === null) return ''
-  const { code, message } = JSON.parse(fault) as FaultRecord
+  const { code, message } = jsonOf(fault) as FaultRecord
   return `${code} ${message.replace(/\d+/g, '…')}`
 }

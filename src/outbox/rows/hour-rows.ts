@@ -1,5 +1,6 @@
 import { type Fault, type FaultRecord, faultRecord } from '../../model/fault.ts'
 import { type Hour, hourFromNumber, hourNumber } from '../../model/hour.ts'
+import { jsonOf } from '../../model/json.ts'
 import type { CollectionRow, CollectionState, DueHour, LateCollector } from '../contract/hours.ts'
 import type { UnresolvedCount } from '../contract/status-store.ts'
 
@@ -60,7 +61,7 @@ export interface RawUnresolved extends Omit<UnresolvedCount, 'hour'> {
 
 /** The count of a stored row. */
 export function unresolvedCount({ hour, reason, ...row }: RawUnresolved): UnresolvedCount {
-  const words = row.kind === 'gap' ? (JSON.parse(reason) as FaultRecord).message : reason
+  const words = row.kind === 'gap' ? (jsonOf(reason) as FaultRecord).message : reason
   return { ...row, hour: hourFromNumber(hour), reason: words }
 }
 
@@ -71,5 +72,5 @@ export function faultColumns(fault: Fault): [fault: string, code: string] {
 
 /** A row with its stored fault, if there is one. */
 export function withFault<T extends object>(row: T, fault: string | null): T & { readonly fault?: FaultRecord } {
-  return fault === null ? row : { ...row, fault: JSON.parse(fault) as FaultRecord }
+  return fault === null ? row : { ...row, fault: jsonOf(fault) as FaultRecord }
 }

@@ -1,5 +1,6 @@
 import type { Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
+import { jsonOf } from '../../model/json.ts'
 import type { Sqlite } from '../../sqlite/database.ts'
 import type { StoredKey } from './keys.ts'
 
@@ -82,6 +83,6 @@ function protocolOf(row: ProtocolRow | undefined): Protocol | undefined {
   return {
     ...rest,
     ...(logo === null ? {} : { logo }),
-    ...(chains === null ? {} : { chains: JSON.parse(chains) as string[] }),
+    ...(chains === null ? {} : { chains: jsonOf(chains) as string[] }),
   }
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Loop } from '../../edge/loop.ts'
 import type { Hour } from '../../model/hour.ts'
+import { jsonOf } from '../../model/json.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
 import { type OpenHour, resultOf } from './ping.ts'
 import { PingSender, type PingSenderDeps } from './ping-sender.ts'
@@ -74,7 +75,7 @@ export class Heartbeat {
 
   async #stored(): Promise<Beat | undefined> {
     const text = await this.#deps.outbox.reports.read('heartbeat')
-    return text === undefined ? undefined : storedBeat.safeParse(JSON.parse(text)).data
+    return text === undefined ? undefined : storedBeat.safeParse(jsonOf(text)).data
   }
 
   async #save(beat: Beat): Promise<void> {

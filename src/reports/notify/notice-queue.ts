@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { jsonOf } from '../../model/json.ts'
 import type { Incidents } from './incidents.ts'
 import { type Notice, troubleKinds } from './trouble.ts'
 
@@ -84,5 +85,5 @@ const storedState = z.object({
 
 /** Reads a stored state; `undefined` when there is none, or it is of another form. */
 export function stateFrom(text: string | undefined): NotifyState | undefined {
-  return text === undefined ? undefined : storedState.safeParse(JSON.parse(text)).data
+  return text === undefined ? undefined : storedState.safeParse(jsonOf(text)).data
 }

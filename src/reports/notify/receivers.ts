@@ -2,7 +2,7 @@ import type { ReceiverConfig } from '../../config/config.ts'
 import { placeName } from '../../config/outgoing.ts'
 import { readSecret, resolvePostAddress } from '../../config/secret.ts'
 import type { Post, PostAnswer } from '../../edge/post-message.ts'
-import { valueAt } from '../../model/json.ts'
+import { parsedJson, valueAt } from '../../model/json.ts'
 import { retryAfterMsMax } from '../../model/limits.ts'
 import { secretPartsOf } from '../../model/secret-parts.ts'
 import { judgeStatus, type ReportVerdict } from '../send-report.ts'
@@ -108,12 +108,4 @@ function movedChat(answer: PostAnswer): number | undefined {
 function quotedText(text: string): string {
   const line = text.trim().replace(/\s+/g, ' ').slice(0, answerCharsMax)
   return line === '' || line.startsWith('<') ? '' : `: ${line}`
-}
-
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

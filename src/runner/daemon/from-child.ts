@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type FaultCode, type FaultRecord, faultCodes } from '../../model/fault.ts'
 import { parsedJson } from '../../model/json.ts'
 import { retryAfterMsMax } from '../../model/limits.ts'
-import { hoursBeforeMax } from '../limits.ts'
+import { childMessageCharsMax, hoursBeforeMax } from '../limits.ts'
 import type { FromChild, TaskEnd } from '../messages.ts'
 import { question } from '../question.ts'
 import { childTextCharsMax, declaredMax, hostCharsMax, labelsMax } from './limits.ts'
@@ -148,13 +148,16 @@ const message = z.discriminatedUnion('kind', [
   }),
 ]) satisfies z.ZodType<FromChild>
 
+/** Ten thousand reads take 60,000 parts. */
+const messageBounds = { bytesMax: childMessageCharsMax, depthMax: 64, partsMax: 200_000 }
+
 /** A child's line as a message, or what is wrong with it. Repeats nothing of the line, which may hold anything. */
 export type Heard = { readonly ok: true; readonly message: FromChild } | { readonly ok: false; readonly wrong: string }
 
 /** Parses a line of a child. Never throws. */
 export function heard(line: string): Heard {
-  const json = parsedJson(line)
-  if (json === undefined) return { ok: false, wrong: 'not JSON' }
+  const json = parsedJson(line, messageBounds)
+  if (json === undefined) return { ok: false, wrong: 'not JSON, or nested or divided beyond any use' }
   const result = message.safeParse(json)
   if (result.success) return { ok: true, message: result.data }
   const [issue] = result.error.issues

@@ -7,6 +7,7 @@ import { shippedModules } from '../../edge/program-files.ts'
 import { version } from '../../edge/version.ts'
 import type { PinnedBlock } from '../../model/block.ts'
 import type { Hour } from '../../model/hour.ts'
+import { jsonOf } from '../../model/json.ts'
 import type { Provenance } from '../../model/provenance.ts'
 import type { CollectorRef } from '../messages.ts'
 import { originOf } from '../origin.ts'
@@ -101,7 +102,7 @@ function packageVersion(name: string, configFile: string): string {
   try {
     const file = findPackageJSON(name, pathToFileURL(configFile))
     if (file === undefined) return name
-    return `${name}@${(JSON.parse(readFileSync(file, 'utf8')) as { readonly version?: string }).version ?? ''}`
+    return `${name}@${(jsonOf(readFileSync(file, 'utf8')) as { readonly version?: string }).version ?? ''}`
   } catch {
     return name
   }

@@ -1,5 +1,6 @@
 import type { DataPoint, Histogram, MetricData } from '@opentelemetry/sdk-metrics'
 import { AggregationTemporality, DataPointType } from '@opentelemetry/sdk-metrics'
+import { jsonOf } from '../../model/json.ts'
 import type { FamilyPart, PlainSample } from './messages.ts'
 
 /** Seconds and nanoseconds, as the SDK has an instant. */
@@ -60,7 +61,7 @@ function histogramsOf(samples: readonly PlainSample[], instants: Instants): Data
     const below = [...bounded.map(({ value }) => value), count]
     const counts = below.map((value, index) => value - (below[index - 1] ?? 0))
     const buckets = { boundaries: bounded.map(({ bound }) => bound), counts }
-    return point(JSON.parse(text) as PlainSample['labels'], { buckets, sum: summed('_sum'), count }, instants)
+    return point(jsonOf(text) as PlainSample['labels'], { buckets, sum: summed('_sum'), count }, instants)
   })
 }
 

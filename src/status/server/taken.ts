@@ -1,7 +1,7 @@
 import type { Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import { localUrl } from '../../model/host.ts'
-import { valueAt } from '../../model/json.ts'
+import { jsonOf, valueAt } from '../../model/json.ts'
 
 /** Longest wait for a daemon on this machine. */
 const answerMsMax = 1_000
@@ -30,7 +30,7 @@ export async function takenBy(error: unknown, taken: Taken): Promise<unknown> {
 async function otherConfiguration(taken: Taken): Promise<string | undefined> {
   try {
     const signal = taken.time.timeout(answerMsMax)
-    const answer: unknown = await (await fetch(`${localUrl(taken)}/status.json`, { signal })).json()
+    const answer = jsonOf(await (await fetch(`${localUrl(taken)}/status.json`, { signal })).text())
     const file = valueAt(answer, ['configuration', 'file'])
     // Any program may listen there, and answer anything.
     return typeof file === 'string' && /^[^\p{C}]{1,300}$/u.test(file) ? file : undefined

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { BatchRefused, EndpointFailure } from '../../../src/chain/endpoint/endpoint-failure.ts'
 import { answersIn } from '../../../src/chain/endpoint/http-answer.ts'
+import { answerBoundsOf } from '../../../src/chain/endpoint/wire.ts'
 
 const key = 'k3y-0f-the-provider-4711'
 const by = { host: 'n.example', url: `https://n.example/v2/${key}`, nowMs: 1_000 }
@@ -66,6 +67,34 @@ describe('an answer over HTTP', () => {
     const refusal = failure(() => answered(body, count, status))
     expect(refusal).toBeInstanceOf(BatchRefused)
     expect(refusal).toMatchObject({ because, kind: 'too-much' })
+  })
+
+  it.each([
+    ['lists within lists', 'eth_call', `${'['.repeat(1_000)}${']'.repeat(1_000)}`, /nests deeper than any answer/],
+    [
+      'objects within objects',
+      'eth_getLogs',
+      `${'{"a":'.repeat(50)}1${'}'.repeat(50)}`,
+      /nests deeper than any answer/,
+    ],
+    ['a list in place of a text', 'eth_call', JSON.stringify(Array(200).fill(1)), /answered too much/],
+    ['a header of a million parts', 'eth_getBlockByNumber', `[${'{},'.repeat(100_000)}1]`, /answered too much/],
+  ])('of %s is refused for %s', (_, method, value, says) => {
+    const text = `{"jsonrpc":"2.0","id":1,"result":${value}}`
+    const bounds = answerBoundsOf([{ method }])
+    expect(failure(() => answersIn({ status: 200, text, retryAtMs: undefined }, 1, by, bounds)).message).toMatch(says)
+  })
+
+  it('may have what was asked for', () => {
+    const blooms = Array.from({ length: 5_000 }, (_, n) => ({ n, topics: [1, 2, 3, 4] }))
+    const text = JSON.stringify(result(1, blooms))
+    const bounds = answerBoundsOf([{ method: 'eth_getLogs' }])
+    expect(answersIn({ status: 200, text, retryAtMs: undefined }, 1, by, bounds)).toHaveLength(1)
+    const many = Array.from({ length: 1_000 }, (_, n) => result(n + 1, '0x12'))
+    const calls = many.map(() => ({ method: 'eth_call' }))
+    const batch = { status: 200, text: JSON.stringify(many), retryAtMs: undefined }
+    expect(answersIn(batch, 1_000, by, answerBoundsOf(calls))).toHaveLength(1_000)
+    expect(answerBoundsOf([{ method: 'eth_call' }, { method: 'eth_getLogs', answerBytesMax: 5 }]).bytesMax).toBe(5)
   })
 
   it('that is too long refuses the batch, its status saying yes', () => {

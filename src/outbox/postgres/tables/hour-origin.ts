@@ -1,4 +1,5 @@
 import { type Hour, hourNumber } from '../../../model/hour.ts'
+import { jsonOf } from '../../../model/json.ts'
 import type { Provenance } from '../../../model/provenance.ts'
 import type { HourOrigin, OriginBlock } from '../../contract/history.ts'
 import { type BlockRow, blockOf } from '../../rows/block-row.ts'
@@ -32,7 +33,7 @@ async function provenanceOf(reading: RowReader, collector: string, hour: Hour): 
      WHERE collection.hour = $1 AND collector.name = $2`,
     [hourNumber(hour), collector],
   )
-  return row && { ...row, hosts: JSON.parse(row.hosts) as Provenance['hosts'] }
+  return row && { ...row, hosts: jsonOf(row.hosts) as Provenance['hosts'] }
 }
 
 type RawBlock = BlockRow & { readonly chain: number }

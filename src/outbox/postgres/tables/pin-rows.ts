@@ -1,5 +1,6 @@
 import type { AsOfBlock, PinnedBlock, PinnedLogs } from '../../../model/block.ts'
 import { type Hour, hourFromNumber, hourNumber } from '../../../model/hour.ts'
+import { jsonOf } from '../../../model/json.ts'
 import type { PinnedHour } from '../../contract/hours.ts'
 import { type BlockRow, blockColumns, blockOf } from '../../rows/block-row.ts'
 import type { PostgresDatabase } from '../connection/database.ts'
@@ -69,7 +70,7 @@ export class PinRows {
     )
     return rows.map(({ hour, collector, logs, ...block }) => {
       const own = { hour: hourFromNumber(hour), collector, block: blockOf(block) }
-      return logs === null ? own : { ...own, logs: JSON.parse(logs) as PinnedLogs[] }
+      return logs === null ? own : { ...own, logs: jsonOf(logs) as PinnedLogs[] }
     })
   }
 

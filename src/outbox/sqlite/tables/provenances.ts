@@ -1,3 +1,4 @@
+import { jsonOf } from '../../../model/json.ts'
 import type { Provenance } from '../../../model/provenance.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
 
@@ -36,6 +37,6 @@ export class Provenances {
   /** That of the latest values of an hour. @param hour in hours since 1970 */
   ofHour(hour: number, collector: string): Provenance | undefined {
     const row = this.#statements.ofHour.get(hour, collector)
-    return row && { ...row, hosts: JSON.parse(row.hosts) as Provenance['hosts'] }
+    return row && { ...row, hosts: jsonOf(row.hosts) as Provenance['hosts'] }
   }
 }

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { HttpRequest } from '../../../collector.ts'
 import { Fault } from '../../../model/fault.ts'
-import { jsonWithNumbersAsText } from '../../../model/json.ts'
+import { JsonBeyondBounds, jsonOf, jsonWithNumbersAsText } from '../../../model/json.ts'
 import { secretCharsMin, secretPartsOf } from '../../../model/secret-parts.ts'
 import { shortened } from '../../../model/text.ts'
 import { plainWords } from '../thrown/plain-words.ts'
@@ -27,8 +27,8 @@ export async function parsedAnswer<S extends z.ZodType>(
   { host, secrets }: AnswerOrigin,
   numbers?: HttpRequest['numbers'],
 ): Promise<z.output<S>> {
-  const parse = numbers === 'text' ? jsonWithNumbersAsText : JSON.parse
-  const result = await schema.safeParseAsync(jsonOf(text, host, parse), { reportInput: true })
+  const parse = numbers === 'text' ? jsonWithNumbersAsText : parsed
+  const result = await schema.safeParseAsync(answered(text, host, parse), { reportInput: true })
   if (result.success) return result.data
   const mistakes = result.error.issues.flatMap(issue => mistakesOf(issue, []))
   const parts = secrets.flatMap(secret => secretPartsOf(secret, secretCharsMin))
@@ -40,7 +40,9 @@ export async function parsedAnswer<S extends z.ZodType>(
   })
 }
 
-function jsonOf(text: string, host: string, parse: (text: string) => unknown): unknown {
+const parsed = (text: string) => jsonOf(text)
+
+function answered(text: string, host: string, parse: (text: string) => unknown): unknown {
   try {
     return parse(text)
   } catch (error) {
@@ -52,6 +54,7 @@ function jsonOf(text: string, host: string, parse: (text: string) => unknown): u
 }
 
 function notJson(text: string, error: unknown): string {
+  if (error instanceof JsonBeyondBounds) return `${error.message}: ask for less of it`
   const start = text.trimStart().slice(0, 20)
   if (start === '') return 'nothing: the body is empty, and JSON was expected'
   if (/^<(!doctype html|html|head|body|!--)/i.test(start)) return 'what looks like a web page, not JSON'
