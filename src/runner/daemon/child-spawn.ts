@@ -9,6 +9,7 @@ import { chainsArgument, frameOf, lineDescriptor } from '../frames.ts'
 import { childMessageCharsMax, collectorTextCharsMax, runLogLinesMax } from '../limits.ts'
 import type { ChildLogLevel, LogLine, ToChild } from '../messages.ts'
 import type { Lost } from './child-edge.ts'
+import { childMemory } from './child-memory.ts'
 import { lendCompileCache } from './lent-cache.ts'
 import { childBacklogBytesMax } from './limits.ts'
 import { boundedLines } from './lines.ts'
@@ -43,8 +44,9 @@ export interface SpawnDeps {
   readonly folder: string
   /** Whether it can read chains, which it needs more time and memory for. */
   readonly readsChains: boolean
-  /** Heap limit of the process, in MB. */
+  /** Limits of V8's heap, and of all memory of the process, in MB. */
   readonly heapMbMax: number
+  readonly memoryMbMax: number
 }
 
 const entry = fileURLToPath(programUrl('child'))
@@ -57,7 +59,7 @@ const environmentNames = ['PATH', 'HOME', 'TMPDIR', 'TZ', 'LANG', 'NODE_EXTRA_CA
  * given paths, and cannot write, start processes or load native code. Does not throw.
  */
 export function spawnChild(deps: SpawnDeps): Spawned {
-  const { readsChains, heapMbMax, folder, links } = deps
+  const { readsChains, heapMbMax, memoryMbMax, folder, links } = deps
   const cache = lendCompileCache()
   const args = [JSON.stringify(links), ...(readsChains ? [chainsArgument] : [])]
   let child: ChildProcess
@@ -78,6 +80,7 @@ export function spawnChild(deps: SpawnDeps): Spawned {
   }
   dieFirst(child)
   endWithThis(child)
+  const fate = boundMemory(child, memoryMbMax)
   const line = child.stdio[lineDescriptor]
   child.once('exit', cache.takeBack).on('error', () => {})
   const kill = () => void child.kill('SIGKILL')
@@ -92,10 +95,12 @@ export function spawnChild(deps: SpawnDeps): Spawned {
     abandon() {
       kill()
       cache.takeBack()
+      if (child.pid !== undefined) childMemory.delete(child.pid)
       for (const stream of child.stdio) stream?.destroy()
       child.unref()
     },
     exited: exitOf(child, signal => {
+      if (fate.how !== undefined) return fate.how
       if (crashed()) return `needed more than ${heapMbMax} MB of memory`
       return signal === 'SIGKILL' && isCut() ? 'ended with SIGKILL, or closed its connection to the daemon' : undefined
     }),
@@ -165,6 +170,20 @@ function endWithThis(child: ChildProcess): void {
   if (pid === undefined) return
   orphanWatch.add(pid)
   child.once('exit', () => orphanWatch.delete(pid))
+}
+
+/** Has it ended when it takes more memory. @returns why it was ended for that; empty while it was not */
+function boundMemory(child: ChildProcess, mbMax: number): { readonly how?: string } {
+  const fate: { how?: string } = {}
+  const { pid } = child
+  if (pid === undefined) return fate
+  const end = (how: string) => {
+    fate.how = how
+    child.kill('SIGKILL')
+  }
+  childMemory.add(pid, { mbMax, end })
+  child.once('exit', () => childMemory.delete(pid))
+  return fate
 }
 
 /** Event-loop turns to read the last output; a process started by a collector may hold the pipe open. */

@@ -17,8 +17,9 @@ export interface RunnerLimits {
   readonly aloneMax: number
   /** Concurrent shared processes: one for each file or package of one's own. */
   readonly sharedMax: number
-  /** Heap of one process. */
+  /** Heap of one process, and all its memory: buffers lie outside of the heap. */
   readonly heapMbMax: number
+  readonly memoryMbMax: number
   /** Concurrent requests of all collectors to one host, and requests a second. */
   readonly hostRequestsMax: number
   /** Requests a second to one host. */
@@ -35,6 +36,7 @@ export const runnerLimits: RunnerLimits = {
   aloneMax: 4,
   sharedMax: 8,
   heapMbMax: 256,
+  memoryMbMax: 384,
   // A browser opens six connections to a host, and public APIs without a key allow a few requests a second.
   hostRequestsMax: 8,
   hostPerSecondMax: 20,

@@ -138,8 +138,8 @@ export class ProcessRunner implements Runner {
   async #started(group: ProcessGroup): Promise<StartedProcess> {
     const { configFolders = [] } = this.#deps
     const permitted = await readablePaths({ ...group, hidden: this.#hidden, configFolders })
-    const { heapMbMax } = this.#limits
-    return startProcess(group, { ...permitted, heapMbMax, readsChains: this.#readsChains })
+    const { heapMbMax, memoryMbMax } = this.#limits
+    return startProcess(group, { ...permitted, heapMbMax, memoryMbMax, readsChains: this.#readsChains })
   }
 
   async #runAlone(task: Task, group: ProcessGroup): Promise<TaskEnd> {

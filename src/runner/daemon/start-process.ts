@@ -13,17 +13,16 @@ import type { WarmProcesses } from './warm-processes.ts'
  */
 export function startShipped(warm: WarmProcesses, configFile: string): void {
   const group = groupOf({ use: shippedCollectors()[0] ?? '', configFile }, [])
-  const { heapMbMax } = runnerLimits
-  warm.put(
-    group.key,
-    startProcess(group, { reads: shippedReads(), links: {}, heapMbMax, readsChains: warm.readsChains }),
-  )
+  const { heapMbMax, memoryMbMax } = runnerLimits
+  const { readsChains } = warm
+  const bounds = { heapMbMax, memoryMbMax, readsChains }
+  warm.put(group.key, startProcess(group, { reads: shippedReads(), links: {}, ...bounds }))
 }
 
 /** Starts a process for a group of collectors. */
 export function startProcess(
   { isShipped, declared, configFile }: ProcessGroup,
-  permitted: Pick<SpawnDeps, 'reads' | 'links' | 'heapMbMax' | 'readsChains'>,
+  permitted: Pick<SpawnDeps, 'reads' | 'links' | 'heapMbMax' | 'memoryMbMax' | 'readsChains'>,
 ): StartedProcess {
   // Shipped code only opens what the configuration declares; no code of one's own runs in its process.
   const mayUseSqlite = isShipped && declared.length > 0
