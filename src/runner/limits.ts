@@ -3,6 +3,9 @@
 /** Log lines of one run of a collector; further ones are dropped, and reported once. */
 export const runLogLinesMax = 500
 
+/** The report of lines that are dropped. */
+export const furtherLeftOut = 'further log lines are left out'
+
 /** Characters of a text from a collector (an error, a log line, an unexpected value). */
 export const collectorTextCharsMax = 1_000
 

@@ -39,6 +39,16 @@ describe('a collector that writes to the line to the daemon', () => {
     expect(await runner.collect(configured('./good.ts'), hour)).toMatchObject(fine)
   })
 
+  it('logs no more than a run may, and that is said once', async () => {
+    const { runner, lines } = testRunner()
+    const flood = configured('./lies.ts', { options: { what: 'a flood of lines' } })
+    expect(await runner.collect(flood, hour)).toMatchObject(fine)
+    const chars = lines.reduce((sum, { message }) => sum + message.length, 0)
+    expect(chars).toBeGreaterThan(1_000_000)
+    expect(chars).toBeLessThan(4_000_000)
+    expect(lines.filter(({ message }) => message === 'further log lines are left out')).toHaveLength(1)
+  })
+
   it('half a line is no message', async () => {
     const { runner } = testRunner({ deadlineMs: 2_000 })
     const bad = configured('./lies.ts', { options: { what: 'half a line' } })

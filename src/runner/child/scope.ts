@@ -3,7 +3,7 @@ import { Console } from 'node:console'
 import { Writable } from 'node:stream'
 import type { CollectorLog } from '../../collector.ts'
 import { Fault } from '../../model/fault.ts'
-import { runLogLinesMax } from '../limits.ts'
+import { furtherLeftOut, runLogLinesMax } from '../limits.ts'
 import type { ChildLogLevel, LogLine } from '../messages.ts'
 import { cut, shown, thrownText } from './thrown/thrown.ts'
 
@@ -49,8 +49,7 @@ export function createScope({ collectorId, signal, post, fail }: ScopeDeps): Sco
   const line: Scope['line'] = (level, message, facts = {}) => {
     linesLeft -= 1
     if (linesLeft < -1) return
-    if (linesLeft === -1)
-      return post({ collectorId, level: 'warn', message: 'further log lines are left out', facts: {} })
+    if (linesLeft === -1) return post({ collectorId, level: 'warn', message: furtherLeftOut, facts: {} })
     post({ collectorId, level, message: cut(String(message)), facts: plainFacts(facts) })
   }
 

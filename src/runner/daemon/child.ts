@@ -1,7 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import { sentTogether } from '../../edge/batch-scheduler.ts'
 import { Fault } from '../../model/fault.ts'
-import type { Ask, EndedRun, FromChild, Reply, Task, TaskEnd, ToChild, TurnAsk, TurnReply } from '../messages.ts'
+import { furtherLeftOut } from '../limits.ts'
+import type {
+  Ask,
+  EndedRun,
+  FromChild,
+  LogLine,
+  Reply,
+  Task,
+  TaskEnd,
+  ToChild,
+  TurnAsk,
+  TurnReply,
+} from '../messages.ts'
 import { MessageAllowance } from './allowance.ts'
 import type { ChildDeps, ChildRun, Lost } from './child-edge.ts'
 import type { Spawned } from './child-spawn.ts'
@@ -164,11 +176,11 @@ export class CollectorChild {
   #mistakeIn(line: string): string | undefined {
     if (!this.#allowance.take(line.length)) return 'more than any run needs'
     const said = heard(line)
-    return said.ok ? this.#receive(said.message) : said.wrong
+    return said.ok ? this.#receive(said.message, line.length) : said.wrong
   }
 
-  /** Handles a message. @returns what is wrong with it; `undefined` when it is valid */
-  #receive(message: FromChild): string | undefined {
+  /** Handles a message of that length. @returns what is wrong with it; `undefined` when it is valid */
+  #receive(message: FromChild, chars: number): string | undefined {
     switch (message.kind) {
       case 'ready':
         this.#spawned.started()
@@ -177,9 +189,7 @@ export class CollectorChild {
       case 'pong':
         return this.#pings.answered(message.ping)
       case 'log':
-        if (!this.#collectors.has(message.collectorId)) return 'a log line of another collector'
-        this.#deps.log(message)
-        return undefined
+        return this.#log(message, chars)
       case 'asks':
         for (const ask of inOrderOfMeeting(message.asks)) void this.#reply(ask)
         return undefined
@@ -191,6 +201,14 @@ export class CollectorChild {
         for (const end of message.ends) this.#turns.end(end)
         return undefined
     }
+  }
+
+  #log(line: LogLine, chars: number): string | undefined {
+    if (!this.#collectors.has(line.collectorId)) return 'a log line of another collector'
+    const kind = this.#allowance.takeLog(chars)
+    if (kind === 'logged') this.#deps.log(line)
+    if (kind === 'first-left-out') this.#deps.log({ ...line, level: 'warn', message: furtherLeftOut, facts: {} })
+    return undefined
   }
 
   #end({ run: token, end, leaks }: EndedRun): string | undefined {
