@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs'
-import { firstChars } from '../model/text.ts'
+import { firstChars, printable } from '../model/text.ts'
 import { Redactor } from '../telemetry/redactor.ts'
 
 /** All output of commands is redacted here, so that no known secret leaves the process. */
@@ -59,7 +59,7 @@ export function cut(words: string, charsMax: number): string {
 
 /** Removes secrets and control sequences, since a line may quote others' words. */
 export function cleaned(line: string): string {
-  return redactor.redact(line).replace(/[^\P{Cc}\t\n]/gu, '')
+  return printable(redactor.redact(line))
 }
 
 /** Prints JSON on stdout. */

@@ -22,7 +22,7 @@ export class JsonBeyondBounds extends Error {
       depthMax: 'nests deeper than %',
       partsMax: 'has more than % parts',
     }
-    super(`JSON that ${words[bound].replace('%', max.toLocaleString('en'))}`)
+    super(`JSON that ${words[bound].replace('%', String(max))}`)
     this.bound = bound
   }
 }

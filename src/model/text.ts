@@ -6,6 +6,24 @@ export function storable(text: string): string {
   return text.toWellFormed().replaceAll('\0', '\uFFFD')
 }
 
+/** Signs that are not seen, apart from tabs and line breaks: controls, and what writes the rest from right to left. */
+const unseen = /[^\P{C}\t\n]|[\p{Zl}\p{Zp}]/gu
+
+/** A text without signs that move a terminal's cursor, or turn its words around. */
+export function printable(text: string): string {
+  return text.replace(unseen, '')
+}
+
+/** A JSON text with these signs escaped, which is the same value. */
+export function printableJson(text: string): string {
+  return text.replace(unseen, signs =>
+    signs
+      .split('')
+      .map(sign => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join(''),
+  )
+}
+
 /** The first characters of a text, at most so many UTF-16 units, never half of a surrogate pair. */
 export function firstChars(text: string, charsMax: number): string {
   const end = text.codePointAt(charsMax - 1) ?? 0

@@ -1,5 +1,6 @@
 import { writeSync } from 'node:fs'
 import { type Logger, pino } from 'pino'
+import { printableJson } from '../model/text.ts'
 import { FoldedLines } from './folded-lines.ts'
 import type { Redactor } from './redactor.ts'
 import { terminalLine } from './terminal-line.ts'
@@ -13,7 +14,7 @@ export type LogThreshold = 'debug' | 'info' | 'warn' | 'error' | 'silent'
  * none can slip through. Equal warnings and errors are folded.
  */
 export function createLog(level: LogThreshold, redactor: Redactor): Log {
-  const shaped = process.stderr.isTTY ? (line: string) => terminalLine(line, isColoured()) : (line: string) => line
+  const shaped = process.stderr.isTTY ? (line: string) => terminalLine(line, isColoured()) : printableJson
   const folded = new FoldedLines(line => writeLine(shaped(line)))
   const sink = { write: (line: string) => folded.take(redactor.redact(line)) }
   return pino(

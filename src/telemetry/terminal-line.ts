@@ -1,4 +1,5 @@
 import { jsonOf } from '../model/json.ts'
+import { printable } from '../model/text.ts'
 
 /** Colours of a terminal, by level. */
 const colours: Readonly<Record<string, number>> = { debug: 90, info: 36, warn: 33, error: 31 }
@@ -47,7 +48,7 @@ function shown(value: unknown): string {
   return plain(isPlain ? value : JSON.stringify(value))
 }
 
-/** Without control characters: a collector's words could move the cursor. Colours are added afterwards. */
+/** A collector's words could move the cursor. Colours are added afterwards. */
 function plain(text: string): string {
-  return text.replace(/[^\P{Cc}]/gu, '')
+  return printable(text).replace(/[\t\n]/g, '')
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { printableJson } from '../../src/model/text.ts'
 import { terminalLine } from '../../src/telemetry/terminal-line.ts'
 
 const line = (fields: Readonly<Record<string, unknown>>) =>
@@ -19,6 +20,11 @@ describe('a line of the log on a terminal', () => {
       '09:58:04Z warn  refused\n    mistakes:\n    a.yaml:1:2: wrong\n    → mend it\n',
     ],
     ['aligns what follows the level', { level: 'error', msg: 'x' }, '09:58:04Z error x\n'],
+    [
+      'has no sign that turns the rest around',
+      { words: 'a\u202Eb\u2066c', msg: 'x\u200F\u2028y\u{E0041}' },
+      '09:58:04Z warn  xy · words=abc\n',
+    ],
     ['moves no cursor', { words: '\x1b[2J\x9b', msg: '\x1b[1A\x07x' }, '09:58:04Z warn  [1Ax · words=[2J\n'],
   ])('%s', (_, fields, expected) => {
     expect(shown(fields)).toBe(expected)
@@ -33,4 +39,12 @@ describe('a line of the log on a terminal', () => {
   it('leaves alone what is no JSON object', () => {
     for (const text of ['plain words\n', '5\n', '']) expect(terminalLine(text, true)).toBe(text)
   })
+})
+
+it('a line of the log for programs holds no sign that a terminal obeys, and means the same', () => {
+  const fields = { words: 'a\u202Eb\u009B2Jc\u{E0041}\u2028', msg: 'é ☃ 日本' }
+  const shown = printableJson(JSON.stringify(fields))
+  expect(shown).not.toMatch(/[\p{C}\p{Zl}]/u)
+  expect(shown).toContain('é ☃ 日本')
+  expect(JSON.parse(shown)).toEqual(fields)
 })
