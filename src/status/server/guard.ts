@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
 import { isIP } from 'node:net'
 import { isLoopback } from '../../model/host.ts'
 import { liveScript } from '../page/live-script.ts'
@@ -47,6 +48,20 @@ export function isHostAllowed({ host, hosts = [] }: ServedAddress, header: strin
   const name = nameOf(asked)
   if (['127.0.0.1', 'localhost', '::1', boundName, ...hosts].includes(name)) return true
   return !isLoopback(boundName) && isIP(name) !== 0
+}
+
+/**
+ * Whether a request may be answered: by its `Host`, and by who asks. A page of another origin learns nothing from the
+ * answer, but holds one of the few connections of `/events`, and keeps the daemon at work; only a link to a page may
+ * come from anywhere. A browser says where a request comes from, and other programs say nothing.
+ */
+export function isAllowed(bound: ServedAddress, headers: IncomingHttpHeaders): boolean {
+  const { host, origin, 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': dest } = headers
+  if (!isHostAllowed(bound, host)) return false
+  if (site === 'same-origin') return true
+  if (origin !== undefined && (!URL.canParse(origin) || new URL(origin).host !== host)) return false
+  const isLink = mode === 'navigate' && dest === 'document'
+  return site === undefined || site === 'none' || isLink
 }
 
 function nameOf(host: string): string {

@@ -17,7 +17,7 @@ import { historyCsv } from '../page/history-csv.ts'
 import { page } from '../page/page.ts'
 import type { Readiness, Snapshot } from '../snapshot.ts'
 import { Changes } from './changes.ts'
-import { isHostAllowed, type ServedAddress, securityHeaders } from './guard.ts'
+import { isAllowed, type ServedAddress, securityHeaders } from './guard.ts'
 import { patience } from './limits.ts'
 import { takenBy } from './taken.ts'
 
@@ -101,8 +101,10 @@ export async function startStatus(deps: StatusDeps): Promise<Listening> {
   }
 }
 
-/** Answer to a request for a foreign host name. */
-const foreignHost = { error: 'this server does not answer to that name: see status.hosts in the configuration' }
+/** Answer to a request for a foreign host name, or of a foreign page. */
+const foreign = {
+  error: 'this server does not answer to that name, nor to pages of others: see status.hosts in the configuration',
+}
 
 /** Creates a server with what all routes share: headers, methods, accepted host names, and errors without internals. */
 export function guardedServer(bound: ServedAddress, openPort?: OpenPort): WebServer {
@@ -114,7 +116,7 @@ export function guardedServer(bound: ServedAddress, openPort?: OpenPort): WebSer
   })
   server.addHook('onRequest', async (request, reply) => {
     reply.headers(securityHeaders)
-    if (!isHostAllowed(bound, request.headers.host)) return reply.code(403).send(foreignHost)
+    if (!isAllowed(bound, request.headers)) return reply.code(403).send(foreign)
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       return reply.code(405).header('allow', 'GET, HEAD').send({ error: 'only GET and HEAD are answered' })
     }
@@ -129,7 +131,7 @@ export function guardedServer(bound: ServedAddress, openPort?: OpenPort): WebSer
 function refuseMalformed(bound: ServedAddress) {
   return (_: Error, request: WebRequest, reply: WebReply): void => {
     reply.headers(securityHeaders)
-    if (!isHostAllowed(bound, request.headers.host)) reply.code(403).send(foreignHost)
+    if (!isAllowed(bound, request.headers)) reply.code(403).send(foreign)
     else reply.code(400).send({ error: 'the path is not well-formed' })
   }
 }

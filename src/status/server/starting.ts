@@ -1,6 +1,6 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { OpenPort } from '../../edge/open-port.ts'
-import { isHostAllowed, type ServedAddress, securityHeaders } from './guard.ts'
+import { isAllowed, type ServedAddress, securityHeaders } from './guard.ts'
 import { patience } from './limits.ts'
 import { notReadyExposition } from './not-ready.ts'
 
@@ -23,7 +23,7 @@ export async function openEarly(
 }
 
 function answer(bound: EarlyAnswers, { url, method, headers }: IncomingMessage, response: ServerResponse): void {
-  const { status, type, body } = replyTo(bound, method, headers.host, url?.replace(/\?.*$/, ''))
+  const { status, type, body } = replyTo(bound, method, headers, url?.replace(/\?.*$/, ''))
   response.writeHead(status, { ...securityHeaders, 'content-type': type })
   response.end(method === 'HEAD' ? undefined : body)
 }
@@ -39,9 +39,9 @@ interface EarlyReply {
   readonly body: string
 }
 
-function replyTo(bound: EarlyAnswers, method = '', host?: string, path?: string): EarlyReply {
+function replyTo(bound: EarlyAnswers, method = '', headers: IncomingHttpHeaders, path?: string): EarlyReply {
   const { reason } = bound
-  if (!isHostAllowed(bound, host)) return plain(403, 'this server does not answer to that name')
+  if (!isAllowed(bound, headers)) return plain(403, 'this server does not answer to that name, nor to pages of others')
   if (method !== 'GET' && method !== 'HEAD') return plain(405, 'only GET and HEAD are answered')
   const type = 'application/json; charset=utf-8'
   if (path === '/livez') return plain(200, 'live')

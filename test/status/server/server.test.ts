@@ -33,9 +33,9 @@ async function start(parts: Partial<StatusDeps> = {}): Promise<string> {
 }
 
 /** A request with any `Host`, which `fetch` does not allow. */
-async function ask(url: string, options: { method?: string; host?: string } = {}) {
-  const { method = 'GET', host } = options
-  const call = request(url, { method, headers: host === undefined ? {} : { host } }).end()
+async function ask(url: string, options: { method?: string; host?: string; headers?: Record<string, string> } = {}) {
+  const { method = 'GET', host, headers = {} } = options
+  const call = request(url, { method, headers: host === undefined ? headers : { host } }).end()
   const [response] = await once(call, 'response')
   return { status: response.statusCode, headers: response.headers, body: await text(response) }
 }
@@ -125,6 +125,26 @@ describe('the status server', () => {
       )
       expect(headers).toMatchObject({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
     }
+  })
+
+  it.each([
+    [{ origin: 'https://elsewhere.example' }, 403],
+    [{ origin: 'null' }, 403],
+    [{ origin: 'http://127.0.0.1:3000', 'sec-fetch-site': 'same-site' }, 403],
+    [{ 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' }, 403],
+    [{ 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' }, 403],
+    [{ 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }, 200],
+    [{ 'sec-fetch-site': 'same-origin', origin: 'https://before.the.proxy' }, 200],
+    [{ 'sec-fetch-site': 'none', 'sec-fetch-mode': 'navigate' }, 200],
+  ])('answers pages of its own, links and programs alone: %o', async (headers: Record<string, string>, status) => {
+    const url = await start()
+    for (const path of ['/', '/metrics', '/status.json', '/%']) {
+      const answer = await ask(url + path, { headers })
+      expect(answer.status).toBe(path === '/%' && status === 200 ? 400 : status)
+    }
+    if (status === 403) expect((await ask(`${url}/events`, { headers })).status).toBe(403)
+    const own = { origin: url, 'sec-fetch-site': 'same-origin' }
+    expect((await ask(`${url}/status.json`, { headers: own })).status).toBe(200)
   })
 
   it('answers 404 elsewhere, 405 to what is not GET or HEAD, and a HEAD without a body', async () => {
