@@ -1,11 +1,11 @@
 import { secretCharsMin } from '../model/secret-parts.ts'
-import { decoded, type Spelling, spellingsOf } from './spellings.ts'
+import { decoded, type Spelling, spellingsOf, withoutBytesOf } from './spellings.ts'
 
 /** Where a text was cut: by a collector's process, by Node in a long value, or at its end. */
 const cutOff = /…|'?\.\.\. \d+ more |$/g
 
 /**
- * Removes known secrets from text in any encoding: plain, JSON, URL, base64, or one within the other; also the
+ * Removes known secrets from text in any encoding: plain, JSON, URL, HTML, base64, lists of bytes, or one within the other; also the
  * beginning of a secret that was cut off.
  */
 export class Redactor {
@@ -29,7 +29,8 @@ export class Redactor {
       // Few texts contain any: this check is much faster than the pattern.
       if (text.includes(probe) || plain.includes(probe)) clean = clean.replace(pattern(), '[redacted]')
     }
-    return this.#withoutBeginnings(clean)
+    const starts = [...this.#secrets].map(secret => secret.slice(0, secretCharsMin))
+    return this.#withoutBeginnings(withoutBytesOf(starts, clean))
   }
 
   #withoutBeginnings(text: string): string {

@@ -21,13 +21,33 @@ export function spellingsOf(secret: string): Spelling[] {
   })
 }
 
-/** A text with its letters and digits decoded from percent-encoding and JSON escapes, also nested ones. */
+/** A text with its letters and digits decoded from percent-encoding, JSON escapes and HTML, also nested ones. */
 export function decoded(text: string): string {
   const unescaped = text.replaceAll('\\', '')
-  if (!/%|u00/.test(unescaped)) return unescaped
-  return unescaped.replace(/(?:%(?:25)*|u00)([2-7][0-9a-f])/gi, (_, code: string) =>
-    String.fromCharCode(Number.parseInt(code, 16)),
+  if (!/%|u00|&#|;#/.test(unescaped)) return unescaped
+  return unescaped.replace(
+    /(?:%(?:25)*|u00)([2-7][0-9a-f])|&(?:amp;)*#(?:x0*([2-7][0-9a-f])|0*(\d{2,3}));/gi,
+    (_, escaped?: string, hexadecimal?: string, decimal?: string) =>
+      String.fromCharCode(Number(decimal ?? `0x${escaped ?? hexadecimal}`)),
   )
+}
+
+/** Bytes as hexadecimal digits, with or without something between them: `<Buffer 73 6b …>`, `73:6b`, `0x736b`. */
+const hexadecimalBytes = /[0-9a-f]{2}(?:[\s:,-]{0,2}(?:0x)?[0-9a-f]{2}){7,}/gi
+/** Bytes as a list of numbers, as JSON has those of a buffer. */
+const decimalBytes = /\d{1,3}(?:,\s*\d{1,3}){7,}/g
+
+/** A text in which lists of bytes are replaced that contain one of these texts. */
+export function withoutBytesOf(starts: readonly string[], text: string): string {
+  const bytes = starts.map(start => Buffer.from(start))
+  const holds = (list: Buffer) => bytes.some(some => list.includes(some))
+  return text
+    .replace(hexadecimalBytes, list => {
+      const digits = list.replace(/0x|[^0-9a-f]/gi, '')
+      const isSecret = [digits, digits.slice(1)].some(from => holds(Buffer.from(from, 'hex')))
+      return isSecret ? '[redacted]' : list
+    })
+    .replace(decimalBytes, list => (holds(Buffer.from(list.split(',').map(Number))) ? '[redacted]' : list))
 }
 
 /** Shorter pieces of base64 occur in any text by chance. */
@@ -57,9 +77,18 @@ function spelled(text: string): string {
     // A form writes a space as "+".
     const space = character === ' ' ? '|\\+' : ''
     const bytes = [...Buffer.from(character)].map(byte => `%(?:25)*${inAnyCase(byte.toString(16).padStart(2, '0'))}`)
-    return `(?:\\\\*(?:${literally(character)}|u${inAnyCase(code)})|${bytes.join('')}${space})`
+    return `(?:\\\\*(?:${literally(character)}|u${inAnyCase(code)})|${bytes.join('')}${space}|${entity(character)})`
   }).join('')
 }
+
+/** Pattern for a character as HTML writes it, also several times. */
+function entity(character: string): string {
+  const code = character.codePointAt(0) ?? 0
+  const name = entityNames[character]
+  return `&(?:amp;)*(?:#0*${code}|#[xX]0*${inAnyCase(code.toString(16))}${name === undefined ? '' : `|${name}`});`
+}
+
+const entityNames: Readonly<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": 'apos' }
 
 function literally(character: string): string {
   return /^\w$/.test(character) ? character : `\\${character}`

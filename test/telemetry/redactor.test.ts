@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { Redactor } from '../../src/telemetry/redactor.ts'
 
@@ -52,6 +53,38 @@ describe('the redactor', () => {
     const cut = ['asks sk-key-31c7…', "{ url: 'x/sk-key-31c7'... 40 more characters }", 'asks sk-key-31c7d2e']
     for (const text of cut) expect(redactor.redact(text)).not.toContain('sk-key')
     expect(redactor.redact('sk-key-31 is another one… as sk-ke…')).toBe('sk-key-31 is another one… as sk-ke…')
+  })
+
+  it.each([
+    ['hexadecimal digits', (key: Buffer) => key.toString('hex')],
+    ['capital ones', (key: Buffer) => key.toString('hex').toUpperCase()],
+    ['digits within others', (key: Buffer) => `0xa${key.toString('hex')}00ff`],
+    ['a buffer as Node shows it', (key: Buffer) => inspect(Buffer.concat([Buffer.from('Bearer '), key]))],
+    ['a buffer as JSON', (key: Buffer) => JSON.stringify({ key })],
+    ['colons between the bytes', (key: Buffer) => key.toString('hex').match(/../g)?.join(':') ?? ''],
+    ['numbers of HTML', (key: Buffer) => [...key].map(byte => `&#${byte};`).join('')],
+    ['hexadecimal numbers of HTML', (key: Buffer) => [...key].map(byte => `&#x${byte.toString(16)};`).join('')],
+    ['names of HTML', (key: Buffer) => `${key}`.replace('&', '&amp;').replace('<', '&lt;').replace('"', '&#34;')],
+    ['HTML twice', (key: Buffer) => `${key}`.replace('&', '&amp;amp;').replace('<', '&amp;lt;')],
+  ])('takes it out of %s', (_, spelled) => {
+    const secret = `q7&v<w"${'pear-tree-9'.repeat(8)}`
+    const redactor = new Redactor()
+    redactor.add([secret])
+    const text = redactor.redact(`it says ${spelled(Buffer.from(secret))} at 2026-11-20 12:00:00`)
+    expect(text).toMatch(/^it says .*\[redacted\].* at 2026-11-20 12:00:00$/)
+    expect(text).not.toMatch(/pear|70 ?:?65|112, ?101|&#x?\d/)
+  })
+
+  it('leaves other bytes as they are', () => {
+    const redactor = new Redactor()
+    redactor.add(['sk-key-31c7d2e9'])
+    const texts = [
+      `0x${'00'.repeat(64)}`,
+      '<Buffer 01 02 03 04 05 06 07 08 09>',
+      '1, 2, 3, 4, 5, 6, 7, 8, 9, 300',
+      'A &amp; B',
+    ]
+    for (const text of texts) expect(redactor.redact(text)).toBe(text)
   })
 
   it('finds one whose letters were encoded, too', () => {

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
+import { setPriority } from 'node:os'
 import { Duplex, type Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -49,6 +50,9 @@ export interface SpawnDeps {
   readonly memoryMbMax: number
 }
 
+/** A collector that computes without end leaves the daemon its part of a processor. */
+const childPriority = 10
+
 const entry = fileURLToPath(programUrl('child'))
 
 /** Environment variables that a collector's libraries may need; the rest of the daemon's may hold secrets. */
@@ -78,7 +82,7 @@ export function spawnChild(deps: SpawnDeps): Spawned {
     cache.takeBack()
     return unstarted(new Promise(resolve => child.once('error', resolve)))
   }
-  dieFirst(child)
+  standBack(child)
   endWithThis(child)
   const fate = boundMemory(child, memoryMbMax)
   const line = child.stdio[lineDescriptor]
@@ -157,11 +161,17 @@ function environment(): Record<string, string> {
   )
 }
 
-/** Asks the system to end this process rather than the daemon when memory runs out, where it can be asked. */
-function dieFirst({ pid }: ChildProcess): void {
-  try {
-    if (pid !== undefined) writeFileSync(`/proc/${pid}/oom_score_adj`, '1000')
-  } catch {}
+/** Asks the system to prefer the daemon where memory or processors are short, where it can be asked. */
+function standBack({ pid }: ChildProcess): void {
+  if (pid === undefined) return
+  for (const ask of [
+    () => writeFileSync(`/proc/${pid}/oom_score_adj`, '1000'),
+    () => setPriority(pid, childPriority),
+  ]) {
+    try {
+      ask()
+    } catch {}
+  }
 }
 
 /** Has it ended when this process is killed, whatever it is doing. */
