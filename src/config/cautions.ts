@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs'
 import { Fault } from '../model/fault.ts'
+import { keysInAddress } from '../model/host.ts'
 import type { CollectorConfig, Config, Include, PlacedSecret, ProtocolConfig, SecretRef } from './config.ts'
 import { configFiles } from './include.ts'
 import type { Place, PlacedMistake } from './mistakes/mistakes.ts'
@@ -32,8 +33,37 @@ export function cautionsOf(config: Config, collectors: readonly DescribedCollect
       ...secrets.flatMap(open),
       ...config.protocols.flatMap(protocol => nearChains(protocol, chains)),
       ...config.includes.flatMap(matchless),
+      ...literalKeys(config),
     ],
     configFiles(config),
+  )
+}
+
+/** Addresses in the configuration that hold what looks like a key. */
+function literalKeys({ chains, protocols, prices }: Config): PlacedMistake[] {
+  const nodes = chains.flatMap(({ name, rpc }) =>
+    rpc.flatMap(ref => (ref.kind === 'url' ? [{ what: `a node of ${name}`, text: ref.url, place: ref.place }] : [])),
+  )
+  const collectors = [...prices.map(({ collector }) => collector), ...protocols.flatMap(one => one.collectors)]
+  const options = collectors.flatMap(({ id, options: written, placeOf }) =>
+    textsOf(written).map(({ text, path }) => ({ what: id, text, place: placeOf(path) })),
+  )
+  const isNode = new Set(nodes.map(({ text }) => text))
+  return [...nodes, ...options].flatMap(({ what, text, place }): PlacedMistake[] => {
+    const url = /^(https?|wss?):\/\//i.test(text) && URL.canParse(text) ? new URL(text) : undefined
+    if (!url || keysInAddress(url).length === 0) return []
+    const fix = isNode.has(text)
+      ? 'keep the address elsewhere: { env: NAME } or { file: PATH }'
+      : 'send it in a header that is kept elsewhere, { env: NAME }, where the source takes one'
+    return [{ place, message: `${what}: an address holds what looks like a key, which is a secret`, fix }]
+  })
+}
+
+function textsOf(value: unknown, path: readonly PropertyKey[] = []): { text: string; path: readonly PropertyKey[] }[] {
+  if (typeof value === 'string') return [{ text: value, path }]
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, part]) =>
+    textsOf(part, [...path, Array.isArray(value) ? Number(key) : key]),
   )
 }
 

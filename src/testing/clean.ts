@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
-import { looksLikeKey } from '../model/host.ts'
+import { isKeyOf } from '../model/header-name.ts'
+import { keysInAddress } from '../model/host.ts'
 import { jsonOf, parsedJson } from '../model/json.ts'
 import type { HttpRead, HttpReply } from '../runner/messages.ts'
 import { Redactor } from '../telemetry/redactor.ts'
 import type { RecordedAnswer, RecordedHttp } from './recording.ts'
-import { isForm, isKey, sentSecrets } from './sent-secrets.ts'
+import { isForm, sentSecrets } from './sent-secrets.ts'
 
 type CleanRequest = Omit<RecordedHttp, 'answers'>
 
@@ -62,24 +63,27 @@ function cleanText(text: string, redactor: Redactor): string {
 function cleanAddress(text: string): string {
   if (!URL.canParse(text)) return text
   const url = new URL(text)
-  url.pathname = url.pathname.split('/').map(shortened).join('/')
-  for (const [name, value] of [...url.searchParams]) if (isKey(name, value)) url.searchParams.set(name, 'redacted')
-  return url.href
+  const { protocol, host, pathname, search, hash } = url
+  const keys = new Set(keysInAddress(url))
+  const path = pathname.split('/').map(part => (keys.has(part) ? shortened(part) : part))
+  const query = search.split('&').map(pair => {
+    const [name = '', value = ''] = pair.split(/=(.*)/s)
+    return keys.has(value) ? `${name}=redacted` : pair
+  })
+  return `${protocol}//${host}${path.join('/')}${query.join('&')}${hash}`
 }
 
-/** A part of a path that looks like a key, cut: the beginning tells two of them apart. */
-function shortened(part: string): string {
-  return looksLikeKey(part) && !/^0x/i.test(part) ? `${part.slice(0, 4)}-redacted` : part
-}
+/** A key in a path, cut: the beginning tells two of them apart. */
+const shortened = (part: string) => `${part.slice(0, 4)}-redacted`
 
 function cleanBody(body: string, isOfForm: boolean, redactor: Redactor): unknown {
   if (isOfForm) {
     const fields = new URLSearchParams(redactor.redact(body))
-    for (const [name, value] of [...fields]) if (isKey(name, value)) fields.set(name, 'redacted')
+    for (const [name, value] of [...fields]) if (isKeyOf(name, value)) fields.set(name, 'redacted')
     return fields.toString()
   }
   const json = parsedJson(body)
-  return json === undefined ? redactor.redact(body) : cleanJson(json, redactor, isKey)
+  return json === undefined ? redactor.redact(body) : cleanJson(json, redactor, isKeyOf)
 }
 
 function cleanJson(value: unknown, redactor: Redactor, isHidden: (name: string, value: string) => boolean): unknown {

@@ -1,7 +1,6 @@
 import { basicParts } from '../model/credentials.ts'
-import { isSecretHeader } from '../model/header-name.ts'
+import { isKeyOf } from '../model/header-name.ts'
 import { isRecord, parsedJson } from '../model/json.ts'
-import { secretCharsMin } from '../model/secret-parts.ts'
 import type { HttpRead } from '../runner/messages.ts'
 
 /** Headers whose values are no secrets, and words that answers are full of. */
@@ -16,14 +15,8 @@ export function sentSecrets({ url, headers, body }: HttpRead): string[] {
   const named = [...query, ...(body === undefined ? [] : namedIn(body, isForm(headers)))]
   return [
     ...Object.entries(headers).flatMap(([name, value]) => headerSecrets(name, value)),
-    ...named.filter(([name, value]) => isKey(name, value) && !isWord(name, value)).map(([, value]) => value),
+    ...named.filter(([name, value]) => isKeyOf(name, value) && !isWord(name, value)).map(([, value]) => value),
   ].filter(value => !isAddress(value))
-}
-
-/** Whether a name says that the value is a secret. The address of a token, and its symbol, are none. */
-export function isKey(name: string, value: string): boolean {
-  if (/^0x[0-9a-f]*$/i.test(value) || value.length < secretCharsMin) return false
-  return isSecretHeader(name) || /^(app_?id|client_?id|sig|signature|auth|pass|jwt|session(_?id)?)$/i.test(name)
 }
 
 /** Whether a body is that of a form, by the headers of its request. */

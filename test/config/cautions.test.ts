@@ -68,3 +68,20 @@ it('a secret’s file that others may read is reported, one for its owner alone 
     '8:5: the key of a: others may read its file /secrets/key (mode 644) → chmod 600 /secrets/key',
   ])
 })
+
+it('a literal key in an address is reported, and not repeated', () => {
+  const file = configFile(`service: embedded
+chains: { c: { id: 1, rpc: ["https://n.example.com/v3/Ab1_Cd2-Ef3_Gh4-Ij5", "https://n.example.com/rpc"] } }
+protocols:
+  - id: a
+    name: A
+    collectors:
+      - use: http-json
+        options: { url: "https://e.example.com/x?access=swordfish", pointer: /a }
+`)
+  const cautions = cautionsOf(loadConfig(file)).map(({ place, message, fix }) => `${place.line}: ${message} → ${fix}`)
+  expect(cautions).toEqual([
+    '2: a node of c: an address holds what looks like a key, which is a secret → keep the address elsewhere: { env: NAME } or { file: PATH }',
+    '8: a/http-json: an address holds what looks like a key, which is a secret → send it in a header that is kept elsewhere, { env: NAME }, where the source takes one',
+  ])
+})

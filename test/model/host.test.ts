@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { keysInHost, shownHost } from '../../src/model/host.ts'
+import { isForeign, keysInAddress, keysInHost, shownHost } from '../../src/model/host.ts'
 
 it.each([
   ['https://a1b2c3d4e5f60718.rpc.example.com:8545/x', '(redacted).rpc.example.com:8545'],
@@ -22,3 +22,32 @@ it.each([
   expect(shownHost(new URL(url))).toBe(new URL(url).host)
   expect(keysInHost(new URL(url).hostname)).toEqual([])
 })
+
+it.each([
+  ['https://e.com/v2/Xk9_b2-Q7w1z_R4t8Y', ['Xk9_b2-Q7w1z_R4t8Y']],
+  ['https://e.com/sk_live_4f9a8b7c6d5e4f3a2b1c/x', ['sk_live_4f9a8b7c6d5e4f3a2b1c']],
+  ['https://e.com/123e4567-e89b-12d3-a456-426614174000', ['123e4567-e89b-12d3-a456-426614174000']],
+  ['https://e.com/x?access=swordfish&at=5', ['swordfish']],
+  ['https://e.com/x?k=swordfish', ['swordfish']],
+  ['https://e.com/x?x-auth=swordfish&X-Api-Key=swordfish2', ['swordfish', 'swordfish2']],
+  ['https://e.com/x?anything=a1b2c3d4_e5f6g7h8', ['a1b2c3d4_e5f6g7h8']],
+  ['https://reader:swordfish@e.com/x', ['reader', 'swordfish']],
+  ['https://e.com/aave-v3-ethereum-v2-l2-x1-24h-usdc-pool-2024/get_pool_apy', []],
+  ['https://e.com/2026-11-20T13:00:00Z/total-value-locked-usd', []],
+  ['https://e.com/0x00000000219ab540356cBB839Cbe05303d7705Fa?vs=usd&ids=ethereum,usd-coin', []],
+  ['https://e.com/at/{hourSeconds}?token=eth&page=2', []],
+])('keys in %s: %j', (url, keys) => expect(keysInAddress(new URL(url))).toEqual(keys))
+
+it.each([
+  ['example.com', true],
+  ['8.8.8.8', true],
+  ['172.32.0.1', true],
+  ['[2001:db8::1]', true],
+  ['geth', false],
+  ['geth.eth.svc', false],
+  ['node.internal', false],
+  ['172.31.0.1', false],
+  ['10.0.0.8', false],
+  ['[fd00::1]', false],
+  ['localhost', false],
+])('%s is foreign: %s', (host, foreign) => expect(isForeign(host)).toBe(foreign))

@@ -19,7 +19,7 @@ export default defineCollector({
     const signedIn = url.replace('//', '//user-S4-name:pass-S5-word@')
     const form = { headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'client_secret=form+S6+value', isRead: true }
     return {
-      Json: json('/a?api_key=qry-S7-value&jwt=qry-S8-value&session=qry-S9-value&client_id=qry-S10-value', { headers }),
+      Json: json('/a?api_key=qry-S7-value&jwt=qry-S8-value&session=qry-S9-value&client_id=qry-S10-value&access=qry-S12-value&k=qry-S13-value&x-auth=qry-S14-value', { headers }),
       Text: http.text(signedIn + '/text', { body: { password: 'bod-S11-value' }, isRead: true }).then(text => text.length > 0 ? 1 : 0),
       Form: json('/form', form),
       Numbers: http.text(url + '/number', { headers: { 'x-pin': '8237461950' } }).then(text => JSON.parse(text).fine),

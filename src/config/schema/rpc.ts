@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { mayBeSecretHeader } from '../../model/header-name.ts'
+import { isForeign } from '../../model/host.ts'
 import { endpoint } from './addresses.ts'
 import { headers } from './headers.ts'
 import { rpcBatchCallsMax, rpcCallsPerSecondMax, rpcLogBlocksMax } from './limits.ts'
@@ -59,6 +61,10 @@ const withLimits = z
         params: { fix },
       })
     }
+    if (url !== undefined && Object.keys(headers ?? {}).some(mayBeSecretHeader) && isOpenAddress(url)) {
+      const message = 'http:// is only for private networks: the header would be sent unencrypted'
+      context.addIssue({ code: 'custom', path: ['url'], message, params: { fix: 'write https://' } })
+    }
     const named = [url, file, env].filter(one => one !== undefined).length
     if (named === 1 && url !== undefined) return { kind: 'url' as const, url, ...limits }
     if (named === 1 && file !== undefined) return { kind: 'file' as const, path: file, ...limits }
@@ -76,3 +82,8 @@ const withLimits = z
 
 /** An endpoint: its address or where that is kept, optionally with the node's limits. */
 export const rpc = z.union([address, withLimits])
+
+/** Whether what is sent there can be read on the way. */
+function isOpenAddress(text: string): boolean {
+  return /^(http|ws):/i.test(text) && URL.canParse(text) && isForeign(new URL(text).hostname)
+}

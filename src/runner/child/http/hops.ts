@@ -1,5 +1,7 @@
 import { basicAuthorization } from '../../../model/credentials.ts'
 import { Fault } from '../../../model/fault.ts'
+import { mayBeSecretHeader } from '../../../model/header-name.ts'
+import { isForeign } from '../../../model/host.ts'
 
 /** The addresses a request may connect to. */
 export type Reach = 'any' | 'public'
@@ -30,13 +32,19 @@ export interface Hop {
  * The first request of a chain. It may go to a private address, such as one's own node. A name and a password in the
  * address are sent as a header.
  *
- * @throws Fault `http-refused` when the address is not http or https
+ * @throws Fault `http-refused` when the address is not http or https, or a secret would go unencrypted to a foreign host
  */
 export function firstHop(url: string, { method, headers, body }: Pick<Hop, 'method' | 'headers' | 'body'>): Hop {
   const address = URL.canParse(url) ? new URL(url) : undefined
   if (!address || !isHttp(address)) throw new Fault('http-refused', 'the URL is not an http or https address')
   const authorization = basicAuthorization(address)
   const signedIn = { ...(authorization && { authorization }), ...headers }
+  const secret = Object.keys(signedIn).find(mayBeSecretHeader)
+  if (secret !== undefined && address.protocol === 'http:' && isForeign(address.hostname)) {
+    const { host } = address
+    const message = `the header ${secret} would be sent to ${host} unencrypted`
+    throw new Fault('http-refused', message, { facts: { host }, fix: 'write https:// in its address' })
+  }
   address.username = ''
   address.password = ''
   return { address, method, headers: signedIn, reach: 'any', ...(body !== undefined && { body }) }

@@ -1,10 +1,24 @@
 import { describe, expect, it } from 'vitest'
 import type { HttpRequest } from '../../../../src/collector.ts'
+import { firstHop } from '../../../../src/runner/child/http/hops.ts'
 import { fetchJson, fetchText } from '../../../../src/runner/child/http/json.ts'
 import { edgeOf, holdsNoSecret, ok, schema, source, to, trial } from '../../http-trial.ts'
 import { faultOf } from '../../setup.ts'
 
 const post = { body: { method: 'getSupply' } } satisfies HttpRequest
+
+it.each([
+  ['http://api.example.com/x', 'Authorization', true],
+  ['http://203.0.113.7/x', 'x-auth', true],
+  ['http://reader:word@api.example.com/x', 'accept', true],
+  ['https://api.example.com/x', 'x-api-key', false],
+  ['http://node.eth.svc/x', 'x-api-key', false],
+  ['http://api.example.com/x', 'x-plain', false],
+])('%s is refused with the header %s: %s', (url, name, isRefused) => {
+  const hop = () => firstHop(url, { method: 'GET', headers: { [name.toLowerCase()]: 'swordfish' } })
+  if (isRefused) expect(hop).toThrow(/^the header [\w-]+ would be sent to [\w.]+ unencrypted$/)
+  else expect(hop).not.toThrow()
+})
 
 describe('a request with a body', () => {
   it.for([
