@@ -1,9 +1,11 @@
 import type { AppContext } from '../app/context.ts'
 import { type Breakdown, type Daemon, startDaemon } from '../app/daemon.ts'
 import { isSamePlace } from '../app/outbox-place.ts'
+import { oldNode } from '../config/cautions.ts'
 import { changesOf } from '../config/changes.ts'
 import { ConfigError } from '../config/config-error.ts'
 import { formatMistakes } from '../config/mistakes/mistakes.ts'
+import { isSafeNode } from '../edge/version.ts'
 import { isYetToCome } from '../model/backoff.ts'
 import { Fault, faultLine, isOfOutbox } from '../model/fault.ts'
 import { roomLookMs } from '../model/limits.ts'
@@ -156,6 +158,8 @@ async function replace(old: AppContext, next: AppContext, reloads: Reloads, chan
 async function start(context: AppContext, reloads: Reloads, damage?: string): Promise<Daemon> {
   const daemon = await startDaemon(context, reloads, damage)
   const { statusUrl, serviceHost } = daemon
+  const node = process.versions.node
+  if (!isSafeNode(node)) context.log.warn({ fix: oldNode(node).fix }, oldNode(node).message)
   context.log.info({ page: `${statusUrl}/`, service: serviceHost, config: context.config.file }, 'running')
   return daemon
 }

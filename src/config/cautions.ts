@@ -1,9 +1,10 @@
 import { statSync } from 'node:fs'
+import { isSafeNode } from '../edge/version.ts'
 import { Fault } from '../model/fault.ts'
 import { keysInAddress } from '../model/host.ts'
 import type { CollectorConfig, Config, Include, PlacedSecret, ProtocolConfig, SecretRef } from './config.ts'
 import { configFiles } from './include.ts'
-import type { Place, PlacedMistake } from './mistakes/mistakes.ts'
+import type { Mistake, Place, PlacedMistake } from './mistakes/mistakes.ts'
 import { inOrder, shortest } from './mistakes/mistakes.ts'
 import { meant } from './mistakes/wording.ts'
 import type { OptionSecret } from './option-secrets.ts'
@@ -24,7 +25,11 @@ interface NamedSecret {
  * that others can read, display names close to a chain's name, patterns that include nothing. In the order of the files; a
  * secret is never repeated.
  */
-export function cautionsOf(config: Config, collectors: readonly DescribedCollector[] = []): PlacedMistake[] {
+export function cautionsOf(
+  config: Config,
+  collectors: readonly DescribedCollector[] = [],
+  node = process.versions.node,
+): PlacedMistake[] {
   const secrets = [...secretsIn(config), ...collectors.flatMap(secretsOfOptions)]
   const chains = config.chains.map(({ name }) => name)
   return inOrder(
@@ -34,9 +39,16 @@ export function cautionsOf(config: Config, collectors: readonly DescribedCollect
       ...config.protocols.flatMap(protocol => nearChains(protocol, chains)),
       ...config.includes.flatMap(matchless),
       ...literalKeys(config),
+      ...(isSafeNode(node) ? [] : [{ place: { file: config.file, line: 1, column: 1 }, ...oldNode(node) }]),
     ],
     configFiles(config),
   )
+}
+
+/** Mistake of a Node whose permissions do not confine collectors. */
+export function oldNode(node: string): Mistake {
+  const message = `Node ${node} has published holes in the permissions that confine collectors`
+  return { message, fix: 'install Node 24.18.1, 26.5.1, or a newer one of these' }
 }
 
 /** Addresses in the configuration that hold what looks like a key. */

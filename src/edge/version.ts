@@ -6,3 +6,13 @@ import { jsonOf } from '../model/json.ts'
 export const version = (
   jsonOf(readFileSync(new URL('package.json', packageUrl), 'utf8')) as { readonly version: string }
 ).version
+
+/**
+ * Whether a Node has no published hole in its permission model, which confines collectors. The last one, CVE-2026-58043,
+ * lets a process read more than it is granted; it is mended in these versions.
+ */
+export function isSafeNode(node: string): boolean {
+  const [major = 0, minor = 0, patch = 0] = node.split('.').map(Number)
+  if (major === 24) return minor > 18 || (minor === 18 && patch >= 1)
+  return major > 26 || (major === 26 && (minor > 5 || (minor === 5 && patch >= 1)))
+}

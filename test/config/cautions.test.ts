@@ -85,3 +85,22 @@ protocols:
     '8: a/http-json: an address holds what looks like a key, which is a secret → send it in a header that is kept elsewhere, { env: NAME }, where the source takes one',
   ])
 })
+
+it.each([
+  ['24.12.0', false],
+  ['24.18.0', false],
+  ['24.18.1', true],
+  ['24.21.0', true],
+  ['25.9.9', false],
+  ['26.5.0', false],
+  ['26.5.1', true],
+  ['27.0.0', true],
+])('a Node with published holes is reported: %s is safe: %s', (node, isSafe) => {
+  const config = loadConfig(
+    configFile('service: embedded\nprotocols: [{ id: a, name: A, collectors: [{ use: host }] }]'),
+  )
+  const messages = cautionsOf(config, [], node).map(({ message }) => message)
+  expect(messages).toEqual(
+    isSafe ? [] : [`Node ${node} has published holes in the permissions that confine collectors`],
+  )
+})
