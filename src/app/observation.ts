@@ -7,7 +7,7 @@ import type { NamedService } from './named-service.ts'
 
 /** Input for observing the state, without the service's widgets. */
 export function observationOf(
-  { config, time, clock }: AppContext,
+  { config, time, clock, kept }: AppContext,
   outbox: Observed['outbox'],
   service: NamedService,
   startedAtMs: number,
@@ -30,6 +30,7 @@ export function observationOf(
     endpoints,
     ...(config.data.kind === 'postgres' && { kept: keptIn(config.data.keptIn) }),
     ...(clock && { clock: clock.verdict }),
+    ...(kept && { reports: kept.counters.reports }),
   }
 }
 

@@ -26,7 +26,7 @@ async function startHeartbeat(
   config: NonNullable<AppContext['config']['heartbeat']>,
   stack: AsyncDisposableStack,
 ): Promise<void> {
-  const { time, clock, log, redactor } = context
+  const { time, clock, log, redactor, kept } = context
   const collectors = context.config.protocols.flatMap(protocol => protocol.collectors.map(({ id }) => id))
   const { Heartbeat } = await import('../reports/heartbeat/heartbeat.ts')
   const presentHour = () => (clock ? clock.hour : hourAt(time.nowMs()))
@@ -43,12 +43,13 @@ async function startHeartbeat(
     time,
     log,
     redactor,
+    counters: kept?.counters,
   })
   stack.defer(() => heartbeat.stop())
 }
 
 async function startNotifier({ context, outbox, now }: ReportingDeps, stack: AsyncDisposableStack): Promise<void> {
-  const { config, time, log, redactor } = context
+  const { config, time, log, redactor, kept } = context
   const [{ Notifier }, { receiverOf }, { troublesOf }] = await Promise.all([
     import('../reports/notify/notifier.ts'),
     import('../reports/notify/receivers.ts'),
@@ -72,6 +73,7 @@ async function startNotifier({ context, outbox, now }: ReportingDeps, stack: Asy
     time,
     log,
     redactor,
+    counters: kept?.counters,
   })
   stack.defer(() => notifier.stop())
 }

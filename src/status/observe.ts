@@ -70,6 +70,9 @@ export function stateOf(
     balance: overview.backlog.balance,
     backlog: backlogState(observed.config, overview),
     warnings: overview.warnings,
+    ...(observed.reports && {
+      reports: [...observed.reports].map(([receiver, counts]) => ({ receiver, ...counts })),
+    }),
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.ts'
 import type { ClockVerdict } from '../model/clock.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
+import type { Counters } from '../telemetry/counters.ts'
 import type { ConfigurationState, EndpointState } from './snapshot.ts'
 import type { WidgetRead } from './widgets.ts'
 
@@ -30,6 +31,8 @@ export interface Observed {
   readonly clock?: ClockVerdict
   /** Hours whose values wait on this machine for the database; absent where the outbox is in a folder. */
   readonly kept?: KeptHours
+  /** Answers of the receivers of reports, by name; absent where this process sends none. */
+  readonly reports?: Counters['reports']
   /** Sentences about a fleet that does not work, as this daemon sees it; absent outside one. */
   readonly fleetTroubles?: readonly string[]
   /** State of the endpoints; empty when this process reads no chain. */

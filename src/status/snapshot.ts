@@ -4,6 +4,7 @@ import type { MetricId } from '../model/metric.ts'
 import type { Balance } from '../outbox/contract/balance.ts'
 import type { MetricState } from '../outbox/contract/metrics.ts'
 import type { Warning } from '../outbox/contract/warnings.ts'
+import type { ReportCounts } from '../telemetry/counters.ts'
 import type { FleetState } from './fleet.ts'
 
 /** Everything the status server shows, at one instant: plain values, so that page, exposition and JSON are pure. */
@@ -28,6 +29,8 @@ export interface Snapshot {
   readonly hours: HourGrid
   readonly week: WeekGrid
   readonly warnings: readonly Warning[]
+  /** Answers of the receivers of reports since the start; absent where this process sends none. */
+  readonly reports?: readonly ({ readonly receiver: string } & Readonly<ReportCounts>)[]
 }
 
 /** The configuration in force, and a refused newer one. */

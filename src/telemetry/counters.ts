@@ -17,6 +17,15 @@ export interface RunCounts {
   readonly failures: Map<FaultCode, number>
 }
 
+/** Answers of one receiver of reports. */
+export interface ReportCounts {
+  accepted: number
+  /** Attempts that it did not accept, for whatever reason. */
+  refused: number
+  /** Why the last attempt was not accepted; absent when it was, and before the first. */
+  failing?: string
+}
+
 /** Result of one run. */
 export interface RunResult {
   readonly accepted: readonly unknown[]
@@ -39,6 +48,8 @@ export class Counters {
   readonly gates = new Map<string, DeliveryState>()
   /** By the collector's id; absent before its first run. */
   readonly runs = new Map<string, RunCounts>()
+  /** By the receiver's name; of each that is configured. */
+  readonly reports = new Map<string, ReportCounts>()
   /** Metrics that collectors gave, and metrics that the service took. */
   collected = 0
   delivered = 0
@@ -46,6 +57,14 @@ export class Counters {
   /** Counts the answer to a push. */
   pushed(verdict: Verdict['kind']): void {
     this.pushes[verdict] += 1
+  }
+
+  /** Counts an attempt at a report. @param failing why it was not accepted; absent when it was */
+  reported(receiver: string, failing?: string): void {
+    const { accepted, refused } = this.reports.get(receiver) ?? { accepted: 0, refused: 0 }
+    const counts =
+      failing === undefined ? { accepted: accepted + 1, refused } : { accepted, refused: refused + 1, failing }
+    this.reports.set(receiver, counts)
   }
 
   /** Counts a run of a collector, and the metrics that it gave. */

@@ -383,6 +383,7 @@ function busyCounters(): Counters {
   counters.ran('awesome-vault/utilisation', 30, { accepted: [], fault: { code: 'http-unreachable' } })
   counters.pushes.settled = 120
   counters.pushes.transient = 4
+  counters.reported('slack BAD', 'it answered 410')
   counters.collected = 480
   counters.delivered = 466
   return counters

@@ -28,6 +28,7 @@ const loaders: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   dead: async () => (await import('./dead.ts')).deadCommand,
   held: async () => (await import('./held.ts')).heldCommand,
   warnings: async () => (await import('./warnings.ts')).warningsCommand,
+  notify: async () => (await import('./notify.ts')).notifyCommand,
   init: async () => (await import('./init.ts')).initCommand,
   new: async () => (await import('./new.ts')).newCommand,
   schema: async () => (await import('./schema.ts')).schemaCommand,

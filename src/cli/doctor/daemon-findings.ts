@@ -34,8 +34,12 @@ export async function daemonFindings(context: AppContext, options: ConfigOption)
   const { config } = context
   try {
     const { body } = await daemonAnswer(config.status, '/status.json')
-    const { configuration, ready } = jsonOf(body) as StatusJson
-    return [...forceFindings(context, configuration), ...readinessFindings(holder, ready)]
+    const { configuration, ready, reports } = jsonOf(body) as StatusJson
+    return [
+      ...forceFindings(context, configuration),
+      ...readinessFindings(holder, ready),
+      ...reportFindings(reports, options),
+    ]
   } catch {
     const fix = 'its status.listen may be another than this configuration’s'
     return [
@@ -67,4 +71,13 @@ function changedMs(file: string): number {
 function readinessFindings(holder: string, { ok: isReady, reasons }: StatusJson['ready']): Finding[] {
   if (isReady) return [ok('daemon', `runs (${holder}), and nothing is late`)]
   return reasons.map(reason => warning('daemon', `is not ready: ${reason}`))
+}
+
+/** The receivers of reports, as the running daemon found them. */
+function reportFindings(reports: StatusJson['reports'], options: ConfigOption): Finding[] {
+  return (reports ?? []).map(({ receiver, accepted, failing }) =>
+    failing === undefined
+      ? ok(receiver, `has accepted ${counted(accepted, 'report')} since the start`)
+      : warning(receiver, `takes no report: ${failing}`, `mend it, then ${asTyped('notify test', options)}`),
+  )
 }

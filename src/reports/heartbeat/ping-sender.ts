@@ -3,6 +3,7 @@ import { resolvePostAddress } from '../../config/secret.ts'
 import type { PostAnswer } from '../../edge/post-message.ts'
 import type { Time } from '../../edge/time.ts'
 import { secretPartsOf } from '../../model/secret-parts.ts'
+import type { Counters } from '../../telemetry/counters.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Redactor } from '../../telemetry/redactor.ts'
 import { ReceiverLog } from '../receiver-log.ts'
@@ -15,6 +16,8 @@ export interface PingSenderDeps {
   readonly url: SecretRef
   readonly time: Time
   readonly log: Log
+  /** Counts the answers of receivers. Default: nothing is counted. */
+  readonly counters?: Counters | undefined
   readonly redactor: Pick<Redactor, 'add' | 'redact'>
   /** Attempts at one ping, at most. Default: until the next hour. */
   readonly attemptsMax?: number
@@ -30,7 +33,7 @@ export class PingSender {
 
   constructor(deps: PingSenderDeps) {
     this.#deps = deps
-    this.#receiver = new ReceiverLog('heartbeat', deps.log)
+    this.#receiver = new ReceiverLog('heartbeat', deps.log, deps.counters)
   }
 
   /**

@@ -1,5 +1,6 @@
 import { Loop } from '../../edge/loop.ts'
 import type { Time } from '../../edge/time.ts'
+import type { Counters } from '../../telemetry/counters.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Redactor } from '../../telemetry/redactor.ts'
 import { ReceiverLog } from '../receiver-log.ts'
@@ -25,6 +26,8 @@ export interface NoticeSenderDeps {
   readonly done: (notice: Notice) => Promise<void>
   readonly time: Time
   readonly log: Log
+  /** Counts the answers of receivers. Default: nothing is counted. */
+  readonly counters?: Counters | undefined
   readonly redactor: Pick<Redactor, 'redact'>
 }
 
@@ -38,7 +41,7 @@ export class NoticeSender {
 
   constructor(deps: NoticeSenderDeps) {
     this.#deps = deps
-    this.#log = new ReceiverLog(deps.receiver.name, deps.log)
+    this.#log = new ReceiverLog(deps.receiver.name, deps.log, deps.counters)
     this.#loop = new Loop(signal => this.#turn(signal))
     this.#loop.start()
   }

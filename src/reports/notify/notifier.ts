@@ -1,6 +1,7 @@
 import { Loop } from '../../edge/loop.ts'
 import type { Time } from '../../edge/time.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
+import type { Counters } from '../../telemetry/counters.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Redactor } from '../../telemetry/redactor.ts'
 import { afterLook, firstIncidents } from './incidents.ts'
@@ -20,6 +21,8 @@ export interface NotifierDeps {
   readonly look: () => Promise<readonly SeenTrouble[]>
   readonly time: Time
   readonly log: Log
+  /** Counts the answers of receivers. Default: nothing is counted. */
+  readonly counters?: Counters | undefined
   readonly redactor: Pick<Redactor, 'redact'>
 }
 
@@ -38,14 +41,14 @@ export class Notifier {
 
   constructor(deps: NotifierDeps) {
     this.#deps = deps
-    const { receivers, time, log, redactor } = deps
+    const { receivers, time, log, redactor, counters } = deps
     this.#names = receivers.map(({ name }) => name)
     this.#loop = new Loop(signal => this.#turn(signal))
     this.#senders = receivers.map(receiver => {
       const { name } = receiver
       const next = () => this.#state?.queue.find(entry => entry.receivers.includes(name))?.notice
       const done = (notice: Notice) => this.#done(notice, name)
-      return new NoticeSender({ receiver, next, done, time, log, redactor })
+      return new NoticeSender({ receiver, next, done, time, log, redactor, counters })
     })
     this.#loop.start()
   }

@@ -35,7 +35,7 @@ export function receiverOf(config: ReceiverConfig, addSecrets: (secrets: readonl
   return { name: `${kind} ${placeName(ref)}`, post, judge: judgeWebhook }
 }
 
-/** The words of the first item stand beside the list, for a receiver that shows one. */
+/** The words of the first item stand next to the list, for a receiver that shows one. */
 function webhookBody({ trouble, state, hour, items }: Notice) {
   return { trouble, state, hour, ...items[0], items }
 }

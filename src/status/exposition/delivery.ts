@@ -59,6 +59,14 @@ export function deliveryFamilies({ balance, gates, service, counters, warnings }
       help: 'When the last push was answered; absent before the first.',
       samples: known(service.lastPush && service.lastPush.atMs / 1000),
     },
+    {
+      name: 'tidegauge_reports_total',
+      type: 'counter',
+      help: 'Reports to people by receiver and outcome, since the start; one that is not accepted is sent again.',
+      samples: [...counters.reports].flatMap(([receiver, counts]) =>
+        (['accepted', 'refused'] as const).map(outcome => [{ receiver, outcome }, counts[outcome]] as const),
+      ),
+    },
     ...warningFamilies(warnings),
   ]
 }

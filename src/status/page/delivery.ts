@@ -10,15 +10,28 @@ import { ago, dayClockText, spanText, until } from './when.ts'
 const backlogMax = 12
 
 /** The holds on pushes, the outbox's balance, and the service's last answer. */
-export function delivery({ balance, backlog, service, nowMs, configuration: { named } }: Snapshot): Html {
+export function delivery({ balance, backlog, service, nowMs, configuration: { named }, reports = [] }: Snapshot): Html {
   return html`<section aria-labelledby="delivery"><h2 id="delivery">Delivery</h2>
 ${gate(service, nowMs)}
 <dl class="balance" aria-label="Metrics in the outbox">
 ${term('enqueued', balance.enqueued)}${term('delivered', balance.delivered, 'delivered')}${term('dead', balance.dead, 'dead')}${term('held', balance.held, 'held')}${term('due', balance.due, 'due')}
 </dl>
 ${balanceNote(balance)}${dueNote(backlog, named)}${commands(balance, named)}
-<dl class="facts"><div><dt>Service</dt><dd>${service.host}</dd></div><div><dt>Last push</dt><dd>${lastPush(service, nowMs)}</dd></div>${skew(service)}</dl>
+<dl class="facts"><div><dt>Service</dt><dd>${service.host}</dd></div><div><dt>Last push</dt><dd>${lastPush(service, nowMs)}</dd></div>${skew(service)}${reports.map(report => receiver(report, named))}</dl>
 </section>`
+}
+
+/** A receiver of alerts, and why it does not take them. */
+function receiver(
+  { receiver: name, accepted, refused, failing }: NonNullable<Snapshot['reports']>[number],
+  named: string | undefined,
+): Html {
+  const test = commandLine('notify test', named)
+  const state =
+    failing === undefined
+      ? html`${numberText(accepted)} reports accepted, ${numberText(refused)} refused`
+      : html`<span class="notice">takes no report: ${failing}. It is sent again; <code>${test}</code> tries it</span>`
+  return html`<div><dt>Alerts</dt><dd>${name}: ${state}</dd></div>`
 }
 
 /** Each hold with its end. */

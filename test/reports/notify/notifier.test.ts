@@ -4,6 +4,7 @@ import { Notifier } from '../../../src/reports/notify/notifier.ts'
 import type { NoticeReceiver } from '../../../src/reports/notify/receivers.ts'
 import type { Notice, SeenTrouble } from '../../../src/reports/notify/trouble.ts'
 import { judgeStatus } from '../../../src/reports/send-report.ts'
+import { Counters } from '../../../src/telemetry/counters.ts'
 import { Redactor } from '../../../src/telemetry/redactor.ts'
 import { silentLog } from '../../support/log.ts'
 import { anHour } from '../../support/metrics.ts'
@@ -22,6 +23,7 @@ async function stage(names: readonly string[] = ['one']) {
   const { url, posts, until } = await receiver(({ path }) => (path === '/one' ? state.answer : { status: 200 }))
   const reports = new MemoryReports()
   const redactor = new Redactor()
+  const counters = new Counters()
   redactor.add(['a-secret-of-the-service'])
   const begin = (own = names) => {
     const receivers = own.map((name): NoticeReceiver => {
@@ -34,7 +36,15 @@ async function stage(names: readonly string[] = ['one']) {
     })
     const health = { recover: () => 'other' } as never
     const look = async () => state.seen
-    const notifier = new Notifier({ receivers, outbox: { reports, health }, look, time, log: silentLog, redactor })
+    const notifier = new Notifier({
+      receivers,
+      outbox: { reports, health },
+      look,
+      time,
+      log: silentLog,
+      redactor,
+      counters,
+    })
     onTestFinished(() => notifier.stop())
     return notifier
   }
@@ -49,7 +59,7 @@ async function stage(names: readonly string[] = ['one']) {
     const endMs = time.nowMs() + ms
     return vi.waitUntil(() => time.nowMs() >= endMs, { timeout: 30_000 })
   }
-  return { state, time, posts, until, begin, sent, pass, reports }
+  return { state, time, posts, until, begin, sent, pass, reports, counters }
 }
 
 it('a trouble is reported to every receiver, once when it begins and once when it is over', async () => {
@@ -61,6 +71,19 @@ it('a trouble is reported to every receiver, once when it begins and once when i
   state.seen = []
   await pass(hourMs)
   for (const name of ['one', 'two']) expect(sent(name)).toEqual(['begin not-delivered', 'over not-delivered'])
+})
+
+it('the answers of each receiver are counted, and why the last was no', async () => {
+  const { state, begin, counters, pass } = await stage(['one', 'two'])
+  state.answer = { status: 503 }
+  begin()
+  state.seen = [trouble('held')]
+  await pass(60_000)
+  expect(counters.reports.get('one')).toMatchObject({ accepted: 0, failing: 'it answered 503' })
+  expect(counters.reports.get('two')).toEqual({ accepted: 1, refused: 0 })
+  state.answer = { status: 200 }
+  await pass(30 * 60_000)
+  expect(counters.reports.get('one')).toEqual({ accepted: 1, refused: expect.any(Number) })
 })
 
 it('a restart repeats nothing, and forgets nothing', async () => {

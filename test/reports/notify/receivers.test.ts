@@ -66,7 +66,7 @@ describe('a webhook', () => {
     expect(secrets).toContain('/hook/secret-path')
   })
 
-  it('gets each trouble of a notice as an item, with the words of the first beside them', async () => {
+  it('gets each trouble of a notice as an item, with the words of the first next to them', async () => {
     const second = { what: '2 values are held', why: 'they jump', do: 'tidegauge held ls' }
     const { body } = await sent(webhook, { ...begin, what: 'both', why: 'both', do: 'both', items: [words, second] })
     expect(body).toEqual({ ...begin, ...words, items: [words, second] })

@@ -23,6 +23,16 @@ describe('the page', () => {
     expect(page(emptySnapshot)).not.toContain('Not ready')
   })
 
+  it('shows a receiver of alerts that takes none, and how to try it', () => {
+    const reports = [
+      { receiver: 'webhook GOOD', accepted: 2, refused: 0 },
+      { receiver: 'slack BAD', accepted: 0, refused: 9, failing: 'it answered 410' },
+    ]
+    const text = page({ ...richSnapshot, reports })
+    expect(text).toContain('webhook GOOD: 2 reports accepted, 0 refused')
+    expect(text).toMatch(/slack BAD: .*takes no report: it answered 410.*notify test/)
+  })
+
   it('says what to do once, where a reason says it already', () => {
     const [fix = ''] = troublesOf(richSnapshot.week).flatMap(({ fix = [] }) => fix)
     const remedies = (text: string) => text.match(/<ul aria-label="What to do">.*?<\/ul>/s)?.[0] ?? ''
