@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { faultLine } from '../../../src/model/fault.ts'
+import { metricId } from '../../../src/model/metric.ts'
 import type { PostgresAddress } from '../../../src/model/postgres-address.ts'
 import type { Outbox } from '../../../src/outbox/contract/outbox.ts'
 import { openPostgresOutbox } from '../../../src/outbox/postgres/open-outbox.ts'
@@ -11,7 +12,7 @@ import { Pooler, poolerPlace } from '../../support/postgres/pooler.ts'
 import { postgresPlace } from '../../support/postgres/programs.ts'
 import { postgresPassword } from '../../support/postgres/server.ts'
 import { repetitions } from '../../support/soak.ts'
-import { at, balanceOf, deliver, dueOf, hoursOf, plan, record } from '../contract/steps.ts'
+import { at, balanceOf, changed, correct, deliver, dueOf, hoursOf, plan, record } from '../contract/steps.ts'
 
 /** The error that a promise rejects with, as an operator reads it. */
 async function lineOf(outbox: Outbox, failing: Promise<unknown>): Promise<string> {
@@ -157,6 +158,32 @@ describe.skipIf(postgresPlace.kind === 'missing')(
         expect(await balanceOf(other)).toMatchObject({ enqueued: 1_200, delivered: 200, due: 1_000 })
         expect(await one.intake.pasts(metrics(1, at(5)))).toMatchObject([{ previous: { hour: at(4) } }])
         await Promise.all([one.close(), other.close()])
+      },
+    )
+
+    it.skipIf(poolerPlace.kind === 'missing')(
+      'rounds no value behind pgbouncer, whatever the session that it gives (needs the program pgbouncer)',
+      async () => {
+        if (poolerPlace.kind === 'missing') return
+        const address = addressOf(await databases.empty())
+        await databases.server.query(`ALTER DATABASE ${address.database} SET extra_float_digits = -5`)
+        const pooler = await Pooler.started(poolerPlace.path, address)
+        onTestFinished(async () => {
+          await pooler.stop()
+          await databases.server.query(`ALTER DATABASE ${address.database} RESET ALL`)
+        })
+        const outbox = await openPostgresOutbox(pooler.address)
+        onTestFinished(() => outbox.close())
+        await plan(outbox, { since: anHour, current: at(1) })
+        const value = 1234567.8901234567
+        await record(outbox, changed(metrics(1), value))
+        await correct(outbox, changed(metrics(1), 7))
+        // Its next connections to the server have never seen this client's settings.
+        await databases.server.query(
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${address.database}'`,
+        )
+        const entries = await untilAnswered(() => outbox.operators.history(metricId('vault', 'M0')))
+        expect(entries[0]?.earlier).toMatchObject([{ value }])
       },
     )
   },

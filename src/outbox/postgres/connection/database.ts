@@ -5,7 +5,7 @@ import { backoffMs } from '../../../model/backoff.ts'
 import { type PostgresAddress, postgresPlaceOf } from '../../../model/postgres-address.ts'
 import type { StatementRunner } from '../../contract/shared-outbox.ts'
 import { clientError, databaseTrouble } from './errors.ts'
-import { ConnectionPool } from './pool.ts'
+import { ConnectionPool, unpooledSettings } from './pool.ts'
 import { ClientTransaction, type Row, type Transaction } from './transaction.ts'
 
 /** Connections of one process: intake, delivery, a look and upkeep work at the same time. */
@@ -19,7 +19,7 @@ const jobs = { name: 'tidegauge jobs', connectionsMax: 2, answerMsMax: 5_000, is
 
 /** Time for which a transaction may stand still: the locks of a machine without power hold up all others. */
 const idleMsMax = 10_000
-const limited = `SET LOCAL idle_in_transaction_session_timeout = ${idleMsMax}; SET LOCAL statement_timeout = ${answerMsMax}`
+const limited = `SET LOCAL idle_in_transaction_session_timeout = ${idleMsMax}; SET LOCAL statement_timeout = ${answerMsMax}; ${unpooledSettings}`
 
 /** Attempts of a transaction by the trouble that it met, and the waits between them. */
 const attemptsMax: Readonly<Record<string, number>> = { conflict: 20, broken: 4 }
@@ -69,7 +69,7 @@ export class PostgresDatabase {
     return this.#jobs
   }
 
-  /** Runs one statement that only reads. */
+  /** Runs one statement that only reads, and no fraction: a pooler may give it a session that rounds. */
   rows<R extends object = Row>(text: string, values: readonly unknown[] = []): Promise<R[]> {
     return this.#repeated(async client => {
       const transaction = new ClientTransaction(client)

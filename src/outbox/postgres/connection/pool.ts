@@ -17,22 +17,33 @@ const suspectMsMax = 5_000
 /** Time for an answer once the process stops: a database that does not answer then is not waited for any more. */
 const stopMsMax = 1_500
 
-/**
- * Settings of each session, whatever the defaults of the database, its user or server: how values are written, and how
- * the text of a statement is read. A pooler in transaction mode carries the first four from one connection to another.
- */
-const sessionSettings = Object.entries({
+/** How values are written and statements are read, whatever the defaults of the database, its user or server. */
+const pooledSettings = {
   client_encoding: 'UTF8',
   DateStyle: 'ISO, MDY',
   TimeZone: 'UTC',
   standard_conforming_strings: 'on',
+}
+
+/** The same, but a pooler in transaction mode does not carry them from one of its connections to another. */
+const ownSettings = {
   IntervalStyle: 'postgres',
   bytea_output: 'hex',
   extra_float_digits: '1',
   array_nulls: 'on',
-})
-  .map(([name, value]) => `SET ${name} = '${value}'`)
-  .join('; ')
+}
+
+/** Statements that set them. @param set `SET` for a session, `SET LOCAL` for a transaction */
+function settingStatements(set: string, settings: Readonly<Record<string, string>>): string {
+  return Object.entries(settings)
+    .map(([name, value]) => `${set} ${name} = '${value}'`)
+    .join('; ')
+}
+
+/** Statements for the begin of a transaction: its session may be one of a pooler, with settings of its own. */
+export const unpooledSettings = settingStatements('SET LOCAL', ownSettings)
+
+const sessionSettings = settingStatements('SET', { ...pooledSettings, ...ownSettings })
 
 /** Numbers of PostgreSQL's type `bigint` come as numbers: all are far below 2^53. */
 const types: pg.CustomTypesConfig = {
