@@ -8,7 +8,7 @@ import type { RoleClaims } from '../fleet/role-claims.ts'
 import type { Batch } from '../model/batch.ts'
 import { Fault } from '../model/fault.ts'
 import type { Answer } from '../model/verdict.ts'
-import type { FleetStore } from '../outbox/contract/fleet-store.ts'
+import { deliverRole, type FleetStore } from '../outbox/contract/fleet-store.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { Roles } from '../outbox/contract/role.ts'
 import type { AppContext } from './context.ts'
@@ -29,20 +29,25 @@ export interface FleetDeliveringDeps {
   readonly identity: Pick<FleetIdentity, 'isOfFleet' | 'keyName'>
 }
 
-/** Name of the role of delivering a protocol: a daemon takes those that its configuration has. */
-export function deliverRole(protocolId: string): string {
-  return `deliver/${protocolId}`
+/** Answers of what stands between: a login page, a proxy, a gateway. A 503 with `Retry-After` is the service's own. */
+function isOfTheWay({ status, notBeforeMs }: Extract<Answer, { kind: 'answered' }>): boolean {
+  const isRedirect = status >= 300 && status < 400
+  return isRedirect || [407, 502, 504, 511].includes(status) || (status === 503 && notBeforeMs === undefined)
 }
 
 /**
- * The service's client, whose pushes are broken off when another daemon may have the role. A request that the service does not
- * answer is a failure of this daemon, which another one may not have.
+ * The service's client, whose pushes are broken off when another daemon may have the role. A request that does not reach the
+ * service is a failure of this daemon, which another one may not have.
  */
-function clientWhileHeld(client: ServiceClient, role: () => RoleClaim): ServiceClient {
+export function clientWhileHeld(
+  client: ServiceClient,
+  role: () => Pick<RoleClaim, 'noteResult' | 'whileHeld'>,
+): ServiceClient {
   const noted = async (answer: Promise<Answer>, ...stops: readonly (AbortSignal | undefined)[]) => {
-    const { kind } = await answer
-    if (kind === 'answered' || !stops.some(stop => stop?.aborted)) role().noteResult(kind === 'answered')
-    return answer
+    const known = await answer
+    const isReached = known.kind === 'answered' && !isOfTheWay(known)
+    if (known.kind === 'answered' || !stops.some(stop => stop?.aborted)) role().noteResult(isReached)
+    return known
   }
   return {
     host: client.host,
@@ -85,7 +90,7 @@ export function fleetDelivering(destination: Destination, deps: FleetDeliveringD
     const pacer = new FleetPacer({
       store,
       role,
-      destination: identity.keyName(destination),
+      destination: () => identity.keyName(destination),
       perSecond: config.delivery.pacePerSecond,
       time,
     })

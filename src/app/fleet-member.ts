@@ -13,11 +13,11 @@ import { LaneClaims } from '../fleet/lane-claims.ts'
 import { LocalHours } from '../fleet/local-hours.ts'
 import { PushBack } from '../fleet/push-back.ts'
 import { Reconciler } from '../fleet/reconciler.ts'
-import type { RoleClaim } from '../fleet/role-claim.ts'
+import type { RoleClaim, WantedRoles } from '../fleet/role-claim.ts'
 import { RoleClaims } from '../fleet/role-claims.ts'
 import type { SharedTime } from '../fleet/shared-time.ts'
 import { Fault, faultLine } from '../model/fault.ts'
-import type { Announced, DaemonEntry } from '../outbox/contract/fleet-store.ts'
+import { type Announced, type DaemonEntry, deliveredBy } from '../outbox/contract/fleet-store.ts'
 import type { IntakeOutbox, Outbox } from '../outbox/contract/outbox.ts'
 import type { Role } from '../outbox/contract/role.ts'
 import type { SharedOutbox } from '../outbox/contract/shared-outbox.ts'
@@ -99,12 +99,10 @@ export async function joinFleet(deps: FleetMemberDeps, stack: AsyncDisposableSta
   }
   keep(new Announcer({ store, entry, time, announced: found, failed }))
   keep(clockOf(sharedTime, deps, failed))
-  const reads = (chainId: number) => config.chains.some(({ id, name: own }) => id === chainId && worked().includes(own))
-  const finality = new Map(
-    chains.map(({ id }) => [id, keep(claims.claim({ roles: [`finality/${id}`], isAble: () => reads(id) }))]),
-  )
+  const canCheck = (id: number) => config.chains.some(chain => chain.id === id && worked().includes(chain.name))
+  const finality = new Map(chains.map(({ id }) => [id, keep(claims.claim(finalityOf(id, () => canCheck(id))))]))
   const roles = await rolesOf(config)
-  await outbox.delivery.silenceOtherDestinations(destinations.map(({ name: own }) => own))
+  await silenceForgotten(deps, name)
   const { operators } = outbox
   const pushBack = keep(new PushBack({ operators, pushMsMax: config.delivery.timeoutMs, time, log, failed }))
   const delivering = { ...deps, client: connection.client, pushBack, roles, make: deps.make(), store, claims, identity }
@@ -156,6 +154,21 @@ function reporterOf(
   const work = fleetReporting({ context, outbox, now, role: () => role })
   const role: RoleClaim = claims.claim({ roles: [reportsRole], work })
   return role
+}
+
+/** The role of checking the blocks of a chain again. */
+function finalityOf(chainId: number, isAble: () => boolean): WantedRoles {
+  return { roles: [`finality/${chainId}`], isAble }
+}
+
+/** Deletes why destinations wait that no daemon delivers to. One has the name of a protocol, which another may know alone. */
+async function silenceForgotten(
+  { outbox, shared, connection }: Pick<FleetMemberDeps, 'outbox' | 'shared' | 'connection'>,
+  name: string,
+): Promise<void> {
+  const others = (await shared.store.daemons()).filter(daemon => daemon.name !== name)
+  const own = connection.destinations.map(destination => destination.name)
+  await outbox.delivery.silenceOtherDestinations([...own, ...others.flatMap(deliveredBy)])
 }
 
 /** Upkeep is done by every daemon: no role is needed for it. */

@@ -7,8 +7,8 @@ export interface FleetPacerDeps {
   readonly store: Pick<FleetStore, 'transaction' | 'takeTurn'>
   /** The role of delivering to the destination. */
   readonly role: Pick<RoleClaim, 'hold' | 'isHeld' | 'lost'>
-  /** Name of the destination. */
-  readonly destination: string
+  /** Name of what the pace is of, the same in all daemons; it may change with a key. */
+  readonly destination: () => string
   /** Requests a second, at most, of the whole fleet. */
   readonly perSecond: number
   readonly time: Pick<Time, 'sleep'>
@@ -37,7 +37,7 @@ export class FleetPacer {
     signal.throwIfAborted()
     const { store, role, destination, time } = this.#deps
     const waitMs = await store.transaction(async transaction =>
-      (await role.hold(transaction)) ? store.takeTurn(destination, this.intervalMs, transaction) : undefined,
+      (await role.hold(transaction)) ? store.takeTurn(destination(), this.intervalMs, transaction) : undefined,
     )
     if (waitMs !== undefined && waitMs > 0) await time.sleep(Math.ceil(waitMs), signal)
     // A process that was paused has waited for longer.

@@ -1,6 +1,12 @@
 import { type Hour, hourAt, hourText } from '../model/hour.ts'
 import { daemonAwayMs } from '../model/limits.ts'
-import { configurationParts, type DueLane, partBytes, type SeenDaemon } from '../outbox/contract/fleet-store.ts'
+import {
+  configurationParts,
+  type DueLane,
+  deliveredBy,
+  partBytes,
+  type SeenDaemon,
+} from '../outbox/contract/fleet-store.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 
 /** The daemons that share an outbox in PostgreSQL. */
@@ -47,9 +53,6 @@ export interface FleetRows {
   readonly due: readonly DueLane[]
   readonly nowMs: number
 }
-
-/** Begin of the role of delivering; the id of the protocol follows. */
-const deliverPrefix = 'deliver/'
 
 /** The role of reporting to people. */
 const reportsRole = 'reports'
@@ -98,7 +101,7 @@ export function fleetState({ daemons, due, nowMs }: FleetRows): FleetState {
     const own = isAway ? [] : roles
     return {
       ...{ name, version, lanes, startedAtMs, seenAtMs },
-      delivers: own.flatMap(role => (role.startsWith(deliverPrefix) ? role.slice(deliverPrefix.length) : [])),
+      delivers: deliveredBy({ roles: own }),
       ...(own.includes(reportsRole) && { isReporting: true as const }),
       configuration: configurationParts
         .map((_, place) => partOf(digest, place).toString('hex', 0, shownBytes))

@@ -1,9 +1,27 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { onTestFinished } from 'vitest'
+import { systemTime } from '../../src/edge/time.ts'
 import { type Hour, hourAt, hourNumber, hourText } from '../../src/model/hour.ts'
 import type { TestDatabases } from '../support/postgres/databases.ts'
 import { configured, startDaemon } from '../support/tidegauge.ts'
+
+/** Metrics of one push, at most. */
+const batchMax = 100
+
+/** A collector that reads the number of its hour from a server; its metrics of an hour fill a push. */
+const wide = `import { defineCollector, z } from 'tidegauge'
+const labels = Array.from({ length: ${batchMax} }, (_, number) => 'L' + number)
+export default defineCollector({
+  options: z.strictObject({ url: z.string() }),
+  metrics: Object.fromEntries(labels.map(label => [label, {}])),
+  history: true,
+  async collect({ options, http, hour }) {
+    const value = await http.json(options.url + new Date(hour).toISOString(), z.number())
+    return Object.fromEntries(labels.map(label => [label, value]))
+  },
+})
+`
 
 /** A collector that reads the number of its hour from a server. */
 const counted = `import { defineCollector, z } from 'tidegauge'
@@ -40,8 +58,9 @@ export async function fleetScene() {
   const reads: Hour[] = []
   const sent = new Map<string, Set<number>>()
   const ids = new Set<string>()
-  let pushes = 0
+  const pushedAtMs: number[] = []
   let isHeld = false
+  let mayAnswer = Promise.resolve()
   /** Ends the waits of reads that are held, the oldest first. */
   const held = new Set<() => void>()
   const waiting = new Set<() => void>()
@@ -64,13 +83,14 @@ export async function fleetScene() {
   })
   const service = await serverOf(async (request, body) => {
     if (request.method !== 'POST') return { valid: true }
+    pushedAtMs.push(systemTime.steadyMs())
+    await mayAnswer
     const { metrics } = JSON.parse(body) as { metrics: { id: string; timestamp: string; value: number }[] }
     for (const { id, timestamp, value } of metrics) {
       ids.add(id)
       const hour = hourText(hourAt(Date.parse(timestamp)))
       sent.set(hour, (sent.get(hour) ?? new Set()).add(value))
     }
-    pushes += 1
     changed()
     return { success: true, processed: metrics.length, errors: [], warnings: [] }
   })
@@ -88,9 +108,13 @@ export async function fleetScene() {
     sent,
     /** Ids of all metrics that were sent. */
     ids,
-    /** Number of pushes that were answered. */
-    get pushes() {
-      return pushes
+    /** When each push began, by the steady clock. */
+    pushedAtMs,
+    /** Pushes are not answered from now on. @returns answers them all, and later ones */
+    holdPushes() {
+      const release = Promise.withResolvers<void>()
+      mayAnswer = release.promise
+      return release.resolve
     },
     /** Reads are not answered from now on. @returns answers them all, and later ones */
     hold() {
@@ -109,19 +133,29 @@ export async function fleetScene() {
 
 export type FleetScene = Awaited<ReturnType<typeof fleetScene>>
 
-/**
- * Starts daemons that share a database and expect hours from one on.
- *
- * @param way address of the database for each of them
- * @param own protocol that one of them alone knows; by default they know the same
- */
+/** Parts of the configurations of a fleet that the tests choose. */
+interface FleetParts {
+  /** Address of the database for each of them; default: its own. */
+  readonly way?: (address: string, place: number) => string
+  /** A protocol that one of them alone knows, in YAML; by default they know the same. */
+  readonly own?: (name: string) => string
+  /** Settings of deliveries, in YAML. */
+  readonly delivery?: string
+}
+
+/** A protocol of a daemon that fills a push with each hour. */
+export function wideProtocol(id: string, { source }: Pick<FleetScene, 'source'>, since: Hour): string {
+  const collector = `{ use: ./wide.ts, since: "${hourText(since)}", options: { url: "${source}/" } }`
+  return `{ id: ${id}, name: Wide, collectors: [${collector}] }`
+}
+
+/** Starts daemons that share a database and expect hours from one on. */
 export async function startFleet(
   databases: Pick<TestDatabases, 'empty'>,
   { source, service }: FleetScene,
   since: Hour,
   names: readonly string[],
-  way: (address: string, place: number) => string = address => address,
-  own: (name: string) => string | undefined = () => undefined,
+  { way = address => address, own, delivery = '{}' }: FleetParts = {},
 ) {
   const address = await databases.empty()
   const envOf = (place: number) => ({ METRICS_KEY: 'a-key-nobody-may-see', DATABASE_URL: way(address, place) })
@@ -131,13 +165,14 @@ export async function startFleet(
 data: { postgres: { env: DATABASE_URL } }
 fleet: { name: ${name} }
 status: { listen: "127.0.0.1:0" }
+delivery: ${delivery}
 protocols:
   - id: tides
     name: Tides
     collectors:
       - { use: ./counted.ts, since: "${hourText(since)}", options: { url: "${source}/" } }
-${own(name) === undefined ? '' : `  - { id: ${own(name)}, name: Own, collectors: [{ use: host }] }\n`}`,
-      { 'counted.ts': counted },
+${own === undefined ? '' : `  - ${own(name)}\n`}`,
+      { 'counted.ts': counted, 'wide.ts': wide },
     )
     return config
   })

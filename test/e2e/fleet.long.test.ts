@@ -2,11 +2,12 @@ import { describe, expect, it } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
 import { claimedHoursMax } from '../../src/fleet/limits.ts'
 import { hourAfter, hourAt, hourNumber, hoursFrom, hourText } from '../../src/model/hour.ts'
+import type { StatusJson } from '../../src/status/json.ts'
 import { useTestDatabases } from '../support/postgres/databases.ts'
 import { dropJobs } from '../support/postgres/drop-jobs.ts'
 import { postgresPlace } from '../support/postgres/programs.ts'
-import type { RunningDaemon } from '../support/tidegauge.ts'
-import { fleetScene, startFleet } from './fleet-scene.ts'
+import { type RunningDaemon, startDaemon } from '../support/tidegauge.ts'
+import { fleetScene, startFleet, wideProtocol } from './fleet-scene.ts'
 
 describe.skipIf(postgresPlace.kind === 'missing')('a fleet', () => {
   const databases = useTestDatabases()
@@ -67,7 +68,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('a fleet', () => {
     const world = await fleetScene()
     const current = hourAt(systemTime.nowMs())
     const names = ['eu-1', 'eu-2']
-    const { daemons } = await startFleet(databases, world, current, names, undefined, name => `own-${name}`)
+    const { daemons } = await startFleet(databases, world, current, names, { own: hostProtocol })
     const isSent = (name: string) => [...world.ids].some(id => id.startsWith(`own-${name}`))
     await world.until(() => world.sent.has(hourText(current)) && names.every(isSent))
     const delivers = async (place: number, what: string) => {
@@ -85,4 +86,50 @@ describe.skipIf(postgresPlace.kind === 'missing')('a fleet', () => {
     const other = daemons[1 - first]
     expect(await other?.kill('SIGTERM')).toBe(0)
   })
+
+  it('keeps one pace of a key, whichever daemons deliver with it', async () => {
+    const world = await fleetScene()
+    const current = hourAt(systemTime.nowMs())
+    const since = hourAfter(current, -9)
+    const [names, pace, together] = [['eu-1', 'eu-2'], 2, 12]
+    const own = (name: string) => wideProtocol(`own-${name}`, world, since)
+    const delivery = `{ pace: ${pace}, timeout: 10m }`
+    const answer = world.holdPushes()
+    const { daemons, name } = await startFleet(databases, world, current, names, { own, delivery })
+    await Promise.all(daemons.map(daemon => daemon.logged('this daemon delivers now')))
+    const due = 'SELECT pg_sleep(0.1), count(*)::int FROM tidegauge.collection WHERE state = 0'
+    while ((await databases.server.query(due, [], name))[0]?.['count'] !== 0);
+    answer()
+    await world.until(() => world.pushedAtMs.length >= 2 * hoursFrom(since, current).length)
+    const spansMs = world.pushedAtMs.flatMap((atMs, place) => atMs - (world.pushedAtMs[place - together] ?? 0))
+    // Each of them alone is as fast as the pace.
+    const shortestMs = Math.min(...spansMs.slice(together))
+    expect(shortestMs / 1_000).toBeGreaterThan((0.75 * together) / pace)
+    for (const daemon of daemons) expect(await daemon.kill('SIGTERM')).toBe(0)
+  })
+
+  it('keeps why a daemon waits when another one joins that does not know its protocol', async () => {
+    const world = await fleetScene()
+    const current = hourAt(systemTime.nowMs())
+    const fleet = await startFleet(databases, world, current, ['eu-1', 'eu-2'], { own: hostProtocol })
+    const [first, second] = fleet.daemons
+    // The first one delivers what both know, so it has written what it has.
+    expect(await second?.kill('SIGTERM')).toBe(0)
+    await first?.status<StatusJson>(({ fleet: seen }) => seen?.daemons[0]?.delivers.includes('own-eu-1') === true)
+    // It writes nothing more.
+    process.kill(first?.pid ?? 0, 'SIGSTOP')
+    const query = (text: string) => databases.server.query(text, [], fleet.name)
+    await query(`INSERT INTO tidegauge.destination (name, waiting) VALUES ('own-eu-1', 'it waits'), ('gone', 'it is gone')
+      ON CONFLICT (name) DO UPDATE SET waiting = excluded.waiting`)
+    const joined = await startDaemon(fleet.configs[1] ?? '', fleet.env)
+    const waiting = 'SELECT name FROM tidegauge.destination WHERE waiting IS NOT NULL ORDER BY name'
+    await joined.logged('this daemon is one of a fleet')
+    expect(await query(waiting)).toEqual([{ name: 'own-eu-1' }])
+    expect(await joined.kill('SIGTERM')).toBe(0)
+  })
 })
+
+/** A protocol that one daemon alone knows. */
+function hostProtocol(name: string): string {
+  return `{ id: own-${name}, name: Own, collectors: [{ use: host }] }`
+}

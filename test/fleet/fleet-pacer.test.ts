@@ -35,7 +35,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('the pace of a fleet', () => {
     const pacer = new FleetPacer({
       store: new PostgresFleetStore(outbox.database),
       role: claim,
-      destination: 'service',
+      destination: () => 'service',
       perSecond: 0.05,
       time: { sleep: async ms => void waits.push(ms) },
     })

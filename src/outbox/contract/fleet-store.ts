@@ -57,6 +57,19 @@ export const configurationParts = ['service', 'keys', 'collectors', 'settings'] 
 /** Bytes of the digest of a part. */
 export const partBytes = 8
 
+/** Begin of the name of a role of delivering. */
+const deliverPrefix = 'deliver/'
+
+/** Name of the role of delivering a protocol: a daemon takes those that its configuration has. */
+export function deliverRole(protocolId: string): string {
+  return `${deliverPrefix}${protocolId}`
+}
+
+/** Ids of the protocols that a daemon delivers, by its roles. */
+export function deliveredBy({ roles }: Pick<DaemonEntry, 'roles'>): readonly string[] {
+  return roles.flatMap(role => (role.startsWith(deliverPrefix) ? role.slice(deliverPrefix.length) : []))
+}
+
 /** A daemon as it announces itself. */
 export interface DaemonEntry {
   /** Unique in the fleet. */

@@ -17,7 +17,7 @@ const suspectMsMax = 5_000
 /** Time for an answer once the process stops: a database that does not answer then is not waited for any more. */
 const stopMsMax = 1_500
 
-/** How values are written and statements are read, whatever the defaults of the database, its user or server. */
+/** Formats of values and of statements, whatever the defaults of the database, its user or server. */
 const pooledSettings = {
   client_encoding: 'UTF8',
   DateStyle: 'ISO, MDY',

@@ -1,0 +1,35 @@
+import { expect, it } from 'vitest'
+import { clientWhileHeld } from '../../src/app/fleet-delivering.ts'
+import type { Answer } from '../../src/model/verdict.ts'
+
+const body = new Uint8Array()
+const answered = (status: number, more: { readonly notBeforeMs?: number } = {}): Answer => ({
+  kind: 'answered',
+  status,
+  body: undefined,
+  ...more,
+})
+
+it.each<[what: string, answer: Answer, isReached: boolean]>([
+  ['an acceptance', answered(200), true],
+  ['a refusal', answered(422), true],
+  ['a refused key', answered(401), true],
+  ['too many requests', answered(429), true],
+  ['an error of the service', answered(500), true],
+  ['a service that asks to wait', answered(503, { notBeforeMs: 7 }), true],
+  ['no answer', { kind: 'unanswered', reason: 'ECONNREFUSED' }, false],
+  ['a login page', answered(302), false],
+  ['a proxy that wants a password', answered(407), false],
+  ['a gateway without a service', answered(502), false],
+  ['a gateway that says so with a 503', answered(503), false],
+  ['a gateway that waited in vain', answered(504), false],
+])('%s lets a daemon keep what it delivers, or another one try: %o', async (_, answer, isReached) => {
+  const results: boolean[] = []
+  const role = {
+    noteResult: (isSuccess: boolean) => void results.push(isSuccess),
+    whileHeld: <T>(work: (signal: AbortSignal) => Promise<T>) => work(new AbortController().signal),
+  }
+  const client = clientWhileHeld({ push: async () => answer } as never, () => role)
+  expect(await client.push(body, 'key', new AbortController().signal)).toBe(answer)
+  expect(results).toEqual([isReached])
+})
