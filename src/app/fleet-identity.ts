@@ -48,7 +48,8 @@ export class FleetIdentity {
   /** Digest of all of the configuration that is not of this machine: a few bytes of each of `configurationParts`. */
   get digest(): Buffer {
     const { destinations } = this.#deps
-    const keys = () => digestOf(destinations.map(destination => [destination.name, this.keyName(destination)]))
+    // A protocol that one machine alone has changes the name of a destination, and not its key.
+    const keys = () => digestOf(destinations.map(destination => this.keyName(destination)).sort())
     return Buffer.concat(configurationParts.map(part => (part === 'keys' ? keys() : this.#parts[part])))
   }
 

@@ -48,6 +48,7 @@ describe('what a daemon says of its configuration', () => {
     ['its node', '127.0.0.1:8545', '10.0.0.7:8545', []],
     ['the place of the same key', places.one, places.same, []],
     ['the key', places.one, places.other, ['keys']],
+    ['a protocol of its own with the same key', 'id: alpha', 'id: aardvark', ['collectors']],
     // A key belongs to one service.
     ['the service', 'm.example.com', 'n.example.com', ['service', 'keys']],
     ['its path', 'm.example.com', 'm.example.com/v2', ['service', 'keys']],
