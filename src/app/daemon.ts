@@ -86,7 +86,7 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   stack.defer(() => intake.stop())
   const widgets = new Widgets(config, connection.client, connection.keyOf, time)
   if (!sharedTime) await startReports({ context, outbox, now, mayReport: () => true }, stack)
-  const sources = statusSources({ outbox, now, widgets, kept })
+  const sources = statusSources({ outbox, now, widgets, kept, time })
   await openOtlp({ ...sources, startedAtMs: reloads.startedAtMs }, context, stack)
   const status = await startStatus({ ...config.status, ...sources, openPort, time })
   stack.defer(() => status.stop())

@@ -1,3 +1,5 @@
+import type { Time } from '../edge/time.ts'
+import { unlessAborted } from '../edge/unless-aborted.ts'
 import { Fault } from '../model/fault.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 import { exposition, metricFamilies } from '../status/exposition/exposition.ts'
@@ -13,12 +15,16 @@ import type { Widgets } from '../status/widgets.ts'
 import type { KeptCounts } from './kept-counts.ts'
 import type { OtlpSources } from './open-otlp.ts'
 
+/** Time for readiness from a shared database; the status server waits for longer, and knows no reason. */
+const readyMsMax = 2_500
+
 /** Dependencies of `statusSources`. */
 interface StatusSourcesDeps {
   readonly outbox: Outbox
   readonly now: () => Observed
   readonly widgets: Widgets
   readonly kept: KeptCounts
+  readonly time: Pick<Time, 'timeout'>
 }
 
 /** Sources of the status server. Only the page and `/status.json` read the service's widgets: probes are frequent. */
@@ -27,6 +33,7 @@ export function statusSources({
   now,
   widgets,
   kept,
+  time,
 }: StatusSourcesDeps): Pick<StatusDeps, 'snapshot' | 'ready' | 'exposition' | 'state' | 'history'> &
   Pick<OtlpSources, 'families'> {
   const { counters, ofProcess } = kept
@@ -36,7 +43,7 @@ export function statusSources({
       const reads = await widgets.read()
       return seen(outbox, () => observe({ ...now(), widgets: reads }))
     },
-    ready: () => readyOf(outbox, now),
+    ready: () => readyOf(outbox, now, time),
     families,
     exposition: async () => await exposition(await families()),
     state: () => seen(outbox, () => presentFingerprint(now())),
@@ -44,14 +51,19 @@ export function statusSources({
   }
 }
 
-/** Readiness; where a database does not answer, that, and what waits for it. */
-async function readyOf(outbox: Outbox, now: () => Observed): Promise<Readiness> {
+/** Readiness; where a database does not answer, that, what is wrong with the fleet, and what waits for it. */
+async function readyOf(outbox: Outbox, now: () => Observed, time: StatusSourcesDeps['time']): Promise<Readiness> {
+  const ready = seen(outbox, () => readiness(now()))
+  if (!outbox.shared) return ready
+  const late = time.timeout(readyMsMax)
   try {
-    return await seen(outbox, () => readiness(now()))
+    return await unlessAborted(ready, late)
   } catch (error) {
-    const fault = outbox.health.explain(error)
-    if (!outbox.shared || !(fault instanceof Fault)) throw error
-    return { ok: false, reasons: [fault.message, ...keptSentences(now().kept)] }
+    const cause = late.aborted ? Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' }) : error
+    const fault = outbox.health.explain(cause)
+    if (!(fault instanceof Fault)) throw error
+    const { fleetTroubles = [], kept } = now()
+    return { ok: false, reasons: [fault.message, ...fleetTroubles, ...keptSentences(kept)] }
   }
 }
 

@@ -6,11 +6,11 @@ import { postgresPlace } from '../support/postgres/programs.ts'
 import { relayTo } from '../support/relay.ts'
 import { type FleetScene, fleetScene, startFleet } from './fleet-scene.ts'
 
-/** Time from the end of a trouble until an hour that is due then is delivered. */
-const recoveredMsMax = 30_000
+/** Time from a trouble until an hour that is due then is delivered: half a minute, and more on a busy machine. */
+const recoveredMsMax = 120_000
 
-/** Time that a stop may take. */
-const stopMsMax = 5_000
+/** Time that a stop may take: seconds, and more on a busy machine. */
+const stopMsMax = 30_000
 
 describe.skipIf(postgresPlace.kind === 'missing')('a fleet whose ways to the database forget connections', () => {
   const databases = useTestDatabases()
@@ -20,7 +20,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('a fleet whose ways to the dat
     const relays = await Promise.all(names.map(() => relayTo(databases.server)))
     const current = hourAt(systemTime.nowMs())
     const way = (address: string, place: number) => address.replace(/:\d+\//, `:${relays[place]?.port}/`)
-    const fleet = await startFleet(databases, world, current, names, way)
+    const fleet = await startFleet(databases, world, current, names, { way })
     await world.until(() => world.sent.has(hourText(current)))
     /** Makes an hour due, and waits until its value is at the service. @returns milliseconds that it took */
     const deliver = async (hour: Hour) => {
@@ -47,6 +47,11 @@ describe.skipIf(postgresPlace.kind === 'missing')('a fleet whose ways to the dat
     }
     expect(Math.max(...took), took.join()).toBeLessThan(recoveredMsMax)
     for (const relay of relays) relay.silence()
+    for (const [place, daemon] of daemons.entries()) {
+      const answer = await fetch(`${daemon.url}/readyz`)
+      expect(answer.status).toBe(503)
+      expect(await answer.text()).toContain(`the database 127.0.0.1:${relays[place]?.port}/`)
+    }
     const stops: number[] = []
     for (const daemon of daemons) {
       const beganMs = systemTime.steadyMs()
