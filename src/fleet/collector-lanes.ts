@@ -4,7 +4,7 @@ import { isMachineBound, type Lane, type LaneCollector, laneOf } from './lane.ts
 import { claimMs } from './limits.ts'
 
 /** Time for which the work of lanes is known: those that ask in one second share a look. */
-const workKnownMs = claimMs / 2
+const workKnownMs = 1.5 * claimMs
 
 /** The lanes of the configured collectors, by the configuration and the outbox: a machine that ran `host` first keeps it. */
 export class CollectorLanes {
@@ -48,7 +48,8 @@ export class CollectorLanes {
   }
 
   /**
-   * Reads which lanes have something to do, once a second: a fleet with nothing to do asks the engine for nothing.
+   * Reads which lanes have something to do, at every second look, and after hours were planned here: a fleet with nothing to do
+   * asks the engine for nothing.
    */
   async work(worked: readonly Lane[], time: Pick<Time, 'nowMs' | 'steadyMs'>): Promise<LaneWork> {
     const atMs = time.steadyMs()
@@ -61,6 +62,7 @@ export class CollectorLanes {
 
   /** The lane of a collector that was planned, stored once: other daemons find its due hours by it. */
   async assigned(collector: string): Promise<Lane | undefined> {
+    this.#work = undefined
     const known = this.#assigned.get(collector) ?? this.#assign(collector)
     this.#assigned.set(collector, known)
     try {
