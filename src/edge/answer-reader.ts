@@ -1,3 +1,4 @@
+import './unasked-continue.ts'
 import type { Dispatcher } from 'undici'
 import type { AnswerHeaders } from '../model/answer-times.ts'
 

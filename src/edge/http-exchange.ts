@@ -5,6 +5,7 @@ import { AbortListeners } from './abort-listeners.ts'
 import { AnswerReader } from './answer-reader.ts'
 import { answerText } from './answer-text.ts'
 import type { Time } from './time.ts'
+import { unpackedBody } from './unpacked-body.ts'
 
 /** Limits of the exchanges with one server. */
 export interface HttpExchangeOptions {
@@ -36,7 +37,7 @@ export interface ExchangeRequest {
 export interface ExchangeResponse {
   readonly status: number
   readonly headers: AnswerHeaders
-  /** `undefined` when it is too long, or when the body of an answer that is not a 2xx broke off. */
+  /** `undefined` when it is too long or cannot be unpacked, or when the body of an answer that is not a 2xx broke off. */
   readonly text: string | undefined
 }
 
@@ -73,7 +74,7 @@ export class HttpExchange {
     try {
       pool.dispatch({ path: `${this.#pathStart}${path}`, method, headers, body: body ?? null }, reading)
       const { pieces, ...answer } = await reading.answer
-      return { ...answer, text: pieces && answerText(pieces) }
+      return { ...answer, text: pieces && (await this.#textOf(pieces, answer.headers['content-encoding'])) }
     } finally {
       this.#ends.delete(limit, reading)
       if (stop) this.#ends.delete(stop, reading)
@@ -99,6 +100,13 @@ export class HttpExchange {
       bodyTimeout: timeoutMs,
     })
     return this.#pool
+  }
+
+  /** Also of a compressed body, though none was asked for; `undefined` when it cannot be unpacked, or is too long. */
+  async #textOf(pieces: readonly Buffer[], encoding: string | readonly string[] | undefined) {
+    if (encoding === undefined) return answerText(pieces)
+    const bytes = await unpackedBody(Buffer.concat(pieces), [encoding].flat().join(), this.#options.bytesMax)
+    return typeof bytes === 'string' ? undefined : bytes.toString('utf8')
   }
 
   #timeLimit(): AbortSignal {

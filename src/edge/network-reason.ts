@@ -7,6 +7,13 @@ const words: readonly (readonly [code: RegExp, words: string])[] = [
   [/^(ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/, 'no connection in time'],
   [/^UND_ERR_(HEADERS|BODY)_TIMEOUT$/, 'no answer in time'],
   [/^(EHOST|ENET)(UNREACH|DOWN)$/, 'no network leads there'],
+  [/^CERT_HAS_EXPIRED$/, 'its certificate has expired'],
+  [/^CERT_NOT_YET_VALID$/, "its certificate is not valid yet by this machine's clock"],
+  [/^ERR_TLS_CERT_ALTNAME_INVALID$/, 'its certificate is for another name'],
+  [
+    /SELF_SIGNED|^UNABLE_TO_(GET_ISSUER|VERIFY_LEAF)/,
+    'its certificate is of an unknown authority (NODE_EXTRA_CA_CERTS adds one)',
+  ],
   [/CERT|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)|CRL/, 'its certificate is not accepted'],
   [/^(EPROTO|ERR_SSL_)/, 'it does not speak TLS'],
   [/^(HPE_|HTTPParserError$|UND_ERR_RES_)/, 'its answer is no HTTP'],

@@ -5,6 +5,7 @@ import { jsonOf } from '../model/json.ts'
 import { answerBytesMax } from '../model/limits.ts'
 import type { Answer } from '../model/verdict.ts'
 import { type ReadMetric, type Registration, readMetric } from '../model/wire.ts'
+import { describedAnswer } from './described-answer.ts'
 import { type ExchangeRequest, HttpExchange } from './http-exchange.ts'
 import { networkReason } from './network-reason.ts'
 import type { Time } from './time.ts'
@@ -78,7 +79,16 @@ export function serviceClient({ url, timeoutMs, connections, time, redact }: Ser
       const { status, headers: answered, text } = await exchange.ask({ method, path, headers, body, stop })
       const trip = { sentMs, receivedMs: time.nowMs() }
       const said = redact && text ? redact(text) : text
-      return { kind: 'answered', status, body: bodyWithoutKey(said, key), ...answerTimes(answered, trip) }
+      const understood = bodyWithoutKey(said, key)
+      const isOdd = understood === undefined || (status >= 300 && status < 400)
+      const described = isOdd ? describedAnswer({ status, headers: answered, text: said }, url) : undefined
+      return {
+        kind: 'answered',
+        status,
+        body: understood,
+        ...(described !== undefined && { described: withoutKey(described, key, redact) }),
+        ...answerTimes(answered, trip),
+      }
     } catch (error) {
       return { kind: 'unanswered', reason: networkReason(error) }
     }
@@ -100,6 +110,10 @@ export function serviceClient({ url, timeoutMs, connections, time, redact }: Ser
     },
     close: () => exchange.close(),
   }
+}
+
+function withoutKey(text: string, key: string | undefined, redact: (text: string) => string = all => all): string {
+  return redact(key ? text.replaceAll(key, '[redacted]') : text)
 }
 
 function readWidget(answer: Answer, host: string, protocolId: string): readonly ReadMetric[] {

@@ -11,6 +11,8 @@ export type Answer =
       readonly status: number
       /** Parsed JSON; `undefined` when the body is not JSON, too large, or empty. */
       readonly body: unknown
+      /** Description of an answer that is not the service's JSON, for a person: its type, a page's title, where it redirects to. */
+      readonly described?: string
       /** From `Retry-After`, in milliseconds since 1970. */
       readonly notBeforeMs?: number
       /**
@@ -84,9 +86,9 @@ export function transientOf(answer: Answer): Extract<Verdict, { kind: 'transient
 }
 
 /** The status of an answer, and the service's words. */
-export function reasonOf({ status, body }: Extract<Answer, { kind: 'answered' }>): string {
+export function reasonOf({ status, body, described }: Extract<Answer, { kind: 'answered' }>): string {
   const words = wordsOf(body)
-  return words === '' ? `${status}` : `${status}: ${words}`
+  return [`${status}`, words === '' ? described : words].filter(Boolean).join(': ')
 }
 
 /** Judges an answer by the verdict table of the product. Pure. */
@@ -94,8 +96,8 @@ export function verdict(answer: Answer, batch: Batch): Verdict {
   if (answer.kind === 'unanswered') return { kind: 'transient', reason: answer.reason }
   const transient = transientOf(answer)
   if (transient) return transient
-  const { status, body } = answer
-  if (status >= 200 && status < 300) return accepted(status, body, batch)
+  const { status } = answer
+  if (status >= 200 && status < 300) return accepted(answer, batch)
   const reason = reasonOf(answer)
   if (status === 401) return { kind: 'key-refused', reason }
   if (status === 403 || status === 404) return { kind: 'protocol-refused', status, reason }
@@ -104,10 +106,14 @@ export function verdict(answer: Answer, batch: Batch): Verdict {
   return { kind: 'refused', status, reason, isUnlisted: true }
 }
 
-function accepted(status: number, body: unknown, batch: Batch): Verdict {
+function accepted(answer: Extract<Answer, { kind: 'answered' }>, batch: Batch): Verdict {
+  const { status, body, described } = answer
   const result = readPushReport(body)
-  if (!result)
-    return { kind: 'transient', reason: 'the answer is not a push result: it is unknown what was stored', status }
+  if (!result) {
+    const what = described === undefined ? '' : ` (${status}: ${described})`
+    const reason = `the answer is not a push result${what}: it is unknown what was stored`
+    return { kind: 'transient', reason, status }
+  }
   const warnings = remarksOf(result.warnings, batch)
   if (result.errors.length > 0) return withErrors(status, result, batch, warnings)
   if (!result.success) return { kind: 'transient', reason: 'success is false, without errors', status }

@@ -222,7 +222,9 @@ describe('a redirect', () => {
       expect(service.pushes).toHaveLength(2)
       expect(bench.balance).toMatchObject(none)
       expect(bench.state()).toMatchObject({ failures: 2, lastPush: { verdict: 'misdirected' } })
-      expect(bench.state().waiting).toMatch(/does not answer like the service \(30\d\)\..* check service\.url/)
+      expect(bench.state().waiting).toMatch(
+        /does not answer like the service \(30\d: redirects (to|within) 127\.0\.0\.1:\d+\)\..* check service\.url/,
+      )
       expect(bench.state().waiting).not.toContain(location)
     },
   )

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createTcpServer } from 'node:net'
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { serviceClient } from '../../src/edge/service-client.ts'
 import { answerBytesMax } from '../../src/model/limits.ts'
@@ -192,6 +192,12 @@ describe('the service’s client', () => {
       'HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}',
       { body: {} },
     ],
+    [
+      'two unasked 100 Continue before it',
+      `${'HTTP/1.1 100 Continue\r\nvia: 1.1 proxy\r\n\r\n'.repeat(2)}HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}`,
+      { body: {} },
+    ],
+    ['an unasked 100 Continue alone', 'HTTP/1.1 100 Continue\r\n\r\n', 'unanswered'],
   ])('understands or gives up on %s', async (_, bytes, expected) => {
     const answer = await rawAnswer(bytes)
     if (expected === 'unanswered')
@@ -199,15 +205,51 @@ describe('the service’s client', () => {
     else expect(answer).toMatchObject({ kind: 'answered', ...expected })
   })
 
-  it.each<[string, Record<string, string>, string | Buffer]>([
-    ['HTML', { 'content-type': 'text/html' }, '<!doctype html><p>Welcome</p>'],
-    ['half of a JSON text', {}, '{"success":tr'],
-    ['nothing', {}, ''],
-    ['gzip', { 'content-encoding': 'gzip' }, gzipSync('{"success":true}')],
-    ['bytes that are no text', {}, Buffer.from([0xff, 0xfe, 0x00])],
-  ])('takes %s for a body that is not understood', async (_, headers, body) => {
+  it('understands a 100 Continue that comes in two pieces, on each request of a connection', async () => {
+    const { push } = await clientOf(({ socket }, response) => {
+      response.setHeader('connection', 'keep-alive')
+      socket.write('HTTP/1.1 100 Con', () => socket.write('tinue\r\n\r\n', () => void response.end('{"success":true}')))
+    })
+    for (const answer of [await push(), await push()]) expect(answer).toMatchObject({ body: { success: true } })
+  })
+
+  it.each<[string, Buffer]>([
+    ['gzip', gzipSync('{"success":true}')],
+    ['x-gzip', gzipSync('{"success":true}')],
+    ['br', brotliCompressSync('{"success":true}')],
+    ['Deflate', deflateSync('{"success":true}')],
+  ])('unpacks %s, though it asked for none', async (encoding, body) => {
+    const headers = { 'content-encoding': encoding }
     const { push } = await clientOf((_request, response) => void response.writeHead(200, headers).end(body))
-    expect(await push()).toEqual({ kind: 'answered', status: 200, body: undefined })
+    expect(await push()).toEqual({ kind: 'answered', status: 200, body: { success: true } })
+  })
+
+  it.each<[string, Record<string, string>, string | Buffer, string | undefined]>([
+    ['HTML', { 'content-type': 'text/html; charset=utf-8' }, '<!doctype html><p>Welcome</p>', 'text/html'],
+    [
+      'a page with a title',
+      { 'content-type': 'text/html' },
+      `<html><head><title lang="en">\n Sign\u001b[31m in ${key}</title>`,
+      'text/html, "Sign [31m in [redacted]"',
+    ],
+    ['half of a JSON text', {}, '{"success":tr', undefined],
+    ['nothing', { 'content-type': 'application/json' }, '', undefined],
+    [
+      'a text that is not gzip',
+      { 'content-encoding': 'gzip' },
+      '{"success":true}',
+      'a body that is not gzip, as its content-encoding says',
+    ],
+    [
+      'an unknown encoding',
+      { 'content-encoding': 'zstd' },
+      '{"success":true}',
+      'a body that is not zstd, as its content-encoding says',
+    ],
+    ['bytes that are no text', {}, Buffer.from([0xff, 0xfe, 0x00]), undefined],
+  ])('takes %s for a body that is not understood, and says what it is', async (_, headers, body, described) => {
+    const { push } = await clientOf((_request, response) => void response.writeHead(200, headers).end(body))
+    expect(await push()).toEqual({ kind: 'answered', status: 200, body: undefined, ...(described && { described }) })
   })
 
   it('takes the key out of an answer that repeats it, in whatever way it is written', async () => {

@@ -80,7 +80,7 @@ describe('the data folder of a process that had it open', () => {
   })
 })
 
-it('a role of another container is told with its host, and one of this machine is not', () => {
+it('a role of another container names its host, and one of this machine does not', () => {
   const dataFolder = temporaryFolder()
   const role = takeDaemonRole({ dataFolder, config: 'a.yaml', nowMs: 0 })
   onTestFinished(() => role.release())

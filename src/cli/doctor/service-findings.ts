@@ -77,13 +77,14 @@ async function keyFindings(
 
 type KeyAnswer = Extract<Answer, { kind: 'answered' }>
 
-function answered(host: string, { status }: KeyAnswer): Finding {
-  if (status >= 500) return failed('service', `${host} answers with an error (${status})`, 'ask who runs the service')
+function answered(host: string, { status, described }: KeyAnswer): Finding {
+  const what = described === undefined ? `${status}` : `${status}: ${described}`
+  if (status >= 500) return failed('service', `${host} answers with an error (${what})`, 'ask who runs the service')
   if (status === 429) return warning('service', `${host} asks to wait (429)`, 'try again later')
   if (status >= 300 && status < 400) {
-    return failed('service', `${host} redirects (${status}), and a key is never sent elsewhere`, checkAddress)
+    return failed('service', `${host} redirects (${what}), and a key is never sent elsewhere`, checkAddress)
   }
-  if (status === 404) return failed('service', `${host} does not know /api/validate-key (404)`, checkAddress)
+  if (status === 404) return failed('service', `${host} does not know /api/validate-key (${what})`, checkAddress)
   return ok('service', `${host} answers`)
 }
 

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
+import { resolve } from 'node:path'
 import { Duplex, type Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -156,7 +157,9 @@ function environment(): Record<string, string> {
   return Object.fromEntries(
     environmentNames.flatMap(name => {
       const value = process.env[name]
-      return value === undefined ? [] : [[name, value] as const]
+      // A child works in another folder than the daemon.
+      const own = name === 'NODE_EXTRA_CA_CERTS' && value ? resolve(value) : value
+      return own === undefined ? [] : [[name, own] as const]
     }),
   )
 }

@@ -1,7 +1,7 @@
 import { copyFileSync, mkdirSync, realpathSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { groupOf } from '../../../src/runner/daemon/processes.ts'
 import { readablePaths } from '../../../src/runner/daemon/readable.ts'
 import { temporaryFolder } from '../../support/folder.ts'
@@ -175,20 +175,26 @@ export default defineCollector({
     expect((await faultOf(runner.collect(own, hour))).message).toContain('may not be read by a collector')
   })
 
-  it('has the time for each address that a slow connection needs', async () => {
+  it('has the time for each address that a slow connection needs, and the authorities of the daemon', async () => {
     const { file } = operatorFolder()
     const text = `import { getDefaultAutoSelectFamilyAttemptTimeout } from 'node:net'
 import { defineCollector, z } from 'tidegauge'
 export default defineCollector({
   options: z.strictObject({}),
-  metrics: { AttemptMs: {} },
+  metrics: { AttemptMs: {}, Absolute: {} },
   history: true,
-  collect: () => ({ AttemptMs: getDefaultAutoSelectFamilyAttemptTimeout() }),
+  collect: () => ({
+    AttemptMs: getDefaultAutoSelectFamilyAttemptTimeout(),
+    Absolute: process.env.NODE_EXTRA_CA_CERTS === ${JSON.stringify(resolve('own/ca.pem'))} ? 1 : 0,
+  }),
 })`
     writeFileSync(file('own.ts'), text)
     const { runner } = testRunner({ hidden: [file('mine.yaml')] })
+    // A child works in the folder of the configuration.
+    vi.stubEnv('NODE_EXTRA_CA_CERTS', 'own/ca.pem')
     const { readings } = await runner.collect(configured('./own.ts', { file: file('mine.yaml') }), hour)
     expect(readings['AttemptMs']).toBeGreaterThanOrEqual(2_500)
+    expect(readings['Absolute']).toBe(1)
   })
 
   it('is given no path that its code alone asks for', async () => {

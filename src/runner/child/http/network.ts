@@ -1,3 +1,4 @@
+import '../../../edge/unasked-continue.ts'
 import { lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import { Agent, buildConnector, type Dispatcher } from 'undici'
