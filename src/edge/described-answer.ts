@@ -21,7 +21,8 @@ export function describedAnswer(
   url: string,
 ): string | undefined {
   const location = headerOf(headers, 'location')
-  if (status >= 300 && status < 400 && location !== '' && URL.canParse(location, url)) {
+  if (status >= 300 && status < 400) {
+    if (location === '' || !URL.canParse(location, url)) return undefined
     const to = new URL(location, url)
     return to.host === new URL(url).host ? `redirects within ${shownHost(to)}` : `redirects to ${shownHost(to)}`
   }
