@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { breakerBaseMs } from '../../src/delivery/gate/limits.ts'
+import { breakerBaseMs, serviceRetryAfterMsMax } from '../../src/delivery/gate/limits.ts'
 import { hourAfter } from '../../src/model/hour.ts'
-import { breakerCapMs, hourMs, quarantineCapMs, retryAfterMsMax } from '../../src/model/limits.ts'
+import { breakerCapMs, hourMs, quarantineCapMs } from '../../src/model/limits.ts'
 import type { Answer } from '../../src/model/verdict.ts'
 import { anHour, metrics } from '../support/metrics.ts'
 import { answered } from './support/answers.ts'
@@ -94,7 +94,7 @@ describe.each(storeTurnsEach)('with an outbox that answers within %i turns,', st
       expect(bench.balance.due).toBe(0)
     })
 
-    it('keeps to Retry-After across a restart, also when a person asks', async () => {
+    it('keeps to Retry-After across a restart', async () => {
       const bench = new MemoryBench({ storeTurns })
       await bench.store(metrics(1))
       const untilMs = startMs + hourMs
@@ -103,16 +103,31 @@ describe.each(storeTurnsEach)('with an outbox that answers within %i turns,', st
       expect(bench.state().notBeforeMs).toBe(untilMs)
       bench.restart()
       bench.service.rule = () => undefined
-      expect(await bench.pushes('asked')).toBe(0)
+      expect(await bench.pushes('due')).toBe(0)
       await bench.time.sleep(untilMs - 1 - bench.time.nowMs())
-      expect(await bench.pushes('asked')).toBe(0)
+      expect(await bench.pushes('due')).toBe(0)
       await bench.time.sleep(1)
       expect(await bench.pushes('due')).toBe(1)
       expect(bench.state()).toMatchObject({ notBeforeMs: 0, failures: 0 })
     })
 
+    it('sends one small batch, and no more, when a person asks during a Retry-After', async () => {
+      const bench = new MemoryBench({ storeTurns })
+      await bench.store(metrics(100))
+      bench.service.rule = () => answered(503, startMs + 9_999 * hourMs)
+      await bench.pushes()
+      expect(bench.state().notBeforeMs).toBe(startMs + hourMs)
+      expect(bench.state().waiting).toContain('its Retry-After asks to wait')
+      bench.restart()
+      expect(await bench.pushes('asked')).toBe(1)
+      expect(await bench.pushes('due')).toBe(0)
+      bench.service.rule = () => undefined
+      await bench.pushes('asked')
+      expect(bench.balance.due).toBe(0)
+    })
+
     it.each([
-      ['notBeforeMs', retryAfterMsMax],
+      ['notBeforeMs', serviceRetryAfterMsMax],
       ['probeAtMs', breakerCapMs],
     ])('does not believe a %s further ahead than any wait can be', async (name, longestMs) => {
       const bench = new MemoryBench({ storeTurns })

@@ -1,7 +1,7 @@
 import { backoffMs, isYetToCome } from '../../model/backoff.ts'
-import { breakerCapMs, retryAfterMsMax } from '../../model/limits.ts'
+import { breakerCapMs } from '../../model/limits.ts'
 import type { DestinationState } from '../../outbox/contract/destination.ts'
-import { breakerBaseMs } from './limits.ts'
+import { breakerBaseMs, serviceRetryAfterMsMax } from './limits.ts'
 import { cappedSentences, stopSentence } from './sentences.ts'
 import type { Stop } from './stop.ts'
 
@@ -20,7 +20,7 @@ export interface FlushEnd {
 
 /** The retry-after instant, in milliseconds since 1970; 0 when it is over or there is none. */
 export function retryAfterAt({ notBeforeMs }: DestinationState, nowMs: number): number {
-  return isYetToCome(notBeforeMs, nowMs, retryAfterMsMax) ? notBeforeMs : 0
+  return isYetToCome(notBeforeMs, nowMs, serviceRetryAfterMsMax) ? notBeforeMs : 0
 }
 
 /** The instant at which an open breaker admits a probe, in milliseconds since 1970; 0 when it is closed. */
@@ -46,7 +46,7 @@ export function afterFlush(state: DestinationState, end: FlushEnd, nowMs: number
     notBeforeMs,
     probeAtMs,
     failures,
-    ...waitingOf([...(stop ? [stopSentence(stop, Math.max(notBeforeMs, probeAtMs))] : []), ...left]),
+    ...waitingOf([...(stop ? [stopSentence(stop, Math.max(notBeforeMs, probeAtMs), notBeforeMs > 0)] : []), ...left]),
     ...skewOf(skewMs),
     lastPush: { atMs: nowMs, verdict },
   }

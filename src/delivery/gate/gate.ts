@@ -7,7 +7,7 @@ import { afterAnswer, afterFlush, afterRest, type FlushEnd, probeAt, retryAfterA
 import type { GateDeps } from './gate-deps.ts'
 import { stateAfter } from './gate-state.ts'
 import { KeyWatch, type ValidateKey, waitOf } from './key-watch.ts'
-import { clockAskMs, retryAfterWaitMsMax } from './limits.ts'
+import { clockAskMs, retryAfterWaitMsMax, serviceRetryAfterMsMax } from './limits.ts'
 import { Pacer } from './pacer.ts'
 import { aheadSentence } from './sentences.ts'
 import type { Stop } from './stop.ts'
@@ -16,7 +16,7 @@ import { StoredState } from './stored-state.ts'
 /** Age of the last known push after which an accepted one is stored within a flush. */
 const lastPushMs = 60_000
 
-/** `asked`: a person wants a flush now. The breaker does not hold that back; retry-after does. */
+/** `asked`: a person wants a flush now. Neither the breaker nor a retry-after hold it back; it begins with a probe then. */
 export type FlushOccasion = 'due' | 'asked'
 
 /** A hold on every push to a destination. */
@@ -61,9 +61,13 @@ export class Gate {
    * calls it first.
    */
   async occasion(wanted: FlushOccasion): Promise<FlushOccasion> {
-    if (!(await this.#stored.read())) return wanted
+    const isAsked = await this.#stored.read()
+    const isWaiting = retryAfterAt(this.#state, this.#deps.time.nowMs()) > 0
+    if (!isAsked && !(wanted === 'asked' && isWaiting)) return wanted
     try {
-      await this.#stored.save({ ...this.#state, probeAtMs: 0 })
+      // With a failure the flush begins with a small batch, whose answer may set a retry-after again.
+      const failures = Math.max(this.#state.failures, isWaiting ? 1 : 0)
+      await this.#stored.save({ ...this.#state, notBeforeMs: 0, probeAtMs: 0, failures })
       return 'asked'
     } catch {
       // It would be asked again at each look. The flush reports the disk's error.
@@ -250,7 +254,9 @@ export class Gate {
   /** Sets the retry-after instant; its only writer. It holds for all pushes, not only the one that was answered. */
   async #retryAfter(notBeforeMs = 0): Promise<void> {
     if (notBeforeMs === 0) return
-    const latestMs = Math.max(notBeforeMs, retryAfterAt(this.#state, this.#deps.time.nowMs()))
+    const nowMs = this.#deps.time.nowMs()
+    const believedMs = Math.min(notBeforeMs, nowMs + serviceRetryAfterMsMax)
+    const latestMs = Math.max(believedMs, retryAfterAt(this.#state, nowMs))
     // At once: the process may end while it waits. If it cannot be stored, the running flush reports the disk's error.
     await this.#stored.saveAtOnce({ ...this.#state, notBeforeMs: latestMs }).catch(() => {})
   }

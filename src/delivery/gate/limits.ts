@@ -11,6 +11,9 @@ export const clockDoubtMs = 30_000
 /** Interval of asking the service about a key it has refused. */
 export const keyAskMs = hourMs
 
+/** Longest `Retry-After` of the service that is believed: a longer one, as of a page of maintenance, would silence a day. */
+export const serviceRetryAfterMsMax = hourMs
+
 /** Longest `Retry-After` that is waited for within one flush; a longer one ends the flush and is remembered. */
 export const retryAfterWaitMsMax = 60_000
 

@@ -7,8 +7,17 @@ const sentencesMax = 3
 /** End of the sentence about pushes that fail for now. */
 const goesOn = /\. Nothing is lost; next try \S+ UTC\. Whose fault\? tidegauge doctor\.$/
 
-/** Why a flush ended, what happens next and when, and what to do. @param nextMs instant of the next attempt */
-export function stopSentence({ kind, reason, isKeyMissing, isUnchanged }: Stop, nextMs: number): string {
+/**
+ * Why a flush ended, what happens next and when, and what to do.
+ *
+ * @param nextMs instant of the next attempt
+ * @param isAskedToWait whether the service's retry-after is why it is not earlier
+ */
+export function stopSentence(
+  { kind, reason, isKeyMissing, isUnchanged }: Stop,
+  nextMs: number,
+  isAskedToWait = false,
+): string {
   switch (kind) {
     case 'key-refused': {
       const since = isUnchanged ? ', and it has not changed since' : ''
@@ -19,8 +28,11 @@ export function stopSentence({ kind, reason, isKeyMissing, isUnchanged }: Stop, 
     case 'transient': {
       if (isKeyMissing) return reason
       const fact = /^\d{3}\b/.test(reason) ? `The service answers ${reason}` : `Delivery waits (${reason})`
+      const asked = isAskedToWait
+        ? ', and its Retry-After asks to wait; tidegauge flush sends one small batch at once'
+        : ''
       const next = new Date(nextMs).toISOString().slice(11, 19)
-      return `${fact.replace(/\.$/, '')}. Nothing is lost; next try ${next} UTC. Whose fault? tidegauge doctor.`
+      return `${fact.replace(/\.$/, '')}${asked}. Nothing is lost; next try ${next} UTC. Whose fault? tidegauge doctor.`
     }
     default:
       return reason

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { afterFlush, afterRest, probeAt, retryAfterAt } from '../../../src/delivery/gate/breaker.ts'
-import { breakerBaseMs } from '../../../src/delivery/gate/limits.ts'
+import { breakerBaseMs, serviceRetryAfterMsMax } from '../../../src/delivery/gate/limits.ts'
 import type { Stop } from '../../../src/delivery/gate/stop.ts'
-import { breakerCapMs, hourMs, retryAfterMsMax } from '../../../src/model/limits.ts'
+import { breakerCapMs, hourMs } from '../../../src/model/limits.ts'
 import type { DestinationState } from '../../../src/outbox/contract/destination.ts'
 
 const nowMs = Date.UTC(2026, 10, 20, 13)
@@ -90,8 +90,10 @@ describe('the breaker', () => {
   })
 
   it('believes no instant further ahead than a wait can be: it is of a clock that was set wrong', () => {
-    expect(retryAfterAt({ ...closed, notBeforeMs: nowMs + retryAfterMsMax }, nowMs)).toBe(nowMs + retryAfterMsMax)
-    expect(retryAfterAt({ ...closed, notBeforeMs: nowMs + retryAfterMsMax + 1 }, nowMs)).toBe(0)
+    expect(retryAfterAt({ ...closed, notBeforeMs: nowMs + serviceRetryAfterMsMax }, nowMs)).toBe(
+      nowMs + serviceRetryAfterMsMax,
+    )
+    expect(retryAfterAt({ ...closed, notBeforeMs: nowMs + serviceRetryAfterMsMax + 1 }, nowMs)).toBe(0)
     expect(probeAt({ ...closed, probeAtMs: nowMs + breakerCapMs }, nowMs)).toBe(nowMs + breakerCapMs)
     expect(probeAt({ ...closed, probeAtMs: nowMs + breakerCapMs + 1 }, nowMs)).toBe(0)
   })
