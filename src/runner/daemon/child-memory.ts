@@ -8,7 +8,7 @@ const lookMs = 100
 export const childrenMemoryMbMax = 1_536
 
 /** A watched process. */
-interface Watched {
+interface BoundedProcess {
   /** Memory that it may have, in MB. */
   readonly mbMax: number
   /** Ends it. @param how what it did, to follow "its process " */
@@ -16,15 +16,15 @@ interface Watched {
 }
 
 /**
- * Ends processes of collectors that take too much memory: V8 bounds its own heap, and no buffers. What all have together
- * is bounded, too; beyond that the largest is ended. Where the system does not say what a process has, the heap's bound
+ * Ends processes of collectors that take too much memory: V8 bounds its own heap, and no buffers. All together are
+ * bounded, too; beyond that the largest is ended. Where the system does not say what a process has, the heap's bound
  * is the only one.
  */
 class ChildMemory {
-  readonly #watched = new Map<number, Watched>()
+  readonly #watched = new Map<number, BoundedProcess>()
   #stop: AbortController | undefined
 
-  add(pid: number, watched: Watched): void {
+  add(pid: number, watched: BoundedProcess): void {
     this.#watched.set(pid, watched)
     if (!this.#stop) void this.#watch()
   }

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+import { createServer as createHttpServer } from 'node:http'
 import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
@@ -57,4 +59,31 @@ it('an answer on a socket without an end is cut off', async () => {
   const fault = await faultOf(openReader([file]).block(firstHour, patient))
   expect(fault.message).toBe('ethereum: node.ipc answered too much')
   await closed
+})
+
+it('a message of a WebSocket that is too long is not read', async () => {
+  const server = createHttpServer()
+  server.on('upgrade', ({ headers }, socket: Socket) => {
+    const accept = createHash('sha1').update(`${headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
+    const switches = ['HTTP/1.1 101 Switching Protocols', 'Upgrade: websocket', 'Connection: Upgrade']
+    socket.write([...switches, `Sec-WebSocket-Accept: ${accept.digest('base64')}`, '', ''].join('\r\n'))
+    socket.on('error', () => {})
+    // Only the head of a text of 40 MB: without the limit its rest is waited for.
+    socket.once('data', () => socket.write(Buffer.from([0x81, 127, 0, 0, 0, 0, 0x02, 0x62, 0x5a, 0, 0x7b])))
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const address = server.address()
+  const port = typeof address === 'object' ? address?.port : undefined
+  const fault = await faultOf(openReader([`ws://127.0.0.1:${port}`]).block(firstHour, patient))
+  expect(fault.message).toContain('closed the connection')
+})
+
+it('a message of a socket that nests without end fails the calls at once', async () => {
+  const nesting = createServer((socket: Socket) => {
+    socket.on('error', () => {})
+    socket.once('data', () => socket.write(`{"id":1,"result":${'['.repeat(5_000)}${']'.repeat(5_000)}}`))
+  })
+  const fault = await faultOf(openReader([await listening(nesting)]).block(firstHour, patient))
+  expect(fault.message).toContain('answered too much')
 })
