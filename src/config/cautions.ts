@@ -9,7 +9,15 @@ import { inOrder, shortest } from './mistakes/mistakes.ts'
 import { meant } from './mistakes/wording.ts'
 import type { OptionSecret } from './option-secrets.ts'
 import { outgoingSecrets } from './outgoing.ts'
-import { readHeader, readOption, readSecret, resolveAddress, resolveDatabase, resolvePostAddress } from './secret.ts'
+import {
+  readHeader,
+  readOption,
+  readSecret,
+  replacedFile,
+  resolveAddress,
+  resolveDatabase,
+  resolvePostAddress,
+} from './secret.ts'
 
 /** A secret of the configuration: its role and its place. */
 interface NamedSecret {
@@ -36,6 +44,10 @@ export function cautionsOf(
     [
       ...secrets.flatMap(missing),
       ...secrets.flatMap(open),
+      ...secrets.flatMap(({ what, ref, place }) => {
+        const replaced = replacedFile(ref)
+        return replaced ? [{ place, message: `${what}: ${replaced.message}`, fix: replaced.fix }] : []
+      }),
       ...config.protocols.flatMap(protocol => nearChains(protocol, chains)),
       ...config.includes.flatMap(matchless),
       ...literalKeys(config),
@@ -62,6 +74,10 @@ function literalKeys({ chains, protocols, prices }: Config): PlacedMistake[] {
   )
   const isNode = new Set(nodes.map(({ text }) => text))
   return [...nodes, ...options].flatMap(({ what, text, place }): PlacedMistake[] => {
+    if (/^https?:\/\/\S*\$\{\w+\}/.test(text)) {
+      const fix = 'write the value itself; a secret goes into a header, as { env: NAME }'
+      return [{ place, message: `${what}: variables are not expanded in an address`, fix }]
+    }
     const url = /^(https?|wss?):\/\//i.test(text) && URL.canParse(text) ? new URL(text) : undefined
     if (!url || keysInAddress(url).length === 0) return []
     const fix = isNode.has(text)
@@ -137,8 +153,10 @@ function secretsOfOptions({ collector, description }: DescribedCollector): Named
 
 function missing({ what, ref, place, read }: NamedSecret): PlacedMistake[] {
   try {
-    read()
-    return []
+    const value = read()
+    if (typeof value !== 'string' || !/^(["'`]).*\1$/.test(value)) return []
+    const where = ref.kind === 'file' ? `the file ${ref.path}` : `the variable ${ref.name}`
+    return [{ place, message: `${what}: ${where} holds quotes, which are sent with it`, fix: 'remove them' }]
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     const name = ref.kind === 'file' ? ref.path : ref.name

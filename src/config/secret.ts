@@ -1,3 +1,4 @@
+import { fileStats } from '../edge/file-stats.ts'
 import { decodedPart } from '../model/credentials.ts'
 import { Fault } from '../model/fault.ts'
 import { type PostgresAddress, parsePostgresAddress } from '../model/postgres-address.ts'
@@ -79,6 +80,18 @@ function missing(ref: SecretRef, what: string, fix: string): Fault {
     facts: placeFacts(ref),
     fix,
   })
+}
+
+/**
+ * Mistake of a secret's file that was replaced on the host while it is mounted alone: the mount shows the old file for
+ * ever, which has no name any more.
+ */
+export function replacedFile(ref: SecretRef): { readonly message: string; readonly fix: string } | undefined {
+  if (ref.kind !== 'file' || fileStats(ref.path)?.nlink !== 0) return undefined
+  return {
+    message: `its file ${ref.path} was replaced where it is mounted from, and this process still sees the old one`,
+    fix: 'mount the folder of the file, not the file alone; until then, start the container again',
+  }
 }
 
 const placeFacts = (ref: SecretRef): Readonly<Record<string, string>> =>

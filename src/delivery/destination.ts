@@ -1,4 +1,5 @@
 import type { Config, ProtocolConfig, SecretRef } from '../config/config.ts'
+import { replacedFile } from '../config/secret.ts'
 import { Fault } from '../model/fault.ts'
 
 /** One key and the protocols written with it. A failure of one destination does not stop another. */
@@ -10,6 +11,8 @@ export interface Destination {
   readonly name: string
   /** Reads the key. It is called for each flush, so a key rotates without a restart. */
   readonly readKey: () => string
+  /** The reason why another key may not have reached this process, and what to do; `undefined` without one. */
+  readonly staleKey?: () => string | undefined
   readonly protocols: readonly ProtocolConfig[]
 }
 
@@ -27,9 +30,14 @@ export function destinationsOf(
   const groups = Map.groupBy(config.protocols, ({ key }) => (key ? keyName(key) : 'service'))
   return [...groups].map(([name, protocols]) => {
     const ref = protocols[0]?.key
+    const kept = ref ?? (config.service.kind === 'remote' ? config.service.key : undefined)
+    const staleKey = () => {
+      const replaced = kept && replacedFile(kept)
+      return replaced && `${replaced.message}: ${replaced.fix}`
+    }
     const [first] = protocols.map(({ id }) => id).sort()
     const own = config.data.kind === 'postgres' && first !== undefined ? first : name
-    return { name: own, protocols, readKey: ref ? () => readSecret(ref) : (serviceKey ?? noKey) }
+    return { name: own, protocols, staleKey, readKey: ref ? () => readSecret(ref) : (serviceKey ?? noKey) }
   })
 }
 

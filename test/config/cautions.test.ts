@@ -1,8 +1,9 @@
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterEach, expect, it, vi } from 'vitest'
 import { cautionsOf } from '../../src/config/cautions.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import { destinationsOf } from '../../src/delivery/destination.ts'
 import { configFile } from './file.ts'
 
 afterEach(() => vi.unstubAllEnvs())
@@ -103,4 +104,41 @@ it.each([
   expect(messages).toEqual(
     isSafe ? [] : [`Node ${node} has published holes in the permissions that confine collectors`],
   )
+})
+
+it('a key in quotes, and a variable in an address, are reported', () => {
+  vi.stubEnv('TIDEGAUGE_TEST_KEY', "'swordfish'")
+  const file = configFile(`service: { url: "https://m.example.com", key: { env: TIDEGAUGE_TEST_KEY } }
+protocols:
+  - { id: a, name: A, collectors: [{ use: http-json, options: { url: "https://\${HOST}/x", pointer: /a } }] }
+`)
+  expect(cautionsOf(loadConfig(file)).map(({ message }) => message)).toEqual([
+    'the key of the service: the variable TIDEGAUGE_TEST_KEY holds quotes, which are sent with it',
+    'a/http-json: variables are not expanded in an address',
+  ])
+})
+
+it.each([
+  'service: { url: "https://$HOST" }',
+  'service: { url: "https://$HOST_2/x" }',
+  'service: embedded\nchains: { c: { id: 1, rpc: ["wss://n.example.com/$KEY"] } }',
+])('a variable in an address is refused: %s', text => {
+  const file = configFile(`${text}\nprotocols: [{ id: a, name: A, collectors: [{ use: host }] }]`)
+  expect(() => loadConfig(file)).toThrow(/variables are not expanded here/)
+})
+
+it('a key whose file was replaced under a mount of the file alone is reported', () => {
+  const path = join(dirname(configFile('')), 'key')
+  writeFileSync(path, 'swordfish')
+  const descriptor = openSync(path, 'r')
+  // As a mount shows it: a file without a name.
+  rmSync(path)
+  const file = `/proc/self/fd/${descriptor}`
+  const config = loadConfig(
+    configFile(`service: { url: "https://m.example.com", key: { file: ${file} } }
+protocols: [{ id: a, name: A, collectors: [{ use: host }] }]`),
+  )
+  const messages = cautionsOf(config).map(({ message }) => message)
+  expect(messages.join()).toContain(`its file ${file} was replaced where it is mounted from`)
+  expect(destinationsOf(config, undefined, () => '')[0]?.staleKey?.()).toContain('mount the folder of the file')
 })

@@ -12,8 +12,21 @@ function strictUrl(text: string, schemes: readonly string[]): URL | undefined {
   return URL.canParse(text) ? new URL(text) : undefined
 }
 
+/** Mistake of a variable in an address, which the daemon would take as it stands; absent without one. */
+function unexpanded(text: string) {
+  const [whole, variable] = /\$\{?([A-Za-z_]\w*)\}?/.exec(text) ?? []
+  if (whole === undefined) return undefined
+  const fix =
+    whole === text
+      ? `write { env: ${variable} }`
+      : 'write the value itself, or keep the whole address in a variable where { env: NAME } may stand'
+  return refused('variables are not expanded here', fix)
+}
+
 /** The service's address, without a trailing slash: HTTPS, or HTTP on loopback; no credentials, no query. */
 export function serviceUrl(text: string): ParsedText<string> {
+  const variable = unexpanded(text)
+  if (variable) return variable
   const fix = 'write it like https://metrics.example.com'
   const url = strictUrl(text, ['http', 'https'])
   if (!url) return refused('this is not an https:// address', fix)
@@ -40,6 +53,8 @@ export function postAddress(text: string): ParsedText<string> {
 
 /** Address of a logo. */
 export function logoUrl(text: string): ParsedText<string> {
+  const variable = unexpanded(text)
+  if (variable) return variable
   return strictUrl(text, ['http', 'https'])
     ? parsed(text)
     : refused('this is not an http(s):// address', 'write it like https://example.com/logo.png')
@@ -47,11 +62,11 @@ export function logoUrl(text: string): ParsedText<string> {
 
 /** An RPC endpoint: `http(s)://`, `ws(s)://`, or the path of an IPC socket, which is left as written. */
 export function endpoint(text: string): ParsedText<string> {
+  const variable = unexpanded(text)
+  if (variable) return variable
   if (strictUrl(text, ['http', 'https', 'ws', 'wss'])) return parsed(text)
   const isPath = isAbsolute(text) || /^\.\.?[/\\]/.test(text) || /^[\w./-]+\.ipc$/.test(text)
   if (isPath && !/\p{C}/u.test(text)) return parsed(text)
-  const [, variable] = /^\$\{?([A-Za-z_]\w*)\}?$/.exec(text) ?? []
-  if (variable !== undefined) return refused('variables are not expanded here', `write { env: ${variable} }`)
   return refused(
     'this is neither an http(s):// or ws(s):// address nor the path of an IPC socket',
     'write it like http://127.0.0.1:8545 or /data/geth.ipc',

@@ -8,7 +8,11 @@ import type { ServiceClock } from './service-clock.ts'
 
 /** Dependencies of `Gate`. */
 export interface GateDeps {
-  readonly destination: { readonly name: string; readonly readKey: () => string }
+  readonly destination: {
+    readonly name: string
+    readonly readKey: () => string
+    readonly staleKey?: () => string | undefined
+  }
   /** Stores retry-after and the breaker across restarts. */
   readonly outbox: Pick<DeliveryStore, 'destination' | 'saveDestination'>
   readonly client: Pick<ServiceClient, 'validateKey'>

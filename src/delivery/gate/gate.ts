@@ -135,7 +135,9 @@ export class Gate {
     const validate = (asked: string) => this.#validate(asked, signal)
     const objection = await this.#keyWatch.objection(key, validate, time.nowMs(), occasion === 'asked')
     const stop = objection ?? (this.isClockWanted(newest) ? await this.#askClock(key, validate) : undefined)
-    return stop ? { stop } : { key }
+    if (!stop) return { key }
+    const stale = stop.kind === 'key-refused' ? destination.staleKey?.() : undefined
+    return { stop: stale === undefined ? stop : { ...stop, reason: `${stop.reason}; ${stale}` } }
   }
 
   /** Resolves when a request other than a push may start. Rejects with the signal's reason. */
