@@ -21,12 +21,14 @@ export function protocols(states: readonly ProtocolState[], nowMs: number): Html
 <h2 id="protocols">Protocols</h2>
 ${states.length === 0 ? noProtocol() : nothing}
 ${count > 0 ? html`<p class="quiet note">Curves are of the last 48 hours${count <= cardsMax ? '; a thin line is midnight UTC' : ''}. A metric’s name opens its last 30 days.</p>` : nothing}
-${count <= cardsMax ? states.map(state => protocol(state, nowMs)) : table(states, count, nowMs)}
+${count <= cardsMax ? html`<div class="protocols">${states.map(state => protocol(state, nowMs))}</div>` : table(states, count, nowMs)}
 </section>`
 }
 
 function protocol(state: ProtocolState, nowMs: number): Html {
-  return html`<article class="protocol">
+  // With one or two cards it leaves room for its neighbours.
+  const size = state.metrics.length <= 1 ? ' one' : state.metrics.length === 2 ? ' two' : ''
+  return html`<article class="protocol${size}">
 <header><span class="initials" aria-hidden="true">${initialsOf(state.name)}</span>
 <div><h3>${state.name}</h3><p class="quiet">${
     state.name === state.id ? nothing : html`<span class="id">${state.id}</span> · `

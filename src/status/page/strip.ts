@@ -3,7 +3,7 @@ import { hourMs } from '../../model/limits.ts'
 import { firstChars } from '../../model/text.ts'
 import type { HourRun, WeekGrid, WeekRow } from '../snapshot.ts'
 import { type CellLook, lookOf, meaningByLook } from './cell.ts'
-import { type Html, html } from './html.ts'
+import { type Html, html, nothing } from './html.ts'
 import { barByLook, cellUnits } from './style/bars.ts'
 import { clockText, dayText, hoursText } from './when.ts'
 
@@ -143,8 +143,14 @@ function axisOfHalf(half: number, from: Hour): Html {
   const nights = hoursFrom(from, hourAfter(from, halfHours - 1)).flatMap((hour, x) =>
     new Date(hour).getUTCHours() === 0 && x > 0 ? [x] : [],
   )
-  const starts = [0, ...nights].filter((x, place) => (nights[place] ?? halfHours) - x >= labelledHoursMin)
-  const labels = starts.map(x => html`<text x="${percent(x)}" y="11">${dayText(hourAfter(from, x))}</text>`)
+  const labels = [0, ...nights].map((x, place) => {
+    const isShort = (nights[place] ?? halfHours) - x < labelledHoursMin
+    // On one line a day that the halves share has its label at its midnight, on two lines where it has room.
+    const isShared = half === 0 ? x > 0 && isShort : x === 0 && new Date(from).getUTCHours() !== 0
+    if (isShort && !(half === 0 && isShared)) return nothing
+    const look = isShared ? html` class="${half === 0 ? 'on-one-line' : 'on-two-lines'}"` : nothing
+    return html`<text${look} x="${percent(x)}" y="11">${dayText(hourAfter(from, x))}</text>`
+  })
   const lines = nights.map(x => html`<line x1="${percent(x)}" x2="${percent(x)}" y1="14" y2="20"/>`)
   const path = html`<defs><path id="nights-${half}" class="night" d="${nights.map(x => `M${x} 0v${cellUnits}`).join('')}"/></defs>`
   return html`<svg>${path}${lines}${labels}</svg>`

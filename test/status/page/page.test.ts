@@ -23,6 +23,24 @@ describe('the page', () => {
     expect(page(emptySnapshot)).not.toContain('Not ready')
   })
 
+  it('puts small protocols side by side, and the label of a day at its midnight where the week is one line', () => {
+    const [one] = richSnapshot.protocols
+    const sizes = [1, 2, 3].map(count => ({ ...one, id: `p${count}`, metrics: one?.metrics.slice(0, count) ?? [] }))
+    const text = page({ ...richSnapshot, protocols: sizes as typeof richSnapshot.protocols })
+    expect(text.match(/<article class="protocol[^"]*"/g)?.map(found => found.slice(16, -1))).toEqual([
+      'protocol one',
+      'protocol two',
+      'protocol',
+    ])
+    const labels = [...text.matchAll(/<text( class="[^"]*")? x="([\d.]+)%" y="11">([^<]*)/g)]
+    expect(
+      labels.filter(([, look]) => look !== undefined).map(([, look, x, day]) => [look, x, day?.slice(0, 2)]),
+    ).toEqual([
+      [' class="on-one-line"', '97.62', '17'],
+      [' class="on-two-lines"', '0', '17'],
+    ])
+  })
+
   it('shows a receiver of alerts that takes none, and how to try it', () => {
     const reports = [
       { receiver: 'webhook GOOD', accepted: 2, refused: 0 },

@@ -28,6 +28,7 @@ export const hoursStyle = `
 .legend li { display: flex; align-items: center; gap: .4375rem; }
 .legend .shape, .balance .shape { width: .75rem; height: .75rem; flex: none; }
 .two-lines { display: none; }
+.axis .on-two-lines { display: none; }
 @media (max-width: 62rem) {
   .hours tr { grid-template-columns: minmax(0, 1fr); }
   .folds-axis { padding-left: 0; }
@@ -37,7 +38,7 @@ export const hoursStyle = `
 }
 @media (max-width: 40rem) {
   .strip { grid-template-columns: 1fr; row-gap: .25rem; }
-  .axis { row-gap: 0; }
+  .axis { row-gap: 0; } .axis .on-two-lines { display: inline; } .axis .on-one-line { display: none; }
   .two-lines { display: block; margin-top: .5rem; }
 }
 `

@@ -1,6 +1,8 @@
 /** The protocols and their widgets. */
 export const widgetsStyle = `
-.protocol + .protocol { margin-top: 2rem; }
+.protocols { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 15.5rem), 1fr)); gap: 2rem .875rem; }
+.protocol { grid-column: 1 / -1; min-width: 0; } .protocol.one { grid-column: auto; }
+@media (min-width: 36rem) { .protocol.two { grid-column: span 2; } }
 .protocol > header { display: flex; align-items: center; gap: .75rem; margin-bottom: .875rem; }
 .initials { flex: none; display: grid; place-items: center; width: 2.25rem; height: 2.25rem; border-radius: .5625rem; color: var(--sea); background: var(--water); font-size: .8125rem; font-weight: 650; letter-spacing: .02em; }
 .id { font-size: .9375em; }
