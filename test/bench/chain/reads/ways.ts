@@ -1,6 +1,6 @@
 import { Agent, request } from 'undici'
 import { createPublicClient, erc20Abi, http } from 'viem'
-import { aggregateInput, multicall3Address } from '../../../../src/chain/read/multicall.ts'
+import { aggregateInput, certifyingReads, multicall3Address } from '../../../../src/chain/read/multicall.ts'
 import { createChainReader } from '../../../../src/chain/read/reader.ts'
 import type { JoinableRead, RawReads } from '../../../../src/chain/reads.ts'
 import { systemTime } from '../../../../src/edge/time.ts'
@@ -74,8 +74,8 @@ function batchOf(hours: readonly number[], count: number): unknown {
 
 function valuesIn(result: string, count: number): bigint[] {
   const values: bigint[] = []
-  const first = 2 + (2 + count + 2) * 64
-  for (let index = 2; index < count + 2; index++) {
+  const first = 2 + (2 + count + certifyingReads) * 64
+  for (let index = certifyingReads; index < count + certifyingReads; index++) {
     const at = first + (index * 4 + 3) * 64
     values.push(BigInt(`0x${result.slice(at, at + 64)}`))
   }
