@@ -3,6 +3,7 @@ import { registerHooks } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { packageUrl, programUrl, sharedLibrary } from '../../edge/program-files.ts'
+import { jsonOf } from '../../model/json.ts'
 
 /** The daemon's own package: `tidegauge`, `viem` and `zod` of a collector resolve from there. */
 const daemonUrl = new URL('package.json', packageUrl).href
@@ -35,7 +36,7 @@ export function packageSpecifier(name: string, fromFile: string): string {
  * @param linksJson targets of links that the process must not follow itself, by their paths, as JSON
  */
 export function registerCollectorHooks(linksJson: string): void {
-  for (const [link, target] of Object.entries(JSON.parse(linksJson))) links.set(link, String(target))
+  for (const [link, target] of Object.entries(jsonOf(linksJson) as Record<string, string>)) links.set(link, target)
   registerHooks({
     resolve(specifier, context, next) {
       if (specifier.startsWith(packageScheme)) {
@@ -70,13 +71,20 @@ function bundleOf(specifier: string): string | undefined {
   return specifier === 'tidegauge' ? programUrl('tidegauge').href : sharedLibrary(specifier)?.href
 }
 
+/** The part of a package.json that says where a package begins. */
+interface LinkedManifest {
+  readonly name?: string
+  readonly main?: string
+  readonly exports?: unknown
+}
+
 /** Resolves a package that is linked from elsewhere: from its own folder, by its own name. */
 function linkedPackage(specifier: string, parentUrl: string | undefined) {
   const [, name, rest = ''] = /^((?:@[^/]+\/)?[^@./:][^/:]*)(\/.*)?$/.exec(specifier) ?? []
   if (links.size === 0 || name === undefined || !parentUrl?.startsWith('file:')) return undefined
   const target = nearestLink(name, dirname(fileURLToPath(parentUrl)))
   if (target === undefined) return undefined
-  const manifest = JSON.parse(readFileSync(join(target, 'package.json'), 'utf8'))
+  const manifest = jsonOf(readFileSync(join(target, 'package.json'), 'utf8')) as LinkedManifest
   const parentURL = pathToFileURL(join(target, 'package.json')).href
   if (manifest.exports !== undefined) return { specifier: `${manifest.name}${rest}`, parentURL }
   const entry = rest === '' ? (manifest.main ?? 'index.js') : rest.slice(1)
