@@ -160,8 +160,8 @@ describe('the command line', () => {
   })
 
   it('says that a value collected before stands', async () => {
-    const { folder, config } = configured(hostYaml.replace('use: host', 'use: ./given.js'), {
-      'given.js': `import { readFileSync } from 'node:fs'
+    const { folder, config } = configured(hostYaml.replace('use: host', 'use: ./own/given.js'), {
+      'own/given.js': `import { readFileSync } from 'node:fs'
 import { defineCollector, z } from 'tidegauge'
 export default defineCollector({
   options: z.strictObject({}),
@@ -170,10 +170,10 @@ export default defineCollector({
   collect: () => ({ Given: Number(readFileSync(new URL('value', import.meta.url), 'utf8')) }),
 })
 `,
-      value: '42',
+      'own/value': '42',
     })
     await command(['collect', '--config', config])
-    writeFileSync(join(folder, 'config', 'value'), '99')
+    writeFileSync(join(folder, 'config', 'own', 'value'), '99')
     const { stdout } = await command(['collect', '--config', config])
     expect(stdout).toMatch(/this-machine___Given +99 +collected before: 42 stands/)
   })

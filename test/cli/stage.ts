@@ -84,9 +84,12 @@ protocols:
   - id: pool
     name: Pool
     collectors:
-      - use: ./given.js
+      - use: ./pool/given.js
 `
-  const { folder, config } = configured(yaml, { 'given.js': givenCollector, 'given.json': JSON.stringify(given) })
+  const { folder, config } = configured(yaml, {
+    'pool/given.js': givenCollector,
+    'pool/given.json': JSON.stringify(given),
+  })
   return { folder, config, env: { METRICS_KEY: 'a-key-that-nobody-may-see' } }
 }
 
@@ -131,6 +134,6 @@ export async function stage(given: Given): Promise<Stage> {
     async read<T>(...args: string[]) {
       return JSON.parse((await run(...args, '--json')).stdout) as T
     },
-    give: next => writeFileSync(join(folder, 'config', 'given.json'), JSON.stringify(next)),
+    give: next => writeFileSync(join(folder, 'config', 'pool', 'given.json'), JSON.stringify(next)),
   }
 }

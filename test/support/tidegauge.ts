@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
@@ -143,7 +143,10 @@ export function configured(
   mkdirSync(join(folder, 'config'))
   const config = join(folder, 'config', 'tidegauge.yaml')
   writeFileSync(config, yaml)
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, 'config', name), text)
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, 'config', name)), { recursive: true })
+    writeFileSync(join(folder, 'config', name), text)
+  }
   return { folder, config }
 }
 
