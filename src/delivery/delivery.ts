@@ -191,6 +191,7 @@ export class Delivery {
       newestToProbe: () => this.#probes.newest(probesOf, newestFirstFrom),
       toProbe: this.#probes.of(probesOf),
       newestFirstFrom,
+      current: hourAt(time.nowMs()),
       probes,
       inFlight,
       batchSizeMax: () => this.#batchSize.max,

@@ -19,8 +19,10 @@ export interface FlushDeps {
   batchSizeMax(): number
   /** Smallest number of metrics worth a push. Default: 1. */
   batchMetricsMin?(): number
-  /** Hours from this one on go first, and in batches of their own. */
+  /** Hours from this one on go first. */
   readonly newestFirstFrom: Hour
+  /** The current hour: it is not mixed with older ones in a batch. */
+  readonly current: Hour
   /** Small batches that are sent first, once each, to test whether the service is up; none when nothing has failed. */
   readonly probes: readonly Batch[]
 

@@ -32,12 +32,12 @@ export class DuePage {
   }
 
   /**
-   * Removes and returns the first metrics, at most `count`. Hours from `newestFirstFrom` on are not mixed with older ones,
-   * which a service may fail on alone.
+   * Removes and returns the first metrics, at most `count`. The current hour is not mixed with older ones, which a service
+   * may fail on alone.
    */
-  take(count: number, newestFirstFrom: Hour): MetricList {
+  take(count: number, current: Hour): MetricList {
     const first = this.#read.slice(this.#handedOut, this.#handedOut + count)
-    const isNewest = ({ hour }: { readonly hour: Hour }) => hour >= newestFirstFrom
+    const isNewest = ({ hour }: { readonly hour: Hour }) => hour >= current
     const runs = runsOf(first)
     const others = runs.findIndex((run, _, [one]) => one && isNewest(run) !== isNewest(one))
     const length = others < 0 ? count : runs.slice(0, others).reduce((sum, run) => sum + run.length, 0)

@@ -13,7 +13,7 @@ import { dueWanted } from './due-wanted.ts'
 
 /** Dependencies of `Worklist`. */
 export interface WorklistDeps
-  extends Pick<FlushDeps, 'free' | 'batchMetricsMin' | 'batchSizeMax' | 'prepare' | 'newestFirstFrom'> {
+  extends Pick<FlushDeps, 'free' | 'batchMetricsMin' | 'batchSizeMax' | 'prepare' | 'newestFirstFrom' | 'current'> {
   readonly outbox: Pick<FlushDeps['outbox'], 'stillDue'>
   /** Reads due metrics in the order of delivery, except some. */
   due(limit: number, except: DueWanted['except']): Promise<MetricList>
@@ -99,7 +99,7 @@ export class Worklist {
   /** The next part of what was read; `undefined` when that has fewer metrics than wanted. */
   #next(metricsMin: number): Part | undefined {
     if (this.#page.length < metricsMin) return undefined
-    const batch = this.#page.take(this.#deps.batchSizeMax(), this.#deps.newestFirstFrom)
+    const batch = this.#page.take(this.#deps.batchSizeMax(), this.#deps.current)
     if (!isBatch(batch)) return undefined
     this.#taken.add(batch)
     return fresh(batch)

@@ -42,6 +42,7 @@ function outboxOf(due: readonly Metric[], isFree = (_: Metric) => true, turns = 
     free: some => some.filter(isFree),
     prepare: () => {},
     newestFirstFrom: anHour,
+    current: anHour,
     batchSizeMax: () => 100,
     outbox: { stillDue: (some, known) => asked(() => stillDue(some, known)) },
   }

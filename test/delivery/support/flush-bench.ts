@@ -127,6 +127,7 @@ export class FlushBench {
       newestToProbe: async () => [],
       toProbe: async () => probesLeft.shift(),
       newestFirstFrom: anHour,
+      current: anHour,
       batchSizeMax: () => 100,
       probes,
       due: (ids, limit, except) => this.#asked(() => this.#read(ids, limit, except)),
