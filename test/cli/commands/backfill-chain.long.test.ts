@@ -156,7 +156,7 @@ describe('backfill of a chain', () => {
     expect(text).toMatch(/100 hours; about [\d,]+ RPC calls/)
     const actual = (await stage.run(...stage.range)).stdout
     expect(actual).toMatch(/p0\/c0 +4\d +0 +5\d/)
-    expect(actual).toMatch(/1\d\d +main: .*missing trie node.*… +p0\/c0/)
+    expect(actual).toMatch(/1\d\d +main: .*has no state of block \d+.*… +p0\/c0/)
     expect(actual).toMatch(/^to do: an archive node is needed/m)
     const table = actual.slice(0, actual.indexOf('hours of these'))
     expect(Math.max(...table.split('\n').map(({ length }) => length))).toBeLessThanOrEqual(120)
