@@ -1,3 +1,4 @@
+import { serviceRetryAfterMsMax } from '../../src/delivery/gate/limits.ts'
 import type { Sent } from './replies.ts'
 
 /** Events in a world, whichever life they happened in, and the first promise that was broken. */
@@ -58,7 +59,9 @@ export class Facts {
 
   heardWish(owner: string, wishMs: number, nowMs: number): void {
     this.wished()
-    if (wishMs > this.wishMs(owner)) this.#wishes.set(owner, { wishMs, heardMs: nowMs })
+    // At most an hour of it is believed.
+    const believedMs = Math.min(wishMs, nowMs + serviceRetryAfterMsMax)
+    if (believedMs > this.wishMs(owner)) this.#wishes.set(owner, { wishMs: believedMs, heardMs: nowMs })
   }
 
   /** A life is over: what it heard at its last instant it could not write down any more. */
