@@ -22,7 +22,7 @@ export class Flush {
   #state: FlushState
   /** Pushes under way of parts that go after everything else. */
   #lastUnderWay = 0
-  /** Metrics of the newest hour tried out of quarantine. */
+  /** Metrics sent as probes, and those of the newest hour tried out of quarantine: none is sent twice for that. */
   readonly #probed = new MetricSet()
   #failure: { readonly error: unknown } | undefined
 
@@ -44,6 +44,7 @@ export class Flush {
    */
   async run(): Promise<Stop | undefined> {
     const { probes, toProbe } = this.#deps
+    for (const probe of probes) for (const metric of probe) this.#probed.add(metric)
     await this.#probeNewest()
     for (const probe of probes) {
       if (this.#state.knownGood) break
