@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { attemptsMax } from '../../src/delivery/isolate/limits.ts'
 import { hourAfter } from '../../src/model/hour.ts'
-import { answerBytesMax, breakerCapMs, hourMs } from '../../src/model/limits.ts'
+import { answerBytesMax, hourMs } from '../../src/model/limits.ts'
 import { anHour, metrics } from '../support/metrics.ts'
 import { httpBench } from './support/http-bench.ts'
 import { type HttpPush, type Reply, taken } from './support/http-service.ts'
@@ -279,49 +279,6 @@ describe('a registration that meets a 503', () => {
     await bench.flush()
     expect(bench.balance).toMatchObject({ delivered: 10, due: 0 })
     expect(bench.state().waiting).toBeUndefined()
-  })
-})
-
-describe('many 503 in a row, with different metrics,', () => {
-  it.each([
-    ['of one protocol', ['vault']],
-    ['of three protocols', ['vault', 'other', 'third']],
-  ])('are the fault of the service, which takes old metrics alone: nothing is blamed: %s', async (_, ids) => {
-    const destinations = [{ name: 'service', readKey: () => 'a-key', protocols: ids.map(id => protocol(id)) }]
-    const { bench, service, time } = await httpBench({ destinations })
-    const known = new Set<string>()
-    const store = (hours: number) => bench.store(ids.flatMap(id => metrics(15, hourAfter(anHour, hours), id)))
-    const nameOf = ({ id, timestamp }: HttpPush['metrics'][number]) => `${id} ${timestamp}`
-    let isFull = false
-    service.rule = ({ metrics: sent }) => {
-      if (isFull && sent.some(metric => !known.has(nameOf(metric)))) return { status: 503 }
-      for (const metric of sent) known.add(nameOf(metric))
-      isFull = true
-      return undefined
-    }
-    await store(0)
-    for (let back = 1; back < 9; back += 1) await store(-back)
-    for (let flushes = 0; flushes < 5; flushes += 1) {
-      await bench.flush('asked')
-      expect(bench.state().waiting).toMatch(
-        /^The service answers 503\. Nothing is lost; next try \d\d:\d\d:\d\d UTC\. Whose fault\? tidegauge doctor\.$/,
-      )
-    }
-    service.rule = () => undefined
-    await time.sleep(breakerCapMs)
-    await bench.flush()
-    expect(bench.balance).toMatchObject({ due: 0, dead: 0, delivered: 9 * 15 * ids.length })
-  })
-
-  it('say nothing about metrics that were sent before the service was up', async () => {
-    const ids = ['a', 'b', 'c', 'd']
-    const destinations = [{ name: 'service', readKey: () => 'a-key', protocols: ids.map(id => protocol(id)) }]
-    const { bench, service } = await httpBench({ destinations, inFlight: 1 })
-    await bench.store(ids.flatMap(id => metrics(1, anHour, id)))
-    service.rule = () => (service.pushes.length < 4 ? { status: 503 } : undefined)
-    await bench.flush()
-    expect(bench.balance).toMatchObject({ delivered: 4, due: 0 })
-    expect(bench.state()).toMatchObject({ failures: 0 })
   })
 })
 

@@ -578,10 +578,10 @@ describe('a push that the service fails on', () => {
     ],
     ['needs nothing more when nothing is undecided', {}, { kind: 'drained' }, []],
     [
-      'is sent again when something was accepted since',
+      'is decided at last when something was accepted',
       { undecided: [undecided, failed], knownGood: good },
       { kind: 'drained' },
-      [{ kind: 'send-last', parts: [{ ...undecided.part, attemptsMax: 2 }] }],
+      [{ kind: 'narrow', failed: undecided }],
       { undecided: [failed] },
     ],
     ['ends the flush when nothing was accepted', { undecided: [undecided] }, { kind: 'drained' }, [], { stop: isDown }],
@@ -602,7 +602,6 @@ describe('narrowing down what the service fails on', () => {
   const sendLast = (parts: readonly { batch: MetricList; sent: number; attemptsMax: number }[]): FlushAction => {
     return { kind: 'send-last', parts: parts.map(part => ({ ...part, batch: asBatch([...part.batch]) })) }
   }
-  const alone = (isProtocol = false) => ({ metric: bad, reason: '503', isProtocol, failedAt: 1 })
   const accepted = { acceptedProtocols: new Set(['vault']) }
   const withoutSample = all.filter((_, place) => place !== 5)
   const sample = (part: Part): Part => ({ ...part, isSample: true })
@@ -639,20 +638,23 @@ describe('narrowing down what the service fails on', () => {
       [],
     ],
     ['halves a protocol of which something was accepted', accepted, narrowing(failure(ten)), [sendLast(halves(all))]],
-    ['ends at a metric', accepted, narrowing(failure(fresh([bad]))), [], { failing: [alone()] }],
+    [
+      'ends at a metric',
+      accepted,
+      narrowing(failure(fresh([bad]))),
+      [{ kind: 'quarantine-metric', metric: bad, reason: '503' }],
+    ],
     [
       'ends at the protocol when nothing of it was accepted, that metric neither',
       {},
       narrowing(failure(sample(fresh([bad], 1)))),
-      [],
-      { failing: [alone(true)] },
+      [{ kind: 'quarantine-protocol', metric: bad, reason: '503' }],
     ],
     [
       'ends at the metric that was tried when others of its protocol were accepted since',
       accepted,
       narrowing(failure(sample(fresh([bad], 1)))),
-      [],
-      { failing: [alone()] },
+      [{ kind: 'quarantine-metric', metric: bad, reason: '503' }],
     ],
     [
       'keeps a protocol in quarantine that was tried with one metric',
@@ -661,31 +663,11 @@ describe('narrowing down what the service fails on', () => {
       [{ kind: 'quarantine-protocol', metric: bad, reason: '503' }],
     ],
     ['is over when all of it was dropped meanwhile', {}, narrowing(failure(ten), []), []],
-    ['looks only at what is still due', {}, narrowing(failure(ten), [bad]), [], { failing: [alone()] }],
     [
-      'blames those that failed alone at the end',
-      { failing: [alone(true), alone()] },
-      { kind: 'ending' },
-      [
-        { kind: 'quarantine-protocol', metric: bad, reason: '503' },
-        { kind: 'quarantine-metric', metric: bad, reason: '503' },
-      ],
-      { failing: [] },
-    ],
-    ['blames none when the flush stopped', { failing: [alone()], stop: isDown }, { kind: 'ending' }, []],
-    [
-      'blames the service after six in a row',
-      { ...accepted, failing: Array.from({ length: 5 }, () => alone()) },
-      narrowing(failure(fresh([bad]))),
-      [],
-      { failing: [], stop: isDown },
-    ],
-    [
-      'blames no service that took metrics of another protocol',
-      { acceptedProtocols: new Set(['vault', 'other']), failing: Array.from({ length: 5 }, () => alone()) },
-      narrowing(failure(fresh([bad]))),
-      [],
-      { failing: Array.from({ length: 6 }, () => alone()) },
+      'looks only at what is still due',
+      {},
+      narrowing(failure(ten), [bad]),
+      [{ kind: 'quarantine-metric', metric: bad, reason: '503' }],
     ],
   ])
 })
