@@ -20,11 +20,11 @@ import { type FlushOccasion, Gate } from './gate/gate.ts'
 import type { Turns } from './gate/pacer.ts'
 import type { ServiceClock } from './gate/service-clock.ts'
 import type { Stop } from './gate/stop.ts'
-import type { Attempts, Pushed } from './isolate/parts.ts'
+import type { Attempts, NotRegistered, Pushed } from './isolate/parts.ts'
 import { Quarantine } from './isolate/quarantine.ts'
 import { Recorder } from './record/recorder.ts'
 import { UnconfirmedSends } from './record/unconfirmed-sends.ts'
-import { type NotRegistered, registerProtocol } from './register.ts'
+import { registerProtocol } from './register.ts'
 import { stopOf } from './stop-of.ts'
 
 /** Dependencies of `Delivery`. */

@@ -2,10 +2,7 @@ import type { ProtocolConfig } from '../config/config.ts'
 import type { ServiceClient } from '../edge/service-client.ts'
 import { reasonOf, transientOf } from '../model/verdict.ts'
 import { registration } from '../model/wire.ts'
-import type { VerdictOf } from './isolate/parts.ts'
-
-/** Why a protocol is not registered: the service cannot do so now, or it refuses to. */
-export type NotRegistered = VerdictOf<'transient'> | { readonly kind: 'refused'; readonly reason: string }
+import type { NotRegistered } from './isolate/parts.ts'
 
 /**
  * Registers a protocol with the service.

@@ -5,10 +5,9 @@ import type { Metric } from '../../model/metric.ts'
 import type { MetricList } from '../../model/metric-list.ts'
 import type { StillDue } from '../../outbox/contract/delivery-store.ts'
 import type { DueWanted } from '../../outbox/contract/selections.ts'
-import type { Attempts, Pushed } from '../isolate/parts.ts'
+import type { Attempts, NotRegistered, Pushed } from '../isolate/parts.ts'
 import type { Quarantine } from '../isolate/quarantine.ts'
 import type { Recorder } from '../record/recorder.ts'
-import type { NotRegistered } from '../register.ts'
 
 /** Dependencies of a flush. */
 export interface FlushDeps {

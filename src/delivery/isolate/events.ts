@@ -1,8 +1,7 @@
 import type { Metric } from '../../model/metric.ts'
 import type { Verdict } from '../../model/verdict.ts'
 import type { Stop } from '../gate/stop.ts'
-import type { NotRegistered } from '../register.ts'
-import type { FailedPart, Part, Pushed, SentPart, VerdictOf } from './parts.ts'
+import type { FailedPart, NotRegistered, Part, Pushed, SentPart, VerdictOf } from './parts.ts'
 import type { Confirmation, ConfirmedSingle } from './state.ts'
 
 /** Why the known-good metric is sent: singles were rejected, or the service failed on a part. */

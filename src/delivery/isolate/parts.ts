@@ -57,6 +57,9 @@ export interface Pushed {
 /** A verdict of one kind. */
 export type VerdictOf<K extends Verdict['kind']> = Extract<Verdict, { kind: K }>
 
+/** Why a protocol is not registered: the service cannot do so now, or it refuses to. */
+export type NotRegistered = VerdictOf<'transient'> | { readonly kind: 'refused'; readonly reason: string }
+
 /** A part that the service failed on. */
 export interface FailedPart {
   readonly part: Part
