@@ -79,22 +79,22 @@ export default defineCollector({
       'keys/mail': 'hidden',
       'node_modules/plain/package.json': '{ "name": "plain", "type": "module", "exports": "./index.js" }',
       'node_modules/plain/index.js': 'export default 1',
-      'work/lib/package.json':
+      'linked-from/lib/package.json':
         '{ "name": "linked", "type": "module", "exports": "./dist/a.js", "files": ["dist", "!dist/b.js"] }',
-      'work/lib/dist/a.js': "import dep from 'dep'; export default dep",
-      'work/lib/dist/b.js': '',
-      'work/lib/secrets/pem': 'hidden',
-      'work/lib/node_modules/dep/package.json': '{ "name": "dep", "main": "main" }',
-      'work/lib/node_modules/dep/main.js': 'module.exports = 5',
+      'linked-from/lib/dist/a.js': "import dep from 'dep'; export default dep",
+      'linked-from/lib/dist/b.js': '',
+      'linked-from/lib/secrets/pem': 'hidden',
+      'linked-from/lib/node_modules/dep/package.json': '{ "name": "dep", "main": "main" }',
+      'linked-from/lib/node_modules/dep/main.js': 'module.exports = 5',
       'tables/new/a.csv': 'four',
     })
     symlinkSync(file('keys'), file('node_modules/plain/deep'))
-    symlinkSync('../work/lib', file('node_modules/linked'))
-    symlinkSync(file('work/lib/secrets'), file('work/lib/dist/more'))
+    symlinkSync('../linked-from/lib', file('node_modules/linked'))
+    symlinkSync(file('linked-from/lib/secrets'), file('linked-from/lib/dist/more'))
     symlinkSync('new', file('tables/now'))
     symlinkSync('../keys/mail', file('tables/mail'))
-    const wrong = ['node_modules/plain/deep/mail', 'node_modules/linked/secrets/pem', 'work/lib/secrets/pem']
-    const others = ['work/lib/dist/b.js', 'work/lib/dist/more/pem', 'tables/mail', 'tables/now/../mail']
+    const wrong = ['node_modules/plain/deep/mail', 'node_modules/linked/secrets/pem', 'linked-from/lib/secrets/pem']
+    const others = ['linked-from/lib/dist/b.js', 'linked-from/lib/dist/more/pem', 'tables/mail', 'tables/now/../mail']
     const text = reader(
       [...wrong, ...others, 'tables/new/a.csv'].map(file),
       "import a from 'linked'; import 'plain'; a.toFixed()",
