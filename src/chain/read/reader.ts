@@ -100,6 +100,8 @@ class HourlyReader implements OpenChainReader {
 
   quarantine(host: string, hour: Hour, reason: string): void {
     this.#pool.quarantine(host, reason)
+    // Its block may be kept as final: the hour would be read at it again.
+    void this.#finalBlocks.forget(hour)
     this.#hours.forget(hour)
   }
 

@@ -80,11 +80,7 @@ const troubles: Readonly<Record<string, Trouble>> = {
   'a node is contradicted': {
     alert: 'TidegaugeNodeQuarantined',
     staging: { isContradicted: true },
-    shows: [
-      /^tidegauge_endpoint_state\{[^}]*state="quarantine"\} 1$/m,
-      overdue('chain-disagreement'),
-      ...poolIsDelivered,
-    ],
+    shows: [/^tidegauge_endpoint_state\{[^}]*state="quarantine"\} 1$/m, delivered(2), outbox('due', 0)],
   },
   'the clock is wrong': {
     alert: 'TidegaugeClockWrong',
