@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 
 /** Paths in backticks or at the start of a line, from the root or from `src`; those with a placeholder are left out. */
@@ -7,13 +7,31 @@ function pathsIn(markdown: string): string[] {
   return [...markdown.matchAll(named)].flatMap(([, path]) => path ?? []).filter(isRealPath)
 }
 
+const decisions = readdirSync(new URL('../docs/decisions/', import.meta.url)).map(name => `docs/decisions/${name}`)
+
 const isRealPath = (path: string) => !path.includes('NAME') && (path.endsWith('/') || /\.\w+$/.test(path))
 
-it.each(['ARCHITECTURE.md', 'CONTRIBUTING.md'])('every file that %s names exists', file => {
+it.each(['ARCHITECTURE.md', 'CONTRIBUTING.md', ...decisions])('every file that %s names exists', file => {
   const paths = pathsIn(readFileSync(new URL(`../${file}`, import.meta.url), 'utf8'))
-  expect(paths.length).toBeGreaterThan(10)
+  if (!file.startsWith('docs/')) expect(paths.length).toBeGreaterThan(10)
   const isThere = (path: string) => existsSync(new URL(`../${path}`, import.meta.url))
   expect(paths.filter(path => !isThere(path) && !isThere(`src/${path}`))).toEqual([])
+})
+
+it('a decision has its parts, at most 60 lines, and a line in the index', () => {
+  const index = readFileSync(new URL('../docs/decisions/README.md', import.meta.url), 'utf8')
+  const pages = decisions.filter(file => !file.endsWith('README.md'))
+  expect([...index.matchAll(/\((\d{4}-[\w-]+\.md)\)/g)].map(([, name]) => `docs/decisions/${name}`)).toEqual(
+    pages.sort(),
+  )
+  for (const file of pages) {
+    const text = readFileSync(new URL(`../${file}`, import.meta.url), 'utf8')
+    expect(text.split('\n').length, file).toBeLessThanOrEqual(60)
+    expect(
+      [...text.matchAll(/^\*\*([\w ]+)\.\*\*/gm)].map(([, part]) => part).filter(part => part !== 'Figure'),
+      file,
+    ).toEqual(['Context', 'Decision', 'Cost', 'Held by'])
+  }
 })
 
 it('what decides something is where ARCHITECTURE.md says', () => {
