@@ -1,7 +1,7 @@
 import { existsSync, linkSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Time } from '../edge/time.ts'
-import { startReference } from '../reference/start.ts'
+import { startReference } from '../reference/server.ts'
 
 /** The reference service in this process. */
 export interface EmbeddedService {

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { systemTime } from '../edge/time.ts'
 import { Fault } from '../model/fault.ts'
-import { openStore, type Store } from '../reference/store/store.ts'
+import { openStore, type Store } from '../reference/store.ts'
 
 /** Option with the file of the reference service. */
 export interface FileOption {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { requestBytesMax } from '../../src/reference/limits.ts'
+import { requestBytesMax } from '../../src/reference/server.ts'
 import { metric, startService } from './service.ts'
 
 describe('the service', () => {

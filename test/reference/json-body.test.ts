@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseJsonBody } from '../../src/reference/json-body.ts'
-import { ServiceRefusal } from '../../src/reference/routes/refusal.ts'
+import { ServiceRefusal } from '../../src/reference/routes.ts'
+import { parseJsonBody } from '../../src/reference/server.ts'
 import { startService } from './service.ts'
 
 const bytes = (...parts: (string | number)[]) =>

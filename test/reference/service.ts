@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
-import { startReference } from '../../src/reference/start.ts'
-import type { Store } from '../../src/reference/store/store.ts'
+import { startReference } from '../../src/reference/server.ts'
+import type { Store } from '../../src/reference/store.ts'
 
 /** The service's clock unless a test sets it: 2026-11-20T13:20:00Z. */
 export const startMs = Date.UTC(2026, 10, 20, 13, 20)

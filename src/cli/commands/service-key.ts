@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { Command } from 'commander'
 import { shellWord } from '../../model/command-line.ts'
-import type { Store } from '../../reference/store/store.ts'
+import type { Store } from '../../reference/store.ts'
 import { keyFile } from '../key-file.ts'
 import { type FileOption, withFile, withNewStore, withStore } from '../service-file.ts'
 import { printTable } from '../table.ts'

@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import { systemTime } from '../../../src/edge/time.ts'
 import { listen } from '../../../src/edge/web-server.ts'
 import { referenceServer } from '../../../src/reference/server.ts'
-import { openStore, type Store } from '../../../src/reference/store/store.ts'
+import { openStore, type Store } from '../../../src/reference/store.ts'
 
 const [file = ':memory:', storing, ...protocolIds] = process.argv.slice(2)
 

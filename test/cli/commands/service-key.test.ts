@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemTime } from '../../../src/edge/time.ts'
-import { openStore } from '../../../src/reference/store/store.ts'
+import { openStore } from '../../../src/reference/store.ts'
 import { command } from '../../support/command.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 

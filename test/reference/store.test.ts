@@ -1,10 +1,9 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { systemTime } from '../../../src/edge/time.ts'
-import { openStore } from '../../../src/reference/store/store.ts'
-import type { NewValue } from '../../../src/reference/store/values.ts'
-import { temporaryFolder } from '../../support/folder.ts'
+import { systemTime } from '../../src/edge/time.ts'
+import { type NewValue, openStore } from '../../src/reference/store.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 /** Two openings of one file, as two processes have it, and a look into it from outside. */
 function openTwice() {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { slug } from '../../../src/reference/routes/slug.ts'
+import { slug } from '../../src/reference/routes.ts'
 
 describe('a slug', () => {
   it.each([
