@@ -1,7 +1,8 @@
-import { createHash, createHmac } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import type { Config } from '../config/config.ts'
 import type { Destination } from '../delivery/destination.ts'
 import { type Announced, configurationParts, partBytes } from '../outbox/contract/fleet-store.ts'
+import { partDigest } from '../status/fleet.ts'
 import type { Log } from '../telemetry/log.ts'
 
 /** Dependencies of `FleetIdentity`. */
@@ -25,8 +26,8 @@ export class FleetIdentity {
     this.#deps = deps
     const { delivery, outbox, collect, chains, prices, protocols, heartbeat, notify } = deps.config
     this.#parts = {
-      service: digestOf(urlOf(deps.config)),
-      collectors: digestOf({
+      service: partDigest(urlOf(deps.config)),
+      collectors: partDigest({
         chains: chains.map(({ rpc: _, ...chain }) => chain),
         prices: prices.map(({ name, collector }) => [name, collector.options]),
         protocols: protocols.map(({ key: _, place: __, collectors, ...protocol }) => ({
@@ -36,7 +37,7 @@ export class FleetIdentity {
           ]),
         })),
       }),
-      settings: digestOf({ delivery, outbox, collect, heartbeat: Boolean(heartbeat), notify: notify.length }),
+      settings: partDigest({ delivery, outbox, collect, heartbeat: Boolean(heartbeat), notify: notify.length }),
     }
   }
 
@@ -45,12 +46,18 @@ export class FleetIdentity {
     return this.#isOfFleet ?? false
   }
 
-  /** Digest of all of the configuration that is not of this machine: a few bytes of each of `configurationParts`. */
+  /**
+   * Digest of all of the configuration that is not of this machine: a few bytes of each of `configurationParts`. Then of the
+   * key of each protocol, as one machine may have protocols that another lacks.
+   */
   get digest(): Buffer {
-    const { destinations } = this.#deps
-    // A protocol that one machine alone has changes the name of a destination, and not its key.
-    const keys = () => digestOf(destinations.map(destination => this.keyName(destination)).sort())
-    return Buffer.concat(configurationParts.map(part => (part === 'keys' ? keys() : this.#parts[part])))
+    const byProtocol = this.#deps.destinations.flatMap(destination => {
+      const key = partDigest(this.keyName(destination))
+      return destination.protocols.map(({ id }) => Buffer.concat([partDigest(id), key]))
+    })
+    const keys = partDigest(byProtocol.map(pair => pair.toString('hex')).sort())
+    const parts = configurationParts.map(part => (part === 'keys' ? keys : this.#parts[part]))
+    return Buffer.concat([...parts, ...byProtocol])
   }
 
   /**
@@ -84,11 +91,6 @@ export class FleetIdentity {
 
 const otherService =
   'service.url is not that of the daemon that has been there longest: this daemon delivers nothing until they are the same'
-
-function digestOf(content: unknown): Buffer {
-  const text = JSON.stringify(content) ?? ''
-  return createHash('sha256').update(text).digest().subarray(0, partBytes)
-}
 
 function urlOf({ service }: Config): string {
   return service.kind === 'remote' ? service.url : service.kind

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { type Hour, hourAt, hourText } from '../model/hour.ts'
 import { daemonAwayMs } from '../model/limits.ts'
 import {
@@ -52,6 +53,8 @@ export interface FleetRows {
   readonly daemons: readonly SeenDaemon[]
   readonly due: readonly DueLane[]
   readonly nowMs: number
+  /** Ids of the protocols that the reader knows; differences between keys name them. Default: none. */
+  readonly protocolIds?: readonly string[]
 }
 
 /** The role of reporting to people. */
@@ -67,7 +70,9 @@ const deliversShown = 3
 
 /** Input of `lookAtFleet`. */
 interface FleetLook {
-  readonly config: { readonly protocols: readonly { readonly collectors: readonly { readonly id: string }[] }[] }
+  readonly config: {
+    readonly protocols: readonly { readonly id: string; readonly collectors: readonly { readonly id: string }[] }[]
+  }
   readonly outbox: Pick<Outbox, 'shared'>
   readonly nowMs: number
 }
@@ -82,7 +87,13 @@ export async function lookAtFleet({ config, outbox, nowMs }: FleetLook): Promise
     store.daemons(),
     store.dueLanes(collectors, hourAt(nowMs)),
   ])
-  return fleetState({ daemons, due, nowMs: databaseNowMs })
+  return fleetState({ daemons, due, nowMs: databaseNowMs, protocolIds: config.protocols.map(({ id }) => id) })
+}
+
+/** Digest of a part of a configuration, as daemons announce it. */
+export function partDigest(content: unknown): Buffer {
+  const text = JSON.stringify(content) ?? ''
+  return createHash('sha256').update(text).digest().subarray(0, partBytes)
 }
 
 /** The roles of a daemon in words; empty where it has none. */
@@ -94,7 +105,7 @@ export function rolesText({ delivers, isReporting }: Pick<FleetDaemon, 'delivers
 }
 
 /** The state of a fleet by its rows. Pure. */
-export function fleetState({ daemons, due, nowMs }: FleetRows): FleetState {
+export function fleetState({ daemons, due, nowMs, protocolIds = [] }: FleetRows): FleetState {
   const shown = daemons.map(({ name, version, digest, lanes, roles, startedAtMs, seenAtMs }): FleetDaemon => {
     const isAway = nowMs - seenAtMs > daemonAwayMs
     // Others have taken over what it had.
@@ -117,7 +128,7 @@ export function fleetState({ daemons, due, nowMs }: FleetRows): FleetState {
     idleLanes: due.filter(({ lane }) => !worked.has(lane)).map(lane => ({ ...lane, reason: idleSentence(lane) })),
     differences: [
       ...versionDifference(living),
-      ...configurationDifferences(livingRows),
+      ...configurationDifferences(livingRows, protocolIds),
       ...livingRows.flatMap(namesakeSentence),
       ...livingRows.flatMap(clockSentence),
     ],
@@ -145,6 +156,7 @@ function versionDifference(living: readonly FleetDaemon[]): string[] {
   return [`the daemons have different versions: ${each}; update them to the same`]
 }
 
+/** Differences of parts in words. Of keys those of the same protocol are compared: a machine may have protocols of its own. */
 const partWords: Readonly<Record<(typeof configurationParts)[number], readonly [what: string, effect: string]>> = {
   service: [
     'service.url',
@@ -161,14 +173,50 @@ const partWords: Readonly<Record<(typeof configurationParts)[number], readonly [
   ],
 }
 
-function configurationDifferences(living: readonly SeenDaemon[]): string[] {
+function configurationDifferences(living: readonly SeenDaemon[], protocolIds: readonly string[]): string[] {
   return configurationParts.flatMap((part, place) => {
-    const groups = grouped(living, ({ digest }) => partOf(digest, place).toString('hex', 0, 2 * shownBytes))
-    if (groups.length < 2) return []
-    const each = groups.map(([digest, names]) => `${digest} on ${names}`).join(', ')
     const [what, effect] = partWords[part]
-    return [`the daemons have different ${what}: ${each}; ${effect}`]
+    if (part === 'keys') return keyDifference(living, protocolIds)
+    const groups = grouped(living, ({ digest }) => shortHex(partOf(digest, place)))
+    return groups.length < 2 ? [] : [`the daemons have different ${what}: ${eachOf(groups)}; ${effect}`]
   })
+}
+
+/** The first protocol that daemons push with different keys, and how many more. */
+function keyDifference(living: readonly SeenDaemon[], protocolIds: readonly string[]): string[] {
+  const idOf = new Map(protocolIds.map(id => [partDigest(id).toString('hex'), id]))
+  const keysOf = new Map(living.map(({ name, digest }) => [name, keyDigests(digest)]))
+  const protocols = new Set([...keysOf.values()].flatMap(keys => [...keys.keys()]))
+  const different = [...protocols].flatMap(protocol => {
+    const having = living.filter(({ name }) => keysOf.get(name)?.has(protocol))
+    const groups = grouped(having, ({ name }) => keysOf.get(name)?.get(protocol) ?? '')
+    return groups.length < 2 ? [] : [{ id: idOf.get(protocol) ?? 'a protocol', groups }]
+  })
+  const [first] = different
+  if (!first) return []
+  const [what, effect] = partWords.keys
+  const more = different.length > 1 ? ` and ${different.length - 1} more` : ''
+  return [`the daemons have different ${what} for ${first.id}${more}: ${eachOf(first.groups)}; ${effect}`]
+}
+
+/** Digests of keys by those of the ids of their protocols, which follow the parts. */
+function keyDigests(digest: Buffer): ReadonlyMap<string, string> {
+  const all = digest.subarray(configurationParts.length * partBytes)
+  const count = Math.floor(all.length / (2 * partBytes))
+  return new Map(
+    Array.from({ length: count }, (_, place) => [
+      partOf(all, 2 * place).toString('hex'),
+      shortHex(partOf(all, 2 * place + 1)),
+    ]),
+  )
+}
+
+function shortHex(digest: Buffer): string {
+  return digest.toString('hex', 0, 2 * shownBytes)
+}
+
+function eachOf(groups: readonly [value: string, names: string][]): string {
+  return groups.map(([value, names]) => `${value} on ${names}`).join(', ')
 }
 
 function partOf(digest: Buffer, place: number): Buffer {

@@ -3,6 +3,7 @@ import { FleetIdentity } from '../../src/app/fleet-identity.ts'
 import { namedService } from '../../src/app/named-service.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { configurationParts, partBytes } from '../../src/outbox/contract/fleet-store.ts'
+import { fleetState } from '../../src/status/fleet.ts'
 import { configFile } from '../config/file.ts'
 import { silentLog } from '../support/log.ts'
 
@@ -48,7 +49,7 @@ describe('what a daemon says of its configuration', () => {
     ['its node', '127.0.0.1:8545', '10.0.0.7:8545', []],
     ['the place of the same key', places.one, places.same, []],
     ['the key', places.one, places.other, ['keys']],
-    ['a protocol of its own with the same key', 'id: alpha', 'id: aardvark', ['collectors']],
+    ['a protocol of its own with the same key', 'id: alpha', 'id: aardvark', ['keys', 'collectors']],
     // A key belongs to one service.
     ['the service', 'm.example.com', 'n.example.com', ['service', 'keys']],
     ['its path', 'm.example.com', 'm.example.com/v2', ['service', 'keys']],
@@ -69,7 +70,47 @@ describe('what a daemon says of its configuration', () => {
     const [destination] = destinations
     if (!destination) throw new Error('one is needed')
     expect(identity.keyName(destination)).toMatch(/^key\/[0-9a-f]{16}$/)
-    expect(identity.digest).toHaveLength(32)
+  })
+
+  const ownKey = (id: string, place: string) => [`id: ${id},`, `id: ${id}, key: { env: ${place} },`] as const
+  const changed = (...replaced: readonly (readonly [was: string, is: string])[]) =>
+    replaced.reduce((text, [was, is]) => text.replace(was, is), yaml)
+  const keysAt = (zebra: string, alpha: string) => changed(ownKey('zebra', zebra), ownKey('alpha', alpha))
+  it.each<readonly [what: string, one: string, other: string, named: string | undefined]>([
+    ['the same keys', keysAt(places.one, places.other), keysAt(places.same, places.other), undefined],
+    [
+      'two keys that are swapped',
+      keysAt(places.one, places.other),
+      keysAt(places.other, places.one),
+      'zebra and 1 more',
+    ],
+    ['one other key', keysAt(places.one, places.other), keysAt(places.one, places.one), 'alpha'],
+    [
+      'a protocol of its own with another key',
+      changed(['id: alpha', 'id: b, key: { env: ANOTHER_KEY }']),
+      yaml,
+      undefined,
+    ],
+  ])('shows in the state of the fleet for which protocols the keys differ: %s', (_, one, other, named) => {
+    const seen = {
+      version: '1',
+      lanes: [],
+      roles: [],
+      pid: 7,
+      host: 'h',
+      configFile: 'c',
+      clockOffMs: 0,
+      startedAtMs: 0,
+    }
+    const daemons = [one, other].map((text, place) => ({
+      ...{ ...seen, name: `eu-${place}`, digest: identityOf(text).identity.digest, seenAtMs: 0 },
+    }))
+    const { differences } = fleetState({ daemons, due: [], nowMs: 0, protocolIds: ['alpha', 'zebra'] })
+    const keys = differences.filter(sentence => sentence.includes('keys of the service'))
+    if (named === undefined) return expect(keys).toEqual([])
+    const digest = '[0-9a-f]{8}'
+    const sentence = `the daemons have different keys of the service for ${named}: ${digest} on eu-0, ${digest} on eu-1; `
+    expect(keys).toEqual([expect.stringMatching(new RegExp(`^${sentence}`))])
   })
 
   it('names a destination alike on all machines, and a rotated key by another name', () => {

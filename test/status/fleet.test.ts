@@ -22,6 +22,8 @@ const daemon = (name: string, changed: Partial<SeenDaemon> = {}): SeenDaemon => 
 })
 const due = (lane: string, hours = 1) => ({ lane, hours, oldest: hourAfter(anHour, 1 - hours) })
 const away = { seenAtMs: nowMs - daemonAwayMs - 1 }
+/** A digest with the key of a protocol. */
+const withKey = (key: number) => ({ digest: Buffer.concat([Buffer.alloc(40, 0xab), Buffer.alloc(8, key)]) })
 /** Differs in one part of the configuration. */
 const differsIn = (part: number) => {
   const digest = Buffer.alloc(32, 0xab)
@@ -98,9 +100,9 @@ describe('the state of a fleet', () => {
     ],
     [
       'two keys and settings',
-      [daemon('a'), daemon('b', differsIn(1)), daemon('c', differsIn(3))],
+      [daemon('a', withKey(0xab)), daemon('b', withKey(0xcd)), daemon('c', differsIn(3))],
       [
-        expect.stringMatching(/different keys of the service: abababab on a and c, cdcdcdcd on b;/),
+        expect.stringMatching(/different keys of the service for a protocol: abababab on a, cdcdcdcd on b;/),
         expect.stringMatching(/different settings .*: abababab on a and b, cdcdcdcd on c;/),
       ],
     ],
