@@ -4,7 +4,7 @@ import type { RoleClaim } from './role-claim.ts'
 
 /** Dependencies of `FleetPacer`. */
 export interface FleetPacerDeps {
-  readonly store: Pick<FleetStore, 'transaction' | 'takeTurn'>
+  readonly store: Pick<FleetStore, 'transaction' | 'takeTurn' | 'noteRetryAfter'>
   /** The role of delivering to the destination. */
   readonly role: Pick<RoleClaim, 'hold' | 'isHeld' | 'lost'>
   /** Name of what the pace is of, the same in all daemons; it may change with a key. */
@@ -16,16 +16,23 @@ export interface FleetPacerDeps {
 
 /**
  * Starts requests to a destination at an even pace, which all daemons of a fleet keep together. A daemon gets a turn only
- * while it has the role of delivering there.
+ * while it has the role of delivering there. With the turn it learns the retry-after that another daemon has met.
  */
 export class FleetPacer {
   readonly #deps: FleetPacerDeps
   /** Pause between two requests. */
   readonly intervalMs: number
+  #notBeforeMs = 0
 
   constructor(deps: FleetPacerDeps) {
     this.#deps = deps
     this.intervalMs = 1_000 / deps.perSecond
+  }
+
+  /** The retry-after of all daemons with the same key. */
+  get shared(): { readonly notBeforeMs: number; note(notBeforeMs: number): Promise<void> } {
+    const { store, destination } = this.#deps
+    return { notBeforeMs: this.#notBeforeMs, note: notBeforeMs => store.noteRetryAfter(destination(), notBeforeMs) }
   }
 
   /**
@@ -36,12 +43,13 @@ export class FleetPacer {
   async turn(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     const { store, role, destination, time } = this.#deps
-    const waitMs = await store.transaction(async transaction =>
+    const given = await store.transaction(async transaction =>
       (await role.hold(transaction)) ? store.takeTurn(destination(), this.intervalMs, transaction) : undefined,
     )
-    if (waitMs !== undefined && waitMs > 0) await time.sleep(Math.ceil(waitMs), signal)
+    this.#notBeforeMs = given?.notBeforeMs ?? 0
+    if (given && given.waitMs > 0) await time.sleep(Math.ceil(given.waitMs), signal)
     // A process that was paused has waited for longer.
-    const hasTurn = waitMs !== undefined && (role.isHeld || (await store.transaction(async tx => role.hold(tx))))
+    const hasTurn = given !== undefined && (role.isHeld || (await store.transaction(async tx => role.hold(tx))))
     if (hasTurn) return
     role.lost()
     await aborted(signal)

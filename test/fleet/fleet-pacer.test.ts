@@ -1,10 +1,13 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { Gate } from '../../src/delivery/gate/gate.ts'
+import { ServiceClock } from '../../src/delivery/gate/service-clock.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import { FleetPacer } from '../../src/fleet/fleet-pacer.ts'
 import { roleJob, roleQueue } from '../../src/fleet/jobs.ts'
 import { RoleClaims } from '../../src/fleet/role-claims.ts'
 import { openPostgresOutbox } from '../../src/outbox/postgres/open-outbox.ts'
 import { PostgresFleetStore } from '../../src/outbox/postgres/stores/fleet-store.ts'
+import { Redactor } from '../../src/telemetry/redactor.ts'
 import { useTestDatabases } from '../support/postgres/databases.ts'
 import { addressOf } from '../support/postgres/place.ts'
 import { postgresPlace } from '../support/postgres/programs.ts'
@@ -70,5 +73,46 @@ describe.skipIf(postgresPlace.kind === 'missing')('the pace of a fleet', () => {
     stopping.abort(new Error('stopped'))
     await expect(turn).rejects.toThrow('stopped')
     expect(waits).toEqual([])
+  })
+
+  /** The gate of a daemon to what its protocols make of a destination. @param destination the name of its row */
+  async function gateOf(address: string, destination: string, key: string) {
+    const outbox = await openPostgresOutbox(addressOf(address))
+    onTestFinished(() => outbox.close())
+    const pacer = new FleetPacer({
+      store: new PostgresFleetStore(outbox.database),
+      role: { hold: async () => true, isHeld: true, lost: () => {} },
+      destination: () => `key/${key}`,
+      perSecond: 1_000,
+      time: systemTime,
+    })
+    const gate = new Gate({
+      ...{ outbox: outbox.delivery, pacer, time: systemTime, redactor: new Redactor(), clock: new ServiceClock() },
+      destination: { name: destination, readKey: () => key },
+      client: { validateKey: async () => ({ kind: 'unanswered', reason: 'it is not asked' }) },
+    })
+    await gate.occasion('due')
+    return { gate, outbox, mayPush: async () => (await gate.pushTurn(key, new AbortController().signal)) ?? 'now' }
+  }
+
+  it('lets no daemon push before the retry-after that another one has met with the same key', async () => {
+    const address = await databases.empty()
+    const [one, other, elsewhere] = await Promise.all([
+      gateOf(address, 'tides', 'a'),
+      gateOf(address, 'host-2', 'a'),
+      gateOf(address, 'vaults', 'b'),
+    ])
+    expect(await other.mayPush()).toBe('now')
+    const untilMs = systemTime.nowMs() + 1_800_000
+    await one.gate.pushed({ kind: 'transient', reason: '429', status: 429, notBeforeMs: untilMs }, 'a')
+    const hold = { why: 'retry-after', untilMs }
+    expect(await other.mayPush()).toEqual(hold)
+    expect(await elsewhere.mayPush(), 'another key').toBe('now')
+    const afterRestart = await gateOf(address, 'host-2', 'a')
+    expect(afterRestart.gate.hold('due'), 'it is stored, for status and the next process').toEqual(hold)
+    await other.outbox.operators.hurry()
+    expect(await other.gate.occasion('due'), 'a person wants a flush').toBe('asked')
+    expect(await other.mayPush()).toBe('now')
+    expect(await (await gateOf(address, 'a-third', 'a')).mayPush()).toBe('now')
   })
 })

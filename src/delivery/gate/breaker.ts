@@ -19,7 +19,7 @@ export interface FlushEnd {
 }
 
 /** The retry-after instant, in milliseconds since 1970; 0 when it is over or there is none. */
-export function retryAfterAt({ notBeforeMs }: DestinationState, nowMs: number): number {
+export function retryAfterAt({ notBeforeMs }: Pick<DestinationState, 'notBeforeMs'>, nowMs: number): number {
   return isYetToCome(notBeforeMs, nowMs, serviceRetryAfterMsMax) ? notBeforeMs : 0
 }
 

@@ -67,6 +67,7 @@ export class Gate {
     try {
       // With a failure the flush begins with a small batch, whose answer may set a retry-after again.
       const failures = Math.max(this.#state.failures, isWaiting ? 1 : 0)
+      await this.#deps.pacer.shared?.note(0)
       await this.#stored.save({ ...this.#state, notBeforeMs: 0, probeAtMs: 0, failures })
       return 'asked'
     } catch {
@@ -163,6 +164,7 @@ export class Gate {
       if (ownTurn) await ownTurn
       const turn = pacer.turn(signal)
       if (turn) await turn
+      await this.#takeShared()
       // Either may have happened while this push waited for its turn.
       if (this.#keyWatch.isRefused(key)) return { why: 'key-refused', untilMs: this.#keyWatch.askAtMs }
       if (retryAfterAt(this.#state, time.nowMs()) === 0) return undefined
@@ -261,6 +263,15 @@ export class Gate {
     const latestMs = Math.max(believedMs, retryAfterAt(this.#state, nowMs))
     // At once: the process may end while it waits. If it cannot be stored, the running flush reports the disk's error.
     await this.#stored.saveAtOnce({ ...this.#state, notBeforeMs: latestMs }).catch(() => {})
+    await this.#deps.pacer.shared?.note(latestMs).catch(() => {})
+  }
+
+  /** Takes a later retry-after that another daemon has learnt with the same key. */
+  async #takeShared(): Promise<void> {
+    const { pacer, time } = this.#deps
+    const notBeforeMs = retryAfterAt({ notBeforeMs: pacer.shared?.notBeforeMs ?? 0 }, time.nowMs())
+    if (notBeforeMs <= this.#state.notBeforeMs) return
+    await this.#stored.saveAtOnce({ ...this.#state, notBeforeMs }).catch(() => {})
   }
 
   #withClock(left: readonly string[], newest: Hour | undefined): Pick<FlushEnd, 'left' | 'skewMs'> {

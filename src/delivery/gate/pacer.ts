@@ -13,6 +13,16 @@ export interface Turns {
    * error of the outbox.
    */
   turn(signal: AbortSignal): Promise<void> | void
+  /** The retry-after of all daemons that push with the same key. Absent where no others do. */
+  readonly shared?: SharedRetryAfter
+}
+
+/** A retry-after that one daemon of a fleet learns and all keep. */
+export interface SharedRetryAfter {
+  /** As of the last turn, in milliseconds since 1970; 0 for none. */
+  readonly notBeforeMs: number
+  /** Tells the others. 0 ends it. Rejects with errors of the outbox. */
+  note(notBeforeMs: number): Promise<void>
 }
 
 /** Starts requests at an even pace, never faster than configured, and slower for a while after a 429. */

@@ -77,7 +77,7 @@ export interface DaemonEntry {
   readonly version: string
   /** Random: two daemons of one name differ in it. */
   readonly instance: string
-  /** Digests of its `configurationParts`, `partBytes` of each. */
+  /** Digests of its `configurationParts`, `partBytes` of each, and then those of each protocol's id and of its key. */
   readonly digest: Buffer
   /** The lanes that it works. */
   readonly lanes: readonly string[]
@@ -109,6 +109,14 @@ export interface SeenDaemon extends Omit<DaemonEntry, 'instance'> {
   readonly seenAtMs: number
 }
 
+/** A daemon's turn to push to a destination. */
+export interface PushTurn {
+  /** Time until the turn, in milliseconds; at least 0. */
+  readonly waitMs: number
+  /** Until when the service wants no push, as any daemon has noted it, in milliseconds since 1970; 0 for none. */
+  readonly notBeforeMs: number
+}
+
 /** The outbox for daemons that share it. Methods reject with errors that `OutboxHealth` classifies and explains. */
 export interface FleetStore {
   /** Random text of this database, the same for all daemons. */
@@ -135,9 +143,14 @@ export interface FleetStore {
    * Takes the next turn of a destination, of all that push to it.
    *
    * @param intervalMs between two turns
-   * @returns time until the turn, in milliseconds; at least 0
    */
-  takeTurn(destination: string, intervalMs: number, transaction: SharedTransaction): Promise<number>
+  takeTurn(destination: string, intervalMs: number, transaction: SharedTransaction): Promise<PushTurn>
+  /**
+   * Notes until when the service wants no push to a destination, for all that push to it. The latest counts.
+   *
+   * @param notBeforeMs in milliseconds since 1970; 0 ends it
+   */
+  noteRetryAfter(destination: string, notBeforeMs: number): Promise<void>
   /** Notes that a daemon is there. @param isStart whether it has just started */
   announce(daemon: DaemonEntry, isStart: boolean): Promise<Announced>
   /** Removes a daemon that has stopped; not another one of its name. */

@@ -88,7 +88,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('the store of a fleet', () => 
     const startedAtMs = await store.nowMs()
     const intervalMs = 60_000 / 20
     const take = async (destination: string) =>
-      (await store.transaction(transaction => store.takeTurn(destination, intervalMs, transaction))) +
+      (await store.transaction(transaction => store.takeTurn(destination, intervalMs, transaction))).waitMs +
       (await store.nowMs())
     const turns = (await Promise.all(Array.from({ length: 10 }, () => take('service')))).sort((a, b) => a - b)
     const lateMs = (await store.nowMs()) - startedAtMs
@@ -106,14 +106,29 @@ describe.skipIf(postgresPlace.kind === 'missing')('the store of a fleet', () => 
       throw new Error('the role is lost')
     })
     await expect(taken).rejects.toThrow('the role is lost')
-    expect(await store.transaction(transaction => store.takeTurn('service', 50_000, transaction))).toBe(0)
+    const free = { waitMs: 0, notBeforeMs: 0 }
+    expect(await store.transaction(transaction => store.takeTurn('service', 50_000, transaction))).toEqual(free)
   })
 
   it('waits no longer than a minute for a turn that a wrong clock has given', async () => {
     const { store, run } = await opened()
     await run(`INSERT INTO tidegauge.destination (name, pace_tat) VALUES ('service', now() + interval '3 hours')`)
-    const waitMs = await store.transaction(transaction => store.takeTurn('service', 100, transaction))
-    expect(waitMs).toBeLessThanOrEqual(60_000)
+    const turn = await store.transaction(transaction => store.takeTurn('service', 100, transaction))
+    expect(turn.waitMs).toBeLessThanOrEqual(60_000)
+  })
+
+  it.each<readonly [what: string, noted: readonly number[], kept: number]>([
+    ['the latest of two', [anHour, anHour + 9_000], anHour + 9_000],
+    ['the latest of two, although it was written first', [anHour + 9_000, anHour], anHour + 9_000],
+    ['the new one after an impossible one', [anHour * 2, anHour], anHour],
+    ['none once a person has ended it', [anHour, 0], 0],
+    ['a new one after that', [anHour + 9_000, 0, anHour], anHour],
+  ])('gives %s of the retry-afters of a destination with each turn', async (_, noted, kept) => {
+    const { store } = await opened()
+    for (const notBeforeMs of noted) await store.noteRetryAfter('service', notBeforeMs)
+    const turn = (destination: string) => store.transaction(tx => store.takeTurn(destination, 100, tx))
+    expect(await turn('service')).toMatchObject({ notBeforeMs: kept })
+    expect(await turn('another')).toMatchObject({ notBeforeMs: 0 })
   })
 
   it('knows the daemons that announced themselves, until they leave or were not seen for long', async () => {

@@ -1,5 +1,5 @@
 import { type Hour, hourFromNumber, hourNumber } from '../../../model/hour.ts'
-import { daemonAwayMs } from '../../../model/limits.ts'
+import { daemonAwayMs, hourMs } from '../../../model/limits.ts'
 import type {
   Announced,
   CollectorLane,
@@ -8,6 +8,7 @@ import type {
   DueLaneHour,
   FleetStore,
   LaneWork,
+  PushTurn,
   SeenDaemon,
   SharedTransaction,
 } from '../../contract/fleet-store.ts'
@@ -110,16 +111,28 @@ export class PostgresFleetStore implements FleetStore {
     return (await found).length > 0
   }
 
-  async takeTurn(destination: string, intervalMs: number, transaction: SharedTransaction): Promise<number> {
-    const [row] = await transaction.query<{ wait_ms: number }>(
+  async takeTurn(destination: string, intervalMs: number, transaction: SharedTransaction): Promise<PushTurn> {
+    const [row] = await transaction.query<{ wait_ms: number; not_before_ms: number }>(
       `INSERT INTO tidegauge.destination AS own (name, pace_tat)
        VALUES ($1, clock_timestamp() + $2::float8 * interval '1 ms')
        ON CONFLICT (name) DO UPDATE SET pace_tat = $2::float8 * interval '1 ms' + greatest(
          clock_timestamp(), least(own.pace_tat, clock_timestamp() + $3::float8 * interval '1 ms'))
-       RETURNING extract(epoch FROM own.pace_tat - clock_timestamp())::float8 * 1000 - $2::float8 AS wait_ms`,
+       RETURNING extract(epoch FROM own.pace_tat - clock_timestamp())::float8 * 1000 - $2::float8 AS wait_ms, own.not_before_ms`,
       [destination, intervalMs, turnMsMax],
     )
-    return Math.max(0, row?.wait_ms ?? 0)
+    return { waitMs: Math.max(0, row?.wait_ms ?? 0), notBeforeMs: row?.not_before_ms ?? 0 }
+  }
+
+  noteRetryAfter(destination: string, notBeforeMs: number): Promise<void> {
+    // An instant long after the new one was written by a clock that was wrong.
+    return this.#database.write(async transaction =>
+      transaction.later(
+        `INSERT INTO tidegauge.destination AS own (name, not_before_ms) VALUES ($1, $2)
+         ON CONFLICT (name) DO UPDATE SET not_before_ms = CASE
+           WHEN $2 > 0 AND own.not_before_ms BETWEEN $2 AND $2 + ${hourMs} THEN own.not_before_ms ELSE $2 END`,
+        [destination, notBeforeMs],
+      ),
+    )
   }
 
   announce(entry: DaemonEntry, isStart: boolean): Promise<Announced> {
