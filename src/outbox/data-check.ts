@@ -9,12 +9,15 @@ import { Ballast } from './sqlite/file/ballast.ts'
 import { ballastBytes } from './sqlite/file/limits.ts'
 import { pagesOf } from './sqlite/look-through.ts'
 
+/** Room that the next hour takes, in bytes: some thousand metrics, in the log and in the file. */
+const hourBytes = 1_048_576
+
 /** Free room of a disk, in bytes. */
 export interface DiskRoom {
   readonly free: number
   /** The least with which a daemon begins to store values. */
   readonly least: number
-  /** Whether values are stored: a daemon that has its ballast goes on until the disk is full. */
+  /** Whether the next hour can be stored: a daemon that has its ballast goes on until the disk is full. */
   readonly isEnough: boolean
 }
 
@@ -32,7 +35,10 @@ export interface OutboxFileCheck {
 export function diskRoom(folder: string): DiskRoom | undefined {
   const ballast = new Ballast(existing(folder))
   const { room, isThere, hasRoom } = ballast
-  return room && { free: room.freeBytes, least: 2 * ballastBytes, isEnough: isThere || hasRoom }
+  if (!room) return undefined
+  // The ballast is given up for verdicts, and not for an hour's values.
+  const isEnough = hasRoom || (isThere && room.freeBytes >= hourBytes)
+  return { free: room.freeBytes, least: 2 * ballastBytes, isEnough }
 }
 
 /** Why nothing can be written into the data folder, or where it would be made; `undefined` when it can be. */

@@ -42,4 +42,6 @@ it.runIf(mayMount)('a disk has enough room while there is room for the ballast, 
   expect(await ballast.make()).toBe(true)
   const { free = 0, least = 0, isEnough } = diskRoom(folder) ?? {}
   expect([free < least, isEnough]).toEqual([true, true])
+  fill()
+  expect(diskRoom(folder), 'the ballast is there, and the next hour has no room').toMatchObject({ isEnough: false })
 })

@@ -8,7 +8,9 @@ import { configFindings, daemonFindings } from '../doctor/daemon-findings.ts'
 import { dataFindings } from '../doctor/data-findings.ts'
 import { eventFindings } from '../doctor/event-findings.ts'
 import { type Finding, failed, type Outcome } from '../doctor/finding.ts'
+import { receiverFindings } from '../doctor/receiver-findings.ts'
 import { serviceFindings } from '../doctor/service-findings.ts'
+import { sourceFindings } from '../doctor/source-findings.ts'
 import { exitCodes } from '../exit.ts'
 import { openContext } from '../open-context.ts'
 import { counted, print, printJson } from '../terminal.ts'
@@ -18,7 +20,9 @@ const marks: Readonly<Record<Outcome, string>> = { ok: '✔', warning: '!', fail
 /** `doctor`: asks everything that the daemon depends on. Ends with 1 for what stops delivery or the next hour. */
 export function doctorCommand(ended: (code: number) => void): Command {
   return configuredCommand('doctor')
-    .description('asks the service, the nodes, the disk and the daemon, and says what to do')
+    .description(
+      'asks the service, the nodes, off-chain sources, the disk, receivers and the daemon, and says what to do',
+    )
     .option('--json', 'print JSON')
     .action(async (options: ConfigOption & JsonOption) => {
       const context = openContext(options.config)
@@ -49,7 +53,9 @@ function examinations(context: AppContext, options: ConfigOption): Promise<reado
     examined('service', serviceFindings(context, outbox, options)),
     examined('chains', chainFindings(context)),
     examined('events', eventFindings(context)),
+    examined('sources', sourceFindings(context)),
     examined('disk', dataFindings(context, outbox)),
+    examined('receivers', receiverFindings(context, options)),
     examined('daemon', daemonFindings(context, options)),
   ]
 }

@@ -163,6 +163,89 @@ describe('doctor', () => {
     expect(dry.stdout).toContain('not collected: pool/absent: ')
   })
 
+  it('asks each off-chain source that collectors and prices name, a line a host', async () => {
+    const api = await listening((request, response) => {
+      const isFine = !request.url?.startsWith('/odd')
+      response.writeHead(200, { 'content-type': 'application/json' }).end(isFine ? '{"pool":{"tvl":7}}' : '{"pool":1}')
+    })
+    const refusing = await listening((_request, response) => void response.writeHead(403).end('no'))
+    const unused = await freePort()
+    const { config, run } = await stage()
+    const use = (entry: string) => `      - { ${entry} }\n`
+    const json = (id: string, url: string, more = '') =>
+      use(`id: ${id}, use: http-json, options: { url: ${url}, pointer: /pool/tvl, label: ${id}${more} }`)
+    const entries = [
+      json('plain', `"${api}/tvl"`),
+      json('graph', '{ env: GRAPH_URL }', ', body: { query: "{ pool { tvl } }" }'),
+      use(`use: prometheus, options: { url: "${refusing}", values: { Up: { query: "sum(up)" } } }`),
+      use('use: sql, options: { postgres: { env: SALES_URL }, query: "SELECT 1 AS n", values: { n: {} } }'),
+      use('id: file, use: sql, options: { path: ./sales.db, query: "SELECT 1 AS m", values: { m: {} } }'),
+    ]
+    const source = (url: string) => `{ url: "${url}/at/{hourSeconds}", pointer: /pool/tvl }`
+    const prices = `prices: { TEA: [${source(`http://127.0.0.1:${unused}`)}, ${source(api)}], JAM: [${source(`${api}/odd`)}] }\n`
+    const text = readFileSync(config, 'utf8').replace(/ +- use: .*\n/, entries.join(''))
+    writeFileSync(config, prices + text)
+    vi.stubEnv('GRAPH_URL', `${api}/graph/k3y-in-the-path-0815`)
+    vi.stubEnv('SALES_URL', `postgres://till:s3cr3t-of-till@127.0.0.1:${unused}/shop`)
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const { code, stdout } = await run()
+    const [host, wrong] = [new URL(api).host, new URL(refusing).host]
+    const lines = stdout.split('\n').filter(line => / source /.test(line))
+    expect(lines).toEqual([
+      expect.stringMatching(new RegExp(`^✖ source ${host}: price JAM: .* → `)),
+      expect.stringMatching(new RegExp(`^✖ source ${wrong}: pool/prometheus: .*403.* → `)),
+      expect.stringMatching(new RegExp(`^✖ source 127\\.0\\.0\\.1:${unused}: pool/sql: .*; and 1 more → `)),
+      expect.stringMatching(/^✖ source \.\/sales\.db: pool\/file: .* → /),
+    ])
+    expect(stdout).not.toMatch(/k3y-in-the-path-0815|s3cr3t-of-till/)
+    expect(code).toBe(1)
+
+    writeFileSync(config, `prices: { TEA: [${source(`http://127.0.0.1:${unused}`)}, ${source(api)}] }\n${text}`)
+    writeFileSync(config, readFileSync(config, 'utf8').replace(/ +- \{ (use: (prometheus|sql)|id: file).*\n/g, ''))
+    const well = await run()
+    expect(well.stdout).toContain(`✔ source ${host}: answers pool/plain; pool/graph; price TEA, source 2\n`)
+    expect(unusual(well.stdout)).toEqual([
+      expect.stringMatching(
+        new RegExp(`^! source 127.*:${unused}: price TEA, source 1: .*; the price has other sources`),
+      ),
+    ])
+    expect(well.code).toBe(0)
+  })
+
+  it('asks whether each receiver can be reached, and sends none a message', async () => {
+    const alerts = await receiver()
+    const bots = await listening((request, response) => {
+      const url = request.url ?? ''
+      const known = url === '/bot77:SECRET-of-the-bot/getChat?chat_id=-100'
+      const body = known ? { ok: true } : { ok: false, description: 'Bad Request: chat not found' }
+      response.writeHead(known && request.method === 'GET' ? 200 : 400).end(JSON.stringify(body))
+    })
+    const { config, run } = await stage()
+    const chat = (id: string) => `{ telegram: { token: { env: BOT_TOKEN }, chat: "${id}", url: "${bots}" } }`
+    const receivers = `{ webhook: { env: ALERT_URL } }, { slack: { env: SLACK_URL } }, ${chat('-100')}, ${chat('-7')}`
+    writeFileSync(
+      config,
+      `${readFileSync(config, 'utf8')}heartbeat: { url: { env: BEAT_URL } }\nnotify: [${receivers}]\n`,
+    )
+    vi.stubEnv('BEAT_URL', `${alerts.url}/beat-4711`)
+    vi.stubEnv('ALERT_URL', `${alerts.url}/alert-4711`)
+    vi.stubEnv('SLACK_URL', `http://127.0.0.1:${await freePort()}/services/4711`)
+    vi.stubEnv('BOT_TOKEN', '77:SECRET-of-the-bot')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const { code, stdout } = await run()
+    for (const sentence of [
+      /^✔ heartbeat: 127\.0\.0\.1:\d+ answers/m,
+      /^✔ webhook ALERT_URL: 127\.0\.0\.1:\d+ answers; tidegauge notify test .*sends it a message/m,
+      /^! slack SLACK_URL: 127\.0\.0\.1:\d+ does not answer: nothing listens there/m,
+      /^✔ telegram BOT_TOKEN -100: the bot sees the chat/m,
+      /^! telegram BOT_TOKEN -7: the bot does not see the chat: it answered 400.*chat not found.* → check the token/m,
+    ]) {
+      expect(stdout).toMatch(sentence)
+    }
+    expect(stdout).not.toMatch(/4711|SECRET-of-the-bot/)
+    expect([code, alerts.posts]).toEqual([0, []])
+  })
+
   it('says that the service takes no push, though it answers', async () => {
     const { config, run } = await stage({ statuses: { '/api/metrics': 500 } })
     const collected = await command(['collect', '--config', config], { METRICS_KEY: key })
