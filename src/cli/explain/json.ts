@@ -17,7 +17,11 @@ export function explanationJson(found: Explanation) {
     state: entry?.state ?? origin?.state ?? 'unexpected',
     ...valueJson(found),
     ...(unread && { fault: unread }),
-    ...(origin && { attempts: origin.attempts, ...(origin.fault && { fault: origin.fault }) }),
+    ...(origin && {
+      attempts: origin.attempts,
+      failedAttempts: origin.failed.map(({ atMs, reason }) => ({ at: instant(atMs), reason: redactor.redact(reason) })),
+      ...(origin.fault && { fault: origin.fault }),
+    }),
     blocks: blocksJson(origin),
     ...(origin?.provenance && { provenance: origin.provenance }),
     ...(present && { present }),

@@ -45,6 +45,7 @@ function happened(found: Explanation, options: ConfigOption): Fact[] {
   return [
     ...(entry ? [['collected', `${instantText(entry.collectedMs)}, by ${collector}${attempts}`] as const] : []),
     ...(entry ? [] : [['collector', `${collector}${attempts}`] as const]),
+    ...attemptFacts(origin),
     ...(fault ? [['why not', `${fault.message}${fault.fix === undefined ? '' : ` → ${fault.fix}`}`] as const] : []),
     ...(entry?.earlier ?? []).map(({ value, untilMs }, place, all): Fact => {
       const next = all[place + 1]?.value ?? entry?.value
@@ -61,6 +62,13 @@ function happened(found: Explanation, options: ConfigOption): Fact[] {
     ...(entry?.state === 'due' ? [['due', `not delivered yet: ${asTyped('status', options)}`] as const] : []),
     ...warnings.map(({ text, count }): Fact => ['warning', `${counted(count, 'time')}: ${cut(text, answerCharsMax)}`]),
   ]
+}
+
+/** Failed attempts at collecting the hour, but for one whose fault is shown as the reason why there is no value. */
+function attemptFacts(origin: Explanation['origin']): Fact[] {
+  const failed = origin?.failed ?? []
+  const shown = origin?.state === 'due' && origin.fault ? failed.slice(0, -1) : failed
+  return shown.map(({ atMs, reason }) => ['attempt', `${instantText(atMs)}, failed: ${reason}`])
 }
 
 function detainedFacts(

@@ -27,8 +27,17 @@ export interface OriginBlock extends Pick<PinnedBlock, 'chainId' | 'block'> {
   readonly isFinal: boolean
 }
 
+/** An attempt at collecting an hour that failed. */
+export interface FailedAttempt {
+  /** When it ended, in milliseconds since 1970. */
+  readonly atMs: number
+  readonly reason: string
+}
+
 /** A collector's expected hour, and how its latest values came about. */
 export interface HourOrigin extends CollectionRow {
+  /** The newest failed attempts, the oldest of them first; older ones are only counted. */
+  readonly failed: readonly FailedAttempt[]
   /** Absent where no value was stored, or where it was lost in a damaged outbox. */
   readonly provenance?: Provenance
   /** One for each chain that it has read and whose block is still known. */

@@ -1,6 +1,8 @@
 import { type Fault, type FaultRecord, faultRecord } from '../../model/fault.ts'
 import { type Hour, hourFromNumber, hourNumber } from '../../model/hour.ts'
 import { jsonOf } from '../../model/json.ts'
+import { shortened } from '../../model/text.ts'
+import type { FailedAttempt } from '../contract/history.ts'
 import type { CollectionRow, CollectionState, DueHour, LateCollector } from '../contract/hours.ts'
 import type { UnresolvedCount } from '../contract/status-store.ts'
 
@@ -68,6 +70,24 @@ export function unresolvedCount({ hour, reason, ...row }: RawUnresolved): Unreso
 /** The columns of an hour's fault. */
 export function faultColumns(fault: Fault): [fault: string, code: string] {
   return [JSON.stringify(faultRecord(fault)), fault.code]
+}
+
+/** Characters kept of all failed attempts of an hour, in the column `failures`, and of the reason of one. */
+export const failuresCharsMax = 2_000
+const reasonCharsMax = 300
+
+/** A failed attempt as a line of the column `failures`, whose first line is the newest: instant and reason. */
+export function failureLine(fault: Fault, atMs: number): string {
+  return `${new Date(atMs).toISOString()} ${shortened(fault.message.replace(/\s+/g, ' '), reasonCharsMax)}`
+}
+
+/** The failed attempts in a column `failures`. The last line may be cut off, and counts as a whole one if it is readable. */
+export function failedAttempts(failures: string | null): FailedAttempt[] {
+  const lines = (failures ?? '').split('\n').flatMap(line => {
+    const [, instant, reason] = /^(\S+Z) (.+)$/.exec(line) ?? []
+    return instant && reason ? [{ atMs: Date.parse(instant), reason }] : []
+  })
+  return lines.reverse()
 }
 
 /** A row with its stored fault, if there is one. */

@@ -95,6 +95,28 @@ describe('explain', () => {
     expect(held.stdout).toMatch(/\nheld +\S+Z: .*10.* → tidegauge held show pool___A/)
   })
 
+  it('tells each failed attempt with its reason, also once the hour is delivered', async () => {
+    const { run, give } = await stage({ metrics: { A: {} }, values: {} })
+    const hour = hourBack(2)
+    await run('collect', '--hour', hour)
+    give({ metrics: { A: { max: 3 } }, values: { A: Number.NaN } })
+    await run('collect', '--hour', hour)
+    give({ metrics: { A: {} }, values: { A: 5 } })
+    expect(await run('collect', '--hour', hour)).toMatchObject({ code: 0 })
+    const { stdout } = await run('explain', 'pool___A', hour)
+    expect(stdout).toMatch(/\ncollected +\S+Z, by pool\/given, after 3 attempts\n/)
+    const attempts = stdout.split('\n').filter(line => line.startsWith('attempt '))
+    expect(attempts).toEqual([
+      expect.stringMatching(/^attempt +\S+Z, failed: \S.*return/),
+      expect.stringMatching(/^attempt +\S+Z, failed: \S.*(NaN|number)/),
+    ])
+    const { failedAttempts } = JSON.parse((await run('explain', 'pool___A', hour, '--json')).stdout)
+    expect(failedAttempts).toEqual([
+      { at: expect.stringMatching(/Z$/), reason: expect.any(String) },
+      { at: expect.stringMatching(/Z$/), reason: expect.any(String) },
+    ])
+  })
+
   it('says why an hour failed, and refuses an unknown metric and an hour that has not begun', async () => {
     const { run, give } = await stage({ metrics: { A: {} }, values: { A: 1 } })
     expect(await run('explain', 'pool___A')).toMatchObject({

@@ -113,7 +113,9 @@ export function historiesContract(newPlace: NewPlace): void {
       const { outbox, handles } = await begun(newPlace)
       await record(outbox, metrics(1), { provenance, pins: [aPin(7)], failed: failedUntil(nowMs + 5) })
       const { block } = aPin(7)
-      const row = { collector, hour: anHour, state: 'due', attempts: 1, fault: faultRecord(unreachable), provenance }
+      const failed = [{ atMs: nowMs, reason: unreachable.message }]
+      const fault = faultRecord(unreachable)
+      const row = { collector, hour: anHour, state: 'due', attempts: 1, fault, failed, provenance }
       expect(await outbox.operators.origin(collector, anHour)).toEqual({
         ...row,
         blocks: [{ chainId: 1, block, isFinal: false }],
@@ -121,13 +123,28 @@ export function historiesContract(newPlace: NewPlace): void {
       const later = { ...provenance, code: 'f00d', hosts: { '1': 'other.example', '10': 'node.example' } }
       await record(outbox, metrics(2), { provenance: later, pins: [aPin(7)] })
       await outbox.intake.confirmPin(1, { collector, hour: anHour, block })
-      const collected = { collector, hour: anHour, state: 'collected', attempts: 2, provenance: later }
+      const collected = { collector, hour: anHour, state: 'collected', attempts: 2, failed, provenance: later }
       const again = await handles.reopened()
       expect(await again.operators.origin(collector, anHour), 'no block is known').toEqual({ ...collected, blocks: [] })
       await again.intake.finalBlocks(1).keep([{ hour: anHour, block: aBlock(7) }])
       await again.intake.finalBlocks(8).keep([{ hour: anHour, block: aBlock(8) }])
       const final = [{ chainId: 1, block: aBlock(7), isFinal: true }]
       expect(await again.operators.origin(collector, anHour)).toEqual({ ...collected, blocks: final })
+    })
+
+    it('has the newest failed attempts, however many there were and whatever they say', async () => {
+      const { outbox } = await begun(newPlace)
+      const words = ['plain', 'two\nlines, 中文 😀', `long ${'x'.repeat(500)}`, '2026-11-20T13:00:00.000Z odd']
+      for (let attempt = 0; attempt < 12; attempt += 1) {
+        const fault = new Fault('chain-unreachable', `${attempt}: ${words[attempt % words.length]}`)
+        await record(outbox, [], { failed: { fault, nextAttemptMs: nowMs + 5 } })
+      }
+      const { attempts, failed = [] } = (await outbox.operators.origin(collector, anHour)) ?? {}
+      expect(attempts).toBe(12)
+      const numbers = failed.map(({ reason }) => Number.parseInt(reason, 10))
+      expect(numbers.length, 'newest, one after the other').toBeGreaterThan(5)
+      expect(numbers).toEqual(numbers.map((_, place) => 12 - numbers.length + place))
+      expect(failed.at(-3)).toEqual({ atMs: nowMs, reason: '9: two lines, 中文 😀' })
     })
 
     it('changes with a correction, and not with a run that changed nothing', async () => {

@@ -2,7 +2,7 @@ import { faultRecord } from '../../../model/fault.ts'
 import { hourNumber } from '../../../model/hour.ts'
 import type { CollectionOutcome } from '../../contract/outcome.ts'
 import { type Enqueued, rowDigest } from '../../rows/digest.ts'
-import { faultColumns } from '../../rows/hour-rows.ts'
+import { failureLine, failuresCharsMax, faultColumns } from '../../rows/hour-rows.ts'
 import { valueAt } from '../../rows/run-values.ts'
 import type { Transaction } from '../connection/transaction.ts'
 
@@ -38,11 +38,13 @@ export async function endHours(transaction: Transaction, ended: readonly EndedHo
        provenance = coalesce(ended.provenance, collection.provenance),
        attempts = collection.attempts + CASE WHEN ended.ending = 1 AND state <> 1 OR ended.ending = 2 AND state = 0 THEN 1 ELSE 0 END,
        next_attempt_ms = CASE WHEN ended.ending = 1 THEN 0 WHEN ended.ending = 2 AND state = 0 THEN ended.next_ms ELSE next_attempt_ms END,
+       failures = CASE WHEN ended.ending = 2 AND state = 0
+         THEN left(ended.failure || E'\\n' || coalesce(collection.failures, ''), ${failuresCharsMax}) ELSE collection.failures END,
        fault = CASE WHEN ended.ending = 1 THEN NULL WHEN ended.ending = 2 AND state = 0 THEN ended.fault ELSE collection.fault END,
        fault_code = CASE WHEN ended.ending = 1 THEN NULL WHEN ended.ending = 2 AND state = 0 THEN ended.code ELSE collection.fault_code END,
        state = CASE WHEN ended.ending = 1 THEN 1 ELSE state END
-     FROM unnest($1::integer[], $2::integer[], $3::integer[], $4::bigint[], $5::integer[], $6::bigint[], $7::text[], $8::text[], $9::integer[])
-       AS ended (hour, collector, metrics, digest, ending, next_ms, fault, code, provenance)
+     FROM unnest($1::integer[], $2::integer[], $3::integer[], $4::bigint[], $5::integer[], $6::bigint[], $7::text[], $8::text[], $9::integer[],
+       $10::text[]) AS ended (hour, collector, metrics, digest, ending, next_ms, fault, code, provenance, failure)
      WHERE collection.hour = ended.hour AND collection.collector = ended.collector
      RETURNING collection.hour, collection.collector`,
     [
@@ -55,6 +57,7 @@ export async function endHours(transaction: Transaction, ended: readonly EndedHo
       faults.map(([fault]) => fault),
       faults.map(([, code]) => code),
       ended.map(one => (isChanged(one) ? one.provenance : null)),
+      ended.map(({ outcome: { failed }, nowMs }) => (failed ? failureLine(failed.fault, nowMs) : null)),
     ],
   )
   const known = new Set(updated.map(({ hour, collector }) => keyOf(hour, collector)))

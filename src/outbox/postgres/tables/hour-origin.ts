@@ -1,8 +1,9 @@
 import { type Hour, hourNumber } from '../../../model/hour.ts'
 import { jsonOf } from '../../../model/json.ts'
 import type { Provenance } from '../../../model/provenance.ts'
-import type { HourOrigin, OriginBlock } from '../../contract/history.ts'
+import type { FailedAttempt, HourOrigin, OriginBlock } from '../../contract/history.ts'
 import { type BlockRow, blockOf } from '../../rows/block-row.ts'
+import { failedAttempts } from '../../rows/hour-rows.ts'
 import { hourRow } from './hour-looks.ts'
 import type { RowReader } from './known-metrics.ts'
 
@@ -14,7 +15,8 @@ interface ProvenanceOfHour extends Omit<Provenance, 'hosts'> {
 export async function hourOrigin(reading: RowReader, collector: string, hour: Hour): Promise<HourOrigin | undefined> {
   const row = await hourRow(reading, collector, hour)
   if (!row) return undefined
-  const [provenance, pinned] = await Promise.all([
+  const [failed, provenance, pinned] = await Promise.all([
+    failedOf(reading, collector, hour),
     provenanceOf(reading, collector, hour),
     pinnedBlocks(reading, collector, hour),
   ])
@@ -22,7 +24,16 @@ export async function hourOrigin(reading: RowReader, collector: string, hour: Ho
     .map(Number)
     .filter(id => !pinned.some(({ chainId }) => chainId === id))
   const final = await finalBlocks(reading, others, hour)
-  return { ...row, ...(provenance && { provenance }), blocks: [...pinned, ...final] }
+  return { ...row, failed, ...(provenance && { provenance }), blocks: [...pinned, ...final] }
+}
+
+async function failedOf(reading: RowReader, collector: string, hour: Hour): Promise<FailedAttempt[]> {
+  const [row] = await reading.query<{ failures: string | null }>(
+    `SELECT failures FROM tidegauge.collection JOIN tidegauge.collector ON collector.id = collection.collector
+     WHERE hour = $1 AND collector.name = $2`,
+    [hourNumber(hour), collector],
+  )
+  return failedAttempts(row?.failures ?? null)
 }
 
 async function provenanceOf(reading: RowReader, collector: string, hour: Hour): Promise<Provenance | undefined> {

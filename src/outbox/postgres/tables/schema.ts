@@ -37,7 +37,8 @@ export const tablesSql = `
     UNIQUE (version, code, options, hosts)
   );
 
-  -- "fault_code" is that of its fault: hours are planned by it, and not by words of other programs.
+  -- "fault_code" is that of its fault: hours are planned by it, and not by words of other programs. "failures" has a line
+  -- for each of the newest failed attempts, the newest first.
   CREATE TABLE tidegauge.collection (
     hour integer NOT NULL CHECK (hour > 0),
     collector integer NOT NULL REFERENCES tidegauge.collector,
@@ -49,6 +50,7 @@ export const tablesSql = `
     metrics integer DEFAULT 0,
     digest bigint DEFAULT 0,
     provenance integer REFERENCES tidegauge.provenance,
+    failures text,
     PRIMARY KEY (hour, collector),
     CHECK (state <> 2 OR fault IS NOT NULL),
     CHECK ((fault IS NULL) = (fault_code IS NULL))

@@ -86,7 +86,7 @@ export class SqliteIntakeStore implements IntakeStore {
       expectedHours.markCollected(collector, hour, provenance && provenances.add(provenance))
       backfillFailures.remove(collector, hour)
     } else if (unexpected) backfillFailures.add(collector, hour, failed.fault, nowMs)
-    else expectedHours.markFailed(collector, hour, failed.fault, failed.nextAttemptMs)
+    else expectedHours.markFailed(collector, hour, failed.fault, failed.nextAttemptMs, nowMs)
     // Every value is now as of these blocks, whatever it was read at before.
     if (!failed && mode === 'correct') pinned.replace(collector, hour, pins)
   }

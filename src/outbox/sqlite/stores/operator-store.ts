@@ -57,7 +57,8 @@ export class SqliteOperatorStore implements OperatorStore {
     const known = (await Promise.all(final)).flatMap(({ chainId, block }) =>
       block ? [{ chainId, block, isFinal: true }] : [],
     )
-    return { ...row, ...(provenance && { provenance }), blocks: [...pinned, ...known] }
+    const failed = expectedHours.failed(collector, hour)
+    return { ...row, failed, ...(provenance && { provenance }), blocks: [...pinned, ...known] }
   }
 
   async unsuccessfulFlushes(name: string, fromMs: number, toMs: number): Promise<readonly UnsuccessfulFlushes[]> {

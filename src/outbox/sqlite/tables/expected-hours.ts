@@ -2,10 +2,19 @@ import type { Fault } from '../../../model/fault.ts'
 import { type Hour, hourFromNumber, hourNumber, hoursFrom } from '../../../model/hour.ts'
 import { commitRowsMax, recollectCapMs } from '../../../model/limits.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
+import type { FailedAttempt } from '../../contract/history.ts'
 import type { CollectionRow, CollectionState, DueHour, DueHoursWanted, LateCollector } from '../../contract/hours.ts'
 import type { GapCount } from '../../contract/status-store.ts'
 import { type Enqueued, rowDigest } from '../../rows/digest.ts'
-import { collectionRow, dueHour, faultColumns, hourStateOf, lateCollector } from '../../rows/hour-rows.ts'
+import {
+  collectionRow,
+  dueHour,
+  failedAttempts,
+  failureLine,
+  faultColumns,
+  hourStateOf,
+  lateCollector,
+} from '../../rows/hour-rows.ts'
 import { collectorStatements, readingStatements, writingStatements } from './expected-statements.ts'
 import type { MetricRuns } from './metric-runs.ts'
 
@@ -149,9 +158,14 @@ export class ExpectedHours {
     addCollected.run(number, metrics.length, digest, provenance ?? null, name)
   }
 
-  /** Schedules the next attempt of a due hour. No effect on a collected hour or a gap. */
-  markFailed(name: string, hour: Hour, fault: Fault, nextAttemptMs: number): void {
-    this.#statements.failed.run(nextAttemptMs, ...faultColumns(fault), hourNumber(hour), name)
+  /**
+   * Schedules the next attempt of a due hour. No effect on a collected hour or a gap.
+   *
+   * @param atMs when the failed one ended. Default: when the next one begins
+   */
+  markFailed(name: string, hour: Hour, fault: Fault, nextAttemptMs: number, atMs = nextAttemptMs): void {
+    const line = failureLine(fault, atMs)
+    this.#statements.failed.run(nextAttemptMs, ...faultColumns(fault), line, hourNumber(hour), name)
   }
 
   /** Turns a due hour into a gap, or inserts a gap. No effect on a collected hour or a gap. */
@@ -170,6 +184,11 @@ export class ExpectedHours {
       hour => [hour, this.#statements.row.get(hourNumber(hour), name)?.state] as const,
     )
     return new Map(each.flatMap(([hour, state]) => (state === undefined ? [] : [[hour, hourStateOf(state)]])))
+  }
+
+  /** The newest failed attempts of an hour, the oldest of them first. */
+  failed(name: string, hour: Hour): FailedAttempt[] {
+    return failedAttempts(this.#statements.failures.get(hourNumber(hour), name) ?? null)
   }
 
   /** The row of a collector's hour; `undefined` where there is none. */

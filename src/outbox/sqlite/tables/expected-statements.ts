@@ -1,6 +1,6 @@
 import type { Sqlite } from '../../../sqlite/database.ts'
 import type { GapCount } from '../../contract/status-store.ts'
-import type { RawHour, RawLate } from '../../rows/hour-rows.ts'
+import { failuresCharsMax, type RawHour, type RawLate } from '../../rows/hour-rows.ts'
 
 const own = 'collector = (SELECT id FROM collector WHERE name = +?)'
 
@@ -63,6 +63,9 @@ export function readingStatements(database: Sqlite) {
     row: database.prepare<[number, string], Pick<RawHour, 'state' | 'attempts' | 'fault'>>(
       `SELECT state, attempts, fault FROM collection WHERE hour = ? AND ${own}`,
     ),
+    failures: database
+      .prepare<[number, string], string | null>(`SELECT failures FROM collection WHERE hour = ? AND ${own}`)
+      .pluck(),
     ends: database
       .prepare<[], [oldest: number | null, newest: number | null]>(
         'SELECT (SELECT min(hour) FROM collection), (SELECT max(hour) FROM collection)',
@@ -122,8 +125,9 @@ export function writingStatements(database: Sqlite) {
       `INSERT INTO collection (hour, state, attempts, fault, fault_code, collector) SELECT ?, 2, 1, ?, ?, id FROM collector WHERE name = ?
        ON CONFLICT DO UPDATE SET state = 2, attempts = attempts + 1, fault = excluded.fault, fault_code = excluded.fault_code WHERE state = 0`,
     ),
-    failed: database.prepare<[number, string, string, number, string]>(
-      `UPDATE collection SET attempts = attempts + 1, next_attempt_ms = ?, fault = ?, fault_code = ?
+    failed: database.prepare<[number, string, string, string, number, string]>(
+      `UPDATE collection SET attempts = attempts + 1, next_attempt_ms = ?, fault = ?, fault_code = ?,
+         failures = substr(? || char(10) || coalesce(failures, ''), 1, ${failuresCharsMax})
        WHERE state = 0 AND hour = ? AND ${own}`,
     ),
     addMetrics: database.prepare<[number, number, number | null, number, string]>(

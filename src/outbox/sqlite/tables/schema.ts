@@ -30,7 +30,8 @@ export const outboxSchema: Schema = {
     -- Every expected (collector, hour) is a row. 0 due, 1 collected, 2 gap. Rows of hours are never deleted because of age.
     -- "metrics" says how many metrics the hour gave, "digest" adds theirs up: by these it is known after a damage what is
     -- missing, or is not what it was. Both are NULL once the hour is pruned. "provenance" is that of the latest values.
-    -- "fault_code" is that of the fault: hours are planned by it, and not by words of other programs.
+    -- "fault_code" is that of the fault: hours are planned by it, and not by words of other programs. "failures" has a line
+    -- for each of the newest failed attempts, the newest first.
     CREATE TABLE collection (
       hour INTEGER NOT NULL CHECK (hour > 0),
       collector INTEGER NOT NULL REFERENCES collector,
@@ -42,6 +43,7 @@ export const outboxSchema: Schema = {
       metrics INTEGER DEFAULT 0,
       digest INTEGER DEFAULT 0,
       provenance INTEGER REFERENCES provenance,
+      failures TEXT,
       PRIMARY KEY (hour, collector),
       CHECK (state <> 2 OR fault IS NOT NULL),
       CHECK ((fault IS NULL) = (fault_code IS NULL))
