@@ -16,7 +16,7 @@ import { Meeting } from './meeting.ts'
 import { Prices } from './prices.ts'
 import { groupOf, Processes, type ProcessGroup, requireFile } from './processes.ts'
 import { ProvenanceSource } from './provenance-source.ts'
-import { readablePaths } from './readable.ts'
+import { type PackageWalks, readablePaths } from './readable.ts'
 import { knowsNone, type Redacting, redactedEnd, redactedLine } from './redacting.ts'
 import type { RunnerDeps } from './runner-deps.ts'
 import { declaredSecrets, RunSecrets } from './secrets.ts'
@@ -50,6 +50,7 @@ export class ProcessRunner implements Runner {
   readonly #provenance: ProvenanceSource
   readonly #processes: Processes
   readonly #alone: IsolatedProcess
+  readonly #walks: PackageWalks = new Map()
   readonly #stopping = new AbortController()
   /** Ids of collectors that ended their process; they run alone. */
   readonly #culprits = new Set<string>()
@@ -137,7 +138,7 @@ export class ProcessRunner implements Runner {
 
   async #started(group: ProcessGroup): Promise<StartedProcess> {
     const { configFolders = [] } = this.#deps
-    const permitted = await readablePaths({ ...group, hidden: this.#hidden, configFolders })
+    const permitted = await readablePaths({ ...group, hidden: this.#hidden, configFolders }, this.#walks)
     const { heapMbMax, memoryMbMax } = this.#limits
     return startProcess(group, { ...permitted, heapMbMax, memoryMbMax, readsChains: this.#readsChains })
   }

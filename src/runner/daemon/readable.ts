@@ -1,5 +1,5 @@
-import { existsSync, globSync, readFileSync, realpathSync, statSync } from 'node:fs'
-import { lstat, readdir, realpath, stat } from 'node:fs/promises'
+import { type Dirent, existsSync, globSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { lstat, opendir, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { hasOwnLibraries, packageUrl, programParts } from '../../edge/program-files.ts'
@@ -56,21 +56,41 @@ const packageRoot = fileURLToPath(packageUrl)
 const own = programParts.map(name => join(packageRoot, name))
 
 /**
+ * Walks of folders of packages under way, by folder and rules. Processes that start together need the same: a walk for
+ * each would take the memory of all entries times their number.
+ */
+export type PackageWalks = Map<string, Promise<Walks>>
+
+/**
  * Files and folders a process may read. Node's permissions judge a path by its name, follow links, and have no
  * exceptions. So every folder is walked: hidden paths and links that lead out of it are left out.
+ *
+ * @param underWay shared by the processes of a runner. Default: they share nothing
  */
-export async function readablePaths(readable: Readable): Promise<Permitted> {
+export async function readablePaths(readable: Readable, underWay: PackageWalks = new Map()): Promise<Permitted> {
   const { file, namedFile, configFile, declared, isShipped, hidden, configFolders } = readable
   if (isShipped) return { reads: permitted([...shippedReads(), ...(await withReal(declared))]), links: {} }
   const configurations = await withReal([dirname(configFile), dirname(realOf(configFile)), ...configFolders])
-  const walks = new Walks([...(await withReal(hidden)), ...systemFolders], configurations)
+  const hiddenPaths = [...(await withReal(hidden)), ...systemFolders]
+  const walks = new Walks(hiddenPaths, configurations)
   // The program's own libraries are trusted, as the program is.
   const trusted = hasOwnLibraries ? [] : ownLibraries()
   const packages = [...packageFolders(packageRoot), ...packageFolders(dirname(file ?? configFile))]
-  for (const folder of packages) if (!trusted.includes(folder)) await walks.addPackages(folder)
+  for (const folder of packages) {
+    if (trusted.includes(folder)) continue
+    const key = JSON.stringify([folder, hiddenPaths, configurations])
+    const found = underWay.get(key) ?? walkedPackages(folder, new Walks(hiddenPaths, configurations))
+    underWay.set(key, found)
+    walks.addAll(await found.finally(() => underWay.delete(key)))
+  }
   if (file !== undefined) await walks.addOwn(file, namedFile ?? file)
   for (const path of declared) await walks.addDeclared(path)
   return { reads: permitted([...own, ...trusted, ...walks.paths]), links: Object.fromEntries(walks.links) }
+}
+
+async function walkedPackages(folder: string, walks: Walks): Promise<Walks> {
+  await walks.addPackages(folder)
+  return walks
 }
 
 /** Files and folders that shipped collectors without declarations read, whatever the configuration: the program. */
@@ -163,6 +183,11 @@ class Walks {
     this.#configFolders = configFolders
   }
 
+  addAll({ paths, links }: Walks): void {
+    for (const path of paths) this.paths.add(path)
+    for (const [link, target] of links) this.links.set(link, target)
+  }
+
   /** The collector's folder; where a configuration lies in it, its file and what that imports alone. */
   async addOwn(file: string, namedFile: string): Promise<void> {
     if (file !== namedFile) this.links.set(namedFile, file)
@@ -205,23 +230,28 @@ class Walks {
     }
   }
 
+  /** One folder after the other, and one entry after the other: a folder of packages has a hundred thousand of them. */
   async #look(folder: string, rules: WalkRules): Promise<WalkedPart> {
-    if (this.#isHidden(folder)) return noPart
-    const entries = await readdir(folder, { withFileTypes: true }).catch(() => undefined)
+    const entries = this.#isHidden(folder) ? undefined : await opendir(folder).catch(() => undefined)
     if (entries === undefined) return noPart
-    const parts = await Promise.all(
-      entries.map((entry): WalkedPart | Promise<WalkedPart> => {
-        rules.left -= 1
-        const path = join(folder, entry.name)
-        if (rules.left < 0 || this.#isLeftOut(path, entry.name, rules)) return noPart
-        if (entry.isSymbolicLink()) return this.#linked(path, rules)
-        if (entry.isDirectory()) return this.#look(path, rules)
-        return { isWhole: true, hasFolderLink: false, paths: [path] }
-      }),
-    )
-    const isWhole = parts.every(part => part.isWhole)
-    const hasFolderLink = parts.some(part => part.hasFolderLink)
-    return { isWhole, hasFolderLink, paths: isWhole && !hasFolderLink ? [folder] : parts.flatMap(({ paths }) => paths) }
+    const paths: string[] = []
+    let [isWhole, hasFolderLink] = [true, false]
+    for await (const entry of entries) {
+      rules.left -= 1
+      const part = await this.#lookAt(join(folder, entry.name), entry, rules)
+      isWhole &&= part.isWhole
+      hasFolderLink ||= part.hasFolderLink
+      paths.push(...part.paths)
+      if (rules.left < 0) break
+    }
+    return { isWhole, hasFolderLink, paths: isWhole && !hasFolderLink ? [folder] : paths }
+  }
+
+  #lookAt(path: string, entry: Dirent, rules: WalkRules): WalkedPart | Promise<WalkedPart> {
+    if (rules.left < 0 || this.#isLeftOut(path, entry.name, rules)) return noPart
+    if (entry.isSymbolicLink()) return this.#linked(path, rules)
+    if (entry.isDirectory()) return this.#look(path, rules)
+    return { isWhole: true, hasFolderLink: false, paths: [path] }
   }
 
   async #linked(path: string, rules: WalkRules): Promise<WalkedPart> {

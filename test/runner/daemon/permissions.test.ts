@@ -1,7 +1,8 @@
-import { copyFileSync, mkdirSync, realpathSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import fs, { copyFileSync, mkdirSync, realpathSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { groupOf } from '../../../src/runner/daemon/processes.ts'
 import { readablePaths } from '../../../src/runner/daemon/readable.ts'
 import { temporaryFolder } from '../../support/folder.ts'
@@ -318,5 +319,33 @@ describe('what a process may read', () => {
     const group = groupOf({ use: './my/x.ts', configFile: file('mine.yaml') }, [file('data')])
     const { reads } = await readablePaths({ ...group, hidden: [file('data/outbox.db')], configFolders: [] })
     expect(reads.filter(path => path.startsWith(folder)).sort()).toEqual([file('data/table.csv'), file('my')])
+  })
+
+  it('is found by one walk of the packages for all processes that start together', async () => {
+    const { folder, file } = operatorFolder({ 'one/own.ts': '', 'two/own.ts': '', 'three/own.ts': '' })
+    for (const name of ['a', 'b', 'c/node_modules/d']) mkdirSync(file(`node_modules/${name}/lib`), { recursive: true })
+    const opened: string[] = []
+    const { opendir } = fs.promises
+    const spied = vi.spyOn(fs.promises, 'opendir').mockImplementation(async path => {
+      opened.push(String(path))
+      return opendir(path)
+    })
+    syncBuiltinESMExports()
+    onTestFinished(() => {
+      spied.mockRestore()
+      syncBuiltinESMExports()
+    })
+    const underWay = new Map()
+    const found = await Promise.all(
+      ['one', 'two', 'three'].map(name => {
+        const group = groupOf({ use: `./${name}/own.ts`, configFile: file('mine.yaml') }, [])
+        return readablePaths({ ...group, hidden: [], configFolders: [] }, underWay)
+      }),
+    )
+    expect(found.map(({ reads }) => reads.includes(file('node_modules')))).toEqual([true, true, true])
+    const packages = opened.filter(path => path.startsWith(join(folder, 'node_modules')))
+    expect(packages).toHaveLength(new Set(packages).size)
+    expect(packages).toHaveLength(9)
+    expect(underWay.size).toBe(0)
   })
 })
