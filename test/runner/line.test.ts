@@ -1,5 +1,7 @@
+import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import type { ReadRequest } from '../../src/chain/reads.ts'
+import { readLines } from '../../src/runner/daemon/child-spawn.ts'
 import { heard } from '../../src/runner/daemon/from-child.ts'
 import { boundedLines } from '../../src/runner/daemon/lines.ts'
 import { frameOf, frameReader } from '../../src/runner/frames.ts'
@@ -65,6 +67,10 @@ describe('what a child says', () => {
   const ended = (end: unknown) => JSON.stringify({ kind: 'ended', runs: [{ run: 'ab'.repeat(16), end, leaks: false }] })
   const collected = (readings: unknown, failures: unknown = {}) =>
     ended({ kind: 'collected', outcome: { readings, failures } })
+  const logOf = (count: number) => {
+    const facts = Object.fromEntries(Array.from({ length: count }, (_, index) => [`f${index}`, index]))
+    return JSON.stringify({ kind: 'log', collectorId: 'a', level: 'info', message: '', facts })
+  }
   const turnAsk = (parts: object) =>
     JSON.stringify({ kind: 'turn-asks', asks: [{ turn: 1, run: 'ab'.repeat(16), host: 'example.com:443', ...parts }] })
   const turnEnd = (how: unknown) => JSON.stringify({ kind: 'turn-ends', ends: [{ turn: 1, how }] })
@@ -113,15 +119,27 @@ describe('what a child says', () => {
     ['a Retry-After in the past', turnEnd({ kind: 'refused', retryAfterMs: -1 })],
     ['an unknown end of a turn', turnEnd({ kind: 'done' })],
     ['an unknown kind', '{"kind":"shutdown"}'],
+    ['a log line of a thousand facts', logOf(1_100)],
+    ['a log line whose kind is not its first word', logOf(1_100).replace('{', '{"runs":[],')],
     ['an unknown level', '{"kind":"log","collectorId":"","level":"fatal","message":"","facts":{}}'],
   ])('is no message: %s', ([, line]) => {
     expect(heard(line).ok).toBe(false)
   })
 
-  it.for([turnAsk({}), turnAsk({ host: '[::1]:80' }), turnEnd({ kind: 'refused' }), turnEnd({ kind: 'answered' })])(
-    'is taken: %s',
-    line => expect(heard(line).ok).toBe(true),
-  )
+  const failure = { code: 'chain-call-reverted', message: 'reverted', facts: { chain: 'a', block: 1 }, fix: 'check it' }
+
+  it('may be ten thousand failures', () => {
+    const failures = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`L${index}`, failure]))
+    expect(heard(collected({}, failures)).ok).toBe(true)
+  })
+
+  it.for([
+    logOf(50),
+    turnAsk({}),
+    turnAsk({ host: '[::1]:80' }),
+    turnEnd({ kind: 'refused' }),
+    turnEnd({ kind: 'answered' }),
+  ])('is taken: %s', line => expect(heard(line).ok).toBe(true))
 
   it.for<[unknown, boolean]>([
     [24, true],
@@ -167,6 +185,30 @@ describe('the line', () => {
     expect(completed('fghi')).toEqual({ kind: 'lines', lines: [] })
     expect(completed('j')).toEqual({ kind: 'too-long' })
     expect(boundedLines(5)('a\nbcdefg\n')).toEqual({ kind: 'too-long' })
+  })
+
+  it('is read in order, and of all processes one long line in a tick: to parse it takes a while', async () => {
+    const order: string[] = []
+    const lines = ['a', 'b', 'c'].map(name => {
+      const line = new PassThrough()
+      const hear = (text: string) => void order.push(`${name}${text.slice(-1)}`)
+      const read = readLines(line, { pass: say => say({ log() {}, tooLong() {}, hear }) })
+      line.write(`1\n${'x'.repeat(100_000)}2\n3\n`)
+      return { line, read }
+    })
+    let isOver = false
+    const tick = () => {
+      order.push('-')
+      if (!isOver) setImmediate(tick)
+    }
+    setImmediate(tick)
+    for (const { line } of lines) line.end()
+    await Promise.all(lines.map(({ read }) => read))
+    isOver = true
+    const ticks = order.join('').split('-')
+    expect(Math.max(...ticks.map(each => each.split('2').length - 1))).toBe(1)
+    for (const name of 'abc')
+      expect(order.filter(one => one.startsWith(name)).join('')).toBe(`${name}1${name}2${name}3`)
   })
 
   it.for([1, 3, 7, 1_000])('gives a child what the daemon wrote, in pieces of %d bytes', size => {

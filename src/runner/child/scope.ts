@@ -108,9 +108,13 @@ export function catchStrays(ownerless: Scope): void {
   globalThis.console = new Console({ stdout: printed('info'), stderr: printed('warn') })
 }
 
+/** Facts of a log line; further ones are dropped. */
+const factsMax = 50
+
 function plainFacts(facts: Readonly<Record<string, unknown>>): Record<string, unknown> {
   try {
-    return Object.fromEntries(Object.entries(facts).map(([name, value]) => [cut(name), plain(value)]))
+    const entries = Object.entries(facts).slice(0, factsMax)
+    return Object.fromEntries(entries.map(([name, value]) => [cut(name), plain(value)]))
   } catch {
     return {}
   }

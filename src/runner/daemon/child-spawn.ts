@@ -123,18 +123,23 @@ function flagsOf({ heapMbMax, reads, mayUseSqlite }: SpawnDeps): string[] {
   ]
 }
 
+/** Length from which on a line waits for a tick of its own: to parse it may hold the event loop for 0.2 s. */
+const longLineChars = 65_536
+
+let lastLongLine: Promise<unknown> = Promise.resolve()
+
+/** Resolves in a tick of the event loop in which no long line of any other process is taken. */
+function ownTick(): Promise<unknown> {
+  lastLongLine = lastLongLine.then(() => setImmediate())
+  return lastLongLine
+}
+
 /**
  * Reads the process's lines.
  * @returns a function that tells whether the connection was closed while the process lived
  */
 function listen(child: ChildProcess, line: Duplex, relay: Relay): () => boolean {
   let cut = false
-  const completed = boundedLines(childMessageCharsMax)
-  line.setEncoding('utf8').on('data', (piece: string) => {
-    const result = completed(piece)
-    if (result.kind === 'too-long') return relay.pass(({ tooLong }) => tooLong())
-    for (const each of result.lines) relay.pass(({ hear }) => hear(each))
-  })
   line
     .on('error', () => {})
     .on('close', () => {
@@ -142,7 +147,25 @@ function listen(child: ChildProcess, line: Duplex, relay: Relay): () => boolean 
       // A process that has closed its connection can send nothing more.
       child.kill('SIGKILL')
     })
+  void readLines(line, relay)
   return () => cut
+}
+
+/** Reads all lines of a process's connection, in their order. Never rejects. */
+export async function readLines(line: Readable, relay: Pick<Relay, 'pass'>): Promise<void> {
+  const completed = boundedLines(childMessageCharsMax)
+  try {
+    for await (const piece of line.setEncoding('utf8')) {
+      const result = completed(piece)
+      if (result.kind === 'too-long') return relay.pass(({ tooLong }) => tooLong())
+      for (const each of result.lines) {
+        if (each.length > longLineChars) await ownTick()
+        relay.pass(({ hear }) => hear(each))
+      }
+    }
+  } catch {
+    // A connection that breaks off shows in the exit.
+  }
 }
 
 function say(line: Duplex, message: ToChild): boolean {
