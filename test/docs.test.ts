@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
+import { parse } from 'yaml'
 
 /** Paths in backticks or at the start of a line, from the root or from `src`; those with a placeholder are left out. */
 function pathsIn(markdown: string): string[] {
@@ -45,3 +46,20 @@ it('what decides something is where ARCHITECTURE.md says', () => {
   })
   expect(lost).toEqual([])
 })
+
+it.each(['compose.yaml', 'compose-fleet.yaml', 'monitoring/compose.yaml'])(
+  '%s mounts the folder of secrets into each daemon: a file that is mounted alone cannot be replaced by rename',
+  file => {
+    const { services } = parse(readFileSync(new URL(`../docs/deploy/${file}`, import.meta.url), 'utf8'), {
+      merge: true,
+    })
+    const daemons = Object.values<{ image: string; volumes: string[]; secrets?: unknown }>(services).filter(
+      ({ image }) => image === 'tidegauge',
+    )
+    expect(daemons.length).toBeGreaterThan(0)
+    for (const { volumes, secrets } of daemons) {
+      expect(secrets).toBeUndefined()
+      expect(volumes.filter(each => each.includes('/run/secrets'))).toEqual(['./secrets:/run/secrets:ro'])
+    }
+  },
+)
