@@ -41,6 +41,7 @@ export class FleetIntakeStore implements IntakeStore {
   /** Hours whose job was ended in a transaction; a step that comes later in the same one finds it ended. */
   readonly #endedIn = new WeakMap<SharedTransaction, Set<ClaimedHour>>()
   readonly pasts: IntakeStore['pasts']
+  readonly endRetryWaits: IntakeStore['endRetryWaits']
   readonly hourStates: IntakeStore['hourStates']
   readonly newestCollected: IntakeStore['newestCollected']
   readonly confirmPin: IntakeStore['confirmPin']
@@ -52,6 +53,7 @@ export class FleetIntakeStore implements IntakeStore {
     this.#deps = deps
     const { intake, local } = deps
     this.pasts = metrics => intake.pasts(metrics).catch((error: unknown) => local.pasts(metrics, error))
+    this.endRetryWaits = collectors => intake.endRetryWaits(collectors).catch(deps.failed)
     this.hourStates = (collector, from, to) => intake.hourStates(collector, from, to)
     this.newestCollected = () => intake.newestCollected()
     this.confirmPin = (chainId, pinned) => intake.confirmPin(chainId, pinned)

@@ -61,6 +61,10 @@ export class Intake {
   readonly #byId: ReadonlyMap<string, CollectorConfig>
   readonly #attention = new Attention()
   readonly #catchUpLog: CatchUpLog
+  /** Collectors whose due hours are tried at once, whatever they wait for: all of them after a start. */
+  readonly #tryAtOnce: Set<string>
+  /** Runs that began before something was mended: where one fails, its hour is tried once more at once. */
+  readonly #outdated = new Set<DueHour>()
   #wake = Promise.withResolvers<void>()
 
   constructor(deps: IntakeDeps) {
@@ -68,6 +72,7 @@ export class Intake {
     this.#catchUpLog = new CatchUpLog(deps.log, deps.time)
     this.#pasts = reportedPasts(deps.outbox)
     this.#byId = new Map(deps.collectors.map(collector => [collector.id, collector]))
+    this.#tryAtOnce = new Set(this.#byId.keys())
     this.#clock = deps.clock ?? uncompared(deps.time)
     this.#clock.onBelieved(() => this.#wake.resolve())
     const time = new CautiousTime(deps.time, this.#clock)
@@ -96,6 +101,13 @@ export class Intake {
     this.#catchUpLog.ended()
   }
 
+  /** Tries all due hours at once: what their collectors failed for may be mended. */
+  retry(): void {
+    for (const id of this.#byId.keys()) this.#tryAtOnce.add(id)
+    for (const due of this.#underWay.keys()) this.#outdated.add(due)
+    this.#wake.resolve()
+  }
+
   async #turnAndRest(): Promise<void> {
     let restMs = recollectBaseMs
     let isMore = false
@@ -120,6 +132,7 @@ export class Intake {
     // Nothing is planned, collected or checked by a clock that is not believed.
     if (current === undefined) return false
     for (const collector of collectors) this.#plan(collector, current)
+    await this.#endRetryWaits()
     const looked = this.#attention.take(collectors, time.nowMs())
     const before = [...this.#underWay.keys()]
     const due = await intake.dueHours(dueHoursWanted(looked, before, current, time.nowMs()))
@@ -129,6 +142,19 @@ export class Intake {
     for (const one of startableHours(due, underWay, current)) this.#start(one)
     this.#finality.turn()
     return this.#attention.isLeft
+  }
+
+  async #endRetryWaits(): Promise<void> {
+    const ids = [...this.#tryAtOnce]
+    if (ids.length === 0) return
+    this.#tryAtOnce.clear()
+    try {
+      await this.#deps.outbox.intake.endRetryWaits(ids)
+    } catch (error) {
+      for (const id of ids) this.#tryAtOnce.add(id)
+      throw error
+    }
+    for (const id of ids) this.#attention.changed(id)
   }
 
   /** Milliseconds until the next attempt or the next hour; a few seconds at most, in case the clock is set. */
@@ -182,6 +208,7 @@ export class Intake {
       .catch(error => this.#restAfter(collector, error))
       .finally(() => {
         this.#underWay.delete(due)
+        if (this.#outdated.delete(due)) this.#tryAtOnce.add(due.collector)
         this.#attention.changed(due.collector)
         this.#wake.resolve()
       })

@@ -177,6 +177,40 @@ describe('intake', () => {
     expect(rows()).toEqual([['vault/a', '2026-11-20T13:00:00Z', 'collected']])
   })
 
+  it('tries a failed hour at once when something was mended and after a start, also one that is under way then', async () => {
+    let pending = Promise.resolve()
+    const script: Script = async () => {
+      await pending
+      return new Fault('secret-missing', 'no file')
+    }
+    const { runner, outbox } = stage([collector('a')], { 'vault/a': { script, history: true } })
+    const time = new VirtualTime(anHour)
+    const end = anHour + 5 * minuteMs
+    time.stopAt(end)
+    const parts = { outbox, reader: readerOn(runner, time), collectors: [collector('a')], chains: [] }
+    const start = () => new Intake({ ...parts, catchUpMs: minuteMs, time, log: silentLog })
+    const attempts = async () => (await outbox.status.reasons(anHour, anHour, 1)).failed[0]?.attempts ?? 0
+    const untilFailed = (count: number) => vi.waitUntil(async () => (await attempts()) === count)
+
+    const first = start()
+    await vi.waitUntil(() => time.nowMs() === end)
+    const before = await attempts()
+    expect(await outbox.intake.nextAttemptMs(end), 'it waits').toBeGreaterThan(end)
+    // The time stands still from here on.
+    first.retry()
+    await untilFailed(before + 1)
+    await first.stop()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    pending = promise
+    const second = start()
+    onTestFinished(() => second.stop())
+    await vi.waitUntil(() => runner.asked.length === before + 2)
+    second.retry()
+    resolve()
+    await untilFailed(before + 3)
+    expect(await outbox.intake.nextAttemptMs(end), 'and no longer than that').toBeGreaterThan(end)
+  })
+
   it('keeps the labels that have a value when another fails, and tries the other again', async () => {
     const halfFirst: Script = (_, attempt) =>
       attempt === 1

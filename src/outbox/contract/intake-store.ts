@@ -22,6 +22,8 @@ export interface IntakeStore {
   dueHours(wanted: DueHoursWanted): Promise<readonly DueHour[]>
   /** The earliest next attempt after an instant, in milliseconds since 1970; `undefined` when there is none. */
   nextAttemptMs(afterMs: number): Promise<number | undefined>
+  /** Ends the waits of collectors for their next attempts: their due hours may be tried at once. */
+  endRetryWaits(collectors: readonly string[]): Promise<void>
   /** States of a collector's hours in a range, both ends included; hours without a row are absent. */
   hourStates(collector: string, from: Hour, to: Hour): Promise<ReadonlyMap<Hour, CollectionState>>
   /** The newest collected hour of all collectors; `undefined` when there is none. */

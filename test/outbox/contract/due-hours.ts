@@ -64,6 +64,24 @@ export function dueHoursContract(newPlace: NewPlace): void {
       expect(await offsets(outbox)).toHaveLength(1)
     })
 
+    it('are due at once where waiting is ended for their collector: in no other, and no hour that is not due', async () => {
+      const { outbox, handles } = await begun(newPlace, { from: at(-3) })
+      await plan(outbox, { collector: 'other/c' })
+      for (const offset of [-2, -1, 0]) await fail(outbox, nowMs + 50, at(offset))
+      await outbox.intake.recordGap(collector, at(-1), unreachable)
+      await record(outbox, metrics(1, at(-3)))
+      await record(outbox, [], { collector: 'other/c', failed: failedUntil(nowMs + 50) })
+      await outbox.intake.endRetryWaits([collector, 'unknown/c'])
+      const again = await handles.reopened()
+      expect(await offsets(again, { collectors: [collector, 'other/c'] })).toEqual([
+        [collector, 0],
+        [collector, -2],
+      ])
+      expect((await dueHours(again))[0]?.attempts, 'the attempts are still counted').toBe(1)
+      await again.intake.endRetryWaits([])
+      expect(await offsets(again, { collectors: ['other/c'] })).toEqual([])
+    })
+
     it('have a next attempt, the earliest after an instant', async () => {
       const { outbox } = await begun(newPlace, { from: at(-3) })
       expect(await outbox.intake.nextAttemptMs(nowMs)).toBeUndefined()

@@ -53,6 +53,10 @@ export class PostgresIntakeStore implements IntakeStore {
     return this.#hours.nextAttemptMs(afterMs)
   }
 
+  endRetryWaits(collectors: readonly string[]): Promise<void> {
+    return this.#deps.health.writing(0, () => this.#hours.endRetryWaits(collectors))
+  }
+
   hourStates(collector: string, from: Hour, to: Hour): Promise<ReadonlyMap<Hour, CollectionState>> {
     return this.#hours.states(collector, from, to)
   }

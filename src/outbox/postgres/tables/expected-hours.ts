@@ -42,6 +42,18 @@ export class ExpectedHourRows {
     return row?.at ?? undefined
   }
 
+  /** As `IntakeStore.endRetryWaits`. */
+  async endRetryWaits(collectors: readonly string[]): Promise<void> {
+    await this.#database.write(async transaction => {
+      const numbers = await lockCollectors(transaction, collectors)
+      transaction.later(
+        `UPDATE tidegauge.collection SET next_attempt_ms = 0
+         WHERE state = 0 AND next_attempt_ms > 0 AND collector = ANY ($1::integer[])`,
+        [[...numbers.values()]],
+      )
+    })
+  }
+
   /** As `IntakeStore.hourStates`. */
   async states(collector: string, from: Hour, to: Hour): Promise<Map<Hour, CollectionState>> {
     const rows = await this.#database.rows<{ hour: number; state: number }>(

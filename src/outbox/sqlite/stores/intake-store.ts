@@ -34,6 +34,10 @@ export class SqliteIntakeStore implements IntakeStore {
     return this.#tables.expectedHours.nextAttemptMs(afterMs)
   }
 
+  endRetryWaits(collectors: readonly string[]): Promise<void> {
+    return this.#tables.writer.commit(() => this.#tables.expectedHours.endRetryWaits(collectors), 0)
+  }
+
   async hourStates(collector: string, from: Hour, to: Hour): Promise<ReadonlyMap<Hour, CollectionState>> {
     return this.#tables.expectedHours.states(collector, from, to)
   }

@@ -130,6 +130,11 @@ export class ExpectedHours {
     return this.#statements.nextAttempt.get(afterMs)?.at ?? undefined
   }
 
+  /** As `IntakeStore.endRetryWaits`. */
+  endRetryWaits(names: readonly string[]): void {
+    this.#statements.endRetryWaits.run(JSON.stringify(names))
+  }
+
   /**
    * Adds to an hour's count of metrics and to its digest. Within a transaction.
    *

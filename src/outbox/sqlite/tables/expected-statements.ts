@@ -130,6 +130,10 @@ export function writingStatements(database: Sqlite) {
          failures = substr(? || char(10) || coalesce(failures, ''), 1, ${failuresCharsMax})
        WHERE state = 0 AND hour = ? AND ${own}`,
     ),
+    endRetryWaits: database.prepare<[string]>(
+      `UPDATE collection SET next_attempt_ms = 0 WHERE state = 0 AND next_attempt_ms > 0
+         AND collector IN (SELECT id FROM collector WHERE name IN (SELECT value FROM json_each(?)))`,
+    ),
     addMetrics: database.prepare<[number, number, number | null, number, string]>(
       `UPDATE collection SET metrics = metrics + ?, digest = (digest + ?) & 0xffffffff, provenance = coalesce(?, provenance)
        WHERE hour = ? AND ${own}`,
