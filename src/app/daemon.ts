@@ -33,6 +33,8 @@ export interface Daemon {
   readonly serviceHost: string
   /** Resolves when the daemon cannot continue; the caller starts another one. */
   readonly broken: Promise<Breakdown>
+  /** Tries what is due at once: a secret has changed or appeared, which may be why it failed. */
+  retry(): void
   /** Stops its parts in reverse order of their start; resolves when all have stopped. */
   stop(): Promise<void>
 }
@@ -60,7 +62,9 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   const written = writtenAt(config)
   const startedAtMs = time.nowMs()
   const taken =
-    at.kind === 'folder' ? await takeRoles(new FolderRoles(at.folder, config.file), time.nowMs(), stack) : undefined
+    at.kind === 'folder'
+      ? await takeRoles(new FolderRoles(at.folder, config.file), reloads.startedAtMs, stack)
+      : undefined
   const outbox = await openDaemonOutbox(context, stack, { hasRole: taken?.delivery !== undefined, damage })
   if (at.kind === 'folder') given.place?.opened(at.folder)
   if (outbox.health.isBeingChecked) log.info('the outbox is large: checking it for damage before it is written to')
@@ -96,5 +100,9 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
 
   const started = stack.move()
   const broken = Promise.race([outbox.health.broken, ...(delivering ? [delivering.roleLost] : [])])
-  return { statusUrl: status.url, serviceHost: connection.host, broken, stop: () => started.disposeAsync() }
+  const retry = () => {
+    for (const chain of Object.values(chains)) chain.renew()
+    intake.retry()
+  }
+  return { statusUrl: status.url, serviceHost: connection.host, broken, retry, stop: () => started.disposeAsync() }
 }

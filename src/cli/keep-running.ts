@@ -4,6 +4,7 @@ import { isSamePlace } from '../app/outbox-place.ts'
 import { oldNode } from '../config/cautions.ts'
 import { changesOf } from '../config/changes.ts'
 import { ConfigError } from '../config/config-error.ts'
+import { secretFiles } from '../config/hidden-paths.ts'
 import { formatMistakes } from '../config/mistakes/mistakes.ts'
 import { isSafeNode } from '../edge/version.ts'
 import { isYetToCome } from '../model/backoff.ts'
@@ -47,17 +48,22 @@ export async function keepRunning(deps: KeepRunningDeps): Promise<void> {
 }
 
 async function keep({ first, signals, reloads, ended }: KeepRunningDeps, listening: AbortSignal): Promise<void> {
+  let running: Daemon | undefined
+  const untilChangedFrom = (from: AppContext) =>
+    untilChanged(from, { signals, reloads, listening, secretsChanged: () => running?.retry() })
   // Listening begins before the start, so that no change is missed.
-  let changed = untilChanged(first, signals, reloads, listening)
+  let changed = untilChangedFrom(first)
   let context = first
   let begun = await begin(first, reloads, changed)
   let brokenAtMs = 0
   for (;;) {
+    running = begun.kind === 'daemon' ? begun.daemon : undefined
     const event = await endOf(begun, changed)
+    running = undefined
     const { log, time } = context
     try {
       if (event.kind === 'reload') {
-        changed = untilChanged(event.next, signals, reloads, listening)
+        changed = untilChangedFrom(event.next)
         begun = await replace(context, event.next, reloads, changed)
       } else if (event.kind === 'stop' || event.kind === 'role-lost') {
         log.info('stopped')
@@ -166,17 +172,26 @@ async function start(context: AppContext, reloads: Reloads, damage?: string): Pr
 
 const refused = 'the new configuration is refused, the old one stays in force'
 
+/** Input of `untilChanged`. */
+interface ListenDeps extends Pick<KeepRunningDeps, 'signals' | 'reloads'> {
+  readonly listening: AbortSignal
+  /** Called when a file of a secret has changed or appeared, and the configuration is what it was. */
+  readonly secretsChanged: () => void
+}
+
 /** Resolves to the new configuration after a valid reload, or when the daemon must stop. */
 async function untilChanged(
   { log, config, time, redactor, clock, place, kept }: AppContext,
-  signals: Signals,
-  reloads: Reloads,
-  listening: AbortSignal,
+  { signals, reloads, listening, secretsChanged }: ListenDeps,
 ): Promise<Change> {
-  const watched = new WatchedFiles(config, files => signals.watch(files))
+  const watched = new WatchedFiles(config, files => signals.watch(files), { secrets: secretFiles(config) })
   const request = () => signals.next(listening)
   for (let asked = await request(); asked !== 'stop'; asked = await request()) {
-    if (!watched.haveChanged() && asked === 'look') continue
+    const areSecretsNew = watched.haveSecretsChanged()
+    if (!watched.haveChanged() && asked === 'look') {
+      if (areSecretsNew) secretsChanged()
+      continue
+    }
     try {
       const next = {
         ...openContext(config.file, ({ log }) => log.level),

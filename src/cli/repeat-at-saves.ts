@@ -31,7 +31,7 @@ export async function repeatAtSaves(configFile: string, act: (stopping: AbortSig
         count = files.length
         signals.watch(files, sourceLookMs)
       },
-      { withImports: true },
+      { isFollowed: () => true },
     )
     try {
       await act(signals.stopping)

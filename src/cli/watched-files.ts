@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Config, ProtocolConfig } from '../config/config.ts'
 import { foldersOf, matchesOf } from '../config/include.ts'
@@ -9,36 +10,57 @@ export type NamingFiles = Pick<Config, 'file' | 'includes'> & {
   readonly protocols: readonly Pick<ProtocolConfig, 'collectors'>[]
 }
 
+/** Options of `WatchedFiles`. */
+export interface WatchedOptions {
+  /** Whether a file that a collector names by a relative path counts, too. Default: where it is code. */
+  readonly isFollowed?: (file: string) => boolean
+  /** Files of secrets: a change of one is no change of the configuration. Default: none. */
+  readonly secrets?: readonly string[]
+}
+
+/** An import; other files next to a collector are data, which may be written often. */
+const isCode = (file: string) => /\.[cm]?[jt]s$/.test(file)
+
 /**
- * Files that trigger a reload: the configuration, what it includes, and one's own collectors; and the folders in which
- * a further file to include could appear.
+ * Files that trigger a reload: the configuration, what it includes, and one's own collectors with what they import; and
+ * the folders in which a further file to include could appear. Also files of secrets.
  */
 export class WatchedFiles {
   readonly #inForce: NamingFiles
   readonly #watch: (files: readonly string[]) => void
-  readonly #withImports: boolean
+  readonly #options: WatchedOptions
   #refused: NamingFiles | undefined
   #seen = ''
+  #seenSecrets = ''
 
-  /**
-   * @param watch watches these files and folders, and no longer those of the last call
-   * @param withImports whether files that collectors import count, too
-   */
-  constructor(inForce: NamingFiles, watch: (files: readonly string[]) => void, { withImports = false } = {}) {
+  /** @param watch watches these files and folders, and no longer those of the last call */
+  constructor(inForce: NamingFiles, watch: (files: readonly string[]) => void, options: WatchedOptions = {}) {
     this.#inForce = inForce
-    this.#withImports = withImports
+    this.#options = options
     this.#watch = watch
     this.haveChanged()
+    this.haveSecretsChanged()
   }
 
   /** Whether a file has changed, appeared or vanished since the last look. */
   haveChanged(): boolean {
     const configs = [this.#inForce, ...(this.#refused ? [this.#refused] : [])]
-    const files = [...new Set(configs.flatMap(config => filesOf(config, this.#withImports)))].sort()
-    this.#watch([...files, ...configs.flatMap(({ includes }) => includes.flatMap(foldersOf))])
+    const { isFollowed = isCode, secrets = [] } = this.#options
+    const files = [...new Set(configs.flatMap(config => filesOf(config, isFollowed)))].sort()
+    this.#watch([...files, ...secrets, ...configs.flatMap(({ includes }) => includes.flatMap(foldersOf))])
     const before = this.#seen
     this.#seen = textsOf(files)
     return this.#seen !== before
+  }
+
+  /** Whether a file of a secret has changed, appeared or vanished since the last look. */
+  haveSecretsChanged(): boolean {
+    const before = this.#seenSecrets
+    // A secret stays no longer in memory than it is needed.
+    this.#seenSecrets = createHash('sha256')
+      .update(textsOf(this.#options.secrets ?? []))
+      .digest('base64')
+    return this.#seenSecrets !== before
   }
 
   /** Watches the files of a newer configuration, too: one that is refused may be repaired in a file that only it names. */
@@ -48,12 +70,15 @@ export class WatchedFiles {
   }
 }
 
-function filesOf({ file, includes, protocols }: NamingFiles, withImports: boolean): string[] {
+function filesOf(
+  { file, includes, protocols }: NamingFiles,
+  isFollowed: NonNullable<WatchedOptions['isFollowed']>,
+): string[] {
   const origins = protocols
     .flatMap(({ collectors }) => collectors)
     .map(({ use, place }) => originOf({ use, configFile: place.file }))
   const own = origins.flatMap(origin => (origin.kind === 'file' ? [origin.file] : []))
-  const sources = withImports ? own.flatMap(one => importedFiles(one)) : own
+  const sources = own.flatMap(one => importedFiles(one, isFollowed))
   return [file, ...includes.flatMap(({ pattern }) => matchesOf(pattern)), ...sources]
 }
 

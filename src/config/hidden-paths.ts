@@ -6,6 +6,15 @@ import { outgoingSecrets } from './outgoing.ts'
 
 /** Files and folders that no collector may read: the configuration, secret files, and the data. */
 export function hiddenPaths(config: Config): string[] {
+  const { data, service } = config
+  // The embedded service's folder lies in that of a real service, which may have been used before.
+  const folders =
+    data.kind === 'postgres' ? [data.keptIn] : [service.kind === 'embedded' ? dirname(data.folder) : data.folder]
+  return [...configFiles(config), ...folders, ...secretFiles(config)]
+}
+
+/** The files that secrets are kept in. */
+export function secretFiles(config: Config): string[] {
   const { data, service, protocols, chains, prices } = config
   const collectors = [...prices.map(({ collector }) => collector), ...protocols.flatMap(({ collectors }) => collectors)]
   const secrets = [
@@ -16,10 +25,7 @@ export function hiddenPaths(config: Config): string[] {
     ...outgoingSecrets(config).map(({ ref }) => ref),
     ...collectors.flatMap(({ options, place }) => secretsWritten(options, place.file).map(({ ref }) => ref)),
   ]
-  // The embedded service's folder lies in that of a real service, which may have been used before.
-  const folders =
-    data.kind === 'postgres' ? [data.keptIn] : [service.kind === 'embedded' ? dirname(data.folder) : data.folder]
-  return [...configFiles(config), ...folders, ...secrets.flatMap(fileOf)]
+  return secrets.flatMap(fileOf)
 }
 
 /** Folders of the files of the configuration: other YAML files there are probably configurations, too. */

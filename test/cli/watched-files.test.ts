@@ -15,14 +15,18 @@ function trial() {
   writeFileSync(path('p/a.yaml'), included('./own.ts'))
   const loaded = loadConfig(config)
   const asked: (readonly string[])[] = []
-  const watched = new WatchedFiles(loaded, files => asked.push(files))
+  const secrets = [path('key')]
+  const watched = new WatchedFiles(loaded, files => asked.push(files), { secrets })
   return { config: loaded, path, watched, asked }
 }
 
 describe('the watched files', () => {
   it('are the configuration, what it includes, the collectors next to these, and the folders of the patterns', () => {
     const { config, path, asked } = trial()
-    expect(asked.at(-1)?.toSorted()).toEqual([path('p'), path('p/a.yaml'), path('p/own.ts'), config.file])
+    expect(asked.at(-1)?.toSorted()).toEqual([
+      ...[path('key'), path('p'), path('p/a.yaml'), path('p/own.ts')],
+      config.file,
+    ])
   })
 
   it.each([
@@ -36,6 +40,27 @@ describe('the watched files', () => {
     expect(watched.haveChanged()).toBe(false)
     change(path)
     expect([watched.haveChanged(), watched.haveChanged()]).toEqual([true, false])
+  })
+
+  it('are also what a collector imports, but not the data that it names', () => {
+    const { path, watched } = trial()
+    writeFileSync(path('p/own.ts'), "import './abi.ts'\nread('./rates.json')")
+    expect(watched.haveChanged()).toBe(true)
+    writeFileSync(path('p/rates.json'), '{}')
+    expect(watched.haveChanged()).toBe(false)
+    writeFileSync(path('p/abi.ts'), 'export {}')
+    expect(watched.haveChanged()).toBe(true)
+  })
+
+  it('tell a secret that appears or changes from a change of the configuration', () => {
+    const { path, watched } = trial()
+    const seen = () => [watched.haveChanged(), watched.haveSecretsChanged()]
+    expect(seen()).toEqual([false, false])
+    for (const secret of ['one', 'two']) {
+      writeFileSync(path('key'), secret)
+      expect(seen()).toEqual([false, true])
+      expect(seen()).toEqual([false, false])
+    }
   })
 
   it('have not changed for a new folder, in which a file is found nevertheless', () => {

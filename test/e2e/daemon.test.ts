@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { dirname, join } from 'node:path'
+import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { StatusJson } from '../../src/status/json.ts'
 import {
@@ -55,6 +56,8 @@ describe('the daemon', () => {
     const { config } = configured(hostYaml)
     const daemon = await startDaemon(config)
     await daemon.status<StatusJson>(allDelivered)
+    const holder = async () => /^daemon .*$/m.exec((await tidegauge(['status', '--config', config])).stdout)?.[0]
+    const before = await holder()
     writeFileSync(config, hostYaml.replace('collectors:', 'colectors:'))
     process.kill(daemon.pid, 'SIGHUP')
     const refused = await daemon.logged('the new configuration is refused, the old one stays in force')
@@ -77,8 +80,25 @@ describe('the daemon', () => {
     const after = (await (await fetch(`${page}status.json`)).json()) as StatusJson
     expect(after.ready).toEqual({ ok: true, reasons: [] })
     expect(after.startedAt).toBe(startedAt)
+    expect(before).toContain('since')
+    expect(await holder()).toBe(before)
     // Of a reload, counters see nothing.
     expect(await (await fetch(`${page}metrics`)).text()).toMatch(/^tidegauge_metrics_delivered_total 4$/m)
+    expect(await daemon.kill('SIGTERM')).toBe(0)
+  })
+
+  it('tries a failed hour at once when the secret that it lacked appears, and needs no reload for that', async () => {
+    const yaml = `${hostYaml.replace('use: host', 'use: ./own.ts\n        options: { key: { file: own-key } }')}`
+    const { config, folder } = configured(yaml, { 'own.ts': secretCollector })
+    const daemon = await startDaemon(config)
+    await daemon.logged('not collected')
+    // As after many failures.
+    const outbox = new Database(join(folder, 'data', 'embedded', 'outbox.db'))
+    outbox.exec(`UPDATE collection SET next_attempt_ms = ${Date.now() + 9 * 60_000} WHERE state = 0`)
+    outbox.close()
+    writeFileSync(join(dirname(config), 'own-key'), 'a-key-of-its-own')
+    await daemon.status<StatusJson>(allDelivered)
+    expect(daemon.log.join('\n')).not.toContain('reloading')
     expect(await daemon.kill('SIGTERM')).toBe(0)
   })
 
@@ -143,3 +163,7 @@ async function listening(server: Server): Promise<number> {
 const hangsAtImport = `console.log('hangs now')
 await new Promise(() => {})
 ${levelCollector}`
+
+const secretCollector = levelCollector
+  .replace('import { defineCollector, z }', 'import { defineCollector, secret, z }')
+  .replace('z.strictObject({})', 'z.strictObject({ key: secret })')

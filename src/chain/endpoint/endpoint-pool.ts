@@ -277,6 +277,11 @@ export class EndpointPool {
     return this.#all.map(({ report }) => report)
   }
 
+  /** Reads kept addresses and headers again, and asks their endpoints as if they had not failed. */
+  renew(): void {
+    for (const member of this.#all) member.renew()
+  }
+
   close(): void {
     for (const { endpoint } of this.#members) endpoint.close()
   }

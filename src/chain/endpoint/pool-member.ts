@@ -20,6 +20,7 @@ export class PoolMember {
   readonly #source: EndpointDeps | KeptEndpoint
   readonly #openWith: (deps: EndpointDeps) => OpenEndpoint
   #open: OpenEndpoint | undefined
+  #address: string | undefined
   #missing: EndpointFailure | undefined
   #lookAgainAtMs = 0
 
@@ -42,10 +43,23 @@ export class PoolMember {
     return this.endpoint ? undefined : this.#missing
   }
 
+  /**
+   * Reads a kept address again, as it or a header may have changed, and no longer counts the failures with what was there.
+   */
+  renew(): void {
+    if (!('read' in this.#source)) return
+    this.#look()
+    this.health.didWell()
+  }
+
   #look(): void {
     const source = this.#source
     try {
-      this.#open = this.#openWith('read' in source ? source.read() : source)
+      const deps = 'read' in source ? source.read() : source
+      if (this.#open && deps.url === this.#address) return
+      this.#open?.close()
+      this.#open = this.#openWith(deps)
+      this.#address = deps.url
     } catch (error) {
       if (!(error instanceof Fault) || !('read' in source)) throw error
       this.#missing = new EndpointFailure(source.name, `cannot be asked: ${error.message}`, 'no-address')

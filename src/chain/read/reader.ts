@@ -27,7 +27,7 @@ import { isAnswer, type ReadOutcome } from './single-reads.ts'
 
 /** A reader with its connections; call `close` to end them. */
 export type OpenChainReader = ChainReader &
-  Pick<EndpointPool, 'askHead' | 'health' | 'close'> & {
+  Pick<EndpointPool, 'askHead' | 'health' | 'renew' | 'close'> & {
     /** Host of the endpoint that served an hour; `undefined` while none has. */
     servedBy(hour: Hour): string | undefined
     /** Puts the endpoints of a host into quarantine: they are asked last for an hour, and not for this one again. */
@@ -136,6 +136,10 @@ class HourlyReader implements OpenChainReader {
 
   get nextLookUp(): Promise<void> {
     return this.#lookUps.nextSearch
+  }
+
+  renew(): void {
+    this.#pool.renew()
   }
 
   close(): void {

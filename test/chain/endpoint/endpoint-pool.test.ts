@@ -308,6 +308,26 @@ describe('an endpoint whose address is kept elsewhere', () => {
     expect(source.looks).toBe(2)
   })
 
+  it('is asked at once by another address, or after a rest, when what is kept has changed', async () => {
+    const [time, down, up, source] = [handTime(), await faulty(), await faulty(), kept()]
+    const pool = openPool([source], { time })
+    expect((await faultOf(servedBy(pool))).code).toBe('chain-unreachable')
+    source.url = down.url
+    pool.renew()
+    expect(await servedBy(pool)).toBe(down.host)
+    down.misbehave({ kind: 'status', status: 401 })
+    await faultOf(servedBy(pool))
+    expect(pool.health()[0]?.state).toBe('resting')
+    pool.renew()
+    expect(pool.health()[0], 'a header may be another').toMatchObject({ host: down.host, state: 'well' })
+    source.url = up.url
+    pool.renew()
+    expect(await servedBy(pool)).toBe(up.host)
+    source.url = undefined
+    pool.renew()
+    expect(await servedBy(pool), 'one that vanishes is still asked').toBe(up.host)
+  })
+
   it('is named among those that failed, and decides nothing about them', async () => {
     const proxy = await faulty()
     const all = await faultOf(servedBy(openPool([kept('A'), kept('B')])))
