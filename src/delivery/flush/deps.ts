@@ -51,7 +51,7 @@ export interface FlushDeps {
     Recorder,
     'record' | 'quarantineRejected' | 'quarantineUnregistered' | 'quarantineProtocol' | 'quarantineMetric'
   >
-  readonly quarantine: Pick<Quarantine, 'hasProtocol' | 'countFailure' | 'failuresOf'>
+  readonly quarantine: Pick<Quarantine, 'hasProtocol' | 'countFailure' | 'failuresOf' | 'suspect'>
   /** Those due metrics that may be sent with others: their ids are not in quarantine. */
   free(due: MetricList): MetricList
   /** Metrics of the newest hour that are tried out of quarantine, each alone, before all older hours. */

@@ -72,6 +72,8 @@ export class Effects {
         return this.#sample(action)
       case 'count-failure':
         return this.#deps.quarantine.countFailure(action.protocolId)
+      case 'suspect':
+        return this.#deps.quarantine.suspect(action.metrics)
       case 'quarantine-rejected':
         if (action.isNew) this.#deps.recorder.quarantineRejected(action.metric, action.status, action.reason)
         return this.worklist.leaveOut(({ protocolId }) => protocolId === action.metric.protocolId)

@@ -21,7 +21,10 @@ export interface FlushPlanDeps {
   readonly outbox: Pick<DeliveryStore, 'dueHour' | 'due'>
   /** All protocols of the destination. */
   readonly protocolIds: readonly string[]
-  readonly quarantine: Pick<Quarantine, 'standing' | 'failuresOf' | 'protocolsToProbe' | 'hasProtocol'>
+  readonly quarantine: Pick<
+    Quarantine,
+    'standing' | 'failuresOf' | 'protocolsToProbe' | 'hasProtocol' | 'hasMetric' | 'isSuspect'
+  >
   /** A person wants everything sent at once. */
   readonly isAsked: boolean
   /** Latest hour the service accepts. */
@@ -52,17 +55,33 @@ export async function planFlush(deps: FlushPlanDeps): Promise<Plan | undefined> 
 }
 
 /**
- * A batch of the newest hour, then one of the oldest; later of any others, in case those are at fault.
+ * A batch of the newest hour, then one of the oldest; later of any others, in case those are at fault. Metrics that failed
+ * alone since something was accepted are tried after all others, which go one by one then.
  *
  * @param due in the order of delivery
  */
-function probesOf(due: readonly Metric[], { quarantine, isAsked, nowMs, failures, chance }: FlushPlanDeps): Batch[] {
+function probesOf(due: readonly Metric[], deps: FlushPlanDeps): Batch[] {
+  const { quarantine, isAsked, nowMs, failures, chance } = deps
   const [first] = due
   const isFree = (metric: Metric) =>
     !quarantine.hasProtocol(metric.protocolId) && quarantine.standing(metric, nowMs, isAsked) === 'free'
-  const newest = due.filter(({ hour }) => hour === first?.hour)
+  const isNewest = ({ hour }: Metric) => hour === first?.hour
+  const isUntried = (metric: Metric) => !quarantine.isSuspect(metric) && !quarantine.hasMetric(metric)
+  if (due.some(metric => quarantine.isSuspect(metric)) && due.some(isUntried)) {
+    const untried = due.filter(isUntried)
+    const free = untried.filter(isFree)
+    const some = free.length > 1 ? free : untried
+    const one = probeOf(some.some(isNewest) ? some.filter(isNewest) : some, failures, chance)?.[0]
+    const other = probeOf(
+      some.filter(metric => metric !== one),
+      failures,
+      chance,
+    )?.[0]
+    return [one, other].flatMap(metric => (metric ? [[metric] as const] : []))
+  }
+  const newest = due.filter(isNewest)
   const free = newest.filter(isFree)
-  const others = due.filter(metric => metric.hour !== first?.hour && isFree(metric))
+  const others = due.filter(metric => !isNewest(metric) && isFree(metric))
   return [free.length > 0 ? free : newest, others]
     .map(some => probeOf(leastFailed(some, quarantine), failures, chance))
     .filter(probe => probe !== undefined)

@@ -38,6 +38,8 @@ export type FlushAction =
   | { readonly kind: 'sample'; readonly sample: Part; readonly rest: readonly Part[] }
   /** Counts a failed push of one protocol, while it is unknown whether the service accepts anything. */
   | { readonly kind: 'count-failure'; readonly protocolId: string }
+  /** Remembers metrics that failed alone in a flush that the service's failures ended: others are tried before them. */
+  | { readonly kind: 'suspect'; readonly metrics: readonly Metric[] }
   /**
    * Quarantines the protocol of a metric that the service rejects with a status. @param isNew whether it was not in
    * quarantine, or was tried out of it

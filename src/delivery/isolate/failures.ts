@@ -2,7 +2,7 @@ import { isBatch } from '../../model/batch.ts'
 import type { Verdict } from '../../model/verdict.ts'
 import { type FlushAction, type FlushStep, step, stopped } from './actions.ts'
 import type { FlushEvent } from './events.ts'
-import { slowPartsMax } from './limits.ts'
+import { failingMax, slowPartsMax, troubledAttemptsMax } from './limits.ts'
 import { type FailedPart, fresh, type Part, partsOf } from './parts.ts'
 import { isAccepted } from './rejections.ts'
 import { areAttemptsUsed, type FlushState } from './state.ts'
@@ -11,7 +11,10 @@ import { areAttemptsUsed, type FlushState } from './state.ts'
  * The walk of a failure (a 5xx, a time-out, an answer that is not understood). It ends the flush, unless the service
  * takes others. Then the service fails on these metrics, and they are narrowed down after all fresh ones: by protocol
  * first, then with one metric of the remaining protocol, and only if that is accepted by metric. A protocol that fails as
- * a whole is found with three pushes, not with one for each metric. Metrics and protocols at fault are quarantined.
+ * a whole is found with three pushes, not with one for each metric. Metrics and protocols at fault are quarantined
+ * once something is accepted that was sent later, or at the end of the flush. Where many metrics fail alone in a row and
+ * nothing is accepted between them, the service is at fault: the flush ends, none is quarantined, and the next one
+ * begins with other metrics.
  */
 
 /** 1. The service failed on a part. @param acceptedBefore pushes of which something had been accepted when it was sent */
@@ -45,12 +48,13 @@ function tryApart(state: FlushState, failure: FailedPart): FlushStep {
   return step({ ...state, isTriedApart: true }, ...actions, { kind: 'try-apart', parts })
 }
 
-/** 3. Everything else had its turn: parts that failed before anything was accepted are decided, one at a time. */
+/** 3. Everything else had its turn: parts that failed before anything was accepted are sent again, one at a time. */
 export function drained(state: FlushState): FlushStep {
   const [failure, ...undecided] = state.undecided
   if (!failure) return step(state)
   if (!state.knownGood) return stopped(state, failure.verdict)
-  return step({ ...state, undecided }, { kind: 'narrow', failed: failure })
+  const again = { ...failure.part, attemptsMax: troubledAttemptsMax }
+  return step({ ...state, undecided }, { kind: 'send-last', parts: [again] })
 }
 
 /** 4. The service takes others, or the part was a probe: narrows down which metrics it fails on. */
@@ -77,11 +81,47 @@ export function narrowing(state: FlushState, event: Extract<FlushEvent, { kind: 
     const sample: Part = { ...fresh([picked], 1), sent: part.sent, isSample: true }
     return step(state, { kind: 'sample', sample, rest: partsOf(part, rest, ways) })
   }
-  const isWholeProtocol = part.isSample && !isProtocolAccepted
-  return step(state, { kind: isWholeProtocol ? 'quarantine-protocol' : 'quarantine-metric', metric, reason })
+  const isProtocol = part.isSample === true && !isProtocolAccepted
+  if (part.isProbe) return step(state, { kind: 'quarantine-metric', metric, reason })
+  const sequence = state.sequence + 1
+  const failing = [...state.failing, { metric, reason, isProtocol, failedAt: sequence }]
+  const now = { ...state, sequence, failing }
+  return isOfService(now) ? stopped(now, verdict) : step(now)
 }
 
-/** 5. One metric of the protocol was tried: the rest is sent, unless the service fails on the whole of it. */
+/** Whether many metrics in a row failed alone, and nothing was accepted of any other protocol: the service is at fault. */
+function isOfService({ acceptedProtocols, failing }: FlushState): boolean {
+  const ids = new Set(failing.map(({ metric }) => metric.protocolId))
+  return failing.length >= failingMax && [...acceptedProtocols].every(id => ids.has(id))
+}
+
+/**
+ * 5. Something was accepted, or the flush is over: the metrics that failed alone before are at fault.
+ *
+ * @param sentAt when the accepted push was sent; default: after all of them
+ */
+export function blamed(state: FlushState, sentAt = Number.POSITIVE_INFINITY): FlushStep {
+  const atFault = state.failing.filter(({ failedAt }) => failedAt < sentAt)
+  if (atFault.length === 0) return step(state)
+  return step(
+    { ...state, failing: state.failing.filter(one => !atFault.includes(one)) },
+    ...atFault.map(({ metric, reason, isProtocol }): FlushAction => {
+      return { kind: isProtocol ? 'quarantine-protocol' : 'quarantine-metric', metric, reason }
+    }),
+  )
+}
+
+/** 6. One metric of the protocol was tried: the rest is sent, unless the service fails on the whole of it. */
 export function sampled(state: FlushState, event: Extract<FlushEvent, { kind: 'sampled' }>): FlushStep {
-  return event.isInQuarantine ? step(state) : step(state, { kind: 'send-last', parts: event.rest })
+  const id = event.rest[0]?.batch[0].protocolId
+  const isFailing = state.failing.some(({ metric, isProtocol }) => isProtocol && metric.protocolId === id)
+  return event.isInQuarantine || isFailing ? step(state) : step(state, { kind: 'send-last', parts: event.rest })
+}
+
+/** 7. The flush ends since the service fails: the next one begins with other metrics than those that failed alone. */
+export function suspected(state: FlushState): FlushStep {
+  const alone = state.undecided.flatMap(({ part: { batch } }) => (batch.length === 1 ? [batch[0]] : []))
+  const metrics = [...state.failing.map(({ metric }) => metric), ...alone]
+  const isWanted = state.stop?.kind === 'transient' && metrics.length > 0
+  return isWanted ? step(state, { kind: 'suspect', metrics }) : step(state)
 }

@@ -3,6 +3,9 @@
 /** Metrics of one protocol that fail alone, after which the protocol as a whole is in quarantine. */
 export const quarantineMetricsMax = 3
 
+/** Metrics that fail alone in a row, with nothing accepted between them, after which the service is at fault. */
+export const failingMax = 6
+
 /** Parts of a batch that failed slowly, since each further round takes as long; one that fails at once is halved. */
 export const slowPartsMax = 8
 

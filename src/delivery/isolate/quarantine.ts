@@ -1,7 +1,7 @@
 import { endOfTime, type Hour, hourText } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
 import type { MetricList } from '../../model/metric-list.ts'
-import { metricKey } from '../../model/metric-set.ts'
+import { MetricSet, metricKey } from '../../model/metric-set.ts'
 import type { DeliveryStore } from '../../outbox/contract/delivery-store.ts'
 import { quarantineMetricsMax } from './limits.ts'
 import { QuarantineSet } from './quarantine-set.ts'
@@ -11,6 +11,9 @@ import { QuarantineSet } from './quarantine-set.ts'
  * `waits`, until a pause ends.
  */
 export type Standing = 'free' | 'alone' | 'waits'
+
+/** Suspects after which all may be tried again: many times what a page of due metrics has. */
+const suspectsMax = 10_000
 
 /** Rows of one metric id that failed alone, after which its other rows wait, too, until one of them is accepted. */
 const seriesRowsMax = 2
@@ -35,6 +38,20 @@ export class Quarantine {
   readonly #failedOf = new Map<string, number>()
   /** Protocols on which the service failed when nothing was known of the service itself. */
   readonly #failuresOf = new Map<string, number>()
+
+  /** Metrics that failed alone while nothing was accepted: they or the service may be at fault. */
+  #suspects = new MetricSet()
+
+  /** Remembers metrics that failed alone while nothing was accepted. They are in no quarantine. */
+  suspect(metrics: readonly Metric[]): void {
+    if (this.#suspects.size >= suspectsMax) this.#suspects = new MetricSet()
+    this.#suspects.add(...metrics)
+  }
+
+  /** Whether a metric failed alone, and nothing was accepted since. */
+  isSuspect(metric: Metric): boolean {
+    return this.#suspects.has(metric)
+  }
 
   /** Adds a protocol that failed at an hour, each time for longer. */
   addProtocol(id: string, hour: Hour, sentence: string, nowMs: number, chance: number): void {
@@ -74,6 +91,7 @@ export class Quarantine {
 
   /** Ends the quarantine of accepted metrics and of their protocols. */
   delivered(metrics: MetricList): void {
+    if (metrics.length > 0 && this.#suspects.size > 0) this.#suspects = new MetricSet()
     if (this.#isEmpty) return
     for (const metric of metrics) {
       if (this.#rowsOf.has(metric.id) && !this.#isAccepted(metric)) this.#acceptedFrom.set(metric.id, metric.hour)

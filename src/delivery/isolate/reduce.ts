@@ -1,9 +1,9 @@
 import { runsOf } from '../../model/metric-list.ts'
 import type { MetricRun } from '../../model/metric-run.ts'
 import type { DeadLetter } from '../../outbox/contract/metrics.ts'
-import { type FlushStep, step, stopped } from './actions.ts'
+import { andThen, type FlushStep, step, stopped } from './actions.ts'
 import type { FlushEvent } from './events.ts'
-import { checkedForFailure, drained, failed, narrowing, sampled } from './failures.ts'
+import { blamed, checkedForFailure, drained, failed, narrowing, sampled, suspected } from './failures.ts'
 import { attemptsOf, type Part, type VerdictOf } from './parts.ts'
 import { protocolRejected, registered } from './protocols.ts'
 import {
@@ -59,7 +59,7 @@ export function reduce(state: FlushState, event: FlushEvent): FlushStep {
     case 'concluded':
       return concluded(state)
     case 'ending':
-      return ending(state)
+      return andThen(state.stop ? suspected(state) : blamed(state), ending)
     case 'broken':
       return stopped(state, event.stop)
   }
@@ -123,7 +123,7 @@ function recorded(state: FlushState, { part, sentAt, verdict }: Extract<FlushEve
     acceptedProtocols,
     acceptedSizeMax: Math.max(state.acceptedSizeMax, part.batch.length),
   }
-  return accepted(now, sentAt, part, verdict.resend)
+  return andThen(blamed(now, sentAt), next => accepted(next, sentAt, part, verdict.resend))
 }
 
 /** Some protocols, and those of some runs. Mostly all of a batch are of one that is known. */

@@ -26,6 +26,16 @@ export interface Confirmation extends ConfirmedSingle {
   readonly becomes: 'confirmed' | 'dead'
 }
 
+/** A metric on which the service failed when it was sent alone. */
+export interface FailingMetric {
+  readonly metric: Metric
+  readonly reason: string
+  /** Whether its whole protocol is at fault if it is. */
+  readonly isProtocol: boolean
+  /** As `FlushState.sequence` counts. */
+  readonly failedAt: number
+}
+
 /** Knowledge of one flush about the service and its pushes. Kept in memory only. */
 export interface FlushState {
   /** Why nothing more is sent; absent while the flush continues. */
@@ -64,6 +74,8 @@ export interface FlushState {
   /** Rejected pushes so far. */
   readonly rejections: number
 
+  /** Metrics that failed alone since a later push was accepted: they, or the service, may be at fault. */
+  readonly failing: readonly FailingMetric[]
   /** Parts that failed while it was unknown whether the service accepts anything. */
   readonly undecided: readonly FailedPart[]
   /** Whether the first parts were split, to be sent apart. */
@@ -99,6 +111,7 @@ export function initialState(start: FlushStart = {}): FlushState {
     probes: 0,
     rejectionsInRow: 0,
     rejections: 0,
+    failing: [],
     undecided: [],
     isTriedApart,
   }

@@ -578,10 +578,10 @@ describe('a push that the service fails on', () => {
     ],
     ['needs nothing more when nothing is undecided', {}, { kind: 'drained' }, []],
     [
-      'is decided at last when something was accepted',
+      'is sent again when something was accepted since',
       { undecided: [undecided, failed], knownGood: good },
       { kind: 'drained' },
-      [{ kind: 'narrow', failed: undecided }],
+      [{ kind: 'send-last', parts: [{ ...undecided.part, attemptsMax: 2 }] }],
       { undecided: [failed] },
     ],
     ['ends the flush when nothing was accepted', { undecided: [undecided] }, { kind: 'drained' }, [], { stop: isDown }],
@@ -602,6 +602,7 @@ describe('narrowing down what the service fails on', () => {
   const sendLast = (parts: readonly { batch: MetricList; sent: number; attemptsMax: number }[]): FlushAction => {
     return { kind: 'send-last', parts: parts.map(part => ({ ...part, batch: asBatch([...part.batch]) })) }
   }
+  const alone = (isProtocol = false) => ({ metric: bad, reason: '503', isProtocol, failedAt: 1 })
   const accepted = { acceptedProtocols: new Set(['vault']) }
   const withoutSample = all.filter((_, place) => place !== 5)
   const sample = (part: Part): Part => ({ ...part, isSample: true })
@@ -638,23 +639,20 @@ describe('narrowing down what the service fails on', () => {
       [],
     ],
     ['halves a protocol of which something was accepted', accepted, narrowing(failure(ten)), [sendLast(halves(all))]],
-    [
-      'ends at a metric',
-      accepted,
-      narrowing(failure(fresh([bad]))),
-      [{ kind: 'quarantine-metric', metric: bad, reason: '503' }],
-    ],
+    ['ends at a metric', accepted, narrowing(failure(fresh([bad]))), [], { failing: [alone()] }],
     [
       'ends at the protocol when nothing of it was accepted, that metric neither',
       {},
       narrowing(failure(sample(fresh([bad], 1)))),
-      [{ kind: 'quarantine-protocol', metric: bad, reason: '503' }],
+      [],
+      { failing: [alone(true)] },
     ],
     [
       'ends at the metric that was tried when others of its protocol were accepted since',
       accepted,
       narrowing(failure(sample(fresh([bad], 1)))),
-      [{ kind: 'quarantine-metric', metric: bad, reason: '503' }],
+      [],
+      { failing: [alone()] },
     ],
     [
       'keeps a protocol in quarantine that was tried with one metric',
@@ -663,11 +661,36 @@ describe('narrowing down what the service fails on', () => {
       [{ kind: 'quarantine-protocol', metric: bad, reason: '503' }],
     ],
     ['is over when all of it was dropped meanwhile', {}, narrowing(failure(ten), []), []],
+    ['looks only at what is still due', {}, narrowing(failure(ten), [bad]), [], { failing: [alone()] }],
     [
-      'looks only at what is still due',
-      {},
-      narrowing(failure(ten), [bad]),
-      [{ kind: 'quarantine-metric', metric: bad, reason: '503' }],
+      'blames those that failed alone at the end',
+      { failing: [alone(true), alone()] },
+      { kind: 'ending' },
+      [
+        { kind: 'quarantine-protocol', metric: bad, reason: '503' },
+        { kind: 'quarantine-metric', metric: bad, reason: '503' },
+      ],
+      { failing: [] },
+    ],
+    [
+      'blames none when the service fails, and has others tried next',
+      { failing: [alone()], undecided: [failure(fresh([good])), failure(ten)], stop: isDown },
+      { kind: 'ending' },
+      [{ kind: 'suspect', metrics: [bad, good] }],
+    ],
+    [
+      'blames the service after six in a row',
+      { ...accepted, failing: Array.from({ length: 5 }, () => alone()) },
+      narrowing(failure(fresh([bad]))),
+      [],
+      { stop: isDown },
+    ],
+    [
+      'blames no service that took metrics of another protocol',
+      { acceptedProtocols: new Set(['vault', 'other']), failing: Array.from({ length: 5 }, () => alone()) },
+      narrowing(failure(fresh([bad]))),
+      [],
+      { failing: Array.from({ length: 6 }, () => alone()) },
     ],
   ])
 })

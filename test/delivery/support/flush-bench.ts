@@ -119,6 +119,7 @@ export class FlushBench {
         hasProtocol: id => this.rejectedProtocols.includes(id) || this.failingProtocols.includes(id),
         countFailure: () => {},
         failuresOf: () => 0,
+        suspect: () => {},
       },
       earlier: () => this.#asked(() => this.earlier),
       hasDelivered: () => this.#asked(() => this.hasDelivered),
