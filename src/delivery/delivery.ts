@@ -3,7 +3,6 @@ import type { Time } from '../edge/time.ts'
 import type { Batch } from '../model/batch.ts'
 import { endOfTime, type Hour, hourAt, hourText } from '../model/hour.ts'
 import type { Metric } from '../model/metric.ts'
-import { PushBodies } from '../model/push-bodies.ts'
 import type { DeliveryStore } from '../outbox/contract/delivery-store.ts'
 import type { DueWanted } from '../outbox/contract/selections.ts'
 import type { Counters } from '../telemetry/counters.ts'
@@ -66,7 +65,6 @@ export class Delivery {
   readonly #probes: QuarantineProbes
   readonly #unconfirmed: UnconfirmedSends
   readonly #recorder: Recorder
-  readonly #bodies = new PushBodies()
   readonly #batchSize = new BatchSize()
   /** Pushes in this flush. */
   #pushes = 0
@@ -199,7 +197,6 @@ export class Delivery {
       due: (ids, limit, except) => read(ids, limit, newestFirstFrom, except),
       earlier: () => this.#earlier(),
       hasDelivered: () => outbox.hasDelivered(protocolIds),
-      prepare: batch => this.#bodies.prepare(batch),
       push: (batch, attempts) => this.#push(batch, attempts, pushDeps),
       register: protocolId => this.#register(protocolId, run),
     }
@@ -228,7 +225,7 @@ export class Delivery {
 
   #pushDeps({ key, signal, breakOff }: FlushRun): PushDeps {
     const { outbox, client, time } = this.#deps
-    return { client, outbox, bodies: this.#bodies, gate: this.#gate, time, key, signal, breakOff }
+    return { client, outbox, gate: this.#gate, time, key, signal, breakOff }
   }
 
   async #push(batch: Batch, wanted: Attempts, deps: PushDeps): Promise<Pushed> {

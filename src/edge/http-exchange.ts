@@ -1,9 +1,7 @@
 /// <reference path="./undici-parts.d.ts" />
-import type { Pool } from 'undici'
+import type { Dispatcher, Pool } from 'undici'
 import type { AnswerHeaders } from '../model/answer-times.ts'
-import { AbortListeners } from './abort-listeners.ts'
-import { AnswerReader } from './answer-reader.ts'
-import { answerText } from './answer-text.ts'
+import './unasked-continue.ts'
 import type { Time } from './time.ts'
 import { unpackedBody } from './unpacked-body.ts'
 
@@ -28,7 +26,7 @@ export interface ExchangeRequest {
   /** By name. */
   readonly headers: Readonly<Record<string, string>>
   /** Default: none. */
-  readonly body?: string | Uint8Array | undefined
+  readonly body?: string | undefined
   /** Ends the exchange. */
   readonly stop?: AbortSignal | undefined
 }
@@ -41,16 +39,25 @@ export interface ExchangeResponse {
   readonly text: string | undefined
 }
 
+/** Pieces of an answer after which they are joined: a server may send each byte as one, which takes a hundred times its memory. */
+const piecesMax = 1_000
+
+/** undici's own limits come before the signal: only they find out that an HTTP/2 connection is dead. */
+const lateFactor = 1.01
+
+/** undici, as far as it is used: the whole of it, with `fetch` and WebSocket, takes 15 MB more. */
+interface Undici {
+  readonly pool: Pool
+  request(this: Dispatcher, options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData>
+}
+
 /** HTTP exchanges with one server. Redirects are not followed. */
 export class HttpExchange {
   readonly #options: HttpExchangeOptions
-  #pool: Pool | undefined
+  #undici: Undici | undefined
   #isClosed = false
   readonly #origin: string
   readonly #pathStart: string
-  readonly #ends = new AbortListeners()
-  /** Signal of the time limit, shared by exchanges that begin soon after each other: a signal each costs ten times as much. */
-  #limit: { readonly signal: AbortSignal; readonly lastStartMs: number } | undefined
 
   constructor(options: HttpExchangeOptions) {
     const { origin, pathname } = new URL(options.url)
@@ -64,57 +71,69 @@ export class HttpExchange {
    *
    * @throws errors of the network; the reason of the time limit's signal, or of `stop`
    */
-  async ask({ method, path, headers, body, stop }: ExchangeRequest): Promise<ExchangeResponse> {
-    const pool = this.#pool ?? (await this.#opened())
+  async ask({ method, path, headers: sent, body, stop }: ExchangeRequest): Promise<ExchangeResponse> {
+    const { pool, request } = this.#undici ?? (await this.#opened())
     stop?.throwIfAborted()
-    const limit = this.#timeLimit()
-    const reading = new AnswerReader(() => this.#options.bytesMax)
-    this.#ends.add(limit, reading)
-    if (stop) this.#ends.add(stop, reading)
-    try {
-      pool.dispatch({ path: `${this.#pathStart}${path}`, method, headers, body: body ?? null }, reading)
-      const { pieces, ...answer } = await reading.answer
-      return { ...answer, text: pieces && (await this.#textOf(pieces, answer.headers['content-encoding'])) }
-    } finally {
-      this.#ends.delete(limit, reading)
-      if (stop) this.#ends.delete(stop, reading)
-    }
+    const { time, timeoutMs } = this.#options
+    const limit = time.timeout(Math.ceil(timeoutMs * lateFactor))
+    const answer = await request.call(pool, {
+      path: `${this.#pathStart}${path}`,
+      method,
+      headers: sent,
+      body: body ?? null,
+      signal: stop ? AbortSignal.any([limit, stop]) : limit,
+    })
+    const { statusCode: status, headers } = answer
+    const bytes = await this.#bytesOf(answer)
+    return { status, headers, text: bytes && (await this.#textOf(bytes, headers['content-encoding'])) }
   }
 
   /** Closes the connections; resolves when they are closed. */
   async close(): Promise<void> {
     this.#isClosed = true
-    await this.#pool?.destroy()
+    await this.#undici?.pool.destroy()
   }
 
   /** Loads undici for the first request: a daemon starts before it sends anything. */
-  async #opened(): Promise<Pool> {
-    const { default: Pool } = await import('undici/lib/dispatcher/pool.js')
+  async #opened(): Promise<Undici> {
+    const [{ default: OwnPool }, { default: request }] = await Promise.all([
+      import('undici/lib/dispatcher/pool.js'),
+      import('undici/lib/api/api-request.js'),
+    ])
     if (this.#isClosed) throw new Error('the connections are closed')
     const { timeoutMs, connections } = this.#options
-    this.#pool ??= new Pool(this.#origin, {
-      connections,
-      pipelining: 1,
-      // The signal of the time limit ends an exchange; only these make undici look whether an HTTP/2 connection is dead.
-      headersTimeout: timeoutMs,
-      bodyTimeout: timeoutMs,
-    })
-    return this.#pool
+    this.#undici ??= {
+      request,
+      pool: new OwnPool(this.#origin, {
+        connections,
+        pipelining: 1,
+        headersTimeout: timeoutMs,
+        bodyTimeout: timeoutMs,
+      }),
+    }
+    return this.#undici
+  }
+
+  /** The body; `undefined` when it is too long, or of an answer that is no 2xx and broke off: its status is enough. */
+  async #bytesOf({ statusCode, body }: Dispatcher.ResponseData): Promise<Buffer | undefined> {
+    let [pieces, length]: [Buffer[], number] = [[], 0]
+    try {
+      for await (const piece of body as AsyncIterable<Buffer>) {
+        length += piece.length
+        if (length > this.#options.bytesMax) return undefined
+        pieces.push(piece)
+        if (pieces.length === piecesMax) pieces = [Buffer.concat(pieces)]
+      }
+    } catch (error) {
+      if (statusCode >= 300) return undefined
+      throw error
+    }
+    return Buffer.concat(pieces)
   }
 
   /** Also of a compressed body, though none was asked for; `undefined` when it cannot be unpacked, or is too long. */
-  async #textOf(pieces: readonly Buffer[], encoding: string | readonly string[] | undefined) {
-    if (encoding === undefined) return answerText(pieces)
-    const bytes = await unpackedBody(Buffer.concat(pieces), [encoding].flat().join(), this.#options.bytesMax)
-    return typeof bytes === 'string' ? undefined : bytes.toString('utf8')
-  }
-
-  #timeLimit(): AbortSignal {
-    const { time, timeoutMs } = this.#options
-    const [nowMs, sharedMs] = [time.steadyMs(), timeoutMs / 100]
-    if (!this.#limit || this.#limit.signal.aborted || nowMs > this.#limit.lastStartMs) {
-      this.#limit = { signal: time.timeout(timeoutMs + sharedMs), lastStartMs: nowMs + sharedMs }
-    }
-    return this.#limit.signal
+  async #textOf(bytes: Buffer, encoding: string | readonly string[] | undefined): Promise<string | undefined> {
+    const unpacked = await unpackedBody(bytes, encoding && [encoding].flat().join(), this.#options.bytesMax)
+    return typeof unpacked === 'string' ? undefined : unpacked.toString('utf8')
   }
 }

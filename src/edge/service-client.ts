@@ -33,8 +33,8 @@ export interface ServiceClientOptions {
 export interface ServiceClient {
   /** `host:port`, for messages. */
   readonly host: string
-  /** Endpoint 2: pushes a batch, as JSON in UTF-8. Never rejects: every outcome is an answer, also a stop. */
-  push(body: Uint8Array, key: string, stop: AbortSignal): Promise<Answer>
+  /** Endpoint 2: pushes a batch, as JSON. Never rejects: every outcome is an answer, also a stop. */
+  push(body: string, key: string, stop: AbortSignal): Promise<Answer>
   /** Endpoint 1: registers a protocol. Never rejects. */
   register(registration: Registration, key: string, stop?: AbortSignal): Promise<Answer>
   /** Endpoint 6: checks a key. Never rejects. */
@@ -67,7 +67,7 @@ export function serviceClient({ url, timeoutMs, connections, time, redact }: Ser
     method: ExchangeRequest['method'],
     path: string,
     key: string | undefined,
-    body?: string | Uint8Array,
+    body?: string,
     stop?: AbortSignal,
   ): Promise<Answer> {
     // Without an encoding any would be acceptable.

@@ -9,3 +9,11 @@ declare module 'undici/lib/dispatcher/agent.js' {
   const agent: typeof import('undici').Agent
   export default agent
 }
+
+declare module 'undici/lib/api/api-request.js' {
+  import type { Dispatcher } from 'undici'
+  export default function request(
+    this: Dispatcher,
+    options: Dispatcher.RequestOptions,
+  ): Promise<Dispatcher.ResponseData>
+}

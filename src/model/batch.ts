@@ -1,7 +1,7 @@
 import { hourText } from './hour.ts'
 import type { Metric } from './metric.ts'
 import type { MetricList } from './metric-list.ts'
-import type { SentPush } from './wire.ts'
+import { type SentPush, sentPush } from './wire.ts'
 
 /** 1 to 100 metrics of one destination, pushed at once. */
 export interface Batch extends MetricList {
@@ -23,6 +23,16 @@ export function newestOf(batch: Batch): Metric {
 export function pushedMetric({ id, value, protocolId, unit, module, hour }: Metric): SentPush['metrics'][number] {
   // JSON leaves out a field that is `undefined`.
   return { id, value, protocolId, unit, module, timestamp: hourText(hour) }
+}
+
+/**
+ * The body of a push, checked as the interface wants it.
+ *
+ * @throws ZodError when a metric does not fit the interface; that is a defect here, since metrics are validated when
+ * collected
+ */
+export function pushBody(batch: Batch): string {
+  return JSON.stringify(sentPush.parse({ metrics: batch.map(pushedMetric) }))
 }
 
 /** Metrics in batches of at most `size`, in their order. */

@@ -6,9 +6,6 @@ export const hourMs = 3_600_000
 /** Metrics in one push, as the interface allows. */
 export const batchMetricsMax = 100
 
-/** Concurrent pushes to one destination, at most. */
-export const inFlightMax = 64
-
 /** Longest label without a warning of the service, in characters. */
 export const labelCharsAdvised = 16
 

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { clientWhileHeld } from '../../src/app/fleet-delivering.ts'
 import type { Answer } from '../../src/model/verdict.ts'
 
-const body = new Uint8Array()
+const body = '{}'
 const answered = (status: number, more: { readonly notBeforeMs?: number } = {}): Answer => ({
   kind: 'answered',
   status,

@@ -3,7 +3,6 @@
  * memory. Ends with 1 when a figure is not what is aimed at. `node test/bench/delivery.ts [PART…]`
  */
 import { backlog } from './delivery/parts/backlog.ts'
-import { body } from './delivery/parts/body.ts'
 import { fsyncs } from './delivery/parts/fsyncs.ts'
 import { peers } from './delivery/parts/peers.ts'
 import { pushing } from './delivery/parts/push.ts'
@@ -11,7 +10,7 @@ import { storing } from './delivery/parts/store.ts'
 import { working } from './delivery/parts/work.ts'
 import { figureHead, figureRow, isMet } from './figures.ts'
 
-const parts = { store: storing, work: working, fsyncs, push: pushing, body, peers, backlog }
+const parts = { store: storing, work: working, fsyncs, push: pushing, peers, backlog }
 const asked = process.argv.slice(2)
 
 console.log(figureHead)

@@ -32,7 +32,7 @@ ${keys.map((key, index) => `  - { id: p${index}, name: ${key}, key: { file: ./${
     return () => {}
   }
   const stopping = new AbortController()
-  const push = (key: string) => client.push(Buffer.from('{"metrics":[]}'), key, stopping.signal)
+  const push = (key: string) => client.push('{"metrics":[]}', key, stopping.signal)
   const hung = ['hangs', 'hangs-too'].flatMap(key => Array.from({ length: inFlight }, () => push(key)))
   await hanging.promise
   expect(await push('well')).toMatchObject({ kind: 'answered', status: 200 })

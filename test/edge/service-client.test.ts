@@ -29,7 +29,7 @@ async function clientOf(handler: Handler) {
     server.closeAllConnections()
     await new Promise(resolve => server.close(resolve))
   })
-  return { client, time, push: () => client.push(Buffer.from('{}'), key, goOn) }
+  return { client, time, push: () => client.push('{}', key, goOn) }
 }
 
 /** A server that answers with these bytes and closes the connection. */
@@ -47,7 +47,7 @@ async function rawAnswer(bytes: string): Promise<Answer> {
     connections: 1,
     time: new ScriptedTime(nowMs),
   })
-  const answer = await client.push(Buffer.from('{}'), key, goOn)
+  const answer = await client.push('{}', key, goOn)
   await client.close()
   await new Promise(resolve => server.close(resolve))
   return answer
@@ -65,7 +65,7 @@ describe('the service’s client', () => {
         response.end('{"success":true}')
       })
     })
-    expect(await client.push(Buffer.from('{"metrics":[]}'), 'secret-key', goOn)).toEqual({
+    expect(await client.push('{"metrics":[]}', 'secret-key', goOn)).toEqual({
       kind: 'answered',
       status: 200,
       body: { success: true },
@@ -106,7 +106,7 @@ describe('the service’s client', () => {
     const { client } = await clientOf((request, response) => {
       request.setEncoding('utf8').on('data', (bytes: string) => response.end(text(Number(bytes))))
     })
-    const bodyOf = async (bytes: number) => await client.push(Buffer.from(String(bytes)), key, goOn)
+    const bodyOf = async (bytes: number) => await client.push(String(bytes), key, goOn)
     expect(await bodyOf(answerBytesMax)).toMatchObject({ body: expect.any(String) })
     expect(await bodyOf(answerBytesMax + 1)).toEqual({ kind: 'answered', status: 200, body: undefined })
   })
@@ -161,14 +161,14 @@ describe('the service’s client', () => {
     })
     const { client } = await clientOf(() => {})
     await client.close()
-    expect(await client.push(Buffer.from('{}'), key, goOn)).toMatchObject({ kind: 'unanswered' })
+    expect(await client.push('{}', key, goOn)).toMatchObject({ kind: 'unanswered' })
   })
 
   it('ends at once when it is stopped', async () => {
     const asked = Promise.withResolvers<void>()
     const { client } = await clientOf(() => asked.resolve())
     const stopping = new AbortController()
-    const answer = client.push(Buffer.from('{}'), key, stopping.signal)
+    const answer = client.push('{}', key, stopping.signal)
     await asked.promise
     stopping.abort(new Error('stopped'))
     expect(await answer).toMatchObject({ kind: 'unanswered' })

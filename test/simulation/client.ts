@@ -2,7 +2,6 @@ import type { ServiceClient } from '../../src/edge/service-client.ts'
 import { answerTimes } from '../../src/model/answer-times.ts'
 import type { Answer } from '../../src/model/verdict.ts'
 import type { ReadMetric, Registration } from '../../src/model/wire.ts'
-import { answerTo } from '../support/unchanged-body.ts'
 import type { Clock } from './clock.ts'
 import { type Reply, type Request, type Service, sentMetrics } from './service.ts'
 
@@ -33,8 +32,8 @@ export class ScriptedClient implements ServiceClient {
     this.#believedMs = believedMs
   }
 
-  push(body: Uint8Array, key: string, stop: AbortSignal): Promise<Answer> {
-    return answerTo(body, () => this.#ask({ kind: 'push', key, metrics: sentMetrics(body) }, stop))
+  push(body: string, key: string, stop: AbortSignal): Promise<Answer> {
+    return this.#ask({ kind: 'push', key, metrics: sentMetrics(body) }, stop)
   }
 
   register({ id }: Registration, key: string, stop?: AbortSignal): Promise<Answer> {

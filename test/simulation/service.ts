@@ -200,8 +200,8 @@ export class Service {
 export const wishMsMax = 2 * hourMs
 
 /** A push as it was sent. */
-export function sentMetrics(body: Uint8Array): readonly Sent[] {
-  return (JSON.parse(Buffer.from(body).toString()) as Push).metrics.map(metric => ({
+export function sentMetrics(body: string): readonly Sent[] {
+  return (JSON.parse(body) as Push).metrics.map(metric => ({
     ...metric,
     timestamp: metric.timestamp ?? '',
   }))

@@ -9,6 +9,9 @@ export const deliveryTimeoutMsMax = 10 * 60_000
 /** Upper bound of the time for which delivered hours are kept. */
 export const keepMsMax = 3_650 * 24 * hourMs
 
+/** Concurrent pushes to one destination, at most. */
+export const inFlightMax = 64
+
 /** Pushes a second of all destinations together, at most. */
 export const pacePerSecondMax = 1_000
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { inFlightMax, keepMsMin } from '../../model/limits.ts'
+import { keepMsMin } from '../../model/limits.ts'
 import {
   contractAddress,
   contractAddressPattern,
@@ -18,6 +18,7 @@ import {
   catchUpMsMin,
   deadlineMsMax,
   deliveryTimeoutMsMax,
+  inFlightMax,
   keepMsMax,
   pacePerSecondMax,
   settleMsMax,

@@ -40,8 +40,6 @@ export interface FlushDeps {
   /** Whether the service ever accepted a metric of these protocols, so that its address is right. */
   hasDelivered(): Promise<boolean>
 
-  /** Does what can be done of a push before its turn comes. */
-  prepare(batch: Batch): void
   /** Sends a batch. */
   push(batch: Batch, attempts: Attempts): Promise<Pushed>
   /** Registers a protocol. Resolves to the reason when it could not, else to `undefined`. */

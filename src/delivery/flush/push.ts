@@ -1,8 +1,7 @@
 import type { ServiceClient } from '../../edge/service-client.ts'
 import type { Time } from '../../edge/time.ts'
 import { backoffMs } from '../../model/backoff.ts'
-import type { Batch } from '../../model/batch.ts'
-import type { PushBodies } from '../../model/push-bodies.ts'
+import { type Batch, pushBody } from '../../model/batch.ts'
 import { type Verdict, verdict } from '../../model/verdict.ts'
 import type { DeliveryStore } from '../../outbox/contract/delivery-store.ts'
 import type { Gate, GateHold } from '../gate/gate.ts'
@@ -12,7 +11,6 @@ import { backoffBaseMs, backoffCapMs, slowPushMs } from './limits.ts'
 /** Dependencies of `pushBatch`. */
 export interface PushDeps {
   readonly client: Pick<ServiceClient, 'push'>
-  readonly bodies: PushBodies
   /** The API key; never logged. */
   readonly key: string
   readonly gate: Pick<Gate, 'pushTurn' | 'noteClock' | 'pushed' | 'isRetrySoon'>
@@ -34,10 +32,10 @@ export interface PushDeps {
 export async function pushBatch(
   batch: Batch,
   wanted: Attempts,
-  { client, bodies, key, gate, outbox, time, signal, breakOff }: PushDeps,
+  { client, key, gate, outbox, time, signal, breakOff }: PushDeps,
 ): Promise<Pushed> {
   const { attemptsMax, failedBefore = 0 } = wanted
-  const body = bodies.of(batch)
+  const body = pushBody(batch)
   if (failedBefore > 0) await time.sleep(jitterMs(failedBefore, time), signal)
   let before: Verdict | undefined
   for (let attempts = 1; ; attempts += 1) {
@@ -58,9 +56,6 @@ export async function pushBatch(
     const found = verdict(answer, batch)
     const stored = gate.pushed(found, key)
     if (stored) await stored
-    // One whose metrics were all counted was read to its end. An answer may come earlier than that, and of one that was
-    // sent before, a part may still be on its way.
-    if (found.kind === 'settled' && found.delivered === batch && attempts === 1) bodies.reuse(body)
     if (found.kind !== 'transient') return { verdict: found, attempts }
     if (isSlow) return { verdict: found, attempts, isSlow }
     if (attempts === attemptsMax || !gate.isRetrySoon) return { verdict: found, attempts }

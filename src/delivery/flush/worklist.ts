@@ -13,7 +13,7 @@ import { dueWanted } from './due-wanted.ts'
 
 /** Dependencies of `Worklist`. */
 export interface WorklistDeps
-  extends Pick<FlushDeps, 'free' | 'batchMetricsMin' | 'batchSizeMax' | 'prepare' | 'newestFirstFrom' | 'current'> {
+  extends Pick<FlushDeps, 'free' | 'batchMetricsMin' | 'batchSizeMax' | 'newestFirstFrom' | 'current'> {
   readonly outbox: Pick<FlushDeps['outbox'], 'stillDue'>
   /** Reads due metrics in the order of delivery, except some. */
   due(limit: number, except: DueWanted['except']): Promise<MetricList>
@@ -78,7 +78,6 @@ export class Worklist {
         }
         const part = this.#next(this.#deps.batchSizeMax())
         if (!part) return
-        this.#deps.prepare(part.batch)
         this.#parts.push(part)
       }
     })

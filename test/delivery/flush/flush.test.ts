@@ -36,15 +36,6 @@ describe('a flush', () => {
     expect(bench.pushes).toHaveLength(20)
   })
 
-  it('prepares further pushes once those under way are on their way', async () => {
-    const bench = new FlushBench(metrics(2_000), undefined, { delayTurns: () => 5 })
-    const unwritten: number[] = []
-    bench.preparing = () => unwritten.push(bench.pushes.length - bench.written)
-    await bench.flush()
-    expect(unwritten.length).toBeGreaterThan(4)
-    expect(unwritten.filter(pushes => pushes > 0)).toEqual([])
-  })
-
   it('uses all it may have under way also when the first batch had to be split', async () => {
     const [bad] = metrics(1)
     const bench = new FlushBench(metrics(2_000), batch =>

@@ -4,7 +4,6 @@ import { Pacer } from '../../../src/delivery/gate/pacer.ts'
 import { attemptsMax } from '../../../src/delivery/isolate/limits.ts'
 import { isBatch } from '../../../src/model/batch.ts'
 import type { Metric } from '../../../src/model/metric.ts'
-import { PushBodies } from '../../../src/model/push-bodies.ts'
 import type { Answer } from '../../../src/model/verdict.ts'
 import { metrics } from '../../support/metrics.ts'
 import { VirtualTime } from '../../support/virtual-time.ts'
@@ -30,11 +29,8 @@ interface Pushing {
 async function push(answers: readonly Answer[], { chance = 0.5, dueAfter = () => 2, present }: Pushing = {}) {
   const time = new VirtualTime(startMs, () => chance)
   const sentAtMs: number[] = []
-  const bodies = new PushBodies()
-  let sent: Uint8Array | undefined
   const client = {
-    async push(body: Uint8Array): Promise<Answer> {
-      sent = body
+    async push(): Promise<Answer> {
       sentAtMs.push(time.nowMs() - startMs)
       return answers[sentAtMs.length - 1] ?? down
     },
@@ -47,7 +43,6 @@ async function push(answers: readonly Answer[], { chance = 0.5, dueAfter = () =>
     { attemptsMax, ...(present && { isKnownGood: true }) },
     {
       client,
-      bodies,
       key: 'k',
       gate: gateAt(time).gate,
       outbox: {
@@ -59,29 +54,12 @@ async function push(answers: readonly Answer[], { chance = 0.5, dueAfter = () =>
       signal,
     },
   )
-  const isBodyReused = bodies.of(batch).buffer === sent?.buffer
-  return { verdict, sentAtMs, isBodyReused }
+  return { verdict, sentAtMs }
 }
 
 describe('a push', () => {
   it('is sent once when it is understood', async () => {
     expect(await push([ok])).toMatchObject({ verdict: { kind: 'settled' }, sentAtMs: [0] })
-  })
-
-  it.each([
-    { answers: [ok], isBodyReused: true, when: 'it was counted' },
-    { answers: [down, ok], isBodyReused: false, when: 'it was sent before, and may still be on its way' },
-    { answers: [okOf(1)], isBodyReused: false, when: 'another number was counted' },
-    { answers: [okOf(3)], isBodyReused: false, when: 'more was counted' },
-    {
-      answers: [{ ...ok, body: { success: true, processed: 1, errors: [{ index: 1, error: 'no' }], warnings: [] } }],
-      isBodyReused: false,
-      when: 'one is refused by name',
-    },
-    { answers: [{ ...ok, status: 400 }], isBodyReused: false, when: 'it was refused, perhaps unread' },
-    { answers: [], isBodyReused: false, when: 'the service is down' },
-  ])('has a body that is written over: $isBodyReused, when $when', async ({ answers, isBodyReused }) => {
-    expect(await push(answers)).toMatchObject({ isBodyReused })
   })
 
   it('has at most five attempts, with growing pauses', async () => {

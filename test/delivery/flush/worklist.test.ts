@@ -40,7 +40,6 @@ function outboxOf(due: readonly Metric[], isFree = (_: Metric) => true, turns = 
   const ports: WorklistDeps = {
     due: (limit, except = []) => asked(() => readOf([...left.values()], limit, except)),
     free: some => some.filter(isFree),
-    prepare: () => {},
     newestFirstFrom: anHour,
     current: anHour,
     batchSizeMax: () => 100,
@@ -251,51 +250,6 @@ describe('a worklist', () => {
         expect(names).toEqual([])
       }),
     )
-  })
-
-  it('prepares what is next, in whole batches, without reading it again', async () => {
-    const { ports } = outboxOf(metrics(950))
-    const [prepared, limits]: [Part['batch'][], number[]] = [[], []]
-    const worklist = new Worklist({
-      ...ports,
-      due: (limit, except) => {
-        limits.push(limit)
-        return ports.due(limit, except)
-      },
-      prepare: batch => prepared.push(batch),
-    })
-    const first = await worklist.take(4)
-    await worklist.readAhead(4)
-    expect(prepared).toHaveLength(4)
-    await worklist.readAhead(4)
-    expect(prepared, 'they are ready').toHaveLength(4)
-    const second = await worklist.take(4)
-    expect(second.map(({ batch }) => batch)).toEqual(prepared)
-    await worklist.readAhead(4)
-    expect(prepared, 'half a batch may become a whole one').toHaveLength(5)
-    const rest = await all(worklist)
-    expect([...first, ...second, ...rest].flatMap(({ batch }) => [...batch]).map(nameOf)).toEqual(
-      metrics(950).map(nameOf),
-    )
-    expect(limits.slice(0, 2)).toEqual([duePageMax, duePageMax])
-  })
-
-  it('reads once to prepare what is next, however little it finds', async () => {
-    const outbox = outboxOf(metrics(100))
-    const [prepared, limits]: [Part['batch'][], number[]] = [[], []]
-    const worklist = new Worklist({
-      ...outbox.ports,
-      due: (limit, except) => {
-        limits.push(limit)
-        return outbox.ports.due(limit, except)
-      },
-      prepare: batch => prepared.push(batch),
-    })
-    await worklist.take(1)
-    outbox.add(metrics(250, hourAfter(anHour, 1)))
-    await worklist.readAhead(4)
-    expect(prepared).toHaveLength(2)
-    expect(limits).toHaveLength(2)
   })
 
   it('hands out what has become due before all that was not prepared, however much was read', async () => {

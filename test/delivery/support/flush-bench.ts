@@ -50,7 +50,6 @@ export class FlushBench {
   readonly dropped = new Set<Metric>()
   withdrawals = 0
   recording: () => void = () => {}
-  preparing: () => void = () => {}
   /** Pushes that are on their way: one of undici's goes out a turn after it was asked for. */
   written = 0
   underWay = 0
@@ -124,7 +123,6 @@ export class FlushBench {
       earlier: () => this.#asked(() => this.earlier),
       hasDelivered: () => this.#asked(() => this.hasDelivered),
       free: due => due.filter(metric => !keptApart.has(metric)),
-      prepare: () => this.preparing(),
       newestToProbe: async () => [],
       toProbe: async () => probesLeft.shift(),
       newestFirstFrom: anHour,

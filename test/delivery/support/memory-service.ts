@@ -1,7 +1,6 @@
 import type { ServiceClient } from '../../../src/edge/service-client.ts'
 import type { Answer } from '../../../src/model/verdict.ts'
 import type { Push, Registration } from '../../../src/model/wire.ts'
-import { answerTo } from '../../support/unchanged-body.ts'
 import { accepted, answered } from './answers.ts'
 
 export type Sent = Push['metrics'][number]
@@ -24,11 +23,11 @@ export class MemoryService implements ServiceClient {
   rule: (pushed: Pushed) => Answer | Promise<Answer> | undefined = () => undefined
   keyAnswer: (key: string) => Answer = () => answered(200)
 
-  async push(body: Uint8Array, key: string, stop: AbortSignal): Promise<Answer> {
-    const { metrics } = JSON.parse(Buffer.from(body).toString()) as Push
+  async push(body: string, key: string, stop: AbortSignal): Promise<Answer> {
+    const { metrics } = JSON.parse(body) as Push
     const pushed = { key, metrics, protocolIds: [...new Set(metrics.map(({ protocolId }) => protocolId))], stop }
     this.pushes.push(pushed)
-    return answerTo(body, async () => (await this.rule(pushed)) ?? accepted(metrics.length))
+    return (await this.rule(pushed)) ?? accepted(metrics.length)
   }
 
   async validateKey(key: string): Promise<Answer> {

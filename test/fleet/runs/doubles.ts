@@ -8,7 +8,6 @@ import type { Answer } from '../../../src/model/verdict.ts'
 import type { DescribeResult, Runner, RunOutcome } from '../../../src/runner/runner.ts'
 import { Fortune } from '../../simulation/chance.ts'
 import { sentMetrics } from '../../simulation/service.ts'
-import { answerTo } from '../../support/unchanged-body.ts'
 import type { FleetLife } from './life.ts'
 import { type IllKind, readingOf } from './script.ts'
 
@@ -92,7 +91,7 @@ export class FleetClient implements ListingClient {
     this.#life = life
   }
 
-  push(body: Uint8Array, key: string, stop: AbortSignal): Promise<Answer> {
+  push(body: string, key: string, stop: AbortSignal): Promise<Answer> {
     const values = sentMetrics(body).map(({ id, timestamp, value }) => ({
       metric: id,
       hour: parseHour(timestamp),
@@ -107,7 +106,7 @@ export class FleetClient implements ListingClient {
     })
     const { promise: broken, resolve } = Promise.withResolvers<Answer>()
     stop.addEventListener('abort', () => resolve({ kind: 'unanswered', reason: 'no answer (AbortError)' }))
-    return answerTo(body, () => Promise.race([answer, broken]))
+    return Promise.race([answer, broken])
   }
 
   register({ id }: { readonly id: string }): Promise<Answer> {

@@ -149,7 +149,7 @@ export class Machine {
     }
     const client = {
       host: service.host,
-      push: async (body: Uint8Array, key: string, stop: AbortSignal) => seen(await service.push(body, key, stop)),
+      push: async (body: string, key: string, stop: AbortSignal) => seen(await service.push(body, key, stop)),
       validateKey: async (key: string) => seen(await service.validateKey(key)),
       register: async () => seen({ kind: 'unanswered', reason: 'not asked' }),
       validateProtocol: () => service.validateProtocol(),

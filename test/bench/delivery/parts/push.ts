@@ -71,22 +71,15 @@ async function* against(
   await using pushers = new Pushers(place, url, key)
   const perSecond = async (way: Asked['way']) =>
     (hours * metricsAnHour * 1_000) / (await pushers.push(way, hours, bodyHours))
-  await pushers.warmUp(['ours', 'bare', 'lean'])
+  await pushers.warmUp(['ours', 'bare'])
   const pairs = await inPairs(
     runs,
     () => perSecond('ours'),
     () => perSecond('bare'),
   )
-  const leanPairs = await inPairs(
-    runs,
-    () => perSecond('lean'),
-    () => perSecond('bare'),
-  )
   yield { what: `posted a second to ${to} by undici alone`, values: pairs.map(([, bare]) => bare), unit: ' metrics' }
   yield { what: `delivered a second to ${to}`, values: pairs.map(([ours]) => ours), unit: ' metrics' }
   yield { what: `delivered to ${to}, of undici alone`, values: pairs.map(([a, b]) => a / b), target: { atLeast } }
-  // The floor of the durable work: its reads, its writes and its bodies, with nothing around them.
-  yield { what: `the same writes alone to ${to}, of undici alone`, values: leanPairs.map(([a, b]) => a / b) }
 }
 
 async function* delayed(place: Place): AsyncGenerator<Figure> {

@@ -1,6 +1,6 @@
 /**
  * A process that pushes, for the benchmark: `node push.ts FOLDER URL KEY`. A line `{ way, from, hours, bodyHours }` in, `{ ms }` out:
- * `ours` delivers that many hours, stored before; `lean` does the same with nothing else around it; `bare` posts as many batches,
+ * `ours` delivers that many hours, stored before; `bare` posts as many batches,
  * made before, with the same client's settings and no outbox.
  */
 import { join } from 'node:path'
@@ -11,7 +11,6 @@ import { Agent, request } from 'undici'
 import { batchesOf, pushedMetric } from '../../../../src/model/batch.ts'
 import { batchMetricsMax } from '../../../../src/model/limits.ts'
 import { clientOf, deliverAll, deliveryOf, timeoutMs } from '../deliver.ts'
-import { deliverLean } from '../lean.ts'
 import { bench, inFlight, metricsAnHour, metricsOf } from '../metrics.ts'
 import { openOutbox, storeHours } from '../store.ts'
 
@@ -63,18 +62,6 @@ async function ours(from: number, hours: number): Promise<number> {
   return ms
 }
 
-async function lean(from: number, hours: number): Promise<number> {
-  const file = join(folder, `lean-${process.pid}-${from}.db`)
-  const outbox = openOutbox(file, hours, from)
-  await storeHours(outbox, from, hours)
-  outbox.close()
-  promote()
-  const startMs = performance.now()
-  await deliverLean(file, client, key)
-  const ms = performance.now() - startMs
-  return ms
-}
-
 async function bare(from: number, hours: number, bodyHours: number): Promise<number> {
   const bodies = Array.from({ length: bodyHours }, (_, hour) => bodiesOf(from + hour)).flat()
   const pushes = (hours * metricsAnHour) / batchMetricsMax
@@ -102,7 +89,7 @@ function bodiesOf(hour: number): string[] {
   )
 }
 
-const ways = { ours, lean, bare }
+const ways = { ours, bare }
 
 for await (const line of createInterface({ input: process.stdin })) {
   const { way, from, hours, bodyHours } = JSON.parse(line) as Asked
