@@ -62,7 +62,7 @@ export interface DoubtedClock {
 /** Result of judging this machine's clock. */
 export type ClockVerdict = TrustedClock | DoubtedClock
 
-/** Decides whether this machine's clock is believed. The rules are in ARCHITECTURE.md. Pure. */
+/** Decides whether this machine's clock is believed. The rules are in docs/decisions/0003. Pure. */
 export function judgeClock(evidence: ClockEvidence): ClockVerdict {
   const { wallMs, expected } = evidence
   const other = contradiction(evidence)
