@@ -5,7 +5,7 @@ import { atTheEdge, untilAborted } from './edge.ts'
 import { DemoError } from './ending.ts'
 import type { DemoContext } from './start.ts'
 
-/** Where the README finds the chain: no node listens there by default. */
+/** Where the tutorial finds the chain: no node listens there by default. */
 const portDefault = 18_545
 
 const usage = `Usage: npm run devchain [-- --port PORT]

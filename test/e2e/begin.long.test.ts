@@ -2,9 +2,9 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { freePort } from '../support/free-port.ts'
-import { cleanClone, commands, type } from './readme-shell.ts'
+import { cleanClone, commands, type } from './tutorial-shell.ts'
 
-it('from init to a value of a chain in the widget, as the README says it', { timeout: 300_000 }, async () => {
+it('from init to a value of a chain in the widget, as docs/tutorial.md says it', { timeout: 300_000 }, async () => {
   const clone = cleanClone()
   const folder = join(clone, 'mine')
   const [chainPort, pagePort] = [await freePort(), await freePort()]
@@ -18,7 +18,7 @@ it('from init to a value of a chain in the widget, as the README says it', { tim
   const config = join(folder, 'tidegauge.yaml')
   const edit = (change: (text: string) => string) => writeFileSync(config, change(readFileSync(config, 'utf8')))
 
-  const [init, check, dryRun, tests, run = '', show = '', watch = '', ...others] = commands('Your own collector')
+  const [init, check, dryRun, tests, run = '', show = '', watch = '', ...others] = commands('A folder of your own')
   expect(others).toEqual([])
   expect(await done(init, clone)).toContain('npx tidegauge collect --dry-run')
   edit(here)

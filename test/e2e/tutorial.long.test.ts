@@ -2,7 +2,9 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { freePort } from '../support/free-port.ts'
-import { blocks, cleanClone, commands, readme, root, type } from './readme-shell.ts'
+import { blocks, cleanClone, commands, root, tutorial, type } from './tutorial-shell.ts'
+
+const readme = readFileSync(join(root, 'README.md'), 'utf8')
 
 it('the tutorial ends with a value at the service, as written, in a clean clone', { timeout: 300_000 }, async () => {
   const clone = cleanClone()
@@ -37,6 +39,10 @@ it('the tutorial ends with a value at the service, as written, in a clean clone'
   expect(configuration).toContain(`id: ${/chain id (\d+)/.exec(chain)?.[1]}`)
 
   expect(await done(checkTide)).toContain('in order, 4 metrics an hour')
+  const [, asked = '', answered = ''] = /^\$ (npx tidegauge new .*)\n((?:.+\n)+?)^```/m.exec(readme) ?? []
+  const local = (text: string) => text.replaceAll('mainnet', 'local')
+  const answer = await done(`${local(asked)} --config config/tide.yaml`)
+  for (const line of local(answered).trimEnd().split('\n')) expect(answer.split('\n')).toContain(line)
   expect(await done(dryRunTide)).toMatch(
     /Supply +[\d.,]+ +TIDE\n.*MarketCap +[\d.,]+ +USD\n.*Locked +[\d.,]+ +USD\n.*Transferred +[\d.,]+ +TIDE/,
   )
@@ -60,5 +66,5 @@ it('the tutorial ends with a value at the service, as written, in a clean clone'
 it('the tutorial’s port is the one that the chain listens on by default', () => {
   const source = readFileSync(join(root, 'test/demo/devchain.ts'), 'utf8')
   expect(source).toContain('portDefault = 18_545')
-  expect(readme).toContain('http://127.0.0.1:18545')
+  expect(tutorial).toContain('http://127.0.0.1:18545')
 })

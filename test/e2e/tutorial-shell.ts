@@ -7,11 +7,11 @@ import { onTestFinished } from 'vitest'
 import { temporaryFolder } from '../support/folder.ts'
 
 export const root = fileURLToPath(new URL('../../', import.meta.url))
-export const readme = readFileSync(join(root, 'README.md'), 'utf8')
+export const tutorial = readFileSync(join(root, 'docs/tutorial.md'), 'utf8')
 
-/** Code blocks of a section, in their order. */
+/** Code blocks of a section of docs/tutorial.md, in their order. */
 export function blocks(section: string, language: string): string[] {
-  const text = readme.split(/^## /m).find(part => part.startsWith(`${section}\n`)) ?? ''
+  const text = tutorial.split(/^## /m).find(part => part.startsWith(`${section}\n`)) ?? ''
   return [...text.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\``, 'gm'))].map(([, code = '']) => code)
 }
 
