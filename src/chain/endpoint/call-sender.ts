@@ -7,11 +7,14 @@ import { answerMsMax } from '../limits.ts'
 import type { BatchLimit } from './batch-limit.ts'
 import type { CallMeter } from './call-meter.ts'
 import type { CallOutcomes } from './call-outcomes.ts'
-import { BatchRefused, EndpointFailure, TimedOut } from './endpoint-failure.ts'
+import { BatchRefused, EndpointFailure, StateMissing, TimedOut } from './endpoint-failure.ts'
+import { type BlockPart, isServed, partCall } from './harmless-calls.ts'
 import { chainIdCall, inOrder, isHeavy } from './heavy-calls.ts'
 import { errorText } from './http-answer.ts'
 import { patienceMsMax, probeMsMax } from './limits.ts'
+import type { ObservedBlocks } from './observed-blocks.ts'
 import { doubtedFrom, Refusals } from './refusals.ts'
+import type { StateAvailability } from './state-availability.ts'
 import { type RpcAnswer, type RpcCall, type RpcOutcome, type Wire, type WrittenCall, writtenCall } from './wire.ts'
 
 /** Dependencies of `CallSender`. */
@@ -24,6 +27,9 @@ export interface CallSenderDeps {
   readonly requestsMax: number
   readonly batch: BatchLimit
   readonly rate: RateLimit
+  /** Blocks that the endpoint has shown, and whose state it has. */
+  readonly observed: ObservedBlocks
+  readonly depth: StateAvailability
   readonly time: Time
   /** Whether a short retry-after is waited for, because there is no other endpoint. */
   readonly isOnlyOne: boolean
@@ -84,8 +90,7 @@ export class CallSender {
         const again: typeof part = []
         part.forEach((call, at) => {
           const answer = answers[at]
-          const isRefused = answer instanceof EndpointFailure && answer.kind === 'rate'
-          if (isRefused && this.#isWorthWaiting()) again.push(call)
+          if (isRefused(answer) && this.#isWorthWaiting()) again.push(call)
           else if (answer) outcomes[call.index] = answer
         })
         waiting.unshift(...again)
@@ -198,22 +203,99 @@ export class CallSender {
     const asked = batch.callsMax > 1 ? this.#refusals.accompanied(calls) : calls
     const turn = await this.#admitted(asked.length, options.signal)
     try {
-      const answers = await this.#exchanged(asked, options)
-      await this.#requireAll(asked, answers, options)
-      const { outcomes, refusal } = this.#refusals.judge(asked, answers)
-      if (refusal) rate.refused(turn, refusal.retryAtMs)
-      else rate.answered(turn)
-      this.#deps.counted.answered(outcomes)
+      const outcomes = await this.#withoutState(asked, await this.#answers(asked, options), options)
+      const refused = outcomes.filter(isRefused)
+      const [refusal] = refused
+      if (!refusal) rate.answered(turn)
+      else if (refused.length < asked.length) rate.refused(turn, refusal.retryAtMs)
+      else {
+        if (await this.#isOfBatch(asked, refusal, options))
+          throw new BatchRefused(refusal.host, refusal.reason, 'calls')
+        rate.refused(turn, refusal.retryAtMs)
+        throw refusal
+      }
       return outcomes.slice(0, calls.length)
-    } catch (error) {
-      this.#deps.counted.failed(asked.length, error)
-      if (!(error instanceof EndpointFailure) || error.kind !== 'rate') throw error
-      if (await this.#isOfBatch(asked, error, options)) throw new BatchRefused(error.host, error.reason, 'calls')
-      rate.refused(turn, error.retryAtMs)
-      throw error
     } finally {
       rate.ended(turn)
     }
+  }
+
+  /** Outcomes of one request: a refusal for the rate is that of each of its calls. @throws EndpointFailure */
+  async #answers(asked: readonly WrittenCall[], options: RequestOptions): Promise<readonly RpcOutcome[]> {
+    const { counted } = this.#deps
+    try {
+      const answers = await this.#exchanged(asked, options)
+      await this.#requireAll(asked, answers, options)
+      const outcomes = this.#refusals.judge(asked, answers)
+      counted.answered(outcomes)
+      return outcomes
+    } catch (error) {
+      counted.failed(asked.length, error)
+      if (error instanceof EndpointFailure && isRefused(error)) return asked.map(() => error)
+      throw error
+    }
+  }
+
+  /**
+   * The outcomes, in which calls at old blocks that are refused in words of a rate lack state where asking shows it:
+   * waiting does not help them, and other calls are not asked more slowly for them.
+   */
+  async #withoutState(
+    calls: readonly WrittenCall[],
+    outcomes: readonly RpcOutcome[],
+    options: RequestOptions,
+  ): Promise<readonly RpcOutcome[]> {
+    const { host, observed } = this.#deps
+    const refused = calls.flatMap((written, place) => {
+      const [outcome, old] = [outcomes[place], observed.oldPartOf(written.call)]
+      return isRefused(outcome) && outcome.retryAtMs === undefined && old ? [{ ...old, place, outcome }] : []
+    })
+    const found = [...outcomes]
+    for (const [part, ofPart] of Map.groupBy(refused, one => one.part)) {
+      const lacking = await this.#lackingTo(
+        part,
+        ofPart.map(({ number }) => number),
+        options,
+      )
+      for (const { number, place, outcome } of ofPart) {
+        if (lacking === undefined || number > lacking) continue
+        const text = `has no ${part} of block ${number}, though of its last block: it ${outcome.reason}`
+        found[place] = new StateMissing(host, text)
+      }
+    }
+    const isWhole = refused.length > 0 && outcomes.every(outcome => outcome === outcomes[0])
+    const rest = calls.filter((_, place) => isRefused(found[place]))
+    // The request was refused as a whole, because of its old blocks.
+    if (!isWhole || rest.length === 0 || rest.length === calls.length) return found
+    const again = (await this.#answers(rest, options)).values()
+    return found.map(outcome => (isRefused(outcome) ? (again.next().value ?? outcome) : outcome))
+  }
+
+  /** The highest of some old blocks of which the node has a part missing that it has of its last block. */
+  async #lackingTo(part: BlockPart, numbers: readonly bigint[], options: RequestOptions): Promise<bigint | undefined> {
+    const { depth } = this.#deps
+    const sorted = numbers.toSorted((a, b) => (a > b ? -1 : 1))
+    for (const number of new Set([...sorted.slice(0, 1), ...sorted.slice(-1)])) {
+      if (part === 'state' && depth.lacks(number)) return number
+      if (!(await this.#isLacking(part, number, options))) continue
+      if (part === 'state') depth.missed(number)
+      return number
+    }
+    return undefined
+  }
+
+  /**
+   * Whether a harmless call is refused at a block and answered at the last one, time after time. No limit on a rate
+   * refuses two calls in a row and lets two in a row pass, whichever pause it asks for.
+   */
+  async #isLacking(part: BlockPart, number: bigint, options: RequestOptions): Promise<boolean> {
+    const [old, last] = [partCall(part, `0x${number.toString(16)}`), partCall(part, 'latest')].map(writtenCall)
+    for (const call of [old, last, last, old, old, last, last]) {
+      if (!call) return false
+      const answer = await this.#answerAlone(call, options)
+      if (isServed(answer) !== (call === last)) return false
+    }
+    return true
   }
 
   /**
@@ -295,4 +377,9 @@ export class CallSender {
       throw error instanceof EndpointFailure ? error : new EndpointFailure(host, 'could not be asked')
     }
   }
+}
+
+/** Whether a call was refused for the rate. */
+function isRefused(outcome: RpcOutcome | undefined): outcome is EndpointFailure {
+  return outcome instanceof EndpointFailure && outcome.kind === 'rate'
 }

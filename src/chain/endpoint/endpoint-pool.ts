@@ -229,18 +229,28 @@ export class EndpointPool {
     signal: AbortSignal,
   ): Promise<EndpointFailure> {
     const { kind, host, reason } = failure
-    if (failure instanceof ReadFailure || failure instanceof StateMissing) return failure
+    if (failure instanceof ReadFailure) return failure
+    if (failure instanceof StateMissing) {
+      if (part !== 'state' || blockNumber === undefined) return failure
+      if (this.#isRecent(blockNumber)) return new EndpointFailure(host, reason, 'recent-state')
+      endpoint.depth.missed(blockNumber)
+      return failure
+    }
     const asked = blockNumber !== undefined && doubtfulKinds.has(kind)
     const isMissing = asked && (await lacksPart(endpoint.tryCall, part, blockNumber, signal))
-    const head = this.#head?.number
-    if (!isMissing || head === undefined) {
+    if (!isMissing || this.#head === undefined) {
       const other = kind === 'pruned' ? new EndpointFailure(host, reason, 'refused') : failure
       return this.#stillMissing(other, endpoint, blockNumber)
     }
     const text = `has no ${part} of block ${blockNumber}, though of its last block: it ${reason}`
-    if (head - blockNumber < stateBlocksMin) return new EndpointFailure(host, text, 'recent-state')
+    if (this.#isRecent(blockNumber)) return new EndpointFailure(host, text, 'recent-state')
     if (part !== 'logs') endpoint.depth.missed(blockNumber)
     return new StateMissing(host, text)
+  }
+
+  #isRecent(number: bigint): boolean {
+    const head = this.#head?.number
+    return head !== undefined && head - number < stateBlocksMin
   }
 
   #stillMissing(failure: EndpointFailure, endpoint: OpenEndpoint, blockNumber: bigint | undefined): EndpointFailure {

@@ -101,9 +101,10 @@ export function openEndpoint(deps: EndpointDeps, context: EndpointShared): OpenE
   const batch = new BatchLimit(deps.batchCallsMax ?? callsMax)
   const rate = new RateLimit(time, nodeRate, deps.callsPerSecondMax)
   const depth = new StateAvailability(time)
-  const observedBlocks = new ObservedBlocks(depth)
   const counted = context.countsOf?.(url) ?? new CallOutcomes()
-  const sender = new CallSender({ ...context, host, url, wire, requestsMax, batch, rate, counted })
+  const observed = new ObservedBlocks(depth)
+  const limits = { requestsMax, batch, rate }
+  const sender = new CallSender({ ...context, host, url, wire, ...limits, observed, depth, counted })
   const textOf = (error: RpcError) => errorText(error, url)
   const failure = (error: RpcError) => new EndpointFailure(host, textOf(error), failureKindOf(error))
   const identified = new IdentifiedSender(sender, { host, chainId, textOf })
@@ -114,8 +115,8 @@ export function openEndpoint(deps: EndpointDeps, context: EndpointShared): OpenE
     answerMsMax?: number,
   ): Promise<readonly RpcOutcome[]> {
     const sent = (asked: readonly RpcCall[]) => identified.together(asked, signal, answerMsMax)
-    const outcomes = await withoutLag(calls, await sent(calls), observedBlocks, sent)
-    observedBlocks.add(calls, outcomes)
+    const outcomes = await withoutLag(calls, await sent(calls), observed, sent)
+    observed.add(calls, outcomes)
     return outcomes
   }
 
@@ -126,7 +127,7 @@ export function openEndpoint(deps: EndpointDeps, context: EndpointShared): OpenE
     batch,
     rate,
     get head() {
-      return observedBlocks.head
+      return observed.head
     },
     get calls() {
       return counted.counts
@@ -136,7 +137,7 @@ export function openEndpoint(deps: EndpointDeps, context: EndpointShared): OpenE
     close: () => wire.close(),
     async callApart(calls, signal) {
       const outcomes = await identified.apart(calls, signal)
-      observedBlocks.add(calls, outcomes, false)
+      observed.add(calls, outcomes, false)
       return outcomes
     },
     call: async (calls, signal) => answersOf(await together(calls, signal)),

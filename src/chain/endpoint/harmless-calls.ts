@@ -1,6 +1,7 @@
 import type { Hex } from '../../model/block.ts'
 import { isRecord } from '../../model/json.ts'
 import type { SendCalls } from './batched-calls.ts'
+import { certifiedAnswer, certifiedCode } from './certified-code.ts'
 import { EndpointFailure, type FailureKind } from './endpoint-failure.ts'
 import { meaningOf } from './rpc-errors.ts'
 import type { RpcCall, RpcOutcome } from './wire.ts'
@@ -31,7 +32,8 @@ export function isServed(outcome: RpcOutcome | undefined): boolean {
   return outcome.result !== null && outcome.result !== undefined
 }
 
-function partCall(part: BlockPart, at: Hex | 'latest'): RpcCall {
+/** The call that needs a part of a block and nothing else. */
+export function partCall(part: BlockPart, at: Hex | 'latest'): RpcCall {
   if (part === 'state') return stateCall(at)
   if (part === 'header') return { method: 'eth_getBlockByNumber', params: [at, false] }
   return { method: 'eth_getLogs', params: [{ address: nowhere, topics: [noTopic], fromBlock: at, toBlock: at }] }
@@ -54,10 +56,41 @@ export async function lacksPart(
   const calls = [headCall, partCall(part, `0x${number.toString(16)}`), partCall(part, 'latest')]
   for (let round = 0; round < 2; round += 1) {
     const [head, there, last] = await tryCall(calls, signal)
-    const isPassing = there instanceof EndpointFailure && passingKinds.has(there.kind)
-    if (!there || isPassing || isServed(there) || !isServed(last) || !isBlock(head)) return false
+    if (!there || isPassing(there) || isServed(there) || !isServed(last) || !isBlock(head)) return false
   }
   return true
+}
+
+function isPassing(outcome: RpcOutcome): boolean {
+  return outcome instanceof EndpointFailure && passingKinds.has(outcome.kind)
+}
+
+/** Code that never reverts and never answers nothing, where it is run: at an address, or as creation code. */
+const code = certifiedCode({ kind: 'balance', address: nowhere })
+
+function codeCalls(at: Hex | 'latest'): readonly RpcCall[] {
+  return [
+    { method: 'eth_call', params: [{ to: nowhere, data: '0x' }, at, { [nowhere]: { code } }] },
+    { method: 'eth_call', params: [{ from: sender, data: code }, at] },
+  ]
+}
+
+/**
+ * Whether an endpoint answers calls at a block without running them, with nothing or as reverts, though it runs those at
+ * its last block: found as missing state is.
+ */
+export async function runsNothing(tryCall: SendCalls, number: bigint, signal: AbortSignal): Promise<boolean> {
+  const calls = [...codeCalls(`0x${number.toString(16)}`), ...codeCalls('latest')]
+  for (let round = 0; round < 2; round += 1) {
+    const outcomes = await tryCall(calls, signal)
+    const [there, last] = [outcomes.slice(0, 2), outcomes.slice(2)]
+    if (outcomes.some(isPassing) || there.some(isRun) || !last.some(isRun)) return false
+  }
+  return true
+}
+
+function isRun(outcome: RpcOutcome): boolean {
+  return 'result' in outcome && certifiedAnswer(outcome.result) !== undefined
 }
 
 function isBlock(outcome: RpcOutcome | undefined): boolean {

@@ -1,5 +1,6 @@
 import { isRecord } from '../../model/json.ts'
-import { blocksRememberedMax } from './limits.ts'
+import type { BlockPart } from './harmless-calls.ts'
+import { blocksRememberedMax, stateBlocksMin } from './limits.ts'
 import type { StateAvailability } from './state-availability.ts'
 import type { RpcCall, RpcOutcome } from './wire.ts'
 
@@ -9,6 +10,12 @@ export interface ChainHead {
   readonly number: bigint
   /** Seconds since 1970. */
   readonly timestampSeconds: number
+}
+
+/** A part of a block that an endpoint need not have. */
+export interface OldPart {
+  readonly part: BlockPart
+  readonly number: bigint
 }
 
 /** Observes an endpoint's answers: its head, and the blocks whose state it serves. */
@@ -31,6 +38,17 @@ export class ObservedBlocks {
     if (method === 'eth_getBlockByNumber') return quantity(params[0])
     const at = stateMethods.has(method) ? params[method === 'eth_getStorageAt' ? 2 : 1] : undefined
     return isRecord(at) ? this.#numbers.get(String(at['blockHash'])) : quantity(at)
+  }
+
+  /** The part of an old block that a call needs; undefined for a block that every node should have, or an unknown one. */
+  oldPartOf({ method, params }: RpcCall): OldPart | undefined {
+    const part = stateMethods.has(method) ? 'state' : partsOfMethods[method]
+    const [filter] = params
+    const number =
+      part === 'logs' && isRecord(filter) ? quantity(filter['fromBlock']) : this.numberOf({ method, params })
+    const head = this.#head?.number
+    if (part === undefined || number === undefined || head === undefined) return undefined
+    return head - number < stateBlocksMin ? undefined : { part, number }
   }
 
   /** Adds what calls and their outcomes show. @param isSure whether an earlier last block counts: it was asked again */
@@ -58,6 +76,8 @@ export class ObservedBlocks {
 }
 
 const stateMethods: ReadonlySet<string> = new Set(['eth_call', 'eth_getBalance', 'eth_getStorageAt', 'eth_getCode'])
+
+const partsOfMethods: Readonly<Record<string, BlockPart>> = { eth_getBlockByNumber: 'header', eth_getLogs: 'logs' }
 
 /** A number of JSON-RPC; undefined for anything else. */
 export function quantity(value: unknown): bigint | undefined {

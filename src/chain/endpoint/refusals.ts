@@ -13,13 +13,6 @@ export interface RefusalsDeps {
   readonly time: Time
 }
 
-/** Judgement of the answers to one request. */
-export interface Judged {
-  readonly outcomes: readonly RpcOutcome[]
-  /** The failure of the calls refused for the rate; absent when none was. */
-  readonly refusal?: EndpointFailure
-}
-
 /**
  * Place of the first of the last answers that are one error: the node may not have got to these calls, or may
  * refuse calls that are sent together. Pure.
@@ -60,18 +53,12 @@ export class Refusals {
     return [...calls, writtenCall(chainIdCall)]
   }
 
-  /**
-   * Outcomes of a request: calls refused for the rate are failures in their places, the others keep their answers.
-   *
-   * @throws EndpointFailure when all were refused
-   */
-  judge(calls: readonly WrittenCall[], answers: readonly RpcAnswer[]): Judged {
+  /** Outcomes of a request: calls refused for the rate are failures in their places, the others keep their answers. */
+  judge(calls: readonly WrittenCall[], answers: readonly RpcAnswer[]): readonly RpcOutcome[] {
     const refusals = answers.map((answer, index) => this.#refusalOf(answer, calls[index]))
     const [refusal] = refusals.filter(one => one !== undefined)
     const isOfRate = this.#learn(calls, refusals)
-    if (!refusal || !isOfRate) return { outcomes: answers }
-    if (refusals.every(one => one !== undefined)) throw refusal
-    return { outcomes: answers.map((answer, index) => refusals[index] ?? answer), refusal }
+    return refusal && isOfRate ? answers.map((answer, index) => refusals[index] ?? answer) : answers
   }
 
   #refusalOf(answer: RpcAnswer, of: WrittenCall | undefined): EndpointFailure | undefined {

@@ -52,6 +52,7 @@ export class LookUps {
   readonly #scheduler: BatchScheduler<HourToLookUp, LookUpOutcome>
   /** Endpoints whose last block was asked for several times at once. */
   readonly #headsAsked = new WeakSet<Endpoint>()
+  #kept: Promise<unknown> = Promise.resolve()
   #nextSearch = Promise.withResolvers<void>()
 
   constructor(deps: LookUpDeps) {
@@ -66,6 +67,11 @@ export class LookUps {
       },
       { untilComplete: () => this.#announceSearch() },
     )
+  }
+
+  /** Resolves once the final blocks that were found so far are kept. */
+  get kept(): Promise<unknown> {
+    return this.#kept
   }
 
   /** Resolves in the turn in which the next hours are looked up, so that other requests can be sent with them. */
@@ -201,7 +207,7 @@ export class LookUps {
       answer.kind === 'found' && isFinal(hour) ? [{ hour, block: plain(answer.block) }] : [],
     )
     // A block that is not kept is looked up again: the search does not wait for it.
-    if (found.length > 0) void finalBlocks.keep(found)
+    if (found.length > 0) this.#kept = Promise.all([this.#kept, finalBlocks.keep(found)]).catch(() => {})
   }
 
   #isOld({ timestampSeconds }: BlockHeader): boolean {

@@ -1,11 +1,11 @@
 import type { Hex } from '../../model/block.ts'
+import type { SeenBlock } from '../endpoint/certified-code.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
 import { meaningOf } from '../endpoint/rpc-errors.ts'
 import type { RpcAnswer, RpcCall, RpcOutcome } from '../endpoint/wire.ts'
 import type { ReadAnswer } from '../reads.ts'
 import { type BlockReference, callWithHeader, type NamedBlock, pinOf, pinParam, takesHashes } from './block-pin.ts'
-import type { SeenBlock } from './certificate.ts'
 import { seenByCode } from './code-reads.ts'
 import { aggregated } from './multicall-answer.ts'
 import type { ReadScope } from './read-memory.ts'
@@ -17,11 +17,16 @@ export type Aggregate =
   /** The node says that there is no Multicall3 at that block. */
   | { readonly kind: 'absent' }
   /** Too much gas or size for this node. */
-  | { readonly kind: 'too-much' }
+  | { readonly kind: 'too-much'; readonly isRevert?: boolean }
   /** Too slow for this node, which is not dead. */
   | { readonly kind: 'slow' }
   /** The node answered something else, for an unknown reason: one of the reads, or any. */
-  | { readonly kind: 'failed'; readonly failure: EndpointFailure; readonly isError: boolean }
+  | {
+      readonly kind: 'failed'
+      readonly failure: EndpointFailure
+      readonly isError: boolean
+      readonly isNothing?: boolean
+    }
 
 /**
  * Executes reads through Multicall3 in one `eth_call`, at the block and no other: pinned by hash if the endpoint takes
@@ -56,7 +61,8 @@ async function callPinned(asked: AggregateSent, pin: BlockReference): Promise<Ag
   const { output, parentHash = block.parentHash } = await outputOf(asked, pin)
   if (typeof output !== 'string') return output
   if (output === '0x') {
-    return memory.isPresentAt(block.number) ? failed(endpoint, 'answered the reads with nothing') : { kind: 'absent' }
+    if (!memory.isPresentAt(block.number)) return { kind: 'absent' }
+    return { ...failed(endpoint, 'answered the reads with nothing'), isNothing: true }
   }
   const aggregate = aggregated(output, call.requests.length)
   if (!aggregate) return failed(endpoint, 'answered the reads with something else')
@@ -76,7 +82,7 @@ async function seenAt({ endpoint, memory, signal }: ReadScope, at: NamedBlock): 
   return isHexStart(outcome.result) ? aggregated(outcome.result, 0)?.seen : undefined
 }
 
-function failed({ host }: Endpoint, reason: string): Aggregate {
+function failed({ host }: Endpoint, reason: string): Extract<Aggregate, { kind: 'failed' }> {
   return { kind: 'failed', failure: new EndpointFailure(host, reason, 'refused'), isError: false }
 }
 
@@ -92,7 +98,8 @@ async function outputOf(asked: AggregateSent, pin: BlockReference): Promise<Aggr
     const { answer, parentHash } = await answerOf(asked, pin)
     if (answer?.kind === 'error') {
       // An aggregate lets every read fail alone, so a revert of the whole is about gas or size, too.
-      if (meaningOf(answer.error).kind !== 'node') return { output: { kind: 'too-much' } }
+      const meaning = meaningOf(answer.error).kind
+      if (meaning !== 'node') return { output: { kind: 'too-much', isRevert: meaning === 'reverted' } }
       return { output: { kind: 'failed', failure: endpoint.failure(answer.error), isError: true } }
     }
     const output = answer?.result

@@ -107,8 +107,9 @@ async function readPart(
     case 'answers':
       return withCertainReverts(place, requests, aggregate.answers)
     case 'absent': {
-      const [outcomes, isAbsent] = await Promise.all([readSingly(place, requests), place.confirmAbsent()])
-      if (isAbsent) return outcomes
+      const [outcomes, code] = await Promise.all([readSingly(place, requests), place.codeOfMulticall()])
+      if (code === 'absent') memory.sawAbsent(place.block.number)
+      if (code !== 'there') return outcomes
       return readFailed(
         place,
         requests,
@@ -116,11 +117,14 @@ async function readPart(
       )
     }
     case 'too-much':
+      // An aggregate reverts only where the gas ends: or a node says so that has no state.
+      if (aggregate.isRevert) await place.requireKept()
       memory.splits.remember(call, endpoint)
       return readHalves(place, requests)
     case 'slow':
       return partMs === undefined || requests.length === 1 ? readSlow(place, requests) : readAlone(place, requests)
     case 'failed':
+      if (aggregate.isNothing) await place.requireKept()
       return readFailed(place, requests, aggregate.failure)
   }
 }
@@ -184,7 +188,22 @@ async function readSingly(
   const batched = await readOneByOne(place, requests)
   const outcomes = await withSlow(requests, batched, slow => readAlone(place, slow))
   if (!isServed && !outcomes.some(isAnswer)) await place.requireState()
+  if (!isServed && !outcomes.some(isValue)) await place.requireKept()
+  remember(place, requests, outcomes)
   return outcomes
+}
+
+/** Whether an outcome is a value that a node without state would not answer. */
+function isValue(outcome: ReadOutcome): boolean {
+  return isAnswer(outcome) && outcome.output !== '0x'
+}
+
+/** Remembers what the contracts themselves answered to reads that were sent alone. */
+function remember({ memory }: ReadPlace, requests: readonly ReadRequest[], outcomes: readonly ReadOutcome[]): void {
+  requests.forEach((request, place) => {
+    const outcome = outcomes[place]
+    if (isAnswer(outcome)) memory.sawAnswer(request, outcome)
+  })
 }
 
 /**

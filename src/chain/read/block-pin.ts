@@ -1,7 +1,7 @@
 import type { AsOfBlock, Hex } from '../../model/block.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
-import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
-import { isServed, stateCall } from '../endpoint/harmless-calls.ts'
+import { EndpointFailure, StateMissing } from '../endpoint/endpoint-failure.ts'
+import { isServed, runsNothing, stateCall } from '../endpoint/harmless-calls.ts'
 import { failureKindOf, meaningOf } from '../endpoint/rpc-errors.ts'
 import type { RpcCall, RpcOutcome } from '../endpoint/wire.ts'
 import { headerCall } from '../look-up/as-of-search.ts'
@@ -34,7 +34,8 @@ export function pinOf({ takesHashes: known }: Endpoint): BlockReference {
   return known === false ? 'number' : 'hash'
 }
 
-const noBlock: Hex = `0x${'f'.repeat(64)}`
+/** A hash that no block has, in the place of one. */
+export const noBlock: NamedBlock = { number: 0n, hash: `0x${'f'.repeat(64)}` }
 
 /**
  * Whether an endpoint reads the block that a hash names: it must treat the hash of a block otherwise than one that no
@@ -45,7 +46,7 @@ const noBlock: Hex = `0x${'f'.repeat(64)}`
 export async function takesHashes(endpoint: Endpoint, block: NamedBlock, signal: AbortSignal): Promise<boolean> {
   if (endpoint.takesHashes !== undefined) return endpoint.takesHashes
   const [first] = await endpoint.tryCall([headerCall(0n)], signal)
-  const hashes = [headerOf(first)?.hash ?? block.hash, noBlock]
+  const hashes = [headerOf(first)?.hash ?? block.hash, noBlock.hash]
   const places = [...hashes.map(hash => pinParam({ ...block, hash }, 'hash')), pinParam(block, 'number')]
   const outcomes = await endpoint.tryCall(places.map(stateCall), signal)
   const [ofBlock, ofNone, ofNumber] = outcomes.map(outcome => refusalOf(endpoint, outcome))
@@ -61,6 +62,18 @@ export async function requireState(endpoint: Endpoint, block: NamedBlock, signal
   const [outcome] = await endpoint.tryCall([stateCall(pinParam(block, pinOf(endpoint)))], signal)
   if (outcome instanceof EndpointFailure) throw outcome
   if (outcome?.kind === 'error' && !isServed(outcome)) throw endpoint.failure(outcome.error)
+}
+
+/**
+ * Checks that answers without a value are not those of a node that has no state of the block any more, and does not say
+ * so.
+ *
+ * @throws StateMissing
+ */
+export async function requireKept(endpoint: Endpoint, { number }: NamedBlock, signal: AbortSignal): Promise<void> {
+  if (!(await runsNothing(endpoint.tryCall, number, signal))) return
+  const text = `has no state of block ${number}, though of its last block: calls there are answered with nothing`
+  throw new StateMissing(endpoint.host, text)
 }
 
 interface BlockRefusal {

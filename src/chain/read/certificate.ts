@@ -1,18 +1,10 @@
 import type { Hex } from '../../model/block.ts'
+import type { SeenBlock } from '../endpoint/certified-code.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
 import type { EndpointReport } from '../endpoint/endpoint-health.ts'
 import { headerCall } from '../look-up/as-of-search.ts'
 import { type BlockReference, headerOf, type NamedBlock, type ReadTarget, takesHashes } from './block-pin.ts'
-
-/** The block that a call saw itself run in: the certificate of what it read. */
-export interface SeenBlock {
-  readonly number: bigint
-  /** Seconds since 1970. */
-  readonly timestampSeconds: bigint
-  /** Zero where a node does not know it; absent where it was not asked for. */
-  readonly parentHash?: Hex | undefined
-}
 
 /**
  * Difference between a block as calls see it and its header. On most chains there is none; a few show the number of

@@ -1,3 +1,5 @@
+import type { SeenBlock } from '../endpoint/certified-code.ts'
+import { type CertifiedAnswer, certifiedAnswer, certifiedCode } from '../endpoint/certified-code.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure, type FailureKind, ReadFailure } from '../endpoint/endpoint-failure.ts'
 import { nowhere } from '../endpoint/harmless-calls.ts'
@@ -5,9 +7,15 @@ import { failureKindOf, meaningOf } from '../endpoint/rpc-errors.ts'
 import type { RpcAnswer, RpcCall, RpcOutcome } from '../endpoint/wire.ts'
 import type { ReadAnswer, ReadRequest } from '../reads.ts'
 import type { BlockHeader } from '../shapes.ts'
-import { type BlockReference, callWithHeader, type NamedBlock, pinOf, pinParam, takesHashes } from './block-pin.ts'
-import type { SeenBlock } from './certificate.ts'
-import { type CertifiedAnswer, certifiedAnswer, certifiedCode } from './certified-code.ts'
+import {
+  type BlockReference,
+  callWithHeader,
+  type NamedBlock,
+  pinOf,
+  pinParam,
+  requireKept,
+  takesHashes,
+} from './block-pin.ts'
 import { batchReadsMax } from './limits.ts'
 import type { CodeWay, CodeWays, ReadScope } from './read-memory.ts'
 
@@ -27,10 +35,19 @@ export async function codeWaysOf(reading: ReadScope): Promise<CodeWays> {
   if (!found) for (const outcome of outcomes) throwUnlessRefused(endpoint, outcome)
   const isKnown =
     found && (await certified(reading, pin, header, found.seen).catch(failure => unlessByHash(endpoint, pin, failure)))
-  if (!isKnown && pin === 'hash' && !(await takesHashes(endpoint, block, signal))) return codeWaysOf(reading)
   const ways = { override: override !== undefined, create: create !== undefined }
-  memory.codeWays.set(endpoint, ways)
+  // Code that answers nothing shows that it is not run, or that there is no state to run it on.
+  const isOpen = !found && outcomes.every(isEmpty)
+  if (isOpen) await requireKept(endpoint, block, signal)
+  if (!isKnown && pin === 'hash' && !(await takesHashes(endpoint, block, signal))) return codeWaysOf(reading)
+  if (!isOpen) memory.codeWays.set(endpoint, ways)
   return ways
+}
+
+/** Whether an outcome is a result or a revert without data, which code that certifies a read never gives. */
+function isEmpty(outcome: RpcOutcome): boolean {
+  if (outcome instanceof EndpointFailure) return false
+  return outcome.kind === 'result' ? outcome.result === '0x' : meaningOf(outcome.error).kind === 'reverted'
 }
 
 /** Undefined where the endpoint was found not to take hashes, so that it is asked by number. */

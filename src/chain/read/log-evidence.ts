@@ -6,7 +6,7 @@ import { lacksPart } from '../endpoint/harmless-calls.ts'
 import type { RpcCall, RpcOutcome } from '../endpoint/wire.ts'
 import { headerCall } from '../look-up/as-of-search.ts'
 import { type BlockHeader, hexOf, type NodeLog, parseBytes, parseHeader, parseLogs } from '../shapes.ts'
-import { callWithHeader, pinOf, pinParam, takesHashes } from './block-pin.ts'
+import { callWithHeader, pinOf, pinParam, requireKept, takesHashes } from './block-pin.ts'
 import { fitting } from './checked-logs.ts'
 import {
   logHoursBack,
@@ -211,7 +211,10 @@ export class LogEvidence {
     for (const [index, address] of unknown.entries()) {
       const outcome = outcomes[index]
       const code = parseBytes(resultOf(outcome))
-      if (code === '0x') throw noContract(chain, address)
+      if (code === '0x') {
+        await requireKept(endpoint, asOf, signal)
+        throw noContract(chain, address)
+      }
       if (code === undefined && !(await this.#hasEmitted(address))) throw await this.#codeFailure(address, outcome)
       memory.sawContract(address, asOf.number)
     }

@@ -1,6 +1,6 @@
 import type { AsOfBlock, Hex, LogFilter } from '../../model/block.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
-import { EndpointFailure, TimedOut } from '../endpoint/endpoint-failure.ts'
+import { EndpointFailure, StateMissing, TimedOut } from '../endpoint/endpoint-failure.ts'
 import type { LogRefusal } from '../endpoint/log-span.ts'
 import type { RpcCall, RpcOutcome } from '../endpoint/wire.ts'
 import { LogList, packed } from '../log-list.ts'
@@ -146,7 +146,7 @@ export class LogRequests {
   #outcome(range: LogRange, outcome: RpcOutcome | undefined): RangeOutcome {
     const { endpoint, filter, memory } = this.#asked
     if (outcome instanceof EndpointFailure) {
-      if (outcome.kind === 'rate' || outcome.kind === 'wrong-id') throw outcome
+      if (outcome.kind === 'rate' || outcome.kind === 'wrong-id' || outcome instanceof StateMissing) throw outcome
       return { kind: 'refused', range, failure: outcome, refusal: { isSlow: outcome instanceof TimedOut } }
     }
     if (outcome?.kind === 'error') {

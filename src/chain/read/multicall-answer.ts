@@ -1,7 +1,7 @@
 import type { Hex } from '../../model/block.ts'
 import { SpareMemory } from '../../model/spare-memory.ts'
+import type { SeenBlock } from '../endpoint/certified-code.ts'
 import type { ReadAnswer } from '../reads.ts'
-import type { SeenBlock } from './certificate.ts'
 import { certifyingReads } from './multicall.ts'
 
 const memory = new SpareMemory()

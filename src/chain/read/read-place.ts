@@ -2,7 +2,7 @@ import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
 import { hexOf } from '../shapes.ts'
 import { callTogether } from './aggregate-call.ts'
-import { type ReadTarget, requireState } from './block-pin.ts'
+import { type ReadTarget, requireKept, requireState } from './block-pin.ts'
 import type { ReadMemory, ReadScope } from './read-memory.ts'
 import { callAt } from './single-reads.ts'
 
@@ -20,6 +20,7 @@ export class ReadPlace implements ReadScope {
   readonly signal: AbortSignal
   #state: Promise<EndpointFailure | undefined> | undefined
   #together: Promise<Together> | undefined
+  #kept: Promise<void> | undefined
 
   constructor(endpoint: Endpoint, block: ReadTarget, memory: ReadMemory, signal: AbortSignal) {
     this.endpoint = endpoint
@@ -51,6 +52,12 @@ export class ReadPlace implements ReadScope {
     if (missing) throw missing
   }
 
+  /** As the function of that name, asked at most once. @throws StateMissing */
+  requireKept(): Promise<void> {
+    this.#kept ??= requireKept(this.endpoint, this.block, this.signal)
+    return this.#kept
+  }
+
   async #asksTogether(): Promise<Together> {
     const aggregate = await callTogether(this, this.memory.inputs.of([])).catch(passed)
     if (aggregate instanceof EndpointFailure) return 'failed'
@@ -63,19 +70,16 @@ export class ReadPlace implements ReadScope {
   }
 
   /**
-   * Confirms that Multicall3 is absent. That is remembered for all earlier blocks, so an empty answer is not enough:
-   * there must be no code.
+   * Whether Multicall3 is absent, by its code: an empty answer is not enough, as it is remembered for all earlier blocks.
    *
-   * @returns whether reads may be made one by one; false when there is code, which should have answered
+   * @returns `there` when there is code, which should have answered; `unknown` when the node does not say
    */
-  async confirmAbsent(): Promise<boolean> {
+  async codeOfMulticall(): Promise<'absent' | 'there' | 'unknown'> {
     const { endpoint, block, memory, signal } = this
     const call = { method: 'eth_getCode', params: [memory.multicall, hexOf(block.number)] }
     const [code] = await callAt(endpoint, block, [call], signal)
-    if (code?.kind !== 'result') return true
-    if (code.result !== '0x') return false
-    memory.sawAbsent(block.number)
-    return true
+    if (code?.kind !== 'result') return 'unknown'
+    return code.result === '0x' ? 'absent' : 'there'
   }
 }
 

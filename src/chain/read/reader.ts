@@ -59,6 +59,7 @@ class HourlyReader implements OpenChainReader {
   readonly askHead = (signal: AbortSignal) => this.#pool.askHead(signal)
   readonly #hours = new Hours()
   readonly #pace = new Pace()
+  #forgetting: Promise<void> = Promise.resolve()
 
   constructor(deps: ChainReaderDeps, pool: EndpointPool) {
     const { name, id, time, settleMs = settleMsOf(id) } = deps
@@ -101,7 +102,7 @@ class HourlyReader implements OpenChainReader {
   quarantine(host: string, hour: Hour, reason: string): void {
     this.#pool.quarantine(host, reason)
     // Its block may be kept as final: the hour would be read at it again.
-    void this.#finalBlocks.forget(hour)
+    this.#forgetFinal(hour)
     this.#hours.forget(hour)
   }
 
@@ -148,6 +149,7 @@ class HourlyReader implements OpenChainReader {
 
   async #asOf(state: HourLookUp, signal: AbortSignal, hint?: bigint): Promise<BlockHeader> {
     if (!state.proven) {
+      await this.#forgetting
       const block = await this.#finalBlocks.of(state.hour)
       if (block) state.proven ??= { block, isFinal: true }
     }
@@ -238,9 +240,16 @@ class HourlyReader implements OpenChainReader {
    */
   #distrust({ hour, proven, head }: HourLookUp, failure: unknown): void {
     if (!(failure instanceof Fault)) return
-    if (proven && failure.code === 'chain-unreachable') void this.#finalBlocks.forget(hour)
+    if (proven && failure.code === 'chain-unreachable') this.#forgetFinal(hour)
     this.#hours.forget(hour)
     if (head) this.#hours.of(hour).head = head
+  }
+
+  /** Forgets a block that is kept, or is being kept. Later reads wait for that. */
+  #forgetFinal(hour: Hour): void {
+    this.#forgetting = Promise.all([this.#forgetting, this.#lookUps.kept])
+      .then(() => this.#finalBlocks.forget(hour))
+      .catch(() => {})
   }
 
   async #firstBlockAfter(hour: Hour, signal: AbortSignal): Promise<bigint> {

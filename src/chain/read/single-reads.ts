@@ -2,11 +2,12 @@ import type { Hex } from '../../model/block.ts'
 import type { Fault } from '../../model/fault.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure, ReadFailure } from '../endpoint/endpoint-failure.ts'
+import { isServed, stateCall } from '../endpoint/harmless-calls.ts'
 import { meaningOf } from '../endpoint/rpc-errors.ts'
 import type { RpcAnswer, RpcCall, RpcOutcome } from '../endpoint/wire.ts'
 import type { ReadAnswer, ReadRequest } from '../reads.ts'
 import { parseBytes, parseWord } from '../shapes.ts'
-import { type BlockReference, callWithHeader, type NamedBlock, pinParam, takesHashes } from './block-pin.ts'
+import { type BlockReference, callWithHeader, type NamedBlock, noBlock, pinParam, takesHashes } from './block-pin.ts'
 import {
   certified,
   certifiedOf,
@@ -63,24 +64,7 @@ export async function readOneByOne(
   // Alone and without code around it, the node says whether the contract or the gas ended it.
   const alone = unsure.length > 0 ? await readDirectly(reading, { ways, answerMsMax, isRevert: true }, unsure) : []
   const again = alone.values()
-  return remembered(
-    reading,
-    requests,
-    outcomes.map((outcome, place) => (isUnsureAt[place] ? (again.next().value ?? outcome) : outcome)),
-  )
-}
-
-/** The outcomes of reads that were sent alone, remembered as the contracts' own answers. */
-function remembered(
-  { memory }: ReadScope,
-  requests: readonly ReadRequest[],
-  outcomes: readonly ReadOutcome[],
-): readonly ReadOutcome[] {
-  requests.forEach((request, place) => {
-    const outcome = outcomes[place]
-    if (isAnswer(outcome)) memory.sawAnswer(request, outcome)
-  })
-  return outcomes
+  return outcomes.map((outcome, place) => (isUnsureAt[place] ? (again.next().value ?? outcome) : outcome))
 }
 
 /** The code that certifies reads; undefined where reads are pinned by hash alone. @throws EndpointFailure if neither */
@@ -110,9 +94,12 @@ interface DirectReads {
   readonly isRevert?: boolean
 }
 
+const readsNoBlock = 'answers for a hash that no block has: what it reads is not certain to be of the block asked for'
+
 /**
  * Executes reads as calls of their own, pinned by hash. The certificate of a neighbour in each request must agree where
- * the endpoint gives one. Where hashes are not taken no answer is believed.
+ * the endpoint gives one, else each request has a call at a hash that no block has, which must be refused. Where hashes
+ * are not taken no answer is believed.
  */
 async function readDirectly(
   reading: ReadScope,
@@ -123,12 +110,14 @@ async function readDirectly(
   const isPinned = await takesHashes(endpoint, block, signal)
   const pin = isPinned ? 'hash' : 'number'
   const way = ways.override ? 'override' : ways.create ? 'create' : undefined
-  const witness = isPinned && way && codeCall(reading, way, harmless, pin)
+  const witness = way ? codeCall(reading, way, harmless, pin) : stateCall(pinParam(noBlock, 'hash'))
   const calls = requests.map(request => directCall(request, block, pin, memory.multicall))
-  const { outcomes, witnesses } = await sent(reading, pin, calls, answerMsMax, witness || undefined)
+  const { outcomes, witnesses } = await sent(reading, pin, calls, answerMsMax, isPinned ? witness : undefined)
   for (const answer of witnesses) {
     const found = certifiedOf(answer)
     if (found) await certified(reading, pin, undefined, found.seen)
+    // Another node at the same address may not take hashes.
+    if (!way && isServed(answer)) throw new EndpointFailure(endpoint.host, readsNoBlock, 'wrong-block')
   }
   requireAlive(outcomes)
   return requests.map((request, place) => {

@@ -135,3 +135,33 @@ describe('a cold read of the current hour behind a balancer with a lagging node'
     }
   })
 })
+
+describe('reads that no code certifies, behind a balancer', () => {
+  const reads = [
+    { kind: 'call-from', to: contract, from: `0x${'f0'.repeat(20)}`, input: '0x05' },
+    { kind: 'storage', address: contract, slot: `0x${'02'.padStart(64, '0')}` },
+  ] as const
+
+  it.each([1, 0])('are believed only in a request that shows that hashes are taken: %i', async honest => {
+    const traits = { multicallFrom: 9_999n, runsCode: [] }
+    const taking = archiveAnswers(upToDate, traits)
+    const atHead: Answers = (method, params) =>
+      taking(
+        method,
+        params.map(one => (typeof one === 'object' && one && 'blockHash' in one ? 'latest' : one)),
+      )
+    let isSettled = false
+    const server = await node((calls, response, body) =>
+      answering(isSettled && !honest ? atHead : taking)(calls, response, body),
+    )
+    const reader = openChain([server.url])
+    const asked = () => reader.read(hour, reads, patient)
+    const [{ value }] = [await asked()]
+    isSettled = true
+    const outcome = await asked().catch((fault: Fault) => fault.message)
+    expect(outcome).toEqual(
+      honest ? { at: expect.anything(), value } : expect.stringContaining('a hash that no block has'),
+    )
+    expect(value).toMatchObject([{ output: valueAt('0x05', 533n) }, { output: valueAt('0x02', 533n) }])
+  })
+})

@@ -4,13 +4,15 @@ import { multicall3Address } from '../../../src/chain/read/multicall.ts'
 import { ReadMemory } from '../../../src/chain/read/read-memory.ts'
 import type { ReadRequest } from '../../../src/chain/reads.ts'
 import { word } from '../../../src/chain/shapes.ts'
-import type { AsOfBlock, Hex } from '../../../src/model/block.ts'
+import type { AsOfBlock, Hex, HourBlock } from '../../../src/model/block.ts'
 import type { Fault } from '../../../src/model/fault.ts'
-import { type ArchiveTraits, archiveAnswers, balanceAt, valueAt } from '../support/archive.ts'
+import type { Hour } from '../../../src/model/hour.ts'
+import { type ArchiveTraits, archive, archiveAnswers, balanceAt, valueAt } from '../support/archive.ts'
 import { countedEndpoint } from '../support/counted-endpoint.ts'
 import { answering, NodeError, startNode } from '../support/node.ts'
 import { faultOf, firstHour, genesisSeconds, node, openChain, openReader, patient } from '../support/readers.ts'
 import { scriptedChain } from '../support/scripted-chain.ts'
+import { MemoryFinalBlocks } from '../support/synthetic-final-blocks.ts'
 import { codeRead } from '../support/synthetic-multicall.ts'
 
 const timestampOf = (number: number) => genesisSeconds + 12 * number
@@ -214,8 +216,9 @@ describe('a refusal for the rate', () => {
     const values = await openReader([server.url]).read(firstHour, requests, patient)
     expect(values).toEqual(inputs.map(input => ({ kind: 'returned', output: valueAt(input, 233n) })))
     expect(refused).toBe(1)
-    // The aggregate that is not there, two that tell which code is run, the reads, and the one that was refused.
-    expect(asked()).toBe(1 + 2 + inputs.length + 1)
+    // The aggregate that is not there, two that tell which code is run, the reads, the one that was refused, and one
+    // that tells whether the state of the block is there.
+    expect(asked()).toBe(1 + 2 + inputs.length + 1 + 1)
   })
 })
 
@@ -234,3 +237,24 @@ it.each(['missing trie node 5f0a (path ) state 0x1 is not available', 'historica
     expect(fault.fix).toContain('needs an archive node')
   },
 )
+
+it('an hour that is read after its host was contradicted never meets the final block of that host', async () => {
+  const [wrong, right] = [await node(archive(fork)), await node(archive(chain))]
+  const kept = new MemoryFinalBlocks()
+  /** A database that takes its time to write. */
+  const slowly = async (write: () => Promise<void>) => {
+    for (let turn = 0; turn < 50; turn += 1) await new Promise(resolve => setImmediate(resolve))
+    await write()
+  }
+  const finalBlocks = {
+    of: (hour: Hour) => kept.of(hour),
+    around: (hour: Hour) => kept.around(hour),
+    keep: (found: readonly HourBlock[]) => slowly(() => kept.keep(found)),
+    forget: (hour: Hour) => slowly(() => kept.forget(hour)),
+  }
+  const reader = openChain([wrong.url, right.url], { finalBlocks })
+  const hashes = [(await reader.block(firstHour, patient)).hash]
+  reader.quarantine(wrong.host, firstHour, 'is contradicted')
+  hashes.push((await reader.block(firstHour, patient)).hash)
+  expect(hashes).toEqual([fork.header(233n)?.hash, chain.header(233n)?.hash])
+})

@@ -1,7 +1,15 @@
 import type { Hex } from '../../model/block.ts'
 import type { ReadAnswer, ReadRequest } from '../reads.ts'
 import { isBytes } from '../shapes.ts'
-import type { SeenBlock } from './certificate.ts'
+
+/** The block that a call saw itself run in: the certificate of what it read. */
+export interface SeenBlock {
+  readonly number: bigint
+  /** Seconds since 1970. */
+  readonly timestampSeconds: bigint
+  /** Zero where a node does not know it; absent where it was not asked for. */
+  readonly parentHash?: Hex | undefined
+}
 
 /**
  * EVM code that makes one read and returns it with the number, the timestamp and the parent hash of the block it runs
