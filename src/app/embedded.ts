@@ -25,8 +25,14 @@ export async function startEmbedded(dataFolder: string, time: Time): Promise<Emb
     time,
   })
   const keyFile = join(dataFolder, 'service.key')
-  const key = readKey(keyFile) ?? keepKey(keyFile, store.keys.create('embedded'))
-  return { url, key, stop }
+  try {
+    const key = readKey(keyFile) ?? keepKey(keyFile, store.keys.create('embedded'))
+    return { url, key, stop }
+  } catch (error) {
+    // A server that nobody stops keeps the process alive.
+    await stop()
+    throw error
+  }
 }
 
 function readKey(file: string): string | undefined {

@@ -201,7 +201,7 @@ export function troubleFix({ kind, path }: FileTrouble): string {
 const fixes: Readonly<Record<TroubleKind, (path: string) => string>> = {
   'read-only': () => 'make it writable again (mount -o remount,rw); the kernel log (dmesg) says why it is not',
   denied: path => `give it to ${user()}: chown -R ${there(path)}, or run as its owner (ls -ld ${there(path)})`,
-  'no-room': path => (hasInodes(there(path)) ? 'free some room' : 'delete files there: no inode is left (df -i)'),
+  'no-room': path => (hasInodes(path) ? 'free some room' : 'delete files there: no inode is left (df -i)'),
   failing: () => 'look into the kernel log (dmesg), and move the data folder to a disk that works',
   'too-many-files': () => 'raise the limit (ulimit -n, LimitNOFILE of the service), or end what has them open',
   'no-locks': () => 'put the data folder on a local disk',
@@ -212,10 +212,14 @@ const fixes: Readonly<Record<TroubleKind, (path: string) => string>> = {
   other: path => `check the owner and the kind of file (ls -ld ${path})`,
 }
 
-/** Whether the file system takes a further file; it also does when it does not say how many. */
+/**
+ * Whether the file system takes a further file; it also does when it does not say how many.
+ *
+ * @param path may be one that there is no inode for
+ */
 export function hasInodes(path: string): boolean {
   try {
-    const { files, ffree } = statfsSync(path)
+    const { files, ffree } = statfsSync(there(path))
     return files === 0 || ffree > 0
   } catch {
     return true

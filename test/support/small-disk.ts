@@ -27,10 +27,14 @@ export const mayMount = (() => {
   }
 })()
 
-/** Mounts a file system of so many MiB in memory; it goes when the test ends. */
-export function smallDisk(mebibytes: number): SmallDisk {
+/**
+ * Mounts a file system of so many MiB in memory; it goes when the test ends.
+ *
+ * @param files that it takes, its own folder included. Default: more than any test has
+ */
+export function smallDisk(mebibytes: number, files?: number): SmallDisk {
   const folder = mkdtempSync(join(tmpdir(), 'tidegauge-disk-'))
-  mount(folder, mebibytes)
+  mount(folder, mebibytes, files)
   onTestFinished(() => {
     unmount(folder)
     rmdirSync(folder)
@@ -39,8 +43,9 @@ export function smallDisk(mebibytes: number): SmallDisk {
   return { folder, fill: () => fillUp(filler), empty: () => rmSync(filler, { force: true }) }
 }
 
-function mount(folder: string, mebibytes: number): void {
-  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m`, 'tmpfs', folder], { stdio: 'pipe' })
+function mount(folder: string, mebibytes: number, files?: number): void {
+  const options = `size=${mebibytes}m${files === undefined ? '' : `,nr_inodes=${files}`}`
+  execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder], { stdio: 'pipe' })
 }
 
 function unmount(folder: string): void {
