@@ -1,6 +1,6 @@
 import type { Chains } from '../chain/reads.ts'
 import type { CollectorConfig, Config } from '../config/config.ts'
-import { configFolders, hiddenPaths } from '../config/hidden-paths.ts'
+import { configFolders, hiddenPaths } from '../config/include.ts'
 import { ProcessRunner } from '../runner/daemon/process-runner.ts'
 import type { ReadInterceptor } from '../runner/daemon/read-interceptor.ts'
 import type { Runner } from '../runner/runner.ts'

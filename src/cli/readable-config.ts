@@ -1,7 +1,6 @@
-import type { Config } from '../config/config.ts'
-import { ConfigError } from '../config/config-error.ts'
+import { type Config, ConfigError } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
-import { formatMistakes } from '../config/mistakes/mistakes.ts'
+import { formatMistakes } from '../config/mistakes.ts'
 import { note } from './terminal.ts'
 
 /** The configuration; `undefined` when it has mistakes, which are noted: an editor needs its schema all the more. */

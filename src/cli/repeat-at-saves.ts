@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs'
-import type { CollectorConfig } from '../config/config.ts'
-import { ConfigError } from '../config/config-error.ts'
+import { type CollectorConfig, ConfigError } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { systemTime } from '../edge/time.ts'
 import { Fault } from '../model/fault.ts'

@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander'
-import { ConfigError } from '../config/config-error.ts'
-import { formatMistakes } from '../config/mistakes/mistakes.ts'
+import { ConfigError } from '../config/config.ts'
+import { formatMistakes } from '../config/mistakes.ts'
 import { Fault } from '../model/fault.ts'
 import { exitCodeOf, exitCodes } from './exit.ts'
 import { note } from './terminal.ts'

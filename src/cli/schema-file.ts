@@ -1,7 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import type { Config } from '../config/config.ts'
-import { ConfigError } from '../config/config-error.ts'
+import { type Config, ConfigError } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { fileSchema } from './file-schema.ts'
 import { note } from './terminal.ts'

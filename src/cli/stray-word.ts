@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { meant, quoted } from '../config/mistakes/wording.ts'
+import { meant, quoted } from '../config/mistakes.ts'
 import { Fault } from '../model/fault.ts'
 
 /**

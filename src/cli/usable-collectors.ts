@@ -1,6 +1,5 @@
 import type { AppContext } from '../app/context.ts'
-import type { CollectorConfig } from '../config/config.ts'
-import { ConfigError } from '../config/config-error.ts'
+import { type CollectorConfig, ConfigError } from '../config/config.ts'
 import { type Checked, checkCollectors } from './check-collectors.ts'
 import { exitCodes } from './exit.ts'
 import { selectCollectors } from './open-context.ts'

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { readText } from '../config/yaml/text.ts'
+import { readText } from '../config/yaml.ts'
 import { systemTime } from '../edge/time.ts'
 import { startShipped } from '../runner/daemon/start-process.ts'
 import { WarmProcesses } from '../runner/daemon/warm-processes.ts'

@@ -2,13 +2,18 @@ import { statSync } from 'node:fs'
 import { isSafeNode } from '../edge/version.ts'
 import { Fault } from '../model/fault.ts'
 import { keysInAddress } from '../model/host.ts'
-import type { CollectorConfig, Config, Include, PlacedSecret, ProtocolConfig, SecretRef } from './config.ts'
+import {
+  type CollectorConfig,
+  type Config,
+  type Include,
+  type OptionSecret,
+  outgoingSecrets,
+  type PlacedSecret,
+  type ProtocolConfig,
+  type SecretRef,
+} from './config.ts'
 import { configFiles } from './include.ts'
-import type { Mistake, Place, PlacedMistake } from './mistakes/mistakes.ts'
-import { inOrder, shortest } from './mistakes/mistakes.ts'
-import { meant } from './mistakes/wording.ts'
-import type { OptionSecret } from './option-secrets.ts'
-import { outgoingSecrets } from './outgoing.ts'
+import { inOrder, type Mistake, meant, type Place, type PlacedMistake, shortest } from './mistakes.ts'
 import {
   readHeader,
   readOption,

@@ -1,19 +1,17 @@
 import { isRecord, valueAt } from '../model/json.ts'
-import { unknownChains } from './chain-names.ts'
-import type { ConfigDocument, PlaceOf } from './document.ts'
-import { fleetMistakes } from './fleet-keys.ts'
-import { type Place, type PlacedMistake, placeText, type ValueMistake } from './mistakes/mistakes.ts'
-import { pathText, quoted } from './mistakes/wording.ts'
-import { pricesInCircles, unknownPrices } from './price-names.ts'
-import { operatorForm } from './schema/file-forms.ts'
-import { exampleOf, partAt } from './schema/schema-part.ts'
-import { ownIdOf, sanitised, slug } from './schema/text-parsers.ts'
+import { type ConfigDocument, operatorForm, type PlaceOf } from './document.ts'
+import { exampleOf, partAt } from './explain.ts'
+import { ownIdOf, sanitised, slug } from './fields.ts'
+import { meant, type Place, type PlacedMistake, pathText, placeText, quoted } from './mistakes.ts'
 
+/** A path in a file, down into the options of a collector. */
 type FilePath = readonly PropertyKey[]
+
+type WrittenMap = Readonly<Record<string, unknown>>
 
 /** A map of a file, and its path. */
 interface MapAtPath {
-  readonly map: Readonly<Record<string, unknown>>
+  readonly map: WrittenMap
   readonly path: FilePath
   readonly placeOf: PlaceOf
 }
@@ -53,11 +51,7 @@ export function check(documents: readonly ConfigDocument[], isWhole: boolean): P
     ...protocols.flatMap(protocol => checkChains(protocol, main['chains'])),
     ...checkPrices(documents, protocols),
     ...checkKeys(main['service'], protocols),
-    ...fleetMistakes(
-      main,
-      first.placeOf,
-      protocols.flatMap(protocol => entriesOf(protocol, 'collectors')),
-    ),
+    ...checkFleet(main, first.placeOf, protocols),
   ]
 }
 
@@ -107,13 +101,9 @@ function checkChains(protocol: MapAtPath, chains: unknown): PlacedMistake[] {
   if (chains !== undefined && !isRecord(chains)) return []
   const known = Object.keys(chains ?? {})
   return entriesOf(protocol, 'collectors').flatMap(({ map, path, placeOf }) =>
-    unknownChains(map['options'], [...path, 'options'], known).map(placedBy(placeOf)),
+    unknownNames('chain', chainsIn(map['options'], [...path, 'options']), known, placeOf),
   )
 }
-
-const placedBy =
-  (placeOf: PlaceOf) =>
-  ({ place, ...mistake }: ValueMistake): PlacedMistake => ({ ...mistake, place: placeOf(place.path, place.at) })
 
 /** Checks prices: their names, the chains and prices that they need, and the prices that shipped collectors need. */
 function checkPrices(documents: readonly ConfigDocument[], protocols: readonly MapAtPath[]): PlacedMistake[] {
@@ -136,11 +126,12 @@ function checkPrices(documents: readonly ConfigDocument[], protocols: readonly M
     .filter(({ map: { use } }) => typeof use === 'string' && /^[a-z0-9-]+$/.test(use))
   return [
     ...twice(names, 'price'),
-    ...maps.flatMap(({ map, path, placeOf }) =>
-      [...unknownChains(map, path, knownChains), ...unknownPrices(map, path, known)].map(placedBy(placeOf)),
-    ),
+    ...maps.flatMap(({ map, path, placeOf }) => [
+      ...unknownNames('chain', chainsIn(map, path), knownChains, placeOf),
+      ...unknownNames('price', pricesIn(map, path), known, placeOf),
+    ]),
     ...shipped.flatMap(({ map, path, placeOf }) =>
-      unknownPrices(map['options'], [...path, 'options'], known).map(placedBy(placeOf)),
+      unknownNames('price', pricesIn(map['options'], [...path, 'options']), known, placeOf),
     ),
     ...pricesInCircles(maps),
   ]
@@ -172,4 +163,138 @@ function checkKeys(service: unknown, protocols: readonly MapAtPath[]): PlacedMis
       message: `${pathText(path)}: no API key, neither here nor at the service`,
       fix: 'add key: { file: /run/secrets/metrics_key } to service, or to this protocol',
     }))
+}
+
+/** Checks what depends on where the outbox is: a fleet has no embedded service, and without a fleet its keys do nothing. */
+function checkFleet(main: WrittenMap, placeOf: PlaceOf, protocols: readonly MapAtPath[]): PlacedMistake[] {
+  if (isRecord(main['data'])) return [...embeddedInFleet(main, placeOf), ...unknownLanes(main, placeOf)]
+  const machines = protocols
+    .flatMap(protocol => entriesOf(protocol, 'collectors'))
+    .filter(({ map }) => 'machine' in map)
+    .map(collector => ({ path: [...collector.path, 'machine'], placeOf: collector.placeOf }))
+  const keys = [...('fleet' in main ? [{ path: ['fleet'], placeOf }] : []), ...machines]
+  return keys.map(({ path, placeOf: place }) => ({
+    place: place(path, 'key'),
+    message: `${pathText(path)}: the outbox is in a folder, so there is no fleet`,
+    fix: 'remove it, or write data: { postgres: { env: DATABASE_URL } }',
+  }))
+}
+
+function embeddedInFleet(main: WrittenMap, placeOf: PlaceOf): PlacedMistake[] {
+  if (main['service'] !== 'embedded') return []
+  const message = 'service: each daemon of a fleet would have an embedded service of its own'
+  const fix = 'name a service by its url, or keep the data in a folder: data: ../data'
+  return [{ place: placeOf(['service']), message, fix }]
+}
+
+function unknownLanes(main: WrittenMap, placeOf: PlaceOf): PlacedMistake[] {
+  const lanes = valueAt(main, ['fleet', 'lanes'])
+  const chains = main['chains'] ?? {}
+  // The schema reports what has another form.
+  if (!Array.isArray(lanes) || !isRecord(chains)) return []
+  const known = [...Object.keys(chains), 'web']
+  return lanes.flatMap((lane, index) => {
+    if (typeof lane !== 'string' || known.includes(lane) || lane.startsWith('machine/') || lane.trim() === '') return []
+    const path = ['fleet', 'lanes', index]
+    const near = meant(lane, known)
+    const message = `${pathText(path)}: ${quoted(lane)} is neither a chain under chains: nor web nor machine/NAME`
+    return [{ place: placeOf(path), message, fix: near ? `did you mean ${near}?` : `there are: ${known.join(', ')}` }]
+  })
+}
+
+/** The name of a chain or a price in options, and where it stands. */
+interface OptionName {
+  readonly name: string
+  readonly path: FilePath
+  /** A chain is named by an option, or is the key of one. */
+  readonly at: 'key' | 'value'
+}
+
+/** Finds chains or prices that options name and that are not configured. */
+function unknownNames(
+  kind: 'chain' | 'price',
+  named: readonly OptionName[],
+  known: readonly string[],
+  placeOf: PlaceOf,
+): PlacedMistake[] {
+  const entry = kind === 'chain' ? '{ id: …, rpc: […] }' : '[{ chain: …, feed: "0x…" }]'
+  return named
+    .filter(({ name }) => !known.includes(name))
+    .map(({ name, path, at }) => {
+      const near = meant(name, known)
+      const add = `add it: ${kind}s: { ${/^[\w-]+$/.test(name) ? name : quoted(name)}: ${entry} }`
+      const others = known.length === 0 ? add : `configured: ${known.join(', ')}; or ${add}`
+      return {
+        place: placeOf(path, at),
+        message: `${pathText(path)}: there is no ${kind} ${quoted(name)} under ${kind}s:`,
+        fix: near === undefined ? others : `did you mean ${near}?`,
+      }
+    })
+}
+
+/** The chains that a collector's options name, in their order. */
+export function namedChains(options: unknown): readonly string[] {
+  return chainsIn(options, []).map(({ name }) => name)
+}
+
+/**
+ * The chains that options name: an option `chain` is a chain's name, `chains` a list of them, and `of` a map of maps by
+ * them, at any depth. Other shapes are left to the collector.
+ */
+function chainsIn(options: unknown, path: FilePath): OptionName[] {
+  return optionsIn(options, path, (key, part, at) => {
+    if (key === 'chain' && typeof part === 'string') return [{ name: part, path: at, at: 'value' }]
+    if (key === 'chains' && Array.isArray(part)) {
+      return part.flatMap((name, index): OptionName[] =>
+        typeof name === 'string' ? [{ name, path: [...at, index], at: 'value' }] : [],
+      )
+    }
+    if (key !== 'of' || !isRecord(part) || !Object.values(part).every(isRecord)) return undefined
+    const byChain = Object.keys(part).map((name): OptionName => ({ name, path: [...at, name], at: 'key' }))
+    return [...byChain, ...chainsIn(part, at)]
+  })
+}
+
+/** The prices that a shipped collector's options or the sources of a price name: an option `price`, at any depth. */
+function pricesIn(options: unknown, path: FilePath): OptionName[] {
+  return optionsIn(options, path, (key, part, at) =>
+    key === 'price' && typeof part === 'string' ? [{ name: part, path: at, at: 'value' }] : undefined,
+  )
+}
+
+/** The names in options. @param named those of one option; `undefined` to look into its value */
+function optionsIn(
+  value: unknown,
+  path: FilePath,
+  named: (key: string, part: unknown, at: FilePath) => OptionName[] | undefined,
+): OptionName[] {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, part]) => {
+    const at = [...path, Array.isArray(value) ? Number(key) : key]
+    return named(key, part, at) ?? optionsIn(part, at, named)
+  })
+}
+
+/** Finds prices that need themselves, each circle once. */
+function pricesInCircles(files: readonly Pick<MapAtPath, 'map' | 'placeOf'>[]): PlacedMistake[] {
+  const prices = new Map(files.flatMap(({ map }) => Object.entries(map)))
+  const sound = new Set<string>()
+  const from = (name: string, above: readonly string[]): readonly string[] | undefined => {
+    if (above.includes(name)) return above.slice(above.indexOf(name))
+    if (sound.has(name)) return undefined
+    sound.add(name)
+    for (const needed of pricesIn(prices.get(name), [])) {
+      const circle = from(needed.name, [...above, name])
+      if (circle) return circle
+    }
+    return undefined
+  }
+  return files.flatMap(({ map, placeOf }) =>
+    Object.keys(map).flatMap(name => {
+      const circle = from(name, [])
+      if (!circle) return []
+      const message = `${pathText(['prices', name])}: needs itself: ${[...circle, circle[0]].join(' → ')}`
+      return [{ place: placeOf(['prices', name], 'key'), message, fix: 'let one of them have a source of its own' }]
+    }),
+  )
 }

@@ -1,5 +1,99 @@
+import { dirname, resolve } from 'node:path'
+import { Fault } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
-import type { Place } from './mistakes/mistakes.ts'
+import { lineOf, type Place, type PlacedMistake, shortest } from './mistakes.ts'
+
+/** Parts of a configuration with mistakes that could be read. */
+type ReadNevertheless = Partial<Pick<ConfigError, 'drafts' | 'includes'>>
+
+/** A configuration that cannot be used: all of its mistakes, at least one, in the order of its files. */
+export class ConfigError extends Fault {
+  readonly mistakes: readonly PlacedMistake[]
+  /** Collectors whose options can be checked although the file has mistakes. */
+  readonly drafts: readonly CollectorConfig[]
+  /** Files that it includes, as far as that could be read: a mistake may be in one of them. */
+  readonly includes: readonly Include[]
+
+  constructor(file: string, mistakes: readonly PlacedMistake[], { drafts = [], includes = [] }: ReadNevertheless = {}) {
+    const count = mistakes.length === 1 ? 'a mistake' : `${mistakes.length} mistakes`
+    const first = mistakes[0] ? `: ${lineOf(mistakes[0])}` : ''
+    const fix = mistakes[0]?.fix
+    super('config', `${count} in the configuration${mistakes.length > 1 ? ', the first' : ''}${first}`, {
+      facts: { file: shortest(file) },
+      ...(fix === undefined ? {} : { fix }),
+    })
+    this.mistakes = mistakes
+    this.drafts = drafts
+    this.includes = includes
+  }
+}
+
+/** A secret that reports to people need, and its role. */
+interface OutgoingSecret {
+  /** Its role, for messages: `the address of the heartbeat`. */
+  readonly what: string
+  readonly ref: PlacedSecret
+  /** `address`: it is posted to. */
+  readonly kind: 'address' | 'token' | 'chat'
+}
+
+/** The secrets that the heartbeat and notifications need. */
+export function outgoingSecrets({ heartbeat, notify }: Pick<Config, 'heartbeat' | 'notify'>): OutgoingSecret[] {
+  return [
+    ...(heartbeat ? [{ what: 'the address of the heartbeat', ref: heartbeat.url, kind: 'address' } as const] : []),
+    ...notify.flatMap((receiver, index): OutgoingSecret[] => {
+      const name = `notify[${index}]`
+      if (receiver.kind !== 'telegram') {
+        return [{ what: `the ${receiver.kind} address of ${name}`, ref: receiver.url, kind: 'address' }]
+      }
+      const { token, chat } = receiver
+      const chatRef = chat.kind === 'text' ? [] : [{ ...chat, place: token.place }]
+      return [
+        { what: `the token of ${name}`, ref: token, kind: 'token' },
+        ...chatRef.map(ref => ({ what: `the chat of ${name}`, ref, kind: 'chat' as const })),
+      ]
+    }),
+  ]
+}
+
+/** Id of a secret's place, for names of receivers: equal for equal places. */
+export function placeName(ref: SecretRef): string {
+  return ref.kind === 'env' ? ref.name : ref.path
+}
+
+/** A secret that a collector's options refer to, and its path in them. */
+export interface OptionSecret {
+  readonly ref: SecretRef
+  readonly path: OptionMistake['path']
+}
+
+/**
+ * Finds all maps in a collector's options that have the form of a secret's place, `{ env: NAME }` or `{ file: PATH }`
+ * and nothing else. The collector's schema decides whether they are secrets.
+ */
+export function secretsWritten(options: unknown, configFile: string, path: OptionSecret['path'] = []): OptionSecret[] {
+  if (typeof options !== 'object' || options === null) return []
+  if (Array.isArray(options)) {
+    return options.flatMap((part, index) => secretsWritten(part, configFile, [...path, index]))
+  }
+  const ref = refOf(options, configFile)
+  if (ref) return [{ ref, path }]
+  return Object.entries(options).flatMap(([name, part]) => secretsWritten(part, configFile, [...path, name]))
+}
+
+function refOf(map: object, configFile: string): SecretRef | undefined {
+  const [entry, ...others] = Object.entries(map)
+  if (!entry || others.length > 0) return undefined
+  const [kind, where]: [string, unknown] = entry
+  if (typeof where !== 'string') return undefined
+  if (kind === 'env') return { kind, name: where }
+  return kind === 'file' ? { kind, path: resolve(dirname(configFile), where) } : undefined
+}
+
+/** Id of a secret's place: equal for equal places, different for others. */
+export function secretId(ref: SecretRef): string {
+  return ref.kind === 'env' ? `env ${ref.name}` : `file ${ref.path}`
+}
 
 /** Where a secret is kept. Its value is read when needed and is never part of the configuration. */
 export type SecretRef =
@@ -10,7 +104,7 @@ export type SecretRef =
 export type PlacedSecret = SecretRef & { readonly place: Place }
 
 /** Known limits of an endpoint; absent ones are discovered. */
-export interface EndpointLimits {
+interface EndpointLimits {
   /** Calls a second, at most. */
   readonly callsPerSecondMax?: number
   /** Calls in one request, at most. */
@@ -121,7 +215,7 @@ export interface FleetConfig {
 }
 
 /** Where it is reported that each hour was collected and delivered. */
-export interface HeartbeatConfig {
+interface HeartbeatConfig {
   /** Address of a check, as Healthchecks.io gives it. */
   readonly url: PlacedSecret
 }
@@ -139,7 +233,7 @@ export type ReceiverConfig =
     }
 
 /** Lines below this level are not logged. */
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
+type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
 /** An entry of `include`. */
 export interface Include {

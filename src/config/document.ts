@@ -1,8 +1,8 @@
 import type { z } from 'zod'
-import type { Place, PlacedMistake, Position, ValueMistake } from './mistakes/mistakes.ts'
-import { explain, type FileForm } from './schema/explain.ts'
-import type { FileText } from './yaml/text.ts'
-import { readTree, type Tree } from './yaml/tree.ts'
+import { explain, type FileForm, jsonSchema } from './explain.ts'
+import type { Place, PlacedMistake, Position, ValueMistake } from './mistakes.ts'
+import { includedFile, operatorFile } from './schema.ts'
+import { type FileText, readTree, type Tree } from './yaml.ts'
 
 export type PlaceOf = (path: readonly PropertyKey[], at?: 'key' | 'value') => Place
 
@@ -75,4 +75,21 @@ function positioned({ place, meant: _, ...mistake }: ValueMistake, tree: Tree): 
 
 function inFile(file: string, { place, ...mistake }: PlacedMistake<Position>): PlacedMistake {
   return { place: { file, ...place }, ...mistake }
+}
+
+/** The main file. */
+export const operatorForm: FileForm<typeof operatorFile> = {
+  schema: operatorFile,
+  json: () => jsonSchema(operatorFile),
+  emptyFix: 'service and protocols are required; config/local.yaml is a beginning',
+  wholeFix: 'write it as key: value lines; service and protocols are required',
+}
+
+/** An included file. */
+export const includedForm: FileForm<typeof includedFile> = {
+  schema: includedFile,
+  json: () => jsonSchema(includedFile),
+  emptyFix: 'write protocols: … or prices: … in it, or remove the file',
+  wholeFix: 'write it as key: value lines: protocols: … or prices: …',
+  main: () => jsonSchema(operatorFile),
 }

@@ -1,15 +1,36 @@
-import { resolve } from 'node:path'
-import { valueAt } from '../model/json.ts'
-import { buildConfig } from './build.ts'
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
+import { settleMsOf } from '../model/finality.ts'
+import { isRecord, valueAt } from '../model/json.ts'
 import { check } from './checks.ts'
-import type { Config } from './config.ts'
-import { ConfigError } from './config-error.ts'
-import { type ConfigDocument, type ParsedDocument, readDocument } from './document.ts'
-import { draftsIn } from './drafts.ts'
+import {
+  type ChainConfig,
+  type CollectorConfig,
+  type Config,
+  ConfigError,
+  type DataConfig,
+  type FleetConfig,
+  type HeaderValue,
+  type Include,
+  type PlacedSecret,
+  type PriceConfig,
+  type ProtocolConfig,
+  type ReceiverConfig,
+  type SecretRef,
+  type ServiceConfig,
+} from './config.ts'
+import {
+  type ConfigDocument,
+  includedForm,
+  operatorForm,
+  type ParsedDocument,
+  type PlaceOf,
+  readDocument,
+} from './document.ts'
+import { ownIdOf } from './fields.ts'
 import { configFiles, expandIncludes, ungrantedSecrets } from './include.ts'
-import { inOrder, placeText } from './mistakes/mistakes.ts'
-import { includedForm, operatorForm } from './schema/file-forms.ts'
-import { type FileText, readText } from './yaml/text.ts'
+import { inOrder, placeText } from './mistakes.ts'
+import type { ParsedFile, ParsedIncludedFile } from './schema.ts'
+import { type FileText, readText } from './yaml.ts'
 
 /**
  * Reads a configuration file and what it includes, once and strictly. Secrets are not read.
@@ -52,4 +73,251 @@ function parseFiles(file: string, read: FileText): Config {
 
 function isParsed<T>(document: ConfigDocument<T>): document is ConfigDocument<T> & ParsedDocument<T> {
   return 'parsed' in document
+}
+
+type ParsedProtocol = NonNullable<ParsedFile['protocols']>[number]
+type ParsedCollector = ParsedProtocol['collectors'][number]
+
+/**
+ * Builds the configuration from files without mistakes: absolute paths, places, collector ids. Deep-frozen.
+ *
+ * @param included the files of `includes`, in their order
+ */
+function buildConfig(
+  main: ParsedDocument<ParsedFile>,
+  included: readonly ParsedDocument<ParsedIncludedFile>[],
+  includes: readonly Include[],
+): Config {
+  const { file, parsed, placeOf } = main
+  const service = serviceOf(parsed.service, file, placeOf)
+  return deepFreeze({
+    file,
+    includes,
+    service,
+    data: dataOf(main, service),
+    fleet: fleetOf(parsed.fleet),
+    collect: { deadlineMs: parsed.collect.deadline, catchUpMs: parsed.collect.catchUp },
+    delivery: {
+      timeoutMs: parsed.delivery.timeout,
+      inFlight: parsed.delivery.inFlight,
+      pacePerSecond: parsed.delivery.pace,
+    },
+    outbox: { keepMs: parsed.outbox.keep },
+    status: { ...parsed.status.listen, hosts: parsed.status.hosts, ready: parsed.status.ready },
+    log: parsed.log,
+    ...(parsed.heartbeat && { heartbeat: { url: placedSecret(parsed.heartbeat.url, ['heartbeat', 'url'], main) } }),
+    notify: parsed.notify.map((receiver, index) => receiverOf(receiver, ['notify', index], main)),
+    chains: Object.entries(parsed.chains).map(([name, { id, rpc, settle, agree, multicall }]): ChainConfig => {
+      const endpoints = rpc.map((endpoint, index) => ({
+        ...endpointOf(endpoint, file),
+        place: placeOf(['chains', name, 'rpc', index]),
+      }))
+      const settleMs = settle ?? settleMsOf(id)
+      const optional = { ...(agree !== undefined && { agree }), ...(multicall !== undefined && { multicall }) }
+      return { name, id, rpc: endpoints, settleMs, ...optional }
+    }),
+    prices: [main, ...included].flatMap(document =>
+      Object.entries(document.parsed.prices ?? {}).map(([name, sources]) =>
+        priceConfig(name, sources, document.placeOf),
+      ),
+    ),
+    protocols: [main, ...included].flatMap(document =>
+      (document.parsed.protocols ?? []).map((protocol, index) => protocolOf(protocol, index, service, document)),
+    ),
+  })
+}
+
+function dataOf(main: ParsedDocument<ParsedFile>, service: ServiceConfig): DataConfig {
+  const { file, parsed } = main
+  if (typeof parsed.data !== 'string') {
+    const address = placedSecret(parsed.data.postgres, ['data', 'postgres'], main)
+    return { kind: 'postgres', address, keptIn: join(dataFolder(file, parsed.fleet?.folder ?? '../data'), 'kept') }
+  }
+  // The embedded service has a folder of its own, so that metrics sent to it never count as delivered to a real one.
+  return {
+    kind: 'folder',
+    folder: join(dataFolder(file, parsed.data), ...(service.kind === 'embedded' ? ['embedded'] : [])),
+  }
+}
+
+function fleetOf({ name, lanes }: NonNullable<ParsedFile['fleet']> = {}): FleetConfig {
+  return { ...(name !== undefined && { name }), ...(lanes && { lanes: [...new Set(lanes)] }) }
+}
+
+const nextTo = (file: string, path: string) => resolve(dirname(file), path)
+
+/**
+ * Absolute path of the data. A configuration in an installed package, such as the embedded defaults, has it in the working
+ * directory: the next install replaces the package's folder.
+ */
+function dataFolder(file: string, written: string): string {
+  return /[/\\]node_modules[/\\]/.test(file) ? resolve(basename(written)) : nextTo(file, written)
+}
+
+function serviceOf(parsed: ParsedFile['service'], file: string, placeOf: PlaceOf): ServiceConfig {
+  if (parsed === 'embedded') return { kind: 'embedded' }
+  return {
+    kind: 'remote',
+    url: parsed.url,
+    ...(parsed.key && { key: placedSecret(parsed.key, ['service', 'key'], { file, placeOf }) }),
+  }
+}
+
+function placedSecret(
+  ref: SecretRef,
+  path: readonly PropertyKey[],
+  { file, placeOf }: Pick<ParsedDocument<unknown>, 'file' | 'placeOf'>,
+): PlacedSecret {
+  return { ...secretOf(ref, file), place: placeOf(path) }
+}
+
+const secretOf = (ref: SecretRef, file: string): SecretRef =>
+  ref.kind === 'file' ? { kind: 'file', path: nextTo(file, ref.path) } : { kind: 'env', name: ref.name }
+
+function receiverOf(
+  receiver: ParsedFile['notify'][number],
+  path: readonly PropertyKey[],
+  document: ParsedDocument<unknown>,
+): ReceiverConfig {
+  const { kind } = receiver
+  if (kind !== 'telegram') return { kind, url: placedSecret(receiver.url, [...path, kind], document) }
+  const { token, chat, url } = receiver
+  return {
+    kind,
+    token: placedSecret(token, [...path, kind, 'token'], document),
+    chat: chat.kind === 'text' ? chat : secretOf(chat, document.file),
+    url,
+  }
+}
+
+type ParsedEndpoint = ParsedFile['chains'][string]['rpc'][number]
+
+function endpointOf(endpoint: ParsedEndpoint, file: string) {
+  if (typeof endpoint === 'string') return addressOf(endpoint, file)
+  const { rate, batch, logBlocks, headers } = endpoint
+  const where = endpoint.kind === 'url' ? addressOf(endpoint.url, file) : secretOf(endpoint, file)
+  return {
+    ...where,
+    ...(headers && { headers: headersOf(headers, file) }),
+    ...(rate !== undefined && { callsPerSecondMax: rate }),
+    ...(batch !== undefined && { batchCallsMax: batch }),
+    ...(logBlocks !== undefined && { logBlocksMax: logBlocks }),
+  }
+}
+
+function headersOf(headers: Readonly<Record<string, HeaderValue>>, file: string): Record<string, HeaderValue> {
+  const entries = Object.entries(headers)
+  return Object.fromEntries(
+    entries.map(([name, value]) => [name, value.kind === 'text' ? value : secretOf(value, file)]),
+  )
+}
+
+function addressOf(endpoint: string, file: string): { readonly kind: 'url'; readonly url: string } {
+  const isUrl = /^[a-z]+:\/\//i.test(endpoint) && !isAbsolute(endpoint)
+  return { kind: 'url', url: isUrl ? endpoint : nextTo(file, endpoint) }
+}
+
+function protocolOf(
+  { id, name, logo, chains, key, register, collectors }: ParsedProtocol,
+  index: number,
+  service: ServiceConfig,
+  { file, placeOf }: Pick<ParsedDocument<unknown>, 'file' | 'placeOf'>,
+): ProtocolConfig {
+  const path = ['protocols', index]
+  return {
+    id,
+    name,
+    ...(logo !== undefined && { logo }),
+    ...(chains && { chains }),
+    ...(key && { key: placedSecret(key, [...path, 'key'], { file, placeOf }) }),
+    register: register ?? service.kind === 'embedded',
+    collectors: collectors.map((one, at) => collectorOf(one, id, [...path, 'collectors', at], placeOf)),
+    place: placeOf(path),
+  }
+}
+
+function collectorOf(
+  { use, id, options, since, deadline, machine }: ParsedCollector,
+  protocolId: string,
+  path: readonly PropertyKey[],
+  placeOf: PlaceOf,
+): CollectorConfig {
+  return {
+    id: `${protocolId}/${id ?? ownIdOf(use)}`,
+    protocolId,
+    use,
+    options,
+    ...(since !== undefined && { since }),
+    ...(deadline !== undefined && { deadlineMs: deadline }),
+    ...(machine !== undefined && { machine }),
+    place: placeOf(path),
+    placeOf: (inner, at) => placeOf([...path, 'options', ...inner], at),
+  }
+}
+
+/** @param sources as written: the collector parses them */
+export function priceConfig(name: string, sources: unknown, placeOf: PlaceOf): PriceConfig {
+  return {
+    name,
+    collector: {
+      // A blank is in no protocol's id, so that it differs from every collector's.
+      id: `price ${name}`,
+      protocolId: '',
+      use: 'price',
+      options: { sources },
+      place: placeOf(['prices', name]),
+      placeOf: ([, ...inner], at) => placeOf(['prices', name, ...inner], at),
+      pathOf: ([, ...inner]) => ['prices', name, ...inner],
+    },
+  }
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  for (const part of Object.values(value)) deepFreeze(part)
+  return Object.freeze(value)
+}
+
+/**
+ * The collectors and prices of a file with mistakes that are written well enough to check their options, so that all
+ * mistakes are reported at once.
+ */
+function draftsIn({ written, placeOf }: ConfigDocument): CollectorConfig[] {
+  return [...pricesIn(written, placeOf), ...collectorsIn(written, placeOf)]
+}
+
+function pricesIn(written: unknown, placeOf: PlaceOf): CollectorConfig[] {
+  const prices = valueAt(written, ['prices'])
+  if (!isRecord(prices)) return []
+  return Object.entries(prices).flatMap(([name, sources]) =>
+    Array.isArray(sources) && sources.length > 0 ? [priceConfig(name, sources, placeOf).collector] : [],
+  )
+}
+
+function collectorsIn(written: unknown, placeOf: PlaceOf): CollectorConfig[] {
+  return listIn(written, 'protocols').flatMap((protocol, index) =>
+    listIn(protocol, 'collectors').flatMap((collector, at): CollectorConfig[] => {
+      const path = ['protocols', index, 'collectors', at]
+      const [use, options = {}] = [valueAt(collector, ['use']), valueAt(collector, ['options'])]
+      if (typeof use !== 'string' || use.trim() === '' || typeof options !== 'object' || options === null) return []
+      const [protocolId, own] = [valueAt(protocol, ['id']), valueAt(collector, ['id'])].map(id =>
+        typeof id === 'string' ? id : '',
+      )
+      return [
+        {
+          id: `${protocolId || path[1]}/${own || ownIdOf(use)}`,
+          protocolId: protocolId ?? '',
+          use,
+          options,
+          place: placeOf(path),
+          placeOf: (inner, which) => placeOf([...path, 'options', ...inner], which),
+        },
+      ]
+    }),
+  )
+}
+
+function listIn(map: unknown, key: string): readonly unknown[] {
+  const list = valueAt(map, [key])
+  return Array.isArray(list) ? list : []
 }

@@ -3,13 +3,10 @@ import { decodedPart } from '../model/credentials.ts'
 import { Fault } from '../model/fault.ts'
 import { type PostgresAddress, parsePostgresAddress } from '../model/postgres-address.ts'
 import { secretPartsOf } from '../model/secret-parts.ts'
-import type { Config, EndpointRef, SecretRef } from './config.ts'
-import { type Place, placeText } from './mistakes/mistakes.ts'
-import { pathText } from './mistakes/wording.ts'
-import type { OptionSecret } from './option-secrets.ts'
-import { outgoingSecrets } from './outgoing.ts'
-import { endpoint, postAddress } from './schema/addresses.ts'
-import { readBytes } from './yaml/text.ts'
+import { endpoint, postAddress } from './addresses.ts'
+import { type Config, type EndpointRef, type OptionSecret, outgoingSecrets, type SecretRef } from './config.ts'
+import { type Place, pathText, placeText } from './mistakes.ts'
+import { readBytes } from './yaml.ts'
 
 /** Longest secret file, in bytes. */
 const secretBytesMax = 65_536

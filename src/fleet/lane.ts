@@ -1,4 +1,4 @@
-import { namedChains } from '../config/chain-names.ts'
+import { namedChains } from '../config/checks.ts'
 import type { CollectorConfig } from '../config/config.ts'
 
 /** A group of reads that travel together: the name of a chain, `web`, or `machine/NAME`. */

@@ -1,5 +1,4 @@
-import type { CollectorConfig, OptionMistake } from '../config/config.ts'
-import type { OptionSecret } from '../config/option-secrets.ts'
+import type { CollectorConfig, OptionMistake, OptionSecret } from '../config/config.ts'
 import type { PinnedBlock } from '../model/block.ts'
 import type { FaultRecord } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'

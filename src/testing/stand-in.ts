@@ -1,4 +1,4 @@
-import type { OptionSecret } from '../config/option-secrets.ts'
+import type { OptionSecret } from '../config/config.ts'
 import { readOption } from '../config/secret.ts'
 import { Fault } from '../model/fault.ts'
 import { keysInHost } from '../model/host.ts'

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { CollectorConfig } from '../config/config.ts'
-import { pathText } from '../config/mistakes/wording.ts'
+import { pathText } from '../config/mistakes.ts'
 import { Fault, faultFromRecord, faultLine } from '../model/fault.ts'
 import { type Hour, hourAt, hourText, parseHour } from '../model/hour.ts'
 import type { Runner, RunOutcome } from '../runner/runner.ts'

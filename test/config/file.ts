@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ConfigError } from '../../src/config/config-error.ts'
+import { ConfigError } from '../../src/config/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { temporaryFolder } from '../support/folder.ts'
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { ConfigError } from '../../src/config/config-error.ts'
+import { ConfigError } from '../../src/config/config.ts'
 import { parseConfig } from '../../src/config/load.ts'
 
 const withMulticall = (address: string) =>

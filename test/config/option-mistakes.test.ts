@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { OptionMistake } from '../../src/config/config.ts'
+import { optionMistakes } from '../../src/config/explain.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import { optionMistakes } from '../../src/config/option-mistakes.ts'
 import { configFile } from './file.ts'
 
 const text = `service: embedded

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
+import { statusAddress } from '../../config/addresses.ts'
 import type { Config } from '../../config/config.ts'
-import { statusAddress } from '../../config/status-address.ts'
 import { jsonOf } from '../../model/json.ts'
 import { type ConfigOption, configuredCommand } from '../configured-command.ts'
 import { daemonAnswer } from '../daemon-answer.ts'

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { openContractLook } from '../../app/contract-look.ts'
 import type { ChainConfig, Config } from '../../config/config.ts'
-import { meant } from '../../config/mistakes/wording.ts'
+import { meant } from '../../config/mistakes.ts'
 import type { Hex } from '../../model/block.ts'
 import { Fault } from '../../model/fault.ts'
 import { type ConfigOption, configuredCommand, isOwnFile, ownConfigFile } from '../configured-command.ts'

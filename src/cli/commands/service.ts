@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { listenAddress } from '../../config/schema/addresses.ts'
+import { listenAddress } from '../../config/addresses.ts'
 import { systemTime } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import { startReference } from '../../reference/server.ts'

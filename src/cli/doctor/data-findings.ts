@@ -1,6 +1,6 @@
 import type { AppContext } from '../../app/context.ts'
 import { readOutbox } from '../../app/open-outbox.ts'
-import { shortest } from '../../config/mistakes/mistakes.ts'
+import { shortest } from '../../config/mistakes.ts'
 import { Fault } from '../../model/fault.ts'
 import { diskRoom, type OutboxFileCheck, openToOthers, writingFault } from '../../outbox/data-check.ts'
 import { bytesText, counted } from '../terminal.ts'

@@ -1,6 +1,5 @@
 import type { AppContext } from '../../app/context.ts'
-import type { ReceiverConfig, SecretRef } from '../../config/config.ts'
-import { placeName } from '../../config/outgoing.ts'
+import { placeName, type ReceiverConfig, type SecretRef } from '../../config/config.ts'
 import { readSecret, resolvePostAddress } from '../../config/secret.ts'
 import { HttpExchange } from '../../edge/http-exchange.ts'
 import { networkReason } from '../../edge/network-reason.ts'

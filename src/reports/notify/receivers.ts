@@ -1,5 +1,4 @@
-import type { ReceiverConfig } from '../../config/config.ts'
-import { placeName } from '../../config/outgoing.ts'
+import { placeName, type ReceiverConfig } from '../../config/config.ts'
 import { readSecret, resolvePostAddress } from '../../config/secret.ts'
 import type { Post, PostAnswer } from '../../edge/post-message.ts'
 import { parsedJson, valueAt } from '../../model/json.ts'

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { meant, quoted } from '../../config/mistakes/wording.ts'
+import { meant, quoted } from '../../config/mistakes.ts'
 import { shippedModules } from '../../edge/program-files.ts'
 import { Fault } from '../../model/fault.ts'
 import type { CollectorRef } from '../messages.ts'

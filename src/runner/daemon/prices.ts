@@ -1,5 +1,5 @@
 import type { CollectorConfig } from '../../config/config.ts'
-import { meant, quoted } from '../../config/mistakes/wording.ts'
+import { meant, quoted } from '../../config/mistakes.ts'
 import type { Time } from '../../edge/time.ts'
 import { unlessAborted } from '../../edge/unless-aborted.ts'
 import { Fault } from '../../model/fault.ts'

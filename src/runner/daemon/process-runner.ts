@@ -1,5 +1,4 @@
-import type { CollectorConfig } from '../../config/config.ts'
-import type { OptionSecret } from '../../config/option-secrets.ts'
+import type { CollectorConfig, OptionSecret } from '../../config/config.ts'
 import { readOption } from '../../config/secret.ts'
 import { Fault, faultFromRecord } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'

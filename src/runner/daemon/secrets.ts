@@ -1,5 +1,4 @@
-import type { CollectorConfig } from '../../config/config.ts'
-import { type OptionSecret, secretId, secretsWritten } from '../../config/option-secrets.ts'
+import { type CollectorConfig, type OptionSecret, secretId, secretsWritten } from '../../config/config.ts'
 import type { readOption } from '../../config/secret.ts'
 import { secretPartsOf } from '../../model/secret-parts.ts'
 import type { CollectorRef } from '../messages.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { meant } from '../../../src/config/mistakes/wording.ts'
+import { meant } from '../../../src/config/mistakes.ts'
 
 it.each([
   ['kye', ['key', 'url'], 'key'],

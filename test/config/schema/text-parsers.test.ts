@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { endpoint, listenAddress, serviceUrl } from '../../../src/config/schema/addresses.ts'
-import { duration, environmentName, slug } from '../../../src/config/schema/text-parsers.ts'
+import { endpoint, listenAddress, serviceUrl } from '../../../src/config/addresses.ts'
+import { duration, environmentName, slug } from '../../../src/config/fields.ts'
 
 it.each([
   ['500ms', 500],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { priceConfig } from '../../../src/config/build.ts'
+import { priceConfig } from '../../../src/config/load.ts'
 import type { PinnedBlock } from '../../../src/model/block.ts'
 import { Fault } from '../../../src/model/fault.ts'
 import { hourAfter } from '../../../src/model/hour.ts'

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { meant } from '../../../config/mistakes/wording.ts'
+import { meant } from '../../../config/mistakes.ts'
 
 type AnyZodIssue = z.core.$ZodRawIssue | z.core.$ZodIssue
 

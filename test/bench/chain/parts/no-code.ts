@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import type { OpenChainReader } from '../../../../src/chain/read/reader.ts'
-import { priceConfig } from '../../../../src/config/build.ts'
 import type { CollectorConfig } from '../../../../src/config/config.ts'
+import { priceConfig } from '../../../../src/config/load.ts'
 import { systemTime } from '../../../../src/edge/time.ts'
 import { type Hour, hourAfter, hourAt } from '../../../../src/model/hour.ts'
 import { SqliteOutbox } from '../../../../src/outbox/sqlite/sqlite-outbox.ts'

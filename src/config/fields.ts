@@ -1,8 +1,10 @@
 import { isAbsolute } from 'node:path'
-import { Fault } from '../../model/fault.ts'
-import { type Hour, parseHour } from '../../model/hour.ts'
-import { quoted } from '../mistakes/wording.ts'
-import { type ParsedText, parsed, refused, type TextParser } from './parsed-text.ts'
+import { z } from 'zod'
+import { Fault } from '../model/fault.ts'
+import { isHeaderName, isSecretHeader } from '../model/header-name.ts'
+import { type Hour, parseHour } from '../model/hour.ts'
+import { type ParsedText, parsed, refused, type TextParser } from './addresses.ts'
+import { quoted } from './mistakes.ts'
 
 const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
@@ -128,4 +130,102 @@ export function displayText(text: string): ParsedText<string> {
   if (text.length > idCharsMax) return refused(`the text has more than ${idCharsMax} characters`, 'write a shorter one')
   if (/\p{Cc}/u.test(text)) return refused('the text holds a control character or a line break', 'write it on one line')
   return parsed(text)
+}
+
+/** Meaning of a key, for editors and messages: `examples` are as written in the file. */
+interface Meaning {
+  /** One sentence for editors. */
+  readonly description: string
+  /** Values as written in the file. */
+  readonly examples?: readonly unknown[]
+  /** Pattern of valid texts, for editors only. */
+  readonly pattern?: string
+}
+
+/** Schema of a text that a parser of text-parsers.ts or addresses.ts takes. */
+export function textField<T>(parser: TextParser<T>, meaning: Meaning) {
+  const { description, examples, pattern } = meaning
+  const text = z.string().meta({ description, ...(examples && { examples }), ...(pattern && { pattern }) })
+  return text.transform((value, context) => {
+    const taken = parser(value)
+    if (taken.ok) return taken.value
+    const { message, fix } = taken.mistake
+    context.addIssue({ code: 'custom', message, params: { fix } })
+    return z.NEVER
+  })
+}
+
+/** Where a secret is kept: `{ file: … }` or `{ env: … }`, exactly one. */
+export const secretRef = z
+  .strictObject({
+    file: textField(path, {
+      description: 'File that holds the secret and nothing else; relative to this file.',
+    }).optional(),
+    env: textField(environmentName, {
+      description: 'Environment variable that holds the secret.',
+      pattern: environmentNamePattern,
+    }).optional(),
+  })
+  .transform(({ file, env }, context) => {
+    if (file !== undefined && env === undefined) return { kind: 'file' as const, path: file }
+    if (env !== undefined && file === undefined) return { kind: 'env' as const, name: env }
+    const message = file === undefined ? 'says neither file nor env' : 'says both file and env'
+    context.addIssue({ code: 'custom', message, params: { fix: 'write one of { file: … } and { env: … }' } })
+    return z.NEVER
+  })
+
+/** An API key, which is never written in the file. */
+export const key = secretRef.meta({
+  description: 'Where the API key is kept. It is read when needed, and never written in this file.',
+  examples: [{ file: '/run/secrets/metrics_key' }, { env: 'METRICS_KEY' }],
+  minProperties: 1,
+  maxProperties: 1,
+})
+
+/** Headers that are set by the HTTP client. */
+const ownNames = new Set([
+  'accept-encoding',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'expect',
+  'host',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+const text = textField(
+  value =>
+    /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(value)
+      ? parsed({ kind: 'text' as const, text: value })
+      : refused('a header holds visible ASCII characters, and blanks between them', 'write it on one line'),
+  { description: 'The value itself, if it is not a secret.' },
+)
+
+/** Headers of a request by name: a text, or where a secret is kept. */
+export const headers = z
+  .record(z.string(), z.union([text, secretRef]))
+  .superRefine((all, context) => {
+    for (const [name, value] of Object.entries(all)) {
+      const wrong = mistakeIn(name, value.kind === 'text')
+      if (wrong) context.addIssue({ code: 'custom', path: [name], message: wrong[0], params: { fix: wrong[1] } })
+    }
+  })
+  .meta({
+    description:
+      'Headers of its requests. Secrets are kept elsewhere: authorization, cookie, and names with key, token or secret.',
+    examples: [{ authorization: { env: 'RPC_TOKEN' } }],
+  })
+
+function mistakeIn(name: string, isText: boolean): readonly [message: string, fix: string] | undefined {
+  if (!isHeaderName(name)) return ['this is not the name of a header', 'write it like authorization']
+  if (ownNames.has(name.toLowerCase())) return ['this header is set by tidegauge itself', 'remove it']
+  if (!isText || !isSecretHeader(name)) return undefined
+  return [
+    'a secret is never written in this file, only its place',
+    'write { env: RPC_TOKEN } or { file: /run/secrets/rpc_token }',
+  ]
 }

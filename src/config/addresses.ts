@@ -1,7 +1,19 @@
 import { isAbsolute } from 'node:path'
-import { isLoopback } from '../../model/host.ts'
-import { quoted } from '../mistakes/wording.ts'
-import { type ParsedText, parsed, refused } from './parsed-text.ts'
+import { isLoopback } from '../model/host.ts'
+import { valueAt } from '../model/json.ts'
+import { type Mistake, quoted } from './mistakes.ts'
+import { readText, readTree } from './yaml.ts'
+
+/** Result of parsing a string: the value, or the mistake. */
+export type ParsedText<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly mistake: Mistake }
+
+/** A parser of strings. Pure. */
+export type TextParser<T> = (text: string) => ParsedText<T>
+
+/** The result of a valid string. */
+export const parsed = <T>(value: T): ParsedText<T> => ({ ok: true, value })
+/** The result of a string with a mistake. */
+export const refused = (message: string, fix: string) => ({ ok: false, mistake: { message, fix } }) as const
 
 // No message about a URL repeats it: a key may be anywhere in it.
 
@@ -74,7 +86,7 @@ export function endpoint(text: string): ParsedText<string> {
 }
 
 /** The address a server listens on. */
-export interface ListenAddress {
+interface ListenAddress {
   /** Without brackets. */
   readonly host: string
   /** 0: the system picks one. */
@@ -119,4 +131,18 @@ export const contractAddressPattern = '^0x[0-9a-fA-F]{40}$'
 export function contractAddress(text: string): ParsedText<`0x${string}`> {
   if (new RegExp(contractAddressPattern).test(text)) return parsed(text as `0x${string}`)
   return refused(`${quoted(text)} is not an address`, 'an address is 0x and 40 hexadecimal digits, in quotes')
+}
+
+/**
+ * The address of the status server, read from a configuration file alone: its other keys are not checked, so that a
+ * health check costs little and does not fail for a change that the running daemon has refused.
+ *
+ * @returns `undefined` when it cannot be read; `loadConfig` says why
+ */
+export function statusAddress(file: string): ListenAddress | undefined {
+  const read = readText(file)
+  const tree = read.ok ? readTree(read.text).tree : undefined
+  const written = tree && (valueAt(tree.value(), ['status', 'listen']) ?? defaultListen)
+  const address = typeof written === 'string' ? listenAddress(written) : undefined
+  return address?.ok ? address.value : undefined
 }

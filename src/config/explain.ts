@@ -1,0 +1,395 @@
+import { z } from 'zod'
+import { isRecord, valueAt } from '../model/json.ts'
+import type { CollectorConfig, OptionMistake } from './config.ts'
+import { inline, inOrder, kindOf, meant, type PlacedMistake, pathText, quoted, type ValueMistake } from './mistakes.ts'
+import { includedFile, operatorFile } from './schema.ts'
+
+type ZodIssue = z.core.$ZodIssue
+type IssuePath = readonly PropertyKey[]
+
+/** A kind of file: its schema, and its words. */
+export interface FileForm<S extends z.ZodType = z.ZodType> {
+  readonly schema: S
+  /** The JSON Schema of the file. */
+  readonly json: () => SchemaPart
+  /** Advice for an empty file. */
+  readonly emptyFix: string
+  /** Advice for a file that is not a map. */
+  readonly wholeFix: string
+  /** Of an included file: the JSON Schema of the main file, whose keys cannot stand here. */
+  readonly main?: () => SchemaPart
+}
+
+/** Words zod's issues for an operator. Pure. */
+export function explain(issues: readonly ZodIssue[], written: unknown, form: FileForm): ValueMistake[] {
+  const whole = form.json()
+  const mistakes = issues.flatMap(issue => explainIssue(issue, issue.path, written, whole))
+  return mistakes.map(mistake => ofWhole(mistake, form))
+}
+
+/** Advice on a mistake of the whole file depends on the kind of file. */
+function ofWhole(mistake: ValueMistake, { main, wholeFix }: FileForm): ValueMistake {
+  const { path, at } = mistake.place
+  if (path.length === 0 && at === 'value') return { ...mistake, fix: wholeFix }
+  const name = String(path[0])
+  if (path.length !== 1 || at !== 'key' || !keysOf(main?.()).includes(name)) return mistake
+  const fix = 'an included file holds protocols and prices alone; put this key in the main file'
+  return { place: mistake.place, message: `${name}: this key belongs to the main file`, fix }
+}
+
+function explainIssue(issue: ZodIssue, path: IssuePath, written: unknown, whole: SchemaPart): ValueMistake[] {
+  const value = valueAt(written, path)
+  switch (issue.code) {
+    case 'unrecognized_keys':
+      return issue.keys.map(key => unknownKey(path, key, whole))
+    case 'invalid_key':
+      return [wrongName(path)]
+    case 'too_small':
+    case 'too_big':
+      return [outOfRange(issue, path, value, partAt(whole, path) ?? {})]
+    case 'custom':
+      return [
+        {
+          place: { path, at: 'value' },
+          message: `${pathText(path)}: ${issue.message}`,
+          ...fixOf(issue.params?.['fix']),
+        },
+      ]
+    case 'invalid_union': {
+      const branch = issue.errors.find(errors => !errors.some(isOfAnotherKind))
+      if (branch) return branch.flatMap(inner => explainIssue(inner, [...path, ...inner.path], written, whole))
+      return [wrongValue(path, value, whole)]
+    }
+    default:
+      return [wrongValue(path, value, whole)]
+  }
+}
+
+/** Whether a branch of a union fails for the value as a whole: another branch was meant then. */
+function isOfAnotherKind(issue: ZodIssue): boolean {
+  return issue.path.length === 0 && (issue.code === 'invalid_type' || issue.code === 'invalid_value')
+}
+
+const fixOf = (fix: unknown) => (typeof fix === 'string' ? { fix } : {})
+
+/** Whether a path leads to a secret, or to a place where one may be by mistake: values there are not repeated. */
+function isSecret(path: IssuePath): boolean {
+  const text = pathText(path)
+  return (
+    /^service(\.(key|url)\b|$)/.test(text) ||
+    /^protocols\[\d+\]\.key\b/.test(text) ||
+    isEndpoint(path) ||
+    path[0] === 'data' ||
+    path[0] === 'heartbeat' ||
+    path[0] === 'notify'
+  )
+}
+
+const isEndpoint = (path: IssuePath) => path[0] === 'chains' && path[2] === 'rpc'
+
+function unknownKey(path: IssuePath, key: string, whole: SchemaPart): ValueMistake {
+  const known = keysOf(partAt(whole, path))
+  const near = meant(key, known)
+  const name = isSecret(path) && near === undefined && path.length > 1 ? 'unknown key' : `unknown key ${quoted(key)}`
+  return {
+    place: { path: [...path, key], at: 'key' },
+    message: path.length > 0 ? `${name} in ${pathText(path)}` : name,
+    fix: near ? `did you mean ${quoted(near)}?` : `known here: ${known.join(', ')}`,
+    ...(near && { meant: near }),
+  }
+}
+
+function wrongName(path: IssuePath): ValueMistake {
+  const message = `${pathText(path)}: the name of a chain or a price begins with a letter or digit and goes on with these, ". _ -" and blanks`
+  return { place: { path, at: 'key' }, message, fix: 'write a name like ethereum or ETH' }
+}
+
+type RangeIssue = z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig
+
+function outOfRange(issue: RangeIssue, path: IssuePath, value: unknown, part: SchemaPart): ValueMistake {
+  const bound = issue.code === 'too_small' ? issue.minimum : issue.maximum
+  const exact = issue.inclusive !== false
+  const side = issue.code === 'too_small' ? (exact ? 'at least' : 'more than') : exact ? 'at most' : 'less than'
+  const verb = issue.origin === 'array' ? 'have' : 'be'
+  const noun = issue.origin === 'array' ? (Number(bound) === 1 ? ' entry' : ' entries') : ''
+  const message = `${pathText(path)}: must ${verb} ${side} ${bound}${noun}`
+  return { place: { path, at: 'value' }, message, fix: rewritten(value, part) }
+}
+
+function wrongValue(path: IssuePath, value: unknown, whole: SchemaPart): ValueMistake {
+  const part = partAt(whole, path) ?? {}
+  const where = pathText(path) || 'the file'
+  if (value === undefined) return missing(path, part)
+  if (value === null)
+    return { place: { path, at: 'value' }, message: `${where}: has no value`, fix: writeOne(path, part, whole) }
+  const kind = keptElsewhere(path)
+  if (kind !== undefined) return literalSecret(kind, path, part)
+  if (path.length === 0) return { place: { path, at: 'value' }, message: `the file is ${wholeKind(value)}, not a map` }
+  const found = isSecret(path) && typeof value === 'string' ? 'text' : kindOf(value)
+  const message = `${where}: must be ${expectationOf(part)}, not ${found}`
+  return { place: { path, at: 'value' }, message, fix: rewritten(value, part) }
+}
+
+/** Kind of a whole file. A secret's file may be given by mistake, so its content is not repeated. */
+const wholeKind = (value: unknown) => (typeof value === 'object' ? kindOf(value) : 'plain text')
+
+/** Kind of a value that is never written in the file, only its place; `undefined` for another one. */
+function keptElsewhere(path: IssuePath): string | undefined {
+  if (path.at(-1) === 'key' && isSecret(path)) return 'a key'
+  const text = pathText(path)
+  if (text === 'data.postgres') return 'the address of a database'
+  if (/^notify\[\d+\]\.telegram\.token$/.test(text)) return 'a token'
+  return /^(heartbeat\.url|notify\[\d+\]\.(webhook|slack))$/.test(text) ? 'an address with a key in it' : undefined
+}
+
+function literalSecret(kind: string, path: IssuePath, part: SchemaPart): ValueMistake {
+  const message = `${pathText(path)}: ${kind} is never written in this file, only its place`
+  return { place: { path, at: 'value' }, message, fix: `write ${examplesOf(part).join(' or ')}` }
+}
+
+function missing(path: IssuePath, part: SchemaPart): ValueMistake {
+  const example = exampleOf(part)
+  const fix = example ? `add it, for example ${String(path.at(-1))}: ${example}` : `add it: ${part.description ?? ''}`
+  return { place: { path: path.slice(0, -1), at: 'key' }, message: `missing: ${pathText(path)}`, fix }
+}
+
+function writeOne(path: IssuePath, part: SchemaPart, whole: SchemaPart): string {
+  const example = exampleOf(part)
+  const write = example ? `write one, for example ${example}` : 'write one'
+  if (typeof path.at(-1) === 'number') return `${write}, or remove the entry`
+  return isRequired(partAt(whole, path.slice(0, -1)), path.at(-1)) ? write : `${write}, or remove the key`
+}
+
+/** Fix: how to write the value that was probably meant. */
+function rewritten(value: unknown, part: SchemaPart): string {
+  const near = typeof value === 'string' ? meant(value, choicesOf(part)) : undefined
+  if (near) return `did you mean ${near}?`
+  const isScalar = typeof value === 'number' || typeof value === 'boolean'
+  if (isScalar && part.type === 'string' && part.pattern === undefined) return `put it in quotes: "${value}"`
+  const isNumber = part.type === 'integer' || part.type === 'number'
+  if (isNumber && typeof value === 'string' && /^\d{1,15}$/.test(value)) return `write it without quotes: ${value}`
+  if (part.type === 'integer' && typeof value === 'string') {
+    if (/^0x[\da-f]{1,12}$/i.test(value)) return `write it as a decimal number: ${Number(value)}`
+    if (/^\d[\d_,]{0,18}$/.test(value)) return `write its digits alone: ${value.replace(/[_,]/g, '')}`
+  }
+  if (part.type === 'boolean') return 'write true or false, without quotes'
+  const examples = examplesOf(part)
+  return examples.length > 0 ? `write it like ${examples.join(' or ')}` : `write ${expectationOf(part)}`
+}
+
+/** The JSON Schema of one part of the file: its keys, values and examples. */
+type SchemaPart = JsonSchema
+
+const isPart = (schema: unknown): schema is SchemaPart => typeof schema === 'object' && schema !== null
+const asPart = (schema: unknown): SchemaPart[] => (isPart(schema) ? [schema] : [])
+const alternatives = (part: SchemaPart): SchemaPart[] => (part.anyOf ? part.anyOf.flatMap(asPart) : [part])
+
+/** The part at a path; `undefined` where the file may hold any value, or none. */
+export function partAt(whole: SchemaPart, path: readonly PropertyKey[]): SchemaPart | undefined {
+  return path.reduce<SchemaPart[]>(
+    (parts, step) => parts.flatMap(alternatives).flatMap(part => child(part, step)),
+    [whole],
+  )[0]
+}
+
+function child(part: SchemaPart, step: PropertyKey): SchemaPart[] {
+  if (typeof step === 'number') return asPart(part.items)
+  const own = part.properties?.[String(step)]
+  return asPart(own ?? part.additionalProperties)
+}
+
+/** Keys that a map at this part may have, if they are a closed list; else empty. */
+function keysOf(part: SchemaPart | undefined): string[] {
+  return part ? alternatives(part).flatMap(one => Object.keys(one.properties ?? {})) : []
+}
+
+const typeWords: Readonly<Record<string, string>> = {
+  string: 'text',
+  integer: 'a whole number',
+  number: 'a number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'a map',
+}
+
+/** Expected value of a part in words: `text`, `embedded or a map`, `debug, info, warn or error`. */
+function expectationOf(part: SchemaPart): string {
+  const words = alternatives(part).flatMap(one => {
+    const fixed = choicesOf(one)
+    return fixed.length > 0 ? fixed : [typeWords[String(one.type)] ?? 'something else']
+  })
+  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
+}
+
+/** Texts a value may be, if they are a closed list; else empty. */
+function choicesOf(part: SchemaPart): string[] {
+  return alternatives(part).flatMap(one => (one.const === undefined ? (one.enum ?? []) : [one.const]).map(String))
+}
+
+/** Examples of a part's value, each on one line; empty when there are none. */
+function examplesOf(part: SchemaPart | undefined): string[] {
+  const values: readonly unknown[] = part?.examples ?? (part?.default === undefined ? [] : [part.default])
+  return values.map(inline)
+}
+
+/** The first example. */
+export function exampleOf(part: SchemaPart | undefined): string | undefined {
+  return examplesOf(part)[0]
+}
+
+/** Whether a map at this part requires a key. */
+function isRequired(part: SchemaPart | undefined, key: PropertyKey | undefined): boolean {
+  return part !== undefined && alternatives(part).some(one => one.required?.includes(String(key)))
+}
+
+export type JsonSchema = z.core.JSONSchema.JSONSchema
+
+/** The JSON Schema of a file, for messages. */
+export function jsonSchema(file: z.ZodType = operatorFile): JsonSchema {
+  return z.toJSONSchema(file, {
+    io: 'input',
+    reused: 'inline',
+    // zod takes examples for outputs and leaves them out before a transform; ours are inputs.
+    override({ zodSchema, jsonSchema }) {
+      const examples = z.globalRegistry.get(zodSchema)?.examples
+      if (Array.isArray(examples)) jsonSchema.examples = examples
+    },
+  })
+}
+
+/**
+ * The JSON Schema of a file, without the options of collectors, which `tidegauge schema` adds.
+ */
+export function editorSchema(kind: 'main' | 'included'): JsonSchema {
+  if (kind === 'included') return { ...jsonSchema(includedFile), minProperties: 1 }
+  return { ...jsonSchema(), anyOf: [{ required: ['protocols'] }, { required: ['include'] }] }
+}
+
+/** JSON Schemas of the options of collectors, by `use`. */
+type OptionsSchemas = Readonly<Record<string, unknown>>
+
+const entryPath = ['properties', 'protocols', 'items', 'properties', 'collectors', 'items']
+const pricePath = ['properties', 'prices', 'additionalProperties']
+
+/**
+ * The JSON Schema of a file with the options of collectors: those of `use` at each entry, and the sources of prices,
+ * which the collector `price` reads. Each is a definition of its own.
+ */
+export function withOptions(file: JsonSchema, schemas: OptionsSchemas): JsonSchema {
+  const whole = structuredClone(file)
+  const entry = valueAt(whole, entryPath)
+  const uses = Object.keys(schemas)
+  if (isRecord(entry)) {
+    Object.assign(entry, { allOf: uses.map(use => conditionOf(use, schemas[use])) })
+    const use = valueAt(entry, ['properties', 'use'])
+    // Names are offered, and any other text is valid.
+    if (isRecord(use)) Object.assign(use, { anyOf: [{ enum: uses }, { type: 'string' }] })
+  }
+  const prices = valueAt(whole, pricePath)
+  const source = valueAt(schemas['price'], ['properties', 'sources', 'items'])
+  if (isRecord(prices) && isRecord(prices['items']) && isRecord(source)) {
+    const { description } = prices['items']
+    Object.assign(prices, { items: { description, $ref: `${pathOf('price')}/properties/sources/items` } })
+  }
+  const $defs = Object.fromEntries(uses.map(use => [nameOf(use), placed(schemas[use], pathOf(use))]))
+  return Object.assign(whole, { $defs })
+}
+
+function conditionOf(use: string, schema: unknown) {
+  const required = valueAt(schema, ['required'])
+  const isDemanding = Array.isArray(required) && required.length > 0
+  const options = { properties: { options: { $ref: pathOf(use) } }, ...(isDemanding && { required: ['options'] }) }
+  const condition = { properties: { use: { const: use } }, required: ['use'] }
+  return Object.fromEntries([
+    ['if', condition],
+    ['then', options],
+  ])
+}
+
+/** Name of a definition: one that needs no escapes in a reference. */
+const nameOf = (use: string) => `options of ${use}`.replace(/[^\w.-]+/g, '-')
+
+const pathOf = (use: string) => `#/$defs/${nameOf(use)}`
+
+/** A schema at another place: its references to itself lead there. */
+function placed(schema: unknown, path: string): unknown {
+  if (Array.isArray(schema)) return schema.map(part => placed(part, path))
+  if (!isRecord(schema)) return schema
+  return Object.fromEntries(
+    Object.entries(schema).flatMap(([name, part]) => {
+      if (name === '$schema') return []
+      if (name === '$ref' && typeof part === 'string') return [[name, part.replace(/^#/, path)]]
+      return [[name, placed(part, path)]]
+    }),
+  )
+}
+
+/**
+ * A collector's option mistakes with their places in the file, worded like other mistakes. An unknown option is first
+ * compared with missing ones: if one was meant, that is one mistake. So is a map that is wrong as a whole and has a
+ * mistyped option.
+ */
+export function optionMistakes(collector: CollectorConfig, mistakes: readonly OptionMistake[]): PlacedMistake[] {
+  const missing = mistakes.filter(
+    mistake => !isUnknown(mistake) && valueAt(collector.options, mistake.path) === undefined,
+  )
+  const meantBy = new Map(mistakes.filter(isUnknown).map(mistake => [mistake, nearest(mistake, missing)]))
+  const echoes = new Set<OptionMistake | undefined>([...meantBy.values(), ...mistakes.filter(isEchoIn(mistakes))])
+  const placed = mistakes
+    .filter(mistake => !echoes.has(mistake))
+    .map(mistake => {
+      if (isUnknown(mistake)) return unknown(collector, mistake, meantBy.get(mistake))
+      return missing.includes(mistake) ? absent(collector, mistake) : wrong(collector, mistake)
+    })
+  return inOrder(placed)
+}
+
+const ofOptions = (path: readonly PropertyKey[]) => ['options', ...path]
+
+const isUnknown = ({ message }: OptionMistake) => message.startsWith('unknown option')
+
+/** Whether a mistake is one of a map as a whole in which an option is mistyped. */
+function isEchoIn(mistakes: readonly OptionMistake[]): (mistake: OptionMistake) => boolean {
+  const typos = mistakes.filter(({ path, known = [], ...mistake }) => {
+    return isUnknown({ path, ...mistake }) && meant(String(path.at(-1)), known) !== undefined
+  })
+  const maps = new Set(typos.map(({ path }) => pathText(path.slice(0, -1))))
+  return mistake => !isUnknown(mistake) && maps.has(pathText(mistake.path))
+}
+
+/** The missing option of the same map that an unknown one was probably meant for. */
+function nearest({ path }: OptionMistake, missing: readonly OptionMistake[]): OptionMistake | undefined {
+  const around = (full: OptionMistake['path']) => pathText(full.slice(0, -1))
+  const here = missing.filter(other => other.path.length > 0 && around(other.path) === around(path))
+  const names = here.map(other => String(other.path.at(-1)))
+  return here[names.indexOf(meant(String(path.at(-1)), names) ?? '')]
+}
+
+function unknown(
+  { use, placeOf }: CollectorConfig,
+  { path, known = [] }: OptionMistake,
+  missed: OptionMistake | undefined,
+): PlacedMistake {
+  const name = String(path.at(-1))
+  const near = missed ? String(missed.path.at(-1)) : meant(name, known)
+  const others = known.length > 0 ? `known here: ${known.join(', ')}` : `${use} has no such option`
+  return {
+    place: placeOf(path, 'key'),
+    message: `unknown option ${quoted(name)} of ${use}`,
+    fix: near === undefined ? others : `did you mean ${quoted(near)}?`,
+  }
+}
+
+function absent({ use, placeOf, pathOf }: CollectorConfig, { path, message }: OptionMistake): PlacedMistake {
+  // The collector that reads a price is in no operator's file.
+  const of = pathOf ? '' : ` of ${use}`
+  return {
+    place: placeOf(path),
+    message: `missing: ${pathText((pathOf ?? ofOptions)(path))}${of}`,
+    fix: `add it: ${message.replace(/^must be /, '')}`,
+  }
+}
+
+function wrong({ placeOf, pathOf = ofOptions }: CollectorConfig, { path, message }: OptionMistake): PlacedMistake {
+  return { place: placeOf(path), message: `${pathText(pathOf(path))}: ${message}` }
+}
