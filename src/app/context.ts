@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts'
 import type { Time } from '../edge/time.ts'
-import type { WatchedClock } from '../intake/watched-clock.ts'
+import type { WatchedClock } from '../intake/hour-clock.ts'
 import type { DataFolders } from '../outbox/data-folders.ts'
 import type { WarmProcesses } from '../runner/daemon/warm-processes.ts'
 import type { Log } from '../telemetry/log.ts'

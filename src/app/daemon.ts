@@ -1,6 +1,5 @@
-import { CautiousTime } from '../intake/cautious-time.ts'
+import { CautiousTime, WatchedClock } from '../intake/hour-clock.ts'
 import { Intake } from '../intake/intake.ts'
-import { WatchedClock } from '../intake/watched-clock.ts'
 import type { Breakage } from '../outbox/contract/health.ts'
 import { FolderRoles } from '../outbox/roles.ts'
 import type { Reloads } from '../status/reloads.ts'

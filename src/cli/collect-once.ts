@@ -1,7 +1,7 @@
 import type { AppContext } from '../app/context.ts'
 import { openOutbox } from '../app/open-outbox.ts'
 import { ConfigError } from '../config/config.ts'
-import { retryDelayMs } from '../intake/startable-hours.ts'
+import { retryDelayMs } from '../intake/due-hours.ts'
 import { notFinal } from '../model/finality.ts'
 import { type Hour, hourAfter, hourAt, hourText, parseHour } from '../model/hour.ts'
 import type { IntakeStore } from '../outbox/contract/intake-store.ts'

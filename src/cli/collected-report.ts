@@ -1,6 +1,5 @@
 import type { CollectorConfig } from '../config/config.ts'
-import type { Collected } from '../intake/collect.ts'
-import { type FailureGroup, failureGroups, failureLine } from '../intake/validate.ts'
+import { type Collected, type FailureGroup, failureGroups, failureLine } from '../intake/validate.ts'
 import { pushedMetric } from '../model/batch.ts'
 import { faultLine } from '../model/fault.ts'
 import { type Hour, hourText } from '../model/hour.ts'

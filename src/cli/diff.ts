@@ -1,7 +1,7 @@
 import { basename, extname, resolve } from 'node:path'
 import type { AppContext } from '../app/context.ts'
 import type { CollectorConfig } from '../config/config.ts'
-import type { Collected } from '../intake/collect.ts'
+import type { Collected } from '../intake/validate.ts'
 import { Fault } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import { labelOf, type Metric, type MetricId } from '../model/metric.ts'

@@ -1,4 +1,4 @@
-import type { Collected } from '../intake/collect.ts'
+import type { Collected } from '../intake/validate.ts'
 import type { Hour } from '../model/hour.ts'
 import { labelOf, type Metric, type MetricId } from '../model/metric.ts'
 

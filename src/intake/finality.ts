@@ -1,12 +1,26 @@
 import type { ChainReader } from '../chain/reads.ts'
+import type { CollectorConfig } from '../config/config.ts'
 import type { Time } from '../edge/time.ts'
 import type { AsOfBlock } from '../model/block.ts'
 import { faultLine } from '../model/fault.ts'
+import { notFinal } from '../model/finality.ts'
 import { type Hour, hourAfter, hourAt, hourText } from '../model/hour.ts'
 import type { PinnedHour } from '../outbox/contract/hours.ts'
-import type { IntakeOutbox } from '../outbox/contract/outbox.ts'
+import type { IntakeOutbox, Outbox } from '../outbox/contract/outbox.ts'
+import type { CollectorDescription } from '../runner/runner.ts'
 import type { Log } from '../telemetry/log.ts'
-import { recheckedHoursMax, recheckRestMs, settlesPatientMax } from './limits.ts'
+import { oldestCollected } from './hour-clock.ts'
+import type { HourReader } from './hour-reader.ts'
+import type { PastStore } from './validate.ts'
+
+/** A block that may be final is checked with the chain's next look-up, or alone after this many times its `settle`. */
+const settlesPatientMax = 4
+
+/** Hours checked for finality together. */
+const recheckedHoursMax = 500
+
+/** Wait after a check for finality failed. */
+const recheckRestMs = 60_000
 
 /** The part that changed since an hour was read, now that its block is final. */
 export type Changed = 'block' | 'logs'
@@ -136,4 +150,65 @@ export class Finality {
 async function allDone(works: readonly Promise<void>[]): Promise<void> {
   const ends = await Promise.allSettled(works)
   for (const end of ends) if (end.status === 'rejected') throw end.reason
+}
+
+/** Dependencies of `recollectHour`. */
+interface RecollectDeps {
+  readonly outbox: Pick<Outbox, 'intake'>
+  readonly reader: HourReader
+  readonly collectors: readonly CollectorConfig[]
+  readonly chains: readonly ChainReader[]
+  /** History of metrics. */
+  readonly pasts: PastStore
+  /** @throws Fault when it cannot be loaded */
+  readonly describe: (collector: CollectorConfig) => Promise<CollectorDescription>
+  /** Age up to which hours are read again, in milliseconds; older ones keep their values. */
+  readonly catchUpMs: number
+  readonly time: Time
+  readonly log: Log
+}
+
+const words: Readonly<Record<Changed, { readonly is: string; readonly after: string }>> = {
+  block: { is: 'its block was replaced', after: 'after a reorg' },
+  logs: { is: 'its logs have changed', after: 'as its logs have changed' },
+}
+
+/**
+ * Reads an hour again whose block was replaced or whose logs differ; changed values become due again. Rejects to be
+ * called again later.
+ */
+export async function recollectHour(deps: RecollectDeps, id: string, hour: Hour, because: Changed): Promise<void> {
+  const { outbox, reader, collectors, chains, pasts, describe, catchUpMs, time, log } = deps
+  const { intake } = outbox
+  const collector = collectors.find(entry => entry.id === id)
+  const description = collector && (await describe(collector))
+  const { is, after } = words[because]
+  const staysAsItIs = `${is}, and it cannot be read again: its values stay as they are`
+  const facts = { collector: id, hour: hourText(hour) }
+  if (!collector || !description?.history) {
+    await intake.forgetPins(id, hour)
+    log.error(facts, staysAsItIs)
+    return
+  }
+  const startedMs = time.nowMs()
+  const { accepted, pins, provenance, fault } = await reader.collect({ collector, description, hour }, pasts)
+  if (fault) {
+    if (hour >= oldestCollected(hourAt(startedMs), description, catchUpMs)) throw fault
+    await intake.forgetPins(id, hour)
+    log.error({ ...facts, fault: faultLine(fault) }, staysAsItIs)
+    return
+  }
+  const open = notFinal(pins, hour, chains, startedMs)
+  const outcome = {
+    collector: id,
+    hour,
+    accepted,
+    pins: open,
+    mode: 'correct',
+    ...(provenance && { provenance }),
+  } as const
+  const { corrected } = await intake.record(outcome, time.nowMs())
+  const end =
+    corrected > 0 ? `${corrected} of ${accepted.length} values differ and are pushed again` : 'the same values'
+  log.warn({ ...facts, corrected }, `read again ${after}: ${end}`)
 }

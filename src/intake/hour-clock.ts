@@ -1,10 +1,16 @@
 import type { Time } from '../edge/time.ts'
-import { isPossible } from '../model/clock.ts'
+import { agreedHour, type ClockEvidence, type ClockVerdict, isPossible, judgeClock } from '../model/clock.ts'
+import { clockPatienceLongMs, witnessWaitMs } from '../model/clock-limits.ts'
 import { Fault } from '../model/fault.ts'
-import { type Hour, hourAt } from '../model/hour.ts'
+import { type Hour, hourAfter, hourAt } from '../model/hour.ts'
+import { hourMs } from '../model/limits.ts'
 import type { CollectorDescription } from '../runner/runner.ts'
-import { canCollect, hourPassed } from './can-collect.ts'
-import type { EarliestNow } from './cautious-time.ts'
+
+/** A change of the clock larger than this was a setting of the clock; a smaller one is drift correction. */
+const clockStepMs = 10_000
+
+/** Pause before a witness is asked for the time again. */
+export const witnessAskMs = 60_000
 
 /** The current hour, as far as it is known. */
 export interface HourClock extends EarliestNow {
@@ -40,5 +46,288 @@ export function uncompared(time: Pick<Time, 'nowMs'>): HourClock {
       return time.nowMs()
     },
     onBelieved() {},
+  }
+}
+
+type CanReadThePast = Pick<CollectorDescription, 'history'>
+
+/** Why an hour of a collector is not collected, or its answer is not used: see `canCollect`. */
+export const hourPassed = new Fault('hour-passed', 'the hour has passed, and this collector reads only "now"')
+
+/**
+ * Whether a collector can be asked for an hour, and its answer be used: one that reads only the present can be asked for
+ * the current hour alone. Pure.
+ *
+ * @param now the current hour; `undefined` while it is not known
+ */
+export function canCollect(hour: Hour, now: Hour | undefined, { history }: CanReadThePast): boolean {
+  return history || (now !== undefined && hour >= now)
+}
+
+/** The oldest hour that is still collected without a request: those before it are gaps. */
+export function oldestCollected(now: Hour, { history }: CanReadThePast, catchUpMs: number): Hour {
+  return history ? hourAfter(now, -Math.ceil(catchUpMs / hourMs)) : now
+}
+
+/** Sources that can confirm the time. */
+export interface ClockWitnesses {
+  /** Whether the service runs outside this process. */
+  readonly service: boolean
+  /** Whether there is a chain that does not follow this machine's clock. */
+  readonly chains: boolean
+  /** The latest instant at which this machine stored something, in milliseconds since 1970. */
+  readonly storedMs?: number
+  /** When the configuration was written, in milliseconds since 1970. */
+  readonly configuredMs?: number
+}
+
+/** Readings of both clocks at one moment. */
+interface Mark {
+  readonly wallMs: number
+  readonly steadyMs: number
+}
+
+/** A witness's time minus the steady clock. */
+type Offset = number
+
+const noWitnesses: ClockWitnesses = { service: false, chains: false }
+
+/**
+ * This machine's clock, believed only while something agrees with it. While it is doubted, time continues by the steady
+ * clock from the last trusted reading, so that no wait ends early or never when the clock is set.
+ */
+export class WatchedClock implements Time {
+  readonly #machine: Time
+  readonly #listeners = new Set<(byMs: number) => void>()
+  #witnesses = noWitnesses
+  /** The last trusted reading. */
+  #trusted: (Mark & { readonly isConfirmed: boolean }) | undefined
+  /** The last reading, trusted or not. */
+  #even: Mark
+  #evenSinceMs: number
+  #service: Offset | undefined
+  #head: { readonly chain: string; readonly offset: Offset } | undefined
+  /** When each witness was last asked, since the clock was set. */
+  readonly #askedMs: { service?: number; chains?: number } = {}
+
+  /** @param machine the machine's own clock */
+  constructor(machine: Time) {
+    this.#machine = machine
+    this.#even = { wallMs: machine.nowMs(), steadyMs: machine.steadyMs() }
+    this.#evenSinceMs = this.#even.steadyMs
+  }
+
+  /** Sets the witnesses, and what is known without asking. Removes earlier listeners. */
+  meet(witnesses: ClockWitnesses): void {
+    this.#witnesses = witnesses
+    this.#listeners.clear()
+  }
+
+  /** The believed time; the machine's until one is believed. */
+  nowMs(): number {
+    const { wallMs, steadyMs } = this.#look()
+    return this.#expected(steadyMs)?.nowMs ?? wallMs
+  }
+
+  /** Whether the machine's clock is believed now. */
+  get verdict(): ClockVerdict {
+    const mark = this.#look()
+    const expected = this.#expected(mark.steadyMs)
+    const verdict = judgeClock(this.#evidence(mark, expected))
+    if (verdict.kind === 'doubted') return verdict
+    const isConfirmed = verdict.isConfirmed || (expected?.isMet === true && expected.isConfirmed)
+    const isNew = this.#trusted === undefined || expected?.isMet === false
+    this.#trusted = { ...mark, isConfirmed }
+    if (isNew) for (const listener of this.#listeners) listener(expected ? mark.wallMs - expected.nowMs : 0)
+    return verdict
+  }
+
+  /** The current hour; `undefined` while the clock is not believed, or a witness is in another hour. */
+  get hour(): Hour | undefined {
+    return agreedHour(this.verdict)
+  }
+
+  /** The earliest time by any witness that agrees with the clock; the believed time while it is doubted. */
+  get earliestMs(): number {
+    const { verdict } = this
+    return verdict.kind === 'trusted' ? verdict.earliestMs : this.nowMs()
+  }
+
+  /** Whether old data may be deleted: not before a witness agrees with the clock, or it ran alone for long. */
+  get mayPrune(): boolean {
+    const { verdict } = this
+    return verdict.kind === 'trusted' && (this.#trusted?.isConfirmed === true || this.#evenMs >= clockPatienceLongMs)
+  }
+
+  /**
+   * Registers a listener for when the clock is believed, again or for the first time.
+   * @param listener called with the change of the time, in milliseconds
+   */
+  onBelieved(listener: (byMs: number) => void): void {
+    this.#listeners.add(listener)
+  }
+
+  /** Records the service's clock. @param aheadMs how far it is ahead of the believed time */
+  sawService(aheadMs: number): void {
+    this.#service = this.nowMs() + aheadMs - this.steadyMs()
+    void this.verdict
+  }
+
+  /**
+   * Offset of the service's clock from the believed time, in milliseconds, positive when ahead; `undefined` until it
+   * was seen.
+   */
+  get serviceAheadMs(): number | undefined {
+    return this.#service === undefined ? undefined : Math.round(this.#service + this.steadyMs() - this.nowMs())
+  }
+
+  /** Records a chain's last block. */
+  sawHead(chain: string, timestampMs: number): void {
+    const offset = timestampMs - this.steadyMs()
+    if (!this.#head || offset > this.#head.offset) this.#head = { chain, offset }
+    void this.verdict
+  }
+
+  /** Whether the service should be asked for its clock now; a pending question is not repeated. */
+  wantsService(): boolean {
+    return this.#witnesses.service && this.#isWanted('service')
+  }
+
+  /** Whether chains should be asked for their last block now, because the service has not confirmed the clock. */
+  wantsHeads(): boolean {
+    if (!this.#witnesses.chains || this.#awaits('service')) return false
+    return this.#isWanted('chains')
+  }
+
+  /** Records that a witness is asked now. */
+  asks(witness: 'service' | 'chains'): void {
+    this.#askedMs[witness] = this.steadyMs()
+  }
+
+  steadyMs(): number {
+    return this.#machine.steadyMs()
+  }
+
+  chance(): number {
+    return this.#machine.chance()
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return this.#machine.sleep(ms, signal)
+  }
+
+  timeout(ms: number): AbortSignal {
+    return this.#machine.timeout(ms)
+  }
+
+  everyHour(tick: () => void): { stop(): void } {
+    return this.#machine.everyHour(tick)
+  }
+
+  /** Reads both clocks. After the machine's clock was set, earlier statements are discarded. */
+  #look(): Mark {
+    const mark = { wallMs: this.#machine.nowMs(), steadyMs: this.steadyMs() }
+    if (Math.abs(apart(this.#even, mark)) > clockStepMs) {
+      this.#evenSinceMs = mark.steadyMs
+      this.#service = undefined
+      this.#head = undefined
+      delete this.#askedMs.service
+      delete this.#askedMs.chains
+    }
+    this.#even = mark
+    return mark
+  }
+
+  #expected(steadyMs: number): ClockEvidence['expected'] {
+    if (!this.#trusted) return undefined
+    const nowMs = this.#trusted.wallMs + steadyMs - this.#trusted.steadyMs
+    const isMet = Math.abs(this.#even.wallMs - nowMs) <= clockStepMs
+    return { nowMs: isMet ? this.#even.wallMs : nowMs, isConfirmed: this.#trusted.isConfirmed, isMet }
+  }
+
+  get #evenMs(): number {
+    return this.#even.steadyMs - this.#evenSinceMs
+  }
+
+  #evidence({ wallMs, steadyMs }: Mark, expected: ClockEvidence['expected']): ClockEvidence {
+    const { storedMs, configuredMs } = this.#witnesses
+    return {
+      wallMs,
+      evenMs: this.#evenMs,
+      ...(expected && { expected }),
+      ...(this.#service !== undefined && { serviceMs: this.#service + steadyMs }),
+      ...(this.#head && { head: { chain: this.#head.chain, nowMs: this.#head.offset + steadyMs } }),
+      ...(storedMs !== undefined && { storedMs }),
+      ...(configuredMs !== undefined && { configuredMs }),
+      witness: this.#witness,
+    }
+  }
+
+  get #witness(): ClockEvidence['witness'] {
+    const { service, chains } = this.#witnesses
+    if (!service && !chains) return 'none'
+    return this.#awaits('service') || this.#awaits('chains') ? 'awaited' : 'silent'
+  }
+
+  /** Whether a witness has not answered yet but still may. */
+  #awaits(witness: 'service' | 'chains'): boolean {
+    if (!this.#witnesses[witness]) return false
+    const isSeen = witness === 'service' ? this.#service !== undefined : this.#head !== undefined
+    return !isSeen && this.steadyMs() - this.#evenSinceMs < witnessWaitMs
+  }
+
+  #isWanted(witness: 'service' | 'chains'): boolean {
+    const askedMs = this.#askedMs[witness]
+    if (askedMs !== undefined && this.steadyMs() - askedMs < witnessAskMs) return false
+    return this.verdict.kind === 'doubted'
+  }
+}
+
+/** By how much the clock was set between two readings. */
+function apart(before: Mark, after: Mark): number {
+  return after.wallMs - before.wallMs - (after.steadyMs - before.steadyMs)
+}
+
+/** A lower bound of the present time. */
+interface EarliestNow {
+  /** The earliest possible present, in milliseconds since 1970. */
+  readonly earliestMs: number
+}
+
+/**
+ * Time for decisions that must not be early, such as whether a block is final. While this machine's clock is ahead of
+ * others, `nowMs` follows the others. Waits have their usual length.
+ */
+export class CautiousTime implements Time {
+  readonly #time: Time
+  readonly #earliest: EarliestNow
+
+  constructor(time: Time, earliest: EarliestNow) {
+    this.#time = time
+    this.#earliest = earliest
+  }
+
+  nowMs(): number {
+    return this.#earliest.earliestMs
+  }
+
+  steadyMs(): number {
+    return this.#time.steadyMs()
+  }
+
+  chance(): number {
+    return this.#time.chance()
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return this.#time.sleep(ms, signal)
+  }
+
+  timeout(ms: number): AbortSignal {
+    return this.#time.timeout(ms)
+  }
+
+  everyHour(tick: () => void): { stop(): void } {
+    return this.#time.everyHour(tick)
   }
 }

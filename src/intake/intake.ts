@@ -12,21 +12,17 @@ import type { IntakeOutbox } from '../outbox/contract/outbox.ts'
 import type { CollectorDescription } from '../runner/runner.ts'
 import type { Counters } from '../telemetry/counters.ts'
 import type { Log } from '../telemetry/log.ts'
-import { Attention } from './attention.ts'
-import { CatchUpLog } from './catch-up-log.ts'
-import { CautiousTime } from './cautious-time.ts'
-import { asFault, nothing, usable } from './collect.ts'
-import { type Changed, Finality } from './finality.ts'
-import { type HourClock, uncompared } from './hour-clock.ts'
-import { hourPlanOf } from './hour-plan.ts'
+import { dueHoursWanted, hourPlanOf, recordHour, startableHours } from './due-hours.ts'
+import { type Changed, Finality, recollectHour } from './finality.ts'
+import { CautiousTime, type HourClock, uncompared } from './hour-clock.ts'
 import type { HourReader } from './hour-reader.ts'
-import { type PastStore, reportedPasts } from './past.ts'
-import { recollectHour } from './recollect.ts'
-import { recordHour } from './record-hour.ts'
-import { dueHoursWanted, startableHours } from './startable-hours.ts'
+import { asFault, nothing, type PastStore, reportedPasts, usable } from './validate.ts'
+
+/** Interval of checking all collectors for due hours; a collector whose run has ended is checked at once. */
+export const attentionMs = 1_000
 
 /** Dependencies of `Intake`. */
-export interface IntakeDeps {
+interface IntakeDeps {
   readonly outbox: IntakeOutbox
   readonly reader: HourReader
   readonly collectors: readonly CollectorConfig[]
@@ -257,5 +253,95 @@ export class Intake {
     const description = usable(collector, await this.#deps.reader.describe(collector))
     this.#descriptions.set(collector.id, description)
     return description
+  }
+}
+
+/** Collectors checked in one turn; the event loop is blocked for as long. */
+const atOnceMax = 250
+
+/**
+ * Chooses the collectors a turn checks: those with a change, and now and then all. With a thousand collectors, checking
+ * each after every run would keep a core busy.
+ */
+export class Attention {
+  readonly #changed = new Set<string>()
+  #areAllDue = true
+  #isLeft = false
+  #lookedMs = 0
+
+  /** Records a change of a collector's hours: a run ended, or hours were planned. */
+  changed(id: string): void {
+    this.#changed.add(id)
+  }
+
+  /** Records that a wait has ended, which may concern any collector. */
+  rested(): void {
+    this.#areAllDue = true
+  }
+
+  /** The collectors to check now; with many, the rest follow in the next turns. */
+  take<T extends { readonly id: string }>(all: readonly T[], nowMs: number): readonly T[] {
+    const areAll = this.#areAllDue || Math.abs(nowMs - this.#lookedMs) >= attentionMs
+    if (areAll) for (const { id } of all) this.#changed.add(id)
+    this.#areAllDue = false
+    if (areAll) this.#lookedMs = nowMs
+    const taken = all.filter(({ id }) => this.#changed.has(id)).slice(0, atOnceMax)
+    this.#isLeft = this.#changed.size > taken.length && taken.length === atOnceMax
+    if (!this.#isLeft) this.#changed.clear()
+    for (const { id } of taken) this.#changed.delete(id)
+    return taken
+  }
+
+  /** Whether collectors are left to check. */
+  get isLeft(): boolean {
+    return this.#isLeft
+  }
+}
+
+/** Milliseconds of a long catch-up between two lines of the log. */
+const lineMs = 60_000
+
+/** Hours collected since the last line. */
+interface CaughtUpHours {
+  readonly sinceMs: number
+  hours: number
+  metrics: number
+  oldest: Hour
+  newest: Hour
+}
+
+/** Logs missed hours together, since a catch-up of a week would be a line for each collector and hour. */
+export class CatchUpLog {
+  readonly #log: Log
+  readonly #time: Pick<Time, 'steadyMs'>
+  #caughtUp: CaughtUpHours | undefined
+
+  constructor(log: Log, time: Pick<Time, 'steadyMs'>) {
+    this.#log = log
+    this.#time = time
+  }
+
+  /** Adds an hour of a collector, and logs once a minute how far it is. */
+  collected(hour: Hour, metrics: number): void {
+    const nowMs = this.#time.steadyMs()
+    this.#caughtUp ??= { sinceMs: nowMs, hours: 0, metrics: 0, oldest: hour, newest: hour }
+    const all = this.#caughtUp
+    all.hours += 1
+    all.metrics += metrics
+    if (hour < all.oldest) all.oldest = hour
+    if (hour > all.newest) all.newest = hour
+    if (nowMs - all.sinceMs >= lineMs) this.#line('catching up')
+  }
+
+  /** Logs the rest. To be called when nothing more is being collected. */
+  ended(): void {
+    if (this.#caughtUp) this.#line('caught up')
+  }
+
+  #line(message: string): void {
+    if (!this.#caughtUp) return
+    const { hours, metrics, oldest, newest } = this.#caughtUp
+    this.#caughtUp = undefined
+    this.#log.info({ hours, metrics, from: hourText(oldest), to: hourText(newest) }, message)
   }
 }

@@ -1,12 +1,15 @@
 import type { CollectorConfig } from '../config/config.ts'
+import type { PinnedBlock } from '../model/block.ts'
 import { Fault, type FaultRecord, faultFromRecord, isPermanent } from '../model/fault.ts'
-import type { Hour } from '../model/hour.ts'
-import { type Metric, type MetricSpec, metricId } from '../model/metric.ts'
+import { type Hour, hourAfter } from '../model/hour.ts'
+import { jumpHoursMax } from '../model/limits.ts'
+import { type Metric, type MetricId, type MetricSpec, metricId } from '../model/metric.ts'
+import type { Provenance } from '../model/provenance.ts'
 import { submittedMetric } from '../model/wire.ts'
-import type { Accepted, MetricKey } from '../outbox/contract/metrics.ts'
-import type { CollectorDescription, RunOutcome } from '../runner/runner.ts'
-import type { PastOf } from './past.ts'
-import { holdOf } from './plausibility.ts'
+import type { IntakeStore } from '../outbox/contract/intake-store.ts'
+import { type Accepted, type Hold, type MetricKey, type Past, unitHold } from '../outbox/contract/metrics.ts'
+import type { IntakeOutbox } from '../outbox/contract/outbox.ts'
+import type { CollectorDescription, DescribeResult, RunOutcome } from '../runner/runner.ts'
 
 /** Validated result of a run: every declared label is in exactly one of the two. */
 export interface Validated {
@@ -131,4 +134,161 @@ export function hourFault(failures: Validated['failures']): Fault | undefined {
   const more = groups.length - namedMax
   const lines = groups.slice(0, namedMax).map(failureLine)
   return new Fault(code, `${lines.join('; ')}${more > 0 ? `; and ${more} more reasons` : ''}`)
+}
+
+/** History of a metric id at an hour; `undefined` for a new one. */
+export type PastOf = (id: MetricId, hour: Hour) => Past | undefined
+
+/** The part of the outbox that knows the history of metrics. */
+export type PastStore = Pick<IntakeStore, 'pasts'>
+
+/** The history of metrics; an error is reported to the outbox, as it is not the collector's failure. */
+export function reportedPasts({ intake, health }: IntakeOutbox): PastStore {
+  return {
+    pasts: async metrics => {
+      try {
+        return await intake.pasts(metrics)
+      } catch (error) {
+        health.recover(error)
+        throw error
+      }
+    },
+  }
+}
+
+/** The history where nothing was ever stored. */
+export const noPasts: PastStore = { pasts: async metrics => metrics.map(() => undefined) }
+
+/** Reads the history of metrics at once, to judge their new values by. */
+export async function readPasts(store: PastStore, metrics: readonly MetricKey[]): Promise<PastOf> {
+  const pasts = metrics.length > 0 ? await store.pasts(metrics) : []
+  const known = new Map(metrics.map((metric, place) => [keyOf(metric.id, metric.hour), pasts[place]]))
+  return (id, hour) => known.get(keyOf(id, hour))
+}
+
+function keyOf(id: MetricId, hour: Hour): string {
+  return `${hour} ${id}`
+}
+
+/**
+ * History of metrics while a window is validated before it is stored: whether a value is held must not depend on how
+ * many hours are read together.
+ */
+export class WindowPast {
+  readonly #stored: PastOf
+  readonly #metrics = new Map<MetricId, Map<Hour, Metric>>()
+
+  /** @param stored history in the outbox, before the window */
+  constructor(stored: PastOf) {
+    this.#stored = stored
+  }
+
+  /** Adds the validated metrics of an hour; hours ascend. */
+  add(accepted: readonly Accepted[]): void {
+    for (const { metric, hold } of accepted) {
+      if (hold) continue
+      const own = this.#metrics.get(metric.id) ?? new Map<Hour, Metric>()
+      own.set(metric.hour, metric)
+      this.#metrics.set(metric.id, own)
+    }
+  }
+
+  readonly of: PastOf = (id, hour) => {
+    const stored = this.#stored(id, hour)
+    const nearest = this.#nearest(id, hour, stored?.previous?.hour)
+    if (!nearest) return stored
+    const { unit } = stored ?? nearest
+    const previous: Past['previous'] = { hour: nearest.hour, value: nearest.value }
+    return { ...(unit === undefined ? {} : { unit }), previous }
+  }
+
+  /** The nearest value of the day before in the window, unless the outbox has a nearer one. */
+  #nearest(id: MetricId, hour: Hour, storedHour: Hour | undefined): Metric | undefined {
+    const own = this.#metrics.get(id)
+    for (let back = 1; own && back <= jumpHoursMax; back += 1) {
+      const at = hourAfter(hour, -back)
+      const metric = own.get(at)
+      if (metric || at === storedHour) return metric
+    }
+    return undefined
+  }
+}
+
+/**
+ * Why a value is held until a person decides; `undefined` when it is plausible. Pure.
+ *
+ * @param past of its metric id; absent for the first value
+ */
+export function holdOf(metric: Metric, { min, max, maxJump }: MetricSpec, past: Past | undefined): Hold | undefined {
+  const { value } = metric
+  const bounds = (reason: string): Hold => ({ kind: 'bounds', reason })
+  const other = past && unitHold(metric, past)
+  if (other) return other
+  if (min !== undefined && value < min) return bounds(`${value} is below the declared minimum of ${min}`)
+  if (max !== undefined && value > max) return bounds(`${value} is above the declared maximum of ${max}`)
+  const { previous } = past ?? {}
+  if (maxJump === undefined || previous === undefined || !isJump(previous.value, value, maxJump)) return undefined
+  return { kind: 'jump', reason: `${value} after ${previous.value} is a jump of more than the declared ${maxJump}` }
+}
+
+function isJump(previous: number, value: number, maxJump: number | string): boolean {
+  const jump = Math.abs(value - previous)
+  if (typeof maxJump === 'number') return jump > maxJump
+  return jump > Math.abs(previous) * (Number.parseFloat(maxJump) / 100)
+}
+
+/** A collector and an hour to read. */
+export interface HourToRead {
+  readonly collector: CollectorConfig
+  readonly description: CollectorDescription
+  readonly hour: Hour
+}
+
+/** Validated result of one collector for one hour, not yet stored. */
+export interface Collected {
+  readonly accepted: readonly Accepted[]
+  /** Why it is not complete; absent when every declared label has a value. */
+  readonly fault?: Fault
+  /** The blocks it was read at. */
+  readonly pins: readonly PinnedBlock[]
+  /** Origin of the values. Default: not known. */
+  readonly provenance?: Provenance
+  /** Sentences about hosts that others contradict. Default: none is contradicted. */
+  readonly contradicted?: readonly string[]
+  /** Why labels have no value, by label; empty when the run failed as a whole. */
+  readonly failures: Readonly<Record<string, FaultRecord>>
+}
+
+/** Validates the result of a run. */
+export function checked({ collector, description, hour }: HourToRead, outcome: RunOutcome, pastOf: PastOf): Collected {
+  const { accepted, failures } = validate(collector, hour, description, outcome, pastOf)
+  const fault = hourFault(failures)
+  const { pins, provenance } = outcome
+  return { accepted, pins, failures, ...(provenance && { provenance }), ...(fault && { fault }) }
+}
+
+/** Result of a run without values. */
+export function nothing(fault: Fault): Collected {
+  return { accepted: [], pins: [], failures: {}, fault }
+}
+
+/** Description of a collector whose options fit. @throws Fault when it cannot be loaded, or its options are mistaken */
+export function usable(collector: CollectorConfig, description: DescribeResult): CollectorDescription {
+  if (description.kind === 'usable') return description
+  const [first] = description.mistakes
+  const path = first?.path.join('.') ?? ''
+  throw new Fault(
+    'config',
+    `the options of ${collector.id} are wrong: ${path ? `${path}: ` : ''}${first?.message ?? ''}`,
+    {
+      facts: { mistakes: description.mistakes.length },
+      fix: 'run tidegauge check',
+    },
+  )
+}
+
+/** Any thrown value as a Fault; one that is not a Fault came from a collector. */
+export function asFault(error: unknown): Fault {
+  if (error instanceof Fault) return error
+  return new Fault('collector-threw', error instanceof Error ? error.message : String(error), { cause: error })
 }

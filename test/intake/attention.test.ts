@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
-import { Attention } from '../../src/intake/attention.ts'
-import { attentionMs } from '../../src/intake/limits.ts'
+import { Attention, attentionMs } from '../../src/intake/intake.ts'
 
 const all = ['a', 'b', 'c'].map(id => ({ id }))
 const ids = (taken: readonly { readonly id: string }[]) => taken.map(({ id }) => id).join('')

@@ -1,8 +1,13 @@
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Backfill, type BackfillDeps, type BackfillEnd, type BackfillNews } from '../../src/intake/backfill/backfill.ts'
-import { firstHour } from '../../src/intake/backfill/first-block.ts'
-import { type BackfillRequest, type StatesByHour, type Work, workOf } from '../../src/intake/backfill/work.ts'
+import {
+  type BackfillRequest,
+  firstHour,
+  type StatesByHour,
+  type Work,
+  workOf,
+} from '../../src/intake/backfill/work.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { type Hour, hourAfter, hoursFrom } from '../../src/model/hour.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { canCollect, oldestCollected } from '../../src/intake/can-collect.ts'
+import { canCollect, oldestCollected } from '../../src/intake/hour-clock.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import { hourMs } from '../../src/model/limits.ts'
 import { anHour } from '../support/metrics.ts'

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { expect, it } from 'vitest'
-import { CatchUpLog } from '../../src/intake/catch-up-log.ts'
+import { CatchUpLog } from '../../src/intake/intake.ts'
 import { hourAfter, hourText } from '../../src/model/hour.ts'
 import { anHour } from '../support/metrics.ts'
 

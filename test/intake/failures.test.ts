@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { FailureReasons } from '../../src/intake/backfill/failure-reasons.ts'
+import { FailureReasons } from '../../src/intake/backfill/work.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { type Hour, hourAfter, hourAt } from '../../src/model/hour.ts'
 

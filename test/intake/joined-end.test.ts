@@ -1,5 +1,4 @@
 import { expect, it } from 'vitest'
-import type { CollectorCounts } from '../../src/intake/backfill/counts.ts'
 import {
   joinedEnd,
   joinedParts,
@@ -7,7 +6,7 @@ import {
   partFromRecord,
   partRecord,
 } from '../../src/intake/backfill/joined-end.ts'
-import type { CollectorHours } from '../../src/intake/backfill/work.ts'
+import type { CollectorCounts, CollectorHours } from '../../src/intake/backfill/work.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { type Hour, hourAfter } from '../../src/model/hour.ts'
 import { collector } from '../support/collectors.ts'

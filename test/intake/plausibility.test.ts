@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { holdOf } from '../../src/intake/plausibility.ts'
+import { holdOf } from '../../src/intake/validate.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import type { Metric, MetricSpec } from '../../src/model/metric.ts'
 import type { Hold, Past } from '../../src/outbox/contract/metrics.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { type BacklogWait, Backpressure, type StuckBacklog } from '../../src/intake/backfill/backpressure.ts'
+import { type BacklogWait, Backpressure, type StuckBacklog } from '../../src/intake/backfill/backfill.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour, metrics } from '../support/metrics.ts'

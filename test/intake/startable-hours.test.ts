@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { startableHours } from '../../src/intake/startable-hours.ts'
+import { startableHours } from '../../src/intake/due-hours.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import { catchUpConcurrency, hourMs } from '../../src/model/limits.ts'
 import type { DueHour } from '../../src/outbox/contract/hours.ts'

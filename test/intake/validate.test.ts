@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { PastOf } from '../../src/intake/past.ts'
-import { hourFault, type Validated, validate } from '../../src/intake/validate.ts'
+import { hourFault, type PastOf, type Validated, validate } from '../../src/intake/validate.ts'
 import { Fault, type FaultRecord } from '../../src/model/fault.ts'
 import type { MetricSpec } from '../../src/model/metric.ts'
 import type { RunOutcome } from '../../src/runner/runner.ts'

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { witnessAskMs } from '../../src/intake/limits.ts'
-import { WatchedClock } from '../../src/intake/watched-clock.ts'
+import { WatchedClock, witnessAskMs } from '../../src/intake/hour-clock.ts'
 import { clockPatienceMs, witnessWaitMs } from '../../src/model/clock-limits.ts'
 import { hourMs } from '../../src/model/limits.ts'
 import { WrongTime } from '../delivery/support/scripted-time.ts'

@@ -1,5 +1,5 @@
 import { CallMeter } from '../../chain/endpoint/call-meter.ts'
-import { type CallBudget, firstHourCalls } from '../../intake/backfill/budget.ts'
+import { type CallBudget, firstHourCalls } from '../../intake/backfill/backfill.ts'
 import { Fault } from '../../model/fault.ts'
 import { grouped } from '../terminal.ts'
 import { callsIn } from './cost.ts'

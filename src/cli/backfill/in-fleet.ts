@@ -4,10 +4,10 @@ import { backfillQueue, windowJob } from '../../fleet/jobs.ts'
 import { type Lane, laneOf } from '../../fleet/lane.ts'
 import { claimMs } from '../../fleet/limits.ts'
 import type { BackfillNews } from '../../intake/backfill/backfill.ts'
-import type { CollectorCounts } from '../../intake/backfill/counts.ts'
 import { type BackfillPart, joinedEnd, type PartEnd, partFromRecord } from '../../intake/backfill/joined-end.ts'
 import {
   type BackfillRequest,
+  type CollectorCounts,
   type CollectorHours,
   type HourOrder,
   hoursOf,

@@ -1,7 +1,6 @@
 import type { CallCounts } from '../../chain/endpoint/call-meter.ts'
 import type { Time } from '../../edge/time.ts'
-import type { BackfillNews, Progress } from '../../intake/backfill/backfill.ts'
-import type { BacklogWait, StuckBacklog } from '../../intake/backfill/backpressure.ts'
+import type { BackfillNews, BacklogWait, Progress, StuckBacklog } from '../../intake/backfill/backfill.ts'
 import { counted, cut, grouped, isWatched, note, redraw } from '../terminal.ts'
 import { callsIn } from './cost.ts'
 

@@ -1,7 +1,6 @@
 import type { CallCounts } from '../../chain/endpoint/call-meter.ts'
 import type { BackfillEnd } from '../../intake/backfill/backfill.ts'
-import type { CollectorCounts } from '../../intake/backfill/counts.ts'
-import type { Reason } from '../../intake/backfill/failure-reasons.ts'
+import type { CollectorCounts, Reason } from '../../intake/backfill/work.ts'
 import { faultLine } from '../../model/fault.ts'
 import { hourText } from '../../model/hour.ts'
 import { printTable } from '../table.ts'

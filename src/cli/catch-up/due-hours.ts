@@ -1,5 +1,5 @@
 import type { AppContext } from '../../app/context.ts'
-import { hourPlanOf } from '../../intake/hour-plan.ts'
+import { hourPlanOf } from '../../intake/due-hours.ts'
 import type { Hour } from '../../model/hour.ts'
 import { hourMs, recollectCapMs } from '../../model/limits.ts'
 import { metricId } from '../../model/metric.ts'

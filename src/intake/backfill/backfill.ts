@@ -1,17 +1,25 @@
-import { type Fault, isPermanent } from '../../model/fault.ts'
+import type { ChainConfig } from '../../config/config.ts'
+import type { Time } from '../../edge/time.ts'
+import { Fault, type FaultCode, isPermanent } from '../../model/fault.ts'
+import { notFinal } from '../../model/finality.ts'
 import type { Hour } from '../../model/hour.ts'
-import { asFault } from '../collect.ts'
-import { Backpressure, type BackpressureNews, backfillBacklogMax } from './backpressure.ts'
-import { type CallBudget, HoursAffordable } from './budget.ts'
-import { ChainOutage, type ChainWait, isTrouble, roundsMax } from './chain-outage.ts'
-import { type CollectorCounts, Counts } from './counts.ts'
-import { FailureReasons, type Reason } from './failure-reasons.ts'
-import { type RoundDeps, type RunEnd, readRound, stillToDo } from './round.ts'
+import type { Backlog } from '../../outbox/contract/balance.ts'
+import type { BackfillOutbox } from '../../outbox/contract/outbox.ts'
+import type { Recorded } from '../../outbox/contract/outcome.ts'
+import type { HourReader } from '../hour-reader.ts'
+import { asFault, type Collected } from '../validate.ts'
 import {
+  type BackfillRequest,
+  type CollectorCounts,
   type CollectorHours,
+  Counts,
+  FailureReasons,
+  fateOf,
+  type HourFate,
   type HourOrder,
   hoursInOrder,
   hoursOf,
+  type Reason,
   runsOf,
   sharesOf,
   type Work,
@@ -233,4 +241,413 @@ export class Backfill {
 
 function keyOf({ collector }: Work, hour: Hour): string {
   return `${hour} ${collector.id}`
+}
+
+/** Result of one run, a collector and an hour, once it is stored. */
+interface RunEnd {
+  readonly work: Work
+  readonly hour: Hour
+  /** Why it is not complete; absent when it is. */
+  readonly fault?: Fault
+  /** Ids of the chains it has read. */
+  readonly chainIds: readonly number[]
+}
+
+/** Dependencies of `readRound`. */
+interface RoundDeps {
+  readonly outbox: BackfillOutbox
+  /** Stopped together with the backfill. */
+  readonly reader: HourReader
+  readonly time: Time
+  readonly asked: BackfillRequest
+  /** Aborted with a Fault as its reason: a person stopped it, or a limit was reached. */
+  readonly signal: AbortSignal
+  /** The configured chains: they match a fault's chain name to the chain id of a block. */
+  readonly chains: readonly Pick<ChainConfig, 'name' | 'id' | 'settleMs'>[]
+}
+
+/** Callbacks for the runs of a round. */
+interface RoundListener {
+  /** Called once for each run, except those cut off by a stop. */
+  readonly ended: (end: RunEnd) => void
+  readonly stored: (collector: string, recorded: Recorded) => void
+}
+
+/** Removes hours collected meanwhile, for example by a daemon. @param had called with each of them */
+async function stillToDo(
+  { work, hours }: CollectorHours,
+  { outbox, asked }: RoundDeps,
+  had: (work: Work, hour: Hour, fate: Exclude<HourFate, 'to-do'>) => void,
+): Promise<CollectorHours> {
+  const [first, last] = [hours[0], hours.at(-1)]
+  if (first === undefined || last === undefined) return { work, hours }
+  const states = await outbox.intake.hourStates(work.collector.id, first, last)
+  const left = hours.filter(hour => {
+    const fate = fateOf(hour, work.description, asked, states.get(hour))
+    if (fate !== 'to-do') had(work, hour, fate)
+    return fate === 'to-do'
+  })
+  return { work, hours: left }
+}
+
+/** Starts all runs of a window in one turn, and stores their results. Rejects with the outbox's Fault. */
+async function readRound(window: readonly CollectorHours[], deps: RoundDeps, listener: RoundListener): Promise<void> {
+  const { reader, outbox, time } = deps
+  const startedMs = time.nowMs()
+  const runs = window.flatMap(({ work, hours }) => hours.map(hour => ({ ...work, work, hour })))
+  const results = await reader.collectTogether(runs, outbox.intake)
+  // Async, so that an unreadable outbox leaves no store without a handler.
+  const stored = await Promise.allSettled(
+    runs.map(async ({ work, hour }, place) => {
+      const read = results[place]
+      if (read) await store(work, hour, read, startedMs, deps, listener)
+    }),
+  )
+  for (const end of stored) if (end.status === 'rejected') throw end.reason
+}
+
+/**
+ * Stores an hour. Values of an incomplete hour are kept, too; its rest is not retried, as the hour was not expected. An
+ * hour that could not be read is listed until a later backfill has it, unless it lies before the first block.
+ */
+async function store(
+  work: Work,
+  hour: Hour,
+  read: Collected,
+  startedMs: number,
+  { outbox, asked, time, signal, chains }: RoundDeps,
+  listener: RoundListener,
+): Promise<void> {
+  const { accepted, fault } = read
+  // A stop ends the processes; a failure caused by it is not the run's own.
+  if (fault && signal.aborted) return
+  const { id } = work.collector
+  if (accepted.length > 0 || fault?.code !== 'chain-before-first-block') {
+    const nowMs = time.nowMs()
+    const mode = asked.what === 'overwrite' ? 'correct' : 'first-stands'
+    const pins = notFinal(read.pins, hour, chains, startedMs)
+    const failed = fault && { failed: { fault, nextAttemptMs: nowMs } }
+    const origin = read.provenance && { provenance: read.provenance }
+    const outcome = { collector: id, hour, accepted, pins, mode, unexpected: true, ...origin, ...failed } as const
+    listener.stored(id, await outbox.intake.record(outcome, nowMs))
+  }
+  listener.ended({ work, hour, ...(fault && { fault }), chainIds: read.pins.map(({ chainId }) => chainId) })
+}
+
+/** First and longest wait for a chain, in milliseconds. */
+const wait = { firstMs: 5_000, longestMs: 60_000 } as const
+
+/** Time without any readable chain after which the backfill ends. */
+const nothingMsMax = 10 * 60_000
+
+/** Rounds of one window before the next window is tried: only these hours may be unreadable. */
+const roundsMax = 5
+
+/** Fault codes of a chain that cannot be read now. */
+const troubles: ReadonlySet<FaultCode> = new Set(['chain-unreachable', 'chain-behind', 'chain-reorganized'])
+
+/** Whether a run failed because its chain cannot be read now. */
+function isTrouble({ fault }: Pick<RunEnd, 'fault'>): boolean {
+  return fault !== undefined && troubles.has(fault.code)
+}
+
+/** A wait for a chain that cannot be read now. */
+interface ChainWait {
+  readonly fault: Fault
+  /** Time until it is tried again, in milliseconds. */
+  readonly forMs: number
+}
+
+/** Dependencies of `ChainOutage`. */
+interface ChainOutageDeps {
+  readonly time: Time
+  readonly signal: AbortSignal
+  /** Called once for each wait. */
+  readonly report: (wait: ChainWait) => void
+  /**
+   * Configured chains, as faults name them. For a chain that is not listed, any hour read shows that it is readable.
+   */
+  readonly chains: readonly { readonly name: string; readonly id: number }[]
+}
+
+/** Decides which runs wait for their chain, and waits. */
+class ChainOutage {
+  readonly #deps: ChainOutageDeps
+  /** Chains no longer waited for, until a window passes without trouble of theirs. */
+  readonly #givenUp = new Set<string>()
+  #waits = 0
+  #nothingSinceMs: number | undefined
+
+  constructor(deps: ChainOutageDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Of the runs of a round, those to be read again first: no other collector could read their chain at their hour
+   * either.
+   */
+  held(ends: readonly RunEnd[]): ReadonlySet<RunEnd> {
+    const read = ends.filter(({ fault }) => !fault)
+    if (read.length > 0) this.#succeeded()
+    const readByHour = Map.groupBy(read, ({ hour }) => hour)
+    const troubled = ends.filter(end => isTrouble(end) && !this.#isAlone(end, readByHour))
+    const chains = new Set(troubled.map(chainOf))
+    const held = troubled.filter(end => read.length === 0 || !this.#givenUp.has(chainOf(end)))
+    for (const name of this.#givenUp) if (!chains.has(name) && this.#isRead(read, name)) this.#givenUp.delete(name)
+    return new Set(held)
+  }
+
+  /**
+   * Waits before the next round. Rejects with the signal's reason when aborted, and with the chain's Fault when nothing
+   * was readable for long.
+   */
+  async wait(held: ReadonlySet<RunEnd>): Promise<void> {
+    const { time, signal, report } = this.#deps
+    const fault = [...held][0]?.fault
+    if (!fault) return
+    const nowMs = time.nowMs()
+    this.#nothingSinceMs ??= nowMs
+    if (nowMs - this.#nothingSinceMs >= nothingMsMax) throw nothingRead(fault)
+    const forMs = Math.min(wait.longestMs, wait.firstMs * 2 ** this.#waits)
+    this.#waits += 1
+    report({ fault, forMs })
+    await time.sleep(forMs, signal)
+  }
+
+  /** Stops waiting for the chains of some runs. */
+  giveUp(held: ReadonlySet<RunEnd>): void {
+    for (const end of held) this.#givenUp.add(chainOf(end))
+  }
+
+  #succeeded(): void {
+    this.#waits = 0
+    this.#nothingSinceMs = undefined
+  }
+
+  #isAlone(end: RunEnd, readByHour: ReadonlyMap<Hour, readonly RunEnd[]>): boolean {
+    return this.#isRead(readByHour.get(end.hour) ?? [], chainOf(end))
+  }
+
+  #isRead(read: readonly RunEnd[], name: string): boolean {
+    const id = this.#deps.chains.find(chain => chain.name === name)?.id
+    return read.some(({ chainIds }) => id === undefined || chainIds.includes(id))
+  }
+}
+
+/** Name of the chain, from the Fault. */
+function chainOf({ fault }: RunEnd): string {
+  return String(fault?.facts['chain'] ?? '')
+}
+
+function nothingRead({ code, message, facts, fix }: Fault): Fault {
+  const minutes = nothingMsMax / 60_000
+  const text = `nothing could be read for ${minutes} min: ${message}`
+  return new Fault(code, text, { facts, ...(fix === undefined ? {} : { fix }) })
+}
+
+/**
+ * Due metrics above which a backfill waits for delivery: they take disk space, and a full disk stops the live hours.
+ */
+const backfillBacklogMax = 20_000
+
+/** Interval of checking whether a waiting backfill may continue. */
+const lookMs = 1_000
+
+/** Interval of reporting that it still waits. */
+const reportMs = 60_000
+
+/** Time without a delivery after which a protocol is no longer waited for, if another one has room. */
+const stuckMs = 60_000
+
+/** That too much is due. */
+export interface BacklogWait {
+  /** Due metrics of the protocols that are waited for. */
+  readonly due: number
+  /** Why they are not delivered, as far as known. */
+  readonly reasons: readonly string[]
+  /** Whether any metric was delivered since the last report. */
+  readonly isMoving: boolean
+  /** Milliseconds since the wait began. */
+  readonly forMs: number
+}
+
+/** The due metrics of a protocol are not waited for any more. */
+export interface StuckBacklog {
+  readonly protocolId: string
+  /** Number of its due metrics. */
+  readonly due: number
+  /** Why it is not delivered, as far as known. */
+  readonly reasons: readonly string[]
+}
+
+/** Events of waiting for room. */
+type BackpressureNews =
+  /** Too many metrics are due; reported when the wait begins and each minute. */
+  | { readonly kind: 'waits'; readonly wait: BacklogWait }
+  /** A protocol has no deliveries: the others continue. Reported once each time a protocol gets stuck. */
+  | { readonly kind: 'leaves-protocol'; readonly stuck: StuckBacklog }
+
+/** Dependencies of `Backpressure`. */
+interface BackpressureDeps {
+  readonly outbox: Pick<BackfillOutbox, 'intake'>
+  /** Protocols of the backfill's collectors: it does not add to the due metrics of others. */
+  readonly protocolIds: readonly string[]
+  /** Due metrics of the protocols above which it waits. */
+  readonly dueMax: number
+  readonly time: Time
+  readonly signal: AbortSignal
+  readonly report: (news: BackpressureNews) => void
+}
+
+/** Due metrics of a protocol, and since when none of them was delivered. */
+interface Watched {
+  readonly finished: number
+  readonly sinceMs: number
+}
+
+/**
+ * Decides whether there is room for more due metrics of a backfill's protocols. A protocol that the service refuses
+ * while another has room is left out, so that its backlog stops no other; it counts again once one of its metrics is
+ * delivered.
+ */
+export class Backpressure {
+  readonly #deps: BackpressureDeps
+  readonly #stuck = new Set<string>()
+  readonly #watched = new Map<string, Watched>()
+
+  constructor(deps: BackpressureDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Resolves once few enough metrics are due. However long delivery fails, waiting loses nothing.
+   *
+   * Rejects with the signal's reason when aborted.
+   */
+  async wait(): Promise<void> {
+    const { outbox, dueMax, time, signal, report } = this.#deps
+    const startMs = time.nowMs()
+    let reportedMs = Number.NEGATIVE_INFINITY
+    let finishedBefore: number | undefined
+    for (;;) {
+      const backlog = await outbox.intake.backlog()
+      const { due, finished } = this.#watch(backlog)
+      if (due <= dueMax) return
+      finishedBefore ??= finished
+      const nowMs = time.nowMs()
+      if (this.#leaveStuck(backlog, nowMs)) continue
+      if (nowMs - reportedMs >= reportMs) {
+        const isMoving = finished > finishedBefore
+        report({ kind: 'waits', wait: { due, reasons: backlog.waiting, isMoving, forMs: nowMs - startMs } })
+        reportedMs = nowMs
+        finishedBefore = finished
+      }
+      await time.sleep(lookMs, signal)
+    }
+  }
+
+  /** Due metrics of the protocols waited for, and the number finished so far. */
+  #watch(backlog: Backlog): { readonly due: number; readonly finished: number } {
+    const nowMs = this.#deps.time.nowMs()
+    let [due, finished] = [0, 0]
+    for (const [id, counts] of this.#counts(backlog)) {
+      const before = this.#watched.get(id)
+      if (before?.finished !== counts.finished) {
+        this.#watched.set(id, { finished: counts.finished, sinceMs: nowMs })
+        if (before) this.#stuck.delete(id)
+      }
+      if (!this.#stuck.has(id)) due += counts.due
+      finished += counts.finished
+    }
+    return { due, finished }
+  }
+
+  /** Leaves out stuck protocols. @returns whether any was left out */
+  #leaveStuck(backlog: Backlog, nowMs: number): boolean {
+    const { dueMax, report } = this.#deps
+    const waited = [...this.#counts(backlog)].filter(([id]) => !this.#stuck.has(id))
+    const isStill = (id: string) => nowMs - (this.#watched.get(id)?.sinceMs ?? nowMs) >= stuckMs
+    const stuck = waited.filter(([id, { due }]) => due > 0 && isStill(id)).sort(([, a], [, b]) => b.due - a.due)
+    const [most] = stuck
+    // When no protocol has room, the service may be down: all are waited for.
+    if (!most || !waited.some(([id, { due }]) => id !== most[0] && due <= dueMax)) return false
+    const [protocolId, { due }] = most
+    this.#stuck.add(protocolId)
+    report({ kind: 'leaves-protocol', stuck: { protocolId, due, reasons: backlog.waiting } })
+    return true
+  }
+
+  #counts({ byProtocol }: Backlog): Backlog['byProtocol'] {
+    return new Map(this.#deps.protocolIds.map(id => [id, byProtocol.get(id) ?? { due: 0, finished: 0 }]))
+  }
+}
+
+/** Limit on the RPC calls of a backfill. */
+export interface CallBudget {
+  /** Calls, at most. */
+  readonly callsMax: number
+  /** Number of calls made so far. */
+  readonly spent: () => number
+  /** Number of chains that may be read. */
+  readonly chains: number
+}
+
+/** Assumed calls of an hour for each chain, before anything was measured. */
+const guess = { callsOnce: 12, callsAnHour: 6 } as const
+
+/** Calls a window may need of each chain beyond those the last one suggests: their beginnings differ. */
+const spareCalls = 6
+
+/** Assumed calls of a single hour, before anything was measured. */
+export function firstHourCalls({ chains }: Pick<CallBudget, 'chains'>): number {
+  return chains * (guess.callsOnce + guess.callsAnHour)
+}
+
+interface Measured {
+  /** Calls of the first hour, which was read alone: no later hour takes more alone. */
+  readonly oneHourCalls: number
+  /** Calls for each hour of the last window. */
+  readonly callsAnHour: number
+}
+
+/**
+ * Computes how many hours fit into the rest of a budget, because the calls of a window cut off by the limit are lost.
+ * The first window is one hour, as collectors may make any number of calls; the last window predicts the next.
+ */
+class HoursAffordable {
+  readonly #budget: CallBudget | undefined
+  #spentBefore = 0
+  #measured: Measured | undefined
+  /** Hours of the next window while no calls were needed. */
+  #trialHours = 1
+
+  /** @param budget absent: windows are not limited */
+  constructor(budget: CallBudget | undefined) {
+    this.#budget = budget
+  }
+
+  /** Hours of the next window, from 1 to `most`. @throws Fault `stopped` when not even one fits */
+  next(most: number): number {
+    if (!this.#budget || this.#budget.chains === 0) return most
+    const { callsMax, chains } = this.#budget
+    this.#spentBefore = this.#budget.spent()
+    const rest = callsMax - this.#spentBefore
+    const one = this.#measured?.oneHourCalls ?? firstHourCalls(this.#budget)
+    if (rest < one) throw tooFew(rest, callsMax, one)
+    if (!this.#measured) return Math.min(most, this.#trialHours)
+    const fitting = Math.floor((rest - spareCalls * chains) / this.#measured.callsAnHour)
+    return Math.min(most, Math.max(1, fitting))
+  }
+
+  /** Records that a window of this many hours was read. */
+  took(hours: number): void {
+    const calls = (this.#budget?.spent() ?? 0) - this.#spentBefore
+    if (calls === 0) this.#trialHours *= 2
+    else this.#measured = { callsAnHour: calls / hours, oneHourCalls: this.#measured?.oneHourCalls ?? calls }
+  }
+}
+
+function tooFew(rest: number, callsMax: number, one: number): Fault {
+  const message = `one more hour takes about ${one} RPC calls, and ${rest} of the ${callsMax} of --max-calls are left`
+  return new Fault('stopped', message)
 }

@@ -2,9 +2,7 @@ import { z } from 'zod'
 import type { CallCounts } from '../../chain/endpoint/call-meter.ts'
 import { type Fault, type FaultRecord, faultFromRecord, faultRecord } from '../../model/fault.ts'
 import type { BackfillEnd } from './backfill.ts'
-import type { CollectorCounts } from './counts.ts'
-import { joinedReasons, type Reason } from './failure-reasons.ts'
-import type { CollectorHours } from './work.ts'
+import { type CollectorCounts, type CollectorHours, joinedReasons, type Reason } from './work.ts'
 
 /** The end of a part of a backfill, and the calls that it took. */
 export interface PartEnd {

@@ -1,7 +1,152 @@
 import type { CollectorConfig } from '../../config/config.ts'
-import { type Hour, hoursFrom } from '../../model/hour.ts'
+import { Fault } from '../../model/fault.ts'
+import { type Hour, hourAfter, hourAt, hoursFrom } from '../../model/hour.ts'
+import { hourMs } from '../../model/limits.ts'
+import type { Recorded } from '../../outbox/contract/outcome.ts'
 import type { CollectorDescription } from '../../runner/runner.ts'
-import { canCollect } from '../can-collect.ts'
+import { canCollect } from '../hour-clock.ts'
+
+/** Results of the hours of one collector, as counts. */
+export interface CollectorCounts {
+  readonly collector: string
+  /** Hours read and stored. */
+  readonly done: number
+  /** Hours collected before. */
+  readonly alreadyCollected: number
+  /** Due hours left to the running daemon. */
+  readonly leftToDaemon: number
+  /** Hours that failed. */
+  readonly failed: number
+  /** Past hours of a collector that reads only the present, and hours before a chain's first block. */
+  readonly impossible: number
+  /** Number of new metrics. */
+  readonly added: number
+  /** Metrics whose value changed. */
+  readonly corrected: number
+}
+
+/** Counts results of hours, by collector. */
+export class Counts {
+  readonly #counts: Map<string, CollectorCounts>
+
+  constructor(works: readonly Work[]) {
+    const none = { done: 0, failed: 0, added: 0, corrected: 0 }
+    this.#counts = new Map(
+      works.map(({ collector: { id }, alreadyCollected, leftToDaemon, impossible }) => [
+        id,
+        { collector: id, alreadyCollected, leftToDaemon, impossible, ...none },
+      ]),
+    )
+  }
+
+  /** Counts one hour. */
+  add(collector: string, fate: 'done' | 'alreadyCollected' | 'leftToDaemon' | 'failed' | 'impossible'): void {
+    this.#change(collector, counts => ({ ...counts, [fate]: counts[fate] + 1 }))
+  }
+
+  stored(collector: string, { added, corrected }: Recorded): void {
+    this.#change(collector, counts => ({
+      ...counts,
+      added: counts.added + added,
+      corrected: counts.corrected + corrected,
+    }))
+  }
+
+  get all(): readonly CollectorCounts[] {
+    return [...this.#counts.values()]
+  }
+
+  #change(collector: string, change: (counts: CollectorCounts) => CollectorCounts): void {
+    const counts = this.#counts.get(collector)
+    if (counts) this.#counts.set(collector, change(counts))
+  }
+}
+
+/** Runs that failed for the same reason. */
+export interface Reason {
+  readonly fault: Fault
+  /** Number of failed runs. */
+  readonly count: number
+  /** Their hours and collectors, in the order they failed; at most `spansMax`. */
+  readonly spans: readonly FailedSpan[]
+}
+
+/** Consecutive hours of one collector, both ends included. */
+interface FailedSpan {
+  readonly collector: string
+  /** First failed hour. */
+  readonly from: Hour
+  /** Last failed hour, included. */
+  readonly to: Hour
+}
+
+/** Spans kept of one reason: if failures are scattered over a year, the first ones are enough. */
+const spansMax = 100
+
+/** Distinct reasons; further ones are counted together. */
+const reasonsMax = 20
+
+/** Counts failures by reason, in bounded memory. */
+export class FailureReasons {
+  readonly #reasons = new Map<string, Reason>()
+
+  add(collector: string, hour: Hour, fault: Fault): void {
+    const own = keyOf(fault)
+    const key = this.#reasons.has(own) || this.#reasons.size < reasonsMax ? own : ''
+    const known = this.#reasons.get(key)
+    const spans = withHour(known?.spans ?? [], collector, hour)
+    this.#reasons.set(key, {
+      fault: known?.fault ?? (key === '' ? others : fault),
+      count: (known?.count ?? 0) + 1,
+      spans,
+    })
+  }
+
+  /** Reasons, most frequent first. */
+  get reasons(): readonly Reason[] {
+    return [...this.#reasons.values()].sort((a, b) => b.count - a.count)
+  }
+}
+
+/** Reasons that were counted apart, together; most frequent first. Pure. */
+export function joinedReasons(all: readonly Reason[]): readonly Reason[] {
+  const groups = [...Map.groupBy(all, ({ fault }) => keyOf(fault)).values()]
+  return groups
+    .map(group => ({
+      fault: group[0]?.fault ?? others,
+      count: group.reduce((sum, { count }) => sum + count, 0),
+      spans: group.flatMap(({ spans }) => spans).slice(0, spansMax),
+    }))
+    .sort((a, b) => b.count - a.count)
+    .slice(0, reasonsMax)
+}
+
+/** Adds an hour to the spans. Hours ascend or descend; those of several collectors alternate. */
+function withHour(spans: readonly FailedSpan[], collector: string, hour: Hour): readonly FailedSpan[] {
+  const place = spans.findLastIndex(
+    span => span.collector === collector && span.from <= hourAfter(hour, 1) && span.to >= hourAfter(hour, -1),
+  )
+  const span = spans[place]
+  if (!span) return spans.length < spansMax ? [...spans, { collector, from: hour, to: hour }] : spans
+  const grown = { collector, from: hour < span.from ? hour : span.from, to: hour > span.to ? hour : span.to }
+  return spans.with(place, grown)
+}
+
+const others = new Fault('stopped', 'other reasons')
+
+/** Key of a reason: messages that differ only in hours, numbers or hashes have the same. */
+function keyOf({ code, message }: Fault): string {
+  return `${code} ${message.replace(/0x[0-9a-f]+|\d[\d:TZ.,-]*/gi, '#')}`
+}
+
+/**
+ * The first hour at which a chain had a block, by its Fault `chain-before-first-block`; `undefined` for another Fault.
+ */
+export function firstHour({ code, facts }: Fault): Hour | undefined {
+  if (code !== 'chain-before-first-block') return undefined
+  const firstMs = Date.parse(String(facts['firstBlockAt']))
+  return Number.isNaN(firstMs) ? undefined : hourAt(firstMs + hourMs - 1)
+}
 
 /** Stored states of a collector's hours; hours without a row are absent. */
 export type StatesByHour = ReadonlyMap<Hour, 'due' | 'collected' | 'gap'>

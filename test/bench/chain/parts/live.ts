@@ -1,5 +1,5 @@
+import { WatchedClock } from '../../../../src/intake/hour-clock.ts'
 import { Intake } from '../../../../src/intake/intake.ts'
-import { WatchedClock } from '../../../../src/intake/watched-clock.ts'
 import { type Hour, hourAfter } from '../../../../src/model/hour.ts'
 import { hourMs } from '../../../../src/model/limits.ts'
 import { SqliteOutbox } from '../../../../src/outbox/sqlite/sqlite-outbox.ts'

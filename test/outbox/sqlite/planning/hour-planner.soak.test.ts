@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { hourPlanOf } from '../../../../src/intake/hour-plan.ts'
+import { hourPlanOf } from '../../../../src/intake/due-hours.ts'
 import { Fault } from '../../../../src/model/fault.ts'
 import { type Hour, hourAfter } from '../../../../src/model/hour.ts'
 import { commitRowsMax, hourMs } from '../../../../src/model/limits.ts'
