@@ -57,7 +57,7 @@ describe('the house is tidy:', () => {
     const machineTime = [
       'src/edge/time.ts',
       'src/status/page/live-script.ts',
-      'src/fleet/engine-clock.ts',
+      'src/fleet/job-engine.ts',
       'src/outbox/postgres/connection/pool.ts',
     ]
     const forbidden =

@@ -1,11 +1,11 @@
+import type { Config } from '../config/config.ts'
 import { readSecret } from '../config/secret.ts'
-import { destinationsOf } from '../delivery/destination.ts'
+import { type Destination, destinationsOf } from '../delivery/destination.ts'
 import { type ListingClient, serviceClient } from '../edge/service-client.ts'
 import type { Time } from '../edge/time.ts'
 import type { AppContext } from './context.ts'
 import type { EmbeddedService } from './embedded.ts'
-import type { NamedService } from './named-service.ts'
-import { requireFolder } from './outbox-place.ts'
+import { requireFolder } from './open-outbox.ts'
 
 /** Connection to the service: its client, and the destinations with their keys. */
 export interface Connection extends NamedService {
@@ -54,4 +54,20 @@ const ownService = 'name a service by its url: the embedded service belongs to o
 async function embeddedService(dataFolder: string, time: Time): Promise<EmbeddedService> {
   const { startEmbedded } = await import('./embedded.ts')
   return startEmbedded(dataFolder, time)
+}
+
+/** The service and its destinations as they are named in messages. */
+export interface NamedService {
+  /** `host:port`, or `embedded`, with the address once it runs: `embedded (host:port)`. */
+  readonly host: string
+  readonly destinations: readonly Destination[]
+}
+
+/** Names the configured service. Nothing is opened, and the embedded one is not started. */
+export function namedService(config: Config): NamedService {
+  const { service } = config
+  if (service.kind === 'embedded')
+    return { host: 'embedded', destinations: destinationsOf(config, undefined, readSecret) }
+  const { key, url } = service
+  return { host: new URL(url).host, destinations: destinationsOf(config, key && (() => readSecret(key)), readSecret) }
 }

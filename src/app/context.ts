@@ -1,12 +1,15 @@
+import { CallOutcomes } from '../chain/endpoint/call-outcomes.ts'
 import type { Config } from '../config/config.ts'
+import type { OpenPort } from '../edge/open-port.ts'
 import type { Time } from '../edge/time.ts'
 import type { WatchedClock } from '../intake/hour-clock.ts'
 import type { DataFolders } from '../outbox/data-folders.ts'
 import type { WarmProcesses } from '../runner/daemon/warm-processes.ts'
+import { ProcessMetrics } from '../status/exposition/process-metrics.ts'
+import { openEarly } from '../status/server/starting.ts'
+import { Counters } from '../telemetry/counters.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Redactor } from '../telemetry/redactor.ts'
-import type { EarlyPort } from './early-port.ts'
-import type { KeptCounts } from './kept-counts.ts'
 
 /** Dependencies set by the process: configuration, time, log, redactor. */
 export interface AppContext {
@@ -24,4 +27,43 @@ export interface AppContext {
   readonly place?: DataFolders
   /** Counts of the process, if it starts its daemon repeatedly; absent otherwise. */
   readonly kept?: KeptCounts
+}
+
+/** Counts since the start of the process. They outlive the daemon's parts, which a reload starts again. */
+export class KeptCounts {
+  readonly counters = new Counters()
+  readonly ofProcess = new ProcessMetrics()
+  readonly #calls = new Map<string, CallOutcomes>()
+
+  /** Counts of the calls to an endpoint. @param url a secret, kept in memory alone */
+  callsTo(chain: string, url: string): CallOutcomes {
+    const key = `${chain} ${url}`
+    const counts = this.#calls.get(key) ?? new CallOutcomes()
+    this.#calls.set(key, counts)
+    return counts
+  }
+}
+
+/** The status server's port while a daemon starts. The daemon takes it; if none does, it is closed when disposed of. */
+export class EarlyPort implements AsyncDisposable {
+  #port: OpenPort | undefined
+
+  private constructor(port: OpenPort | undefined) {
+    this.#port = port
+  }
+
+  /** Opens it where that is possible; errors are the status server's to report. */
+  static async open(config: Pick<Config, 'status'>): Promise<EarlyPort> {
+    return new EarlyPort(await openEarly(config.status))
+  }
+
+  take(): OpenPort | undefined {
+    const port = this.#port
+    this.#port = undefined
+    return port
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.take()?.stop()
+  }
 }

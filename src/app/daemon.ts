@@ -1,25 +1,39 @@
+import type { Time } from '../edge/time.ts'
+import { unlessAborted } from '../edge/unless-aborted.ts'
+import { version } from '../edge/version.ts'
+import type { SharedTime } from '../fleet/shared-time.ts'
 import { CautiousTime, WatchedClock } from '../intake/hour-clock.ts'
 import { Intake } from '../intake/intake.ts'
+import { Fault } from '../model/fault.ts'
+import type { PostgresAddress } from '../model/postgres-address.ts'
 import type { Breakage } from '../outbox/contract/health.ts'
+import type { Outbox } from '../outbox/contract/outbox.ts'
+import { databaseNowMs } from '../outbox/open.ts'
+import type { OutboxPlace } from '../outbox/place.ts'
 import { FolderRoles } from '../outbox/roles.ts'
+import { exposition, metricFamilies } from '../status/exposition/exposition.ts'
+import type { Family } from '../status/exposition/text.ts'
+import { presentFingerprint } from '../status/fingerprint.ts'
+import { metricHistory } from '../status/history.ts'
+import { observe } from '../status/observe.ts'
+import type { Observed } from '../status/observed.ts'
+import { otlpSecrets, otlpSettings } from '../status/otlp/settings.ts'
+import { keptSentences, readiness } from '../status/readiness.ts'
 import type { Reloads } from '../status/reloads.ts'
-import { startStatus } from '../status/server/server.ts'
+import { scrape } from '../status/scrape.ts'
+import { type StatusDeps, startStatus } from '../status/server/server.ts'
+import type { Readiness } from '../status/snapshot.ts'
 import { Widgets } from '../status/widgets.ts'
 import { ClockWatch, witnessesOf, writtenAt } from './clock-watch.ts'
 import { connect } from './connection.ts'
-import type { AppContext } from './context.ts'
-import { deliveriesTo, deliveryMaker } from './deliveries.ts'
-import { startDelivering, takeRoles } from './delivering.ts'
-import { joinWhereShared, sharedTimeOf } from './join-fleet.ts'
-import { KeptCounts } from './kept-counts.ts'
+import { type AppContext, KeptCounts } from './context.ts'
+import { deliveriesTo, deliveryMaker, startDelivering, takeRoles } from './delivering.ts'
+import type { FleetMember, FleetMemberDeps } from './fleet-member.ts'
 import { observationOf } from './observation.ts'
 import { endpointStates, openChains } from './open-chains.ts'
-import { openHourReader } from './open-hour-reader.ts'
-import { openOtlp } from './open-otlp.ts'
-import { openDaemonOutbox } from './open-outbox.ts'
-import { placeOf } from './outbox-place.ts'
+import { openDaemonOutbox, placeOf } from './open-outbox.ts'
+import { openHourReader } from './open-runner.ts'
 import { startReports } from './reporting.ts'
-import { statusSources } from './status-sources.ts'
 
 /** Why a daemon cannot continue: its outbox must be reopened, or another process has its role. */
 export type Breakdown = Breakage | { readonly kind: 'role-lost' }
@@ -104,4 +118,124 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
     intake.retry()
   }
   return { statusUrl: status.url, serviceHost: connection.host, broken, retry, stop: () => started.disposeAsync() }
+}
+
+/** Dependencies of `joinWhereShared`. */
+type JoinDeps = Omit<FleetMemberDeps, 'keptIn' | 'shared' | 'sharedTime'> & {
+  /** Where the outbox is. */
+  readonly at: OutboxPlace
+  readonly outbox: Outbox
+  /** Absent where the outbox belongs to one daemon. */
+  readonly sharedTime: SharedTime | undefined
+}
+
+/** The clock of all daemons that share a database. @throws Fault of the database */
+async function sharedTimeOf(address: PostgresAddress, machine: Time): Promise<SharedTime> {
+  const { SharedTime } = await import('../fleet/shared-time.ts')
+  const time = new SharedTime(machine)
+  await time.ask(() => databaseNowMs(address))
+  return time
+}
+
+/** Makes a daemon one of a fleet where its outbox is shared; what that needs is loaded there alone. */
+async function joinWhereShared(deps: JoinDeps, stack: AsyncDisposableStack): Promise<FleetMember> {
+  const { at, context, outbox, sharedTime, seen } = deps
+  const { data } = context.config
+  const { shared } = outbox
+  if (at.kind === 'folder' || data.kind === 'folder' || !shared || !sharedTime) return { own: outbox, now: seen }
+  const { joinFleet } = await import('./fleet-member.ts')
+  return joinFleet({ ...deps, keptIn: data.keptIn, shared, sharedTime }, stack)
+}
+
+/** Time for readiness from a shared database; the status server waits for longer, and knows no reason. */
+const readyMsMax = 2_500
+
+/** Dependencies of `statusSources`. */
+interface StatusSourcesDeps {
+  readonly outbox: Outbox
+  readonly now: () => Observed
+  readonly widgets: Widgets
+  readonly kept: KeptCounts
+  readonly time: Pick<Time, 'timeout'>
+}
+
+/** Sources of the status server. Only the page and `/status.json` read the service's widgets: probes are frequent. */
+function statusSources({
+  outbox,
+  now,
+  widgets,
+  kept,
+  time,
+}: StatusSourcesDeps): Pick<StatusDeps, 'snapshot' | 'ready' | 'exposition' | 'state' | 'history'> &
+  Pick<OtlpSources, 'families'> {
+  const { counters, ofProcess } = kept
+  const families = metricFamilies(() => seen(outbox, () => scrape({ ...now(), counters })), ofProcess)
+  return {
+    snapshot: async () => {
+      const reads = await widgets.read()
+      return seen(outbox, () => observe({ ...now(), widgets: reads }))
+    },
+    ready: () => readyOf(outbox, now, time),
+    families,
+    exposition: async () => await exposition(await families()),
+    state: () => seen(outbox, () => presentFingerprint(now())),
+    history: id => seen(outbox, () => metricHistory({ ...now(), outbox }, id)),
+  }
+}
+
+/** Readiness; where a database does not answer, that, what is wrong with the fleet, and what waits for it. */
+async function readyOf(outbox: Outbox, now: () => Observed, time: StatusSourcesDeps['time']): Promise<Readiness> {
+  const ready = seen(outbox, () => readiness(now()))
+  if (!outbox.shared) return ready
+  const late = time.timeout(readyMsMax)
+  try {
+    return await unlessAborted(ready, late)
+  } catch (error) {
+    const cause = late.aborted ? Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' }) : error
+    const fault = outbox.health.explain(cause)
+    if (!(fault instanceof Fault)) throw error
+    const { fleetTroubles = [], kept } = now()
+    return { ok: false, reasons: [fault.message, ...fleetTroubles, ...keptSentences(kept)] }
+  }
+}
+
+/** Runs a read of the outbox, and reports damage that it meets. */
+async function seen<T>({ health }: Pick<Outbox, 'health'>, look: () => Promise<T>): Promise<T> {
+  try {
+    return await look()
+  } catch (error) {
+    health.recover(error)
+    throw error
+  }
+}
+
+/** Dependencies of `openOtlp`. */
+interface OtlpSources {
+  /** All metrics. */
+  readonly families: () => Promise<readonly Family[]>
+  /** Start of the process, in milliseconds since 1970. */
+  readonly startedAtMs: number
+}
+
+/**
+ * Sends the metrics by OTLP where OpenTelemetry's variables ask for it; ended with the stack. Otherwise nothing is loaded.
+ * A variable that asks for what cannot be done is logged, and stops nothing else.
+ */
+async function openOtlp(
+  { families, startedAtMs }: OtlpSources,
+  { log, redactor, time }: AppContext,
+  stack: AsyncDisposableStack,
+): Promise<void> {
+  const settings = otlpSettings(process.env)
+  if (settings.kind === 'off') return
+  redactor.add(otlpSecrets(process.env))
+  if (settings.kind === 'mistaken') {
+    const { variable, reason, fix } = settings
+    log.error({ variable, reason, fix }, 'metrics are not sent by OTLP')
+    return
+  }
+  const { OtlpExport } = await import('../status/otlp/otlp.ts')
+  const otlp = new OtlpExport({ settings, families, version, startedAtMs, log, time })
+  stack.defer(() => otlp.stop())
+  log.info({ collector: settings.host, everySeconds: settings.intervalMs / 1000 }, 'metrics are sent by OTLP')
 }

@@ -1,19 +1,25 @@
-import type { Delivery } from '../delivery/delivery.ts'
+import { Delivery, type DeliveryDeps } from '../delivery/delivery.ts'
+import type { Destination } from '../delivery/destination.ts'
+import { Pacer, type Turns } from '../delivery/gate/pacer.ts'
+import { ServiceClock } from '../delivery/gate/service-clock.ts'
 import { DeliveryLoop } from '../delivery/loop.ts'
 import type { Time } from '../edge/time.ts'
 import { faultLine } from '../model/fault.ts'
+import type { DeliveryStore } from '../outbox/contract/delivery-store.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { DaemonRoles, Role } from '../outbox/contract/role.ts'
 import type { UpkeepNews } from '../outbox/contract/upkeep.ts'
 import { bothRoles } from '../outbox/roles.ts'
+import type { Counters } from '../telemetry/counters.ts'
+import type { Connection } from './connection.ts'
 import type { AppContext } from './context.ts'
-import { logUpkeep } from './outbox-news.ts'
+import { logUpkeep } from './open-outbox.ts'
 
 /** Interval at which a daemon checks whether the command that delivers in its place has ended. */
 const roleLookMs = 500
 
 /** Dependencies of `Delivering`. */
-export interface RoleWorkDeps {
+interface RoleWorkDeps {
   /** Takes the delivery role; `undefined` while a command has it. */
   readonly take: () => Promise<Role | undefined>
   /** Starts the work that needs the role. Resolves to a function that stops it, and resolves when it has stopped. */
@@ -77,7 +83,7 @@ export class Delivering {
 }
 
 /** The roles of a daemon that has its outbox alone. */
-export interface TakenRoles {
+interface TakenRoles {
   readonly roles: DaemonRoles
   readonly daemon: Role
   /** Absent while a command delivers. */
@@ -94,7 +100,7 @@ export async function takeRoles(roles: DaemonRoles, nowMs: number, stack: AsyncD
 }
 
 /** Dependencies of `startDelivering`. */
-export interface DeliveringDeps {
+interface DeliveringDeps {
   readonly context: AppContext
   readonly outbox: Pick<Outbox, 'delivery' | 'health' | 'startUpkeep'>
   readonly taken: TakenRoles
@@ -103,7 +109,7 @@ export interface DeliveringDeps {
 }
 
 /** The delivery loop and the outbox's upkeep, as far as they are running. */
-export interface StartedDelivering {
+interface StartedDelivering {
   /** Resolves when another process has taken one of the roles. */
   readonly roleLost: Promise<{ readonly kind: 'role-lost' }>
   /** Stops the service; resolves when it has stopped. */
@@ -151,4 +157,45 @@ export function startDelivering({ context, outbox, taken, deliveries }: Deliveri
 async function reportDeliverer(roles: DaemonRoles, log: AppContext['log']): Promise<void> {
   const holder = await roles.deliverer().catch(() => undefined)
   log.info({ ...holder }, 'a command delivers from this outbox: waiting for it to release the role')
+}
+
+/** Dependencies of `deliveryMaker`. */
+type DeliveryContext = AppContext & { readonly counters?: Counters }
+
+/** Makes the delivery to a destination, at a pace. @param own parts of that destination alone */
+export type MakeDelivery = (
+  destination: Destination,
+  pacer: Turns,
+  own?: Pick<DeliveryDeps, 'client' | 'onPushed'>,
+) => Delivery
+
+/** Makes deliveries that share the service's clock. @param batchMetricsMin as in `deliveriesTo` */
+export function deliveryMaker(
+  { client }: Pick<Connection, 'client'>,
+  outbox: DeliveryStore,
+  { config, time, clock: watched, log, redactor, counters }: DeliveryContext,
+  batchMetricsMin: () => number = () => 1,
+): MakeDelivery {
+  const clock = new ServiceClock(watched)
+  watched?.onBelieved(byMs => clock.machineWasSet(byMs))
+  const { inFlight } = config.delivery
+  const shared = { outbox, client, clock, inFlight, batchMetricsMin, log, redactor, time, counters }
+  return (destination, pacer, own) => new Delivery({ ...shared, destination, pacer, ...own })
+}
+
+/**
+ * Creates one delivery for each destination; they share the pace. Other destinations wait for nothing any more.
+ *
+ * @param batchMetricsMin metrics worth a push while more are being collected; default 1
+ */
+export async function deliveriesTo(
+  connection: Connection,
+  outbox: DeliveryStore,
+  context: DeliveryContext,
+  batchMetricsMin?: () => number,
+): Promise<Delivery[]> {
+  await outbox.silenceOtherDestinations(connection.destinations.map(({ name }) => name))
+  const pacer = new Pacer(context.time, context.config.delivery.pacePerSecond)
+  const make = deliveryMaker(connection, outbox, context, batchMetricsMin)
+  return connection.destinations.map(destination => make(destination, pacer))
 }

@@ -2,8 +2,8 @@ import { version } from '../edge/version.ts'
 import { LocalOutcomes } from '../outbox/local-outcomes.ts'
 import type { KeptHours, Observed } from '../status/observed.ts'
 import { Reloads } from '../status/reloads.ts'
+import type { NamedService } from './connection.ts'
 import type { AppContext } from './context.ts'
-import type { NamedService } from './named-service.ts'
 
 /** Input for observing the state, without the service's widgets. */
 export function observationOf(

@@ -1,15 +1,23 @@
+import { basename } from 'node:path'
 import type { CallMeter } from '../chain/endpoint/call-meter.ts'
-import type { PassedOver } from '../chain/endpoint/endpoint-pool.ts'
+import type { EndpointDeps } from '../chain/endpoint/endpoint.ts'
+import { type FailureKind, hostOf } from '../chain/endpoint/endpoint-failure.ts'
+import type { EndpointSource, PassedOver } from '../chain/endpoint/endpoint-pool.ts'
+import type { EndpointFailed, EndpointWatch } from '../chain/endpoint/endpoint-watch.ts'
+import { ContractLook } from '../chain/read/contract-look.ts'
 import { createChainReader, type OpenChainReader } from '../chain/read/reader.ts'
-import { secretsOf } from '../config/secret.ts'
+import type { ChainConfig, EndpointRef } from '../config/config.ts'
+import { placeText } from '../config/mistakes.ts'
+import { resolveAddress, resolveHeaders, secretsOf, secretsOfEndpoint } from '../config/secret.ts'
+import type { Time } from '../edge/time.ts'
+import { Fault } from '../model/fault.ts'
 import type { IntakeStore } from '../outbox/contract/intake-store.ts'
 import type { EndpointState } from '../status/snapshot.ts'
+import type { Log } from '../telemetry/log.ts'
 import type { AppContext } from './context.ts'
-import { EndpointLog, isOutage } from './endpoint-log.ts'
-import { endpointSource } from './endpoint-source.ts'
 
 /** Options of `openChains`. */
-export interface ChainsDeps {
+interface ChainsDeps {
   /** Caches final as-of blocks. Default: none are, so that results do not depend on earlier searches. */
   readonly store?: Pick<IntakeStore, 'finalBlocks'> | undefined
   /** Counts the calls to a chain, by its name. Default: none are counted. */
@@ -70,4 +78,169 @@ export function endpointStates(chains: Readonly<Record<string, OpenChainReader>>
       ...(servesStateFrom !== undefined && { servesStateFrom: Number(servesStateFrom) }),
     })),
   )
+}
+
+/**
+ * Source of an endpoint for a chain's reader. When a kept address or header cannot be read, that is logged once, and
+ * once when it can be again; meanwhile the endpoint cannot serve.
+ */
+export function endpointSource(
+  chain: string,
+  ref: EndpointRef,
+  { log, redactor }: Pick<AppContext, 'log' | 'redactor'>,
+): EndpointSource {
+  const headers = () => {
+    redactor.add(secretsOfEndpoint(chain, ref))
+    return resolveHeaders(ref)
+  }
+  const isKept = Object.values(ref.headers ?? {}).some(({ kind }) => kind !== 'text')
+  if (ref.kind === 'url' && !isKept) return { ...partsOf(ref.url, ref), ...(ref.headers && { headers }) }
+  const name = nameOf(ref)
+  let reported: string | undefined
+  return {
+    name,
+    read() {
+      try {
+        const parts = partsOf(resolveAddress(chain, ref), ref)
+        headers()
+        if (reported !== undefined) log.info({ chain, endpoint: name }, 'RPC endpoint can serve now')
+        reported = undefined
+        return { ...parts, ...(ref.headers && { headers }) }
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error
+        const { code, message, fix } = error
+        const reason = `${message} (${placeText(ref.place)})`
+        if (reported !== reason) log.error({ chain, endpoint: name, reason, fix }, 'RPC endpoint cannot serve')
+        reported = reason
+        throw new Fault(code, reason, fix === undefined ? {} : { fix })
+      }
+    },
+  }
+}
+
+/** Name of an endpoint's address that may be shown. */
+export function nameOf(ref: EndpointRef): string {
+  if (ref.kind === 'url') return hostOf(ref.url)
+  return ref.kind === 'env' ? ref.name : basename(ref.path)
+}
+
+function partsOf(url: string, { callsPerSecondMax, batchCallsMax, logBlocksMax }: EndpointRef): EndpointDeps {
+  return {
+    url,
+    ...(callsPerSecondMax !== undefined && { callsPerSecondMax }),
+    ...(batchCallsMax !== undefined && { batchCallsMax }),
+    ...(logBlocksMax !== undefined && { logBlocksMax }),
+  }
+}
+
+/** Milliseconds after a return within which another outage is not news, unless it lasts as long. */
+const flapMs = 10 * 60_000
+
+/** Failures that make an endpoint useless until they end, with the advice; others concern a read, an hour or a rate. */
+const outages: Readonly<Partial<Record<FailureKind, string>>> = {
+  unreachable: 'check that the node runs and can be reached from here; a second endpoint under rpc: takes over',
+  'wrong-id': 'correct id or rpc of the chain in the configuration',
+  behind:
+    'compare its head with an explorer: if that is later, the node is not in sync; a second endpoint under rpc: takes over',
+}
+
+/** Whether an endpoint that fails so cannot serve at all. */
+function isOutage(kind: FailureKind): boolean {
+  return outages[kind] !== undefined
+}
+
+/** An endpoint that cannot serve, or that could not lately. */
+interface Outage {
+  /** When it began; absent when it is over. Steady, in milliseconds. */
+  sinceMs?: number | undefined
+  /** Whether a line has said that it began. */
+  isLogged: boolean
+  /** When a line said that the endpoint serves again; steady. */
+  overAtMs: number
+  /** Outages since without a line. */
+  unlogged: number
+}
+
+/**
+ * Logs one line when an endpoint of a chain cannot serve any more, and one when it serves again. One that comes and goes is
+ * not logged each time: its outages are counted, and stand in its next line.
+ */
+export class EndpointLog implements EndpointWatch {
+  readonly #chain: string
+  readonly #log: Log
+  readonly #time: Pick<Time, 'steadyMs'>
+  readonly #outages = new WeakMap<object, Outage>()
+
+  constructor(chain: string, log: Log, time: Pick<Time, 'steadyMs'>) {
+    this.#chain = chain
+    this.#log = log
+    this.#time = time
+  }
+
+  failed({ endpoint, kind, reason }: EndpointFailed): void {
+    const fix = kind === 'quarantine' ? '' : outages[kind]
+    if (fix === undefined) return
+    const nowMs = this.#time.steadyMs()
+    const outage = this.#of(endpoint)
+    outage.sinceMs ??= nowMs
+    if (outage.isLogged) return
+    // Why it is in quarantine is logged where that is decided.
+    outage.isLogged = kind === 'quarantine' || nowMs - outage.sinceMs >= flapMs || !this.#isFlapping(outage)
+    if (!outage.isLogged || kind === 'quarantine') return
+    this.#log.warn(
+      { chain: this.#chain, endpoint: endpoint.host, reason, ...again(outage), fix },
+      'endpoint cannot serve: it is asked last until it can',
+    )
+    outage.unlogged = 0
+  }
+
+  served(endpoint: { readonly host: string }): void {
+    const outage = this.#outages.get(endpoint)
+    if (outage?.sinceMs === undefined) return
+    const nowMs = this.#time.steadyMs()
+    const afterSeconds = Math.round((nowMs - outage.sinceMs) / 1000)
+    const { isLogged } = outage
+    outage.sinceMs = undefined
+    outage.isLogged = false
+    if (!isLogged) {
+      outage.unlogged += 1
+      return
+    }
+    outage.overAtMs = nowMs
+    this.#log.info({ chain: this.#chain, endpoint: endpoint.host, afterSeconds }, 'endpoint serves again')
+  }
+
+  remarked({ host }: { readonly host: string }, remark: string): void {
+    this.#log.warn({ chain: this.#chain, endpoint: host, remark }, 'endpoint makes a mistake that does no harm')
+  }
+
+  #isFlapping({ overAtMs }: Outage): boolean {
+    return this.#time.steadyMs() - overAtMs < flapMs
+  }
+
+  #of(endpoint: object): Outage {
+    const known = this.#outages.get(endpoint)
+    if (known) return known
+    const outage = { isLogged: false, overAtMs: Number.NEGATIVE_INFINITY, unlogged: 0 }
+    this.#outages.set(endpoint, outage)
+    return outage
+  }
+}
+
+function again({ unlogged }: Outage): { readonly outagesBefore?: number } {
+  return unlogged > 0 ? { outagesBefore: unlogged } : {}
+}
+
+/** Opens a configured chain for a look at its last block; it is closed with the stack. */
+export function openContractLook(
+  { name, id, rpc, multicall }: ChainConfig,
+  context: AppContext,
+  stack: AsyncDisposableStack,
+): ContractLook {
+  const { config, time, redactor } = context
+  redactor.add(secretsOf(config))
+  const endpoints = rpc.map(ref => endpointSource(name, ref, context))
+  const look = new ContractLook({ name, id, multicall, endpoints, time, timeoutMs: config.collect.deadlineMs })
+  stack.defer(() => look.close())
+  return look
 }

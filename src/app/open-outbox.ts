@@ -1,4 +1,10 @@
+import type { Config } from '../config/config.ts'
+import { resolveDatabase } from '../config/secret.ts'
+import { Fault, faultLine } from '../model/fault.ts'
+import { hourText } from '../model/hour.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
+import type { Roles } from '../outbox/contract/role.ts'
+import type { UpkeepNews } from '../outbox/contract/upkeep.ts'
 import {
   type DaemonOpening,
   hasOutbox,
@@ -9,10 +15,10 @@ import {
   openForDaemon,
   openForReading,
 } from '../outbox/open.ts'
+import type { OutboxPlace } from '../outbox/place.ts'
+import { rolesAt } from '../outbox/roles-at.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
 import type { AppContext } from './context.ts'
-import { logSalvage } from './outbox-news.ts'
-import { placeOf } from './outbox-place.ts'
 
 /**
  * Opens the outbox, whether or not a daemon runs; it is closed with the stack. A damaged one is salvaged first if no
@@ -75,4 +81,87 @@ function closedWith(stack: AsyncDisposableStack, { outbox, salvaged }: Opened, l
   stack.defer(() => outbox.close())
   if (salvaged) logSalvage(log, salvaged)
   return outbox
+}
+
+/**
+ * Where the outbox of a configuration is.
+ *
+ * @throws Fault `secret-missing`, `config` when the address of the database is missing or none
+ */
+export function placeOf({ data }: Pick<Config, 'data'>): OutboxPlace {
+  return data.kind === 'folder' ? data : { kind: 'postgres', address: resolveDatabase(data.address) }
+}
+
+/**
+ * The roles of the outbox of a configuration.
+ *
+ * @throws Fault as `placeOf`
+ */
+export async function rolesOf(config: Pick<Config, 'data' | 'file'>): Promise<Roles> {
+  return rolesAt(placeOf(config), config.file)
+}
+
+/** Whether two configurations keep their outbox in one place. */
+export function isSamePlace({ data: one }: Pick<Config, 'data'>, { data: other }: Pick<Config, 'data'>): boolean {
+  const textOf = (data: Config['data']) =>
+    data.kind === 'folder' ? data.folder : JSON.stringify({ ...data.address, place: undefined })
+  return one.kind === other.kind && textOf(one) === textOf(other)
+}
+
+/**
+ * The data folder, for what works on files.
+ *
+ * @param fix what to do where the outbox is in a database
+ * @throws Fault `usage` when the outbox is in a database
+ */
+export function requireFolder({ data }: Pick<Config, 'data'>, fix: string): string {
+  if (data.kind === 'folder') return data.folder
+  throw new Fault('usage', 'the outbox is in a PostgreSQL database, not in a folder', { fix })
+}
+
+/** Logs the result of a salvage: what was saved, what was lost, and where the damaged file is. */
+function logSalvage(log: Log, { reason, aside, metrics, lost }: NonNullable<Opened['salvaged']>): void {
+  log.error({ reason, aside, metrics }, 'the outbox was damaged: everything readable is in a new one')
+  for (const { collector, hours, oldest, newest } of lost) {
+    const facts = { collector, hours, oldest: hourText(oldest), newest: hourText(newest) }
+    log.error(facts, 'hours with lost values: they are due again')
+  }
+}
+
+const logLarge = 'the log of the outbox grows: a process keeps reading the outbox'
+
+/** Logs an event of upkeep. */
+export function logUpkeep(log: Log, news: UpkeepNews): void {
+  switch (news.kind) {
+    case 'disk-full':
+      log.error({ reason: news.sentence }, 'the disk is full: collecting waits')
+      return
+    case 'room-again':
+      log.info('there is room on the disk again: collecting goes on')
+      return
+    case 'locked':
+      log.warn({ reason: news.sentence }, 'the outbox cannot be written for now: nothing is lost')
+      return
+    case 'unlocked':
+      log.info('the outbox is written again')
+      return
+    case 'role-renewed':
+      log.warn('the lock file was removed from the data folder: it is taken again')
+      return
+    case 'role-lost':
+      log.error('the lock file was removed from the data folder, and another tidegauge has the lock now')
+      return
+    case 'log-large':
+      log.warn(
+        { bytes: news.bytes, fix: 'end the program that has it open: a copy, a viewer, a command that hangs' },
+        logLarge,
+      )
+      return
+    case 'log-trimmed':
+      log.info('the log of the outbox is small again')
+      return
+    case 'failed':
+      log.error({ fault: faultLine(news.error) }, 'the upkeep of the outbox failed: retrying')
+      return
+  }
 }

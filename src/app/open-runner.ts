@@ -1,6 +1,10 @@
+import { ElsewhereReader } from '../chain/read/elsewhere-reader.ts'
+import type { OpenChainReader } from '../chain/read/reader.ts'
 import type { Chains } from '../chain/reads.ts'
 import type { CollectorConfig, Config } from '../config/config.ts'
 import { configFolders, hiddenPaths } from '../config/include.ts'
+import { type HourClock, uncompared } from '../intake/hour-clock.ts'
+import { type ComparedChain, HourReader } from '../intake/hour-reader.ts'
 import { ProcessRunner } from '../runner/daemon/process-runner.ts'
 import type { ReadInterceptor } from '../runner/daemon/read-interceptor.ts'
 import type { Runner } from '../runner/runner.ts'
@@ -65,4 +69,76 @@ function runnerWithin(
   })
   stack.defer(() => runner.stop())
   return runner
+}
+
+/** Readers by the name of their chain. */
+type Readers = Readonly<Record<string, OpenChainReader>>
+
+/** Options of `openHourReader`. */
+interface HourReaderOptions {
+  /** The current hour. Default: by the time of the context. */
+  readonly clock?: HourClock
+  /** Sees what collectors read of the first host. Default: nothing does. */
+  readonly interceptor?: ReadInterceptor
+}
+
+/**
+ * Opens what reads hours; it is closed with the stack. No other host is asked, and no process started for it, before it is
+ * needed.
+ */
+export function openHourReader(
+  context: AppContext,
+  chains: Readers,
+  stack: AsyncDisposableStack,
+  { clock = uncompared(context.time), interceptor }: HourReaderOptions = {},
+): HourReader {
+  const { config, log } = context
+  // Processes that are kept for the first runner are not those of the others.
+  const { warm, ...own } = context
+  const places: Readonly<Record<string, Chains[string]>>[] = [chains]
+  const hostsMost = Math.max(1, ...config.chains.map(({ rpc }) => rpc.length))
+  const elsewhere = Array.from({ length: hostsMost - 1 }, () => {
+    const readers = elsewhereOf(context, chains, places)
+    places.push(readers)
+    return runnerOn(readers, own, stack)
+  })
+  const compared = config.chains.flatMap(({ name, rpc, agree = 1 }): ComparedChain[] => {
+    const reader = chains[name]
+    if (!reader || rpc.length === 1) return []
+    return [
+      {
+        id: reader.id,
+        name,
+        agree,
+        servedBy: (hour, run) => places[run]?.[name]?.servedBy?.(hour),
+        quarantine: (...wrong) => reader.quarantine(...wrong),
+      },
+    ]
+  })
+  return new HourReader({
+    runner: runnerOn(chains, context, stack, interceptor),
+    elsewhere,
+    chains: compared,
+    clock,
+    log,
+  })
+}
+
+/** Readers of the endpoints of other hosts than those before; a chain with one endpoint is read from that. */
+function elsewhereOf({ config }: AppContext, chains: Readers, before: readonly Chains[]): Chains {
+  return Object.fromEntries(
+    config.chains.flatMap(({ name, rpc }) => {
+      const own = chains[name]
+      if (!own) return []
+      const reader =
+        rpc.length > 1
+          ? new ElsewhereReader(
+              name,
+              own,
+              before.flatMap(one => one[name] ?? []),
+            )
+          : own
+      return [[name, reader] as const]
+    }),
+  )
 }

@@ -1,6 +1,6 @@
 import type { AppContext } from '../app/context.ts'
 import { openChains } from '../app/open-chains.ts'
-import { openHourReader } from '../app/open-hour-reader.ts'
+import { openHourReader } from '../app/open-runner.ts'
 import type { CollectorConfig } from '../config/config.ts'
 import { asFault, holdOf, noPasts, nothing, usable } from '../intake/validate.ts'
 import type { Hour } from '../model/hour.ts'

@@ -1,5 +1,5 @@
 import type { AppContext } from '../app/context.ts'
-import { rolesOf } from '../app/outbox-place.ts'
+import { rolesOf } from '../app/open-outbox.ts'
 import type { Config } from '../config/config.ts'
 import { pollMs } from '../model/limits.ts'
 import { asTyped, type ConfigOption } from './configured-command.ts'

@@ -1,4 +1,4 @@
-import { placeOf } from '../app/outbox-place.ts'
+import { placeOf } from '../app/open-outbox.ts'
 import { Fault } from '../model/fault.ts'
 import { explainOutboxError } from '../outbox/open.ts'
 import { dataOfCommand } from './open-context.ts'

@@ -1,6 +1,6 @@
 import type { AppContext } from '../app/context.ts'
 import { type Breakdown, type Daemon, startDaemon } from '../app/daemon.ts'
-import { isSamePlace } from '../app/outbox-place.ts'
+import { isSamePlace } from '../app/open-outbox.ts'
 import { oldNode } from '../config/cautions.ts'
 import { changesOf } from '../config/changes.ts'
 import { ConfigError } from '../config/config.ts'

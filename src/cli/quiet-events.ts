@@ -1,5 +1,5 @@
 import type { AppContext } from '../app/context.ts'
-import { openContractLook } from '../app/contract-look.ts'
+import { openContractLook } from '../app/open-chains.ts'
 import { LogList } from '../chain/log-list.ts'
 import type { RecentEvents } from '../chain/read/contract-look.ts'
 import type { ChainConfig } from '../config/config.ts'

@@ -1,6 +1,4 @@
-import type { AppContext } from '../app/context.ts'
-import { EarlyPort } from '../app/early-port.ts'
-import { KeptCounts } from '../app/kept-counts.ts'
+import { type AppContext, EarlyPort, KeptCounts } from '../app/context.ts'
 import { systemTime } from '../edge/time.ts'
 import { WatchedClock } from '../intake/hour-clock.ts'
 import { Fault, faultLine } from '../model/fault.ts'

@@ -1,5 +1,5 @@
 import type { AppContext } from '../app/context.ts'
-import { rolesOf } from '../app/outbox-place.ts'
+import { rolesOf } from '../app/open-outbox.ts'
 import type { OpenPort } from '../edge/open-port.ts'
 import { openEarly } from '../status/server/starting.ts'
 import { daemonSentence } from './daemon-role.ts'

@@ -6,10 +6,15 @@ import { hourAt } from '../model/hour.ts'
 import { hourMs } from '../model/limits.ts'
 import type { BackfillStore, BackfillWindow } from '../outbox/contract/backfill-store.ts'
 import type { CommitStep, FleetStore, SharedTransaction } from '../outbox/contract/fleet-store.ts'
-import type { JobAttempt } from './claim.ts'
-import { type Claim, claimAfter, isTouchDue, newClaim } from './claim.ts'
-import type { JobEngine } from './job-engine.ts'
-import { backfillQueue } from './jobs.ts'
+import {
+  backfillQueue,
+  type Claim,
+  claimAfter,
+  isTouchDue,
+  type JobAttempt,
+  type JobEngine,
+  newClaim,
+} from './job-engine.ts'
 import type { Lane } from './lane.ts'
 import { claimMs, reconcileMs } from './limits.ts'
 

@@ -1,13 +1,19 @@
-import type { ConnectionOptions, JobWithMetadata, PgBoss, QueueOptions } from 'pg-boss'
+import { createHash } from 'node:crypto'
+import type { Clock, ConnectionOptions, JobWithMetadata, PgBoss, QueueOptions } from 'pg-boss'
 import { z } from 'zod'
 import type { Time } from '../edge/time.ts'
+import { type Hour, hourNumber } from '../model/hour.ts'
+import type { BackfillWindow } from '../outbox/contract/backfill-store.ts'
 import type { SharedTransaction } from '../outbox/contract/fleet-store.ts'
 import type { StatementRunner } from '../outbox/contract/shared-outbox.ts'
-import type { JobAttempt } from './claim.ts'
-import { engineClock } from './engine-clock.ts'
-import { emittedError, isForbidden, isGone, isMadeByAnother } from './engine-errors.ts'
-import type { NewJob } from './jobs.ts'
-import { claimSecondsMax, claimsMax, heartbeatSeconds } from './limits.ts'
+import type { Lane } from './lane.ts'
+import { heartbeatSeconds, touchMs, trustMs } from './limits.ts'
+
+/** Claims of one job, at most: each takeover and each hand-over counts. */
+const claimsMax = 10_000
+
+/** Time for which a job may be claimed by one daemon, whatever its heartbeat. The engine's longest is a day. */
+const claimSecondsMax = 23 * 3_600
 
 /** Schema of the engine's own tables. It may be dropped at any time: it is made again. */
 const engineSchema = 'tidegauge_jobs'
@@ -32,7 +38,7 @@ export interface SeenJob {
 }
 
 /** Dependencies of `JobEngine`. */
-export interface JobEngineDeps {
+interface JobEngineDeps {
   /** Connections to the database. */
   readonly statements: StatementRunner
   readonly time: Pick<Time, 'nowMs' | 'steadyMs' | 'sleep'>
@@ -285,4 +291,191 @@ function settledIds(answer: unknown): ReadonlySet<string> {
 
 function within(tx: SharedTransaction | undefined): ConnectionOptions {
   return tx ? { db: { executeSql: async (text, values) => ({ rows: await tx.query(text, values) }) } } : {}
+}
+
+/** A lane's hour that is to be collected. */
+export interface LaneHour {
+  readonly lane: Lane
+  readonly hour: Hour
+}
+
+/** A job, as it is inserted. */
+export interface NewJob {
+  /** A UUID made of what the job is about: it exists once, however many daemons insert it. */
+  readonly id: string
+  readonly data: Readonly<Record<string, unknown>>
+  /** Larger ones first. */
+  readonly priority: number
+}
+
+/** Namespace of the ids: version 5 of a UUID hashes it with the name. */
+const namespace = Buffer.from('8d6cf7a2c0b14c3f9f0c4be1a7d35e62', 'hex')
+
+/** Longest readable part of a queue's name. */
+const readableCharsMax = 60
+
+/** The job of a lane and hour: the newest hour goes first. Pure. */
+export function laneJob({ lane, hour }: LaneHour): NewJob {
+  return { id: uuidOf(`${lane}/${hour}`), data: { hour }, priority: hourNumber(hour) }
+}
+
+/** The job of a window: asked for twice, it exists once. Pure. */
+export function windowJob(lane: Lane, window: BackfillWindow): NewJob {
+  const { collectors, from, to, what, order } = window
+  const id = uuidOf(`backfill/${lane}/${what}/${from}/${to}/${collectors.toSorted().join(' ')}`)
+  return { id, data: { ...window }, priority: order === 'newest-first' ? hourNumber(to) : -hourNumber(from) }
+}
+
+/** Name of the queue of a lane's windows: its hours never wait for them. Pure. */
+export function backfillQueue(lane: Lane): string {
+  return `backfill/${safe(lane)}`
+}
+
+/** Name of the queue of all roles: one look shows which are free, and one touch keeps all that a daemon has. */
+export const roleQueue = 'roles'
+
+/** The one job of a role, which its holder keeps. Its priority is its own, so that it can be fetched alone. Pure. */
+export function roleJob(role: string): NewJob {
+  const id = uuidOf(`role/${role}`)
+  return { id, data: { role }, priority: Number.parseInt(id.slice(0, 7), 16) }
+}
+
+/** Name of the queue of a lane's hours. Pure. */
+export function laneQueue(lane: Lane): string {
+  return `collect/${safe(lane)}`
+}
+
+/** The engine takes letters, digits and `_ - . /` in names; of a name with others, their hash makes it a different one. */
+function safe(name: string): string {
+  if (/^(machine\/)?[A-Za-z0-9_.-]+$/.test(name) && name.length <= readableCharsMax) return name
+  return `${name.replace(/[^A-Za-z0-9_.-]/g, '_').slice(0, readableCharsMax)}/${uuidOf(name).slice(0, 8)}`
+}
+
+/** A UUID of version 5. */
+function uuidOf(name: string): string {
+  const bytes = createHash('sha1').update(namespace).update(name).digest().subarray(0, 16)
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x50, 6)
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8)
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}
+
+/**
+ * A job as one daemon has claimed it. The engine counts each claim of a job, and knows a stale one by that. Of a job that
+ * was deleted and made again it counts from 0: then `madeAtMs` differs.
+ */
+export interface JobAttempt {
+  readonly id: string
+  readonly retryCount: number
+  /** When the job was made, by the database's clock, in milliseconds since 1970. */
+  readonly madeAtMs: number
+}
+
+/** A daemon's claim of a job. Instants are of its steady clock, in milliseconds. */
+export interface Claim {
+  readonly attempt: JobAttempt
+  /** When the latest accepted touch was sent. */
+  readonly touchedAtMs: number
+  /** Another daemon has the job, or it is gone: final. */
+  readonly isLost: boolean
+}
+
+/** News of a claim. A touch without an answer changes nothing; time does. */
+export type ClaimEvent =
+  /** The engine accepted a touch, or a commit under the claim, that was sent at an instant. */
+  | { readonly kind: 'touched'; readonly sentAtMs: number }
+  /** The engine did not find the claim. */
+  | { readonly kind: 'refused' }
+
+/** A claim that was just fetched. @param sentAtMs when the request was sent */
+export function newClaim(attempt: JobAttempt, sentAtMs: number): Claim {
+  return { attempt, touchedAtMs: sentAtMs, isLost: false }
+}
+
+/** The claim after an event. An answer that comes late never makes it look older than it is. Pure. */
+export function claimAfter(claim: Claim, event: ClaimEvent): Claim {
+  if (claim.isLost) return claim
+  if (event.kind === 'refused') return { ...claim, isLost: true }
+  return { ...claim, touchedAtMs: Math.max(claim.touchedAtMs, event.sentAtMs) }
+}
+
+/**
+ * Whether a daemon may act on its claim without asking: no other can have it. A process that was paused finds here that
+ * it must ask. Pure.
+ */
+export function isTrusted(claim: Claim, nowMs: number): boolean {
+  return !claim.isLost && nowMs - claim.touchedAtMs < trustMs
+}
+
+/** Milliseconds for which a claim is trusted from now on, unless it is touched; 0 when it is not. Pure. */
+export function trustLeftMs(claim: Claim, nowMs: number): number {
+  return isTrusted(claim, nowMs) ? claim.touchedAtMs + trustMs - nowMs : 0
+}
+
+/** Whether it is time to touch a claim. Pure. */
+export function isTouchDue(claim: Claim, nowMs: number): boolean {
+  return !claim.isLost && nowMs - claim.touchedAtMs >= touchMs
+}
+
+/** The clock and the timers of the job engine, by those of its daemon. */
+function engineClock(time: Pick<Time, 'nowMs' | 'sleep'>): Clock {
+  const clear = (timer: unknown) => {
+    if (timer instanceof AbortController) timer.abort(new Error('cleared'))
+  }
+  return {
+    now: () => time.nowMs(),
+    setTimeout(act, ms) {
+      const timer = new AbortController()
+      void time.sleep(ms, timer.signal).then(act, () => {})
+      return timer
+    },
+    setInterval(act, ms) {
+      const timer = new AbortController()
+      const again = (): void => {
+        act()
+        next()
+      }
+      const next = () => void time.sleep(ms, timer.signal).then(again, () => {})
+      next()
+      return timer
+    },
+    clearTimeout: clear,
+    clearInterval: clear,
+  }
+}
+
+/** SQLSTATEs of a schema, table, function or type that is missing: somebody dropped the engine's schema. */
+const goneStates = ['3F000', '42P01', '42883', '42704']
+
+/** SQLSTATE of what a user may not do. */
+const insufficientPrivilege = '42501'
+
+/** Whether an error of the job engine says that its tables are gone. */
+export function isGone(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  return goneStates.includes(stateOf(error)) || /^Queue .* does not exist$/.test(error.message)
+}
+
+/** Whether an error of the job engine says that this user has too few rights. */
+function isForbidden(error: unknown): boolean {
+  return stateOf(error) === insufficientPrivilege
+}
+
+/** SQLSTATEs of a schema or table that another daemon has just made. */
+const madeStates = ['23505', '42P06', '42P07']
+
+/** Whether an error of the job engine says that another daemon made its tables at the same time. */
+function isMadeByAnother(error: unknown): boolean {
+  return madeStates.includes(stateOf(error))
+}
+
+/** SQLSTATE of an error; empty when there is none. */
+function stateOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
+}
+
+/** An error as the engine reports it: some come as plain objects with the fields of one. */
+export function emittedError(emitted: unknown): Error {
+  if (emitted instanceof Error) return emitted
+  const fields: object = typeof emitted === 'object' && emitted !== null ? emitted : { message: String(emitted) }
+  return Object.assign(new Error(), fields)
 }

@@ -3,11 +3,33 @@ import { Loop } from '../edge/loop.ts'
 import type { Time } from '../edge/time.ts'
 import { type Hour, hourAt } from '../model/hour.ts'
 import { hourMs } from '../model/limits.ts'
-import { type Claim, claimAfter, isTouchDue, isTrusted, newClaim } from './claim.ts'
-import type { JobEngine } from './job-engine.ts'
-import { type LaneHour, laneJob, laneQueue } from './jobs.ts'
-import type { Lane } from './lane.ts'
-import { claimedHoursMax, claimMs, patienceMs, restMs, touchMs } from './limits.ts'
+import type { BackfillStore } from '../outbox/contract/backfill-store.ts'
+import type { FleetStore } from '../outbox/contract/fleet-store.ts'
+import {
+  backfillQueue,
+  type Claim,
+  claimAfter,
+  isTouchDue,
+  isTrusted,
+  type JobEngine,
+  type LaneHour,
+  laneJob,
+  laneQueue,
+  type NewJob,
+  newClaim,
+  windowJob,
+} from './job-engine.ts'
+import type { CollectorLanes, Lane } from './lane.ts'
+import { claimMs, patienceMs, reconcileMs, restMs, touchMs } from './limits.ts'
+
+/** Jobs that one reconciliation makes of a lane, at most: the newest hours first. */
+export const reconciledHoursMax = 500
+
+/** Past hours of a lane that one daemon has claimed at a time. */
+export const claimedHoursMax = 4
+
+/** Windows of backfills that one reconciliation makes jobs of, at most: the oldest first. */
+const reconciledWindowsMax = 2_000
 
 /** A lane's hour that this daemon has claimed. */
 export interface ClaimedHour extends LaneHour {
@@ -18,7 +40,7 @@ export interface ClaimedHour extends LaneHour {
 }
 
 /** Dependencies of `LaneClaims`. */
-export interface LaneClaimsDeps {
+interface LaneClaimsDeps {
   readonly engine: JobEngine
   /** The lanes that this daemon works now. */
   readonly lanes: () => readonly Lane[]
@@ -177,4 +199,70 @@ export class LaneClaims {
 
 function keyOf({ lane, hour }: LaneHour): string {
   return `${hour} ${lane}`
+}
+
+/** Dependencies of `Reconciler`. */
+interface ReconcilerDeps {
+  readonly store: Pick<FleetStore, 'dueLaneHours'>
+  readonly backfills: Pick<BackfillStore, 'open'>
+  readonly engine: JobEngine
+  readonly lanes: CollectorLanes
+  readonly time: Pick<Time, 'nowMs' | 'sleep'>
+  /** Called with errors; it is repeated. */
+  readonly failed: (error: unknown) => void
+}
+
+/**
+ * Makes the jobs of due hours that have none: of hours planned by a daemon that died, of hours that failed and whose next
+ * attempt has come, of windows of backfills, and all of them when the engine's schema was dropped.
+ */
+export class Reconciler {
+  readonly #deps: ReconcilerDeps
+  readonly #loop = new Loop(signal => this.#turn(signal))
+
+  constructor(deps: ReconcilerDeps) {
+    this.#deps = deps
+    this.#loop.start()
+  }
+
+  async stop(): Promise<void> {
+    await this.#loop.stop()
+  }
+
+  async #turn(signal: AbortSignal): Promise<void> {
+    const { store, backfills, engine, lanes, time, failed } = this.#deps
+    try {
+      const most = reconciledHoursMax * Math.max(1, lanes.all.size)
+      const due = await store.dueLaneHours(lanes.collectors, time.nowMs(), most)
+      for (const { queue, jobs } of dueJobs(due, lanes.all)) await engine.insert(queue, jobs)
+      const open = await backfills.open(lanes.collectors, reconciledWindowsMax)
+      for (const [lane, asked] of Map.groupBy(open, one => one.lane)) {
+        const jobs = asked.map(({ window }) => windowJob(lane, window))
+        await engine.insert(backfillQueue(lane), jobs)
+      }
+    } catch (error) {
+      failed(error)
+    }
+    await time.sleep(reconcileMs, signal).catch(() => {})
+  }
+}
+
+/** Jobs for one queue. */
+interface QueueJobs {
+  readonly queue: string
+  readonly jobs: readonly NewJob[]
+}
+
+/**
+ * The jobs of due hours, by queue: one for each lane and hour, the newest hours first. A job that exists already is not
+ * made again, since its id is the same. Pure.
+ *
+ * @param lanes those whose collectors this daemon knows
+ */
+export function dueJobs(due: readonly LaneHour[], lanes: ReadonlySet<Lane>): readonly QueueJobs[] {
+  const known = due.filter(({ lane }) => lanes.has(lane))
+  return [...Map.groupBy(known, ({ lane }) => lane)].map(([lane, hours]) => {
+    const newest = [...new Set(hours.map(({ hour }) => hour))].sort((a, b) => b - a).slice(0, reconciledHoursMax)
+    return { queue: laneQueue(lane), jobs: newest.map(hour => laneJob({ lane, hour })) }
+  })
 }

@@ -1,5 +1,8 @@
 import { namedChains } from '../config/checks.ts'
 import type { CollectorConfig } from '../config/config.ts'
+import type { Time } from '../edge/time.ts'
+import type { FleetStore, LaneWork } from '../outbox/contract/fleet-store.ts'
+import { claimMs } from './limits.ts'
 
 /** A group of reads that travel together: the name of a chain, `web`, or `machine/NAME`. */
 export type Lane = string
@@ -14,7 +17,7 @@ const machineCollector = 'host'
 export type LaneCollector = Pick<CollectorConfig, 'use' | 'options'> & { readonly machine?: string }
 
 /** The lane of one machine, by the name of its daemon. */
-export function machineLane(name: string): Lane {
+function machineLane(name: string): Lane {
   return `machine/${name}`
 }
 
@@ -36,7 +39,7 @@ export function isMachineBound({ use, machine }: Pick<LaneCollector, 'use' | 'ma
 }
 
 /** Lanes that a daemon may work. */
-export interface WantedLanes {
+interface WantedLanes {
   /** Its name. */
   readonly name: string
   /** As configured; absent: the chains and `web`. */
@@ -48,4 +51,84 @@ export interface WantedLanes {
 /** The lanes that a daemon works, each once; its own machine's always. Pure. */
 export function workedLanes({ name, configured, chains }: WantedLanes): readonly Lane[] {
   return [...new Set([...(configured ?? [...chains, webLane]), machineLane(name)])]
+}
+
+/** Time for which the work of lanes is known: those that ask in one second share a look. */
+const workKnownMs = 1.5 * claimMs
+
+/** The lanes of the configured collectors, by the configuration and the outbox: a machine that ran `host` first keeps it. */
+export class CollectorLanes {
+  readonly #store: Pick<FleetStore, 'assignLanes' | 'laneWork'>
+  readonly #lanes = new Map<string, Lane>()
+  readonly #isFirst = new Map<string, boolean>()
+  #work: { readonly atMs: number; readonly found: Promise<LaneWork> } | undefined
+  readonly #assigned = new Map<string, Promise<void>>()
+
+  /** @param ownName name of this daemon */
+  constructor(
+    collectors: readonly (LaneCollector & { readonly id: string })[],
+    ownName: string,
+    store: Pick<FleetStore, 'assignLanes' | 'laneWork'>,
+  ) {
+    this.#store = store
+    for (const collector of collectors) {
+      this.#lanes.set(collector.id, laneOf(collector, ownName))
+      this.#isFirst.set(collector.id, isMachineBound(collector))
+    }
+  }
+
+  /** The lane of a collector as far as it is known; `undefined` for one that is not configured here. */
+  of(collector: string): Lane | undefined {
+    return this.#lanes.get(collector)
+  }
+
+  /** Ids of the configured collectors of a lane. */
+  collectorsOf(lane: Lane): readonly string[] {
+    return [...this.#lanes].filter(([, own]) => own === lane).map(([id]) => id)
+  }
+
+  /** Ids of all configured collectors. */
+  get collectors(): readonly string[] {
+    return [...this.#lanes.keys()]
+  }
+
+  /** The lanes with configured collectors. */
+  get all(): ReadonlySet<Lane> {
+    return new Set(this.#lanes.values())
+  }
+
+  /**
+   * Reads which lanes have something to do, at every second look, and after hours were planned here: a fleet with nothing to do
+   * asks the engine for nothing.
+   */
+  async work(worked: readonly Lane[], time: Pick<Time, 'nowMs' | 'steadyMs'>): Promise<LaneWork> {
+    const atMs = time.steadyMs()
+    const known = this.#work
+    if (known && atMs - known.atMs < workKnownMs) return known.found
+    const found = this.#store.laneWork(worked, this.collectors, time.nowMs())
+    this.#work = { atMs, found }
+    return found
+  }
+
+  /** The lane of a collector that was planned, stored once: other daemons find its due hours by it. */
+  async assigned(collector: string): Promise<Lane | undefined> {
+    this.#work = undefined
+    const known = this.#assigned.get(collector) ?? this.#assign(collector)
+    this.#assigned.set(collector, known)
+    try {
+      await known
+    } catch (error) {
+      this.#assigned.delete(collector)
+      throw error
+    }
+    return this.of(collector)
+  }
+
+  async #assign(collector: string): Promise<void> {
+    const lane = this.of(collector)
+    if (lane === undefined) return
+    const isFirst = this.#isFirst.get(collector) ?? false
+    const stored = await this.#store.assignLanes([{ collector, lane, isFirst }])
+    this.#lanes.set(collector, stored.get(collector) ?? lane)
+  }
 }

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { describe, expect, it } from 'vitest'
-import { EndpointLog } from '../../src/app/endpoint-log.ts'
+import { EndpointLog } from '../../src/app/open-chains.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import { echoes, faulty, never, openPool } from '../chain/support/endpoints.ts'
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { clientWhileHeld } from '../../src/app/fleet-delivering.ts'
+import { clientWhileHeld } from '../../src/app/fleet-member.ts'
 import type { Answer } from '../../src/model/verdict.ts'
 
 const body = '{}'

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { fleetReporting } from '../../src/app/fleet-reporting.ts'
+import { fleetReporting } from '../../src/app/fleet-member.ts'
 import { hourMs } from '../../src/model/limits.ts'
 import type { Lateness } from '../../src/outbox/contract/status-store.ts'
 import { Redactor } from '../../src/telemetry/redactor.ts'

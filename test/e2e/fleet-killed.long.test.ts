@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
-import { claimedHoursMax } from '../../src/fleet/limits.ts'
+import { claimedHoursMax } from '../../src/fleet/lane-claims.ts'
 import { hourAfter, hourAt, hourNumber, hoursFrom, hourText } from '../../src/model/hour.ts'
 import { batchMetricsMax } from '../../src/model/limits.ts'
 import { dice } from '../support/dice.ts'

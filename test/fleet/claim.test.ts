@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Claim, type ClaimEvent, claimAfter, isTouchDue, isTrusted, newClaim } from '../../src/fleet/claim.ts'
+import { type Claim, type ClaimEvent, claimAfter, isTouchDue, isTrusted, newClaim } from '../../src/fleet/job-engine.ts'
 import { heartbeatSeconds, touchMs, trustMs } from '../../src/fleet/limits.ts'
 
 const attempt = { id: '0', retryCount: 3, madeAtMs: 0 }

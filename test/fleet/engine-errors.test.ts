@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { emittedError, isGone } from '../../src/fleet/engine-errors.ts'
+import { emittedError, isGone } from '../../src/fleet/job-engine.ts'
 
 describe('an error that the engine reports', () => {
   it('stays what it is', () => {

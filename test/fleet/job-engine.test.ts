@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { laneJob, laneQueue } from '../../src/fleet/jobs.ts'
+import { laneJob, laneQueue } from '../../src/fleet/job-engine.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import type { SharedTransaction } from '../../src/outbox/contract/fleet-store.ts'
 import { anHour } from '../support/metrics.ts'

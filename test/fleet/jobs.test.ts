@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { dueJobs } from '../../src/fleet/due-jobs.ts'
-import { laneJob, laneQueue, roleJob } from '../../src/fleet/jobs.ts'
-import { reconciledHoursMax } from '../../src/fleet/limits.ts'
+import { laneJob, laneQueue, roleJob } from '../../src/fleet/job-engine.ts'
+import { dueJobs, reconciledHoursMax } from '../../src/fleet/lane-claims.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import { anHour } from '../support/metrics.ts'
 

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest'
-import { PushBack } from '../../src/fleet/push-back.ts'
+import { PushBack } from '../../src/fleet/fleet-pacer.ts'
 import type { MetricKey } from '../../src/outbox/contract/metrics.ts'
 import { silentLog } from '../support/log.ts'
 import { anHour, metrics } from '../support/metrics.ts'

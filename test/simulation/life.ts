@@ -1,5 +1,5 @@
 import { ClockWatch } from '../../src/app/clock-watch.ts'
-import { logUpkeep } from '../../src/app/outbox-news.ts'
+import { logUpkeep } from '../../src/app/open-outbox.ts'
 import type { Config, ProtocolConfig } from '../../src/config/config.ts'
 import { Delivery } from '../../src/delivery/delivery.ts'
 import { destinationsOf } from '../../src/delivery/destination.ts'

@@ -1,6 +1,6 @@
 import { type Connection, connect } from '../../app/connection.ts'
 import type { AppContext } from '../../app/context.ts'
-import { deliveriesTo } from '../../app/deliveries.ts'
+import { deliveriesTo } from '../../app/delivering.ts'
 import type { Delivery } from '../../delivery/delivery.ts'
 import type { Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'

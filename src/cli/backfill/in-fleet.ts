@@ -1,6 +1,5 @@
 import type { Time } from '../../edge/time.ts'
-import type { JobEngine, SeenJob } from '../../fleet/job-engine.ts'
-import { backfillQueue, windowJob } from '../../fleet/jobs.ts'
+import { backfillQueue, type JobEngine, type SeenJob, windowJob } from '../../fleet/job-engine.ts'
 import { type Lane, laneOf } from '../../fleet/lane.ts'
 import { claimMs } from '../../fleet/limits.ts'
 import type { BackfillNews } from '../../intake/backfill/backfill.ts'

@@ -1,6 +1,6 @@
 import type { AppContext } from '../../app/context.ts'
 import { openChains } from '../../app/open-chains.ts'
-import { openHourReader } from '../../app/open-hour-reader.ts'
+import { openHourReader } from '../../app/open-runner.ts'
 import { CallMeter } from '../../chain/endpoint/call-meter.ts'
 import type { ChainConfig } from '../../config/config.ts'
 import { destinationsOf } from '../../delivery/destination.ts'

@@ -1,6 +1,6 @@
 import type { AppContext } from '../../app/context.ts'
 import { openChains } from '../../app/open-chains.ts'
-import { openHourReader } from '../../app/open-hour-reader.ts'
+import { openHourReader } from '../../app/open-runner.ts'
 import type { CallMeter } from '../../chain/endpoint/call-meter.ts'
 import { JobEngine } from '../../fleet/job-engine.ts'
 import { Backfill, type BackfillNews, type CallBudget } from '../../intake/backfill/backfill.ts'

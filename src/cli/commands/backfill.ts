@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
 import type { AppContext } from '../../app/context.ts'
-import { openOutbox } from '../../app/open-outbox.ts'
-import { rolesOf } from '../../app/outbox-place.ts'
+import { openOutbox, rolesOf } from '../../app/open-outbox.ts'
 import { systemTime } from '../../edge/time.ts'
 import type { BackfillEnd } from '../../intake/backfill/backfill.ts'
 import { type BackfillRequest, firstHour, type StatesByHour, type Work, workOf } from '../../intake/backfill/work.ts'

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { requireFolder } from '../../app/outbox-place.ts'
+import { requireFolder } from '../../app/open-outbox.ts'
 import { backUpOutbox } from '../../outbox/backup.ts'
 import { type ConfigOption, configuredCommand } from '../configured-command.ts'
 import { openContext } from '../open-context.ts'

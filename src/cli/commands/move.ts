@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
-import { placeOf, requireFolder } from '../../app/outbox-place.ts'
+import { placeOf, requireFolder } from '../../app/open-outbox.ts'
 import { databaseSecrets, readSecret, resolveDatabase } from '../../config/secret.ts'
 import { Fault } from '../../model/fault.ts'
 import { postgresPlaceOf } from '../../model/postgres-address.ts'

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { openContractLook } from '../../app/contract-look.ts'
+import { openContractLook } from '../../app/open-chains.ts'
 import type { ChainConfig, Config } from '../../config/config.ts'
 import { meant } from '../../config/mistakes.ts'
 import type { Hex } from '../../model/block.ts'

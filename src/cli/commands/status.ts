@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
+import { namedService } from '../../app/connection.ts'
 import type { AppContext } from '../../app/context.ts'
-import { namedService } from '../../app/named-service.ts'
 import { observationOf } from '../../app/observation.ts'
 import { readOutbox } from '../../app/open-outbox.ts'
 import { statusAddress } from '../../config/addresses.ts'

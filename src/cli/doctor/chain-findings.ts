@@ -1,5 +1,5 @@
 import type { AppContext } from '../../app/context.ts'
-import { endpointSource, nameOf } from '../../app/endpoint-source.ts'
+import { endpointSource, nameOf } from '../../app/open-chains.ts'
 import { EndpointFailure } from '../../chain/endpoint/endpoint-failure.ts'
 import {
   type CertificateCheck,

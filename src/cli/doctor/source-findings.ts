@@ -1,6 +1,6 @@
 import type { AppContext } from '../../app/context.ts'
 import { openChains } from '../../app/open-chains.ts'
-import { openHourReader } from '../../app/open-hour-reader.ts'
+import { openHourReader } from '../../app/open-runner.ts'
 import { type CollectorConfig, type Config, secretsWritten } from '../../config/config.ts'
 import { readSecret } from '../../config/secret.ts'
 import type { HourReader } from '../../intake/hour-reader.ts'

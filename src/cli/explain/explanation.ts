@@ -1,5 +1,5 @@
+import { namedService } from '../../app/connection.ts'
 import type { AppContext } from '../../app/context.ts'
-import { namedService } from '../../app/named-service.ts'
 import type { CollectorConfig } from '../../config/config.ts'
 import type { FaultRecord } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'

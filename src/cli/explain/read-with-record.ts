@@ -1,7 +1,6 @@
 import type { AppContext } from '../../app/context.ts'
 import { openChains } from '../../app/open-chains.ts'
-import { openHourReader } from '../../app/open-hour-reader.ts'
-import { runnerOn } from '../../app/open-runner.ts'
+import { openHourReader, runnerOn } from '../../app/open-runner.ts'
 import type { Chains } from '../../chain/reads.ts'
 import type { CollectorConfig } from '../../config/config.ts'
 import { asFault, type PastStore, usable } from '../../intake/validate.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { AppContext } from '../../../src/app/context.ts'
-import { deliveryMaker } from '../../../src/app/deliveries.ts'
+import { deliveryMaker } from '../../../src/app/delivering.ts'
 import { type FleetMember, joinFleet } from '../../../src/app/fleet-member.ts'
 import { destinationsOf } from '../../../src/delivery/destination.ts'
 import type { Time } from '../../../src/edge/time.ts'
