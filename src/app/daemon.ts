@@ -18,9 +18,10 @@ import { metricHistory } from '../status/history.ts'
 import { observe } from '../status/observe.ts'
 import type { Observed } from '../status/observed.ts'
 import { otlpSecrets, otlpSettings } from '../status/otlp/settings.ts'
-import { keptSentences, readiness } from '../status/readiness.ts'
+import { readiness } from '../status/readiness.ts'
 import type { Reloads } from '../status/reloads.ts'
 import { scrape } from '../status/scrape.ts'
+import { asSentence, keptSentences } from '../status/sentences.ts'
 import { type StatusDeps, startStatus } from '../status/server/server.ts'
 import type { Readiness } from '../status/snapshot.ts'
 import { Widgets } from '../status/widgets.ts'
@@ -195,7 +196,7 @@ async function readyOf(outbox: Outbox, now: () => Observed, time: StatusSourcesD
     const fault = outbox.health.explain(cause)
     if (!(fault instanceof Fault)) throw error
     const { fleetTroubles = [], kept } = now()
-    return { ok: false, reasons: [fault.message, ...fleetTroubles, ...keptSentences(kept)] }
+    return { ok: false, reasons: [...[fault.message, ...fleetTroubles].map(asSentence), ...keptSentences(kept)] }
   }
 }
 

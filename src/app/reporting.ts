@@ -1,7 +1,9 @@
 import { hourAt } from '../model/hour.ts'
+import { overdueMs } from '../model/limits.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
+import { lookAtFleet } from '../status/fleet.ts'
 import type { Observed } from '../status/observed.ts'
-import { latenessWanted } from '../status/readiness.ts'
+import { latenessWanted, readinessOf } from '../status/readiness.ts'
 import type { AppContext } from './context.ts'
 
 /** Dependencies of `startReports`. */
@@ -27,7 +29,6 @@ async function startHeartbeat(
   stack: AsyncDisposableStack,
 ): Promise<void> {
   const { time, clock, log, redactor, kept } = context
-  const collectors = context.config.protocols.flatMap(protocol => protocol.collectors.map(({ id }) => id))
   const { Heartbeat } = await import('../reports/heartbeat/heartbeat.ts')
   const presentHour = () => (clock ? clock.hour : hourAt(time.nowMs()))
   const heartbeat = new Heartbeat({
@@ -36,9 +37,16 @@ async function startHeartbeat(
     hour: () => (mayReport() ? presentHour() : undefined),
     async look(hour) {
       const observed = now()
-      const { nowMs, startedAtMs, host } = observed
+      const { nowMs, startedAtMs } = observed
       const lateness = await outbox.status.lateness({ ...latenessWanted(observed), hour })
-      return { hour, lateness, collectors, host, nowMs, startedAtMs }
+      // A result that is known is not excused by a start.
+      const ready = readinessOf(
+        { ...observed, startedAtMs: nowMs - overdueMs },
+        lateness,
+        await lookAtFleet(observed),
+        hour,
+      )
+      return { hour, lateness, ready, nowMs, startedAtMs }
     },
     time,
     log,

@@ -137,39 +137,39 @@ export function fleetState({ daemons, due, nowMs, protocolIds = [] }: FleetRows)
 
 function idleSentence({ lane, hours, oldest }: DueLane): string {
   const count = hours === 1 ? '1 hour is' : `${hours} hours are`
-  return `no living daemon works the lane ${lane}, and ${count} due there, the oldest ${hourText(oldest)}; ${idleFix(lane)}`
+  return `No living daemon works the lane ${lane}, and ${count} due there, the oldest ${hourText(oldest)}. ${idleFix(lane)}.`
 }
 
 function idleFix(lane: string): string {
   const [kind, ...name] = lane.split('/')
   if (kind === 'machine') {
-    return `start the daemon ${name.join('/')} again, or name another one as the machine of its collectors`
+    return `Start the daemon ${name.join('/')} again, or name another one as the machine of its collectors`
   }
   const needs = lane === 'web' ? '' : ', and that reaches a node of the chain'
-  return `start a daemon whose fleet.lanes has it${needs}`
+  return `Start a daemon whose fleet.lanes has it${needs}`
 }
 
 function versionDifference(living: readonly FleetDaemon[]): string[] {
   const groups = grouped(living, ({ version }) => version)
   if (groups.length < 2) return []
   const each = groups.map(([version, names]) => `${version} on ${names}`).join(', ')
-  return [`the daemons have different versions: ${each}; update them to the same`]
+  return [`The daemons have different versions: ${each}. Update them to the same.`]
 }
 
 /** Differences of parts in words. Of keys those of the same protocol are compared: a machine may have protocols of its own. */
 const partWords: Readonly<Record<(typeof configurationParts)[number], readonly [what: string, effect: string]>> = {
   service: [
     'service.url',
-    'those that differ from the one that has been there longest deliver nothing; give all of them the same',
+    'Those that differ from the one that has been there longest deliver nothing: give all of them the same',
   ],
-  keys: ['keys of the service', 'where that lasts after a rotation, give all of them the same'],
+  keys: ['keys of the service', 'Where that lasts after a rotation, give all of them the same'],
   collectors: [
     'collectors or options',
-    'hours of a collector that one lacks wait for a daemon that has it; give all of them the same configuration',
+    'Hours of a collector that one lacks wait for a daemon that has it: give all of them the same configuration',
   ],
   settings: [
     'settings (delivery, collect, outbox, reports)',
-    'which count depends on who has a role; make them the same',
+    'Those of the daemon with the role count: make them the same',
   ],
 }
 
@@ -178,7 +178,7 @@ function configurationDifferences(living: readonly SeenDaemon[], protocolIds: re
     const [what, effect] = partWords[part]
     if (part === 'keys') return keyDifference(living, protocolIds)
     const groups = grouped(living, ({ digest }) => shortHex(partOf(digest, place)))
-    return groups.length < 2 ? [] : [`the daemons have different ${what}: ${eachOf(groups)}; ${effect}`]
+    return groups.length < 2 ? [] : [`The daemons have different ${what}: ${eachOf(groups)}. ${effect}.`]
   })
 }
 
@@ -196,7 +196,7 @@ function keyDifference(living: readonly SeenDaemon[], protocolIds: readonly stri
   if (!first) return []
   const [what, effect] = partWords.keys
   const more = different.length > 1 ? ` and ${different.length - 1} more` : ''
-  return [`the daemons have different ${what} for ${first.id}${more}: ${eachOf(first.groups)}; ${effect}`]
+  return [`The daemons have different ${what} for ${first.id}${more}: ${eachOf(first.groups)}. ${effect}.`]
 }
 
 /** Digests of keys by those of the ids of their protocols, which follow the parts. */
@@ -225,13 +225,13 @@ function partOf(digest: Buffer, place: number): Buffer {
 
 function namesakeSentence({ name, host, pid, namesake }: SeenDaemon): string[] {
   if (namesake === undefined) return []
-  return [`two daemons have the name ${name} (${host}, pid ${pid}; ${namesake}): give each a fleet.name of its own`]
+  return [`Two daemons have the name ${name} (${host}, pid ${pid}; ${namesake}). Give each a fleet.name of its own.`]
 }
 
 function clockSentence({ name, clockOffMs }: SeenDaemon): string[] {
   if (Math.abs(clockOffMs) < clockOffMsMin) return []
   const off = `${Math.round(Math.abs(clockOffMs) / 1_000)} s ${clockOffMs > 0 ? 'ahead of' : 'behind'}`
-  return [`the clock of ${name} is ${off} the database's, by which the fleet goes; set one of them right`]
+  return [`The clock of ${name} is ${off} the database's, by which the fleet goes. Set one of them right.`]
 }
 
 /** The names of daemons with the same value, by value. */

@@ -9,7 +9,8 @@ import type { Overview } from '../outbox/contract/status-store.ts'
 import { cellState } from './cell-state.ts'
 import { type FleetState, lookAtFleet } from './fleet.ts'
 import type { Observed } from './observed.ts'
-import { latenessWanted, readinessOf, strandedSentence, waitingSentences } from './readiness.ts'
+import { latenessWanted, readinessOf } from './readiness.ts'
+import { strandedSentence, waitingSentences } from './sentences.ts'
 import type { BacklogState, GateState, HourCell, HourGrid, ProtocolState, Snapshot, WidgetMetric } from './snapshot.ts'
 import { weekOf } from './week.ts'
 import type { WidgetRead } from './widgets.ts'
@@ -32,12 +33,14 @@ export async function observe(observed: Observed): Promise<Snapshot> {
   const shown = [...config.protocols, ...removedProtocols(config, [...byProtocol.keys()])]
   const { week, looks } = await weekOf(observed)
   const fleet = await lookAtFleet(observed)
+  const cells = await grid(config, hours, rows, looks.slice(-shownHours))
+  const newest = new Map(cells.rows.map(row => [row.collector, newestTried(row.cells)]))
   return {
     ...stateOf(observed, overview, fleet),
     protocols: await inTurns(shown, protocolsATurn, protocol =>
-      protocolState(protocol, hours, byProtocol.get(protocol.id) ?? [], observed.widgets.get(protocol.id)),
+      protocolState(protocol, hours, byProtocol.get(protocol.id) ?? [], observed.widgets.get(protocol.id), newest),
     ),
-    hours: await grid(config, hours, rows, looks.slice(-shownHours)),
+    hours: cells,
     week,
   }
 }
@@ -81,7 +84,7 @@ function serviceState(
   { config, configuration, host, nowMs, destinations }: Omit<Observed, 'outbox' | 'widgets'>,
   { destinations: states, backlog }: Pick<Overview, 'destinations' | 'backlog'>,
 ): Snapshot['service'] {
-  const stranded = strandedSentence(config, backlog, configuration.named)
+  const stranded = strandedSentence(config.protocols, backlog.byProtocol, configuration.named)
   const waiting = [...waitingSentences(states), ...(stranded === undefined ? [] : [stranded])]
   const attemptsMs = states.map(({ notBeforeMs, probeAtMs }) => Math.max(notBeforeMs, probeAtMs))
   const nextAttemptMs = Math.min(...attemptsMs.filter(atMs => atMs > nowMs))
@@ -93,7 +96,7 @@ function serviceState(
   return {
     host,
     ...(lastPush && { lastPush }),
-    ...(waiting.length > 0 ? { waiting: waiting.join('; ') } : {}),
+    ...(waiting.length > 0 ? { waiting: waiting.join(' ') } : {}),
     ...(Number.isFinite(nextAttemptMs) ? { nextAttemptMs } : {}),
     ...(skewMs === undefined ? {} : { skewMs }),
     gates,
@@ -145,9 +148,14 @@ function protocolState(
   hours: readonly Hour[],
   curves: readonly MetricCurve[],
   read: WidgetRead | undefined,
+  newest: ReadonlyMap<string, HourCell | undefined>,
 ): ProtocolState {
   const own = new Map(curves.map(curve => [curve.latest.id, curve]))
   const configured = new Set(collectors.map(collector => collector.id))
+  const withValue = new Set(curves.map(({ latest }) => latest.collector))
+  const withoutValue = collectors
+    .filter(collector => !withValue.has(collector.id))
+    .map(collector => valueless(collector.id, newest.get(collector.id)))
   const ids = new Set([...own.keys(), ...(read?.metrics.map(metric => metric.id as MetricId) ?? [])])
   return {
     id,
@@ -155,12 +163,24 @@ function protocolState(
     ...(logo === undefined ? {} : { logo }),
     ...(isRemoved && { isRemoved }),
     ...(read === undefined ? {} : { readAtMs: read.atMs }),
+    ...(withoutValue.length > 0 && { withoutValue }),
     metrics: [...ids].map(metricId => {
       const curve = own.get(metricId)
       const metric = widgetMetric(metricId, id, hours, curve, read)
       return curve && !configured.has(curve.latest.collector) ? { ...metric, isRemoved: true } : metric
     }),
   }
+}
+
+/** The newest hour that was tried; `undefined` when none was. */
+function newestTried(cells: readonly HourCell[]): HourCell | undefined {
+  return cells.findLast(({ fault }) => fault)
+}
+
+/** A collector without a value, and why. */
+function valueless(collector: string, tried: HourCell | undefined): NonNullable<ProtocolState['withoutValue']>[number] {
+  const { message, fix } = tried?.fault ?? {}
+  return { collector, ...(message !== undefined && { reason: message }), ...(fix !== undefined && { fix }) }
 }
 
 function widgetMetric(

@@ -2,14 +2,8 @@ import type { Config } from '../config/config.ts'
 import type { ClockVerdict } from '../model/clock.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { Counters } from '../telemetry/counters.ts'
-import type { ConfigurationState, EndpointState } from './snapshot.ts'
+import type { ConfigurationState, EndpointState, KeptHours } from './snapshot.ts'
 import type { WidgetRead } from './widgets.ts'
-
-/** Hours of collectors in the local folder of a daemon of a fleet. */
-export interface KeptHours {
-  readonly hours: number
-  readonly folder: string
-}
 
 /** Input of an observation. */
 export interface Observed {

@@ -1,48 +1,120 @@
-import type { Config } from '../config/config.ts'
 import { clockAgreeMs } from '../model/clock-limits.ts'
-import { commandLine } from '../model/command-line.ts'
-import { type Hour, hourAt, hourText } from '../model/hour.ts'
+import { type Hour, hourAt } from '../model/hour.ts'
 import { overdueMs } from '../model/limits.ts'
-import type { Backlog } from '../outbox/contract/balance.ts'
-import type { DestinationState } from '../outbox/contract/destination.ts'
 import type { Lateness, LatenessWanted } from '../outbox/contract/status-store.ts'
-import { clockSentences } from './clock-sentences.ts'
 import { type FleetState, lookAtFleet } from './fleet.ts'
-import { deadAndHeldSentences, gapSentence, lateSentence, missingSentence, withFix } from './hour-sentences.ts'
-import type { KeptHours, Observed } from './observed.ts'
-import { type ReadinessCause, readinessState } from './readiness-state.ts'
-import { refusedSentences } from './reloads.ts'
+import type { Observed } from './observed.ts'
+import {
+  asSentence,
+  clockSentences,
+  deadAndHeldSentences,
+  gapSentence,
+  keptSentences,
+  lateSentence,
+  missingSentence,
+  refusedSentences,
+  undeliveredSentences,
+  waitingSentences,
+} from './sentences.ts'
 import type { Readiness } from './snapshot.ts'
 
-/** Why pushes to the destinations wait, one sentence each; empty when none waits. */
-export function waitingSentences(destinations: readonly Pick<DestinationState, 'waiting'>[]): string[] {
-  return destinations.flatMap(({ waiting }) => waiting ?? [])
+/** Why a daemon is not ready, as a closed list in the order in which reasons are shown. */
+export const readinessCauses = [
+  'config-refused',
+  'clock-wrong',
+  'disk-full',
+  'locked',
+  'kept-locally',
+  'fleet-stuck',
+  'no-daemon',
+  'not-collected',
+  'not-planned',
+  'gap',
+  'not-delivered',
+  'dead',
+  'held',
+] as const
+
+/** One of `readinessCauses`. */
+export type ReadinessCause = (typeof readinessCauses)[number]
+
+/** `starting`: nothing is wrong, and hours that were missed before the start are still caught up. */
+export type ReadinessState = 'starting' | 'ready' | 'not-ready'
+
+/** All that readiness depends on. Counts are of hours whose turn was a quarter of an hour ago, or longer. */
+export interface ReadinessFacts {
+  /** Milliseconds since the loops were started. */
+  readonly runningMs: number
+  readonly isConfigRefused: boolean
+  /** Whether a person should set the machine's clock. */
+  readonly isClockWrong: boolean
+  /** Whether nothing is planned, because the clock is not believed. */
+  readonly isClockDoubted: boolean
+  readonly isDiskFull: boolean
+  /** Whether another process has kept this one from writing for long. */
+  readonly isLocked: boolean
+  /** Hours whose values wait in a local folder for the database of a fleet. */
+  readonly keptLocally: number
+  /** Reasons why a fleet does not work: nothing is claimed, or a role has no living holder. */
+  readonly fleetTroubles: number
+  /** Lanes of a fleet with due hours that no living daemon works. */
+  readonly idleLanes: number
+  /** Collectors with a due hour that was tried and failed, and with one that was not tried yet. */
+  readonly failed: number
+  readonly untried: number
+  /** Collectors that are expected for the hour and have no row of it. */
+  readonly unplanned: number
+  /** Gaps of the newest such hour; older ones are history. */
+  readonly gaps: number
+  /** Due metrics, and whether delivery waits for something. */
+  readonly undelivered: number
+  readonly isDeliveryWaiting: boolean
+  /** Dead and held metrics of the newest such hour. */
+  readonly dead: number
+  readonly held: number
+  /** Whether what waits for a person's decision turns readiness red. */
+  readonly isStrict: boolean
 }
 
-/** Sentence about due metrics that will not be delivered: their protocol was removed from the configuration. */
-export function strandedSentence(
-  config: Config,
-  { byProtocol }: Pick<Backlog, 'byProtocol'>,
-  named?: string,
-): string | undefined {
-  const configured = new Set(config.protocols.map(({ id }) => id))
-  const stranded = [...byProtocol]
-    .filter(([id, { due }]) => due > 0 && !configured.has(id))
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-  if (stranded.length === 0) return undefined
-  const counts = stranded.map(([id, { due }]) => `${due} due of ${id}`).join(', ')
-  return `no longer configured, and not delivered until they are again: ${counts}; to give them up: ${commandLine(`due drop ${stranded[0]?.[0]}`, named)}`
-}
+/** Causes that wait for a person's decision: nothing is late or stopped. */
+const decisions: ReadonlySet<ReadinessCause> = new Set(['dead', 'held'])
 
-/** Sentence about values that wait on this machine for the database; empty when none do. */
-export function keptSentences(kept: KeptHours | undefined): string[] {
-  if (!kept || kept.hours === 0) return []
-  const { hours, folder } = kept
-  return [`values of ${hours} ${hours === 1 ? 'hour' : 'hours'} wait in ${folder} until the database takes them`]
+/**
+ * The state of a daemon, and what is wrong. For a quarter of an hour after a start, what was merely not tried yet is
+ * caught up and is not wrong; what was tried and failed is. Dead and held metrics wait for a person's decision: they are
+ * warnings, unless `isStrict`. Pure: the present facts decide, not the state before.
+ */
+export function readinessState(facts: ReadinessFacts): {
+  readonly state: ReadinessState
+  /** Reasons why it is not ready. */
+  readonly causes: ReadonlySet<ReadinessCause>
+  /** Troubles that delay nothing. */
+  readonly warnings: ReadonlySet<ReadinessCause>
+} {
+  const isStarting = facts.runningMs < overdueMs
+  const holds: Readonly<Record<ReadinessCause, boolean>> = {
+    'config-refused': facts.isConfigRefused,
+    'clock-wrong': facts.isClockWrong,
+    'disk-full': facts.isDiskFull,
+    locked: facts.isLocked,
+    'kept-locally': facts.keptLocally > 0,
+    'fleet-stuck': facts.fleetTroubles > 0,
+    'no-daemon': facts.idleLanes > 0 && !isStarting,
+    'not-collected': facts.failed > 0 || (facts.untried > 0 && !isStarting),
+    // With a doubted clock or a full disk nothing is planned, which has a cause of its own.
+    'not-planned': facts.unplanned > 0 && !isStarting && !facts.isClockDoubted && !facts.isDiskFull,
+    gap: facts.gaps > 0,
+    'not-delivered': facts.undelivered > 0 && (facts.isDeliveryWaiting || !isStarting),
+    dead: facts.dead > 0,
+    held: facts.held > 0,
+  }
+  const warnings = new Set(readinessCauses.filter(cause => holds[cause] && decisions.has(cause) && !facts.isStrict))
+  const causes = new Set(readinessCauses.filter(cause => holds[cause] && !warnings.has(cause)))
+  return { state: causes.size > 0 ? 'not-ready' : isStarting ? 'starting' : 'ready', causes, warnings }
 }
 
 /** Input of a readiness. */
-type ReadinessInput = Pick<
+export type ReadinessInput = Pick<
   Observed,
   | 'config'
   | 'configuration'
@@ -81,11 +153,17 @@ function newestLate(nowMs: number): Hour {
  * Readiness: red when an hour is late, that is, not collected or not delivered a quarter of an hour after its turn. The
  * hours are those the configuration expects, not the stored rows, so that a broken writer shows, too. `readinessState`
  * decides what is wrong, in a table; this says it in sentences.
+ *
+ * @param hour of the lateness. Default: the newest that should be delivered
  */
-export function readinessOf(observed: ReadinessInput, lateness: Lateness, fleet: FleetState | undefined): Readiness {
+export function readinessOf(
+  observed: ReadinessInput,
+  lateness: Lateness,
+  fleet: FleetState | undefined,
+  hour: Hour = newestLate(observed.nowMs),
+): Readiness {
   const { config, outbox, nowMs, startedAtMs, host } = observed
   const { destinations, deadAndHeld, due, late, missing } = lateness
-  const hour = newestLate(nowMs)
   const expected = new Set(config.protocols.flatMap(({ collectors }) => collectors.map(({ id }) => id)))
   // Older gaps are history, and shown in the grid.
   const gaps = lateness.gaps.filter(({ collector }) => expected.has(collector))
@@ -119,14 +197,14 @@ export function readinessOf(observed: ReadinessInput, lateness: Lateness, fleet:
   const sentences: Readonly<Record<ReadinessCause, readonly string[]>> = {
     'config-refused': refused,
     'clock-wrong': clock,
-    'disk-full': full === undefined ? [] : [full],
-    locked: locked === undefined ? [] : [locked],
+    'disk-full': full === undefined ? [] : [asSentence(full)],
+    locked: locked === undefined ? [] : [asSentence(locked)],
     'kept-locally': keptSentences(observed.kept),
-    'fleet-stuck': observed.fleetTroubles ?? [],
-    'no-daemon': idle.map(({ reason }) => reason),
-    'not-collected': (isCatchingUp ? failed : late).map(each => withFix(lateSentence(each), each.fault)),
+    'fleet-stuck': (observed.fleetTroubles ?? []).map(asSentence),
+    'no-daemon': idle.map(({ reason }) => asSentence(reason)),
+    'not-collected': (isCatchingUp ? failed : late).map(each => lateSentence(each, named)),
     'not-planned': missing.map(id => missingSentence(id, hour)),
-    gap: gaps.map(gapSentence),
+    gap: gaps.map(gap => gapSentence(gap, named)),
     'not-delivered': undeliveredSentences(lateness, host, isCatchingUp),
     dead: deadAndHeldSentences({ ...deadAndHeld, held: 0 }, hour, host, named),
     held: deadAndHeldSentences({ ...deadAndHeld, dead: 0 }, hour, host, named),
@@ -140,19 +218,4 @@ export function readinessOf(observed: ReadinessInput, lateness: Lateness, fleet:
 function isDoubted(clock: ReadinessInput['clock'], destinations: Lateness['destinations']): boolean {
   if (clock) return clock.kind === 'doubted'
   return destinations.some(({ skewMs = 0 }) => Math.abs(skewMs) > clockAgreeMs)
-}
-
-/** Sentence about late metrics; after a start only when deliveries wait. */
-export function undeliveredSentences(
-  { due, destinations }: Pick<Lateness, 'due' | 'destinations'>,
-  host: string,
-  isCatchingUp: boolean,
-): string[] {
-  const waiting = waitingSentences(destinations).join('; ')
-  if (!due || (isCatchingUp && !waiting)) return []
-  const { metrics, oldest } = due
-  const why = waiting ? `: ${waiting}` : ''
-  return [
-    `${metrics} ${metrics === 1 ? 'metric' : 'metrics'} not delivered to ${host}, the oldest of ${hourText(oldest)}${why}`,
-  ]
 }

@@ -29,12 +29,3 @@ export class Reloads {
     this.#state = { ...this.#state, refused: { atMs: nowMs, reason } }
   }
 }
-
-/** Sentences about a refused file: red until it is repaired, as the next start would fail with it. */
-export function refusedSentences({ file, refused }: ConfigurationState): string[] {
-  if (!refused) return []
-  const since = new Date(refused.atMs).toISOString().slice(0, 19)
-  return [
-    `${file} was changed and has been refused since ${since}Z; the previous configuration stays in force: ${refused.reason}`,
-  ]
-}

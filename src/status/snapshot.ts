@@ -45,6 +45,12 @@ export interface ConfigurationState {
   readonly refused?: { readonly atMs: number; readonly reason: string }
 }
 
+/** Hours of collectors in the local folder of a daemon of a fleet. */
+export interface KeptHours {
+  readonly hours: number
+  readonly folder: string
+}
+
 /** `reasons` is empty exactly when `ok`; each reason is one sentence that says what is late and why. */
 export interface Readiness {
   /** Whether the daemon is ready. */
@@ -145,6 +151,8 @@ export interface ProtocolState {
   /** Present when the configuration no longer has it: its name is its id. */
   readonly isRemoved?: true
   readonly metrics: readonly WidgetMetric[]
+  /** Its configured collectors without a value in the hours shown, each with why its newest hour failed; absent when all have one. */
+  readonly withoutValue?: readonly { readonly collector: string; readonly reason?: string; readonly fix?: string }[]
   /**
    * When the widget was read from the service, in milliseconds since 1970; absent when it could not be read, then
    * values are the outbox's.

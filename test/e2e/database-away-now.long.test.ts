@@ -73,7 +73,7 @@ protocols: [{ id: tides, name: Tides, collectors: [{ use: ./level.ts, options: {
     expect(readdirSync(join(folder, 'data', 'kept'))).toHaveLength(1)
     const answer = await fetch(`${first.url}/readyz`)
     expect(answer.status).toBe(503)
-    expect(await answer.text()).toMatch(/cannot be reached.*values of 1 hour wait in .*kept until the database takes/)
+    expect(await answer.text()).toMatch(/cannot be reached.*Values of 1 hour wait in .*kept until the database takes/)
     await first.kill('SIGKILL')
     await databases.server.start()
     const second = await startDaemon(config, env)

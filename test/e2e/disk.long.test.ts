@@ -107,7 +107,7 @@ describe.skipIf(!mayMount)('the daemon on a full disk (needs the right to mount 
     expect(metricsService.taken.size).toBe(balance.due)
     const { ready: isReady, reasons } = await ready(daemon)
     expect(isReady).toBe(false)
-    expect(reasons[0]).toMatch(/^the disk is full: nothing new is collected until 32 MiB are free in /)
+    expect(reasons[0]).toMatch(/^The disk is full: nothing new is collected until 32 MiB are free in /)
     disk.empty()
     await daemon.logged('there is room on the disk again: collecting goes on')
     expect((await ready(daemon)).ready).toBe(true)

@@ -65,15 +65,15 @@ describe('the state of a fleet', () => {
   })
 
   it.each([
-    ['base', 'start a daemon whose fleet.lanes has it, and that reaches a node of the chain'],
-    ['web', 'start a daemon whose fleet.lanes has it'],
-    ['machine/eu-3', 'start the daemon eu-3 again, or name another one as the machine of its collectors'],
+    ['base', 'Start a daemon whose fleet.lanes has it, and that reaches a node of the chain'],
+    ['web', 'Start a daemon whose fleet.lanes has it'],
+    ['machine/eu-3', 'Start the daemon eu-3 again, or name another one as the machine of its collectors'],
   ])('says what to do about the idle lane %s', (lane, fix) => {
     const [one] = fleetState({ daemons: [], due: [due(lane)], nowMs }).idleLanes
     const [many] = fleetState({ daemons: [], due: [due(lane, 3)], nowMs }).idleLanes
-    const start = `no living daemon works the lane ${lane}, and `
-    expect(one?.reason).toBe(`${start}1 hour is due there, the oldest ${isoOf(anHour)}; ${fix}`)
-    expect(many?.reason).toBe(`${start}3 hours are due there, the oldest ${isoOf(hourAfter(anHour, -2))}; ${fix}`)
+    const start = `No living daemon works the lane ${lane}, and `
+    expect(one?.reason).toBe(`${start}1 hour is due there, the oldest ${isoOf(anHour)}. ${fix}.`)
+    expect(many?.reason).toBe(`${start}3 hours are due there, the oldest ${isoOf(hourAfter(anHour, -2))}. ${fix}.`)
   })
 
   it.each([
@@ -82,28 +82,28 @@ describe('the state of a fleet', () => {
     [
       'two versions',
       [daemon('a'), daemon('b', { version: '2.0.0' }), daemon('c')],
-      ['the daemons have different versions: 1.0.0 on a and c, 2.0.0 on b; update them to the same'],
+      ['The daemons have different versions: 1.0.0 on a and c, 2.0.0 on b. Update them to the same.'],
     ],
     [
       'two configurations',
       [daemon('a'), daemon('b', other)],
       [
-        'the daemons have different collectors or options: abababab on a, cdcdcdcd on b; hours of a collector that one lacks wait for a daemon that has it; give all of them the same configuration',
+        'The daemons have different collectors or options: abababab on a, cdcdcdcd on b. Hours of a collector that one lacks wait for a daemon that has it: give all of them the same configuration.',
       ],
     ],
     [
       'two services',
       [daemon('a'), daemon('b', differsIn(0))],
       [
-        'the daemons have different service.url: abababab on a, cdcdcdcd on b; those that differ from the one that has been there longest deliver nothing; give all of them the same',
+        'The daemons have different service.url: abababab on a, cdcdcdcd on b. Those that differ from the one that has been there longest deliver nothing: give all of them the same.',
       ],
     ],
     [
       'two keys and settings',
       [daemon('a', withKey(0xab)), daemon('b', withKey(0xcd)), daemon('c', differsIn(3))],
       [
-        expect.stringMatching(/different keys of the service for a protocol: abababab on a, cdcdcdcd on b;/),
-        expect.stringMatching(/different settings .*: abababab on a and b, cdcdcdcd on c;/),
+        expect.stringMatching(/different keys of the service for a protocol: abababab on a, cdcdcdcd on b\./),
+        expect.stringMatching(/different settings .*: abababab on a and b, cdcdcdcd on c\./),
       ],
     ],
     [
@@ -114,8 +114,8 @@ describe('the state of a fleet', () => {
         daemon('c', { clockOffMs: 59_000 }),
       ],
       [
-        'two daemons have the name a (a, pid 7; us, pid 9): give each a fleet.name of its own',
-        "the clock of b is 240 s behind the database's, by which the fleet goes; set one of them right",
+        'Two daemons have the name a (a, pid 7; us, pid 9). Give each a fleet.name of its own.',
+        "The clock of b is 240 s behind the database's, by which the fleet goes. Set one of them right.",
       ],
     ],
     [

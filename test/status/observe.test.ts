@@ -173,7 +173,7 @@ describe('readiness', () => {
     const bench = new Bench().collect(accept(2)).deliver(metrics(2))
     bench.reloads.refused('tidegauge.yaml:6:5: "colectors" is not a key here', Date.UTC(2026, 10, 20, 13, 1))
     expect(await bench.reasons()).toEqual([
-      'tidegauge.yaml was changed and has been refused since 2026-11-20T13:01:00Z; the previous configuration stays in force: tidegauge.yaml:6:5: "colectors" is not a key here',
+      'tidegauge.yaml was changed and has been refused since 2026-11-20T13:01:00Z. The previous configuration stays in force until it is mended: tidegauge.yaml:6:5: "colectors" is not a key here',
     ])
     bench.reloads.taken('tidegauge.yaml', Date.UTC(2026, 10, 20, 13, 2))
     expect(await bench.reasons()).toEqual([])
@@ -184,7 +184,9 @@ describe('readiness', () => {
     bench.nowMs = anHour + overdueMs - 1
     expect(await bench.reasons()).toEqual([])
     bench.nowMs += 1
-    expect(await bench.reasons()).toEqual([`vault/c has not collected the hour ${hourText(anHour)}: no node answers`])
+    expect(await bench.reasons()).toEqual([
+      `vault/c has not collected the hour ${hourText(anHour)}: no node answers. Next try within 10 min.`,
+    ])
   })
 
   it('is red for a metric that is not delivered by then, and says why delivery waits', async () => {
@@ -194,15 +196,17 @@ describe('readiness', () => {
     bench.outbox.expectedHours.markCollected('vault/c', hourAfter(anHour, -1))
     expect(await bench.reasons()).toEqual([])
     bench.nowMs += 1
-    const sentence = `1 metric not delivered to metrics.example, the oldest of ${hourText(anHour)}`
-    expect(await bench.reasons()).toEqual([sentence])
+    const sentence = `1 metric is not delivered to metrics.example, the oldest of ${hourText(anHour)}.`
+    expect(await bench.reasons()).toEqual([`${sentence} Nothing is lost; delivery goes on.`])
     bench.waits('503')
-    expect(await bench.reasons()).toEqual([`${sentence}: 503`])
+    expect(await bench.reasons()).toEqual([`${sentence} 503.`])
   })
 
   it('is red for an hour that is no row at all', async () => {
     const bench = new Bench().collect([], hourAfter(anHour, -1))
-    expect(await bench.reasons()).toEqual([expect.stringMatching(/^vault\/c: the hour .* was not even planned/)])
+    expect(await bench.reasons()).toEqual([
+      expect.stringMatching(/^vault\/c was not asked for the hour .* not even planned/),
+    ])
     bench.nowMs = anHour + overdueMs - 1
     expect(await bench.reasons()).toEqual([])
   })
@@ -210,12 +214,12 @@ describe('readiness', () => {
   it('tells only of a clock that is doubted, not that nothing is planned by it', async () => {
     const bench = new Bench().collect([], hourAfter(anHour, -1))
     bench.clock = { kind: 'doubted', why: 'contradicted', reason: 'the clock is an hour ahead of the service’s' }
-    expect(await bench.reasons()).toEqual(['the clock is an hour ahead of the service’s'])
+    expect(await bench.reasons()).toEqual(['The clock is an hour ahead of the service’s.'])
   })
 
   it('tells only of the clock, too, where no clock is watched and the service was asked', async () => {
     const bench = new Bench().collect([], hourAfter(anHour, -1)).waits('', -3 * hourMs)
-    expect(await bench.reasons()).toEqual([expect.stringMatching(/^this machine's clock is 3 h ahead/)])
+    expect(await bench.reasons()).toEqual([expect.stringMatching(/^This machine's clock is 3 h ahead/)])
   })
 
   it('expects nothing of a collector that starts later', async () => {
@@ -228,7 +232,9 @@ describe('readiness', () => {
 
   it('is red for a gap of the newest late hour, not for older ones', async () => {
     const bench = new Bench().gap()
-    expect(await bench.reasons()).toEqual([expect.stringMatching(/can no longer be collected: no block yet$/)])
+    expect(await bench.reasons()).toEqual([
+      expect.stringMatching(/can no longer be collected: no block yet\. What can be mended\? tidegauge gaps$/),
+    ])
     bench.collect([], hourAfter(anHour, 1))
     bench.nowMs += hourMs
     expect(await bench.reasons()).toEqual([])
@@ -275,8 +281,8 @@ describe('readiness after a start', () => {
     bench.nowMs += 1
     expect(await bench.reasons()).toEqual([
       expect.stringContaining('vault/c has not collected'),
-      expect.stringContaining('vault/d: the hour'),
-      expect.stringContaining('1 metric not delivered'),
+      expect.stringContaining('vault/d was not asked for the hour'),
+      expect.stringContaining('1 metric is not delivered'),
     ])
   })
 

@@ -6,7 +6,7 @@ import {
   type ReadinessState,
   readinessCauses,
   readinessState,
-} from '../../src/status/readiness-state.ts'
+} from '../../src/status/readiness.ts'
 
 /** A daemon that runs for long, and of which all is well. */
 const well: ReadinessFacts = {

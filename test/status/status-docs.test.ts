@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { snapshotExposition } from '../../src/status/exposition/exposition.ts'
 import { statusFormat, statusJson } from '../../src/status/json.ts'
-import { readinessCauses } from '../../src/status/readiness-state.ts'
+import { readinessCauses } from '../../src/status/readiness.ts'
 import { richScrape, richSnapshot } from '../support/snapshot.ts'
 
 const text = readFileSync(new URL('../../docs/status.md', import.meta.url), 'utf8')

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { openOutbox } from '../../app/open-outbox.ts'
-import { strandedSentence } from '../../status/readiness.ts'
+import { strandedSentence } from '../../status/sentences.ts'
 import { type ConfigOption, configuredCommand } from '../configured-command.ts'
 import { deliverNow, standing } from '../deliver-now.ts'
 import { exitCodes } from '../exit.ts'
@@ -21,7 +21,7 @@ export function flushCommand(ended: (code: number) => void): Command {
       const backlog = await outbox.operators.backlog()
       const after = backlog.balance
       const dead = after.dead - before.dead
-      const stranded = strandedSentence(context.config, backlog)
+      const stranded = strandedSentence(context.config.protocols, backlog.byProtocol)
       if (stranded !== undefined) note(stranded)
       print(`${after.delivered - before.delivered} delivered, ${after.due} due${standing({ dead, held: 0 }, options)}`)
       if (after.due > 0 || dead > 0) ended(exitCodes.incomplete)

@@ -6,15 +6,13 @@ import { observationOf } from '../../app/observation.ts'
 import { readOutbox } from '../../app/open-outbox.ts'
 import { statusAddress } from '../../config/addresses.ts'
 import { ConfigError } from '../../config/config.ts'
-import { type Hour, hourText, parseHour } from '../../model/hour.ts'
 import { jsonOf } from '../../model/json.ts'
 import { numberText } from '../../model/number-text.ts'
 import { type StatusJson, statusJson } from '../../status/json.ts'
 import { observe } from '../../status/observe.ts'
-import type { Observed } from '../../status/observed.ts'
 import { Reloads } from '../../status/reloads.ts'
-import type { CellState, Snapshot } from '../../status/snapshot.ts'
-import { type StatusSummary, summarize } from '../../status/summary.ts'
+import { failingSentence } from '../../status/sentences.ts'
+import type { CellState } from '../../status/snapshot.ts'
 import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { daemonAnswer } from '../daemon-answer.ts'
 import { daemonSentence } from '../daemon-role.ts'
@@ -41,29 +39,18 @@ export function statusCommand(ended: (code: number) => void): Command {
       // This command does not catch up: a late hour is late.
       const daemon = await daemonSentence(context)
       const reloads = daemon === undefined || !running ? undefined : reloadsOf(running)
-      const { ready } = await readOutbox(context, async outbox => {
-        const observed = observationOf(context, outbox, namedService(context.config), 0, [], reloads)
-        return json ? printedJson(observed) : printed(observed, daemon, { config })
-      })
-      if (!ready.ok) ended(exitCodes.incomplete)
+      const status = await readOutbox(context, async outbox =>
+        statusJson(await observe(observationOf(context, outbox, namedService(context.config), 0, [], reloads))),
+      )
+      if (json) printJson(status)
+      else printStatus(status, daemon, { config })
+      if (!status.ready.ok) ended(exitCodes.incomplete)
     })
 }
 
 function printRunning(running: StatusJson, options: ConfigOption & JsonOption): void {
   if (options.json) printJson(running)
-  else printStatus(summaryOf(running), `runs on its configuration of ${running.configuration.inForceSince}`, options)
-}
-
-async function printedJson(observed: Observed): Promise<Snapshot> {
-  const snapshot = await observe(observed)
-  printJson(statusJson(snapshot))
-  return snapshot
-}
-
-async function printed(observed: Observed, daemon: string | undefined, options: ConfigOption): Promise<StatusSummary> {
-  const summary = await summarize(observed)
-  printStatus(summary, daemon, options)
-  return summary
+  else printStatus(running, `runs on its configuration of ${running.configuration.inForceSince}`, options)
 }
 
 /** Reads the configuration; `undefined` when it has mistakes and a daemon runs on what it was before. @throws ConfigError */
@@ -89,48 +76,10 @@ async function runningStatus(file: string): Promise<StatusJson | undefined> {
   }
 }
 
-/** All that is printed for a person. */
-interface ShownStatus extends Pick<StatusSummary, 'ready' | 'balance' | 'hours' | 'fleet'> {
-  readonly service: Omit<StatusSummary['service'], 'gates'>
-  readonly newest: readonly {
-    readonly id: string
-    readonly value: number
-    readonly unit?: string
-    readonly hour: Hour
-    readonly state: string
-  }[]
-  readonly warnings: readonly Pick<
-    StatusSummary['warnings'][number],
-    'text' | 'count' | 'metricId' | 'isAcknowledged'
-  >[]
-}
-
 function reloadsOf({ startedAt, configuration }: StatusJson): Reloads {
   const reloads = new Reloads(configuration.file, Date.parse(startedAt))
   reloads.taken(configuration.file, Date.parse(configuration.inForceSince))
   return reloads
-}
-
-/** The part of a daemon's status that is shown here. */
-function summaryOf(running: StatusJson): ShownStatus {
-  const { ready, service, balance, hours, protocols, warnings } = running
-  const { lastPush, nextAttempt, gates: _, ...shown } = service
-  return {
-    ready,
-    balance,
-    warnings,
-    service: {
-      ...shown,
-      ...(lastPush && { lastPush: { atMs: Date.parse(lastPush.at), verdict: lastPush.verdict } }),
-      ...(nextAttempt !== undefined && { nextAttemptMs: Date.parse(nextAttempt) }),
-    },
-    hours: { hours: hours.hours.map(parseHour), rows: hours.rows },
-    newest: protocols.flatMap(({ metrics }) =>
-      metrics.flatMap(({ id, value, unit = '', hour, state = '' }) =>
-        value === undefined || hour === undefined ? [] : [{ id, value, unit, hour: parseHour(hour), state }],
-      ),
-    ),
-  }
 }
 
 /** Headline when nothing is late: without a daemon it will be. */
@@ -153,36 +102,43 @@ const mark: Record<CellState, string> = {
 /** Warnings shown; further ones are counted. */
 const warningsShown = 10
 
-function printStatus(summary: ShownStatus, daemon: string | undefined, options: ConfigOption): void {
-  const { ready, hours, newest } = summary
+function printStatus(status: StatusJson, daemon: string | undefined, options: ConfigOption): void {
+  const { ready, hours, protocols, fleet } = status
   print(headline(ready.ok, daemon))
   for (const reason of ready.reasons) print(`  ${reason}`)
   for (const warning of ready.warnings ?? []) print(`  warning: ${warning}`)
+  for (const sentence of failingSentences(status)) print(`  ${sentence}`)
   print('')
-  printDelivery(summary, daemon, options)
-  if (summary.fleet) printFleet(summary.fleet)
+  printDelivery(status, daemon, options)
+  if (fleet) printFleet(fleet)
   print('')
   printGrid(hours)
-  const rows = newest.map(({ id, value, unit, hour, state }) => [
-    id,
-    numberText(value),
-    unit ?? '',
-    hourText(hour),
-    state,
-  ])
+  const rows = protocols.flatMap(({ metrics }) =>
+    metrics.flatMap(({ id, value, unit = '', hour, state = '' }) =>
+      value === undefined || hour === undefined ? [] : [[id, numberText(value), unit, hour, state]],
+    ),
+  )
   if (rows.length > 0) print('')
   if (rows.length > 0) printTable(['metric', 'last value', 'unit', 'hour', 'state'], rows, ['last value'])
-  printWarnings(summary, options)
+  printWarnings(status, options)
 }
 
-function printDelivery({ service, balance }: ShownStatus, daemon: string | undefined, options: ConfigOption): void {
-  const last = service.lastPush
-    ? `, last push ${new Date(service.lastPush.atMs).toISOString()}: ${service.lastPush.verdict}`
-    : ''
+/** Collectors whose newest hour has failed so far, where no reason above says why. */
+function failingSentences({ hours, ready: { reasons } }: StatusJson): string[] {
+  return hours.rows.flatMap(({ collector, cells }) => {
+    const place = cells.findLastIndex(({ state, fault }) => state === 'due' && fault)
+    const [fault, hour] = [cells[place]?.fault, hours.hours[place]]
+    if (!fault || hour === undefined || reasons.some(reason => reason.includes(fault.message))) return []
+    return [failingSentence(collector, hour, fault)]
+  })
+}
+
+function printDelivery({ service, balance }: StatusJson, daemon: string | undefined, options: ConfigOption): void {
+  const last = service.lastPush ? `, last push ${service.lastPush.at}: ${service.lastPush.verdict}` : ''
   print(`daemon  ${daemon ?? `none runs on this outbox (${asTyped('run', options)})`}`)
   print(`service ${service.host}${last}`)
   if (service.waiting !== undefined) print(`  waiting: ${service.waiting}`)
-  if (service.nextAttemptMs !== undefined) print(`  next attempt ${new Date(service.nextAttemptMs).toISOString()}`)
+  if (service.nextAttempt !== undefined) print(`  next attempt ${service.nextAttempt}`)
   if (service.skewMs !== undefined) print(`clock   ${skewWords(service.skewMs)}`)
   const { enqueued, delivered, dead, held, due, dropped } = balance
   print(`metrics ${enqueued} enqueued = ${delivered} delivered + ${dead} dead + ${held} held + ${due} due`)
@@ -198,7 +154,7 @@ function skewWords(skewMs: number): string {
   return `${seconds} s ${skewMs > 0 ? 'behind' : 'ahead of'} the service’s`
 }
 
-function printWarnings({ warnings }: ShownStatus, options: ConfigOption): void {
+function printWarnings({ warnings }: StatusJson, options: ConfigOption): void {
   const news = warnings.filter(({ isAcknowledged }) => !isAcknowledged)
   const silent = warnings.length - news.length
   if (warnings.length > 0) print('')
@@ -211,9 +167,9 @@ function printWarnings({ warnings }: ShownStatus, options: ConfigOption): void {
   if (silent > 0) print(`${counted(silent, 'acknowledged warning')}: ${asTyped('warnings --all', options)}`)
 }
 
-function printGrid({ hours, rows }: StatusSummary['hours']): void {
+function printGrid({ hours, rows }: StatusJson['hours']): void {
   const [first] = hours
-  print(`last ${hours.length} hours, from ${first === undefined ? '' : hourText(first)}`)
+  print(`last ${hours.length} hours, from ${first ?? ''}`)
   printTable(
     ['collector', 'hours'],
     rows.map(({ collector, cells }) => [collector, cells.map(({ state }) => mark[state]).join('')]),

@@ -2,14 +2,7 @@ import { faultFromRecord, isPermanent } from '../../model/fault.ts'
 import { type Hour, hourText } from '../../model/hour.ts'
 import { overdueMs } from '../../model/limits.ts'
 import type { Lateness } from '../../outbox/contract/status-store.ts'
-import {
-  deadAndHeldSentences,
-  gapSentence,
-  lateSentence,
-  missingSentence,
-  withFix,
-} from '../../status/hour-sentences.ts'
-import { undeliveredSentences } from '../../status/readiness.ts'
+import type { Readiness } from '../../status/snapshot.ts'
 
 /** Longest text of a ping, in characters; older servers of the Healthchecks.io convention keep 10 kB. */
 const summaryCharsMax = 8_000
@@ -18,7 +11,7 @@ const summaryCharsMax = 8_000
 export interface Ping {
   readonly kind: 'start' | 'success' | 'fail'
   readonly hour: Hour
-  /** Why it failed, a sentence each; empty otherwise. */
+  /** Why it failed, and what waits for a person, a sentence each. */
   readonly sentences: readonly string[]
 }
 
@@ -27,10 +20,8 @@ export interface OpenHour {
   readonly hour: Hour
   /** Lateness as of the hour itself. */
   readonly lateness: Lateness
-  /** Ids of the configured collectors. */
-  readonly collectors: readonly string[]
-  /** Host of the service. */
-  readonly host: string
+  /** Readiness as of the hour itself, at an instant when nothing is still caught up. */
+  readonly ready: Readiness
   readonly nowMs: number
   /** When the loops were started, in milliseconds since 1970. */
   readonly startedAtMs: number
@@ -38,30 +29,22 @@ export interface OpenHour {
 
 /**
  * The result of an hour, as soon as it is known: all is collected and delivered; all that is left fails until something
- * is changed; or a quarter of an hour has passed since its turn, or since a start after it. Pure.
+ * is changed; or a quarter of an hour has passed since its turn, or since a start after it. It is what readiness says of
+ * that hour, so that the two agree: what waits for a person's decision is no failure, unless it turns readiness red. Pure.
  *
  * @returns `undefined` while it is open
  */
-export function resultOf(open: OpenHour): Ping | undefined {
-  const { hour, lateness, collectors, host, nowMs, startedAtMs } = open
-  const { late, missing, due, deadAndHeld } = lateness
-  const gaps = lateness.gaps.filter(({ collector }) => collectors.includes(collector))
+export function resultOf({ hour, lateness, ready, nowMs, startedAtMs }: OpenHour): Ping | undefined {
+  const { late, missing, due } = lateness
   const isFinal =
     missing.length === 0 && !due && late.every(({ fault }) => fault && isPermanent(faultFromRecord(fault)))
   // The start lies in the future if the clock was set back since.
   const sinceMs = startedAtMs > nowMs ? hour : Math.max(hour, startedAtMs)
   if (!isFinal && nowMs - sinceMs < overdueMs) return undefined
-  const sentences = [
-    ...late.map(each => withFix(lateSentence(each), each.fault)),
-    ...missing.map(id => missingSentence(id, hour)),
-    ...gaps.map(gapSentence),
-    ...undeliveredSentences(lateness, host, false),
-    ...deadAndHeldSentences(deadAndHeld, hour, host),
-  ]
-  return { kind: sentences.length === 0 ? 'success' : 'fail', hour, sentences }
+  return { kind: ready.ok ? 'success' : 'fail', hour, sentences: [...ready.reasons, ...(ready.warnings ?? [])] }
 }
 
-/** Text of a ping: the hour, and why it failed. */
+/** Text of a ping: the hour, and its sentences. */
 export function pingText({ hour, sentences }: Ping): string {
   const text = [hourText(hour), ...sentences].join('\n')
   return text.length > summaryCharsMax ? `${text.slice(0, summaryCharsMax)}…` : text

@@ -4,10 +4,15 @@ import { overdueMs } from '../../model/limits.ts'
 import type { DestinationState } from '../../outbox/contract/destination.ts'
 import type { LateCollector } from '../../outbox/contract/hours.ts'
 import type { Lateness, UnresolvedCount } from '../../outbox/contract/status-store.ts'
-import { clockSentences } from '../../status/clock-sentences.ts'
-import { lateSentence, missingSentence } from '../../status/hour-sentences.ts'
 import type { Observed } from '../../status/observed.ts'
-import { undeliveredSentences, waitingSentences } from '../../status/readiness.ts'
+import {
+  clockSentences,
+  lateFact,
+  missingSentence,
+  undeliveredFact,
+  undeliveredSentences,
+  waitingSentences,
+} from '../../status/sentences.ts'
 import { joinedWords, type SeenTrouble, type TroubleWords } from './trouble.ts'
 
 /** State of a daemon, as far as troubles show in it. */
@@ -79,9 +84,8 @@ function undeliveredWords(
   host: string,
   doctor: string,
 ): TroubleWords {
-  const [what = ''] = undeliveredSentences({ due, destinations: [] }, host, false)
   return {
-    what,
+    what: undeliveredFact(due, host),
     why: waiting.join('\n') || 'pushes are slower than what is collected',
     do: `nothing is lost, and delivery goes on automatically; ${doctor} says whether the service, the key or this machine is at fault`,
   }
@@ -89,7 +93,7 @@ function undeliveredWords(
 
 function uncollectedWords({ fault, ...late }: LateCollector, doctor: string): TroubleWords {
   return {
-    what: lateSentence(late),
+    what: lateFact(late),
     why: fault?.message ?? 'it was not tried yet',
     do: fault?.fix ?? `it is tried again automatically; ${sourceWords(fault, doctor)}`,
   }

@@ -52,7 +52,9 @@ function remedies({ week, ready }: Pick<Snapshot, 'week' | 'ready'>): Html {
   const recent = troublesOf(week).filter(({ last }) => last >= hourAfter(week.to, -recentHours))
   const said = ready.ok ? [] : ready.reasons.slice(0, reasonsShown)
   const byFix = Map.groupBy(
-    recent.filter(({ fix }) => fix !== undefined && !said.some(reason => reason.endsWith(fix))),
+    recent.filter(
+      ({ fix }) => fix !== undefined && !said.some(reason => reason.toLowerCase().endsWith(fix.toLowerCase())),
+    ),
     ({ fix }) => fix,
   )
   if (byFix.size === 0) return nothing

@@ -2,7 +2,7 @@ import type { ProtocolState } from '../snapshot.ts'
 import { type Html, html, nothing } from './html.ts'
 import { metricTable } from './metric-table.ts'
 import { ago } from './when.ts'
-import { widget } from './widget.ts'
+import { valuelessWidget, widget } from './widget.ts'
 
 /** Metrics up to which each has a card. Of more, all are rows of one table, up to a number: the page is loaded often. */
 const cardsMax = 40
@@ -26,17 +26,19 @@ ${count <= cardsMax ? html`<div class="protocols">${states.map(state => protocol
 }
 
 function protocol(state: ProtocolState, nowMs: number): Html {
+  const { withoutValue = [] } = state
+  const cards = state.metrics.length + withoutValue.length
   // With one or two cards it leaves room for its neighbours.
-  const size = state.metrics.length <= 1 ? ' one' : state.metrics.length === 2 ? ' two' : ''
+  const size = cards <= 1 ? ' one' : cards === 2 ? ' two' : ''
   return html`<article class="protocol${size}">
 <header><span class="initials" aria-hidden="true">${initialsOf(state.name)}</span>
 <div><h3>${state.name}</h3><p class="quiet">${
     state.name === state.id ? nothing : html`<span class="id">${state.id}</span> · `
   }${source(state, nowMs)}</p></div></header>
 ${
-  state.metrics.length === 0
+  state.metrics.length + withoutValue.length === 0
     ? html`<p class="empty">No metric yet. They appear with the first hour that a collector of this protocol is run for.</p>`
-    : html`<ul class="widgets">${state.metrics.map(metric => widget(metric, nowMs))}</ul>`
+    : html`<ul class="widgets">${state.metrics.map(metric => widget(metric, nowMs))}${withoutValue.map(one => valuelessWidget(one, state.id))}</ul>`
 }
 </article>`
 }

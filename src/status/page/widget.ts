@@ -1,7 +1,7 @@
 import { type Hour, hourAt } from '../../model/hour.ts'
 import { hourMs, overdueMs } from '../../model/limits.ts'
 import { numberText, signedText } from '../../model/number-text.ts'
-import type { WidgetMetric } from '../snapshot.ts'
+import type { ProtocolState, WidgetMetric } from '../snapshot.ts'
 import { historyPath } from './history-path.ts'
 import { type Html, html, nothing } from './html.ts'
 import { sparkline } from './sparkline.ts'
@@ -23,6 +23,19 @@ export function widget(metric: WidgetMetric, nowMs: number): Html {
 ${value(metric)}${isWithheld(metric) ? html`<p class="as-of old">${metric.state}: it was not sent</p>` : nothing}${metric.isRemoved ? html`<p><span class="removed">collector no longer configured</span></p>` : nothing}
 <dl class="changes">${change('1 h', '1 hour', metric.change1h, unit)}${change('24 h', '24 hours', metric.change24h, unit)}</dl>
 ${sparkline({ label, unit, values: curve, lastHour: hourAt(nowMs) })}
+</li>`
+}
+
+/** The card of a collector that has given no value, with why and what to do. */
+export function valuelessWidget(
+  { collector, reason, fix }: NonNullable<ProtocolState['withoutValue']>[number],
+  protocolId: string,
+): Html {
+  const own = collector.startsWith(`${protocolId}/`) ? collector.slice(protocolId.length + 1) : collector
+  return html`<li class="widget">
+<div class="widget-head"><h4>${own}</h4></div>
+<p class="value none">no value yet</p>
+${reason === undefined ? html`<p class="quiet">Its first hour is being collected.</p>` : html`<p>${reason}</p>`}${fix === undefined ? nothing : html`<p class="fix">${fix}</p>`}
 </li>`
 }
 

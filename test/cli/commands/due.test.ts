@@ -45,7 +45,7 @@ describe('what a removed protocol left', () => {
     ])
     const flushed = await run('flush')
     expect(flushed.code).toBe(1)
-    expect(flushed.stderr).toMatch(/no longer configured.*2 due of away, 3 due of gone; .*tidegauge due drop away/)
+    expect(flushed.stderr).toMatch(/no longer configured.*2 due of away, 3 due of gone\. .*tidegauge due drop away/)
 
     const none = await run('due', 'drop')
     expect(none.code).toBe(2)

@@ -54,13 +54,13 @@ describe.skipIf(postgresPlace.kind === 'missing')('status of a fleet (needs the 
     )
 
     const text = await status()
-    const idle = `no living daemon works the lane machine/eu-3, and 3 hours are due there, the oldest ${hourText(oldest)}; start the daemon eu-3 again`
+    const idle = `No living daemon works the lane machine/eu-3, and 3 hours are due there, the oldest ${hourText(oldest)}. Start the daemon eu-3 again`
     expect(text).toMatchObject({ code: 1, stderr: '' })
     expect(text.stdout).toContain(`NOT READY\n  ${idle}`)
     expect(text.stdout).toMatch(/^eu-1 +1\.0\.1 +(?:0101){4} +\S+Z +web machine\/eu-1 +delivers to-eu-1$/m)
     expect(text.stdout).toMatch(/^eu-3 .* \(away\) +web machine\/eu-3$/m)
-    expect(text.stdout).toContain('different versions: 1.0.1 on eu-1, 1.0.2 on eu-2; update them')
-    expect(text.stdout).toContain('different collectors or options: 01010101 on eu-1, 02020202 on eu-2;')
+    expect(text.stdout).toContain('different versions: 1.0.1 on eu-1, 1.0.2 on eu-2. Update them')
+    expect(text.stdout).toContain('different collectors or options: 01010101 on eu-1, 02020202 on eu-2.')
 
     const { fleet, ready } = JSON.parse((await status('--json')).stdout)
     expect(fleet.daemons.map(({ name, isAway }: { name: string; isAway?: true }) => [name, isAway])).toEqual([

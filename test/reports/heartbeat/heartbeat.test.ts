@@ -30,7 +30,7 @@ async function stage({ status = 200 } = {}) {
         const nowMs = time.nowMs()
         const isOpen = nowMs - hour < state.takesMs
         const lateness = isOpen ? { ...nothing, late: [{ collector: 'a/b', hours: 1, oldest: hour }] } : nothing
-        return { hour, lateness, collectors: ['a/b'], host: 'm.example.com', nowMs, startedAtMs }
+        return { hour, lateness, ready: { ok: !isOpen, reasons: [] }, nowMs, startedAtMs }
       },
       time,
       log: silentLog,

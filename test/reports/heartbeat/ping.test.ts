@@ -4,6 +4,8 @@ import { hourAfter } from '../../../src/model/hour.ts'
 import { overdueMs } from '../../../src/model/limits.ts'
 import type { Lateness } from '../../../src/outbox/contract/status-store.ts'
 import { type OpenHour, pingText, pingUrl, resultOf } from '../../../src/reports/heartbeat/ping.ts'
+import { type ReadinessInput, readinessOf } from '../../../src/status/readiness.ts'
+import { collector } from '../../support/collectors.ts'
 import { anHour } from '../../support/metrics.ts'
 
 const nothing: Lateness = {
@@ -22,15 +24,23 @@ const late = (fault?: typeof passing) => ({
 const soon = { nowMs: anHour + 20_000 }
 const overdue = { nowMs: anHour + overdueMs }
 
-const open = (lateness: Partial<Lateness>, more: Partial<OpenHour> = {}): OpenHour => ({
-  hour: anHour,
-  lateness: { ...nothing, ...lateness },
-  collectors: ['a/b'],
+/** State of a daemon with one collector, apart from its outbox. */
+const observed: ReadinessInput = {
+  config: { protocols: [{ id: 'a', collectors: [collector('b', { protocolId: 'a' })] }], status: { ready: 'late' } },
+  configuration: { file: 'tidegauge.yaml', inForceSinceMs: 0 },
+  outbox: { health: { fullSentence: undefined, lockedSentence: () => undefined } },
   host: 'm.example.com',
+  destinations: ['service'],
   startedAtMs: 0,
-  ...soon,
-  ...more,
-})
+} as never
+
+function open(lateness: Partial<Lateness>, more: Partial<OpenHour> = {}, isStrict = false): OpenHour {
+  const all = { ...nothing, ...lateness }
+  const { protocols } = observed.config
+  const config = { protocols, status: { ready: isStrict ? 'strict' : 'late' } } as ReadinessInput['config']
+  const ready = readinessOf({ ...observed, config, nowMs: anHour + overdueMs }, all, undefined, anHour)
+  return { hour: anHour, lateness: all, ready, startedAtMs: 0, ...soon, ...more }
+}
 
 describe('the result of an hour', () => {
   it.each<[string, Partial<Lateness>, Partial<OpenHour>]>([
@@ -68,22 +78,20 @@ describe('the result of an hour', () => {
       'at once for what fails until it is changed',
       late(lasting),
       soon,
-      /^a\/b has not collected .*: the contract refused$/,
+      /^a\/b has not collected .*: the contract refused\. Next try within 10 min\.$/,
     ],
     [
       'at once for a gap',
       { gaps: [{ collector: 'a/b', hour: anHour, state: 'gap', attempts: 0, fault: lasting }] },
       soon,
-      /no value of .* the contract refused$/,
+      /no value of .* the contract refused\. What can be mended\? tidegauge gaps$/,
     ],
-    ['at once for dead metrics', { deadAndHeld: { dead: 2, held: 0 } }, soon, /refused 2 metrics .* for good/],
-    ['at once for held ones', { deadAndHeld: { dead: 0, held: 1 } }, soon, /1 value .* looks wrong/],
     ['after a quarter of an hour for what may pass', late(passing), overdue, /no block past the hour yet/],
     [
       'after a quarter of an hour for what is undelivered, with why',
       { due: { oldest: hourAfter(anHour, -3), metrics: 400 }, destinations: down },
       overdue,
-      /^400 metrics not delivered to m\.example\.com, .*: m\.example\.com answers 503$/,
+      /^400 metrics are not delivered to m\.example\.com, .*\. m\.example\.com answers 503\.$/,
     ],
     ['after a quarter of an hour for what was not planned', { missing: ['a/b'] }, overdue, /not even planned/],
     [
@@ -100,6 +108,18 @@ describe('the result of an hour', () => {
     })
   })
 })
+
+it.each([
+  ['dead', { dead: 2, held: 0 }, /refused 2 metrics .* for good\. Decide: tidegauge dead ls$/],
+  ['held', { dead: 0, held: 1 }, /^1 value .* looks wrong/],
+] as const)(
+  '%s metrics are no failure of an hour and are reported, as in readiness; with "strict" they are one',
+  (_, deadAndHeld, sentence) => {
+    const sentences = [expect.stringMatching(sentence)]
+    expect(resultOf(open({ deadAndHeld }))).toEqual({ kind: 'success', hour: anHour, sentences })
+    expect(resultOf(open({ deadAndHeld }, {}, true))).toEqual({ kind: 'fail', hour: anHour, sentences })
+  },
+)
 
 describe('a ping', () => {
   it.each([

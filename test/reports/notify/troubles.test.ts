@@ -121,11 +121,11 @@ describe('the troubles of a daemon', () => {
       kind: 'not-delivered',
       subject: '',
       hour: due.oldest,
-      what: '7 metrics not delivered to m.example.com, the oldest of 2026-11-20T11:00:00Z\na/x has not collected the hour 2026-11-20T13:00:00Z',
-      why: 'it answers 503\nthe node does not answer',
+      what: '7 metrics are not delivered to m.example.com, the oldest of 2026-11-20T11:00:00Z\na/x has not collected the hour 2026-11-20T13:00:00Z',
+      why: 'It answers 503.\nthe node does not answer',
       do: expect.stringMatching(/^nothing is lost.*\nstart it$/),
       items: [
-        expect.objectContaining({ why: 'it answers 503' }),
+        expect.objectContaining({ why: 'It answers 503.' }),
         {
           what: 'a/x has not collected the hour 2026-11-20T13:00:00Z',
           why: 'the node does not answer',

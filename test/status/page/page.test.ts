@@ -23,6 +23,20 @@ describe('the page', () => {
     expect(page(emptySnapshot)).not.toContain('Not ready')
   })
 
+  it('has a card for a collector without a value, with why and what to do', () => {
+    const [one] = richSnapshot.protocols
+    const why = { reason: 'no number at /total, but "n/a"', fix: 'compare the pointer' }
+    const withoutValue = [{ collector: `${one?.id}/api`, ...why }, { collector: `${one?.id}/new` }]
+    const text = page({ ...richSnapshot, protocols: [{ ...one, metrics: [], withoutValue }] as never })
+    const cards = text.match(/<li class="widget">.*?<\/li>/gs) ?? []
+    expect(cards).toHaveLength(2)
+    expect(cards[0]).toMatch(
+      /<h4>api<\/h4>.*no value yet.*no number at \/total, but &quot;n\/a&quot;.*compare the pointer/s,
+    )
+    expect(cards[1]).toMatch(/<h4>new<\/h4>.*Its first hour is being collected/s)
+    expect(text).not.toContain('No metric yet')
+  })
+
   it('puts small protocols side by side, and the label of a day at its midnight where the week is one line', () => {
     const [one] = richSnapshot.protocols
     const sizes = [1, 2, 3].map(count => ({ ...one, id: `p${count}`, metrics: one?.metrics.slice(0, count) ?? [] }))

@@ -1,0 +1,161 @@
+import { type ClockVerdict, offSentence } from '../model/clock.ts'
+import { clockReportMs, witnessWaitMs } from '../model/clock-limits.ts'
+import { commandLine } from '../model/command-line.ts'
+import type { FaultRecord } from '../model/fault.ts'
+import { type Hour, hourText } from '../model/hour.ts'
+import { recollectCapMs } from '../model/limits.ts'
+import type { DestinationState } from '../outbox/contract/destination.ts'
+import type { CollectionRow, LateCollector } from '../outbox/contract/hours.ts'
+import type { DeadAndHeldCounts } from '../outbox/contract/selections.ts'
+import type { Lateness } from '../outbox/contract/status-store.ts'
+import type { ConfigurationState, KeptHours } from './snapshot.ts'
+
+// The sentences about troubles on the page, in `status`, `/readyz`, the heartbeat and messages. Each has its subject first,
+// then the fact, what happens next and when, and what to do.
+
+/** A text as a sentence: a capital letter first, and a full stop unless it ends already. */
+export function asSentence(text: string): string {
+  return `${capital(text)}${/[.!?…]$/.test(text) ? '' : '.'}`
+}
+
+/** With a capital letter first, unless that is of a name or a command. */
+function capital(text: string): string {
+  return /^(?!tidegauge\b)[a-z]+[\s,:]/.test(text) ? text.slice(0, 1).toUpperCase() + text.slice(1) : text
+}
+
+/** Why an hour failed, when it is tried again, and the cure, as the end of a sentence. */
+function triedAgain({ message, fix }: Pick<FaultRecord, 'message' | 'fix'>): string {
+  const cure = fix === undefined ? '' : ` ${capital(fix)}`
+  return `${message.replace(/\.$/, '')}. Next try within ${recollectCapMs / 60_000} min.${cure}`
+}
+
+/** The fact that overdue hours of a collector are not there. */
+export function lateFact({ collector, hours, oldest }: Pick<LateCollector, 'collector' | 'hours' | 'oldest'>): string {
+  const which = hours === 1 ? 'the hour' : `${hours} hours, the oldest`
+  return `${collector} has not collected ${which} ${hourText(oldest)}`
+}
+
+/** Sentences about overdue hours of a collector. @param named as `ConfigurationState.named` */
+export function lateSentence(late: LateCollector, named?: string): string {
+  const { fault } = late
+  if (!fault) return `${lateFact(late)}, and has not tried yet. What holds it up? ${commandLine('doctor', named)}`
+  return `${lateFact(late)}: ${triedAgain(fault)}`
+}
+
+/** Sentences about an hour of a collector that failed and is not overdue yet. */
+export function failingSentence(collector: string, hour: string, fault: Pick<FaultRecord, 'message' | 'fix'>): string {
+  return `${collector} has not collected the hour ${hour} yet: ${triedAgain(fault)}`
+}
+
+/** Sentences about an hour that became a gap. @param named as `ConfigurationState.named` */
+export function gapSentence({ collector, hour, fault }: CollectionRow, named?: string): string {
+  const why = fault ? `: ${fault.message.replace(/\.$/, '')}` : ''
+  const fact = `${collector} has no value of ${hourText(hour)}, and it can no longer be collected${why}`
+  return `${fact}. What can be mended? ${commandLine('gaps', named)}`
+}
+
+/** Sentences about an hour that has no row yet but should. */
+export function missingSentence(id: string, hour: Hour): string {
+  return `${id} was not asked for the hour ${hourText(hour)}: it was not even planned. Does the daemon run, and has the disk room? Its log says why`
+}
+
+/** The fact that metrics are late. */
+export function undeliveredFact({ metrics, oldest }: NonNullable<Lateness['due']>, host: string): string {
+  const which = metrics === 1 ? '1 metric is' : `${metrics} metrics are`
+  return `${which} not delivered to ${host}, the oldest of ${hourText(oldest)}`
+}
+
+/** Sentences about late metrics; after a start only when deliveries wait. */
+export function undeliveredSentences(
+  { due, destinations }: Pick<Lateness, 'due' | 'destinations'>,
+  host: string,
+  isCatchingUp: boolean,
+): string[] {
+  const waiting = waitingSentences(destinations)
+  if (!due || (isCatchingUp && waiting.length === 0)) return []
+  const why = waiting.length > 0 ? waiting.join(' ') : 'Nothing is lost; delivery goes on.'
+  return [`${undeliveredFact(due, host)}. ${why}`]
+}
+
+/** Why pushes to the destinations wait; empty when none waits. */
+export function waitingSentences(destinations: readonly Pick<DestinationState, 'waiting'>[]): string[] {
+  return destinations.flatMap(({ waiting }) => (waiting === undefined ? [] : [asSentence(waiting)]))
+}
+
+/** Sentences about the dead and held metrics of an hour; older ones are only counted in the balance. @param named as `ConfigurationState.named` */
+export function deadAndHeldSentences(
+  { dead, held }: DeadAndHeldCounts,
+  hour: Hour,
+  host: string,
+  named?: string,
+): string[] {
+  const of = (number: number, noun: string) => `${number} ${noun}${number === 1 ? '' : 's'} of ${hourText(hour)}`
+  const decide = (command: string) => `Decide: ${commandLine(command, named)}`
+  const looks = held === 1 ? 'looks wrong and was' : 'look wrong and were'
+  return [
+    ...(dead > 0 ? [`${host} refused ${of(dead, 'metric')} for good. ${decide('dead ls')}`] : []),
+    ...(held > 0 ? [`${of(held, 'value')} ${looks} not sent. ${decide('held ls')}`] : []),
+  ]
+}
+
+/**
+ * Sentences about due metrics that will not be delivered, as their protocol was removed from the configuration;
+ * `undefined` when there are none. @param named as `ConfigurationState.named`
+ */
+export function strandedSentence(
+  configured: readonly { readonly id: string }[],
+  byProtocol: ReadonlyMap<string, { readonly due: number }>,
+  named?: string,
+): string | undefined {
+  const known = new Set(configured.map(({ id }) => id))
+  const stranded = [...byProtocol]
+    .filter(([id, { due }]) => due > 0 && !known.has(id))
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+  const [[first] = []] = stranded
+  if (first === undefined) return undefined
+  const counts = stranded.map(([id, { due }]) => `${due} due of ${id}`).join(', ')
+  return `Metrics of protocols that are no longer configured are not delivered: ${counts}. Configure them again, or give them up: ${commandLine(`due drop ${first}`, named)}`
+}
+
+/** Sentence about values that wait on this machine for the database; empty when none do. */
+export function keptSentences(kept: KeptHours | undefined): string[] {
+  if (!kept || kept.hours === 0) return []
+  const { hours, folder } = kept
+  return [
+    `Values of ${hours} ${hours === 1 ? 'hour' : 'hours'} wait in ${folder} until the database takes them. Nothing is lost.`,
+  ]
+}
+
+/** Sentences about a refused file: red until it is repaired, as the next start would fail with it. */
+export function refusedSentences({ file, refused }: ConfigurationState): string[] {
+  if (!refused) return []
+  const since = new Date(refused.atMs).toISOString().slice(0, 19)
+  return [
+    `${file} was changed and has been refused since ${since}Z. The previous configuration stays in force until it is mended: ${refused.reason}`,
+  ]
+}
+
+/** Input of `clockSentences`. */
+interface ClockSeen {
+  readonly clock?: ClockVerdict
+  readonly destinations: readonly Pick<DestinationState, 'skewMs'>[]
+  readonly nowMs: number
+  readonly startedAtMs: number
+}
+
+/**
+ * Why this machine's clock is unreliable; empty when it is not. Without a clock watch, by the skew of the service's
+ * last answers. Right after a start a missing confirmation is not reported.
+ */
+export function clockSentences({ clock, destinations, nowMs, startedAtMs }: ClockSeen): string[] {
+  if (clock?.kind === 'doubted') {
+    const upMs = nowMs - startedAtMs
+    // The start is in the future if the clock was set back since.
+    const isStarting = upMs >= 0 && upMs < witnessWaitMs
+    return clock.why === 'unconfirmed' && isStarting ? [] : [asSentence(clock.reason)]
+  }
+  if (clock) return clock.remark === undefined ? [] : [asSentence(clock.remark)]
+  const skewsMs = destinations.flatMap(({ skewMs }) => skewMs ?? [])
+  const offMs = skewsMs.find(skewMs => Math.abs(skewMs) > clockReportMs)
+  return offMs === undefined ? [] : [asSentence(`${offSentence(offMs)}, when it was asked last: set it right`)]
+}

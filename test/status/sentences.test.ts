@@ -1,0 +1,231 @@
+import { expect, it } from 'vitest'
+import { allFailed } from '../../src/chain/endpoint/chain-faults.ts'
+import { EndpointFailure, type FailureKind } from '../../src/chain/endpoint/endpoint-failure.ts'
+import { stopSentence } from '../../src/delivery/gate/sentences.ts'
+import type { Stop } from '../../src/delivery/gate/stop.ts'
+import { networkWords } from '../../src/edge/network-reason.ts'
+import { judgeClock } from '../../src/model/clock.ts'
+import { Fault, faultRecord } from '../../src/model/fault.ts'
+import { overdueMs } from '../../src/model/limits.ts'
+import type { Lateness } from '../../src/outbox/contract/status-store.ts'
+import { fleetState } from '../../src/status/fleet.ts'
+import { type ReadinessInput, readinessOf } from '../../src/status/readiness.ts'
+import { failingSentence } from '../../src/status/sentences.ts'
+import { collector } from '../support/collectors.ts'
+import { anHour } from '../support/metrics.ts'
+
+const none: Lateness = {
+  late: [],
+  missing: [],
+  gaps: [],
+  deadAndHeld: { dead: 0, held: 0 },
+  destinations: [{ notBeforeMs: 0, probeAtMs: 0, failures: 0 }],
+}
+const nowMs = anHour + overdueMs
+
+/** Reasons and warnings of a daemon with the collector `vault/c`, a quarter of an hour after `anHour`. */
+function said(lateness: Partial<Lateness>, more: Partial<ReadinessInput> = {}, full?: string, locked?: string): string {
+  const observed: ReadinessInput = {
+    config: { protocols: [{ id: 'vault', collectors: [collector('c')] }], status: { ready: 'late' } },
+    configuration: { file: 'tidegauge.yaml', inForceSinceMs: 0 },
+    outbox: { health: { fullSentence: full, lockedSentence: () => locked } },
+    host: 'm.example.com',
+    destinations: ['service'],
+    startedAtMs: 0,
+    nowMs,
+    ...more,
+  } as never
+  const due = { daemons: [], due: [{ lane: 'base', hours: 2, oldest: anHour }], nowMs }
+  const { reasons, warnings = [] } = readinessOf(
+    observed,
+    { ...none, ...lateness },
+    more.fleetTroubles && fleetState(due),
+  )
+  return [...reasons, ...warnings].join('\n')
+}
+
+const undelivered = '7 metrics are not delivered to m.example.com, the oldest of 2026-11-20T13:00:00Z.'
+function waits(stop: Omit<Stop, 'kind'> & Partial<Pick<Stop, 'kind'>>, isAskedToWait = false): string {
+  const waiting = stopSentence({ kind: 'transient', ...stop }, Date.UTC(2026, 10, 20, 20, 18, 48), isAskedToWait)
+  return said({
+    due: { oldest: anHour, metrics: 7 },
+    destinations: [{ notBeforeMs: 0, probeAtMs: 0, failures: 1, waiting }],
+  })
+}
+
+const failed = (fault: Fault) =>
+  said({ late: [{ collector: 'vault/c', hours: 1, oldest: anHour, fault: faultRecord(fault) }] })
+const notCollected = 'vault/c has not collected the hour 2026-11-20T13:00:00Z'
+const node = (reason: string, kind: FailureKind) =>
+  failed(allFailed('ethereum', [new EndpointFailure('n.example.com', reason, kind)]))
+
+const goesOn = 'Nothing is lost; next try 20:18:48 UTC. Whose fault? tidegauge doctor.'
+
+it.each<[trouble: string, said: () => string, reads: string]>([
+  ['503', () => waits({ reason: '503' }), `${undelivered} The service answers 503. ${goesOn}`],
+  [
+    'Retry-After',
+    () => waits({ reason: '429' }, true),
+    `${undelivered} The service answers 429, and its Retry-After asks to wait; tidegauge flush sends one small batch at once. ${goesOn}`,
+  ],
+  [
+    'a name that does not resolve',
+    () => waits({ reason: networkWords('ENOTFOUND') }),
+    `${undelivered} Delivery waits (there is no such host, ENOTFOUND). ${goesOn}`,
+  ],
+  [
+    'a certificate that has expired',
+    () => waits({ reason: networkWords('CERT_HAS_EXPIRED') }),
+    `${undelivered} Delivery waits (its certificate has expired, CERT_HAS_EXPIRED). ${goesOn}`,
+  ],
+  [
+    'a refused key that is what it was',
+    () => waits({ kind: 'key-refused', reason: '401', isUnchanged: true }),
+    `${undelivered} The service refuses the key (401), and it has not changed since. Nothing is lost; put a valid key in its place, and delivery goes on at once.`,
+  ],
+  [
+    'a redirect',
+    () => waits({ kind: 'misdirected', reason: '302 to https://www.example.com' }),
+    `${undelivered} The address does not answer like the service (302 to https://www.example.com). Nothing is lost; check service.url.`,
+  ],
+  [
+    'a backlog that nothing holds back',
+    () => said({ due: { oldest: anHour, metrics: 1 } }),
+    '1 metric is not delivered to m.example.com, the oldest of 2026-11-20T13:00:00Z. Nothing is lost; delivery goes on.',
+  ],
+  [
+    'a node that is down',
+    () => node('does not answer: nothing listens there, ECONNREFUSED', 'unreachable'),
+    `${notCollected}: ethereum: n.example.com does not answer: nothing listens there, ECONNREFUSED. Next try within 10 min. Check that the node runs and can be reached from here; a second endpoint under rpc: takes over`,
+  ],
+  [
+    'a node without old state',
+    () => node('has no state of block 7', 'pruned'),
+    `${notCollected}: ethereum: n.example.com has no state of block 7. Next try within 10 min. A past hour needs an archive node, which keeps old state: put one under rpc:`,
+  ],
+  [
+    'a call that reverts, with two labels',
+    () => failed(new Fault('chain-call-reverted', 'TVL, Price: totalAssets() reverted', { fix: 'check the address' })),
+    `${notCollected}: TVL, Price: totalAssets() reverted. Next try within 10 min. Check the address`,
+  ],
+  [
+    'nodes that contradict each other',
+    () => failed(new Fault('chain-disagreement', 'a.example says 7, b.example 8', { fix: 'compare with an explorer' })),
+    `${notCollected}: a.example says 7, b.example 8. Next try within 10 min. Compare with an explorer`,
+  ],
+  [
+    'a missing secret',
+    () => failed(new Fault('secret-missing', "the secret's file does not exist", { fix: 'put the secret there' })),
+    `${notCollected}: the secret's file does not exist. Next try within 10 min. Put the secret there`,
+  ],
+  [
+    'a collector that cannot be loaded, for hours',
+    () => {
+      const fault = faultRecord(new Fault('collector-unusable', 'own.ts:3:1: Unexpected token'))
+      return said({ late: [{ collector: 'vault/c', hours: 3, oldest: anHour, fault }] })
+    },
+    'vault/c has not collected 3 hours, the oldest 2026-11-20T13:00:00Z: own.ts:3:1: Unexpected token. Next try within 10 min.',
+  ],
+  [
+    'the bound of memory',
+    () =>
+      failed(
+        new Fault('collector-hung', 'collector ./own.ts gave no answer: its process took more than 256 MB', {
+          fix: 'read less at a time',
+        }),
+      ),
+    `${notCollected}: collector ./own.ts gave no answer: its process took more than 256 MB. Next try within 10 min. Read less at a time`,
+  ],
+  [
+    'an hour that was not tried',
+    () => said({ late: [{ collector: 'vault/c', hours: 1, oldest: anHour }] }),
+    `${notCollected}, and has not tried yet. What holds it up? tidegauge doctor`,
+  ],
+  [
+    'an hour without a row',
+    () => said({ missing: ['vault/c'] }),
+    'vault/c was not asked for the hour 2026-11-20T13:00:00Z: it was not even planned. Does the daemon run, and has the disk room? Its log says why',
+  ],
+  [
+    'a gap',
+    () => {
+      const fault = faultRecord(new Fault('chain-before-first-block', 'this collector reads only the present'))
+      return said({ gaps: [{ collector: 'vault/c', hour: anHour, state: 'gap', attempts: 0, fault }] })
+    },
+    'vault/c has no value of 2026-11-20T13:00:00Z, and it can no longer be collected: this collector reads only the present. What can be mended? tidegauge gaps',
+  ],
+  [
+    'dead and held metrics',
+    () => said({ deadAndHeld: { dead: 2, held: 1 } }),
+    'm.example.com refused 2 metrics of 2026-11-20T13:00:00Z for good. Decide: tidegauge dead ls\n1 value of 2026-11-20T13:00:00Z looks wrong and was not sent. Decide: tidegauge held ls',
+  ],
+  [
+    'a refused configuration',
+    () =>
+      said(
+        {},
+        {
+          configuration: {
+            file: 'tidegauge.yaml',
+            inForceSinceMs: 0,
+            refused: { atMs: anHour, reason: 'tidegauge.yaml:6:5: "colectors" is not a key here' },
+          },
+        },
+      ),
+    'tidegauge.yaml was changed and has been refused since 2026-11-20T13:00:00Z. The previous configuration stays in force until it is mended: tidegauge.yaml:6:5: "colectors" is not a key here',
+  ],
+  [
+    'a wrong clock',
+    () => {
+      const clock = judgeClock({ wallMs: nowMs, evenMs: 0, serviceMs: nowMs - 3 * 3_600_000, witness: 'awaited' })
+      return said({}, { clock })
+    },
+    "This machine's clock is 3 h ahead of the service's: set it right (is NTP running?); nothing is collected until then.",
+  ],
+  [
+    'a full disk',
+    () =>
+      said(
+        {},
+        {},
+        'the disk is full: nothing new is collected until 32 MiB are free in /data; due metrics are still delivered',
+      ),
+    'The disk is full: nothing new is collected until 32 MiB are free in /data; due metrics are still delivered.',
+  ],
+  [
+    'a lock of another process',
+    () =>
+      said(
+        {},
+        {},
+        undefined,
+        "another process has had the outbox's write lock for 60 s: about 5 rows wait in memory until it ends",
+      ),
+    "Another process has had the outbox's write lock for 60 s: about 5 rows wait in memory until it ends.",
+  ],
+  [
+    'a fleet that stands still',
+    () =>
+      said(
+        {},
+        { fleetTroubles: ['the database has accepted no claim of this daemon for 31 s: see its log for the reason'] },
+      ),
+    'The database has accepted no claim of this daemon for 31 s: see its log for the reason.\nNo living daemon works the lane base, and 2 hours are due there, the oldest 2026-11-20T13:00:00Z. Start a daemon whose fleet.lanes has it, and that reaches a node of the chain.',
+  ],
+  [
+    'values that wait for a database',
+    () => said({}, { kept: { hours: 1, folder: '/var/kept' } }),
+    'Values of 1 hour wait in /var/kept until the database takes them. Nothing is lost.',
+  ],
+  [
+    'an hour that fails and is not late yet',
+    () =>
+      failingSentence('vault/c', '2026-11-20T13:00:00Z', {
+        message: 'Gone, Lost: no number at /gone.',
+        fix: 'compare the pointer with the answer',
+      }),
+    `${notCollected} yet: Gone, Lost: no number at /gone. Next try within 10 min. Compare the pointer with the answer`,
+  ],
+])('a person reads of %s what it is, what follows, and what to do', (_, text, reads) => {
+  expect(text()).toBe(reads)
+})
