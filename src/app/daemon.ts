@@ -178,7 +178,7 @@ function statusSources({
     },
     ready: () => readyOf(outbox, now, time),
     families,
-    exposition: async () => await exposition(await families()),
+    exposition: async () => exposition(await families()),
     state: () => seen(outbox, () => presentFingerprint(now())),
     history: id => seen(outbox, () => metricHistory({ ...now(), outbox }, id)),
   }

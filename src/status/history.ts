@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import { type Hour, hourAfter, hourAt, hoursFrom } from '../model/hour.ts'
 import { labelOf, type MetricId } from '../model/metric.ts'
 import type { EarlierValue, HistoryEntry } from '../outbox/contract/history.ts'
@@ -9,9 +8,6 @@ import type { Observed } from './observed.ts'
 
 /** Hours of a history. Default of its range. */
 export const historyHours = 30 * 24
-
-/** Hours read before the event loop gets a turn. */
-const hoursATurn = 96
 
 /** Reasons of hours read at most, the newest first. */
 const reasonsMax = 5_000
@@ -69,7 +65,8 @@ export async function metricHistory(input: HistoryInput, asked: string): Promise
   const id = asked
   const { to = hourAt(nowMs) } = input
   const hours = hoursFrom(input.from ?? hourAfter(to, 1 - historyHours), to)
-  const stored = await storedOf(outbox, id, hours)
+  const entries = await outbox.operators.history(id, hours[0], hours.at(-1))
+  const stored = new Map(entries.map(entry => [entry.hour, entry]))
   const newest = [...stored.values()].findLast(({ state }) => state !== 'dropped')
   if (!newest) return undefined
   const { collector, protocolId, unit } = newest
@@ -91,21 +88,6 @@ export async function metricHistory(input: HistoryInput, asked: string): Promise
 
 function isMetricId(text: string): text is MetricId {
   return text.includes('___')
-}
-
-/** The stored values by hour, the oldest first. */
-async function storedOf(
-  { operators }: HistoryInput['outbox'],
-  id: MetricId,
-  hours: readonly Hour[],
-): Promise<ReadonlyMap<Hour, HistoryEntry>> {
-  const stored = new Map<Hour, HistoryEntry>()
-  for (let at = 0; at < hours.length; at += hoursATurn) {
-    const some = hours.slice(at, at + hoursATurn)
-    for (const entry of await operators.history(id, some[0], some.at(-1))) stored.set(entry.hour, entry)
-    await setImmediate()
-  }
-  return stored
 }
 
 /** Why hours of the metric are not delivered: its own reasons before those of the collector's hour. */

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import { hourText } from '../model/hour.ts'
 import type { Snapshot } from './snapshot.ts'
 
@@ -38,30 +37,6 @@ export function statusJson(snapshot: Snapshot) {
     week: weekJson(week),
     warnings: warnings.map(warningJson),
   }
-}
-
-/** Entries of a list that are written before the event loop gets a turn. */
-const entriesATurn = 100
-
-/** The text of `/status.json`; the event loop gets turns meanwhile. */
-export async function statusText(snapshot: Snapshot): Promise<string> {
-  return await textOf(statusJson(snapshot))
-}
-
-/** As `JSON.stringify` of what has no `undefined` and no `toJSON`. */
-async function textOf(value: unknown): Promise<string> {
-  if (Array.isArray(value)) {
-    const parts: string[] = []
-    for (let at = 0; at < value.length; at += entriesATurn) {
-      if (at > 0) await setImmediate()
-      parts.push(JSON.stringify(value.slice(at, at + entriesATurn)).slice(1, -1))
-    }
-    return `[${parts.join(',')}]`
-  }
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
-  const parts: string[] = []
-  for (const [name, each] of Object.entries(value)) parts.push(`${JSON.stringify(name)}:${await textOf(each)}`)
-  return `{${parts.join(',')}}`
 }
 
 /** The answer of `/status.json`. */

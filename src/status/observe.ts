@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import type { Config } from '../config/config.ts'
 import { type Hour, hourAfter, hourAt, hoursFrom } from '../model/hour.ts'
 import { labelOf, type MetricId } from '../model/metric.ts'
@@ -18,41 +17,27 @@ import type { WidgetRead } from './widgets.ts'
 /** Hours shown. */
 export const shownHours = 48
 
-/** Protocols, and collectors, whose state is made before the event loop gets a turn. */
-const [protocolsATurn, collectorsATurn] = [100, 100]
-
-/** The present state, from the outbox and the last widgets read. Reads only, in turns of a few milliseconds. */
+/** The present state, from the outbox and the last widgets read. Reads only. */
 export async function observe(observed: Observed): Promise<Snapshot> {
   const { config, outbox, nowMs } = observed
   const current = hourAt(nowMs)
   const first = hourAfter(current, 1 - shownHours)
   const hours = hoursFrom(first, current)
   const { rows, curves, ...overview } = await outbox.status.detail(latenessWanted(observed), first, current)
-  await setImmediate()
   const byProtocol = Map.groupBy(curves, ({ latest }) => latest.protocolId)
   const shown = [...config.protocols, ...removedProtocols(config, [...byProtocol.keys()])]
   const { week, looks } = await weekOf(observed)
   const fleet = await lookAtFleet(observed)
-  const cells = await grid(config, hours, rows, looks.slice(-shownHours))
+  const cells = grid(config, hours, rows, looks.slice(-shownHours))
   const newest = new Map(cells.rows.map(row => [row.collector, newestTried(row.cells)]))
   return {
     ...stateOf(observed, overview, fleet),
-    protocols: await inTurns(shown, protocolsATurn, protocol =>
+    protocols: shown.map(protocol =>
       protocolState(protocol, hours, byProtocol.get(protocol.id) ?? [], observed.widgets.get(protocol.id), newest),
     ),
     hours: cells,
     week,
   }
-}
-
-/** Maps a list; the event loop gets a turn after each so many. */
-async function inTurns<T, R>(all: readonly T[], aTurn: number, map: (one: T, place: number) => R): Promise<R[]> {
-  const mapped: R[] = []
-  for (const [place, one] of all.entries()) {
-    if (place % aTurn === aTurn - 1) await setImmediate()
-    mapped.push(map(one, place))
-  }
-  return mapped
 }
 
 /** The part of the state that needs no hour: the same for the page and for a scrape. */
@@ -232,25 +217,22 @@ function ownChanges(
   return { change1h: since(1), change24h: since(24) }
 }
 
-/** @param looks of the same hours, at each collector's place in the configuration */
-async function grid(
+/** @param states of the same hours, at each collector's place in the configuration */
+function grid(
   config: Config,
   hours: readonly Hour[],
   rows: readonly CollectionRow[],
-  looks: readonly HourOfAll[],
-): Promise<HourGrid> {
+  states: readonly HourOfAll[],
+): HourGrid {
   const byHour = new Map(hours.map(hour => [hour, new Map<string, CollectionRow>()]))
   for (const row of rows) byHour.get(row.hour)?.set(row.collector, row)
-  await setImmediate()
   const collectors = config.protocols.flatMap(protocol => protocol.collectors)
-  const cells = (id: string, place: number) =>
-    hours.map((hour, index) => cell(byHour.get(hour)?.get(id), looks[index], place))
   return {
     hours,
-    rows: await inTurns(collectors, collectorsATurn, ({ id, protocolId }, place) => ({
-      collector: id,
+    rows: collectors.map(({ id: collector, protocolId }, place) => ({
+      collector,
       protocolId,
-      cells: cells(id, place),
+      cells: hours.map((hour, index) => cell(byHour.get(hour)?.get(collector), states[index], place)),
     })),
   }
 }

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import { type Hour, hourAfter, hourAt } from '../model/hour.ts'
 import type { Metric } from '../model/metric.ts'
 import type { DiskSpace } from '../outbox/contract/health.ts'
@@ -61,13 +60,11 @@ export async function scrape(observed: Scraped): Promise<Scrape> {
   const { config, outbox, nowMs, clock, counters } = observed
   const hours = await hourStates(observed)
   const ages = { oldest: await oldestOf(observed), newestDelivered: await newestDelivered(observed, hours) }
-  await setImmediate()
   const current = hourAt(nowMs)
   const newest = await outbox.status.newest(hourAfter(current, 1 - valueHours), current)
   const configured = new Set(config.protocols.map(({ id }) => id))
   const ids = hours.rows.map(({ collector }) => collector)
   const gaps = await outbox.status.gapCounts(ids, hourAfter(current, 1 - shownHours), current)
-  await setImmediate()
   const overview = await outbox.status.overview(latenessWanted(observed))
   return {
     ...stateOf(observed, overview, await lookAtFleet(observed)),

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import { type Hour, hourAfter, hourAt, hoursFrom } from '../model/hour.ts'
 import type { CollectionRow, HourOfAll, HourReasons, WithheldHour } from '../outbox/contract/hours.ts'
 import { cellState } from './cell-state.ts'
@@ -10,9 +9,6 @@ export const weekHours = 7 * 24
 
 /** Reasons read at most, the newest first: an outbox in which everything failed for days has one for each cell. */
 const reasonsMax = 5_000
-
-/** Collectors whose runs are made before the event loop gets a turn. */
-const collectorsATurn = 100
 
 /** The last seven days, as they are shown, and the states of their hours: the configured collectors in their order, then others. */
 export interface Week {
@@ -37,7 +33,6 @@ export async function weekOf({ config, outbox, nowMs }: Pick<Observed, 'config' 
   const reasons = byCell(await outbox.status.reasons(from, to, reasonsMax))
   const rows: WeekRow[] = []
   for (const [place, { id: collector, protocolId }] of all.entries()) {
-    if (place % collectorsATurn === collectorsATurn - 1) await setImmediate()
     const isRemoved = place >= configured.length
     const runs = runsOf(hours, looks, place, hour => reasons.get(cellKey(hour, collector)))
     if (isRemoved && runs.every(({ state }) => state === 'unexpected')) continue

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { statusJson, statusText } from '../../src/status/json.ts'
+import { statusJson } from '../../src/status/json.ts'
 import { emptySnapshot, richSnapshot } from '../support/snapshot.ts'
 
 it('hours and instants are written out, under the name without the unit', () => {
@@ -25,17 +25,6 @@ it('nothing of the snapshot is lost, and no time is left as a number', () => {
     balance: richSnapshot.balance,
     hours: { rows: richSnapshot.hours.rows },
   })
-})
-
-it('its text, which is written in turns, is the same', async () => {
-  const [metric] = richSnapshot.protocols[0]?.metrics ?? []
-  const many = Array.from({ length: 250 }, (_, index) => ({
-    id: `p${index}`,
-    name: 'ü"',
-    metrics: metric ? [metric] : [],
-  }))
-  for (const snapshot of [emptySnapshot, richSnapshot, { ...richSnapshot, protocols: many }])
-    expect(await statusText(snapshot)).toBe(JSON.stringify(statusJson(snapshot)))
 })
 
 it('what is not known is absent', () => {

@@ -7,7 +7,7 @@ import { hourMs, overdueMs } from '../../src/model/limits.ts'
 import type { Metric } from '../../src/model/metric.ts'
 import type { Accepted } from '../../src/outbox/contract/metrics.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
-import { snapshotExposition } from '../../src/status/exposition/exposition.ts'
+import { exposition, snapshotFamilies } from '../../src/status/exposition/exposition.ts'
 import { observe } from '../../src/status/observe.ts'
 import type { Observed } from '../../src/status/observed.ts'
 import { readiness } from '../../src/status/readiness.ts'
@@ -21,6 +21,8 @@ import { collector } from '../support/collectors.ts'
 import { dice } from '../support/dice.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour, metrics } from '../support/metrics.ts'
+
+const snapshotText = (scrape: Parameters<typeof snapshotFamilies>[0]) => exposition(snapshotFamilies(scrape))
 
 const { roll: chance } = dice(10)
 
@@ -145,7 +147,7 @@ class Bench {
 /** Lines of the exposition that give an age, in hours, by name and labels. */
 async function agesOf(observed: Observed): Promise<Record<string, number>> {
   const lines =
-    snapshotExposition(await scrape({ ...observed, counters: new Counters() })).match(/^.*_age_seconds{.*$/gm) ?? []
+    snapshotText(await scrape({ ...observed, counters: new Counters() })).match(/^.*_age_seconds{.*$/gm) ?? []
   return Object.fromEntries(lines.map(line => [line.split(' ')[0], Number(line.split(' ')[1]) / 3_600]))
 }
 

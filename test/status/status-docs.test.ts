@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { snapshotExposition } from '../../src/status/exposition/exposition.ts'
+import { exposition, snapshotFamilies } from '../../src/status/exposition/exposition.ts'
 import { statusFormat, statusJson } from '../../src/status/json.ts'
 import { readinessCauses } from '../../src/status/readiness.ts'
 import { richScrape, richSnapshot } from '../support/snapshot.ts'
+
+const snapshotText = (scrape: Parameters<typeof snapshotFamilies>[0]) => exposition(snapshotFamilies(scrape))
 
 const text = readFileSync(new URL('../../docs/status.md', import.meta.url), 'utf8')
 /** Names in backticks in the first cells of the table below a heading. */
@@ -19,7 +21,7 @@ it('docs/status.md has every field of status.json, and its format', () => {
 })
 
 it('docs/status.md has every metric with its description', () => {
-  const families = [...snapshotExposition(richScrape).matchAll(/^# HELP (\w+) (.*)$/gm)]
+  const families = [...snapshotText(richScrape).matchAll(/^# HELP (\w+) (.*)$/gm)]
   expect(namesBelow('`/metrics`')).toEqual(families.map(([, name]) => name))
   for (const [, , help] of families) expect(text).toContain(` | ${help} |`)
 })

@@ -2,14 +2,14 @@ import type { Hour } from '../../model/hour.ts'
 import { labelOf } from '../../model/metric.ts'
 import type { Scrape } from '../scrape.ts'
 import type { CellState } from '../snapshot.ts'
-import { type Family, known, type MetricSample, SharedLabels } from './text.ts'
+import { type Family, known, type Labels, type MetricSample } from './text.ts'
 
 /** Metrics of hours, of the collectors that read them, and the values. */
 export function hourFamilies(scrape: Scrape): Family[] {
   const { nowMs, ages, hours } = scrape
   const ageOf = (hour: Hour | undefined) => (hour === undefined ? undefined : (nowMs - hour) / 1000)
   const labels = new Map(
-    hours.rows.map(({ collector, protocolId }) => [collector, new SharedLabels({ protocol: protocolId, collector })]),
+    hours.rows.map(({ collector, protocolId }) => [collector, { protocol: protocolId, collector }]),
   )
   return [
     {
@@ -23,7 +23,7 @@ export function hourFamilies(scrape: Scrape): Family[] {
       type: 'gauge',
       help: 'Age of the newest delivered hour of each collector; while none was delivered, of the first that is expected.',
       samples: [...ages.newestDelivered].flatMap(([collector, hour]) =>
-        of(labels, collector).map(shared => [{}, (nowMs - hour) / 1000, { shared }] as const),
+        of(labels, collector).map(own => [own, (nowMs - hour) / 1000] as const),
       ),
     },
     {
@@ -37,7 +37,7 @@ export function hourFamilies(scrape: Scrape): Family[] {
       type: 'gauge',
       help: 'Hours that are overdue by 15 minutes, by the code of why the oldest failed; none: it was not tried yet.',
       samples: scrape.late.flatMap(({ collector, hours: late, fault }) =>
-        of(labels, collector).map(shared => [{ code: fault?.code ?? 'none' }, late, { shared }] as const),
+        of(labels, collector).map(own => [{ ...own, code: fault?.code ?? 'none' }, late] as const),
       ),
     },
     ...runFamilies(scrape, labels),
@@ -54,7 +54,7 @@ export function hourFamilies(scrape: Scrape): Family[] {
 }
 
 /** Labels of a collector by its id. */
-type LabelsById = ReadonlyMap<string, SharedLabels>
+type LabelsById = ReadonlyMap<string, Labels>
 
 function runFamilies({ counters }: Scrape, labels: LabelsById): Family[] {
   return [
@@ -64,10 +64,10 @@ function runFamilies({ counters }: Scrape, labels: LabelsById): Family[] {
       help: 'Runs of each collector and their duration, waiting for its chains included, since the start.',
       samples: [...counters.runs].flatMap(([collector, { runs, seconds }]) =>
         of(labels, collector).flatMap(
-          shared =>
+          own =>
             [
-              [{}, seconds, { suffix: '_sum', shared }],
-              [{}, runs, { suffix: '_count', shared }],
+              [own, seconds, '_sum'],
+              [own, runs, '_count'],
             ] as const,
         ),
       ),
@@ -77,38 +77,31 @@ function runFamilies({ counters }: Scrape, labels: LabelsById): Family[] {
       type: 'counter',
       help: 'Runs of each collector that failed, by the code of the fault, since the start; each is tried again.',
       samples: [...counters.runs].flatMap(([collector, { failures }]) =>
-        of(labels, collector).flatMap(shared =>
-          [...failures].map(([code, count]) => [{ code }, count, { shared }] as const),
-        ),
+        of(labels, collector).flatMap(own => [...failures].map(([code, count]) => [{ ...own, code }, count] as const)),
       ),
     },
   ]
 }
 
-/** States that are counted, each with its labels. Gaps are counted with their codes. */
-const cellStates = (['due', 'collected', 'delivered', 'dead', 'held', 'unexpected'] satisfies CellState[]).map(
-  state => ({ state }) as const,
-)
-const gap = { state: 'gap' } as const
+/** States that are counted. Gaps are counted with their codes. */
+const counted = ['due', 'collected', 'delivered', 'dead', 'held', 'unexpected'] satisfies CellState[]
 
 function stateCounts({ hours, gaps }: Scrape, labels: LabelsById): MetricSample[] {
   const byCollector = Map.groupBy(gaps, ({ collector }) => collector)
-  const samples: MetricSample[] = []
-  for (const { collector, cells } of hours.rows) {
-    const parts = { shared: labels.get(collector) ?? new SharedLabels({}) }
-    const counts = new Map<CellState, number>()
-    for (const { state } of cells) counts.set(state, (counts.get(state) ?? 0) + 1)
-    for (const own of cellStates) samples.push([own, counts.get(own.state) ?? 0, parts])
+  return hours.rows.flatMap(({ collector, cells }): MetricSample[] => {
+    const own = labels.get(collector) ?? {}
     const coded = byCollector.get(collector) ?? []
-    for (const { code, hours: count } of coded) samples.push([{ ...gap, code }, count, parts])
-    // A collector without a gap has a line that says so.
-    if (coded.length === 0) samples.push([gap, 0, parts])
-  }
-  return samples
+    return [
+      ...counted.map(state => [{ ...own, state }, cells.filter(cell => cell.state === state).length] as const),
+      ...coded.map(({ code, hours: count }) => [{ ...own, state: 'gap', code }, count] as const),
+      // A collector without a gap has a line that says so.
+      ...(coded.length === 0 ? [[{ ...own, state: 'gap' }, 0] as const] : []),
+    ]
+  })
 }
 
 /** Labels of a configured collector; none of another one. */
-function of(labels: LabelsById, collector: string): readonly SharedLabels[] {
-  const shared = labels.get(collector)
-  return shared === undefined ? [] : [shared]
+function of(labels: LabelsById, collector: string): readonly Labels[] {
+  const own = labels.get(collector)
+  return own === undefined ? [] : [own]
 }

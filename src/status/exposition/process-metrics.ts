@@ -38,7 +38,7 @@ export class ProcessMetrics {
       help,
       samples: values.map(({ labels, value, metricName }) => {
         const suffix = suffixes.find(end => metricName === `${name}${end}`)
-        return [labels, value, suffix ? { suffix } : {}] as const
+        return suffix ? ([labels, value, suffix] as const) : ([labels, value] as const)
       }),
     }))
   }

@@ -1,30 +1,11 @@
 /** Labels of a sample, by name. */
 export type Labels = Readonly<Record<string, string>>
 
-/** Labels that many samples share; their text is made once. */
-export class SharedLabels {
-  readonly labels: Labels
-  #text: string | undefined
+/** Suffix of the family's name. */
+export type SampleSuffix = '_sum' | '_count' | '_bucket'
 
-  constructor(labels: Labels) {
-    this.labels = labels
-  }
-
-  /** As written between the braces. */
-  get text(): string {
-    this.#text ??= labelText(this.labels)
-    return this.#text
-  }
-}
-
-/** Suffix of the family's name, and labels before the sample's own. */
-export interface SampleParts {
-  readonly suffix?: '_sum' | '_count' | '_bucket'
-  readonly shared?: SharedLabels
-}
-
-/** One line: its own labels, the value, and its other parts. */
-export type MetricSample = readonly [labels: Labels, value: number, parts?: SampleParts]
+/** One line: its labels, the value, and the end of its name, of a summary or histogram. */
+export type MetricSample = readonly [labels: Labels, value: number, suffix?: SampleSuffix]
 
 /** Samples of one metric name, with its description. */
 export interface Family {
@@ -43,11 +24,9 @@ export interface Family {
 export function familyText({ name, type, help, samples }: Family): string {
   if (samples.length === 0) return ''
   let text = `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`
-  for (const [labels, value, parts] of samples) {
-    const own = labelText(labels)
-    const shared = parts?.shared?.text ?? ''
-    const all = shared === '' || own === '' ? shared + own : `${shared},${own}`
-    text += `${name}${parts?.suffix ?? ''}${all === '' ? '' : `{${all}}`} ${value}\n`
+  for (const [labels, value, suffix = ''] of samples) {
+    const all = labelText(labels)
+    text += `${name}${suffix}${all === '' ? '' : `{${all}}`} ${value}\n`
   }
   return text
 }

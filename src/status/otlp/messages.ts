@@ -14,17 +14,5 @@ export type FromThread =
   | { readonly kind: 'exported'; readonly failure?: string }
   | { readonly kind: 'flushed' }
 
-/** A part of a family; its samples are plain, so that they can be copied. */
-export type FamilyPart = Pick<Family, 'name' | 'type' | 'help'> & { readonly samples: readonly PlainSample[] }
-
-/** A sample with all its labels. */
-export interface PlainSample {
-  readonly labels: Readonly<Record<string, string>>
-  readonly value: number
-  readonly suffix?: '_sum' | '_count' | '_bucket'
-}
-
-/** Message to the thread: some of the metrics that it has asked for, of which the last one ends them; or to send those of now. */
-export type ToThread =
-  | { readonly kind: 'metrics'; readonly parts: readonly FamilyPart[]; readonly isLast: boolean }
-  | { readonly kind: 'flush' }
+/** Message to the thread: the metrics that it has asked for, or to send those of now. */
+export type ToThread = { readonly kind: 'metrics'; readonly families: readonly Family[] } | { readonly kind: 'flush' }

@@ -1,14 +1,10 @@
-import { setImmediate } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { programUrl } from '../../edge/program-files.ts'
 import type { Time } from '../../edge/time.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Family } from '../exposition/text.ts'
-import type { FamilyPart, FromThread, OtlpThreadInput, PlainSample, ToThread } from './messages.ts'
+import type { FromThread, OtlpThreadInput, ToThread } from './messages.ts'
 import type { OtlpOn } from './settings.ts'
-
-/** Samples copied to the thread before the event loop gets a turn. */
-const samplesATurn = 1_000
 
 /** Time for which a stop waits for the last metrics to be sent. */
 const flushMsMax = 2_000
@@ -66,12 +62,7 @@ export class OtlpExport {
 
   async #send(): Promise<void> {
     // Metrics that cannot be read are reported where that is found; none are sent.
-    const families = await this.#deps.families().catch(() => [])
-    for (const part of families.flatMap(partsOf)) {
-      this.#post({ kind: 'metrics', parts: [part], isLast: false })
-      if (part.samples.length === samplesATurn) await setImmediate()
-    }
-    this.#post({ kind: 'metrics', parts: [], isLast: true })
+    this.#post({ kind: 'metrics', families: await this.#deps.families().catch(() => []) })
   }
 
   #post(message: ToThread): void {
@@ -94,17 +85,3 @@ export class OtlpExport {
 
 const fix =
   'check OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS and the collector; nothing else depends on it'
-
-function partsOf({ name, type, help, samples }: Family): FamilyPart[] {
-  const parts = Math.ceil(samples.length / samplesATurn)
-  return Array.from({ length: parts }, (_, index) => ({
-    name,
-    type,
-    help,
-    samples: samples.slice(index * samplesATurn, (index + 1) * samplesATurn).map(plain),
-  }))
-}
-
-function plain([labels, value, { suffix, shared } = {}]: Family['samples'][number]): PlainSample {
-  return { labels: { ...shared?.labels, ...labels }, value, ...(suffix && { suffix }) }
-}

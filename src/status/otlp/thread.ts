@@ -10,7 +10,8 @@ import {
   type PushMetricExporter,
 } from '@opentelemetry/sdk-metrics'
 import { systemTime } from '../../edge/time.ts'
-import type { FamilyPart, FromThread, OtlpThreadInput, ToThread } from './messages.ts'
+import type { Family } from '../exposition/text.ts'
+import type { FromThread, OtlpThreadInput, ToThread } from './messages.ts'
 import { instantOf, metricDataOf } from './metric-data.ts'
 
 const { protocol, intervalMs, timeoutMs, version, startedAtMs } = workerData as OtlpThreadInput
@@ -23,27 +24,25 @@ const resource = defaultResource()
 /** Metrics that the daemon's thread gives. */
 class DaemonMetrics implements MetricProducer {
   async collect(): Promise<CollectionResult> {
-    const parts = await asked()
+    const families = await asked()
     const instants = { start: instantOf(startedAtMs), now: instantOf(systemTime.nowMs()) }
-    const scopeMetrics = [{ scope: { name: 'tidegauge', version }, metrics: metricDataOf(parts, instants) }]
+    const scopeMetrics = [{ scope: { name: 'tidegauge', version }, metrics: metricDataOf(families, instants) }]
     return { resourceMetrics: { resource, scopeMetrics }, errors: [] }
   }
 }
 
 /** Readings under way; the daemon answers in their order. */
-const readings: { readonly parts: FamilyPart[]; readonly done: (parts: readonly FamilyPart[]) => void }[] = []
+const readings: ((families: readonly Family[]) => void)[] = []
 
 // It also keeps the thread alive.
 parentPort?.on('message', (message: ToThread) => {
-  if (message.kind === 'flush') return void flush()
-  const [reading] = readings
-  reading?.parts.push(...message.parts)
-  if (message.isLast) readings.shift()?.done(reading?.parts ?? [])
+  if (message.kind === 'flush') void flush()
+  else readings.shift()?.(message.families)
 })
 
-function asked(): Promise<readonly FamilyPart[]> {
-  const { promise, resolve } = Promise.withResolvers<readonly FamilyPart[]>()
-  readings.push({ parts: [], done: resolve })
+function asked(): Promise<readonly Family[]> {
+  const { promise, resolve } = Promise.withResolvers<readonly Family[]>()
+  readings.push(resolve)
   say({ kind: 'read' })
   return promise
 }

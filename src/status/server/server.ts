@@ -11,7 +11,7 @@ import {
   webServer,
 } from '../../edge/web-server.ts'
 import type { MetricHistory } from '../history.ts'
-import { statusText } from '../json.ts'
+import { statusJson } from '../json.ts'
 import { historyPage } from '../page/history.ts'
 import { historyCsv } from '../page/history-csv.ts'
 import { page } from '../page/page.ts'
@@ -78,7 +78,7 @@ export async function startStatus(deps: StatusDeps): Promise<Listening> {
     return reply.type('text/plain; version=0.0.4; charset=utf-8').send(text)
   })
   server.get('/status.json', async (_, reply) =>
-    reply.type('application/json; charset=utf-8').send(await statusText(await snapshot())),
+    reply.type('application/json; charset=utf-8').send(JSON.stringify(statusJson(await snapshot()))),
   )
   server.get<HistoryRoute>('/history/:id', async ({ params, query }, reply) => {
     const history = await inTime(deps.time, () => deps.history(params.id))

@@ -88,7 +88,7 @@ describe('the dashboard', () => {
 
 describe('every metric that is asked for is exposed,', () => {
   const text = async () =>
-    await exposition(
+    exposition(
       (
         await Promise.all([emptyScrape, richScrape].map(scrape => metricFamilies(() => scrape, new ProcessMetrics())()))
       ).flat(),

@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { hourAt } from '../../../src/model/hour.ts'
 import { metricId } from '../../../src/model/metric.ts'
-import { exposition, metricFamilies, snapshotExposition } from '../../../src/status/exposition/exposition.ts'
+import { exposition, metricFamilies, snapshotFamilies } from '../../../src/status/exposition/exposition.ts'
 import { ProcessMetrics } from '../../../src/status/exposition/process-metrics.ts'
 import type { Scrape } from '../../../src/status/scrape.ts'
 import { checkMetrics, promtoolPlace } from '../../support/promtool.ts'
 import { emptyScrape, nowMs, richScrape } from '../../support/snapshot.ts'
+
+const snapshotText = (scrape: Parameters<typeof snapshotFamilies>[0]) => exposition(snapshotFamilies(scrape))
 
 const number = String.raw`(?:[-+]?(?:\d+(?:\.\d+)?(?:e[-+]?\d+)?|Inf)|NaN)`
 const labelValue = String.raw`"(?:[^"\\\n]|\\["\\n])*"`
@@ -38,18 +40,18 @@ function samplesOf(text: string): Map<string, number> {
 
 describe('the exposition of a snapshot', () => {
   it('is in the format and under the prefix in every line', () => {
-    const samples = samplesOf(snapshotExposition(richScrape))
+    const samples = samplesOf(snapshotText(richScrape))
     expect([...samples.keys()].filter(key => !key.startsWith('tidegauge_'))).toEqual([])
   })
 
   it('holds what waits in the outbox by state', () => {
-    const samples = samplesOf(snapshotExposition(richScrape))
+    const samples = samplesOf(snapshotText(richScrape))
     const states = ['due', 'dead', 'held'].map(state => samples.get(`tidegauge_outbox_metrics{state="${state}"}`))
     expect(states).toEqual([14, 3, 12])
   })
 
   it('holds readiness, the last push, the reload, and ages in seconds', () => {
-    const samples = samplesOf(snapshotExposition(richScrape))
+    const samples = samplesOf(snapshotText(richScrape))
     expect(samples.get('tidegauge_ready{}')).toBe(0)
     expect(samples.get('tidegauge_config_last_reload_successful{}')).toBe(1)
     expect(samples.get('tidegauge_config_last_reload_success_timestamp_seconds{}')).toBe((nowMs - 2_400_000) / 1000)
@@ -64,12 +66,12 @@ describe('the exposition of a snapshot', () => {
 
   it('says of a refused reload that it failed', () => {
     const configuration = { ...richScrape.configuration, refused: { atMs: nowMs, reason: 'a mistake' } }
-    const samples = samplesOf(snapshotExposition({ ...richScrape, configuration }))
+    const samples = samplesOf(snapshotText({ ...richScrape, configuration }))
     expect(samples.get('tidegauge_config_last_reload_successful{}')).toBe(0)
   })
 
   it('has one state of delivery for each key, and of each node when it was asked last', () => {
-    const samples = samplesOf(snapshotExposition(richScrape))
+    const samples = samplesOf(snapshotText(richScrape))
     const present = (name: string) =>
       [...samples].filter(([key, value]) => key.startsWith(`${name}{`) && value === 1).map(([key]) => key)
     expect(present('tidegauge_delivery_gate')).toEqual([
@@ -87,13 +89,13 @@ describe('the exposition of a snapshot', () => {
   it('numbers two nodes of a chain on one host', () => {
     const [node] = richScrape.endpoints
     const endpoints = node ? [node, node] : []
-    const samples = samplesOf(snapshotExposition({ ...richScrape, endpoints }))
+    const samples = samplesOf(snapshotText({ ...richScrape, endpoints }))
     const heads = [...samples.keys()].filter(key => key.startsWith('tidegauge_endpoint_head'))
     expect(heads.map(key => /endpoint="([^"]*)"/.exec(key)?.[1])).toEqual(['127.0.0.1:8545', '127.0.0.1:8545 (2)'])
   })
 
   it('counts the hours of each collector by state, and gaps by their reason', () => {
-    const samples = samplesOf(snapshotExposition(richScrape))
+    const samples = samplesOf(snapshotText(richScrape))
     const of = (collector: string) => (state: string) =>
       samples.get(`tidegauge_collections{protocol="awesome-vault",collector="awesome-vault/${collector}",${state}}`)
     const vault = of('erc4626-vault')
@@ -104,7 +106,7 @@ describe('the exposition of a snapshot', () => {
   })
 
   it('counts late hours by the reason, and runs with their duration and failures', () => {
-    const samples = samplesOf(snapshotExposition(richScrape))
+    const samples = samplesOf(snapshotText(richScrape))
     const late = 'protocol="awesome-vault",collector="awesome-vault/utilisation",code="http-unreachable"'
     expect(samples.get(`tidegauge_overdue_collections{${late}}`)).toBe(5)
     expect(samples.get(`tidegauge_collection_failures_total{${late}}`)).toBe(1)
@@ -114,14 +116,14 @@ describe('the exposition of a snapshot', () => {
   })
 
   it('holds the values, with a unit where there is one', () => {
-    const samples = samplesOf(snapshotExposition(richScrape))
+    const samples = samplesOf(snapshotText(richScrape))
     const value = (metric: string, unit: string) =>
       samples.get(`tidegauge_metric_value{protocol="awesome-vault",metric="${metric}",unit="${unit}"}`)
     expect([value('TVL', 'USDC'), value('Paused', '')]).toEqual([12_345_678.9, 0])
   })
 
   it('leaves out what is not known instead of giving 0', () => {
-    const samples = samplesOf(snapshotExposition(emptyScrape))
+    const samples = samplesOf(snapshotText(emptyScrape))
     expect([...samples.keys()].filter(key => /last_(?!reload)|age_|skew/.test(key))).toEqual([])
     expect(samples.get('tidegauge_ready{}')).toBe(1)
   })
@@ -130,7 +132,7 @@ describe('the exposition of a snapshot', () => {
     const warning = { kind: 'label-long', text: 'a', count: 2, firstSeenMs: nowMs - 9, lastSeenMs: nowMs - 9 }
     const odd = { ...warning, kind: 'the teapot is short', count: 3, lastSeenMs: nowMs, isAcknowledged: false }
     const warnings = [{ ...warning, isAcknowledged: false }, odd, { ...odd, kind: 'and stout', count: 1 }]
-    const samples = samplesOf(snapshotExposition({ ...emptyScrape, warnings }))
+    const samples = samplesOf(snapshotText({ ...emptyScrape, warnings }))
     const count = (kind: string) => samples.get(`tidegauge_service_warnings_total{kind="${kind}"}`)
     expect([count('label-long'), count('other'), count('unit-changed')]).toEqual([2, 4, 0])
     expect(samples.get('tidegauge_service_last_warning_timestamp_seconds{}')).toBe(nowMs / 1000)
@@ -139,7 +141,7 @@ describe('the exposition of a snapshot', () => {
   it('escapes labels', () => {
     const id = metricId('vault', '"b\\c\nd')
     const values = [{ id, protocolId: 'vault', hour: hourAt(nowMs), value: 5, unit: 'a"b' }]
-    const samples = samplesOf(snapshotExposition({ ...emptyScrape, values }))
+    const samples = samplesOf(snapshotText({ ...emptyScrape, values }))
     const labels = String.raw`protocol="vault",metric="\"b\\c\nd",unit="a\"b"`
     expect(samples.get(`tidegauge_metric_value{${labels}}`)).toBe(5)
   })

@@ -4,21 +4,26 @@ import { instantOf, metricDataOf } from '../../../src/status/otlp/metric-data.ts
 const instants = { start: instantOf(1_000), now: instantOf(61_500.25) }
 const times = { startTime: [1, 0], endTime: [61, 500_250_000] }
 
-it('gauges, counters and summaries keep names, labels and values, also in parts', () => {
+it('gauges, counters and summaries keep names, labels and values', () => {
   const gauge = { name: 'tidegauge_age_seconds', type: 'gauge', help: 'Age.' } as const
   const data = metricDataOf(
     [
-      { ...gauge, samples: [{ labels: { a: '1' }, value: 5 }] },
-      { ...gauge, samples: [{ labels: { a: '2' }, value: Number.NaN }] },
-      { ...gauge, samples: [{ labels: { a: '3' }, value: 7 }] },
-      { name: 'tidegauge_runs_total', type: 'counter', help: 'Runs.', samples: [{ labels: {}, value: 3 }] },
+      {
+        ...gauge,
+        samples: [
+          [{ a: '1' }, 5],
+          [{ a: '2' }, Number.NaN],
+          [{ a: '3' }, 7],
+        ],
+      },
+      { name: 'tidegauge_runs_total', type: 'counter', help: 'Runs.', samples: [[{}, 3]] },
       {
         name: 'tidegauge_duration_seconds',
         type: 'summary',
         help: 'Duration.',
         samples: [
-          { labels: { c: 'x' }, value: 2.5, suffix: '_sum' },
-          { labels: { c: 'x' }, value: 2, suffix: '_count' },
+          [{ c: 'x' }, 2.5, '_sum'],
+          [{ c: 'x' }, 2, '_count'],
         ],
       },
       { name: 'tidegauge_none', type: 'gauge', help: 'None.', samples: [] },
@@ -40,13 +45,13 @@ it('gauges, counters and summaries keep names, labels and values, also in parts'
 })
 
 it('the buckets of a histogram count what the smaller ones do not', () => {
-  const bucket = (le: string, value: number) => ({ labels: { kind: 'minor', le }, value, suffix: '_bucket' }) as const
+  const bucket = (le: string, value: number) => [{ kind: 'minor', le }, value, '_bucket'] as const
   const samples = [
     bucket('0.1', 4),
     bucket('0.01', 1),
     bucket('+Inf', 6),
-    { labels: { kind: 'minor' }, value: 0.75, suffix: '_sum' } as const,
-    { labels: { kind: 'minor' }, value: 6, suffix: '_count' } as const,
+    [{ kind: 'minor' }, 0.75, '_sum'] as const,
+    [{ kind: 'minor' }, 6, '_count'] as const,
   ]
   const [data] = metricDataOf([{ name: 'gc_seconds', type: 'histogram', help: 'GC.', samples }], instants)
   expect(data?.dataPoints[0]?.value).toEqual({
