@@ -1,5 +1,4 @@
 import { exceededBound, type JsonBounds, parsedJson } from '../../model/json.ts'
-import { parsedAnswer } from './answer-json.ts'
 import { BatchRefused, EndpointFailure, redacted, TimedOut } from './endpoint-failure.ts'
 import { backoffSecondsOf, isRateError } from './rpc-errors.ts'
 import { parseAnswer, type RpcAnswer, type RpcError } from './wire.ts'
@@ -46,7 +45,7 @@ export function answersIn(answer: HttpAnswer, count: number, by: Answering, boun
   if (text === undefined)
     throw isFine ? new BatchRefused(host, 'answered too much', 'answer') : failed(by, says, statusAdvice(status))
   // Some servers begin their answers with a byte order mark.
-  const body = parsedAnswer(text.replace(/^\uFEFF/, ''), bounds)
+  const body = parsedJson(text.replace(/^\uFEFF/, ''), bounds)
   // Some servers send a JSON-RPC error with an HTTP status of its own.
   if (body === undefined && isFine) throw unusable(text, by, bounds)
   if (isFine || isJsonRpc(body)) return answersOf(body, count, by)

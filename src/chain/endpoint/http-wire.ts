@@ -9,13 +9,11 @@ import { unpackedBody } from '../../edge/unpacked-body.ts'
 import { answerTimes } from '../../model/answer-times.ts'
 import { basicAuthorization } from '../../model/credentials.ts'
 import { isRecord } from '../../model/json.ts'
-import { SpareMemory } from '../../model/spare-memory.ts'
 import { EndpointFailure, hostOf, redacted } from './endpoint-failure.ts'
 import { answersIn, failed } from './http-answer.ts'
 import { connectMsMax, largeAnswerBytes, refusalBytesMax, requestsAtOnceMax } from './limits.ts'
 import { type OwnHeaders, ownHeaders, withoutValues } from './own-headers.ts'
-import { bodyPieces } from './request-body.ts'
-import { answerBoundsOf, type Wire } from './wire.ts'
+import { answerBoundsOf, requestText, type Wire, type WrittenCall } from './wire.ts'
 
 /**
  * JSON-RPC over HTTP: several calls are one batch in one request. Connections are kept alive. Redirects are not
@@ -26,7 +24,6 @@ import { answerBoundsOf, type Wire } from './wire.ts'
 export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})): Wire {
   const host = hostOf(url)
   const { origin, path, headers } = requestTo(url)
-  const bodyMemory = new SpareMemory()
   /** Turns of large answers: those of all requests together would not fit into memory. */
   const large = new Semaphore(1)
   let agent: Agent | undefined
@@ -53,7 +50,7 @@ export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})):
         const dispatcher = (isClosed ? undefined : agent) ?? (await opened())
         const sentMs = time.nowMs()
         const mine = ownHeaders(host, own)
-        const body = bodyMemory.concat(bodyPieces(calls))
+        const body = bodyOf(calls)
         const request = { origin, path, method: 'POST', headers: { ...headers, ...mine }, body } as const
         const bounds = answerBoundsOf(calls.map(({ call }) => call))
         const bytesMaxOf = (status: number) => (status < 300 ? bounds.bytesMax : refusalBytesMax)
@@ -63,8 +60,6 @@ export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})):
         })
         const { status, pieces, headers: received } = await exchanged(dispatcher, request, reader, signal)
         const receivedMs = time.nowMs()
-        // The node has read the whole request.
-        if (pieces) bodyMemory.give(body)
         const encoding = first(received['content-encoding'])
         const whole =
           pieces && (encoding ? await unpacked(host, pieces, encoding, bytesMaxOf(status)) : answerText(pieces))
@@ -111,6 +106,12 @@ function turnIn(turns: Semaphore, signal: AbortSignal, done: PromiseWithResolver
     })
     lasting.catch(refuse)
   })
+}
+
+/** A single call is not sent as a batch. */
+function bodyOf(calls: readonly WrittenCall[]): string {
+  const requests = calls.map((call, index) => requestText(call, index + 1))
+  return requests.length === 1 ? requests.join() : `[${requests.join()}]`
 }
 
 interface RequestTo {

@@ -8,20 +8,10 @@ export interface RpcCall {
   readonly method: string
   /** As JSON-RPC takes them. */
   readonly params: readonly unknown[]
-  /** The same as a JSON object, mostly prewritten; absent when it is not. */
-  readonly written?: WrittenBefore
   /**
    * Limit for the whole answer that contains this one, in bytes; a longer one is too much. Default: by its method.
    */
   readonly answerBytesMax?: number
-}
-
-/** A JSON object in two parts. The first is ASCII, long, and cached as text and as bytes. */
-export interface WrittenBefore {
-  readonly start: string
-  readonly startBytes: Buffer
-  /** The second part, written for each call. */
-  readonly end: string
 }
 
 /** A node's answer to one call. An error is an answer, too: its meaning depends on the call. */
@@ -51,18 +41,13 @@ export interface WrittenCall {
 
 /** Writes the text of a call. */
 export function writtenCall(call: RpcCall): WrittenCall {
-  const { method, params, written } = call
-  return { call, text: written ? `${written.start}${written.end}` : JSON.stringify({ method, params }) }
+  const { method, params } = call
+  return { call, text: JSON.stringify({ method, params }) }
 }
 
 /** The JSON-RPC request of a call. */
 export function requestText({ text }: WrittenCall, id: number): string {
-  return `${requestStart(id)}${text.slice(1)}`
-}
-
-/** A JSON-RPC request up to the call's own part, without the opening brace. */
-export function requestStart(id: number): string {
-  return `{"jsonrpc":"2.0","id":${id},`
+  return `{"jsonrpc":"2.0","id":${id},${text.slice(1)}`
 }
 
 /** Sends calls to one endpoint in one round trip; the answers are in their order. */

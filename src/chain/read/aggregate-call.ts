@@ -4,12 +4,12 @@ import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
 import { meaningOf } from '../endpoint/rpc-errors.ts'
 import type { RpcAnswer, RpcCall, RpcOutcome } from '../endpoint/wire.ts'
-import type { ReadAnswer } from '../reads.ts'
+import type { JoinableRead, ReadAnswer } from '../reads.ts'
 import { type BlockReference, callWithHeader, type NamedBlock, pinOf, pinParam, takesHashes } from './block-pin.ts'
 import { seenByCode } from './code-reads.ts'
+import { aggregateInput } from './multicall.ts'
 import { aggregated } from './multicall-answer.ts'
 import type { ReadScope } from './read-memory.ts'
-import type { AggregateCall } from './written-aggregate.ts'
 
 /** Outcome of sending reads to a node as one call. */
 export type Aggregate =
@@ -36,9 +36,13 @@ export type Aggregate =
  * @param answerMsMax time limit of the request; given when the call has a request of its own
  * @throws EndpointFailure when the endpoint is dead, limits its rate, or answers from another block
  */
-export async function callTogether(reading: ReadScope, call: AggregateCall, answerMsMax?: number): Promise<Aggregate> {
+export async function callTogether(
+  reading: ReadScope,
+  requests: readonly JoinableRead[],
+  answerMsMax?: number,
+): Promise<Aggregate> {
   const { endpoint, block, signal } = reading
-  const asked: AggregateSent = { ...reading, call, answerMsMax }
+  const asked: AggregateSent = { ...reading, requests, answerMsMax }
   const pin = pinOf(endpoint)
   const aggregate = await callPinned(asked, pin).catch((error: unknown) => {
     if (error instanceof EndpointFailure && error.kind === 'wrong-block') return error
@@ -52,19 +56,19 @@ export async function callTogether(reading: ReadScope, call: AggregateCall, answ
 }
 
 interface AggregateSent extends ReadScope {
-  readonly call: AggregateCall
+  readonly requests: readonly JoinableRead[]
   readonly answerMsMax: number | undefined
 }
 
 async function callPinned(asked: AggregateSent, pin: BlockReference): Promise<Aggregate> {
-  const { endpoint, block, call, memory, signal } = asked
+  const { endpoint, block, requests, memory, signal } = asked
   const { output, parentHash = block.parentHash } = await outputOf(asked, pin)
   if (typeof output !== 'string') return output
   if (output === '0x') {
     if (!memory.isPresentAt(block.number)) return { kind: 'absent' }
     return { ...failed(endpoint, 'answered the reads with nothing'), isNothing: true }
   }
-  const aggregate = aggregated(output, call.requests.length)
+  const aggregate = aggregated(output, requests.length)
   if (!aggregate) return failed(endpoint, 'answered the reads with something else')
   const askAt = (at: NamedBlock) => seenAt(asked, at)
   const askEvm = (at: NamedBlock) => seenByCode(asked, at)
@@ -76,7 +80,7 @@ async function callPinned(asked: AggregateSent, pin: BlockReference): Promise<Ag
 
 /** The block that an empty aggregate sees at a block, named by its hash. */
 async function seenAt({ endpoint, memory, signal }: ReadScope, at: NamedBlock): Promise<SeenBlock | undefined> {
-  const params = [{ to: memory.multicall, data: memory.inputs.of([]).input }, pinParam(at, 'hash')]
+  const params = [{ to: memory.multicall, data: aggregateInput([], memory.multicall) }, pinParam(at, 'hash')]
   const [outcome] = await endpoint.tryCall([{ method: 'eth_call', params }], signal)
   if (!outcome || outcome instanceof EndpointFailure || outcome.kind === 'error') return undefined
   return isHexStart(outcome.result) ? aggregated(outcome.result, 0)?.seen : undefined
@@ -120,13 +124,12 @@ function isHexStart(output: unknown): output is Hex {
 
 /** The answer, by number with the parent hash of the block's header, whose hash must be the block's. */
 async function answerOf(
-  { endpoint, block, call, memory, signal, answerMsMax }: AggregateSent,
+  { endpoint, block, requests, memory, signal, answerMsMax }: AggregateSent,
   pin: BlockReference,
 ): Promise<{ answer: RpcAnswer | undefined; parentHash?: Hex | undefined }> {
   const at = pinParam(block, pin)
-  const written = { ...call.start, end: `${JSON.stringify(at)}]}` }
-  const params = [{ to: memory.multicall, data: call.input }, at]
-  const calls: RpcCall[] = [{ method: 'eth_call', params, written }]
+  const params = [{ to: memory.multicall, data: aggregateInput(requests, memory.multicall) }, at]
+  const calls: RpcCall[] = [{ method: 'eth_call', params }]
   if (pin === 'number') {
     const { header, outcomes } = await callWithHeader(endpoint, block, calls, signal, answerMsMax)
     return { answer: answered(outcomes[0]), parentHash: header.parentHash }

@@ -100,9 +100,8 @@ async function readPart(
   partMs?: number,
 ): Promise<readonly ReadOutcome[]> {
   const { endpoint, memory } = place
-  const call = memory.inputs.of(requests)
-  if (memory.splits.take(call, endpoint)) return readHalves(place, requests)
-  const aggregate = await callTogether(place, call, partMs)
+  if (memory.splits.take(requests, endpoint)) return readHalves(place, requests)
+  const aggregate = await callTogether(place, requests, partMs)
   switch (aggregate.kind) {
     case 'answers':
       return withCertainReverts(place, requests, aggregate.answers)
@@ -119,7 +118,7 @@ async function readPart(
     case 'too-much':
       // An aggregate reverts only where the gas ends: or a node says so that has no state.
       if (aggregate.isRevert) await place.requireKept()
-      memory.splits.remember(call, endpoint)
+      memory.splits.remember(requests, endpoint)
       return readHalves(place, requests)
     case 'slow':
       return partMs === undefined || requests.length === 1 ? readSlow(place, requests) : readAlone(place, requests)

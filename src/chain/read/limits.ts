@@ -14,9 +14,8 @@ export const aggregateDigitsMax = 4_000_000
 export const revertsRememberedMax = 10_000
 export const revertDigitsRememberedMax = 1_000
 
-/** Lists of reads that are cached for each chain, and their total digits: as they are asked for, and as calls. */
-export const listsRememberedMax = 32
-export const listDigitsRememberedMax = 2_000_000
+/** Lists of an endpoint that are remembered to be too much as a whole. */
+export const splitListsMax = 100
 
 /** Uses of a list that was too much for an endpoint, starting with its halves, before the whole is tried again. */
 export const splitUsesMax = 24

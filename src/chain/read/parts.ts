@@ -14,9 +14,6 @@ export function partsOf<T>(all: readonly T[], count: number): T[][] {
 
 /** Splits requests into parts small enough for one call each. */
 export function chunks(requests: readonly JoinableRead[]): (readonly JoinableRead[])[] {
-  const digitsInAll = requests.reduce((sum, request) => sum + digitsOf(request), 0)
-  // The list itself, and no copy: its call is cached by it.
-  if (requests.length <= aggregateReadsMax && digitsInAll <= aggregateDigitsMax) return [requests]
   const parts: JoinableRead[][] = []
   let digits = Number.POSITIVE_INFINITY
   for (const request of requests) {

@@ -10,8 +10,6 @@ export interface ReadList {
   readonly places: readonly number[]
   /** The first read that must not be sent to a node; absent when all may be. */
   readonly odd: ReadRequest | undefined
-  /** Length of their call data. */
-  readonly digits: number
 }
 
 /** Checks and numbers the reads of a list. */
@@ -23,7 +21,6 @@ export function readList(asked: readonly ReadRequest[]): ReadList {
     places: requests.map(request => reads.placeOf(request)),
     distinct: reads.all,
     odd: requests.find(request => !isAskable(request)),
-    digits: requests.reduce((sum, request) => sum + partOf(request).length, 0),
   }
 }
 

@@ -1,15 +1,12 @@
 import type { Hex } from '../../model/block.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
-import { isJoinable, type JoinableRead, partOf, type ReadAnswer, type ReadRequest } from '../reads.ts'
+import { isJoinable, partOf, type ReadAnswer, type ReadRequest } from '../reads.ts'
 import type { ReadTarget } from './block-pin.ts'
 import { Certifier, type CertifierDeps, plainContext } from './certificate.ts'
 import { revertDigitsRememberedMax, revertsRememberedMax } from './limits.ts'
-import { ListCache } from './list-cache.ts'
 import { multicall3Address } from './multicall.ts'
-import { readList } from './read-list.ts'
 import { type ApartWay, keyOf, ReadsApart } from './reads-apart.ts'
 import { Splits } from './splits.ts'
-import { aggregateCall } from './written-aggregate.ts'
 
 /**
  * Chains on which `block.number` and `blockhash` are another chain's: Arbitrum One, Nova and Sepolia return about those
@@ -38,8 +35,6 @@ const soleEndpoint: CertifierDeps = { endpoints: () => [], contextFound: () => {
 
 /** Facts learnt about a chain, shared by all endpoints. They only save calls: answers are the same without them. */
 export class ReadMemory {
-  readonly lists = new ListCache(readList)
-  readonly inputs = new ListCache((requests: readonly JoinableRead[]) => aggregateCall(requests, this.multicall))
   readonly splits = new Splits()
   readonly apart = new ReadsApart()
   /** Address of Multicall3 on the chain. */

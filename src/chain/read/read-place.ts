@@ -59,7 +59,7 @@ export class ReadPlace implements ReadScope {
   }
 
   async #asksTogether(): Promise<Together> {
-    const aggregate = await callTogether(this, this.memory.inputs.of([])).catch(passed)
+    const aggregate = await callTogether(this, []).catch(passed)
     if (aggregate instanceof EndpointFailure) return 'failed'
     if (aggregate.kind === 'answers') return 'answered'
     return aggregate.kind === 'absent' || (aggregate.kind === 'failed' && !aggregate.isError) ? 'odd' : 'failed'

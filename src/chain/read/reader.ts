@@ -20,6 +20,7 @@ import { HourReads } from './hour-reads.ts'
 import { nextBlockWaitMsMax, nextBlockWaitsMax } from './limits.ts'
 import { LogMemory } from './log-memory.ts'
 import { readLogsOnAny } from './log-reads.ts'
+import { readList } from './read-list.ts'
 import { ReadMemory } from './read-memory.ts'
 import type { ChainReaderDeps } from './reader-deps.ts'
 import { readOnAny } from './reads-on-any.ts'
@@ -199,7 +200,7 @@ class HourlyReader implements OpenChainReader {
     signal: AbortSignal,
   ): Promise<ReadAt<readonly ReadAnswer[]>> {
     if (requests.length === 0) return { at: plain(await this.#asOf(state, signal)), value: [] }
-    const list = this.#memory.lists.of(requests)
+    const list = readList(requests)
     if (list.odd) throw notAskable(this.#name, targetOf(list.odd))
     const reads = this.#hourReadsOf(state)
     reads.add(list)

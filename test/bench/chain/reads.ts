@@ -91,12 +91,8 @@ async function* against(stage: Stage, of: string, task: ReadTask): AsyncGenerato
   const peer = await runs('viem', { ...task, readings: task.readings.slice(0, peerReadings) })
   yield { what: `${what}: raw`, values: own.map(([, bare]) => bare.ms), unit: ' ms' }
   yield { what: `${what}: CPU of raw`, values: own.map(([, bare]) => bare.cpuMs), unit: ' ms' }
-  yield {
-    what: `${what}: time, of raw`,
-    values: own.map(([a, b]) => a.ms / b.ms),
-    target: { atMost: 1.3 },
-  }
-  yield { what: `${what}: CPU, of raw`, values: own.map(([a, b]) => a.cpuMs / b.cpuMs), target: { atMost: 2 } }
+  yield { what: `${what}: time, of raw`, values: own.map(([a, b]) => a.ms / b.ms) }
+  yield { what: `${what}: CPU`, values: own.map(([{ cpuMs }]) => cpuMs), unit: ' ms', target: { atMost: 100 } }
   yield { what: `${what}: viem's time, of raw`, values: peer.map(([a, b]) => a.ms / b.ms) }
   yield { what: `${what}: viem's CPU, of raw`, values: peer.map(([a, b]) => a.cpuMs / b.cpuMs) }
 }

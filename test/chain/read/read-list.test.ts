@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { ListCache } from '../../../src/chain/read/list-cache.ts'
 import { mergedLists, readList } from '../../../src/chain/read/read-list.ts'
 import type { ReadRequest } from '../../../src/chain/reads.ts'
 import type { Hex } from '../../../src/model/block.ts'
@@ -44,28 +43,5 @@ describe('a list of reads', () => {
       [0, 1, 0],
       [2, 1],
     ])
-  })
-})
-
-describe('the cache of lists', () => {
-  it('gives the same object for the same reads, and another one when a single read differs', () => {
-    const cache = new ListCache(readList)
-    const kept = cache.of(ofAnyKind)
-    expect(cache.of(ofAnyKind.map(read => ({ ...read })))).toBe(kept)
-    for (const [place, read] of ofAnyKind.entries()) {
-      for (const other of ofAnyKind.filter(other => other !== read)) {
-        expect(cache.of(ofAnyKind.with(place, other)).requests[place]).toEqual(other)
-      }
-    }
-  })
-
-  it('forgets the list that was used least recently', () => {
-    const cache = new ListCache(readList)
-    const [kept, forgotten] = [cache.of([one]), cache.of([two])]
-    for (let count = 0; count < 31; count++) {
-      cache.of([call(`0xff${count.toString(16).padStart(4, '0')}`)])
-      expect(cache.of([one])).toBe(kept)
-    }
-    expect(cache.of([two])).not.toBe(forgotten)
   })
 })
