@@ -29,7 +29,7 @@ export async function startEmbedded(dataFolder: string, time: Time): Promise<Emb
     const key = readKey(keyFile) ?? keepKey(keyFile, store.keys.create('embedded'))
     return { url, key, stop }
   } catch (error) {
-    // A server that nobody stops keeps the process alive.
+    // A server that is not stopped keeps the process alive.
     await stop()
     throw error
   }
