@@ -8,7 +8,7 @@ import { optionsEdge } from './edge/options-edge.ts'
 import type { AsOfBlock } from './model/block.ts'
 import { type Hour, hourText } from './model/hour.ts'
 import type { MetricSpec } from './model/metric.ts'
-import { units } from './model/units.ts'
+import { units } from './model/number-text.ts'
 import type { ChainAsOf, ChainMoment } from './runner/child/typed/chain-as-of.ts'
 
 export type { AsOfBlock, ChainAsOf, ChainMoment, Hour, MetricSpec }

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { packageUrl } from '../edge/program-files.ts'
-import { commandLine } from '../model/command-line.ts'
+import { commandLine } from '../model/text.ts'
 
 /**
  * Used when neither `--config` nor `TIDEGAUGE_CONFIG` names a file and there is no `tidegauge.yaml`, so that everything

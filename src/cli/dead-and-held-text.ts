@@ -1,6 +1,6 @@
-import { shellWord } from '../model/command-line.ts'
 import { hourText } from '../model/hour.ts'
 import { numberText } from '../model/number-text.ts'
+import { shellWord } from '../model/text.ts'
 import type { DeadOrHeldMetric } from '../outbox/contract/selections.ts'
 import { asTyped } from './configured-command.ts'
 import { isNarrow, type Selected } from './selection.ts'

@@ -1,5 +1,5 @@
-import { shellWord } from '../model/command-line.ts'
 import { hourText } from '../model/hour.ts'
+import { shellWord } from '../model/text.ts'
 import type { CollectorHourRange } from '../outbox/contract/hours.ts'
 import { asTyped, type ConfigOption } from './configured-command.ts'
 

@@ -1,5 +1,4 @@
-import { type Hour, hourAt } from '../model/hour.ts'
-import { parseIsoInstant } from '../model/iso-instant.ts'
+import { type Hour, hourAt, parseIsoInstant } from '../model/hour.ts'
 import { isRecord } from '../model/json.ts'
 
 /** A value as a service shows it. */

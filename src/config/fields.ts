@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path'
 import { z } from 'zod'
 import { Fault } from '../model/fault.ts'
-import { isHeaderName, isSecretHeader } from '../model/header-name.ts'
+import { isHeaderName, isSecretHeader } from '../model/host.ts'
 import { type Hour, parseHour } from '../model/hour.ts'
 import { type ParsedText, parsed, refused, type TextParser } from './addresses.ts'
 import { quoted } from './mistakes.ts'

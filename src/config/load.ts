@@ -1,5 +1,5 @@
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
-import { settleMsOf } from '../model/finality.ts'
+import { settleMsOf } from '../model/block.ts'
 import { isRecord, valueAt } from '../model/json.ts'
 import { check } from './checks.ts'
 import {

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { mayBeSecretHeader } from '../model/header-name.ts'
-import { isForeign } from '../model/host.ts'
+import { isForeign, mayBeSecretHeader } from '../model/host.ts'
 import { hourMs, keepMsMin } from '../model/limits.ts'
 import {
   contractAddress,

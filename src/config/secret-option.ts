@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { optionsEdge } from '../edge/options-edge.ts'
-import { isHeaderName, isSecretHeader } from '../model/header-name.ts'
+import { isHeaderName, isSecretHeader } from '../model/host.ts'
 
 const wrong = 'must be { env: NAME } or { file: PATH }: a secret is kept elsewhere, and never written here'
 const notName = 'must be the name of an environment variable, like API_KEY: not its value, and without a $'

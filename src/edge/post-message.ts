@@ -1,5 +1,5 @@
 import { type AnswerTimes, answerTimes } from '../model/answer-times.ts'
-import { basicAuthorization } from '../model/credentials.ts'
+import { basicAuthorization } from '../model/host.ts'
 import { HttpExchange } from './http-exchange.ts'
 import { networkReason } from './network-reason.ts'
 import type { Time } from './time.ts'

@@ -1,6 +1,13 @@
 import type { Time } from '../edge/time.ts'
-import { agreedHour, type ClockEvidence, type ClockVerdict, isPossible, judgeClock } from '../model/clock.ts'
-import { clockPatienceLongMs, witnessWaitMs } from '../model/clock-limits.ts'
+import {
+  agreedHour,
+  type ClockEvidence,
+  type ClockVerdict,
+  clockPatienceLongMs,
+  isPossible,
+  judgeClock,
+  witnessWaitMs,
+} from '../model/clock.ts'
 import { Fault } from '../model/fault.ts'
 import { type Hour, hourAfter, hourAt } from '../model/hour.ts'
 import { hourMs } from '../model/limits.ts'

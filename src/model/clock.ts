@@ -1,15 +1,52 @@
-import {
-  clockAgreeMs,
-  clockPatienceLongMs,
-  clockPatienceMs,
-  clockReportMs,
-  clockYearsMax,
-  configuredLatelyMs,
-  releasedMs,
-  yearMs,
-} from './clock-limits.ts'
 import { type Hour, hourAt } from './hour.ts'
-import { hourMs } from './limits.ts'
+import { futureMsMax, hourMs, overdueMs } from './limits.ts'
+
+/**
+ * Largest offset of another clock that still agrees with this machine's. A value of "now" is stored only while both are
+ * in the same hour, so this is less than an hour.
+ */
+export const clockAgreeMs = 30 * 60_000
+
+/** Offset from which a wrong clock is reported: the service refuses timestamps further in its future. */
+export const clockReportMs = futureMsMax
+
+/**
+ * Time for which a clock must run evenly before it is believed without confirmation. A machine without a battery gets
+ * the time sooner than this after its start. Stored instants that contradict it make the wait longer.
+ */
+export const clockPatienceMs = 90_000
+export const clockPatienceLongMs = 10 * 60_000
+
+/** Wait for an answer about the time. */
+export const witnessWaitMs = 5_000
+
+/** A configuration written within this time was written by a person at this machine, by the same clock. */
+const configuredLatelyMs = 10 * 60_000
+
+/** No clock is right before this version was released, nor that many years after it. */
+const releasedMs = Date.UTC(2026, 0, 1)
+const clockYearsMax = 20
+/** A year in milliseconds. */
+const yearMs = 365.25 * 24 * hourMs
+
+/** A `Date` header counts whole seconds and takes time to arrive. */
+const dateBlurMs = 2_000
+
+const setIt = 'set it right (is NTP running?); nothing is collected until then'
+const believedSoon = `it is believed after it has run evenly for ${clockPatienceMs / 1000} s and nothing contradicts it`
+
+const relations: readonly [holds: boolean, relation: string][] = [
+  [
+    2 * clockAgreeMs <= hourMs,
+    '2 * clockAgreeMs <= hourMs: clocks that agree are in the same hour at least half of it',
+  ],
+  [clockReportMs < clockAgreeMs, 'clockReportMs < clockAgreeMs: it is reported before collecting stops'],
+  [
+    clockPatienceLongMs < overdueMs,
+    'clockPatienceLongMs < overdueMs: a start is over before its hour is called overdue',
+  ],
+]
+for (const [holds, relation] of relations) if (!holds) throw new Error(`limits contradict each other: ${relation}`)
 
 /** Evidence about the present time. Instants are milliseconds since 1970. */
 export interface ClockEvidence {
@@ -38,7 +75,7 @@ export interface ClockEvidence {
 }
 
 /** A clock that is believed, and the bounds of the true time. */
-export interface TrustedClock {
+interface TrustedClock {
   readonly kind: 'trusted'
   /** Whether the service or a chain agrees. If false, nothing disagrees. */
   readonly isConfirmed: boolean
@@ -51,7 +88,7 @@ export interface TrustedClock {
 }
 
 /** A clock that is not believed. */
-export interface DoubtedClock {
+interface DoubtedClock {
   readonly kind: 'doubted'
   /** `contradicted`: other evidence disagrees. `unconfirmed`: nothing has agreed so far. */
   readonly why: 'contradicted' | 'unconfirmed'
@@ -152,12 +189,6 @@ export function agreedHour(verdict: ClockVerdict): Hour | undefined {
   const hour = hourAt(verdict.earliestMs)
   return hour === hourAt(verdict.latestMs) ? hour : undefined
 }
-
-/** A `Date` header counts whole seconds and takes time to arrive. */
-const dateBlurMs = 2_000
-
-const setIt = 'set it right (is NTP running?); nothing is collected until then'
-const believedSoon = `it is believed after it has run evenly for ${clockPatienceMs / 1000} s and nothing contradicts it`
 
 function doubted(why: DoubtedClock['why'], reason: string): DoubtedClock {
   return { kind: 'doubted', why, reason }

@@ -1,5 +1,3 @@
-import { isKeyOf } from './header-name.ts'
-
 /**
  * Parts of a host name that look like a key: some RPC providers put it into a subdomain. The last two labels are the
  * provider's own.
@@ -16,7 +14,7 @@ export function keysInHost(hostname: string): string[] {
  * Whether a part of an address looks like a key: letters and digits mixed, too long for a word with a number. A key may
  * have `-` and `_` in it; words that these join do not change between letters and digits as often.
  */
-export function looksLikeKey(part: string): boolean {
+function looksLikeKey(part: string): boolean {
   if (/^(?=.*\d)(?=.*[a-z])[a-z0-9]{16,}$/i.test(part) || /^[0-9a-z]{32,}$/i.test(part)) return true
   if (!/^[\w-]{16,}$/.test(part) || /^\d{4}-\d\d-\d\d/.test(part)) return false
   // Words such as v3 and 24h.
@@ -60,4 +58,100 @@ export function localUrl({ host, port }: { readonly host: string; readonly port:
 /** Whether a host, as `URL.hostname` gives it or without brackets, is this machine: 127.0.0.0/8, ::1, localhost. */
 export function isLoopback(hostname: string): boolean {
   return /^(localhost|\[?::1\]?|127\.\d+\.\d+\.\d+)$/.test(hostname)
+}
+
+/** Whether a header of this name holds a secret, so that a literal value is refused in the configuration. */
+export function isSecretHeader(name: string): boolean {
+  return /^(proxy-)?authorization$|cookie|key|token|secret|password/i.test(name)
+}
+
+/** Whether a text is a valid header name. */
+export function isHeaderName(name: string): boolean {
+  return /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/.test(name)
+}
+
+/** Shorter values are words, also where their name says that they are secret. */
+const keyCharsMin = 6
+
+/** Whether a header of this name probably holds a secret, also one that the configuration may have as a literal. */
+export function mayBeSecretHeader(name: string): boolean {
+  return isSecretHeader(name) || secretWords.test(name)
+}
+
+const secretWords = /(^|[-_])(auth|access|sig|signature|pass|jwt|credentials?|session)([-_]?(id|code))?$/i
+
+/** Whether a name says that its value is a secret, in a query or a body. The address of a token, and its symbol, are none. */
+export function isKeyOf(name: string, value: string): boolean {
+  if (/^0x[0-9a-f]*$/i.test(value) || value.length < keyCharsMin) return false
+  return mayBeSecretHeader(name) || /^(app_?id|client_?id|k)$/i.test(name)
+}
+
+/** A part of a URL without percent-encoding; unchanged when its encoding is invalid. */
+export function decodedPart(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}
+
+/** The name and password in a value of `Authorization`, as far as they are there; none in that of another scheme. */
+export function basicParts(authorization: string): string[] {
+  const [, encoded] = /^Basic\s+(.+)$/i.exec(authorization) ?? []
+  if (encoded === undefined) return []
+  const text = Buffer.from(encoded, 'base64').toString()
+  const end = text.indexOf(':')
+  return end < 0 ? [text] : [text.slice(0, end), text.slice(end + 1)]
+}
+
+/** The value of `Authorization` for the name and password in a URL; `undefined` without either. */
+export function basicAuthorization({ username, password }: URL): string | undefined {
+  if (username === '' && password === '') return undefined
+  return `Basic ${Buffer.from(`${decodedPart(username)}:${decodedPart(password)}`).toString('base64')}`
+}
+
+/** Shorter texts do not count as secrets: redacting them would hide ordinary words. */
+export const secretCharsMin = 6
+
+/** Shorter parts of a secret are words such as `v3` or `mainnet`, not worth hiding alone. */
+const partCharsMin = 8
+
+/**
+ * A secret and the parts of it that an error may quote alone: the words of a header; the path, query, credentials and
+ * keys in the host name of an address. An address of only a host and a port is not a secret. Pure.
+ *
+ * @param charsMin shorter parts are left out; default 8. A lower value suits a text that can be dropped as a whole
+ * @returns the longest first
+ */
+export function secretPartsOf(secret: string, charsMin: number = partCharsMin): string[] {
+  const url = /^[a-z][a-z0-9+.-]*:\/\//i.test(secret) && URL.canParse(secret) ? new URL(secret) : undefined
+  const whole = url ? wholeOf(secret, url) : [secret]
+  const parts = url ? partsOfAddress(url) : secret.split(/[\s=:;,]+/)
+  const all = [...whole, ...parts.flatMap(part => [part, decodedPart(part)])]
+  return [...new Set(all)].filter(part => part.length >= charsMin).sort((a, b) => b.length - a.length)
+}
+
+/** Only a host and a port may be the beginning of many other addresses. */
+function wholeOf(secret: string, url: URL): string[] {
+  const isOpen = /^\/*$/.test(url.pathname) && url.search === '' && url.hash === '' && url.username === ''
+  return isOpen ? [] : [secret, secret.replace(/\/+$/, ''), url.href]
+}
+
+function partsOfAddress(url: URL): string[] {
+  const { hostname, pathname, search, searchParams, username, password, hash } = url
+  const path = pathname.replace(/\/+$/, '')
+  // As it is sent in a header.
+  const basic = basicAuthorization(url)?.slice('Basic '.length).replace(/=+$/, '') ?? ''
+  const query = [...searchParams.values()]
+  return [
+    ...keysInHost(hostname),
+    path,
+    `${pathname}${search}`,
+    ...path.split('/'),
+    ...query,
+    username,
+    password,
+    hash.slice(1),
+    basic,
+  ]
 }

@@ -1,4 +1,4 @@
-import { parseInstant } from './instant.ts'
+import { parseInstant } from './hour.ts'
 import { isRecord } from './json.ts'
 import type { Metric } from './metric.ts'
 import { firstChars, storable } from './text.ts'
@@ -158,4 +158,30 @@ function stringsIn(value: unknown, depth: number): string[] {
   if (depth === 0 || typeof value !== 'object' || value === null) return []
   const names = isRecord(value) ? Object.keys(value) : []
   return [...names, ...Object.values(value).flatMap(part => stringsIn(part, depth - 1))]
+}
+
+/** Kinds known by their words. Any other warning is its own kind: its words without the parts that change. */
+const knownKinds: readonly (readonly [kind: string, words: RegExp])[] = [
+  ['label-long', /label.*(?:long|length|exceed|character|\b16\b)|(?:long|exceed|character).*label/i],
+  ['unit-changed', /\bunits?\b/i],
+  ['already-exists', /already|exist|updat|overw|duplicat|replac|more than once|twice/i],
+  ['timestamp', /timestamp|future|ahead|clock/i],
+]
+
+const kindCharsMax = 120
+
+/**
+ * The kind of a warning by its words, which have no shape in the interface: with numbers and times in them the same
+ * warning would look new each hour, and its kind stays the same. Pure; never empty.
+ */
+export function warningKind(text: string): string {
+  // A metric may have any name: the "LastUpdate" of "vault___LastUpdate" does not describe the warning.
+  const unnamed = text.replace(/\S*___\S*/g, ' ')
+  const known = knownKinds.find(([, words]) => words.test(unnamed))?.[0]
+  if (known !== undefined) return known
+  const words = unnamed
+    .replace(/\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-][\d:]+)?)?/g, ' ')
+    .replace(/[^\p{Letter}]+/gu, ' ')
+    .trim()
+  return firstChars(words.toLowerCase(), kindCharsMax) || 'other'
 }

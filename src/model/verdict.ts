@@ -1,7 +1,7 @@
+import { z } from 'zod'
 import type { Batch } from './batch.ts'
 import type { Metric } from './metric.ts'
 import type { MetricList } from './metric-list.ts'
-import { type PushReport, readPushReport } from './push-report.ts'
 import { type Remark, readRemark, wordsOf } from './remarks.ts'
 
 /** The outcome of one push: an HTTP answer, or none. */
@@ -152,4 +152,43 @@ function disputed(status: number, result: PushReport, batch: Batch, warnings: re
   if (batch.length > 1) return { kind: 'settled', delivered: [], dead: [], resend: batch, warnings }
   const reason = `${result.processed} processed of ${batch.length} sent, without a reason`
   return result.processed === 0 ? { kind: 'refused', status, reason } : { kind: 'transient', reason, status }
+}
+
+/** The parts of an answer to a push that its verdict depends on. */
+interface PushReport {
+  /** Whether the service says that the push succeeded. */
+  readonly success: boolean
+  /** Metrics the service says it processed. */
+  readonly processed: number
+  /** As received; `readRemark` reads them. */
+  readonly errors: readonly unknown[]
+  /** As received; `readRemark` reads them. */
+  readonly warnings: readonly unknown[]
+}
+
+/** `success` and `processed` must be there; remarks may have any shape. */
+const said = z.object({
+  success: z.boolean(),
+  processed: z.int().min(0),
+  errors: z.unknown().optional(),
+  warnings: z.unknown().optional(),
+})
+
+/**
+ * Reads the body of a 2xx answer to a push. The interface names two lists of remarks and leaves their entries open: a
+ * missing, null or empty list holds nothing, and a value that is not a list is one remark.
+ *
+ * @returns `undefined` when `success` or `processed` is missing
+ */
+function readPushReport(body: unknown): PushReport | undefined {
+  const parsed = said.safeParse(body)
+  if (!parsed.success) return undefined
+  const { success, processed, errors, warnings } = parsed.data
+  return { success, processed, errors: remarksIn(errors), warnings: remarksIn(warnings) }
+}
+
+function remarksIn(value: unknown): readonly unknown[] {
+  if (Array.isArray(value)) return value
+  if (value === undefined || value === null || value === '' || value === false) return []
+  return typeof value === 'object' && Object.keys(value).length === 0 ? [] : [value]
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parseIsoInstant } from './iso-instant.ts'
+import { parseIsoInstant } from './hour.ts'
 import { batchMetricsMax } from './limits.ts'
 
 /**

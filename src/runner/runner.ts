@@ -2,8 +2,7 @@ import type { CollectorConfig, OptionMistake, OptionSecret } from '../config/con
 import type { PinnedBlock } from '../model/block.ts'
 import type { FaultRecord } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
-import type { MetricSpec } from '../model/metric.ts'
-import type { Provenance } from '../model/provenance.ts'
+import type { MetricSpec, Provenance } from '../model/metric.ts'
 
 /** Description of a configured collector, once its file is loaded and its options are parsed. */
 export interface CollectorDescription {

@@ -1,4 +1,4 @@
-import { clockAgreeMs } from '../model/clock-limits.ts'
+import { clockAgreeMs } from '../model/clock.ts'
 import { type Hour, hourAt } from '../model/hour.ts'
 import { overdueMs } from '../model/limits.ts'
 import type { Lateness, LatenessWanted } from '../outbox/contract/status-store.ts'

@@ -1,4 +1,4 @@
-import { secretCharsMin } from '../model/secret-parts.ts'
+import { secretCharsMin } from '../model/host.ts'
 import { decoded, type Spelling, spellingsOf, withoutBytesOf } from './spellings.ts'
 
 /** Where a text was cut: by a collector's process, by Node in a long value, or at its end. */

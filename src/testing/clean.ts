@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { isKeyOf } from '../model/header-name.ts'
-import { keysInAddress } from '../model/host.ts'
+import { isKeyOf, keysInAddress } from '../model/host.ts'
 import { jsonOf, parsedJson } from '../model/json.ts'
 import type { HttpRead, HttpReply } from '../runner/messages.ts'
 import { Redactor } from '../telemetry/redactor.ts'

@@ -1,5 +1,4 @@
-import { basicParts } from '../model/credentials.ts'
-import { isKeyOf } from '../model/header-name.ts'
+import { basicParts, isKeyOf } from '../model/host.ts'
 import { isRecord, parsedJson } from '../model/json.ts'
 import type { HttpRead } from '../runner/messages.ts'
 

@@ -1,8 +1,7 @@
 import type { OptionSecret } from '../config/config.ts'
 import { readOption } from '../config/secret.ts'
 import { Fault } from '../model/fault.ts'
-import { keysInHost } from '../model/host.ts'
-import { secretCharsMin, secretPartsOf } from '../model/secret-parts.ts'
+import { keysInHost, secretCharsMin, secretPartsOf } from '../model/host.ts'
 import type { Redactor } from '../telemetry/redactor.ts'
 
 /** A secret's path in the options: a recording names no file and no variable of a machine. */

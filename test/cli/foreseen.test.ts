@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { foreseen, type Sighted } from '../../src/cli/foreseen.ts'
-import { warningKind } from '../../src/model/warning-kind.ts'
+import { warningKind } from '../../src/model/remarks.ts'
 import { anHour } from '../support/metrics.ts'
 
 const quiet: Sighted = { id: 'vault___TVL', protocolId: 'vault', hour: anHour, unit: 'USD', units: 'locked' }

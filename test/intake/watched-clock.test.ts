@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { WatchedClock, witnessAskMs } from '../../src/intake/hour-clock.ts'
-import { clockPatienceMs, witnessWaitMs } from '../../src/model/clock-limits.ts'
+import { clockPatienceMs, witnessWaitMs } from '../../src/model/clock.ts'
 import { hourMs } from '../../src/model/limits.ts'
 import { WrongTime } from '../delivery/support/scripted-time.ts'
 import { anHour } from '../support/metrics.ts'

@@ -1,7 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { agreedHour, type ClockEvidence, judgeClock } from '../../src/model/clock.ts'
-import { clockAgreeMs, clockPatienceLongMs, clockPatienceMs } from '../../src/model/clock-limits.ts'
+import {
+  agreedHour,
+  type ClockEvidence,
+  clockAgreeMs,
+  clockPatienceLongMs,
+  clockPatienceMs,
+  judgeClock,
+} from '../../src/model/clock.ts'
 import { hourAfter, hourAt } from '../../src/model/hour.ts'
 import { hourMs } from '../../src/model/limits.ts'
 import { anHour } from '../support/metrics.ts'

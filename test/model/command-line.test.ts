@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { commandLine } from '../../src/model/command-line.ts'
+import { commandLine } from '../../src/model/text.ts'
 
 it.each([
   [undefined, 'tidegauge dead ls'],

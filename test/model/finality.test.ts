@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Hex, PinnedBlock } from '../../src/model/block.ts'
-import { notFinal, settleMsOf } from '../../src/model/finality.ts'
+import { type Hex, notFinal, type PinnedBlock, settleMsOf } from '../../src/model/block.ts'
 import { anHour } from '../support/metrics.ts'
 
 const pin = (chainId: number): PinnedBlock => {

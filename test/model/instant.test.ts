@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseInstant } from '../../src/model/instant.ts'
+import { parseInstant } from '../../src/model/hour.ts'
 
 describe('an instant', () => {
   it.each([

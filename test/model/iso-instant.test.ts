@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseIsoInstant } from '../../src/model/iso-instant.ts'
+import { parseIsoInstant } from '../../src/model/hour.ts'
 
 describe('an ISO 8601 instant', () => {
   it.each([

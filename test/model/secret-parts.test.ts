@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { secretPartsOf } from '../../src/model/secret-parts.ts'
+import { secretPartsOf } from '../../src/model/host.ts'
 
 const key = '0123456789abcdef0123456789abcdef'
 

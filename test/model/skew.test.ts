@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { clockSkewMs } from '../../src/model/skew.ts'
+import { clockSkewMs } from '../../src/model/answer-times.ts'
 
 const atMs = Date.UTC(2026, 10, 20, 13, 0, 0)
 /** As a server writes it: whole seconds, the rest cut off. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { warningKind } from '../../src/model/warning-kind.ts'
+import { warningKind } from '../../src/model/remarks.ts'
 
 describe('what a warning is about', () => {
   it.each([

@@ -1,6 +1,5 @@
 import { basename } from 'node:path'
-import { shownHost } from '../../model/host.ts'
-import { secretPartsOf } from '../../model/secret-parts.ts'
+import { secretPartsOf, shownHost } from '../../model/host.ts'
 import { shortened } from '../../model/text.ts'
 
 /**

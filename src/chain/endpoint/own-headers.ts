@@ -1,5 +1,5 @@
 import { Fault } from '../../model/fault.ts'
-import { secretPartsOf } from '../../model/secret-parts.ts'
+import { secretPartsOf } from '../../model/host.ts'
 import { EndpointFailure } from './endpoint-failure.ts'
 
 /** Returns configured headers of an endpoint by name; secrets. May throw a Fault. */

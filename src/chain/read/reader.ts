@@ -1,7 +1,6 @@
 import type { Time } from '../../edge/time.ts'
-import type { AsOfBlock, FinalBlocks, LogFilter } from '../../model/block.ts'
+import { type AsOfBlock, type FinalBlocks, type LogFilter, settleMsOf } from '../../model/block.ts'
 import { Fault } from '../../model/fault.ts'
-import { settleMsOf } from '../../model/finality.ts'
 import { type Hour, hourAfter } from '../../model/hour.ts'
 import { allFailed, chainBehind, notAskable, stoppedWhile, unexpected } from '../endpoint/chain-faults.ts'
 import type { EndpointReport } from '../endpoint/endpoint-health.ts'

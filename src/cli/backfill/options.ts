@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { HourOrder } from '../../intake/backfill/work.ts'
-import { shellWord } from '../../model/command-line.ts'
 import { type Hour, hourText, parseHour } from '../../model/hour.ts'
+import { shellWord } from '../../model/text.ts'
 import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { demandBegun, demandOrder, type LookedAt } from '../hour-range.ts'
 import { wholeNumber } from '../whole-number.ts'

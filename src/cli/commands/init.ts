@@ -1,7 +1,7 @@
 import { join, relative, resolve } from 'node:path'
 import { Command } from 'commander'
-import { shellWord } from '../../model/command-line.ts'
 import { Fault } from '../../model/fault.ts'
+import { shellWord } from '../../model/text.ts'
 import { ownConfigFile } from '../configured-command.ts'
 import { installCommand, linkPackages } from '../init/links.ts'
 import { starterFiles } from '../init/starter.ts'

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { Command } from 'commander'
-import { shellWord } from '../../model/command-line.ts'
+import { shellWord } from '../../model/text.ts'
 import type { Store } from '../../reference/store.ts'
 import { keyFile } from '../key-file.ts'
 import { type FileOption, withFile, withNewStore, withStore } from '../service-file.ts'

@@ -1,6 +1,6 @@
 import { relative } from 'node:path'
 import { hourText } from '../../model/hour.ts'
-import type { Provenance } from '../../model/provenance.ts'
+import type { Provenance } from '../../model/metric.ts'
 import type { OriginBlock } from '../../outbox/contract/history.ts'
 import type { Recording } from '../../testing/recording.ts'
 import { asTyped, type ConfigOption } from '../configured-command.ts'

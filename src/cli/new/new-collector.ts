@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
-import { shellWord } from '../../model/command-line.ts'
 import { Fault } from '../../model/fault.ts'
+import { shellWord } from '../../model/text.ts'
 import { newCollectorFiles } from '../init/starter.ts'
 import { extensionIn, writeFiles } from '../init/write-files.ts'
 import { refreshSchema } from '../schema-file.ts'

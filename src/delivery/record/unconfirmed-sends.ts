@@ -1,8 +1,7 @@
 import type { Metric } from '../../model/metric.ts'
 import type { MetricList } from '../../model/metric-list.ts'
 import { MetricSet, metricKey } from '../../model/metric-set.ts'
-import type { Remark } from '../../model/remarks.ts'
-import { warningKind } from '../../model/warning-kind.ts'
+import { type Remark, warningKind } from '../../model/remarks.ts'
 import type { DeliveryStore } from '../../outbox/contract/delivery-store.ts'
 import type { Sending } from '../isolate/actions.ts'
 

@@ -1,7 +1,7 @@
 import type { ChainConfig } from '../../config/config.ts'
 import type { Time } from '../../edge/time.ts'
+import { notFinal } from '../../model/block.ts'
 import { Fault, type FaultCode, isPermanent } from '../../model/fault.ts'
-import { notFinal } from '../../model/finality.ts'
 import type { Hour } from '../../model/hour.ts'
 import type { Backlog } from '../../outbox/contract/balance.ts'
 import type { BackfillOutbox } from '../../outbox/contract/outbox.ts'

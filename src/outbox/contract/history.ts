@@ -1,5 +1,5 @@
 import type { PinnedBlock } from '../../model/block.ts'
-import type { Provenance } from '../../model/provenance.ts'
+import type { Provenance } from '../../model/metric.ts'
 import type { CollectionRow } from './hours.ts'
 import type { StoredMetric } from './metrics.ts'
 

@@ -1,8 +1,8 @@
 import type { PinnedBlock } from '../../model/block.ts'
 import type { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
+import type { Provenance } from '../../model/metric.ts'
 import type { MetricList } from '../../model/metric-list.ts'
-import type { Provenance } from '../../model/provenance.ts'
 import type { Remark } from '../../model/remarks.ts'
 import type { Accepted, DeadLetter } from './metrics.ts'
 

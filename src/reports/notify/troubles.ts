@@ -1,6 +1,6 @@
-import { commandLine } from '../../model/command-line.ts'
 import { type Hour, hourAt, hourText } from '../../model/hour.ts'
 import { overdueMs } from '../../model/limits.ts'
+import { commandLine } from '../../model/text.ts'
 import type { DestinationState } from '../../outbox/contract/destination.ts'
 import type { LateCollector } from '../../outbox/contract/hours.ts'
 import type { Lateness, UnresolvedCount } from '../../outbox/contract/status-store.ts'

@@ -1,6 +1,6 @@
 import { type CollectorConfig, type OptionSecret, secretId, secretsWritten } from '../../config/config.ts'
 import type { readOption } from '../../config/secret.ts'
-import { secretPartsOf } from '../../model/secret-parts.ts'
+import { secretPartsOf } from '../../model/host.ts'
 import type { CollectorRef } from '../messages.ts'
 import type { Redacting } from './redacting.ts'
 

@@ -1,5 +1,4 @@
-import { shownHost } from '../../model/host.ts'
-import { secretPartsOf } from '../../model/secret-parts.ts'
+import { secretPartsOf, shownHost } from '../../model/host.ts'
 
 /** Environment of the process. */
 type Environment = Readonly<Record<string, string | undefined>>

@@ -1,5 +1,5 @@
-import { commandLine } from '../../model/command-line.ts'
 import { numberText } from '../../model/number-text.ts'
+import { commandLine } from '../../model/text.ts'
 import type { Balance } from '../../outbox/contract/balance.ts'
 import type { BacklogState, GateState, ServiceState, Snapshot } from '../snapshot.ts'
 import { type CellLook, shape } from './cell.ts'

@@ -1,6 +1,6 @@
-import { commandLine } from '../../model/command-line.ts'
 import type { FaultRecord } from '../../model/fault.ts'
 import { type Hour, hourAfter } from '../../model/hour.ts'
+import { commandLine } from '../../model/text.ts'
 import type { WeekGrid } from '../snapshot.ts'
 import { type CellLook, lookOf } from './cell.ts'
 import { isTrouble } from './strip.ts'

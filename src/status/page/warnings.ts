@@ -1,5 +1,5 @@
-import { commandLine } from '../../model/command-line.ts'
 import { numberText } from '../../model/number-text.ts'
+import { commandLine } from '../../model/text.ts'
 import type { Warning } from '../../outbox/contract/warnings.ts'
 import { type Html, html, nothing } from './html.ts'
 import { ago } from './when.ts'

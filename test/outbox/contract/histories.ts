@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Fault, faultRecord } from '../../../src/model/fault.ts'
-import { metricId } from '../../../src/model/metric.ts'
-import type { Provenance } from '../../../src/model/provenance.ts'
+import { metricId, type Provenance } from '../../../src/model/metric.ts'
 import { anHour, metrics } from '../../support/metrics.ts'
 import { aBlock, aPin } from '../support/blocks.ts'
 import { emptyAt, type NewPlace } from './place.ts'

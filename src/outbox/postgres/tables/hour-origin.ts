@@ -1,6 +1,6 @@
 import { type Hour, hourNumber } from '../../../model/hour.ts'
 import { jsonOf } from '../../../model/json.ts'
-import type { Provenance } from '../../../model/provenance.ts'
+import type { Provenance } from '../../../model/metric.ts'
 import type { FailedAttempt, HourOrigin, OriginBlock } from '../../contract/history.ts'
 import { type BlockRow, blockOf } from '../../rows/block-row.ts'
 import { failedAttempts } from '../../rows/hour-rows.ts'

@@ -1,4 +1,4 @@
-import type { Provenance } from '../../../model/provenance.ts'
+import type { Provenance } from '../../../model/metric.ts'
 import type { Transaction } from '../connection/transaction.ts'
 
 interface ProvenanceRow extends Omit<Provenance, 'hosts'> {

@@ -1,5 +1,5 @@
 import { jsonOf } from '../../../model/json.ts'
-import type { Provenance } from '../../../model/provenance.ts'
+import type { Provenance } from '../../../model/metric.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
 
 interface RawProvenance extends Omit<Provenance, 'hosts'> {

@@ -1,5 +1,4 @@
-import type { Remark } from '../../../model/remarks.ts'
-import { warningKind } from '../../../model/warning-kind.ts'
+import { type Remark, warningKind } from '../../../model/remarks.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
 import type { Warning, WarningSelection } from '../../contract/warnings.ts'
 import { type WarningRow, warningOf, warningsMax } from '../../rows/warning-row.ts'

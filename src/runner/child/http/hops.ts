@@ -1,8 +1,5 @@
-import { basicAuthorization } from '../../../model/credentials.ts'
 import { Fault } from '../../../model/fault.ts'
-import { mayBeSecretHeader } from '../../../model/header-name.ts'
-import { isForeign } from '../../../model/host.ts'
-
+import { basicAuthorization, isForeign, mayBeSecretHeader } from '../../../model/host.ts'
 /** The addresses a request may connect to. */
 export type Reach = 'any' | 'public'
 
