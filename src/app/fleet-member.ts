@@ -14,7 +14,7 @@ import { FleetPacer, PushBack } from '../fleet/fleet-pacer.ts'
 import { JobEngine } from '../fleet/job-engine.ts'
 import { CollectorLanes, type Lane, workedLanes } from '../fleet/lane.ts'
 import { LaneClaims, Reconciler } from '../fleet/lane-claims.ts'
-import { Announcer, type RoleClaim, RoleClaims, type RoleWork, type WantedRoles } from '../fleet/roles.ts'
+import { Announcer, type RoleClaim, RoleClaims, type RoleWork } from '../fleet/roles.ts'
 import type { SharedTime } from '../fleet/shared-time.ts'
 import { Backfill } from '../intake/backfill/backfill.ts'
 import { partRecord } from '../intake/backfill/joined-end.ts'
@@ -31,7 +31,6 @@ import {
   type DaemonEntry,
   deliveredBy,
   deliverRole,
-  type FleetStore,
   partBytes,
 } from '../outbox/contract/fleet-store.ts'
 import type { BackfillOutbox, IntakeOutbox, Outbox } from '../outbox/contract/outbox.ts'
@@ -81,111 +80,217 @@ export interface FleetMember {
 
 /** Starts the parts of a daemon that shares its outbox with others; they are stopped with the stack. */
 export async function joinFleet(deps: FleetMemberDeps, stack: AsyncDisposableStack): Promise<FleetMember> {
-  const { context, keptIn, outbox, shared, sharedTime, connection, chains, endpoints } = deps
-  const { config, time, log } = context
-  const { store } = shared
-  const { failed, announced } = troubleLog(context, outbox)
-  const name = config.fleet.name ?? hostname()
+  const { context, shared } = deps
   const parts = stack.use(new AsyncDisposableStack())
-  const keep = <T extends { stop(): Promise<void> }>(part: T): T => {
-    parts.defer(() => part.stop())
+  const member = new FleetParts(deps, await shared.store.salt(), parts)
+  return member.start(await rolesOf(context.config))
+}
+
+/** The parts of a daemon as one of a fleet, and what they share. */
+class FleetParts {
+  readonly #deps: FleetMemberDeps
+  readonly #parts: AsyncDisposableStack
+  readonly #name: string
+  readonly #collectors: readonly CollectorConfig[]
+  readonly #trouble: ReturnType<typeof troubleLog>
+  readonly #engine: JobEngine
+  readonly #claims: RoleClaims
+  readonly #lanes: CollectorLanes
+  readonly #identity: FleetIdentity
+  /** The roles that it has, or wants, of the whole fleet. */
+  readonly #announced: RoleClaim[] = []
+
+  /** @param parts each part is added to it as it starts */
+  constructor(deps: FleetMemberDeps, salt: string, parts: AsyncDisposableStack) {
+    const { context, outbox, shared, connection } = deps
+    const { config, time, log } = context
+    this.#deps = deps
+    this.#parts = parts
+    this.#name = config.fleet.name ?? hostname()
+    this.#collectors = config.protocols.flatMap(protocol => protocol.collectors)
+    this.#trouble = troubleLog(context, outbox)
+    const { failed } = this.#trouble
+    this.#engine = this.#keep(new JobEngine({ statements: shared.jobs, time, failed }))
+    this.#claims = this.#keep(new RoleClaims({ engine: this.#engine, name: this.#name, time, failed }))
+    this.#lanes = new CollectorLanes(this.#collectors, this.#name, shared.store)
+    this.#identity = new FleetIdentity(config, connection.destinations, salt, log)
+  }
+
+  /** @param roles those of commands that deliver */
+  async start(roles: Pick<Roles, 'deliverer'>): Promise<FleetMember> {
+    const { context, outbox, shared, connection, chains, make, seen } = this.#deps
+    const { config, time, log } = context
+    const [engine, lanes, claims, { failed }] = [this.#engine, this.#lanes, this.#claims, this.#trouble]
+    const now = () => ({ ...seen(), fleetTroubles: claims.troubles })
+    if (config.heartbeat || config.notify.length > 0) this.#report(now)
+    const worked = () => this.#worked
+    const withDue = async () => (await lanes.work(worked(), time)).due
+    const hasOthers = () => claims.hasOthers
+    const hours = this.#keep(new LaneClaims({ engine, lanes: worked, withDue, hasOthers, time, failed }))
+    this.#keep(new Reconciler({ store: shared.store, backfills: shared.backfills, engine, lanes, time, failed }))
+    this.#backfill()
+    this.#announce()
+    this.#keep(this.#clock())
+    const finality = new Map(chains.map(({ id }) => [id, this.#checkFinality(id)]))
+    await this.#silenceForgotten()
+    const pushMsMax = config.delivery.timeoutMs
+    const pushBack = this.#keep(new PushBack({ operators: outbox.operators, pushMsMax, time, log, failed }))
+    const to = { make: make(), pushBack, commands: roles }
+    for (const destination of connection.destinations) this.#deliver(destination, to)
+    const mayPrune = () => context.clock?.mayPrune ?? true
+    const upkeep = { role: always, keepMs: config.outbox.keepMs, time, mayPrune }
+    this.#keep(outbox.startUpkeep({ ...upkeep, report: news => logUpkeep(log, news) }))
+    const checksFinality = (chainId: number) => finality.get(chainId)?.isHeld ?? false
+    const { intake, store } = shared
+    const local = new LocalHours({
+      ...{ intake, store, health: outbox.health, log },
+      outcomes: new LocalOutcomes(this.#deps.keptIn),
+      works: collector => worked().includes(lanes.of(collector) ?? ''),
+    })
+    const own = new FleetIntakeStore({ intake, store, engine, claims: hours, lanes, local, checksFinality, failed })
+    log.info({ name: this.#name, lanes: worked() }, 'this daemon is one of a fleet')
+    return { own: { intake: own, health: outbox.health }, now }
+  }
+
+  #keep<T extends { stop(): Promise<void> }>(part: T): T {
+    this.#parts.defer(() => part.stop())
     return part
   }
-  const engine = keep(new JobEngine({ statements: shared.jobs, time, failed }))
-  const claims = keep(new RoleClaims({ engine, name, time, failed }))
-  const now = () => ({ ...deps.seen(), fleetTroubles: claims.troubles })
-  const reporting = config.heartbeat || config.notify.length > 0 ? [keep(reporterOf({ ...deps, now }, claims))] : []
-  const collectors = config.protocols.flatMap(protocol => protocol.collectors)
-  const lanes = new CollectorLanes(collectors, name, store)
-  const worked = () =>
-    workedLanes({ name, configured: config.fleet.lanes, chains: answering(config.chains, endpoints()) })
-  const withDue = async () => (await lanes.work(worked(), time)).due
-  const withWindows = async () => (await lanes.work(worked(), time)).windows
-  const hours = keep(
-    new LaneClaims({ engine, lanes: worked, withDue, hasOthers: () => claims.hasOthers, time, failed }),
-  )
-  keep(new Reconciler({ store, backfills: shared.backfills, engine, lanes, time, failed }))
-  keep(fleetBackfilling({ context, outbox, shared, engine, lanes: withWindows, failed }))
-  const claimed: RoleClaim[] = [...reporting]
-  const { destinations } = connection
-  const identity = new FleetIdentity({ config, destinations, salt: await store.salt(), log })
-  const entry = entryOf({ name, config, identity, sharedTime, worked, claimed })
-  const found = (news: Announced) => {
-    announced()
-    identity.announced(news)
+
+  /** The lanes that it works now: of chains, those that an endpoint can serve, as far as is known. */
+  get #worked(): readonly Lane[] {
+    const { context, endpoints } = this.#deps
+    const { fleet, chains } = context.config
+    const served = new Set(endpoints().flatMap(({ state, chain }) => (state === 'well' ? [chain] : [])))
+    const names = chains.map(({ name }) => name).filter(name => served.has(name))
+    return workedLanes({ name: this.#name, configured: fleet.lanes, chains: names })
   }
-  keep(new Announcer({ store, entry, time, announced: found, failed }))
-  keep(clockOf(sharedTime, deps, failed))
-  const canCheck = (id: number) => config.chains.some(chain => chain.id === id && worked().includes(chain.name))
-  const finality = new Map(chains.map(({ id }) => [id, keep(claims.claim(finalityOf(id, () => canCheck(id))))]))
-  const roles = await rolesOf(config)
-  await silenceForgotten(deps, name)
-  const { operators } = outbox
-  const pushBack = keep(new PushBack({ operators, pushMsMax: config.delivery.timeoutMs, time, log, failed }))
-  const delivering = { ...deps, client: connection.client, pushBack, roles, make: deps.make(), store, claims, identity }
-  for (const destination of destinations) claimed.push(keep(fleetDelivering(destination, delivering)))
-  const mayPrune = () => context.clock?.mayPrune ?? true
-  const upkeep = { role: always, keepMs: config.outbox.keepMs, time, mayPrune }
-  keep(outbox.startUpkeep({ ...upkeep, report: news => logUpkeep(log, news) }))
-  const checksFinality = (chainId: number) => finality.get(chainId)?.isHeld ?? false
-  const local = new LocalHours({
-    ...{ intake: shared.intake, store, health: outbox.health, log },
-    outcomes: new LocalOutcomes(keptIn),
-    works: collector => worked().includes(lanes.of(collector) ?? ''),
-  })
-  const offers = { intake: shared.intake, store, engine, claims: hours, lanes, local }
-  const intake = new FleetIntakeStore({ ...offers, checksFinality, failed })
-  log.info({ name, lanes: worked() }, 'this daemon is one of a fleet')
-  return { own: { intake, health: outbox.health }, now }
+
+  /** Wants the role of the daemon that reports to people. */
+  #report(now: () => Observed): void {
+    const { context, outbox } = this.#deps
+    const work = fleetReporting({ context, outbox, now }, () => role)
+    const role: RoleClaim = this.#keep(this.#claims.claim({ roles: [reportsRole], work }))
+    this.#announced.push(role)
+  }
+
+  /** Reads the windows of backfills in its lanes, in processes of their own. */
+  #backfill(): void {
+    const { context, outbox, shared } = this.#deps
+    const configured = new Map(this.#collectors.map(collector => [collector.id, collector]))
+    const reader = new WindowReader(context, outbox, shared, configured)
+    this.#keep(
+      new BackfillWorker({
+        store: shared.store,
+        backfills: shared.backfills,
+        engine: this.#engine,
+        lanes: async () => (await this.#lanes.work(this.#worked, context.time)).windows,
+        knows: window => window.collectors.every(id => configured.has(id)),
+        read: (lane, window, claimed) => reader.read(lane, window, claimed),
+        rest: lane => reader.close(lane),
+        time: context.time,
+        failed: this.#trouble.failed,
+      }),
+    )
+  }
+
+  #announce(): void {
+    const { context, shared, sharedTime } = this.#deps
+    const { time, config } = context
+    const same = { name: this.#name, version, instance: randomUUID(), pid: process.pid, host: hostname() }
+    const entry = (): DaemonEntry => ({
+      ...{ ...same, configFile: config.file, digest: this.#identity.digest, clockOffMs: sharedTime.machineOffMs },
+      lanes: this.#worked,
+      roles: this.#announced.flatMap(({ held }) => held),
+    })
+    const announced = (news: Announced) => {
+      this.#trouble.announced()
+      this.#identity.announced(news)
+    }
+    this.#keep(new Announcer({ store: shared.store, entry, time, announced, failed: this.#trouble.failed }))
+  }
+
+  /** Asks the database for its clock now and then. */
+  #clock(): Loop {
+    const { sharedTime, shared, context } = this.#deps
+    const loop = new Loop(async signal => {
+      await context.time.sleep(askClockMs, signal).catch(() => {})
+      if (!signal.aborted) await sharedTime.ask(() => shared.store.nowMs()).catch(this.#trouble.failed)
+    })
+    loop.start()
+    return loop
+  }
+
+  /** Wants the role of checking the blocks of a chain again. */
+  #checkFinality(chainId: number): RoleClaim {
+    const { chains } = this.#deps.context.config
+    const isAble = () => chains.some(({ id, name }) => id === chainId && this.#worked.includes(name))
+    return this.#keep(this.#claims.claim({ roles: [`finality/${chainId}`], isAble }))
+  }
+
+  /** Deletes why destinations wait that no daemon delivers to. One has the name of a protocol, which another may know alone. */
+  async #silenceForgotten(): Promise<void> {
+    const { outbox, shared, connection } = this.#deps
+    const others = (await shared.store.daemons()).filter(daemon => daemon.name !== this.#name)
+    const own = connection.destinations.map(({ name }) => name)
+    await outbox.delivery.silenceOtherDestinations([...own, ...others.flatMap(deliveredBy)])
+  }
+
+  /** Delivers to a destination the protocols that it has the role of, which one of the fleet has at a time. */
+  #deliver(destination: Destination, { make, pushBack, commands }: DeliveryMeans): void {
+    const { context, outbox, connection, shared } = this.#deps
+    const { config, time, log } = context
+    const { name } = destination
+    const own = {
+      client: clientWhileHeld(connection.client, () => role),
+      onPushed: (batch: Batch) => (role.isHeld ? undefined : pushBack.add([...batch])),
+    }
+    const readKey = () => {
+      try {
+        return destination.readKey()
+      } catch (error) {
+        role.noteResult(false)
+        throw error
+      }
+    }
+    const begin = async (held: readonly string[]) => {
+      if (await commands.deliverer()) {
+        const fix = 'it ends when it sees the daemon'
+        throw new Fault('outbox-held', 'a command delivers from this outbox', { fix })
+      }
+      // The daemon before may have sent what is due.
+      outbox.delivery.maybeSent('all')
+      const key = () => this.#identity.keyName(destination)
+      const perSecond = config.delivery.pacePerSecond
+      const pacer = new FleetPacer({ store: shared.store, role, destination: key, perSecond, time })
+      const protocols = destination.protocols.filter(({ id }) => held.includes(deliverRole(id)))
+      const loop = new DeliveryLoop([make({ name, readKey, protocols }, pacer, own)], time, log, outbox.health)
+      const facts = { destination: name, protocols: protocols.map(({ id }) => id) }
+      log.info(facts, 'this daemon delivers now')
+      return async () => {
+        await loop.stop()
+        log.info(facts, 'this daemon does not deliver any more')
+      }
+    }
+    const givingBack = async () => {
+      log.warn({ destination: name }, 'this daemon does not reach the service: another one is let try')
+      // It does not wait as long as this one would have.
+      await outbox.operators.hurry()
+    }
+    const roles = destination.protocols.map(({ id }) => deliverRole(id))
+    const isAble = () => this.#identity.isOfFleet
+    const role: RoleClaim = this.#claims.claim({ roles, work: { begin, givingBack }, isAble })
+    this.#announced.push(this.#keep(role))
+  }
 }
 
-/** Parts of an announcement. */
-interface EntryParts extends Pick<FleetMemberDeps, 'sharedTime'> {
-  readonly name: string
-  readonly config: Pick<Config, 'file'>
-  readonly identity: Pick<FleetIdentity, 'digest'>
-  readonly worked: () => readonly string[]
-  /** Roles that it has, or wants. */
-  readonly claimed: readonly RoleClaim[]
-}
-
-/** This daemon as it announces itself, at each call. */
-function entryOf({ name, config, identity, sharedTime, worked, claimed }: EntryParts): () => DaemonEntry {
-  const { pid } = process
-  const same = { name, version, instance: randomUUID(), pid, host: hostname(), configFile: config.file }
-  const roles = () => claimed.flatMap(({ held }) => held)
-  return () => ({
-    ...same,
-    digest: identity.digest,
-    clockOffMs: sharedTime.machineOffMs,
-    lanes: worked(),
-    roles: roles(),
-  })
-}
-
-/** The claim to be the daemon that reports to people. */
-function reporterOf(
-  { context, outbox, now }: FleetMemberDeps & Pick<FleetMember, 'now'>,
-  claims: RoleClaims,
-): RoleClaim {
-  const work = fleetReporting({ context, outbox, now, role: () => role })
-  const role: RoleClaim = claims.claim({ roles: [reportsRole], work })
-  return role
-}
-
-/** The role of checking the blocks of a chain again. */
-function finalityOf(chainId: number, isAble: () => boolean): WantedRoles {
-  return { roles: [`finality/${chainId}`], isAble }
-}
-
-/** Deletes why destinations wait that no daemon delivers to. One has the name of a protocol, which another may know alone. */
-async function silenceForgotten(
-  { outbox, shared, connection }: Pick<FleetMemberDeps, 'outbox' | 'shared' | 'connection'>,
-  name: string,
-): Promise<void> {
-  const others = (await shared.store.daemons()).filter(daemon => daemon.name !== name)
-  const own = connection.destinations.map(destination => destination.name)
-  await outbox.delivery.silenceOtherDestinations([...own, ...others.flatMap(deliveredBy)])
+/** Means of delivery that all destinations of a daemon share. */
+interface DeliveryMeans {
+  readonly make: MakeDelivery
+  /** Takes what was sent without the role. */
+  readonly pushBack: PushBack
+  /** The roles of commands that deliver. */
+  readonly commands: Pick<Roles, 'deliverer'>
 }
 
 /** Upkeep is done by every daemon: no role is needed for it. */
@@ -212,39 +317,6 @@ function troubleLog({ log }: AppContext, { health }: Pick<Outbox, 'health'>) {
       log.info('fleet: the database answers again')
     },
   }
-}
-
-/** Names of the chains of which an endpoint can serve this daemon now, as far as is known. */
-function answering(chains: readonly { readonly name: string }[], endpoints: readonly EndpointState[]): string[] {
-  const canServe = new Set(endpoints.filter(({ state }) => state === 'well').map(({ chain }) => chain))
-  return chains.map(({ name }) => name).filter(name => canServe.has(name))
-}
-
-function clockOf(
-  sharedTime: SharedTime,
-  { shared, context }: Pick<FleetMemberDeps, 'shared' | 'context'>,
-  failed: (error: unknown) => void,
-): Loop {
-  const loop = new Loop(async signal => {
-    await context.time.sleep(askClockMs, signal).catch(() => {})
-    if (!signal.aborted) await sharedTime.ask(() => shared.store.nowMs()).catch(failed)
-  })
-  loop.start()
-  return loop
-}
-
-/** Dependencies of `fleetDelivering`. */
-interface FleetDeliveringDeps {
-  readonly context: AppContext
-  readonly outbox: Pick<Outbox, 'delivery' | 'health' | 'operators'>
-  readonly client: ServiceClient
-  /** Takes what was sent without the role. */
-  readonly pushBack: Pick<PushBack, 'add'>
-  readonly store: FleetStore
-  readonly claims: Pick<RoleClaims, 'claim'>
-  readonly roles: Pick<Roles, 'deliverer'>
-  readonly make: MakeDelivery
-  readonly identity: Pick<FleetIdentity, 'isOfFleet' | 'keyName'>
 }
 
 /** Answers of what stands between: a login page, a proxy, a gateway. A 503 with `Retry-After` is the service's own. */
@@ -278,92 +350,6 @@ export function clientWhileHeld(
   }
 }
 
-/**
- * Delivers to a destination the protocols that this daemon has the role of, which one of the fleet has at a time.
- *
- * @returns the claim of the roles, which stops it
- */
-function fleetDelivering(destination: Destination, deps: FleetDeliveringDeps): RoleClaim {
-  const { context, outbox, client, pushBack, store, claims, roles, make, identity } = deps
-  const { config, time, log } = context
-  const { name } = destination
-  const own = {
-    client: clientWhileHeld(client, () => role),
-    onPushed: (batch: Batch) => (role.isHeld ? undefined : pushBack.add([...batch])),
-  }
-  const readKey = () => {
-    try {
-      return destination.readKey()
-    } catch (error) {
-      role.noteResult(false)
-      throw error
-    }
-  }
-  const begin = async (held: readonly string[]) => {
-    if (await roles.deliverer()) {
-      throw new Fault('outbox-held', 'a command delivers from this outbox', { fix: 'it ends when it sees the daemon' })
-    }
-    // The daemon before may have sent what is due.
-    outbox.delivery.maybeSent('all')
-    const pacer = new FleetPacer({
-      store,
-      role,
-      destination: () => identity.keyName(destination),
-      perSecond: config.delivery.pacePerSecond,
-      time,
-    })
-    const protocols = destination.protocols.filter(({ id }) => held.includes(deliverRole(id)))
-    const loop = new DeliveryLoop([make({ name, readKey, protocols }, pacer, own)], time, log, outbox.health)
-    const facts = { destination: name, protocols: protocols.map(({ id }) => id) }
-    log.info(facts, 'this daemon delivers now')
-    return async () => {
-      await loop.stop()
-      log.info(facts, 'this daemon does not deliver any more')
-    }
-  }
-  const givingBack = async () => {
-    log.warn({ destination: name }, 'this daemon does not reach the service: another one is let try')
-    // It does not wait as long as this one would have.
-    await outbox.operators.hurry()
-  }
-  const role: RoleClaim = claims.claim({
-    roles: destination.protocols.map(({ id }) => deliverRole(id)),
-    work: { begin, givingBack },
-    isAble: () => identity.isOfFleet,
-  })
-  return role
-}
-
-/** Dependencies of `fleetBackfilling`. */
-interface FleetBackfillingDeps {
-  readonly context: AppContext
-  readonly outbox: IntakeOutbox
-  readonly shared: SharedOutbox
-  readonly engine: JobEngine
-  /** The lanes that this daemon works now and that have windows. */
-  readonly lanes: () => Promise<readonly Lane[]>
-  readonly failed: (error: unknown) => void
-}
-
-/** Reads the windows of backfills in the lanes of this daemon, in processes of their own. */
-function fleetBackfilling(deps: FleetBackfillingDeps): BackfillWorker {
-  const { context, shared, engine, lanes, failed } = deps
-  const collectors = context.config.protocols.flatMap(protocol => protocol.collectors)
-  const configured = new Map(collectors.map(collector => [collector.id, collector]))
-  const reader = new WindowReader(deps, configured)
-  return new BackfillWorker({
-    store: shared.store,
-    backfills: shared.backfills,
-    engine,
-    lanes,
-    knows: window => window.collectors.every(id => configured.has(id)),
-    read: (lane, window, claimed) => reader.read(lane, window, claimed),
-    rest: lane => reader.close(lane),
-    time: context.time,
-    failed,
-  })
-}
-
 /** Chains and processes of collectors, open while there are windows of a lane. */
 interface OpenLane {
   readonly reader: HourReader
@@ -371,22 +357,32 @@ interface OpenLane {
   readonly stack: AsyncDisposableStack
 }
 
+/** Reads windows of backfills, with chains and processes that each lane has for itself. */
 class WindowReader {
-  readonly #deps: FleetBackfillingDeps
+  readonly #context: AppContext
+  readonly #outbox: IntakeOutbox
+  readonly #shared: SharedOutbox
   readonly #configured: ReadonlyMap<string, CollectorConfig>
   readonly #open = new Map<Lane, OpenLane>()
 
-  constructor(deps: FleetBackfillingDeps, configured: ReadonlyMap<string, CollectorConfig>) {
-    this.#deps = deps
+  /** @param configured the collectors that this daemon knows, by their ids */
+  constructor(
+    context: AppContext,
+    outbox: IntakeOutbox,
+    shared: SharedOutbox,
+    configured: ReadonlyMap<string, CollectorConfig>,
+  ) {
+    this.#context = context
+    this.#outbox = outbox
+    this.#shared = shared
     this.#configured = configured
   }
 
   /** @throws Fault `collector-unusable` */
   async read(lane: Lane, window: BackfillWindow, { signal, held }: WindowClaim): Promise<WindowResult> {
-    const { context, shared } = this.#deps
-    const { intake } = shared
+    const { intake } = this.#shared
     const outbox: BackfillOutbox = {
-      health: this.#deps.outbox.health,
+      health: this.#outbox.health,
       intake: {
         hourStates: (...wanted) => intake.hourStates(...wanted),
         pasts: metrics => intake.pasts(metrics),
@@ -394,7 +390,7 @@ class WindowReader {
         record: (outcome, nowMs) => intake.record(outcome, nowMs, held),
       },
     }
-    const { config, time } = context
+    const { config, time } = this.#context
     const { from, to, what, order } = window
     const { reader, meter } = this.#opened(lane)
     const before = meter.counts()
@@ -418,10 +414,9 @@ class WindowReader {
   #opened(lane: Lane): OpenLane {
     const known = this.#open.get(lane)
     if (known) return known
-    const { context, outbox } = this.#deps
     const [meter, stack] = [new CallMeter(), new AsyncDisposableStack()]
-    const chains = openChains(context, stack, { store: outbox.intake, meterOf: () => meter })
-    const open = { reader: openHourReader(context, chains, stack), meter, stack }
+    const chains = openChains(this.#context, stack, { store: this.#outbox.intake, meterOf: () => meter })
+    const open = { reader: openHourReader(this.#context, chains, stack), meter, stack }
     this.#open.set(lane, open)
     return open
   }
@@ -451,17 +446,16 @@ function callsSince(before: CallCounts, { requests, calls }: CallCounts): CallCo
 /** Name of the role of the daemon that reports for its fleet. */
 const reportsRole = 'reports'
 
-/** Dependencies of `fleetReporting`. */
-interface FleetReportingDeps extends Omit<ReportingDeps, 'mayReport'> {
-  /** Whether this daemon has the role. It may lose it at any time, as when it is paused. */
-  readonly role: () => Pick<RoleClaim, 'isHeld'>
-}
-
 /**
  * The reports to people as the work of the daemon that has the role for them, so that each is sent by one daemon. The next
  * one goes on with the stored state.
+ *
+ * @param role may be lost at any time, as when the daemon is paused
  */
-export function fleetReporting({ context, outbox, now, role }: FleetReportingDeps): RoleWork {
+export function fleetReporting(
+  { context, outbox, now }: Omit<ReportingDeps, 'mayReport'>,
+  role: () => Pick<RoleClaim, 'isHeld'>,
+): RoleWork {
   const mayReport = () => role().isHeld
   const { status, health } = outbox
   const reports = new HeldReports(outbox.reports, mayReport)
@@ -514,28 +508,26 @@ function requireRole(mayReport: () => boolean): void {
   if (!mayReport()) throw new Error('another daemon of the fleet reports')
 }
 
-/** Dependencies of `FleetIdentity`. */
-interface FleetIdentityDeps {
-  readonly config: Config
-  readonly destinations: readonly Destination[]
-  /** Random bytes of the database: what is said of a key there means nothing elsewhere. */
-  readonly salt: string
-  readonly log: Log
-}
-
 /** Digests of a daemon's configuration for the others of its fleet, and whether all deliver to the same service. */
 export class FleetIdentity {
-  readonly #deps: FleetIdentityDeps
+  readonly #config: Config
+  readonly #destinations: readonly Destination[]
+  readonly #salt: string
+  readonly #log: Log
   /** Digests of all parts but the keys, which may change while the daemon runs. */
   readonly #parts: Readonly<Record<Exclude<(typeof configurationParts)[number], 'keys'>, Buffer>>
   #isOfFleet: boolean | undefined
   #namesake: string | undefined
 
-  constructor(deps: FleetIdentityDeps) {
-    this.#deps = deps
-    const { delivery, outbox, collect, chains, prices, protocols, heartbeat, notify } = deps.config
+  /** @param salt random bytes of the database: what is said of a key there means nothing elsewhere */
+  constructor(config: Config, destinations: readonly Destination[], salt: string, log: Log) {
+    this.#config = config
+    this.#destinations = destinations
+    this.#salt = salt
+    this.#log = log
+    const { delivery, outbox, collect, chains, prices, protocols, heartbeat, notify } = config
     this.#parts = {
-      service: partDigest(urlOf(deps.config)),
+      service: partDigest(urlOf(config)),
       collectors: partDigest({
         chains: chains.map(({ rpc: _, ...chain }) => chain),
         prices: prices.map(({ name, collector }) => [name, collector.options]),
@@ -560,7 +552,7 @@ export class FleetIdentity {
    * key of each protocol, as one machine may have protocols that another lacks.
    */
   get digest(): Buffer {
-    const byProtocol = this.#deps.destinations.flatMap(destination => {
+    const byProtocol = this.#destinations.flatMap(destination => {
       const key = partDigest(this.keyName(destination))
       return destination.protocols.map(({ id }) => Buffer.concat([partDigest(id), key]))
     })
@@ -574,10 +566,9 @@ export class FleetIdentity {
    * the destination's.
    */
   keyName({ name, readKey }: Pick<Destination, 'name' | 'readKey'>): string {
-    const { config, salt } = this.#deps
     try {
-      const hmac = createHmac('sha256', salt)
-        .update(`${urlOf(config)}\n${readKey()}`)
+      const hmac = createHmac('sha256', this.#salt)
+        .update(`${urlOf(this.#config)}\n${readKey()}`)
         .digest('hex')
       return `key/${hmac.slice(0, 2 * partBytes)}`
     } catch {
@@ -587,12 +578,11 @@ export class FleetIdentity {
 
   /** Takes what the outbox answered to an announcement. */
   announced({ leading, namesake }: Announced): void {
-    const { log } = this.#deps
     const isOfFleet = !leading || leading.subarray(0, partBytes).equals(this.#parts.service)
-    if (!isOfFleet && this.#isOfFleet !== false) log.warn(otherService)
+    if (!isOfFleet && this.#isOfFleet !== false) this.#log.warn(otherService)
     this.#isOfFleet = isOfFleet
     if (namesake !== undefined && namesake !== this.#namesake) {
-      log.warn({ other: namesake }, 'another daemon has this name: give each a fleet.name of its own')
+      this.#log.warn({ other: namesake }, 'another daemon has this name: give each a fleet.name of its own')
     }
     this.#namesake = namesake
   }

@@ -32,7 +32,7 @@ protocols:
 function identityOf(text: string, salt = 'salt') {
   const config = loadConfig(configFile(text))
   const { destinations } = namedService(config)
-  return { destinations, identity: new FleetIdentity({ config, destinations, salt, log: silentLog }) }
+  return { destinations, identity: new FleetIdentity(config, destinations, salt, silentLog) }
 }
 
 function differing(text: string, salt?: string): string[] {

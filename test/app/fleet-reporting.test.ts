@@ -29,7 +29,7 @@ async function stage() {
     const context = { config, time, log: silentLog, redactor: new Redactor() }
     const outbox = { reports, status: { lateness: async () => lateness }, health: { recover: () => 'other' } }
     const now = () => ({ config, destinations: [], nowMs: time.nowMs(), startedAtMs: anHour, host: 'm.example.com' })
-    const end = await fleetReporting({ context, outbox, now, role: asked } as never).begin([])
+    const end = await fleetReporting({ context, outbox, now } as never, asked).begin([])
     onTestFinished(end)
     return { role, end }
   }
