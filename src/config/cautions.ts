@@ -3,17 +3,17 @@ import { isSafeNode } from '../edge/version.ts'
 import { Fault } from '../model/fault.ts'
 import { keysInAddress } from '../model/host.ts'
 import {
+  allCollectors,
   type CollectorConfig,
   type Config,
+  type ConfigSecret,
+  configSecrets,
   type Include,
   type OptionSecret,
-  outgoingSecrets,
-  type PlacedSecret,
   type ProtocolConfig,
-  type SecretRef,
 } from './config.ts'
 import { configFiles } from './include.ts'
-import { inOrder, type Mistake, meant, type Place, type PlacedMistake, shortest } from './mistakes.ts'
+import { inOrder, type Mistake, meant, type PlacedMistake, shortest } from './mistakes.ts'
 import {
   readHeader,
   readOption,
@@ -25,10 +25,7 @@ import {
 } from './secret.ts'
 
 /** A secret of the configuration: its role and its place. */
-interface NamedSecret {
-  readonly what: string
-  readonly ref: SecretRef
-  readonly place: Place
+interface NamedSecret extends Pick<ConfigSecret, 'what' | 'ref' | 'place'> {
   /** @throws Fault when it cannot be used */
   read(): unknown
 }
@@ -43,7 +40,8 @@ export function cautionsOf(
   collectors: readonly DescribedCollector[] = [],
   node = process.versions.node,
 ): PlacedMistake[] {
-  const secrets = [...secretsIn(config), ...collectors.flatMap(secretsOfOptions)]
+  const own = configSecrets(config).map(secret => ({ ...secret, read: () => readUsed(secret) }))
+  const secrets = [...own, ...collectors.flatMap(secretsOfOptions)]
   const chains = config.chains.map(({ name }) => name)
   return inOrder(
     [
@@ -69,12 +67,11 @@ export function oldNode(node: string): Mistake {
 }
 
 /** Addresses in the configuration that hold what looks like a key. */
-function literalKeys({ chains, protocols, prices }: Config): PlacedMistake[] {
-  const nodes = chains.flatMap(({ name, rpc }) =>
+function literalKeys(config: Config): PlacedMistake[] {
+  const nodes = config.chains.flatMap(({ name, rpc }) =>
     rpc.flatMap(ref => (ref.kind === 'url' ? [{ what: `a node of ${name}`, text: ref.url, place: ref.place }] : [])),
   )
-  const collectors = [...prices.map(({ collector }) => collector), ...protocols.flatMap(one => one.collectors)]
-  const options = collectors.flatMap(({ id, options: written, placeOf }) =>
+  const options = allCollectors(config).flatMap(({ id, options: written, placeOf }) =>
     textsOf(written).map(({ text, path }) => ({ what: id, text, place: placeOf(path) })),
   )
   const isNode = new Set(nodes.map(({ text }) => text))
@@ -107,38 +104,20 @@ function matchless({ pattern, files, place }: Include): PlacedMistake[] {
   return [{ place, message: `include: ${shortest(pattern)} adds no file`, fix }]
 }
 
-function secretsIn(config: Config): NamedSecret[] {
-  const { service, protocols, chains, data } = config
-  const keyOf = (what: string, key: PlacedSecret | undefined): NamedSecret[] =>
-    key ? [{ what, ref: key, place: key.place, read: () => readSecret(key) }] : []
-  return [
-    ...databaseOf(data),
-    ...keyOf('the key of the service', service.kind === 'remote' ? service.key : undefined),
-    ...protocols.flatMap(({ id, key }) => keyOf(`the key of ${id}`, key)),
-    ...chains.flatMap(({ name, rpc }) =>
-      rpc.flatMap((ref): NamedSecret[] => {
-        const headers = Object.entries(ref.headers ?? {}).flatMap(([header, value]): NamedSecret[] => {
-          if (value.kind === 'text') return []
-          return [{ what: `a node of ${name}`, ref: value, place: ref.place, read: () => readHeader(header, value) }]
-        })
-        if (ref.kind === 'url') return headers
-        const read = () => resolveAddress(name, ref)
-        return [{ what: `the address of a node of ${name}`, ref, place: ref.place, read }, ...headers]
-      }),
-    ),
-    ...outgoingSecrets(config).map(({ what, ref, kind }): NamedSecret => {
-      const read = () => (kind === 'address' ? resolvePostAddress(ref) : readSecret(ref))
-      return { what, ref, place: ref.place, read }
-    }),
-  ]
-}
-
-function databaseOf(data: Config['data']): NamedSecret[] {
-  if (data.kind === 'folder') return []
-  const { address } = data
-  return [
-    { what: 'the address of the database', ref: address, place: address.place, read: () => resolveDatabase(address) },
-  ]
+/** The value of a secret. @throws Fault when it cannot be used */
+function readUsed({ ref, use }: ConfigSecret): unknown {
+  switch (use.kind) {
+    case 'database':
+      return resolveDatabase(ref)
+    case 'node':
+      return resolveAddress(use.chain, ref)
+    case 'header':
+      return readHeader(use.header, ref)
+    case 'post':
+      return resolvePostAddress(ref)
+    default:
+      return readSecret(ref)
+  }
 }
 
 /** A collector, with its description if it asks for secrets. */

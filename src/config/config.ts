@@ -56,6 +56,57 @@ export function outgoingSecrets({ heartbeat, notify }: Pick<Config, 'heartbeat' 
   ]
 }
 
+/** A secret that a configuration refers to, but for options of collectors. */
+export interface ConfigSecret {
+  /** Its role, for messages: `the key of the service`. */
+  readonly what: string
+  readonly ref: SecretRef
+  readonly place: Place
+  /** Its use, which says what it must be. A `word` is a key or a token. */
+  readonly use:
+    | { readonly kind: 'word' | 'chat' | 'database' | 'post' }
+    | { readonly kind: 'node'; readonly chain: string }
+    | { readonly kind: 'header'; readonly header: string }
+  /** Present for the key of a protocol, which an included file may have. */
+  readonly isOfProtocol?: true
+}
+
+/** All secrets that a configuration refers to, but for options of collectors. */
+export function configSecrets({ service, data, chains, protocols, heartbeat, notify }: Config): ConfigSecret[] {
+  const secret = (what: string, ref: PlacedSecret, use: ConfigSecret['use']): ConfigSecret => {
+    return { what, ref, place: ref.place, use }
+  }
+  const word = { kind: 'word' } as const
+  return [
+    ...(data.kind === 'postgres' ? [secret('the address of the database', data.address, { kind: 'database' })] : []),
+    ...(service.kind === 'remote' && service.key ? [secret('the key of the service', service.key, word)] : []),
+    ...protocols.flatMap(({ id, key }): ConfigSecret[] =>
+      key ? [{ ...secret(`the key of ${id}`, key, word), isOfProtocol: true }] : [],
+    ),
+    ...chains.flatMap(chain => chain.rpc.flatMap(node => secretsOfNode(chain, node))),
+    ...outgoingSecrets({ ...(heartbeat && { heartbeat }), notify }).map(({ what, ref, kind }) =>
+      secret(what, ref, kind === 'address' ? { kind: 'post' } : kind === 'chat' ? { kind } : word),
+    ),
+  ]
+}
+
+function secretsOfNode({ name }: ChainConfig, node: EndpointRef): ConfigSecret[] {
+  const { headers = {}, place } = node
+  const address: ConfigSecret[] =
+    node.kind === 'url'
+      ? []
+      : [{ what: `the address of a node of ${name}`, ref: node, place, use: { kind: 'node', chain: name } }]
+  const others = Object.entries(headers).flatMap(([header, ref]): ConfigSecret[] =>
+    ref.kind === 'text' ? [] : [{ what: `a node of ${name}`, ref, place, use: { kind: 'header', header } }],
+  )
+  return [...address, ...others]
+}
+
+/** All collectors of a configuration, those that read prices first. */
+export function allCollectors({ prices, protocols }: Pick<Config, 'prices' | 'protocols'>): CollectorConfig[] {
+  return [...prices.map(({ collector }) => collector), ...protocols.flatMap(({ collectors }) => collectors)]
+}
+
 /** Id of a secret's place, for names of receivers: equal for equal places. */
 export function placeName(ref: SecretRef): string {
   return ref.kind === 'env' ? ref.name : ref.path

@@ -2,11 +2,11 @@ import { accessSync, constants, globSync, realpathSync, statSync } from 'node:fs
 import { basename, dirname, resolve } from 'node:path'
 import { isRecord } from '../model/json.ts'
 import {
+  allCollectors,
   type Config,
-  type EndpointRef,
-  type HeaderValue,
+  type ConfigSecret,
+  configSecrets,
   type Include,
-  outgoingSecrets,
   type SecretRef,
   secretsWritten,
 } from './config.ts'
@@ -57,7 +57,8 @@ function grantedBy(entry: unknown, file: string): Pick<Include, 'secrets'> {
  * send any secret anywhere.
  */
 export function ungrantedSecrets(config: Config): PlacedMistake[] {
-  const kept = new Set(ownSecrets(config).map(grantName))
+  const own = configSecrets(config).filter(({ isOfProtocol }) => !isOfProtocol)
+  const kept = new Set(own.map(({ ref }) => grantName(ref)))
   return config.includes.flatMap(({ files, secrets }) =>
     secretsUsedIn(config, files).flatMap(({ ref, place, what }): PlacedMistake[] => {
       const name = grantName(ref)
@@ -72,29 +73,13 @@ export function ungrantedSecrets(config: Config): PlacedMistake[] {
 
 const grantName = (ref: SecretRef) => (ref.kind === 'env' ? ref.name : realOf(ref.path))
 
-/** Secrets of `service`, `data`, `chains`, `heartbeat` and `notify`. */
-function ownSecrets({ service, data, chains, heartbeat, notify }: Config): SecretRef[] {
-  const values = chains.flatMap(({ rpc }) => rpc.flatMap(ref => [ref, ...Object.values(ref.headers ?? {})]))
-  return [
-    ...(service.kind === 'remote' && service.key ? [service.key] : []),
-    ...(data.kind === 'postgres' ? [data.address] : []),
-    ...values.flatMap(value => (value.kind === 'env' || value.kind === 'file' ? [value] : [])),
-    ...outgoingSecrets({ ...(heartbeat && { heartbeat }), notify }).map(({ ref }) => ref),
-  ]
-}
-
 /** Secrets that protocols and prices of some files refer to. */
-function secretsUsedIn({ protocols, prices }: Config, files: readonly string[]) {
-  const own = protocols.filter(({ place }) => files.includes(place.file))
-  const keys = own.flatMap(({ id, key }) => (key ? [{ ref: key, place: key.place, what: `the key of ${id}` }] : []))
-  const priced = prices.map(({ collector }) => collector).filter(({ place }) => files.includes(place.file))
-  const collectors = [...priced, ...own.flatMap(protocol => protocol.collectors)]
-  return [
-    ...keys,
-    ...collectors.flatMap(({ id, options, place, placeOf }) =>
-      secretsWritten(options, place.file).map(({ ref, path }) => ({ ref, place: placeOf(path), what: id })),
-    ),
-  ]
+function secretsUsedIn(config: Config, files: readonly string[]): Pick<ConfigSecret, 'ref' | 'place' | 'what'>[] {
+  const options = allCollectors(config).flatMap(({ id, options: written, place, placeOf }) =>
+    secretsWritten(written, place.file).map(({ ref, path }) => ({ ref, place: placeOf(path), what: id })),
+  )
+  const keys = configSecrets(config).filter(({ isOfProtocol }) => isOfProtocol)
+  return [...keys, ...options].filter(({ place }) => files.includes(place.file))
 }
 
 const leftOut = { exclude: (path: string) => basename(path) === 'node_modules' }
@@ -193,26 +178,11 @@ export function hiddenPaths(config: Config): string[] {
 
 /** The files that secrets are kept in. */
 export function secretFiles(config: Config): string[] {
-  const { data, service, protocols, chains, prices } = config
-  const collectors = [...prices.map(({ collector }) => collector), ...protocols.flatMap(({ collectors }) => collectors)]
-  const secrets = [
-    service.kind === 'remote' ? service.key : undefined,
-    data.kind === 'postgres' ? data.address : undefined,
-    ...protocols.map(({ key }) => key),
-    ...chains.flatMap(({ rpc }) => rpc.flatMap(endpoint => [endpoint, ...Object.values(endpoint.headers ?? {})])),
-    ...outgoingSecrets(config).map(({ ref }) => ref),
-    ...collectors.flatMap(({ options, place }) => secretsWritten(options, place.file).map(({ ref }) => ref)),
-  ]
-  return secrets.flatMap(fileOf)
+  const options = allCollectors(config).flatMap(({ options: written, place }) => secretsWritten(written, place.file))
+  return [...configSecrets(config), ...options].flatMap(({ ref }) => (ref.kind === 'file' ? [ref.path] : []))
 }
 
 /** Folders of the files of the configuration: other YAML files there are probably configurations, too. */
 export function configFolders(config: Config): string[] {
   return [...new Set(configFiles(config).map(file => dirname(file)))]
-}
-
-type Kept = SecretRef | EndpointRef | HeaderValue | undefined
-
-function fileOf(ref: Kept): string[] {
-  return ref?.kind === 'file' ? [ref.path] : []
 }

@@ -3,7 +3,7 @@ import { Fault } from '../model/fault.ts'
 import { decodedPart, secretPartsOf } from '../model/host.ts'
 import { type PostgresAddress, parsePostgresAddress } from '../model/postgres-address.ts'
 import { endpoint, postAddress } from './addresses.ts'
-import { type Config, type EndpointRef, type OptionSecret, outgoingSecrets, type SecretRef } from './config.ts'
+import { type Config, configSecrets, type EndpointRef, type OptionSecret, type SecretRef } from './config.ts'
 import { type Place, pathText, placeText } from './mistakes.ts'
 import { readBytes } from './yaml.ts'
 
@@ -98,7 +98,7 @@ const placeFacts = (ref: SecretRef): Readonly<Record<string, string>> =>
  *
  * @throws Fault `secret-missing` as `readSecret`; `config` when the secret is not an RPC address
  */
-export function resolveAddress(chain: string, ref: EndpointRef): string {
+export function resolveAddress(chain: string, ref: EndpointRef | SecretRef): string {
   if (ref.kind === 'url') return ref.url
   const text = readSecret(ref)
   const taken = endpoint(text)
@@ -202,16 +202,13 @@ function readNamed(ref: SecretRef, named: (message: string) => string): string {
  * may quote alone (path, query, credentials). Unreadable ones are left out.
  */
 export function secretsOf(config: Config): string[] {
-  const { service, protocols, chains, data } = config
-  const keys = [service.kind === 'remote' ? service.key : undefined, ...protocols.map(({ key }) => key)]
-  return longestFirst([
-    ...(data.kind === 'postgres' ? known(() => readSecret(data.address)).flatMap(databaseSecrets) : []),
-    ...keys.flatMap(key => (key ? known(() => readSecret(key)) : [])),
-    ...chains.flatMap(({ name, rpc }) => rpc.flatMap(ref => secretsOfEndpoint(name, ref))),
-    ...outgoingSecrets(config)
-      .filter(({ kind }) => kind !== 'chat')
-      .flatMap(({ ref }) => known(() => readSecret(ref)).flatMap(withParts)),
-  ])
+  const nodes = config.chains.flatMap(({ name, rpc }) => rpc.flatMap(ref => secretsOfEndpoint(name, ref)))
+  const others = configSecrets(config).flatMap(({ ref, use: { kind } }) => {
+    if (kind === 'chat' || kind === 'node' || kind === 'header') return []
+    const values = known(() => readSecret(ref))
+    return values.flatMap(value => (kind === 'database' ? databaseSecrets(value) : withParts(value)))
+  })
+  return longestFirst([...nodes, ...others])
 }
 
 /** The secrets of one endpoint. */
