@@ -20,6 +20,37 @@ export interface Time {
   everyHour(tick: () => void): { stop(): void }
 }
 
+/** A clock that is made of another: all but `nowMs` is the other's. */
+export abstract class DerivedTime implements Time {
+  protected readonly source: Time
+
+  constructor(source: Time) {
+    this.source = source
+  }
+
+  abstract nowMs(): number
+
+  steadyMs(): number {
+    return this.source.steadyMs()
+  }
+
+  chance(): number {
+    return this.source.chance()
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return this.source.sleep(ms, signal)
+  }
+
+  timeout(ms: number): AbortSignal {
+    return this.source.timeout(ms)
+  }
+
+  everyHour(tick: () => void): { stop(): void } {
+    return this.source.everyHour(tick)
+  }
+}
+
 /** The machine's own clock and randomness. */
 export const systemTime: Time = {
   nowMs: () => Date.now(),

@@ -1,4 +1,4 @@
-import type { Time } from '../edge/time.ts'
+import { DerivedTime } from '../edge/time.ts'
 import { hourAfter, hourAt } from '../model/hour.ts'
 
 /** Longest wait for the next full hour: the clock may be set meanwhile. */
@@ -8,14 +8,9 @@ const hourWaitMsMax = 10_000
  * The database's clock, which all daemons of a fleet share, carried on by this machine's steady clock. It is this
  * machine's own until the database was asked.
  */
-export class SharedTime implements Time {
-  readonly #machine: Time
+export class SharedTime extends DerivedTime {
   /** The shared clock minus the steady one, and the error of that at most, in milliseconds. */
   #known: { readonly offsetMs: number; readonly errorMs: number } | undefined
-
-  constructor(machine: Time) {
-    this.#machine = machine
-  }
 
   /**
    * Asks the database for its time. A slow answer is less exact: it corrects the clock only by what it is surely off.
@@ -23,9 +18,9 @@ export class SharedTime implements Time {
    * @param ask resolves to the database's clock, in milliseconds since 1970
    */
   async ask(ask: () => Promise<number>): Promise<void> {
-    const sentMs = this.#machine.steadyMs()
+    const sentMs = this.source.steadyMs()
     const nowMs = await ask()
-    const errorMs = (this.#machine.steadyMs() - sentMs) / 2
+    const errorMs = (this.source.steadyMs() - sentMs) / 2
     const offsetMs = nowMs - (sentMs + errorMs)
     const was = this.#known
     const offMs = was ? offsetMs - was.offsetMs : Number.POSITIVE_INFINITY
@@ -34,31 +29,15 @@ export class SharedTime implements Time {
 
   /** This machine's clock minus the shared one, in milliseconds. */
   get machineOffMs(): number {
-    return this.#machine.nowMs() - this.nowMs()
+    return this.source.nowMs() - this.nowMs()
   }
 
   nowMs(): number {
     const { offsetMs } = this.#known ?? {}
-    return offsetMs === undefined ? this.#machine.nowMs() : Math.round(this.#machine.steadyMs() + offsetMs)
+    return offsetMs === undefined ? this.source.nowMs() : Math.round(this.source.steadyMs() + offsetMs)
   }
 
-  steadyMs(): number {
-    return this.#machine.steadyMs()
-  }
-
-  chance(): number {
-    return this.#machine.chance()
-  }
-
-  sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    return this.#machine.sleep(ms, signal)
-  }
-
-  timeout(ms: number): AbortSignal {
-    return this.#machine.timeout(ms)
-  }
-
-  everyHour(tick: () => void): { stop(): void } {
+  override everyHour(tick: () => void): { stop(): void } {
     const stopping = new AbortController()
     void this.#tickHourly(tick, stopping.signal)
     return { stop: () => stopping.abort(new Error('stopped')) }

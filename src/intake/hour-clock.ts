@@ -1,4 +1,4 @@
-import type { Time } from '../edge/time.ts'
+import { DerivedTime, type Time } from '../edge/time.ts'
 import {
   agreedHour,
   type ClockEvidence,
@@ -103,8 +103,7 @@ const noWitnesses: ClockWitnesses = { service: false, chains: false }
  * This machine's clock, believed only while something agrees with it. While it is doubted, time continues by the steady
  * clock from the last trusted reading, so that no wait ends early or never when the clock is set.
  */
-export class WatchedClock implements Time {
-  readonly #machine: Time
+export class WatchedClock extends DerivedTime {
   readonly #listeners = new Set<(byMs: number) => void>()
   #witnesses = noWitnesses
   /** The last trusted reading. */
@@ -119,7 +118,7 @@ export class WatchedClock implements Time {
 
   /** @param machine the machine's own clock */
   constructor(machine: Time) {
-    this.#machine = machine
+    super(machine)
     this.#even = { wallMs: machine.nowMs(), steadyMs: machine.steadyMs() }
     this.#evenSinceMs = this.#even.steadyMs
   }
@@ -211,29 +210,9 @@ export class WatchedClock implements Time {
     this.#askedMs[witness] = this.steadyMs()
   }
 
-  steadyMs(): number {
-    return this.#machine.steadyMs()
-  }
-
-  chance(): number {
-    return this.#machine.chance()
-  }
-
-  sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    return this.#machine.sleep(ms, signal)
-  }
-
-  timeout(ms: number): AbortSignal {
-    return this.#machine.timeout(ms)
-  }
-
-  everyHour(tick: () => void): { stop(): void } {
-    return this.#machine.everyHour(tick)
-  }
-
   /** Reads both clocks. After the machine's clock was set, earlier statements are discarded. */
   #look(): Mark {
-    const mark = { wallMs: this.#machine.nowMs(), steadyMs: this.steadyMs() }
+    const mark = { wallMs: this.source.nowMs(), steadyMs: this.steadyMs() }
     if (Math.abs(apart(this.#even, mark)) > clockStepMs) {
       this.#evenSinceMs = mark.steadyMs
       this.#service = undefined
@@ -305,36 +284,15 @@ interface EarliestNow {
  * Time for decisions that must not be early, such as whether a block is final. While this machine's clock is ahead of
  * others, `nowMs` follows the others. Waits have their usual length.
  */
-export class CautiousTime implements Time {
-  readonly #time: Time
+export class CautiousTime extends DerivedTime {
   readonly #earliest: EarliestNow
 
   constructor(time: Time, earliest: EarliestNow) {
-    this.#time = time
+    super(time)
     this.#earliest = earliest
   }
 
   nowMs(): number {
     return this.#earliest.earliestMs
-  }
-
-  steadyMs(): number {
-    return this.#time.steadyMs()
-  }
-
-  chance(): number {
-    return this.#time.chance()
-  }
-
-  sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    return this.#time.sleep(ms, signal)
-  }
-
-  timeout(ms: number): AbortSignal {
-    return this.#time.timeout(ms)
-  }
-
-  everyHour(tick: () => void): { stop(): void } {
-    return this.#time.everyHour(tick)
   }
 }
