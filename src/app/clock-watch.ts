@@ -52,28 +52,28 @@ function latest(instants: readonly (number | undefined)[]): number | undefined {
   return known.length > 0 ? Math.max(...known) : undefined
 }
 
-/** Dependencies of `ClockWatch`. */
-export interface ClockWatchDeps {
-  readonly clock: WatchedClock
-  /** By their name in the configuration. */
-  readonly chains: Readonly<Record<string, Pick<OpenChainReader, 'id' | 'askHead'>>>
-  readonly log: Log
-  readonly time: Pick<Time, 'sleep'>
-}
+/** Chains by their name in the configuration. */
+type AskedChains = Readonly<Record<string, Pick<OpenChainReader, 'id' | 'askHead'>>>
 
 /**
  * Asks chains for the time while the machine's clock is doubted; reports once when it is, and when it is believed
  * again.
  */
 export class ClockWatch {
-  readonly #deps: ClockWatchDeps
+  readonly #clock: WatchedClock
+  readonly #chains: AskedChains
+  readonly #log: Log
+  readonly #time: Pick<Time, 'sleep'>
   readonly #loop = new Loop(signal => this.#look(signal))
   readonly #startedMs: number
   #reported = 'believed'
 
-  constructor(deps: ClockWatchDeps) {
-    this.#deps = deps
-    this.#startedMs = deps.clock.steadyMs()
+  constructor(clock: WatchedClock, chains: AskedChains, log: Log, time: Pick<Time, 'sleep'> = clock) {
+    this.#clock = clock
+    this.#chains = chains
+    this.#log = log
+    this.#time = time
+    this.#startedMs = clock.steadyMs()
     this.#loop.start()
   }
 
@@ -83,44 +83,38 @@ export class ClockWatch {
   }
 
   async #look(signal: AbortSignal): Promise<void> {
-    const { clock, time } = this.#deps
-    if (clock.wantsHeads()) void this.#askHeads()
-    const { verdict } = clock
+    if (this.#clock.wantsHeads()) void this.#askHeads()
+    const { verdict } = this.#clock
     this.#report(verdict)
-    await time.sleep(verdict.kind === 'doubted' ? pollMs : recollectBaseMs, signal).catch(() => {})
+    await this.#time.sleep(verdict.kind === 'doubted' ? pollMs : recollectBaseMs, signal).catch(() => {})
   }
 
   /** Asks the chains. Never rejects: a chain without an answer is ignored. */
   async #askHeads(): Promise<void> {
-    const { clock } = this.#deps
-    clock.asks('chains')
-    await askHeads(this.#deps, this.#loop.signal)
+    this.#clock.asks('chains')
+    await askHeads(this.#clock, this.#chains, this.#loop.signal)
   }
 
   #report(verdict: ClockVerdict): void {
-    const { clock, log } = this.#deps
     // A witness is just being asked.
-    const isEarly = clock.steadyMs() - this.#startedMs < witnessWaitMs
+    const isEarly = this.#clock.steadyMs() - this.#startedMs < witnessWaitMs
     const state = stateOf(verdict)
     if (state === this.#reported || (state === 'unconfirmed' && isEarly)) return
     const was = this.#reported
     this.#reported = state
     if (verdict.kind === 'doubted') {
       const level = verdict.why === 'contradicted' ? 'error' : 'warn'
-      log[level]({ reason: verdict.reason }, 'this machine’s clock is doubted: nothing is collected meanwhile')
+      this.#log[level]({ reason: verdict.reason }, 'this machine’s clock is doubted: nothing is collected meanwhile')
     } else if (verdict.remark !== undefined) {
-      log.warn({ reason: verdict.remark }, 'this machine’s clock differs from the service’s')
+      this.#log.warn({ reason: verdict.remark }, 'this machine’s clock differs from the service’s')
     } else if (was !== 'believed') {
-      log.info('this machine’s clock is believed: collecting goes on')
+      this.#log.info('this machine’s clock is believed: collecting goes on')
     }
   }
 }
 
 /** Asks chains for their last block. Never rejects. */
-export async function askHeads(
-  { clock, chains }: Pick<ClockWatchDeps, 'clock' | 'chains'>,
-  signal: AbortSignal,
-): Promise<void> {
+export async function askHeads(clock: WatchedClock, chains: AskedChains, signal: AbortSignal): Promise<void> {
   const asked = Object.entries(chains).filter(([, { id }]) => !isDevelopment(id))
   await Promise.all(
     asked.map(async ([name, chain]) => {

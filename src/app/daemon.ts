@@ -9,7 +9,6 @@ import type { PostgresAddress } from '../model/postgres-address.ts'
 import type { Breakage } from '../outbox/contract/health.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 import { databaseNowMs } from '../outbox/open.ts'
-import type { OutboxPlace } from '../outbox/place.ts'
 import { FolderRoles } from '../outbox/roles.ts'
 import { exposition, metricFamilies } from '../status/exposition/exposition.ts'
 import type { Family } from '../status/exposition/text.ts'
@@ -22,7 +21,7 @@ import { readiness } from '../status/readiness.ts'
 import type { Reloads } from '../status/reloads.ts'
 import { scrape } from '../status/scrape.ts'
 import { asSentence, keptSentences } from '../status/sentences.ts'
-import { type StatusDeps, startStatus } from '../status/server/server.ts'
+import { startStatus } from '../status/server/server.ts'
 import type { Readiness } from '../status/snapshot.ts'
 import { Widgets } from '../status/widgets.ts'
 import { ClockWatch, witnessesOf, writtenAt } from './clock-watch.ts'
@@ -38,6 +37,8 @@ import { startReports } from './reporting.ts'
 
 /** Why a daemon cannot continue: its outbox must be reopened, or another process has its role. */
 export type Breakdown = Breakage | { readonly kind: 'role-lost' }
+
+type DaemonContext = AppContext & { readonly kept: KeptCounts }
 
 /** A running daemon. */
 export interface Daemon {
@@ -70,7 +71,7 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   const sharedTime = at.kind === 'postgres' ? await sharedTimeOf(at.address, given.time) : undefined
   const clock = sharedTime ? new WatchedClock(sharedTime) : (given.clock ?? new WatchedClock(given.time))
   const kept = given.kept ?? new KeptCounts()
-  const context: AppContext = { ...given, time: clock, clock, kept }
+  const context: DaemonContext = { ...given, time: clock, clock, kept }
   const { config, time, log } = context
   if (at.kind === 'folder') given.place?.require(at.folder)
   const written = writtenAt(config)
@@ -87,25 +88,25 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   const chains = openChains({ ...context, time: new CautiousTime(clock, clock) }, stack, { store: outbox.intake })
   const reader = openHourReader(context, chains, stack, { clock })
 
-  const watch = new ClockWatch({ clock, chains, log, time })
+  const watch = new ClockWatch(clock, chains, log)
   stack.defer(() => watch.stop())
   const { counters } = kept
   const withCounts = { ...context, counters }
   const deliveries = () => deliveriesTo(connection, outbox.delivery, withCounts)
-  const delivering = taken && startDelivering({ context, outbox, taken, deliveries })
+  const delivering = taken && startDelivering(context, outbox, taken, deliveries)
   stack.defer(() => delivering?.stop())
   const collectors = config.protocols.flatMap(protocol => protocol.collectors)
   const reading = { reader, chains: Object.values(chains), clock, counters }
   const make = () => deliveryMaker(connection, outbox.delivery, withCounts)
   const seen = () => observationOf(context, outbox, connection, startedAtMs, endpointStates(chains), reloads)
-  const fleet = { context: withCounts, at, outbox, sharedTime, connection, chains: Object.values(chains), make, seen }
-  const { own, now } = await joinWhereShared({ ...fleet, endpoints: () => endpointStates(chains) }, stack)
+  const fleet = { context: withCounts, outbox, connection, chains: Object.values(chains), make, seen }
+  const { own, now } = await joinWhereShared({ ...fleet, endpoints: () => endpointStates(chains) }, sharedTime, stack)
   const intake = new Intake({ outbox: own, collectors, catchUpMs: config.collect.catchUpMs, time, log, ...reading })
   stack.defer(() => intake.stop())
   const widgets = new Widgets(config, connection.client, connection.keyOf, time)
   if (!sharedTime) await startReports({ context, outbox, now, mayReport: () => true }, stack)
-  const sources = statusSources({ outbox, now, widgets, kept, time })
-  await openOtlp({ ...sources, startedAtMs: reloads.startedAtMs }, context, stack)
+  const sources = statusSources(outbox, now, widgets, context)
+  await openOtlp(sources.families, reloads.startedAtMs, context, stack)
   const status = await startStatus({ ...config.status, ...sources, openPort, time })
   stack.defer(() => status.stop())
 
@@ -121,15 +122,6 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   return { statusUrl: status.url, serviceHost: connection.host, broken, retry, stop: () => started.disposeAsync() }
 }
 
-/** Dependencies of `joinWhereShared`. */
-type JoinDeps = Omit<FleetMemberDeps, 'keptIn' | 'shared' | 'sharedTime'> & {
-  /** Where the outbox is. */
-  readonly at: OutboxPlace
-  readonly outbox: Outbox
-  /** Absent where the outbox belongs to one daemon. */
-  readonly sharedTime: SharedTime | undefined
-}
-
 /** The clock of all daemons that share a database. @throws Fault of the database */
 async function sharedTimeOf(address: PostgresAddress, machine: Time): Promise<SharedTime> {
   const { SharedTime } = await import('../fleet/shared-time.ts')
@@ -138,12 +130,20 @@ async function sharedTimeOf(address: PostgresAddress, machine: Time): Promise<Sh
   return time
 }
 
-/** Makes a daemon one of a fleet where its outbox is shared; what that needs is loaded there alone. */
-async function joinWhereShared(deps: JoinDeps, stack: AsyncDisposableStack): Promise<FleetMember> {
-  const { at, context, outbox, sharedTime, seen } = deps
+/**
+ * Makes a daemon one of a fleet where its outbox is shared; what that needs is loaded there alone.
+ *
+ * @param sharedTime absent where the outbox belongs to one daemon
+ */
+async function joinWhereShared(
+  deps: Omit<FleetMemberDeps, 'keptIn' | 'shared' | 'sharedTime'>,
+  sharedTime: SharedTime | undefined,
+  stack: AsyncDisposableStack,
+): Promise<FleetMember> {
+  const { context, outbox, seen } = deps
   const { data } = context.config
   const { shared } = outbox
-  if (at.kind === 'folder' || data.kind === 'folder' || !shared || !sharedTime) return { own: outbox, now: seen }
+  if (data.kind === 'folder' || !shared || !sharedTime) return { own: outbox, now: seen }
   const { joinFleet } = await import('./fleet-member.ts')
   return joinFleet({ ...deps, keptIn: data.keptIn, shared, sharedTime }, stack)
 }
@@ -151,24 +151,8 @@ async function joinWhereShared(deps: JoinDeps, stack: AsyncDisposableStack): Pro
 /** Time for readiness from a shared database; the status server waits for longer, and knows no reason. */
 const readyMsMax = 2_500
 
-/** Dependencies of `statusSources`. */
-interface StatusSourcesDeps {
-  readonly outbox: Outbox
-  readonly now: () => Observed
-  readonly widgets: Widgets
-  readonly kept: KeptCounts
-  readonly time: Pick<Time, 'timeout'>
-}
-
 /** Sources of the status server. Only the page and `/status.json` read the service's widgets: probes are frequent. */
-function statusSources({
-  outbox,
-  now,
-  widgets,
-  kept,
-  time,
-}: StatusSourcesDeps): Pick<StatusDeps, 'snapshot' | 'ready' | 'exposition' | 'state' | 'history'> &
-  Pick<OtlpSources, 'families'> {
+function statusSources(outbox: Outbox, now: () => Observed, widgets: Widgets, { kept, time }: DaemonContext) {
   const { counters, ofProcess } = kept
   const families = metricFamilies(() => seen(outbox, () => scrape({ ...now(), counters })), ofProcess)
   return {
@@ -180,12 +164,12 @@ function statusSources({
     families,
     exposition: async () => exposition(await families()),
     state: () => seen(outbox, () => presentFingerprint(now())),
-    history: id => seen(outbox, () => metricHistory({ ...now(), outbox }, id)),
+    history: (id: string) => seen(outbox, () => metricHistory({ ...now(), outbox }, id)),
   }
 }
 
 /** Readiness; where a database does not answer, that, what is wrong with the fleet, and what waits for it. */
-async function readyOf(outbox: Outbox, now: () => Observed, time: StatusSourcesDeps['time']): Promise<Readiness> {
+async function readyOf(outbox: Outbox, now: () => Observed, time: Time): Promise<Readiness> {
   const ready = seen(outbox, () => readiness(now()))
   if (!outbox.shared) return ready
   const late = time.timeout(readyMsMax)
@@ -210,20 +194,15 @@ async function seen<T>({ health }: Pick<Outbox, 'health'>, look: () => Promise<T
   }
 }
 
-/** Dependencies of `openOtlp`. */
-interface OtlpSources {
-  /** All metrics. */
-  readonly families: () => Promise<readonly Family[]>
-  /** Start of the process, in milliseconds since 1970. */
-  readonly startedAtMs: number
-}
-
 /**
  * Sends the metrics by OTLP where OpenTelemetry's variables ask for it; ended with the stack. Otherwise nothing is loaded.
  * A variable that asks for what cannot be done is logged, and stops nothing else.
+ *
+ * @param startedAtMs start of the process, in milliseconds since 1970
  */
 async function openOtlp(
-  { families, startedAtMs }: OtlpSources,
+  families: () => Promise<readonly Family[]>,
+  startedAtMs: number,
   { log, redactor, time }: AppContext,
   stack: AsyncDisposableStack,
 ): Promise<void> {

@@ -99,15 +99,6 @@ export async function takeRoles(roles: DaemonRoles, nowMs: number, stack: AsyncD
   return { roles, daemon, delivery }
 }
 
-/** Dependencies of `startDelivering`. */
-interface DeliveringDeps {
-  readonly context: AppContext
-  readonly outbox: Pick<Outbox, 'delivery' | 'health' | 'startUpkeep'>
-  readonly taken: TakenRoles
-  /** Creates the deliveries; called when the role is taken. */
-  readonly deliveries: () => Promise<readonly Delivery[]>
-}
-
 /** The delivery loop and the outbox's upkeep, as far as they are running. */
 interface StartedDelivering {
   /** Resolves when another process has taken one of the roles. */
@@ -116,8 +107,17 @@ interface StartedDelivering {
   stop(): Promise<void>
 }
 
-/** Starts the delivery loop and the outbox's upkeep, once the delivery role is taken. */
-export function startDelivering({ context, outbox, taken, deliveries }: DeliveringDeps): StartedDelivering {
+/**
+ * Starts the delivery loop and the outbox's upkeep, once the delivery role is taken.
+ *
+ * @param deliveries creates them; called when the role is taken
+ */
+export function startDelivering(
+  context: AppContext,
+  outbox: Pick<Outbox, 'delivery' | 'health' | 'startUpkeep'>,
+  taken: TakenRoles,
+  deliveries: () => Promise<readonly Delivery[]>,
+): StartedDelivering {
   const { roles, daemon, delivery: role } = taken
   const { config, time, log, clock } = context
   const mayPrune = () => clock?.mayPrune ?? true

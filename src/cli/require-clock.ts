@@ -89,5 +89,5 @@ function readable(readKey: (() => string) | undefined): string | undefined {
 async function askChains(context: AppContext, clock: WatchedClock): Promise<void> {
   await using stack = new AsyncDisposableStack()
   const chains = openChains(context, stack)
-  await askHeads({ clock, chains }, context.time.timeout(witnessWaitMs))
+  await askHeads(clock, chains, context.time.timeout(witnessWaitMs))
 }

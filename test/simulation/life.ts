@@ -119,7 +119,12 @@ export class Life {
     const chains = this.#chains(new CautiousTime(time, time), number, this.#store)
     const runner = new ScriptedRunner(world, isAlive, number, chains[0])
     const asked = Object.fromEntries(chains.map(chain => ['scripted', chain]))
-    this.#clockWatch = new ClockWatch({ clock: time, chains: asked, log, time: lazy(pollMs, () => 0) })
+    this.#clockWatch = new ClockWatch(
+      time,
+      asked,
+      log,
+      lazy(pollMs, () => 0),
+    )
     const collectors = world.config.protocols.flatMap(protocol => protocol.collectors)
     const hourly = () => hourAt(clock.nowMs())
     this.#intake = new Intake({

@@ -111,7 +111,7 @@ export class Machine {
       },
     })
     const loop = new DeliveryLoop([this.#delivery(clock)], new SlowTime(clock), log, outbox.health)
-    const watch = new ClockWatch({ clock, chains: isChain ? { chain: this.#chain } : {}, log, time: clock })
+    const watch = new ClockWatch(clock, isChain ? { chain: this.#chain } : {}, log)
     const intake = new Intake({
       outbox,
       reader: readerOn(runner, clock),
