@@ -11,13 +11,13 @@ type IssuePath = readonly PropertyKey[]
 export interface FileForm<S extends z.ZodType = z.ZodType> {
   readonly schema: S
   /** The JSON Schema of the file. */
-  readonly json: () => SchemaPart
+  readonly json: () => JsonSchema
   /** Advice for an empty file. */
   readonly emptyFix: string
   /** Advice for a file that is not a map. */
   readonly wholeFix: string
   /** Of an included file: the JSON Schema of the main file, whose keys cannot stand here. */
-  readonly main?: () => SchemaPart
+  readonly main?: () => JsonSchema
 }
 
 /** Words zod's issues for an operator. Pure. */
@@ -37,7 +37,7 @@ function ofWhole(mistake: ValueMistake, { main, wholeFix }: FileForm): ValueMist
   return { place: mistake.place, message: `${name}: this key belongs to the main file`, fix }
 }
 
-function explainIssue(issue: ZodIssue, path: IssuePath, written: unknown, whole: SchemaPart): ValueMistake[] {
+function explainIssue(issue: ZodIssue, path: IssuePath, written: unknown, whole: JsonSchema): ValueMistake[] {
   const value = valueAt(written, path)
   switch (issue.code) {
     case 'unrecognized_keys':
@@ -87,7 +87,7 @@ function isSecret(path: IssuePath): boolean {
 
 const isEndpoint = (path: IssuePath) => path[0] === 'chains' && path[2] === 'rpc'
 
-function unknownKey(path: IssuePath, key: string, whole: SchemaPart): ValueMistake {
+function unknownKey(path: IssuePath, key: string, whole: JsonSchema): ValueMistake {
   const known = keysOf(partAt(whole, path))
   const near = meant(key, known)
   const name = isSecret(path) && near === undefined && path.length > 1 ? 'unknown key' : `unknown key ${quoted(key)}`
@@ -106,7 +106,7 @@ function wrongName(path: IssuePath): ValueMistake {
 
 type RangeIssue = z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig
 
-function outOfRange(issue: RangeIssue, path: IssuePath, value: unknown, part: SchemaPart): ValueMistake {
+function outOfRange(issue: RangeIssue, path: IssuePath, value: unknown, part: JsonSchema): ValueMistake {
   const bound = issue.code === 'too_small' ? issue.minimum : issue.maximum
   const exact = issue.inclusive !== false
   const side = issue.code === 'too_small' ? (exact ? 'at least' : 'more than') : exact ? 'at most' : 'less than'
@@ -116,7 +116,7 @@ function outOfRange(issue: RangeIssue, path: IssuePath, value: unknown, part: Sc
   return { place: { path, at: 'value' }, message, fix: rewritten(value, part) }
 }
 
-function wrongValue(path: IssuePath, value: unknown, whole: SchemaPart): ValueMistake {
+function wrongValue(path: IssuePath, value: unknown, whole: JsonSchema): ValueMistake {
   const part = partAt(whole, path) ?? {}
   const where = pathText(path) || 'the file'
   if (value === undefined) return missing(path, part)
@@ -142,18 +142,18 @@ function keptElsewhere(path: IssuePath): string | undefined {
   return /^(heartbeat\.url|notify\[\d+\]\.(webhook|slack))$/.test(text) ? 'an address with a key in it' : undefined
 }
 
-function literalSecret(kind: string, path: IssuePath, part: SchemaPart): ValueMistake {
+function literalSecret(kind: string, path: IssuePath, part: JsonSchema): ValueMistake {
   const message = `${pathText(path)}: ${kind} is never written in this file, only its place`
   return { place: { path, at: 'value' }, message, fix: `write ${examplesOf(part).join(' or ')}` }
 }
 
-function missing(path: IssuePath, part: SchemaPart): ValueMistake {
+function missing(path: IssuePath, part: JsonSchema): ValueMistake {
   const example = exampleOf(part)
   const fix = example ? `add it, for example ${String(path.at(-1))}: ${example}` : `add it: ${part.description ?? ''}`
   return { place: { path: path.slice(0, -1), at: 'key' }, message: `missing: ${pathText(path)}`, fix }
 }
 
-function writeOne(path: IssuePath, part: SchemaPart, whole: SchemaPart): string {
+function writeOne(path: IssuePath, part: JsonSchema, whole: JsonSchema): string {
   const example = exampleOf(part)
   const write = example ? `write one, for example ${example}` : 'write one'
   if (typeof path.at(-1) === 'number') return `${write}, or remove the entry`
@@ -161,7 +161,7 @@ function writeOne(path: IssuePath, part: SchemaPart, whole: SchemaPart): string 
 }
 
 /** Fix: how to write the value that was probably meant. */
-function rewritten(value: unknown, part: SchemaPart): string {
+function rewritten(value: unknown, part: JsonSchema): string {
   const near = typeof value === 'string' ? meant(value, choicesOf(part)) : undefined
   if (near) return `did you mean ${near}?`
   const isScalar = typeof value === 'number' || typeof value === 'boolean'
@@ -177,29 +177,26 @@ function rewritten(value: unknown, part: SchemaPart): string {
   return examples.length > 0 ? `write it like ${examples.join(' or ')}` : `write ${expectationOf(part)}`
 }
 
-/** The JSON Schema of one part of the file: its keys, values and examples. */
-type SchemaPart = JsonSchema
-
-const isPart = (schema: unknown): schema is SchemaPart => typeof schema === 'object' && schema !== null
-const asPart = (schema: unknown): SchemaPart[] => (isPart(schema) ? [schema] : [])
-const alternatives = (part: SchemaPart): SchemaPart[] => (part.anyOf ? part.anyOf.flatMap(asPart) : [part])
+const isPart = (schema: unknown): schema is JsonSchema => typeof schema === 'object' && schema !== null
+const asPart = (schema: unknown): JsonSchema[] => (isPart(schema) ? [schema] : [])
+const alternatives = (part: JsonSchema): JsonSchema[] => (part.anyOf ? part.anyOf.flatMap(asPart) : [part])
 
 /** The part at a path; `undefined` where the file may hold any value, or none. */
-export function partAt(whole: SchemaPart, path: readonly PropertyKey[]): SchemaPart | undefined {
-  return path.reduce<SchemaPart[]>(
+export function partAt(whole: JsonSchema, path: readonly PropertyKey[]): JsonSchema | undefined {
+  return path.reduce<JsonSchema[]>(
     (parts, step) => parts.flatMap(alternatives).flatMap(part => child(part, step)),
     [whole],
   )[0]
 }
 
-function child(part: SchemaPart, step: PropertyKey): SchemaPart[] {
+function child(part: JsonSchema, step: PropertyKey): JsonSchema[] {
   if (typeof step === 'number') return asPart(part.items)
   const own = part.properties?.[String(step)]
   return asPart(own ?? part.additionalProperties)
 }
 
 /** Keys that a map at this part may have, if they are a closed list; else empty. */
-function keysOf(part: SchemaPart | undefined): string[] {
+function keysOf(part: JsonSchema | undefined): string[] {
   return part ? alternatives(part).flatMap(one => Object.keys(one.properties ?? {})) : []
 }
 
@@ -213,7 +210,7 @@ const typeWords: Readonly<Record<string, string>> = {
 }
 
 /** Expected value of a part in words: `text`, `embedded or a map`, `debug, info, warn or error`. */
-function expectationOf(part: SchemaPart): string {
+function expectationOf(part: JsonSchema): string {
   const words = alternatives(part).flatMap(one => {
     const fixed = choicesOf(one)
     return fixed.length > 0 ? fixed : [typeWords[String(one.type)] ?? 'something else']
@@ -222,26 +219,27 @@ function expectationOf(part: SchemaPart): string {
 }
 
 /** Texts a value may be, if they are a closed list; else empty. */
-function choicesOf(part: SchemaPart): string[] {
+function choicesOf(part: JsonSchema): string[] {
   return alternatives(part).flatMap(one => (one.const === undefined ? (one.enum ?? []) : [one.const]).map(String))
 }
 
 /** Examples of a part's value, each on one line; empty when there are none. */
-function examplesOf(part: SchemaPart | undefined): string[] {
+function examplesOf(part: JsonSchema | undefined): string[] {
   const values: readonly unknown[] = part?.examples ?? (part?.default === undefined ? [] : [part.default])
   return values.map(inline)
 }
 
 /** The first example. */
-export function exampleOf(part: SchemaPart | undefined): string | undefined {
+export function exampleOf(part: JsonSchema | undefined): string | undefined {
   return examplesOf(part)[0]
 }
 
 /** Whether a map at this part requires a key. */
-function isRequired(part: SchemaPart | undefined, key: PropertyKey | undefined): boolean {
+function isRequired(part: JsonSchema | undefined, key: PropertyKey | undefined): boolean {
   return part !== undefined && alternatives(part).some(one => one.required?.includes(String(key)))
 }
 
+/** A JSON Schema of a file or of one part of it: its keys, values and examples. */
 export type JsonSchema = z.core.JSONSchema.JSONSchema
 
 /** The JSON Schema of a file, for messages. */

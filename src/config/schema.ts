@@ -14,6 +14,7 @@ import {
   parsed,
   refused,
   serviceUrl,
+  type TextParser,
 } from './addresses.ts'
 import {
   displayText,
@@ -36,45 +37,34 @@ import {
   textField,
 } from './fields.ts'
 
-/** Bounds of settings in the configuration. */
+/**
+ * Schema of the operator's file: the form, the default and the bounds of each key. Its output is not yet the `Config`:
+ * load.ts adds places, absolute paths and collector ids. explain.ts words the mistakes, using `description` and
+ * `examples`.
+ */
 
-/** Upper bound of a run's deadline and a push's timeout. */
+/** Upper bound of a run's deadline: an hour is collected before the next one is due. */
 const deadlineMsMax = 30 * 60_000
-const deliveryTimeoutMsMax = 10 * 60_000
 
-/** Upper bound of the time for which delivered hours are kept. */
-const keepMsMax = 3_650 * 24 * hourMs
+/** A duration. @param example as written in the file */
+const durationField = (parser: TextParser<number>, description: string, example: string) =>
+  textField(parser, { description, examples: [example], pattern: durationPattern })
 
-/** Pushes a second of all destinations together, at most. */
-const pacePerSecondMax = 1_000
+/** Where a secret is kept. @param name of a variable, for the examples */
+const secretAt = (description: string, name: string) =>
+  secretRef.meta({
+    description,
+    examples: [{ env: name }, { file: `/run/secrets/${name.toLowerCase()}` }],
+    minProperties: 1,
+    maxProperties: 1,
+  })
 
-/** Concurrent pushes to one destination, at most. */
-const inFlightMax = 64
-
-/** Bounds of the catch-up range of hours missed in downtime. */
-const catchUpMsMin = hourMs
-const catchUpMsMax = 90 * 24 * hourMs
-
-/** Receivers of notifications, at most. */
-const receiversMax = 20
-
-/** Upper bound of the delay until an hour's block counts as final. */
-const settleMsMax = 24 * hourMs
-
-/** Calls a second to one RPC endpoint, and calls in one request to it. */
-const rpcCallsPerSecondMax = 100_000
-const rpcBatchCallsMax = 10_000
-
-/** Endpoints that must agree. */
-const agreeMax = 10
-
-/** Lanes that a daemon of a fleet names. */
-const lanesMax = 100
-
-/** Blocks of one `eth_getLogs`. */
-const rpcLogBlocksMax = 1_000_000
-
-if (deadlineMsMax >= hourMs) throw new Error('deadlineMsMax < hourMs: an hour is collected before the next one is due')
+/** Where an address is kept that messages are posted to. */
+const postAddressAt = (description: string, name: string) =>
+  secretAt(
+    `${description} It is HTTPS, or http:// on a loopback address, is read when needed, and is never written in this file.`,
+    name,
+  )
 
 const folder = textField(
   text =>
@@ -93,13 +83,10 @@ const data = z
     folder,
     z
       .strictObject({
-        postgres: secretRef.meta({
-          description:
-            'Where the address of the database is kept, postgres://USER:PASSWORD@HOST:5432/DATABASE. It is read when the daemon starts, and never written in this file.',
-          examples: [{ env: 'DATABASE_URL' }, { file: '/run/secrets/database_url' }],
-          minProperties: 1,
-          maxProperties: 1,
-        }),
+        postgres: secretAt(
+          'Where the address of the database is kept, postgres://USER:PASSWORD@HOST:5432/DATABASE. It is read when the daemon starts, and never written in this file.',
+          'DATABASE_URL',
+        ),
       })
       .meta({ description: 'A PostgreSQL database, version 13 or later, that the daemons of a fleet share.' }),
   ])
@@ -121,7 +108,7 @@ const fleet = z
     lanes: z
       .array(textField(laneText, { description: 'Name of a chain, web, or machine/NAME.', examples: ['ethereum'] }))
       .min(1)
-      .max(lanesMax)
+      .max(100)
       .optional()
       .meta({
         description:
@@ -150,26 +137,12 @@ const machine = textField(machineName, {
 /** Where it is reported that each hour was collected and delivered. */
 const heartbeat = z
   .strictObject({
-    url: secretRef.meta({
-      description:
-        'Where the address of the check is kept. It is HTTPS, or http:// on a loopback address, is read when needed, and is never written in this file.',
-      examples: [{ env: 'HEARTBEAT_URL' }, { file: '/run/secrets/heartbeat_url' }],
-      minProperties: 1,
-      maxProperties: 1,
-    }),
+    url: postAddressAt('Where the address of the check is kept.', 'HEARTBEAT_URL'),
   })
   .meta({
     description:
       'A POST for each hour, as Healthchecks.io takes it: to /start of an address when collecting begins, then to the address itself, or to its /fail when a collector failed or something is undelivered.',
     examples: [{ url: { env: 'HEARTBEAT_URL' } }],
-  })
-
-const address = (description: string, name: string) =>
-  secretRef.meta({
-    description: `${description} It is HTTPS, or http:// on a loopback address, is read when needed, and is never written in this file.`,
-    examples: [{ env: name }, { file: `/run/secrets/${name.toLowerCase()}` }],
-    minProperties: 1,
-    maxProperties: 1,
   })
 
 const chatPattern = '^(-?[1-9][0-9]{0,15}|@[A-Za-z][A-Za-z0-9_]{3,31})$'
@@ -189,12 +162,10 @@ const chatNumber = z
 
 const telegram = z
   .strictObject({
-    token: secretRef.meta({
-      description: 'Where the token of the bot is kept. It is read when needed, and never written in this file.',
-      examples: [{ env: 'TELEGRAM_TOKEN' }, { file: '/run/secrets/telegram_token' }],
-      minProperties: 1,
-      maxProperties: 1,
-    }),
+    token: secretAt(
+      'Where the token of the bot is kept. It is read when needed, and never written in this file.',
+      'TELEGRAM_TOKEN',
+    ),
     chat: z.union([chatNumber, chatName, secretRef]).meta({
       description: 'The chat that the bot writes to: its number, or @ and the name of a channel.',
       examples: [-1001234567890],
@@ -208,8 +179,11 @@ const telegram = z
 
 const receiver = z
   .strictObject({
-    webhook: address('Where the address of a webhook is kept, which takes a POST of JSON.', 'ALERT_URL').optional(),
-    slack: address('Where the address of a Slack incoming webhook is kept.', 'SLACK_URL').optional(),
+    webhook: postAddressAt(
+      'Where the address of a webhook is kept, which takes a POST of JSON.',
+      'ALERT_URL',
+    ).optional(),
+    slack: postAddressAt('Where the address of a Slack incoming webhook is kept.', 'SLACK_URL').optional(),
     telegram: telegram.optional(),
   })
   .transform(({ webhook, slack, telegram }, context) => {
@@ -237,7 +211,7 @@ const receiver = z
 /** Receivers of notifications of troubles. */
 const notify = z
   .array(receiver)
-  .max(receiversMax)
+  .max(20)
   .prefault([])
   .meta({
     description:
@@ -281,11 +255,11 @@ const collector = z
         'First hour that is expected of it; of one that reads only "now", not before its first run. Default: the hour in which the daemon first runs it.',
       examples: ['2026-11-20T13:00:00Z'],
     }).optional(),
-    deadline: textField(duration(deadlineMsMax), {
-      description: 'Longest time for this collector and one hour. Default: that of collect.',
-      examples: ['60s'],
-      pattern: durationPattern,
-    }).optional(),
+    deadline: durationField(
+      duration(deadlineMsMax),
+      'Longest time for this collector and one hour. Default: that of collect.',
+      '60s',
+    ).optional(),
     machine: machine.optional(),
   })
   .meta({ description: 'A collector that reads values every full hour.', examples: [{ use: 'host' }] })
@@ -344,19 +318,19 @@ const withLimits = z
     rate: z
       .number()
       .positive()
-      .max(rpcCallsPerSecondMax)
+      .max(100_000)
       .optional()
       .meta({ description: 'Calls a second at most. Default: discovered from its answers.', examples: [25] }),
     batch: z
       .int()
       .min(1)
-      .max(rpcBatchCallsMax)
+      .max(10_000)
       .optional()
       .meta({ description: 'Calls in one request at most. Default: discovered from its answers.', examples: [100] }),
     logBlocks: z
       .int()
       .min(1)
-      .max(rpcLogBlocksMax)
+      .max(1_000_000)
       .optional()
       .meta({
         description: 'Blocks that one eth_getLogs may span at most. Default: discovered from its answers.',
@@ -407,11 +381,6 @@ function isOpenAddress(text: string): boolean {
   return /^(http|ws):/i.test(text) && URL.canParse(text) && isForeign(new URL(text).hostname)
 }
 
-/**
- * Schema of the operator's file: the form and the default of each key. Its output is not yet the `Config`: build.ts adds places, absolute
- * paths and collector ids. explain.ts words the mistakes, using `description` and `examples`.
- */
-
 const service = z
   .union([
     z.literal('embedded').meta({ description: 'The reference service inside the daemon, with its own key.' }),
@@ -438,7 +407,7 @@ const chain = z
       .array(rpc)
       .min(1)
       .meta({ description: 'Nodes to read from; the first is preferred.', examples: [['http://127.0.0.1:8545']] }),
-    settle: textField(durationOrNone(settleMsMax), {
+    settle: textField(durationOrNone(24 * hourMs), {
       description:
         'Time after an hour until its block counts as final. At most 24h. Default: a safe time for the chain id.',
       examples: ['20m'],
@@ -447,7 +416,7 @@ const chain = z
     agree: z
       .int()
       .min(2)
-      .max(agreeMax)
+      .max(10)
       .optional()
       .meta({
         description:
@@ -494,8 +463,6 @@ const includeEntry = z
   ])
   .meta({ description: 'A file or a pattern; or a map that also names the secrets that may be used there.' })
 
-const durationMeaning = { examples: ['60s'], pattern: durationPattern }
-
 /** The whole file, as an operator writes it. `checks.ts` requires protocols, here or in an included file. */
 export const operatorFile = z
   .strictObject({
@@ -504,29 +471,31 @@ export const operatorFile = z
     fleet: fleet.optional(),
     collect: z
       .strictObject({
-        deadline: textField(duration(deadlineMsMax), {
-          description: 'Time limit for one collector and hour. At most 30m.',
-          ...durationMeaning,
-        }).prefault('60s'),
-        catchUp: textField(duration(catchUpMsMax, catchUpMsMin), {
-          description: 'Catch-up range of hours missed in downtime. From 1h to 90d, and less than outbox.keep.',
-          examples: ['7d'],
-          pattern: durationPattern,
-        }).prefault('7d'),
+        deadline: durationField(
+          duration(deadlineMsMax),
+          'Time limit for one collector and hour. At most 30m.',
+          '60s',
+        ).prefault('60s'),
+        catchUp: durationField(
+          duration(90 * 24 * hourMs, hourMs),
+          'Catch-up range of hours missed in downtime. From 1h to 90d, and less than outbox.keep.',
+          '7d',
+        ).prefault('7d'),
       })
       .prefault({})
       .meta({ description: 'Settings of collecting values.', examples: [{ deadline: '60s' }] }),
     delivery: z
       .strictObject({
-        timeout: textField(duration(deliveryTimeoutMsMax), {
-          description: 'Time limit for one push and its whole answer. At most 10m.',
-          ...durationMeaning,
-        }).prefault('30s'),
+        timeout: durationField(
+          duration(10 * 60_000),
+          'Time limit for one push and its whole answer. At most 10m.',
+          '60s',
+        ).prefault('30s'),
         inFlight: z.int().min(1).max(inFlightMax).prefault(4).meta({ description: 'Pushes under way at a time.' }),
         pace: z
           .number()
           .positive()
-          .max(pacePerSecondMax)
+          .max(1_000)
           .prefault(5)
           .meta({ description: 'Pushes a second while a backlog drains.' }),
       })
@@ -534,11 +503,11 @@ export const operatorFile = z
       .meta({ description: 'Settings of pushing batches.', examples: [{ pace: 5 }] }),
     outbox: z
       .strictObject({
-        keep: textField(duration(keepMsMax, keepMsMin), {
-          description: 'Time for which delivered metrics are kept, for the status and the history. At least 8d.',
-          examples: ['35d'],
-          pattern: durationPattern,
-        }).prefault('35d'),
+        keep: durationField(
+          duration(3_650 * 24 * hourMs, keepMsMin),
+          'Time for which delivered metrics are kept, for the status and the history. At least 8d.',
+          '35d',
+        ).prefault('35d'),
       })
       .prefault({})
       .meta({ description: 'The store of due and delivered metrics.', examples: [{ keep: '35d' }] }),

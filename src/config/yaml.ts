@@ -18,6 +18,10 @@ import {
 } from 'yaml'
 import type { Mistake, PlacedMistake, Position, ValuePlace } from './mistakes.ts'
 
+/** Longest configuration file in bytes, and deepest nesting of maps and lists in it. */
+const configBytesMax = 262_144
+const configDepthMax = 32
+
 /** A file's text without a byte order mark, or why it cannot be read. */
 export type FileText =
   | { readonly ok: true; readonly text: string }
@@ -509,9 +513,3 @@ function openingBefore(document: Document.Parsed, text: string, end: number): nu
   })
   return opening < 0 ? end : opening
 }
-
-/** Limits of the configuration's text. */
-
-/** Longest configuration file in bytes, and deepest nesting of maps and lists in it. */
-const configBytesMax = 262_144
-const configDepthMax = 32
