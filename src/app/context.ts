@@ -1,4 +1,4 @@
-import { CallOutcomes } from '../chain/endpoint/call-outcomes.ts'
+import { CallOutcomes } from '../chain/endpoint/call-meter.ts'
 import type { Config } from '../config/config.ts'
 import type { OpenPort } from '../edge/open-port.ts'
 import type { Time } from '../edge/time.ts'

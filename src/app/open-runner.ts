@@ -1,5 +1,4 @@
-import { ElsewhereReader } from '../chain/read/elsewhere-reader.ts'
-import type { OpenChainReader } from '../chain/read/reader.ts'
+import { ElsewhereReader, type OpenChainReader } from '../chain/read/reader.ts'
 import type { Chains } from '../chain/reads.ts'
 import type { CollectorConfig, Config } from '../config/config.ts'
 import { configFolders, hiddenPaths } from '../config/include.ts'

@@ -1,7 +1,7 @@
 import type { AppContext } from '../app/context.ts'
 import { openContractLook } from '../app/open-chains.ts'
 import { LogList } from '../chain/log-list.ts'
-import type { RecentEvents } from '../chain/read/contract-look.ts'
+import type { RecentEvents } from '../chain/read/node-questions.ts'
 import type { ChainConfig } from '../config/config.ts'
 import type { LogFilter } from '../model/block.ts'
 import { Fault } from '../model/fault.ts'

@@ -491,7 +491,7 @@ export const operatorFile = z
           'Time limit for one push and its whole answer. At most 10m.',
           '60s',
         ).prefault('30s'),
-        inFlight: z.int().min(1).max(inFlightMax).prefault(4).meta({ description: 'Pushes under way at a time.' }),
+        inFlight: z.int().min(1).max(64).prefault(4).meta({ description: 'Pushes under way at a time.' }),
         pace: z
           .number()
           .positive()

@@ -1,4 +1,4 @@
-import type { ChainHead } from '../../src/chain/endpoint/observed-blocks.ts'
+import type { ChainHead } from '../../src/chain/endpoint/learnt.ts'
 import type { LogList } from '../../src/chain/log-list.ts'
 import type { OpenChainReader } from '../../src/chain/read/reader.ts'
 import type { ChainReader, ReadAnswer, ReadAt, ReadRequest } from '../../src/chain/reads.ts'

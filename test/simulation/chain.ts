@@ -1,4 +1,4 @@
-import type { ChainHead } from '../../src/chain/endpoint/observed-blocks.ts'
+import type { ChainHead } from '../../src/chain/endpoint/learnt.ts'
 import type { AsOfBlock } from '../../src/model/block.ts'
 import { Fault } from '../../src/model/fault.ts'
 import type { Hour } from '../../src/model/hour.ts'

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
-import { allFailed } from '../../src/chain/endpoint/chain-faults.ts'
-import { EndpointFailure, type FailureKind } from '../../src/chain/endpoint/endpoint-failure.ts'
+import { allFailed, EndpointFailure, type FailureKind } from '../../src/chain/endpoint/failures.ts'
 import { stopSentence } from '../../src/delivery/gate/sentences.ts'
 import type { Stop } from '../../src/delivery/gate/stop.ts'
 import { networkWords } from '../../src/edge/network-reason.ts'

@@ -57,7 +57,7 @@ const homes: Readonly<Record<string, readonly string[]>> = {
     'src/edge/undici-parts.d.ts',
     'src/edge/answer-reader.ts',
     'src/runner/child/http/',
-    'src/chain/endpoint/http-wire.ts',
+    'src/chain/endpoint/http.ts',
     'src/chain/endpoint/sockets.ts',
   ],
   'pg-boss': ['src/fleet/'],

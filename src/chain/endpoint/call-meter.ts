@@ -1,3 +1,6 @@
+import { EndpointFailure } from './failures.ts'
+import type { RpcOutcome } from './rpc.ts'
+
 /** Number of requests and calls sent so far. */
 export interface CallCounts {
   /** HTTP requests; over a socket, groups of messages sent together. */
@@ -27,5 +30,38 @@ export class CallMeter {
   /** A copy of the counts. */
   counts(): CallCounts {
     return { requests: this.#requests, calls: { ...this.#calls } }
+  }
+}
+
+/**
+ * Outcome of a call as it was sent. `error`: the node answered a JSON-RPC error; `limited`: it was refused for the
+ * rate; `unanswered`: no answer that can be used.
+ */
+export type CallOutcome = 'answered' | 'error' | 'limited' | 'unanswered'
+
+/** Where the calls to an endpoint are counted, by its address (a secret). */
+export type CountsOf = (url: string) => CallOutcomes | undefined
+
+/** Counts the calls sent to one endpoint, each time they are sent, by their outcome. */
+export class CallOutcomes {
+  readonly #counts: Record<CallOutcome, number> = { answered: 0, error: 0, limited: 0, unanswered: 0 }
+
+  /** A copy of the counts. */
+  get counts(): Readonly<Record<CallOutcome, number>> {
+    return { ...this.#counts }
+  }
+
+  /** Counts the outcomes of an answered request. */
+  answered(outcomes: readonly RpcOutcome[]): void {
+    for (const outcome of outcomes) {
+      if (outcome instanceof EndpointFailure) this.#counts.limited += 1
+      else this.#counts[outcome.kind === 'result' ? 'answered' : 'error'] += 1
+    }
+  }
+
+  /** Counts the calls of a request that failed as a whole. */
+  failed(calls: number, error: unknown): void {
+    if (!(error instanceof EndpointFailure)) return
+    this.#counts[error.kind === 'rate' ? 'limited' : 'unanswered'] += calls
   }
 }

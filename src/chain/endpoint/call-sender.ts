@@ -3,19 +3,136 @@ import type { RateLimit } from '../../edge/rate/rate-limit.ts'
 import type { Turn } from '../../edge/rate/sent-calls.ts'
 import { Semaphore } from '../../edge/semaphore.ts'
 import type { Time } from '../../edge/time.ts'
-import { answerMsMax } from '../limits.ts'
-import type { BatchLimit } from './batch-limit.ts'
-import type { CallMeter } from './call-meter.ts'
-import type { CallOutcomes } from './call-outcomes.ts'
-import { BatchRefused, EndpointFailure, StateMissing, TimedOut } from './endpoint-failure.ts'
-import { type BlockPart, isServed, partCall } from './harmless-calls.ts'
-import { chainIdCall, inOrder, isHeavy } from './heavy-calls.ts'
-import { errorText } from './http-answer.ts'
-import { patienceMsMax, probeMsMax } from './limits.ts'
-import type { ObservedBlocks } from './observed-blocks.ts'
-import { doubtedFrom, Refusals } from './refusals.ts'
-import type { StateAvailability } from './state-availability.ts'
-import { type RpcAnswer, type RpcCall, type RpcOutcome, type Wire, type WrittenCall, writtenCall } from './wire.ts'
+import type { CallMeter, CallOutcomes } from './call-meter.ts'
+import { BatchRefused, EndpointFailure, StateMissing, TimedOut } from './failures.ts'
+import { errorText, rateFailure } from './http.ts'
+import type { BatchLimit, ObservedBlocks, StateAvailability } from './learnt.ts'
+import {
+  type BlockPart,
+  isLogRateError,
+  isRateError,
+  isServed,
+  meaningOf,
+  partCall,
+  type RpcAnswer,
+  type RpcCall,
+  type RpcError,
+  type RpcOutcome,
+  type Wire,
+  type WrittenCall,
+  writtenCall,
+} from './rpc.ts'
+
+/** Longest wait for one answer of an endpoint, body included; the next endpoint is asked then. */
+export const answerMsMax = 15_000
+
+/** Longest retry-after of a chain's only endpoint that is waited for. */
+export const patienceMsMax = 5_000
+
+/** The cheapest call to a node. */
+export const chainIdCall: RpcCall = { method: 'eth_chainId', params: [] }
+
+const heavyMethods: ReadonlySet<string> = new Set(['eth_call', 'eth_getLogs', 'eth_getBalance', 'eth_getCode'])
+
+/**
+ * Whether a call makes a node compute or search. Its cost depends on the call, and it may fail all calls sent with it.
+ */
+export function isHeavy({ call }: WrittenCall): boolean {
+  return heavyMethods.has(call.method)
+}
+
+/** Merges outcomes of calls that were partly sent apart, in the order of the calls. */
+export function inOrder(
+  calls: readonly WrittenCall[],
+  some: readonly WrittenCall[],
+  ofSome: readonly RpcOutcome[],
+  others: readonly WrittenCall[],
+  ofOthers: readonly RpcOutcome[],
+): RpcOutcome[] {
+  const places = new Map([...some, ...others].map((call, index) => [call, index]))
+  const all = [...ofSome.slice(0, some.length), ...ofOthers]
+  return calls.flatMap(call => all[places.get(call) ?? -1] ?? [])
+}
+
+/** Dependencies of `Refusals`. */
+export interface RefusalsDeps {
+  readonly host: string
+  /** URL of the endpoint; a secret. */
+  readonly url: string
+  readonly time: Time
+}
+
+/**
+ * Place of the first of the last answers that are one error: the node may not have got to these calls, or may
+ * refuse calls that are sent together. Pure.
+ *
+ * @returns `undefined` where the last is the chain's answer to its call or about the rate, or there are
+ * only two calls
+ */
+export function doubtedFrom(answers: readonly RpcAnswer[]): number | undefined {
+  const last = answers.at(-1)
+  if (last?.kind !== 'error' || isRateError(last.error) || meaningOf(last.error).kind === 'reverted') return undefined
+  const { code, message } = last.error
+  const isOther = (answer: RpcAnswer) =>
+    answer.kind === 'result' || !Object.is(answer.error.code, code) || answer.error.message !== message
+  const first = answers.findLastIndex(isOther) + 1
+  return answers.length - first > 1 || answers.length > 2 ? first : undefined
+}
+
+/**
+ * Decides which calls of a request were refused for the rate.
+ *
+ * Some nodes answer "limit exceeded" for methods they do not serve. So a method that is refused again and again, while
+ * other methods of the same request are answered, is not refused for the rate: that is its answer. Asking more slowly
+ * would not help, and would slow everything else.
+ */
+export class Refusals {
+  readonly #deps: RefusalsDeps
+  /** Methods refused and not answered since, and those of them refused while others were answered. */
+  readonly #refused = new Set<string>()
+  readonly #refusedAlone = new Set<string>()
+
+  constructor(deps: RefusalsDeps) {
+    this.#deps = deps
+  }
+
+  /** The calls, plus a cheap one if all of them are of such methods: whether that one is answered tells. */
+  accompanied(calls: readonly WrittenCall[]): readonly WrittenCall[] {
+    if (this.#refused.size === 0 || !calls.every(({ call }) => this.#refused.has(call.method))) return calls
+    return [...calls, writtenCall(chainIdCall)]
+  }
+
+  /** Outcomes of a request: calls refused for the rate are failures in their places, the others keep their answers. */
+  judge(calls: readonly WrittenCall[], answers: readonly RpcAnswer[]): readonly RpcOutcome[] {
+    const refusals = answers.map((answer, index) => this.#refusalOf(answer, calls[index]))
+    const [refusal] = refusals.filter(one => one !== undefined)
+    const isOfRate = this.#learn(calls, refusals)
+    return refusal && isOfRate ? answers.map((answer, index) => refusals[index] ?? answer) : answers
+  }
+
+  #refusalOf(answer: RpcAnswer, of: WrittenCall | undefined): EndpointFailure | undefined {
+    const { host, url, time } = this.#deps
+    if (answer.kind === 'result') return undefined
+    const isOfRate = of?.call.method === 'eth_getLogs' ? isLogRateError(answer.error) : isRateError(answer.error)
+    return isOfRate ? rateFailure(answer.error, { host, url, nowMs: time.nowMs() }) : undefined
+  }
+
+  /** @returns whether the refusals may be about the rate */
+  #learn(calls: readonly WrittenCall[], refusals: readonly (EndpointFailure | undefined)[]): boolean {
+    const methods = calls.map(({ call }) => call.method)
+    const refused = new Set(methods.filter((_, index) => refusals[index]))
+    const answered = new Set(methods.filter((_, index) => !refusals[index]))
+    for (const method of refused) this.#refused.add(method)
+    if (answered.size === 0) return true
+    const isKnown = [...refused].every(method => this.#refusedAlone.has(method) && !answered.has(method))
+    for (const method of refused) this.#refusedAlone.add(method)
+    for (const method of answered) {
+      this.#refused.delete(method)
+      this.#refusedAlone.delete(method)
+    }
+    return !isKnown
+  }
+}
 
 /** Dependencies of `CallSender`. */
 export interface CallSenderDeps {
@@ -47,6 +164,9 @@ interface RequestOptions {
   /** Whether the node answered a cheap call since a request failed, so it is not dead. */
   readonly isAlive?: boolean
 }
+
+/** Longest wait for the answer to a cheap call, which tells a busy node from a dead one. */
+const probeMsMax = 5_000
 
 /**
  * Sends calls in as few requests and as fast as the node accepts. Calls refused as too much are sent again in halves.
@@ -382,4 +502,53 @@ export class CallSender {
 /** Whether a call was refused for the rate. */
 function isRefused(outcome: RpcOutcome | undefined): outcome is EndpointFailure {
   return outcome instanceof EndpointFailure && outcome.kind === 'rate'
+}
+
+/** Whom the calls are sent to, and the chain that is expected there. */
+export interface SenderIdentity {
+  readonly host: string
+  readonly chainId: number
+  /** An error as a text that is safe to show. */
+  readonly textOf: (error: RpcError) => string
+}
+
+/** Sends the first calls with the question which chain the endpoint serves: no answer of another chain counts. */
+export class IdentifiedSender {
+  readonly #sender: CallSender
+  readonly #identity: SenderIdentity
+  #isIdentified = false
+
+  constructor(sender: CallSender, identity: SenderIdentity) {
+    this.#sender = sender
+    this.#identity = identity
+  }
+
+  /** Sends calls in one request. @param answerMsMax time for the answer, in milliseconds; default: that of all calls */
+  async together(calls: readonly RpcCall[], signal: AbortSignal, answerMsMax?: number): Promise<readonly RpcOutcome[]> {
+    if (this.#isIdentified) return this.#sender.send(calls, signal, 'together', answerMsMax)
+    const [id, ...outcomes] = await this.#sender.send([chainIdCall, ...calls], signal, 'together', answerMsMax)
+    const mistake = this.#mistaken(id)
+    if (mistake) return calls.map(() => mistake)
+    this.#isIdentified = true
+    return outcomes
+  }
+
+  /** Sends each call in a request of its own. */
+  async apart(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]> {
+    const mistake = this.#isIdentified ? undefined : this.#mistaken((await this.#sender.send([chainIdCall], signal))[0])
+    if (mistake) return calls.map(() => mistake)
+    this.#isIdentified = true
+    return this.#sender.send(calls, signal, 'apart')
+  }
+
+  /** The failure for a wrong or missing answer to `eth_chainId`. */
+  #mistaken(answer: RpcOutcome | undefined): EndpointFailure | undefined {
+    const { host, chainId, textOf } = this.#identity
+    if (answer instanceof EndpointFailure) return answer
+    if (answer?.kind === 'error') return new EndpointFailure(host, textOf(answer.error), 'refused')
+    const served = Number(answer?.result)
+    if (!Number.isSafeInteger(served)) return new EndpointFailure(host, 'answered no chain id')
+    if (served === chainId) return undefined
+    return new EndpointFailure(host, `serves chain ${served}, not ${chainId}`, 'wrong-id')
+  }
 }

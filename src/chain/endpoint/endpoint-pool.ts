@@ -1,16 +1,251 @@
 import type { Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
-import type { CallMeter } from './call-meter.ts'
-import type { CountsOf } from './call-outcomes.ts'
-import { allFailed } from './chain-faults.ts'
+import type { CallMeter, CallOutcome, CountsOf } from './call-meter.ts'
 import { type Endpoint, type EndpointDeps, type OpenEndpoint, openEndpoint } from './endpoint.ts'
-import { EndpointFailure, type FailureKind, ReadFailure, StateMissing } from './endpoint-failure.ts'
-import type { EndpointReport } from './endpoint-health.ts'
-import type { EndpointWatch } from './endpoint-watch.ts'
-import { type BlockPart, headCall, lacksPart } from './harmless-calls.ts'
-import { stateBlocksMin } from './limits.ts'
-import type { ChainHead } from './observed-blocks.ts'
-import { type KeptEndpoint, PoolMember } from './pool-member.ts'
+import { allFailed, EndpointFailure, type FailureKind, ReadFailure, StateMissing } from './failures.ts'
+import type { ChainHead } from './learnt.ts'
+import { stateBlocksMin } from './learnt.ts'
+import { type BlockPart, headCall, lacksPart } from './rpc.ts'
+
+/** Failure of an endpoint, whatever work it was. `quarantine`: its answers are contradicted. */
+export interface EndpointFailed {
+  /** The same object each time. */
+  readonly endpoint: { readonly host: string }
+  readonly kind: FailureKind | 'quarantine'
+  /** A phrase that follows the host; no secret. */
+  readonly reason: string
+}
+
+/** Sees how the endpoints of a chain do. */
+export interface EndpointWatch {
+  /** Called after each failed work. */
+  failed(failure: EndpointFailed): void
+  /** Called after each work that went well, unless the endpoint is in quarantine. */
+  served(endpoint: { readonly host: string }): void
+  /** Called once for each kind of mistake in an endpoint's answers that does no harm, with a phrase that follows the host. */
+  remarked(endpoint: { readonly host: string }, remark: string): void
+}
+
+/** State of an endpoint, for status output. */
+export interface EndpointReport {
+  /** Of its address. */
+  readonly host: string
+  /**
+   * `wrong-id`: it serves another chain. `resting`: it failed, and is asked last. `quarantine`: another host answers
+   * otherwise, or its logs contradict its receipts, so it is asked last. `no-address`: its address cannot be read.
+   */
+  readonly state: 'well' | 'resting' | 'wrong-id' | 'quarantine' | 'no-address'
+  /** Why its address cannot be read, or it is in quarantine; absent otherwise. */
+  readonly reason?: string
+  /**
+   * Why it could not serve when it was asked last, whether it still rests or not; absent when it served. `behind`: it
+   * has no block past the hour, or no state of its last blocks.
+   */
+  readonly trouble?: EndpointTrouble
+  /** Failures in a row with which it rested; absent when there are none. */
+  readonly failuresInRow?: number
+  /** End of its rest, in milliseconds since 1970; absent when it does not rest. */
+  readonly restsUntilMs?: number
+  /** The last block it reported; absent before. */
+  readonly head?: ChainHead
+  /** The lowest block whose state it is known to have; absent while unknown. */
+  readonly servesStateFrom?: bigint
+  /** Its rate limit, configured or discovered; absent when there is none. */
+  readonly callsPerSecondMax?: number
+  /** Calls in one request, at most; absent while its address cannot be read. */
+  readonly batchCallsMax?: number
+  /** Calls sent so far, by their outcome; absent while its address cannot be read. */
+  readonly calls?: Readonly<Record<CallOutcome, number>>
+}
+
+/** Failures that are the endpoint's own, whatever was read. */
+export type EndpointTrouble = 'unreachable' | 'wrong-id' | 'behind' | 'pruned' | 'limited'
+
+const troubleByKind: Readonly<Partial<Record<FailureKind, EndpointTrouble>>> = {
+  unreachable: 'unreachable',
+  'wrong-id': 'wrong-id',
+  behind: 'behind',
+  'recent-state': 'behind',
+  'wrong-block': 'unreachable',
+  pruned: 'pruned',
+  rate: 'limited',
+}
+
+/** Failures after which an endpoint is asked last for a while. */
+const disabling: ReadonlySet<FailureKind> = new Set(['unreachable', 'wrong-id', 'wrong-block'])
+
+/**
+ * Rest of an endpoint that failed, during which it is asked last: doubled with each failure in a row, up to the
+ * longest.
+ */
+const endpointRestMs = 30_000
+const endpointRestMsMax = 5 * 60_000
+
+/** Time for which an endpoint is asked last after its answers were contradicted. */
+const endpointQuarantineMs = 60 * 60_000
+
+/** Tracks whether an endpoint is well, rests after a failure, or is being probed. */
+export class EndpointHealth {
+  readonly #time: Time
+  #failuresInRow = 0
+  #restsUntilMs = 0
+  #isWrongId = false
+  #quarantineUntilMs = 0
+  #quarantineReason = ''
+  #trouble: EndpointTrouble | undefined
+  #trials = 0
+
+  constructor(time: Time) {
+    this.#time = time
+  }
+
+  get isResting(): boolean {
+    return this.#time.nowMs() < this.#restsUntilMs || this.isInQuarantine
+  }
+
+  /** Whether it is asked last: it rests or is being probed. */
+  get isSpared(): boolean {
+    return this.isResting || (this.#failuresInRow > 0 && this.#trials > 0)
+  }
+
+  /** Records that work on it begins. @returns a function to call when the work ends */
+  begin(): () => void {
+    this.#trials += 1
+    return () => {
+      this.#trials--
+    }
+  }
+
+  /** Whether its answers were contradicted within the last hour. */
+  get isInQuarantine(): boolean {
+    return this.#time.nowMs() < this.#quarantineUntilMs
+  }
+
+  /** Makes it asked last for an hour, whatever it answers: its answers cannot be trusted. */
+  quarantine(reason: string): void {
+    this.#quarantineReason = reason
+    this.#quarantineUntilMs = this.#time.nowMs() + endpointQuarantineMs
+  }
+
+  /** Records a success. */
+  didWell(): void {
+    this.#failuresInRow = 0
+    this.#restsUntilMs = 0
+    this.#isWrongId = false
+    this.#trouble = undefined
+  }
+
+  /** Records a failure. Failures of concurrent work, or during a rest, count once. */
+  failed({ kind, retryAtMs }: Pick<EndpointFailure, 'kind' | 'retryAtMs'>): void {
+    const nowMs = this.#time.nowMs()
+    this.#trouble = troubleByKind[kind] ?? this.#trouble
+    if (kind === 'rate') this.#rest(Math.min((retryAtMs ?? nowMs) - nowMs, endpointRestMsMax))
+    if (kind === 'behind') this.#rest(endpointRestMs)
+    if (this.isResting || !disabling.has(kind)) return
+    this.#failuresInRow += 1
+    this.#isWrongId = kind === 'wrong-id'
+    const grownMs = Math.min(endpointRestMs * 2 ** (this.#failuresInRow - 1), endpointRestMsMax)
+    this.#rest(kind === 'wrong-id' ? endpointRestMsMax : grownMs)
+  }
+
+  #rest(ms: number): void {
+    this.#restsUntilMs = Math.max(this.#restsUntilMs, this.#time.nowMs() + ms)
+  }
+
+  /** State for status output. */
+  get report(): Pick<EndpointReport, 'state' | 'reason' | 'restsUntilMs' | 'trouble' | 'failuresInRow'> {
+    const [trouble, failuresInRow] = [this.#trouble, this.#failuresInRow]
+    const last = { ...(trouble && { trouble }), ...(failuresInRow > 0 && { failuresInRow }) }
+    if (this.isInQuarantine) {
+      const [reason, restsUntilMs] = [this.#quarantineReason, this.#quarantineUntilMs]
+      return { state: 'quarantine', reason, restsUntilMs, ...last }
+    }
+    if (!this.isResting) return { state: this.#isWrongId ? 'wrong-id' : 'well', ...last }
+    return { state: this.#isWrongId ? 'wrong-id' : 'resting', restsUntilMs: this.#restsUntilMs, ...last }
+  }
+}
+
+/** An endpoint whose address is kept in a file or a variable. */
+export interface KeptEndpoint {
+  /** Name for messages while its address is unknown; not a secret. */
+  readonly name: string
+  /** Reads the address. @throws Fault that says what is missing, and where */
+  read(): EndpointDeps
+}
+
+/** Interval of looking for an address that cannot be read. */
+const addressLookMs = 60_000
+
+/** One endpoint of a chain, opened once its address is known. A missing address is looked for again each minute. */
+export class PoolMember {
+  readonly health: EndpointHealth
+  readonly #time: Time
+  readonly #source: EndpointDeps | KeptEndpoint
+  readonly #openWith: (deps: EndpointDeps) => OpenEndpoint
+  #open: OpenEndpoint | undefined
+  #address: string | undefined
+  #missing: EndpointFailure | undefined
+  #lookAgainAtMs = 0
+
+  constructor(source: EndpointDeps | KeptEndpoint, open: (deps: EndpointDeps) => OpenEndpoint, time: Time) {
+    this.health = new EndpointHealth(time)
+    this.#time = time
+    this.#source = source
+    this.#openWith = open
+    this.#look()
+  }
+
+  /** `undefined` while its address is not known. */
+  get endpoint(): OpenEndpoint | undefined {
+    if (!this.#open && this.#time.nowMs() >= this.#lookAgainAtMs) this.#look()
+    return this.#open
+  }
+
+  /** Why there is no endpoint; `undefined` when there is one. */
+  get missing(): EndpointFailure | undefined {
+    return this.endpoint ? undefined : this.#missing
+  }
+
+  /**
+   * Reads a kept address again, as it or a header may have changed, and no longer counts the failures with what was there.
+   */
+  renew(): void {
+    if (!('read' in this.#source)) return
+    this.#look()
+    this.health.didWell()
+  }
+
+  #look(): void {
+    const source = this.#source
+    try {
+      const deps = 'read' in source ? source.read() : source
+      if (this.#open && deps.url === this.#address) return
+      this.#open?.close()
+      this.#open = this.#openWith(deps)
+      this.#address = deps.url
+    } catch (error) {
+      if (!(error instanceof Fault) || !('read' in source)) throw error
+      this.#missing = new EndpointFailure(source.name, `cannot be asked: ${error.message}`, 'no-address')
+      this.#lookAgainAtMs = this.#time.nowMs() + addressLookMs
+    }
+  }
+
+  /** State for status output. */
+  get report(): EndpointReport {
+    const { endpoint, missing, health } = this
+    if (!endpoint) return { host: missing?.host ?? '', state: 'no-address', reason: missing?.reason ?? '' }
+    const { host, head, depth, rate, batch, calls } = endpoint
+    return {
+      host,
+      ...health.report,
+      ...(head && { head }),
+      ...(depth.servesFrom !== undefined && { servesStateFrom: depth.servesFrom }),
+      ...(Number.isFinite(rate.callsPerSecondMax) && { callsPerSecondMax: rate.callsPerSecondMax }),
+      batchCallsMax: batch.callsMax,
+      calls,
+    }
+  }
+}
 
 /** The endpoint chosen for an hour's reads, so that one endpoint serves all of them. */
 export interface Served {

@@ -1,25 +1,132 @@
+import { BatchScheduler } from '../../edge/batch-scheduler.ts'
+import type { RateBounds } from '../../edge/rate/discovered-rate.ts'
 import { RateLimit } from '../../edge/rate/rate-limit.ts'
 import type { Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
-import { batchCallsMax } from '../limits.ts'
-import { BatchLimit } from './batch-limit.ts'
-import { answersOf, batchedCalls } from './batched-calls.ts'
-import type { CallMeter } from './call-meter.ts'
-import { type CallOutcome, CallOutcomes, type CountsOf } from './call-outcomes.ts'
-import { CallSender } from './call-sender.ts'
-import { EndpointFailure, hostOf, isNetworkUrl } from './endpoint-failure.ts'
-import { errorText } from './http-answer.ts'
-import { httpWire } from './http-wire.ts'
-import { IdentifiedSender } from './identified-sender.ts'
-import { withoutLag } from './lagging-answers.ts'
-import { nodeRate, requestsAtOnceMax, socketCallsMax, socketRequestsMax } from './limits.ts'
-import { LogSpans } from './log-spans.ts'
-import { type ChainHead, ObservedBlocks } from './observed-blocks.ts'
-import { failureKindOf } from './rpc-errors.ts'
-import { SocketWire } from './socket-wire.ts'
-import { ipcDial, webSocketDial } from './sockets.ts'
-import { StateAvailability } from './state-availability.ts'
-import type { RpcAnswer, RpcCall, RpcError, RpcOutcome, Wire } from './wire.ts'
+import { isRecord } from '../../model/json.ts'
+import { type CallMeter, type CallOutcome, CallOutcomes, type CountsOf } from './call-meter.ts'
+import { CallSender, IdentifiedSender } from './call-sender.ts'
+import { EndpointFailure, hostOf, isNetworkUrl } from './failures.ts'
+import { errorText, httpWire, requestsAtOnceMax } from './http.ts'
+import {
+  BatchLimit,
+  type ChainHead,
+  LogSpans,
+  ObservedBlocks,
+  quantity,
+  StateAvailability,
+  stateBlocksMin,
+} from './learnt.ts'
+import {
+  failureKindOf,
+  headCall,
+  isRateError,
+  meaningOf,
+  type RpcAnswer,
+  type RpcCall,
+  type RpcError,
+  type RpcOutcome,
+  type SendCalls,
+  type Wire,
+} from './rpc.ts'
+import { ipcDial, SocketWire, webSocketDial } from './sockets.ts'
+
+/** Bounds of the rate of a node, as learnt from its refusals. */
+export const nodeRate: RateBounds = {
+  perSecondMin: 5,
+  doublesMs: 3_000,
+  doublesMsMax: 60_000,
+  retryAfterMsMax: 5 * 60_000,
+}
+
+/**
+ * Sends the calls of one event-loop turn together. Each caller gets the outcomes of its own calls. Calls aborted before
+ * they are sent are left out, and the request is aborted when no caller waits any more.
+ */
+export function batchedCalls(send: SendCalls): SendCalls {
+  const scheduler = new BatchScheduler<readonly RpcCall[], readonly RpcOutcome[]>(async (jobs, { signal }) => {
+    const outcomes = await send(
+      jobs.flatMap(({ request }) => request),
+      signal,
+    )
+    let from = 0
+    for (const { request, resolve } of jobs) {
+      resolve(outcomes.slice(from, from + request.length))
+      from += request.length
+    }
+  })
+  return async (calls, signal) => {
+    signal.throwIfAborted()
+    return calls.length === 0 ? [] : scheduler.schedule(calls, signal)
+  }
+}
+
+/** The answers of calls that all succeeded. @throws EndpointFailure of the first that did not */
+export function answersOf(outcomes: readonly RpcOutcome[]): RpcAnswer[] {
+  return outcomes.map(outcome => {
+    if (outcome instanceof EndpointFailure) throw outcome
+    return outcome
+  })
+}
+
+/** Copies of the calls that are sent at once in each round: they reach several nodes of a balancer. */
+const copiesByRound = [1, 3, 3]
+
+/** Sends calls in one request. */
+type Send = (calls: readonly RpcCall[]) => Promise<readonly RpcOutcome[]>
+
+/**
+ * Outcomes in which those of a lagging node behind a balancer are replaced by another node's: an endpoint that has shown
+ * a block lacks it, or answers an earlier last block. The calls are sent again with the question for the last block: a
+ * node that has the block and answers alike means it.
+ */
+export async function withoutLag(
+  calls: readonly RpcCall[],
+  outcomes: readonly RpcOutcome[],
+  observed: ObservedBlocks,
+  send: Send,
+): Promise<readonly RpcOutcome[]> {
+  const better = [...outcomes]
+  let doubted = calls.flatMap((call, index) => (isDoubted(call, outcomes[index], observed) ? [index] : []))
+  for (const copies of copiesByRound) {
+    if (doubted.length === 0) break
+    const asked = [headCall, ...doubted.flatMap(index => calls[index] ?? [])]
+    const answers = await Promise.all(Array.from({ length: copies }, () => send(asked)))
+    doubted = doubted.filter((index, place) => {
+      const call = calls[index]
+      const good = call && answers.map(answer => answer[place + 1]).find(one => !isDoubted(call, one, observed))
+      if (good) better[index] = good
+      const number = call && observed.numberOf(call)
+      return !good && (number === undefined || !answers.some(([head]) => isPast(head, number)))
+    })
+  }
+  return better
+}
+
+function isPast(head: RpcOutcome | undefined, number: bigint): boolean {
+  const last = numberIn(head)
+  return last !== undefined && last >= number
+}
+
+/** Whether an outcome contradicts the last block that the endpoint has shown. */
+function isDoubted(call: RpcCall, outcome: RpcOutcome | undefined, observed: ObservedBlocks): boolean {
+  const head = observed.head?.number
+  if (head === undefined || !outcome || outcome instanceof EndpointFailure) return false
+  if (isHeadCall(call)) return outcome.kind === 'result' && (numberIn(outcome) ?? head) < head
+  const number = observed.numberOf(call)
+  if (number === undefined || number > head || head - number >= stateBlocksMin) return false
+  if (outcome.kind === 'result') return outcome.result === null
+  return meaningOf(outcome.error).kind !== 'reverted' && !isRateError(outcome.error)
+}
+
+function isHeadCall({ method, params }: RpcCall): boolean {
+  return method === headCall.method && params[0] === 'latest'
+}
+
+function numberIn(outcome: RpcOutcome | undefined): bigint | undefined {
+  if (!outcome || outcome instanceof EndpointFailure || outcome.kind === 'error') return undefined
+  return isRecord(outcome.result) ? quantity(outcome.result['number']) : undefined
+}
 
 /** One node of one chain. */
 export interface Endpoint {
@@ -64,6 +171,9 @@ export interface OpenEndpoint extends Endpoint {
   /** Calls sent so far, by their outcome. */
   readonly calls: Readonly<Record<CallOutcome, number>>
 }
+
+/** Calls in one request, until a node refuses that many. */
+const batchCallsMax = 1_000
 
 /** Address of an endpoint and its known limits. Absent limits are discovered. */
 export interface EndpointDeps {
@@ -152,6 +262,13 @@ interface WireTo {
   readonly callsMax: number
   readonly requestsMax: number
 }
+
+/**
+ * Messages sent together over a socket, where there are no batches, and how many such groups before the first is
+ * answered.
+ */
+const socketCallsMax = 100
+const socketRequestsMax = 4
 
 function wireTo({ url, headers = () => ({}) }: EndpointDeps, time: Time): WireTo {
   const socket = { callsMax: socketCallsMax, requestsMax: socketRequestsMax }

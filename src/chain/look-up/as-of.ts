@@ -1,7 +1,235 @@
+import type { AsOfBlock } from '../../model/block.ts'
 import type { BlockHeader } from '../shapes.ts'
-import { type Estimate, estimateBetween, firstGuesses } from './estimate.ts'
-import type { KnownHeaders } from './known-headers.ts'
-import { headersPerRoundMax } from './limits.ts'
+
+/** The known headers nearest to an instant: the last at or before it, the first after it. */
+export interface HeadersAround {
+  /** The last header at or before the instant; absent when none is known. */
+  readonly low?: BlockHeader
+  /** The first header after it; absent when none is known. */
+  readonly high?: BlockHeader
+}
+
+/** Number of headers from which the chain's tick is derived. */
+const tickHeadersMax = 8
+
+/**
+ * Known headers of one chain, ordered by number. Timestamps never fall along a chain (equal ones are fine), so they are
+ * ordered by timestamp, too. More headers make a search faster and never change its result.
+ */
+export class KnownHeaders {
+  readonly #headers: BlockHeader[] = []
+  readonly #absent = new Set<bigint>()
+  /** The chain's last block; set once it was asked for in this search. */
+  head: BlockHeader | undefined
+  #mismatch: string | undefined
+
+  /** Why a header was refused that is not of one chain with the others; undefined when none was. */
+  get mismatch(): string | undefined {
+    return this.#mismatch
+  }
+
+  get count(): number {
+    return this.#headers.length
+  }
+
+  /** Number of blocks that this node says do not exist. */
+  get absentCount(): number {
+    return this.#absent.size
+  }
+
+  isAbsent(number: bigint): boolean {
+    return this.#absent.has(number)
+  }
+
+  /** Records that the node has no block at a number not past its head: a null round, pruned history, or lag. */
+  addAbsent(number: bigint): void {
+    this.#absent.add(number)
+  }
+
+  /**
+   * Adds a header.
+   * @returns whether it is of one chain with the others; if not, there was a reorg, or nodes disagree
+   */
+  add(header: BlockHeader): boolean {
+    const place = this.#headers.findLastIndex(({ number }) => number < header.number) + 1
+    const there = this.#headers[place]
+    if (there?.number === header.number) {
+      if (there.hash !== header.hash) {
+        this.#mismatch = `block ${header.number} is ${there.hash} and ${header.hash}`
+        return false
+      }
+      if (header.parentHash !== undefined) this.#headers[place] = header
+    } else this.#headers.splice(place, 0, header)
+    return this.#follows(place) && this.#follows(place + 1)
+  }
+
+  around(seconds: number): HeadersAround {
+    const after = this.#after(seconds)
+    const [low, high] = [this.#headers[after - 1], this.#headers[after]]
+    return { ...(low && { low }), ...(high && { high }) }
+  }
+
+  /**
+   * A second header to measure the chain's pace with: the nearest one at least `seconds` away, else the farthest. The
+   * first block, whose timestamp is often made up, is used only if there is no other.
+   */
+  paceFrom(header: BlockHeader, seconds: number): BlockHeader | undefined {
+    const away = (other: BlockHeader) => Math.abs(other.timestampSeconds - header.timestampSeconds)
+    const better = (best: BlockHeader | undefined, other: BlockHeader) => {
+      if (other.number === header.number || away(other) === 0) return best
+      if (!best || best.number === 0n) return other
+      if (other.number === 0n) return best
+      const [isFar, isBestFar] = [away(other) >= seconds, away(best) >= seconds]
+      if (isFar !== isBestFar) return isFar ? other : best
+      return away(other) < away(best) === isFar ? other : best
+    }
+    return this.#headers.reduce<BlockHeader | undefined>(better, undefined)
+  }
+
+  /**
+   * Common divisor of the distances between timestamps near an instant, in seconds: a beacon slot or a multiple of it.
+   */
+  tickSeconds(seconds: number): number {
+    const after = this.#after(seconds)
+    const near = this.#headers
+      .slice(Math.max(0, after - tickHeadersMax / 2), after + tickHeadersMax / 2)
+      .filter(({ number }) => number > 0n)
+    const [first] = near
+    return (
+      near.reduce(
+        (tick, { timestampSeconds }) => divisor(tick, timestampSeconds - (first?.timestampSeconds ?? 0)),
+        0,
+      ) || 1
+    )
+  }
+
+  #after(seconds: number): number {
+    let [from, to] = [0, this.#headers.length]
+    while (from < to) {
+      const middle = (from + to) >>> 1
+      if ((this.#headers[middle]?.timestampSeconds ?? 0) <= seconds) from = middle + 1
+      else to = middle
+    }
+    return from
+  }
+
+  #follows(place: number): boolean {
+    const [before, after] = [this.#headers[place - 1], this.#headers[place]]
+    if (!before || !after) return true
+    const isChild = before.number + 1n === after.number && after.parentHash !== undefined
+    if (before.timestampSeconds > after.timestampSeconds) {
+      this.#mismatch = `block ${after.number} is older than block ${before.number}`
+    } else if (isChild && after.parentHash !== before.hash) {
+      this.#mismatch = `the parent of block ${after.number} is ${after.parentHash}, and block ${before.number} is ${before.hash}`
+    } else return true
+    return false
+  }
+}
+
+/** Greatest common divisor. */
+function divisor(a: number, b: number): number {
+  return b === 0 ? a : divisor(b, a % b)
+}
+
+/** A block without its parent. */
+export function plain({ number, hash, timestampSeconds }: AsOfBlock): AsOfBlock {
+  return { number, hash, timestampSeconds }
+}
+
+/** The expected number of the as-of block. */
+export interface Estimate {
+  /** The most likely number. */
+  readonly number: bigint
+  /** Its standard deviation, in blocks. */
+  readonly spread: number
+}
+
+/** Typical seconds between blocks: first guesses while only one header is known. */
+const usualSpacingsSeconds = [12, 2, 1, 0.25]
+
+/** A first block with a timestamp before 2001 says nothing about the chain's pace. */
+const plausibleSeconds = 1_000_000_000
+
+/**
+ * Numbers to ask for while only a later block is known. Block 1, too: the first is often stamped years before its
+ * child.
+ */
+export function firstGuesses(high: BlockHeader, hourSeconds: number): bigint[] {
+  const seconds = high.timestampSeconds - hourSeconds
+  return [0n, 1n, ...usualSpacingsSeconds.map(spacing => high.number - BigInt(Math.ceil(seconds / spacing) + 1))]
+}
+
+/**
+ * Estimates the as-of block from the chain's pace near the hour. Models the chain as regular ticks (beacon slots, say),
+ * some empty; the unknown is how many empty ones lie before the hour.
+ *
+ * Mean and deviation are those of drawing without replacement when the hour lies between two known blocks, else of a
+ * running sum.
+ */
+export function estimateBetween(known: KnownHeaders, { low, high }: HeadersAround, hourSeconds: number): Estimate {
+  const near = nearer(low, high, hourSeconds)
+  if (!near) return { number: 0n, spread: Number.POSITIVE_INFINITY }
+  const distance = Math.abs(hourSeconds - near.timestampSeconds)
+  const pace = known.paceFrom(near, distance)
+  if (!pace || (pace.number === 0n && pace.timestampSeconds < plausibleSeconds)) return unpaced(near, hourSeconds)
+  const tick = known.tickSeconds(hourSeconds)
+  const span: Span = {
+    blocks: Math.abs(Number(near.number - pace.number)),
+    ticks: Math.abs(near.timestampSeconds - pace.timestampSeconds) / tick,
+    isAcross: pace === (near === low ? high : low),
+  }
+  const isBefore = near.timestampSeconds <= hourSeconds
+  const { mean, spread } = counted(span, isBefore ? Math.floor(distance / tick) : Math.ceil(distance / tick), isBefore)
+  const count = BigInt(Math.round(mean))
+  return { number: isBefore ? near.number + count : near.number - count, spread }
+}
+
+interface Span {
+  readonly blocks: number
+  readonly ticks: number
+  /** Whether the hour lies within it. */
+  readonly isAcross: boolean
+}
+
+/**
+ * Blocks between the near block and the hour: those after it up to the hour, or those after the hour up to and
+ * including it.
+ */
+function counted(
+  { blocks, ticks, isAcross }: Span,
+  passed: number,
+  isBefore: boolean,
+): { mean: number; spread: number } {
+  const share = passed / ticks
+  const bridge = share * (isAcross ? Math.max(0, 1 - share) : 1 + share)
+  const density = blocks / ticks
+  if (density <= 1) {
+    const inner = isAcross && ticks > 1 ? (blocks - 1) / (ticks - 1) : density
+    const mean = isBefore ? passed * inner : 1 + (passed - 1) * inner
+    return { mean, spread: Math.sqrt(blocks * (1 - density) * bridge) }
+  }
+  // With several blocks a tick, the near one may be any of its tick's.
+  const mean = isBefore ? passed * density + (density - 1) / 2 : (passed - 1) * density + (density + 1) / 2
+  return { mean, spread: Math.sqrt((density * density) / 6 + blocks * unevenness * bridge) }
+}
+
+/** Deviation for chains with several blocks a tick: small, because such chains follow the clock. */
+const unevenness = 0.02
+
+function nearer(
+  low: BlockHeader | undefined,
+  high: BlockHeader | undefined,
+  hourSeconds: number,
+): BlockHeader | undefined {
+  if (!low || !high) return low ?? high
+  return hourSeconds - low.timestampSeconds <= high.timestampSeconds - hourSeconds ? low : high
+}
+
+/** Estimate without a known pace: the most common one. */
+function unpaced(near: BlockHeader, hourSeconds: number): Estimate {
+  const blocks = Math.round((hourSeconds - near.timestampSeconds) / 12)
+  return { number: near.number + BigInt(blocks), spread: Math.abs(blocks) }
+}
 
 /** The as-of block of an hour with the block that proves it, or the reason why there is none. */
 export type AsOfAnswer =
@@ -87,6 +315,9 @@ function beyond(
   const { number } = estimateBetween(known, { low }, hourSeconds)
   return ask(open(known, [number, number + 1n], low.number), true)
 }
+
+/** Headers requested in one round of the as-of search. */
+const headersPerRoundMax = 8
 
 /** Numbers to ask for between two known blocks; empty when all numbers between them are known to be empty. */
 function between(

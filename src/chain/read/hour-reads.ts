@@ -1,12 +1,203 @@
 import { setImmediate } from 'node:timers/promises'
-import type { CandidateBlock } from '../look-up/as-of-search.ts'
-import type { ReadAt, ReadRequest } from '../reads.ts'
-import type { BlockHeader } from '../shapes.ts'
-import { SharedWork } from '../shared-work.ts'
-import type { ReadTarget } from './block-pin.ts'
-import { type MergedLists, mergedLists, type ReadList } from './read-list.ts'
-import type { AnyRead } from './reads-on-any.ts'
+import type { Endpoint } from '../endpoint/endpoint.ts'
+import type { EndpointPool, RefusedWork, Served } from '../endpoint/endpoint-pool.ts'
+import { allFailed, EndpointFailure } from '../endpoint/failures.ts'
+import type { CandidateBlock } from '../look-up/look-ups.ts'
+import { SharedWork } from '../look-up/look-ups.ts'
+import { partOf, type ReadAt, type ReadRequest, targetOf } from '../reads.ts'
+import { type BlockHeader, isAskable } from '../shapes.ts'
+import type { ReadMemory, ReadTarget } from './certificate.ts'
+import { readAt, readLate } from './read.ts'
 import { isAnswer, type ReadOutcome } from './single-reads.ts'
+
+/** A list of reads as a caller asks for it. */
+export interface ReadList {
+  readonly requests: readonly ReadRequest[]
+  /** Each different read once. */
+  readonly distinct: readonly ReadRequest[]
+  /** The index in `distinct` of each read. */
+  readonly places: readonly number[]
+  /** The first read that must not be sent to a node; absent when all may be. */
+  readonly odd: ReadRequest | undefined
+}
+
+/** Checks and numbers the reads of a list. */
+export function readList(asked: readonly ReadRequest[]): ReadList {
+  const requests = [...asked]
+  const reads = new DistinctReads()
+  return {
+    requests,
+    places: requests.map(request => reads.placeOf(request)),
+    distinct: reads.all,
+    odd: requests.find(request => !isAskable(request)),
+  }
+}
+
+/** The reads of some lists, each different one once. */
+export interface MergedLists {
+  /** Those of the first lists first: they keep their index when a further list is merged. */
+  readonly requests: readonly ReadRequest[]
+  /** The index in `requests` of each read of a list. */
+  readonly placesOf: ReadonlyMap<ReadList, readonly number[]>
+}
+
+/** Merges lists. */
+export function mergedLists(lists: ReadonlySet<ReadList>): MergedLists {
+  const [first, ...others] = lists
+  if (first && others.length === 0) return { requests: first.distinct, placesOf: new Map([[first, first.places]]) }
+  const reads = new DistinctReads()
+  const placesOf = [...lists].map(list => [list, list.requests.map(request => reads.placeOf(request))] as const)
+  return { requests: reads.all, placesOf: new Map(placesOf) }
+}
+
+class DistinctReads {
+  readonly all: ReadRequest[] = []
+  /** By address and part. Not by one text of both: building it takes longer than the look-up. */
+  readonly #places = new Map<string, Map<string, number>>()
+
+  /** The index of a read; an identical one shares it. */
+  placeOf(request: ReadRequest): number {
+    const [address, part] = [targetOf(request), partOf(request)]
+    const ofAddress = this.#places.get(address) ?? new Map<string, number>()
+    this.#places.set(address, ofAddress)
+    const place = ofAddress.get(part) ?? this.all.push(request) - 1
+    ofAddress.set(part, place)
+    return place
+  }
+}
+
+/** Dependencies of `readOnAny`. */
+export interface ReadsOnAnyDeps {
+  /** Name of the chain in the configuration. */
+  readonly name: string
+  readonly pool: EndpointPool
+  readonly memory: ReadMemory
+  readonly hour: Served
+  readonly block: BlockHeader
+}
+
+/** Result of reads on any endpoint. */
+export interface AnyRead {
+  /** In the order of the requests: answers, or failures for which other endpoints are still asked. */
+  readonly outcomes: readonly ReadOutcome[]
+  /**
+   * Resolves to an answer or a Fault for each failed read; callers without such a read need not wait. Absent when none
+   * failed.
+   */
+  readonly late?: SharedWork<ReadonlyMap<ReadRequest, ReadOutcome>>
+}
+
+/**
+ * Executes reads on any endpoint that can. A read that one endpoint cannot answer, or not in time, is sent to the
+ * others, and fails alone if none can.
+ *
+ * @throws Fault when no endpoint can read anything
+ */
+export async function readOnAny(
+  deps: ReadsOnAnyDeps,
+  requests: readonly ReadRequest[],
+  signal: AbortSignal,
+): Promise<AnyRead> {
+  const { endpoint, outcomes } = await deps.pool.serve(deps.hour, signal, readOn(deps, requests, signal))
+  if (!outcomes.some(outcome => outcome instanceof EndpointFailure)) return { outcomes }
+  const rest = new Rest(deps, failuresOf(requests, outcomes))
+  return { outcomes, late: new SharedWork(late => rest.read(endpoint, late)) }
+}
+
+function readOn({ block, memory }: ReadsOnAnyDeps, requests: readonly ReadRequest[], signal: AbortSignal) {
+  return async (endpoint: Endpoint) => ({
+    endpoint,
+    outcomes: await readAt(endpoint, block, requests, signal, memory),
+  })
+}
+
+function failuresOf(
+  requests: readonly ReadRequest[],
+  outcomes: readonly ReadOutcome[],
+): Map<ReadRequest, EndpointFailure> {
+  const failures = requests.flatMap((request, index) => {
+    const outcome = outcomes[index]
+    return outcome instanceof EndpointFailure ? [[request, outcome] as const] : []
+  })
+  return new Map(failures)
+}
+
+/** Reads that an endpoint failed at while it answered others. */
+class Rest {
+  readonly #deps: ReadsOnAnyDeps
+  readonly #outcomes = new Map<ReadRequest, ReadOutcome>()
+  /** Failures of each unanswered read. */
+  readonly #failures = new Map<ReadRequest, EndpointFailure[]>()
+  #last: ReadonlyMap<ReadRequest, EndpointFailure>
+
+  constructor(deps: ReadsOnAnyDeps, failed: ReadonlyMap<ReadRequest, EndpointFailure>) {
+    this.#deps = deps
+    this.#last = failed
+  }
+
+  /** @param first the endpoint that failed at them */
+  async read(first: Endpoint, signal: AbortSignal): Promise<ReadonlyMap<ReadRequest, ReadOutcome>> {
+    const before: RefusedWork[] = []
+    for (let endpoint = first; ; ) {
+      await this.#readSlow(endpoint, signal)
+      for (const [request, failure] of this.#last) this.#failuresOf(request).push(failure)
+      const [failure] = this.#last.values()
+      if (!failure) return this.#outcomes
+      before.push({ endpoint, failure })
+      const next = await this.#readElsewhere(before, signal)
+      if (!next) return this.#outcomes
+      endpoint = next
+    }
+  }
+
+  #failuresOf(request: ReadRequest): EndpointFailure[] {
+    const failures = this.#failures.get(request) ?? []
+    this.#failures.set(request, failures)
+    return failures
+  }
+
+  /** Repeats reads the endpoint was too slow for, as no other read waits for them now. */
+  async #readSlow(endpoint: Endpoint, signal: AbortSignal): Promise<void> {
+    const slow = [...this.#last].filter(([, { kind }]) => kind === 'slow').map(([request]) => request)
+    if (slow.length === 0) return
+    const others = [...this.#last].filter(([, { kind }]) => kind !== 'slow')
+    try {
+      const { block, memory } = this.#deps
+      const outcomes = await readLate(endpoint, block, slow, signal, memory)
+      this.#last = new Map([...others, ...this.#keep(slow, outcomes)])
+    } catch (error) {
+      signal.throwIfAborted()
+      if (!(error instanceof EndpointFailure)) throw error
+      this.#last = new Map([...others, ...slow.map(request => [request, error] as const)])
+    }
+  }
+
+  /** @returns the next endpoint that could read something; undefined when there is none */
+  async #readElsewhere(before: readonly RefusedWork[], signal: AbortSignal): Promise<Endpoint | undefined> {
+    const { name, pool, hour } = this.#deps
+    const requests = [...this.#last.keys()]
+    const work = readOn(this.#deps, requests, signal)
+    // The hour stays with the endpoint that answered most of it.
+    const served = await pool.serveElsewhere({ ...hour }, signal, work, before)
+    if ('endpoint' in served) {
+      this.#last = this.#keep(requests, served.outcomes)
+      return served.endpoint
+    }
+    for (const request of requests) {
+      this.#outcomes.set(request, allFailed(name, [...this.#failuresOf(request), ...served]))
+    }
+    return undefined
+  }
+
+  /** @returns the reads that failed */
+  #keep(requests: readonly ReadRequest[], outcomes: readonly ReadOutcome[]): Map<ReadRequest, EndpointFailure> {
+    requests.forEach((request, index) => {
+      const outcome = outcomes[index]
+      if (isAnswer(outcome)) this.#outcomes.set(request, outcome)
+    })
+    return failuresOf(requests, outcomes)
+  }
+}
 
 /** Dependencies of `HourReads`. */
 export interface HourReadsDeps {

@@ -1,23 +1,253 @@
-import type { Hex } from '../../model/block.ts'
+import { keccak_256 } from '@noble/hashes/sha3.js'
+import type { AsOfBlock, Hex, LogFilter } from '../../model/block.ts'
 import { isRecord } from '../../model/json.ts'
-import { noContract } from '../endpoint/chain-faults.ts'
-import { EndpointFailure, StateMissing } from '../endpoint/endpoint-failure.ts'
-import { lacksPart } from '../endpoint/harmless-calls.ts'
-import type { RpcCall, RpcOutcome } from '../endpoint/wire.ts'
-import { headerCall } from '../look-up/as-of-search.ts'
+import type { Endpoint } from '../endpoint/endpoint.ts'
+import type { EndpointWatch } from '../endpoint/endpoint-pool.ts'
+import { EndpointFailure, noContract, StateMissing } from '../endpoint/failures.ts'
+import { lacksPart, type RpcCall, type RpcOutcome } from '../endpoint/rpc.ts'
+import type { RawLog } from '../log-list.ts'
+import { headerCall } from '../look-up/look-ups.ts'
 import { type BlockHeader, hexOf, type NodeLog, parseBytes, parseHeader, parseLogs } from '../shapes.ts'
-import { callWithHeader, pinOf, pinParam, requireKept, takesHashes } from './block-pin.ts'
-import { fitting } from './checked-logs.ts'
-import {
-  logHoursBack,
-  logReceiptBlocks,
-  logReceiptBytesMax,
-  logReceiptTransactionsMax,
-  logSamples,
-  logTailBlocks,
-} from './limits.ts'
-import { chanceOfNone, mayHaveLogs } from './log-bloom.ts'
-import type { AnsweredLogs, LogsAsked } from './log-requests.ts'
+import { callWithHeader, pinOf, pinParam, requireKept, takesHashes } from './certificate.ts'
+
+/** A range of blocks whose logs are requested, both ends included. */
+export interface LogRange {
+  /** First block. */
+  readonly from: bigint
+  /** Last block, included. */
+  readonly to: bigint
+  /**
+   * Blocks of it that may be requested at once, when a larger part was refused though others passed. Default: the span
+   * of the filter.
+   */
+  readonly blocksMax?: number
+}
+
+/** Logs that an endpoint answered for an hour, as far as they are evidence. */
+export interface AnsweredLogs {
+  /** Of each block with logs: its hash, if the logs have it, and their number. */
+  readonly blocks: ReadonlyMap<bigint, { readonly hash: string | undefined; readonly count: number }>
+  /** Contracts that emitted them, in small letters. */
+  readonly addresses: ReadonlySet<string>
+}
+
+/** Logs of an hour that are asked for, and of whom. */
+export interface LogsAsked {
+  /** Name of the chain in the configuration. */
+  readonly chain: string
+  readonly endpoint: Endpoint
+  readonly memory: LogMemory
+  /** First block. */
+  readonly from: bigint
+  /** Last block. */
+  readonly asOf: AsOfBlock
+  readonly filter: LogFilter
+  readonly signal: AbortSignal
+}
+
+/** Bytes of a block's Bloom filter over the addresses and topics of its logs (Ethereum's yellow paper, 4.4.3). */
+const bloomBytes = 256
+
+/**
+ * Whether a block may have logs of a filter, by its header's Bloom filter. A few chains leave it empty whatever the
+ * block holds; a check is then skipped that would be useful. Pure.
+ *
+ * @returns false only when it certainly has none; undefined when the header has no such filter, or a full one, as all
+ * have on a few chains
+ */
+export function mayHaveLogs(bloom: unknown, { address, topics }: LogFilter): boolean | undefined {
+  if (typeof bloom !== 'string' || !/^0x(?!f*$)[0-9a-f]{512}$/i.test(bloom)) return undefined
+  const bits = Buffer.from(bloom.slice(2), 'hex')
+  const may = (one: Hex | readonly Hex[] | null) => {
+    const list = one === null ? [] : typeof one === 'string' ? [one] : one
+    return list.length === 0 || list.some(hex => isIn(bits, hex))
+  }
+  return may(address) && topics.every(may)
+}
+
+/**
+ * Chance that a Bloom filter says maybe to a filter although the block has no such log: next to 0 for one with few
+ * bits. Pure.
+ */
+export function chanceOfNone(bloom: unknown, { address, topics }: LogFilter): number {
+  const bits = Buffer.from(String(bloom).slice(2), 'hex')
+  const filled = bits.reduce((sum, byte) => sum + byte.toString(2).replaceAll('0', '').length, 0) / (bloomBytes * 8)
+  const counts = [address, ...topics].map(one => (one === null ? 0 : typeof one === 'string' ? 1 : one.length))
+  return counts.filter(Boolean).reduce((chance, count) => chance * Math.min(1, count * filled ** 3), 1)
+}
+
+/** Whether the filter contains an address or a topic: three bits, each from two bytes of its hash. */
+function isIn(bits: Buffer, hex: Hex): boolean {
+  const hash = Buffer.from(keccak_256(Buffer.from(hex.slice(2), 'hex')))
+  return [0, 2, 4].every(at => {
+    const bit = hash.readUInt16BE(at) % (bloomBytes * 8)
+    return ((bits[bloomBytes - 1 - Math.floor(bit / 8)] ?? 0) & (1 << (bit % 8))) !== 0
+  })
+}
+
+/** Facts learnt from reading logs of a chain. They save questions: an answer that is known is not asked for again. */
+export class LogMemory {
+  /** Endpoints that do not serve `eth_getBlockReceipts`. */
+  readonly withoutBlockReceipts = new WeakSet<Endpoint>()
+  readonly #watch: EndpointWatch | undefined
+  /** The lowest block at which a contract is known to exist. */
+  readonly #existsFrom = new Map<string, bigint>()
+  /** The lowest block whose receipts an endpoint is known to have. */
+  readonly #receiptsFrom = new WeakMap<Endpoint, bigint>()
+  readonly #hadLogs = new Map<string, boolean>()
+  readonly #remarks = new WeakMap<Endpoint, Set<string>>()
+
+  constructor(watch?: EndpointWatch) {
+    this.#watch = watch
+  }
+
+  /** Whether a contract is known to exist at a block: it existed at that one, or at an earlier one. */
+  exists(address: Hex, number: bigint): boolean {
+    return isFrom(this.#existsFrom.get(address.toLowerCase()), number)
+  }
+
+  /** Records that a contract exists at a block. */
+  sawContract(address: Hex, number: bigint): void {
+    const key = address.toLowerCase()
+    if (!this.exists(address, number)) keep(this.#existsFrom, key, number)
+  }
+
+  /** Whether an endpoint is known to have the receipts of a block: it had those of that one, or of an earlier one. */
+  hasReceipts(endpoint: Endpoint, number: bigint): boolean {
+    return isFrom(this.#receiptsFrom.get(endpoint), number)
+  }
+
+  /** Records that an endpoint has the receipts of a block. */
+  sawReceipts(endpoint: Endpoint, number: bigint): void {
+    if (!this.hasReceipts(endpoint, number)) this.#receiptsFrom.set(endpoint, number)
+  }
+
+  /** Whether an hour without logs of a filter is news: the hour read before had some, or none was read yet. */
+  isNewlyEmpty(filter: LogFilter): boolean {
+    return this.#hadLogs.get(JSON.stringify(filter)) ?? true
+  }
+
+  /** Records whether an hour had logs of a filter. */
+  sawHour(filter: LogFilter, hasLogs: boolean): void {
+    keep(this.#hadLogs, JSON.stringify(filter), hasLogs)
+  }
+
+  /** Reports a mistake of an endpoint that does no harm, once. */
+  remark(endpoint: Endpoint, text: string): void {
+    const said = this.#remarks.get(endpoint) ?? new Set()
+    if (said.has(text)) return
+    this.#remarks.set(endpoint, said.add(text))
+    this.#watch?.remarked(endpoint, text)
+  }
+}
+
+function isFrom(from: bigint | undefined, number: bigint): boolean {
+  return from !== undefined && from <= number
+}
+
+/** Contracts and filters whose logs are remembered to be there. */
+const logSourcesRememberedMax = 10_000
+
+function keep<V>(map: Map<string, V>, key: string, value: V): void {
+  if (map.size >= logSourcesRememberedMax && !map.has(key)) map.clear()
+  map.set(key, value)
+}
+
+/** Conditions that an answer to `eth_getLogs` must meet. */
+export interface LogQuestion {
+  readonly range: LogRange
+  readonly filter: LogFilter
+  /** Hashes of blocks, as far as known. */
+  readonly hashes: ReadonlyMap<bigint, Hex>
+}
+
+/** Logs of a node that are those asked for. */
+export interface CheckedLogs {
+  /** Oldest first. */
+  readonly logs: readonly NodeLog[]
+  /** Mistakes that do no harm, in words that follow the node's name. */
+  readonly remarks: readonly string[]
+}
+
+/**
+ * Validates a node's logs. Logs that a reorg has removed, and repetitions, are left out: what is asked for is what the
+ * chain has. Pure.
+ *
+ * @returns the mistake, in words that follow the node's name, when they are not the logs asked for
+ */
+export function checkedLogs(result: unknown, question: LogQuestion): CheckedLogs | string {
+  const answered = parseLogs(result)
+  if (!answered) return 'answered something other than logs'
+  const kept = answered.filter(({ removed }) => !removed)
+  const sorted = kept.sort(
+    (a, b) =>
+      Number(a.blockNumber - b.blockNumber) ||
+      a.logIndex - b.logIndex ||
+      (a.transactionHash < b.transactionHash ? -1 : Number(a.transactionHash > b.transactionHash)),
+  )
+  const fits = fitting(question.filter)
+  const logs: NodeLog[] = []
+  for (const log of sorted) {
+    const before = logs.at(-1)
+    if (before && isRepeated(before, log)) continue
+    const mistake = mistakeIn(log, question, fits) ?? mistakeBetween(before, log)
+    if (mistake) return mistake
+    logs.push(log)
+  }
+  const isSome = { removed: kept.length < answered.length, repeated: logs.length < kept.length }
+  const remarks = [
+    ...(isSome.removed ? ['answers logs that a reorg has removed: they are left out'] : []),
+    ...(isSome.repeated ? ['answers logs twice: they count once'] : []),
+  ]
+  return { logs, remarks }
+}
+
+/** Whether two neighbours are one log, byte for byte. */
+function isRepeated(before: NodeLog, log: NodeLog): boolean {
+  if (before.logIndex !== log.logIndex || before.blockNumber !== log.blockNumber) return false
+  const text = ({ blockNumber, ...fields }: NodeLog) =>
+    JSON.stringify(Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1))).toLowerCase()
+  return text(before) === text(log)
+}
+
+function mistakeIn(log: NodeLog, { range, hashes }: LogQuestion, fits: (log: RawLog) => boolean): string | undefined {
+  const { blockNumber, blockHash } = log
+  const { from, to } = range
+  if (blockNumber < from || blockNumber > to)
+    return `answered a log of block ${blockNumber} when asked for ${from} to ${to}`
+  const hash = hashes.get(blockNumber)
+  if (hash && blockHash && blockHash.toLowerCase() !== hash.toLowerCase()) {
+    return `answered a log of another block ${blockNumber} than the chain’s`
+  }
+  return fits(log) ? undefined : `answered a log of block ${blockNumber} that was not asked for`
+}
+
+/**
+ * Mistake in the order of two neighbours. Indices alone do not identify logs: on a few chains each transaction counts
+ * from 0.
+ */
+function mistakeBetween(before: NodeLog | undefined, log: NodeLog): string | undefined {
+  if (before?.blockNumber !== log.blockNumber) return undefined
+  if (before.blockHash !== log.blockHash) return `answered logs of two blocks ${log.blockNumber}`
+  const isSame = before.logIndex === log.logIndex && before.transactionHash === log.transactionHash
+  return isSame ? `answered a log of block ${log.blockNumber} twice` : undefined
+}
+
+/** A function that tells whether a log matches a filter. */
+export function fitting({ address, topics }: LogFilter): (log: RawLog) => boolean {
+  const addresses = setOf(address)
+  const sets = topics.map(topic => (topic === null ? undefined : setOf(topic)))
+  return log => {
+    if (addresses && !addresses.has(log.address.toLowerCase())) return false
+    return sets.every((set, index) => !set || set.has(log.topics[index]?.toLowerCase() ?? ''))
+  }
+}
+
+/** The accepted values; undefined when all are. */
+function setOf(one: Hex | readonly Hex[]): ReadonlySet<string> | undefined {
+  const list = typeof one === 'string' ? [one] : one
+  return list.length === 0 ? undefined : new Set(list.map(text => text.toLowerCase()))
+}
 
 /** A node answered without having all blocks; another one at the same address may have them. */
 export class IncompleteLogs extends EndpointFailure {}
@@ -33,6 +263,22 @@ export interface LogBlock extends BlockHeader {
 
 /** Below this chance a Bloom filter is no coincidence. */
 const chanceMin = 1e-9
+
+/** Last blocks of an hour that are checked for logs answered by a node that had not seen them. */
+const logTailBlocks = 32
+
+/** Blocks spread over an hour whose headers tell whether logs were left out. */
+const logSamples = 8
+
+/** Blocks of an hour whose receipts are asked for, and bytes of those of one block. */
+const logReceiptBlocks = 2
+const logReceiptBytesMax = 16 * 1_048_576
+
+/** Transactions of a block whose receipts are asked for where a node has no receipts by block. */
+const logReceiptTransactionsMax = 20
+
+/** Hours back in which any log of a contract shows that it exists, where a node has no state of the hour. */
+const logHoursBack = 24
 
 /**
  * Evidence that the logs of an hour are complete, and of the chain's own branch. Logs do not prove that: a node that

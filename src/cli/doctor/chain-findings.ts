@@ -1,12 +1,12 @@
 import type { AppContext } from '../../app/context.ts'
 import { endpointSource, nameOf } from '../../app/open-chains.ts'
-import { EndpointFailure } from '../../chain/endpoint/endpoint-failure.ts'
+import { EndpointFailure } from '../../chain/endpoint/failures.ts'
 import {
   type CertificateCheck,
   checkEndpoint,
   type EndpointCheck,
   type StateAtAge,
-} from '../../chain/read/endpoint-check.ts'
+} from '../../chain/read/node-questions.ts'
 import type { ChainConfig, EndpointRef } from '../../config/config.ts'
 import { Fault } from '../../model/fault.ts'
 import { hourMs } from '../../model/limits.ts'

@@ -1,4 +1,4 @@
-import type { ContractBasics, ContractLook } from '../../chain/read/contract-look.ts'
+import type { ContractBasics, ContractLook } from '../../chain/read/node-questions.ts'
 import type { ReadAnswer } from '../../chain/reads.ts'
 import type { Hex } from '../../model/block.ts'
 import { type Answered, type Asked, askedOf, nonsense, plainText, strictValue } from './answers.ts'

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { BatchLimit } from '../../../src/chain/endpoint/batch-limit.ts'
-import { batchRisesAfter } from '../../../src/chain/endpoint/limits.ts'
-import { writtenCall } from '../../../src/chain/endpoint/wire.ts'
+import { BatchLimit, batchRisesAfter } from '../../../src/chain/endpoint/learnt.ts'
+import { writtenCall } from '../../../src/chain/endpoint/rpc.ts'
 import { echoes } from '../support/endpoints.ts'
 
 const calls = (count: number) => echoes(count).map(writtenCall)

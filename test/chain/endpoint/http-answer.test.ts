@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { BatchRefused, EndpointFailure } from '../../../src/chain/endpoint/endpoint-failure.ts'
-import { answersIn } from '../../../src/chain/endpoint/http-answer.ts'
-import { answerBoundsOf } from '../../../src/chain/endpoint/wire.ts'
+import { BatchRefused, EndpointFailure } from '../../../src/chain/endpoint/failures.ts'
+import { answersIn } from '../../../src/chain/endpoint/http.ts'
+import { answerBoundsOf } from '../../../src/chain/endpoint/rpc.ts'
 
 const key = 'k3y-0f-the-provider-4711'
 const by = { host: 'n.example', url: `https://n.example/v2/${key}`, nowMs: 1_000 }

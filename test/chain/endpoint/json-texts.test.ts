@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { jsonTexts } from '../../../src/chain/endpoint/json-texts.ts'
+import { jsonTexts } from '../../../src/chain/endpoint/sockets.ts'
 
 it('whole texts come out of a stream, however it is cut', () => {
   const messages = fc.array(fc.dictionary(fc.string(), fc.jsonValue()), { minLength: 1, maxLength: 4 })

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { failureKindOf, isRateError, meaningOf } from '../../../src/chain/endpoint/rpc-errors.ts'
+import { failureKindOf, isRateError, meaningOf } from '../../../src/chain/endpoint/rpc.ts'
 
 /** Answers of nodes, as seen in the wild: geth, erigon, reth, Nethermind, anvil, and public gateways before them. */
 it.each([

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { HourReads } from '../../../src/chain/read/hour-reads.ts'
-import { readList } from '../../../src/chain/read/read-list.ts'
+import { HourReads, readList } from '../../../src/chain/read/hour-reads.ts'
 import type { ReadRequest } from '../../../src/chain/reads.ts'
 import type { AsOfBlock, Hex } from '../../../src/model/block.ts'
 import { patient } from '../support/readers.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { mayHaveLogs } from '../../../src/chain/read/log-bloom.ts'
+import { mayHaveLogs } from '../../../src/chain/read/log-evidence.ts'
 import { startAnvil } from '../../support/anvil.ts'
 
 const [weth, other] = [`0x${'c0'.repeat(20)}`, `0x${'c1'.repeat(20)}`] as const

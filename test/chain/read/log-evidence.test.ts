@@ -1,6 +1,6 @@
 import { keccak256 } from 'viem'
 import { describe, expect, it } from 'vitest'
-import { mayHaveLogs } from '../../../src/chain/read/log-bloom.ts'
+import { mayHaveLogs } from '../../../src/chain/read/log-evidence.ts'
 import { hexOf } from '../../../src/chain/shapes.ts'
 import type { Hex } from '../../../src/model/block.ts'
 import { type Hour, hourAfter } from '../../../src/model/hour.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { mergedLists, readList } from '../../../src/chain/read/read-list.ts'
+import { mergedLists, readList } from '../../../src/chain/read/hour-reads.ts'
 import type { ReadRequest } from '../../../src/chain/reads.ts'
 import type { Hex } from '../../../src/model/block.ts'
 

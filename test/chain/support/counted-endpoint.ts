@@ -1,8 +1,7 @@
-import { answersOf } from '../../../src/chain/endpoint/batched-calls.ts'
-import type { Endpoint } from '../../../src/chain/endpoint/endpoint.ts'
-import { EndpointFailure } from '../../../src/chain/endpoint/endpoint-failure.ts'
-import { LogSpans } from '../../../src/chain/endpoint/log-spans.ts'
-import type { RpcCall, RpcOutcome } from '../../../src/chain/endpoint/wire.ts'
+import { answersOf, type Endpoint } from '../../../src/chain/endpoint/endpoint.ts'
+import { EndpointFailure } from '../../../src/chain/endpoint/failures.ts'
+import { LogSpans } from '../../../src/chain/endpoint/learnt.ts'
+import type { RpcCall, RpcOutcome } from '../../../src/chain/endpoint/rpc.ts'
 import type { Answers } from './archive.ts'
 import { NodeError } from './node.ts'
 

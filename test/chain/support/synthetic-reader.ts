@@ -1,6 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { createChainReader, type OpenChainReader } from '../../../src/chain/read/reader.ts'
-import type { ChainReaderDeps } from '../../../src/chain/read/reader-deps.ts'
+import { type ChainReaderDeps, createChainReader, type OpenChainReader } from '../../../src/chain/read/reader.ts'
 import { systemTime, type Time } from '../../../src/edge/time.ts'
 import type { FinalBlocks } from '../../../src/model/block.ts'
 import type { Hour } from '../../../src/model/hour.ts'

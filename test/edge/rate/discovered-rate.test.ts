@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { nodeRate } from '../../../src/chain/endpoint/limits.ts'
+import { nodeRate } from '../../../src/chain/endpoint/endpoint.ts'
 import { type DiscoveredRate, lowered, type RefusedBurst, risen } from '../../../src/edge/rate/discovered-rate.ts'
 import { SentCalls, type Turn } from '../../../src/edge/rate/sent-calls.ts'
 

@@ -1,0 +1,332 @@
+/// <reference path="../../edge/undici-parts.d.ts" />
+
+import type { Agent, Dispatcher } from 'undici'
+import { AnswerReader, type HttpBytes } from '../../edge/answer-reader.ts'
+import { answerText } from '../../edge/answer-text.ts'
+import { networkWords, triedAddresses } from '../../edge/network-reason.ts'
+import { Semaphore } from '../../edge/semaphore.ts'
+import type { Time } from '../../edge/time.ts'
+import { unpackedBody } from '../../edge/unpacked-body.ts'
+import { answerTimes } from '../../model/answer-times.ts'
+import { Fault } from '../../model/fault.ts'
+import { basicAuthorization, secretPartsOf } from '../../model/host.ts'
+import { exceededBound, isRecord, type JsonBounds, parsedJson } from '../../model/json.ts'
+import { BatchRefused, EndpointFailure, hostOf, redacted, TimedOut } from './failures.ts'
+import {
+  answerBoundsOf,
+  backoffSecondsOf,
+  isRateError,
+  parseAnswer,
+  type RpcAnswer,
+  type RpcError,
+  requestText,
+  type Wire,
+  type WrittenCall,
+} from './rpc.ts'
+
+/** Concurrent requests to one endpoint. */
+export const requestsAtOnceMax = 8
+
+/** Longest wait for a connection to an endpoint. */
+export const connectMsMax = 10_000
+
+/** Returns configured headers of an endpoint by name; secrets. May throw a Fault. */
+export type OwnHeaders = () => Readonly<Record<string, string>>
+
+/** The headers, read now. @throws EndpointFailure when a secret among them cannot be read */
+export function ownHeaders(host: string, own: OwnHeaders): Readonly<Record<string, string>> {
+  try {
+    return own()
+  } catch (error) {
+    if (error instanceof Fault) throw new EndpointFailure(host, `cannot be asked: ${error.message}`)
+    throw error
+  }
+}
+
+/** A node's text without the values of headers, which it may repeat when it refuses. */
+export function withoutValues(text: string, headers: Readonly<Record<string, string>>): string {
+  return Object.values(headers)
+    .flatMap(value => secretPartsOf(value))
+    .reduce((rest, value) => rest.replaceAll(value, '(redacted)'), text)
+}
+
+/** An HTTP server's answer to a JSON-RPC request. */
+export interface HttpAnswer {
+  /** HTTP status. */
+  readonly status: number
+  /** From `Retry-After`, in milliseconds since 1970. */
+  readonly retryAtMs?: number | undefined
+  /** Body; undefined when it is longer than the limit. */
+  readonly text: string | undefined
+}
+
+/** The endpoint and the time of an answer, for messages of failures. */
+export interface Answering {
+  readonly host: string
+  /** URL of the endpoint; a secret, removed from every text. */
+  readonly url: string
+  /** Milliseconds since 1970. */
+  readonly nowMs: number
+}
+
+/**
+ * Answers to calls with the ids 1, 2, …, in this order. Pure.
+ *
+ * @param count of the calls; a single one was not sent as a batch
+ * @param bounds of the answer, as what was asked needs them
+ * @throws EndpointFailure; a BatchRefused when fewer calls at a time may pass
+ */
+export function answersIn(answer: HttpAnswer, count: number, by: Answering, bounds?: JsonBounds): RpcAnswer[] {
+  const { status, text, retryAtMs } = answer
+  const { host } = by
+  const says = `answered HTTP ${status}`
+  if (status === 429 || (status === 503 && retryAtMs !== undefined)) {
+    throw new EndpointFailure(host, `${says}: it limits how often it is asked`, 'rate', retryAtMs)
+  }
+  if (status >= 300 && status < 400) throw failed(by, `${says}: redirects are not followed`, redirectAdvice)
+  if (status === 413) throw new BatchRefused(host, says, 'chars')
+  // A gateway whose node did not answer in time: 522 and 524 are Cloudflare's.
+  if ([408, 504, 522, 524].includes(status) && !isJsonRpc(parsedJson(text ?? ''))) throw new TimedOut(host, says)
+  if (status === 401 || status === 403) throw failed(by, says, keyAdvice)
+  const isFine = status >= 200 && status < 300
+  if (text === undefined)
+    throw isFine ? new BatchRefused(host, 'answered too much', 'answer') : failed(by, says, statusAdvice(status))
+  // Some servers begin their answers with a byte order mark.
+  const body = parsedJson(text.replace(/^\uFEFF/, ''), bounds)
+  // Some servers send a JSON-RPC error with an HTTP status of its own.
+  if (body === undefined && isFine) throw unusable(text, by, bounds)
+  if (isFine || isJsonRpc(body)) return answersOf(body, count, by)
+  if (count > 1 && (status === 400 || status === 422)) throw new BatchRefused(host, says, 'calls')
+  throw failed(by, says, statusAdvice(status))
+}
+
+const redirectAdvice = 'put the address that it redirects to under rpc:'
+const keyAdvice = 'check the key in the address or the headers of this endpoint, and what its plan allows'
+const statusAdvice = (status: number) =>
+  status < 500
+    ? 'check the path of this address under rpc:'
+    : 'the node, or the gateway before it, fails: look into its log; a second endpoint under rpc: takes over'
+const answerAdvice =
+  'check that this address under rpc: is of a JSON-RPC endpoint, and that no proxy before it changes the answers'
+
+/** The failure of an endpoint whose answers cannot be used. */
+export function failed({ host }: Pick<Answering, 'host'>, reason: string, fix = answerAdvice): EndpointFailure {
+  return new EndpointFailure(host, reason, 'unreachable', undefined, fix)
+}
+
+/** The failure of a text without a value: it is not JSON, or beyond the bounds. */
+function unusable(text: string, by: Answering, bounds: JsonBounds | undefined): EndpointFailure {
+  const bound = bounds && exceededBound(text, bounds)
+  if (bound === 'depthMax') return failed(by, 'answered with JSON that nests deeper than any answer')
+  if (bound) return new BatchRefused(by.host, 'answered too much', 'answer')
+  return failed(by, `answered with something that is not JSON${kindOf(text)}`)
+}
+
+/** Words for a text that is not JSON. */
+function kindOf(text: string): string {
+  if (text.trim() === '') return ': it is empty'
+  if (/^\s*</.test(text)) return ': it looks like a web page'
+  return text.startsWith('\u001f') ? ': it looks compressed, and has no content-encoding' : ''
+}
+
+function isJsonRpc(body: unknown): boolean {
+  return Array.isArray(body) ? body.length > 0 && body.every(parseAnswer) : parseAnswer(body) !== undefined
+}
+
+function answersOf(body: unknown, count: number, by: Answering): RpcAnswer[] {
+  return Array.isArray(body) ? batchAnswers(body, count, by) : [soleAnswer(body, count, by)]
+}
+
+function soleAnswer(body: unknown, count: number, by: Answering): RpcAnswer {
+  const only = parseAnswer(body)
+  if (only?.answer.kind === 'error') {
+    const { error } = only.answer
+    if (count === 1) return only.answer
+    throw isRateError(error) ? rateFailure(error, by) : new BatchRefused(by.host, errorText(error, by.url), 'calls')
+  }
+  if (!only || count > 1) throw failed(by, 'answered with something that is not JSON-RPC')
+  if (String(only.id) !== '1') throw failed(by, 'answered a call that was not asked')
+  return only.answer
+}
+
+function batchAnswers(messages: readonly unknown[], count: number, by: Answering): RpcAnswer[] {
+  const found = messages.flatMap(message => parseAnswer(message) ?? [])
+  const named = found.filter(({ id }) => id !== undefined && id !== null)
+  const byId = new Map(named.map(({ id, answer }) => [String(id), answer]))
+  if (byId.size < named.length) throw failed(by, 'answered one call twice')
+  const answers = Array.from({ length: count }, (_, index) => byId.get(String(index + 1)))
+  if (answers.every(answer => answer !== undefined)) return answers
+  const refusal = found.map(({ answer }) => answer).find(answer => answer.kind === 'error' && isRateError(answer.error))
+  if (refusal?.kind === 'error') throw rateFailure(refusal.error, by)
+  if (count === 1) throw failed(by, 'left a call without an answer')
+  throw new BatchRefused(by.host, 'left calls of a batch without an answer', 'calls')
+}
+
+/** The failure that an error about the rate means. */
+export function rateFailure(error: RpcError, { host, url, nowMs }: Answering): EndpointFailure {
+  const seconds = backoffSecondsOf(error)
+  const retryAtMs = seconds === undefined ? undefined : nowMs + seconds * 1000
+  return new EndpointFailure(host, errorText(error, url), 'rate', retryAtMs)
+}
+
+/** A node's error as a text that is safe to show. @param url of the node */
+export function errorText({ message, code }: RpcError, url: string): string {
+  return `answered an error: ${redacted(message, url)}${Number.isNaN(code) ? '' : ` (${code})`}`
+}
+
+/** Bytes of an answer from which on an endpoint sends one at a time. */
+const largeAnswerBytes = 1_048_576
+
+/** Bytes read of an answer with an error status. */
+const refusalBytesMax = 65_536
+
+/**
+ * JSON-RPC over HTTP: several calls are one batch in one request. Connections are kept alive. Redirects are not
+ * followed, as they may lead anywhere. Only the caller's signal limits the time, the body included.
+ *
+ * viem's client is not used: its errors hold the whole URL, and it would encode call data again that was prewritten.
+ */
+export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})): Wire {
+  const host = hostOf(url)
+  const { origin, path, headers } = requestTo(url)
+  /** Turns of large answers: those of all requests together would not fit into memory. */
+  const large = new Semaphore(1)
+  let agent: Agent | undefined
+  let isClosed = false
+
+  /** Loads undici for the first request: a daemon starts, and a command may end, before a node is asked. */
+  async function opened(): Promise<Agent> {
+    const { default: Agent } = await import('undici/lib/dispatcher/agent.js')
+    if (isClosed) throw new EndpointFailure(host, 'is closed')
+    agent ??= new Agent({
+      connections: requestsAtOnceMax,
+      pipelining: 1,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      connect: { timeout: connectMsMax },
+    })
+    return agent
+  }
+
+  return {
+    async send(calls, signal) {
+      const done = Promise.withResolvers<void>()
+      try {
+        const dispatcher = (isClosed ? undefined : agent) ?? (await opened())
+        const sentMs = time.nowMs()
+        const mine = ownHeaders(host, own)
+        const body = bodyOf(calls)
+        const request = { origin, path, method: 'POST', headers: { ...headers, ...mine }, body } as const
+        const bounds = answerBoundsOf(calls.map(({ call }) => call))
+        const bytesMaxOf = (status: number) => (status < 300 ? bounds.bytesMax : refusalBytesMax)
+        const reader = new AnswerReader(bytesMaxOf, {
+          bytes: largeAnswerBytes,
+          turn: () => turnIn(large, signal, done),
+        })
+        const { status, pieces, headers: received } = await exchanged(dispatcher, request, reader, signal)
+        const receivedMs = time.nowMs()
+        const encoding = first(received['content-encoding'])
+        const whole =
+          pieces && (encoding ? await unpacked(host, pieces, encoding, bytesMaxOf(status)) : answerText(pieces))
+        const text = whole && withoutValues(whole, mine)
+        const { notBeforeMs: retryAtMs } = answerTimes(received, { sentMs, receivedMs })
+        return answersIn({ status, text, retryAtMs }, calls.length, { host, url, nowMs: receivedMs }, bounds)
+      } catch (error) {
+        throw error instanceof EndpointFailure ? error : unanswered(error, url)
+      } finally {
+        done.resolve()
+      }
+    },
+    close() {
+      isClosed = true
+      void agent?.destroy().catch(() => {})
+    },
+  }
+}
+
+/** Sends a request and reads its answer. Rejects with the signal's reason when it is aborted first. */
+async function exchanged(
+  agent: Agent,
+  request: Dispatcher.DispatchOptions,
+  reader: AnswerReader,
+  signal: AbortSignal,
+): Promise<HttpBytes> {
+  signal.throwIfAborted()
+  const end = () => reader.end(signal.reason)
+  signal.addEventListener('abort', end, { once: true })
+  try {
+    agent.dispatch(request, reader)
+    return await reader.answer
+  } finally {
+    signal.removeEventListener('abort', end)
+  }
+}
+
+/** Resolves when the turn begins, which lasts until `done`. */
+function turnIn(turns: Semaphore, signal: AbortSignal, done: PromiseWithResolvers<void>): Promise<void> {
+  return new Promise((begin, refuse) => {
+    const lasting = turns.with(signal, () => {
+      begin()
+      return done.promise
+    })
+    lasting.catch(refuse)
+  })
+}
+
+/** A single call is not sent as a batch. */
+function bodyOf(calls: readonly WrittenCall[]): string {
+  const requests = calls.map((call, index) => requestText(call, index + 1))
+  return requests.length === 1 ? requests.join() : `[${requests.join()}]`
+}
+
+interface RequestTo {
+  readonly origin: string
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Splits a URL: its credentials are sent in a header, not in the address. */
+function requestTo(url: string): RequestTo {
+  const address = new URL(url)
+  const { origin, pathname, search } = address
+  const authorization = basicAuthorization(address)
+  const headers = { accept: 'application/json', 'accept-encoding': 'identity', 'content-type': 'application/json' }
+  return { origin, path: `${pathname}${search}`, headers: { ...headers, ...(authorization && { authorization }) } }
+}
+
+/** Text of a compressed body; undefined when it is longer than the limit. @throws EndpointFailure */
+async function unpacked(
+  host: string,
+  pieces: readonly Buffer[],
+  encoding: string,
+  bytesMax: number,
+): Promise<string | undefined> {
+  const bytes = await unpackedBody(Buffer.concat(pieces), encoding, bytesMax)
+  if (bytes === 'too-long') return undefined
+  if (typeof bytes !== 'string') return bytes.toString('utf8')
+  const shown = encoding.slice(0, 20).replace(/[^\w, -]/g, '?')
+  if (bytes === 'damaged')
+    throw failed({ host }, `answered with a body that is not ${shown}, as its content-encoding says`)
+  throw failed({ host }, `answered with the content-encoding ${shown}, though it was asked for none`)
+}
+
+const first = (header: string | readonly string[] | undefined) => (typeof header === 'string' ? header : header?.[0])
+
+/** The short reason of an error. Nothing else of it is kept: text, stack and cause may hold the whole URL. */
+function unanswered(error: unknown, url: string): EndpointFailure {
+  const reasons = causes(error)
+  const codes = reasons.map(cause => (isRecord(cause) ? cause['code'] : undefined))
+  const code = codes.find(one => typeof one === 'string' && !one.startsWith('UND_ERR_ABORTED'))
+  const innermost = reasons.at(-1)
+  const message = innermost instanceof Error ? innermost.message : 'no reason given'
+  const text = typeof code === 'string' ? `${networkWords(code)}${triedAddresses(error)}` : message
+  return new EndpointFailure(hostOf(url), `does not answer: ${redacted(text, url)}`)
+}
+
+function causes(error: unknown): unknown[] {
+  const found: unknown[] = []
+  for (let at = error; at !== undefined && found.length < 10; at = at instanceof Error ? at.cause : undefined) {
+    found.push(at, ...(at instanceof AggregateError ? at.errors : []))
+  }
+  return found
+}

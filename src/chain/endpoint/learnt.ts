@@ -1,0 +1,375 @@
+import { createHash } from 'node:crypto'
+import { Semaphore } from '../../edge/semaphore.ts'
+import type { Time } from '../../edge/time.ts'
+import type { LogFilter } from '../../model/block.ts'
+import { isRecord } from '../../model/json.ts'
+import type { BlockPart, RpcCall, RpcOutcome, WrittenCall } from './rpc.ts'
+
+/** Concurrent requests for logs to one endpoint. */
+export const logRequestsAtOnceMax = 6
+
+/** A healthy node keeps the state of at least this many blocks before its head. */
+export const stateBlocksMin = 128
+
+/** Full requests answered before a discovered batch limit is doubled, at first and at most. */
+export const batchRisesAfter = 32
+export const batchRisesAfterMax = 1_024
+
+interface BatchBounds {
+  readonly calls: number
+  readonly chars: number
+}
+
+/** Characters of one request, until a node refuses that many. */
+const batchCharsMax = 4_000_000
+
+/**
+ * Limit of a node's batches, discovered by halving what it refuses. A new limit is kept once a smaller request was
+ * answered, so that a node that refuses everything for a while is not asked one call at a time for ever. After some
+ * full requests were answered the limit doubles, up to its start value: the refusal may have been an outage.
+ */
+export class BatchLimit {
+  readonly #first: BatchBounds
+  #known: BatchBounds
+  #tried: BatchBounds
+  /** Full requests answered since the limit was last changed, and how many raise it. */
+  #answered = 0
+  #risesAfter = batchRisesAfter
+  /** Whether the limit rose and no request of that size was answered yet. */
+  #isTrial = false
+  #isProven = false
+
+  /** @param callsMax the first and the highest limit */
+  constructor(callsMax: number) {
+    this.#first = { calls: callsMax, chars: batchCharsMax }
+    this.#known = this.#first
+    this.#tried = this.#known
+  }
+
+  /** Calls in one request, at most. */
+  get callsMax(): number {
+    return this.#tried.calls
+  }
+
+  /** Whether several calls in one request were ever answered. */
+  get isProven(): boolean {
+    return this.#isProven
+  }
+
+  /** Number of calls, from the first on, that fit into one request: at least one. */
+  fitting(calls: readonly WrittenCall[]): number {
+    let chars = 0
+    const end = calls.findIndex(({ text }, index) => {
+      chars += text.length
+      return index > 0 && (index >= this.#tried.calls || chars > this.#tried.chars)
+    })
+    return end === -1 ? calls.length : end
+  }
+
+  /** Records that the node refused these calls (at least two) in one request: half of them are tried next. */
+  refused(calls: readonly WrittenCall[], because: 'calls' | 'chars'): void {
+    const { calls: callsMax, chars: charsMax } = this.#tried
+    if (because === 'chars') {
+      this.#tried = { calls: callsMax, chars: Math.min(charsMax, Math.ceil(charsOf(calls) / 2)) }
+    } else this.#tried = { calls: Math.min(callsMax, Math.ceil(calls.length / 2)), chars: charsMax }
+    this.#answered = 0
+    // A node that refuses the raised limit has one: it is raised less and less often.
+    if (this.#isTrial) this.#risesAfter = Math.min(this.#risesAfter * 2, batchRisesAfterMax)
+    this.#isTrial = false
+  }
+
+  /** Records that the node answered a request with results, not only errors: the tried limit is kept. */
+  answered(calls: readonly WrittenCall[]): void {
+    if (calls.length > 1) this.#isProven = true
+    this.#known = this.#tried
+    if (this.#isAtMost || !this.#isFull(calls)) return
+    this.#answered += 1
+    // A rise that was answered is followed by the next at once.
+    if (!this.#isTrial && this.#answered < this.#risesAfter) return
+    this.#answered = 0
+    this.#isTrial = true
+    const { calls: callsMax, chars: charsMax } = this.#known
+    this.#known = { calls: Math.min(callsMax * 2, this.#first.calls), chars: Math.min(charsMax * 2, this.#first.chars) }
+    this.#tried = this.#known
+  }
+
+  get #isAtMost(): boolean {
+    return this.#known.calls === this.#first.calls && this.#known.chars === this.#first.chars
+  }
+
+  /** Whether the request was as large as the limit allows: a smaller one says nothing about a higher limit. */
+  #isFull(calls: readonly WrittenCall[]): boolean {
+    return calls.length >= this.#known.calls || charsOf(calls) * 2 > this.#known.chars
+  }
+
+  /** Discards a limit that was tried and never answered. */
+  forgetTried(): void {
+    this.#tried = this.#known
+  }
+}
+
+function charsOf(calls: readonly WrittenCall[]): number {
+  return calls.reduce((sum, { text }) => sum + text.length, 0)
+}
+
+/** Details of a refused range of blocks. */
+export interface LogRefusal {
+  /** Blocks of a range that would pass, by the node's own words; absent when it names none. */
+  readonly suggested?: number | undefined
+  /** The node took too long: a range of the same size would take as long again. */
+  readonly isSlow?: boolean
+}
+
+/** Readings after which a larger span is tried, at first and at most. */
+const logRisesAfter = 6
+const logRisesAfterMax = 192
+
+/**
+ * Limit of the blocks that one `eth_getLogs` of a filter may span on one endpoint, learnt from refusals of any wording.
+ * After some hours a larger span is tried; a limit that stands is tried less and less often.
+ */
+export class LogSpan {
+  readonly #most: number
+  #blocksMax: number
+  #proven = 0
+  #readings = 0
+  #risesAfter = logRisesAfter
+
+  /** @param most blocks asked for at once, ever @param start span that passed for other filters */
+  constructor(most: number, start = most) {
+    this.#most = most
+    this.#blocksMax = start
+  }
+
+  /** Blocks of the next range. */
+  get blocksMax(): number {
+    return this.#blocksMax
+  }
+
+  /** Blocks of the largest range answered since a smaller one was refused; 0 before. */
+  get proven(): number {
+    return this.#proven
+  }
+
+  /** Records that the logs of this many blocks are about to be read. */
+  begin(blocks: number): void {
+    if (this.#proven === 0 || this.#proven < this.#blocksMax || blocks <= this.#blocksMax) return
+    if (this.#blocksMax >= this.#most) return
+    this.#readings += 1
+    if (this.#readings < this.#risesAfter) return
+    this.#blocksMax = Math.min(this.#most, blocksAbove(this.#blocksMax))
+  }
+
+  /** Records that a range of this many blocks was answered. */
+  answered(blocks: number): void {
+    if (blocks < this.#blocksMax || blocks <= this.#proven) return
+    // After a rise that passed, the next reading rises again.
+    this.#readings = this.#proven > 0 ? this.#risesAfter : 0
+    this.#proven = blocks
+  }
+
+  /** Records that a range of this many blocks, more than one, was refused. */
+  refused(blocks: number, { suggested, isSlow = false }: LogRefusal): void {
+    if (blocks > this.#blocksMax) return
+    const isRise = this.#proven > 0 && this.#proven < blocks
+    if (isRise) this.#risesAfter = isSlow ? logRisesAfterMax : Math.min(this.#risesAfter * 2, logRisesAfterMax)
+    else {
+      this.#proven = 0
+      if (isSlow) this.#risesAfter = logRisesAfterMax
+    }
+    this.#readings = 0
+    this.#blocksMax = isRise ? this.#proven : nextBlocks(blocks, { suggested, isSlow })
+  }
+
+  /** Discards what was learnt: even single blocks failed, so the span was not the reason. */
+  forget(): void {
+    this.#blocksMax = this.#most
+    this.#proven = 0
+  }
+}
+
+/** Blocks to try after a refused range of more than one. Pure. */
+export function nextBlocks(blocks: number, { suggested, isSlow = false }: LogRefusal): number {
+  if (suggested !== undefined && suggested >= 1 && suggested < blocks) return suggested
+  const below = blocksBelow(blocks)
+  return isSlow ? blocksBelow(Math.max(2, blocksBelow(Math.max(2, below)))) : below
+}
+
+/** The next smaller of 1, 2, 5, 10, 20, 50, …: typical limits of providers. */
+function blocksBelow(blocks: number): number {
+  const unit = 10 ** Math.floor(Math.log10(Number.isFinite(blocks) ? blocks : Number.MAX_SAFE_INTEGER))
+  return [5 * unit, 2 * unit, unit, unit / 2].find(one => one < blocks) ?? 1
+}
+
+/** The next larger of 1, 2, 5, 10, 20, 50, …. */
+function blocksAbove(blocks: number): number {
+  const unit = 10 ** Math.floor(Math.log10(blocks))
+  return [2 * unit, 5 * unit, 10 * unit].find(one => one > blocks) ?? blocks + 1
+}
+
+/** Filters of an endpoint whose span is remembered. */
+const logFiltersRememberedMax = 1_000
+
+/**
+ * Learnt limits of `eth_getLogs` on one endpoint. Each filter has its own span, as a limit may be one of results: a
+ * contract with many events does not shrink the ranges of others. A new filter starts with the largest span of the
+ * others.
+ */
+export class LogSpans {
+  /** Fewer than its concurrent requests, so that other reads have room. */
+  readonly semaphore = new Semaphore(logRequestsAtOnceMax)
+  /** Whether `eth_getLogs` passes in a batch, as far as observed. */
+  takesBatches = true
+  readonly #most: number
+  readonly #byFilter = new Map<string, LogSpan>()
+
+  /** @param blocksMax as configured; default: no limit */
+  constructor(blocksMax = Number.POSITIVE_INFINITY) {
+    this.#most = blocksMax
+  }
+
+  of(filter: LogFilter): LogSpan {
+    const key = createHash('sha256').update(JSON.stringify(filter)).digest('base64')
+    const span = this.#byFilter.get(key) ?? new LogSpan(this.#most, this.blocksMax)
+    // Moves the entry to the end: the least recently used is deleted first.
+    this.#byFilter.delete(key)
+    this.#byFilter.set(key, span)
+    const [oldest] = this.#byFilter.keys()
+    if (this.#byFilter.size > logFiltersRememberedMax && oldest !== undefined) this.#byFilter.delete(oldest)
+    return span
+  }
+
+  /** Largest span of any filter, in blocks; infinite without a limit. */
+  get blocksMax(): number {
+    const spans = [...this.#byFilter.values()].map(({ blocksMax }) => blocksMax)
+    return spans.length === 0 ? this.#most : Math.max(...spans)
+  }
+}
+
+interface Missed {
+  /** The highest block. */
+  readonly number: bigint
+  readonly atMs: number
+}
+
+/** Time for which an endpoint is known to lack the state of old blocks. */
+const stateMissedMs = 60 * 60_000
+
+/** Range of blocks whose state an endpoint has, as observed: a pruning node has only the latest. */
+export class StateAvailability {
+  readonly #time: Time
+  #missed: Missed | undefined
+  #lowestServed: bigint | undefined
+
+  constructor(time: Time) {
+    this.#time = time
+  }
+
+  /** Records an answer from the state of a block. */
+  served(number: bigint): void {
+    if (this.#lowestServed === undefined || number < this.#lowestServed) this.#lowestServed = number
+    if (this.#missed && number <= this.#missed.number) this.#missed = undefined
+  }
+
+  /** Records that the state of a block, and of all before it, is missing. */
+  missed(number: bigint): void {
+    const before = this.#missed?.number
+    const highest = before !== undefined && before > number ? before : number
+    this.#missed = { number: highest, atMs: this.#time.nowMs() }
+    if (this.#lowestServed !== undefined && this.#lowestServed <= highest) this.#lowestServed = undefined
+  }
+
+  /** Whether it is known to lack the state of a block. After a while it is asked again. */
+  lacks(number: bigint): boolean {
+    if (this.#missed === undefined || this.#time.nowMs() - this.#missed.atMs >= stateMissedMs) return false
+    return number <= this.#missed.number
+  }
+
+  /** The lowest block whose state it is known to have, else the one after the highest that it lacks. */
+  get servesFrom(): bigint | undefined {
+    return this.#lowestServed ?? (this.#missed && this.#missed.number + 1n)
+  }
+}
+
+/** The last block of a chain, as reported by a node. */
+export interface ChainHead {
+  /** Number of the last block. */
+  readonly number: bigint
+  /** Seconds since 1970. */
+  readonly timestampSeconds: number
+}
+
+/** A part of a block that an endpoint need not have. */
+export interface OldPart {
+  readonly part: BlockPart
+  readonly number: bigint
+}
+
+/** Blocks of an endpoint whose number is cached by their hash. */
+const blocksRememberedMax = 4_096
+
+/** Observes an endpoint's answers: its head, and the blocks whose state it serves. */
+export class ObservedBlocks {
+  readonly #depth: StateAvailability
+  readonly #numbers = new Map<string, bigint>()
+  #head: ChainHead | undefined
+
+  constructor(depth: StateAvailability) {
+    this.#depth = depth
+  }
+
+  /** The last head observed; undefined before. */
+  get head(): ChainHead | undefined {
+    return this.#head
+  }
+
+  /** Number of the block that a call names; undefined when it names none or one that was not seen. */
+  numberOf({ method, params }: RpcCall): bigint | undefined {
+    if (method === 'eth_getBlockByNumber') return quantity(params[0])
+    const at = stateMethods.has(method) ? params[method === 'eth_getStorageAt' ? 2 : 1] : undefined
+    return isRecord(at) ? this.#numbers.get(String(at['blockHash'])) : quantity(at)
+  }
+
+  /** The part of an old block that a call needs; undefined for a block that every node should have, or an unknown one. */
+  oldPartOf({ method, params }: RpcCall): OldPart | undefined {
+    const part = stateMethods.has(method) ? 'state' : partsOfMethods[method]
+    const [filter] = params
+    const number =
+      part === 'logs' && isRecord(filter) ? quantity(filter['fromBlock']) : this.numberOf({ method, params })
+    const head = this.#head?.number
+    if (part === undefined || number === undefined || head === undefined) return undefined
+    return head - number < stateBlocksMin ? undefined : { part, number }
+  }
+
+  /** Adds what calls and their outcomes show. @param isSure whether an earlier last block counts: it was asked again */
+  add(calls: readonly RpcCall[], outcomes: readonly RpcOutcome[], isSure = true): void {
+    calls.forEach(({ method, params }, index) => {
+      const outcome = outcomes[index]
+      if (!outcome || !('kind' in outcome) || outcome.kind !== 'result') return
+      if (method.startsWith('eth_getBlockBy')) this.#addHeader(params[0], outcome.result, isSure)
+      const number = stateMethods.has(method) ? this.numberOf({ method, params }) : undefined
+      if (number !== undefined) this.#depth.served(number)
+    })
+  }
+
+  #addHeader(asked: unknown, block: unknown, isSure: boolean): void {
+    if (!isRecord(block)) return
+    const [number, timestamp] = [quantity(block['number']), quantity(block['timestamp'])]
+    if (number === undefined || timestamp === undefined) return
+    const isLater = isSure || this.#head === undefined || number > this.#head.number
+    if (asked === 'latest' && isLater) this.#head = { number, timestampSeconds: Number(timestamp) }
+    if (typeof block['hash'] !== 'string') return
+    this.#numbers.set(block['hash'], number)
+    const [oldest] = this.#numbers.keys()
+    if (this.#numbers.size > blocksRememberedMax && oldest !== undefined) this.#numbers.delete(oldest)
+  }
+}
+
+const stateMethods: ReadonlySet<string> = new Set(['eth_call', 'eth_getBalance', 'eth_getStorageAt', 'eth_getCode'])
+
+const partsOfMethods: Readonly<Record<string, BlockPart>> = { eth_getBlockByNumber: 'header', eth_getLogs: 'logs' }
+
+/** A number of JSON-RPC; undefined for anything else. */
+export function quantity(value: unknown): bigint | undefined {
+  return typeof value === 'string' && /^0x[0-9a-fA-F]{1,64}$/.test(value) ? BigInt(value) : undefined
+}

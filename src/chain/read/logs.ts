@@ -1,0 +1,408 @@
+import type { Hex } from '../../model/block.ts'
+import { isRecord } from '../../model/json.ts'
+import type { Endpoint } from '../endpoint/endpoint.ts'
+import type { EndpointPool, Served } from '../endpoint/endpoint-pool.ts'
+import { EndpointFailure, logsDisputed, notAskable, StateMissing, TimedOut } from '../endpoint/failures.ts'
+import { type LogRefusal, type LogSpan, logRequestsAtOnceMax, nextBlocks } from '../endpoint/learnt.ts'
+import type { RpcCall, RpcError, RpcOutcome } from '../endpoint/rpc.ts'
+import { LogList, packed } from '../log-list.ts'
+import { headerCall } from '../look-up/look-ups.ts'
+import { hexOf, type NodeLog, oddAddress, parseHeader } from '../shapes.ts'
+import {
+  type AnsweredLogs,
+  checkedLogs,
+  IncompleteLogs,
+  LeftOutLogs,
+  LogEvidence,
+  type LogRange,
+  type LogsAsked,
+} from './log-evidence.ts'
+import { callAt } from './single-reads.ts'
+
+/**
+ * Limit of one answer with logs of several blocks, in bytes: a longer one is asked for in parts, so that little is in
+ * memory at a time.
+ */
+export const logAnswerBytesMax = 4 * 1_048_576
+
+/** Number of blocks in a range. */
+export function blocksIn({ from, to }: LogRange): number {
+  return Number(to - from) + 1
+}
+
+/** Cuts ranges into ranges of at most that many blocks. Pure. */
+export function cut(ranges: readonly LogRange[], blocksMax: number): LogRange[] {
+  return ranges.flatMap(range => {
+    const most = Math.min(blocksMax, range.blocksMax ?? blocksMax, blocksIn(range))
+    return Array.from({ length: Math.ceil(blocksIn(range) / most) }, (_, index) => {
+      const from = range.from + BigInt(index * most)
+      const last = from + BigInt(most - 1)
+      return { ...range, from, to: last < range.to ? last : range.to }
+    })
+  })
+}
+
+/** The first, middle and last range: they show whether the size passes, even if one of them has too many logs. */
+export function samplesOf(ranges: readonly LogRange[]): LogRange[] {
+  const places = new Set([0, Math.floor(ranges.length / 2), ranges.length - 1])
+  return ranges.filter((_, index) => places.has(index))
+}
+
+/**
+ * Number of blocks that would pass, from the text of a refusal: a suggested range that starts like the requested one,
+ * else the largest number below its length that is named as a limit. Only a hint, to be tried. Pure.
+ *
+ * @returns undefined when it names none
+ */
+export function suggestedBlocks(error: RpcError, range: LogRange): number | undefined {
+  const texts = [error.message, textOf(error.data)]
+  const ranges = [...texts.flatMap(rangesIn), ...rangeIn(error.data)]
+  const named = ranges.find(([from, to]) => from === range.from && to >= from && to < range.to)
+  if (named) return blocksIn({ from: named[0], to: named[1] })
+  const numbers = texts.flatMap(limitsIn).filter(blocks => blocks >= 1 && blocks < blocksIn(range))
+  return numbers.length > 0 ? Math.max(...numbers) : undefined
+}
+
+type Ends = readonly [from: bigint, to: bigint]
+
+const number = '(0x[0-9a-f]{1,16}|\\d{1,18})'
+const bracketed = new RegExp(`\\[\\s*"?${number}"?\\s*,\\s*"?${number}"?\\s*\\]`, 'gi')
+const dashed = new RegExp(`${number}\\s*(?:-|\\.\\.|to)\\s*${number}`, 'gi')
+
+function rangesIn(text: string): Ends[] {
+  return [...text.matchAll(bracketed), ...text.matchAll(dashed)].map(([, from = '', to = '']) => [
+    BigInt(from),
+    BigInt(to),
+  ])
+}
+
+/** A range in the error's data, as Infura and others send it. */
+function rangeIn(data: unknown): Ends[] {
+  if (!isRecord(data)) return []
+  const [from, to] = [data['from'], data['to']].map(String)
+  const isNumber = (end: string | undefined) => end !== undefined && /^(0x[0-9a-f]{1,16}|\d{1,18})$/i.test(end)
+  return isNumber(from) && isNumber(to) ? [[BigInt(from ?? 0), BigInt(to ?? 0)]] : []
+}
+
+const limited =
+  /(?:limit|max|up to|exceed|than|over|at most|within|distance|allow|only|between)[^\d[]{0,40}?(?:0\s*-\s*)?(\d[\d,_]*)\s*(k\b)?(?!\s*(?:logs|results|bytes|[km]?b\b))|(\d[\d,_]*)\s*(k\b)?[ -]?(?:blocks?|ranges?)\b/gi
+
+/** Numbers named as a limit, but not of results. */
+function limitsIn(text: string): number[] {
+  return [...text.matchAll(limited)].map(([, first, firstK, second, secondK]) => {
+    const digits = (first ?? second ?? '').replaceAll(/[,_]/g, '')
+    return Number(digits) * ((firstK ?? secondK) === undefined ? 1 : 1_000)
+  })
+}
+
+function textOf(data: unknown): string {
+  return typeof data === 'string' ? data : JSON.stringify(data ?? '')
+}
+
+/** Outcome of requesting the logs of a range. */
+export type RangeOutcome =
+  | { readonly kind: 'logs'; readonly range: LogRange; readonly logs: LogList }
+  | {
+      readonly kind: 'refused'
+      readonly range: LogRange
+      readonly failure: EndpointFailure
+      readonly refusal: LogRefusal
+    }
+
+/** Attempts for the same logs while the node answers from before the as-of block, or from another branch. */
+const logTriesMax = 3
+
+/**
+ * Requests logs of ranges from one endpoint. If it accepts batches, the as-of block's header is read before and after
+ * the logs: a node behind a load balancer that has not seen that block leaves logs out silently.
+ */
+export class LogRequests {
+  readonly #asked: LogsAsked
+  readonly #hashes: ReadonlyMap<bigint, Hex>
+  readonly #blocks = new Map<bigint, { readonly hash: string | undefined; count: number }>()
+  readonly #addresses = new Set<string>()
+
+  constructor(asked: LogsAsked) {
+    this.#asked = asked
+    this.#hashes = new Map([[asked.asOf.number, asked.asOf.hash]])
+  }
+
+  get signal(): AbortSignal {
+    return this.#asked.signal
+  }
+
+  /** Requests ranges in one request. Throws failures that are not about the ranges. */
+  async ask(ranges: readonly LogRange[]): Promise<readonly RangeOutcome[]> {
+    const { endpoint } = this.#asked
+    if (!endpoint.logs.takesBatches) return this.#askBare(ranges)
+    for (let tries = 1; ; tries += 1) {
+      const [before, after, ...outcomes] = await this.#between(ranges)
+      const failure = [before, after].find(one => one instanceof EndpointFailure)
+      if (failure) return this.#askOtherwise(ranges, failure)
+      const mistake = [before, after].map(header => this.#mistakeIn(header)).find(one => one !== undefined)
+      if (!mistake) return ranges.map((range, index) => this.#outcome(range, outcomes[index]))
+      // The next request may reach a node that has the block.
+      if (tries >= logTriesMax) throw mistake
+    }
+  }
+
+  /** Logs answered so far. */
+  get answered(): AnsweredLogs {
+    return { blocks: this.#blocks, addresses: this.#addresses }
+  }
+
+  /** Outcomes of the header before, the ranges, and the header after. */
+  async #between(ranges: readonly LogRange[]): Promise<readonly RpcOutcome[]> {
+    const { endpoint, asOf, signal } = this.#asked
+    const header = headerCall(asOf.number)
+    const outcomes = await endpoint.callApart([header, ...ranges.map(range => this.#callOf(range)), header], signal)
+    const [before] = outcomes
+    const after = outcomes.at(-1)
+    return before && after ? [before, after, ...outcomes.slice(1, -1)] : outcomes
+  }
+
+  #mistakeIn(header: RpcOutcome | undefined): EndpointFailure | undefined {
+    const { endpoint, asOf } = this.#asked
+    if (header instanceof EndpointFailure) return header
+    if (header?.kind === 'error') return endpoint.failure(header.error)
+    if (parseHeader(header?.result)?.hash === asOf.hash) return undefined
+    return new EndpointFailure(endpoint.host, `has another block ${asOf.number} than the as-of block`, 'refused')
+  }
+
+  /**
+   * Handles a request that failed as a whole: the node is dead if it answers nothing else; otherwise the ranges, or
+   * batching them, failed.
+   */
+  async #askOtherwise(ranges: readonly LogRange[], failure: EndpointFailure): Promise<readonly RangeOutcome[]> {
+    const { endpoint, asOf, signal } = this.#asked
+    if (failure.kind === 'rate' || failure.kind === 'wrong-id') throw failure
+    await callAt(endpoint, asOf, [], signal)
+    const [only] = ranges
+    if (only && ranges.length === 1 && failure instanceof TimedOut) return [this.#outcome(only, failure)]
+    const outcomes = await this.#askBare(ranges)
+    if (ranges.length === 1 && outcomes.every(({ kind }) => kind === 'logs')) endpoint.logs.takesBatches = false
+    return outcomes
+  }
+
+  /** Requests each range in a request of its own. */
+  async #askBare(ranges: readonly LogRange[]): Promise<readonly RangeOutcome[]> {
+    const { endpoint, asOf, signal } = this.#asked
+    const outcomes: RangeOutcome[] = []
+    for (const range of ranges) {
+      const [outcome] = await endpoint.callApart([this.#callOf(range)], signal)
+      // A node that answers nothing else is not asked for smaller and smaller ranges.
+      if (outcome instanceof EndpointFailure && outcome.kind === 'unreachable') await callAt(endpoint, asOf, [], signal)
+      outcomes.push(this.#outcome(range, outcome))
+    }
+    return outcomes
+  }
+
+  #see({ address, blockNumber, blockHash }: NodeLog): void {
+    this.#addresses.add(address.toLowerCase())
+    const block = this.#blocks.get(blockNumber)
+    if (block) block.count += 1
+    else this.#blocks.set(blockNumber, { hash: blockHash, count: 1 })
+  }
+
+  #callOf({ from, to }: LogRange): RpcCall {
+    const { address, topics } = this.#asked.filter
+    const params = [{ address, topics, fromBlock: hexOf(from), toBlock: hexOf(to) }]
+    return { method: 'eth_getLogs', params, ...(from < to && { answerBytesMax: logAnswerBytesMax }) }
+  }
+
+  #outcome(range: LogRange, outcome: RpcOutcome | undefined): RangeOutcome {
+    const { endpoint, filter, memory } = this.#asked
+    if (outcome instanceof EndpointFailure) {
+      if (outcome.kind === 'rate' || outcome.kind === 'wrong-id' || outcome instanceof StateMissing) throw outcome
+      return { kind: 'refused', range, failure: outcome, refusal: { isSlow: outcome instanceof TimedOut } }
+    }
+    if (outcome?.kind === 'error') {
+      const { error } = outcome
+      const refusal = { suggested: suggestedBlocks(error, range) }
+      return { kind: 'refused', range, failure: endpoint.failure(error), refusal }
+    }
+    const checked = checkedLogs(outcome?.result, { range, filter, hashes: this.#hashes })
+    if (typeof checked !== 'string') {
+      for (const log of checked.logs) this.#see(log)
+      for (const remark of checked.remarks) memory.remark(endpoint, remark)
+      return { kind: 'logs', range, logs: new LogList([packed(checked.logs)]) }
+    }
+    const failure = new EndpointFailure(endpoint.host, checked, 'refused')
+    if (outcome?.result !== null || blocksIn(range) === 1) throw failure
+    return { kind: 'refused', range, failure, refusal: {} }
+  }
+}
+
+/**
+ * Reads the logs of an hour, oldest first, and checks that they are complete. A refused range is split, down to single
+ * blocks; the span that passes is remembered. Ranges of a known size are requested concurrently.
+ *
+ * @throws EndpointFailure; Fault for an address without a contract
+ */
+async function readLogs(asked: LogsAsked): Promise<LogList> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await readOnce(asked)
+    } catch (error) {
+      if (!(error instanceof IncompleteLogs) || tries >= logTriesMax) throw error
+    }
+  }
+}
+
+async function readOnce(asked: LogsAsked): Promise<LogList> {
+  const { endpoint, from, asOf, filter, signal } = asked
+  const failed = new AbortController()
+  const own = { ...asked, signal: AbortSignal.any([signal, failed.signal]) }
+  const evidence = new LogEvidence(own)
+  const blocks = evidence.blocks()
+  blocks.catch(() => {})
+  const requests = new LogRequests(own)
+  try {
+    const isAny = from <= asOf.number
+    const range = { from, to: asOf.number }
+    const list = isAny
+      ? await new HourLogs(endpoint, requests, endpoint.logs.of(filter), range).read()
+      : new LogList([])
+    // Asked for once more, as the logs may have kept the node busy.
+    await evidence.check(requests.answered, await blocks.catch(() => evidence.blocks()))
+    return list
+  } catch (error) {
+    // The other requests are useless now.
+    failed.abort(error)
+    throw error
+  }
+}
+
+/** Selects the logs of a chain to read. */
+export interface LogsWanted extends Omit<LogsAsked, 'endpoint'> {
+  readonly pool: EndpointPool
+}
+
+/**
+ * Reads the logs of an hour on any endpoint that can. When an endpoint has no logs, the hour's other reads stay with
+ * it. Where there are none although the hour before had some, another host is asked, too.
+ *
+ * @throws Fault
+ */
+export async function readLogsOnAny({ pool, ...wanted }: LogsWanted, hour: Served): Promise<LogList> {
+  const { chain, filter, memory, signal } = wanted
+  const odd = oddAddress(filter)
+  if (odd !== undefined) throw notAskable(chain, odd)
+  return pool.serve({ ...hour, blockNumber: wanted.from, part: 'logs' }, signal, async endpoint => {
+    try {
+      const list = await readLogs({ ...wanted, endpoint })
+      if (list.length === 0 && memory.isNewlyEmpty(filter)) await confirmNone({ ...wanted, pool, endpoint }, hour)
+      memory.sawHour(filter, list.length > 0)
+      return list
+    } catch (error) {
+      if (error instanceof LeftOutLogs) pool.quarantine(endpoint.host, error.reason)
+      throw error
+    }
+  })
+}
+
+/**
+ * Asks another host for logs where an endpoint has none. If it has some, the endpoint's own receipts decide.
+ *
+ * @throws EndpointFailure when the endpoint left them out; Fault `chain-disagreement` when that cannot be decided
+ */
+async function confirmNone({ pool, ...asked }: LogsWanted & LogsAsked, hour: Served): Promise<void> {
+  const { chain, endpoint, signal } = asked
+  const other = await pool.secondOpinion(endpoint.host, hour, signal, async (endpoint, signal) => {
+    return { host: endpoint.host, logs: await readLogs({ ...asked, endpoint, signal }) }
+  })
+  if (!other) return
+  for (const { blockNumber } of other.logs) {
+    await new LogEvidence(asked).checkBlock(blockNumber)
+    throw logsDisputed(chain, endpoint.host, other.host, other.logs.length)
+  }
+}
+
+type RefusedRange = Extract<RangeOutcome, { kind: 'refused' }>
+
+/** Calls in one request for logs. */
+const logCallsMax = 20
+
+/** Most logs that the answers of one request are expected to hold. */
+const logsPerRequestMax = 5_000
+
+/** Reading of one hour's logs of a filter. */
+class HourLogs {
+  readonly #endpoint: Endpoint
+  readonly #requests: LogRequests
+  readonly #span: LogSpan
+  readonly #answered = new Map<bigint, LogList>()
+  #rest: readonly LogRange[]
+  /** Blocks of the largest answered range, and logs of the fullest. */
+  #blocksPassed = 0
+  #logsSeen = 1
+
+  constructor(endpoint: Endpoint, requests: LogRequests, span: LogSpan, range: LogRange) {
+    this.#endpoint = endpoint
+    this.#requests = requests
+    this.#span = span
+    this.#rest = [range]
+    span.begin(blocksIn(range))
+  }
+
+  async read(): Promise<LogList> {
+    while (this.#rest.length > 0) await this.#round()
+    const oldestFirst = [...this.#answered].sort(([a], [b]) => (a < b ? -1 : 1))
+    return new LogList(oldestFirst.flatMap(([, { pieces }]) => pieces))
+  }
+
+  /** Requests all remaining ranges if their size is known to pass; otherwise a few, to find out. */
+  async #round(): Promise<void> {
+    const parts = cut(this.#rest, this.#span.blocksMax)
+    const passing = Math.max(this.#blocksPassed, this.#span.proven)
+    const isSure = parts.every(part => blocksIn(part) <= passing)
+    const asked = new Set(isSure ? parts : samplesOf(parts))
+    const outcomes = await this.#ask([...asked], isSure)
+    const unasked = parts.filter(part => !asked.has(part))
+    for (const outcome of outcomes) if (outcome.kind === 'logs') this.#took(outcome)
+    const refused = outcomes.filter(outcome => outcome.kind === 'refused').map(outcome => this.#refused(outcome))
+    this.#rest = [...unasked, ...refused].sort((a, b) => (a.from < b.from ? -1 : 1))
+  }
+
+  async #ask(parts: readonly LogRange[], isSure: boolean): Promise<RangeOutcome[]> {
+    const { logs } = this.#endpoint
+    const fair = Math.ceil(parts.length / logRequestsAtOnceMax)
+    const light = Math.max(1, Math.floor(logsPerRequestMax / this.#logsSeen))
+    const count = isSure && logs.takesBatches ? Math.min(fair, light, logCallsMax) : 1
+    const starts = Array.from({ length: Math.ceil(parts.length / count) }, (_, index) => index * count)
+    const { signal } = this.#requests
+    const asked = starts.map(start => {
+      const some = parts.slice(start, start + count)
+      return logs.semaphore.with(signal, () => this.#requests.ask(some))
+    })
+    return (await Promise.all(asked)).flat()
+  }
+
+  #took({ range, logs }: Extract<RangeOutcome, { kind: 'logs' }>): void {
+    this.#answered.set(range.from, logs)
+    this.#blocksPassed = Math.max(this.#blocksPassed, blocksIn(range))
+    this.#logsSeen = Math.max(this.#logsSeen, logs.length)
+    this.#span.answered(blocksIn(range))
+  }
+
+  /** @returns the range to request next */
+  #refused({ range, failure, refusal }: RefusedRange): LogRange {
+    const blocks = blocksIn(range)
+    if (blocks === 1) throw this.#alone(range, failure)
+    // As large a range passed elsewhere: this part of the hour has too many logs.
+    if (blocks <= this.#blocksPassed) return { ...range, blocksMax: nextBlocks(blocks, refusal) }
+    this.#span.refused(blocks, refusal)
+    return range
+  }
+
+  /** The failure when even a single block's logs are refused. */
+  #alone({ from }: LogRange, { host, reason, kind }: EndpointFailure): EndpointFailure {
+    const isOfBlock = kind === 'pruned' || kind === 'unknown-block'
+    if (this.#blocksPassed > 0 || isOfBlock) {
+      const text = `${reason}, when asked for the logs of block ${from} alone`
+      return new EndpointFailure(host, text, isOfBlock ? kind : 'too-much')
+    }
+    this.#span.forget()
+    return new EndpointFailure(host, `serves no logs, not even of single blocks: it ${reason}`, 'no-logs')
+  }
+}
