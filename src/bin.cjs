@@ -27,7 +27,6 @@ function cacheCompiled() {
     const folder = join(caches, 'tidegauge')
     // One by one: `recursive` never ends in a folder like /proc, as the HOME of some services is.
     for (const each of [caches, folder]) if (!existsSync(each)) mkdirSync(each, { mode: 0o700 })
-    // Set as well, as the processes of collectors are lent the cache by this name.
-    if (require('node:module').enableCompileCache(folder).directory) process.env.NODE_COMPILE_CACHE = folder
+    require('node:module').enableCompileCache(folder)
   } catch (_) {}
 }

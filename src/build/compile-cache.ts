@@ -1,13 +1,10 @@
 /**
  * Fills the folder of `NODE_COMPILE_CACHE` for the bundle in a folder: with what the daemon and the usual commands run,
- * with the configuration of `TIDEGAUGE_CONFIG`, and with all that a process of collectors may load. The image is built
- * with it; it is the user of the image who must run it.
+ * with the configuration of `TIDEGAUGE_CONFIG`. The image is built with it; it is the user of the image who must run it.
  */
 import { spawn, spawnSync } from 'node:child_process'
-import { readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
-import { pathToFileURL } from 'node:url'
 
 const dist = resolve(process.argv[2] ?? 'dist')
 const main = join(dist, 'bin.cjs')
@@ -32,11 +29,3 @@ if (!isDelivered) throw new Error('the daemon ended before it delivered: there i
 run('collect', '--dry-run')
 run('check')
 run('--help')
-
-// Modules that a process of collectors loads after its start, when it has no cache that it can write.
-const program = 'main.js'
-for (const folder of ['child', 'collectors'].map(name => join(dist, name))) {
-  for (const file of readdirSync(folder).filter(name => name.endsWith('.js') && name !== program)) {
-    await import(pathToFileURL(join(folder, file)).href)
-  }
-}

@@ -1,8 +1,5 @@
 import { deserialize, serialize } from 'node:v8'
 
-/** Argument of a child that can read chains. */
-export const chainsArgument = 'chains'
-
 /** File descriptor of the connection in a child. */
 export const lineDescriptor = 3
 

@@ -47,7 +47,8 @@ describe('a collector that writes to the line to the daemon', () => {
     expect(await runner.collect(flood, hour)).toMatchObject(fine)
     const chars = lines.reduce((sum, { message }) => sum + message.length, 0)
     expect(chars).toBeGreaterThan(1_000_000)
-    expect(chars).toBeLessThan(4_000_000)
+    // A slow machine repeats the run, alone.
+    expect(chars).toBeLessThan(6_000_000)
     expect(lines.filter(({ message }) => message === 'further log lines are left out')).toHaveLength(1)
   })
 

@@ -32,14 +32,14 @@ import { Signals } from '../signals.ts'
 import { keepHeapSmall } from '../small-heap.ts'
 import { counted, note } from '../terminal.ts'
 import { type UsableCollector, usableCollectors } from '../usable-collectors.ts'
-import { warmStart } from '../warm-start.ts'
+import { warmProcesses } from '../warm-processes.ts'
 
 /** `backfill`: past hours. Ends with 1 when an hour was not collected, is left, or is not delivered. */
 export function backfillCommand(ended: (code: number) => void): Command {
   return backfillOptions().action(async (options: BackfillOptions) => {
     using _ = keepHeapSmall(systemTime)
     const signals = new Signals()
-    using warm = warmStart(options.config, true)
+    using warm = warmProcesses()
     const given: AppContext = { ...openContext(options.config), warm }
     const usable = await usableCollectors(given, options.only, signals, ended)
     await using stack = new AsyncDisposableStack()

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
-import { warmStart } from '../warm-start.ts'
+import { warmProcesses } from '../warm-processes.ts'
 
 /** `check`: configuration and collectors, offline. Ends with 78 for any mistake. */
 export function checkCommand(): Command {
@@ -8,7 +8,7 @@ export function checkCommand(): Command {
     .description('the configuration and its collectors, offline')
     .option('--json', 'print JSON')
     .action(async (options: ConfigOption & JsonOption) => {
-      using warm = warmStart(options.config, false)
+      using warm = warmProcesses()
       const { checkWhole } = await import('../check-whole.ts')
       await checkWhole(options, warm)
     })

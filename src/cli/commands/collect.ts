@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander'
 import { Fault } from '../../model/fault.ts'
 import type { CollectOnceOptions } from '../collect-once.ts'
 import { configuredCommand } from '../configured-command.ts'
-import { warmStart } from '../warm-start.ts'
+import { warmProcesses } from '../warm-processes.ts'
 import { wholeNumber } from '../whole-number.ts'
 
 interface CollectOptions extends CollectOnceOptions {
@@ -46,13 +46,13 @@ async function collectNow(
   ended: (code: number) => void,
   stopping?: AbortSignal,
 ): Promise<void> {
-  using warm = warmStart(options.config, true)
+  using warm = warmProcesses()
   const { collectOnce } = await import('../collect-once.ts')
   await collectOnce(options, warm, ended, stopping)
 }
 
 async function collectDue(options: CollectOptions, ended: (code: number) => void): Promise<void> {
-  using warm = warmStart(options.config, true)
+  using warm = warmProcesses()
   const { catchUp } = await import('../catch-up/catch-up.ts')
   await catchUp(options, warm, ended)
 }

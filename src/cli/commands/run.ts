@@ -3,7 +3,7 @@ import { systemTime } from '../../edge/time.ts'
 import { type ConfigOption, configuredCommand } from '../configured-command.ts'
 import { Signals } from '../signals.ts'
 import { keepHeapSmall } from '../small-heap.ts'
-import { warmStart } from '../warm-start.ts'
+import { warmProcesses } from '../warm-processes.ts'
 
 /** `run`: the daemon. Ends with 0 after SIGTERM or SIGINT; SIGHUP and a changed file reload the configuration. */
 export function runCommand(ended: (code: number) => void): Command {
@@ -13,7 +13,7 @@ export function runCommand(ended: (code: number) => void): Command {
     .action(async ({ config, standby = false }: ConfigOption & { readonly standby?: boolean }) => {
       const signals = new Signals()
       // A standby waits for months: it starts its processes when it takes over.
-      using warm = standby ? undefined : warmStart(config, true)
+      using warm = standby ? undefined : warmProcesses()
       using _ = keepHeapSmall(systemTime)
       const { runDaemon } = await import('../run-daemon.ts')
       await runDaemon(config, { ...(warm && { warm }), standby, signals, ended })

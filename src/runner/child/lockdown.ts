@@ -5,9 +5,8 @@ import v8 from 'node:v8'
 
 /**
  * Removes abilities that Node's permissions leave to a process: sending signals, starting another's debugger, changing
- * priorities, setting V8's flags (some name a file to write), opening sockets in the file system, reading the
- * connection to the daemon, and writing, which only the start may do. It is permanent: Node's own functions reach these
- * through the same objects.
+ * priorities, setting V8's flags (some name a file to write), opening sockets in the file system, and reading the
+ * connection to the daemon. It is permanent: Node's own functions reach these through the same objects.
  *
  * @param line the connection; its kind of handle is that of all sockets in the file system
  */
@@ -23,10 +22,6 @@ export function lockDown(line: Socket): void {
     for (const name of ['bind', 'connect', 'listen', 'fchmod']) close(pipes, name, 'a socket in the file system')
   }
   syncBuiltinESMExports()
-  const { permission } = process
-  const drop: unknown = Reflect.get(permission, 'drop')
-  if (typeof drop !== 'function') return
-  Reflect.apply(drop, permission, ['fs.write'])
 }
 
 function close(owner: object, name: string, what: string): void {

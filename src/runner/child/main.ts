@@ -1,13 +1,11 @@
 /**
- * Entry of a child that runs collectors: takes runs from the daemon and returns their results. Its arguments are links
- * that it must not follow itself, with their targets, and whether it can read chains.
+ * Entry of a child that runs collectors: takes runs from the daemon and returns their results. Its argument: links that
+ * it must not follow itself, with their targets.
  */
 import '../../edge/process-settings.ts'
-import { flushCompileCache } from 'node:module'
 import { sentTogether } from '../../edge/batch-scheduler.ts'
 import { Fault, faultRecord } from '../../model/fault.ts'
 import { hourAfter } from '../../model/hour.ts'
-import { chainsArgument } from '../frames.ts'
 import type { Ask, EndedRun, LogLine, StartedRun, Task, TaskEnd, ToChild } from '../messages.ts'
 import { unknownChain } from '../question.ts'
 import { Asks } from './asks.ts'
@@ -28,6 +26,8 @@ import { TurnAsks } from './turn-asks.ts'
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 
 let chainNames: readonly string[] = []
+/** Loaded once there is a chain to read: viem takes a good part of a child's start and memory. */
+let typedReads: typeof import('./typed/typed-reads.ts') | undefined
 const line = new ChildEnd(receive)
 const asks = new Asks(postAsks)
 const postLine = (said: LogLine) => line.post({ kind: 'log', ...said })
@@ -49,8 +49,6 @@ catchStrays(
 registerCollectorHooks(process.argv[2] ?? '{}')
 registerOptionsEdge()
 lockDown(line.socket)
-// Only if there is a chain to read: viem takes a good part of a child's start and memory.
-const typedReads = process.argv.includes(chainsArgument) ? await import('./typed/typed-reads.ts') : undefined
 
 /** Turns a run has after its abort: more than each label has, so that values there by then are returned. */
 const turnsAfterAbort = 50
@@ -64,6 +62,7 @@ async function perform(task: Task, deps: RunDeps): Promise<TaskEnd> {
 
 async function start({ run, task, deadlineMs, requests, guarded }: StartedRun): Promise<void> {
   const { signal } = controllerOf(run)
+  if (chainNames.length > 0) typedReads ??= await import('./typed/typed-reads.ts')
   const stray = Promise.withResolvers<never>()
   const fail = (error: unknown) => {
     scope.line('warn', `uncaught error: ${thrownText(error).message}`)
@@ -121,9 +120,4 @@ function receive(message: ToChild): void {
   if (message.kind === 'replies') for (const { ask, reply } of message.replies) asks.replied(ask, reply)
   if (message.kind === 'turns') for (const reply of message.turns) turns.replied(reply)
 }
-// Sources of the daemon that every collector imports, compiled while the cache is lent: it is taken back before a
-// collector is loaded.
-await import('../../collector.ts')
-flushCompileCache()
-delete process.env['NODE_COMPILE_CACHE']
 line.post({ kind: 'ready' })

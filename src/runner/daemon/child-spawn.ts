@@ -7,12 +7,11 @@ import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { programUrl } from '../../edge/program-files.ts'
 import { firstChars } from '../../model/text.ts'
-import { chainsArgument, frameOf, lineDescriptor } from '../frames.ts'
+import { frameOf, lineDescriptor } from '../frames.ts'
 import { childMessageCharsMax, collectorTextCharsMax, runLogLinesMax } from '../limits.ts'
 import type { ChildLogLevel, LogLine, ToChild } from '../messages.ts'
 import type { Lost } from './child-edge.ts'
 import { childMemory } from './child-memory.ts'
-import { lendCompileCache } from './lent-cache.ts'
 import { childBacklogBytesMax } from './limits.ts'
 import { boundedLines } from './lines.ts'
 import { orphanWatch } from './orphan-watch.ts'
@@ -24,8 +23,6 @@ export interface Spawned {
   listen(listener: ProcessListener | undefined): void
   /** Sends a message. @returns false when the process has left so much unread that nothing more is sent */
   post(message: ToChild): boolean
-  /** Takes back what only its start needs. Must be called before it is given a collector. */
-  started(): void
   /** Ends it at once, whatever it is doing. */
   kill(): void
   /** As `kill`, for a process without work: this one does not wait for its end. */
@@ -36,7 +33,7 @@ export interface Spawned {
 
 /** Permissions of a new process. */
 export interface SpawnDeps {
-  /** Files and folders it may read; once started it may write none. */
+  /** Files and folders it may read; it may write none. */
   readonly reads: readonly string[]
   /** Targets of links by their paths, which it must not follow itself. */
   readonly links: Readonly<Record<string, string>>
@@ -44,8 +41,6 @@ export interface SpawnDeps {
   readonly mayUseSqlite: boolean
   /** Folder that relative paths start from, if it exists. */
   readonly folder: string
-  /** Whether it can read chains, which it needs more time and memory for. */
-  readonly readsChains: boolean
   /** Limits of V8's heap, and of all memory of the process, in MB. */
   readonly heapMbMax: number
   readonly memoryMbMax: number
@@ -64,30 +59,24 @@ const environmentNames = ['PATH', 'HOME', 'TMPDIR', 'TZ', 'LANG', 'NODE_EXTRA_CA
  * given paths, and cannot write, start processes or load native code. Does not throw.
  */
 export function spawnChild(deps: SpawnDeps): Spawned {
-  const { readsChains, heapMbMax, memoryMbMax, folder, links } = deps
-  const cache = lendCompileCache()
-  const args = [JSON.stringify(links), ...(readsChains ? [chainsArgument] : [])]
+  const { heapMbMax, memoryMbMax, folder, links } = deps
   let child: ChildProcess
   try {
-    child = spawn(process.execPath, [...flagsOf(deps), ...cache.flags, entry, ...args], {
-      env: { ...environment(), ...cache.env },
+    child = spawn(process.execPath, [...flagsOf(deps), entry, JSON.stringify(links)], {
+      env: environment(),
       ...(existsSync(folder) && { cwd: folder }),
       stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     })
   } catch (error) {
-    cache.takeBack()
     return unstarted(Promise.resolve(error))
   }
   // Node reports some errors in the next turn, and has made no streams if there were no descriptors for them.
-  if (child.pid === undefined) {
-    cache.takeBack()
-    return unstarted(new Promise(resolve => child.once('error', resolve)))
-  }
+  if (child.pid === undefined) return unstarted(new Promise(resolve => child.once('error', resolve)))
   standBack(child)
   endWithThis(child)
   const fate = boundMemory(child, memoryMbMax)
   const line = child.stdio[lineDescriptor]
-  child.once('exit', cache.takeBack).on('error', () => {})
+  child.on('error', () => {})
   const kill = () => void child.kill('SIGKILL')
   const relay = new Relay(kill)
   const isCut = line instanceof Duplex ? listen(child, line, relay) : () => false
@@ -95,11 +84,9 @@ export function spawnChild(deps: SpawnDeps): Spawned {
   return {
     listen: listener => relay.to(listener),
     post: message => !(line instanceof Duplex) || say(line, message),
-    started: () => void (cache.takeBack() || child.kill('SIGKILL')),
     kill,
     abandon() {
       kill()
-      cache.takeBack()
       if (child.pid !== undefined) childMemory.delete(child.pid)
       for (const stream of child.stdio) stream?.destroy()
       child.unref()
@@ -255,7 +242,7 @@ function unstarted(why: Promise<unknown>): Spawned {
     const [reason = message, fix = `check that ${process.execPath} can be run`] = unstartedReasons[code] ?? []
     return { how: `could not be started: ${reason}${reason === message ? '' : `, ${code}`}`, fix }
   })
-  return { listen() {}, post: () => true, started() {}, kill() {}, abandon() {}, exited }
+  return { listen() {}, post: () => true, kill() {}, abandon() {}, exited }
 }
 
 async function turned(turns: number): Promise<void> {

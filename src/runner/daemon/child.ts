@@ -183,7 +183,6 @@ export class CollectorChild {
   #receive(message: FromChild, chars: number): string | undefined {
     switch (message.kind) {
       case 'ready':
-        this.#spawned.started()
         this.#ready.resolve()
         return undefined
       case 'pong':

@@ -122,24 +122,15 @@ export class ProcessRunner implements Runner {
     }
     const [limits, meeting, prices, hosts] = [this.#limits, this.#meeting, this.#prices, this.#hosts]
     const shared = { chains, deadlineMs, limits, time, meeting, prices, interceptor, isGuarded, hosts }
-    return new CollectorChild({ ...shared, log: write, pinged }, this.#takenWarm(group) ?? (await this.#started(group)))
-  }
-
-  get #readsChains(): boolean {
-    const { chains, warm, leavesWarm } = this.#deps
-    return (leavesWarm && warm?.readsChains) || Object.keys(chains).length > 0
-  }
-
-  #takenWarm({ key }: ProcessGroup): StartedProcess | undefined {
-    const { warm } = this.#deps
-    return warm?.readsChains === this.#readsChains ? warm.take(key) : undefined
+    const started = this.#deps.warm?.take(group.key) ?? (await this.#started(group))
+    return new CollectorChild({ ...shared, log: write, pinged }, started)
   }
 
   async #started(group: ProcessGroup): Promise<StartedProcess> {
     const { configFolders = [] } = this.#deps
     const permitted = await readablePaths({ ...group, hidden: this.#hidden, configFolders }, this.#walks)
     const { heapMbMax, memoryMbMax } = this.#limits
-    return startProcess(group, { ...permitted, heapMbMax, memoryMbMax, readsChains: this.#readsChains })
+    return startProcess(group, { ...permitted, heapMbMax, memoryMbMax })
   }
 
   async #runAlone(task: Task, group: ProcessGroup): Promise<TaskEnd> {

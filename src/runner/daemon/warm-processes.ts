@@ -3,18 +3,15 @@ import { runnerLimits } from './limits.ts'
 import type { StartedProcess } from './started-process.ts'
 
 /**
- * Processes without work that the next runner takes, so that it waits for no start: one that was started while the
- * configuration was read, and those in which collectors were described. Those that are not taken are ended.
+ * Processes without work that the next runner takes: those in which collectors were described. A start of their own is
+ * a fifth of the time until the first value. Those that are not taken are ended.
  */
 export class WarmProcesses {
-  /** Whether the processes can read chains. */
-  readonly readsChains: boolean
   readonly #time: Pick<Time, 'timeout'>
   readonly #byKey = new Map<string, StartedProcess>()
 
-  constructor(time: Pick<Time, 'timeout'>, readsChains: boolean) {
+  constructor(time: Pick<Time, 'timeout'>) {
     this.#time = time
-    this.readsChains = readsChains
   }
 
   /** Keeps a process of a group, by the group's key, in place of an earlier one. */

@@ -4,7 +4,6 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import type { CollectorConfig } from '../../../src/config/config.ts'
 import { systemTime } from '../../../src/edge/time.ts'
 import type { RunnerDeps } from '../../../src/runner/daemon/runner-deps.ts'
-import { startShipped } from '../../../src/runner/daemon/start-process.ts'
 import { WarmProcesses } from '../../../src/runner/daemon/warm-processes.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { configured, hour, testRunner } from '../setup.ts'
@@ -27,8 +26,8 @@ function ownCollector(): CollectorConfig {
   return configured('./pid.mjs', { file: join(folder, 'mine.yaml') })
 }
 
-function warmProcesses(readsChains = false): WarmProcesses {
-  const warm = new WarmProcesses(systemTime, readsChains)
+function warmProcesses(): WarmProcesses {
+  const warm = new WarmProcesses(systemTime)
   onTestFinished(() => warm.abandon())
   return warm
 }
@@ -51,14 +50,13 @@ describe('a process without work', () => {
     expect(await pidOf(collector, { warm })).not.toBe(first)
   })
 
-  it('is not taken for another configuration, nor for chains that it cannot read', async () => {
+  it('is not taken for another configuration, and reads the chains of the next runner', async () => {
     const [warm, collector] = [warmProcesses(), ownCollector()]
     const first = await pidOf(collector, { warm, leavesWarm: true })
     const other = configured(collector.use, { file: collector.place.file.replace('mine', 'other') })
     expect(await pidOf(other, { warm })).not.toBe(first)
     const chains = { demo: { id: 1, blockAt: () => Promise.reject(new Error('unused')) } }
-    expect(await pidOf(collector, { warm, chains: chains as never })).not.toBe(first)
-    expect(await pidOf(collector, { warm })).toBe(first)
+    expect(await pidOf(collector, { warm, chains: chains as never })).toBe(first)
   })
 
   it('that has ended is not taken', async () => {
@@ -67,11 +65,4 @@ describe('a process without work', () => {
     process.kill(first, 'SIGKILL')
     expect(await pidOf(collector, { warm })).not.toBe(first)
   })
-})
-
-it('a process of shipped collectors that was started first serves any configuration that uses them', async () => {
-  const warm = warmProcesses()
-  startShipped(warm, '/nowhere/tidegauge.yaml')
-  const { runner } = testRunner({ warm })
-  expect(await runner.describe(configured('host'))).toMatchObject({ kind: 'usable', history: false })
 })
