@@ -1,30 +1,29 @@
+import type { ProtocolConfig } from '../config/config.ts'
+import { Loop } from '../edge/loop.ts'
 import type { ServiceClient } from '../edge/service-client.ts'
 import type { Time } from '../edge/time.ts'
 import type { Batch } from '../model/batch.ts'
+import { Fault, faultLine, isOfOutbox } from '../model/fault.ts'
 import { endOfTime, type Hour, hourAt, hourText } from '../model/hour.ts'
+import { pollMs } from '../model/limits.ts'
 import type { Metric } from '../model/metric.ts'
+import { reasonOf, transientOf } from '../model/verdict.ts'
+import { registration } from '../model/wire.ts'
 import type { DeliveryStore } from '../outbox/contract/delivery-store.ts'
-import type { DueWanted } from '../outbox/contract/selections.ts'
+import type { OutboxHealth } from '../outbox/contract/health.ts'
 import type { Counters } from '../telemetry/counters.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Redactor } from '../telemetry/redactor.ts'
+import { breakerBaseMs } from './breaker.ts'
 import type { Destination } from './destination.ts'
-import { BatchSize } from './flush/batch-size.ts'
-import type { FlushDeps } from './flush/deps.ts'
-import { Flush } from './flush/flush.ts'
-import { type Plan, planFlush } from './flush/plan.ts'
-import { type PushDeps, pushBatch } from './flush/push.ts'
-import { type ProbesOf, QuarantineProbes } from './flush/quarantine-probes.ts'
-import { type FlushOccasion, Gate } from './gate/gate.ts'
-import type { Turns } from './gate/pacer.ts'
-import type { ServiceClock } from './gate/service-clock.ts'
-import type { Stop } from './gate/stop.ts'
+import { Flush, type FlushDeps } from './flush.ts'
+import { type FlushOccasion, Gate, type ServiceClock, type Turns } from './gate.ts'
 import type { Attempts, NotRegistered, Pushed } from './isolate/parts.ts'
 import { Quarantine } from './isolate/quarantine.ts'
-import { Recorder } from './record/recorder.ts'
-import { UnconfirmedSends } from './record/unconfirmed-sends.ts'
-import { registerProtocol } from './register.ts'
-import { stopOf } from './stop-of.ts'
+import type { Stop } from './isolate/state.ts'
+import { type Plan, type ProbesOf, planFlush, QuarantineProbes } from './plan.ts'
+import { BatchSize, type PushDeps, pushBatch } from './push.ts'
+import { Recorder, UnconfirmedSends } from './recorder.ts'
 
 /** Dependencies of `Delivery`. */
 export interface DeliveryDeps {
@@ -162,24 +161,20 @@ export class Delivery {
     const { outbox, destination, clock, inFlight, batchMetricsMin, time } = this.#deps
     const [recorder, quarantine, protocolIds] = [this.#recorder, this.#quarantine, this.#protocolIds]
     const { protocols } = destination
-    const { unrecorded } = recorder
     const pushDeps = this.#pushDeps(run)
-    const read = (ids: readonly string[], limit: number, from: Hour, except?: DueWanted['except']) => {
+    const read = async (ids: readonly string[], limit: number, from = newestFirstFrom) => {
       const latest = clock.latestHour(time.nowMs())
-      return unrecorded.without(
-        part => outbox.due({ protocolIds: ids, newestFirstFrom: from, latest, except: part }, limit),
-        limit,
-        except,
-      )
+      return [...(await outbox.due({ protocolIds: ids, newestFirstFrom: from, latest }, limit))]
     }
     const probesOf: ProbesOf = {
       isAsked: run.occasion === 'asked',
       protocolIds,
-      due: (ids, limit, from = newestFirstFrom) => read(ids, limit, from),
+      due: read,
     }
     return {
       protocols,
-      outbox,
+      present: metric => outbox.present(metric),
+      stillDue: async metrics => (await outbox.stillDue(metrics)).metrics,
       recorder,
       quarantine,
       free: due =>
@@ -194,7 +189,7 @@ export class Delivery {
       inFlight,
       batchSizeMax: () => this.#batchSize.max,
       ...(batchMetricsMin && { batchMetricsMin }),
-      due: (ids, limit, except) => read(ids, limit, newestFirstFrom, except),
+      due: read,
       earlier: () => this.#earlier(),
       hasDelivered: () => outbox.hasDelivered(protocolIds),
       push: (batch, attempts) => this.#push(batch, attempts, pushDeps),
@@ -231,7 +226,6 @@ export class Delivery {
   async #push(batch: Batch, wanted: Attempts, deps: PushDeps): Promise<Pushed> {
     const { onPushed } = this.#deps
     this.#pushes += 1
-    const end = this.#recorder.underWay.begin()
     try {
       const pushed = await pushBatch(batch, wanted, deps)
       this.#notePushed(batch, pushed)
@@ -240,7 +234,6 @@ export class Delivery {
       this.#unconfirmed.add(batch)
       throw error
     } finally {
-      end()
       onPushed?.(batch)
     }
   }
@@ -259,3 +252,77 @@ export class Delivery {
     }
   }
 }
+
+/**
+ * The reason why a flush that threw ended: it was stopped, or a key could not be read.
+ *
+ * @throws the error, if it comes from the outbox
+ */
+export function stopOf(error: unknown, signal: AbortSignal): Stop {
+  if (signal.aborted) return { kind: 'stopped', reason: faultLine(error) }
+  if (error instanceof Fault && !isOfOutbox(error)) {
+    const isKeyMissing = error.code === 'secret-missing' && ({ isKeyMissing: true } as const)
+    return { kind: 'transient', reason: faultLine(error), ...isKeyMissing }
+  }
+  throw error
+}
+
+/**
+ * Registers a protocol with the service.
+ *
+ * @returns why it is not registered; `undefined` when it is
+ */
+export async function registerProtocol(
+  client: Pick<ServiceClient, 'register'>,
+  { id, name, logo, chains }: ProtocolConfig,
+  key: string,
+  stop?: AbortSignal,
+): Promise<NotRegistered | undefined> {
+  const body = registration.parse({ id, name, ...(logo && { logo }), ...(chains && { chains }) })
+  const answer = await client.register(body, key, stop)
+  const transient = transientOf(answer)
+  if (transient || answer.kind === 'unanswered') return transient
+  if (answer.status >= 200 && answer.status < 300) return undefined
+  const isTaken = answer.status === 400
+  const reason = `registration refused${isTaken ? ', is the id taken by another key?' : ''} (${reasonOf(answer)})`
+  return { kind: 'refused', reason }
+}
+
+/**
+ * The delivery loop. Each destination flushes once a second, independently of the others, until the loop is stopped; metrics
+ * that another process has put into the outbox are found, too.
+ */
+export class DeliveryLoop {
+  readonly #loops: readonly Loop[]
+
+  /** @param health sees the errors of the outbox, and makes room where that helps */
+  constructor(deliveries: readonly Delivery[], time: Time, log: Log, health: LoopHealth) {
+    this.#loops = deliveries.map(delivery => new Loop(signal => turn(delivery, health, time, log, signal)))
+    for (const loop of this.#loops) loop.start()
+  }
+
+  /** Resolves when no push is under way any more. Each gets its answer, so that nothing is sent again later. */
+  async stop(): Promise<void> {
+    await Promise.all(this.#loops.map(loop => loop.stop()))
+  }
+}
+
+async function turn(delivery: Delivery, health: LoopHealth, time: Time, log: Log, signal: AbortSignal): Promise<void> {
+  // Only the outbox makes a flush reject. It may be mended by the next one.
+  const restMs = await delivery.flush('due', signal, neverBrokenOff).then(
+    () => pollMs,
+    error => {
+      const seen = health.recover(error)
+      if (seen === 'room-made') return 0
+      if (seen === 'other')
+        log.error({ fault: faultLine(health.explain(error)) }, 'delivery: the outbox cannot be read or written')
+      return breakerBaseMs
+    },
+  )
+  await time.sleep(restMs, signal).catch(() => {})
+}
+
+type LoopHealth = Pick<OutboxHealth, 'recover' | 'explain'>
+
+/** A push ends with its own time-out. */
+const neverBrokenOff = new AbortController().signal

@@ -1,22 +1,18 @@
 import { hourText } from './hour.ts'
 import type { Metric } from './metric.ts'
-import type { MetricList } from './metric-list.ts'
 import { type SentPush, sentPush } from './wire.ts'
 
 /** 1 to 100 metrics of one destination, pushed at once. */
-export interface Batch extends MetricList {
-  /** The first. */
-  readonly 0: Metric
-}
+export type Batch = readonly [Metric, ...Metric[]]
 
 /** Whether the list has a metric to push. */
-export function isBatch(metrics: MetricList): metrics is Batch {
+export function isBatch(metrics: readonly Metric[]): metrics is Batch {
   return metrics.length > 0
 }
 
 /** A metric of the newest hour in a batch. */
 export function newestOf(batch: Batch): Metric {
-  return [...batch].reduce((newest, metric) => (metric.hour > newest.hour ? metric : newest))
+  return batch.reduce((newest, metric) => (metric.hour > newest.hour ? metric : newest))
 }
 
 /** A metric in its wire form. The hour is always explicit, since an omitted one would mis-date a late push. */
@@ -36,8 +32,10 @@ export function pushBody(batch: Batch): string {
 }
 
 /** Metrics in batches of at most `size`, in their order. */
-export function batchesOf(metrics: MetricList, size: number): Batch[] {
+export function batchesOf(metrics: readonly Metric[], size: number): Batch[] {
   const count = Math.ceil(metrics.length / size)
-  const parts = Array.from({ length: count }, (_, index) => metrics.slice(index * size, (index + 1) * size))
+  const parts: readonly (readonly Metric[])[] = Array.from({ length: count }, (_, index) =>
+    metrics.slice(index * size, (index + 1) * size),
+  )
   return parts.filter(isBatch)
 }

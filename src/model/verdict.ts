@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import type { Batch } from './batch.ts'
 import type { Metric } from './metric.ts'
-import type { MetricList } from './metric-list.ts'
 import { type Remark, readRemark, wordsOf } from './remarks.ts'
 
 /** The outcome of one push: an HTTP answer, or none. */
@@ -41,9 +40,9 @@ export type Verdict =
   /** Decided metric by metric; `resend` is sent again in smaller batches. */
   | {
       readonly kind: 'settled'
-      readonly delivered: MetricList
+      readonly delivered: readonly Metric[]
       readonly dead: readonly DeadMetric[]
-      readonly resend: MetricList
+      readonly resend: readonly Metric[]
       readonly warnings: readonly Remark[]
     }
   /** The batch is refused as a whole: split it until the bad metric stands alone. */
@@ -137,9 +136,7 @@ function withErrors(status: number, result: PushReport, batch: Batch, warnings: 
 
 /** The first of some errors or warnings. */
 function remarksOf(entries: readonly unknown[], batch: Batch): readonly Remark[] {
-  if (entries.length === 0) return []
-  const metrics = [...batch]
-  return entries.slice(0, remarksMax).map(entry => readRemark(entry, metrics))
+  return entries.slice(0, remarksMax).map(entry => readRemark(entry, batch))
 }
 
 function deadOf(status: number, remarks: readonly Remark[]): DeadMetric[] {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { clockDoubtMs } from '../../src/delivery/gate/limits.ts'
+import { clockDoubtMs } from '../../src/delivery/gate.ts'
 import { hourAfter, hourText } from '../../src/model/hour.ts'
 import { futureMsMax, hourMs } from '../../src/model/limits.ts'
 import { anHour, metrics } from '../support/metrics.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { breakerBaseMs, serviceRetryAfterMsMax } from '../../src/delivery/gate/limits.ts'
+import { breakerBaseMs, serviceRetryAfterMsMax } from '../../src/delivery/breaker.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import { breakerCapMs, hourMs, quarantineCapMs } from '../../src/model/limits.ts'
 import type { Answer } from '../../src/model/verdict.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { DeliveryLoop } from '../../src/delivery/loop.ts'
+import { DeliveryLoop } from '../../src/delivery/delivery.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import { hourMs } from '../../src/model/limits.ts'
 import { dice } from '../support/dice.ts'

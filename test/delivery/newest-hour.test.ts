@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { FlushOccasion } from '../../src/delivery/gate/gate.ts'
+import type { FlushOccasion } from '../../src/delivery/gate.ts'
 import { hourAfter, hourText } from '../../src/model/hour.ts'
 import { hourMs, quarantineCapMs } from '../../src/model/limits.ts'
 import { dice } from '../support/dice.ts'

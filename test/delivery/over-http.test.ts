@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { attemptsMax } from '../../src/delivery/isolate/limits.ts'
+import { attemptsMax } from '../../src/delivery/isolate/parts.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import { answerBytesMax, hourMs } from '../../src/model/limits.ts'
 import { anHour, metrics } from '../support/metrics.ts'
@@ -114,14 +114,14 @@ describe('over HTTP, an answer', () => {
       ({ metrics: sent }) => (sent.some(isBad) ? { status: 400, body: { error: 'odd' } } : undefined),
       allButBad,
       'delivered',
-      13,
+      12,
     ],
     [
       '422 to the bad one alone',
       ({ metrics: sent }) => (sent.some(isBad) ? { status: 422, body: { error: 'odd' } } : undefined),
       allButBad,
       'delivered',
-      13,
+      12,
     ],
     ['400 to all', () => ({ status: 400, body: { error: 'no' } }), none, 'systemic', 10],
     [
@@ -155,7 +155,7 @@ describe('over HTTP, an answer', () => {
     const said = await outcome(({ metrics: sent }) =>
       sent.some(isBad) ? { status: 400, body: { error: 'value is odd' } } : undefined,
     )
-    expect(said.deadLetter).toMatchObject({ id: 'vault___M7', reason: '400: value is odd', status: 400, attempts: 7 })
+    expect(said.deadLetter).toMatchObject({ id: 'vault___M7', reason: '400: value is odd', status: 400, attempts: 6 })
     const named = await outcome(() => pushResult({ processed: 19, errors: [{ id: 'vault___M7', error: 'is odd' }] }))
     expect(named.deadLetter).toMatchObject({ id: 'vault___M7', reason: 'is odd', status: 200, attempts: 1 })
     let failures = 0

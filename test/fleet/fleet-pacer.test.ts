@@ -1,6 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { Gate } from '../../src/delivery/gate/gate.ts'
-import { ServiceClock } from '../../src/delivery/gate/service-clock.ts'
+import { Gate, ServiceClock } from '../../src/delivery/gate.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import { FleetPacer } from '../../src/fleet/fleet-pacer.ts'
 import { roleJob, roleQueue } from '../../src/fleet/job-engine.ts'

@@ -1,4 +1,4 @@
-import { serviceRetryAfterMsMax } from '../../src/delivery/gate/limits.ts'
+import { serviceRetryAfterMsMax } from '../../src/delivery/breaker.ts'
 import type { Sent } from './replies.ts'
 
 /** Events in a world, whichever life they happened in, and the first promise that was broken. */

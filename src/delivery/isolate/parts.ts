@@ -1,8 +1,12 @@
 import { type Batch, batchesOf, isBatch } from '../../model/batch.ts'
 import type { Metric } from '../../model/metric.ts'
-import type { MetricList } from '../../model/metric-list.ts'
 import type { Verdict } from '../../model/verdict.ts'
-import { attemptsMax, troubledAttemptsMax } from './limits.ts'
+
+/** Attempts of one push before it is left for a later flush. */
+export const attemptsMax = 5
+
+/** Attempts of a part of a batch that fails while the service takes others. */
+export const troubledAttemptsMax = 2
 
 /** Metrics that are pushed together, with their history in this flush. */
 export interface Part {
@@ -91,15 +95,12 @@ export function smallerSize(count: number, isTooLarge = false): number {
 }
 
 /** Smaller parts of some metrics of a part that was sent. @param isTooLarge as `smallerSize` */
-export function smaller({ sent, attemptsMax }: Part, metrics: MetricList, isTooLarge = false): Part[] {
+export function smaller({ sent, attemptsMax }: Part, metrics: readonly Metric[], isTooLarge = false): Part[] {
+  const size = smallerSize(metrics.length, isTooLarge)
+  const parts = batchesOf(metrics, size).map(batch => ({ batch, sent, attemptsMax }))
   const [one, other] = metrics
-  if (metrics.length !== 2 || !one || !other) {
-    return batchesOf(metrics, smallerSize(metrics.length, isTooLarge)).map(batch => ({ batch, sent, attemptsMax }))
-  }
-  return [
-    { batch: [one], pairedWith: other, sent, attemptsMax },
-    { batch: [other], pairedWith: one, sent, attemptsMax },
-  ]
+  if (metrics.length !== 2 || !one || !other) return parts
+  return parts.map(part => ({ ...part, pairedWith: part.batch[0] === one ? other : one }))
 }
 
 /**
@@ -107,12 +108,12 @@ export function smaller({ sent, attemptsMax }: Part, metrics: MetricList, isTooL
  *
  * @param ways how many parts there may be
  */
-export function partsOf({ sent }: Part, metrics: MetricList, ways: number): Part[] {
+export function partsOf({ sent }: Part, metrics: readonly Metric[], ways: number): Part[] {
   const byProtocol = [...Map.groupBy(metrics, ({ protocolId }) => protocolId).values()]
   const units: readonly (readonly Metric[])[] = byProtocol.length > 1 ? byProtocol : metrics.map(metric => [metric])
   const size = Math.max(1, Math.ceil(units.length / ways))
   const count = Math.ceil(units.length / size)
-  const parts: readonly MetricList[] = Array.from({ length: count }, (_, at) =>
+  const parts: readonly (readonly Metric[])[] = Array.from({ length: count }, (_, at) =>
     units.slice(at * size, (at + 1) * size).flat(),
   )
   return parts.filter(isBatch).map(batch => ({ batch, sent, attemptsMax: troubledAttemptsMax }))

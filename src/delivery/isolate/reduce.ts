@@ -1,25 +1,31 @@
-import { runsOf } from '../../model/metric-list.ts'
-import type { MetricRun } from '../../model/metric-run.ts'
+import { batchesOf, isBatch, newestOf } from '../../model/batch.ts'
+import { batchMetricsMax } from '../../model/limits.ts'
+import type { Metric } from '../../model/metric.ts'
+import { metricKey } from '../../model/metric-set.ts'
+import type { Verdict } from '../../model/verdict.ts'
 import type { DeadLetter } from '../../outbox/contract/metrics.ts'
-import { andThen, type FlushStep, step, stopped } from './actions.ts'
-import type { FlushEvent } from './events.ts'
-import { blamed, checkedForFailure, drained, failed, narrowing, sampled, suspected } from './failures.ts'
-import { attemptsOf, type Part, type VerdictOf } from './parts.ts'
-import { protocolRejected, registered } from './protocols.ts'
 import {
-  accepted,
-  checkedForRejections,
-  concluded,
-  concluding,
-  confirmed,
-  decided,
-  deciding,
-  ending,
-  probing,
-  rejected,
-  undelivered,
-} from './rejections.ts'
-import type { FlushState } from './state.ts'
+  attemptsOf,
+  type FailedPart,
+  fresh,
+  type Part,
+  type Pushed,
+  partsOf,
+  smaller,
+  troubledAttemptsMax,
+  type VerdictOf,
+} from './parts.ts'
+import {
+  andThen,
+  areAttemptsUsed,
+  type FlushAction,
+  type FlushEvent,
+  type FlushState,
+  type FlushStep,
+  type RejectedSingle,
+  step,
+  stopped,
+} from './state.ts'
 
 /** Decides what a flush does next after an event. Pure: the result depends only on the state and the event. */
 export function reduce(state: FlushState, event: FlushEvent): FlushStep {
@@ -39,11 +45,7 @@ export function reduce(state: FlushState, event: FlushEvent): FlushStep {
         ? checkedForRejections(state, event.verdict)
         : checkedForFailure(state, event.why, event.verdict)
     case 'confirmed':
-      return confirmed(state, event.confirmation, event.pushed)
-    case 'deciding':
-      return deciding(state, event.single, event.mayAsk)
-    case 'decided':
-      return decided(state)
+      return confirmed(state, event.deadLetter, event.pushed)
     case 'probing':
       return probing(state, event.count)
     case 'registered':
@@ -59,7 +61,7 @@ export function reduce(state: FlushState, event: FlushEvent): FlushStep {
     case 'concluded':
       return concluded(state)
     case 'ending':
-      return andThen(state.stop ? suspected(state) : blamed(state), ending)
+      return state.stop ? suspected(state) : blamed(state)
     case 'broken':
       return stopped(state, event.stop)
   }
@@ -112,24 +114,15 @@ function delivered(state: FlushState, part: Part, sentAt: number, verdict: Verdi
 }
 
 function recorded(state: FlushState, { part, sentAt, verdict }: Extract<FlushEvent, { kind: 'recorded' }>): FlushStep {
-  const runs = runsOf(verdict.delivered)
-  const [first] = runs
-  if (!first) return undelivered(state, part, verdict.resend)
-  const acceptedProtocols = withProtocols(state.acceptedProtocols, runs)
+  const [knownGood] = verdict.delivered
+  if (!knownGood) return undelivered(state, part, verdict.resend)
   const now: FlushState = {
     ...state,
-    knownGood: first.metricAt(0),
+    knownGood,
     acceptedPushes: state.acceptedPushes + 1,
-    acceptedProtocols,
-    acceptedSizeMax: Math.max(state.acceptedSizeMax, part.batch.length),
+    acceptedProtocols: new Set([...state.acceptedProtocols, ...verdict.delivered.map(({ protocolId }) => protocolId)]),
   }
   return andThen(blamed(now, sentAt), next => accepted(next, sentAt, part, verdict.resend))
-}
-
-/** Some protocols, and those of some runs. Mostly all of a batch are of one that is known. */
-function withProtocols(known: ReadonlySet<string>, runs: readonly MetricRun[]): ReadonlySet<string> {
-  const others = runs.filter(({ protocolId }) => !known.has(protocolId))
-  return others.length === 0 ? known : new Set([...known, ...others.map(({ protocolId }) => protocolId)])
 }
 
 /** Accepted, it shows the same as any other push; an unknown protocol of its own says nothing about the service. */
@@ -143,4 +136,321 @@ function knownGoodAnswered(
 
 function withoutKnownGood({ knownGood: _, ...state }: FlushState): FlushState {
   return state
+}
+
+/*
+ * The walk of a 403 or 404: a protocol that the service does not know, or that another key owns. The part is split by
+ * protocol, and the protocol is registered where that is wanted, else quarantined.
+ */
+
+/** 1. A part is rejected for a protocol in it. */
+function protocolRejected(
+  state: FlushState,
+  part: Part,
+  { status, reason }: VerdictOf<'protocol-refused'>,
+  isInQuarantine: boolean,
+): FlushStep {
+  const byProtocol = [...Map.groupBy(part.batch, ({ protocolId }) => protocolId).values()]
+  if (byProtocol.length > 1) {
+    const parts = byProtocol.flatMap(own => batchesOf(own, batchMetricsMax)).map(batch => ({ ...part, batch }))
+    return step(state, { kind: 'send-first', parts })
+  }
+  const { protocolId } = part.batch[0]
+  const isRegistrable = status === 404 && state.registrable.has(protocolId) && !part.isRegistered
+  return isRegistrable
+    ? step(state, { kind: 'register', part })
+    : quarantined(state, part, { status, reason, isInQuarantine })
+}
+
+/** 2. It was registered: the part is sent again. It could not be: it is quarantined, for the service's sake or its own. */
+function registered(state: FlushState, event: Extract<FlushEvent, { kind: 'registered' }>): FlushStep {
+  const { part, refusal, isInQuarantine } = event
+  if (refusal?.kind === 'transient') {
+    return step(state, { kind: 'quarantine-unregistered', metric: newestOf(part.batch), reason: refusal.reason })
+  }
+  if (refusal) return quarantined(state, part, { status: 404, reason: refusal.reason, isInQuarantine })
+  return step(state, { kind: 'send-first', parts: [{ ...part, isRegistered: true }] })
+}
+
+function quarantined(
+  state: FlushState,
+  { batch, isProbe }: Part,
+  { isInQuarantine, ...why }: { readonly status: number; readonly reason: string; readonly isInQuarantine: boolean },
+): FlushStep {
+  const isNew = isProbe === true || !isInQuarantine
+  return step(state, { kind: 'quarantine-rejected', metric: newestOf(batch), ...why, isNew })
+}
+
+/*
+ * The walk of a 400: a rejected batch is split until the bad metric is rejected alone. It is then either the metric or the
+ * service. Once something is accepted that was sent after the rejection, the metric is sent once more; if it is rejected
+ * again it is dead. If nothing is accepted any more it is not the metrics, and all are kept.
+ */
+
+/** Rejected singles after which the service is tested. */
+const singlesMin = 3
+
+/** Metrics of other protocols sent then, while nothing was accepted in this flush. */
+const probesMax = 3
+
+/** Pushes rejected in a row, of any size, after which the service is tested: more than one bad metric costs. */
+const rejectionsMax = 16
+
+/** 1. A part is rejected as a whole: smaller parts follow, or it is a single metric. */
+function rejected(before: FlushState, part: Part, { status, reason }: VerdictOf<'refused'>): FlushStep {
+  const state = counted(before)
+  const [metric, second] = part.batch
+  if (second) return andThen(step(state, sendFirst(smaller(part, part.batch, status === 413))), isItTheService)
+  const sequence = state.sequence + 1
+  const single: RejectedSingle = { deadLetter: { metric, reason, status, attempts: part.sent }, rejectedAt: sequence }
+  const added = { ...state, sequence, rejected: [...state.rejected, single] }
+  const isOther = state.otherOfPair.has(metricKey(metric))
+  const judged = isOther ? confirm(added, one => one === single) : step(added)
+  return andThen(judged, next => isItTheService(next, next.rejected.length))
+}
+
+/** As `rejected`, when the answer accepts nothing of the part, or leaves open what: smaller parts are sent again. */
+function undelivered(state: FlushState, part: Part, resend: readonly Metric[]): FlushStep {
+  return andThen(step(counted(state), sendFirst(smaller(part, resend))), isItTheService)
+}
+
+function counted(state: FlushState): FlushState {
+  return { ...state, rejectionsInRow: state.rejectionsInRow + 1 }
+}
+
+/**
+ * 2. Many rejections may be the service's fault: the known-good metric tests it, or metrics unlike the rejected ones.
+ *
+ * @param singles rejected so far, if one was rejected just now
+ */
+function isItTheService(state: FlushState, singles = 0): FlushStep {
+  if (state.knownGood) {
+    const isAsked = singles >= singlesMin || state.rejectionsInRow >= rejectionsMax
+    return isAsked ? check(state, state.knownGood) : step(state)
+  }
+  if (singles < singlesMin) return step(state)
+  if (state.probes === 0)
+    return step(state, { kind: 'probe-others', rejected: state.rejected.map(metricOf), countMax: probesMax })
+  return singles >= singlesMin + state.probes ? systemic(state) : step(state)
+}
+
+function check(state: FlushState, metric: Metric): FlushStep {
+  const sentAt = state.sequence + 1
+  return step({ ...state, sequence: sentAt }, { kind: 'check', metric, sentAt, why: 'rejections' })
+}
+
+/** Result of probing other metrics; without any left to probe, it counts as rejected. */
+function probing(state: FlushState, probes: number): FlushStep {
+  return probes === 0 ? systemic(state) : step({ ...state, probes })
+}
+
+/** 3. The known-good metric was answered. If it was accepted, that has shown already, in `accepted`. */
+function checkedForRejections(state: FlushState, verdict: Verdict | undefined): FlushStep {
+  if (verdict === undefined || verdict.kind === 'protocol-refused' || isAccepted(verdict)) return step(state)
+  if (verdict.kind === 'settled') return systemic(state)
+  return verdict.kind === 'refused' ? systemic(state, verdict.reason) : stopped(state, verdict)
+}
+
+/** Stops the flush: an accepted metric is rejected now, so no metric is at fault. All are kept. */
+function systemic(state: FlushState, said = ''): FlushStep {
+  const reason = `the service rejects every metric; all are kept: ${state.rejected[0]?.deadLetter.reason ?? said}`
+  return stopped(state, { kind: 'systemic', reason })
+}
+
+/**
+ * 4. A push is accepted: metrics that were rejected before it was sent are at fault, and so is the other half of its pair.
+ * A push sent earlier may have been accepted earlier, too, and proves nothing.
+ *
+ * @param part the accepted part; absent for the known-good metric
+ * @param resend its metrics to be sent again
+ */
+function accepted(state: FlushState, sentAt: number, part?: Part, resend: readonly Metric[] = []): FlushStep {
+  const { pairedWith } = part ?? {}
+  const otherOfPair = pairedWith ? new Set([...state.otherOfPair, metricKey(pairedWith)]) : state.otherOfPair
+  const now = { ...state, probes: 0, rejectionsInRow: 0, otherOfPair }
+  const judged = confirm(
+    now,
+    ({ rejectedAt, deadLetter }) => rejectedAt < sentAt || otherOfPair.has(metricKey(deadLetter.metric)),
+  )
+  if (!part || resend.length === 0) return judged
+  return andThen(judged, next => step(next, sendFirst(smaller(part, resend))))
+}
+
+/** Sends rejected singles once more: another instance may have rejected them, or the reason is over. */
+function confirm(state: FlushState, isJudged: (single: RejectedSingle) => boolean): FlushStep {
+  const judged = state.rejected.filter(isJudged)
+  if (judged.length === 0) return step(state)
+  return step(
+    { ...state, rejected: state.rejected.filter(single => !isJudged(single)) },
+    ...judged.map(({ deadLetter }): FlushAction => ({ kind: 'confirm', deadLetter })),
+  )
+}
+
+/** 5. A single that was sent once more is answered: delivered if accepted, dead if rejected; else it stays due. */
+function confirmed(state: FlushState, deadLetter: DeadLetter, { verdict, attempts }: Pushed): FlushStep {
+  if (verdict.kind === 'key-refused') return stopped(state, verdict)
+  const { delivered, warnings } = verdict.kind === 'settled' ? verdict : { delivered: [], warnings: [] }
+  if (delivered.length === 0 && verdict.kind !== 'refused') return step(state)
+  const dead = verdict.kind === 'refused' ? [{ ...deadLetter, attempts: deadLetter.attempts + attempts }] : []
+  return step(state, { kind: 'record', verdicts: { delivered, dead, warnings }, sending: 'again' })
+}
+
+/** 6. The flush has nothing left to send: the last few rejected singles are decided, or kept. */
+function concluding(state: FlushState): FlushStep {
+  if (state.rejected.length === 0) return step(state)
+  return andThen(checkAtEnd(state), next => step(next, { kind: 'next', event: { kind: 'concluded' } }))
+}
+
+/**
+ * Tests the service with an earlier metric after one or two rejections, which are not "every metric". More are kept, to
+ * be safe.
+ */
+function checkAtEnd(state: FlushState): FlushStep {
+  if (state.knownGood) return check(state, state.knownGood)
+  if (state.rejected.length >= singlesMin) return step(state)
+  const sentAt = state.sequence + 1
+  return step({ ...state, sequence: sentAt }, { kind: 'check-earlier', sentAt })
+}
+
+/** Keeps the rejected singles after which nothing was accepted. */
+function concluded(state: FlushState): FlushStep {
+  return state.rejected.length > 0 ? systemic(state) : step(state)
+}
+
+/** Whether a verdict shows that the service accepts metrics. */
+function isAccepted(verdict: Verdict | undefined): boolean {
+  return verdict?.kind === 'settled' && verdict.delivered.length > 0
+}
+
+function sendFirst(parts: readonly Part[]): FlushAction {
+  return { kind: 'send-first', parts }
+}
+
+function metricOf({ deadLetter }: RejectedSingle): Metric {
+  return deadLetter.metric
+}
+
+/*
+ * The walk of a failure (a 5xx, a time-out, an answer that is not understood). It ends the flush, unless the service
+ * takes others. Then the service fails on these metrics, and they are narrowed down after all fresh ones: by protocol
+ * first, then with one metric of the remaining protocol, and only if that is accepted by metric. A protocol that fails as
+ * a whole is found with three pushes, not with one for each metric. Metrics and protocols at fault are quarantined
+ * once something is accepted that was sent later, or at the end of the flush. Where many metrics fail alone in a row and
+ * nothing is accepted between them, the service is at fault: the flush ends, none is quarantined, and the next one
+ * begins with other metrics.
+ */
+
+/** Metrics that fail alone in a row, with nothing accepted between them, after which the service is at fault. */
+const failingMax = 6
+
+/** Parts of a batch that failed slowly, since each further round takes as long; one that fails at once is halved. */
+const slowPartsMax = 8
+
+/** 1. The service failed on a part. @param acceptedBefore pushes of which something had been accepted when it was sent */
+function failed(state: FlushState, failure: FailedPart, acceptedBefore: number): FlushStep {
+  const { part, verdict } = failure
+  const asksToWait = verdict.status === 429 || verdict.notBeforeMs !== undefined
+  if (asksToWait) return stopped(state, verdict)
+  if (part.isProbe || state.acceptedPushes > acceptedBefore) return step(state, { kind: 'narrow', failed: failure })
+  if (!state.knownGood) return tryApart(state, failure)
+  const sentAt = state.sequence + 1
+  const check: FlushAction = { kind: 'check', metric: state.knownGood, sentAt, why: failure }
+  return step({ ...state, sequence: sentAt }, check)
+}
+
+/** 2. The known-good metric was answered: either the service takes others, or it has gone down. */
+function checkedForFailure(state: FlushState, failure: FailedPart, verdict: Verdict | undefined): FlushStep {
+  if (isAccepted(verdict)) return step(state, { kind: 'narrow', failed: failure })
+  return state.knownGood ? stopped(state, failure.verdict) : tryApart(state, failure)
+}
+
+/** Splits the first parts and sends the pieces apart, while attempts are left: nothing was accepted yet. */
+function tryApart(state: FlushState, failure: FailedPart): FlushStep {
+  const { part } = failure
+  const { protocolId } = part.batch[0]
+  const isOfOne = part.batch.every(metric => metric.protocolId === protocolId)
+  const actions: readonly FlushAction[] = isOfOne ? [{ kind: 'count-failure', protocolId }] : []
+  if (part.batch.length === 1 || areAttemptsUsed(state) || state.isTriedApart) {
+    return step({ ...state, undecided: [...state.undecided, failure] }, ...actions)
+  }
+  const parts = partsOf(part, part.batch, slowPartsMax).map(one => ({ ...one, attemptsMax: 1 }))
+  return step({ ...state, isTriedApart: true }, ...actions, { kind: 'try-apart', parts })
+}
+
+/** 3. Everything else had its turn: parts that failed before anything was accepted are sent again, one at a time. */
+function drained(state: FlushState): FlushStep {
+  const [failure, ...undecided] = state.undecided
+  if (!failure) return step(state)
+  if (!state.knownGood) return stopped(state, failure.verdict)
+  const again = { ...failure.part, attemptsMax: troubledAttemptsMax }
+  return step({ ...state, undecided }, { kind: 'send-last', parts: [again] })
+}
+
+/** 4. The service takes others, or the part was a probe: narrows down which metrics it fails on. */
+function narrowing(state: FlushState, event: Extract<FlushEvent, { kind: 'narrowing' }>): FlushStep {
+  const { failed: failure, due, isInQuarantine } = event
+  const { part, verdict, isSlow } = failure
+  const { reason } = verdict
+  if (part.isProbe && isInQuarantine) {
+    return step(state, { kind: 'quarantine-protocol', metric: part.batch[0], reason })
+  }
+  if (!isBatch(due)) return step(state)
+  const [metric] = due
+  const { protocolId } = metric
+  const isProtocolAccepted = state.acceptedProtocols.has(protocolId)
+  const isOfOne = due.every(one => one.protocolId === protocolId)
+  // A part that fails fast is halved; each further round of a slow one takes as long.
+  const ways = isSlow ? slowPartsMax : 2
+  if (!isOfOne || (due.length > 1 && isProtocolAccepted)) {
+    return step(state, { kind: 'send-last', parts: partsOf(part, due, ways) })
+  }
+  if (due.length > 1) {
+    const picked = due[Math.floor(due.length / 2)] ?? metric
+    const rest = due.filter(one => one !== picked)
+    const sample: Part = { ...fresh([picked], 1), sent: part.sent, isSample: true }
+    return step(state, { kind: 'sample', sample, rest: partsOf(part, rest, ways) })
+  }
+  const isProtocol = part.isSample === true && !isProtocolAccepted
+  if (part.isProbe) return step(state, { kind: 'quarantine-metric', metric, reason })
+  const sequence = state.sequence + 1
+  const failing = [...state.failing, { metric, reason, isProtocol, failedAt: sequence }]
+  const now = { ...state, sequence, failing }
+  return isOfService(now) ? stopped(now, verdict) : step(now)
+}
+
+/** Whether many metrics in a row failed alone, and nothing was accepted of any other protocol: the service is at fault. */
+function isOfService({ acceptedProtocols, failing }: FlushState): boolean {
+  const ids = new Set(failing.map(({ metric }) => metric.protocolId))
+  return failing.length >= failingMax && [...acceptedProtocols].every(id => ids.has(id))
+}
+
+/**
+ * 5. Something was accepted, or the flush is over: the metrics that failed alone before are at fault.
+ *
+ * @param sentAt when the accepted push was sent; default: after all of them
+ */
+function blamed(state: FlushState, sentAt = Number.POSITIVE_INFINITY): FlushStep {
+  const atFault = state.failing.filter(({ failedAt }) => failedAt < sentAt)
+  if (atFault.length === 0) return step(state)
+  return step(
+    { ...state, failing: state.failing.filter(one => !atFault.includes(one)) },
+    ...atFault.map(({ metric, reason, isProtocol }): FlushAction => {
+      return { kind: isProtocol ? 'quarantine-protocol' : 'quarantine-metric', metric, reason }
+    }),
+  )
+}
+
+/** 6. One metric of the protocol was tried: the rest is sent, unless the service fails on the whole of it. */
+function sampled(state: FlushState, event: Extract<FlushEvent, { kind: 'sampled' }>): FlushStep {
+  const id = event.rest[0]?.batch[0].protocolId
+  const isFailing = state.failing.some(({ metric, isProtocol }) => isProtocol && metric.protocolId === id)
+  return event.isInQuarantine || isFailing ? step(state) : step(state, { kind: 'send-last', parts: event.rest })
+}
+
+/** 7. The flush ends since the service fails: the next one begins with other metrics than those that failed alone. */
+function suspected(state: FlushState): FlushStep {
+  const alone = state.undecided.flatMap(({ part: { batch } }) => (batch.length === 1 ? [batch[0]] : []))
+  const metrics = [...state.failing.map(({ metric }) => metric), ...alone]
+  const isWanted = state.stop?.kind === 'transient' && metrics.length > 0
+  return isWanted ? step(state, { kind: 'suspect', metrics }) : step(state)
 }

@@ -1,6 +1,5 @@
 import { Delivery } from '../../../src/delivery/delivery.ts'
-import { Pacer } from '../../../src/delivery/gate/pacer.ts'
-import { ServiceClock } from '../../../src/delivery/gate/service-clock.ts'
+import { Pacer, ServiceClock } from '../../../src/delivery/gate.ts'
 import { type ServiceClient, serviceClient } from '../../../src/edge/service-client.ts'
 import { systemTime } from '../../../src/edge/time.ts'
 import type { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { probeOf } from '../../../src/delivery/flush/probe.ts'
+import { probeOf } from '../../../src/delivery/plan.ts'
 import { probeMetricsMax } from '../../../src/model/limits.ts'
 import { metrics } from '../../support/metrics.ts'
 

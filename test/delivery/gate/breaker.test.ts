@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { afterFlush, afterRest, probeAt, retryAfterAt } from '../../../src/delivery/gate/breaker.ts'
-import { breakerBaseMs, serviceRetryAfterMsMax } from '../../../src/delivery/gate/limits.ts'
-import type { Stop } from '../../../src/delivery/gate/stop.ts'
+import {
+  afterFlush,
+  afterRest,
+  breakerBaseMs,
+  probeAt,
+  retryAfterAt,
+  serviceRetryAfterMsMax,
+} from '../../../src/delivery/breaker.ts'
+import type { Stop } from '../../../src/delivery/isolate/state.ts'
 import { breakerCapMs, hourMs } from '../../../src/model/limits.ts'
 import type { DestinationState } from '../../../src/outbox/contract/destination.ts'
 

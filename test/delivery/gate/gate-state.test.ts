@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import { stateAfter } from '../../../src/delivery/gate/gate-state.ts'
-import type { Stop } from '../../../src/delivery/gate/stop.ts'
-import { stopOf } from '../../../src/delivery/stop-of.ts'
+import { stateAfter } from '../../../src/delivery/breaker.ts'
+import { stopOf } from '../../../src/delivery/delivery.ts'
+import type { Stop } from '../../../src/delivery/isolate/state.ts'
 import { Fault } from '../../../src/model/fault.ts'
 
 const goesOn = new AbortController().signal

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { slowedIntervalMsMax } from '../../../src/delivery/gate/limits.ts'
-import { Pacer } from '../../../src/delivery/gate/pacer.ts'
+import { Pacer, slowedIntervalMsMax } from '../../../src/delivery/gate.ts'
 import { VirtualTime } from '../../support/virtual-time.ts'
 
 const startMs = Date.UTC(2026, 10, 20, 13)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ServiceClock } from '../../../src/delivery/gate/service-clock.ts'
+import { ServiceClock } from '../../../src/delivery/gate.ts'
 import { futureMsMax } from '../../../src/model/limits.ts'
 import { anHour } from '../../support/metrics.ts'
 import { answered } from '../support/answers.ts'

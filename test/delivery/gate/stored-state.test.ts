@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { StoredState } from '../../../src/delivery/gate/stored-state.ts'
+import { StoredState } from '../../../src/delivery/gate.ts'
 import type { DestinationState } from '../../../src/outbox/contract/destination.ts'
 
 const none: DestinationState = { notBeforeMs: 0, probeAtMs: 0, failures: 0 }

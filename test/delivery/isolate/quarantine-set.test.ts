@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { quarantineBaseMs } from '../../../src/delivery/isolate/limits.ts'
-import { QuarantineSet } from '../../../src/delivery/isolate/quarantine-set.ts'
+import { QuarantineSet, quarantineBaseMs } from '../../../src/delivery/isolate/quarantine.ts'
 import { hourAfter } from '../../../src/model/hour.ts'
 import { quarantineCapMs } from '../../../src/model/limits.ts'
 import { anHour } from '../../support/metrics.ts'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { QuarantineProbes } from '../../../src/delivery/flush/quarantine-probes.ts'
 import { Quarantine } from '../../../src/delivery/isolate/quarantine.ts'
+import { QuarantineProbes } from '../../../src/delivery/plan.ts'
 import { hourAfter } from '../../../src/model/hour.ts'
 import { quarantineCapMs } from '../../../src/model/limits.ts'
 import { anHour, metrics } from '../../support/metrics.ts'

@@ -1,7 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import type { Stop } from '../../../src/delivery/gate/stop.ts'
-import type { FlushAction } from '../../../src/delivery/isolate/actions.ts'
-import type { FlushEvent } from '../../../src/delivery/isolate/events.ts'
 import {
   type FailedPart,
   fresh,
@@ -11,11 +8,17 @@ import {
   type VerdictOf,
 } from '../../../src/delivery/isolate/parts.ts'
 import { reduce } from '../../../src/delivery/isolate/reduce.ts'
-import { type ConfirmedSingle, type FlushState, initialState } from '../../../src/delivery/isolate/state.ts'
+import {
+  type FlushAction,
+  type FlushEvent,
+  type FlushState,
+  initialState,
+  type Stop,
+} from '../../../src/delivery/isolate/state.ts'
 import type { Metric } from '../../../src/model/metric.ts'
-import type { MetricList } from '../../../src/model/metric-list.ts'
 import { metricKey } from '../../../src/model/metric-set.ts'
 import type { DeadMetric, Verdict } from '../../../src/model/verdict.ts'
+import type { DeadLetter } from '../../../src/outbox/contract/metrics.ts'
 import { asBatch, batchOf } from '../../model/batches.ts'
 import { anHour, metrics } from '../../support/metrics.ts'
 
@@ -46,8 +49,8 @@ const down: FailedPart['verdict'] = { kind: 'transient', reason: '503', status: 
 const isDown = stop('transient', '503')
 const keyRefused: Verdict = { kind: 'key-refused', reason: '401' }
 const settled = (
-  delivered: MetricList,
-  resend: MetricList = [],
+  delivered: readonly Metric[],
+  resend: readonly Metric[] = [],
   dead: readonly DeadMetric[] = [],
 ): VerdictOf<'settled'> => ({ kind: 'settled', delivered, dead, resend, warnings: [] })
 
@@ -63,25 +66,11 @@ function answered(verdict: Verdict, part: Part, more: Partial<Extract<FlushEvent
 const single = (of: Metric, rejectedAt = 3, attempts = 4) => {
   return { deadLetter: { metric: of, reason: 'odd', status: 400, attempts }, rejectedAt }
 }
-const confirmed = (of: Metric, rejections = 1, attempts = 5): ConfirmedSingle => {
-  return { deadLetter: { metric: of, reason: 'odd', status: 400, attempts }, rejections }
-}
 const sendFirst = (...parts: readonly Part[]): FlushAction => ({ kind: 'send-first', parts })
-const confirm = (of: ConfirmedSingle, timesMax = 1, becomes: 'confirmed' | 'dead' = 'confirmed'): FlushAction => {
-  return { kind: 'confirm', confirmation: { ...of, timesMax, becomes } }
-}
+const confirm = (of: Metric): FlushAction => ({ kind: 'confirm', deadLetter: single(of).deadLetter })
 const check = (sentAt: number, why: 'rejections' | FailedPart = 'rejections'): FlushAction => {
   return { kind: 'check', metric: good, sentAt, why }
 }
-const recordDead = (...singles: readonly ConfirmedSingle[]): FlushAction => {
-  const verdicts = { delivered: [], dead: singles.map(({ deadLetter }) => deadLetter), warnings: [] }
-  return { kind: 'record', verdicts, sending: 'again' }
-}
-const decided: FlushAction = { kind: 'next', event: { kind: 'decided' } }
-const decide = (of: ConfirmedSingle, mayAsk = true): FlushAction => {
-  return { kind: 'next', event: { kind: 'deciding', single: of, mayAsk } }
-}
-
 /** Runs a table: the actions of each row, and what of the state it changes. */
 function play(rows: readonly Transition[]): void {
   for (const [what, given, event, actions, changes = {}] of rows) {
@@ -188,7 +177,6 @@ describe('a push that is accepted', () => {
       {
         knownGood: metric(0),
         acceptedPushes: 1,
-        acceptedSizeMax: 3,
         acceptedProtocols: new Set(['vault']),
         rejectionsInRow: 0,
         probes: 0,
@@ -198,43 +186,29 @@ describe('a push that is accepted', () => {
       'lets what was rejected before it was sent be sent once more',
       { rejected: [single(bad, 3), single(other, 5)] },
       recorded(part, 4),
-      [confirm(confirmed(bad, 0, 4))],
+      [confirm(bad)],
       { rejected: [single(other, 5)] },
     ],
     [
       'lets the other half of its pair be sent once more, whenever that was rejected',
       { rejected: [single(bad, 9)] },
       recorded(pair, 4),
-      [confirm(confirmed(bad, 0, 4))],
-      { rejected: [], otherOfPair: new Set([metricKey(bad)]), isInconsistent: false },
-    ],
-    [
-      'of a pair of which the other half was accepted shows that the service is inconsistent',
-      { otherOfPair: new Set([metricKey(other)]), acceptedSizeMax: 2 },
-      recorded(pair, 4),
-      [],
-      { isInconsistent: true },
-    ],
-    [
-      'of a pair shows nothing where nothing larger was ever accepted',
-      { otherOfPair: new Set([metricKey(other)]) },
-      recorded(pair, 4),
-      [],
-      { isInconsistent: false },
+      [confirm(bad)],
+      { rejected: [], otherOfPair: new Set([metricKey(bad)]) },
     ],
     [
       'in part sends the rest again in smaller parts, after what it has decided',
       { rejected: [single(bad, 3)] },
       recorded(part, 4, settled([metric(0)], [metric(1), metric(2)])),
-      [confirm(confirmed(bad, 0, 4)), sendFirst(...smaller(part, [metric(1), metric(2)]))],
+      [confirm(bad), sendFirst(...smaller(part, [metric(1), metric(2)]))],
       { acceptedPushes: 1 },
     ],
     [
       'in nothing, as its count shows, is sent again in smaller parts',
-      { rejections: 2, rejectionsInRow: 1 },
+      { rejectionsInRow: 1 },
       recorded(part, 4, settled([], part.batch)),
       [sendFirst(...smaller(part, part.batch))],
-      { rejections: 3, rejectionsInRow: 2, acceptedPushes: 0 },
+      { rejectionsInRow: 2, acceptedPushes: 0 },
     ],
   ])
 })
@@ -250,7 +224,7 @@ describe('a push that is rejected as it is', () => {
       {},
       answered(refused, part),
       [sendFirst(...smaller(once, part.batch))],
-      { rejections: 1, rejectionsInRow: 1 },
+      { rejectionsInRow: 1 },
     ],
     [
       'the sixteenth time in a row lets the known-good metric be sent first',
@@ -264,13 +238,13 @@ describe('a push that is rejected as it is', () => {
       { sequence: 7 },
       answered(refused, { ...alone, sent: 3 }),
       [],
-      { rejected: [single(bad, 8, 4)], sequence: 8, rejections: 1 },
+      { rejected: [single(bad, 8, 4)], sequence: 8, rejectionsInRow: 1 },
     ],
     [
       'is sent once more when the other half of its pair was accepted',
       { otherOfPair: new Set([metricKey(bad)]), sequence: 7 },
       answered(refused, { ...alone, sent: 3 }),
-      [confirm(confirmed(bad, 0, 4))],
+      [confirm(bad)],
       { rejected: [] },
     ],
     [
@@ -285,7 +259,7 @@ describe('a push that is rejected as it is', () => {
       { rejected: two },
       answered(refused, alone),
       [{ kind: 'probe-others', rejected: [good, other, bad], countMax: 3 }],
-      { rejections: 1 },
+      { rejectionsInRow: 1 },
     ],
     [
       'as one of those others waits for the rest of them',
@@ -299,7 +273,7 @@ describe('a push that is rejected as it is', () => {
       { rejected: [...two, single(metric(3)), single(metric(4)), single(metric(5))], probes: 3 },
       answered(refused, alone),
       [],
-      { stop: systemic, isInconsistent: true },
+      { stop: systemic },
     ],
     [
       'with a status the interface does not name stops the flush where nothing was ever accepted',
@@ -313,7 +287,7 @@ describe('a push that is rejected as it is', () => {
       { acceptedPushes: 1 },
       answered({ ...refused, status: 405, isUnlisted: true }, part, { isAddressProven: false }),
       [sendFirst(...smaller(once, part.batch))],
-      { rejections: 1 },
+      { rejectionsInRow: 1 },
     ],
   ])
 })
@@ -341,7 +315,7 @@ describe('the known-good metric', () => {
       'that is accepted lets the rejected singles be sent once more',
       state,
       { kind: 'known-good-answered', verdict: settled([good]), sentAt: 4 },
-      [confirm(confirmed(bad, 0, 4))],
+      [confirm(bad)],
       { rejected: [] },
     ],
     [
@@ -375,44 +349,17 @@ describe('the known-good metric', () => {
 })
 
 describe('a rejected single that is sent once more', () => {
-  const answer = (verdict: Verdict, of: ConfirmedSingle, timesMax = 1, becomes: 'confirmed' | 'dead' = 'confirmed') => {
-    const pushed = { verdict, attempts: 1 }
-    return { kind: 'confirmed', confirmation: { ...of, timesMax, becomes }, pushed } as const
+  const { deadLetter } = single(bad)
+  const answer = (verdict: Verdict): FlushEvent => ({ kind: 'confirmed', deadLetter, pushed: { verdict, attempts: 1 } })
+  const record = (delivered: readonly Metric[], dead: readonly DeadLetter[]): FlushAction => {
+    return { kind: 'record', verdicts: { delivered, dead, warnings: [] }, sending: 'again' }
   }
-  const zero = confirmed(bad, 0, 4)
-  const many = Array.from({ length: 50 }, () => confirmed(other))
   play([
-    ['and rejected again is confirmed', {}, answer(refused, zero), [], { confirmed: [confirmed(bad, 1, 5)] }],
-    ['is sent as often as it takes', { confirmed: [] }, answer(refused, zero, 3), [confirm(confirmed(bad, 1, 5), 3)]],
-    [
-      'is sent twelve times at a service that is inconsistent',
-      { isInconsistent: true },
-      answer(refused, zero),
-      [confirm(confirmed(bad, 1, 5), 12)],
-    ],
-    [
-      'and accepted at last is delivered, and the service is inconsistent',
-      {},
-      answer(settled([bad]), zero),
-      [{ kind: 'record', verdicts: { delivered: [bad], dead: [], warnings: [] }, sending: 'again' }],
-      { isInconsistent: true },
-    ],
-    ['and failed on stays due', {}, answer(down, zero), []],
-    ['meets a refused key', {}, answer(keyRefused, zero), [], { stop: stop('key-refused', '401') }],
-    [
-      'to be dead is dead',
-      {},
-      answer(refused, confirmed(bad), 2, 'dead'),
-      [],
-      { hasDead: true, dead: [confirmed(bad, 2, 6).deadLetter] },
-    ],
-    [
-      'as the fifty-first lets all have their turn to be dead',
-      { confirmed: many },
-      answer(refused, zero),
-      [...[...many, confirmed(bad, 1, 5)].map(one => decide(one)), decided],
-      { confirmed: [] },
-    ],
+    ['and rejected again is dead', {}, answer(refused), [record([], [{ ...deadLetter, attempts: 5 }])]],
+    ['and accepted is delivered', {}, answer(settled([bad])), [record([bad], [])]],
+    ['and failed on stays due', {}, answer(down), []],
+    ['and not counted stays due', {}, answer(settled([], [bad])), []],
+    ['meets a refused key', {}, answer(keyRefused), [], { stop: stop('key-refused', '401') }],
   ])
 })
 
@@ -438,68 +385,7 @@ describe('the end of a flush', () => {
     ['asks nothing where more were', { rejected: [...two, single(good)] }, { kind: 'concluding' }, [concluded]],
     ['keeps what nothing was accepted after', { rejected: two }, { kind: 'concluded' }, [], { stop: systemic }],
     ['is reached', {}, { kind: 'concluded' }, []],
-    [
-      'gives each that is confirmed its turn to be dead',
-      { confirmed: [confirmed(bad), confirmed(other)] },
-      { kind: 'ending' },
-      [decide(confirmed(bad)), decide(confirmed(other)), decided],
-      { confirmed: [] },
-    ],
-    ['has nothing more to do where nothing was confirmed', {}, { kind: 'ending' }, []],
-    [
-      'records all that are dead in one commit',
-      { dead: [confirmed(bad).deadLetter, confirmed(other).deadLetter] },
-      { kind: 'decided' },
-      [recordDead(confirmed(bad), confirmed(other))],
-      { dead: [] },
-    ],
-    ['records nothing where none is dead', {}, { kind: 'decided' }, []],
-    [
-      'asks nothing any more when it was stopped',
-      { confirmed: [confirmed(bad)], stop: systemic },
-      { kind: 'ending' },
-      [decide(confirmed(bad), false), decided],
-      { confirmed: [] },
-    ],
-  ])
-})
-
-describe('a confirmed single that has its turn to be dead', () => {
-  const turn = (of: ConfirmedSingle, mayAsk = true): FlushEvent => ({ kind: 'deciding', single: of, mayAsk })
-  play([
-    [
-      'as the first is sent as often as its search was cheap',
-      { rejections: 2 },
-      turn(confirmed(bad, 1, 3)),
-      [confirm(confirmed(bad, 1, 3), 8, 'dead')],
-    ],
-    [
-      'as the first after many rejections is sent until the sixth',
-      { rejections: 7 },
-      turn(confirmed(bad, 1, 3)),
-      [confirm(confirmed(bad, 1, 3), 6, 'dead')],
-    ],
-    [
-      'as another is dead',
-      { rejections: 7, hasDead: true },
-      turn(confirmed(bad)),
-      [],
-      { hasDead: true, dead: [confirmed(bad).deadLetter] },
-    ],
-    [
-      'at a service that is inconsistent is sent until the twelfth',
-      { hasDead: true, isInconsistent: true },
-      turn(confirmed(bad, 4)),
-      [confirm(confirmed(bad, 4), 12, 'dead')],
-    ],
-    [
-      'is dead where the service may not be asked any more',
-      {},
-      turn(confirmed(bad), false),
-      [],
-      { hasDead: true, dead: [confirmed(bad).deadLetter] },
-    ],
-    ['is kept there by a service that is inconsistent', { isInconsistent: true }, turn(confirmed(bad, 11), false), []],
+    ['has nothing more to do where nothing failed', {}, { kind: 'ending' }, []],
   ])
 })
 
@@ -595,11 +481,11 @@ describe('narrowing down what the service fails on', () => {
   }
   const four = asBatch(['a', 'b', 'c', 'd'].flatMap(id => metrics(1, anHour, id)))
   const ten = fresh(batchOf(10))
-  const halves = (of: MetricList) => {
+  const halves = (of: readonly Metric[]) => {
     const at = Math.ceil(of.length / 2)
     return [of.slice(0, at), of.slice(at)].map(batch => ({ batch, sent: 0, attemptsMax: 2 }))
   }
-  const sendLast = (parts: readonly { batch: MetricList; sent: number; attemptsMax: number }[]): FlushAction => {
+  const sendLast = (parts: readonly { batch: readonly Metric[]; sent: number; attemptsMax: number }[]): FlushAction => {
     return { kind: 'send-last', parts: parts.map(part => ({ ...part, batch: asBatch([...part.batch]) })) }
   }
   const alone = (isProtocol = false) => ({ metric: bad, reason: '503', isProtocol, failedAt: 1 })

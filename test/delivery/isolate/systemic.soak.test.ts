@@ -82,35 +82,6 @@ describe.each(Object.entries(refusals))('a service that refuses everything by %s
   })
 })
 
-describe('a balancer one of whose instances refuses everything', () => {
-  it.each([
-    [0.5, 1_000, 5],
-    [0.3, 1_000, 5],
-    [0.1, 1_000, 5],
-    [0.5, 100, 40],
-    [0.5, 12, 100],
-  ])('kills nothing good: it refuses %d of all pushes, %i metrics, %i times', async (part, count, times) => {
-    let dead = 0
-    for (let seed = 1; seed <= times; seed += 1) {
-      const { roll } = dice(seed)
-      const bench = new FlushBench(metrics(count), () => (roll() < part ? answered(400) : undefined))
-      await bench.flush()
-      dead += bench.dead.length
-    }
-    expect(dead).toBe(0)
-  })
-
-  it('does not keep what is bad from being found in the end', async () => {
-    const [bad] = metrics(1)
-    const { roll } = dice(3)
-    const isRefused = (batch: Batch) => roll() < 0.3 || batch.some(({ id }) => id === bad?.id)
-    const bench = new FlushBench(metrics(300), batch => (isRefused(batch) ? answered(400) : undefined))
-    for (let times = 0; times < 5 && bench.due.size > 0; times += 1) await bench.flush()
-    expect(bench.deadMetrics.map(({ id }) => id)).toEqual([bad?.id])
-    expect(bench.delivered).toHaveLength(299)
-  })
-})
-
 describe('a metric that is refused alone', () => {
   const [bad] = metrics(1)
   const refuseBad = (batch: Batch) => (batch.some(({ id }) => id === bad?.id) ? answered(400) : undefined)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { UnconfirmedSends } from '../../../src/delivery/record/unconfirmed-sends.ts'
+import { UnconfirmedSends } from '../../../src/delivery/recorder.ts'
 import type { Remark } from '../../../src/model/remarks.ts'
 import type { DeliveryStore, SentBefore } from '../../../src/outbox/contract/delivery-store.ts'
 import { metrics } from '../../support/metrics.ts'

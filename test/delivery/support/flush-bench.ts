@@ -1,16 +1,12 @@
 import type { ProtocolConfig } from '../../../src/config/config.ts'
-import type { FlushDeps } from '../../../src/delivery/flush/deps.ts'
-import { Flush } from '../../../src/delivery/flush/flush.ts'
-import type { Stop } from '../../../src/delivery/gate/stop.ts'
-import type { Sending } from '../../../src/delivery/isolate/actions.ts'
+import { Flush, type FlushDeps } from '../../../src/delivery/flush.ts'
+import type { Sending, Stop } from '../../../src/delivery/isolate/state.ts'
 import type { Batch } from '../../../src/model/batch.ts'
 import type { Metric } from '../../../src/model/metric.ts'
-import type { MetricList } from '../../../src/model/metric-list.ts'
 import { MetricSet } from '../../../src/model/metric-set.ts'
 import { type Answer, type Verdict, verdict } from '../../../src/model/verdict.ts'
-import type { StillDue } from '../../../src/outbox/contract/delivery-store.ts'
 import type { DeadLetter } from '../../../src/outbox/contract/metrics.ts'
-import { asBatch, asRuns } from '../../model/batches.ts'
+import { asBatch } from '../../model/batches.ts'
 import { anHour } from '../../support/metrics.ts'
 import { accepted } from './answers.ts'
 import { protocol } from './protocol.ts'
@@ -48,7 +44,6 @@ export class FlushBench {
   readonly sendings: Sending[] = []
   readonly due: Set<Metric>
   readonly dropped = new Set<Metric>()
-  withdrawals = 0
   recording: () => void = () => {}
   /** Pushes that are on their way: one of undici's goes out a turn after it was asked for. */
   written = 0
@@ -94,15 +89,11 @@ export class FlushBench {
     const keptApart = new MetricSet()
     for (const metric of [...quarantined, ...toProbe]) keptApart.add(metric)
     const probesLeft = [...toProbe]
-    const outbox: FlushDeps['outbox'] = {
-      present: metric => this.#asked(() => metric),
-      stillDue: (metrics, stamp) => this.#asked(() => this.#stillDue(metrics, stamp)),
-    }
     const recorder: FlushDeps['recorder'] = {
       record: async ({ delivered, dead }, sending) => {
         await new Promise(setImmediate)
         const ownDead = dead.map(entry => ({ ...entry, metric: this.#own([entry.metric])[0] ?? entry.metric }))
-        await this.#asked(() => this.#record(this.#own(delivered), ownDead, sending))
+        await this.#asked(() => this.#record(this.#own([...delivered]), ownDead, sending))
       },
       quarantineUnregistered: ({ protocolId }) => void this.rejectedProtocols.push(protocolId),
       quarantineProtocol: ({ protocolId }) => void this.failingProtocols.push(protocolId),
@@ -112,7 +103,8 @@ export class FlushBench {
     const deps: FlushDeps = {
       protocols,
       inFlight,
-      outbox,
+      present: metric => this.#asked(() => metric),
+      stillDue: some => this.#asked(() => some.filter(metric => this.#own([metric]).some(own => this.due.has(own)))),
       recorder,
       quarantine: {
         hasProtocol: id => this.rejectedProtocols.includes(id) || this.failingProtocols.includes(id),
@@ -129,7 +121,7 @@ export class FlushBench {
       current: anHour,
       batchSizeMax: () => 100,
       probes,
-      due: (ids, limit, except) => this.#asked(() => this.#read(ids, limit, except)),
+      due: (ids, limit) => this.#asked(() => this.#read(ids, limit)),
       push: (batch, { attemptsMax }) => this.#push(batch, attemptsMax),
       register: async id => {
         this.registered.push(id)
@@ -147,26 +139,18 @@ export class FlushBench {
     return result
   }
 
-  #stillDue(metrics: readonly Metric[], known?: string): StillDue<Metric> {
-    const stamp = `${this.withdrawals}`
-    if (stamp === known) return { metrics, stamp }
-    return { metrics: metrics.filter(metric => this.#own([metric]).some(own => this.due.has(own))), stamp }
-  }
-
   /** A person drops what is due. */
   drop(dropped: readonly Metric[]): void {
     for (const metric of dropped) if (this.due.delete(metric)) this.dropped.add(metric)
-    this.withdrawals += 1
   }
 
-  /** Each time other objects, and in runs, as from a real outbox. */
-  #read(ids: readonly string[], limit: number, except: Iterable<MetricList> = []): MetricList {
-    const out = new MetricSet(...except)
-    const due = [...this.due].filter(metric => ids.includes(metric.protocolId) && !out.has(metric))
-    return asRuns(due.slice(0, limit).map(metric => ({ ...metric })))
+  /** Each time other objects, as from a real outbox. */
+  #read(ids: readonly string[], limit: number): readonly Metric[] {
+    const due = [...this.due].filter(metric => ids.includes(metric.protocolId))
+    return due.slice(0, limit).map(metric => ({ ...metric }))
   }
 
-  #own(metrics: MetricList): readonly Metric[] {
+  #own(metrics: readonly Metric[]): readonly Metric[] {
     return metrics.map(
       ({ id, hour }) => this.#byKey.get(`${id} ${hour}`) ?? this.earlier ?? fail(`${id} was never due`),
     )

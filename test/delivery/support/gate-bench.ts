@@ -1,6 +1,4 @@
-import { Gate } from '../../../src/delivery/gate/gate.ts'
-import { Pacer } from '../../../src/delivery/gate/pacer.ts'
-import { ServiceClock } from '../../../src/delivery/gate/service-clock.ts'
+import { Gate, Pacer, ServiceClock } from '../../../src/delivery/gate.ts'
 import type { Answer } from '../../../src/model/verdict.ts'
 import type { DestinationState } from '../../../src/outbox/contract/destination.ts'
 import { Counters } from '../../../src/telemetry/counters.ts'

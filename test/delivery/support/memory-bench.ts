@@ -1,4 +1,4 @@
-import type { FlushOccasion } from '../../../src/delivery/gate/gate.ts'
+import type { FlushOccasion } from '../../../src/delivery/gate.ts'
 import { VirtualTime } from '../../support/virtual-time.ts'
 import { DeliveryBench, type DeliveryBenchOptions, startMs } from './delivery-bench.ts'
 import { MemoryService } from './memory-service.ts'

@@ -5,7 +5,7 @@ import { Place, startSink } from '../place.ts'
 
 const metrics = 20_000
 const runs = 5
-const target = { atMost: 2.5 }
+const target = { atMost: 2 }
 
 /** Number of waits for the disk, counted by `strace` between two marks of the process. */
 export async function* fsyncs(): AsyncGenerator<Figure> {

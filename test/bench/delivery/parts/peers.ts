@@ -6,28 +6,21 @@ const metrics = 100_000
 const runs = 5
 
 /**
- * The same work, from values in memory to a sink's yes, by others that keep all in memory. A process each time. The
- * aim is about metrics that have to wait; a thousand at a time is what it costs to wait for the disk each time.
+ * The same work, from values in memory to a sink's yes, by others that keep all in memory. A process each time. A
+ * thousand metrics at a time is what it costs to wait for the disk each time.
  */
 export async function* peers(): AsyncGenerator<Figure> {
   await using place = new Place()
   const sink = await startSink(place)
-  yield* against('opentelemetry.ts', 'OpenTelemetry', 'at-once', place, sink, true)
-  yield* against('opentelemetry.ts', 'OpenTelemetry', 'by-the-hour', place, sink, false)
-  yield* against('influxdb.ts', 'InfluxDB’s client', 'at-once', place, sink, false)
-  yield* against('influxdb.ts', 'InfluxDB’s client', 'by-the-hour', place, sink, false)
+  yield* against('opentelemetry.ts', 'OpenTelemetry', 'at-once', place, sink)
+  yield* against('opentelemetry.ts', 'OpenTelemetry', 'by-the-hour', place, sink)
+  yield* against('influxdb.ts', 'InfluxDB’s client', 'at-once', place, sink)
+  yield* against('influxdb.ts', 'InfluxDB’s client', 'by-the-hour', place, sink)
 }
 
 const paces: Readonly<Record<Pace, string>> = { 'at-once': 'all taken at once', 'by-the-hour': '1,000 at a time' }
 
-async function* against(
-  script: string,
-  name: string,
-  pace: Pace,
-  place: Place,
-  sink: Sink,
-  isAimed: boolean,
-): AsyncGenerator<Figure> {
+async function* against(script: string, name: string, pace: Pace, place: Place, sink: Sink): AsyncGenerator<Figure> {
   let files = 0
   const sent = async (sender: string, ...args: string[]): Promise<Sent> => {
     const said = await place.run<Sent>(sender, sink.url, metrics, pace, ...args)
@@ -48,9 +41,8 @@ async function* against(
   yield {
     what: `stored and delivered, of ${how}`,
     values: throughput,
-    ...(isAimed ? { target: { atLeast: 1.5 } } : {}),
   }
   yield { what: `peak memory of ${how}`, values: pairs.map(([, { peakMb }]) => peakMb), unit: ' MB' }
   const memory = pairs.map(([ours, theirs]) => ours.peakMb / theirs.peakMb)
-  yield { what: `peak memory, of ${how}`, values: memory, ...(isAimed ? { target: { atMost: 0.8 } } : {}) }
+  yield { what: `peak memory, of ${how}`, values: memory }
 }

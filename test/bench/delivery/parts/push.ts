@@ -24,10 +24,10 @@ const [delayedHours, startHours] = [60, 20]
 export async function* pushing(): AsyncGenerator<Figure> {
   await using place = new Place()
   const sink = await startSink(place)
-  yield* against('a sink', place, sink.url, 'bench-key', toSink, 0.6)
+  yield* against('a sink', place, sink.url, 'bench-key', toSink, 50_000)
   const service = place.start('../../reference/server.ts', place.file('service.sqlite'), 'stored', bench.protocolId)
   const { url, key } = await service.readLine<{ url: string; key: string }>()
-  yield* against('the reference service', place, url, key, toService, 0.7)
+  yield* against('the reference service', place, url, key, toService)
   yield* delayed(place)
 }
 
@@ -66,7 +66,7 @@ async function* against(
   url: string,
   key: string,
   { hours, bodyHours }: Omit<Asked, 'way' | 'from'>,
-  atLeast: number,
+  atLeast?: number,
 ): AsyncGenerator<Figure> {
   await using pushers = new Pushers(place, url, key)
   const perSecond = async (way: Asked['way']) =>
@@ -78,8 +78,9 @@ async function* against(
     () => perSecond('bare'),
   )
   yield { what: `posted a second to ${to} by undici alone`, values: pairs.map(([, bare]) => bare), unit: ' metrics' }
-  yield { what: `delivered a second to ${to}`, values: pairs.map(([ours]) => ours), unit: ' metrics' }
-  yield { what: `delivered to ${to}, of undici alone`, values: pairs.map(([a, b]) => a / b), target: { atLeast } }
+  const target = atLeast === undefined ? {} : { target: { atLeast } }
+  yield { what: `delivered a second to ${to}`, values: pairs.map(([ours]) => ours), unit: ' metrics', ...target }
+  yield { what: `delivered to ${to}, of undici alone`, values: pairs.map(([a, b]) => a / b) }
 }
 
 async function* delayed(place: Place): AsyncGenerator<Figure> {

@@ -39,8 +39,9 @@ async function* againstBareLoop(): AsyncGenerator<Figure> {
   outbox.close()
   insert.close()
   yield { what: 'stored a second, bare loop', values: pairs.map(([, bare]) => bare), unit: ' rows' }
-  yield { what: 'stored a second', values: pairs.map(([ours]) => ours), unit: ' rows' }
-  yield { what: 'stored a second, of the bare loop', values: pairs.map(([a, b]) => a / b), target: { atLeast: 0.9 } }
+  const target = { atLeast: 100_000 }
+  yield { what: 'stored a second', values: pairs.map(([ours]) => ours), unit: ' rows', target }
+  yield { what: 'stored a second, of the bare loop', values: pairs.map(([a, b]) => a / b) }
 }
 
 /** A table that holds a row for each metric. */
@@ -81,7 +82,6 @@ async function* stalls(): AsyncGenerator<Figure> {
   for (let run = 0; run < stallRuns; run += 1) {
     stalled.push(await place.run('stall.ts', place.file(`outbox-${run}.db`), sink.url, stallHours))
   }
-  const target = { atMost: 15 }
-  yield { what: 'event loop stands still, p99', values: stalled.map(({ p99Ms }) => p99Ms), unit: ' ms', target }
+  yield { what: 'event loop stands still, p99', values: stalled.map(({ p99Ms }) => p99Ms), unit: ' ms' }
   yield { what: 'event loop stands still, longest', values: stalled.map(({ maxMs }) => maxMs), unit: ' ms' }
 }

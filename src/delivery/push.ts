@@ -1,12 +1,19 @@
-import type { ServiceClient } from '../../edge/service-client.ts'
-import type { Time } from '../../edge/time.ts'
-import { backoffMs } from '../../model/backoff.ts'
-import { type Batch, pushBody } from '../../model/batch.ts'
-import { type Verdict, verdict } from '../../model/verdict.ts'
-import type { DeliveryStore } from '../../outbox/contract/delivery-store.ts'
-import type { Gate, GateHold } from '../gate/gate.ts'
-import type { Attempts, Pushed } from '../isolate/parts.ts'
-import { backoffBaseMs, backoffCapMs, slowPushMs } from './limits.ts'
+import type { ServiceClient } from '../edge/service-client.ts'
+import type { Time } from '../edge/time.ts'
+import { backoffMs } from '../model/backoff.ts'
+import { type Batch, pushBody } from '../model/batch.ts'
+import { batchMetricsMax } from '../model/limits.ts'
+import { type Verdict, verdict } from '../model/verdict.ts'
+import type { DeliveryStore } from '../outbox/contract/delivery-store.ts'
+import type { Gate, GateHold } from './gate.ts'
+import { type Attempts, type Pushed, smallerSize } from './isolate/parts.ts'
+
+/** Duration from which a failed push is not repeated: pushes behind it would be late. */
+const slowPushMs = 5_000
+
+/** Full jitter: the wait before attempt n + 1 is drawn from 0 up to base × 2^(n-1), at most the cap. */
+const backoffBaseMs = 500
+const backoffCapMs = 30_000
 
 /** Dependencies of `pushBatch`. */
 export interface PushDeps {
@@ -69,7 +76,7 @@ export async function pushBatch(
  * not be due, so another lane may have sent a correction of it, which its old value would overwrite.
  */
 async function hasWithdrawn(batch: Batch, { isKnownGood }: Attempts, outbox: PushDeps['outbox']): Promise<boolean> {
-  if (!isKnownGood) return (await outbox.stillDue([...batch])).metrics.length < batch.length
+  if (!isKnownGood) return (await outbox.stillDue(batch)).metrics.length < batch.length
   const present = await outbox.present(batch[0])
   return present?.value !== batch[0].value || present.unit !== batch[0].unit
 }
@@ -82,4 +89,40 @@ function jitterMs(failed: number, time: Time): number {
 function verdictOf({ why, untilMs }: GateHold): Verdict {
   if (why === 'key-refused') return { kind: 'key-refused', reason: '401' }
   return { kind: 'transient', reason: 'the service asked to wait', notBeforeMs: untilMs }
+}
+
+/** Full batches accepted in a row after which twice as many metrics are tried. */
+const acceptedMin = 100
+
+/**
+ * Number of metrics that the service takes at once, as its answers show. It shrinks with a 413 and is remembered while the
+ * process lives; after a hundred full batches twice as many are tried, since one odd metric may be answered with 413, too.
+ */
+export class BatchSize {
+  #max = batchMetricsMax
+  /** The size before it was doubled: that much was accepted. */
+  #passed = 0
+  #accepted = 0
+
+  /** Metrics of the next batch, at most. */
+  get max(): number {
+    return this.#max
+  }
+
+  /** Notes that so many metrics are too large together. */
+  refused(count: number): void {
+    if (count <= this.#passed) this.#passed = 0
+    this.#max = Math.min(this.#max, Math.max(this.#passed, smallerSize(count, true)))
+    this.#accepted = 0
+  }
+
+  /** Notes that so many metrics were accepted together. */
+  accepted(count: number): void {
+    if (count < this.#max || this.#max === batchMetricsMax) return
+    this.#accepted += 1
+    if (this.#accepted < acceptedMin) return
+    this.#passed = this.#max
+    this.#max = Math.min(batchMetricsMax, 2 * this.#max)
+    this.#accepted = 0
+  }
 }

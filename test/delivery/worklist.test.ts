@@ -1,23 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Worklist, type WorklistDeps } from '../../../src/delivery/flush/worklist.ts'
-import { fresh, type Part, smaller } from '../../../src/delivery/isolate/parts.ts'
-import { hourAfter } from '../../../src/model/hour.ts'
-import { duePageMax } from '../../../src/model/limits.ts'
-import type { Metric } from '../../../src/model/metric.ts'
-import type { MetricList } from '../../../src/model/metric-list.ts'
-import { MetricSet } from '../../../src/model/metric-set.ts'
-import { asBatch, asRuns } from '../../model/batches.ts'
-import { dice } from '../../support/dice.ts'
-import { anHour, metrics } from '../../support/metrics.ts'
+import { fresh, type Part, smaller } from '../../src/delivery/isolate/parts.ts'
+import { Worklist, type WorklistDeps } from '../../src/delivery/worklist.ts'
+import { hourAfter } from '../../src/model/hour.ts'
+import type { Metric } from '../../src/model/metric.ts'
+import { asBatch } from '../model/batches.ts'
+import { dice } from '../support/dice.ts'
+import { anHour, metrics } from '../support/metrics.ts'
 
 const nameOf = ({ id, hour }: Metric) => `${id} ${hour}`
-
-/** Due metrics that are not left out, each time other objects, and in runs, as from a real outbox. */
-function readOf(due: readonly Metric[], limit: number, except: Iterable<MetricList>): MetricList {
-  const out = new MetricSet(...except)
-  return asRuns(due.flatMap(metric => (out.has(metric) ? [] : { ...metric })).slice(0, limit))
-}
 
 /**
  * An outbox that gives other objects each time.
@@ -26,50 +17,36 @@ function readOf(due: readonly Metric[], limit: number, except: Iterable<MetricLi
  */
 function outboxOf(due: readonly Metric[], isFree = (_: Metric) => true, turns = () => 0) {
   const left = new Map(due.map(metric => [nameOf(metric), metric]))
-  let version = 0
   const asked = async <T>(look: () => T): Promise<T> => {
     for (let count = turns(); count > 0; count -= 1) await new Promise(setImmediate)
     const found = look()
     for (let count = turns(); count > 0; count -= 1) await new Promise(setImmediate)
     return found
   }
-  const stillDue = (some: readonly Metric[], known?: string) => {
-    const stamp = `${version}`
-    return { metrics: stamp === known ? some : some.filter(metric => left.has(nameOf(metric))), stamp }
-  }
   const ports: WorklistDeps = {
-    due: (limit, except = []) => asked(() => readOf([...left.values()], limit, except)),
+    inFlight: 4,
+    due: limit => asked(() => [...left.values()].slice(0, limit).map(metric => ({ ...metric }))),
     free: some => some.filter(isFree),
     newestFirstFrom: anHour,
     current: anHour,
     batchSizeMax: () => 100,
-    outbox: { stillDue: (some, known) => asked(() => stillDue(some, known)) },
+    stillDue: some => asked(() => some.filter(metric => left.has(nameOf(metric)))),
   }
   return {
     left,
     ports,
-    drop: (dropped: MetricList) => {
+    drop: (dropped: readonly Metric[]) => {
       for (const metric of dropped) left.delete(nameOf(metric))
-      version += 1
     },
-    add: (added: readonly Metric[]) => {
-      for (const metric of added) left.set(nameOf(metric), metric)
-      version += 1
-    },
-    record: (recorded: MetricList) => {
+    record: (recorded: readonly Metric[]) => {
       for (const metric of recorded) left.delete(nameOf(metric))
     },
   }
 }
 
-async function nextOf(worklist: Worklist): Promise<Part | undefined> {
-  const [part] = await worklist.take(1)
-  return part
-}
-
 async function all(worklist: Worklist): Promise<Part[]> {
   const parts: Part[] = []
-  for (let part = await nextOf(worklist); part; part = await nextOf(worklist)) parts.push(part)
+  for (let part = await worklist.take(); part; part = await worklist.take()) parts.push(part)
   return parts
 }
 
@@ -79,7 +56,7 @@ function bringForward(
   choose: (upcoming: readonly Metric[]) => readonly Metric[],
   others: readonly Metric[] = [],
 ) {
-  return worklist.bringForward(3, async () => others, choose)
+  return worklist.bringForward(async () => others, choose)
 }
 
 describe('a worklist', () => {
@@ -99,7 +76,7 @@ describe('a worklist', () => {
     outbox.record(first?.batch ?? [])
     worklist.release(first?.batch ?? [])
     for (const metric of metrics(3, hourAfter(anHour, 1))) outbox.left.set(nameOf(metric), metric)
-    expect((await nextOf(worklist))?.batch).toHaveLength(3)
+    expect((await worklist.take())?.batch).toHaveLength(3)
   })
 
   it('does not hand out what is in quarantine', async () => {
@@ -112,35 +89,36 @@ describe('a worklist', () => {
     const due = metrics(350)
     const outbox = outboxOf(due)
     const worklist = new Worklist(outbox.ports)
-    const [first, second] = await worklist.take(2)
+    const [first, second] = [await worklist.take(), await worklist.take()]
     if (!first || !second) throw new Error('nothing was handed out')
     outbox.drop([...first.batch.slice(0, 99), ...due.slice(200, 290)])
-    const others = await nextOf(worklist)
-    expect(others?.batch).toEqual(due.slice(290))
+    const others = await worklist.take()
+    expect(others?.batch).toEqual(due.slice(290, 300))
     worklist.putFirst([first])
     worklist.putLast([second])
-    expect((await all(worklist)).flatMap(({ batch }) => [...batch])).toEqual(due.slice(99, 200))
+    const left = [...due.slice(99, 100), ...due.slice(300), ...due.slice(100, 200)]
+    expect((await all(worklist)).flatMap(({ batch }) => [...batch])).toEqual(left)
   })
 
   it('hands out again what was recorded and is due still: it was not recorded after all', async () => {
     const due = metrics(2)
     const worklist = new Worklist(outboxOf(due).ports)
-    await nextOf(worklist)
-    expect(await nextOf(worklist)).toBeUndefined()
+    await worklist.take()
+    expect(await worklist.take()).toBeUndefined()
     worklist.release(due.slice(1))
-    expect((await nextOf(worklist))?.batch).toEqual(due.slice(1))
+    expect((await worklist.take())?.batch).toEqual(due.slice(1))
   })
 
   it('brings metrics forward, each alone, with what they have behind them', async () => {
     const due = metrics(300)
     const outbox = outboxOf(due)
     const worklist = new Worklist(outbox.ports)
-    const part = await nextOf(worklist)
+    const part = await worklist.take()
     if (!part) throw new Error('nothing is due')
     worklist.putFirst(smaller({ ...part, sent: 3, attemptsMax: 2 }, part.batch))
     await bringForward(worklist, upcoming => [upcoming[70], upcoming[120]].filter(metric => metric !== undefined))
-    expect(await nextOf(worklist)).toEqual({ batch: [due[70]], sent: 3, attemptsMax: 2 })
-    expect(await nextOf(worklist)).toEqual({ batch: [due[120]], sent: 0, attemptsMax: 5 })
+    expect(await worklist.take()).toEqual({ batch: [due[70]], sent: 3, attemptsMax: 2 })
+    expect(await worklist.take()).toEqual({ batch: [due[120]], sent: 0, attemptsMax: 5 })
     const rest = await all(worklist)
     expect(rest.map(({ batch, sent }) => [batch.length, sent])).toEqual([
       [34, 3],
@@ -153,16 +131,17 @@ describe('a worklist', () => {
   })
 
   it('names each upcoming metric once, also when it is among the others', async () => {
-    const due = [...metrics(5), ...metrics(5, anHour, 'other')]
+    const due = [...metrics(105), ...metrics(5, anHour, 'other')]
     const worklist = new Worklist(outboxOf(due).ports)
-    const others = due.slice(5).map(metric => ({ ...metric }))
+    await worklist.take()
+    const others = due.slice(105).map(metric => ({ ...metric }))
     const chosenFrom: Metric[] = []
     const choose = (upcoming: readonly Metric[]) => {
       chosenFrom.push(...upcoming)
       return []
     }
     await bringForward(worklist, choose, others)
-    expect(chosenFrom).toEqual(due)
+    expect(chosenFrom).toEqual(due.slice(100))
   })
 
   it('hands out each metric once at a time, and all in the end, whatever comes back while the outbox is read', async () => {
@@ -211,8 +190,7 @@ describe('a worklist', () => {
           const some = () => due.filter(() => roll() < 0.01).slice(0, 3)
           if (roll() < 0.1)
             await worklist.bringForward(
-              3,
-              () => outbox.ports.due(50, undefined),
+              () => outbox.ports.due(50),
               upcoming => upcoming.filter(() => roll() < 0.05).slice(0, 3),
             )
           if (roll() < 0.05) {
@@ -230,8 +208,8 @@ describe('a worklist', () => {
         for (;;) {
           const endedBefore = ended
           const droppedBefore = new Set(dropped)
-          const parts = underWay.size < lanes ? await worklist.take(lanes - underWay.size) : []
-          for (const part of parts) {
+          const part = underWay.size < lanes ? await worklist.take() : undefined
+          if (part) {
             for (const metric of part.batch)
               if (droppedBefore.has(nameOf(metric))) throw new Error(`${metric.id} was dropped`)
             const sending = send(part).finally(() => {
@@ -239,12 +217,8 @@ describe('a worklist', () => {
               ended += 1
             })
             underWay.add(sending)
-          }
-          if (parts.length > 0 || ended > endedBefore) continue
-          if (underWay.size === 0) break
-          if (roll() < 0.5) await worklist.readAhead(lanes)
-          if (ended > endedBefore) continue
-          await Promise.race(underWay)
+          } else if (underWay.size > 0) await Promise.race(underWay)
+          else if (ended === endedBefore) break
         }
         const names = [...outbox.left.values()].filter(isFree).map(nameOf)
         expect(names).toEqual([])
@@ -252,68 +226,42 @@ describe('a worklist', () => {
     )
   })
 
-  it('hands out what has become due before all that was not prepared, however much was read', async () => {
-    const { ports, left, add } = outboxOf(metrics(450))
+  it('reads a round of pushes at a time, and what has become due meanwhile before the rest', async () => {
+    const { ports, left } = outboxOf(metrics(1_000))
     const late = metrics(20, hourAfter(anHour, 1))
     const limits: number[] = []
     const worklist = new Worklist({
       ...ports,
-      due: async (limit, except) => {
+      inFlight: 2,
+      due: async limit => {
         limits.push(limit)
-        const newestFirst = [...left.values()].toSorted((a, b) => b.hour - a.hour)
-        return readOf(newestFirst, limit, except ?? [])
+        return [...left.values()].toSorted((a, b) => b.hour - a.hour).slice(0, limit)
       },
     })
-    await worklist.take(1)
-    await worklist.readAhead(1)
-    add(late)
-    const parts = await worklist.take(2)
-    expect(parts.map(({ batch }) => batch[0])).toEqual([metrics(101).at(-1), late[0]])
-    expect(limits, 'after a change no more is read than is needed').toEqual([duePageMax, 100])
-    expect((await all(worklist)).flatMap(({ batch }) => [...batch])).toHaveLength(450 + 20 - 300)
-  })
-
-  it('leaves out what is withdrawn after it was prepared', async () => {
-    const due = metrics(300)
-    const outbox = outboxOf(due)
-    const worklist = new Worklist(outbox.ports)
-    await worklist.take(1)
-    await worklist.readAhead(2)
-    outbox.drop(due.slice(150, 160))
-    const left = [...due.slice(100, 150), ...due.slice(160)]
-    expect((await all(worklist)).flatMap(({ batch }) => [...batch]).map(nameOf)).toEqual(left.map(nameOf))
-  })
-
-  it('reads one thing after the other, so that an old read that is answered late brings nothing back', async () => {
-    const due = metrics(250)
-    // The first read is answered much later than those that begin after it.
-    const waits = [0, 20]
-    const outbox = outboxOf(due, undefined, () => waits.shift() ?? 0)
-    const worklist = new Worklist(outbox.ports)
-    const bringing = bringForward(worklist, () => [])
-    await new Promise(setImmediate)
-    outbox.drop(due.slice(0, 10))
-    const parts = await all(worklist)
-    await bringing
-    parts.push(...(await all(worklist)))
-    expect(parts.flatMap(({ batch }) => [...batch])).toEqual(due.slice(10))
+    await worklist.take()
+    for (const metric of late) left.set(nameOf(metric), metric)
+    const parts = [await worklist.take(), await worklist.take()]
+    expect(parts.map(part => part?.batch[0])).toEqual([metrics(101).at(-1), late[0]])
+    expect(limits).toEqual([200, 400])
+    expect((await all(worklist)).flatMap(({ batch }) => [...batch])).toHaveLength(1_000 + 20 - 300)
   })
 
   it('looks up again what comes back while it looks, and reads nothing that is recorded while it reads', async () => {
     const due = metrics(250)
     const outbox = outboxOf(due, undefined, () => 2)
     const worklist = new Worklist(outbox.ports)
-    const [first, second] = await worklist.take(2)
+    const [first, second] = [await worklist.take(), await worklist.take()]
     if (!first || !second) throw new Error('nothing was handed out')
-    const taking = worklist.take(4)
+    const taking = worklist.take()
     outbox.drop(first.batch.slice(0, 50))
     worklist.putFirst([first])
     // The read that is under way may have found it due.
     for (let turns = 0; turns < 3; turns += 1) await new Promise(setImmediate)
     outbox.record(second.batch)
     worklist.release(second.batch)
-    const parts = [...(await taking), ...(await all(worklist))]
-    expect(parts.flatMap(({ batch }) => [...batch])).toEqual([...due.slice(50, 100), ...due.slice(200)])
+    const taken = await taking
+    const parts = [...(taken ? [taken] : []), ...(await all(worklist))]
+    expect(parts.flatMap(({ batch }) => [...batch])).toEqual([...due.slice(200), ...due.slice(50, 100)])
   })
 })
 

@@ -1,17 +1,61 @@
-import { isYetToCome } from '../../model/backoff.ts'
-import { type Hour, hourAt } from '../../model/hour.ts'
-import { hourMs } from '../../model/limits.ts'
-import type { Answer, Verdict } from '../../model/verdict.ts'
-import type { DestinationState } from '../../outbox/contract/destination.ts'
-import { afterAnswer, afterFlush, afterRest, type FlushEnd, probeAt, retryAfterAt } from './breaker.ts'
-import type { GateDeps } from './gate-deps.ts'
-import { stateAfter } from './gate-state.ts'
-import { KeyWatch, type ValidateKey, waitOf } from './key-watch.ts'
-import { clockAskMs, retryAfterWaitMsMax, serviceRetryAfterMsMax } from './limits.ts'
-import { Pacer } from './pacer.ts'
-import { aheadSentence } from './sentences.ts'
-import type { Stop } from './stop.ts'
-import { StoredState } from './stored-state.ts'
+import { Sequence } from '../edge/sequence.ts'
+import type { ServiceClient } from '../edge/service-client.ts'
+import type { Time } from '../edge/time.ts'
+import { isYetToCome } from '../model/backoff.ts'
+import { type Hour, hourAt } from '../model/hour.ts'
+import { futureMsMax, hourMs } from '../model/limits.ts'
+import { type Answer, transientOf, type Verdict } from '../model/verdict.ts'
+import type { DeliveryStore } from '../outbox/contract/delivery-store.ts'
+import type { DestinationState } from '../outbox/contract/destination.ts'
+import type { Counters } from '../telemetry/counters.ts'
+import type { Redactor } from '../telemetry/redactor.ts'
+import {
+  afterAnswer,
+  afterFlush,
+  afterRest,
+  aheadSentence,
+  type FlushEnd,
+  probeAt,
+  retryAfterAt,
+  serviceRetryAfterMsMax,
+  stateAfter,
+} from './breaker.ts'
+import type { Stop } from './isolate/state.ts'
+
+/** Interval of asking for the service's clock while due metrics seem to lie in its future. */
+export const clockAskMs = 60_000
+
+/** Uncertainty of the service's clock as its answers show it: they count whole seconds and take time to arrive. */
+export const clockDoubtMs = 30_000
+
+/** Interval of asking the service about a key it has refused. */
+export const keyAskMs = hourMs
+
+/** Longest `Retry-After` that is waited for within one flush; a longer one ends the flush and is remembered. */
+export const retryAfterWaitMsMax = 60_000
+
+/** Longest pause between pushes after 429s; it doubles with each, and shrinks with each accepted push. */
+export const slowedIntervalMsMax = 60_000
+
+/** Dependencies of `Gate`. */
+interface GateDeps {
+  readonly destination: {
+    readonly name: string
+    readonly readKey: () => string
+    readonly staleKey?: () => string | undefined
+  }
+  /** Stores retry-after and the breaker across restarts. */
+  readonly outbox: Pick<DeliveryStore, 'destination' | 'saveDestination'>
+  readonly client: Pick<ServiceClient, 'validateKey'>
+  /** The pace of the destination: the service's, shared by all, or a fleet's. */
+  readonly pacer: Turns
+  /** The service's clock, shared by all destinations. */
+  readonly clock: ServiceClock
+  readonly redactor: Pick<Redactor, 'add'>
+  readonly time: Time
+  /** Counts answers, and knows the state of the gate. Default: nothing is counted. */
+  readonly counters?: Counters | undefined
+}
 
 /** Age of the last known push after which an accepted one is stored within a flush. */
 const lastPushMs = 60_000
@@ -243,15 +287,15 @@ export class Gate {
       this.#keyWatch.refused(key, time.nowMs())
       return { kind: 'key-refused', reason: '401' }
     }
-    const wait = waitOf(answer)
-    return wait?.notBeforeMs === undefined ? undefined : wait.stop
+    const wait = transientOf(answer)
+    return wait?.notBeforeMs === undefined ? undefined : { kind: 'transient', reason: wait.reason }
   }
 
   async #validate(key: string, signal: AbortSignal): Promise<Answer> {
     await this.requestTurn(signal)
     const answer = await this.#deps.client.validateKey(key, signal)
     this.noteClock(answer)
-    await this.#retryAfter(waitOf(answer)?.notBeforeMs)
+    await this.#retryAfter(transientOf(answer)?.notBeforeMs)
     return answer
   }
 
@@ -284,5 +328,249 @@ export class Gate {
 
   get #state(): DestinationState {
     return this.#stored.current
+  }
+}
+
+/** Asks the service about a key. */
+type ValidateKey = (key: string) => Promise<Answer>
+
+/**
+ * Knows which key the service has refused. Nothing is sent with it until the service says that it is valid. The service is
+ * asked each hour, when a person wants it, and at once when the key has changed.
+ */
+class KeyWatch {
+  #refusedKey: string | undefined
+  #askedKey: string | undefined
+  #askedAtMs = 0
+
+  /** Notes that the service answered 401. */
+  refused(key: string, nowMs: number): void {
+    this.#refusedKey = key
+    this.#askedKey = key
+    this.#askedAtMs = nowMs
+  }
+
+  isRefused(key: string): boolean {
+    return this.#refusedKey === key
+  }
+
+  /** Instant at which the service is asked about the refused key again. */
+  get askAtMs(): number {
+    return this.#askedAtMs + keyAskMs
+  }
+
+  /**
+   * Whether there is an untried key in place of the refused one, which need not wait for anything.
+   *
+   * @param readKey may throw, for example while the key is being exchanged
+   */
+  hasNew(readKey: () => string): boolean {
+    if (this.#refusedKey === undefined) return false
+    try {
+      const key = readKey()
+      return key !== this.#refusedKey && key !== this.#askedKey
+    } catch {
+      return false
+    }
+  }
+
+  /**
+   * The reason why nothing may be sent with a key; `undefined` when something may.
+   *
+   * @param validate called after a refusal only
+   * @param isAsked a person wants it to be tried
+   */
+  async objection(key: string, validate: ValidateKey, nowMs: number, isAsked: boolean): Promise<Stop | undefined> {
+    if (this.#refusedKey === undefined) return undefined
+    const isSame = this.#refusedKey === key
+    const isAskedLately = isYetToCome(this.askAtMs, nowMs, keyAskMs)
+    if (isSame && !isAsked && isAskedLately) {
+      return { kind: 'key-refused', reason: '401', isUnchanged: true }
+    }
+    this.#askedKey = key
+    this.#askedAtMs = nowMs
+    const which = isSame ? 'the refused key' : 'the changed key'
+    const answer = await validate(key)
+    const wait = transientOf(answer)
+    if (wait) return { kind: 'transient', reason: `${which} could not be checked: ${wait.reason}` }
+    const status = answer.kind === 'answered' ? answer.status : 0
+    if (status === 401) this.#refusedKey = key
+    if (status < 200 || status >= 300) {
+      return { kind: 'key-refused', reason: `${status}`, ...(isSame && { isUnchanged: true }) }
+    }
+    this.#refusedKey = undefined
+    return undefined
+  }
+}
+
+/** The state of a destination, in memory and in the outbox. */
+export class StoredState {
+  readonly #outbox: Pick<DeliveryStore, 'destination' | 'saveDestination'>
+  readonly #name: string
+  /** Absent before the first `read`. */
+  #current: DestinationState | undefined
+  /** Whether another process would find an open breaker, or failures that it counts on from. */
+  #hasFailures = false
+  /** Of two changes at a time the first might be stored last. */
+  readonly #saves = new Sequence()
+
+  /** @param name of the destination */
+  constructor(outbox: Pick<DeliveryStore, 'destination' | 'saveDestination'>, name: string) {
+    this.#outbox = outbox
+    this.#name = name
+  }
+
+  /** The state in memory. Only the stored one of the first `read` is taken over. */
+  get current(): DestinationState {
+    return this.#current ?? { notBeforeMs: 0, probeAtMs: 0, failures: 0 }
+  }
+
+  /** @returns whether a person has asked for a flush since the state was last saved */
+  async read(): Promise<boolean> {
+    const { isAsked = false, ...stored } = await this.#outbox.destination(this.#name)
+    this.#current ??= stored
+    this.#hasFailures = stored.failures > 0
+    return isAsked
+  }
+
+  /** Whether another process would find failures. */
+  get hasFailures(): boolean {
+    return this.#hasFailures
+  }
+
+  /** Changes the state once the new one is stored. */
+  async save(state: DestinationState): Promise<void> {
+    await this.#store(state)
+    this.#current = state
+  }
+
+  /** Changes the state at once; rejects when the new one cannot be stored. */
+  async saveAtOnce(state: DestinationState): Promise<void> {
+    this.#current = state
+    await this.#store(state)
+  }
+
+  #store(state: DestinationState): Promise<void> {
+    this.#hasFailures = state.failures > 0
+    return this.#saves.run(() => this.#outbox.saveDestination(this.#name, state))
+  }
+}
+
+/** Factor by which an accepted push shortens the pause between requests, until it is the configured one again. */
+const recovery = 0.9
+
+/** Gives requests their turns, one after the other. */
+export interface Turns {
+  /** Pause between two requests. */
+  readonly intervalMs: number
+  /**
+   * Resolves when the next request may start; returns nothing where it may at once. Rejects with the signal's reason, or an
+   * error of the outbox.
+   */
+  turn(signal: AbortSignal): Promise<void> | void
+  /** The retry-after of all daemons that push with the same key. Absent where no others do. */
+  readonly shared?: SharedRetryAfter
+}
+
+/** A retry-after that one daemon of a fleet learns and all keep. */
+export interface SharedRetryAfter {
+  /** As of the last turn, in milliseconds since 1970; 0 for none. */
+  readonly notBeforeMs: number
+  /** Tells the others. 0 ends it. Rejects with errors of the outbox. */
+  note(notBeforeMs: number): Promise<void>
+}
+
+/** Starts requests at an even pace, never faster than configured, and slower for a while after a 429. */
+export class Pacer implements Turns {
+  readonly #time: Time
+  readonly #configuredMs: number
+  #intervalMs: number
+  #lastMs = Number.NEGATIVE_INFINITY
+
+  constructor(time: Time, perSecond: number) {
+    this.#time = time
+    this.#configuredMs = 1000 / perSecond
+    this.#intervalMs = this.#configuredMs
+  }
+
+  /** Configured pause between two requests. */
+  get intervalMs(): number {
+    return this.#configuredMs
+  }
+
+  /** As `Turns.turn`. */
+  turn(signal: AbortSignal): Promise<void> | void {
+    const nowMs = this.#time.steadyMs()
+    const startMs = Math.max(nowMs, this.#lastMs + this.#intervalMs)
+    this.#lastMs = startMs
+    if (startMs > nowMs) return this.#time.sleep(Math.ceil(startMs - nowMs), signal)
+  }
+
+  /** Doubles the pause, after a 429. */
+  slow(): void {
+    const doubledMs = Math.max(this.#intervalMs * 2, 1)
+    this.#intervalMs = Math.max(this.#configuredMs, Math.min(doubledMs, slowedIntervalMsMax))
+  }
+
+  /** Shortens the pause, after an accepted push. */
+  quicken(): void {
+    this.#intervalMs = Math.max(this.#configuredMs, this.#intervalMs * recovery)
+  }
+}
+
+/** Comparison of this machine's clock with the service's. */
+export interface ClockComparison {
+  /** Lead of the service's clock over this machine's; `undefined` before the first answer. */
+  readonly serviceAheadMs: number | undefined
+  /** Takes a reading of the service's clock. @param aheadMs its lead over this machine's */
+  sawService(aheadMs: number): void
+  /** Whether the service should be asked, although nothing is to be sent. */
+  wantsService(): boolean
+  /** Notes that the service is being asked. */
+  asks(witness: 'service'): void
+}
+
+/** The service's clock, as its answers show it. One for all destinations: it is one service. */
+export class ServiceClock {
+  readonly #comparison: ClockComparison | undefined
+  #skewMs: number | undefined
+
+  /** @param comparison gets each reading; without it the service is asked before a push only */
+  constructor(comparison?: ClockComparison) {
+    this.#comparison = comparison
+    this.#skewMs = comparison?.serviceAheadMs
+  }
+
+  /** Lead of the service's clock over this machine's, negative when behind; `undefined` before the first answer. */
+  get skewMs(): number | undefined {
+    return this.#skewMs
+  }
+
+  /** Whether to ask for it although nothing is to be sent: this machine's clock is doubted. */
+  get isWanted(): boolean {
+    return this.#comparison?.wantsService() ?? false
+  }
+
+  /** Notes that the service is being asked. */
+  asked(): void {
+    this.#comparison?.asks('service')
+  }
+
+  observe(answer: Answer): void {
+    if (answer.kind !== 'answered' || answer.skewMs === undefined) return
+    this.#skewMs = answer.skewMs
+    this.#comparison?.sawService(answer.skewMs)
+  }
+
+  /** Keeps the lead right after this machine's clock was set. @param byMs how far ahead it was set */
+  machineWasSet(byMs: number): void {
+    if (this.#skewMs !== undefined) this.#skewMs -= byMs
+  }
+
+  /**
+   * Latest hour that the service surely accepts at an instant of this machine's clock: it rejects hours in its future.
+   */
+  latestHour(nowMs: number): Hour {
+    return hourAt(nowMs + (this.#skewMs ?? 0) + futureMsMax - clockDoubtMs)
   }
 }

@@ -1,0 +1,174 @@
+import { backoffMs, isYetToCome } from '../model/backoff.ts'
+import { type Hour, hourText } from '../model/hour.ts'
+import { breakerCapMs, hourMs } from '../model/limits.ts'
+import type { DestinationState } from '../outbox/contract/destination.ts'
+import type { DeliveryState } from '../telemetry/counters.ts'
+import type { Stop } from './isolate/state.ts'
+
+/** Longest `Retry-After` of the service that is believed: a longer one, as of a page of maintenance, would silence a day. */
+export const serviceRetryAfterMsMax = hourMs
+
+/** Pause after a failed flush, doubled with each further one in a row up to `breakerCapMs`; half of it at least. */
+export const breakerBaseMs = 5_000
+
+/** The end of a flush, as the gate remembers it. */
+export interface FlushEnd {
+  /** Why it ended early; absent when every metric had its turn. */
+  readonly stop?: Stop
+  /** Why metrics are left out without a failure, one sentence each. */
+  readonly left: readonly string[]
+  /**
+   * Offset of the service's clock from this machine's, in milliseconds, positive when ahead; absent until an answer
+   * showed it.
+   */
+  readonly skewMs?: number
+}
+
+/** The retry-after instant, in milliseconds since 1970; 0 when it is over or there is none. */
+export function retryAfterAt({ notBeforeMs }: Pick<DestinationState, 'notBeforeMs'>, nowMs: number): number {
+  return isYetToCome(notBeforeMs, nowMs, serviceRetryAfterMsMax) ? notBeforeMs : 0
+}
+
+/** The instant at which an open breaker admits a probe, in milliseconds since 1970; 0 when it is closed. */
+export function probeAt({ probeAtMs }: DestinationState, nowMs: number): number {
+  return isYetToCome(probeAtMs, nowMs, breakerCapMs) ? probeAtMs : 0
+}
+
+/**
+ * The state after a flush that sent, or tried to send: the breaker opens after a failure, for longer each time, and
+ * closes otherwise. A retry-after in the future outlives both. Pure.
+ *
+ * @param chance a number from 0 up to 1, for the length of the pause
+ */
+export function afterFlush(state: DestinationState, end: FlushEnd, nowMs: number, chance: number): DestinationState {
+  const { stop, left, skewMs } = end
+  const verdict = stop?.kind ?? (left.length > 0 ? 'partly-refused' : 'delivered')
+  const failures = stop ? state.failures + 1 : 0
+  const notBeforeMs = retryAfterAt(state, nowMs)
+  // At least half of the pause, so that a service that is down is spared.
+  const pauseMs = backoffMs({ baseMs: breakerBaseMs, capMs: breakerCapMs }, failures, 0.5 + chance / 2)
+  const probeAtMs = stop ? nowMs + pauseMs : 0
+  return {
+    notBeforeMs,
+    probeAtMs,
+    failures,
+    ...waitingOf([...(stop ? [stopSentence(stop, Math.max(notBeforeMs, probeAtMs), notBeforeMs > 0)] : []), ...left]),
+    ...skewOf(skewMs),
+    lastPush: { atMs: nowMs, verdict },
+  }
+}
+
+/**
+ * The state after an answered push, in a flush that goes on: the breaker is closed, and a reason why pushes waited is
+ * over, whatever it was. Sentences about metrics that are left out without a failure stay. Pure.
+ *
+ * @param isAccepted whether a metric was delivered
+ */
+export function afterAnswer(state: DestinationState, isAccepted: boolean, nowMs: number): DestinationState {
+  const { waiting, ...rest } = state
+  return {
+    ...rest,
+    probeAtMs: 0,
+    failures: 0,
+    ...(waiting !== undefined && rest.failures === 0 && { waiting }),
+    ...(isAccepted && { lastPush: { atMs: nowMs, verdict: 'delivered' } }),
+  }
+}
+
+/**
+ * The state after a flush that sent nothing, without a failure; `undefined` when the change is not worth a write. Pure.
+ */
+export function afterRest(
+  state: DestinationState,
+  { left, skewMs }: Omit<FlushEnd, 'stop'>,
+): DestinationState | undefined {
+  const { waiting, ...rest } = state
+  const now = waitingOf(left)
+  // Status reads the skew from here; a change of less than a minute is not worth a commit.
+  const isSkewNew = Math.abs((skewMs ?? rest.skewMs ?? 0) - (rest.skewMs ?? 0)) > 60_000
+  if (!isSkewNew && (rest.failures > 0 || now.waiting === waiting)) return undefined
+  return { ...rest, ...now, ...skewOf(skewMs) }
+}
+
+function waitingOf(sentences: readonly string[]): { readonly waiting?: string } {
+  if (sentences.length === 0) return {}
+  return { waiting: cappedSentences(sentences).join('; ').replaceAll('.; ', '. ') }
+}
+
+function skewOf(skewMs: number | undefined): { readonly skewMs?: number } {
+  return skewMs === undefined ? {} : { skewMs }
+}
+
+/** Sentences of one destination that are shown; the rest is counted. */
+const sentencesMax = 3
+
+/** End of the sentence about pushes that fail for now. */
+const goesOn = /\. Nothing is lost; next try \S+ UTC\. Whose fault\? tidegauge doctor\.$/
+
+/**
+ * Why a flush ended, what happens next and when, and what to do.
+ *
+ * @param nextMs instant of the next attempt
+ * @param isAskedToWait whether the service's retry-after is why it is not earlier
+ */
+export function stopSentence(
+  { kind, reason, isKeyMissing, isUnchanged }: Stop,
+  nextMs: number,
+  isAskedToWait = false,
+): string {
+  switch (kind) {
+    case 'key-refused': {
+      const since = isUnchanged ? ', and it has not changed since' : ''
+      return `The service refuses the key (${reason})${since}. Nothing is lost; put a valid key in its place, and delivery goes on at once.`
+    }
+    case 'misdirected':
+      return `The address does not answer like the service (${reason}). Nothing is lost; check service.url.`
+    case 'transient': {
+      if (isKeyMissing) return reason
+      const fact = /^\d{3}\b/.test(reason) ? `The service answers ${reason}` : `Delivery waits (${reason})`
+      const asked = isAskedToWait
+        ? ', and its Retry-After asks to wait; tidegauge flush sends one small batch at once'
+        : ''
+      const next = new Date(nextMs).toISOString().slice(11, 19)
+      return `${fact.replace(/\.$/, '')}${asked}. Nothing is lost; next try ${next} UTC. Whose fault? tidegauge doctor.`
+    }
+    default:
+      return reason
+  }
+}
+
+/** The fact in a sentence about pushes that fail for now; `undefined` for another sentence. */
+export function failingFact(sentence: string): string | undefined {
+  return goesOn.test(sentence) ? sentence.replace(goesOn, '') : undefined
+}
+
+/** Why the newest hour is not sent yet: the service would take it for the future. */
+export function aheadSentence(hour: Hour, skewMs: number): string {
+  const minutes = Math.max(1, Math.round(Math.abs(skewMs) / 60_000))
+  const why =
+    skewMs < 0
+      ? `this machine's clock is ${minutes} min ahead of the service's: set it right`
+      : 'this machine’s clock was set back'
+  return `metrics of ${hourText(hour)} lie in the future and wait for it: ${why}`
+}
+
+/** Some sentences, and how many more there are. */
+function cappedSentences(sentences: readonly string[]): readonly string[] {
+  const more = sentences.length - sentencesMax
+  return more > 0 ? [...sentences.slice(0, sentencesMax), `and ${more} more like it`] : sentences
+}
+
+/** States by the reason why a flush ended early. */
+const stateByStop: Readonly<Record<Stop['kind'], DeliveryState>> = {
+  transient: 'unavailable',
+  'key-refused': 'key-refused',
+  misdirected: 'misdirected',
+  systemic: 'rejecting',
+  stopped: 'open',
+}
+
+/** The state of a gate after a flush. @param stop why it ended early; absent when it did not */
+export function stateAfter(stop: Stop | undefined): DeliveryState {
+  if (!stop) return 'open'
+  return stop.isKeyMissing ? 'key-missing' : stateByStop[stop.kind]
+}

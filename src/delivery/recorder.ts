@@ -1,0 +1,239 @@
+import { BatchScheduler } from '../edge/batch-scheduler.ts'
+import type { Time } from '../edge/time.ts'
+import { hourText } from '../model/hour.ts'
+import { commitRowsMax } from '../model/limits.ts'
+import type { Metric } from '../model/metric.ts'
+import { MetricSet, metricKey } from '../model/metric-set.ts'
+import { type Remark, warningKind } from '../model/remarks.ts'
+import type { DeliveryStore } from '../outbox/contract/delivery-store.ts'
+import type { MetricVerdicts } from '../outbox/contract/outcome.ts'
+import type { Counters } from '../telemetry/counters.ts'
+import type { Log } from '../telemetry/log.ts'
+import type { ServiceClock } from './gate.ts'
+import type { Quarantine } from './isolate/quarantine.ts'
+import type { Sending } from './isolate/state.ts'
+
+/** Warnings of one push that are logged singly; all are kept. */
+const loggedWarningsMax = 10
+
+/** Milliseconds of a long flush between two lines of the log that say how much was delivered. */
+const deliveredLogMs = 1_000
+
+/** Dependencies of `Recorder`. */
+interface RecorderDeps {
+  readonly outbox: Pick<DeliveryStore, 'recordVerdicts'>
+  readonly clock: ServiceClock
+  readonly quarantine: Quarantine
+  readonly unconfirmed: UnconfirmedSends
+  readonly log: Log
+  readonly time: Time
+  /** Counts what is delivered. Default: nothing is counted. */
+  readonly counters?: Counters | undefined
+}
+
+/** Records verdicts in the outbox and in the log, and what they mean for later flushes: quarantine, unconfirmed sends. */
+export class Recorder {
+  readonly #deps: RecorderDeps
+  /** Verdicts of one turn of the event loop share a commit. */
+  readonly #commits: BatchScheduler<MetricVerdicts, void>
+  /** Delivered since the last line about it. */
+  #delivered: { metrics: number; readonly sinceMs: number } | undefined
+
+  constructor(deps: RecorderDeps) {
+    this.#deps = deps
+    const { outbox, time } = deps
+    this.#commits = new BatchScheduler<MetricVerdicts, void>(
+      async jobs => {
+        await outbox.recordVerdicts(joined(jobs.map(({ request }) => request)), time.nowMs())
+        for (const { resolve } of jobs) resolve()
+      },
+      { sizeOf: rowsOf, sizeMax: commitRowsMax },
+    )
+  }
+
+  /** Records verdicts. Resolves when they are in the outbox, so that no more is sent twice after a crash than was under way. */
+  async record(verdicts: MetricVerdicts, sending: Sending): Promise<void> {
+    const { dead, warnings } = verdicts
+    await this.#write(dead.length === 0 && warnings.length === 0 ? verdicts : await this.#wanted(verdicts, sending))
+  }
+
+  /** The verdicts to be recorded: without warnings that were expected. */
+  async #wanted({ delivered, dead, warnings }: MetricVerdicts, sending: Sending): Promise<MetricVerdicts> {
+    const { clock, unconfirmed, time } = this.#deps
+    const latest = clock.latestHour(time.nowMs())
+    // A metric rejected because this machine's clock is ahead is sent again in its time.
+    const deadNow = dead.filter(({ metric }) => metric.hour <= latest)
+    return {
+      delivered,
+      dead: deadNow,
+      warnings: await unconfirmed.unexpectedWarnings(warnings, sending, [...delivered]),
+    }
+  }
+
+  async #write(verdicts: MetricVerdicts): Promise<void> {
+    const { quarantine, unconfirmed } = this.#deps
+    const { dead } = verdicts
+    const delivered = [...verdicts.delivered]
+    try {
+      await this.#commits.schedule(verdicts)
+    } catch (error) {
+      // The service has them, and the outbox does not know: they are sent again.
+      unconfirmed.add(delivered)
+      throw error
+    }
+    if (this.#deps.counters) this.#deps.counters.delivered += delivered.length
+    unconfirmed.remove(delivered)
+    quarantine.delivered(delivered)
+    for (const { metric } of dead) quarantine.dead(metric)
+    this.#log(verdicts)
+  }
+
+  /** The service rejects a metric for its protocol. */
+  quarantineRejected(metric: Metric, status: number, reason: string): void {
+    const id = metric.protocolId
+    this.#quarantine(metric, protocolSentence(id, status, reason))
+    const fix = protocolFix(id, status)
+    this.#deps.log.error({ protocol: id, status, reason, fix }, 'protocol refused: its metrics stay due')
+  }
+
+  /** The service cannot register a metric's protocol now. */
+  quarantineUnregistered(metric: Metric, reason: string): void {
+    const { protocolId } = metric
+    this.#quarantine(metric, unregisteredSentence(protocolId, reason))
+    this.#deps.log.warn({ protocol: protocolId, reason }, 'protocol not registered yet: its metrics stay due')
+  }
+
+  /** The service fails on a metric as on all of its protocol. */
+  quarantineProtocol(metric: Metric, reason: string): void {
+    const { protocolId } = metric
+    this.#quarantine(metric, failingSentence(protocolId, reason))
+    this.#deps.log.error({ protocol: protocolId, reason }, 'the service fails on a protocol: its metrics stay due')
+  }
+
+  /** The service fails on a metric, and on its protocol where it does so on several. */
+  quarantineMetric(metric: Metric, reason: string): void {
+    const { quarantine, log, time } = this.#deps
+    const isProtocol = quarantine.addMetric(metric, reason, time.nowMs(), time.chance())
+    log.error({ metric: metric.id, hour: hourText(metric.hour), reason }, 'the service fails on a metric: it stays due')
+    if (isProtocol) this.quarantineProtocol(metric, reason)
+  }
+
+  #quarantine({ protocolId, hour }: Metric, sentence: string): void {
+    const { quarantine, time } = this.#deps
+    quarantine.addProtocol(protocolId, hour, sentence, time.nowMs(), time.chance())
+  }
+
+  #log({ delivered, dead, warnings }: MetricVerdicts): void {
+    const { log, time } = this.#deps
+    for (const { metric, reason, status, attempts } of dead) {
+      const facts = { metric: metric.id, hour: hourText(metric.hour), status, attempts, reason }
+      log.error(facts, 'metric refused by the service: kept as dead, see tidegauge dead ls')
+    }
+    for (const { metric, text } of warnings.slice(0, loggedWarningsMax)) {
+      log.warn({ metric: metric?.id, warning: text }, 'warning of the service')
+    }
+    const more = warnings.length - loggedWarningsMax
+    if (more > 0) log.warn({ more }, 'warnings of the service: the rest is in tidegauge warnings')
+    this.#delivered ??= { metrics: 0, sinceMs: time.steadyMs() }
+    this.#delivered.metrics += delivered.length
+    if (time.steadyMs() - this.#delivered.sinceMs >= deliveredLogMs) this.logDelivered()
+  }
+
+  /** Logs what was delivered since the last such line: at the end of a flush, and once a second of a long one. */
+  logDelivered(): void {
+    const metrics = this.#delivered?.metrics ?? 0
+    this.#delivered = undefined
+    if (metrics > 0) this.#deps.log.info({ metrics }, 'delivered')
+  }
+}
+
+function rowsOf({ delivered, dead, warnings }: MetricVerdicts): number {
+  return delivered.length + dead.length + warnings.length
+}
+
+function joined(all: readonly MetricVerdicts[]): MetricVerdicts {
+  return {
+    delivered: all.flatMap(({ delivered }) => [...delivered]),
+    dead: all.flatMap(({ dead }) => dead),
+    warnings: all.flatMap(({ warnings }) => warnings),
+  }
+}
+
+/**
+ * Metrics that the service may have: sends whose outcome is unknown, sends of an earlier process, and values corrected
+ * since they were sent. "Already exists" is expected of them and is not news. Metrics enqueued by this process cannot
+ * have been sent before.
+ */
+export class UnconfirmedSends {
+  readonly #sent = new MetricSet()
+  readonly #outbox: Pick<DeliveryStore, 'sentBefore' | 'maybeSent'>
+  #isFirstFlush = true
+
+  constructor(outbox: Pick<DeliveryStore, 'sentBefore' | 'maybeSent'>) {
+    this.#outbox = outbox
+  }
+
+  /** Adds metrics that were sent with an unknown outcome. */
+  add(metrics: readonly Metric[]): void {
+    for (const metric of metrics) this.#sent.add(metric)
+    this.#outbox.maybeSent(metrics)
+  }
+
+  /** Removes metrics whose outcome is recorded. */
+  remove(metrics: readonly Metric[]): void {
+    if (this.#sent.size > 0) for (const metric of metrics) this.#sent.delete(metric)
+  }
+
+  /** Ends the first flush: every metric that was due when the process started has had its turn. */
+  endFirstFlush(): void {
+    this.#isFirstFlush = false
+  }
+
+  /**
+   * The unexpected remarks about a push. Wait for them before its verdicts are recorded.
+   *
+   * @param delivered the delivered metrics: a remark without a metric may be about any of them
+   */
+  async unexpectedWarnings(
+    remarks: readonly Remark[],
+    sending: Sending,
+    delivered: readonly Metric[],
+  ): Promise<readonly Remark[]> {
+    const existing = new Set(remarks.filter(({ text }) => warningKind(text) === 'already-exists'))
+    if (existing.size === 0) return remarks
+    if (sending === 'again') return remarks.filter(remark => !existing.has(remark))
+    const unconfirmed = await this.#unconfirmedOf([...existing].flatMap(({ metric }) => metric ?? [...delivered]))
+    const isUnconfirmed = (metric: Metric) => unconfirmed.has(metricKey(metric))
+    const isExpected = ({ metric }: Remark) => (metric ? isUnconfirmed(metric) : delivered.some(isUnconfirmed))
+    return remarks.filter(remark => !existing.has(remark) || !isExpected(remark))
+  }
+
+  /** The keys of those among some metrics that the service may have had before. */
+  async #unconfirmedOf(metrics: readonly Metric[]): Promise<ReadonlySet<string>> {
+    const isFirstFlush = this.#isFirstFlush
+    const [sent, others] = [metrics.filter(one => this.#sent.has(one)), metrics.filter(one => !this.#sent.has(one))]
+    const answers = others.length === 0 ? [] : await this.#outbox.sentBefore(others)
+    const mayHave = (place: number) => answers[place] === 'corrected' || (isFirstFlush && answers[place] === 'unknown')
+    return new Set([...sent, ...others.filter((_, place) => mayHave(place))].map(metricKey))
+  }
+}
+
+/** Why a protocol is left out, and what to do about it. */
+function protocolSentence(id: string, status: number, reason: string): string {
+  return `protocol ${id} is refused (${reason}): ${protocolFix(id, status)}`
+}
+
+/** Why a protocol is left out that could not be registered, which is not its fault. */
+function unregisteredSentence(id: string, reason: string): string {
+  return `protocol ${id} is not registered yet, as the service answers ${reason}: nothing is lost, and it is tried again`
+}
+
+/** Why a protocol is left out that the service fails on while it takes others. */
+function failingSentence(id: string, reason: string): string {
+  return `the service fails on protocol ${id} (${reason}): one of its metrics is tried every few minutes`
+}
+
+/** Instruction for a protocol that is refused with a status. */
+function protocolFix(id: string, status: number): string {
+  return status === 404 ? `register it: tidegauge register ${id}` : 'use the key that owns it'
+}
