@@ -19,8 +19,6 @@ export type ExecuteBatch<Request, Answer> = (
 export interface OpenBatch {
   /** Requests that wait for it. */
   readonly size: number
-  /** Resolves as soon as a further request comes, or else in the next turn of the event loop. */
-  requestOrTurn(): Promise<'request' | 'turn'>
 }
 
 /** Resolves when a batch is complete. */
@@ -83,8 +81,6 @@ export class BatchScheduler<Request, Answer> {
   #isCollecting = false
   /** The batch that waits, whichever it is. */
   readonly #open: OpenBatch
-  /** Called at the next request, if something waits for that. */
-  #requestCame: ((what: 'request') => void) | undefined
 
   constructor(execute: ExecuteBatch<Request, Answer>, options: BatchOptions<Request> = {}) {
     this.#execute = execute
@@ -94,20 +90,7 @@ export class BatchScheduler<Request, Answer> {
       get size() {
         return waiting.length
       },
-      requestOrTurn: () => this.#requestOrTurn(),
     }
-  }
-
-  #requestOrTurn(): Promise<'request' | 'turn'> {
-    return new Promise(resolve => {
-      this.#requestCame = resolve
-      setImmediate(() => {
-        // To resolve a promise a second time takes longer than to make one.
-        if (this.#requestCame !== resolve) return
-        this.#requestCame = undefined
-        resolve('turn')
-      })
-    })
   }
 
   /**
@@ -138,8 +121,6 @@ export class BatchScheduler<Request, Answer> {
 
   #add(entry: Entry<Request, Answer>): void {
     this.#waiting.push(entry)
-    this.#requestCame?.('request')
-    this.#requestCame = undefined
     if (!this.#isCollecting) void this.#runBatches()
   }
 
@@ -193,21 +174,6 @@ export function afterQuietTurn(turnsMax: number): UntilComplete {
     for (let turns = 1; turns < turnsMax && batch.size > seen; turns += 1) {
       seen = batch.size
       await nextTurn()
-    }
-  }
-}
-
-/**
- * Completes a batch when no further request is expected: at once if none is. It asks again when a request comes, and in
- * each turn.
- *
- * @param areExpected given the number of turns that were waited
- * @param turnsMax waited for at most
- */
-export function whileExpected(areExpected: (turns: number) => boolean, turnsMax: number): UntilComplete {
-  return async batch => {
-    for (let turns = 0; turns < turnsMax && areExpected(turns); ) {
-      if ((await batch.requestOrTurn()) === 'turn') turns += 1
     }
   }
 }
