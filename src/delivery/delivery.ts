@@ -162,9 +162,10 @@ export class Delivery {
     const [recorder, quarantine, protocolIds] = [this.#recorder, this.#quarantine, this.#protocolIds]
     const { protocols } = destination
     const pushDeps = this.#pushDeps(run)
-    const read = async (ids: readonly string[], limit: number, from = newestFirstFrom) => {
+    const read = (ids: readonly string[], limit: number, from = newestFirstFrom) => {
       const latest = clock.latestHour(time.nowMs())
-      return [...(await outbox.due({ protocolIds: ids, newestFirstFrom: from, latest }, limit))]
+      const wanted = { protocolIds: ids, newestFirstFrom: from, latest }
+      return recorder.unrecorded.without(async excluded => [...(await outbox.due(wanted, limit + excluded))])
     }
     const probesOf: ProbesOf = {
       isAsked: run.occasion === 'asked',

@@ -12,12 +12,23 @@ import type { Log } from '../telemetry/log.ts'
 import type { ServiceClock } from './gate.ts'
 import type { Quarantine } from './isolate/quarantine.ts'
 import type { Sending } from './isolate/state.ts'
+import { ExcludedMetrics } from './worklist.ts'
 
 /** Warnings of one push that are logged singly; all are kept. */
 const loggedWarningsMax = 10
 
 /** Milliseconds of a long flush between two lines of the log that say how much was delivered. */
 const deliveredLogMs = 1_000
+
+/** Metrics whose verdict waits for the lock above which pushes stop; after a crash they are sent again. */
+const unrecordedMax = 5_000
+
+/** Verdicts to be recorded. */
+interface Unrecorded {
+  readonly verdicts: MetricVerdicts
+  /** Called at each attempt that cannot record them, since another process has the outbox's lock. */
+  readonly onDelay: () => void
+}
 
 /** Dependencies of `Recorder`. */
 interface RecorderDeps {
@@ -35,26 +46,38 @@ interface RecorderDeps {
 export class Recorder {
   readonly #deps: RecorderDeps
   /** Verdicts of one turn of the event loop share a commit. */
-  readonly #commits: BatchScheduler<MetricVerdicts, void>
+  readonly #commits: BatchScheduler<Unrecorded, void>
+  /** Metrics whose verdict waits for the outbox's lock: they are still due in it. */
+  readonly unrecorded = new ExcludedMetrics()
   /** Delivered since the last line about it. */
   #delivered: { metrics: number; readonly sinceMs: number } | undefined
 
   constructor(deps: RecorderDeps) {
     this.#deps = deps
     const { outbox, time } = deps
-    this.#commits = new BatchScheduler<MetricVerdicts, void>(
+    this.#commits = new BatchScheduler<Unrecorded, void>(
       async jobs => {
-        await outbox.recordVerdicts(joined(jobs.map(({ request }) => request)), time.nowMs())
+        const onDelay = () => jobs.forEach(({ request }) => void request.onDelay())
+        await outbox.recordVerdicts(joined(jobs.map(({ request }) => request.verdicts)), time.nowMs(), onDelay)
         for (const { resolve } of jobs) resolve()
       },
-      { sizeOf: rowsOf, sizeMax: commitRowsMax },
+      { sizeOf: ({ verdicts }) => rowsOf(verdicts), sizeMax: commitRowsMax },
     )
   }
 
-  /** Records verdicts. Resolves when they are in the outbox, so that no more is sent twice after a crash than was under way. */
+  /**
+   * Records verdicts. Resolves when they are in the outbox, so that no more is sent twice after a crash than was under way.
+   * While another process has the outbox's lock, pushes go on: a bounded number of verdicts waits in memory.
+   */
   async record(verdicts: MetricVerdicts, sending: Sending): Promise<void> {
     const { dead, warnings } = verdicts
-    await this.#write(dead.length === 0 && warnings.length === 0 ? verdicts : await this.#wanted(verdicts, sending))
+    const wanted = dead.length === 0 && warnings.length === 0 ? verdicts : await this.#wanted(verdicts, sending)
+    const isRoom = this.unrecorded.size <= unrecordedMax
+    await new Promise<void>((resolve, reject) => {
+      const onDelay = () => (isRoom ? resolve() : undefined)
+      // If writing fails after a delay, the metrics are still due: the failure shows when they are sent again.
+      this.#write(wanted, onDelay).then(resolve, reject)
+    })
   }
 
   /** The verdicts to be recorded: without warnings that were expected. */
@@ -70,16 +93,23 @@ export class Recorder {
     }
   }
 
-  async #write(verdicts: MetricVerdicts): Promise<void> {
+  async #write(verdicts: MetricVerdicts, onDelay: () => void): Promise<void> {
     const { quarantine, unconfirmed } = this.#deps
     const { dead } = verdicts
     const delivered = [...verdicts.delivered]
+    const all = [...delivered, ...dead.map(({ metric }) => metric)]
+    const exclude = () => {
+      this.unrecorded.add(all)
+      onDelay()
+    }
     try {
-      await this.#commits.schedule(verdicts)
+      await this.#commits.schedule({ verdicts, onDelay: exclude })
     } catch (error) {
       // The service has them, and the outbox does not know: they are sent again.
       unconfirmed.add(delivered)
       throw error
+    } finally {
+      this.unrecorded.delete(all)
     }
     if (this.#deps.counters) this.#deps.counters.delivered += delivered.length
     unconfirmed.remove(delivered)

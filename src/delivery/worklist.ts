@@ -45,6 +45,41 @@ export async function dueWanted(
   }
 }
 
+/** Metrics that are due in the outbox and must not be read as such: handed out, or their verdict is not recorded yet. */
+export class ExcludedMetrics {
+  readonly #metrics = new MetricSet()
+  /** For each read under way, the metrics removed since it began: it may have found them due. */
+  readonly #removedSince = new Set<MetricSet>()
+
+  get size(): number {
+    return this.#metrics.size
+  }
+
+  has(metric: Metric): boolean {
+    return this.#metrics.has(metric)
+  }
+
+  add(metrics: readonly Metric[]): void {
+    this.#metrics.add(...metrics)
+  }
+
+  delete(metrics: readonly Metric[]): void {
+    this.#metrics.delete(...metrics)
+    for (const removed of this.#removedSince) removed.add(...metrics)
+  }
+
+  /** Reads metrics without the excluded ones. @param read is given how many there are */
+  async without(read: (excluded: number) => Promise<readonly Metric[]>): Promise<readonly Metric[]> {
+    const removed = new MetricSet()
+    this.#removedSince.add(removed)
+    try {
+      return (await read(this.size)).filter(metric => !this.has(metric) && !removed.has(metric))
+    } finally {
+      this.#removedSince.delete(removed)
+    }
+  }
+}
+
 /**
  * The work left in a flush: parts of batches that were split, then what is due in the outbox, read a round of pushes at a
  * time. Each metric is handed out once, and comes back only as a part.
@@ -61,9 +96,7 @@ export class Worklist {
   /** Metrics of the last read that are in no part yet, in the order of delivery. */
   #unsent: readonly Metric[] = []
   /** Metrics that were handed out, or are in a part: not to be read again. */
-  readonly #taken = new MetricSet()
-  /** For each read under way, the metrics whose verdict was recorded since it began: it may have found them due. */
-  readonly #releasedSince = new Set<MetricSet>()
+  readonly #taken = new ExcludedMetrics()
 
   constructor(deps: WorklistDeps) {
     this.#deps = deps
@@ -105,7 +138,7 @@ export class Worklist {
     const other = some.findIndex(metric => some[0] && isCurrent(metric) !== isCurrent(some[0]))
     const batch = other < 0 ? some : some.slice(0, other)
     this.#unsent = this.#unsent.slice(batch.length)
-    this.#taken.add(...batch)
+    this.#taken.add(batch)
     return isBatch(batch) ? batch : undefined
   }
 
@@ -114,19 +147,8 @@ export class Worklist {
     const { due, free, inFlight } = this.#deps
     const round = inFlight * batchMetricsMax
     const pick = (read: readonly Metric[]) => free(read)
-    const read = (limit: number) => this.#untaken(() => due(limit + this.#taken.size))
+    const read = (limit: number) => this.#taken.without(excluded => due(limit + excluded))
     this.#unsent = (await dueWanted(read, pick, round, round)).slice(0, round)
-  }
-
-  /** Metrics that are due and were not handed out. */
-  async #untaken(read: () => Promise<readonly Metric[]>): Promise<readonly Metric[]> {
-    const released = new MetricSet()
-    this.#releasedSince.add(released)
-    try {
-      return (await read()).filter(metric => !this.#taken.has(metric) && !released.has(metric))
-    } finally {
-      this.#releasedSince.delete(released)
-    }
   }
 
   /** Puts parts before everything else. */
@@ -155,14 +177,13 @@ export class Worklist {
 
   #take(parts: readonly Part[]): void {
     if (parts.length === 0) return
-    for (const { batch } of parts) this.#taken.add(...batch)
+    for (const { batch } of parts) this.#taken.add(batch)
     this.#unsent = this.#unsent.filter(metric => !this.#taken.has(metric))
   }
 
   /** Forgets metrics that were handed out: they are recorded, or may be read again. */
   release(metrics: readonly Metric[]): void {
-    this.#taken.delete(...metrics)
-    for (const released of this.#releasedSince) released.add(...metrics)
+    this.#taken.delete(metrics)
   }
 
   /** Removes metrics: they stay due, and are not handed out by this flush. @param from default: from everything */
@@ -189,7 +210,7 @@ export class Worklist {
     others: () => Promise<readonly Metric[]>,
     choose: (upcoming: readonly Metric[]) => readonly Metric[],
   ): Promise<number> {
-    const read = this.#deps.free(await this.#untaken(others))
+    const read = this.#deps.free(await this.#taken.without(others))
     const parts = [...this.#first, ...this.#beforeOlder, ...this.#last]
     const known = [...parts.flatMap(({ batch }) => batch), ...this.#unsent]
     const inKnown = new MetricSet(known)
