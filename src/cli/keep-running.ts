@@ -11,8 +11,8 @@ import { isYetToCome } from '../model/backoff.ts'
 import { Fault, faultLine, isOfOutbox } from '../model/fault.ts'
 import { roomLookMs } from '../model/limits.ts'
 import type { Breakage } from '../outbox/contract/health.ts'
-import type { Reloads } from '../status/reloads.ts'
-import { startWaiting } from '../status/server/waiting.ts'
+import type { Reloads } from '../status/observed.ts'
+import { openNotReady } from '../status/server/starting.ts'
 import { checkOptions } from './check-options.ts'
 import { exitCodeOf, exitCodes } from './exit.ts'
 import { breakageRestMs } from './limits.ts'
@@ -132,7 +132,7 @@ async function waitWith(
 ): Promise<Change | undefined> {
   const waking = new AbortController()
   // It waits even without a page.
-  const page = await startWaiting({ ...config.status, reason }).catch(() => undefined)
+  const page = await openNotReady(config.status, reason).catch(() => undefined)
   if (page) log.debug({ page: `${page.url}/` }, 'waiting')
   const over = time.sleep(waitMs, waking.signal).then(
     () => undefined,

@@ -2,8 +2,8 @@ import { mayBeAcceptedLater, type Post, type PostAnswer, postMessage } from '../
 import type { Time } from '../edge/time.ts'
 import { backoffMs } from '../model/backoff.ts'
 import { faultLine } from '../model/fault.ts'
-import { postTimeoutMs, repeatBaseMs, repeatCapMs } from './limits.ts'
-import type { ReceiverLog } from './receiver-log.ts'
+import type { Counters } from '../telemetry/counters.ts'
+import type { Log } from '../telemetry/log.ts'
 
 /** Meaning of the answer to a report. `later`: it is sent again, not before an instant if the server names one. */
 export type ReportVerdict =
@@ -12,7 +12,7 @@ export type ReportVerdict =
   | { readonly kind: 'refused'; readonly reason: string }
 
 /** A report and its receiver. */
-export interface OutgoingReport {
+interface OutgoingReport {
   /** Makes the request; reads secrets each time. @throws Fault when one cannot be used */
   readonly post: () => Post
   /** Judges an answer; without it by its status alone. */
@@ -20,7 +20,7 @@ export interface OutgoingReport {
 }
 
 /** Dependencies of `sendReport`. */
-export interface ReportDeps {
+interface ReportDeps {
   readonly time: Time
   readonly receiver: ReceiverLog
   /** Removes secrets from an answer. */
@@ -80,3 +80,42 @@ export function judgeStatus(answer: PostAnswer): ReportVerdict {
   if (!mayBeAcceptedLater(answer)) return { kind: 'refused', reason }
   return { kind: 'later', reason, ...(notBeforeMs !== undefined && { notBeforeMs }) }
 }
+
+/** Logs that a receiver does not accept reports, once when it begins and once when it is over, and counts its answers. */
+export class ReceiverLog {
+  readonly #receiver: string
+  readonly #log: Log
+  readonly #counters: Counters | undefined
+  #isRefused = false
+
+  /** @param receiver its name, for messages */
+  constructor(receiver: string, log: Log, counters?: Counters) {
+    this.#receiver = receiver
+    this.#log = log
+    this.#counters = counters
+    if (counters && !counters.reports.has(receiver)) counters.reports.set(receiver, { accepted: 0, refused: 0 })
+  }
+
+  /** Records that a report was accepted. */
+  accepted(): void {
+    if (this.#isRefused) this.#log.info({ receiver: this.#receiver }, 'reports are accepted again')
+    this.#isRefused = false
+    this.#counters?.reported(this.#receiver)
+  }
+
+  /** Records that a report was not accepted. @param reason without a secret */
+  refused(reason: string): void {
+    if (!this.#isRefused) this.#log.warn({ receiver: this.#receiver, reason }, 'a report is not accepted')
+    this.#isRefused = true
+    this.#counters?.reported(this.#receiver, reason)
+  }
+}
+
+/** Limits of this folder. Limits that other folders share are in model/limits.ts. */
+
+/** Time limit of one POST, whole answer included. */
+const postTimeoutMs = 10_000
+
+/** Wait after a report that was not accepted, doubled with each further one up to the cap; half of it at least. */
+const repeatBaseMs = 2_000
+const repeatCapMs = 5 * 60_000

@@ -1,21 +1,41 @@
+import { createHash } from 'node:crypto'
 import type { Config } from '../config/config.ts'
 import { type Hour, hourAfter, hourAt, hoursFrom } from '../model/hour.ts'
-import { labelOf, type MetricId } from '../model/metric.ts'
+import { labelOf, type Metric, type MetricId } from '../model/metric.ts'
 import type { MetricCurve } from '../outbox/contract/curves.ts'
 import type { DestinationState } from '../outbox/contract/destination.ts'
-import type { CollectionRow, HourOfAll } from '../outbox/contract/hours.ts'
-import type { Overview } from '../outbox/contract/status-store.ts'
-import { cellState } from './cell-state.ts'
+import type { DiskSpace } from '../outbox/contract/health.ts'
+import type {
+  CollectionRow,
+  CollectionState,
+  HourOfAll,
+  HourReasons,
+  LateCollector,
+  WithheldHour,
+} from '../outbox/contract/hours.ts'
+import type { MetricState } from '../outbox/contract/metrics.ts'
+import type { GapCount, OldestHours, Overview } from '../outbox/contract/status-store.ts'
+import type { Counters, DeliveryState } from '../telemetry/counters.ts'
 import { type FleetState, lookAtFleet } from './fleet.ts'
-import type { Observed } from './observed.ts'
+import type { Observed, WidgetRead } from './observed.ts'
 import { latenessWanted, readinessOf } from './readiness.ts'
 import { strandedSentence, waitingSentences } from './sentences.ts'
-import type { BacklogState, GateState, HourCell, HourGrid, ProtocolState, Snapshot, WidgetMetric } from './snapshot.ts'
-import { weekOf } from './week.ts'
-import type { WidgetRead } from './widgets.ts'
+import type {
+  BacklogState,
+  CellState,
+  GateState,
+  HourCell,
+  HourGrid,
+  HourRun,
+  ProtocolState,
+  Snapshot,
+  WeekGrid,
+  WeekRow,
+  WidgetMetric,
+} from './snapshot.ts'
 
 /** Hours shown. */
-export const shownHours = 48
+const shownHours = 48
 
 /** The present state, from the outbox and the last widgets read. Reads only. */
 export async function observe(observed: Observed): Promise<Snapshot> {
@@ -41,7 +61,7 @@ export async function observe(observed: Observed): Promise<Snapshot> {
 }
 
 /** The part of the state that needs no hour: the same for the page and for a scrape. */
-export function stateOf(
+function stateOf(
   observed: Observed,
   overview: Overview,
   fleet: FleetState | undefined,
@@ -123,7 +143,7 @@ type ShownProtocol = Pick<Config['protocols'][number], 'id' | 'name' | 'logo' | 
 }
 
 /** Protocols with values that the configuration no longer has. */
-export function removedProtocols({ protocols }: Config, ids: readonly string[]): ShownProtocol[] {
+function removedProtocols({ protocols }: Config, ids: readonly string[]): ShownProtocol[] {
   const configured = new Set(protocols.map(({ id }) => id))
   return ids.filter(id => !configured.has(id)).map(id => ({ id, name: id, collectors: [], isRemoved: true }))
 }
@@ -241,4 +261,284 @@ function cell(row: CollectionRow | undefined, look: HourOfAll | undefined, place
   if (!row) return { state: 'unexpected', attempts: 0 }
   const state = cellState(row.state, wanted => look?.has(place, wanted) ?? false)
   return { state, attempts: row.attempts, ...(row.fault ? { fault: row.fault } : {}) }
+}
+
+/**
+ * The worst state of an hour: what a person needs to know first.
+ *
+ * @param row of the hour; `undefined` when it is not expected
+ * @param has whether any metric of it is in a state
+ */
+function cellState(row: CollectionState | undefined, has: (state: 'due' | 'dead' | 'held') => boolean): CellState {
+  if (row === undefined) return 'unexpected'
+  if (row !== 'collected') return row
+  if (has('dead')) return 'dead'
+  if (has('held')) return 'held'
+  return has('due') ? 'collected' : 'delivered'
+}
+
+/** The states of the hours shown, without attempts and faults: no delivered metric's row is read. */
+async function hourStates({ config, outbox, nowMs }: Observed): Promise<HourGrid> {
+  const current = hourAt(nowMs)
+  const hours = hoursFrom(hourAfter(current, 1 - shownHours), current)
+  const collectors = config.protocols.flatMap(protocol => protocol.collectors)
+  const ids = collectors.map(({ id }) => id)
+  const states = await outbox.status.hoursOfAll(ids, hourAfter(current, 1 - shownHours), current)
+  const rows = collectors.map(({ id: collector, protocolId }, place) => ({
+    collector,
+    protocolId,
+    cells: states.map(hour => ({
+      state: cellState(hour.stateOf(place), state => hour.has(place, state)),
+      attempts: 0,
+    })),
+  }))
+  return { hours, rows }
+}
+
+/** Hours of the week. */
+const weekHours = 7 * 24
+
+/** Reasons read at most, the newest first: an outbox in which everything failed for days has one for each cell. */
+const reasonsMax = 5_000
+
+/** The last seven days, as they are shown, and the states of their hours: the configured collectors in their order, then others. */
+interface Week {
+  readonly week: WeekGrid
+  readonly looks: readonly HourOfAll[]
+}
+
+/** The last seven days of all collectors, also of those that were removed from the configuration meanwhile. */
+async function weekOf({ config, outbox, nowMs }: Pick<Observed, 'config' | 'outbox' | 'nowMs'>): Promise<Week> {
+  const to = hourAt(nowMs)
+  const from = hourAfter(to, 1 - weekHours)
+  const hours = hoursFrom(from, to)
+  const configured = config.protocols.flatMap(({ collectors }) => collectors)
+  const ids = new Set(configured.map(({ id }) => id))
+  const removed = (await outbox.status.collectors()).filter(id => !ids.has(id)).map(removedCollector)
+  const all = [...configured, ...removed]
+  const looks = await outbox.status.hoursOfAll(
+    all.map(({ id }) => id),
+    from,
+    to,
+  )
+  const reasons = byCell(await outbox.status.reasons(from, to, reasonsMax))
+  const rows: WeekRow[] = []
+  for (const [place, { id: collector, protocolId }] of all.entries()) {
+    const isRemoved = place >= configured.length
+    const runs = runsOf(hours, looks, place, hour => reasons.get(cellKey(hour, collector)))
+    if (isRemoved && runs.every(({ state }) => state === 'unexpected')) continue
+    rows.push({ collector, protocolId, ...(isRemoved && { isRemoved }), runs })
+  }
+  return { week: { from, to, rows }, looks }
+}
+
+/** The protocol is the first part of a collector's id. */
+function removedCollector(id: string): { readonly id: string; readonly protocolId: string } {
+  return { id, protocolId: id.split('/', 1)[0] ?? id }
+}
+
+/** Facts about a cell besides its state. */
+interface CellReason {
+  readonly failed?: CollectionRow
+  readonly withheld?: WithheldHour
+}
+
+function cellKey(hour: Hour, collector: string): string {
+  return `${hour} ${collector}`
+}
+
+function byCell({ failed, withheld }: HourReasons): ReadonlyMap<string, CellReason> {
+  const reasons = new Map<string, CellReason>()
+  for (const row of failed) reasons.set(cellKey(row.hour, row.collector), { failed: row })
+  for (const row of withheld) {
+    const key = cellKey(row.hour, row.collector)
+    const before = reasons.get(key)
+    // Of both, the dead one is shown.
+    if (before?.withheld?.state !== 'dead') reasons.set(key, { ...before, withheld: row })
+  }
+  return reasons
+}
+
+function runsOf(
+  hours: readonly Hour[],
+  looks: readonly HourOfAll[],
+  place: number,
+  reasonOf: (hour: Hour) => CellReason | undefined,
+): HourRun[] {
+  const runs: HourRun[] = []
+  hours.forEach((hour, index) => {
+    const look = looks[index]
+    const state = cellState(look?.stateOf(place), wanted => look?.has(place, wanted) ?? false)
+    const run = oneHour(hour, state, state === 'delivered' ? undefined : reasonOf(hour))
+    const last = runs.at(-1)
+    if (last && kindOf(last) === kindOf(run)) runs[runs.length - 1] = joined(last, run)
+    else runs.push(run)
+  })
+  return runs
+}
+
+/** A reason counts only for its own state: the rows were read at different instants. */
+function oneHour(hour: Hour, state: HourRun['state'], { failed, withheld }: CellReason = {}): HourRun {
+  const own = { from: hour, hours: 1, state }
+  if (failed?.fault && failed.state === state) return { ...own, attempts: failed.attempts, fault: failed.fault }
+  return withheld?.state === state ? { ...own, reason: withheld.reason } : own
+}
+
+/** Equal for hours that belong to one run. */
+function kindOf({ state, fault, reason }: HourRun): string {
+  if (!fault && reason === undefined) return state
+  return `${state} ${fault?.code ?? ''} ${(fault?.message ?? reason ?? '').replace(/\d+/g, '0')}`
+}
+
+function joined(run: HourRun, next: HourRun): HourRun {
+  const attempts = Math.max(run.attempts ?? 0, next.attempts ?? 0)
+  return { ...run, ...next, from: run.from, hours: run.hours + 1, ...(attempts > 0 && { attempts }) }
+}
+
+/** Input of `/metrics`: a snapshot without widgets and without reasons of hours. */
+export interface Scrape extends Omit<Snapshot, 'protocols' | 'week'> {
+  readonly ages: HourAges
+  /** Overdue hours of collectors. */
+  readonly late: readonly LateCollector[]
+  /** Gaps among the hours of the grid. */
+  readonly gaps: readonly GapCount[]
+  /** The newest values, of the last three hours. */
+  readonly values: readonly Metric[]
+  /** Delivery with each key. */
+  readonly gates: readonly DestinationGate[]
+  readonly disk: { readonly isFull: boolean; readonly room: DiskSpace | undefined }
+  /** Absent without a clock watch. */
+  readonly isClockBelieved?: boolean
+  readonly counters: Counters
+}
+
+/** State of delivery with one key. */
+interface DestinationGate {
+  /** Name of the destination; never the key. */
+  readonly destination: string
+  readonly state: DeliveryState
+  /** Failed flushes in a row. */
+  readonly failures: number
+}
+
+/** Input of a scrape. */
+type Scraped = Observed & Pick<Scrape, 'counters'>
+
+/** Hours whose values are exposed: an older value says nothing about the present. */
+const valueHours = 3
+
+/** States of values that are exposed: one that is held may be wrong. */
+const shownStates: ReadonlySet<MetricState> = new Set(['due', 'delivered'])
+
+/** Hours whose age is reported, however old they are. */
+interface HourAges {
+  /** The oldest hour in each state that should pass; `undefined` when there is none. */
+  readonly oldest: OldestHours
+  /** The newest delivered hour of each collector; its first hour when there is none. */
+  readonly newestDelivered: ReadonlyMap<string, Hour>
+}
+
+/** The present state. Rows of metrics are read for the newest values alone. */
+export async function scrape(observed: Scraped): Promise<Scrape> {
+  const { config, outbox, nowMs, clock, counters } = observed
+  const hours = await hourStates(observed)
+  const ages = { oldest: await oldestOf(observed), newestDelivered: await newestDelivered(observed, hours) }
+  const current = hourAt(nowMs)
+  const newest = await outbox.status.newest(hourAfter(current, 1 - valueHours), current)
+  const configured = new Set(config.protocols.map(({ id }) => id))
+  const ids = hours.rows.map(({ collector }) => collector)
+  const gaps = await outbox.status.gapCounts(ids, hourAfter(current, 1 - shownHours), current)
+  const overview = await outbox.status.overview(latenessWanted(observed))
+  return {
+    ...stateOf(observed, overview, await lookAtFleet(observed)),
+    hours,
+    ages,
+    values: newest.filter(({ state, protocolId }) => shownStates.has(state) && configured.has(protocolId)),
+    gaps,
+    late: overview.late,
+    gates: gatesOf(observed, overview),
+    disk: { isFull: outbox.health.fullSentence !== undefined, room: outbox.health.room },
+    ...(clock && { isClockBelieved: clock.kind === 'trusted' }),
+    counters,
+  }
+}
+
+/** Before its first flush, a destination's state is the one that an earlier process has stored. */
+function gatesOf({ destinations, counters }: Scraped, { destinations: states }: Overview): DestinationGate[] {
+  return destinations.map((destination, place) => {
+    const failures = states[place]?.failures ?? 0
+    const state = counters.gates.get(destination) ?? (failures > 0 ? 'unavailable' : 'open')
+    return { destination, state, failures }
+  })
+}
+
+/** The oldest hours in states that should pass, including those before the grid: they are the worst. */
+function oldestOf({ config, outbox, nowMs }: Observed): Promise<HourAges['oldest']> {
+  const ids = config.protocols.flatMap(({ collectors }) => collectors.map(({ id }) => id))
+  const protocolIds = config.protocols.map(({ id }) => id)
+  return outbox.status.oldestHours(ids, protocolIds, hourAt(nowMs))
+}
+
+/**
+ * Each collector's newest delivered hour, or its first hour if there is none. It is always reported, because alerts use
+ * its age.
+ */
+async function newestDelivered({ outbox, nowMs, startedAtMs }: Observed, grid: HourGrid): Promise<Map<string, Hour>> {
+  const shown = grid.rows.map(
+    ({ collector, cells }) =>
+      [collector, grid.hours[cells.findLastIndex(({ state }) => state === 'delivered')]] as const,
+  )
+  const others = shown.flatMap(([collector, hour]) => (hour === undefined ? [collector] : []))
+  const before = hourAfter(hourAt(nowMs), -shownHours)
+  const older = await outbox.status.newestDelivered(others, before, nowMs)
+  // A collector that was never planned is expected from this start on.
+  return new Map(shown.map(([collector, hour]) => [collector, hour ?? older.get(collector) ?? hourAt(startedAtMs)]))
+}
+
+/** The part of a snapshot that is read without hours and values: cheap, and different after each hour and push. */
+type PresentState = Omit<Snapshot, 'protocols' | 'hours' | 'week'>
+
+/** Time after which a page is old although nothing has changed: its ages and countdowns are. */
+const minuteMs = 60_000
+
+/** A short text that differs when the state does, and each minute. */
+export function fingerprint({
+  nowMs,
+  version,
+  startedAtMs,
+  ready,
+  configuration,
+  service,
+  endpoints,
+  fleet,
+  balance,
+  backlog,
+  warnings,
+}: PresentState): string {
+  const minute = Math.floor(nowMs / minuteMs)
+  // Calls are counted by the second while hours are caught up, and the page does not show them.
+  const nodes = endpoints.map(({ calls: _, ...endpoint }) => endpoint)
+  // Daemons are seen every few seconds: their ages change with the minute.
+  const daemons = fleet?.daemons.map(({ seenAtMs: _, ...daemon }) => daemon)
+  const others = { ...fleet, daemons }
+  const state = {
+    minute,
+    version,
+    startedAtMs,
+    ready,
+    configuration,
+    service,
+    nodes,
+    balance,
+    backlog,
+    warnings,
+    others,
+  }
+  return createHash('sha256').update(JSON.stringify(state)).digest('base64url').slice(0, 16)
+}
+
+/** The fingerprint of the present state: equal to that of a snapshot of the same instant. */
+export async function presentFingerprint(observed: Observed): Promise<string> {
+  const overview = await observed.outbox.status.overview(latenessWanted(observed))
+  return fingerprint(stateOf(observed, overview, await lookAtFleet(observed)))
 }

@@ -1,9 +1,11 @@
 import type { Config } from '../config/config.ts'
+import type { ServiceClient } from '../edge/service-client.ts'
+import type { Time } from '../edge/time.ts'
 import type { ClockVerdict } from '../model/clock.ts'
+import type { ReadMetric } from '../model/wire.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { Counters } from '../telemetry/counters.ts'
 import type { ConfigurationState, EndpointState, KeptHours } from './snapshot.ts'
-import type { WidgetRead } from './widgets.ts'
 
 /** Input of an observation. */
 export interface Observed {
@@ -31,4 +33,86 @@ export interface Observed {
   readonly fleetTroubles?: readonly string[]
   /** State of the endpoints; empty when this process reads no chain. */
   readonly endpoints: readonly EndpointState[]
+}
+
+/** Reload state of one process: the configuration in force, and a refused newer one. */
+export class Reloads {
+  /** When the process started, in milliseconds since 1970. */
+  readonly startedAtMs: number
+  #state: ConfigurationState
+
+  /** @param named as `ConfigurationState.named` */
+  constructor(file: string, nowMs: number, named?: string) {
+    this.startedAtMs = nowMs
+    this.#state = { file, ...(named !== undefined && { named }), inForceSinceMs: nowMs }
+  }
+
+  get state(): ConfigurationState {
+    return this.#state
+  }
+
+  /** Records that another configuration is in force: an earlier refusal no longer matters. */
+  taken(file: string, nowMs: number): void {
+    const { refused: _, ...state } = this.#state
+    this.#state = { ...state, file, inForceSinceMs: nowMs }
+  }
+
+  /**
+   * Records that the changed file cannot be used; the previous configuration stays in force until the file is repaired.
+   */
+  refused(reason: string, nowMs: number): void {
+    this.#state = { ...this.#state, refused: { atMs: nowMs, reason } }
+  }
+}
+
+/** The widget of a protocol as the service showed it at an instant. */
+export interface WidgetRead {
+  /** When it was read, in milliseconds since 1970. */
+  readonly atMs: number
+  readonly metrics: readonly ReadMetric[]
+}
+
+/** Age above which a widget is read from the service again when the page is requested. */
+const freshMs = 5_000
+
+/** Longest wait for the service when the page is requested; a late answer is used for the next request. */
+const patienceMs = 2_000
+
+/** Cache of the service's widgets, read when the page is requested. Never rejects: an unreadable widget is absent. */
+export class Widgets {
+  readonly #reads = new Map<string, WidgetRead>()
+  readonly #config: Config
+  readonly #client: ServiceClient
+  readonly #keyOf: (protocolId: string) => string
+  readonly #time: Time
+  #triedMs = Number.NEGATIVE_INFINITY
+  #reading: Promise<unknown> = Promise.resolve()
+
+  constructor(config: Config, client: ServiceClient, keyOf: (protocolId: string) => string, time: Time) {
+    this.#config = config
+    this.#client = client
+    this.#keyOf = keyOf
+    this.#time = time
+  }
+
+  async read(): Promise<ReadonlyMap<string, WidgetRead>> {
+    if (Math.abs(this.#time.nowMs() - this.#triedMs) >= freshMs) {
+      this.#triedMs = this.#time.nowMs()
+      this.#reading = Promise.all(this.#config.protocols.map(({ id }) => this.#readOne(id)))
+    }
+    const patience = new AbortController()
+    await Promise.race([this.#reading, this.#time.sleep(patienceMs, patience.signal).catch(() => {})])
+    patience.abort()
+    return this.#reads
+  }
+
+  async #readOne(protocolId: string): Promise<void> {
+    try {
+      const metrics = await this.#client.widget(protocolId, this.#keyOf(protocolId))
+      this.#reads.set(protocolId, { atMs: this.#time.nowMs(), metrics })
+    } catch {
+      // The page then shows the outbox's values, without the service's changes, and why delivery waits.
+      this.#reads.delete(protocolId)
+    }
+  }
 }

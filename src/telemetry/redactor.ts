@@ -1,5 +1,4 @@
 import { secretCharsMin } from '../model/host.ts'
-import { decoded, type Spelling, spellingsOf, withoutBytesOf } from './spellings.ts'
 
 /** Where a text was cut: by a collector's process, by Node in a long value, or at its end. */
 const cutOff = /…|'?\.\.\. \d+ more |$/g
@@ -54,4 +53,104 @@ function beginningAtEnd(text: string, secret: string): number {
     if (secret[chars - 1] === last && text.endsWith(secret.slice(0, chars))) return chars
   }
   return 0
+}
+
+/** Pattern that finds a secret, or its base64 form, in a text. */
+interface Spelling {
+  /** Length of the spelling, in characters. */
+  readonly chars: number
+  /** A part of every text that contains it, or of `decoded` of that text. */
+  readonly probe: string
+  /** Pattern for the original text; compiled when first needed. */
+  pattern(): RegExp
+}
+
+/** Every spelling of a secret: as text, and in base64 at any offset of the encoded bytes. */
+function spellingsOf(secret: string): Spelling[] {
+  return [secret, ...base64Of(secret)].map(text => {
+    const [probe = ''] = (text.match(/[A-Za-z0-9]+/g) ?? []).sort((a, b) => b.length - a.length)
+    let made: RegExp | undefined
+    const pattern = () => {
+      made ??= new RegExp(`(?<!\\\\)${spelled(text)}`, 'g')
+      return made
+    }
+    return { chars: text.length, probe, pattern }
+  })
+}
+
+/** A text with its letters and digits decoded from percent-encoding, JSON escapes and HTML, also nested ones. */
+export function decoded(text: string): string {
+  const unescaped = text.replaceAll('\\', '')
+  if (!/%|u00|&#|;#/.test(unescaped)) return unescaped
+  return unescaped.replace(
+    /(?:%(?:25)*|u00)([2-7][0-9a-f])|&(?:amp;)*#(?:x0*([2-7][0-9a-f])|0*(\d{2,3}));/gi,
+    (_, escaped?: string, hexadecimal?: string, decimal?: string) =>
+      String.fromCharCode(Number(decimal ?? `0x${escaped ?? hexadecimal}`)),
+  )
+}
+
+/** Bytes as hexadecimal digits, with or without something between them: `<Buffer 73 6b …>`, `73:6b`, `0x736b`. */
+const hexadecimalBytes = /[0-9a-f]{2}(?:[\s:,-]{0,2}(?:0x)?[0-9a-f]{2}){7,}/gi
+/** Bytes as a list of numbers, as JSON has those of a buffer. */
+const decimalBytes = /\d{1,3}(?:,\s*\d{1,3}){7,}/g
+
+/** A text in which lists of bytes are replaced that contain one of these texts. */
+function withoutBytesOf(starts: readonly string[], text: string): string {
+  const bytes = starts.map(start => Buffer.from(start))
+  const holds = (list: Buffer) => bytes.some(some => list.includes(some))
+  return text
+    .replace(hexadecimalBytes, list => {
+      const digits = list.replace(/0x|[^0-9a-f]/gi, '')
+      const isSecret = [digits, digits.slice(1)].some(from => holds(Buffer.from(from, 'hex')))
+      return isSecret ? '[redacted]' : list
+    })
+    .replace(decimalBytes, list => (holds(Buffer.from(list.split(',').map(Number))) ? '[redacted]' : list))
+}
+
+/** Shorter pieces of base64 occur in any text by chance. */
+const base64CharsMin = 7
+
+/**
+ * The base64 characters that the secret alone determines, for each of its three offsets in the groups of bytes; also in
+ * the alphabet for URLs.
+ */
+function base64Of(secret: string): string[] {
+  const bits = Buffer.byteLength(secret) * 8
+  const cores = [0, 1, 2].map(offset => {
+    const encoded = Buffer.from(`${' '.repeat(offset)}${secret}`).toString('base64')
+    return encoded.slice(Math.ceil((offset * 8) / 6), Math.floor((offset * 8 + bits) / 6))
+  })
+  const all = cores.flatMap(core => [core, core.replaceAll('+', '-').replaceAll('/', '_')])
+  return [...new Set(all)].filter(core => core.length >= base64CharsMin)
+}
+
+/**
+ * Pattern for a text in which each character may be plain, preceded by backslashes, `\u…`, or percent-encoded, also
+ * several times, and as a form encodes it.
+ */
+function spelled(text: string): string {
+  return Array.from(text, character => {
+    const code = (character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')
+    // A form writes a space as "+".
+    const space = character === ' ' ? '|\\+' : ''
+    const bytes = [...Buffer.from(character)].map(byte => `%(?:25)*${inAnyCase(byte.toString(16).padStart(2, '0'))}`)
+    return `(?:\\\\*(?:${literally(character)}|u${inAnyCase(code)})|${bytes.join('')}${space}|${entity(character)})`
+  }).join('')
+}
+
+/** Pattern for a character as HTML writes it, also several times. */
+function entity(character: string): string {
+  const code = character.codePointAt(0) ?? 0
+  const name = entityNames[character]
+  return `&(?:amp;)*(?:#0*${code}|#[xX]0*${inAnyCase(code.toString(16))}${name === undefined ? '' : `|${name}`});`
+}
+
+const entityNames: Readonly<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": 'apos' }
+
+function literally(character: string): string {
+  return /^\w$/.test(character) ? character : `\\${character}`
+}
+
+function inAnyCase(hex: string): string {
+  return hex.replace(/[a-f]/g, letter => `[${letter}${letter.toUpperCase()}]`)
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { fingerprint } from '../../src/status/fingerprint.ts'
+import { fingerprint } from '../../src/status/observe.ts'
 import { richSnapshot } from '../support/snapshot.ts'
 
 const calls = { answered: 1, error: 0, limited: 0, unanswered: 0 }

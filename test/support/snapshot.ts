@@ -1,7 +1,7 @@
 import type { FaultRecord } from '../../src/model/fault.ts'
 import { hourAfter, hourAt, hoursFrom } from '../../src/model/hour.ts'
 import { metricId } from '../../src/model/metric.ts'
-import type { Scrape } from '../../src/status/scrape.ts'
+import type { Scrape } from '../../src/status/observe.ts'
 import type { CellState, HourCell, HourRun, Snapshot, WeekRow, WidgetMetric } from '../../src/status/snapshot.ts'
 import { Counters } from '../../src/telemetry/counters.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { FoldedLines } from '../../src/telemetry/folded-lines.ts'
+import { FoldedLines } from '../../src/telemetry/log.ts'
 
 const startMs = Date.parse('2026-11-23T09:00:00.000Z')
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { printableJson } from '../../src/model/text.ts'
-import { terminalLine } from '../../src/telemetry/terminal-line.ts'
+import { terminalLine } from '../../src/telemetry/log.ts'
 
 const line = (fields: Readonly<Record<string, unknown>>) =>
   `${JSON.stringify({ level: 'warn', time: '2026-11-23T09:58:04.123Z', ...fields })}\n`

@@ -18,7 +18,7 @@ export async function withHeartbeat<T>(
 ): Promise<T> {
   if (!config.heartbeat) return work()
   const hour = hourAt(time.nowMs())
-  const { PingSender } = await import('../../reports/heartbeat/ping-sender.ts')
+  const { PingSender } = await import('../../reports/heartbeat/heartbeat.ts')
   const sender = new PingSender({ ...config.heartbeat, time, log, redactor, attemptsMax })
   const end = async (sentences: readonly string[]) => {
     await sender.send({ kind: sentences.length === 0 ? 'success' : 'fail', hour, sentences })

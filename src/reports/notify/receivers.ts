@@ -5,8 +5,7 @@ import { secretPartsOf } from '../../model/host.ts'
 import { parsedJson, valueAt } from '../../model/json.ts'
 import { retryAfterMsMax } from '../../model/limits.ts'
 import { judgeStatus, type ReportVerdict } from '../send-report.ts'
-import { noticeText } from './notice-text.ts'
-import type { Notice } from './trouble.ts'
+import type { Notice, ReportedTrouble } from './incidents.ts'
 
 /** A receiver of notices. */
 export interface NoticeReceiver {
@@ -70,7 +69,7 @@ function jsonPost(url: string, body: unknown): Post {
  * Judges an answer of a webhook, and of Slack, which says in a word why a message is refused. Only the message itself is
  * refused for good; whatever else is wrong may be put right.
  */
-export function judgeWebhook(answer: PostAnswer): ReportVerdict {
+function judgeWebhook(answer: PostAnswer): ReportVerdict {
   const verdict = judgeStatus(answer)
   if (answer.kind === 'unanswered' || verdict.kind === 'accepted') return verdict
   const reason = `it answered ${answer.status}${quotedText(answer.text)}`
@@ -107,4 +106,21 @@ function movedChat(answer: PostAnswer): number | undefined {
 function quotedText(text: string): string {
   const line = text.trim().replace(/\s+/g, ' ').slice(0, answerCharsMax)
   return line === '' || line.startsWith('<') ? '' : `: ${line}`
+}
+
+const titles: Readonly<Record<ReportedTrouble, string>> = {
+  'not-delivered': 'not delivered',
+  'key-refused': 'key refused',
+  dead: 'metrics refused for good',
+  held: 'metrics held',
+  gap: 'hours lost',
+  'not-ready': 'not ready',
+}
+
+/** A notice as plain text for a chat. At most about 3,200 characters, which fit into one message of Telegram. */
+function noticeText({ trouble, state, hour, what, why, do: instruction }: Notice): string {
+  const mark = state === 'begin' ? '🔴' : '🟢'
+  const title = `${mark} Tidegauge: ${titles[trouble]}${state === 'over' ? ', over' : ''} (${hour})`
+  if (state === 'over') return [title, why, what].join('\n')
+  return [title, what, ...(why === '' ? [] : [`Why: ${why}`]), `Do: ${instruction}`].join('\n')
 }

@@ -13,7 +13,7 @@ import {
   undeliveredSentences,
   waitingSentences,
 } from '../../status/sentences.ts'
-import { joinedWords, type SeenTrouble, type TroubleWords } from './trouble.ts'
+import { joinedWords, type SeenTrouble, type TroubleWords } from './incidents.ts'
 
 /** State of a daemon, as far as troubles show in it. */
 export interface Look

@@ -1,10 +1,11 @@
 import { numberText } from '../../model/number-text.ts'
 import { commandLine } from '../../model/text.ts'
 import type { Balance } from '../../outbox/contract/balance.ts'
-import type { BacklogState, GateState, ServiceState, Snapshot } from '../snapshot.ts'
-import { type CellLook, shape } from './cell.ts'
-import { type Html, html, nothing } from './html.ts'
-import { ago, dayClockText, spanText, until } from './when.ts'
+import type { Warning } from '../../outbox/contract/warnings.ts'
+import { type FleetDaemon, type FleetState, rolesText } from '../fleet.ts'
+import type { BacklogState, EndpointState, GateState, ServiceState, Snapshot } from '../snapshot.ts'
+import { type CellLook, shape } from './hours.ts'
+import { ago, dayClockText, type Html, html, nothing, spanText, until } from './html.ts'
 
 /** Protocols listed with their backlog. */
 const backlogMax = 12
@@ -122,4 +123,120 @@ const pushWords: Readonly<Record<string, string>> = {
 function lastPush({ lastPush }: ServiceState, nowMs: number): Html {
   if (!lastPush) return html`none yet`
   return html`${pushWords[lastPush.verdict] ?? lastPush.verdict}, ${ago(lastPush.atMs, nowMs)}`
+}
+
+/** The endpoints by chain; empty without a chain. */
+export function endpoints(states: readonly EndpointState[], nowMs: number): Html {
+  if (states.length === 0) return nothing
+  return html`<section aria-labelledby="chains"><h2 id="chains">Chains</h2>
+<table class="endpoints" role="table" aria-labelledby="chains"><thead role="rowgroup"><tr role="row">${[
+    'Chain',
+    'Endpoint',
+    'State',
+    'Head',
+    'Depth',
+    'Limits',
+  ].map(name => html`<th role="columnheader" scope="col">${name}</th>`)}</tr></thead>
+<tbody role="rowgroup">${states.map(state => endpoint(state, nowMs))}</tbody></table>
+</section>`
+}
+
+function endpoint(state: EndpointState, nowMs: number): Html {
+  return html`<tr role="row"><td role="cell">${state.chain}</td><th role="rowheader" scope="row" class="id">${state.host}</th><td role="cell"${
+    state.state === 'well' ? nothing : html` class="old"`
+  }>${stateText(state, nowMs)}</td><td role="cell">${headText(state, nowMs)}</td><td role="cell">${depthText(state)}</td><td role="cell">${limitsText(state)}</td></tr>
+`
+}
+
+/** Why an endpoint could not serve when it was asked last. */
+const troubleText: Readonly<Record<NonNullable<EndpointState['trouble']>, string>> = {
+  unreachable: 'it did not answer',
+  'wrong-id': 'it serves another chain',
+  behind: 'it is behind the chain',
+  pruned: 'it lacks the state of old blocks',
+  limited: 'it limits the rate of calls',
+}
+
+function stateText({ state, reason, restsUntilMs, head, trouble, calls }: EndpointState, nowMs: number): Html {
+  if (state === 'no-address') return html`${reason ?? 'has no address'}`
+  if (state === 'wrong-id') return html`serves another chain`
+  if (state === 'quarantine') {
+    return html`in quarantine${restsUntilMs === undefined ? nothing : html` until ${until(restsUntilMs, nowMs)}`}: ${reason ?? 'another host answered otherwise'}`
+  }
+  if (state === 'resting') {
+    return html`${trouble === undefined ? 'failed' : troubleText[trouble]}, others are asked first${restsUntilMs === undefined ? nothing : html` until ${until(restsUntilMs, nowMs)}`}`
+  }
+  if (trouble !== undefined) return html`asked last, ${troubleText[trouble]}`
+  // An hour whose block is known already needs no head.
+  return head || (calls?.answered ?? 0) > 0 ? html`well` : html`not asked yet`
+}
+
+function headText({ head }: EndpointState, nowMs: number): Html {
+  if (!head) return html`<span class="quiet">no block seen yet</span>`
+  return html`block ${numberText(head.number)}, ${ago(head.atMs, nowMs)}`
+}
+
+/** The oldest block whose state was read so far: it may have older ones. */
+function depthText({ head, servesStateFrom }: EndpointState): Html {
+  if (servesStateFrom === undefined) return html`<span class="quiet">depth not known yet</span>`
+  const deep = head ? head.number - servesStateFrom : 0
+  const blocks = head ? ` (${numberText(deep)} ${deep === 1 ? 'block' : 'blocks'})` : ''
+  return html`state at least from block ${numberText(servesStateFrom)}${blocks}`
+}
+
+function limitsText({ callsPerSecondMax, batchCallsMax }: EndpointState): Html {
+  const limits = [
+    ...(callsPerSecondMax === undefined ? [] : [`${numberText(callsPerSecondMax)} calls a second`]),
+    ...(batchCallsMax === undefined ? [] : [`${numberText(batchCallsMax)} calls a request`]),
+  ]
+  return limits.length === 0 ? html`<span class="quiet">no limit known</span>` : html`${limits.join(', ')}`
+}
+
+/** The daemons that share the outbox; empty where it belongs to one. */
+export function fleet(state: FleetState | undefined, nowMs: number): Html {
+  if (!state) return nothing
+  const notes = [...state.idleLanes.map(({ reason }) => reason), ...state.differences]
+  return html`<section aria-labelledby="fleet"><h2 id="fleet">Fleet</h2>
+${notes.length === 0 ? nothing : html`<ul class="warnings">${notes.map(note => html`<li>${note}</li>`)}</ul>`}
+<table class="endpoints" role="table" aria-labelledby="fleet"><thead role="rowgroup"><tr role="row">${[
+    'Daemon',
+    'State',
+    'Lanes',
+    'Roles',
+    'Version',
+    'Configuration',
+  ].map(name => html`<th role="columnheader" scope="col">${name}</th>`)}</tr></thead>
+<tbody role="rowgroup">${state.daemons.map(each => daemon(each, nowMs))}</tbody></table>
+</section>`
+}
+
+function daemon({ name, version, configuration, lanes, seenAtMs, isAway, ...roles }: FleetDaemon, nowMs: number): Html {
+  return html`<tr role="row"><th role="rowheader" scope="row" class="id">${name}</th><td role="cell"${
+    isAway ? html` class="old"` : nothing
+  }>${isAway ? 'away, ' : ''}seen ${ago(seenAtMs, nowMs)}</td><td role="cell">${lanes.join(', ')}</td><td role="cell">${rolesText(roles)}</td><td role="cell">${version}</td><td role="cell">${configuration}</td></tr>
+`
+}
+
+/** Warnings shown; further ones are counted. */
+const warningsMax = 20
+
+/** The service's warnings that no person has acknowledged, each with its count. @param states the latest first @param named as `ConfigurationState.named` */
+export function warnings(states: readonly Warning[], nowMs: number, named?: string): Html {
+  const rest = states.length - warningsMax
+  return html`<section aria-labelledby="warnings"><h2 id="warnings">Warnings of the service</h2>${
+    states.length === 0
+      ? html`<p class="empty">None. What the service remarks about a push is kept here.</p>`
+      : html`<ul class="warnings">${states.slice(0, warningsMax).map(state => warning(state, nowMs))}${
+          rest > 0 ? html`<li class="quiet">and ${rest} more</li>` : nothing
+        }</ul><p class="quiet commands"><code>${commandLine('warnings', named)}</code> lists them; <code>${commandLine('warnings ack --all', named)}</code> takes them off this page.</p>`
+  }</section>`
+}
+
+function warning({ metricId, text, count, firstSeenMs, lastSeenMs }: Warning, nowMs: number): Html {
+  const times = count === 1 ? html`once, ${ago(lastSeenMs, nowMs)}` : repeated(count, firstSeenMs, lastSeenMs, nowMs)
+  return html`<li><p>${text}</p><p class="quiet">${metricId === undefined ? '' : html`<span class="id">${metricId}</span> · `}${times}</p></li>`
+}
+
+function repeated(count: number, firstSeenMs: number, lastSeenMs: number, nowMs: number): Html {
+  return html`${numberText(count)} times, last ${ago(lastSeenMs, nowMs)}, first ${ago(firstSeenMs, nowMs)}`
 }

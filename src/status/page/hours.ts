@@ -1,10 +1,10 @@
-import type { WeekGrid, WeekRow } from '../snapshot.ts'
-import type { Fold } from './bounded.ts'
-import { legend, shape } from './cell.ts'
-import { Html, html, nothing } from './html.ts'
-import { axis, rangeText, rowText, strip } from './strip.ts'
-import { type HourTrouble, troublesOf } from './troubles.ts'
-import { hoursText } from './when.ts'
+import type { FaultRecord } from '../../model/fault.ts'
+import { type Hour, hourAfter, hoursFrom } from '../../model/hour.ts'
+import { hourMs } from '../../model/limits.ts'
+import { commandLine, firstChars } from '../../model/text.ts'
+import type { CellState, HourRun, Snapshot, WeekGrid, WeekRow } from '../snapshot.ts'
+import { clockText, dayText, Html, hoursText, html, nothing } from './html.ts'
+import { barByLook, cellUnits } from './style.ts'
 
 /** Troubles shown at once, and in all; further ones are counted. */
 const troublesShown = 12
@@ -107,4 +107,349 @@ function trouble({ collector, look, count, first, last, message, facts, fix }: H
 <p><b>${collector}</b> <span class="quiet">${look === 'failing' ? 'due' : look} · ${howMany}, ${hoursText(first, last)}</span></p>
 ${message === undefined ? nothing : html`<p>${message}${details.length > 0 ? html` <span class="quiet">(${details.join(', ')})</span>` : nothing}</p>`}
 ${fix === undefined ? nothing : html`<p class="fix">${fix}</p>`}</div></li>`
+}
+
+/** Hours of a half of a strip: the halves are next to each other, and on a phone below each other. */
+const halfHours = 84
+
+/** Characters of a reason in a title. */
+const reasonCharsMax = 160
+
+/** Markup of a title, in characters. */
+const titleChars = 50
+
+/** Hours at least of a day's part that has a label. */
+const labelledHoursMin = 12
+
+/** A run, or the part of it in one half, with its place in that half. */
+interface Placed {
+  readonly half: number
+  readonly x: number
+  readonly hours: number
+  readonly look: CellLook
+  readonly run: HourRun
+}
+
+/**
+ * A row of hours as two drawings. A run of equal hours is one line, as thick as its look says (`barsStyle`), with a
+ * title that says what it is and why.
+ *
+ * @param charsMax characters of titles, those of the newest troubles first: a page has a size
+ */
+function strip({ from }: Pick<WeekGrid, 'from'>, { runs }: Pick<WeekRow, 'runs'>, charsMax: number): Html {
+  const placed = runs.flatMap(run => partsOf(run, (run.from - from) / hourMs))
+  const titles = titlesOf(placed, charsMax)
+  return html`<div class="strip" aria-hidden="true">${[0, 1].map(half =>
+    drawing(
+      half,
+      placed.filter(part => part.half === half),
+      titles,
+    ),
+  )}</div>`
+}
+
+function titlesOf(placed: readonly Placed[], charsMax: number): ReadonlyMap<Placed, string> {
+  const byNeed = [
+    ...placed.filter(({ look }) => isTrouble(look)).toReversed(),
+    ...placed.filter(({ look }) => !isTrouble(look)).toReversed(),
+  ]
+  const titles = new Map<Placed, string>()
+  let left = charsMax
+  for (const part of byNeed) {
+    const text = runText(part.run)
+    left -= text.length + titleChars
+    if (left < 0) break
+    titles.set(part, text)
+  }
+  return titles
+}
+
+function drawing(half: number, parts: readonly Placed[], titles: ReadonlyMap<Placed, string>): Html {
+  const others = Map.groupBy(
+    parts.filter(part => !titles.has(part)),
+    ({ look }) => look,
+  )
+  return html`<svg viewBox="0 0 ${halfHours} ${cellUnits}" preserveAspectRatio="none">${[...others].map(
+    ([look, own]) => html`<path class="${look}" d="${lineText(look, own)}"/>`,
+  )}${parts
+    .filter(part => titles.has(part))
+    .map(
+      part =>
+        html`<path class="${part.look}" d="${lineText(part.look, [part])}"><title>${titles.get(part)}</title></path>`,
+    )}<use href="#nights-${half}"/></svg>`
+}
+
+/** Path data of runs of one look: steps are relative, since there may be many. */
+function lineText(look: CellLook, parts: readonly Placed[]): string {
+  const { top, height } = barByLook[look]
+  let end = 0
+  const steps = parts.map(({ x, hours }, place) => {
+    const move = place === 0 ? `M${x} ${top + height / 2}` : `m${x - end} 0`
+    end = x + hours
+    return `${move}h${hours}`
+  })
+  return steps.join('')
+}
+
+function partsOf(run: HourRun, at: number): Placed[] {
+  const look = lookOf(run)
+  return [0, 1].flatMap(half => {
+    const first = Math.max(at, half * halfHours)
+    const hours = Math.min(at + run.hours, (half + 1) * halfHours) - first
+    return hours > 0 ? [{ half, x: first - half * halfHours, hours, look, run }] : []
+  })
+}
+
+/** Whether a person may want to know why. */
+function isTrouble(look: CellLook): boolean {
+  return look === 'failing' || look === 'dead' || look === 'held' || look === 'gap'
+}
+
+/** A run in words: which hours, what they are, and why. */
+function runText(run: HourRun): string {
+  const last = hourAfter(run.from, run.hours - 1)
+  const attempts = (run.attempts ?? 0) > 1 ? `, ${run.attempts} attempts` : ''
+  const reason = run.fault?.message ?? run.reason
+  const why = reason === undefined ? '' : `: ${cut(reason)}`
+  return `${hoursText(run.from, last)}, ${countText(run.hours)} ${meaningByLook[lookOf(run)]}${attempts}${why}`
+}
+
+/**
+ * A row in words: how many hours are in which state, and the reasons of the newest troubles.
+ *
+ * @param charsMax characters of the reasons
+ */
+function rowText({ runs }: Pick<WeekRow, 'runs'>, charsMax: number): string {
+  const hoursByLook = new Map<CellLook, number>()
+  for (const run of runs) hoursByLook.set(lookOf(run), (hoursByLook.get(lookOf(run)) ?? 0) + run.hours)
+  const counts = [...hoursByLook].map(([look, hours]) => `${countText(hours)} ${meaningByLook[look]}`)
+  const troubles = runs.filter(run => isTrouble(lookOf(run))).toReversed()
+  const spoken: string[] = []
+  let left = charsMax
+  for (const text of troubles.map(runText)) {
+    left -= text.length
+    if (left < 0) break
+    spoken.push(text)
+  }
+  const rest = troubles.length - spoken.length
+  return [counts.join(', '), ...spoken, ...(rest > 0 ? [`and ${rest} more`] : [])].join('. ')
+}
+
+/** The days above the strips. */
+function axis({ from }: Pick<WeekGrid, 'from'>): Html {
+  return html`<div class="strip axis" aria-hidden="true">${[0, 1].map(half => axisOfHalf(half, hourAfter(from, half * halfHours)))}</div>`
+}
+
+/** Days and their labels; its path of midnights is drawn over each strip, too. */
+function axisOfHalf(half: number, from: Hour): Html {
+  const nights = hoursFrom(from, hourAfter(from, halfHours - 1)).flatMap((hour, x) =>
+    new Date(hour).getUTCHours() === 0 && x > 0 ? [x] : [],
+  )
+  const labels = [0, ...nights].map((x, place) => {
+    const isShort = (nights[place] ?? halfHours) - x < labelledHoursMin
+    // On one line a day that the halves share has its label at its midnight, on two lines where it has room.
+    const isShared = half === 0 ? x > 0 && isShort : x === 0 && new Date(from).getUTCHours() !== 0
+    if (isShort && !(half === 0 && isShared)) return nothing
+    const look = isShared ? html` class="${half === 0 ? 'on-one-line' : 'on-two-lines'}"` : nothing
+    return html`<text${look} x="${percent(x)}" y="11">${dayText(hourAfter(from, x))}</text>`
+  })
+  const lines = nights.map(x => html`<line x1="${percent(x)}" x2="${percent(x)}" y1="14" y2="20"/>`)
+  const path = html`<defs><path id="nights-${half}" class="night" d="${nights.map(x => `M${x} 0v${cellUnits}`).join('')}"/></defs>`
+  return html`<svg>${path}${lines}${labels}</svg>`
+}
+
+function percent(x: number): string {
+  return `${Number(((100 * x) / halfHours).toFixed(2))}%`
+}
+
+function countText(hours: number): string {
+  return hours === 1 ? '1 hour' : `${hours} hours`
+}
+
+function cut(text: string): string {
+  return text.length <= reasonCharsMax ? text : `${firstChars(text, reasonCharsMax - 1)}…`
+}
+
+/** The range of the week, for the head of the column. */
+function rangeText({ from, to }: Pick<WeekGrid, 'from' | 'to'>): string {
+  return `Hours from ${dayText(from)}, ${clockText(from)} to ${dayText(to)}, ${clockText(to)}`
+}
+
+/** Hours of one collector that failed in the same way. */
+interface HourTrouble {
+  readonly collector: string
+  readonly look: CellLook
+  /** Number of hours. */
+  readonly count: number
+  /** First hour of the run. */
+  readonly first: Hour
+  /** Last hour of the run, included. */
+  readonly last: Hour
+  /** Why, as a sentence; absent while unknown. */
+  readonly message?: string
+  readonly facts: FaultRecord['facts']
+  /** Remedy; absent without one. */
+  readonly fix?: string
+}
+
+/** Commands for metrics that wait for a person. */
+const fixes: Partial<Readonly<Record<CellLook, (named: string | undefined) => string>>> = {
+  dead: named => `${commandLine('dead ls', named)} lists them; dead retry sends them again, dead drop gives them up`,
+  held: named => `${commandLine('held ls', named)} lists them; held release sends them, held drop gives them up`,
+}
+
+/** The troubles in the grid, those with the newest hour first. @param named as `ConfigurationState.named` */
+export function troublesOf({ rows }: Pick<WeekGrid, 'rows'>, named?: string): HourTrouble[] {
+  const byKind = new Map<string, HourTrouble>()
+  for (const { collector, runs, isRemoved } of rows) {
+    for (const run of runs) {
+      const look = lookOf(run)
+      if (!isTrouble(look)) continue
+      const message = run.fault?.message ?? run.reason
+      // The fault of a collector that was removed needs no remedy; its metrics may still wait for a person.
+      const fix = (isRemoved ? undefined : run.fault?.fix) ?? fixes[look]?.(named)
+      const kind = JSON.stringify([collector, look, run.fault?.code, message])
+      const before = byKind.get(kind)
+      byKind.set(kind, {
+        collector,
+        look,
+        count: (before?.count ?? 0) + run.hours,
+        first: before?.first ?? run.from,
+        last: hourAfter(run.from, run.hours - 1),
+        facts: run.fault?.facts ?? {},
+        ...(message === undefined ? {} : { message }),
+        ...(fix === undefined ? {} : { fix }),
+      })
+    }
+  }
+  return [...byKind.values()].sort((a, b) => b.last - a.last)
+}
+
+/** Look of an hour: a due hour that has failed looks different from one that just waits. */
+export type CellLook = CellState | 'failing'
+
+/** Meaning of each look, in the order of the legend. */
+const meaningByLook: Readonly<Record<CellLook, string>> = {
+  delivered: 'delivered',
+  collected: 'collected, on its way',
+  due: 'due',
+  failing: 'due, failed so far',
+  held: 'held until something is changed',
+  dead: 'refused, kept with the reason',
+  gap: 'gap, can no longer be read',
+  unexpected: 'not expected',
+}
+
+const looks = Object.keys(meaningByLook) as CellLook[]
+
+/** The look of a run of hours. */
+function lookOf({ state, fault }: Pick<HourRun, 'state' | 'fault'>): CellLook {
+  return state === 'due' && fault ? 'failing' : state
+}
+
+/** Definitions of the shapes, once in the page; `shape` refers to them. */
+export function shapeDefinitions(): Html {
+  return html`<svg class="definitions" width="0" height="0" aria-hidden="true">${looks.map(
+    look =>
+      html`<symbol id="look-${look}" viewBox="0 0 10 10"><rect fill="currentColor" x="2" width="6" y="${barByLook[look].top}" height="${barByLook[look].height}"/></symbol>`,
+  )}</svg>`
+}
+
+/** One shape in its colour, as decoration next to a text that says the same. */
+export function shape(look: CellLook): Html {
+  return html`<svg class="shape ${look}" aria-hidden="true"><use href="#look-${look}"/></svg>`
+}
+
+/** Every shape with its meaning. */
+function legend(): Html {
+  return html`<ul class="legend">${looks.map(look => html`<li>${shape(look)} ${meaningByLook[look]}</li>`)}</ul>`
+}
+
+/** Collectors, and protocols, shown on the page, because a browser loads it often. Others are counted. */
+const shownMax = 100
+
+/** Runs of hours shown on the page; only where almost every hour differs from the one before are there more. */
+const runsMax = 2_000
+
+/** Collectors of a page above which those of a protocol lie under one line, if a protocol has as many on average. */
+const unfoldedMax = 50
+const foldedMin = 4
+
+/** The collectors of a protocol, where they lie under one line. */
+interface Fold {
+  readonly protocolId: string
+  /** Those that are shown. */
+  readonly rows: readonly WeekRow[]
+  /** Number of its collectors, and of those in trouble, shown or not. */
+  readonly collectors: number
+  readonly troubled: number
+}
+
+/** The part of a snapshot that the page shows, and how much more there is. */
+interface Bounded {
+  readonly week: WeekGrid
+  /** Number of collectors left out. */
+  readonly moreCollectors: number
+  /** The collectors by protocol, troubled protocols first; empty where they are few enough to be read at once. */
+  readonly folds: readonly Fold[]
+  readonly protocols: Snapshot['protocols']
+  /** Number of protocols left out. */
+  readonly moreProtocols: number
+}
+
+/** The first collectors and protocols of a snapshot; if there are too many, those that need a person come first. */
+export function bounded({ week, protocols }: Pick<Snapshot, 'week' | 'protocols'>): Bounded {
+  const rows = withinRuns(week.rows.length > shownMax ? firstOf(inTurn(week.rows), hasTrouble) : week.rows)
+  const troubled = new Set(rows.map(({ protocolId }) => protocolId))
+  const shown = protocols.length > shownMax ? firstOf(protocols, ({ id }) => troubled.has(id)) : protocols
+  return {
+    week: { ...week, rows },
+    moreCollectors: week.rows.length - rows.length,
+    folds: foldsOf(week.rows, rows),
+    protocols: shown,
+    moreProtocols: protocols.length - shown.length,
+  }
+}
+
+function foldsOf(all: readonly WeekRow[], shown: readonly WeekRow[]): readonly Fold[] {
+  const byProtocol = Map.groupBy(all, ({ protocolId }) => protocolId)
+  if (all.length <= unfoldedMax || all.length < foldedMin * byProtocol.size) return []
+  const shownBy = Map.groupBy(shown, ({ protocolId }) => protocolId)
+  return [...byProtocol]
+    .map(([protocolId, own]) => ({
+      protocolId,
+      rows: shownBy.get(protocolId) ?? [],
+      collectors: own.length,
+      troubled: own.filter(hasTrouble).length,
+    }))
+    .sort((a, b) => Number(b.troubled > 0) - Number(a.troubled > 0))
+}
+
+/** The rows of all protocols in turn, so that none takes the room of the others. */
+function inTurn(rows: readonly WeekRow[]): readonly WeekRow[] {
+  const turns = new Map<string, number>()
+  const placed = rows.map(row => {
+    const turn = turns.get(row.protocolId) ?? 0
+    turns.set(row.protocolId, turn + 1)
+    return { row, turn }
+  })
+  return placed.sort((a, b) => a.turn - b.turn).map(({ row }) => row)
+}
+
+/** The first rows, up to a number of runs. */
+function withinRuns(rows: readonly WeekRow[]): readonly WeekRow[] {
+  let left = runsMax
+  const end = rows.findIndex(({ runs }) => {
+    left -= runs.length
+    return left < 0
+  })
+  return end < 0 ? rows : rows.slice(0, end)
+}
+
+function firstOf<T>(all: readonly T[], isFirst: (one: T) => boolean): readonly T[] {
+  return [...all.filter(isFirst), ...all.filter(one => !isFirst(one))].slice(0, shownMax)
+}
+
+function hasTrouble({ runs }: WeekRow): boolean {
+  return runs.some(run => isTrouble(lookOf(run)))
 }

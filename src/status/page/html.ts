@@ -1,3 +1,5 @@
+import { type Hour, hourText } from '../../model/hour.ts'
+
 /** Markup that is safe to send. Only `html` creates it, so unescaped text is a type error. */
 export class Html {
   readonly #markup: string
@@ -17,7 +19,7 @@ export class Html {
 }
 
 /** A value in a template: text and numbers are escaped, markup is kept, `undefined` is left out. */
-export type TemplateValue = Html | string | number | undefined | readonly TemplateValue[]
+type TemplateValue = Html | string | number | undefined | readonly TemplateValue[]
 
 /** Markup from a template. Every value is escaped for element content and for quoted attributes. */
 export function html(texts: TemplateStringsArray, ...parts: readonly TemplateValue[]): Html {
@@ -44,4 +46,64 @@ const entityByCharacter: Readonly<Record<string, string>> = {
 
 function escaped(text: string): string {
   return text.replace(/[&<>"']/g, character => entityByCharacter[character] ?? '')
+}
+
+const secondMs = 1_000
+const minuteMs = 60 * secondMs
+const hourMs = 60 * minuteMs
+const dayMs = 24 * hourMs
+
+/** A non-breaking space between a number and its unit. */
+const joined = '\u00a0'
+
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'] as const
+
+/** `20 Nov`, in UTC. */
+export function dayText(atMs: number): string {
+  const date = new Date(atMs)
+  return `${date.getUTCDate()}${joined}${months[date.getUTCMonth()] ?? ''}`
+}
+
+/** `13:04`, in UTC. */
+export function clockText(atMs: number): string {
+  return new Date(atMs).toISOString().slice(11, 16)
+}
+
+/** `20 Nov, 13:04`, in UTC; the page says once that all its times are in UTC. */
+export function dayClockText(atMs: number): string {
+  return `${dayText(atMs)}, ${clockText(atMs)}`
+}
+
+/** The span between two instants in its largest whole unit: `40 s`, `12 min`, `5 h`, `3 d`; never negative. */
+export function spanText(ms: number): string {
+  if (ms < minuteMs) return `${Math.max(0, Math.floor(ms / secondMs))}${joined}s`
+  if (ms < hourMs) return `${Math.floor(ms / minuteMs)}${joined}min`
+  if (ms < 2 * dayMs) return `${Math.floor(ms / hourMs)}${joined}h`
+  return `${Math.floor(ms / dayMs)}${joined}d`
+}
+
+/** An instant as `12 min ago`, with the exact one in the title. */
+export function ago(atMs: number, nowMs: number): Html {
+  const exact = `${new Date(atMs).toISOString().slice(0, 19)}Z`
+  const text = nowMs - atMs < 10 * secondMs ? 'just now' : `${spanText(nowMs - atMs)} ago`
+  return html`<time datetime="${exact}" title="${exact}">${text}</time>`
+}
+
+/** A range of hours, for a sentence: `20 Nov, 13:00`, `20 Nov, 13:00 to 16:00`, `19 Nov, 22:00 to 20 Nov, 04:00`. */
+export function hoursText(first: Hour, last: Hour): string {
+  if (first === last) return dayClockText(first)
+  const sameDay = dayText(first) === dayText(last)
+  return `${dayClockText(first)} to ${sameDay ? clockText(last) : dayClockText(last)}`
+}
+
+/** An hour as a `<time>` with the given words. */
+export function hourTime(hour: Hour, text: string): Html {
+  return html`<time datetime="${hourText(hour)}" title="${hourText(hour)}">${text}</time>`
+}
+
+/** An instant to come as `13:06 (in 2 min)`; one that has passed as its time alone. The page's script counts it down. */
+export function until(atMs: number, nowMs: number): Html {
+  const exact = `${new Date(atMs).toISOString().slice(0, 19)}Z`
+  if (atMs <= nowMs) return html`<time datetime="${exact}">${clockText(atMs)}</time>`
+  return html`<time datetime="${exact}">${clockText(atMs)}</time> (<span data-until="${atMs}">in ${spanText(atMs - nowMs)}</span>)`
 }

@@ -1,18 +1,13 @@
-import { fingerprint } from '../fingerprint.ts'
+import { hourAfter, hourAt } from '../../model/hour.ts'
+import { numberText } from '../../model/number-text.ts'
+import { fingerprint } from '../observe.ts'
 import type { Snapshot } from '../snapshot.ts'
-import { bounded } from './bounded.ts'
-import { shapeDefinitions } from './cell.ts'
-import { delivery } from './delivery.ts'
-import { endpoints } from './endpoints.ts'
-import { fleet } from './fleet.ts'
-import { hours } from './hours.ts'
-import { Html, html, nothing } from './html.ts'
+import { delivery, endpoints, fleet, warnings } from './delivery.ts'
+import { bounded, hours, shapeDefinitions, troublesOf } from './hours.ts'
+import { clockText, dayClockText, dayText, Html, html, nothing, spanText, until } from './html.ts'
 import { liveScript } from './live-script.ts'
-import { favicon, masthead } from './masthead.ts'
 import { protocols } from './protocols.ts'
-import { style } from './style/style.ts'
-import { warnings } from './warnings.ts'
-import { dayClockText, spanText } from './when.ts'
+import { style } from './style.ts'
 
 /** Interval at which a browser without script loads the page again, in seconds. */
 const refreshSeconds = 30
@@ -75,4 +70,87 @@ function footer({ version, nowMs, startedAtMs, configuration }: Snapshot): Html 
 This page follows the daemon; without script it loads again every ${refreshSeconds} seconds.</p>
 <nav aria-label="The same for programs"><a href="/status.json">status.json</a> <a href="/metrics">metrics</a> <a href="/readyz">readyz</a> <a href="/livez">livez</a></nav>
 </footer>`
+}
+
+/** A staff with marks in the water. Both drawings are the same; an icon in a `data:` address needs its own colours. */
+const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#0b6470"/><path d="M10 6v20M10 8h5M10 13h3.5M10 18h5" stroke="#fff" stroke-width="2" stroke-linecap="round" fill="none"/><path d="M5 22q3.7-3 7.3 0t7.3 0 7.3 0" stroke="#8fe0e8" stroke-width="2.4" stroke-linecap="round" fill="none"/></svg>`
+
+/** Address of the page's icon, without a request. */
+export const favicon = `data:image/svg+xml,${encodeURIComponent(icon)}`
+
+/** Reasons shown at once, and in all. */
+const reasonsShown = 8
+const reasonsMax = 60
+
+/** Remedies listed; the others are with the hours. */
+const fixesMax = 5
+
+/** Hours up to whose age a trouble may be why it is not ready. */
+const recentHours = 2
+
+/** Name, time, and whether all due metrics were delivered; if not, why and what to do. */
+export function masthead(snapshot: Snapshot): Html {
+  const { ready, nowMs } = snapshot
+  return html`<header class="masthead" data-part="masthead">
+<div class="bar"><h1>${mark()} Tidegauge</h1>
+<p class="now">${dayText(nowMs)}, <b>${clockText(nowMs)}</b> UTC</p>
+${ready.ok ? html`<p class="badge ok">${tick()} Ready</p>` : html`<p class="badge not-ok">${cross()} Not ready</p>`}</div>
+${ready.warnings ? html`<ul class="decide">${ready.warnings.map(warning => html`<li>${warning}</li>`)}</ul>` : nothing}
+${ready.ok ? nothing : html`<div class="reasons">${reasons(ready.reasons)}${remedies(snapshot)}</div>`}
+${glance(snapshot)}
+</header>`
+}
+
+function reasons(all: readonly string[]): Html {
+  const item = (reason: string) => html`<li>${reason}</li>`
+  const rest = all.slice(reasonsShown, reasonsMax)
+  const left = all.length - reasonsMax
+  return html`<ul aria-label="Why it is not ready">${all.slice(0, reasonsShown).map(item)}</ul>${
+    rest.length === 0
+      ? nothing
+      : html`<details id="more-reasons"><summary>${all.length - reasonsShown} more reasons</summary><ul>${rest.map(item)}${
+          left > 0 ? item(`and ${left} more`) : nothing
+        }</ul></details>`
+  }`
+}
+
+/** Remedies of the newest troubles, each once; without those that a reason above ends with. */
+function remedies({ week, ready }: Pick<Snapshot, 'week' | 'ready'>): Html {
+  const recent = troublesOf(week).filter(({ last }) => last >= hourAfter(week.to, -recentHours))
+  const said = ready.ok ? [] : ready.reasons.slice(0, reasonsShown)
+  const byFix = Map.groupBy(
+    recent.filter(
+      ({ fix }) => fix !== undefined && !said.some(reason => reason.toLowerCase().endsWith(fix.toLowerCase())),
+    ),
+    ({ fix }) => fix,
+  )
+  if (byFix.size === 0) return nothing
+  return html`<ul aria-label="What to do">${[...byFix].slice(0, fixesMax).map(([fix, own]) => {
+    const collectors = [...new Set(own.map(({ collector }) => collector))]
+    const more = collectors.length - 1
+    return html`<li class="fix">${fix} <span class="quiet">(${collectors[0]}${more > 0 ? ` and ${more} more` : ''})</span></li>`
+  })}</ul>`
+}
+
+/** The next hour, and what is on its way or waits for a person. */
+function glance({ nowMs, balance, warnings }: Snapshot): Html {
+  const next = hourAfter(hourAt(nowMs), 1)
+  const news = warnings.filter(({ isAcknowledged }) => !isAcknowledged).length
+  const waiting = (['due', 'held', 'dead'] as const).filter(state => balance[state] > 0)
+  return html`<ul class="glance" aria-label="At a glance"><li>next hour <b>${until(next, nowMs)}</b></li>${waiting.map(
+    state => html`<li><a href="#delivery">${numberText(balance[state])} ${state}</a></li>`,
+  )}${news > 0 ? html`<li><a href="#warnings">${news} ${news === 1 ? 'warning' : 'warnings'}</a></li>` : nothing}</ul>`
+}
+
+/** The drawing before the name. */
+export function mark(): Html {
+  return html`<svg class="brand" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="7"/><path class="staff" d="M10 6v20M10 8h5M10 13h3.5M10 18h5"/><path class="wave" d="M5 22q3.7-3 7.3 0t7.3 0 7.3 0"/></svg>`
+}
+
+function tick(): Html {
+  return html`<svg viewBox="0 0 12 12" aria-hidden="true"><path d="m2 6.5 2.8 2.8L10 3.5"/></svg>`
+}
+
+function cross(): Html {
+  return html`<svg viewBox="0 0 12 12" aria-hidden="true"><path d="m2.5 2.5 7 7m0-7-7 7"/></svg>`
 }

@@ -1,8 +1,9 @@
-import type { ProtocolState } from '../snapshot.ts'
-import { type Html, html, nothing } from './html.ts'
-import { metricTable } from './metric-table.ts'
-import { ago } from './when.ts'
-import { valuelessWidget, widget } from './widget.ts'
+import { type Hour, hourAfter, hourAt } from '../../model/hour.ts'
+import { hourMs, overdueMs } from '../../model/limits.ts'
+import type { MetricId } from '../../model/metric.ts'
+import { numberText, signedText } from '../../model/number-text.ts'
+import type { ProtocolState, WidgetMetric } from '../snapshot.ts'
+import { ago, clockText, dayClockText, type Html, hourTime, html, nothing, spanText } from './html.ts'
 
 /** Metrics up to which each has a card. Of more, all are rows of one table, up to a number: the page is loaded often. */
 const cardsMax = 40
@@ -79,4 +80,275 @@ export function initialsOf(name: string): string {
   const words = name.match(/[\p{L}\p{N}]\p{M}*/gu) ? name.split(/[^\p{L}\p{N}\p{M}]+/u).filter(word => word !== '') : []
   const letters = words.slice(0, 2).map(word => Array.from(word)[0] ?? '')
   return letters.join('').toUpperCase() || '·'
+}
+
+/**
+ * Length of a value with its unit, in digits, from which the font is smaller, so that it fits on one line of a card.
+ */
+const longValueChars = 14
+
+/** Width of a character of the unit, in digits of the value. */
+const unitCharWidth = 0.6
+
+/** One metric: its value with the unit, its changes, its curve. */
+export function widget(metric: WidgetMetric, nowMs: number): Html {
+  const { id, label, unit, hour, curve } = metric
+  return html`<li class="widget">
+<div class="widget-head"><h4><a href="${historyPath(id)}" title="${id}">${label}</a></h4>${hour === undefined ? nothing : asOf(hour, isOld(metric, nowMs), nowMs)}</div>
+${value(metric)}${isWithheld(metric) ? html`<p class="as-of old">${metric.state}: it was not sent</p>` : nothing}${metric.isRemoved ? html`<p><span class="removed">collector no longer configured</span></p>` : nothing}
+<dl class="changes">${change('1 h', '1 hour', metric.change1h, unit)}${change('24 h', '24 hours', metric.change24h, unit)}</dl>
+${sparkline({ label, unit, values: curve, lastHour: hourAt(nowMs) })}
+</li>`
+}
+
+/** The card of a collector that has given no value, with why and what to do. */
+function valuelessWidget(
+  { collector, reason, fix }: NonNullable<ProtocolState['withoutValue']>[number],
+  protocolId: string,
+): Html {
+  const own = collector.startsWith(`${protocolId}/`) ? collector.slice(protocolId.length + 1) : collector
+  return html`<li class="widget">
+<div class="widget-head"><h4>${own}</h4></div>
+<p class="value none">no value yet</p>
+${reason === undefined ? html`<p class="quiet">Its first hour is being collected.</p>` : html`<p>${reason}</p>`}${fix === undefined ? nothing : html`<p class="fix">${fix}</p>`}
+</li>`
+}
+
+/** Whether the service will not get the value unless a person decides. */
+function isWithheld({ state }: WidgetMetric): boolean {
+  return state === 'held' || state === 'dead' || state === 'dropped'
+}
+
+/** Whether the next hour's value should be there. */
+export function isOld({ hour }: Pick<WidgetMetric, 'hour'>, nowMs: number): boolean {
+  return hour !== undefined && nowMs - hour > hourMs + overdueMs
+}
+
+function asOf(hour: Hour, isLate: boolean, nowMs: number): Html {
+  if (!isLate) return html`<p class="as-of"><span class="unseen">as of </span>${hourTime(hour, clockText(hour))}</p>`
+  return html`<p class="as-of old"><span class="unseen">as of </span>${hourTime(hour, dayClockText(hour))}, ${spanText(nowMs - hour)} old</p>`
+}
+
+function value({ value, unit }: WidgetMetric): Html {
+  if (value === undefined) return html`<p class="value none">no value yet</p>`
+  const text = numberText(value)
+  const exact = `${value}${unit === undefined ? '' : ` ${unit}`}`
+  const isLong = text.length + (unit?.length ?? 0) * unitCharWidth >= longValueChars
+  return html`<p class="value${isLong ? ' long' : ''}" title="${exact}"><data value="${value}">${text}</data>${
+    unit === undefined ? nothing : html` <span class="unit">${unit}</span>`
+  }</p>`
+}
+
+/** A change in the metric's unit, exactly as the service gives it: the interface does not say how it is computed. */
+function change(short: string, long: string, difference: number | undefined, unit: string | undefined): Html {
+  const term = html`<dt><abbr title="change over ${long}">${short}</abbr></dt>`
+  if (difference === undefined) return html`<div>${term}<dd class="none" title="not known">–</dd></div>`
+  const exact = `${difference}${unit === undefined ? '' : ` ${unit}`} over ${long}`
+  const { arrow, words } = directionOf(difference)
+  return html`<div>${term}<dd title="${exact}"><span role="img" class="arrow" aria-label="${words}">${arrow}</span> ${signedText(difference)}</dd></div>`
+}
+
+function directionOf(difference: number): { readonly arrow: string; readonly words: string } {
+  if (difference > 0) return { arrow: '↑', words: 'up' }
+  if (difference < 0) return { arrow: '↓', words: 'down' }
+  return { arrow: '→', words: 'unchanged' }
+}
+
+/** Metrics of a protocol, and where they are from. */
+interface MetricGroup {
+  readonly name: string
+  readonly source: Html
+  readonly metrics: readonly WidgetMetric[]
+}
+
+/** Metrics as rows with a small curve: where there are too many for a card each. */
+function metricTable(groups: readonly MetricGroup[], nowMs: number): Html {
+  return html`<table class="metrics" aria-labelledby="protocols">
+<thead><tr><th scope="col">Metric</th><th scope="col">Value</th><th scope="col">1 h</th><th scope="col">24 h</th><th scope="col" class="mini">48 hours</th></tr></thead>
+${groups.map(
+  ({ name, source, metrics }) =>
+    html`<tbody><tr><th scope="rowgroup" colspan="5"><b>${name}</b> <span class="quiet">${source}</span></th></tr>${metrics.map(
+      metric => metricRow(metric, nowMs),
+    )}</tbody>`,
+)}</table>`
+}
+
+function metricRow(metric: WidgetMetric, nowMs: number): Html {
+  const { id, label, value, unit, change1h, change24h, curve } = metric
+  const exact = value === undefined ? nothing : html` title="${value}"`
+  return html`<tr><th scope="row"><a href="${historyPath(id)}">${label}</a>${remarks(metric, nowMs)}</th><td${exact}>${
+    value === undefined ? 'no value yet' : numberText(value)
+  }${unit === undefined ? nothing : html` <span class="unit">${unit}</span>`}</td><td>${changeText(change1h)}</td><td>${changeText(change24h)}</td><td class="mini">${miniCurve(curve)}</td></tr>
+`
+}
+
+function remarks(metric: WidgetMetric, nowMs: number): Html {
+  if (metric.isRemoved) return html` <span class="removed">removed</span>`
+  return isOld(metric, nowMs) ? html` <span class="as-of old">old</span>` : nothing
+}
+
+function changeText(difference: number | undefined): string {
+  return difference === undefined ? '–' : signedText(difference)
+}
+
+/** The drawing is stretched, so only its proportions count; strokes keep their width. */
+const heightUnits = 100
+const paddingUnits = 8
+
+/** Input of a sparkline. */
+interface SparklineProps {
+  readonly label: string
+  readonly unit: string | undefined
+  /** Oldest first, one for each hour up to `lastHour`. */
+  readonly values: readonly (number | null)[]
+  readonly lastHour: Hour
+  /** Parts of a unit of height that are drawn; more make a large drawing smoother. Default: 1. */
+  readonly parts?: number
+}
+
+/** Height of a mini curve, which is drawn in few steps: a page has a hundred of them. */
+const miniUnits = 18
+
+/** The curve of the last hours with its lowest and highest value. A missing hour is a gap in the line. */
+export function sparkline(props: SparklineProps): Html {
+  const curve = curveOf(props.values)
+  if (!curve) {
+    return html`<figure class="curve"><p class="empty-curve">no value in the last ${props.values.length} hours yet</p></figure>`
+  }
+  return html`<figure class="curve">${drawing(props, curve)}
+<figcaption>${rangeParts(curve).map(part => html`<span>${part}</span>`)}</figcaption></figure>`
+}
+
+/** The line of a curve alone, as decoration of a row that says the value. */
+function miniCurve(values: readonly (number | null)[]): Html {
+  const curve = curveOf(values)
+  if (!curve) return nothing
+  const runs = curve.runs.map(run => run.map(({ x, y }) => ({ x, y: Math.round(1 + (1 - y) * (miniUnits - 2)) })))
+  return html`<svg aria-hidden="true" viewBox="0 0 ${Math.max(1, values.length - 1)} ${miniUnits}" preserveAspectRatio="none"><path d="${runs
+    .map(run => (run.length === 1 ? dot(run[0] ?? { x: 0, y: 0 }) : pathText(run)))
+    .join('')}"/></svg>`
+}
+
+function drawing({ label, unit, values, lastHour, parts = 1 }: SparklineProps, curve: Curve): Html {
+  const width = Math.max(1, values.length - 1)
+  const words = `Curve of ${label} over the last ${values.length} hours: ${curve.count} ${
+    curve.count === 1 ? 'value' : 'values'
+  }, ${rangeParts(curve).join(', ')}${unit === undefined ? '' : ` ${unit}`}`
+  const runs = curve.runs.map(run => run.map(point => placed(point, parts)))
+  const last = runs.at(-1)?.at(-1)
+  return html`<svg role="img" aria-label="${words}" viewBox="0 0 ${width} ${heightUnits}" preserveAspectRatio="none">${midnights(
+    values.length,
+    lastHour,
+  )}${runs.map(run => area(run))}${runs.map(run => line(run))}${
+    last ? html`<path class="tip" d="${dot(last)}"/>` : nothing
+  }</svg>`
+}
+
+function rangeParts({ low, high, count }: Curve): string[] {
+  if (count === 1) return ['one value so far']
+  return low === high ? [`steady at ${numberText(low)}`] : [`low ${numberText(low)}`, `high ${numberText(high)}`]
+}
+
+function midnights(count: number, lastHour: Hour): Html {
+  const indexes = Array.from({ length: count }, (_, index) => index)
+  const nights = indexes.filter(index => new Date(hourAfter(lastHour, index - count + 1)).getUTCHours() === 0)
+  return html`<path class="midnight" d="${nights.map(index => `M${index} 0v${heightUnits}`).join('')}"/>`
+}
+
+/** A point in units of the drawing, `y` from the top. */
+interface PlacedPoint {
+  readonly x: number
+  readonly y: number
+}
+
+function placed({ x, y }: CurvePoint, parts: number): PlacedPoint {
+  const fromTop = paddingUnits + (1 - y) * (heightUnits - 2 * paddingUnits)
+  return { x, y: Math.round(fromTop * parts) / parts }
+}
+
+function area(run: readonly PlacedPoint[]): Html {
+  const last = run.at(-1)
+  if (!last || run.length === 1) return nothing
+  return html`<path class="water" d="${pathText(run)}V${heightUnits}H${run[0]?.x}z"/>`
+}
+
+function line(run: readonly PlacedPoint[]): Html {
+  const [first] = run
+  if (!first) return nothing
+  if (run.length === 1) return html`<path class="line alone" d="${dot(first)}"/>`
+  return html`<path class="line" d="${pathText(run)}"/>`
+}
+
+/** A line of no length with round ends is drawn as a dot, and stays round where a stretched circle would not. */
+function dot({ x, y }: PlacedPoint): string {
+  return `M${x} ${y}h0.001`
+}
+
+/** Steps are relative and level stretches one step: a page has many curves. */
+function pathText(run: readonly PlacedPoint[]): string {
+  const [first] = run
+  if (!first) return ''
+  const steps: string[] = []
+  let at = first
+  let before = first
+  for (const point of run.slice(1)) {
+    if (point.y !== before.y) {
+      if (before.x > at.x) steps.push(`h${before.x - at.x}`)
+      steps.push(`l${point.x - before.x} ${Number((point.y - before.y).toFixed(3))}`)
+      at = point
+    }
+    before = point
+  }
+  if (before.x > at.x) steps.push(`h${before.x - at.x}`)
+  return `M${first.x} ${first.y}${steps.join('').replaceAll(' -', '-')}`
+}
+
+/** A value's position in the curve: `x` its index in hours from the left, `y` from 0 (lowest) to 1 (highest). */
+interface CurvePoint {
+  readonly x: number
+  readonly y: number
+}
+
+/** A curve as runs of hours without a hole; a run of one is a point. */
+export interface Curve {
+  readonly runs: readonly (readonly CurvePoint[])[]
+  /** Lowest value. */
+  readonly low: number
+  /** Highest value. */
+  readonly high: number
+  /** Number of values. */
+  readonly count: number
+}
+
+/** @returns `undefined` when there is no value */
+export function curveOf(values: readonly (number | null)[]): Curve | undefined {
+  const known = values.filter(value => value !== null)
+  if (known.length === 0) return undefined
+  const low = known.reduce((a, b) => Math.min(a, b))
+  const high = known.reduce((a, b) => Math.max(a, b))
+  const runs: CurvePoint[][] = []
+  values.forEach((value, x) => {
+    if (value === null) return
+    const point = { x, y: heightOf(value, low, high) }
+    const isContinued = x > 0 && values[x - 1] !== null
+    const run = isContinued ? runs.at(-1) : undefined
+    if (run) run.push(point)
+    else runs.push([point])
+  })
+  return { runs, low, high, count: known.length }
+}
+
+/**
+ * Relative height of a value. If the span is not finite, values are halved before they are subtracted; always halving
+ * would lose the smallest numbers. A flat curve is in the middle.
+ */
+function heightOf(value: number, low: number, high: number): number {
+  if (low === high) return 0.5
+  const span = high - low
+  return Number.isFinite(span) ? (value - low) / span : (value / 2 - low / 2) / (high / 2 - low / 2)
+}
+
+/** Path of the page with a metric's history. */
+export function historyPath(id: MetricId): string {
+  return `/history/${encodeURIComponent(id)}`
 }

@@ -3,7 +3,10 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { isIP } from 'node:net'
 import { isLoopback } from '../../model/host.ts'
 import { liveScript } from '../page/live-script.ts'
-import { style } from '../page/style/style.ts'
+import { style } from '../page/style.ts'
+
+/** Limits for slow readers: a real one sends a few short headers at once. */
+export const patience = { headersMsMax: 10_000, requestMsMax: 15_000 }
 
 const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 

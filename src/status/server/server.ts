@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import type { OpenPort } from '../../edge/open-port.ts'
 import type { Time } from '../../edge/time.ts'
 import { unlessAborted } from '../../edge/unless-aborted.ts'
@@ -10,16 +11,15 @@ import {
   type WebServer,
   webServer,
 } from '../../edge/web-server.ts'
+import { Fault } from '../../model/fault.ts'
+import { localUrl } from '../../model/host.ts'
+import { jsonOf, valueAt } from '../../model/json.ts'
 import type { MetricHistory } from '../history.ts'
 import { statusJson } from '../json.ts'
-import { historyPage } from '../page/history.ts'
-import { historyCsv } from '../page/history-csv.ts'
+import { historyCsv, historyPage } from '../page/history.ts'
 import { page } from '../page/page.ts'
 import type { Readiness, Snapshot } from '../snapshot.ts'
-import { Changes } from './changes.ts'
-import { isAllowed, type ServedAddress, securityHeaders } from './guard.ts'
-import { patience } from './limits.ts'
-import { takenBy } from './taken.ts'
+import { isAllowed, patience, type ServedAddress, securityHeaders } from './guard.ts'
 
 /** Time limit of a snapshot or the exposition; after it the answer is an error. */
 const answerMsMax = 5_000
@@ -107,7 +107,7 @@ const foreign = {
 }
 
 /** Creates a server with what all routes share: headers, methods, accepted host names, and errors without internals. */
-export function guardedServer(bound: ServedAddress, openPort?: OpenPort): WebServer {
+function guardedServer(bound: ServedAddress, openPort?: OpenPort): WebServer {
   const server = webServer({
     frameworkErrors: refuseMalformed(bound),
     routerOptions: { maxParamLength: idCharsMax },
@@ -147,4 +147,123 @@ async function readiness(ready: () => Promise<Readiness>): Promise<Readiness> {
 /** The answer, or a rejection when it takes too long; a later answer is dropped. */
 function inTime<T>(time: Time, ask: () => Promise<T>): Promise<T> {
   return unlessAborted(ask(), time.timeout(answerMsMax))
+}
+
+/** Interval of looks while a page listens, in milliseconds. */
+const lookMs = 2_000
+
+/** Looks without a change after which a comment keeps the connection open. */
+const quietLooksMax = 7
+
+/** Pages that may listen at a time; further ones load themselves again now and then. */
+export const listenersMax = 16
+
+/** Bytes a listener may be behind before it is dropped: it does not read. */
+const unsentBytesMax = 16_384
+
+/** Wait after which a browser connects again, in milliseconds. */
+const retryMs = 2_000
+
+/** Dependencies of `Changes`. */
+interface ChangesDeps {
+  /** A text that differs when the page does; called while a page listens. */
+  readonly state: () => Promise<string>
+  readonly time: Pick<Time, 'sleep'>
+}
+
+/** Sends open pages an event when the state has changed, by server-sent events. While no page listens, nothing is read. */
+export class Changes {
+  readonly #deps: ChangesDeps
+  readonly #listeners = new Set<ServerResponse>()
+  readonly #stopping = new AbortController()
+  #last: string | undefined
+  #isLooking = false
+
+  constructor(deps: ChangesDeps) {
+    this.#deps = deps
+  }
+
+  /** Answers a page that listens, until it leaves. */
+  add(response: ServerResponse): void {
+    if (this.#listeners.size >= listenersMax || this.#stopping.signal.aborted) {
+      response.writeHead(503, securityHeaders).end()
+      return
+    }
+    response.writeHead(200, { ...securityHeaders, 'content-type': 'text/event-stream; charset=utf-8' })
+    this.#listeners.add(response)
+    const leave = () => this.#listeners.delete(response)
+    response.once('close', leave).once('error', leave)
+    send(response, `retry: ${retryMs}\n\n`)
+    if (this.#isLooking && this.#last !== undefined) send(response, eventText(this.#last))
+    if (!this.#isLooking) void this.#look()
+  }
+
+  /** Ends all answers. */
+  stop(): void {
+    this.#stopping.abort(new Error('stopped'))
+    for (const listener of this.#listeners) listener.end()
+  }
+
+  async #look(): Promise<void> {
+    const { signal } = this.#stopping
+    this.#isLooking = true
+    this.#last = undefined
+    let quiet = 0
+    while (this.#listeners.size > 0 && !signal.aborted) {
+      // A state that cannot be read is another one: the page finds out why.
+      const state = await this.#deps.state().catch(() => 'unreadable')
+      const isNews = state !== this.#last
+      this.#last = state
+      quiet = isNews || quiet >= quietLooksMax ? 0 : quiet + 1
+      const text = isNews ? eventText(state) : ': still here\n\n'
+      if (quiet === 0) for (const listener of this.#listeners) send(listener, text)
+      await this.#deps.time.sleep(lookMs, signal).catch(() => {})
+    }
+    this.#isLooking = false
+  }
+}
+
+function eventText(state: string): string {
+  return `data: ${state}\n\n`
+}
+
+function send(listener: ServerResponse, text: string): void {
+  if (listener.writableLength > unsentBytesMax) listener.destroy()
+  else listener.write(text)
+}
+
+/** Longest wait for a daemon on this machine. */
+const otherAnswerMsMax = 1_000
+
+/** The address that another server listens on. */
+interface Taken {
+  readonly host: string
+  readonly port: number
+  readonly time: Time
+}
+
+/** Why the status server cannot listen; names the other daemon if it is one that does. */
+async function takenBy(error: unknown, taken: Taken): Promise<unknown> {
+  if (!(error instanceof Fault) || error.code !== 'address-unusable' || taken.port === 0) return error
+  const isTaken = error.message.endsWith('another program listens there')
+  const file = isTaken ? await otherConfiguration(taken) : undefined
+  const other = `another tidegauge listens there, with the configuration ${file}`
+  const message = file === undefined ? error.message : error.message.replace('another program listens there', other)
+  return new Fault('address-unusable', message, {
+    facts: { setting: 'status.listen' },
+    fix: isTaken ? 'stop that one first, or set status.listen to another port' : 'set status.listen to another address',
+    cause: error,
+  })
+}
+
+async function otherConfiguration(taken: Taken): Promise<string | undefined> {
+  try {
+    const signal = taken.time.timeout(otherAnswerMsMax)
+    const answer = jsonOf(await (await fetch(`${localUrl(taken)}/status.json`, { signal })).text())
+    const file = valueAt(answer, ['configuration', 'file'])
+    // Any program may listen there, and answer anything.
+    return typeof file === 'string' && /^[^\p{C}]{1,300}$/u.test(file) ? file : undefined
+  } catch {
+    return undefined
+  }
 }

@@ -1,36 +1,39 @@
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { OpenPort } from '../../edge/open-port.ts'
-import { isAllowed, type ServedAddress, securityHeaders } from './guard.ts'
-import { patience } from './limits.ts'
-import { notReadyExposition } from './not-ready.ts'
+import { readyFamily } from '../exposition/families.ts'
+import { familyText } from '../exposition/text.ts'
+import { html } from '../page/html.ts'
+import { isAllowed, patience, type ServedAddress, securityHeaders } from './guard.ts'
+
+/** Address of the status server. `port` 0: the system picks one. */
+type BoundAddress = ServedAddress & { readonly port: number }
 
 /**
- * Opens the port of the status server while the daemon starts: the process lives, and is not ready. `/livez` answers 200;
- * `/readyz`, `/status.json` and the page 503 with that reason; `/metrics` a readiness of 0.
+ * Opens the port of the status server while the daemon starts.
  *
- * @param reason why it is not ready, as a sentence
  * @returns `undefined` when it cannot listen there, or there are several addresses: the status server tries again
  */
-export async function openEarly(
-  bound: ServedAddress & { readonly port: number },
-  reason = 'Tidegauge is starting.',
-): Promise<OpenPort | undefined> {
+export async function openEarly(bound: BoundAddress, reason = 'Tidegauge is starting.'): Promise<OpenPort | undefined> {
+  if (bound.host === 'localhost') return undefined
+  return openNotReady(bound, reason).catch(() => undefined)
+}
+
+/**
+ * Answers in place of the status server while there is no outbox to read: the process lives, and is not ready. `/livez` is
+ * 200; `/readyz`, `/status.json` and the page are 503 with the reason; `/metrics` has a readiness of 0.
+ *
+ * @param reason why it is not ready, as a sentence
+ * @throws the system's error when it cannot listen there
+ */
+export function openNotReady(bound: BoundAddress, reason: string): Promise<OpenPort> {
   const { host, port } = bound
-  if (host === 'localhost') return undefined
-  return OpenPort.open({ host, port, ...patience }, (request, response) =>
-    answer({ ...bound, reason }, request, response),
-  ).catch(() => undefined)
+  return OpenPort.open({ host, port, ...patience }, (request, response) => answer(bound, reason, request, response))
 }
 
-function answer(bound: EarlyAnswers, { url, method, headers }: IncomingMessage, response: ServerResponse): void {
-  const { status, type, body } = replyTo(bound, method, headers, url?.replace(/\?.*$/, ''))
-  response.writeHead(status, { ...securityHeaders, 'content-type': type })
-  response.end(method === 'HEAD' ? undefined : body)
-}
-
-/** The address, and why the daemon is not ready. */
-interface EarlyAnswers extends ServedAddress {
-  readonly reason: string
+function answer(bound: ServedAddress, reason: string, request: IncomingMessage, response: ServerResponse): void {
+  const { status, type, body } = replyTo(bound, reason, request)
+  response.writeHead(status, { ...securityHeaders, 'content-type': `${type}; charset=utf-8` })
+  response.end(request.method === 'HEAD' ? undefined : body)
 }
 
 interface EarlyReply {
@@ -39,21 +42,36 @@ interface EarlyReply {
   readonly body: string
 }
 
-function replyTo(bound: EarlyAnswers, method = '', headers: IncomingHttpHeaders, path?: string): EarlyReply {
-  const { reason } = bound
+function replyTo(bound: ServedAddress, reason: string, { url, method = '', headers }: IncomingMessage): EarlyReply {
+  const plain = (status: number, text: string) => ({ status, type: 'text/plain', body: `${text}\n` })
+  const json = (body: unknown) => ({ status: 503, type: 'application/json', body: JSON.stringify(body) })
+  const reasons = [reason]
   if (!isAllowed(bound, headers)) return plain(403, 'this server does not answer to that name, nor to pages of others')
   if (method !== 'GET' && method !== 'HEAD') return plain(405, 'only GET and HEAD are answered')
-  const type = 'application/json; charset=utf-8'
-  if (path === '/livez') return plain(200, 'live')
-  if (path === '/readyz') return { status: 503, type, body: JSON.stringify({ ready: false, reasons: [reason] }) }
-  if (path === '/status.json') {
-    return { status: 503, type, body: JSON.stringify({ ready: { ok: false, reasons: [reason] } }) }
+  switch (url?.replace(/\?.*$/, '')) {
+    case '/livez':
+      return plain(200, 'live')
+    case '/readyz':
+      return json({ ready: false, reasons })
+    case '/status.json':
+      return json({ ready: { ok: false, reasons } })
+    case '/metrics':
+      return { status: 200, type: 'text/plain; version=0.0.4', body: familyText(readyFamily(false)) }
+    default:
+      return { status: 503, type: 'text/html', body: page(reason) }
   }
-  if (path === '/metrics')
-    return { status: 200, type: 'text/plain; version=0.0.4; charset=utf-8', body: notReadyExposition }
-  return plain(503, reason)
 }
 
-function plain(status: number, text: string): EarlyReply {
-  return { status, type: 'text/plain; charset=utf-8', body: `${text}\n` }
+function page(reason: string): string {
+  return html`<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta http-equiv="refresh" content="10">
+<title>Not ready · Tidegauge</title>
+<h1>Tidegauge is not ready</h1>
+<p>${reason}</p>
+<p>It goes on automatically.</p>
+</html>
+`.toString()
 }

@@ -1,8 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { hourAfter } from '../../../src/model/hour.ts'
 import { hourMs } from '../../../src/model/limits.ts'
-import { afterLook, firstIncidents, type Incidents } from '../../../src/reports/notify/incidents.ts'
-import type { Notice, SeenTrouble } from '../../../src/reports/notify/trouble.ts'
+import {
+  afterLook,
+  firstIncidents,
+  type Incidents,
+  type Notice,
+  type SeenTrouble,
+} from '../../../src/reports/notify/incidents.ts'
 import { dice } from '../../support/dice.ts'
 import { anHour } from '../../support/metrics.ts'
 

@@ -1,9 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { hourAt } from '../../../src/model/hour.ts'
 import { metricId } from '../../../src/model/metric.ts'
-import { exposition, metricFamilies, snapshotFamilies } from '../../../src/status/exposition/exposition.ts'
-import { ProcessMetrics } from '../../../src/status/exposition/process-metrics.ts'
-import type { Scrape } from '../../../src/status/scrape.ts'
+import {
+  exposition,
+  metricFamilies,
+  ProcessMetrics,
+  snapshotFamilies,
+} from '../../../src/status/exposition/exposition.ts'
+import type { Scrape } from '../../../src/status/observe.ts'
 import { checkMetrics, promtoolPlace } from '../../support/promtool.ts'
 import { emptyScrape, nowMs, richScrape } from '../../support/snapshot.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { otlpSecrets, otlpSettings } from '../../../src/status/otlp/settings.ts'
+import { otlpSecrets, otlpSettings } from '../../../src/status/otlp/otlp.ts'
 
 const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' }
 const on = { kind: 'on', protocol: 'http/protobuf', intervalMs: 60_000, timeoutMs: 30_000, host: 'collector:4318' }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { curveOf } from '../../../src/status/page/curve.ts'
+import { curveOf } from '../../../src/status/page/protocols.ts'
 
 const value = fc.double({ noNaN: true, noDefaultInfinity: true })
 

@@ -3,8 +3,7 @@ import { hourAfter } from '../../../src/model/hour.ts'
 import { hourMs } from '../../../src/model/limits.ts'
 import { metricId } from '../../../src/model/metric.ts'
 import type { HistoryHour, MetricHistory } from '../../../src/status/history.ts'
-import { historyPage } from '../../../src/status/page/history.ts'
-import { historyCsv } from '../../../src/status/page/history-csv.ts'
+import { historyCsv, historyPage } from '../../../src/status/page/history.ts'
 import { lastHour, nowMs } from '../../support/snapshot.ts'
 
 const special: Readonly<Record<number, Omit<HistoryHour, 'hour'>>> = {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { hourAfter } from '../../../src/model/hour.ts'
+import { troublesOf } from '../../../src/status/page/hours.ts'
 import { liveScript } from '../../../src/status/page/live-script.ts'
 import { page } from '../../../src/status/page/page.ts'
 import { initialsOf } from '../../../src/status/page/protocols.ts'
-import { troublesOf } from '../../../src/status/page/troubles.ts'
 import { emptySnapshot, lastHour, richSnapshot, weekRow } from '../../support/snapshot.ts'
 
 const rich = page(richSnapshot)

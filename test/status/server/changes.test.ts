@@ -2,8 +2,7 @@ import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemTime } from '../../../src/edge/time.ts'
-import { listenersMax } from '../../../src/status/server/changes.ts'
-import { startStatus } from '../../../src/status/server/server.ts'
+import { listenersMax, startStatus } from '../../../src/status/server/server.ts'
 import { emptySnapshot } from '../../support/snapshot.ts'
 
 /** A status server whose looks go on one at a time. */

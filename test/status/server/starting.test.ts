@@ -32,7 +32,7 @@ it('a daemon that starts is live and not ready, and says so', async () => {
   expect([status.status, JSON.parse(status.body)]).toEqual([503, { ready: { ok: false, reasons } }])
   expect((await ask(`${url}/metrics`)).body).toContain('\ntidegauge_ready 0\n')
   const page = await ask(`${url}/`)
-  expect(page).toMatchObject({ status: 503, body: `${reasons[0]}\n` })
+  expect(page).toMatchObject({ status: 503, body: expect.stringContaining(`<p>${reasons[0]}</p>`) })
   expect(page.headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' })
 })
 
