@@ -1,4 +1,5 @@
-import { hourText } from '../model/hour.ts'
+import { type Hour, hourText } from '../model/hour.ts'
+import type { Warning } from '../outbox/contract/warnings.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /**
@@ -8,113 +9,65 @@ import type { Snapshot } from './snapshot.ts'
 export const statusFormat = 1
 
 /**
- * `/status.json`: the snapshot with the same names and nesting, and instants as text.
+ * A value as in `/status.json`: the same names and nesting, with instants and hours as text.
  *
  * - An hour is text at a full UTC hour: `2026-11-20T13:00:00Z`.
- * - An instant is ISO 8601 text with milliseconds in UTC, under the name without the unit: `nowMs` is `now`,
- * `startedAtMs` is `startedAt`, `nextAttemptMs` is `nextAttempt`, `lastPush.atMs` is `lastPush.at`, `inForceSinceMs` is
- * `inForceSince`, `restsUntilMs` is `restsUntil`, `readAtMs` is `readAt`, `firstSeenMs` is `firstSeen`,
- * `retryAfterUntilMs` is `retryAfterUntil`, `seenAtMs` is `seenAt`, `probeAtMs` is `probeAt`.
- * - `hours` has the last 48 hours, a cell each; `week` the last seven days, with consecutive hours of one state and reason
- * as one run (`from`, `hours`, `state`, and why). Only `week` has the rows of collectors that are no longer configured.
+ * - An instant, whose name ends in `Ms`, is ISO 8601 text with milliseconds in UTC, under the name without that: `nowMs` is
+ * `now`, `lastPush.atMs` is `lastPush.at`. Only `skewMs` is a span, and stays.
  * - An unknown value is absent; only in a `curve` it is `null`.
  */
+type Written<T> = T extends Hour
+  ? string
+  : T extends string | number | boolean | null | undefined
+    ? T
+    : T extends readonly (infer Each)[]
+      ? readonly Written<Each>[]
+      : {
+          readonly [Name in keyof T as WithoutUnit<Name>]: Name extends 'skewMs'
+            ? T[Name]
+            : Name extends `${string}Ms`
+              ? string
+              : Written<T[Name]>
+        }
+
+type WithoutUnit<Name extends PropertyKey> = Name extends 'skewMs'
+  ? Name
+  : Name extends `${infer Short}Ms`
+    ? Short
+    : Name
+
+/** Names of hours, and of lists of them. */
+const hourNames: ReadonlySet<string> = new Set(['hour', 'hours', 'oldest', 'from', 'to'])
+
+function written(value: unknown, name: string): unknown {
+  if (Array.isArray(value))
+    return value.map(each =>
+      typeof each === 'number' && hourNames.has(name) ? hourText(each as Hour) : written(each, ''),
+    )
+  // The facts of a fault have names of their own.
+  if (typeof value !== 'object' || value === null || name === 'facts') return value
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => {
+      if (typeof each !== 'number' || key === 'skewMs') return [key, written(each, key)]
+      if (key.endsWith('Ms')) return [key.slice(0, -'Ms'.length), new Date(each).toISOString()]
+      return [key, key !== 'hours' && hourNames.has(key) ? hourText(each as Hour) : each]
+    }),
+  )
+}
+
+/**
+ * `/status.json`. `hours` has the last 48 hours, a cell each; `week` the last seven days, with consecutive hours of one
+ * state and reason as one run (`from`, `hours`, `state`, and why). Only `week` has the rows of collectors that are no longer
+ * configured.
+ */
 export function statusJson(snapshot: Snapshot) {
-  const { nowMs, startedAtMs, configuration, service, backlog, endpoints, fleet, ...others } = snapshot
-  const { protocols, hours, week, warnings, ...same } = others
-  return {
-    format: statusFormat,
-    ...same,
-    now: instantText(nowMs),
-    startedAt: instantText(startedAtMs),
-    configuration: configurationJson(configuration),
-    service: serviceJson(service),
-    backlog: backlogJson(backlog),
-    endpoints: endpoints.map(endpointJson),
-    ...(fleet && { fleet: fleetJson(fleet) }),
-    protocols: protocols.map(protocolJson),
-    hours: { hours: hours.hours.map(hourText), rows: hours.rows },
-    week: weekJson(week),
-    warnings: warnings.map(warningJson),
-  }
+  return { format: statusFormat, ...(written(snapshot, '') as Written<Snapshot>) }
 }
 
 /** The answer of `/status.json`. */
 export type StatusJson = ReturnType<typeof statusJson>
 
-function configurationJson({ file, named, inForceSinceMs, refused }: Snapshot['configuration']) {
-  return {
-    file,
-    ...(named !== undefined && { named }),
-    inForceSince: instantText(inForceSinceMs),
-    ...(refused && { refused: { at: instantText(refused.atMs), reason: refused.reason } }),
-  }
-}
-
-function serviceJson({ lastPush, nextAttemptMs, gates, ...same }: Snapshot['service']) {
-  return {
-    ...same,
-    ...(lastPush && { lastPush: { at: instantText(lastPush.atMs), verdict: lastPush.verdict } }),
-    ...(nextAttemptMs === undefined ? {} : { nextAttempt: instantText(nextAttemptMs) }),
-    gates: gates.map(({ retryAfterUntilMs, probeAtMs, ...gate }) => ({
-      ...gate,
-      ...(retryAfterUntilMs === undefined ? {} : { retryAfterUntil: instantText(retryAfterUntilMs) }),
-      ...(probeAtMs === undefined ? {} : { probeAt: instantText(probeAtMs) }),
-    })),
-  }
-}
-
-function backlogJson({ byProtocol, late }: Snapshot['backlog']) {
-  return { byProtocol, ...(late && { late: { oldest: hourText(late.oldest), metrics: late.metrics } }) }
-}
-
-function endpointJson({ restsUntilMs, head, ...same }: Snapshot['endpoints'][number]) {
-  return {
-    ...same,
-    ...(restsUntilMs === undefined ? {} : { restsUntil: instantText(restsUntilMs) }),
-    ...(head && { head: { number: head.number, at: instantText(head.atMs) } }),
-  }
-}
-
-function fleetJson({ daemons, idleLanes, differences }: NonNullable<Snapshot['fleet']>) {
-  return {
-    daemons: daemons.map(({ startedAtMs, seenAtMs, ...daemon }) => ({
-      ...daemon,
-      startedAt: instantText(startedAtMs),
-      seenAt: instantText(seenAtMs),
-    })),
-    idleLanes: idleLanes.map(lane => ({ ...lane, oldest: hourText(lane.oldest) })),
-    differences,
-  }
-}
-
-function protocolJson({ readAtMs, metrics, ...same }: Snapshot['protocols'][number]) {
-  return {
-    ...same,
-    ...(readAtMs === undefined ? {} : { readAt: instantText(readAtMs) }),
-    metrics: metrics.map(({ hour, ...metric }) => ({
-      ...metric,
-      ...(hour === undefined ? {} : { hour: hourText(hour) }),
-    })),
-  }
-}
-
-function weekJson({ from, to, rows }: Snapshot['week']) {
-  return {
-    from: hourText(from),
-    to: hourText(to),
-    rows: rows.map(({ runs, ...row }) => ({
-      ...row,
-      runs: runs.map(run => ({ ...run, from: hourText(run.from) })),
-    })),
-  }
-}
-
 /** A warning with the names of `/status.json`. */
-export function warningJson({ firstSeenMs, lastSeenMs, ...same }: Snapshot['warnings'][number]) {
-  return { ...same, firstSeen: instantText(firstSeenMs), lastSeen: instantText(lastSeenMs) }
-}
-
-function instantText(ms: number): string {
-  return new Date(ms).toISOString()
+export function warningJson(warning: Warning): Written<Warning> {
+  return written(warning, '') as Written<Warning>
 }
