@@ -16,18 +16,18 @@ export const statusFormat = 1
  * `now`, `lastPush.atMs` is `lastPush.at`. Only `skewMs` is a span, and stays.
  * - An unknown value is absent; only in a `curve` it is `null`.
  */
-type Written<T> = T extends Hour
+type JsonForm<T> = T extends Hour
   ? string
   : T extends string | number | boolean | null | undefined
     ? T
     : T extends readonly (infer Each)[]
-      ? readonly Written<Each>[]
+      ? readonly JsonForm<Each>[]
       : {
           readonly [Name in keyof T as WithoutUnit<Name>]: Name extends 'skewMs'
             ? T[Name]
             : Name extends `${string}Ms`
               ? string
-              : Written<T[Name]>
+              : JsonForm<T[Name]>
         }
 
 type WithoutUnit<Name extends PropertyKey> = Name extends 'skewMs'
@@ -61,13 +61,13 @@ function written(value: unknown, name: string): unknown {
  * configured.
  */
 export function statusJson(snapshot: Snapshot) {
-  return { format: statusFormat, ...(written(snapshot, '') as Written<Snapshot>) }
+  return { format: statusFormat, ...(written(snapshot, '') as JsonForm<Snapshot>) }
 }
 
 /** The answer of `/status.json`. */
 export type StatusJson = ReturnType<typeof statusJson>
 
 /** A warning with the names of `/status.json`. */
-export function warningJson(warning: Warning): Written<Warning> {
-  return written(warning, '') as Written<Warning>
+export function warningJson(warning: Warning): JsonForm<Warning> {
+  return written(warning, '') as JsonForm<Warning>
 }
