@@ -5,14 +5,7 @@ import { labelOf, type Metric, type MetricId } from '../model/metric.ts'
 import type { MetricCurve } from '../outbox/contract/curves.ts'
 import type { DestinationState } from '../outbox/contract/destination.ts'
 import type { DiskSpace } from '../outbox/contract/health.ts'
-import type {
-  CollectionRow,
-  CollectionState,
-  HourOfAll,
-  HourReasons,
-  LateCollector,
-  WithheldHour,
-} from '../outbox/contract/hours.ts'
+import type { CollectionRow, HourOfAll, HourReasons, LateCollector, WithheldHour } from '../outbox/contract/hours.ts'
 import type { MetricState } from '../outbox/contract/metrics.ts'
 import type { GapCount, OldestHours, Overview } from '../outbox/contract/status-store.ts'
 import type { Counters, DeliveryState } from '../telemetry/counters.ts'
@@ -46,9 +39,9 @@ export async function observe(observed: Observed): Promise<Snapshot> {
   const { rows, curves, ...overview } = await outbox.status.detail(latenessWanted(observed), first, current)
   const byProtocol = Map.groupBy(curves, ({ latest }) => latest.protocolId)
   const shown = [...config.protocols, ...removedProtocols(config, [...byProtocol.keys()])]
-  const { week, looks } = await weekOf(observed)
+  const { week, states } = await weekOf(observed)
   const fleet = await lookAtFleet(observed)
-  const cells = grid(config, hours, rows, looks.slice(-shownHours))
+  const cells = grid(config, hours, states.slice(-shownHours), rows)
   const newest = new Map(cells.rows.map(row => [row.collector, newestTried(row.cells)]))
   return {
     ...stateOf(observed, overview, fleet),
@@ -237,62 +230,42 @@ function ownChanges(
   return { change1h: since(1), change24h: since(24) }
 }
 
-/** @param states of the same hours, at each collector's place in the configuration */
+/**
+ * The hours of the configured collectors.
+ *
+ * @param states of the same hours, at each collector's place in the configuration
+ * @param rows with attempts and faults. Default: the cells have none
+ */
 function grid(
   config: Config,
   hours: readonly Hour[],
-  rows: readonly CollectionRow[],
   states: readonly HourOfAll[],
+  rows: readonly CollectionRow[] = [],
 ): HourGrid {
-  const byHour = new Map(hours.map(hour => [hour, new Map<string, CollectionRow>()]))
-  for (const row of rows) byHour.get(row.hour)?.set(row.collector, row)
+  const byHour = Map.groupBy(rows, ({ hour }) => hour)
+  const tried = hours.map(hour => new Map(byHour.get(hour)?.map(row => [row.collector, row])))
   const collectors = config.protocols.flatMap(protocol => protocol.collectors)
   return {
     hours,
     rows: collectors.map(({ id: collector, protocolId }, place) => ({
       collector,
       protocolId,
-      cells: hours.map((hour, index) => cell(byHour.get(hour)?.get(collector), states[index], place)),
+      cells: hours.map((_, index) => {
+        const { attempts = 0, fault } = tried[index]?.get(collector) ?? {}
+        return { state: stateAt(states[index], place), attempts, ...(fault && { fault }) }
+      }),
     })),
   }
 }
 
-function cell(row: CollectionRow | undefined, look: HourOfAll | undefined, place: number): HourCell {
-  if (!row) return { state: 'unexpected', attempts: 0 }
-  const state = cellState(row.state, wanted => look?.has(place, wanted) ?? false)
-  return { state, attempts: row.attempts, ...(row.fault ? { fault: row.fault } : {}) }
-}
-
-/**
- * The worst state of an hour: what a person needs to know first.
- *
- * @param row of the hour; `undefined` when it is not expected
- * @param has whether any metric of it is in a state
- */
-function cellState(row: CollectionState | undefined, has: (state: 'due' | 'dead' | 'held') => boolean): CellState {
-  if (row === undefined) return 'unexpected'
+/** The worst state of a collector's hour: what a person needs to know first. */
+function stateAt(hour: HourOfAll | undefined, place: number): CellState {
+  const row = hour?.stateOf(place)
+  if (!hour || row === undefined) return 'unexpected'
   if (row !== 'collected') return row
-  if (has('dead')) return 'dead'
-  if (has('held')) return 'held'
-  return has('due') ? 'collected' : 'delivered'
-}
-
-/** The states of the hours shown, without attempts and faults: no delivered metric's row is read. */
-async function hourStates({ config, outbox, nowMs }: Observed): Promise<HourGrid> {
-  const current = hourAt(nowMs)
-  const hours = hoursFrom(hourAfter(current, 1 - shownHours), current)
-  const collectors = config.protocols.flatMap(protocol => protocol.collectors)
-  const ids = collectors.map(({ id }) => id)
-  const states = await outbox.status.hoursOfAll(ids, hourAfter(current, 1 - shownHours), current)
-  const rows = collectors.map(({ id: collector, protocolId }, place) => ({
-    collector,
-    protocolId,
-    cells: states.map(hour => ({
-      state: cellState(hour.stateOf(place), state => hour.has(place, state)),
-      attempts: 0,
-    })),
-  }))
-  return { hours, rows }
+  if (hour.has(place, 'dead')) return 'dead'
+  if (hour.has(place, 'held')) return 'held'
+  return hour.has(place, 'due') ? 'collected' : 'delivered'
 }
 
 /** Hours of the week. */
@@ -304,7 +277,7 @@ const reasonsMax = 5_000
 /** The last seven days, as they are shown, and the states of their hours: the configured collectors in their order, then others. */
 interface Week {
   readonly week: WeekGrid
-  readonly looks: readonly HourOfAll[]
+  readonly states: readonly HourOfAll[]
 }
 
 /** The last seven days of all collectors, also of those that were removed from the configuration meanwhile. */
@@ -316,20 +289,17 @@ async function weekOf({ config, outbox, nowMs }: Pick<Observed, 'config' | 'outb
   const ids = new Set(configured.map(({ id }) => id))
   const removed = (await outbox.status.collectors()).filter(id => !ids.has(id)).map(removedCollector)
   const all = [...configured, ...removed]
-  const looks = await outbox.status.hoursOfAll(
-    all.map(({ id }) => id),
-    from,
-    to,
-  )
+  const allIds = all.map(({ id }) => id)
+  const states = await outbox.status.hoursOfAll(allIds, from, to)
   const reasons = byCell(await outbox.status.reasons(from, to, reasonsMax))
   const rows: WeekRow[] = []
   for (const [place, { id: collector, protocolId }] of all.entries()) {
     const isRemoved = place >= configured.length
-    const runs = runsOf(hours, looks, place, hour => reasons.get(cellKey(hour, collector)))
+    const runs = runsOf(hours, states, place, hour => reasons.get(cellKey(hour, collector)))
     if (isRemoved && runs.every(({ state }) => state === 'unexpected')) continue
     rows.push({ collector, protocolId, ...(isRemoved && { isRemoved }), runs })
   }
-  return { week: { from, to, rows }, looks }
+  return { week: { from, to, rows }, states }
 }
 
 /** The protocol is the first part of a collector's id. */
@@ -361,14 +331,13 @@ function byCell({ failed, withheld }: HourReasons): ReadonlyMap<string, CellReas
 
 function runsOf(
   hours: readonly Hour[],
-  looks: readonly HourOfAll[],
+  states: readonly HourOfAll[],
   place: number,
   reasonOf: (hour: Hour) => CellReason | undefined,
 ): HourRun[] {
   const runs: HourRun[] = []
   hours.forEach((hour, index) => {
-    const look = looks[index]
-    const state = cellState(look?.stateOf(place), wanted => look?.has(place, wanted) ?? false)
+    const state = stateAt(states[index], place)
     const run = oneHour(hour, state, state === 'delivered' ? undefined : reasonOf(hour))
     const last = runs.at(-1)
     if (last && kindOf(last) === kindOf(run)) runs[runs.length - 1] = joined(last, run)
@@ -441,19 +410,22 @@ interface HourAges {
 /** The present state. Rows of metrics are read for the newest values alone. */
 export async function scrape(observed: Scraped): Promise<Scrape> {
   const { config, outbox, nowMs, clock, counters } = observed
-  const hours = await hourStates(observed)
-  const ages = { oldest: await oldestOf(observed), newestDelivered: await newestDelivered(observed, hours) }
-  const current = hourAt(nowMs)
+  const [current, first] = [hourAt(nowMs), hourAfter(hourAt(nowMs), 1 - shownHours)]
+  const ids = config.protocols.flatMap(({ collectors }) => collectors.map(({ id }) => id))
+  const hours = grid(config, hoursFrom(first, current), await outbox.status.hoursOfAll(ids, first, current))
+  const configured = config.protocols.map(({ id }) => id)
+  const ages = {
+    oldest: await outbox.status.oldestHours(ids, configured, current),
+    newestDelivered: await newestDelivered(observed, hours),
+  }
   const newest = await outbox.status.newest(hourAfter(current, 1 - valueHours), current)
-  const configured = new Set(config.protocols.map(({ id }) => id))
-  const ids = hours.rows.map(({ collector }) => collector)
-  const gaps = await outbox.status.gapCounts(ids, hourAfter(current, 1 - shownHours), current)
+  const gaps = await outbox.status.gapCounts(ids, first, current)
   const overview = await outbox.status.overview(latenessWanted(observed))
   return {
     ...stateOf(observed, overview, await lookAtFleet(observed)),
     hours,
     ages,
-    values: newest.filter(({ state, protocolId }) => shownStates.has(state) && configured.has(protocolId)),
+    values: newest.filter(({ state, protocolId }) => shownStates.has(state) && configured.includes(protocolId)),
     gaps,
     late: overview.late,
     gates: gatesOf(observed, overview),
@@ -470,13 +442,6 @@ function gatesOf({ destinations, counters }: Scraped, { destinations: states }: 
     const state = counters.gates.get(destination) ?? (failures > 0 ? 'unavailable' : 'open')
     return { destination, state, failures }
   })
-}
-
-/** The oldest hours in states that should pass, including those before the grid: they are the worst. */
-function oldestOf({ config, outbox, nowMs }: Observed): Promise<HourAges['oldest']> {
-  const ids = config.protocols.flatMap(({ collectors }) => collectors.map(({ id }) => id))
-  const protocolIds = config.protocols.map(({ id }) => id)
-  return outbox.status.oldestHours(ids, protocolIds, hourAt(nowMs))
 }
 
 /**
@@ -502,38 +467,15 @@ type PresentState = Omit<Snapshot, 'protocols' | 'hours' | 'week'>
 const minuteMs = 60_000
 
 /** A short text that differs when the state does, and each minute. */
-export function fingerprint({
-  nowMs,
-  version,
-  startedAtMs,
-  ready,
-  configuration,
-  service,
-  endpoints,
-  fleet,
-  balance,
-  backlog,
-  warnings,
-}: PresentState): string {
+export function fingerprint(present: PresentState): string {
+  const { nowMs, version, startedAtMs, ready, configuration, service, fleet, balance, backlog, warnings } = present
   const minute = Math.floor(nowMs / minuteMs)
   // Calls are counted by the second while hours are caught up, and the page does not show them.
-  const nodes = endpoints.map(({ calls: _, ...endpoint }) => endpoint)
+  const nodes = present.endpoints.map(({ calls: _, ...endpoint }) => endpoint)
   // Daemons are seen every few seconds: their ages change with the minute.
-  const daemons = fleet?.daemons.map(({ seenAtMs: _, ...daemon }) => daemon)
-  const others = { ...fleet, daemons }
-  const state = {
-    minute,
-    version,
-    startedAtMs,
-    ready,
-    configuration,
-    service,
-    nodes,
-    balance,
-    backlog,
-    warnings,
-    others,
-  }
+  const others = { ...fleet, daemons: fleet?.daemons.map(({ seenAtMs: _, ...daemon }) => daemon) }
+  const own = { minute, version, startedAtMs, ready, configuration, service }
+  const state = { ...own, nodes, balance, backlog, warnings, others }
   return createHash('sha256').update(JSON.stringify(state)).digest('base64url').slice(0, 16)
 }
 
