@@ -5,7 +5,7 @@ import type { ChainReader } from '../chain/reads.ts'
 import type { CollectorConfig, Config } from '../config/config.ts'
 import { DeliveryLoop } from '../delivery/delivery.ts'
 import type { Destination } from '../delivery/destination.ts'
-import { Loop } from '../edge/loop.ts'
+import { type Loop, repeated } from '../edge/loop.ts'
 import type { ServiceClient } from '../edge/service-client.ts'
 import { version } from '../edge/version.ts'
 import { BackfillWorker, type WindowClaim, type WindowResult } from '../fleet/backfill-worker.ts'
@@ -13,8 +13,9 @@ import { FleetIntakeStore, LocalHours } from '../fleet/fleet-intake-store.ts'
 import { FleetPacer, PushBack } from '../fleet/fleet-pacer.ts'
 import { JobEngine } from '../fleet/job-engine.ts'
 import { CollectorLanes, type Lane, workedLanes } from '../fleet/lane.ts'
-import { LaneClaims, Reconciler } from '../fleet/lane-claims.ts'
-import { Announcer, type RoleClaim, RoleClaims, type RoleWork } from '../fleet/roles.ts'
+import { LaneClaims, reconcile } from '../fleet/lane-claims.ts'
+import { reconcileMs, seenMs } from '../fleet/limits.ts'
+import { type RoleClaim, RoleClaims, type RoleWork } from '../fleet/roles.ts'
 import type { SharedTime } from '../fleet/shared-time.ts'
 import { Backfill } from '../intake/backfill/backfill.ts'
 import { partRecord } from '../intake/backfill/joined-end.ts'
@@ -127,10 +128,11 @@ class FleetParts {
     const withDue = async () => (await lanes.work(worked(), time)).due
     const hasOthers = () => claims.hasOthers
     const hours = this.#keep(new LaneClaims({ engine, lanes: worked, withDue, hasOthers, time, failed }))
-    this.#keep(new Reconciler({ store: shared.store, backfills: shared.backfills, engine, lanes, time, failed }))
+    const { store, backfills } = shared
+    this.#repeat(reconcileMs, () => reconcile(store, backfills, engine, lanes, time.nowMs()))
     this.#backfill()
     this.#announce()
-    this.#keep(this.#clock())
+    this.#repeat(askClockMs, () => this.#deps.sharedTime.ask(() => store.nowMs()))
     const finality = new Map(chains.map(({ id }) => [id, this.#checkFinality(id)]))
     await this.#silenceForgotten()
     const pushMsMax = config.delivery.timeoutMs
@@ -141,7 +143,7 @@ class FleetParts {
     const upkeep = { role: always, keepMs: config.outbox.keepMs, time, mayPrune }
     this.#keep(outbox.startUpkeep({ ...upkeep, report: news => logUpkeep(log, news) }))
     const checksFinality = (chainId: number) => finality.get(chainId)?.isHeld ?? false
-    const { intake, store } = shared
+    const { intake } = shared
     const local = new LocalHours({
       ...{ intake, store, health: outbox.health, log },
       outcomes: new LocalOutcomes(this.#deps.keptIn),
@@ -155,6 +157,11 @@ class FleetParts {
   #keep<T extends { stop(): Promise<void> }>(part: T): T {
     this.#parts.defer(() => part.stop())
     return part
+  }
+
+  /** Work that is done again and again, whether or not it succeeds. */
+  #repeat(restMs: number, work: () => Promise<void>): Loop {
+    return this.#keep(repeated(work, restMs, this.#deps.context.time, this.#trouble.failed))
   }
 
   /** The lanes that it works now: of chains, those that an endpoint can serve, as far as is known. */
@@ -194,31 +201,25 @@ class FleetParts {
     )
   }
 
+  /** Shows the other daemons that this one is there, until it stops. */
   #announce(): void {
     const { context, shared, sharedTime } = this.#deps
-    const { time, config } = context
+    const { config } = context
     const same = { name: this.#name, version, instance: randomUUID(), pid: process.pid, host: hostname() }
     const entry = (): DaemonEntry => ({
       ...{ ...same, configFile: config.file, digest: this.#identity.digest, clockOffMs: sharedTime.machineOffMs },
       lanes: this.#worked,
       roles: this.#announced.flatMap(({ held }) => held),
     })
-    const announced = (news: Announced) => {
+    let isAnnounced = false
+    // Ended after the loop, which would announce it again.
+    this.#keep({ stop: () => shared.store.leave(entry()).catch(this.#trouble.failed) })
+    this.#repeat(seenMs, async () => {
+      const news = await shared.store.announce(entry(), !isAnnounced)
+      isAnnounced = true
       this.#trouble.announced()
       this.#identity.announced(news)
-    }
-    this.#keep(new Announcer({ store: shared.store, entry, time, announced, failed: this.#trouble.failed }))
-  }
-
-  /** Asks the database for its clock now and then. */
-  #clock(): Loop {
-    const { sharedTime, shared, context } = this.#deps
-    const loop = new Loop(async signal => {
-      await context.time.sleep(askClockMs, signal).catch(() => {})
-      if (!signal.aborted) await sharedTime.ask(() => shared.store.nowMs()).catch(this.#trouble.failed)
     })
-    loop.start()
-    return loop
   }
 
   /** Wants the role of checking the blocks of a chain again. */

@@ -1,3 +1,5 @@
+import type { Time } from './time.ts'
+
 /** Runs one turn after another until it is stopped. */
 export class Loop {
   readonly #turn: (signal: AbortSignal) => Promise<void>
@@ -29,4 +31,23 @@ export class Loop {
     const { signal } = this.#stopping
     while (!signal.aborted) await this.#turn(signal)
   }
+}
+
+/**
+ * Starts work that is done again and again, with a rest after each time.
+ *
+ * @param failed called with its errors
+ */
+export function repeated(
+  work: () => Promise<void>,
+  restMs: number,
+  time: Pick<Time, 'sleep'>,
+  failed: (error: unknown) => void,
+): Loop {
+  const loop = new Loop(async signal => {
+    await work().catch(failed)
+    await time.sleep(restMs, signal).catch(() => {})
+  })
+  loop.start()
+  return loop
 }

@@ -20,7 +20,7 @@ import {
   windowJob,
 } from './job-engine.ts'
 import type { CollectorLanes, Lane } from './lane.ts'
-import { claimMs, patienceMs, reconcileMs, restMs, touchMs } from './limits.ts'
+import { claimMs, patienceMs, restMs, touchMs } from './limits.ts'
 
 /** Jobs that one reconciliation makes of a lane, at most: the newest hours first. */
 export const reconciledHoursMax = 500
@@ -201,49 +201,24 @@ function keyOf({ lane, hour }: LaneHour): string {
   return `${hour} ${lane}`
 }
 
-/** Dependencies of `Reconciler`. */
-interface ReconcilerDeps {
-  readonly store: Pick<FleetStore, 'dueLaneHours'>
-  readonly backfills: Pick<BackfillStore, 'open'>
-  readonly engine: JobEngine
-  readonly lanes: CollectorLanes
-  readonly time: Pick<Time, 'nowMs' | 'sleep'>
-  /** Called with errors; it is repeated. */
-  readonly failed: (error: unknown) => void
-}
-
 /**
  * Makes the jobs of due hours that have none: of hours planned by a daemon that died, of hours that failed and whose next
  * attempt has come, of windows of backfills, and all of them when the engine's schema was dropped.
  */
-export class Reconciler {
-  readonly #deps: ReconcilerDeps
-  readonly #loop = new Loop(signal => this.#turn(signal))
-
-  constructor(deps: ReconcilerDeps) {
-    this.#deps = deps
-    this.#loop.start()
-  }
-
-  async stop(): Promise<void> {
-    await this.#loop.stop()
-  }
-
-  async #turn(signal: AbortSignal): Promise<void> {
-    const { store, backfills, engine, lanes, time, failed } = this.#deps
-    try {
-      const most = reconciledHoursMax * Math.max(1, lanes.all.size)
-      const due = await store.dueLaneHours(lanes.collectors, time.nowMs(), most)
-      for (const { queue, jobs } of dueJobs(due, lanes.all)) await engine.insert(queue, jobs)
-      const open = await backfills.open(lanes.collectors, reconciledWindowsMax)
-      for (const [lane, asked] of Map.groupBy(open, one => one.lane)) {
-        const jobs = asked.map(({ window }) => windowJob(lane, window))
-        await engine.insert(backfillQueue(lane), jobs)
-      }
-    } catch (error) {
-      failed(error)
-    }
-    await time.sleep(reconcileMs, signal).catch(() => {})
+export async function reconcile(
+  store: Pick<FleetStore, 'dueLaneHours'>,
+  backfills: Pick<BackfillStore, 'open'>,
+  engine: JobEngine,
+  lanes: CollectorLanes,
+  nowMs: number,
+): Promise<void> {
+  const most = reconciledHoursMax * Math.max(1, lanes.all.size)
+  const due = await store.dueLaneHours(lanes.collectors, nowMs, most)
+  for (const { queue, jobs } of dueJobs(due, lanes.all)) await engine.insert(queue, jobs)
+  const open = await backfills.open(lanes.collectors, reconciledWindowsMax)
+  for (const [lane, asked] of Map.groupBy(open, one => one.lane)) {
+    const jobs = asked.map(({ window }) => windowJob(lane, window))
+    await engine.insert(backfillQueue(lane), jobs)
   }
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Loop } from '../edge/loop.ts'
 import type { Time } from '../edge/time.ts'
-import type { Announced, DaemonEntry, FleetStore, SharedTransaction } from '../outbox/contract/fleet-store.ts'
+import type { SharedTransaction } from '../outbox/contract/fleet-store.ts'
 import {
   type Claim,
   claimAfter,
@@ -15,7 +15,7 @@ import {
   type SeenJob,
   trustLeftMs,
 } from './job-engine.ts'
-import { claimMs, heartbeatSeconds, patienceMs, restMs, seenMs, touchMs } from './limits.ts'
+import { claimMs, heartbeatSeconds, patienceMs, restMs, touchMs } from './limits.ts'
 
 /** Interval at which the engine is asked for its upkeep, whether or not a daemon is seen to be silent. */
 const superviseMs = 60_000
@@ -411,46 +411,4 @@ export class RoleClaim {
 /** The names of wanted roles by the ids of their jobs. */
 function rolesById(roles: readonly string[]): ReadonlyMap<string, string> {
   return new Map(roles.map(role => [roleJob(role).id, role]))
-}
-
-/** Dependencies of `Announcer`. */
-interface AnnouncerDeps {
-  readonly store: Pick<FleetStore, 'announce' | 'leave'>
-  /** This daemon now. */
-  readonly entry: () => DaemonEntry
-  readonly time: Pick<Time, 'sleep'>
-  /** Called each time that it is announced, with what the outbox answered. */
-  readonly announced: (found: Announced) => void
-  /** Called with errors; it is repeated. */
-  readonly failed: (error: unknown) => void
-}
-
-/** Shows the other daemons that this one is there, until it stops. */
-export class Announcer {
-  readonly #deps: AnnouncerDeps
-  readonly #loop = new Loop(signal => this.#turn(signal))
-  #isAnnounced = false
-
-  constructor(deps: AnnouncerDeps) {
-    this.#deps = deps
-    this.#loop.start()
-  }
-
-  async stop(): Promise<void> {
-    await this.#loop.stop()
-    const { store, entry, failed } = this.#deps
-    await store.leave(entry()).catch(failed)
-  }
-
-  async #turn(signal: AbortSignal): Promise<void> {
-    const { store, entry, time, announced, failed } = this.#deps
-    try {
-      const found = await store.announce(entry(), !this.#isAnnounced)
-      this.#isAnnounced = true
-      announced(found)
-    } catch (error) {
-      failed(error)
-    }
-    await time.sleep(seenMs, signal).catch(() => {})
-  }
 }

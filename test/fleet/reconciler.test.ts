@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
 import { backfillQueue, laneJob, laneQueue, windowJob } from '../../src/fleet/job-engine.ts'
 import { CollectorLanes } from '../../src/fleet/lane.ts'
-import { Reconciler } from '../../src/fleet/lane-claims.ts'
+import { reconcile } from '../../src/fleet/lane-claims.ts'
 import { hourAfter, hourNumber } from '../../src/model/hour.ts'
 import { openPostgresOutbox } from '../../src/outbox/postgres/open-outbox.ts'
 import { PostgresFleetStore } from '../../src/outbox/postgres/stores/fleet-store.ts'
@@ -48,30 +48,14 @@ describe.skipIf(postgresPlace.kind === 'missing')('the jobs of due hours', () =>
     await outbox.shared.backfills.ask(asked)
 
     const engine = engineOn(address)
-    const passes: (() => void)[] = []
-    let rested = Promise.withResolvers<void>()
-    /** A server on a slow machine may take longer to connect than a turn waits: that turn is repeated. */
-    let isToRepeat = false
-    const sleep = () =>
-      new Promise<void>(resolve => {
-        const isRepeated = isToRepeat
-        isToRepeat = false
-        if (isRepeated) return resolve()
-        passes.push(resolve)
-        rested.resolve()
+    const { backfills } = outbox.shared
+    /** A server on a slow machine may take longer to connect than a pass waits: that pass is repeated. */
+    const pass = (): Promise<void> =>
+      reconcile(store, backfills, engine, lanes, systemTime.nowMs()).catch(error => {
+        if (!`${error}`.includes('timeout exceeded when trying to connect')) throw error
+        return pass()
       })
-    const time = { nowMs: systemTime.nowMs, sleep }
-    const failed = (error: unknown) => {
-      isToRepeat = `${error}`.includes('timeout exceeded when trying to connect')
-      if (!isToRepeat) rested.reject(error)
-    }
-    const reconciler = new Reconciler({ store, backfills: outbox.shared.backfills, engine, lanes, time, failed })
-    onTestFinished(() => {
-      const stopped = reconciler.stop()
-      for (const pass of passes) pass()
-      return stopped
-    })
-    await rested.promise
+    await pass()
     const fetched = await engine.fetch(laneQueue('ethereum'), 10)
     expect(fetched.map(({ attempt }) => attempt.id)).toEqual(
       hours.slice(0, 2).map(hour => laneJob({ lane: 'ethereum', hour }).id),
@@ -81,13 +65,9 @@ describe.skipIf(postgresPlace.kind === 'missing')('the jobs of due hours', () =>
     expect(windows.map(({ data }) => data)).toEqual([known])
 
     await dropJobs(run)
-    // The first turn finds the schema gone, the second makes it again.
-    rested = Promise.withResolvers<void>()
-    passes.at(-1)?.()
-    await rested.promise.catch(() => {})
-    rested = Promise.withResolvers<void>()
-    passes.at(-1)?.()
-    await rested.promise
+    // The first pass finds the schema gone, the second makes it again.
+    await pass().catch(() => {})
+    await pass()
     expect(await engine.fetch(laneQueue('ethereum'), 10)).toHaveLength(2)
     expect(await engine.fetch(backfillQueue('ethereum'), 10)).toHaveLength(1)
   })
