@@ -27,22 +27,22 @@ import {
 export const answerMsMax = 15_000
 
 /** Longest retry-after of a chain's only endpoint that is waited for. */
-export const patienceMsMax = 5_000
+const patienceMsMax = 5_000
 
 /** The cheapest call to a node. */
-export const chainIdCall: RpcCall = { method: 'eth_chainId', params: [] }
+const chainIdCall: RpcCall = { method: 'eth_chainId', params: [] }
 
 const heavyMethods: ReadonlySet<string> = new Set(['eth_call', 'eth_getLogs', 'eth_getBalance', 'eth_getCode'])
 
 /**
  * Whether a call makes a node compute or search. Its cost depends on the call, and it may fail all calls sent with it.
  */
-export function isHeavy({ call }: WrittenCall): boolean {
+function isHeavy({ call }: WrittenCall): boolean {
   return heavyMethods.has(call.method)
 }
 
 /** Merges outcomes of calls that were partly sent apart, in the order of the calls. */
-export function inOrder(
+function inOrder(
   calls: readonly WrittenCall[],
   some: readonly WrittenCall[],
   ofSome: readonly RpcOutcome[],
@@ -54,14 +54,6 @@ export function inOrder(
   return calls.flatMap(call => all[places.get(call) ?? -1] ?? [])
 }
 
-/** Dependencies of `Refusals`. */
-export interface RefusalsDeps {
-  readonly host: string
-  /** URL of the endpoint; a secret. */
-  readonly url: string
-  readonly time: Time
-}
-
 /**
  * Place of the first of the last answers that are one error: the node may not have got to these calls, or may
  * refuse calls that are sent together. Pure.
@@ -69,7 +61,7 @@ export interface RefusalsDeps {
  * @returns `undefined` where the last is the chain's answer to its call or about the rate, or there are
  * only two calls
  */
-export function doubtedFrom(answers: readonly RpcAnswer[]): number | undefined {
+function doubtedFrom(answers: readonly RpcAnswer[]): number | undefined {
   const last = answers.at(-1)
   if (last?.kind !== 'error' || isRateError(last.error) || meaningOf(last.error).kind === 'reverted') return undefined
   const { code, message } = last.error
@@ -86,13 +78,13 @@ export function doubtedFrom(answers: readonly RpcAnswer[]): number | undefined {
  * other methods of the same request are answered, is not refused for the rate: that is its answer. Asking more slowly
  * would not help, and would slow everything else.
  */
-export class Refusals {
-  readonly #deps: RefusalsDeps
+class Refusals {
+  readonly #deps: Pick<CallSenderDeps, 'host' | 'url' | 'time'>
   /** Methods refused and not answered since, and those of them refused while others were answered. */
   readonly #refused = new Set<string>()
   readonly #refusedAlone = new Set<string>()
 
-  constructor(deps: RefusalsDeps) {
+  constructor(deps: Pick<CallSenderDeps, 'host' | 'url' | 'time'>) {
     this.#deps = deps
   }
 
@@ -135,7 +127,7 @@ export class Refusals {
 }
 
 /** Dependencies of `CallSender`. */
-export interface CallSenderDeps {
+interface CallSenderDeps {
   readonly host: string
   /** URL of the endpoint; a secret. */
   readonly url: string
@@ -505,7 +497,7 @@ function isRefused(outcome: RpcOutcome | undefined): outcome is EndpointFailure 
 }
 
 /** Whom the calls are sent to, and the chain that is expected there. */
-export interface SenderIdentity {
+interface SenderIdentity {
   readonly host: string
   readonly chainId: number
   /** An error as a text that is safe to show. */

@@ -59,7 +59,7 @@ export interface EndpointReport {
 }
 
 /** Failures that are the endpoint's own, whatever was read. */
-export type EndpointTrouble = 'unreachable' | 'wrong-id' | 'behind' | 'pruned' | 'limited'
+type EndpointTrouble = 'unreachable' | 'wrong-id' | 'behind' | 'pruned' | 'limited'
 
 const troubleByKind: Readonly<Partial<Record<FailureKind, EndpointTrouble>>> = {
   unreachable: 'unreachable',
@@ -85,7 +85,7 @@ const endpointRestMsMax = 5 * 60_000
 const endpointQuarantineMs = 60 * 60_000
 
 /** Tracks whether an endpoint is well, rests after a failure, or is being probed. */
-export class EndpointHealth {
+class EndpointHealth {
   readonly #time: Time
   #failuresInRow = 0
   #restsUntilMs = 0
@@ -166,7 +166,7 @@ export class EndpointHealth {
 }
 
 /** An endpoint whose address is kept in a file or a variable. */
-export interface KeptEndpoint {
+interface KeptEndpoint {
   /** Name for messages while its address is unknown; not a secret. */
   readonly name: string
   /** Reads the address. @throws Fault that says what is missing, and where */
@@ -177,7 +177,7 @@ export interface KeptEndpoint {
 const addressLookMs = 60_000
 
 /** One endpoint of a chain, opened once its address is known. A missing address is looked for again each minute. */
-export class PoolMember {
+class PoolMember {
   readonly health: EndpointHealth
   readonly #time: Time
   readonly #source: EndpointDeps | KeptEndpoint
@@ -284,7 +284,8 @@ export interface PoolDeps {
   /** Chain id, as `eth_chainId` must answer it. */
   readonly id: number
   readonly time: Time
-  readonly passedOver: PassedOver
+  /** Called when an endpoint failed and another is asked instead. Default: no one. */
+  readonly passedOver?: PassedOver
   /** Default: no one looks. */
   readonly watch?: EndpointWatch | undefined
   /** Counts what is sent. Default: it is not counted. */
@@ -371,7 +372,7 @@ export class EndpointPool {
     const members = this.#inOrder(hour).filter(member => !before.some(({ endpoint }) => endpoint === member.endpoint))
     for (const member of members) {
       const last = failures.at(-1) ?? before.at(-1)?.failure
-      if (last) this.#deps.passedOver(last.host, last.reason, last.kind)
+      if (last) this.#deps.passedOver?.(last.host, last.reason, last.kind)
       hour.endpoint = member.endpoint
       try {
         return await this.#workOn(member, signal, work)

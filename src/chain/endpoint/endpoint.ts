@@ -26,6 +26,7 @@ import {
   type RpcCall,
   type RpcError,
   type RpcOutcome,
+  resultOf,
   type SendCalls,
   type Wire,
 } from './rpc.ts'
@@ -43,7 +44,7 @@ export const nodeRate: RateBounds = {
  * Sends the calls of one event-loop turn together. Each caller gets the outcomes of its own calls. Calls aborted before
  * they are sent are left out, and the request is aborted when no caller waits any more.
  */
-export function batchedCalls(send: SendCalls): SendCalls {
+function batchedCalls(send: SendCalls): SendCalls {
   const scheduler = new BatchScheduler<readonly RpcCall[], readonly RpcOutcome[]>(async (jobs, { signal }) => {
     const outcomes = await send(
       jobs.flatMap(({ request }) => request),
@@ -80,7 +81,7 @@ type Send = (calls: readonly RpcCall[]) => Promise<readonly RpcOutcome[]>
  * a block lacks it, or answers an earlier last block. The calls are sent again with the question for the last block: a
  * node that has the block and answers alike means it.
  */
-export async function withoutLag(
+async function withoutLag(
   calls: readonly RpcCall[],
   outcomes: readonly RpcOutcome[],
   observed: ObservedBlocks,
@@ -124,8 +125,8 @@ function isHeadCall({ method, params }: RpcCall): boolean {
 }
 
 function numberIn(outcome: RpcOutcome | undefined): bigint | undefined {
-  if (!outcome || outcome instanceof EndpointFailure || outcome.kind === 'error') return undefined
-  return isRecord(outcome.result) ? quantity(outcome.result['number']) : undefined
+  const block = resultOf(outcome)
+  return isRecord(block) ? quantity(block['number']) : undefined
 }
 
 /** One node of one chain. */
@@ -190,7 +191,7 @@ export interface EndpointDeps {
 }
 
 /** Dependencies an endpoint shares with the others of its chain. */
-export interface EndpointShared {
+interface EndpointShared {
   /** The expected answer to `eth_chainId`. */
   readonly chainId: number
   /** Whether it is the chain's only endpoint, so that a short retry-after is waited for. */

@@ -51,7 +51,7 @@ export function withoutValues(text: string, headers: Readonly<Record<string, str
 }
 
 /** An HTTP server's answer to a JSON-RPC request. */
-export interface HttpAnswer {
+interface HttpAnswer {
   /** HTTP status. */
   readonly status: number
   /** From `Retry-After`, in milliseconds since 1970. */
@@ -61,7 +61,7 @@ export interface HttpAnswer {
 }
 
 /** The endpoint and the time of an answer, for messages of failures. */
-export interface Answering {
+interface Answering {
   readonly host: string
   /** URL of the endpoint; a secret, removed from every text. */
   readonly url: string
@@ -110,7 +110,7 @@ const answerAdvice =
   'check that this address under rpc: is of a JSON-RPC endpoint, and that no proxy before it changes the answers'
 
 /** The failure of an endpoint whose answers cannot be used. */
-export function failed({ host }: Pick<Answering, 'host'>, reason: string, fix = answerAdvice): EndpointFailure {
+function failed({ host }: Pick<Answering, 'host'>, reason: string, fix = answerAdvice): EndpointFailure {
   return new EndpointFailure(host, reason, 'unreachable', undefined, fix)
 }
 

@@ -13,7 +13,7 @@ export const stateBlocksMin = 128
 
 /** Full requests answered before a discovered batch limit is doubled, at first and at most. */
 export const batchRisesAfter = 32
-export const batchRisesAfterMax = 1_024
+const batchRisesAfterMax = 1_024
 
 interface BatchBounds {
   readonly calls: number
@@ -300,7 +300,7 @@ export interface ChainHead {
 }
 
 /** A part of a block that an endpoint need not have. */
-export interface OldPart {
+interface OldPart {
   readonly part: BlockPart
   readonly number: bigint
 }

@@ -40,6 +40,11 @@ export interface RpcError {
 /** Outcome of one call: an answer, or why there is none. */
 export type RpcOutcome = RpcAnswer | EndpointFailure
 
+/** The result of a call; undefined for an error, a failure or none. */
+export function resultOf(outcome: RpcOutcome | undefined): unknown {
+  return outcome && 'result' in outcome ? outcome.result : undefined
+}
+
 /** A call with its JSON text, which is written once however often it is sent. */
 export interface WrittenCall {
   readonly call: RpcCall
@@ -126,7 +131,7 @@ function parseError(error: unknown): RpcError {
  * `reverted`: the chain's answer. `limit`: a bound of the node on one call, less at once may pass. `node`: a failure of
  * the node.
  */
-export type ErrorMeaning =
+type ErrorMeaning =
   | { readonly kind: 'reverted'; readonly output: Hex }
   | { readonly kind: 'limit' }
   | { readonly kind: 'node' }
@@ -154,7 +159,7 @@ export function meaningOf({ code, message, data }: RpcError): ErrorMeaning {
 }
 
 /** Whether an error names a revert: the chain's answer to that call, and never a limit. Lotus names the lack of one. */
-export function isRevert({ code, message }: RpcError): boolean {
+function isRevert({ code, message }: RpcError): boolean {
   return code === 3 || /revert(?! reason=\[none)/i.test(message)
 }
 
@@ -316,7 +321,7 @@ export async function lacksPart(
   const calls = [headCall, partCall(part, `0x${number.toString(16)}`), partCall(part, 'latest')]
   for (let round = 0; round < 2; round += 1) {
     const [head, there, last] = await tryCall(calls, signal)
-    if (!there || isPassing(there) || isServed(there) || !isServed(last) || !isBlock(head)) return false
+    if (!there || isPassing(there) || isServed(there) || !isServed(last) || !isRecord(resultOf(head))) return false
   }
   return true
 }
@@ -350,15 +355,5 @@ export async function runsNothing(tryCall: SendCalls, number: bigint, signal: Ab
 }
 
 function isRun(outcome: RpcOutcome): boolean {
-  return 'result' in outcome && certifiedAnswer(outcome.result) !== undefined
-}
-
-function isBlock(outcome: RpcOutcome | undefined): boolean {
-  return (
-    isServed(outcome) &&
-    outcome !== undefined &&
-    'kind' in outcome &&
-    outcome.kind === 'result' &&
-    isRecord(outcome.result)
-  )
+  return certifiedAnswer(resultOf(outcome)) !== undefined
 }

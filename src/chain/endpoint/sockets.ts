@@ -59,7 +59,7 @@ export function jsonTexts(): { push(chunk: string): string[] } {
 }
 
 /** An open connection that carries whole JSON texts. */
-export interface Pipe {
+interface Pipe {
   send(text: string): void
 }
 
@@ -72,7 +72,7 @@ export interface PipeEvents {
 }
 
 /** Opens a connection; rejects with an EndpointFailure. @param end closes it at once, also while it is being opened */
-export type Dial = (events: PipeEvents, end: AbortSignal) => Promise<Pipe>
+type Dial = (events: PipeEvents, end: AbortSignal) => Promise<Pipe>
 
 interface PendingAnswer {
   resolve(answer: RpcAnswer): void

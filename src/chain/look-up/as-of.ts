@@ -2,7 +2,7 @@ import type { AsOfBlock } from '../../model/block.ts'
 import type { BlockHeader } from '../shapes.ts'
 
 /** The known headers nearest to an instant: the last at or before it, the first after it. */
-export interface HeadersAround {
+interface HeadersAround {
   /** The last header at or before the instant; absent when none is known. */
   readonly low?: BlockHeader
   /** The first header after it; absent when none is known. */
@@ -137,7 +137,7 @@ export function plain({ number, hash, timestampSeconds }: AsOfBlock): AsOfBlock 
 }
 
 /** The expected number of the as-of block. */
-export interface Estimate {
+interface Estimate {
   /** The most likely number. */
   readonly number: bigint
   /** Its standard deviation, in blocks. */
@@ -154,7 +154,7 @@ const plausibleSeconds = 1_000_000_000
  * Numbers to ask for while only a later block is known. Block 1, too: the first is often stamped years before its
  * child.
  */
-export function firstGuesses(high: BlockHeader, hourSeconds: number): bigint[] {
+function firstGuesses(high: BlockHeader, hourSeconds: number): bigint[] {
   const seconds = high.timestampSeconds - hourSeconds
   return [0n, 1n, ...usualSpacingsSeconds.map(spacing => high.number - BigInt(Math.ceil(seconds / spacing) + 1))]
 }
@@ -166,7 +166,7 @@ export function firstGuesses(high: BlockHeader, hourSeconds: number): bigint[] {
  * Mean and deviation are those of drawing without replacement when the hour lies between two known blocks, else of a
  * running sum.
  */
-export function estimateBetween(known: KnownHeaders, { low, high }: HeadersAround, hourSeconds: number): Estimate {
+function estimateBetween(known: KnownHeaders, { low, high }: HeadersAround, hourSeconds: number): Estimate {
   const near = nearer(low, high, hourSeconds)
   if (!near) return { number: 0n, spread: Number.POSITIVE_INFINITY }
   const distance = Math.abs(hourSeconds - near.timestampSeconds)
@@ -251,7 +251,7 @@ export interface Question {
 }
 
 /** Parameters of one step of the search. */
-export interface SearchStep {
+interface SearchStep {
   /** Rounds taken for this hour so far. */
   readonly rounds: number
   /** Number of last rounds that returned no block: the more, the more blocks are asked for. */

@@ -52,7 +52,7 @@ export class SharedWork<T> {
 export const hoursRememberedMax = 500
 
 /** Input of a search, with hints that shorten it without changing its result. */
-export interface Search {
+interface Search {
   /** Ascending, each once. */
   readonly hours: readonly Hour[]
   /** Headers from earlier searches. When they contradict the chain they are discarded, and the search starts again. */
@@ -75,7 +75,7 @@ export interface CandidateBlock {
 }
 
 /** Result of a search, for each of its hours. */
-export interface AsOfSearchResult {
+interface AsOfSearchResult {
   readonly answers: ReadonlyMap<Hour, AsOfAnswer>
   readonly known: KnownHeaders
   /** Why the endpoint did not return a block, by its number. */
@@ -100,7 +100,7 @@ const emptyRoundsMax = 5
  *
  * @throws EndpointFailure
  */
-export async function findAsOf(endpoint: Endpoint, search: Search, signal: AbortSignal): Promise<AsOfSearchResult> {
+async function findAsOf(endpoint: Endpoint, search: Search, signal: AbortSignal): Promise<AsOfSearchResult> {
   let session = new AsOfSearch(search, search.seeds)
   for (let [round, contradictions] = [0, 0]; round < roundsMax; round += 1) {
     const question = session.question()
@@ -261,7 +261,7 @@ export function headerCall(number: bigint | 'latest') {
 }
 
 /** An as-of block, with its child if that was read in this process: the child proves it. */
-export interface Proven {
+interface Proven {
   readonly block: BlockHeader
   /** The child; absent when the block comes from the cache. */
   readonly after?: BlockHeader
@@ -400,7 +400,7 @@ export class NoFinalBlocks implements FinalBlocks {
 const headsAskedAtOnce = 3
 
 /** Dependencies of `LookUps`. */
-export interface LookUpDeps {
+interface LookUpDeps {
   /** Name of the chain in the configuration. */
   readonly name: string
   readonly pool: EndpointPool

@@ -9,6 +9,7 @@ import {
   meaningOf,
   type RpcCall,
   type RpcOutcome,
+  resultOf,
   runsNothing,
   type SeenBlock,
   stateCall,
@@ -111,10 +112,8 @@ function refusalOf(endpoint: Endpoint, outcome: RpcOutcome): BlockRefusal | unde
 }
 
 /** The header that an outcome holds; undefined when it holds none. */
-export function headerOf(outcome: RpcOutcome | undefined): BlockHeader | undefined {
-  return outcome && !(outcome instanceof EndpointFailure) && outcome.kind === 'result'
-    ? parseHeader(outcome.result)
-    : undefined
+function headerOf(outcome: RpcOutcome | undefined): BlockHeader | undefined {
+  return parseHeader(resultOf(outcome))
 }
 
 /** The header of a read by number. @throws EndpointFailure when there is none, or when it is of another block */
@@ -142,7 +141,7 @@ export async function callWithHeader(
  * Difference between a block as calls see it and its header. On most chains there is none; a few show the number of
  * another chain, the time of another block, or hashes of their own.
  */
-export interface BlockContext {
+interface BlockContext {
   /** Difference to the header's; absent where it is not always the same. */
   readonly numberShift?: bigint
   readonly secondsShift?: bigint
@@ -151,14 +150,14 @@ export interface BlockContext {
 }
 
 /** Calls see the number, the time and the parent of their block, as the EVM defines it. */
-export const plainContext: BlockContext = { numberShift: 0n, secondsShift: 0n, hasParent: true }
+const plainContext: BlockContext = { numberShift: 0n, secondsShift: 0n, hasParent: true }
 
 function isPlain({ numberShift, secondsShift, hasParent }: BlockContext): boolean {
   return numberShift === 0n && secondsShift === 0n && hasParent
 }
 
 /** An answer to certify. */
-export interface CertifiedRead {
+interface CertifiedRead {
   readonly endpoint: Endpoint
   readonly block: ReadTarget
   readonly pin: BlockReference
@@ -170,7 +169,7 @@ export interface CertifiedRead {
 }
 
 /** Dependencies of `Certifier`. */
-export interface CertifierDeps {
+interface CertifierDeps {
   /** States of the chain's endpoints. */
   readonly endpoints: () => readonly Pick<EndpointReport, 'host' | 'state'>[]
   /** Called with what calls of the chain see, when that turns out to differ from the headers. */
@@ -181,7 +180,7 @@ export interface CertifierDeps {
  * Checks that answers of one chain are of the block that was asked for. Where calls do not see their block as its
  * header is, the difference is learnt from two blocks, and reads have to be pinned by hash.
  */
-export class Certifier {
+class Certifier {
   readonly #deps: CertifierDeps
   #context: BlockContext
   /** By host: contexts that are not those of the chain yet. */
@@ -347,7 +346,7 @@ const apartReadsMax = 1_000
  * Remembers which reads of which endpoint are sent apart from the others. It only saves time. Now and then they are
  * sent with the others again, as a busy node may have recovered.
  */
-export class ReadsApart {
+class ReadsApart {
   readonly #apart = new WeakMap<Endpoint, Map<string, Apart>>()
 
   /** Way to send a read; undefined when it is sent with the others. Counts as a use. */
@@ -388,7 +387,7 @@ const splitListsMax = 100
  * Remembers which lists of reads were too much for an endpoint, so that the next hour starts with their halves. Now and
  * then the whole is tried again, as a busy node may have recovered.
  */
-export class Splits {
+class Splits {
   readonly #usesLeft = new WeakMap<Endpoint, Map<string, number>>()
 
   /** Whether to start with the halves. Counts as a use. */

@@ -4,70 +4,14 @@ import type { EndpointPool, RefusedWork, Served } from '../endpoint/endpoint-poo
 import { allFailed, EndpointFailure } from '../endpoint/failures.ts'
 import type { CandidateBlock } from '../look-up/look-ups.ts'
 import { SharedWork } from '../look-up/look-ups.ts'
-import { partOf, type ReadAt, type ReadRequest, targetOf } from '../reads.ts'
-import { type BlockHeader, isAskable } from '../shapes.ts'
-import type { ReadMemory, ReadTarget } from './certificate.ts'
+import type { ReadAt, ReadRequest } from '../reads.ts'
+import type { BlockHeader } from '../shapes.ts'
+import { keyOf, type ReadMemory, type ReadTarget } from './certificate.ts'
 import { readAt, readLate } from './read.ts'
 import { isAnswer, type ReadOutcome } from './single-reads.ts'
 
-/** A list of reads as a caller asks for it. */
-export interface ReadList {
-  readonly requests: readonly ReadRequest[]
-  /** Each different read once. */
-  readonly distinct: readonly ReadRequest[]
-  /** The index in `distinct` of each read. */
-  readonly places: readonly number[]
-  /** The first read that must not be sent to a node; absent when all may be. */
-  readonly odd: ReadRequest | undefined
-}
-
-/** Checks and numbers the reads of a list. */
-export function readList(asked: readonly ReadRequest[]): ReadList {
-  const requests = [...asked]
-  const reads = new DistinctReads()
-  return {
-    requests,
-    places: requests.map(request => reads.placeOf(request)),
-    distinct: reads.all,
-    odd: requests.find(request => !isAskable(request)),
-  }
-}
-
-/** The reads of some lists, each different one once. */
-export interface MergedLists {
-  /** Those of the first lists first: they keep their index when a further list is merged. */
-  readonly requests: readonly ReadRequest[]
-  /** The index in `requests` of each read of a list. */
-  readonly placesOf: ReadonlyMap<ReadList, readonly number[]>
-}
-
-/** Merges lists. */
-export function mergedLists(lists: ReadonlySet<ReadList>): MergedLists {
-  const [first, ...others] = lists
-  if (first && others.length === 0) return { requests: first.distinct, placesOf: new Map([[first, first.places]]) }
-  const reads = new DistinctReads()
-  const placesOf = [...lists].map(list => [list, list.requests.map(request => reads.placeOf(request))] as const)
-  return { requests: reads.all, placesOf: new Map(placesOf) }
-}
-
-class DistinctReads {
-  readonly all: ReadRequest[] = []
-  /** By address and part. Not by one text of both: building it takes longer than the look-up. */
-  readonly #places = new Map<string, Map<string, number>>()
-
-  /** The index of a read; an identical one shares it. */
-  placeOf(request: ReadRequest): number {
-    const [address, part] = [targetOf(request), partOf(request)]
-    const ofAddress = this.#places.get(address) ?? new Map<string, number>()
-    this.#places.set(address, ofAddress)
-    const place = ofAddress.get(part) ?? this.all.push(request) - 1
-    ofAddress.set(part, place)
-    return place
-  }
-}
-
 /** Dependencies of `readOnAny`. */
-export interface ReadsOnAnyDeps {
+interface ReadsOnAnyDeps {
   /** Name of the chain in the configuration. */
   readonly name: string
   readonly pool: EndpointPool
@@ -77,7 +21,7 @@ export interface ReadsOnAnyDeps {
 }
 
 /** Result of reads on any endpoint. */
-export interface AnyRead {
+interface AnyRead {
   /** In the order of the requests: answers, or failures for which other endpoints are still asked. */
   readonly outcomes: readonly ReadOutcome[]
   /**
@@ -200,7 +144,7 @@ class Rest {
 }
 
 /** Dependencies of `HourReads`. */
-export interface HourReadsDeps {
+interface HourReadsDeps {
   asOf(signal: AbortSignal): Promise<BlockHeader>
   /** Executes reads at the as-of block, on any endpoint that can. */
   read(block: BlockHeader, requests: readonly ReadRequest[], signal: AbortSignal): Promise<AnyRead>
@@ -217,7 +161,7 @@ interface Trial {
 }
 
 /** Executes reads at a block on one endpoint. */
-export type TryAt = (
+type TryAt = (
   block: ReadTarget,
   requests: readonly ReadRequest[],
   signal: AbortSignal,
@@ -229,8 +173,9 @@ export type TryAt = (
  */
 export class HourReads {
   readonly #deps: HourReadsDeps
-  readonly #lists = new Set<ReadList>()
-  #known: MergedLists | undefined
+  /** Each different read once. */
+  readonly #requests: ReadRequest[] = []
+  readonly #places = new Map<string, number>()
   readonly work: SharedWork<ReadAt<AnyRead>>
   #trial: Trial | undefined
   #signal: AbortSignal | undefined
@@ -248,43 +193,40 @@ export class HourReads {
     })
   }
 
-  add(list: ReadList): void {
-    if (this.#lists.has(list)) return
-    this.#lists.add(list)
-    this.#known = undefined
+  /** Adds reads. @returns the place of each among those of the hour */
+  add(requests: readonly ReadRequest[]): readonly number[] {
+    return requests.map(request => {
+      const key = keyOf(request)
+      const place = this.#places.get(key) ?? this.#requests.push(request) - 1
+      this.#places.set(key, place)
+      return place
+    })
   }
 
-  get #merged(): MergedLists {
-    this.#known ??= mergedLists(this.#lists)
-    return this.#known
-  }
-
-  /** Outcomes of a list's reads; later when one of them failed, as other endpoints are then asked for it. */
+  /** Outcomes of the reads at some places; later when one of them failed, as other endpoints are then asked for it. */
   async outcomesOf(
-    list: ReadList,
+    places: readonly number[],
     { outcomes, late }: AnyRead,
     signal: AbortSignal,
   ): Promise<readonly (ReadOutcome | undefined)[]> {
-    const { requests, placesOf } = this.#merged
-    const places = placesOf.get(list) ?? []
     const own = places.map(place => outcomes[place])
     if (!late || own.every(isAnswer)) return own
     const found = await late.join(signal)
     return places.map((place, index) => {
-      const request = requests[place]
+      const request = this.#requests[place]
       return (request && found.get(request)) ?? own[index]
     })
   }
 
   /** Executes the reads so far at a candidate block. The outcome counts only if the block is proven. */
   tryAt(block: CandidateBlock, tryAt: TryAt): void {
-    if (this.#trial || this.#lists.size === 0 || !this.#signal || this.#signal.aborted) return
+    if (this.#trial || this.#requests.length === 0 || !this.#signal || this.#signal.aborted) return
     const header = Promise.withResolvers<BlockHeader>()
     const timestampSeconds = header.promise.then(proven => proven.timestampSeconds)
     const parentHash = header.promise.then(proven => proven.parentHash)
     for (const promise of [timestampSeconds, parentHash]) promise.catch(() => {})
     const target = { number: block.number, hash: block.hash, timestampSeconds, parentHash }
-    const outcomes = tryAt(target, this.#merged.requests, this.#signal).catch(() => undefined)
+    const outcomes = tryAt(target, [...this.#requests], this.#signal).catch(() => undefined)
     this.#trial = { block, header, outcomes }
   }
 
@@ -292,9 +234,9 @@ export class HourReads {
     const at = await this.#deps.asOf(signal)
     const tried = await this.#tried(at)
     // One turn for requests made when the block became known.
-    if (tried.length < this.#merged.requests.length) await setImmediate()
+    if (tried.length < this.#requests.length) await setImmediate()
     this.#deps.closed()
-    const { requests } = this.#merged
+    const requests = this.#requests
     const rest = tried.length === 0 ? requests : requests.filter((_, place) => !isAnswer(tried[place]))
     if (rest.length === 0) return { at, value: { outcomes: tried } }
     const { outcomes, late } = await this.#deps.read(at, rest, signal)

@@ -4,7 +4,7 @@ import { isRecord } from '../../model/json.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import type { EndpointWatch } from '../endpoint/endpoint-pool.ts'
 import { EndpointFailure, noContract, StateMissing } from '../endpoint/failures.ts'
-import { lacksPart, type RpcCall, type RpcOutcome } from '../endpoint/rpc.ts'
+import { lacksPart, type RpcCall, type RpcOutcome, resultOf } from '../endpoint/rpc.ts'
 import type { RawLog } from '../log-list.ts'
 import { headerCall } from '../look-up/look-ups.ts'
 import { type BlockHeader, hexOf, type NodeLog, parseBytes, parseHeader, parseLogs } from '../shapes.ts'
@@ -69,7 +69,7 @@ export function mayHaveLogs(bloom: unknown, { address, topics }: LogFilter): boo
  * Chance that a Bloom filter says maybe to a filter although the block has no such log: next to 0 for one with few
  * bits. Pure.
  */
-export function chanceOfNone(bloom: unknown, { address, topics }: LogFilter): number {
+function chanceOfNone(bloom: unknown, { address, topics }: LogFilter): number {
   const bits = Buffer.from(String(bloom).slice(2), 'hex')
   const filled = bits.reduce((sum, byte) => sum + byte.toString(2).replaceAll('0', '').length, 0) / (bloomBytes * 8)
   const counts = [address, ...topics].map(one => (one === null ? 0 : typeof one === 'string' ? 1 : one.length))
@@ -154,7 +154,7 @@ function keep<V>(map: Map<string, V>, key: string, value: V): void {
 }
 
 /** Conditions that an answer to `eth_getLogs` must meet. */
-export interface LogQuestion {
+interface LogQuestion {
   readonly range: LogRange
   readonly filter: LogFilter
   /** Hashes of blocks, as far as known. */
@@ -162,7 +162,7 @@ export interface LogQuestion {
 }
 
 /** Logs of a node that are those asked for. */
-export interface CheckedLogs {
+interface CheckedLogs {
   /** Oldest first. */
   readonly logs: readonly NodeLog[]
   /** Mistakes that do no harm, in words that follow the node's name. */
@@ -234,7 +234,7 @@ function mistakeBetween(before: NodeLog | undefined, log: NodeLog): string | und
 }
 
 /** A function that tells whether a log matches a filter. */
-export function fitting({ address, topics }: LogFilter): (log: RawLog) => boolean {
+function fitting({ address, topics }: LogFilter): (log: RawLog) => boolean {
   const addresses = setOf(address)
   const sets = topics.map(topic => (topic === null ? undefined : setOf(topic)))
   return log => {
@@ -256,7 +256,7 @@ export class IncompleteLogs extends EndpointFailure {}
 export class LeftOutLogs extends IncompleteLogs {}
 
 /** A block by its header, as far as its logs are concerned. */
-export interface LogBlock extends BlockHeader {
+interface LogBlock extends BlockHeader {
   readonly bloom: unknown
   readonly transactions: readonly unknown[]
 }
@@ -507,9 +507,4 @@ function logsIn(receipts: unknown, { hash }: LogBlock): readonly NodeLog[] | 'no
   if (receipts.length === 0 || receipts.includes(null)) return 'none'
   const isOwn = receipts.every(receipt => isRecord(receipt) && receipt['blockHash'] === hash)
   return isOwn ? parseLogs(receipts.flatMap(receipt => receipt['logs'])) : undefined
-}
-
-function resultOf(outcome: RpcOutcome | undefined): unknown {
-  if (outcome === undefined || outcome instanceof EndpointFailure || outcome.kind === 'error') return undefined
-  return outcome.result
 }

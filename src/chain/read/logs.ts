@@ -26,12 +26,12 @@ import { callAt } from './single-reads.ts'
 export const logAnswerBytesMax = 4 * 1_048_576
 
 /** Number of blocks in a range. */
-export function blocksIn({ from, to }: LogRange): number {
+function blocksIn({ from, to }: LogRange): number {
   return Number(to - from) + 1
 }
 
 /** Cuts ranges into ranges of at most that many blocks. Pure. */
-export function cut(ranges: readonly LogRange[], blocksMax: number): LogRange[] {
+function cut(ranges: readonly LogRange[], blocksMax: number): LogRange[] {
   return ranges.flatMap(range => {
     const most = Math.min(blocksMax, range.blocksMax ?? blocksMax, blocksIn(range))
     return Array.from({ length: Math.ceil(blocksIn(range) / most) }, (_, index) => {
@@ -43,7 +43,7 @@ export function cut(ranges: readonly LogRange[], blocksMax: number): LogRange[] 
 }
 
 /** The first, middle and last range: they show whether the size passes, even if one of them has too many logs. */
-export function samplesOf(ranges: readonly LogRange[]): LogRange[] {
+function samplesOf(ranges: readonly LogRange[]): LogRange[] {
   const places = new Set([0, Math.floor(ranges.length / 2), ranges.length - 1])
   return ranges.filter((_, index) => places.has(index))
 }
@@ -54,7 +54,7 @@ export function samplesOf(ranges: readonly LogRange[]): LogRange[] {
  *
  * @returns undefined when it names none
  */
-export function suggestedBlocks(error: RpcError, range: LogRange): number | undefined {
+function suggestedBlocks(error: RpcError, range: LogRange): number | undefined {
   const texts = [error.message, textOf(error.data)]
   const ranges = [...texts.flatMap(rangesIn), ...rangeIn(error.data)]
   const named = ranges.find(([from, to]) => from === range.from && to >= from && to < range.to)
@@ -100,7 +100,7 @@ function textOf(data: unknown): string {
 }
 
 /** Outcome of requesting the logs of a range. */
-export type RangeOutcome =
+type RangeOutcome =
   | { readonly kind: 'logs'; readonly range: LogRange; readonly logs: LogList }
   | {
       readonly kind: 'refused'
@@ -116,7 +116,7 @@ const logTriesMax = 3
  * Requests logs of ranges from one endpoint. If it accepts batches, the as-of block's header is read before and after
  * the logs: a node behind a load balancer that has not seen that block leaves logs out silently.
  */
-export class LogRequests {
+class LogRequests {
   readonly #asked: LogsAsked
   readonly #hashes: ReadonlyMap<bigint, Hex>
   readonly #blocks = new Map<bigint, { readonly hash: string | undefined; count: number }>()
@@ -274,7 +274,7 @@ async function readOnce(asked: LogsAsked): Promise<LogList> {
 }
 
 /** Selects the logs of a chain to read. */
-export interface LogsWanted extends Omit<LogsAsked, 'endpoint'> {
+interface LogsWanted extends Omit<LogsAsked, 'endpoint'> {
   readonly pool: EndpointPool
 }
 

@@ -7,6 +7,7 @@ import { EndpointPool, type EndpointSource } from '../endpoint/endpoint-pool.ts'
 import { EndpointFailure } from '../endpoint/failures.ts'
 import type { ChainHead } from '../endpoint/learnt.ts'
 import type { RpcAnswer, RpcCall, RpcOutcome } from '../endpoint/rpc.ts'
+import { headCall, resultOf } from '../endpoint/rpc.ts'
 import type { ReadAnswer, ReadRequest } from '../reads.ts'
 import { type BlockHeader, hexOf, type NodeLog, parseBytes, parseHeader, parseLogs } from '../shapes.ts'
 import { multicall3Address, ReadMemory } from './certificate.ts'
@@ -61,7 +62,7 @@ export interface RecentEvents {
 }
 
 /** Dependencies of `ContractLook`. */
-export interface ContractLookDeps {
+interface ContractLookDeps {
   /** Name of the chain in the configuration. */
   readonly name: string
   readonly id: number
@@ -85,7 +86,7 @@ export class ContractLook {
     const { name, id, time, endpoints } = deps
     this.#deps = deps
     this.#multicall = deps.multicall ?? multicall3Address
-    this.#pool = new EndpointPool({ name, id, time, passedOver: () => {} }, endpoints)
+    this.#pool = new EndpointPool({ name, id, time }, endpoints)
   }
 
   /**
@@ -101,7 +102,7 @@ export class ContractLook {
       const asked = [
         { method: 'eth_getCode', params: [address, 'latest'] },
         ...Object.values(slots).map(slot => ({ method: 'eth_getStorageAt', params: [address, slot, 'latest'] })),
-        { method: 'eth_getBlockByNumber', params: ['latest', false] },
+        headCall,
       ]
       // Of one turn: they travel together.
       const [first, answers] = await Promise.all([
@@ -109,8 +110,8 @@ export class ContractLook {
         this.#together(endpoint, calls, signal),
       ])
       const last = first.at(-1)
-      const header = last?.kind === 'result' ? parseHeader(last.result) : undefined
-      const [code, ...kept] = first.slice(0, -1).map(answer => resultOf(endpoint, answer))
+      const header = parseHeader(resultOf(last))
+      const [code, ...kept] = first.slice(0, -1).map(answer => bytesOf(endpoint, answer))
       const [implementation, beacon] = kept.map(addressIn)
       const basics = {
         hasCode: code !== undefined && code !== '0x',
@@ -160,22 +161,22 @@ async function recentLogs(
   { address, topics }: LogFilter,
   signal: AbortSignal,
 ): Promise<{ readonly blocks: number; readonly logs: readonly NodeLog[] }> {
-  const [head] = await endpoint.call([{ method: 'eth_getBlockByNumber', params: ['latest', false] }], signal)
-  const last = parseHeader(head?.kind === 'result' ? head.result : undefined)?.number
+  const [head] = await endpoint.call([headCall], signal)
+  const last = parseHeader(resultOf(head))?.number
   if (last === undefined) throw new EndpointFailure(endpoint.host, 'answered no header of its last block', 'refused')
   for (const most of recentBlocks) {
     const blocks = Math.min(most, Number(last) + 1)
     const range = { fromBlock: hexOf(last - BigInt(blocks - 1)), toBlock: hexOf(last) }
     const call = { method: 'eth_getLogs', params: [{ address, topics, ...range }], answerBytesMax: logAnswerBytesMax }
     const [outcome] = await endpoint.callApart([call], signal)
-    const logs = outcome && 'kind' in outcome && outcome.kind === 'result' ? parseLogs(outcome.result) : undefined
+    const logs = parseLogs(resultOf(outcome))
     if (logs) return { blocks, logs }
   }
   throw new EndpointFailure(endpoint.host, 'answers no logs of its last blocks', 'no-logs')
 }
 
 /** Answer that must be one, by its error's words. */
-function resultOf(endpoint: Endpoint, answer: RpcAnswer): Hex | undefined {
+function bytesOf(endpoint: Endpoint, answer: RpcAnswer): Hex | undefined {
   if (answer.kind === 'error') throw endpoint.failure(answer.error)
   return parseBytes(answer.result)
 }
@@ -197,12 +198,12 @@ async function callsTogether(
   signal: AbortSignal,
 ): Promise<readonly ReadAnswer[]> {
   const [answer] = await endpoint.call([callOf({ to: multicall, input: aggregateInput(calls, multicall) })], signal)
-  const output = answer?.kind === 'result' ? parseBytes(answer.result) : undefined
+  const output = parseBytes(resultOf(answer))
   const together = output === undefined ? undefined : aggregated(output, calls.length)
   if (together) return together.answers
   const answers = await endpoint.call(calls.map(callOf), signal)
   return answers.map(each => {
-    const own = each.kind === 'result' ? parseBytes(each.result) : undefined
+    const own = parseBytes(resultOf(each))
     return own === undefined ? { kind: 'reverted', output: '0x' } : { kind: 'returned', output: own }
   })
 }
@@ -226,7 +227,7 @@ const unused: Hex = '0x000000000000000000000000000000000000dEaD'
 const noTopic: Hex = `0x${'f'.repeat(64)}`
 
 /** Dependencies of `checkEndpoint`. */
-export interface EndpointCheckDeps {
+interface EndpointCheckDeps {
   /** The expected answer to `eth_chainId`. */
   readonly chainId: number
   readonly source: EndpointSource
@@ -373,7 +374,7 @@ class Questions {
 
   async #hasMulticall(): Promise<boolean> {
     const [answer] = await this.#apart([{ method: 'eth_getCode', params: [this.#memory.multicall, 'latest'] }])
-    const code = answer && 'kind' in answer && answer.kind === 'result' ? parseBytes(answer.result) : undefined
+    const code = parseBytes(resultOf(answer))
     return code !== undefined && code !== '0x'
   }
 

@@ -2,7 +2,7 @@ import type { Hex } from '../../model/block.ts'
 import { answerMsMax } from '../endpoint/call-sender.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure, ReadFailure } from '../endpoint/failures.ts'
-import { meaningOf, type RpcAnswer, type RpcCall, type RpcOutcome, type SeenBlock } from '../endpoint/rpc.ts'
+import { meaningOf, type RpcAnswer, type RpcCall, type RpcOutcome, resultOf, type SeenBlock } from '../endpoint/rpc.ts'
 import { isJoinable, type JoinableRead, type ReadAnswer, type ReadRequest } from '../reads.ts'
 import { hexOf, isBytes } from '../shapes.ts'
 import {
@@ -84,7 +84,7 @@ function numberWord(number: number): string {
 }
 
 /** Parsed answer of one `aggregate3`. */
-export interface Aggregated {
+interface Aggregated {
   /** The block the reads were made in, as the contract sees it. */
   readonly seen: SeenBlock
   readonly answers: readonly ReadAnswer[]
@@ -136,7 +136,7 @@ function numberOf(digits: string): number {
 }
 
 /** Outcome of sending reads to a node as one call. */
-export type Aggregate =
+type Aggregate =
   | { readonly kind: 'answers'; readonly answers: readonly ReadAnswer[] }
   /** The node says that there is no Multicall3 at that block. */
   | { readonly kind: 'absent' }
@@ -160,7 +160,7 @@ export type Aggregate =
  * @param answerMsMax time limit of the request; given when the call has a request of its own
  * @throws EndpointFailure when the endpoint is dead, limits its rate, or answers from another block
  */
-export async function callTogether(
+async function callTogether(
   reading: ReadScope,
   requests: readonly JoinableRead[],
   answerMsMax?: number,
@@ -206,8 +206,8 @@ async function callPinned(asked: AggregateSent, pin: BlockReference): Promise<Ag
 async function seenAt({ endpoint, memory, signal }: ReadScope, at: NamedBlock): Promise<SeenBlock | undefined> {
   const params = [{ to: memory.multicall, data: aggregateInput([], memory.multicall) }, pinParam(at, 'hash')]
   const [outcome] = await endpoint.tryCall([{ method: 'eth_call', params }], signal)
-  if (!outcome || outcome instanceof EndpointFailure || outcome.kind === 'error') return undefined
-  return isHexStart(outcome.result) ? aggregated(outcome.result, 0)?.seen : undefined
+  const output = resultOf(outcome)
+  return isHexStart(output) ? aggregated(output, 0)?.seen : undefined
 }
 
 function failed({ host }: Endpoint, reason: string): Extract<Aggregate, { kind: 'failed' }> {
@@ -267,7 +267,7 @@ function answered(outcome: RpcOutcome | undefined): RpcAnswer | undefined {
 }
 
 /** Splits a list into that many parts of nearly equal size, in order. */
-export function partsOf<T>(all: readonly T[], count: number): T[][] {
+function partsOf<T>(all: readonly T[], count: number): T[][] {
   const size = Math.ceil(all.length / count)
   return Array.from({ length: Math.ceil(all.length / size) }, (_, index) => all.slice(index * size, (index + 1) * size))
 }
@@ -277,7 +277,7 @@ const aggregateReadsMax = 1_000
 const aggregateDigitsMax = 4_000_000
 
 /** Splits requests into parts small enough for one call each. */
-export function chunks(requests: readonly JoinableRead[]): (readonly JoinableRead[])[] {
+function chunks(requests: readonly JoinableRead[]): (readonly JoinableRead[])[] {
   const parts: JoinableRead[][] = []
   let digits = Number.POSITIVE_INFINITY
   for (const request of requests) {
@@ -305,7 +305,7 @@ type Together = 'answered' | 'failed' | 'odd'
  * The endpoint and block of reads, with what is known of the chain. Tells a node that fails at one read from one that
  * fails at all, by a read that cannot fail, made at most once.
  */
-export class ReadPlace implements ReadScope {
+class ReadPlace implements ReadScope {
   readonly endpoint: Endpoint
   readonly block: ReadTarget
   readonly memory: ReadMemory

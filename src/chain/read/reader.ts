@@ -2,14 +2,7 @@ import type { Time } from '../../edge/time.ts'
 import { type AsOfBlock, type FinalBlocks, type Hex, type LogFilter, settleMsOf } from '../../model/block.ts'
 import { Fault } from '../../model/fault.ts'
 import { type Hour, hourAfter } from '../../model/hour.ts'
-import type { CallMeter, CountsOf } from '../endpoint/call-meter.ts'
-import {
-  EndpointPool,
-  type EndpointReport,
-  type EndpointSource,
-  type EndpointWatch,
-  type PassedOver,
-} from '../endpoint/endpoint-pool.ts'
+import { EndpointPool, type EndpointReport, type EndpointSource, type PoolDeps } from '../endpoint/endpoint-pool.ts'
 import { allFailed, chainBehind, notAskable, stoppedWhile, unexpected } from '../endpoint/failures.ts'
 import type { LogList } from '../log-list.ts'
 import { plain } from '../look-up/as-of.ts'
@@ -24,23 +17,18 @@ import {
   SharedWork,
 } from '../look-up/look-ups.ts'
 import { type ChainReader, type ReadAnswer, type ReadAt, type ReadRequest, targetOf } from '../reads.ts'
-import type { BlockHeader } from '../shapes.ts'
+import { type BlockHeader, isAskable } from '../shapes.ts'
 import { ReadMemory } from './certificate.ts'
-import { HourReads, readList, readOnAny } from './hour-reads.ts'
+import { HourReads, readOnAny } from './hour-reads.ts'
 import { LogMemory } from './log-evidence.ts'
 import { readLogsOnAny } from './logs.ts'
 import { readAt } from './read.ts'
 import { isAnswer, type ReadOutcome } from './single-reads.ts'
 
 /** Dependencies of `createChainReader`. */
-export interface ChainReaderDeps {
-  /** Name of the chain in the configuration. */
-  readonly name: string
-  /** The expected answer to `eth_chainId`. */
-  readonly id: number
+export interface ChainReaderDeps extends PoolDeps {
   /** URLs (http, https, ws, wss) or IPC paths, the first preferred. Secrets: they appear in no Fault. */
   readonly endpoints: readonly EndpointSource[]
-  readonly time: Time
   /**
    * Delay after an hour until its as-of block counts as final, in milliseconds. Default: a safe time for the chain id.
    */
@@ -49,85 +37,10 @@ export interface ChainReaderDeps {
   readonly multicall?: Hex | undefined
   /** Cache of final as-of blocks. Default: a cache of this process only. */
   readonly finalBlocks?: FinalBlocks
-  /** Called when an endpoint failed and another is asked instead. */
-  readonly passedOver?: PassedOver
   /** Called with words for how calls see their block, when that turns out to differ from its header. Default: no one. */
   readonly contextFound?: ((words: string) => void) | undefined
-  /** Sees how the endpoints do. Default: no one looks. */
-  readonly watch?: EndpointWatch | undefined
   /** Longest wait for the chain's next block within a look-up; after it the caller has to retry. Default: 30 s. */
   readonly patienceMs?: number
-  /** Counts what is sent, and may stop it. */
-  readonly meter?: CallMeter
-  /** Where the outcomes of calls are counted. Default: from 0. */
-  readonly countsOf?: CountsOf | undefined
-}
-
-/**
- * Reads a chain from an endpoint of another host than the ones that served the hour so far, for one more opinion.
- * Endpoints in quarantine are not asked.
- */
-export class ElsewhereReader implements ChainReader {
-  readonly id: number
-  readonly settleMs: number
-  readonly #name: string
-  readonly #own: OpenChainReader
-  readonly #before: readonly Pick<ChainReader, 'servedBy'>[]
-  /** By the hosts that are left out. */
-  readonly #readers = new Map<string, OpenChainReader>()
-  /** The reader that was asked last for an hour. */
-  readonly #asked = new Map<Hour, OpenChainReader>()
-
-  /** @param own the chain's own reader @param before the readers whose hosts are not asked, besides its own */
-  constructor(name: string, own: OpenChainReader, before: readonly Pick<ChainReader, 'servedBy'>[]) {
-    this.id = own.id
-    this.settleMs = own.settleMs
-    this.#name = name
-    this.#own = own
-    this.#before = [own, ...before]
-  }
-
-  readonly block: ChainReader['block'] = (hour, ...rest) => this.#on(hour, reader => reader.block(hour, ...rest))
-  readonly read: ChainReader['read'] = (hour, ...rest) => this.#on(hour, reader => reader.read(hour, ...rest))
-  readonly logs: ChainReader['logs'] = (hour, ...rest) => this.#on(hour, reader => reader.logs(hour, ...rest))
-  readonly recheck: ChainReader['recheck'] = (hour, ...rest) => this.#on(hour, reader => reader.recheck(hour, ...rest))
-
-  get nextLookUp(): Promise<void> {
-    return Promise.resolve()
-  }
-
-  /** Host of the endpoint that served an hour here; `undefined` while none has. */
-  servedBy(hour: Hour): string | undefined {
-    return this.#asked.get(hour)?.servedBy(hour)
-  }
-
-  async #on<T>(hour: Hour, work: (reader: OpenChainReader) => Promise<T>): Promise<T> {
-    const served = this.#before.flatMap(reader => reader.servedBy?.(hour) ?? [])
-    const quarantined = this.#own.health().filter(({ state }) => state === 'quarantine')
-    const hosts = new Set([...served, ...quarantined.map(({ host }) => host)])
-    const reader = this.#readerWithout(hosts)
-    if (!reader) {
-      const text = `${this.#name} has no endpoint of another host than ${[...hosts].join(', ')}`
-      throw new Fault('chain-unreachable', text, { facts: { chain: this.#name }, fix: 'add one under rpc' })
-    }
-    this.#remember(hour, reader)
-    return work(reader)
-  }
-
-  #remember(hour: Hour, reader: OpenChainReader): void {
-    this.#asked.delete(hour)
-    this.#asked.set(hour, reader)
-    const [oldest] = this.#asked.keys()
-    if (this.#asked.size > hoursRememberedMax && oldest !== undefined) this.#asked.delete(oldest)
-  }
-
-  /** An endpoint whose address is known later is asked from then on. */
-  #readerWithout(hosts: ReadonlySet<string>): OpenChainReader | undefined {
-    const key = [...hosts].sort().join(' ')
-    const reader = this.#readers.get(key) ?? this.#own.without(hosts)
-    if (reader) this.#readers.set(key, reader)
-    return reader
-  }
 }
 
 /** A reader with its connections; call `close` to end them. */
@@ -143,8 +56,7 @@ export type OpenChainReader = ChainReader &
 
 /** Creates the reader of one chain. @throws Fault `config` for an endpoint that is neither a URL nor a path */
 export function createChainReader(deps: ChainReaderDeps): OpenChainReader {
-  const { name, id, endpoints, time, passedOver = () => {}, ...parts } = deps
-  return new HourlyReader(deps, new EndpointPool({ ...parts, name, id, time, passedOver }, endpoints))
+  return new HourlyReader(deps, new EndpointPool(deps, deps.endpoints))
 }
 
 /** Longest wait for the next block within one look-up. */
@@ -310,12 +222,12 @@ class HourlyReader implements OpenChainReader {
     signal: AbortSignal,
   ): Promise<ReadAt<readonly ReadAnswer[]>> {
     if (requests.length === 0) return { at: plain(await this.#asOf(state, signal)), value: [] }
-    const list = readList(requests)
-    if (list.odd) throw notAskable(this.#name, targetOf(list.odd))
+    const odd = requests.find(request => !isAskable(request))
+    if (odd) throw notAskable(this.#name, targetOf(odd))
     const reads = this.#hourReadsOf(state)
-    reads.add(list)
+    const places = reads.add(requests)
     const { at, value } = await reads.work.join(signal)
-    const outcomes = await reads.outcomesOf(list, value, signal)
+    const outcomes = await reads.outcomesOf(places, value, signal)
     return {
       at: plain(at),
       value: outcomes.every(isAnswer) ? outcomes : outcomes.map(outcome => this.#answer(outcome)),
@@ -382,5 +294,72 @@ class HourlyReader implements OpenChainReader {
       if (!signal.aborted) throw unexpected(this.#name, error)
       throw stoppedWhile(this.#name, state.endpoint?.host ?? this.#name, signal.reason)
     }
+  }
+}
+
+/**
+ * Reads a chain from an endpoint of another host than the ones that served the hour so far, for one more opinion.
+ * Endpoints in quarantine are not asked.
+ */
+export class ElsewhereReader implements ChainReader {
+  readonly id: number
+  readonly settleMs: number
+  readonly #name: string
+  readonly #own: OpenChainReader
+  readonly #before: readonly Pick<ChainReader, 'servedBy'>[]
+  /** By the hosts that are left out. */
+  readonly #readers = new Map<string, OpenChainReader>()
+  /** The reader that was asked last for an hour. */
+  readonly #asked = new Map<Hour, OpenChainReader>()
+
+  /** @param own the chain's own reader @param before the readers whose hosts are not asked, besides its own */
+  constructor(name: string, own: OpenChainReader, before: readonly Pick<ChainReader, 'servedBy'>[]) {
+    this.id = own.id
+    this.settleMs = own.settleMs
+    this.#name = name
+    this.#own = own
+    this.#before = [own, ...before]
+  }
+
+  readonly block: ChainReader['block'] = (hour, ...rest) => this.#on(hour, reader => reader.block(hour, ...rest))
+  readonly read: ChainReader['read'] = (hour, ...rest) => this.#on(hour, reader => reader.read(hour, ...rest))
+  readonly logs: ChainReader['logs'] = (hour, ...rest) => this.#on(hour, reader => reader.logs(hour, ...rest))
+  readonly recheck: ChainReader['recheck'] = (hour, ...rest) => this.#on(hour, reader => reader.recheck(hour, ...rest))
+
+  get nextLookUp(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  /** Host of the endpoint that served an hour here; `undefined` while none has. */
+  servedBy(hour: Hour): string | undefined {
+    return this.#asked.get(hour)?.servedBy(hour)
+  }
+
+  async #on<T>(hour: Hour, work: (reader: OpenChainReader) => Promise<T>): Promise<T> {
+    const served = this.#before.flatMap(reader => reader.servedBy?.(hour) ?? [])
+    const quarantined = this.#own.health().filter(({ state }) => state === 'quarantine')
+    const hosts = new Set([...served, ...quarantined.map(({ host }) => host)])
+    const reader = this.#readerWithout(hosts)
+    if (!reader) {
+      const text = `${this.#name} has no endpoint of another host than ${[...hosts].join(', ')}`
+      throw new Fault('chain-unreachable', text, { facts: { chain: this.#name }, fix: 'add one under rpc' })
+    }
+    this.#remember(hour, reader)
+    return work(reader)
+  }
+
+  #remember(hour: Hour, reader: OpenChainReader): void {
+    this.#asked.delete(hour)
+    this.#asked.set(hour, reader)
+    const [oldest] = this.#asked.keys()
+    if (this.#asked.size > hoursRememberedMax && oldest !== undefined) this.#asked.delete(oldest)
+  }
+
+  /** An endpoint whose address is known later is asked from then on. */
+  #readerWithout(hosts: ReadonlySet<string>): OpenChainReader | undefined {
+    const key = [...hosts].sort().join(' ')
+    const reader = this.#readers.get(key) ?? this.#own.without(hosts)
+    if (reader) this.#readers.set(key, reader)
+    return reader
   }
 }

@@ -13,6 +13,7 @@ import {
   type RpcAnswer,
   type RpcCall,
   type RpcOutcome,
+  resultOf,
   type SeenBlock,
   stateCall,
 } from '../endpoint/rpc.ts'
@@ -38,10 +39,10 @@ export function isUnsure(answer: ReadAnswer | undefined): boolean {
 }
 
 /** A read that no contract can fail. */
-export const harmless: ReadRequest = { kind: 'call', to: nowhere, input: '0x' }
+const harmless: ReadRequest = { kind: 'call', to: nowhere, input: '0x' }
 
 /** Which code an endpoint runs that certifies reads; asked once, at the block. @throws EndpointFailure */
-export async function codeWaysOf(reading: ReadScope): Promise<CodeWays> {
+async function codeWaysOf(reading: ReadScope): Promise<CodeWays> {
   const { endpoint, block, memory, signal } = reading
   const known = memory.codeWays.get(endpoint)
   if (known) return known
@@ -84,12 +85,7 @@ function throwUnlessRefused(endpoint: Endpoint, outcome: RpcOutcome): void {
 }
 
 /** A read by certifying code. Its sender is the one it has within an aggregate: a view may depend on it. */
-export function codeCall(
-  { block, memory }: ReadScope,
-  way: CodeWay,
-  request: ReadRequest,
-  pin: BlockReference,
-): RpcCall {
+function codeCall({ block, memory }: ReadScope, way: CodeWay, request: ReadRequest, pin: BlockReference): RpcCall {
   const [code, at] = [certifiedCode(request), pinParam(block, pin)]
   if (way === 'create') return { method: 'eth_call', params: [{ from: memory.multicall, data: code }, at] }
   const reader =
@@ -104,7 +100,7 @@ export function codeCall(
  *
  * @throws EndpointFailure when the endpoint is dead, or answers from another block
  */
-export async function readInCode(
+async function readInCode(
   reading: ReadScope,
   way: CodeWay,
   requests: readonly ReadRequest[],
@@ -126,9 +122,8 @@ export async function readInCode(
 }
 
 /** The answer of certifying code; undefined for any other. */
-export function certifiedOf(outcome: RpcOutcome | undefined): CertifiedAnswer | undefined {
-  if (!outcome || outcome instanceof EndpointFailure || outcome.kind === 'error') return undefined
-  return certifiedAnswer(outcome.result)
+function certifiedOf(outcome: RpcOutcome | undefined): CertifiedAnswer | undefined {
+  return certifiedAnswer(resultOf(outcome))
 }
 
 function failureOfCode(endpoint: Endpoint, outcome: RpcOutcome): ReadAnswer | ReadFailure {
@@ -140,7 +135,7 @@ function failureOfCode(endpoint: Endpoint, outcome: RpcOutcome): ReadAnswer | Re
 }
 
 /** @returns true @throws EndpointFailure when the answer is of another block */
-export async function certified(
+async function certified(
   reading: ReadScope,
   pin: BlockReference,
   header: BlockHeader | undefined,
@@ -176,7 +171,7 @@ const batchReadsMax = 50
  * Sends calls in batches of one turn, or each alone, with a witness in each. By number the block's header is read
  * with them.
  */
-export async function sent(
+async function sent(
   { endpoint, block, signal }: ReadScope,
   pin: BlockReference,
   calls: readonly RpcCall[],
@@ -205,14 +200,14 @@ export async function sent(
 const ofEndpoint: ReadonlySet<FailureKind> = new Set(['unreachable', 'wrong-id', 'rate'])
 
 /** @throws EndpointFailure when the endpoint answered nothing */
-export function requireAlive(outcomes: readonly RpcOutcome[]): void {
+function requireAlive(outcomes: readonly RpcOutcome[]): void {
   const dead = outcomes.find(outcome => outcome instanceof EndpointFailure && ofEndpoint.has(outcome.kind))
   const isSomeAnswered = outcomes.some(outcome => !(outcome instanceof EndpointFailure))
   if (dead instanceof EndpointFailure && !isSomeAnswered) throw dead
 }
 
 /** The failure of one read, while others may be answered. */
-export function failureOf(
+function failureOf(
   endpoint: Endpoint,
   outcome: EndpointFailure | Extract<RpcAnswer, { kind: 'error' }>,
   meaning: 'limit' | 'node',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { HourReads, readList } from '../../../src/chain/read/hour-reads.ts'
+import { HourReads } from '../../../src/chain/read/hour-reads.ts'
 import type { ReadRequest } from '../../../src/chain/reads.ts'
 import type { AsOfBlock, Hex } from '../../../src/model/block.ts'
 import { patient } from '../support/readers.ts'
@@ -28,7 +28,7 @@ function stage() {
 describe('what was read at a block before it is proven', () => {
   it('counts when it turns out to be the as-of block, and is not read again', async () => {
     const { reads, known, read, tried } = stage()
-    reads.add(readList([request('0x01')]))
+    reads.add([request('0x01')])
     tried('a')
     known.resolve(block('a'))
     expect(await reads.work.join(patient)).toEqual({ at: block('a'), value: { outcomes: [returned('0x0a')] } })
@@ -37,7 +37,7 @@ describe('what was read at a block before it is proven', () => {
 
   it('is thrown away when the as-of block is another one, also of the same number and timestamp', async () => {
     const { reads, known, read, tried } = stage()
-    reads.add(readList([request('0x01')]))
+    reads.add([request('0x01')])
     tried('a')
     known.resolve(block('b'))
     expect((await reads.work.join(patient)).value.outcomes).toEqual([returned('0x0b')])
@@ -46,10 +46,9 @@ describe('what was read at a block before it is proven', () => {
 
   it('is completed by what was asked for since', async () => {
     const { reads, known, read, tried } = stage()
-    reads.add(readList([request('0x01')]))
+    reads.add([request('0x01')])
     tried('a')
-    const more = readList([request('0x02'), request('0x01'), request('0x02')])
-    reads.add(more)
+    const more = reads.add([request('0x02'), request('0x01'), request('0x02')])
     known.resolve(block('a'))
     const { value } = await reads.work.join(patient)
     expect(value.outcomes).toHaveLength(2)
@@ -59,7 +58,7 @@ describe('what was read at a block before it is proven', () => {
 
   it('is read again when it could not be read', async () => {
     const { reads, known, read } = stage()
-    reads.add(readList([request('0x01')]))
+    reads.add([request('0x01')])
     reads.tryAt(block('a'), () => Promise.reject(new Error('out of gas')))
     known.resolve(block('a'))
     expect((await reads.work.join(patient)).value.outcomes).toEqual([returned('0x0a')])
