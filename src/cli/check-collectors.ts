@@ -1,15 +1,39 @@
+import { resolve } from 'node:path'
 import type { AppContext } from '../app/context.ts'
 import { openOfflineRunner } from '../app/open-runner.ts'
+import { cautionsOf } from '../config/cautions.ts'
 import type { CollectorConfig } from '../config/config.ts'
+import { ConfigError } from '../config/config.ts'
 import { optionMistakes } from '../config/explain.ts'
+import { configFiles } from '../config/include.ts'
 import type { PlacedMistake } from '../config/mistakes.ts'
+import { formatMistakes, inOrder } from '../config/mistakes.ts'
+import { systemTime } from '../edge/time.ts'
 import { asFault } from '../intake/validate.ts'
 import type { Fault } from '../model/fault.ts'
-import { metricId } from '../model/metric.ts'
+import { faultLine, isPermanent } from '../model/fault.ts'
+import { type Hour, hourAfter, hourAt, hourText } from '../model/hour.ts'
+import { labelCharsAdvised } from '../model/limits.ts'
+import { labelOf, type Metric, type MetricId, metricId } from '../model/metric.ts'
+import type { MetricState, Past } from '../outbox/contract/metrics.ts'
+import type { Units } from '../outbox/contract/operator-store.ts'
+import type { Outbox } from '../outbox/contract/outbox.ts'
+import type { WarmProcesses } from '../runner/daemon/warm-processes.ts'
 import type { CollectorDescription } from '../runner/runner.ts'
+import { createLog } from '../telemetry/log.ts'
+import type { ConfigOption, JsonOption } from './configured-command.ts'
+import { exitCodes } from './exit.ts'
+import { openContext, selectCollectors } from './open-context.ts'
+import type { Signals } from './signals.ts'
+import { printTable } from './table.ts'
+import { counted, note, print, printJson, redactor } from './terminal.ts'
+import { whileStarting } from './warm-processes.ts'
+
+/** Longest load of one collector while the daemon starts; after that the daemon starts without it. */
+export const startLoadMsMax = 10_000
 
 /** Configured collectors, and the sources of prices, loaded and with their options parsed. */
-export interface Checked {
+interface Checked {
   /** Collectors that can run, each with its description. */
   readonly usable: readonly { readonly collector: CollectorConfig; readonly description: CollectorDescription }[]
   /** Collectors that cannot run, each with the reason. */
@@ -38,7 +62,7 @@ export async function checkCollectors(
 }
 
 /** As `checkCollectors`, for some collectors of a file that may have mistakes elsewhere. */
-export async function checkEach(
+async function checkEach(
   collectors: readonly CollectorConfig[],
   edge: Pick<AppContext, 'time' | 'log' | 'redactor' | 'warm'> & Partial<Pick<AppContext, 'config'>>,
   deadlineMs: number,
@@ -95,4 +119,224 @@ export function mistakesOf({ mistakes, unusable }: Checked): PlacedMistake[] {
     ...(fault.fix === undefined ? {} : { fix: fault.fix }),
   }))
   return [...mistakes, ...unloadable]
+}
+
+/** A collector that is loaded, with its description. */
+export type UsableCollector = Checked['usable'][number]
+
+/**
+ * Loads all collectors and gives those of a selection. One that cannot be loaded is reported and left out, and the command
+ * then ends as incomplete.
+ *
+ * @param only ids that are selected. Default: all
+ * @throws ConfigError when options are mistaken
+ */
+export async function usableCollectors(
+  context: AppContext,
+  only: readonly string[] | undefined,
+  { stopping }: Pick<Signals, 'stopping'>,
+  ended: (code: number) => void,
+): Promise<readonly UsableCollector[]> {
+  const { config } = context
+  const selected = selectCollectors(config, only)
+  const { usable, unusable, mistakes } = await checkCollectors(context, config.collect.deadlineMs, stopping)
+  if (mistakes.length > 0) throw new ConfigError(config.file, mistakes)
+  const isMeant = ({ collector }: { readonly collector: CollectorConfig }) => selected.includes(collector)
+  for (const { collector, fault } of unusable.filter(isMeant)) {
+    note(`${collector.id} is left out: ${fault.message}${fault.fix === undefined ? '' : ` – ${fault.fix}`}`)
+  }
+  const meant = usable.filter(isMeant)
+  if (meant.length < selected.length) ended(exitCodes.incomplete)
+  return meant
+}
+
+/**
+ * Refuses what `check` refuses: mistakes in options, and unusable collectors. A collector that may be usable later (its
+ * process was slow, or was stopped) is accepted.
+ *
+ * @throws ConfigError
+ */
+export async function checkOptions(context: AppContext, { stopping }: Signals): Promise<void> {
+  const deadlineMs = Math.min(startLoadMsMax, context.config.collect.deadlineMs)
+  const checked = await checkCollectors(context, deadlineMs, stopping)
+  const lasting = checked.unusable.filter(({ fault }) => isPermanent(fault))
+  const mistakes = inOrder(mistakesOf({ ...checked, unusable: lasting }), configFiles(context.config))
+  if (mistakes.length > 0) throw new ConfigError(context.config.file, mistakes)
+  for (const { collector, fault } of checked.unusable) {
+    const { message: reason, fix } = fault
+    if (fault.code !== 'stopped')
+      context.log.error({ collector: collector.id, reason, fix }, 'collector cannot be loaded')
+  }
+}
+
+/** Checks a configuration and its collectors, offline, and prints the result. @throws ConfigError for any mistake */
+export async function checkWhole(
+  { config: file, json }: ConfigOption & JsonOption,
+  warm: WarmProcesses,
+): Promise<void> {
+  try {
+    const context = await setUpWhole(file, warm)
+    const checking = checkCollectors(context)
+    const opener = whileStarting(() => import('../app/open-outbox.ts'))
+    const checked = await checking
+    const all = inOrder(mistakesOf(checked), configFiles(context.config))
+    if (all.length > 0) throw new ConfigError(context.config.file, all)
+    const rows = checked.usable.flatMap(metricRows)
+    const warnings = await warningsOf(context, checked.usable, opener)
+    const cautions = cautionsOf(context.config, [...checked.prices, ...checked.usable])
+    if (json) printJson({ file: context.config.file, metrics: rows, warnings, cautions: cautions.map(mistakeJson) })
+    else printChecked(context.config.file, rows, warnings, cautions)
+  } catch (error) {
+    if (json && error instanceof ConfigError)
+      printJson({ file: resolve(file), mistakes: error.mistakes.map(mistakeJson) })
+    throw error
+  }
+}
+
+/**
+ * Reads the configuration. Mistakes of the file are reported together with those of its collectors' options.
+ * @throws ConfigError
+ */
+async function setUpWhole(file: string, warm: WarmProcesses): Promise<AppContext> {
+  try {
+    return { ...openContext(file), warm }
+  } catch (error) {
+    if (!(error instanceof ConfigError) || error.drafts.length === 0) throw error
+    const edge = { time: systemTime, log: createLog('silent', redactor), redactor, warm }
+    const found = mistakesOf(await checkEach(error.drafts, edge, startLoadMsMax))
+    const whole = { file: resolve(file), includes: error.includes }
+    throw new ConfigError(whole.file, inOrder([...error.mistakes, ...found], configFiles(whole)))
+  }
+}
+
+function mistakeJson({ place, message, fix }: PlacedMistake) {
+  return { ...place, message, ...(fix === undefined ? {} : { fix }) }
+}
+
+interface MetricRow {
+  readonly collector: string
+  readonly metric: string
+  readonly unit?: string
+  readonly history: boolean
+}
+
+function metricRows({ collector, description }: Checked['usable'][number]): MetricRow[] {
+  return Object.entries(description.metrics).map(([label, { unit }]) => ({
+    collector: collector.id,
+    metric: metricId(collector.protocolId, label),
+    ...(unit === undefined ? {} : { unit }),
+    history: description.history,
+  }))
+}
+
+type OutboxOpener = Promise<typeof import('../app/open-outbox.ts')>
+
+/**
+ * Predicted warnings. Units are compared with those of the outbox, if there is one. An unusable one is reported and is
+ * not a mistake of the configuration.
+ */
+async function warningsOf(context: AppContext, usable: Checked['usable'], opener: OutboxOpener): Promise<Foreseen[]> {
+  try {
+    const { readExistingOutbox } = await opener
+    return await readExistingOutbox(context, outbox => foreseenOf(context, usable, outbox))
+  } catch (error) {
+    note(`units are not compared with those sent so far: ${faultLine(error)}`)
+    return foreseenOf(context, usable, undefined)
+  }
+}
+
+async function foreseenOf(
+  context: AppContext,
+  usable: Checked['usable'],
+  outbox: Pick<Outbox, 'operators' | 'intake'> | undefined,
+): Promise<Foreseen[]> {
+  const current = hourAt(context.time.nowMs())
+  const metrics = usable.flatMap(({ collector: { protocolId }, description }) =>
+    Object.entries(description.metrics).map(([label, { unit }]) => {
+      const id = metricId(protocolId, label)
+      return { id, protocolId, hour: current, ...(unit === undefined ? {} : { unit }) }
+    }),
+  )
+  const stored = await outbox?.operators.stored(metrics)
+  const next = metrics.map((metric, place) => (stored?.[place] ? { ...metric, hour: hourAfter(current, 1) } : metric))
+  const pasts = await outbox?.intake.pasts(next)
+  return next.flatMap((metric, place) => foreseen({ ...metric, past: pasts?.[place], units: 'locked' }))
+}
+
+function printChecked(
+  file: string,
+  rows: readonly MetricRow[],
+  warnings: readonly Foreseen[],
+  cautions: readonly PlacedMistake[],
+): void {
+  printTable(
+    ['collector', 'metric', 'unit', 'past hours'],
+    rows.map(({ collector, metric, unit, history }) => [collector, metric, unit ?? '', history ? 'yes' : 'no']),
+  )
+  noteForeseen(warnings)
+  if (cautions.length > 0) note(formatMistakes(cautions.map(one => ({ ...one, message: `warning: ${one.message}` }))))
+  print('')
+  const but = cautions.length > 0 ? `, but see ${counted(cautions.length, 'warning')} above` : ''
+  print(`${file}: in order, ${counted(rows.length, 'metric')} an hour${but}`)
+}
+
+/** A warning that can be given before anything is sent. */
+export interface Foreseen {
+  readonly metric: MetricId
+  /** The kind that `warningKind` gives for the service's words; `event-not-seen` is our own. */
+  readonly kind: 'label-long' | 'unit-changed' | 'already-exists' | 'event-not-seen'
+  /** A sentence without the metric's id, so that one line can stand for many metrics. */
+  readonly text: string
+}
+
+/** A metric to be sent, with what is stored of it. */
+export interface Sighted extends Pick<Metric, 'id' | 'protocolId' | 'unit'> {
+  readonly hour: Hour
+  /** Stored values of its id; absent for an id that is not in the outbox. */
+  readonly past?: Past | undefined
+  /** State of that hour's value; absent when there is none yet. */
+  readonly state?: MetricState | undefined
+  readonly units: Units
+}
+
+/** Predicts the service's warnings, and what we do about them. Pure. */
+export function foreseen(metric: Sighted): Foreseen[] {
+  const texts = { 'label-long': longLabel(metric), 'unit-changed': otherUnit(metric), 'already-exists': again(metric) }
+  return (['label-long', 'unit-changed', 'already-exists'] as const).flatMap(kind => {
+    const text = texts[kind]
+    return text === undefined ? [] : [{ metric: metric.id, kind, text }]
+  })
+}
+
+function longLabel(metric: Sighted): string | undefined {
+  const { length } = [...labelOf(metric)]
+  if (length <= labelCharsAdvised) return undefined
+  return `the label has ${length} characters: the service advises ${labelCharsAdvised} at most, and warns`
+}
+
+function otherUnit({ unit, past, state, units }: Sighted): string | undefined {
+  if (!past || past.unit === unit) return undefined
+  const change = `the unit changes from ${past.unit ?? 'none'} to ${unit ?? 'none'}`
+  if (units === 'locked')
+    return `${change}: its values are held and not sent; if that is meant, collect once with --allow-unit-change`
+  const isSettled = state !== undefined && state !== 'held'
+  return `${change}${isSettled ? ' after this hour' : ''}: the service wants one unit for each metric id, and may warn`
+}
+
+function again({ state, hour }: Sighted): string | undefined {
+  if (state !== 'delivered') return undefined
+  return `delivered already for ${hourText(hour)}: the first value stands and is not posted a second time`
+}
+
+/** Metrics named in one line; further ones are counted. */
+const namedMax = 3
+
+/** Prints predicted warnings on stderr: each sentence once, however many metrics it is about. */
+export function noteForeseen(all: readonly Foreseen[]): void {
+  for (const [text, of] of Map.groupBy(all, ({ text }) => text)) note(`warning: ${namedMetrics(of)}: ${text}`)
+}
+
+function namedMetrics(of: readonly Foreseen[]): string {
+  const named = of.slice(0, namedMax).map(({ metric }) => metric)
+  return [...named, ...(of.length > namedMax ? [`${of.length - namedMax} more`] : [])].join(', ')
 }

@@ -1,26 +1,45 @@
 import type { AppContext } from '../app/context.ts'
+import { openChains, openContractLook } from '../app/open-chains.ts'
 import { openOutbox } from '../app/open-outbox.ts'
-import { ConfigError } from '../config/config.ts'
+import { openHourReader } from '../app/open-runner.ts'
+import { LogList } from '../chain/log-list.ts'
+import type { RecentEvents } from '../chain/read/node-questions.ts'
+import { type ChainConfig, type CollectorConfig, ConfigError } from '../config/config.ts'
 import { retryDelayMs } from '../intake/due-hours.ts'
-import { notFinal } from '../model/block.ts'
+import {
+  asFault,
+  type Collected,
+  type FailureGroup,
+  failureGroups,
+  failureLine,
+  holdOf,
+  noPasts,
+  nothing,
+  usable,
+} from '../intake/validate.ts'
+import { pushedMetric } from '../model/batch.ts'
+import { type LogFilter, notFinal } from '../model/block.ts'
+import { Fault, faultLine } from '../model/fault.ts'
 import { type Hour, hourAfter, hourAt, hourText, parseHour } from '../model/hour.ts'
+import { labelOf, type MetricId } from '../model/metric.ts'
+import { numberText } from '../model/number-text.ts'
 import type { IntakeStore } from '../outbox/contract/intake-store.ts'
-import type { Accepted } from '../outbox/contract/metrics.ts'
+import type { Accepted, MetricState } from '../outbox/contract/metrics.ts'
 import type { OperatorStore, Units } from '../outbox/contract/operator-store.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { Warning } from '../outbox/contract/warnings.ts'
 import type { WarmProcesses } from '../runner/daemon/warm-processes.ts'
-import { checkCollectors } from './check-collectors.ts'
-import { collectParts } from './collect-parts.ts'
-import { type CollectedPart, type CollectedReport, printParts, printPartsJson } from './collected-report.ts'
+import type { CollectorDescription } from '../runner/runner.ts'
+import { createLog } from '../telemetry/log.ts'
+import { checkCollectors, type Foreseen, foreseen, noteForeseen } from './check-collectors.ts'
 import { asTyped, type ConfigOption, type JsonOption } from './configured-command.ts'
 import { deliverNow, standing } from './deliver-now.ts'
 import { exitCodes } from './exit.ts'
-import { demandBegun } from './hour-range.ts'
 import { openContext, selectCollectors } from './open-context.ts'
-import { quietEvents } from './quiet-events.ts'
 import { openedByClock } from './require-clock.ts'
-import { counted, cut, note, print } from './terminal.ts'
+import { demandBegun } from './selection.ts'
+import { printTable } from './table.ts'
+import { counted, cut, note, print, printJson } from './terminal.ts'
 
 /** Options of `collectOnce`. */
 export interface CollectOnceOptions extends ConfigOption, JsonOption {
@@ -173,4 +192,201 @@ async function store(
   const failed = fault && { fault, nextAttemptMs: nowMs + retryDelayMs(fault, 1, chance) }
   const values = { collector: collector.id, hour, accepted, pins, ...(provenance && { provenance }) }
   await intake.record({ ...values, ...(failed && { failed }) }, nowMs)
+}
+
+/** Dependencies of collecting one hour by hand; the outbox is absent when nothing was ever collected. */
+interface CollectDeps {
+  readonly context: AppContext
+  readonly outbox: Pick<Outbox, 'intake' | 'operators'> | undefined
+  readonly hour: Hour
+  readonly units: Units
+  /** Ends it early: collectors that have not answered by then have Fault `stopped`. Default: nothing does. */
+  readonly stopping?: AbortSignal | undefined
+}
+
+/** Runs collectors for one hour and predicts how outbox and service will treat the result. Stores nothing. */
+export async function collectParts(
+  occasion: CollectDeps,
+  collectors: readonly CollectorConfig[],
+): Promise<CollectedReport> {
+  const { context, outbox, hour } = occasion
+  await using stack = new AsyncDisposableStack()
+  // The person who runs this sees the collectors' log; delivery is reported in other words below.
+  const log = createLog(context.config.log.level, context.redactor)
+  const loud = { ...context, log }
+  const chains = openChains(loud, stack, { store: outbox?.intake })
+  const reader = openHourReader(loud, chains, stack)
+  occasion.stopping?.addEventListener('abort', () => void reader.stop())
+  const parts = await Promise.all(
+    collectors.map(async (collector): Promise<CollectedPart> => {
+      try {
+        const description = usable(collector, await reader.describe(collector))
+        const collected = await reader.collect({ collector, description, hour }, outbox?.intake ?? noPasts)
+        const accepted = collected.accepted.map(entry => withUnits(entry, description, occasion.units))
+        return { collector, ...collected, accepted }
+      } catch (error) {
+        return { collector, ...nothing(asFault(error)) }
+      }
+    }),
+  )
+  return { hour, parts, ...(await known(parts, occasion)) }
+}
+
+/**
+ * Checks a value whose changed unit is allowed against its other bounds. There is no earlier value to compare it with.
+ * An implausible one is held with its unit.
+ */
+function withUnits(entry: Accepted, { metrics }: CollectorDescription, units: Units): Accepted {
+  const { metric, hold } = entry
+  if (units === 'locked' || hold?.kind !== 'unit') return entry
+  const other = holdOf(metric, metrics[labelOf(metric)] ?? {}, undefined)
+  return other ? { metric, hold: { kind: 'unit', reason: `${other.reason}; ${hold.reason}` } } : { metric }
+}
+
+async function known(
+  parts: readonly CollectedPart[],
+  { outbox, hour, units }: CollectDeps,
+): Promise<Pick<CollectedReport, 'stored' | 'warnings'>> {
+  const metrics = parts.flatMap(({ accepted }) => accepted.map(({ metric }) => metric))
+  const keys = metrics.map(({ id }) => ({ id, hour }))
+  const entries = (await outbox?.operators.stored(keys)) ?? []
+  const pasts = (await outbox?.intake.pasts(keys)) ?? []
+  const stored = new Map(metrics.flatMap(({ id }, place) => (entries[place] ? [[id, entries[place]] as const] : [])))
+  const warnings = metrics.flatMap((metric, place): Foreseen[] =>
+    foreseen({ ...metric, past: pasts[place], state: stored.get(metric.id)?.state, units }),
+  )
+  return { stored, warnings }
+}
+
+/** The result of one collector for the hour. */
+interface CollectedPart extends Collected {
+  readonly collector: CollectorConfig
+}
+
+/** Input for printing a collected hour. */
+interface CollectedReport {
+  readonly hour: Hour
+  readonly parts: readonly CollectedPart[]
+  /** Earlier values of the hour in the outbox, by metric id: the first value stands. */
+  readonly stored: ReadonlyMap<MetricId, { readonly value: number; readonly state: MetricState }>
+  /** Warnings that the service would answer with, and of events that are not seen. */
+  readonly warnings: readonly Foreseen[]
+}
+
+/**
+ * Prints the collected values as JSON: metrics as they are sent.
+ *
+ * @param ofService warnings of the service on the push; default: nothing was pushed
+ */
+function printPartsJson({ hour, parts, warnings }: CollectedReport, ofService?: readonly Warning[]): void {
+  const accepted = parts.flatMap(part => part.accepted)
+  const held = accepted.flatMap(({ metric, hold }) => (hold ? [{ id: metric.id, ...hold }] : []))
+  const metrics = accepted.map(({ metric }) => pushedMetric(metric))
+  const serviceWarnings = ofService?.map(({ metricId, text }) => ({ ...(metricId && { metric: metricId }), text }))
+  printJson({
+    hour: hourText(hour),
+    metrics,
+    held,
+    warnings,
+    ...(serviceWarnings && { serviceWarnings }),
+    faults: faultsOf(parts),
+  })
+}
+
+/** Prints the collected values as a table. */
+function printParts({ hour, parts, stored, warnings }: CollectedReport): void {
+  const accepted = parts.flatMap(part => part.accepted)
+  print(hourText(hour))
+  const rows = accepted.map(entry => {
+    const { id, value, unit } = entry.metric
+    return [id, numberText(value), unit ?? '', remark(entry, stored.get(id))]
+  })
+  if (rows.length > 0) printTable(['metric', 'value', 'unit', 'remark'], rows, ['value'])
+  for (const { collector, fault, values } of faultsOf(parts)) {
+    print(`not collected: ${collector}: ${values.length > 1 ? counted(values.length, 'reason') : fault}`)
+    if (values.length > 1) for (const value of values) print(`  ${failureLine(value)}`)
+  }
+  noteForeseen(warnings)
+}
+
+/** Notes for stored values that are neither due nor delivered. */
+const stays = { dead: 'refused by the service: it stays dead', held: 'held before', dropped: 'dropped by a person' }
+
+function remark({ metric, hold }: Accepted, before: { value: number; state: MetricState } | undefined): string {
+  if (!before) return hold ? `held: ${hold.kind === 'unit' ? 'another unit' : hold.reason}` : ''
+  const remarks = [
+    ...(before.value === metric.value ? [] : [`collected before: ${numberText(before.value)} stands`]),
+    ...(before.state === 'due' || before.state === 'delivered' ? [] : [stays[before.state]]),
+  ]
+  return remarks.join('; ')
+}
+
+interface FaultReport {
+  readonly collector: string
+  readonly fault: string
+  /** Labels without a value, by reason; empty when the run failed as a whole. */
+  readonly values: readonly FailureGroup[]
+}
+
+function faultsOf(parts: readonly CollectedPart[]): FaultReport[] {
+  return parts.flatMap(({ collector, fault, failures }) =>
+    fault ? [{ collector: collector.id, fault: faultLine(fault), values: failureGroups(failures) }] : [],
+  )
+}
+
+/** Kinds of events that are named in one sentence; further ones are counted. */
+const kindsMax = 5
+
+/** A collector that read events and found none in the hour, nor lately. */
+interface QuietEvents {
+  readonly part: CollectedPart
+  /** A sentence without a capital: `no such event in the last 10,000 blocks; …`. */
+  readonly text: string
+}
+
+/** Finds collectors whose events have not been emitted lately: the address or the event may be wrong. */
+export async function quietEvents(context: AppContext, parts: readonly CollectedPart[]): Promise<QuietEvents[]> {
+  await using stack = new AsyncDisposableStack()
+  const none = new LogList([]).digest
+  const asked = parts.flatMap(part =>
+    part.pins.flatMap(({ chainId, logs = [] }) => {
+      const chain = context.config.chains.find(({ id }) => id === chainId)
+      const empty = logs.filter(({ digest }) => digest === none).map(({ filter }) => filter)
+      return chain ? empty.map(filter => ({ part, chain, filter })) : []
+    }),
+  )
+  const found = await Promise.all(
+    asked.map(async ({ part, chain, filter }) => {
+      const text = await quietText(context, chain, filter, stack)
+      return text === undefined ? [] : [{ part, text }]
+    }),
+  )
+  return found.flat()
+}
+
+/** @returns undefined when the event was seen, or no endpoint says whether it was */
+async function quietText(
+  context: AppContext,
+  chain: ChainConfig,
+  filter: LogFilter,
+  stack: AsyncDisposableStack,
+): Promise<string | undefined> {
+  try {
+    const recent = await openContractLook(chain, context, stack).events(filter)
+    if (recent.isSeen) return undefined
+    const whose = Array.isArray(filter.address) ? 'these contracts' : 'this contract'
+    const blocks = (count: number) => `in the last ${counted(count, 'block')}`
+    const place = recent.blocks === recent.emittedBlocks ? '' : ` ${blocks(recent.emittedBlocks)}`
+    return `no such event ${blocks(recent.blocks)}; ${whose} emitted ${kindsText(recent)}${place}`
+  } catch (error) {
+    if (error instanceof Fault) return undefined
+    throw error
+  }
+}
+
+function kindsText({ emitted }: RecentEvents): string {
+  if (emitted.size === 0) return 'nothing'
+  const kinds = [...emitted].sort(([, a], [, b]) => b - a)
+  const shown = kinds.slice(0, kindsMax).map(([name, count]) => `${name} ×${count}`)
+  return [...shown, ...(kinds.length > kindsMax ? [`${kinds.length - kindsMax} others`] : [])].join(', ')
 }

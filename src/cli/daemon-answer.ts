@@ -10,7 +10,7 @@ const { get } = process.getBuiltinModule('node:http')
 const answerMsMax = 5_000
 
 /** Answer of the status server. */
-export interface DaemonAnswer {
+interface DaemonAnswer {
   /** Whether its status is 200. */
   readonly ok: boolean
   /** The whole body, as text. */

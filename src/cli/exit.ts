@@ -1,4 +1,8 @@
+import { CommanderError } from 'commander'
+import { ConfigError } from '../config/config.ts'
+import { formatMistakes } from '../config/mistakes.ts'
 import { Fault, type FaultCode } from '../model/fault.ts'
+import { note } from './terminal.ts'
 
 /** Exit codes of commands. */
 export const exitCodes = { done: 0, incomplete: 1, usage: 2, held: 75, config: 78 } as const
@@ -18,3 +22,20 @@ export function exitCodeOf(error: unknown): number {
 
 /** Sets the exit code of the command line. */
 export type EndWith = (code: number) => void
+
+/** Prints an error of a command on stderr. @returns the exit code */
+export async function reportError(thrown: unknown): Promise<number> {
+  const isReadable = thrown instanceof CommanderError || thrown instanceof ConfigError || thrown instanceof Fault
+  const error = isReadable ? thrown : await (await import('./explained.ts')).explained(thrown)
+  // Commander has printed it already; help and version are not errors.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage
+  if (error instanceof ConfigError) note(formatMistakes(error.mistakes))
+  else if (error instanceof Fault) note(faultText(error))
+  else note(`tidegauge: ${error instanceof Error ? error.message : String(error)}`)
+  return exitCodeOf(error)
+}
+
+function faultText({ message, facts, fix }: Fault): string {
+  const lines = Object.entries(facts).map(([name, value]) => `  ${name}: ${value}`)
+  return [`tidegauge: ${message}`, ...lines, ...(fix === undefined ? [] : [`  → ${fix}`])].join('\n')
+}

@@ -13,12 +13,14 @@ import { roomLookMs } from '../model/limits.ts'
 import type { Breakage } from '../outbox/contract/health.ts'
 import type { Reloads } from '../status/observed.ts'
 import { openNotReady } from '../status/server/starting.ts'
-import { checkOptions } from './check-options.ts'
+import { checkOptions } from './check-collectors.ts'
 import { exitCodeOf, exitCodes } from './exit.ts'
-import { breakageRestMs } from './limits.ts'
 import { openContext } from './open-context.ts'
 import type { Signals } from './signals.ts'
-import { WatchedFiles } from './watched-files.ts'
+import { WatchedFiles } from './watch-files.ts'
+
+/** Wait after a daemon's outbox broke twice in a row, to spare a failing disk. */
+const breakageRestMs = 60_000
 
 /** A request to a running daemon. */
 type Change = { readonly kind: 'stop' } | { readonly kind: 'reload'; readonly next: AppContext }
@@ -27,7 +29,7 @@ type Change = { readonly kind: 'stop' } | { readonly kind: 'reload'; readonly ne
 type Begun = { readonly kind: 'daemon'; readonly context: AppContext; readonly daemon: Daemon } | Change
 
 /** Dependencies of `keepRunning`. */
-export interface KeepRunningDeps {
+interface KeepRunningDeps {
   /** The context of the first configuration; a reload makes another one. */
   readonly first: AppContext
   readonly signals: Signals

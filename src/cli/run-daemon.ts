@@ -1,20 +1,28 @@
 import { type AppContext, EarlyPort, KeptCounts } from '../app/context.ts'
+import { rolesOf } from '../app/open-outbox.ts'
+import type { OpenPort } from '../edge/open-port.ts'
 import { systemTime } from '../edge/time.ts'
 import { WatchedClock } from '../intake/hour-clock.ts'
 import { Fault, faultLine } from '../model/fault.ts'
 import { DataFolders } from '../outbox/data-folders.ts'
 import type { WarmProcesses } from '../runner/daemon/warm-processes.ts'
 import { Reloads } from '../status/observed.ts'
+import { openEarly } from '../status/server/starting.ts'
 import { namedFile } from './configured-command.ts'
+import { daemonSentence } from './daemon-role.ts'
 import { exitCodes } from './exit.ts'
-import { standbyLookMs } from './limits.ts'
 import { openContext } from './open-context.ts'
 import type { Signals } from './signals.ts'
-import { standBy } from './stand-by.ts'
-import { whileStarting } from './while-starting.ts'
+import { whileStarting } from './warm-processes.ts'
+
+/** Interval at which a standby looks whether the daemon has ended. */
+const standbyLookMs = 250
+
+/** Time after which a standby opens the status server's port, if it is free. */
+const standbyPortMs = 10_000
 
 /** Dependencies of `runDaemon`. */
-export interface RunDaemonDeps {
+interface RunDaemonDeps {
   /** Processes started early; absent when none was. */
   readonly warm?: WarmProcesses
   /** Whether it waits while another daemon is at work. */
@@ -75,11 +83,41 @@ async function runOnce(file: string, { warm, standby, signals }: RunDaemonDeps):
   // Of two standbys, the one without the role must not have the port.
   await using earlyPort = standby ? undefined : await EarlyPort.open(configured.config)
   const context = { ...configured, ...(earlyPort && { earlyPort }) }
-  const { checkOptions } = await whileStarting(() => import('./check-options.ts'))
+  const { checkOptions } = await whileStarting(() => import('./check-collectors.ts'))
   const checking = checkOptions(context, signals)
   const [{ keepRunning }] = await Promise.all([whileStarting(() => import('./keep-running.ts')), checking])
   const reloads = new Reloads(context.config.file, context.time.nowMs(), namedFile(file) && context.config.file)
   if (signals.stopping.aborted) return code
   await keepRunning({ first: context, signals, reloads, ended })
   return code
+}
+
+/**
+ * Waits while another process is the daemon of the data folder. Where the status server's port is free then, as on another
+ * host, it answers after a while that this process lives and is not ready: on the same host that daemon may just be starting.
+ *
+ * @returns whether the role is free; `false` when this process is to end
+ */
+async function standBy(context: AppContext, stopping: AbortSignal): Promise<boolean> {
+  const { config, log, time } = context
+  const holder = await daemonSentence(context)
+  if (holder === undefined) return !stopping.aborted
+  log.info(
+    { daemon: holder, ...(config.data.kind === 'folder' && { data: config.data.folder }) },
+    'standing by: another daemon is at work',
+  )
+  const sinceMs = time.steadyMs()
+  let port: OpenPort | undefined
+  let hasTried = false
+  const roles = await rolesOf(config)
+  while (!stopping.aborted && (await roles.daemon())) {
+    await time.sleep(standbyLookMs, stopping).catch(() => {})
+    if (hasTried || time.steadyMs() - sinceMs < standbyPortMs) continue
+    hasTried = true
+    port = await openEarly(config.status, 'Tidegauge stands by: another daemon is at work.')
+  }
+  await port?.stop()
+  if (stopping.aborted) log.info('stopped')
+  else log.warn('the other daemon has ended: taking over')
+  return !stopping.aborted
 }

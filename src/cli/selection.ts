@@ -1,11 +1,12 @@
-import type { Command } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
 import type { AppContext } from '../app/context.ts'
+import type { ProtocolConfig } from '../config/config.ts'
 import { Fault } from '../model/fault.ts'
-import { hourAt, hourText, parseHour } from '../model/hour.ts'
+import { type Hour, hourAt, hourText, parseHour } from '../model/hour.ts'
 import type { MetricId } from '../model/metric.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { DeadOrHeldMetric, Selection } from '../outbox/contract/selections.ts'
-import { asTyped, type ConfigOption, configuredCommand } from './configured-command.ts'
+import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from './configured-command.ts'
 import { exitCodes } from './exit.ts'
 import { counted, note } from './terminal.ts'
 
@@ -59,7 +60,7 @@ export function demandSelection(
 }
 
 /** Criteria that narrow a selection. */
-export type Narrowing = Omit<Selection, 'state'>
+type Narrowing = Omit<Selection, 'state'>
 
 /** Whether anything but all is selected. */
 export function isNarrow({ ids, reason, hour }: Narrowing): boolean {
@@ -115,4 +116,77 @@ async function misfit(name: string, selected: Selected): Promise<string> {
   const alsoThere =
     others > 0 ? `; ${counted(others, 'metric')} ${other}: ${asTyped(`${other} ls ${name}`, options)}` : ''
   return `nothing of ${name}${isOf} is ${state}${reason === undefined ? '' : ' for such a reason'}${alsoThere}${waits}`
+}
+
+/** The protocols that a person names; all of them without a name. @throws Fault `usage` for an unknown one */
+export function selectProtocols(
+  protocols: readonly ProtocolConfig[],
+  ids: readonly string[],
+): readonly ProtocolConfig[] {
+  const unknown = ids.filter(id => !protocols.some(protocol => protocol.id === id))
+  if (unknown.length > 0) {
+    throw new Fault('usage', `no protocol is called ${unknown.map(id => `"${id}"`).join(', ')}`, {
+      fix: `there are: ${protocols.map(({ id }) => id).join(', ')}`,
+    })
+  }
+  return ids.length === 0 ? protocols : protocols.filter(({ id }) => ids.includes(id))
+}
+
+/** Parses an option that is a whole number. @param most default: no limit */
+export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
+  return text => {
+    const number = /^\d+$/.test(text) ? Number(text) : -1
+    if (number >= least && number <= most) return number
+    const to = most === Number.MAX_SAFE_INTEGER ? '' : ` to ${most}`
+    throw new InvalidArgumentError(`It must be a whole number from ${least}${to}.`)
+  }
+}
+
+/** Options that select collectors and hours. */
+export interface LookOptions extends ConfigOption, JsonOption {
+  readonly only?: readonly string[]
+  /** First hour, as typed. Default: see the command. */
+  readonly from?: string
+  /** Last hour, included, as typed. */
+  readonly to?: string
+}
+
+/** A command that shows hours of collectors; default: all of them. */
+export function lookingCommand(name: string): Command {
+  return configuredCommand(name)
+    .option('--only <id...>', 'protocols or collectors')
+    .option('--from <hour>', 'the first hour, like 2026-11-20T13:00:00Z')
+    .option('--to <hour>', 'the last hour, included')
+    .option('--json', 'print JSON')
+}
+
+/** The selected hours, both ends included. */
+export interface LookedAt {
+  /** First hour; absent: no lower bound. */
+  readonly from?: Hour
+  /** Last hour, included; absent: no upper bound. */
+  readonly to?: Hour
+}
+
+/** @throws Fault `usage` for an invalid hour, or a range that ends before it begins */
+export function lookedAt({ from, to }: LookOptions): LookedAt {
+  const range = { ...(from && { from: parseHour(from) }), ...(to && { to: parseHour(to) }) }
+  demandOrder(range)
+  return range
+}
+
+/** @throws Fault `usage` when a range ends before it begins */
+export function demandOrder({ from, to }: LookedAt): void {
+  if (from === undefined || to === undefined || from <= to) return
+  throw new Fault('usage', `--from ${hourText(from)} lies after --to ${hourText(to)}`, {
+    fix: 'the older hour comes first',
+  })
+}
+
+/** @throws Fault `usage` for an hour that has not begun */
+export function demandBegun(hour: Hour, nowMs: number): void {
+  if (hour <= nowMs) return
+  throw new Fault('usage', `${hourText(hour)} lies in the future`, {
+    fix: `the current hour is ${hourText(hourAt(nowMs))}`,
+  })
 }

@@ -1,7 +1,12 @@
 import { unwatchFile, watchFile } from 'node:fs'
 import { systemTime } from '../edge/time.ts'
 import { unlessAborted } from '../edge/unless-aborted.ts'
-import { fileLookMs, parentLookMs } from './limits.ts'
+
+/** Interval of checking the configuration file for a change. */
+const fileLookMs = 5_000
+
+/** Interval at which a process started by npm checks that its parent still runs. */
+const parentLookMs = 1_000
 
 /** A request to a running process; `look` when a watched file may have changed. */
 export type SignalRequest = 'stop' | 'reload' | 'look'

@@ -1,5 +1,5 @@
 import { eastAsianWidth } from 'get-east-asian-width'
-import { cleaned, print } from './terminal.ts'
+import { cleaned, counted, print } from './terminal.ts'
 
 /** Prints rows below a head, in columns two spaces apart; the named columns are aligned right. */
 export function printTable(
@@ -20,6 +20,20 @@ export function printTable(
   )
   // In one piece: a table may have thousands of rows.
   print(texts.join('\n'))
+}
+
+/** Rows that are printed of a long table. */
+export const rowsMax = 50
+
+/** Prints the first rows of a table, and counts the others. @param noun what a row is, for the count */
+export function printFirst(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  noun: string,
+  right: readonly string[] = [],
+): void {
+  printTable(head, rows.slice(0, rowsMax), right)
+  if (rows.length > rowsMax) print(`and ${counted(rows.length - rowsMax, noun)} more: --json has all`)
 }
 
 function aligned(cell: string, width: number, side: 'left' | 'right' | undefined): string {

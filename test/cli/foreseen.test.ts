@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { foreseen, type Sighted } from '../../src/cli/foreseen.ts'
+import { foreseen, type Sighted } from '../../src/cli/check-collectors.ts'
 import { warningKind } from '../../src/model/remarks.ts'
 import { anHour } from '../support/metrics.ts'
 

@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { WatchedFiles } from '../../src/cli/watched-files.ts'
+import { WatchedFiles } from '../../src/cli/watch-files.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { configured, hostYaml } from '../support/tidegauge.ts'
 

@@ -4,22 +4,16 @@ import { openHourReader } from '../../app/open-runner.ts'
 import { CallMeter } from '../../chain/endpoint/call-meter.ts'
 import type { ChainConfig } from '../../config/config.ts'
 import { destinationsOf } from '../../delivery/destination.ts'
-import { type HourOrder, hoursOf, type Work, windowsOf } from '../../intake/backfill/work.ts'
-import { noPasts } from '../../intake/validate.ts'
+import type { Time } from '../../edge/time.ts'
+import { firstHour, type HourOrder, hoursInOrder, hoursOf, type Work, windowsOf } from '../../intake/backfill/work.ts'
+import type { HourReader } from '../../intake/hour-reader.ts'
+import { noPasts, type PastStore } from '../../intake/validate.ts'
+import type { AsOfBlock, PinnedBlock } from '../../model/block.ts'
+import type { Fault, FaultCode } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
+import { hourAt } from '../../model/hour.ts'
+import { batchMetricsMax } from '../../model/limits.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
-import { type Cost, chainWindows, pushesOf, scaledCost, sumOf } from './cost.ts'
-import {
-  blocksOf,
-  chainsOf,
-  hoursInstead,
-  metricsAnHour,
-  outerHours,
-  possibleWorks,
-  type SampledRun,
-  type SampledRuns,
-  takeSample,
-} from './sample.ts'
 
 /** The work of a backfill and its estimated cost. */
 export interface BackfillPlan {
@@ -43,7 +37,7 @@ export interface BackfillPlan {
 }
 
 /** The work of one collector, with its estimate. */
-export interface PlannedWork extends Work {
+interface PlannedWork extends Work {
   /** Metrics of all its hours. */
   readonly metrics: number
 }
@@ -158,4 +152,177 @@ async function plannedPushes({ context, outbox }: PlanDeps, works: readonly Plan
     return pushesOf(own.reduce((sum, { metrics }) => sum + metrics, due))
   })
   return counts.reduce((sum, count) => sum + count, 0)
+}
+
+/** Requests and calls to a chain. */
+interface Cost {
+  /** HTTP requests, or groups of messages over a socket. */
+  readonly requests: number
+  /** Calls by method. */
+  readonly calls: Readonly<Record<string, number>>
+}
+
+/** Sent to each endpoint when it is first used, whatever the number of hours. */
+const onceMethod = 'eth_chainId'
+
+/**
+ * Estimates a chain's cost for all windows of hours from a sample: as many requests for each window, as many calls for
+ * each hour.
+ *
+ * @param sampled cost of `sampledHours`, which were read together
+ */
+function scaledCost(sampled: Cost, sampledHours: number, windows: readonly (readonly Hour[])[]): Cost {
+  const hours = windows.reduce((sum, { length }) => sum + length, 0)
+  const calls = Object.entries(sampled.calls).map(([method, count]) => {
+    return [method, method === onceMethod ? count : Math.ceil((count * hours) / sampledHours)]
+  })
+  return { requests: sampled.requests * windows.length, calls: Object.fromEntries(calls) }
+}
+
+/** The hours in which a chain is read, by window; windows in which it is not are left out. */
+function chainWindows(
+  works: readonly Work[],
+  size: number,
+  order: HourOrder,
+  isRead: (work: Work) => boolean,
+): Hour[][] {
+  return windowsOf(works, size, order)
+    .map(shares => {
+      const readers = shares.filter(({ work }) =>
+        works.some(({ collector }) => collector === work.collector && isRead(work)),
+      )
+      return [...new Set(readers.flatMap(({ hours }) => hours))].sort((a, b) => a - b)
+    })
+    .filter(hours => hours.length > 0)
+}
+
+/** The sum of some costs. */
+function sumOf(costs: readonly Cost[]): Cost {
+  const calls: Record<string, number> = {}
+  for (const [method, count] of costs.flatMap(cost => Object.entries(cost.calls))) {
+    calls[method] = (calls[method] ?? 0) + count
+  }
+  return { requests: costs.reduce((sum, { requests }) => sum + requests, 0), calls }
+}
+
+/** Number of pushes for that many metrics; all but the last are full. */
+function pushesOf(metrics: number): number {
+  return Math.ceil(metrics / batchMetricsMax)
+}
+
+/** Number of calls of all methods. */
+export function callsIn({ calls }: Pick<Cost, 'calls'>): number {
+  return Object.values(calls).reduce((sum, count) => sum + count, 0)
+}
+
+/** Result of one collector for one sampled hour. */
+interface SampledRun {
+  readonly work: Work
+  readonly hour: Hour
+  /** Metrics with a value. */
+  readonly metrics: number
+  /** The blocks it read. */
+  readonly pins: readonly PinnedBlock[]
+  /** Why it is not complete; absent when it is. */
+  readonly fault?: Fault
+}
+
+/** Hours read to estimate the cost of the others. */
+interface SampledRuns {
+  readonly runs: readonly SampledRun[]
+  /** Duration of the sample, in milliseconds. */
+  readonly ms: number
+}
+
+/** Dependencies of `takeSample`. */
+interface SampleDeps {
+  readonly reader: HourReader
+  readonly pasts: PastStore
+  readonly time: Time
+}
+
+/** Reads some hours of all works together; stores nothing. */
+async function takeSample(
+  works: readonly Work[],
+  hours: ReadonlySet<Hour>,
+  { reader, pasts, time }: SampleDeps,
+): Promise<SampledRuns> {
+  const startMs = time.nowMs()
+  const wanted = works.flatMap(work =>
+    work.hours.filter(hour => hours.has(hour)).map(hour => ({ ...work, work, hour })),
+  )
+  const results = await reader.collectTogether(wanted, pasts)
+  const runs = results.flatMap(({ accepted, pins, fault }, place): SampledRun[] => {
+    const { work, hour } = wanted[place] ?? {}
+    return work && hour !== undefined ? [{ work, hour, metrics: accepted.length, pins, ...(fault && { fault }) }] : []
+  })
+  return { runs, ms: time.nowMs() - startMs }
+}
+
+/** The oldest and the newest hour. */
+function outerHours(works: readonly Work[]): ReadonlySet<Hour> {
+  const hours = hoursInOrder(works, 'oldest-first')
+  return new Set([...hours.slice(0, 1), ...hours.slice(-1)])
+}
+
+/** Faults that mean a chain could not be read at an hour at all; a reverted call is not one. */
+const unreadable: ReadonlySet<FaultCode> = new Set([
+  'chain-unreachable',
+  'chain-behind',
+  'chain-reorganized',
+  'chain-state-missing',
+  'chain-before-first-block',
+])
+
+/**
+ * The hours to read instead when a chain could not be read at some: the others, and their neighbours. `undefined` when
+ * there is nothing to replace; empty when nothing was read.
+ *
+ * @param works the work left, as the sample shows
+ */
+function hoursInstead(works: readonly Work[], { runs }: SampledRuns): ReadonlySet<Hour> | undefined {
+  const failed = new Set(runs.filter(isUnreadable).map(({ hour }) => hour))
+  if (failed.size === 0) return undefined
+  const outer = outerHours(works)
+  const good = [...outer].filter(hour => !failed.has(hour))
+  if (good.length !== 1 || outer.size === 1) return new Set(good)
+  const hours = hoursInOrder(works, 'oldest-first')
+  const index = hours.indexOf(good[0] ?? hourAt(0))
+  return new Set([hours[index - 1], hours[index], hours[index + 1]].filter(hour => hour && !failed.has(hour)) as Hour[])
+}
+
+function isUnreadable({ fault }: SampledRun): boolean {
+  return fault !== undefined && unreadable.has(fault.code)
+}
+
+/** Removes hours before the first block of a chain that a work reads: they are impossible. */
+function possibleWorks(works: readonly Work[], { runs }: SampledRuns): Work[] {
+  return works.map(work => {
+    const own = runs.filter(run => run.work.collector === work.collector)
+    const first = Math.max(0, ...own.flatMap(({ fault }) => (fault && firstHour(fault)) ?? []))
+    const hours = work.hours.filter(hour => hour >= first)
+    return { ...work, hours, impossible: work.impossible + work.hours.length - hours.length }
+  })
+}
+
+/** Metrics in one hour of a work: as sampled, else as declared; 0 when nothing of it could be read. */
+function metricsAnHour({ runs }: SampledRuns, { collector, description }: Work): number {
+  const own = runs.filter(({ work }) => work.collector === collector)
+  if (own.length === 0) return Object.keys(description.metrics).length
+  return own.find(({ fault }) => !fault)?.metrics ?? Math.max(...own.map(({ metrics }) => metrics))
+}
+
+/** Ids of the chains that a work reads, as sampled. */
+function chainsOf({ runs }: SampledRuns, { collector }: Work): ReadonlySet<number> {
+  return new Set(
+    runs.filter(({ work }) => work.collector === collector).flatMap(({ pins }) => pins.map(({ chainId }) => chainId)),
+  )
+}
+
+/** The as-of blocks of a chain in the sample, by hour, ascending. */
+function blocksOf({ runs }: SampledRuns, chainId: number): ReadonlyMap<Hour, AsOfBlock> {
+  const met = runs.flatMap(({ hour, pins }) =>
+    pins.filter(pin => pin.chainId === chainId).map(({ block }) => [hour, block] as const),
+  )
+  return new Map(met.sort(([one], [other]) => one - other))
 }

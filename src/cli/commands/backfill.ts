@@ -1,38 +1,46 @@
 import type { Command } from 'commander'
 import type { AppContext } from '../../app/context.ts'
 import { openOutbox, rolesOf } from '../../app/open-outbox.ts'
+import type { CallCounts } from '../../chain/endpoint/call-meter.ts'
 import { systemTime } from '../../edge/time.ts'
 import type { BackfillEnd } from '../../intake/backfill/backfill.ts'
-import { type BackfillRequest, firstHour, type StatesByHour, type Work, workOf } from '../../intake/backfill/work.ts'
+import {
+  type BackfillRequest,
+  type CollectorCounts,
+  firstHour,
+  type HourOrder,
+  type Reason,
+  type StatesByHour,
+  type Work,
+  workOf,
+} from '../../intake/backfill/work.ts'
 import { Fault, faultLine } from '../../model/fault.ts'
-import { hourAt, hourText } from '../../model/hour.ts'
+import { type Hour, hourAt, hourText, parseHour } from '../../model/hour.ts'
+import { shellWord } from '../../model/text.ts'
 import type { IntakeStore } from '../../outbox/contract/intake-store.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
-import { budgetOf, cappedMeter } from '../backfill/calls.ts'
-import { type BackfillDelivery, startDelivery } from '../backfill/delivery.ts'
+import { type BackfillPlan, callsIn, makePlan, type PlanDeps } from '../backfill/plan.ts'
 import {
-  type BackfillOptions,
-  backfillOptions,
-  type HourSpan,
-  orderOf,
-  readRange,
-  resumption,
-} from '../backfill/options.ts'
-import { makePlan, type PlanDeps } from '../backfill/plan.ts'
-import { printPlan, printPlanJson } from '../backfill/plan-text.ts'
-import { ProgressLine } from '../backfill/progress.ts'
-import { readAll } from '../backfill/read-all.ts'
-import { printSummary, printSummaryJson } from '../backfill/summary.ts'
-import { asTyped } from '../configured-command.ts'
+  type BackfillDelivery,
+  budgetOf,
+  cappedMeter,
+  durationText,
+  ProgressLine,
+  readAll,
+  startDelivery,
+} from '../backfill/run.ts'
+import { type UsableCollector, usableCollectors } from '../check-collectors.ts'
+import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { standing } from '../deliver-now.ts'
 import { exitCodes } from '../exit.ts'
 import { openContext } from '../open-context.ts'
 import { openedByClock } from '../require-clock.ts'
+import { demandBegun, demandOrder, type LookedAt, wholeNumber } from '../selection.ts'
 import { Signals } from '../signals.ts'
-import { keepHeapSmall } from '../small-heap.ts'
-import { counted, note } from '../terminal.ts'
-import { type UsableCollector, usableCollectors } from '../usable-collectors.ts'
+import { printTable } from '../table.ts'
+import { counted, cut, grouped, note, print, printJson } from '../terminal.ts'
 import { warmProcesses } from '../warm-processes.ts'
+import { keepHeapSmall } from './run.ts'
 
 /** `backfill`: past hours. Ends with 1 when an hour was not collected, is left, or is not delivered. */
 export function backfillCommand(ended: (code: number) => void): Command {
@@ -101,7 +109,9 @@ async function collectAndDeliver(
     () => meter.counts(),
     async () => (await outbox.operators.backlog()).balance.due,
   )
-  const reading = { ...deps, works, asked, meter, budget, signal: stopping.signal }
+  const order = orderOf(options)
+  const { concurrency } = options
+  const reading = { context, outbox, stack, works, asked, order, concurrency, meter, budget, signal: stopping.signal }
   const { end, calls } = await readAll({ ...reading, report: news => progress.show(news) })
   await progress.end()
   if (!deps.signals.stopping.aborted) await delivery.finish()
@@ -173,4 +183,284 @@ function noteLeft({ stopped, left, collectors }: BackfillEnd, options: BackfillO
   if (isCapped && collectors.every(({ done }) => done === 0)) note('no hour was done: allow more with --max-calls')
   if (left > 0) note(`${counted(left, 'run')} of a collector for an hour left; go on with`)
   if (left > 0) note(`  → ${resumption(options, at)}`)
+}
+
+/** Default of the hours read concurrently. */
+const concurrencyDefault = 100
+
+/** Upper bound: hours being read are in memory, and are lost when the process is killed. */
+const concurrencyMax = 500
+
+/** The options, as parsed by commander. */
+interface BackfillOptions extends ConfigOption, JsonOption {
+  /** First hour, as typed. */
+  readonly from: string
+  /** Last hour, included, as typed. */
+  readonly to: string
+  readonly only?: readonly string[]
+  /** Whether only the cost is printed. */
+  readonly plan?: boolean
+  /** Whether collected hours are read again. */
+  readonly overwrite?: boolean
+  readonly newestFirst?: boolean
+  /** Hours read at once. */
+  readonly concurrency: number
+  /** RPC calls at most. Default: no limit. */
+  readonly maxCalls?: number
+}
+
+/** The command and its options, without its action. */
+function backfillOptions(): Command {
+  return configuredCommand('backfill')
+    .description('past hours: collect, queue and push what is missing; a second run continues where it stopped')
+    .requiredOption('--from <hour>', 'the first hour, like 2026-11-20T13:00:00Z')
+    .requiredOption('--to <hour>', 'the last hour, included')
+    .option('--only <id...>', 'protocols or collectors')
+    .option('--plan', 'show the plan and its cost; send and store nothing')
+    .option('--overwrite', 'read collected hours again, and correct differences')
+    .option('--newest-first', 'start with the newest hour (default: the oldest)')
+    .option(
+      '--concurrency <hours>',
+      `hours under way together, each with all its collectors: 1 to ${concurrencyMax}`,
+      wholeNumber(1, concurrencyMax),
+      concurrencyDefault,
+    )
+    .option('--max-calls <count>', 'stop before more RPC calls are made', wholeNumber(1))
+    .option('--json', 'print JSON')
+}
+
+/** The requested hours, both ends included. */
+type HourSpan = Required<LookedAt>
+
+/** @throws Fault `usage` for an empty range, or one in the future */
+function readRange({ from, to }: Pick<BackfillOptions, 'from' | 'to'>, nowMs: number): HourSpan {
+  const range = { from: parseHour(from), to: parseHour(to) }
+  for (const hour of [range.from, range.to]) demandBegun(hour, nowMs)
+  demandOrder(range)
+  return range
+}
+
+/** The requested order. */
+function orderOf({ newestFirst }: Pick<BackfillOptions, 'newestFirst'>): HourOrder {
+  return newestFirst ? 'newest-first' : 'oldest-first'
+}
+
+/**
+ * Command line that continues a stopped backfill.
+ *
+ * @param at the hour it was at: collected hours are skipped anyway, but not with `--overwrite`
+ */
+function resumption(options: BackfillOptions, at: Hour | undefined): string {
+  const { overwrite, newestFirst, only, concurrency, maxCalls } = options
+  const isFrom = overwrite && !newestFirst && at !== undefined
+  const isTo = overwrite && newestFirst && at !== undefined
+  const words = [
+    `backfill --from ${isFrom ? hourText(at) : options.from} --to ${isTo ? hourText(at) : options.to}`,
+    ...(only ? [`--only ${only.map(shellWord).join(' ')}`] : []),
+    ...(overwrite ? ['--overwrite'] : []),
+    ...(newestFirst ? ['--newest-first'] : []),
+    ...(concurrency === concurrencyDefault ? [] : [`--concurrency ${concurrency}`]),
+    ...(maxCalls === undefined ? [] : [`--max-calls ${maxCalls}`]),
+  ]
+  return asTyped(words.join(' '), options)
+}
+
+interface SampledFault {
+  readonly collector: string
+  readonly hour: string
+  readonly fault: Fault
+}
+
+function faultsOf({ faults }: BackfillPlan): SampledFault[] {
+  return faults.flatMap(({ work, hour, fault }) =>
+    fault ? [{ collector: work.collector.id, hour: hourText(hour), fault }] : [],
+  )
+}
+
+/** Prints the plan as JSON. */
+function printPlanJson(plan: BackfillPlan, { from, to }: HourSpan): void {
+  const { works, hours, cost, pushes, durationMs, certainty, spent, hoursRead } = plan
+  printJson({
+    from: hourText(from),
+    to: hourText(to),
+    collectors: works.map(({ collector, hours: own, alreadyCollected, leftToDaemon, impossible, metrics }) => ({
+      collector: collector.id,
+      hours: own.length,
+      there: alreadyCollected,
+      daemons: leftToDaemon,
+      impossible,
+      metrics,
+    })),
+    hours,
+    calls: cost.calls,
+    requests: cost.requests,
+    pushes,
+    durationMs: Math.round(durationMs),
+    certainty,
+    sample: {
+      ...spent,
+      hours: hoursRead.map(hour => hourText(hour)),
+      faults: faultsOf(plan).map(({ fault, ...rest }) => ({ ...rest, reason: faultLine(fault) })),
+    },
+  })
+}
+
+/** Prints the plan for a person. */
+function printPlan(plan: BackfillPlan): void {
+  const { works, hours, cost, pushes, durationMs, certainty, spent, hoursRead } = plan
+  printTable(
+    ['collector', 'hours to do', 'already there', 'the daemon’s', 'not possible', 'metrics'],
+    works.map(({ collector, hours: own, alreadyCollected, leftToDaemon, impossible, metrics }) => [
+      collector.id,
+      ...[own.length, alreadyCollected, leftToDaemon, impossible, metrics].map(grouped),
+    ]),
+    ['hours to do', 'already there', 'the daemon’s', 'not possible', 'metrics'],
+  )
+  if (certainty === 'unknown') print(`\n${counted(hours, 'hour')}; their cost is unknown, as none could be read`)
+  else {
+    print(`\n${counted(hours, 'hour')}; about ${callsText(cost)}, ${counted(pushes, 'push', 'pushes')}`)
+    print(`about ${durationText(durationMs)}; nothing was stored or sent`)
+  }
+  const read = hoursRead.map(hour => hourText(hour)).join(' and ')
+  print(`${read === '' ? 'to see that' : `for this ${read} were read`}: ${callsText(spent)}`)
+  for (const { collector, hour, fault } of faultsOf(plan)) {
+    print(`${hour} could not be read by ${collector}: ${faultLine(fault)}`)
+  }
+  const isLimited = plan.faults.some(({ fault }) => fault?.code !== 'chain-before-first-block')
+  if (isLimited && certainty !== 'unknown') print('the plan does not include the cost of more hours like these')
+}
+
+/** Input for the summary of a backfill. */
+interface Summary {
+  readonly range: HourSpan
+  readonly end: BackfillEnd
+  readonly counts: CallCounts
+  /** Pushes of this command, attempts included. */
+  readonly pushes: number
+  /** Duration of the backfill, in milliseconds. */
+  readonly durationMs: number
+  /** Metrics waiting for delivery. */
+  readonly due: number
+}
+
+/** Width of a line when stdout is not a terminal, in characters. */
+const plainLineChars = 120
+
+/** Characters shown of any reason, at least. */
+const reasonCharsMin = 40
+
+const lineChars = () => process.stdout.columns || plainLineChars
+
+/** Prints the summary as JSON. */
+function printSummaryJson({ range, end, counts, pushes, durationMs, due }: Summary): void {
+  printJson({
+    from: hourText(range.from),
+    to: hourText(range.to),
+    collectors: end.collectors.map(({ collector, done, alreadyCollected, leftToDaemon, ...rest }) => {
+      return { collector, done, there: alreadyCollected, daemons: leftToDaemon, ...rest }
+    }),
+    failures: end.failures.map(({ fault, count, spans }) => ({
+      code: fault.code,
+      reason: fault.message,
+      facts: fault.facts,
+      ...(fault.fix === undefined ? {} : { fix: fault.fix }),
+      count,
+      ...(spans[0] && { example: { collector: spans[0].collector, hour: hourText(spans[0].from) } }),
+      hours: spans.map(({ collector, from, to }) => ({ collector, from: hourText(from), to: hourText(to) })),
+    })),
+    early: end.early.map(({ fault, count }) => ({ reason: fault.message, facts: fault.facts, count })),
+    left: end.left,
+    ...(end.stopped ? { stopped: faultLine(end.stopped.fault) } : {}),
+    calls: counts.calls,
+    requests: counts.requests,
+    pushes,
+    due,
+    durationMs,
+  })
+}
+
+/** Prints the summary for a person. */
+function printSummary({ end, counts, pushes, durationMs }: Summary): void {
+  const columns = columnsOf(end.collectors)
+  printTable(
+    ['collector', ...columns.map(({ head }) => head)],
+    end.collectors.map(row => [row.collector, ...columns.map(({ of }) => grouped(row[of]))]),
+    columns.map(({ head }) => head),
+  )
+  if (end.failures.length > 0) printFailures(end.failures)
+  print(`\n${callsText(counts)}, ${counted(pushes, 'push', 'pushes')}, ${durationText(durationMs)}`)
+}
+
+/** `1,234 RPC calls (1,000 eth_call, 234 eth_getBlockByNumber) in 56 HTTP requests`. */
+function callsText(counts: CallCounts): string {
+  const byMethod = Object.entries(counts.calls).sort(([, one], [, other]) => other - one)
+  const methods = byMethod.map(([method, count]) => `${grouped(count)} ${method}`).join(', ')
+  return `${counted(callsIn(counts), 'RPC call')}${methods === '' ? '' : ` (${methods})`} in ${counted(counts.requests, 'HTTP request')}`
+}
+
+interface Column {
+  readonly head: string
+  readonly of: Exclude<keyof CollectorCounts, 'collector'>
+  /** Left out when it is 0 for all collectors. */
+  readonly isRare?: true
+}
+
+const allColumns: readonly Column[] = [
+  { head: 'hours done', of: 'done' },
+  { head: 'already there', of: 'alreadyCollected' },
+  { head: 'the daemon’s', of: 'leftToDaemon', isRare: true },
+  { head: 'failed', of: 'failed' },
+  { head: 'not possible', of: 'impossible' },
+  { head: 'new metrics', of: 'added' },
+  { head: 'corrected', of: 'corrected' },
+]
+
+function columnsOf(rows: readonly CollectorCounts[]): readonly Column[] {
+  return allColumns.filter(({ of, isRare }) => !isRare || rows.some(row => row[of] > 0))
+}
+
+/**
+ * Prints the reasons of failures, cut so that a row stays one line of the terminal; `--json` has all of their words.
+ */
+function printFailures(failures: readonly Reason[]): void {
+  const rows = failures.map(({ fault, count, spans }) => ({
+    count: grouped(count),
+    reason: faultLine(fault),
+    example: exampleOf(spans),
+    hours: spansText(spans),
+  }))
+  const widest = (texts: readonly string[]) => Math.max(...texts.map(({ length }) => length))
+  const others = widest(['failed', ...rows.map(({ count }) => count)]) + widest(rows.map(({ example }) => example)) + 4
+  const charsMax = Math.max(reasonCharsMin, lineChars() - others)
+  print('')
+  printTable(
+    ['failed', 'reason', 'example'],
+    rows.map(({ count, reason, example }) => [count, cut(reason, charsMax), example]),
+    ['failed'],
+  )
+  if (rows.some(({ reason }) => reason.length > charsMax)) print('whole reasons: --json')
+  for (const { count, hours } of rows) print(`hours of these ${count}: ${hours}`)
+  if (failures.some(isPruned)) {
+    print('to do: an archive node is needed, which keeps old state: put one under rpc:, and run this again')
+  }
+  const rest = failures.filter(failure => !isPruned(failure))
+  for (const fix of new Set(rest.flatMap(({ fault }) => fault.fix ?? []))) print(`to do: ${fix}`)
+}
+
+const isPruned = ({ fault }: Reason) => fault.code === 'chain-state-missing'
+
+function exampleOf([first]: Reason['spans']): string {
+  return first ? `${first.collector} ${hourText(first.from)}` : ''
+}
+
+/** Ranges shown of a reason; further ones are counted. */
+const rangesShown = 3
+
+/** The first range of failed hours, and how many more there are. */
+function spansText(spans: Reason['spans']): string {
+  const shown = spans.slice(0, rangesShown).map(({ collector, from, to }) => {
+    return `${collector} ${from === to ? hourText(from) : `${hourText(from)} to ${hourText(to)}`}`
+  })
+  const more = spans.length - shown.length
+  return [...shown, ...(more > 0 ? [`and ${counted(more, 'other range')} (--json)`] : [])].join(', ')
 }

@@ -9,7 +9,7 @@ export function checkCommand(): Command {
     .option('--json', 'print JSON')
     .action(async (options: ConfigOption & JsonOption) => {
       using warm = warmProcesses()
-      const { checkWhole } = await import('../check-whole.ts')
+      const { checkWhole } = await import('../check-collectors.ts')
       await checkWhole(options, warm)
     })
 }

@@ -2,8 +2,8 @@ import { type Command, Option } from 'commander'
 import { Fault } from '../../model/fault.ts'
 import type { CollectOnceOptions } from '../collect-once.ts'
 import { configuredCommand } from '../configured-command.ts'
+import { wholeNumber } from '../selection.ts'
 import { warmProcesses } from '../warm-processes.ts'
-import { wholeNumber } from '../whole-number.ts'
 
 interface CollectOptions extends CollectOnceOptions {
   readonly watch?: boolean
@@ -36,7 +36,7 @@ export function collectCommand(ended: (code: number) => void): Command {
         throw new Fault('usage', '--max-hours is for --catch-up', { fix: 'add --catch-up' })
       if (!options.watch) return collectNow(options, ended)
       if (!options.dryRun) throw new Fault('usage', '--watch sends nothing', { fix: 'add --dry-run' })
-      const { repeatAtSaves } = await import('../repeat-at-saves.ts')
+      const { repeatAtSaves } = await import('../watch-files.ts')
       await repeatAtSaves(options.config, stopping => collectNow(options, () => {}, stopping))
     })
 }
@@ -53,6 +53,6 @@ async function collectNow(
 
 async function collectDue(options: CollectOptions, ended: (code: number) => void): Promise<void> {
   using warm = warmProcesses()
-  const { catchUp } = await import('../catch-up/catch-up.ts')
+  const { catchUp } = await import('./catch-up.ts')
   await catchUp(options, warm, ended)
 }

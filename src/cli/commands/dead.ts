@@ -1,9 +1,39 @@
 import { Command } from 'commander'
-import { change, dropCommand, listCommand, printDue, showCommand } from '../dead-and-held.ts'
-import { changingCommand, type SelectionOptions } from '../selection.ts'
+import { openExistingOutbox } from '../../app/open-outbox.ts'
+import { hourText } from '../../model/hour.ts'
+import { numberText } from '../../model/number-text.ts'
+import { shellWord } from '../../model/text.ts'
+import type { DeadOrHeldMetric, Selection } from '../../outbox/contract/selections.ts'
+import { asTyped, configuredCommand, type JsonOption, strayWord } from '../configured-command.ts'
+import { delivererSentence } from '../daemon-role.ts'
+import { type EndWith, exitCodes } from '../exit.ts'
+import { openContext } from '../open-context.ts'
+import {
+  changingCommand,
+  demandSelection,
+  isKnown,
+  isNarrow,
+  noteMisfits,
+  type Selected,
+  type SelectionOptions,
+  selectingCommand,
+  selectionOf,
+} from '../selection.ts'
+import { printTable, rowsMax } from '../table.ts'
+import { counted, cut, grouped, instantText, note, print, printJson } from '../terminal.ts'
+
+type State = Selection['state']
+
+/** Metric ids listed, metrics shown in full, and groups of metrics with the same words; further ones are counted. */
+const [idsMax, inFullMax, groupsMax] = [5, 20, 10]
+const wordCharsMax = 60
+
+interface ReleaseOptions extends SelectionOptions {
+  readonly allowUnitChange?: boolean
+}
 
 /** `dead ls|show|retry|drop`: metrics that the service rejected for good, and what a person decides about them. */
-export function deadCommand(ended: (code: number) => void): Command {
+export function deadCommand(ended: EndWith): Command {
   return new Command('dead')
     .description('dead metrics (refused for good): list, show, retry, drop')
     .addCommand(listCommand('dead', ended), { isDefault: true })
@@ -12,7 +42,7 @@ export function deadCommand(ended: (code: number) => void): Command {
     .addCommand(dropCommand('dead', ended))
 }
 
-function retryCommand(ended: (code: number) => void): Command {
+function retryCommand(ended: EndWith): Command {
   return changingCommand('retry')
     .description('make them due, to be sent again')
     .action((ids: readonly string[], options: SelectionOptions) =>
@@ -21,4 +51,280 @@ function retryCommand(ended: (code: number) => void): Command {
         await printDue(count, selected.found, selected)
       }),
     )
+}
+
+/** `held ls|show|release|drop`: implausible values held back, and what a person decides about them. */
+export function heldCommand(ended: EndWith): Command {
+  return new Command('held')
+    .description('held metrics (implausible values): list, show, release, drop')
+    .addCommand(listCommand('held', ended), { isDefault: true })
+    .addCommand(showCommand('held', ended))
+    .addCommand(releaseCommand(ended))
+    .addCommand(dropCommand('held', ended))
+}
+
+function releaseCommand(ended: EndWith): Command {
+  return changingCommand('release')
+    .description('make them due, to be sent')
+    .option('--allow-unit-change', 'also those with another unit than before; it is the unit from their hour on')
+    .action((ids: readonly string[], options: ReleaseOptions) =>
+      change('release', 'held', ids, options, ended, async selected => {
+        const { outbox, selection, found } = selected
+        const stays = options.allowUnitChange ? [] : found.filter(({ kind }) => kind === 'unit')
+        const count = (await outbox?.operators.release(selection, options.allowUnitChange ? 'changed' : 'locked')) ?? 0
+        const released = found.filter(metric => !stays.includes(metric))
+        if (released.length > 0) await printDue(count, released, selected)
+        if (stays.length > 0) await noteStaying(stays, selected)
+        if (stays.length > 0) ended(exitCodes.incomplete)
+      }),
+    )
+}
+
+async function noteStaying(stays: readonly DeadOrHeldMetric[], { outbox, options }: Selected): Promise<void> {
+  const byId = [...Map.groupBy(stays, ({ id }) => id).values()].flatMap(([first]) => first ?? [])
+  note(`${counted(stays.length, 'metric')} stay${stays.length === 1 ? 's' : ''} held, because the unit changes:`)
+  const shown = byId.slice(0, idsMax)
+  const pasts = await outbox?.intake.pasts(shown)
+  for (const [place, { id, hour, unit = 'none' }] of shown.entries()) {
+    const was = pasts?.[place]?.unit ?? 'none'
+    note(`  ${id}: from ${was} to ${unit}, from ${hourText(hour)} on`)
+  }
+  if (byId.length > idsMax) note(`  and ${counted(byId.length - idsMax, 'metric id')} more`)
+  const which = byId.length > idsMax ? 'ID…' : byId.map(({ id }) => id).join(' ')
+  note(`  → if that is meant: ${asTyped(`held release ${which} --allow-unit-change`, options)}`)
+  note(`    if not, repair the collector and then: ${asTyped(`held drop ${which}`, options)}`)
+}
+
+/** `ls`: dead or held metrics as a table. */
+export function listCommand(state: State, ended: EndWith): Command {
+  return selectingCommand('ls')
+    .description(`list ${state} metrics (also without ls)`)
+    .option('--json', 'print JSON: all of them, in full')
+    .action((ids: readonly string[], options: SelectionOptions & JsonOption, { parent }: Command) =>
+      withSelected(state, ids, options, async selected => {
+        if (parent && parent.args[0] !== 'ls') await demandKnown(selected, parent)
+        if (options.json) printJson(selected.found.map(deadOrHeldJson))
+        else printDeadOrHeld(selected)
+        await noteMisfits(selected, ended)
+      }),
+    )
+}
+
+/** Refuses an unknown name without `ls`, which may be a misspelt command. @throws Fault `usage` */
+async function demandKnown(selected: Selected, group: Command): Promise<void> {
+  for (const name of selected.selection.ids ?? []) {
+    if (await isKnown(name, selected)) continue
+    throw strayWord(group, name, ', and no metric or protocol has that name')
+  }
+}
+
+/** `show ID…`: each metric in full. */
+export function showCommand(state: State, ended: EndWith): Command {
+  return configuredCommand('show')
+    .description('show each metric in full, and what to do next')
+    .argument('<id...>', 'metric or protocol ids')
+    .option('--hour <hour>', 'a full hour, like 2026-11-20T13:00:00Z')
+    .option('--json', 'print JSON')
+    .action((ids: readonly string[], options: SelectionOptions & JsonOption) =>
+      withSelected(state, ids, options, async selected => {
+        if (options.json) printJson(selected.found.map(deadOrHeldJson))
+        else printInFull(selected)
+        await noteMisfits(selected, ended)
+      }),
+    )
+}
+
+/** `drop`: gives metrics up. */
+export function dropCommand(state: State, ended: EndWith): Command {
+  return changingCommand('drop')
+    .description('drop them for ever: not sent, not collected again')
+    .action((ids: readonly string[], options: SelectionOptions) =>
+      change('drop', state, ids, options, ended, async ({ outbox, selection }) => {
+        const count = (await outbox?.operators.drop(selection)) ?? 0
+        print(`${counted(count, 'metric')} dropped: not sent, and not collected again`)
+      }),
+    )
+}
+
+/** Runs a changing command once the selection is known not to be empty. */
+async function change(
+  verb: string,
+  state: State,
+  ids: readonly string[],
+  options: SelectionOptions,
+  ended: EndWith,
+  act: (selected: Selected) => Promise<void>,
+): Promise<void> {
+  demandSelection(verb, selectionOf(state, ids, options), options)
+  await withSelected(state, ids, options, async selected => {
+    if (selected.found.length > 0) await act(selected)
+    else if (!isNarrow(selected.selection)) print(`nothing is ${state}`)
+    await noteMisfits(selected, ended)
+  })
+}
+
+/** Reports that metrics are due from now on, and which process pushes them. */
+async function printDue(
+  count: number,
+  released: readonly DeadOrHeldMetric[],
+  { context, options }: Selected,
+): Promise<void> {
+  const deliverer = count === 0 ? '' : `: ${await delivererSentence(context, options)}`
+  print(`${counted(count, 'metric')} due${deliverer}`)
+  const configured = new Set(context.config.protocols.map(({ id }) => id))
+  const homeless = new Set(released.map(({ protocolId }) => protocolId).filter(id => !configured.has(id)))
+  for (const id of homeless) note(`${id} is not in ${context.config.file}: its metrics stay due until it is`)
+}
+
+async function withSelected(
+  state: State,
+  ids: readonly string[],
+  options: SelectionOptions,
+  act: (selected: Selected) => Promise<void>,
+): Promise<void> {
+  const selection = selectionOf(state, ids, options)
+  const context = openContext(options.config)
+  await using stack = new AsyncDisposableStack()
+  const outbox = await openExistingOutbox(context, stack)
+  await act({ context, outbox, selection, found: (await outbox?.operators.deadOrHeld(selection)) ?? [], options })
+}
+
+/** A dead or held metric as JSON: the same names, instants as text, unknown fields left out. */
+function deadOrHeldJson(metric: DeadOrHeldMetric) {
+  const { id, protocolId, hour, value, unit, kind, reason, status, attempts, sinceMs, collector } = metric
+  return {
+    id,
+    protocolId,
+    hour: hourText(hour),
+    value,
+    ...(unit === undefined ? {} : { unit }),
+    kind,
+    reason,
+    ...(status === undefined ? {} : { status }),
+    ...(attempts === undefined ? {} : { attempts }),
+    since: new Date(sinceMs).toISOString(),
+    collector,
+  }
+}
+
+/** Prints dead or held metrics as a table: the newest hours, and if there are more, the words they share. */
+function printDeadOrHeld({ found, selection, options }: Selected): void {
+  const { state } = selection
+  if (found.length === 0) {
+    if (!isNarrow(selection)) print(`nothing is ${state}`)
+    return
+  }
+  const shown = found.slice(-rowsMax)
+  if (state === 'dead') printDead(shown)
+  else printHeld(shown)
+  if (shown.length === found.length) return
+  print('')
+  print(`${counted(found.length, 'metric')} ${state}, the newest ${shown.length} shown; --json has all. Why:`)
+  printGroups(found)
+  print(
+    `select with ids, --hour H, or --reason TEXT, as in ${asTyped(`${state} ls --reason ${sampleWords(found)}`, options)}`,
+  )
+}
+
+function printDead(metrics: readonly DeadOrHeldMetric[]): void {
+  const rows = metrics.map(metric => [
+    ...rowStart(metric),
+    String(metric.status ?? ''),
+    String(metric.attempts ?? ''),
+    instantText(metric.sinceMs),
+    cut(words(metric), wordCharsMax),
+  ])
+  const head = ['metric', 'hour', 'value', 'unit', 'status', 'attempts', 'since', 'the service’s words']
+  printTable(head, rows, ['value', 'status', 'attempts'])
+}
+
+function printHeld(metrics: readonly DeadOrHeldMetric[]): void {
+  const rows = metrics.map(metric => [
+    ...rowStart(metric),
+    metric.kind,
+    instantText(metric.sinceMs),
+    cut(metric.reason, wordCharsMax),
+  ])
+  printTable(['metric', 'hour', 'value', 'unit', 'kind', 'since', 'why'], rows, ['value'])
+}
+
+function rowStart({ id, hour, value, unit = '' }: DeadOrHeldMetric): string[] {
+  return [id, hourText(hour), numberText(value), unit]
+}
+
+function printGroups(found: readonly DeadOrHeldMetric[]): void {
+  const groups = [...Map.groupBy(found, metric => general(words(metric))).entries()]
+  groups.sort(([, one], [, other]) => other.length - one.length)
+  for (const [reason, group] of groups.slice(0, groupsMax)) {
+    const hours = [group[0], group.at(-1)].flatMap(metric => (metric ? hourText(metric.hour) : []))
+    print(`  ${grouped(group.length)}× ${cut(reason, wordCharsMax)} (${[...new Set(hours)].join(' to ')})`)
+  }
+  const rest = groups.slice(groupsMax).reduce((sum, [, group]) => sum + group.length, 0)
+  if (rest > 0) print(`  ${grouped(rest)}× for other reasons`)
+}
+
+/** The service's words without the status, which has a column of its own; or why the metric is held. */
+function words({ reason, status }: DeadOrHeldMetric): string {
+  return status !== undefined && reason.startsWith(`${status}: `) ? reason.slice(`${status}: `.length) : reason
+}
+
+/** Words with an ellipsis in place of ids, numbers and times, which differ from metric to metric. */
+function general(reason: string): string {
+  return reason.replace(/[\w-]+___[\w.-]+/g, '…').replace(/-?\d[\d.,:eTZ+-]*(?<=[\dZ])/g, '…')
+}
+
+/** The longest run of plain words of the newest reason. */
+function sampleWords(found: readonly DeadOrHeldMetric[]): string {
+  const runs = general(found.at(-1)?.reason ?? '').match(/[\p{Letter} ]+/gu) ?? []
+  const longest = runs.map(run => run.trim()).reduce((best, run) => (run.length > best.length ? run : best), '')
+  return shellWord(longest)
+}
+
+/** Prints each metric in full, and what to do next. */
+function printInFull(selected: Selected): void {
+  const shown = selected.found.slice(-inFullMax)
+  for (const [index, metric] of shown.entries()) {
+    if (index > 0) print('')
+    for (const line of inFull(metric, selected)) print(line)
+  }
+  const more = selected.found.length - shown.length
+  if (more > 0) note(`${counted(more, 'older one')} not shown: --hour H picks one hour, --json has all`)
+}
+
+function inFull(metric: DeadOrHeldMetric, { options }: Selected): string[] {
+  const { id, hour, value, unit, kind, status, attempts, sinceMs, collector } = metric
+  const facts: readonly (readonly [name: string, fact: string | undefined])[] = [
+    ['value', unit === undefined ? numberText(value) : `${numberText(value)} ${unit}`],
+    [metric.state, kind === 'refused' ? 'the service refused it for good' : heldWords[kind]],
+    ['status', status === undefined ? undefined : String(status)],
+    ['attempts', attempts === undefined ? undefined : String(attempts)],
+    ['since', instantText(sinceMs)],
+    ['collector', collector],
+    [kind === 'refused' ? 'words' : 'why', words(metric)],
+    ...nextSteps(metric).map(([when, words], index) => {
+      return [index === 0 ? 'next' : '', `${when}: ${asTyped(words, options)}`] as const
+    }),
+  ]
+  const lines = facts.flatMap(([name, fact]) => (fact === undefined ? [] : [`  ${name.padEnd(9)}  ${indented(fact)}`]))
+  return [`${id}  ${hourText(hour)}`, ...lines]
+}
+
+/** Indents further lines of a text. */
+function indented(fact: string): string {
+  return fact.trim().replace(/\n/g, `\n${' '.repeat(13)}`)
+}
+
+const heldWords: Record<Exclude<DeadOrHeldMetric['kind'], 'refused'>, string> = {
+  bounds: 'outside the declared bounds',
+  jump: 'a jump of more than declared',
+  unit: 'another unit than before',
+}
+
+function nextSteps({ id, hour, kind, state }: DeadOrHeldMetric): readonly (readonly [when: string, words: string])[] {
+  const which = `${id} --hour ${hourText(hour)}`
+  const giveUp = ['to give it up', `${state} drop ${which}`] as const
+  if (kind === 'refused') return [['once the service takes it', `dead retry ${which}`], giveUp]
+  const origin = ['to see where it came from', `explain ${id} ${hourText(hour)}`] as const
+  if (kind === 'unit') return [origin, ['if the change is meant', `held release ${id} --allow-unit-change`], giveUp]
+  return [origin, ['if the value is right', `held release ${which}`], giveUp]
 }

@@ -1,14 +1,18 @@
+import { basename, extname, resolve } from 'node:path'
 import type { Command } from 'commander'
+import type { AppContext } from '../../app/context.ts'
 import { openExistingOutbox } from '../../app/open-outbox.ts'
+import type { CollectorConfig } from '../../config/config.ts'
 import { Fault } from '../../model/fault.ts'
-import { hourText } from '../../model/hour.ts'
+import { type Hour, hourText } from '../../model/hour.ts'
+import type { Outbox } from '../../outbox/contract/outbox.ts'
 import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
-import { type CollectorDiff, diffCollector, replaced, type ValueChange } from '../diff.ts'
-import { exitCodes } from '../exit.ts'
+import { type EndWith, exitCodes } from '../exit.ts'
 import { openContext, selectCollectors } from '../open-context.ts'
-import { printTable } from '../table.ts'
+import { wholeNumber } from '../selection.ts'
+import { printFirst } from '../table.ts'
 import { counted, cut, print, printJson } from '../terminal.ts'
-import { wholeNumber } from '../whole-number.ts'
+import { describeReadable, fewAtATime, hourAgain, openLoggedReader, type ValueChange } from './drift.ts'
 
 interface DiffOptions extends ConfigOption, JsonOption {
   readonly collector: string
@@ -16,13 +20,24 @@ interface DiffOptions extends ConfigOption, JsonOption {
   readonly only?: string
 }
 
+/** A changed collector, compared with the delivered hours of the one that it would replace. */
+interface CollectorDiff {
+  readonly collector: string
+  readonly hours: readonly Hour[]
+  /** Number of values that both give, and the same, bit for bit. */
+  readonly equal: number
+  /** By hour. */
+  readonly changes: readonly ValueChange[]
+  /** Why the changed collector cannot be run at all; absent when it can. */
+  readonly cannotRun?: string
+}
+
 const hoursDefault = 24
 const hoursMax = 8_760
-const rowsMax = 50
 const reasonCharsMax = 60
 
 /** `diff`: what a changed collector would have given for delivered hours. Ends with 1 when that is something else. */
-export function diffCommand(ended: (code: number) => void): Command {
+export function diffCommand(ended: EndWith): Command {
   return configuredCommand('diff')
     .description('what a changed collector would have given for delivered hours; nothing is stored or sent')
     .requiredOption('--collector <file>', 'the changed collector')
@@ -33,38 +48,70 @@ export function diffCommand(ended: (code: number) => void): Command {
       const context = openContext(options.config)
       const { only, collector: file, hours } = options
       const collectors = selectCollectors(context.config, only === undefined ? undefined : [only])
-      const collector = replaced(collectors, file, only !== undefined)
+      const { id, ...replaced } = replacedBy(file, collectors, only !== undefined)
       await using stack = new AsyncDisposableStack()
       const outbox = await openExistingOutbox(context, stack)
       if (!outbox) throw new Fault('usage', 'nothing was delivered yet', { fix: 'there is nothing to compare with' })
-      const diff = await diffCollector(context, outbox, { collector, file, hoursMax: hours })
+      const diff = await diffOf(context, outbox, { ...replaced, id, use: resolve(file) }, hours)
       if (options.json) printJson(diffJson(diff))
       else printDiff(diff)
-      if (diff.unread || diff.hours.length === 0 || diff.changes.length > 0) ended(exitCodes.incomplete)
+      if (diff.hours.length === 0 || diff.changes.length > 0) ended(exitCodes.incomplete)
     })
 }
 
-function printDiff({ collector, hours, equal, changes, unread }: CollectorDiff): void {
-  const [first, last] = [hours[0], hours.at(-1)]
-  if (unread || first === undefined || last === undefined) {
-    return void print(
-      unread ? `${collector} cannot be compared: ${unread.reason}` : `nothing of ${collector} was delivered yet`,
-    )
+/**
+ * The configured collector that a file would replace: the named one, else the one whose code has the same file name.
+ *
+ * @throws Fault `usage` when that is not exactly one
+ */
+function replacedBy(file: string, collectors: readonly CollectorConfig[], isNamed: boolean): CollectorConfig {
+  const nameOf = (path: string) => basename(path, extname(path))
+  const fits = isNamed ? collectors : collectors.filter(({ use }) => nameOf(use) === nameOf(file))
+  const [only] = fits
+  if (only && fits.length === 1) return only
+  const found = fits.length === 0 ? `no configured collector is called ${nameOf(file)}` : 'several collectors fit'
+  const ids = (fits.length === 0 ? collectors : fits).map(({ id }) => id).join(', ')
+  throw new Fault('usage', found, { fix: `name the one it would replace with --only: ${ids}` })
+}
+
+/** Runs a changed collector for the last delivered hours, and compares. Stores and sends nothing. */
+async function diffOf(
+  context: AppContext,
+  outbox: Outbox,
+  changed: CollectorConfig,
+  count: number,
+): Promise<CollectorDiff> {
+  await using stack = new AsyncDisposableStack()
+  const reader = openLoggedReader(context, stack)
+  const nothing = { collector: changed.id, hours: [], equal: 0, changes: [] }
+  const described = await describeReadable(reader, changed)
+  if (described.kind === 'unread') return { ...nothing, cannotRun: described.unread.reason }
+  if (described.kind === 'left-out') {
+    return { ...nothing, cannotRun: 'it only reads “now”: past hours cannot be compared' }
   }
+  const delivered = await outbox.operators.deliveredHours([changed.id])
+  const hours = delivered.slice(-count).map(({ hour }) => hour)
+  const compared = await fewAtATime(hours, hour =>
+    hourAgain(reader, outbox, { ...described, hour }, 'the changed collector does not return it'),
+  )
+  const equal = compared.reduce((sum, one) => sum + one.equal, 0)
+  return { collector: changed.id, hours, equal, changes: compared.flatMap(({ changes }) => changes) }
+}
+
+function printDiff({ collector, hours, equal, changes, cannotRun }: CollectorDiff): void {
+  const [first, last] = [hours[0], hours.at(-1)]
+  if (cannotRun !== undefined) return void print(`${collector} cannot be compared: ${cannotRun}`)
+  if (first === undefined || last === undefined) return void print(`nothing of ${collector} was delivered yet`)
   const span = `${counted(hours.length, 'delivered hour')} of ${collector}, ${hourText(first)} to ${hourText(last)}`
   if (changes.length === 0) return void print(`${span}: ${counted(equal, 'value')}, all the same, bit for bit`)
-  printTable(['metric', 'hour', 'stored', 'changed', 'difference'], changes.slice(0, rowsMax).map(rowOf), [
-    'stored',
-    'changed',
-    'difference',
-  ])
-  if (changes.length > rowsMax) print(`and ${counted(changes.length - rowsMax, 'value')} more: --json has all`)
+  const numbers = ['stored', 'changed', 'difference']
+  printFirst(['metric', 'hour', ...numbers], changes.map(rowOf), 'value', numbers)
   print(`\n${span}: ${counted(equal, 'value')} the same, ${counted(changes.length, 'value')} not`)
 }
 
-function rowOf({ metric, hour, stored, changed, reason }: ValueChange): string[] {
-  const difference = stored !== undefined && changed !== undefined ? differenceText(stored, changed) : ''
-  const now = changed === undefined ? `none: ${cut(reason ?? '', reasonCharsMax)}` : String(changed)
+function rowOf({ metric, hour, stored, again, reason }: ValueChange): string[] {
+  const difference = stored !== undefined && again !== undefined ? differenceText(stored, again) : ''
+  const now = again === undefined ? `none: ${cut(reason ?? '', reasonCharsMax)}` : String(again)
   return [metric, hourText(hour), stored === undefined ? 'none' : String(stored), now, difference]
 }
 
@@ -76,12 +123,10 @@ function differenceText(stored: number, changed: number): string {
   return `${percent > 0 ? '+' : ''}${Number(percent.toPrecision(3))} %`
 }
 
-function diffJson({ collector, hours, equal, changes, unread }: CollectorDiff) {
+function diffJson({ hours, changes, ...diff }: CollectorDiff) {
   return {
-    collector,
+    ...diff,
     hours: hours.map(hourText),
-    equal,
-    changes: changes.map(change => ({ ...change, hour: hourText(change.hour) })),
-    ...(unread && { cannotRun: unread.reason }),
+    changes: changes.map(({ hour, again: changed, ...change }) => ({ ...change, hour: hourText(hour), changed })),
   }
 }

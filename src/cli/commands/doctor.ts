@@ -3,14 +3,16 @@ import type { AppContext } from '../../app/context.ts'
 import { Fault, faultLine } from '../../model/fault.ts'
 import { checkOutboxFile } from '../../outbox/data-check.ts'
 import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
-import { chainFindings } from '../doctor/chain-findings.ts'
-import { configFindings, daemonFindings } from '../doctor/daemon-findings.ts'
-import { dataFindings } from '../doctor/data-findings.ts'
-import { eventFindings } from '../doctor/event-findings.ts'
-import { type Finding, failed, type Outcome } from '../doctor/finding.ts'
-import { receiverFindings } from '../doctor/receiver-findings.ts'
-import { serviceFindings } from '../doctor/service-findings.ts'
-import { sourceFindings } from '../doctor/source-findings.ts'
+import {
+  configFindings,
+  daemonFindings,
+  dataFindings,
+  type Finding,
+  failed,
+  type Outcome,
+  receiverFindings,
+} from '../doctor/here.ts'
+import { chainFindings, eventFindings, serviceFindings, sourceFindings } from '../doctor/sources.ts'
 import { exitCodes } from '../exit.ts'
 import { openContext } from '../open-context.ts'
 import { counted, print, printJson } from '../terminal.ts'

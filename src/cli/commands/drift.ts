@@ -1,22 +1,67 @@
 import type { Command } from 'commander'
+import type { AppContext } from '../../app/context.ts'
+import { openChains } from '../../app/open-chains.ts'
 import { openExistingOutbox } from '../../app/open-outbox.ts'
-import { hourText } from '../../model/hour.ts'
-import { type Drift, readAgain } from '../drift-sample.ts'
-import { exitCodes } from '../exit.ts'
-import { type LookOptions, lookedAt, lookingCommand } from '../hour-range.ts'
+import { openHourReader } from '../../app/open-runner.ts'
+import type { CollectorConfig } from '../../config/config.ts'
+import type { HourReader } from '../../intake/hour-reader.ts'
+import { asFault, usable } from '../../intake/validate.ts'
+import { faultLine } from '../../model/fault.ts'
+import { type Hour, hourText } from '../../model/hour.ts'
+import { catchUpConcurrency } from '../../model/limits.ts'
+import { labelOf, type MetricId } from '../../model/metric.ts'
+import type { Outbox } from '../../outbox/contract/outbox.ts'
+import type { CollectorDescription } from '../../runner/runner.ts'
+import { createLog } from '../../telemetry/log.ts'
+import { type EndWith, exitCodes } from '../exit.ts'
 import { openContext, selectCollectors } from '../open-context.ts'
-import type { Unread } from '../read-again.ts'
-import { printTable } from '../table.ts'
+import { type LookedAt, type LookOptions, lookedAt, lookingCommand, wholeNumber } from '../selection.ts'
+import { printFirst } from '../table.ts'
 import { counted, cut, note, print, printJson } from '../terminal.ts'
-import { wholeNumber } from '../whole-number.ts'
 
 interface DriftOptions extends LookOptions {
   readonly sample: number
   readonly seed?: number
 }
 
-/** Rows of a table, and characters of a reason in it. */
-const rowsMax = 50
+/** Number of delivered hours to draw, and from which. */
+interface Draw extends LookedAt {
+  readonly collectors: readonly CollectorConfig[]
+  readonly sample: number
+  /** A whole number: equal seeds draw equal hours. */
+  readonly seed: number
+}
+
+/** A metric's value at an hour, or a whole collector, that could not be read again. */
+interface Unread {
+  readonly of: string
+  /** Absent when the whole collector could not be read. */
+  readonly hour?: string
+  readonly reason: string
+}
+
+/** A metric whose value differs when it is read again. */
+interface Difference {
+  readonly metric: MetricId
+  readonly hour: string
+  readonly stored: number
+  readonly again: number
+}
+
+/** Delivered hours that were read again. */
+interface Drift {
+  /** Delivered hours to draw from. */
+  readonly deliveredHours: number
+  /** Hours drawn. */
+  readonly hours: number
+  /** Number of compared values, differing ones included. */
+  readonly compared: number
+  readonly differences: readonly Difference[]
+  readonly notRead: readonly Unread[]
+  /** Collectors that can read only the present. */
+  readonly leftOut: readonly string[]
+}
+
 const reasonCharsMax = 80
 
 const sampleDefault = 50
@@ -24,7 +69,7 @@ const sampleMax = 1_000_000
 const seedMax = 2 ** 32 - 1
 
 /** `drift`: reads random delivered hours again. Ends with 1 when a value differs, or nothing could be compared. */
-export function driftCommand(ended: (code: number) => void): Command {
+export function driftCommand(ended: EndWith): Command {
   return lookingCommand('drift')
     .description('read random delivered hours again and compare bit for bit; nothing is stored or sent')
     .option('--sample <count>', 'hours that are read again', wholeNumber(1, sampleMax), sampleDefault)
@@ -36,68 +81,178 @@ export function driftCommand(ended: (code: number) => void): Command {
       const seed = options.seed ?? Math.floor(context.time.chance() * (seedMax + 1))
       await using stack = new AsyncDisposableStack()
       const outbox = await openExistingOutbox(context, stack)
-      const draw = { collectors, range, sample: options.sample, seed }
-      const drift = outbox ? await readAgain(context, outbox, draw) : nothing
-      if (options.json) printJson(driftJson(drift, seed))
+      const drift = outbox
+        ? await readAgain(context, outbox, { collectors, ...range, sample: options.sample, seed })
+        : nothing
+      if (options.json) printJson({ seed, ...drift })
       else printDrift(drift, seed)
       if (drift.compared === 0 || drift.differences.length > 0) ended(exitCodes.incomplete)
     })
 }
 
-const nothing: Drift = { hoursAll: 0, hours: 0, compared: 0, differences: [], unread: [], leftOut: [] }
+const nothing: Drift = { deliveredHours: 0, hours: 0, compared: 0, differences: [], notRead: [], leftOut: [] }
 
-function printDrift(drift: Drift, seed: number): void {
-  const { hoursAll, hours, compared, differences, unread, leftOut } = drift
-  if (leftOut.length > 0) note(`left out, as they only read “now”: ${leftOut.join(', ')}`)
-  if (hoursAll === 0) print('no delivered hour that could be read again')
-  else
-    print(`seed ${seed}: ${hours} of ${counted(hoursAll, 'delivered hour')} read again, ${valuesOf(compared)} compared`)
-  if (unread.length > 0) printUnread(unread)
-  if (differences.length > 0) printDifferences(drift)
-  else if (compared > 0) print('no difference: every value compared is the one that was stored, bit for bit')
-  else if (hoursAll > 0) print('nothing could be compared')
-}
-
-function printUnread(unread: readonly Unread[]): void {
-  print('\nnot read again:')
-  const rows = unread
-    .slice(0, rowsMax)
-    .map(({ of, hour, reason }) => [of, hour === undefined ? '' : hourText(hour), cut(reason, reasonCharsMax)])
-  printTable(['metric or collector', 'hour', 'why'], rows)
-  printRest(unread.length)
-  print('')
-}
-
-function printDifferences({ differences, compared }: Drift): void {
-  print('')
-  const rows = differences
-    .slice(0, rowsMax)
-    .map(({ metric, hour, stored, again }) => [metric, hourText(hour), String(stored), String(again)])
-  printTable(['metric', 'hour', 'stored', 'read again'], rows, ['stored', 'read again'])
-  printRest(differences.length)
-  print(`\n${differences.length} of ${valuesOf(compared)} differ: the same hour should always give the same value`)
-}
-
-function printRest(count: number): void {
-  if (count > rowsMax) print(`and ${count - rowsMax} more: --json has all`)
-}
-
-function valuesOf(count: number): string {
-  return counted(count, 'value')
-}
-
-function driftJson({ hoursAll, hours, compared, differences, unread, leftOut }: Drift, seed: number) {
-  const dated = <T extends { readonly hour?: number }>(one: T, hour: string | undefined) => ({
-    ...one,
-    ...(hour === undefined ? {} : { hour }),
+/** Reads random delivered hours again and compares. Stores nothing, and uses no cached as-of block. */
+async function readAgain(
+  context: AppContext,
+  outbox: Outbox,
+  { collectors, from, to, sample, seed }: Draw,
+): Promise<Drift> {
+  await using stack = new AsyncDisposableStack()
+  const reader = openLoggedReader(context, stack)
+  const described = await Promise.all(collectors.map(collector => describeReadable(reader, collector)))
+  const readable = new Map(described.flatMap(one => (one.kind === 'readable' ? [[one.collector.id, one]] : [])))
+  const delivered = await outbox.operators.deliveredHours([...readable.keys()], from, to)
+  const chosen = drawn(delivered, sample, seed).flatMap(({ collector, hour }) => {
+    const one = readable.get(collector)
+    return one ? [{ ...one, hour }] : []
   })
+  const again = await fewAtATime(chosen, run => hourAgain(reader, outbox, run, 'the collector no longer returns it'))
+  const changes = again.flatMap(one => one.changes)
+  const differences = changes.flatMap(differenceOf)
   return {
-    seed,
-    deliveredHours: hoursAll,
-    hours,
-    compared,
-    differences: differences.map(one => dated(one, hourText(one.hour))),
-    notRead: unread.map(one => dated(one, one.hour === undefined ? undefined : hourText(one.hour))),
-    leftOut,
+    deliveredHours: delivered.length,
+    hours: chosen.length,
+    compared: again.reduce((sum, { equal }) => sum + equal, differences.length),
+    differences,
+    notRead: [
+      ...described.flatMap(one => (one.kind === 'unread' ? [one.unread] : [])),
+      ...changes.flatMap(({ metric, hour, reason }) =>
+        reason === undefined ? [] : [{ of: metric, hour: hourText(hour), reason }],
+      ),
+    ],
+    leftOut: described.flatMap(one => (one.kind === 'left-out' ? [one.collector.id] : [])),
   }
+}
+
+function differenceOf({ metric, hour, stored, again }: ValueChange): Difference[] {
+  return stored === undefined || again === undefined ? [] : [{ metric, hour: hourText(hour), stored, again }]
+}
+
+function printDrift({ deliveredHours, hours, compared, differences, notRead, leftOut }: Drift, seed: number): void {
+  const values = counted(compared, 'value')
+  if (leftOut.length > 0) note(`left out, as they only read “now”: ${leftOut.join(', ')}`)
+  if (deliveredHours === 0) print('no delivered hour that could be read again')
+  else print(`seed ${seed}: ${hours} of ${counted(deliveredHours, 'delivered hour')} read again, ${values} compared`)
+  if (notRead.length > 0) {
+    print('\nnot read again:')
+    const rows = notRead.map(({ of, hour = '', reason }) => [of, hour, cut(reason, reasonCharsMax)])
+    printFirst(['metric or collector', 'hour', 'why'], rows, 'value')
+    print('')
+  }
+  if (differences.length > 0) {
+    const numbers = ['stored', 'read again']
+    const rows = differences.map(({ metric, hour, stored, again }) => [metric, hour, String(stored), String(again)])
+    print('')
+    printFirst(['metric', 'hour', ...numbers], rows, 'value', numbers)
+    print(`\n${differences.length} of ${values} differ: the same hour should always give the same value`)
+  } else if (compared > 0) print('no difference: every value compared is the one that was stored, bit for bit')
+  else if (deliveredHours > 0) print('nothing could be compared')
+}
+
+/** Draws up to `count` elements by a seed (a whole number): the same ones for the same seed, in the order of `all`. */
+function drawn<T>(all: readonly T[], count: number, seed: number): T[] {
+  const places = all.map((_, place) => place)
+  const roll = rolls(seed)
+  const size = Math.min(count, all.length)
+  for (let place = 0; place < size; place += 1) {
+    const other = place + Math.floor(roll() * (places.length - place))
+    ;[places[place], places[other]] = [places[other] ?? 0, places[place] ?? 0]
+  }
+  const chosen = new Set(places.slice(0, size))
+  return all.filter((_, place) => chosen.has(place))
+}
+
+/** Pseudo-random numbers from 0 up to 1: Mulberry32 by Tommy Ettinger, public domain. */
+function rolls(seed: number): () => number {
+  let state = seed | 0
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+/** A metric of a delivered hour whose value is not the same when it is read again. */
+export interface ValueChange {
+  readonly metric: MetricId
+  readonly hour: Hour
+  /** The delivered value; absent when there is none. */
+  readonly stored?: number
+  /** The value read now; absent when there is none. */
+  readonly again?: number
+  /** Why there is no value now; absent when there is one. */
+  readonly reason?: string
+}
+
+/** A delivered hour that was read again. */
+interface HourAgain {
+  /** Number of values that are the same, bit for bit. */
+  readonly equal: number
+  readonly changes: readonly ValueChange[]
+}
+
+/** A collector whose past hours can be read again. */
+interface ReadableCollector {
+  readonly collector: CollectorConfig
+  readonly description: CollectorDescription
+}
+
+/** Reads hours with no cached as-of block, and logs at the configured level; it is closed with the stack. */
+export function openLoggedReader(context: AppContext, stack: AsyncDisposableStack): HourReader {
+  const loud = { ...context, log: createLog(context.config.log.level, context.redactor) }
+  return openHourReader(loud, openChains(loud, stack), stack)
+}
+
+/** Whether the past hours of a collector can be read again, and if not, why. */
+export async function describeReadable(reader: HourReader, collector: CollectorConfig) {
+  try {
+    const description = usable(collector, await reader.describe(collector))
+    if (!description.history) return { kind: 'left-out', collector } as const
+    return { kind: 'readable', collector, description } as const
+  } catch (error) {
+    return { kind: 'unread', unread: { of: collector.id, reason: faultLine(asFault(error)) } } as const
+  }
+}
+
+/**
+ * Reads a delivered hour again and compares, bit for bit.
+ *
+ * @param absent why a metric has no value that the collector does not return
+ */
+export async function hourAgain(
+  reader: HourReader,
+  { operators, intake }: Pick<Outbox, 'operators' | 'intake'>,
+  run: ReadableCollector & { readonly hour: Hour },
+  absent: string,
+): Promise<HourAgain> {
+  const { collector, hour } = run
+  const stored = (await operators.metrics(hour, hour)).filter(
+    metric => metric.collector === collector.id && metric.state === 'delivered',
+  )
+  const { accepted, failures, fault } = await reader.collect(run, intake)
+  const now = new Map(accepted.map(({ metric: { id, value } }) => [id, value]))
+  const before = new Set(stored.map(({ id }) => id))
+  const kept = stored.flatMap((metric): ValueChange[] => {
+    const { id, value } = metric
+    const again = now.get(id)
+    if (Object.is(again, value)) return []
+    const seen = { metric: id, hour, stored: value }
+    if (again !== undefined) return [{ ...seen, again }]
+    return [{ ...seen, reason: failures[labelOf(metric)]?.message ?? fault?.message ?? absent }]
+  })
+  const added = [...now].flatMap(([id, again]) => (before.has(id) ? [] : [{ metric: id, hour, again }]))
+  return { equal: stored.length - kept.length, changes: [...kept, ...added] }
+}
+
+/** Runs a few at a time; the results are in the order of `all`. */
+export async function fewAtATime<T, R>(all: readonly T[], act: (one: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = []
+  const entries = all.entries()
+  const worker = async () => {
+    for (const [place, one] of entries) results[place] = await act(one)
+  }
+  await Promise.all(Array.from({ length: catchUpConcurrency }, worker))
+  return results
 }

@@ -18,11 +18,9 @@ import {
   selectingCommand,
   selectionOf,
 } from '../selection.ts'
-import { printTable } from '../table.ts'
+import { printTable, rowsMax } from '../table.ts'
 import { counted, cut, grouped, note, print, printJson } from '../terminal.ts'
 
-/** Rows of a table: what a person looks through in a terminal. */
-const rowsMax = 50
 const wordCharsMax = 80
 
 /** `due ls|drop`: metrics that wait for delivery and why, and giving up those of a removed protocol. */

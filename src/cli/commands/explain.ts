@@ -1,21 +1,37 @@
+import { relative } from 'node:path'
 import type { Command } from 'commander'
+import { namedService } from '../../app/connection.ts'
 import type { AppContext } from '../../app/context.ts'
 import { openExistingOutbox } from '../../app/open-outbox.ts'
 import { openOfflineRunner } from '../../app/open-runner.ts'
-import { Fault } from '../../model/fault.ts'
-import { type Hour, hourAfter, hourAt, parseHour } from '../../model/hour.ts'
-import { labelOf, type MetricId } from '../../model/metric.ts'
+import type { CollectorConfig } from '../../config/config.ts'
+import { Fault, type FaultRecord } from '../../model/fault.ts'
+import { type Hour, hourAfter, hourAt, hourText, parseHour } from '../../model/hour.ts'
+import { jsonOf } from '../../model/json.ts'
+import { labelOf, type MetricId, type Provenance } from '../../model/metric.ts'
+import type { HistoryEntry, HourOrigin, OriginBlock, UnsuccessfulFlushes } from '../../outbox/contract/history.ts'
 import type { OperatorStore } from '../../outbox/contract/operator-store.ts'
+import type { Outbox } from '../../outbox/contract/outbox.ts'
+import type { DeadOrHeldMetric } from '../../outbox/contract/selections.ts'
+import type { Warning } from '../../outbox/contract/warnings.ts'
+import { ProvenanceSource } from '../../runner/daemon/provenance-source.ts'
 import { historyHours } from '../../status/history.ts'
+import type { Recording } from '../../testing/recording.ts'
+import { startLoadMsMax } from '../check-collectors.ts'
 import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { type EndWith, exitCodes } from '../exit.ts'
-import { type Explained, explanationOf } from '../explain/explanation.ts'
-import { explanationJson } from '../explain/json.ts'
-import { printExplanation } from '../explain/text.ts'
-import { demandBegun } from '../hour-range.ts'
-import { startLoadMsMax } from '../limits.ts'
+import {
+  answerWords,
+  decodedText,
+  pricesIn,
+  type ReadAgain,
+  readWithRecord,
+  readWords,
+  rpcLine,
+} from '../explain/reads.ts'
 import { openContext } from '../open-context.ts'
-import { printJson } from '../terminal.ts'
+import { demandBegun } from '../selection.ts'
+import { counted, cut, instantText, print, printJson, redactor } from '../terminal.ts'
 
 /** `explain METRIC [HOUR]`: the origin of a value, or why there is none. Ends with 1 where it is not as stored. */
 export function explainCommand(ended: EndWith): Command {
@@ -73,4 +89,334 @@ async function collectorOf(context: AppContext, id: MetricId, protocolId: string
     if (description?.kind === 'usable' && labelOf({ id, protocolId }) in description.metrics) return collector.id
   }
   return undefined
+}
+
+/** All that is known of a metric of an hour. */
+interface Explanation {
+  readonly id: MetricId
+  readonly hour: Hour
+  /** Id of its collector. */
+  readonly collector: string
+  /** Absent where it has no value. */
+  readonly entry?: HistoryEntry
+  /** Absent where the hour was never expected. */
+  readonly origin?: HourOrigin
+  /** Why a backfill could not read the hour; absent where the hour is expected, or none tried. */
+  readonly unread?: FaultRecord
+  /** Why it waits for a person; absent where it does not. */
+  readonly detained?: DeadOrHeldMetric
+  /** Entry of the configuration; absent where the collector was removed. */
+  readonly configured?: CollectorConfig
+  /** Provenance that a run now would have; absent where the collector was removed. */
+  readonly present?: Omit<Provenance, 'hosts'>
+  /** Flushes that left metrics over between its collection and its delivery. */
+  readonly flushes: readonly UnsuccessfulFlushes[]
+  /** Remarks of the service on this metric id. */
+  readonly warnings: readonly Warning[]
+  readonly again: ReadAgain
+}
+
+/** The metric that is explained. */
+interface Explained {
+  readonly id: MetricId
+  readonly protocolId: string
+  readonly hour: Hour
+  readonly collector: string
+}
+
+/** Gathers what is known of a metric of an hour, and reads it again. */
+async function explanationOf(
+  context: AppContext,
+  { operators, intake }: Pick<Outbox, 'operators' | 'intake'>,
+  { id, protocolId, hour, collector }: Explained,
+): Promise<Explanation> {
+  const { config } = context
+  const configured = config.protocols.flatMap(({ collectors }) => collectors).find(one => one.id === collector)
+  const [entry] = await operators.history(id, hour, hour)
+  const origin = await operators.origin(collector, hour)
+  const [range] = origin ? [] : await operators.hourRanges('unread', { collectors: [collector], from: hour, to: hour })
+  const state = entry?.state
+  const isDetained = state === 'dead' || state === 'held'
+  const detained = isDetained ? (await operators.deadOrHeld({ state, ids: [id], hour }))[0] : undefined
+  const again = configured
+    ? await readWithRecord(context, configured, hour, labelOf({ id, protocolId }), intake)
+    : { failure: 'its collector is no longer configured' }
+  return {
+    id,
+    hour,
+    collector,
+    ...(entry && { entry }),
+    ...(origin && { origin }),
+    ...(range?.fault && { unread: range.fault }),
+    ...(detained && { detained }),
+    ...(configured && { configured, present: presentOf(configured) }),
+    flushes: entry ? await flushesOf(context, operators, protocolId, entry) : [],
+    warnings: (await operators.warnings()).filter(({ metricId }) => metricId === id),
+    again,
+  }
+}
+
+function presentOf({ id, use, options, place }: CollectorConfig): Omit<Provenance, 'hosts'> {
+  return new ProvenanceSource({}).present({ id, use, options, configFile: place.file })
+}
+
+async function flushesOf(
+  { config, time }: AppContext,
+  operators: OperatorStore,
+  protocolId: string,
+  { collectedMs, deliveredMs }: HistoryEntry,
+): Promise<readonly UnsuccessfulFlushes[]> {
+  const { destinations } = namedService(config)
+  const own = destinations.find(({ protocols }) => protocols.some(({ id }) => id === protocolId))
+  return own ? operators.unsuccessfulFlushes(own.name, collectedMs, deliveredMs ?? time.nowMs()) : []
+}
+
+/** An explanation as JSON: instants as text, blocks by number. */
+function explanationJson(found: Explanation) {
+  const { id, hour, collector, entry, origin, unread, configured, present, flushes, warnings } = found
+  return {
+    id,
+    hour: hourText(hour),
+    collector,
+    state: entry?.state ?? origin?.state ?? 'unexpected',
+    ...valueJson(found),
+    ...(unread && { fault: unread }),
+    ...(origin && {
+      attempts: origin.attempts,
+      failedAttempts: origin.failed.map(({ atMs, reason }) => ({ at: instant(atMs), reason: redactor.redact(reason) })),
+      ...(origin.fault && { fault: origin.fault }),
+    }),
+    blocks: blocksJson(origin),
+    ...(origin?.provenance && { provenance: origin.provenance }),
+    ...(present && { present }),
+    ...(configured && { configuration: configurationJson(configured) }),
+    notAccepted: flushes.map(({ firstMs, lastMs, flushes: count, reason }) => ({
+      from: instant(firstMs),
+      to: instant(lastMs),
+      flushes: count,
+      reason: redactor.redact(reason),
+    })),
+    warnings: warnings.map(({ kind, text, count }) => ({ kind, text, count })),
+    again: againJson(found),
+  }
+}
+
+function valueJson({ entry, detained }: Explanation) {
+  return {
+    ...(entry && {
+      value: entry.value,
+      ...(entry.unit !== undefined && { unit: entry.unit }),
+      collected: instant(entry.collectedMs),
+      ...(entry.deliveredMs !== undefined && { delivered: instant(entry.deliveredMs) }),
+      corrections: entry.earlier.map(({ value, untilMs }) => ({ from: value, at: instant(untilMs) })),
+    }),
+    ...(detained && {
+      reason: detained.reason,
+      since: instant(detained.sinceMs),
+      ...(detained.status !== undefined && { status: detained.status }),
+      ...(detained.attempts !== undefined && { pushes: detained.attempts }),
+    }),
+  }
+}
+
+function blocksJson(origin: Explanation['origin']) {
+  return (origin?.blocks ?? []).map(({ chainId, block, isFinal }) => {
+    const host = origin?.provenance?.hosts[String(chainId)]
+    return {
+      chainId,
+      number: Number(block.number),
+      hash: block.hash,
+      timestamp: instant(block.timestampSeconds * 1000),
+      isFinal,
+      ...(host !== undefined && { host }),
+    }
+  })
+}
+
+function configurationJson({ place, use, options }: NonNullable<Explanation['configured']>) {
+  return { file: place.file, line: place.line, use, options }
+}
+
+function againJson({ again: { value, failure, contradicted, reads, prices = {} }, entry }: Explanation) {
+  return {
+    ...(value !== undefined && { value }),
+    ...(value !== undefined && entry && { isSame: Object.is(value, entry.value) }),
+    ...(failure !== undefined && { failure }),
+    ...(contradicted && { contradicted }),
+    ...(reads && {
+      ...readsJson(reads),
+      prices: Object.fromEntries(pricesIn(reads, prices).map(([name, price, own]) => [name, priceJson(price, own)])),
+    }),
+  }
+}
+
+function priceJson(price: Recording['prices'][string], own: Recording | undefined) {
+  return { ...price, ...(own && { ...readsJson(own), prices: Object.keys(own.prices) }) }
+}
+
+function readsJson(recording: Recording) {
+  const reads = recording.reads.map(read => {
+    const [decoded, request] = [decodedText(read), rpcLine(read, recording)]
+    return {
+      chain: read.chain,
+      what: readWords(read),
+      answer: answerWords(read),
+      ...(decoded !== undefined && { decoded }),
+      ...('logs' in read && { logs: read.answer }),
+      ...(request !== undefined && { request: jsonOf(request) }),
+    }
+  })
+  return { reads, http: recording.http }
+}
+
+function instant(ms: number): string {
+  return new Date(ms).toISOString()
+}
+
+/** Characters of an option list, of a raw answer, and of an answer by HTTP. */
+const [optionCharsMax, answerCharsMax] = [600, 200]
+/** Width of the names of facts. */
+const nameChars = 13
+
+/** Prints an explanation for a person. */
+function printExplanation(found: Explanation, options: ConfigOption): void {
+  print(headline(found))
+  print('')
+  for (const [name, text] of [...happened(found, options), ...origins(found)]) {
+    print(`${name.padEnd(nameChars)} ${text}`)
+  }
+  print('')
+  printAgain(found)
+}
+
+type Fact = readonly [name: string, text: string]
+
+function headline({ id, hour, entry, origin, unread }: Explanation): string {
+  const what = `${id} of ${hourText(hour)}`
+  if (entry) return `${what}: ${entry.value}${entry.unit === undefined ? '' : ` ${entry.unit}`}, ${entry.state}`
+  if (unread) return `${what}: no value, a backfill could not read the hour`
+  if (!origin) return `${what}: no value, the hour was never expected`
+  if (origin.state === 'collected') return `${what}: no value, although the hour is collected`
+  return `${what}: no value, ${origin.state === 'gap' ? 'the hour is a gap' : 'the hour is not collected yet'}`
+}
+
+/** Facts about its collection and its pushes. */
+function happened(found: Explanation, options: ConfigOption): Fact[] {
+  const { entry, origin, detained, flushes, warnings, collector, id } = found
+  const fault = origin?.fault ?? found.unread
+  const attempts = origin && origin.attempts > 1 ? `, after ${counted(origin.attempts, 'attempt')}` : ''
+  return [
+    ...(entry ? [['collected', `${instantText(entry.collectedMs)}, by ${collector}${attempts}`] as const] : []),
+    ...(entry ? [] : [['collector', `${collector}${attempts}`] as const]),
+    ...attemptFacts(origin),
+    ...(fault ? [['why not', `${fault.message}${fault.fix === undefined ? '' : ` → ${fault.fix}`}`] as const] : []),
+    ...(entry?.earlier ?? []).map(({ value, untilMs }, place, all): Fact => {
+      const next = all[place + 1]?.value ?? entry?.value
+      return ['corrected', `${instantText(untilMs)}, from ${value} to ${next}`]
+    }),
+    ...flushes.map(({ firstMs, lastMs, flushes: count, reason }): Fact => {
+      const when = count === 1 ? instantText(firstMs) : `${instantText(firstMs)} to ${instantText(lastMs)}`
+      return ['not accepted', `${when}, ${counted(count, 'flush', 'flushes')}: ${cut(reason, answerCharsMax)}`]
+    }),
+    ...(entry?.deliveredMs === undefined
+      ? []
+      : [['delivered', `${instantText(entry.deliveredMs)}, the service accepted it`] as const]),
+    ...(detained ? detainedFacts(detained, asTyped(`${detained.state} show ${id}`, options)) : []),
+    ...(entry?.state === 'due' ? [['due', `not delivered yet: ${asTyped('status', options)}`] as const] : []),
+    ...warnings.map(({ text, count }): Fact => ['warning', `${counted(count, 'time')}: ${cut(text, answerCharsMax)}`]),
+  ]
+}
+
+/** Failed attempts at collecting the hour, but for one whose fault is shown as the reason why there is no value. */
+function attemptFacts(origin: Explanation['origin']): Fact[] {
+  const failed = origin?.failed ?? []
+  const shown = origin?.state === 'due' && origin.fault ? failed.slice(0, -1) : failed
+  return shown.map(({ atMs, reason }) => ['attempt', `${instantText(atMs)}, failed: ${reason}`])
+}
+
+function detainedFacts(
+  { state, reason, attempts, sinceMs }: NonNullable<Explanation['detained']>,
+  command: string,
+): Fact[] {
+  const pushes = attempts === undefined ? '' : ` after ${counted(attempts, 'push', 'pushes')}`
+  const words = state === 'dead' ? `the service answered ${reason}` : reason
+  return [[state, `${instantText(sinceMs)}${pushes}: ${words} → ${command}`]]
+}
+
+/** Facts about where the value came from. */
+function origins({ origin, present, configured }: Explanation): Fact[] {
+  const provenance = origin?.provenance
+  return [
+    ...(origin?.blocks ?? []).map(block => ['block', blockText(block, provenance)] as const),
+    ...(provenance ? programFacts(provenance, present) : []),
+    ...(configured ? [['uses', configured.use] as const, configuredFact(configured)] : []),
+    ...(configured ? [] : [['uses', 'nothing: it is no longer configured'] as const]),
+  ]
+}
+
+function blockText({ chainId, block, isFinal }: OriginBlock, provenance: Provenance | undefined): string {
+  const at = instantText(block.timestampSeconds * 1000)
+  const host = provenance?.hosts[String(chainId)]
+  const served = host === undefined ? '' : `, served by ${host}`
+  return `${block.number} of chain ${chainId}, ${block.hash}, ${at}, ${isFinal ? 'final' : 'not final yet'}${served}`
+}
+
+function programFacts({ version, code, options }: Provenance, present: Explanation['present']): Fact[] {
+  const since = (was: string, is: string | undefined) => {
+    if (is === undefined) return was
+    return was === is ? `${was}, the same now` : `${was}, now ${is}`
+  }
+  return [
+    ['version', `tidegauge ${since(version, present?.version)}`],
+    ['code', since(code, present?.code)],
+    ['options', since(options, present?.options)],
+  ]
+}
+
+function configuredFact({ place, options }: NonNullable<Explanation['configured']>): Fact {
+  const below = relative(process.cwd(), place.file)
+  const file = below.startsWith('..') ? place.file : below
+  return ['configured', `${file}:${place.line}: ${cut(JSON.stringify(options) ?? '', optionCharsMax)}`]
+}
+
+function printAgain({ again, entry, origin }: Explanation): void {
+  const { value, failure, reads, prices = {}, contradicted = [] } = again
+  if (value === undefined) print(`not read again: ${failure ?? ''}`)
+  else if (!entry) print(`read again now: ${value}`)
+  else
+    print(
+      `read again now: ${value}, ${Object.is(value, entry.value) ? 'the same value' : `not the stored ${entry.value}`}`,
+    )
+  for (const sentence of contradicted) print(sentence)
+  if (!reads) return
+  printBlocks(reads, origin?.blocks ?? [])
+  printReads(reads)
+  for (const [name, { usd }, own] of pricesIn(reads, prices)) {
+    const others = own ? Object.keys(own.prices) : []
+    print(`price of ${name}: ${usd} USD${others.length > 0 ? `, by the price of ${others.join(', ')}` : ''}`)
+    if (own) printReads(own)
+  }
+}
+
+function printReads(recording: Recording): void {
+  for (const [place, read] of recording.reads.entries()) {
+    const [decoded, answer] = [decodedText(read), cut(answerWords(read), answerCharsMax)]
+    const meaning = decoded === undefined ? ` → ${answer}` : ` = ${cut(decoded, answerCharsMax)} (${answer})`
+    print(`${place + 1}. ${read.chain}: ${readWords(read)}${meaning}`)
+    const request = rpcLine(read, recording)
+    if (request !== undefined) print(`   ${request}`)
+  }
+  for (const { request, answers } of recording.http) {
+    print(`${request} → ${cut(answers.map(answer => JSON.stringify(answer)).join(', '), answerCharsMax)}`)
+  }
+}
+
+/** Reports a block that is not the one that the stored values were read at. */
+function printBlocks({ chains }: Recording, stored: readonly OriginBlock[]): void {
+  for (const { id, blocks } of Object.values(chains)) {
+    const was = stored.find(({ chainId }) => chainId === id)
+    const hashes = Object.values(blocks).map(({ hash }) => hash.toLowerCase())
+    if (was && !hashes.includes(was.block.hash.toLowerCase()))
+      print(`it was read at another block of chain ${id} now: a reorg replaced it`)
+  }
 }

@@ -6,14 +6,14 @@ import type { CollectorConfig } from '../../config/config.ts'
 import { faultFromRecord, faultLine } from '../../model/fault.ts'
 import { hourAt, hourText } from '../../model/hour.ts'
 import { overdueMs } from '../../model/limits.ts'
+import { shellWord } from '../../model/text.ts'
 import type { CollectorHourRange } from '../../outbox/contract/hours.ts'
-import { asTyped } from '../configured-command.ts'
+import { startLoadMsMax } from '../check-collectors.ts'
+import { asTyped, type ConfigOption } from '../configured-command.ts'
 import { daemonSentence } from '../daemon-role.ts'
-import { gapAdvice, type Mendable } from '../gap-advice.ts'
-import { type LookedAt, type LookOptions, lookedAt, lookingCommand } from '../hour-range.ts'
-import { startLoadMsMax } from '../limits.ts'
 import { openContext, selectCollectors } from '../open-context.ts'
-import { printTable } from '../table.ts'
+import { type LookedAt, type LookOptions, lookedAt, lookingCommand } from '../selection.ts'
+import { printTable, rowsMax } from '../table.ts'
 import { counted, cut, print, printJson } from '../terminal.ts'
 
 /** Hours that are missing, and what to do. */
@@ -27,8 +27,7 @@ interface ListedHours {
   readonly waiting: readonly CollectorHourRange[]
 }
 
-/** Rows of a table, and characters of a reason in it. */
-const rowsMax = 50
+/** Characters of a reason in a table. */
 const reasonCharsMax = 60
 
 /** `gaps`: uncollected hours, why, and what to do. */
@@ -146,4 +145,28 @@ function rangeJson({ collector, from, to, hours, fault, advice }: CollectorHourR
     ...(fault && { code: fault.code, reason: faultLine(faultFromRecord(fault)) }),
     ...(advice === undefined ? {} : { advice }),
   }
+}
+
+/**
+ * The hours a gap's collector can read: any, only the present, none because it cannot be loaded, or unknown because it
+ * is no longer configured.
+ */
+type Mendable = 'past' | 'now' | 'unusable' | 'unknown'
+
+/** Advice about a gap. Pure. */
+function gapAdvice(
+  { collector, from, to, fault }: CollectorHourRange,
+  mendable: Mendable,
+  options: ConfigOption,
+): string {
+  if (mendable === 'unknown') return 'nothing: the collector is no longer configured'
+  if (mendable === 'now') return 'nothing: it can only read “now”'
+  if (mendable === 'unusable') return `repair the collector: ${asTyped('check', options)}`
+  if (fault?.code === 'chain-before-first-block') return 'nothing: the chain had no block yet'
+  const backfill = asTyped(
+    `backfill --from ${hourText(from)} --to ${hourText(to)} --only ${shellWord(collector)}`,
+    options,
+  )
+  if (fault?.code === 'chain-state-missing') return `with an endpoint that has the state of then: ${backfill}`
+  return backfill
 }

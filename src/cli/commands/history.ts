@@ -7,8 +7,8 @@ import { type HistoryHour, type MetricHistory, metricHistory } from '../../statu
 import { historyCsv } from '../../status/page/history.ts'
 import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { type EndWith, exitCodes } from '../exit.ts'
-import { demandOrder } from '../hour-range.ts'
 import { openContext } from '../open-context.ts'
+import { demandOrder } from '../selection.ts'
 import { printTable } from '../table.ts'
 import { counted, cut, instantText, note, print, printJson } from '../terminal.ts'
 

@@ -1,14 +1,16 @@
-import { join, relative, resolve } from 'node:path'
+import { existsSync, readFileSync, realpathSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
+import { makeFolders } from '../../edge/make-folders.ts'
+import { packageUrl } from '../../edge/program-files.ts'
+import { version } from '../../edge/version.ts'
 import { Fault } from '../../model/fault.ts'
+import { jsonOf, parsedJson, valueAt } from '../../model/json.ts'
 import { shellWord } from '../../model/text.ts'
 import { ownConfigFile } from '../configured-command.ts'
-import { installCommand, linkPackages } from '../init/links.ts'
-import { starterFiles } from '../init/starter.ts'
-import { extensionIn, writeFiles } from '../init/write-files.ts'
-import { readableConfig } from '../readable-config.ts'
-import { schemaCommandLine, schemaFile, schemaText } from '../schema-file.ts'
 import { note, print } from '../terminal.ts'
+import { readableConfig, schemaCommandLine, schemaFile, schemaText } from './schema.ts'
 
 /** `init`: a folder to start from. Files that are there are left as they are. */
 export function initCommand(): Command {
@@ -62,4 +64,224 @@ function nextSteps(folder: string, install: string | undefined): string {
     'A running daemon reloads a changed configuration. A further collector: npx tidegauge new NAME',
     `When options of a collector change, an editor needs: ${schemaCommandLine}`,
   ].join('\n')
+}
+
+/** Files by their path in a folder. */
+type FolderFiles = Readonly<Record<string, string>>
+
+/** Extension of TypeScript files that Node takes for modules, whatever the nearest `package.json` says. */
+type SourceExtension = '.ts' | '.mts'
+
+const starterUrl = new URL('config/starter/', packageUrl)
+const packageFolder = fileURLToPath(packageUrl)
+
+/** Whether this program runs from a clone, which no registry has. */
+const isClone = import.meta.url.endsWith('.ts')
+
+/** The collector with a test that `init` and `new` write under other names. */
+const template = 'supply'
+
+/** All files of a folder to start from, apart from the schema, which depends on them. */
+function starterFiles(folder: string, extension: SourceExtension): FolderFiles {
+  const files = { ...collectorFiles('age', 'age', extension), ...collectorFiles(template, template, extension) }
+  return {
+    'tidegauge.yaml': starterText('tidegauge.yaml').replaceAll('.ts', extension),
+    ...files,
+    'package.json': jsonText(manifest(folder)),
+    'tsconfig.json': jsonText(typescriptConfig),
+    ...(isNewProject(folder) && { '.npmrc': npmSettings }),
+    '.gitignore': 'node_modules/\ndata/\nsecrets/\n.env\n',
+  }
+}
+
+/** npm compiles SQLite at each install from a lock file, and the package has it compiled. */
+const npmSettings = `# Packages run no scripts at an install: nothing is compiled, no compiler is needed. Remove it for pre and post scripts.
+ignore-scripts=true
+`
+
+/** Whether the project is ours to set up: one that exists may need the scripts of its packages. */
+const isNewProject = (folder: string) => !existsSync(join(folder, 'package.json'))
+
+/** A collector that reads a chain, its test and its recording. */
+export function newCollectorFiles(name: string, extension: SourceExtension): FolderFiles {
+  return collectorFiles(template, name, extension)
+}
+
+function collectorFiles(from: string, name: string, extension: SourceExtension): FolderFiles {
+  const file = (ending: string) => starterText(`collectors/${from}${ending}`)
+  const named = (text: string) =>
+    text
+      .replaceAll(`${from}.ts`, `${name}${extension}`)
+      .replaceAll(`${from}.test.ts`, `${name}.test${extension}`)
+      .replaceAll(`${from}.recording`, `${name}.recording`)
+      .replaceAll(`'${from}'`, `'${name}'`)
+  return {
+    [`collectors/${name}${extension}`]: file('.ts'),
+    [`collectors/${name}.test${extension}`]: named(file('.test.ts')),
+    ...(from === template && { [`collectors/${name}.recording.json`]: file('.recording.json') }),
+  }
+}
+
+function starterText(path: string): string {
+  return readFileSync(new URL(path, starterUrl), 'utf8')
+}
+
+const jsonText = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`
+
+function manifest(folder: string) {
+  const tidegauge = isClone ? `file:${relative(folder, packageFolder)}` : `^${version}`
+  return {
+    private: true,
+    type: 'module',
+    scripts: { test: 'node --test' },
+    dependencies: { tidegauge, viem: libraryVersion('viem'), zod: libraryVersion('zod') },
+    devDependencies: { '@types/node': '^24.12.0', typescript: '>=5.9' },
+  }
+}
+
+/** The version that this package uses: an editor then shows the types of what runs. */
+function libraryVersion(name: string): string {
+  return String(valueAt(jsonOf(readFileSync(join(packageFolder, 'package.json'), 'utf8')), ['dependencies', name]))
+}
+
+const typescriptConfig = {
+  compilerOptions: {
+    target: 'es2024',
+    lib: ['es2024', 'esnext.disposable'],
+    module: 'esnext',
+    moduleResolution: 'bundler',
+    types: ['node'],
+    noEmit: true,
+    strict: true,
+    noUncheckedIndexedAccess: true,
+    // Node runs TypeScript by leaving the types out.
+    erasableSyntaxOnly: true,
+    allowImportingTsExtensions: true,
+    verbatimModuleSyntax: true,
+    skipLibCheck: true,
+  },
+  include: ['collectors'],
+}
+
+const ownName = 'tidegauge'
+
+/** Packages that the types of collectors need, and that no production install brings. */
+const typePackages = ['@types/node', 'typescript'] as const
+
+/** Packages that collectors and their tests import, or whose types these need. */
+const packages = ['viem', 'zod', ...typePackages] as const
+
+/**
+ * Links the running package and its libraries into a folder that has none of them, so that tests and an editor find them
+ * before anything is installed. Packages that the folder finds already stay. A package that npx fetched for one command is
+ * not linked.
+ *
+ * @returns the paths in the folder that were linked
+ */
+function linkPackages(folder: string): readonly string[] {
+  const links: string[] = []
+  if (found(ownName, folder) || /[/\\]_npx[/\\]/.test(packageFolder)) return links
+  const link = (target: string, name: string) => {
+    const path = join(folder, name)
+    if (existsSync(path)) return
+    makeFolders(dirname(path))
+    symlinkSync(target, path)
+    links.push(name)
+  }
+  try {
+    link(packageFolder, 'node_modules/tidegauge')
+    const bin = valueAt(jsonOf(readFileSync(join(packageFolder, 'package.json'), 'utf8')), ['bin', 'tidegauge'])
+    link(join(folder, 'node_modules/tidegauge', String(bin)), 'node_modules/.bin/tidegauge')
+    for (const name of packages) {
+      const target = found(name, folder) ? undefined : found(name, packageFolder)
+      if (target) link(realpathSync(target), `node_modules/${name}`)
+    }
+  } catch {
+    // Some systems allow no links: npm install does the same.
+  }
+  return links
+}
+
+/**
+ * The command that installs what a folder with a `package.json` does not find of this package and the types of collectors;
+ * `undefined` when it finds all.
+ */
+export function installCommand(folder: string): string | undefined {
+  const isMissing = (name: string) => found(name, folder) === undefined
+  if (![ownName, ...typePackages].some(isMissing)) return undefined
+  const manifest = parsedJson(readFileSync(join(folder, 'package.json'), 'utf8'))
+  const isNamed = (name: string) =>
+    ['dependencies', 'devDependencies'].some(kind => valueAt(manifest, [kind, name]) !== undefined)
+  const isUnnamed = (name: string) => isMissing(name) && !isNamed(name)
+  const types = typePackages.filter(isUnnamed)
+  const commands = [
+    ...(isUnnamed(ownName) ? [`npm install ${ownName}`] : []),
+    ...(types.length > 0 ? [`npm install --save-dev ${types.join(' ')}`] : []),
+  ]
+  return commands.length > 0 ? commands.join(' && ') : 'npm install'
+}
+
+/** The folder of a package as seen from another folder; `undefined` when there is none. */
+function found(name: string, from: string): string | undefined {
+  for (let folder = resolve(from); ; folder = dirname(folder)) {
+    const path = join(folder, 'node_modules', name)
+    if (existsSync(path)) return path
+    if (folder === dirname(folder)) return undefined
+  }
+}
+
+/** Paths of files that were written, and of those that were there and were left alone. */
+interface WrittenFiles {
+  readonly written: string[]
+  /** Relative paths of files that existed. */
+  readonly kept: string[]
+}
+
+/**
+ * Writes files that do not exist yet.
+ *
+ * @throws Fault `usage` when the folder cannot be written; when it or a folder in it is a file, before anything is written
+ */
+export function writeFiles(folder: string, files: FolderFiles): WrittenFiles {
+  for (const parent of new Set(Object.keys(files).map(name => dirname(join(folder, name))))) demandNoFile(parent)
+  const [written, kept]: [string[], string[]] = [[], []]
+  for (const [name, text] of Object.entries(files)) (writeNew(join(folder, name), text) ? written : kept).push(name)
+  return { written, kept }
+}
+
+/** @throws Fault `usage` when a folder, or one above it, is a file */
+function demandNoFile(folder: string): void {
+  const above = dirname(folder)
+  if (above !== folder) demandNoFile(above)
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== false) return
+  throw new Fault('usage', `${folder} is a file, not a folder`, { fix: 'name another folder, or move the file' })
+}
+
+/** @returns false when there is such a file */
+function writeNew(path: string, text: string): boolean {
+  try {
+    makeFolders(dirname(path))
+    writeFileSync(path, text, { flag: 'wx' })
+    return true
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST' && existsSync(path)) return false
+    throw new Fault('usage', `${path} cannot be written (${codeOf(error)})`, { fix: 'name another folder' })
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
+}
+
+/**
+ * The extension of new collectors: `.ts` where Node takes that for a module, which the nearest `package.json` decides.
+ *
+ * @param isNew whether a `package.json` of our own is about to be written there
+ */
+export function extensionIn(folder: string, isNew: boolean): SourceExtension {
+  for (let at = resolve(folder); ; at = dirname(at)) {
+    const file = join(at, 'package.json')
+    if (existsSync(file)) return valueAt(parsedJson(readFileSync(file, 'utf8')), ['type']) === 'module' ? '.ts' : '.mts'
+    if (isNew || at === dirname(at)) return '.ts'
+  }
 }

@@ -1,20 +1,33 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { openContractLook } from '../../app/open-chains.ts'
 import type { ChainConfig, Config } from '../../config/config.ts'
 import { meant } from '../../config/mistakes.ts'
 import type { Hex } from '../../model/block.ts'
 import { Fault } from '../../model/fault.ts'
+import { isRecord, parsedJson } from '../../model/json.ts'
+import { shellWord } from '../../model/text.ts'
 import { type ConfigOption, configuredCommand, isOwnFile, ownConfigFile } from '../configured-command.ts'
-import { abiEntries, abiFunctions } from '../new/abi-file.ts'
-import { addressOf } from '../new/address.ts'
-import { entriesText } from '../new/entry-text.ts'
-import { entriesOf, kindsOf } from '../new/identify.ts'
-import { lookAtContract, type SeenContract, standardAsked } from '../new/look-at-contract.ts'
-import { newCollector } from '../new/new-collector.ts'
-import { noteAnswers } from '../new/report.ts'
-import type { StandardName } from '../new/standard-functions.ts'
+import {
+  type Answered,
+  type Asked,
+  addressOf,
+  askedIn,
+  type CollectorEntry,
+  entriesOf,
+  kindsOf,
+  lookAtContract,
+  noteAnswers,
+  type ReadEntry,
+  type SeenContract,
+  type StandardName,
+  standardAsked,
+} from '../new/contract-kinds.ts'
 import { openContext } from '../open-context.ts'
-import { print } from '../terminal.ts'
+import { note, print } from '../terminal.ts'
+import { extensionIn, newCollectorFiles, writeFiles } from './init.ts'
+import { refreshSchema } from './schema.ts'
 
 interface NewOptions extends ConfigOption {
   readonly chain?: string
@@ -106,4 +119,166 @@ function unknownKind(address: Hex, kinds: readonly string[]): Fault {
   return new Fault('chain-call-undecodable', what, {
     fix: 'give its ABI with --abi FILE (its implementation’s, if it is a proxy), or write a contract-read entry with its functions',
   })
+}
+
+/**
+ * Writes a collector that reads a chain, its test and its recording into `collectors/` next to the configuration, and
+ * prints the entry for it. The schema next to the configuration then knows its options.
+ *
+ * @throws Fault `usage` for a name that is no file name, and where one of the files exists
+ */
+async function newCollector(name: string, configFile: string): Promise<void> {
+  if (!/^[A-Za-z0-9][\w-]{0,60}$/.test(name)) {
+    throw new Fault('usage', 'a collector is named with letters, digits, - and _', { fix: 'tidegauge new my-vault' })
+  }
+  const folder = dirname(resolve(configFile))
+  const extension = extensionIn(folder, false)
+  const files = newCollectorFiles(name, extension)
+  // One with another ending would have the same id.
+  const others = ['.ts', '.mts', '.js', '.mjs'].map(ending => `collectors/${name}${ending}`)
+  const there = [...Object.keys(files), ...others].find(file => existsSync(join(folder, file)))
+  if (there !== undefined) {
+    throw new Fault('usage', `${there} exists, and nothing is written over`, { fix: 'choose another name' })
+  }
+  const { written } = writeFiles(folder, files)
+  const shown = (file: string) => shellWord(relative(process.cwd(), join(folder, file)))
+  for (const file of written) note(`written: ${shown(file)}`)
+  await refreshSchema(configFile)
+  print(exampleEntry(`./collectors/${name}${extension}`))
+  note(
+    [
+      'Next: put these lines under collectors: of a protocol, with a chain of the configuration, then',
+      `  node --test ${shown(`collectors/${name}.test${extension}`)}`,
+      `  npx tidegauge collect --watch --only ${name} --dry-run`,
+    ].join('\n'),
+  )
+}
+
+function exampleEntry(use: string): string {
+  return [`- use: ${use}`, '  options: { chain: local, token: "0x9fE46736679d2D9a65F0992F2272dE9f3c7fa6e0" }'].join(
+    '\n',
+  )
+}
+
+/** As deep as entries of `collectors:` stand in a configuration. */
+const indent = '      '
+
+/** Entries of `collectors:` as YAML that every parser reads alike: addresses and symbols stay text. */
+function entriesText(entries: readonly CollectorEntry[]): string {
+  return entries.map(entryText).join('\n')
+}
+
+function entryText({ use, options }: CollectorEntry): string {
+  const lines = Object.entries(options).flatMap(([key, value]) => {
+    if (key !== 'values') return [`${indent}    ${key}: ${flow(value)}`]
+    const values = Object.entries(value as Readonly<Record<string, unknown>>)
+    return [`${indent}    values:`, ...values.map(([label, each]) => `${indent}      ${flow(label)}: ${flow(each)}`)]
+  })
+  return [`${indent}- use: ${use}`, `${indent}  options:`, ...lines].join('\n')
+}
+
+function flow(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(flow).join(', ')}]`
+  if (typeof value === 'object' && value !== null) {
+    return `{ ${Object.entries(value)
+      .map(([key, part]) => `${key}: ${flow(part)}`)
+      .join(', ')} }`
+  }
+  return typeof value === 'string' && !isPlain(value) ? JSON.stringify(value) : String(value)
+}
+
+/** Whether a text means itself without quotes, also to parsers of YAML 1.1. */
+function isPlain(text: string): boolean {
+  return /^[A-Za-z][\w-]*$/.test(text) && !/^(true|false|yes|no|on|off|null|y|n)$/i.test(text)
+}
+
+/** View functions of an ABI that are asked for, at most: they share one call. */
+const functionsMax = 200
+
+/**
+ * Functions of a JSON ABI, or of an artefact with one in `abi`.
+ *
+ * @throws Fault `usage` when the file cannot be read, is no ABI, or has no view function without arguments
+ */
+function abiFunctions(file: string): Asked[] {
+  const abi = abiIn(parsedJson(textOf(file)))
+  if (!abi) {
+    throw new Fault('usage', `${file} is no ABI`, {
+      fix: 'give a JSON ABI (a list), or an artefact of a compiler that has it in "abi"',
+    })
+  }
+  const asked = attempt(() => askedIn(abi))
+  if (!asked || asked.length === 0) {
+    throw new Fault('usage', `${file} has no view function without arguments`, {
+      fix: 'write a contract-read entry by hand for functions with arguments',
+    })
+  }
+  return asked.slice(0, functionsMax)
+}
+
+function textOf(file: string): string {
+  const text = attempt(() => readFileSync(file, 'utf8'))
+  if (text === undefined) throw new Fault('usage', `${file} cannot be read`, { fix: 'give the path of a JSON ABI' })
+  return text
+}
+
+function attempt<T>(act: () => T): T | undefined {
+  try {
+    return act()
+  } catch {
+    return undefined
+  }
+}
+
+function abiIn(value: unknown): readonly unknown[] | undefined {
+  if (Array.isArray(value)) return value
+  if (!isRecord(value)) return undefined
+  const { abi, output } = value
+  if (Array.isArray(abi)) return abi
+  // Etherscan's API has it as text, metadata of a compiler a level below.
+  if (typeof value['result'] === 'string') return abiIn(parsedJson(value['result']))
+  return isRecord(output) ? abiIn(output) : undefined
+}
+
+const isNumber = (type: string) => /^u?int\d*$|^bool$/.test(type)
+
+const labelCharsMax = 16
+
+/**
+ * Entries of `contract-read` for the functions of an ABI that answered with numbers, by labels that are not taken.
+ *
+ * @param taken labels, and call data of functions that have an entry already
+ */
+function abiEntries(
+  answered: readonly Answered[],
+  taken: { readonly labels: readonly string[]; readonly inputs: readonly string[] },
+): Record<string, ReadEntry> {
+  const entries: Record<string, ReadEntry> = {}
+  for (const { abi, call, input } of answered) {
+    if (taken.inputs.includes(input)) continue
+    for (const [place, { name = '', type }] of abi.outputs.entries()) {
+      if (!isNumber(type)) continue
+      const isOnly = abi.outputs.length === 1
+      const label = freeLabel(isOnly ? abi.name : `${abi.name}_${name || place}`, [
+        ...taken.labels,
+        ...Object.keys(entries),
+      ])
+      const take = isOnly ? {} : { take: name || String(place) }
+      entries[label] = { call, ...take }
+    }
+  }
+  return entries
+}
+
+/** A label of letters and digits, at most as long as is advised. */
+function freeLabel(name: string, taken: readonly string[]): string {
+  const isShouted = /^[A-Z0-9_]+$/.test(name)
+  const parts = (isShouted ? name.toLowerCase() : name).split(/[^A-Za-z0-9]+/)
+  const words = parts.map(word => word.charAt(0).toUpperCase() + word.slice(1))
+  const plain = words.join('').slice(0, labelCharsMax) || 'Value'
+  for (let count = 1; ; count += 1) {
+    const end = count === 1 ? '' : String(count)
+    const label = `${plain.slice(0, labelCharsMax - end.length)}${end}`
+    if (!taken.includes(label)) return label
+  }
 }

@@ -1,9 +1,7 @@
 import { Command } from 'commander'
 import { version } from '../../edge/version.ts'
-
-import { exitCodes } from '../exit.ts'
-import { reportError } from '../report-error.ts'
-import { demandCommand } from '../stray-word.ts'
+import { demandCommand } from '../configured-command.ts'
+import { exitCodes, reportError } from '../exit.ts'
 import { note, print, takeLostResult } from '../terminal.ts'
 
 type MakeCommand = (ended: (code: number) => void) => Command
@@ -26,7 +24,7 @@ const loaders: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   drift: async () => (await import('./drift.ts')).driftCommand,
   due: async () => (await import('./due.ts')).dueCommand,
   dead: async () => (await import('./dead.ts')).deadCommand,
-  held: async () => (await import('./held.ts')).heldCommand,
+  held: async () => (await import('./dead.ts')).heldCommand,
   warnings: async () => (await import('./warnings.ts')).warningsCommand,
   notify: async () => (await import('./notify.ts')).notifyCommand,
   init: async () => (await import('./init.ts')).initCommand,

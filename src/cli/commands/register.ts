@@ -5,7 +5,7 @@ import { registerProtocol } from '../../delivery/delivery.ts'
 import { type ConfigOption, configuredCommand } from '../configured-command.ts'
 import { exitCodes } from '../exit.ts'
 import { openContext } from '../open-context.ts'
-import { selectProtocols } from '../select-protocols.ts'
+import { selectProtocols } from '../selection.ts'
 import { print } from '../terminal.ts'
 
 /** `register [ID…]`: registers protocols. Ends with 1 when one could not be registered. */

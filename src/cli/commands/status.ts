@@ -8,6 +8,7 @@ import { statusAddress } from '../../config/addresses.ts'
 import { ConfigError } from '../../config/config.ts'
 import { jsonOf } from '../../model/json.ts'
 import { numberText } from '../../model/number-text.ts'
+import { rolesText } from '../../status/fleet.ts'
 import { type StatusJson, statusJson } from '../../status/json.ts'
 import { observe } from '../../status/observe.ts'
 import { Reloads } from '../../status/observed.ts'
@@ -17,7 +18,6 @@ import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '
 import { daemonAnswer } from '../daemon-answer.ts'
 import { daemonSentence } from '../daemon-role.ts'
 import { exitCodes } from '../exit.ts'
-import { printFleet } from '../fleet-table.ts'
 import { openContext } from '../open-context.ts'
 import { printTable } from '../table.ts'
 import { counted, cut, note, print, printJson } from '../terminal.ts'
@@ -179,4 +179,24 @@ function printGrid({ hours, rows }: StatusJson['hours']): void {
       .map(([state, character]) => `${character} ${state}`)
       .join('  '),
   )
+}
+
+/** Prints the daemons of a fleet, and what a person should see to. */
+function printFleet({ daemons, idleLanes, differences }: NonNullable<StatusJson['fleet']>): void {
+  print('')
+  if (daemons.length === 0) print('fleet: no daemon is there')
+  else {
+    printTable(
+      ['daemon', 'version', 'configuration', 'last seen', 'lanes', 'roles'],
+      daemons.map(({ name, version, configuration, lanes, seenAt, isAway, ...roles }) => [
+        name,
+        version,
+        configuration,
+        `${seenAt}${isAway ? ' (away)' : ''}`,
+        lanes.join(' '),
+        rolesText(roles),
+      ]),
+    )
+  }
+  for (const line of [...idleLanes.map(({ reason }) => reason), ...differences]) print(`  ${line}`)
 }

@@ -1,36 +1,24 @@
 import type { Command } from 'commander'
 import type { AppContext } from '../../app/context.ts'
 import { openExistingOutbox } from '../../app/open-outbox.ts'
-import { type Hour, hourAfter, hourAt, parseHour } from '../../model/hour.ts'
-import type { MetricId } from '../../model/metric.ts'
+import { type Hour, hourAfter, hourAt, hourText, parseHour } from '../../model/hour.ts'
+import type { Metric, MetricId } from '../../model/metric.ts'
 import type { StoredMetric } from '../../outbox/contract/metrics.ts'
 import type { OperatorStore } from '../../outbox/contract/operator-store.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
-import { askService } from '../ask-service.ts'
 import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { deliverNow } from '../deliver-now.ts'
 import { type EndWith, exitCodes } from '../exit.ts'
-import { demandOrder } from '../hour-range.ts'
 import { openContext } from '../open-context.ts'
-import { selectProtocols } from '../select-protocols.ts'
-import { counted, note, printJson } from '../terminal.ts'
-import { compare } from '../verify/compare.ts'
-import { printVerified, type Verified, verifiedJson } from '../verify/text.ts'
+import { demandOrder, selectProtocols } from '../selection.ts'
+import { askService, type ListedMetrics, type ListedValue } from '../service-listing.ts'
+import { printFirst } from '../table.ts'
+import { counted, cut, note, print, printJson } from '../terminal.ts'
 
 interface VerifyOptions extends ConfigOption, JsonOption {
   readonly from?: string
   readonly to?: string
   readonly repair?: boolean
-}
-
-/** Range and protocols of a comparison. */
-interface VerifyDeps {
-  readonly context: AppContext
-  /** Absent when nothing was ever collected. */
-  readonly outbox: Outbox | undefined
-  readonly protocolIds: readonly string[]
-  readonly from: Hour
-  readonly to: Hour
 }
 
 /** Hours read from the outbox at a time. */
@@ -51,10 +39,10 @@ export function verifyCommand(ended: EndWith): Command {
       const range = rangeOf(context, options)
       await using stack = new AsyncDisposableStack()
       const outbox = await openExistingOutbox(context, stack)
-      const deps = { context, outbox, protocolIds, ...range }
-      const first = await verified(deps)
+      const verifiedNow = () => verified(context, outbox, protocolIds, range)
+      const first = await verifiedNow()
       const pushed = options.repair && outbox ? await repair(context, outbox, first) : 0
-      const found = pushed > 0 ? await verified(deps) : first
+      const found = pushed > 0 ? await verifiedNow() : first
       if (options.json) printJson(verifiedJson(found, pushed))
       else printVerified(found)
       if (options.repair && !options.json && pushed === 0) note(idleText(first))
@@ -73,7 +61,13 @@ function rangeOf({ config, time }: AppContext, options: VerifyOptions): { readon
   return { from, to }
 }
 
-async function verified({ context, outbox, protocolIds, from, to }: VerifyDeps): Promise<readonly Verified[]> {
+/** @param outbox absent when nothing was ever collected */
+async function verified(
+  context: AppContext,
+  outbox: Outbox | undefined,
+  protocolIds: readonly string[],
+  { from, to }: { readonly from: Hour; readonly to: Hour },
+): Promise<readonly Verified[]> {
   const stored = outbox ? await storedBetween(outbox.operators, from, to) : []
   const listings = await askService(context, protocolIds)
   return protocolIds.map((protocolId): Verified => {
@@ -125,4 +119,155 @@ async function repair(context: AppContext, outbox: Outbox, found: readonly Verif
 
 function isAmiss(one: Verified): boolean {
   return one.kind === 'unreadable' || one.differences.length > 0
+}
+
+/** One metric and hour that the outbox and the service do not have alike. */
+interface ServiceDifference {
+  /** `missing`: not shown by the service. `unknown`: shown by it, and not in the outbox. */
+  readonly kind: 'missing' | 'value' | 'unit' | 'unknown'
+  readonly id: string
+  readonly hour: Hour
+  /** As delivered; absent for `unknown`. */
+  readonly ours?: Pick<Metric, 'value' | 'unit'>
+  /** As the service shows it; absent for `missing`. */
+  readonly shown?: ListedValue
+}
+
+/** Result of comparing delivered metrics with what a service shows. */
+interface ServiceComparison {
+  readonly differences: readonly ServiceDifference[]
+  /** Delivered metrics that were compared. */
+  readonly compared: number
+  /** Delivered metrics of hours before those that the service shows. */
+  readonly notShown: number
+}
+
+/**
+ * Compares what was delivered with what a service shows. If it shows several hours of any metric, those of all of them
+ * must be there from the oldest shown hour on; otherwise those of each from its own hour on. Of a metric that it does not
+ * show at all, every hour is missing. Pure.
+ *
+ * @param stored of some hours and protocols, in any state
+ * @param shown of the same protocols
+ * @param upTo later hours that are shown do not count
+ */
+export function compare(stored: readonly StoredMetric[], shown: ListedMetrics, upTo: Hour): ServiceComparison {
+  const differences: ServiceDifference[] = []
+  const [known, oldest] = [new Set<string>(), oldestHour(stored)]
+  const counts = { compared: 0, notShown: 0 }
+  const firstShown = firstHours(shown)
+  for (const metric of stored) {
+    const { id, hour, state } = metric
+    known.add(`${hour} ${id}`)
+    if (state !== 'delivered') continue
+    if (hour < (firstShown.get(id) ?? 0)) counts.notShown += 1
+    else {
+      counts.compared += 1
+      const difference = differenceOf(metric, shown.get(id)?.get(hour))
+      if (difference) differences.push(difference)
+    }
+  }
+  for (const [id, hours] of shown) {
+    for (const [hour, value] of hours) {
+      if (hour < oldest || hour > upTo || known.has(`${hour} ${id}`)) continue
+      differences.push({ kind: 'unknown', id, hour, shown: value })
+    }
+  }
+  return { ...counts, differences: differences.sort((a, b) => a.hour - b.hour || (a.id < b.id ? -1 : 1)) }
+}
+
+/** The first hour of each metric from which on the service should have it. */
+function firstHours(shown: ListedMetrics): ReadonlyMap<string, number> {
+  const own = [...shown].map(([id, hours]) => [id, oldestOf(hours)] as const)
+  const isHistory = [...shown.values()].some(({ size }) => size > 1)
+  const first = own.reduce((oldest, [, hour]) => Math.min(oldest, hour), Number.POSITIVE_INFINITY)
+  return new Map(own.map(([id, hour]) => [id, isHistory ? first : hour]))
+}
+
+function oldestOf(hours: ReadonlyMap<Hour, ListedValue>): number {
+  let oldest = Number.POSITIVE_INFINITY
+  for (const hour of hours.keys()) oldest = Math.min(oldest, hour)
+  return oldest
+}
+
+function oldestHour(stored: readonly StoredMetric[]): number {
+  return stored.reduce((oldest, { hour }) => Math.min(oldest, hour), Number.POSITIVE_INFINITY)
+}
+
+function differenceOf(
+  { id, hour, value, unit }: StoredMetric,
+  shown: ListedValue | undefined,
+): ServiceDifference | undefined {
+  const ours = { value, ...(unit !== undefined && { unit }) }
+  if (!shown) return { kind: 'missing', id, hour, ours }
+  if (shown.value !== undefined && shown.value !== value) return { kind: 'value', id, hour, ours, shown }
+  if (shown.unit !== undefined && shown.unit !== (unit ?? '')) return { kind: 'unit', id, hour, ours, shown }
+  return undefined
+}
+
+/** A protocol as it was compared, or why it could not be. */
+type Verified = { readonly protocolId: string } & (
+  | ({ readonly kind: 'compared' } & ServiceComparison)
+  | { readonly kind: 'unreadable'; readonly reason: string }
+)
+
+/** Characters of a reason. */
+const reasonCharsMax = 160
+
+const kindText: Readonly<Record<ServiceDifference['kind'], string>> = {
+  missing: 'missing at the service',
+  value: 'other value',
+  unit: 'other unit',
+  unknown: 'unknown here',
+}
+
+/** Prints a line for each protocol, and a table of its differences. */
+function printVerified(found: readonly Verified[]): void {
+  for (const one of found) {
+    if (one.kind === 'unreadable') print(`${one.protocolId}: cannot be compared: ${cut(one.reason, reasonCharsMax)}`)
+    else printCompared(one.protocolId, one)
+  }
+}
+
+function printCompared(protocolId: string, { compared, notShown, differences }: ServiceComparison): void {
+  print(`${protocolId}: ${resultText(compared, differences)}${hiddenText(notShown)}`)
+  if (differences.length === 0) return
+  const values = ['delivered', 'shown']
+  printFirst(['difference', 'metric', 'hour', ...values], differences.map(rowOf), 'difference', values)
+}
+
+function resultText(compared: number, differences: readonly ServiceDifference[]): string {
+  if (differences.length === 0) {
+    return compared === 0
+      ? 'nothing that was delivered could be compared'
+      : `${counted(compared, 'metric')} compared, all equal`
+  }
+  const byKind = [...Map.groupBy(differences, ({ kind }) => kind)]
+  const kinds = byKind.map(([kind, own]) => `${own.length} ${kindText[kind]}`).join(', ')
+  return `${counted(compared, 'metric')} compared: ${kinds}`
+}
+
+function hiddenText(notShown: number): string {
+  return notShown === 0 ? '' : `; ${counted(notShown, 'metric')} not compared: the service does not show those hours`
+}
+
+function rowOf({ kind, id, hour, ours, shown }: ServiceDifference): string[] {
+  return [kindText[kind], id, hourText(hour), valueText(ours), valueText(shown)]
+}
+
+function valueText(of: { readonly value?: number; readonly unit?: string } | undefined): string {
+  if (!of) return '–'
+  return [String(of.value ?? '?'), of.unit ?? ''].join(' ').trim()
+}
+
+/** @param pushedAgain metrics that were made due again for a repair */
+function verifiedJson(found: readonly Verified[], pushedAgain: number) {
+  return {
+    protocols: found.map(({ protocolId, ...one }) => {
+      if (one.kind === 'unreadable') return { protocol: protocolId, comparable: false, reason: one.reason }
+      const differences = one.differences.map(({ hour, ...rest }) => ({ ...rest, hour: hourText(hour) }))
+      return { protocol: protocolId, comparable: true, compared: one.compared, notShown: one.notShown, differences }
+    }),
+    pushedAgain,
+  }
 }

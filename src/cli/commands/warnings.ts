@@ -7,7 +7,7 @@ import { warningJson } from '../../status/json.ts'
 import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { exitCodes } from '../exit.ts'
 import { openContext } from '../open-context.ts'
-import { printTable } from '../table.ts'
+import { printFirst } from '../table.ts'
 import { counted, cut, instantText, note, print, printJson } from '../terminal.ts'
 
 interface ListOptions extends ConfigOption, JsonOption {
@@ -19,8 +19,7 @@ interface AcknowledgeOptions extends ConfigOption {
   readonly all?: boolean
 }
 
-/** Rows of the table, and characters of the service's words in it. */
-const rowsMax = 50
+/** Characters of the service's words in the table. */
 const wordCharsMax = 80
 
 /** `warnings [ls]`, `warnings ack`: the service's warnings about pushes, each kind and metric once. */
@@ -53,20 +52,18 @@ function printWarnings(wanted: readonly Warning[], silent: number, options: List
     print(`no warnings${kept}`)
     return
   }
-  const rows = wanted
-    .slice(0, rowsMax)
-    .map(({ kind, metricId = '', count, firstSeenMs, lastSeenMs, text, isAcknowledged }) => [
-      cut(kind, 30),
-      metricId,
-      String(count),
-      instantText(firstSeenMs),
-      instantText(lastSeenMs),
-      ...(options.all ? [isAcknowledged ? 'yes' : 'no'] : []),
-      cut(text, wordCharsMax),
-    ])
+  const rows = wanted.map(({ kind, metricId = '', count, firstSeenMs, lastSeenMs, text, isAcknowledged }) => [
+    cut(kind, 30),
+    metricId,
+    String(count),
+    instantText(firstSeenMs),
+    instantText(lastSeenMs),
+    ...(options.all ? [isAcknowledged ? 'yes' : 'no'] : []),
+    cut(text, wordCharsMax),
+  ])
   const acknowledged = options.all ? ['acknowledged'] : []
-  printTable(['kind', 'metric', 'count', 'first seen', 'last seen', ...acknowledged, 'words'], rows, ['count'])
-  if (wanted.length > rowsMax) print(`and ${wanted.length - rowsMax} more: --json has all`)
+  const head = ['kind', 'metric', 'count', 'first seen', 'last seen', ...acknowledged, 'words']
+  printFirst(head, rows, 'warning', ['count'])
   if (!options.all) print(`\nto acknowledge: ${asTyped('warnings ack [ID…] [--kind KIND] [--all]', options)}${kept}`)
 }
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { ProgressLine } from '../../../src/cli/backfill/progress.ts'
+import { ProgressLine } from '../../../src/cli/backfill/run.ts'
 import { systemTime } from '../../../src/edge/time.ts'
 import { Fault } from '../../../src/model/fault.ts'
 

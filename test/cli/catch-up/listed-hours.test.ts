@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { listingOf } from '../../../src/cli/catch-up/listed-hours.ts'
-import { type ListedMetrics, listedMetrics } from '../../../src/cli/listed-metrics.ts'
+import { listingOf } from '../../../src/cli/commands/catch-up.ts'
+import { type ListedMetrics, listedMetrics } from '../../../src/cli/service-listing.ts'
 import { type Hour, hourText, parseHour } from '../../../src/model/hour.ts'
 
 const at = (hour: number) => parseHour(`2026-11-20T${String(hour).padStart(2, '0')}:00:00Z`)

@@ -1,6 +1,6 @@
 import { type Abi, encodeFunctionResult, parseAbi } from 'viem'
 import { expect, it } from 'vitest'
-import { decodedText } from '../../../src/cli/explain/decoded.ts'
+import { decodedText } from '../../../src/cli/explain/reads.ts'
 import { returnsText } from '../../../src/runner/child/typed/typed-calls.ts'
 import type { RecordedRead } from '../../../src/testing/recording.ts'
 

@@ -1,8 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { viewCall } from '../../../collectors/values/view-function.ts'
-import { askedOf, plainText, strictValue } from '../../../src/cli/new/answers.ts'
-import { entriesOf, kindsOf, type StandardValues, tokenFunctions } from '../../../src/cli/new/identify.ts'
-import { type StandardName, standardFunctions } from '../../../src/cli/new/standard-functions.ts'
+import {
+  askedOf,
+  entriesOf,
+  kindsOf,
+  plainText,
+  type StandardName,
+  type StandardValues,
+  standardFunctions,
+  strictValue,
+  tokenFunctions,
+} from '../../../src/cli/new/contract-kinds.ts'
 import type { Hex } from '../../../src/model/block.ts'
 
 const names = Object.keys(standardFunctions) as StandardName[]

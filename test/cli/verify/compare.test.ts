@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type ListedMetrics, type ListedValue, listedMetrics } from '../../../src/cli/listed-metrics.ts'
-import { compare } from '../../../src/cli/verify/compare.ts'
+import { compare } from '../../../src/cli/commands/verify.ts'
+import { type ListedMetrics, type ListedValue, listedMetrics } from '../../../src/cli/service-listing.ts'
 import { hourAfter, hourText } from '../../../src/model/hour.ts'
 import { metricId } from '../../../src/model/metric.ts'
 import type { MetricState, StoredMetric } from '../../../src/outbox/contract/metrics.ts'

@@ -1,3 +1,4 @@
+import { decodeAbiParameters, parseAbiParameters } from 'viem/utils'
 import type { AppContext } from '../../app/context.ts'
 import { openChains } from '../../app/open-chains.ts'
 import { openHourReader, runnerOn } from '../../app/open-runner.ts'
@@ -9,7 +10,7 @@ import { type Hour, hourAfter, hourText, parseHour } from '../../model/hour.ts'
 import { labelOf } from '../../model/metric.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { ReadRecorder } from '../../testing/read-recorder.ts'
-import type { Recording } from '../../testing/recording.ts'
+import type { RecordedRead, Recording } from '../../testing/recording.ts'
 
 /** Result of reading one label of an hour again, now. */
 export interface ReadAgain {
@@ -110,4 +111,98 @@ async function pricesOf(
     names.push(...Object.keys(own.prices).filter(other => !names.includes(other)))
   }
   return found
+}
+
+/**
+ * The answer of a read by the ABI that its collector used: `12`, or `supply 12, isPaused false`. Undefined for a revert, for
+ * what no ABI describes, and for bytes that do not fit it.
+ */
+export function decodedText(recorded: RecordedRead): string | undefined {
+  if ('logs' in recorded || recorded.returned === undefined) return undefined
+  const { read, returned, number } = recorded
+  if (read.kind === 'balance') return number
+  if (read.kind === 'storage' || !read.returns) return undefined
+  try {
+    const outputs = parseAbiParameters(read.returns)
+    const values = decodeAbiParameters(outputs, returned)
+    if (outputs.length === 1) return textOf(values[0])
+    return outputs.map(({ name }, place) => `${name ? `${name} ` : ''}${textOf(values[place])}`).join(', ')
+  } catch {
+    return undefined
+  }
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value.startsWith('0x') ? value : JSON.stringify(value)
+  if (typeof value !== 'object' || value === null) return String(value)
+  if (Array.isArray(value)) return `[${value.map(textOf).join(', ')}]`
+  return `(${Object.entries(value)
+    .map(([name, part]) => `${name} ${textOf(part)}`)
+    .join(', ')})`
+}
+
+/** A block number as nodes write it. */
+const quantity = (number: number) => `0x${number.toString(16)}`
+
+/**
+ * A read as a JSON-RPC request, which any tool can send to any node of the chain: without an address. Undefined where its
+ * block is not known.
+ */
+export function rpcLine(recorded: RecordedRead, { chains, hour }: Recording): string | undefined {
+  const { chain, hoursBefore = 0 } = recorded
+  const blockOf = (back: number) => chains[chain]?.blocks[hourText(hourAfter(parseHour(hour), -back))]
+  const block = blockOf(hoursBefore)
+  if (!block) return undefined
+  // Logs count after the block of the hour before; the first blocks of a chain have none before them.
+  const first = (blockOf(hoursBefore + 1)?.number ?? -1) + 1
+  const [method, ...params] = callOf(recorded, quantity(block.number), quantity(first))
+  return JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+}
+
+function callOf(recorded: RecordedRead, at: string, first: string): readonly unknown[] {
+  if ('logs' in recorded) return ['eth_getLogs', { ...recorded.logs, fromBlock: first, toBlock: at }]
+  const { read } = recorded
+  switch (read.kind) {
+    case 'call':
+      return ['eth_call', { to: read.to, data: read.input }, at]
+    case 'call-from':
+      return ['eth_call', { from: read.from, to: read.to, data: read.input }, at]
+    case 'balance':
+      return ['eth_getBalance', read.address, at]
+    case 'storage':
+      return ['eth_getStorageAt', read.address, read.slot, at]
+  }
+}
+
+/** A read in words: `totalAssets() of 0x…`. */
+export function readWords(recorded: RecordedRead): string {
+  if ('logs' in recorded) return `logs of ${[recorded.logs.address].flat().join(', ')}`
+  const { read } = recorded
+  switch (read.kind) {
+    case 'call':
+    case 'call-from':
+      return `${read.name ?? read.input.slice(0, 10)} of ${read.to}`
+    case 'balance':
+      return `balance of ${read.address}`
+    case 'storage':
+      return `slot ${read.slot} of ${read.address}`
+  }
+}
+
+/** Its answer as it came: the bytes. */
+export function answerWords(recorded: RecordedRead): string {
+  if ('logs' in recorded) return `${recorded.answer.length} logs`
+  if (recorded.reverted !== undefined) return `reverted with ${recorded.reverted}`
+  return recorded.returned ?? ''
+}
+
+type RecordedPrice = Recording['prices'][string]
+
+/** Prices of a value, and prices that these needed, with all that each was read from as far as it could be read again. */
+export function pricesIn(
+  reads: Recording,
+  readOf: Readonly<Record<string, Recording>>,
+): (readonly [name: string, price: RecordedPrice, own: Recording | undefined])[] {
+  const prices = Object.assign({}, ...Object.values(readOf).map(own => own.prices), reads.prices) as Recording['prices']
+  return Object.entries(prices).map(([name, price]) => [name, price, readOf[name]] as const)
 }

@@ -1,0 +1,590 @@
+import { type Connection, connect } from '../../app/connection.ts'
+import type { AppContext } from '../../app/context.ts'
+import { deliveriesTo } from '../../app/delivering.ts'
+import { openChains } from '../../app/open-chains.ts'
+import { openHourReader } from '../../app/open-runner.ts'
+import type { CallCounts } from '../../chain/endpoint/call-meter.ts'
+import { CallMeter } from '../../chain/endpoint/call-meter.ts'
+import type { Delivery } from '../../delivery/delivery.ts'
+import type { Time } from '../../edge/time.ts'
+import { backfillQueue, JobEngine, type SeenJob, windowJob } from '../../fleet/job-engine.ts'
+import { type Lane, laneOf } from '../../fleet/lane.ts'
+import { claimMs } from '../../fleet/limits.ts'
+import {
+  Backfill,
+  type BackfillNews,
+  type BacklogWait,
+  type CallBudget,
+  firstHourCalls,
+  type Progress,
+  type StuckBacklog,
+} from '../../intake/backfill/backfill.ts'
+import {
+  type BackfillPart,
+  joinedEnd,
+  joinedParts,
+  type PartEnd,
+  partFromRecord,
+} from '../../intake/backfill/joined-end.ts'
+import {
+  type BackfillRequest,
+  type CollectorCounts,
+  type CollectorHours,
+  type HourOrder,
+  hoursOf,
+  runsOf,
+  type Work,
+  windowsOf,
+} from '../../intake/backfill/work.ts'
+import { Fault } from '../../model/fault.ts'
+import { hourAt } from '../../model/hour.ts'
+import { batchMetricsMax, daemonAwayMs, pollMs } from '../../model/limits.ts'
+import type { BackfillStore, BackfillWindow } from '../../outbox/contract/backfill-store.ts'
+import type { FleetStore } from '../../outbox/contract/fleet-store.ts'
+import type { OutboxHealth } from '../../outbox/contract/health.ts'
+import type { Outbox } from '../../outbox/contract/outbox.ts'
+import type { Role } from '../../outbox/contract/role.ts'
+import type { SharedOutbox } from '../../outbox/contract/shared-outbox.ts'
+import { createLog } from '../../telemetry/log.ts'
+import { untilDaemon } from '../daemon-role.ts'
+import { type Deliverer, deliverNow, handedOver, roleOrDeliverer } from '../deliver-now.ts'
+import { counted, cut, grouped, isWatched, note, redraw } from '../terminal.ts'
+import { callsIn } from './plan.ts'
+
+/**
+ * Counts the calls of all chains and refuses those above a limit with a Fault.
+ *
+ * @param callsMax absent: no limit
+ */
+export function cappedMeter(callsMax: number | undefined, reached: (fault: Fault) => void): CallMeter {
+  const meter: CallMeter = new CallMeter(calls => {
+    if (callsMax === undefined || callsIn(meter.counts()) + calls <= callsMax) return
+    const fault = new Fault('stopped', `more than ${grouped(callsMax)} RPC calls would be needed, as --max-calls says`)
+    reached(fault)
+    throw fault
+  })
+  return meter
+}
+
+/**
+ * The call budget of a backfill, counted by a meter; `undefined` without a limit.
+ *
+ * @throws Fault `usage` when not even one hour fits
+ */
+export function budgetOf(callsMax: number | undefined, meter: CallMeter, chains: number): CallBudget | undefined {
+  if (callsMax === undefined) return undefined
+  const one = firstHourCalls({ chains })
+  if (callsMax >= one) return { callsMax, chains, spent: () => callsIn(meter.counts()) }
+  throw new Fault('usage', `--max-calls ${callsMax} is too few: one hour takes about ${one} RPC calls`, {
+    fix: `allow at least ${one}`,
+  })
+}
+
+/** Dependencies of `readAll`. */
+interface ReadAllDeps {
+  readonly context: AppContext
+  readonly outbox: Outbox
+  readonly order: HourOrder
+  /** Hours under way together. */
+  readonly concurrency: number
+  readonly works: readonly Work[]
+  readonly asked: BackfillRequest
+  readonly meter: CallMeter
+  /** Limit on RPC calls; absent without one. */
+  readonly budget: CallBudget | undefined
+  readonly signal: AbortSignal
+  readonly report: (news: BackfillNews) => void
+  readonly stack: AsyncDisposableStack
+}
+
+/**
+ * Reads all hours of a backfill: by the daemons of a fleet in the lanes that one of them works, and here in the others, as
+ * where the outbox belongs to one daemon. Calls that are limited are counted in one process: here.
+ */
+export async function readAll(deps: ReadAllDeps): Promise<PartEnd> {
+  const { context, outbox, works, stack } = deps
+  const shared = deps.budget ? undefined : outbox.shared
+  const living = shared ? await livingLanes(shared.store) : new Set<string>()
+  const theirs = works.filter(work => work.hours.length > 0 && living.has(laneOfWork(work)))
+  if (!shared || theirs.length === 0) return readHere(deps)
+  const own = works.filter(work => !theirs.includes(work))
+  const engine = engineOf(context, shared, stack)
+  const fleet = { ...deps, ...shared, works: theirs, size: deps.concurrency, time: context.time, engine }
+  const report = (news: BackfillNews) => {
+    // There is one line of progress: that of the fleet.
+    if (news.kind !== 'went-on') deps.report(news)
+  }
+  return joinedParts(await Promise.all([new FleetBackfill(fleet).run(), readHere({ ...deps, works: own, report })]))
+}
+
+async function readHere(deps: ReadAllDeps): Promise<PartEnd> {
+  const { context, outbox, meter, budget, stack, ...rest } = deps
+  const loud = withCollectorsLog(context)
+  const chains = openChains(loud, stack, { store: outbox.intake, meterOf: () => meter })
+  const end = await new Backfill({
+    ...rest,
+    outbox,
+    reader: openHourReader(loud, chains, stack),
+    time: context.time,
+    chains: context.config.chains,
+    ...(budget && { budget }),
+  }).run()
+  return { end, calls: meter.counts() }
+}
+
+/** Its own upkeep is done by the daemons, too. */
+function engineOf({ time }: AppContext, { jobs }: SharedOutbox, stack: AsyncDisposableStack): JobEngine {
+  const engine = new JobEngine({ statements: jobs, time, failed: () => {} })
+  stack.defer(() => engine.stop())
+  return engine
+}
+
+/** Shows the collectors' log to the person who runs this; delivery is reported in other words. */
+function withCollectorsLog(context: AppContext): AppContext {
+  return { ...context, log: createLog(context.config.log.level, context.redactor) }
+}
+
+/** Dependencies of `FleetBackfill`. */
+interface FleetBackfillDeps {
+  readonly engine: JobEngine
+  readonly store: Pick<FleetStore, 'nowMs' | 'daemons'>
+  readonly backfills: Pick<BackfillStore, 'ask'>
+  readonly works: readonly Work[]
+  readonly asked: BackfillRequest
+  readonly order: HourOrder
+  /** Hours of a window. */
+  readonly size: number
+  readonly time: Pick<Time, 'sleep'>
+  /** Ends the wait; the daemons go on. */
+  readonly signal: AbortSignal
+  readonly report: (news: BackfillNews) => void
+}
+
+/** Looks that may fail one after the other. */
+const failuresMax = 15
+
+/** A window with its job. */
+interface WindowOfFleet {
+  readonly lane: Lane
+  readonly asked: BackfillWindow
+  readonly window: readonly CollectorHours[]
+  readonly job: ReturnType<typeof windowJob>
+  ended?: PartEnd
+}
+
+/** The lanes that a living daemon works. */
+async function livingLanes(store: FleetBackfillDeps['store']): Promise<ReadonlySet<Lane>> {
+  const [nowMs, daemons] = await Promise.all([store.nowMs(), store.daemons()])
+  return new Set(daemons.filter(({ seenAtMs }) => nowMs - seenAtMs <= daemonAwayMs).flatMap(({ lanes }) => lanes))
+}
+
+/** Lane of a work. A collector of one machine has no past hours to read, unless its entry names that machine. */
+function laneOfWork({ collector }: Work): Lane {
+  return laneOf(collector, '')
+}
+
+/**
+ * A backfill that the daemons of a fleet read: it asks them for windows of each lane, and waits until they have read all.
+ * They go on when it is stopped; asked for again, what is left is the same windows.
+ */
+class FleetBackfill {
+  readonly #deps: FleetBackfillDeps
+  readonly #windows: readonly WindowOfFleet[]
+  #saidIdle = ''
+  /** Looks that failed, one after the other. */
+  #failures = 0
+
+  constructor(deps: FleetBackfillDeps) {
+    this.#deps = deps
+    const { works, size, order } = deps
+    this.#windows = [...Map.groupBy(works, laneOfWork)].flatMap(([lane, own]) =>
+      windowsOf(own, size, order).map(window => {
+        const asked = askedOf(window, deps)
+        return { lane, window, asked, job: windowJob(lane, asked) }
+      }),
+    )
+  }
+
+  /** Resolves when all windows are read, or it is stopped. Rejects while the database cannot be reached. */
+  async run(): Promise<PartEnd> {
+    const { signal, time } = this.#deps
+    await this.#forgetOldResults()
+    while (this.#left.length > 0 && !signal.aborted) {
+      await this.#lookAgain()
+      if (this.#left.length > 0) await time.sleep(claimMs, signal).catch(() => {})
+    }
+    const fault = signal.reason instanceof Fault ? signal.reason : stopped
+    if (this.#left.length > 0) note('the daemons go on with it: the same command shows how far they are')
+    const parts: readonly BackfillPart[] = this.#windows
+    return joinedEnd(this.#deps.works.map(countsOf), parts, fault)
+  }
+
+  get #left(): readonly WindowOfFleet[] {
+    return this.#windows.filter(({ ended }) => !ended)
+  }
+
+  /** A window that was read a minute ago has its result still, which is no answer to this request. */
+  async #forgetOldResults(): Promise<void> {
+    await this.#eachLane(async (queue, windows, jobs) => {
+      const old = windows.flatMap(({ job: { id } }) => (jobs.get(id)?.state === 'done' ? [id] : []))
+      await this.#deps.engine.remove(queue, old)
+    })
+  }
+
+  /** The engine's schema may be dropped: a call fails, and the next one makes it again. */
+  async #lookAgain(): Promise<void> {
+    try {
+      await this.#look()
+      this.#failures = 0
+    } catch (error) {
+      this.#failures += 1
+      if (this.#failures > failuresMax) throw error
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { engine, backfills, report } = this.#deps
+    await this.#eachLane(async (queue, windows, jobs) => {
+      for (const window of windows) {
+        const job = jobs.get(window.job.id)
+        if (job?.state === 'done') window.ended = partFromRecord(job.result)
+      }
+      // Also those that were lost with the engine's tables: hours that were read are not read again.
+      const missing = windows.filter(({ job, ended }) => !ended && !jobs.has(job.id))
+      await backfills.ask(missing.map(({ lane, asked, job: { id } }) => ({ id, lane, window: asked })))
+      await engine.insert(
+        queue,
+        missing.map(({ job }) => job),
+      )
+    })
+    report({ kind: 'went-on', progress: this.#progress })
+    await this.#noteIdleLanes()
+  }
+
+  async #eachLane(
+    act: (queue: string, windows: readonly WindowOfFleet[], jobs: ReadonlyMap<string, SeenJob>) => Promise<void>,
+  ): Promise<void> {
+    const byLane = Map.groupBy(this.#left, ({ lane }) => lane)
+    for (const [lane, windows] of byLane) {
+      const queue = backfillQueue(lane)
+      await act(queue, windows, await this.#deps.engine.jobsOf(queue))
+    }
+  }
+
+  async #noteIdleLanes(): Promise<void> {
+    const living = await livingLanes(this.#deps.store)
+    const idle = [...new Set(this.#left.map(({ lane }) => lane))].filter(lane => !living.has(lane)).join(', ')
+    if (idle !== '' && idle !== this.#saidIdle) note(`waits: no living daemon works ${idle}`)
+    this.#saidIdle = idle
+  }
+
+  get #progress() {
+    const done = this.#windows.filter(({ ended }) => ended).flatMap(({ window }) => window)
+    const { works } = this.#deps
+    return { runs: runsOf(works), runsDone: runsOf(done), hours: hoursOf(works), hoursDone: hoursOf(done) }
+  }
+}
+
+function askedOf(window: readonly CollectorHours[], { asked, order }: FleetBackfillDeps): BackfillWindow {
+  const hours = window.flatMap(({ hours: own }) => own)
+  return {
+    collectors: window.map(({ work }) => work.collector.id),
+    from: hourAt(Math.min(...hours)),
+    to: hourAt(Math.max(...hours)),
+    what: asked.what,
+    order,
+  }
+}
+
+function countsOf({ collector, alreadyCollected, leftToDaemon, impossible }: Work): CollectorCounts {
+  const none = { done: 0, failed: 0, added: 0, corrected: 0 }
+  return { collector: collector.id, alreadyCollected, leftToDaemon, impossible, ...none }
+}
+
+const stopped = new Fault('stopped', 'it was asked to stop')
+
+/** Delivery of the hours that a command collects. */
+export interface BackfillDelivery {
+  /**
+   * `own`: this process pushes while it collects. Otherwise another one has the role: a `command`, or a `daemon`, also one
+   * started meanwhile.
+   */
+  readonly by: 'own' | Deliverer['by']
+  /** Pushes of this process so far, attempts included. */
+  readonly pushes: number
+  /** The delivery role; absent where another process had it from the start. */
+  readonly role?: Role
+  /** Pushes the rest, or waits a while for the daemon to push it. */
+  finish(): Promise<void>
+}
+
+/** Takes the delivery role, or finds which process has it; what it opens is closed with the stack. */
+export async function startDelivery(
+  context: AppContext,
+  outbox: Outbox,
+  stack: AsyncDisposableStack,
+): Promise<BackfillDelivery> {
+  const role = await roleOrDeliverer(context)
+  if (!('release' in role)) {
+    note(role.sentence)
+    let by: BackfillDelivery['by'] = role.by
+    return {
+      get by() {
+        return by
+      },
+      pushes: 0,
+      async finish() {
+        by = await deliverNow(context, outbox, role.sentence)
+      },
+    }
+  }
+  stack.defer(() => role.release())
+  await outbox.health.keepReserve()
+  return await startOwn(role, context, outbox, await connect(context, stack), stack)
+}
+
+/**
+ * Pushes only full batches while hours are being collected: a push of one metric costs the service as much as one of a
+ * hundred.
+ */
+async function startOwn(
+  role: Role,
+  context: AppContext,
+  outbox: Outbox,
+  connection: Connection,
+  stack: AsyncDisposableStack,
+): Promise<BackfillDelivery> {
+  let pushes = 0
+  const { client } = connection
+  const counting: typeof client = {
+    ...client,
+    push: (...push) => {
+      pushes += 1
+      return client.push(...push)
+    },
+  }
+  let metricsMin = batchMetricsMax
+  const deliveries = await deliveriesTo({ ...connection, client: counting }, outbox.delivery, context, () => metricsMin)
+  const [finishing, stopping] = [new AbortController(), new AbortController()]
+  const pushing = deliveries.map(delivery =>
+    pushUntil(delivery, finishing.signal, stopping.signal, outbox.health, context.time),
+  )
+  const end = async () => {
+    stopping.abort(commandEnded)
+    finishing.abort(commandEnded)
+    await Promise.all(pushing)
+  }
+  const [watching, watched] = [new AbortController(), { isHandedOver: false }]
+  const handingOver = untilDaemon(context, watching.signal).then(async isThere => {
+    if (!isThere) return
+    watched.isHandedOver = true
+    await end()
+    role.release()
+    note(handedOver)
+  })
+  stack.defer(async () => {
+    watching.abort(commandEnded)
+    await end()
+    await handingOver
+  })
+  return {
+    role,
+    get by() {
+      return watched.isHandedOver ? 'daemon' : 'own'
+    },
+    get pushes() {
+      return pushes
+    },
+    async finish() {
+      finishing.abort(commandEnded)
+      await Promise.all(pushing)
+      metricsMin = 1
+      if (watched.isHandedOver) return void (await deliverNow(context, outbox))
+      await Promise.all(deliveries.map(delivery => delivery.flush('asked', stopping.signal)))
+      if (watched.isHandedOver) return void (await deliverNow(context, outbox))
+      const { waiting } = await outbox.operators.backlog()
+      for (const reason of waiting) note(`delivery to the service waits: ${reason}`)
+    },
+  }
+}
+
+const commandEnded = new Fault('stopped', 'the command has ended')
+
+/** Flushes repeatedly; a running flush is not aborted at the end. Never rejects. */
+async function pushUntil(
+  delivery: Delivery,
+  finishing: AbortSignal,
+  stopping: AbortSignal,
+  health: OutboxHealth,
+  time: Time,
+): Promise<void> {
+  while (!finishing.aborted) {
+    await delivery.flush('due', stopping).catch(error => health.recover(error))
+    await time.sleep(pollMs, finishing).catch(() => {})
+  }
+}
+
+/** Percent between two lines when stderr is not a terminal. */
+const plainPercent = 5
+
+const barChars = 20
+
+/** Longest line that is redrawn, in characters. */
+const lineCharsMax = 120
+
+/** Input for a line of progress. */
+interface Moment {
+  readonly progress: Progress
+  /** Milliseconds since the backfill started. */
+  readonly elapsedMs: number
+  readonly counts: CallCounts
+  /** Due metrics in the outbox. */
+  readonly due: number
+}
+
+/** The terminal that progress is shown on. */
+interface ProgressOutput {
+  /** Whether a line can be redrawn. */
+  readonly isWatched: boolean
+  /** Prints a line. */
+  note(line: string): void
+  /** Replaces the last line drawn; an empty one clears it. */
+  redraw(line: string): void
+}
+
+/** Shows progress on stderr: on a terminal in one line that is redrawn, otherwise in a line now and then. */
+export class ProgressLine {
+  readonly #time: Time
+  readonly #startMs: number
+  readonly #counts: () => CallCounts
+  readonly #due: () => Promise<number>
+  readonly #output: ProgressOutput
+  #nextPercent = plainPercent
+  /** The newest progress that is not shown yet. */
+  #newest: Progress | undefined
+  #showing: Promise<void> | undefined
+  #dueBefore = 0
+
+  /** @param due metrics in the outbox; while they cannot be read, the last known number is shown */
+  constructor(
+    time: Time,
+    counts: () => CallCounts,
+    due: () => Promise<number>,
+    output: ProgressOutput = { isWatched, note, redraw },
+  ) {
+    this.#time = time
+    this.#startMs = time.nowMs()
+    this.#counts = counts
+    this.#due = due
+    this.#output = output
+  }
+
+  show(news: BackfillNews): void {
+    if (news.kind === 'went-on') this.#wentOn(news.progress)
+    else this.#say(lineOf(news))
+  }
+
+  /** Clears the line, once the last progress was shown. */
+  async end(): Promise<void> {
+    await this.#showing
+    this.#clear()
+  }
+
+  #wentOn(progress: Progress): void {
+    const percent = percentOf(progress)
+    if (!this.#output.isWatched && percent < this.#nextPercent) return
+    this.#nextPercent = percent < 100 ? Math.min(100, percent + plainPercent) : Number.POSITIVE_INFINITY
+    this.#newest = progress
+    this.#showing ??= this.#show()
+  }
+
+  /** Shows the newest progress until there is no newer one: while the outbox is asked, some may come. */
+  async #show(): Promise<void> {
+    while (this.#newest) {
+      const due = await this.#due().catch(() => this.#dueBefore)
+      this.#dueBefore = due
+      this.#write(this.#newest, due)
+      this.#newest = undefined
+    }
+    this.#showing = undefined
+  }
+
+  #write(progress: Progress, due: number): void {
+    const elapsedMs = this.#time.nowMs() - this.#startMs
+    const text = progressText({ progress, elapsedMs, counts: this.#counts(), due })
+    if (this.#output.isWatched) this.#output.redraw(cut(`${bar(percentOf(progress))} ${text}`, lineCharsMax))
+    else this.#output.note(text)
+  }
+
+  #say(line: string): void {
+    this.#clear()
+    this.#output.note(line)
+  }
+
+  #clear(): void {
+    if (this.#output.isWatched) this.#output.redraw('')
+  }
+}
+
+function percentOf({ hours, hoursDone }: Progress): number {
+  return hours === 0 ? 100 : Math.floor((100 * hoursDone) / hours)
+}
+
+function bar(percent: number): string {
+  const full = Math.floor((percent * barChars) / 100)
+  return `[${'#'.repeat(full)}${'-'.repeat(barChars - full)}]`
+}
+
+/** `42 % 3,650 of 8,760 hours, 12.3 hours/s, 7 min left, 1,234 calls in 56 requests, 400 due`. */
+function progressText({ progress, elapsedMs, counts, due }: Moment): string {
+  const { hours, hoursDone } = progress
+  const perSecond = elapsedMs > 0 ? (1000 * hoursDone) / elapsedMs : 0
+  const leftMs = perSecond > 0 ? (1000 * (hours - hoursDone)) / perSecond : 0
+  return [
+    `${percentOf(progress)} % ${grouped(hoursDone)} of ${counted(hours, 'hour')}`,
+    ...(perSecond > 0 ? [`${rateText(perSecond)} hours/s`] : []),
+    ...(leftMs > 0 ? [`${durationText(leftMs)} left`] : []),
+    // Those of a fleet's daemons are known once they have read a window: the summary has them.
+    ...(counts.requests > 0 ? [`${counted(callsIn(counts), 'call')} in ${counted(counts.requests, 'request')}`] : []),
+    `${grouped(due)} due`,
+  ].join(', ')
+}
+
+function rateText(perSecond: number): string {
+  return perSecond >= 100 ? grouped(Math.round(perSecond)) : perSecond.toPrecision(2)
+}
+
+/** `12 s`, `7 min`, `3 h 20 min`. */
+export function durationText(ms: number): string {
+  const seconds = Math.round(ms / 1000)
+  if (seconds < 120) return `${seconds} s`
+  const minutes = Math.round(seconds / 60)
+  return minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}
+
+function lineOf(news: Exclude<BackfillNews, { readonly kind: 'went-on' }>): string {
+  if (news.kind === 'waits') return waitText(news.wait)
+  if (news.kind === 'leaves-protocol') return stuckText(news.stuck)
+  if (news.kind === 'tries-again') return againText(news.runs)
+  const { fault, forMs } = news.wait
+  return `waits: ${fault.message}; tries again in ${durationText(forMs)}`
+}
+
+const notAsFast = 'delivery is not as fast as collecting'
+const nothingDelivered = 'nothing of it was delivered for a minute: see tidegauge status'
+
+function waitText({ due, reasons, isMoving, forMs }: BacklogWait): string {
+  const why =
+    reasons.length > 0 ? `the service: ${reasons.join('; ')}` : isMoving || forMs === 0 ? notAsFast : nothingDelivered
+  const still = forMs > 0 ? `, for ${durationText(forMs)} now` : ''
+  return `waiting for delivery${still}: ${counted(due, 'metric')} are due (${why}); Ctrl-C stops, nothing is lost`
+}
+
+function stuckText({ protocolId, due, reasons }: StuckBacklog): string {
+  const why = reasons.length > 0 ? reasons.join('; ') : nothingDelivered
+  return `no longer waits for ${protocolId}: ${counted(due, 'metric')} of it stay due (${why})`
+}
+
+function againText(runs: number): string {
+  return `${counted(runs, 'run')} failed for a reason that may pass: tried once more`
+}

@@ -1,0 +1,264 @@
+import { statSync } from 'node:fs'
+import type { AppContext } from '../../app/context.ts'
+import { readOutbox } from '../../app/open-outbox.ts'
+import { cautionsOf } from '../../config/cautions.ts'
+import { placeName, type ReceiverConfig, type SecretRef } from '../../config/config.ts'
+import { configFiles } from '../../config/include.ts'
+import { placeText, shortest } from '../../config/mistakes.ts'
+import { readSecret, resolvePostAddress } from '../../config/secret.ts'
+import { HttpExchange } from '../../edge/http-exchange.ts'
+import { networkReason } from '../../edge/network-reason.ts'
+import type { PostAnswer } from '../../edge/post-message.ts'
+import { Fault } from '../../model/fault.ts'
+import { secretPartsOf, shownHost } from '../../model/host.ts'
+import { jsonOf } from '../../model/json.ts'
+import { diskRoom, type OutboxFileCheck, openToOthers, writingFault } from '../../outbox/data-check.ts'
+import { judgeTelegram } from '../../reports/notify/receivers.ts'
+import type { StatusJson } from '../../status/json.ts'
+import { checkCollectors, mistakesOf } from '../check-collectors.ts'
+import { asTyped, type ConfigOption } from '../configured-command.ts'
+import { daemonAnswer } from '../daemon-answer.ts'
+import { daemonSentence } from '../daemon-role.ts'
+import { bytesText, counted } from '../terminal.ts'
+
+/** `failed`: it stops delivery or the next hour. `warning`: it will cost something later, or hides something. */
+export type Outcome = 'ok' | 'warning' | 'failed'
+
+/** Result of one question of `doctor`. */
+export interface Finding {
+  /** The thing asked about: `service`, `key`, a protocol, a chain with an endpoint's host, `disk`. */
+  readonly subject: string
+  readonly outcome: Outcome
+  /** The result, as a sentence without a capital. */
+  readonly found: string
+  /** Instruction for a person; absent when there is nothing to do. */
+  readonly fix?: string
+}
+
+/** Something that is as it should be. */
+export function ok(subject: string, found: string): Finding {
+  return { subject, outcome: 'ok', found }
+}
+
+/** Something that a person should know, and what to do about it. */
+export function warning(subject: string, found: string, fix?: string): Finding {
+  return { subject, outcome: 'warning', found, ...(fix !== undefined && { fix }) }
+}
+
+/** Something that stops delivery or the next hour, and what to do about it. */
+export function failed(subject: string, found: string, fix?: string): Finding {
+  return { subject, outcome: 'failed', found, ...(fix !== undefined && { fix }) }
+}
+
+/** The configuration's collectors and secrets, as `check` finds them. */
+export async function configFindings(context: AppContext): Promise<readonly Finding[]> {
+  const checked = await checkCollectors(context)
+  const mistakes = mistakesOf(checked).map(({ place, message, fix }) =>
+    failed('configuration', `${placeText(place)}: ${message}`, fix),
+  )
+  const cautions = cautionsOf(context.config, [...checked.prices, ...checked.usable]).map(({ place, message, fix }) =>
+    warning('configuration', `${placeText(place)}: ${message}`, fix),
+  )
+  const count = counted(checked.usable.length, 'collector')
+  const whole =
+    mistakes.length === 0 ? [ok('configuration', `${shortest(context.config.file)} is in order: ${count}`)] : []
+  return [...whole, ...mistakes, ...cautions]
+}
+
+/** The daemon of the data folder: whether one runs, on which configuration, and what it says of itself. */
+export async function daemonFindings(context: AppContext, options: ConfigOption): Promise<readonly Finding[]> {
+  const holder = await daemonSentence(context)
+  if (holder === undefined) return [warning('daemon', 'none runs on this outbox', asTyped('run', options))]
+  const { config } = context
+  try {
+    const { body } = await daemonAnswer(config.status, '/status.json')
+    const { configuration, ready, reports } = jsonOf(body) as StatusJson
+    return [
+      ...forceFindings(context, configuration),
+      ...readinessFindings(holder, ready),
+      ...reportFindings(reports, options),
+    ]
+  } catch {
+    const fix = 'its status.listen may be another than this configuration’s'
+    return [
+      warning('daemon', `runs (${holder}), and does not answer at ${config.status.host}:${config.status.port}`, fix),
+    ]
+  }
+}
+
+/** Compares the running configuration with the written one. */
+function forceFindings({ config }: AppContext, running: StatusJson['configuration']): Finding[] {
+  const subject = 'in force'
+  if (running.file !== config.file) {
+    return [warning(subject, `the daemon runs on ${shortest(running.file)}, not on this configuration`)]
+  }
+  if (running.refused) {
+    const { at, reason } = running.refused
+    return [failed(subject, `the daemon refused the configuration of ${at}: ${reason}`, 'mend it; it is read again')]
+  }
+  const newer = configFiles(config).filter(file => changedMs(file) > Date.parse(running.inForceSince))
+  if (newer.length === 0) return [ok(subject, `the daemon runs on this configuration, as of ${running.inForceSince}`)]
+  const files = newer.map(file => shortest(file)).join(', ')
+  return [warning(subject, `changed since the daemon read it: ${files}`, 'it is read within seconds, or at SIGHUP')]
+}
+
+function changedMs(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0
+}
+
+function readinessFindings(holder: string, { ok: isReady, reasons }: StatusJson['ready']): Finding[] {
+  if (isReady) return [ok('daemon', `runs (${holder}), and nothing is late`)]
+  return reasons.map(reason => warning('daemon', `is not ready: ${reason}`))
+}
+
+/** The receivers of reports, as the running daemon found them. */
+function reportFindings(reports: StatusJson['reports'], options: ConfigOption): Finding[] {
+  return (reports ?? []).map(({ receiver, accepted, failing }) =>
+    failing === undefined
+      ? ok(receiver, `has accepted ${counted(accepted, 'report')} since the start`)
+      : warning(receiver, `takes no report: ${failing}`, `mend it, then ${asTyped('notify test', options)}`),
+  )
+}
+
+/** Free room from which nothing needs to be said, as a multiple of the least. */
+const roomAdvised = 8
+
+/**
+ * The data folder: whether it can be written, its room, who else may read it, and whether the outbox is undamaged; or the
+ * database: whether it can be reached and read.
+ */
+export async function dataFindings(
+  context: AppContext,
+  outbox: Promise<OutboxFileCheck | undefined>,
+): Promise<readonly Finding[]> {
+  const { data } = context.config
+  if (data.kind === 'postgres') return databaseFindings(context)
+  const { folder } = data
+  const fault = writingFault(folder)
+  const writing = fault ? failed('disk', fault.message, fault.fix) : roomFinding(folder)
+  return [writing, modeFinding(folder), outboxFinding(await outbox)]
+}
+
+async function databaseFindings(context: AppContext): Promise<readonly Finding[]> {
+  try {
+    const { balance } = await readOutbox(context, outbox => outbox.operators.backlog())
+    return [ok('database', `can be reached, and holds ${counted(balance.enqueued, 'metric')}`)]
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    return [failed('database', error.message, error.fix)]
+  }
+}
+
+function roomFinding(folder: string): Finding {
+  const room = diskRoom(folder)
+  const where = shortest(folder)
+  if (!room) return ok('disk', `${where} can be written`)
+  const found = `${bytesText(room.free)} are free for ${where}`
+  if (!room.isEnough) {
+    return failed('disk', `${found}; nothing is collected below ${bytesText(room.least)}`, 'free some room')
+  }
+  if (room.free < roomAdvised * room.least) return warning('disk', found, 'free some room before it runs out')
+  return ok('disk', found)
+}
+
+function modeFinding(folder: string): Finding {
+  const open = openToOthers(folder)
+  if (open.length === 0) return ok('files', 'no other user may read the data folder')
+  return warning(
+    'files',
+    `other users may read ${open.map(path => shortest(path)).join(', ')}`,
+    `chmod 700 ${shortest(folder)}`,
+  )
+}
+
+function outboxFinding(checked: OutboxFileCheck | undefined): Finding {
+  if (!checked) return ok('outbox', 'is not there yet: the daemon makes it')
+  const { bytes, damage, hidden } = checked
+  if (hidden !== undefined) {
+    return warning('outbox', `cannot be looked at: ${hidden}`, 'run doctor as the user that the daemon runs as')
+  }
+  if (damage === undefined) return ok('outbox', `all of its ${bytesText(bytes)} are sound`)
+  const fix = 'stop the daemon and start it again: it saves all that can be read, and keeps the damaged file'
+  return failed('outbox', `is damaged: ${damage}`, fix)
+}
+
+/** Time limit for one receiver's answer, in milliseconds, and bytes read of it. */
+const [answerMsMax, answerBytesMax] = [10_000, 65_536]
+
+/**
+ * The heartbeat and each receiver of alerts, without sending a message. A GET of a check's or a webhook's own address may
+ * count as one, so only its host's first page is asked for; Telegram says of a chat whether the bot may see it.
+ */
+export async function receiverFindings(context: AppContext, options: ConfigOption): Promise<readonly Finding[]> {
+  const { heartbeat, notify } = context.config
+  const findings = [
+    ...(heartbeat ? [hostFinding(context, 'heartbeat', heartbeat.url, 'the next hour is reported to it')] : []),
+    ...notify.map(receiver => receiverFinding(context, receiver, asTyped('notify test', options))),
+  ]
+  return (await Promise.all(findings)).flat()
+}
+
+function receiverFinding(context: AppContext, receiver: ReceiverConfig, test: string): Promise<Finding[]> {
+  const next = `${test} sends it a message`
+  if (receiver.kind === 'telegram') return chatFinding(context, receiver, next)
+  return hostFinding(context, `${receiver.kind} ${placeName(receiver.url)}`, receiver.url, next)
+}
+
+async function hostFinding(context: AppContext, subject: string, ref: SecretRef, next: string): Promise<Finding[]> {
+  const address = usable(() => new URL(resolvePostAddress(ref)))
+  if (!address) return []
+  const answer = await got(context, address.origin, '/')
+  const host = shownHost(address)
+  if (answer.kind === 'unanswered') return [unreachable(subject, host, answer.reason)]
+  return [ok(subject, `${host} answers; ${next}`)]
+}
+
+async function chatFinding(
+  context: AppContext,
+  { token, chat, url }: Extract<ReceiverConfig, { readonly kind: 'telegram' }>,
+  next: string,
+): Promise<Finding[]> {
+  const known = usable(() => {
+    return { secret: readSecret(token), chatId: chat.kind === 'text' ? chat.text : readSecret(chat) }
+  })
+  if (!known) return []
+  const { secret, chatId } = known
+  context.redactor.add([secret, ...secretPartsOf(secret)])
+  const subject = `telegram ${placeName(token)} ${chat.kind === 'text' ? chat.text : placeName(chat)}`
+  const bot = encodeURIComponent(secret).replaceAll('%3A', ':')
+  const answer = await got(context, url, `/bot${bot}/getChat?chat_id=${encodeURIComponent(chatId)}`)
+  const host = shownHost(new URL(url))
+  if (answer.kind === 'unanswered') return [unreachable(subject, host, answer.reason)]
+  const verdict = judgeTelegram(answer, context.time.nowMs())
+  if (verdict.kind === 'accepted') return [ok(subject, `the bot sees the chat; ${next}`)]
+  const fix = 'check the token and the chat, and that the bot is a member of it'
+  return [warning(subject, `the bot does not see the chat: ${verdict.reason}`, fix)]
+}
+
+/** Alerts stop neither delivery nor the next hour. */
+function unreachable(subject: string, host: string, reason: string): Finding {
+  return warning(subject, `${host} does not answer: ${reason}`, 'check its address, and the network from here to it')
+}
+
+/** A secret's value; `undefined` for one that cannot be used: that is a finding of the configuration. */
+function usable<T>(read: () => T): T | undefined {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof Fault) return undefined
+    throw error
+  }
+}
+
+async function got({ time }: AppContext, url: string, path: string): Promise<PostAnswer> {
+  const exchange = new HttpExchange({ url, timeoutMs: answerMsMax, bytesMax: answerBytesMax, connections: 1, time })
+  try {
+    const headers = { 'accept-encoding': 'identity', 'user-agent': 'tidegauge' }
+    const { status, text = '' } = await exchange.ask({ method: 'GET', path, headers })
+    return { kind: 'answered', status, text }
+  } catch (error) {
+    return { kind: 'unanswered', reason: networkReason(error) }
+  } finally {
+    await exchange.close()
+  }
+}

@@ -1,0 +1,467 @@
+import { type Connection, connect } from '../../app/connection.ts'
+import type { AppContext } from '../../app/context.ts'
+import { endpointSource, nameOf, openChains } from '../../app/open-chains.ts'
+import { readExistingOutbox } from '../../app/open-outbox.ts'
+import { openHourReader } from '../../app/open-runner.ts'
+import { EndpointFailure } from '../../chain/endpoint/failures.ts'
+import {
+  type CertificateCheck,
+  checkEndpoint,
+  type EndpointCheck,
+  type StateAtAge,
+} from '../../chain/read/node-questions.ts'
+import {
+  type ChainConfig,
+  type CollectorConfig,
+  type Config,
+  type EndpointRef,
+  type ProtocolConfig,
+  secretsWritten,
+} from '../../config/config.ts'
+import { readSecret } from '../../config/secret.ts'
+import { failingFact } from '../../delivery/breaker.ts'
+import type { HourReader } from '../../intake/hour-reader.ts'
+import { noPasts } from '../../intake/validate.ts'
+import { clockReportMs, offSentence } from '../../model/clock.ts'
+import { Fault, faultFromRecord, faultLine, isPermanent } from '../../model/fault.ts'
+import { shownHost } from '../../model/host.ts'
+import { type Hour, hourAt } from '../../model/hour.ts'
+import { valueAt } from '../../model/json.ts'
+import { hourMs } from '../../model/limits.ts'
+import type { Answer } from '../../model/verdict.ts'
+import type { OutboxFileCheck } from '../../outbox/data-check.ts'
+import { createLog } from '../../telemetry/log.ts'
+import { collectParts, quietEvents } from '../collect-once.ts'
+import { asTyped, type ConfigOption } from '../configured-command.ts'
+import { selectCollectors } from '../open-context.ts'
+import { counted } from '../terminal.ts'
+import { type Finding, failed, type Outcome, ok, warning } from './here.ts'
+
+const checkAddress = 'check service.url, and the network from here to it'
+
+/** The service, its clock, each key, and each protocol: whether it is registered and takes what is sent. */
+export async function serviceFindings(
+  context: AppContext,
+  outbox: Promise<OutboxFileCheck | undefined>,
+  options: ConfigOption,
+): Promise<readonly Finding[]> {
+  await using stack = new AsyncDisposableStack()
+  const connection = await connect(context, stack)
+  const perKey = await Promise.all(
+    connection.destinations.map(async destination => keyFindings(context, connection, destination)),
+  )
+  const usable = perKey.filter(({ isUsable }) => isUsable).flatMap(({ protocols }) => protocols)
+  const checked = await outbox
+  const isReadable = checked?.damage === undefined && checked?.hidden === undefined
+  const { delivered, waiting } = isReadable ? await storedOf(context, usable) : nothingStored
+  const protocols = await protocolFindings(connection, usable, delivered, options)
+  // One service: what several keys say about it is said once.
+  const shared = new Map(perKey.flatMap(({ service }) => service).map(finding => [JSON.stringify(finding), finding]))
+  const found = [...shared.values(), ...perKey.flatMap(({ key }) => key), ...protocols]
+  return [...found, ...pushFindings(found, waiting, options)]
+}
+
+/** Pushes that are not accepted, though nothing else is wrong with the service. */
+function pushFindings(others: readonly Finding[], waiting: readonly string[], options: ConfigOption): Finding[] {
+  if (others.some(({ outcome }) => outcome === 'failed')) return []
+  const fix = `ask who runs the service; ${asTyped('due ls', options)} shows what it does not take`
+  const facts = waiting.flatMap(sentence => failingFact(sentence) ?? [])
+  return facts.map(fact => failed('pushes', `${fact} to pushes, though it answers otherwise`, fix))
+}
+
+interface KeyFindings {
+  readonly service: readonly Finding[]
+  readonly key: readonly Finding[]
+  readonly protocols: readonly ProtocolConfig[]
+  /** Whether protocols can be asked for with it. */
+  readonly isUsable: boolean
+}
+
+async function keyFindings(
+  context: AppContext,
+  { client, host, destinations }: Connection,
+  { name, protocols, readKey }: Connection['destinations'][number],
+): Promise<KeyFindings> {
+  const subject = destinations.length > 1 ? `key ${name}` : 'key'
+  const none = { service: [], protocols, isUsable: false }
+  let key: string
+  try {
+    key = readKey()
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    return { ...none, key: [failed(subject, error.message, error.fix)] }
+  }
+  context.redactor.add([key])
+  const answer = await client.validateKey(key)
+  if (answer.kind === 'unanswered') {
+    return { ...none, service: [failed('service', `${host} does not answer: ${answer.reason}`, checkAddress)], key: [] }
+  }
+  const service = [answered(host, answer), ...clock(answer)]
+  const own = keyFinding(subject, answer, keyFix(context.config, protocols[0]))
+  return { service, key: own ? [own] : [], protocols, isUsable: own?.outcome === 'ok' }
+}
+
+type KeyAnswer = Extract<Answer, { kind: 'answered' }>
+
+function answered(host: string, { status, described }: KeyAnswer): Finding {
+  const what = described === undefined ? `${status}` : `${status}: ${described}`
+  if (status >= 500) return failed('service', `${host} answers with an error (${what})`, 'ask who runs the service')
+  if (status === 429) return warning('service', `${host} asks to wait (429)`, 'try again later')
+  if (status >= 300 && status < 400) {
+    return failed('service', `${host} redirects (${what}), and a key is never sent elsewhere`, checkAddress)
+  }
+  if (status === 404) return failed('service', `${host} does not know /api/validate-key (${what})`, checkAddress)
+  return ok('service', `${host} answers`)
+}
+
+function clock({ skewMs }: KeyAnswer): Finding[] {
+  if (skewMs === undefined) return [warning('clock', 'the service does not say what time it is')]
+  const isOff = Math.abs(skewMs) > clockReportMs
+  if (isOff) return [failed('clock', offSentence(skewMs), 'set this machine’s clock right, and keep it so (NTP)')]
+  return [ok('clock', skewMs === 0 ? 'agrees with the service’s' : `is ${(Math.abs(skewMs) / 1_000).toFixed(1)} s off`)]
+}
+
+/** Instruction for a refused key: a file is read again, a variable only at a start. */
+function keyFix({ service }: Config, protocol: ProtocolConfig | undefined): string {
+  const ref = protocol?.key ?? (service.kind === 'remote' ? service.key : undefined)
+  if (ref?.kind === 'file') return `put a valid key in ${ref.path}: the daemon reads it again`
+  if (ref?.kind === 'env') return `put a valid key in the variable ${ref.name}, and start the daemon again`
+  return 'put a valid key where it is kept'
+}
+
+function keyFinding(subject: string, { status }: KeyAnswer, fix: string): Finding | undefined {
+  if (status === 401) return failed(subject, 'the service refuses the key (401)', fix)
+  if (status >= 200 && status < 300) return ok(subject, 'the service accepts the key')
+  if (status >= 500 || status === 429 || status === 404 || (status >= 300 && status < 400)) return undefined
+  return failed(subject, `the service does not accept the key (${status})`, 'check the key')
+}
+
+async function protocolFindings(
+  { client, keyOf }: Connection,
+  protocols: readonly ProtocolConfig[],
+  delivered: ReadonlySet<string>,
+  options: ConfigOption,
+): Promise<Finding[]> {
+  return Promise.all(
+    protocols.map(async protocol => {
+      const answer = await client.latest(protocol.id, keyOf(protocol.id))
+      return protocolFinding(protocol, answer, delivered.has(protocol.id), options)
+    }),
+  )
+}
+
+/** The outbox about the service. */
+interface StoredOfService {
+  /** Protocols of which something was delivered: the interface shows ownership only by taking a push. */
+  readonly delivered: ReadonlySet<string>
+  /** Why deliveries wait. */
+  readonly waiting: readonly string[]
+}
+
+const nothingStored: StoredOfService = { delivered: new Set(), waiting: [] }
+
+async function storedOf(context: AppContext, protocols: readonly ProtocolConfig[]): Promise<StoredOfService> {
+  try {
+    return await readExistingOutbox(context, async outbox => {
+      if (!outbox) return nothingStored
+      const known = protocols.map(async ({ id }) => ((await outbox.delivery.hasDelivered([id])) ? [id] : []))
+      const { waiting } = await outbox.operators.backlog()
+      return { delivered: new Set((await Promise.all(known)).flat()), waiting }
+    })
+  } catch (error) {
+    // An outbox that cannot be read is a finding of the disk, not of the service.
+    if (error instanceof Fault) return nothingStored
+    throw error
+  }
+}
+
+function protocolFinding(
+  { id, register }: ProtocolConfig,
+  answer: Answer,
+  hasDelivered: boolean,
+  options: ConfigOption,
+): Finding {
+  const subject = `protocol ${id}`
+  if (answer.kind === 'unanswered') return failed(subject, `no answer: ${answer.reason}`, 'try again later')
+  const { status } = answer
+  if (status === 404) {
+    return register
+      ? ok(subject, 'is not registered yet; the daemon registers it')
+      : failed(subject, 'is not registered', asTyped(`register ${id}`, options))
+  }
+  if (status === 401 || status === 403) {
+    return failed(subject, `belongs to another key (${status})`, 'choose another id, or give the key that owns it')
+  }
+  if (status !== 200) return failed(subject, `cannot be read (${status})`, 'try again later')
+  return ok(
+    subject,
+    hasDelivered ? 'is registered, and takes our pushes' : 'is registered; the first push shows whether it is ours',
+  )
+}
+
+/** Age of a node's last block from which it is behind, and from which the next hour cannot be read. */
+const headAgeMsAdvised = 120_000
+const headAgeMsMax = hourMs
+
+/** Longest time for one endpoint's answers, in milliseconds. */
+const endpointMsMax = 30_000
+
+/** Blocks of one `eth_getLogs` below which a busy hour takes many requests. */
+const logBlocksAdvised = 1_000
+
+/** Every endpoint of every chain, side by side. */
+export async function chainFindings(context: AppContext): Promise<readonly Finding[]> {
+  const perChain = context.config.chains.map(async chain => {
+    const all = await Promise.all(chain.rpc.map(ref => endpointFindings(context, chain, ref)))
+    return spared(all)
+  })
+  return (await Promise.all(perChain)).flat()
+}
+
+/** A chain with an endpoint that is well is read all the same: what stops the others is a warning then. */
+function spared(endpoints: readonly (readonly Finding[])[]): Finding[] {
+  const isFailing = (findings: readonly Finding[]) => findings.some(({ outcome }) => outcome === 'failed')
+  const hasGood = endpoints.some(findings => !isFailing(findings))
+  const softened = (outcome: Outcome): Outcome => (outcome === 'failed' && hasGood ? 'warning' : outcome)
+  return endpoints.flat().map(finding => ({ ...finding, outcome: softened(finding.outcome) }))
+}
+
+async function endpointFindings(context: AppContext, chain: ChainConfig, ref: EndpointRef): Promise<Finding[]> {
+  const { config, time, log, redactor } = context
+  const subject = `${chain.name} ${nameOf(ref)}`
+  const hoursAgo = [...new Set([0, 24, Math.ceil(config.collect.catchUpMs / hourMs)])].sort((a, b) => a - b)
+  try {
+    const source = endpointSource(chain.name, ref, { log, redactor })
+    const deps = { chainId: chain.id, source, multicall: chain.multicall, time, timeoutMs: endpointMsMax }
+    return findingsOf(subject, chain, await checkEndpoint(deps, [...hoursAgo, Number.POSITIVE_INFINITY]), time.nowMs())
+  } catch (error) {
+    if (error instanceof EndpointFailure) return [failed(subject, error.reason, fixOf(error, chain))]
+    if (error instanceof Fault) return [failed(subject, error.message, error.fix)]
+    return [failed(subject, `no answer within ${endpointMsMax / 1_000} s`, 'check the node, and the network to it')]
+  }
+}
+
+function fixOf({ kind }: EndpointFailure, { name, id }: ChainConfig): string {
+  if (kind === 'wrong-id') return `give an endpoint of chain ${id} under chains.${name}.rpc, or the right id`
+  if (kind === 'rate') return 'it asks to be asked less: set its rate, or take another plan'
+  if (kind === 'refused') return 'check the key or the headers of the endpoint'
+  return 'check that the node runs, its address, and the network to it'
+}
+
+function findingsOf(
+  subject: string,
+  { name, id, multicall }: ChainConfig,
+  check: EndpointCheck,
+  nowMs: number,
+): Finding[] {
+  return [
+    headFinding(subject, id, check, nowMs),
+    stateFinding(subject, check.states),
+    logFinding(subject, name, check.logs),
+    check.hasMulticall
+      ? ok(subject, 'Multicall3 is there: an hour’s reads are one call')
+      : multicallMissing(subject, name, multicall),
+    ...certificateFindings(subject, check.certificate),
+  ]
+}
+
+function certificateFindings(subject: string, { context, refusal }: CertificateCheck): Finding[] {
+  if (refusal !== undefined) {
+    const fix = 'put an endpoint under rpc: that reads the block it is asked for, by its hash, too'
+    return [failed(subject, `its reads are not certain to be of the block that was asked for: ${refusal}`, fix)]
+  }
+  return context === undefined ? [] : [ok(subject, `${context}: reads are pinned by the hash of the block`)]
+}
+
+function multicallMissing(subject: string, chain: string, multicall: string | undefined): Finding {
+  if (multicall === undefined) {
+    const fix = `where it is at another address, write that as chains.${chain}.multicall`
+    return warning(subject, 'has no Multicall3 at its usual address: each read is a call of its own', fix)
+  }
+  const found = `has no contract at ${multicall}: each read is a call of its own`
+  return warning(subject, found, `correct or remove chains.${chain}.multicall`)
+}
+
+function headFinding(subject: string, id: number, { head }: EndpointCheck, nowMs: number): Finding {
+  const ageMs = Math.max(0, nowMs - head.timestampSeconds * 1_000)
+  const block = `chain ${id}, block ${head.number}, ${ageText(ageMs)} old`
+  const fix = 'let the node catch up, or add another endpoint'
+  if (ageMs > headAgeMsMax) return failed(subject, `is behind: ${block}; the last hour cannot be read`, fix)
+  if (ageMs > headAgeMsAdvised) return warning(subject, `may be behind: ${block}`, fix)
+  return ok(subject, block)
+}
+
+function stateFinding(subject: string, states: readonly StateAtAge[]): Finding {
+  const missing = states.find(state => state.missing !== undefined)
+  if (!missing) return ok(subject, 'has the state of all blocks: every past hour can be read')
+  const reason = `: ${missing.missing}`
+  if (missing.hoursAgo === 0) {
+    return failed(subject, `does not even have the state of its last block${reason}`, 'let the node finish its sync')
+  }
+  const had = states.findLast(state => state.missing === undefined && state.hoursAgo < missing.hoursAgo)
+  const depth = had && had.hoursAgo > 0 ? `of the last ${counted(had.hoursAgo, 'hour')}` : 'of its last blocks'
+  const found = `has only the state ${depth}${reason}`
+  return warning(subject, found, 'hours before that become gaps when they are missed; an archive node has them')
+}
+
+function logFinding(subject: string, chain: string, { blocks, refusal }: EndpointCheck['logs']): Finding {
+  if (blocks === 0)
+    return warning(subject, `serves no logs: ${refusal ?? 'no answer'}`, 'collectors that read events need them')
+  const found = `answers ${counted(blocks, 'block')} of logs in one request`
+  if (refusal === undefined || blocks >= logBlocksAdvised) return ok(subject, found)
+  return warning(subject, `${found}, and no more: ${refusal}`, `known limits go under chains.${chain}.rpc as logBlocks`)
+}
+
+function ageText(ms: number): string {
+  if (ms < 120_000) return `${Math.round(ms / 1_000)} s`
+  return ms < 2 * hourMs ? `${Math.round(ms / 60_000)} min` : `${Math.round(ms / hourMs)} h`
+}
+
+/** Event sums whose contract or event is not there, by reading the current hour; only what is wrong is a finding. */
+export async function eventFindings(context: AppContext): Promise<readonly Finding[]> {
+  const collectors = selectCollectors(context.config, undefined).filter(({ use }) => use === 'event-sum')
+  if (collectors.length === 0) return []
+  const hour = hourAt(context.time.nowMs())
+  const { parts } = await collectParts({ context, outbox: undefined, hour, units: 'locked' }, collectors)
+  const failing = parts.flatMap(({ collector, fault }) =>
+    fault && isPermanent(fault) ? [warning(collector.id, fault.message, fault.fix)] : [],
+  )
+  const quiet = (await quietEvents(context, parts)).map(({ part, text }) =>
+    warning(part.collector.id, text, 'check its address and event: names of types, and which arguments are indexed'),
+  )
+  return [...failing, ...quiet]
+}
+
+/** Longest time for one source's answer, in milliseconds: a whole run's deadline is too long for a person. */
+const sourceMsMax = 20_000
+
+/** Names of collectors that are listed in one line; further ones are counted. */
+const namesMax = 4
+
+/** A collector, or one source of a price, whose options name an off-chain address. */
+interface OffChainSource {
+  readonly collector: CollectorConfig
+  /** Its name for a person: the collector's id, or `price ETH`. */
+  readonly name: string
+  /** Hosts of the addresses, or the file of a database; at least one. */
+  readonly hosts: readonly string[]
+  /** Whether a price has other sources. */
+  readonly isSpare: boolean
+}
+
+/** An off-chain source that was read for the current hour. */
+interface AskedSource extends OffChainSource {
+  /** Why it gave no value; absent where it gave all. */
+  readonly fault?: Fault
+}
+
+/**
+ * Every off-chain address that the options of a collector or of a price name: each source is read for the current hour, as
+ * the daemon reads it, and a finding is about a host.
+ */
+export async function sourceFindings(context: AppContext): Promise<readonly Finding[]> {
+  const sources = offChainSources(context.config)
+  if (sources.length === 0) return []
+  await using stack = new AsyncDisposableStack()
+  const { config, redactor } = context
+  const deadlineMs = Math.min(config.collect.deadlineMs, sourceMsMax)
+  const silent = {
+    ...context,
+    config: { ...config, collect: { ...config.collect, deadlineMs } },
+    log: createLog('silent', redactor),
+  }
+  const reader = openHourReader(silent, openChains(silent, stack), stack)
+  const hour = hourAt(context.time.nowMs())
+  const asked = await Promise.all(sources.map(source => readSource(reader, source, hour)))
+  const hosts = [...new Set(asked.flatMap(source => source.hosts))]
+  return hosts.map(host =>
+    hostFinding(
+      host,
+      asked.filter(source => source.hosts.includes(host)),
+    ),
+  )
+}
+
+/** A price that has several sources is one entry for each. */
+function offChainSources({ protocols, prices }: Config): OffChainSource[] {
+  const collectors = protocols.flatMap(protocol => protocol.collectors)
+  const ofPrices = prices.flatMap(({ name, collector }) => {
+    const { sources } = collector.options as { readonly sources: unknown }
+    const all: readonly unknown[] = Array.isArray(sources) ? sources : []
+    return all.map((source, index) => ({
+      // Its value is checked like a metric, which has a protocol.
+      collector: { ...collector, protocolId: 'price', options: { sources: [source] } },
+      name: all.length === 1 ? `price ${name}` : `price ${name}, source ${index + 1}`,
+      isSpare: all.length > 1,
+    }))
+  })
+  const all = [...collectors.map(collector => ({ collector, name: collector.id, isSpare: false })), ...ofPrices]
+  return all.flatMap(source => {
+    const hosts = hostsIn(source.collector)
+    return hosts.length > 0 ? [{ ...source, hosts }] : []
+  })
+}
+
+/** Hosts of the addresses in a collector's options, those that are kept as a secret included; the file of a database. */
+function hostsIn({ use, options, place }: CollectorConfig): string[] {
+  const secrets = secretsWritten(options, place.file).flatMap(({ ref }) => {
+    try {
+      return readSecret(ref)
+    } catch {
+      // One that cannot be read is a finding of the configuration.
+      return []
+    }
+  })
+  const addresses = [...textsIn(options), ...secrets].filter(text => /^(https?|postgres(ql)?):\/\//i.test(text))
+  // A placeholder stands in no host, and is no part of an address before it is filled in.
+  const urls = addresses.map(text => text.replace(/[{}]/g, '')).filter(text => URL.canParse(text))
+  const file = use === 'sql' ? valueAt(options, ['path']) : undefined
+  return [...new Set([...urls.map(text => shownHost(new URL(text))), ...(typeof file === 'string' ? [file] : [])])]
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  if (typeof value !== 'object' || value === null) return []
+  return Object.values(value).flatMap(textsIn)
+}
+
+async function readSource(reader: HourReader, source: OffChainSource, hour: Hour): Promise<AskedSource> {
+  const { collector } = source
+  try {
+    const description = await reader.describe(collector)
+    // Mistakes in options are a finding of the configuration.
+    if (description.kind === 'mistaken') return source
+    const { fault, failures } = await reader.collect({ collector, description, hour }, noPasts)
+    const each = Object.values(failures).map(faultFromRecord)
+    const own = (each.length > 0 || !fault ? each : [fault]).find(isOfSource)
+    return own ? { ...source, fault: own } : source
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    return isOfSource(error) ? { ...source, fault: error } : source
+  }
+}
+
+/** Whether a failure is no other finding's: of a chain, of another price, of a secret or of the collector's file. */
+function isOfSource({ code }: Fault): boolean {
+  return !/^(chain-|price-|secret-|collector-unusable)/.test(code)
+}
+
+function hostFinding(host: string, asked: readonly AskedSource[]): Finding {
+  const subject = `source ${host}`
+  const wrong = asked.filter(({ fault }) => fault)
+  const [first, ...others] = wrong
+  if (!first?.fault) {
+    const names = asked.map(({ name }) => name)
+    return ok(subject, `answers ${names.slice(0, namesMax).join('; ')}${furtherText(names.length - namesMax)}`)
+  }
+  const { code, message, facts, fix } = first.fault
+  const instruction = fix ?? `check ${host}, the way to it, and the options that name it`
+  const found = `${first.name}: ${faultLine(new Fault(code, message, { facts }))}${furtherText(others.length)}`
+  return wrong.every(({ isSpare }) => isSpare)
+    ? warning(subject, `${found}; the price has other sources`, instruction)
+    : failed(subject, found, instruction)
+}
+
+function furtherText(count: number): string {
+  return count > 0 ? `; and ${count} more` : ''
+}

@@ -1,0 +1,611 @@
+import {
+  type AbiFunction,
+  decodeFunctionResult,
+  encodeAbiParameters,
+  encodeFunctionData,
+  getAddress,
+  type Hex,
+  isAddress,
+  parseAbiItem,
+} from 'viem'
+import type { ContractBasics, ContractLook } from '../../chain/read/node-questions.ts'
+import type { ReadAnswer } from '../../chain/reads.ts'
+import { Fault } from '../../model/fault.ts'
+import { isRecord } from '../../model/json.ts'
+import { shortened } from '../../model/text.ts'
+import { note } from '../terminal.ts'
+
+/** Symbol and decimals of a token, as far as it has them. */
+interface TokenFacts {
+  readonly symbol?: string
+  /** As the token answers. */
+  readonly decimals?: number
+}
+
+/** Values of the standard functions that a contract answered. */
+export type StandardValues = Readonly<Partial<Record<StandardName, unknown>>>
+
+/** All that is known of a contract. */
+interface ContractFacts {
+  readonly chain: string
+  readonly address: Hex
+  readonly values: StandardValues
+  readonly own: TokenFacts
+  /** Other tokens that it names, by their addresses in lower case. */
+  readonly tokens: ReadonlyMap<string, TokenFacts>
+  /** Instant of the block in which it answered. Default: unknown. */
+  readonly basics?: { readonly timestampSeconds?: number }
+}
+
+/** Functions whose answer is the address of a token. */
+export const tokenFunctions = [
+  'asset',
+  'token0',
+  'token1',
+  'aaveAsset',
+  'baseToken',
+  'underlying',
+  'coin0',
+  'coin1',
+  'stakingToken',
+  'rewardsToken',
+  'lpToken',
+] as const satisfies readonly StandardName[]
+
+type TokenFunction = (typeof tokenFunctions)[number]
+
+/** A value of `contract-read`. */
+export interface ReadEntry {
+  readonly call: string
+  readonly args?: readonly unknown[]
+  readonly take?: string
+  readonly decimals?: number
+  readonly unit?: string
+  readonly min?: number
+}
+
+/** An entry of `collectors:`. */
+export interface CollectorEntry {
+  readonly use: string
+  readonly options: Readonly<Record<string, unknown>>
+}
+
+/** A value of a well-known function: its label, and its decimals and unit as far as these are known. */
+interface Measure {
+  readonly of: StandardName
+  readonly label: string
+  /** Which facts a token's amount goes by; or fixed decimals. Default: a plain number. */
+  readonly in?: 'own' | TokenFunction
+  readonly decimals?: number
+  readonly unit?: string
+  /** It is offered only where these answered, too. */
+  readonly with?: readonly StandardName[]
+}
+
+const measures: readonly Measure[] = [
+  { of: 'getCash', label: 'Cash', in: 'underlying', with: ['underlying'] },
+  { of: 'totalBorrows', label: 'Borrowed', in: 'underlying', with: ['underlying'] },
+  { of: 'totalReserves', label: 'Reserves', in: 'underlying', with: ['underlying'] },
+  { of: 'getVirtualPrice', label: 'VirtualPrice', decimals: 18 },
+  { of: 'balance0', label: 'Balance0', in: 'coin0', with: ['coin0'] },
+  { of: 'balance1', label: 'Balance1', in: 'coin1', with: ['coin1'] },
+  { of: 'amplification', label: 'Amplification', with: ['getVirtualPrice'] },
+  { of: 'getRate', label: 'Rate', decimals: 18 },
+  { of: 'getSwapFeePercentage', label: 'SwapFee', decimals: 16, unit: '%', with: ['getPoolId'] },
+  { of: 'getTotalPooledEther', label: 'PooledEther', decimals: 18, unit: 'ETH' },
+  { of: 'getTotalShares', label: 'TotalShares', decimals: 18, with: ['getTotalPooledEther'] },
+  { of: 'stEthPerToken', label: 'StEthPerToken', decimals: 18, unit: 'stETH' },
+  { of: 'getExchangeRate', label: 'ExchangeRate', decimals: 18 },
+  { of: 'exchangeRate', label: 'ExchangeRate', decimals: 18 },
+  { of: 'pricePerShare', label: 'PricePerShare', in: 'own' },
+  { of: 'getPricePerFullShare', label: 'PricePerShare', decimals: 18 },
+  { of: 'chi', label: 'Chi', decimals: 27 },
+  { of: 'workingSupply', label: 'WorkingSupply', decimals: 18 },
+  { of: 'rewardRate', label: 'RewardRate', in: 'rewardsToken', with: ['rewardsToken'] },
+  { of: 'getThreshold', label: 'Threshold', with: ['getOwners'] },
+  { of: 'nonce', label: 'Nonce', with: ['getOwners', 'getThreshold'] },
+  { of: 'votingPeriod', label: 'VotingPeriod', with: ['votingDelay'] },
+  { of: 'getMinDelay', label: 'MinDelay', unit: 's' },
+  { of: 'paused', label: 'Paused' },
+]
+
+/** Kinds of a contract in words; empty when it is of no known kind. Pure. */
+export function kindsOf(facts: Pick<ContractFacts, 'values' | 'own' | 'basics'>): string[] {
+  const { values, own } = facts
+  const feed = feedOf(facts)
+  const isStable = values.stable === true || values.stableSwap === true
+  const has = (...names: readonly StandardName[]) => names.every(name => values[name] !== undefined)
+  const is = (name: StandardName) => values[name] === true && isErc165(values)
+  const rules: readonly (readonly [string, boolean])[] = [
+    ['Uniswap V3 pool', isV3Pool(values)],
+    [isStable ? 'stable pair (x³y + xy³)' : 'Uniswap V2 pool', isV2Pool(values)],
+    [`Chainlink feed${typeof feed === 'string' ? `, ${feed}` : ''}`, feed !== undefined],
+    ['ERC-4626 vault', isVault(values)],
+    ['Aave V3 pool', isAavePool(values)],
+    ['Compound III market (Comet)', isComet(values)],
+    ['Compound II market', has('underlying', 'exchangeRateStored', 'getCash')],
+    ['Aave token', has('aaveAsset', 'aavePool')],
+    ['Curve pool', has('getVirtualPrice')],
+    ['Balancer pool', has('getPoolId', 'getSwapFeePercentage')],
+    ['ERC-20 token', isToken(values, own)],
+    ['ERC-721 collection', is('erc721')],
+    ['ERC-1155 collection', is('erc1155')],
+    ['Safe', has('getOwners', 'getThreshold')],
+    ['governor', has('votingDelay', 'votingPeriod')],
+    ['timelock', has('getMinDelay')],
+    ['gauge or staking contract', has('workingSupply') || has('rewardRate', 'rewardsToken')],
+    ['liquid staking', has('getTotalPooledEther') || has('stEthPerToken') || has('getExchangeRate')],
+    ['with votes', has('clock', 'clockMode')],
+    ['with access control', is('accessControl')],
+    ['with an owner', has('owner')],
+    ['pausable', has('paused')],
+  ]
+  return rules.flatMap(([name, holds]) => (holds ? [name] : []))
+}
+
+/** Every contract with ERC-165 says so, and denies the interface that does not exist. */
+const isErc165 = ({ erc165, noInterface }: StandardValues) => erc165 === true && noInterface === false
+const isV3Pool = ({ token0, token1, slot0, slot0Wide, liquidity, fee }: StandardValues) =>
+  [token0, token1, slot0 ?? slot0Wide, liquidity, fee].every(value => value !== undefined)
+const isV2Pool = ({ token0, token1, getReserves }: StandardValues) =>
+  [token0, token1, getReserves].every(value => value !== undefined)
+const isVault = ({ asset, totalAssets, convertToAssets, decimals }: StandardValues) =>
+  [asset, totalAssets, convertToAssets, decimals].every(value => value !== undefined)
+const isAavePool = ({ aaveReserves, aaveProvider, aaveFlashPremium }: StandardValues) =>
+  [aaveReserves, aaveProvider, aaveFlashPremium].every(value => value !== undefined)
+const isComet = ({ baseToken, getUtilization, totalBorrow }: StandardValues) =>
+  [baseToken, getUtilization, totalBorrow].every(value => value !== undefined)
+const isToken = ({ totalSupply }: StandardValues, { decimals }: TokenFacts) =>
+  totalSupply !== undefined && decimals !== undefined
+
+/**
+ * Options for a feed, by its last answer; a text says why no entry can collect that. `undefined` where it is no feed.
+ */
+function feedOf({
+  values: { latestRoundData, latestAnswer, latestTimestamp, decimals },
+  basics,
+}: Pick<ContractFacts, 'values' | 'basics'>): { readonly maxAge?: 'none' } | string | undefined {
+  const round: readonly unknown[] = Array.isArray(latestRoundData) ? latestRoundData : []
+  const [answer, updatedAt] = round.length > 0 ? [round[1], round[3]] : [latestAnswer, latestTimestamp ?? 0n]
+  if (typeof answer !== 'bigint' || typeof updatedAt !== 'bigint' || decimals === undefined) return undefined
+  if (answer <= 0n) return `which answers ${answer}`
+  if (updatedAt === 0n) return { maxAge: 'none' }
+  const ageSeconds = Number(BigInt(basics?.timestampSeconds ?? updatedAt) - updatedAt)
+  if (ageSeconds < -60) return `whose time ${updatedAt} is after the last block`
+  return ageSeconds > feedMaxAgeSeconds ? `whose answer is ${ageSeconds} s old` : {}
+}
+
+/** Default of `chainlink-feed`. */
+const feedMaxAgeSeconds = 90_000
+
+/** Entries of `collectors:` for what a contract answered. Pure. */
+export function entriesOf(
+  facts: ContractFacts,
+  more: Readonly<Record<string, ReadEntry>>,
+  signatureOf: (name: StandardName) => Pick<ReadEntry, 'call' | 'args'>,
+): CollectorEntry[] {
+  const { chain, address } = facts
+  const values = { ...readValues(facts, signatureOf), ...more }
+  const read = { use: 'contract-read', options: { chain, address, values } }
+  return [...shippedEntries(facts), ...(Object.keys(values).length > 0 ? [read] : [])]
+}
+
+function shippedEntries({ chain, address, values, own, tokens, basics }: ContractFacts): CollectorEntry[] {
+  const named = (key: string, value: string | undefined) => (value === undefined ? {} : { [key]: value })
+  const symbolOf = (token: unknown) => tokens.get(String(token).toLowerCase())?.symbol
+  const [unit0, unit1] = [symbolOf(values.token0), symbolOf(values.token1)]
+  const units = { ...named('unit0', unit0), ...named('unit1', unit1) }
+  if (isV3Pool(values)) {
+    const options = { chain, pool: address, ...units, tokens: [values.token0, values.token1] }
+    return [{ use: 'uniswap-v3-pool', options }]
+  }
+  if (isV2Pool(values)) return [{ use: 'uniswap-v2-pool', options: { chain, pool: address, ...units } }]
+  const feed = feedOf({ values, ...(basics && { basics }) })
+  if (typeof feed === 'object') {
+    const unit = quoteOf(values.description)
+    return [{ use: 'chainlink-feed', options: { chain, feed: address, ...named('unit', unit), ...feed } }]
+  }
+  if (isAavePool(values)) return [{ use: 'aave-v3', options: { chain, pool: address, provider: values.aaveProvider } }]
+  // Its supply is one of the market's metrics.
+  if (isComet(values)) {
+    return [{ use: 'compound-v3', options: { chain, comet: address, ...named('unit', symbolOf(values.baseToken)) } }]
+  }
+  const vault = { chain, vault: address, ...named('unit', symbolOf(values.asset)) }
+  const token = { chain, token: address, ...named('unit', own.symbol) }
+  return [
+    ...(isVault(values) ? [{ use: 'erc4626-vault', options: vault }] : []),
+    ...(isToken(values, own) ? [{ use: 'erc20-supply', options: token }] : []),
+  ]
+}
+
+/** The currency of a feed described as `ETH / USD`. */
+function quoteOf(description: unknown): string | undefined {
+  const quote = /^[^/]+\/ *([A-Za-z0-9.]{1,16}) *$/.exec(String(description ?? ''))?.[1]
+  return quote
+}
+
+function readValues(
+  facts: ContractFacts,
+  signatureOf: (name: StandardName) => Pick<ReadEntry, 'call' | 'args'>,
+): Record<string, ReadEntry> {
+  const { values } = facts
+  const answered = measures.filter(({ of, with: others = [] }) =>
+    [of, ...others].every(name => values[name] !== undefined),
+  )
+  const read = answered.flatMap(measure => {
+    const entry = entryOf(measure, facts, signatureOf(measure.of))
+    return entry ? [[measure.label, entry] as const] : []
+  })
+  const collection = isErc165(values) && values.erc721 === true && values.totalSupply !== undefined
+  const rate = compoundRate(facts, signatureOf('exchangeRateStored'))
+  return Object.fromEntries([
+    ...(collection ? [['Supply', { ...signatureOf('totalSupply'), unit: 'NFT', min: 0 }] as const] : []),
+    ...(rate ? [['ExchangeRate', rate] as const] : []),
+    ...read,
+  ])
+}
+
+/** @returns `undefined` where the decimals of an amount are not known */
+function entryOf(
+  { in: holder, decimals, unit }: Measure,
+  { values, own, tokens }: ContractFacts,
+  signature: Pick<ReadEntry, 'call' | 'args'>,
+): ReadEntry | undefined {
+  if (holder === undefined) {
+    return { ...signature, ...(decimals !== undefined && { decimals }), ...(unit !== undefined && { unit }), min: 0 }
+  }
+  const token = holder === 'own' ? own : tokens.get(String(values[holder]).toLowerCase())
+  if (token?.decimals === undefined) return undefined
+  const { symbol } = token
+  return {
+    ...signature,
+    decimals: token.decimals,
+    ...(symbol !== undefined && holder !== 'own' && { unit: symbol }),
+    min: 0,
+  }
+}
+
+/** Underlying tokens for one market token: scaled by 18 decimals and those of both. */
+function compoundRate(
+  { values, own, tokens }: ContractFacts,
+  signature: Pick<ReadEntry, 'call' | 'args'>,
+): ReadEntry | undefined {
+  if (values.exchangeRateStored === undefined || values.underlying === undefined) return undefined
+  const token = tokens.get(String(values.underlying).toLowerCase())
+  if (token?.decimals === undefined || own.decimals === undefined) return undefined
+  const { symbol } = token
+  const decimals = 18 + token.decimals - own.decimals
+  return { ...signature, decimals, ...(symbol !== undefined && { unit: symbol }), min: 0 }
+}
+
+/** A view function that standards and well-known protocols have. */
+interface StandardFunction {
+  readonly call: string
+  /** Default: none. */
+  readonly args?: readonly unknown[]
+}
+
+const text = (name: string) => ({ call: `${name}() view returns (string)` })
+const number = (name: string, bits = 256) => ({ call: `${name}() view returns (uint${bits})` })
+const address = (name: string) => ({ call: `${name}() view returns (address)` })
+const flag = (name: string) => ({ call: `${name}() view returns (bool)` })
+const bytes = (name: string) => ({ call: `${name}() view returns (bytes32)` })
+const supports = (id: string) => ({ call: 'supportsInterface(bytes4 id) view returns (bool)', args: [id] })
+const at = (name: string, type: string, place: number) => ({
+  call: `${name}(uint256 place) view returns (${type})`,
+  args: [place],
+})
+
+/** The functions that a contract is asked for, by a name of ours. */
+export const standardFunctions = {
+  // ERC-20, and tokens older than it, whose texts are 32 bytes.
+  name: text('name'),
+  nameBytes: bytes('name'),
+  symbol: text('symbol'),
+  symbolBytes: bytes('symbol'),
+  decimals: number('decimals', 8),
+  totalSupply: number('totalSupply'),
+  // ERC-165: every contract that has it denies the last one.
+  erc165: supports('0x01ffc9a7'),
+  noInterface: supports('0xffffffff'),
+  erc721: supports('0x80ac58cd'),
+  erc1155: supports('0xd9b67a26'),
+  accessControl: supports('0x7965db0b'),
+  // ERC-4626.
+  asset: address('asset'),
+  totalAssets: number('totalAssets'),
+  convertToAssets: { call: 'convertToAssets(uint256 shares) view returns (uint256)', args: [1] },
+  // Ownable, Pausable, votes.
+  owner: address('owner'),
+  paused: flag('paused'),
+  clock: number('clock', 48),
+  clockMode: text('CLOCK_MODE'),
+  // Chainlink.
+  latestRoundData: {
+    call: 'latestRoundData() view returns (uint80 roundId, int256 answer, uint256 startedAt, uint256 updatedAt, uint80 answeredInRound)',
+  },
+  latestAnswer: { call: 'latestAnswer() view returns (int256)' },
+  latestTimestamp: number('latestTimestamp'),
+  description: text('description'),
+  version: number('version'),
+  // Uniswap.
+  token0: address('token0'),
+  token1: address('token1'),
+  factory: address('factory'),
+  getReserves: { call: 'getReserves() view returns (uint112 reserve0, uint112 reserve1, uint32 blockTimestampLast)' },
+  // Solidly, Camelot.
+  stable: flag('stable'),
+  stableSwap: flag('stableSwap'),
+  slot0: {
+    call: 'slot0() view returns (uint160 sqrtPriceX96, int24 tick, uint16 observationIndex, uint16 observationCardinality, uint16 observationCardinalityNext, uint8 feeProtocol, bool unlocked)',
+  },
+  slot0Wide: {
+    call: 'slot0() view returns (uint160 sqrtPriceX96, int24 tick, uint16 observationIndex, uint16 observationCardinality, uint16 observationCardinalityNext, uint32 feeProtocol, bool unlocked)',
+  },
+  liquidity: number('liquidity', 128),
+  fee: number('fee', 24),
+  tickSpacing: { call: 'tickSpacing() view returns (int24)' },
+  // Aave.
+  aavePool: address('POOL'),
+  aaveAsset: address('UNDERLYING_ASSET_ADDRESS'),
+  scaledTotalSupply: number('scaledTotalSupply'),
+  aaveReserves: { call: 'getReservesList() view returns (address[])' },
+  aaveFlashPremium: number('FLASHLOAN_PREMIUM_TOTAL', 128),
+  aaveProvider: address('ADDRESSES_PROVIDER'),
+  // Compound: Comet, and the markets before it.
+  baseToken: address('baseToken'),
+  totalBorrow: number('totalBorrow'),
+  getUtilization: number('getUtilization'),
+  underlying: address('underlying'),
+  exchangeRateStored: number('exchangeRateStored'),
+  getCash: number('getCash'),
+  totalBorrows: number('totalBorrows'),
+  totalReserves: number('totalReserves'),
+  // Curve.
+  getVirtualPrice: number('get_virtual_price'),
+  coin0: at('coins', 'address', 0),
+  coin1: at('coins', 'address', 1),
+  balance0: at('balances', 'uint256', 0),
+  balance1: at('balances', 'uint256', 1),
+  amplification: number('A'),
+  // Balancer.
+  getPoolId: bytes('getPoolId'),
+  getRate: number('getRate'),
+  getSwapFeePercentage: number('getSwapFeePercentage'),
+  // Lido, Rocket Pool, Coinbase, Yearn, Sky.
+  getTotalPooledEther: number('getTotalPooledEther'),
+  getTotalShares: number('getTotalShares'),
+  stEthPerToken: number('stEthPerToken'),
+  getExchangeRate: number('getExchangeRate'),
+  exchangeRate: number('exchangeRate'),
+  pricePerShare: number('pricePerShare'),
+  getPricePerFullShare: number('getPricePerFullShare'),
+  chi: number('chi'),
+  // Gauges and staking.
+  workingSupply: number('working_supply'),
+  lpToken: address('lp_token'),
+  stakingToken: address('stakingToken'),
+  rewardsToken: address('rewardsToken'),
+  rewardRate: number('rewardRate'),
+  // Safe, governors, timelocks.
+  getThreshold: number('getThreshold'),
+  getOwners: { call: 'getOwners() view returns (address[])' },
+  nonce: number('nonce'),
+  votingDelay: number('votingDelay'),
+  votingPeriod: number('votingPeriod'),
+  getMinDelay: number('getMinDelay'),
+} as const satisfies Readonly<Record<string, StandardFunction>>
+
+export type StandardName = keyof typeof standardFunctions
+
+/** A function that a contract is asked for. */
+export interface Asked {
+  readonly abi: AbiFunction
+  readonly args: readonly unknown[]
+  /** Signature, as `contract-read` takes it. */
+  readonly call: string
+  readonly input: Hex
+}
+
+/** A function with what it returned. */
+export interface Answered extends Asked {
+  readonly value: unknown
+}
+
+/** Functions that no contract has: one that answers them has a fallback that answers anything. */
+const nonsense: readonly Hex[] = ['0x5a17c0de', '0xf1c7a3e9']
+
+/** A standard function with its call data. */
+export function askedOf({ call, args = [] }: StandardFunction): Asked {
+  const abi = parseAbiItem(`function ${call}` as string) as AbiFunction
+  return askedAs(abi, call, args)
+}
+
+/** The view functions of an ABI that take no arguments. */
+export function askedIn(abi: readonly unknown[]): Asked[] {
+  const isWanted = (item: unknown): item is AbiFunction =>
+    isRecord(item) &&
+    item['type'] === 'function' &&
+    ['view', 'pure'].includes(String(item['stateMutability'])) &&
+    Array.isArray(item['inputs']) &&
+    item['inputs'].length === 0 &&
+    Array.isArray(item['outputs']) &&
+    item['outputs'].length > 0
+  return abi.filter(isWanted).map(item => askedAs(item, signatureOf(item), []))
+}
+
+function askedAs(abi: AbiFunction, call: string, args: readonly unknown[]): Asked {
+  return { abi, args, call, input: encodeFunctionData({ abi: [abi], functionName: abi.name, args }) }
+}
+
+/** `name() view returns (uint256 value)`; tuples in the form of the ABI's own type. */
+function signatureOf({ name, stateMutability, outputs }: AbiFunction): string {
+  return `${name}() ${stateMutability} returns (${outputs.map(parameterText).join(', ')})`
+}
+
+function parameterText(parameter: AbiFunction['outputs'][number]): string {
+  const name = /^[A-Za-z_$][\w$]*$/.test(parameter.name ?? '') ? ` ${parameter.name}` : ''
+  if (!('components' in parameter)) return `${parameter.type}${name}`
+  const parts = parameter.components.map(parameterText).join(', ')
+  return `(${parts})${parameter.type.slice('tuple'.length)}${name}`
+}
+
+/**
+ * The value of an answer. It counts only if it is exactly what the function's ABI describes, to the last byte: fallback
+ * functions answer anything.
+ *
+ * @param fallback answers to functions that no contract has
+ * @returns `undefined` for any other answer
+ */
+export function strictValue({ abi, args }: Asked, answer: ReadAnswer | undefined, fallback: ReadonlySet<Hex>): unknown {
+  if (answer?.kind !== 'returned' || answer.output === '0x' || fallback.has(answer.output)) return undefined
+  try {
+    const value: unknown = decodeFunctionResult({ abi: [abi], functionName: abi.name, args, data: answer.output })
+    const values = abi.outputs.length === 1 ? [value] : listOf(value)
+    const again = encodeAbiParameters(abi.outputs, values)
+    return again.toLowerCase() === answer.output.toLowerCase() ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+/** Text of a token, also one in 32 bytes: printable, at most 32 characters; absent when nothing is left of it. */
+export function plainText(value: unknown): string | undefined {
+  const written = typeof value === 'string' && /^0x[\da-f]{64}$/i.test(value) ? bytesText(value) : value
+  if (typeof written !== 'string') return undefined
+  const text = written
+    .replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '')
+    .trim()
+    .slice(0, 32)
+  return text === '' ? undefined : text
+}
+
+function bytesText(word: string): string {
+  const bytes = Buffer.from(word.slice(2).replace(/(00)+$/, ''), 'hex')
+  const text = bytes.toString('utf8')
+  return Buffer.from(text, 'utf8').equals(bytes) ? text : ''
+}
+
+/** A contract with all that it answered. */
+export interface SeenContract {
+  readonly basics: ContractBasics
+  readonly values: StandardValues
+  readonly own: TokenFacts
+  readonly tokens: ReadonlyMap<string, TokenFacts>
+  /** Functions that answered, those of the ABI file last. */
+  readonly answered: readonly Answered[]
+  /** Those of the ABI file among them. */
+  readonly ofAbi: readonly Answered[]
+}
+
+const standards = Object.entries(standardFunctions).map(([name, one]) => [name as StandardName, askedOf(one)] as const)
+
+/** The function as it was asked for. */
+export function standardAsked(name: StandardName): Asked {
+  return askedOf(standardFunctions[name])
+}
+
+const call = (to: Hex, input: Hex) => ({ kind: 'call', to, input }) as const
+
+/** Asks a contract for the standard functions and those of an ABI, then the tokens that it names for symbol and decimals. */
+export async function lookAtContract(look: ContractLook, address: Hex, abi: readonly Asked[]): Promise<SeenContract> {
+  const asked = [...standards.map(([, one]) => one), ...abi]
+  const inputs = [...nonsense, ...asked.map(({ input }) => input)]
+  const { basics, answers } = await look.contract(
+    address,
+    inputs.map(input => call(address, input)),
+  )
+  const fallback = new Set(answers.slice(0, nonsense.length).flatMap(outputOf))
+  const read = asked.map((one, index) => {
+    const value = strictValue(one, answers[nonsense.length + index], fallback)
+    return { ...one, value }
+  })
+  const values: StandardValues = Object.fromEntries(standards.map(([name], index) => [name, read[index]?.value]))
+  const isBeacon = basics.beacon !== undefined && basics.implementation === undefined
+  const { tokens, implementation } = await others(look, values, isBeacon ? basics.beacon : undefined)
+  return {
+    basics: { ...basics, ...(implementation && { implementation }) },
+    values,
+    own: factsOf(values.symbol ?? values.symbolBytes, values.decimals),
+    tokens,
+    answered: read.filter(({ value }) => value !== undefined),
+    ofAbi: read.slice(standards.length).filter(({ value }) => value !== undefined),
+  }
+}
+
+const outputOf = (answer: ReadAnswer): Hex[] =>
+  answer.kind === 'returned' && answer.output !== '0x' ? [answer.output] : []
+
+function factsOf(symbol: unknown, decimals: unknown): TokenFacts {
+  const text = plainText(symbol)
+  return { ...(text !== undefined && { symbol: text }), ...(typeof decimals === 'number' && { decimals }) }
+}
+
+/** Symbols and decimals of the tokens that a contract names, and what a beacon stands for, by one call. */
+async function others(look: ContractLook, values: StandardValues, beacon: Hex | undefined) {
+  const named = tokenFunctions.flatMap(name =>
+    typeof values[name] === 'string' ? [values[name].toLowerCase() as Hex] : [],
+  )
+  const addresses = [...new Set(named)].filter(one => !/^0x0{40}$/.test(one))
+  const facts = ['symbol', 'symbolBytes', 'decimals'] as const
+  const asked = facts.map(standardAsked)
+  const implementationOf = askedOf({ call: 'implementation() view returns (address)' })
+  const calls = [
+    ...addresses.flatMap(to => asked.map(({ input }) => call(to, input))),
+    ...(beacon ? [call(beacon, implementationOf.input)] : []),
+  ]
+  if (calls.length === 0) return { tokens: new Map<string, TokenFacts>() }
+  const answers = await look.read(calls)
+  const tokens = new Map(
+    addresses.map((one, index) => {
+      const [symbol, bytes, decimals] = asked.map((each, at) =>
+        strictValue(each, answers[index * asked.length + at], new Set()),
+      )
+      return [one as string, factsOf(symbol ?? bytes, decimals)]
+    }),
+  )
+  const implementation = beacon && strictValue(implementationOf, answers.at(-1), new Set())
+  return { tokens, ...(typeof implementation === 'string' && { implementation: implementation as Hex }) }
+}
+
+/** Characters of an answer that are shown. */
+const charsMax = 90
+
+/** Reports on stderr what a contract is and what it answered, so that a person sees whether it is plausible. */
+export function noteAnswers(chain: string, address: Hex, kinds: readonly string[], seen: SeenContract): void {
+  note(`${address} on ${chain}: ${kinds.join(', ') || 'of no known kind'}`)
+  const { implementation, beacon } = seen.basics
+  const via = beacon ? `, by the beacon ${getAddress(beacon)}` : ''
+  const target = implementation ? getAddress(implementation) : 'an unknown implementation'
+  if (implementation ?? beacon) note(`  a proxy (EIP-1967) of ${target}${via}`)
+  note('what it answered at the last block, raw:')
+  for (const one of unique(seen.answered)) note(`  ${callText(one)} = ${valueText(one.value)}`)
+}
+
+function unique(answered: readonly Answered[]): Answered[] {
+  return [...new Map(answered.map(one => [`${one.input} ${valueText(one.value)}`, one])).values()]
+}
+
+function callText({ abi, args }: Answered): string {
+  return `${abi.name}(${args.map(String).join(', ')})`
+}
+
+function valueText(value: unknown): string {
+  const text = JSON.stringify(value, (_, part: unknown) => (typeof part === 'bigint' ? String(part) : part)) ?? ''
+  const plain = text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '')
+  const shown = typeof value === 'bigint' ? String(value) : plain
+  return shortened(shown, charsMax)
+}
+
+/** @throws Fault `usage` for what is no address, or has a checksum that is wrong */
+export function addressOf(text: string): Hex {
+  if (isAddress(text, { strict: true })) return text
+  const isMistyped = isAddress(text, { strict: false })
+  throw new Fault('usage', isMistyped ? 'the checksum of the address is wrong' : 'this is no address', {
+    fix: isMistyped ? 'copy it again; or write it in lower case' : 'write 0x and 40 digits from 0 to 9 and a to f',
+  })
+}
