@@ -2,6 +2,7 @@ import { type Hour, hourAfter, hourAt } from '../../model/hour.ts'
 import { hourMs, overdueMs } from '../../model/limits.ts'
 import type { MetricId } from '../../model/metric.ts'
 import { numberText, signedText } from '../../model/number-text.ts'
+import { shortened } from '../../model/text.ts'
 import type { ProtocolState, WidgetMetric } from '../snapshot.ts'
 import { ago, clockText, dayClockText, type Html, hourTime, html, nothing, spanText } from './html.ts'
 
@@ -17,7 +18,7 @@ const example = `protocols:
 
 /** Every protocol with its widget. */
 export function protocols(states: readonly ProtocolState[], nowMs: number): Html {
-  const count = states.reduce((sum, { metrics }) => sum + metrics.length, 0)
+  const count = states.reduce((sum, { metrics, withoutValue = [] }) => sum + metrics.length + withoutValue.length, 0)
   return html`<section aria-labelledby="protocols">
 <h2 id="protocols">Protocols</h2>
 ${states.length === 0 ? noProtocol() : nothing}
@@ -49,9 +50,11 @@ function table(states: readonly ProtocolState[], count: number, nowMs: number): 
   const groups = states.flatMap(state => {
     const metrics = state.metrics.slice(0, left)
     left -= metrics.length
+    const withoutValue = (state.withoutValue ?? []).slice(0, left)
+    left -= withoutValue.length
     // One whose metrics are all left out is counted with them.
-    if (metrics.length === 0 && state.metrics.length > 0) return []
-    return [{ name: state.name, source: source(state, nowMs), metrics }]
+    if (metrics.length + withoutValue.length === 0 && state.metrics.length > 0) return []
+    return [{ name: state.name, source: source(state, nowMs), metrics, withoutValue }]
   })
   const more = count - rowsMax
   return html`${metricTable(groups, nowMs)}${
@@ -154,11 +157,15 @@ function directionOf(difference: number): { readonly arrow: string; readonly wor
   return { arrow: '→', words: 'unchanged' }
 }
 
+/** Characters of a reason in a row. */
+const reasonCharsMax = 160
+
 /** Metrics of a protocol, and where they are from. */
 interface MetricGroup {
   readonly name: string
   readonly source: Html
   readonly metrics: readonly WidgetMetric[]
+  readonly withoutValue: NonNullable<ProtocolState['withoutValue']>
 }
 
 /** Metrics as rows with a small curve: where there are too many for a card each. */
@@ -166,11 +173,17 @@ function metricTable(groups: readonly MetricGroup[], nowMs: number): Html {
   return html`<table class="metrics" aria-labelledby="protocols">
 <thead><tr><th scope="col">Metric</th><th scope="col">Value</th><th scope="col">1 h</th><th scope="col">24 h</th><th scope="col" class="mini">48 hours</th></tr></thead>
 ${groups.map(
-  ({ name, source, metrics }) =>
+  ({ name, source, metrics, withoutValue }) =>
     html`<tbody><tr><th scope="rowgroup" colspan="5"><b>${name}</b> <span class="quiet">${source}</span></th></tr>${metrics.map(
       metric => metricRow(metric, nowMs),
-    )}</tbody>`,
+    )}${withoutValue.map(valuelessRow)}</tbody>`,
 )}</table>`
+}
+
+/** The row of a collector that has given no value, with the beginning of why. */
+function valuelessRow({ collector, reason = '' }: MetricGroup['withoutValue'][number]): Html {
+  return html`<tr><th scope="row">${collector}</th><td colspan="4" class="state old">no value yet${reason === '' ? '' : `: ${shortened(reason, reasonCharsMax)}`}</td></tr>
+`
 }
 
 function metricRow(metric: WidgetMetric, nowMs: number): Html {

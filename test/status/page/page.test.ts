@@ -35,6 +35,9 @@ describe('the page', () => {
     )
     expect(cards[1]).toMatch(/<h4>new<\/h4>.*Its first hour is being collected/s)
     expect(text).not.toContain('No metric yet')
+    const many = Array.from({ length: 2_000 }, (_, index) => ({ collector: `p/c${index}`, reason: 'x'.repeat(900) }))
+    const rows = page({ ...richSnapshot, protocols: [{ ...one, metrics: [], withoutValue: many }] as never })
+    expect(rows.match(/no value yet: x{160}…/g), 'a row each where they are many, up to a number').toHaveLength(100)
   })
 
   it('puts small protocols side by side, and the label of a day at its midnight where the week is one line', () => {
