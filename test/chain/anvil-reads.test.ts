@@ -9,7 +9,7 @@ import {
   type ReadContractParameters,
 } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { multicall3Address } from '../../src/chain/read/certificate.ts'
+import { multicall3Address } from '../../src/chain/read/read-memory.ts'
 import type { RawReads } from '../../src/chain/reads.ts'
 import type { Hex } from '../../src/model/block.ts'
 import { type Hour, hourAfter } from '../../src/model/hour.ts'

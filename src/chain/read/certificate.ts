@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { AsOfBlock, Hex } from '../../model/block.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import type { EndpointReport } from '../endpoint/endpoint-pool.ts'
@@ -15,14 +14,7 @@ import {
   stateCall,
 } from '../endpoint/rpc.ts'
 import { headerCall } from '../look-up/look-ups.ts'
-import { isJoinable, partOf, type ReadAnswer, type ReadRequest, targetOf } from '../reads.ts'
 import { type BlockHeader, hexOf, parseHeader } from '../shapes.ts'
-
-/** Usual address of Multicall3, on almost every chain that has it (https://www.multicall3.com). */
-export const multicall3Address: Hex = '0xcA11bde05977b3631167028862bE2a173976CA11'
-
-/** Uses of a list that was too much for an endpoint, starting with its halves, before the whole is tried again. */
-export const splitUsesMax = 24
 
 /** The part of a block that a call names it by. */
 export type NamedBlock = Pick<AsOfBlock, 'number' | 'hash'>
@@ -150,7 +142,7 @@ interface BlockContext {
 }
 
 /** Calls see the number, the time and the parent of their block, as the EVM defines it. */
-const plainContext: BlockContext = { numberShift: 0n, secondsShift: 0n, hasParent: true }
+export const plainContext: BlockContext = { numberShift: 0n, secondsShift: 0n, hasParent: true }
 
 function isPlain({ numberShift, secondsShift, hasParent }: BlockContext): boolean {
   return numberShift === 0n && secondsShift === 0n && hasParent
@@ -169,7 +161,7 @@ interface CertifiedRead {
 }
 
 /** Dependencies of `Certifier`. */
-interface CertifierDeps {
+export interface CertifierDeps {
   /** States of the chain's endpoints. */
   readonly endpoints: () => readonly Pick<EndpointReport, 'host' | 'state'>[]
   /** Called with what calls of the chain see, when that turns out to differ from the headers. */
@@ -180,7 +172,7 @@ interface CertifierDeps {
  * Checks that answers of one chain are of the block that was asked for. Where calls do not see their block as its
  * header is, the difference is learnt from two blocks, and reads have to be pinned by hash.
  */
-class Certifier {
+export class Certifier {
   readonly #deps: CertifierDeps
   #context: BlockContext
   /** By host: contexts that are not those of the chain yet. */
@@ -326,208 +318,4 @@ function wordsOf({ numberShift, secondsShift, hasParent }: BlockContext): string
     ...(hasParent ? [] : ['parent hash']),
   ]
   return `calls see another ${parts.join(', ')} than the header of their block has`
-}
-
-/**
- * Way to send a read that made others fail when sent with them. `singly`: as a call of its own. `late`: after the
- * others, because the endpoint is slow at it.
- */
-export type ApartWay = 'singly' | 'late'
-
-interface Apart {
-  readonly way: ApartWay
-  usesLeft: number
-}
-
-/** Reads of an endpoint remembered to be sent apart from the others. */
-const apartReadsMax = 1_000
-
-/**
- * Remembers which reads of which endpoint are sent apart from the others. It only saves time. Now and then they are
- * sent with the others again, as a busy node may have recovered.
- */
-class ReadsApart {
-  readonly #apart = new WeakMap<Endpoint, Map<string, Apart>>()
-
-  /** Way to send a read; undefined when it is sent with the others. Counts as a use. */
-  wayOf(endpoint: Endpoint, request: ReadRequest): ApartWay | undefined {
-    const apart = this.#apart.get(endpoint)
-    const known = apart?.get(keyOf(request))
-    if (known && --known.usesLeft <= 0) apart?.delete(keyOf(request))
-    return known?.way
-  }
-
-  /** Whether all reads of an endpoint are sent together. */
-  isEmpty(endpoint: Endpoint): boolean {
-    return (this.#apart.get(endpoint)?.size ?? 0) === 0
-  }
-
-  /** Sets how a read is sent from now on. */
-  set(endpoint: Endpoint, request: ReadRequest, way: ApartWay): void {
-    const apart = this.#apart.get(endpoint) ?? new Map<string, Apart>()
-    if (apart.size >= apartReadsMax) apart.clear()
-    this.#apart.set(endpoint, apart.set(keyOf(request), { way, usesLeft: splitUsesMax }))
-  }
-
-  /** Sends a read with the others again. */
-  delete(endpoint: Endpoint, request: ReadRequest): void {
-    this.#apart.get(endpoint)?.delete(keyOf(request))
-  }
-}
-
-/** A text that is equal for equal reads. */
-export function keyOf(request: ReadRequest): string {
-  return `${targetOf(request)}${partOf(request)}`
-}
-
-/** Lists of an endpoint that are remembered to be too much as a whole. */
-const splitListsMax = 100
-
-/**
- * Remembers which lists of reads were too much for an endpoint, so that the next hour starts with their halves. Now and
- * then the whole is tried again, as a busy node may have recovered.
- */
-class Splits {
-  readonly #usesLeft = new WeakMap<Endpoint, Map<string, number>>()
-
-  /** Whether to start with the halves. Counts as a use. */
-  take(requests: readonly ReadRequest[], endpoint: Endpoint): boolean {
-    const ofEndpoint = this.#usesLeft.get(endpoint)
-    const key = ofEndpoint && listKeyOf(requests)
-    const left = (key !== undefined && ofEndpoint?.get(key)) || 0
-    if (key !== undefined && left > 0) ofEndpoint?.set(key, left - 1)
-    return left > 0
-  }
-
-  /** Records that a list was too much as a whole. */
-  remember(requests: readonly ReadRequest[], endpoint: Endpoint): void {
-    const ofEndpoint = this.#usesLeft.get(endpoint) ?? new Map<string, number>()
-    if (ofEndpoint.size >= splitListsMax) ofEndpoint.clear()
-    this.#usesLeft.set(endpoint, ofEndpoint.set(listKeyOf(requests), splitUsesMax))
-  }
-}
-
-function listKeyOf(requests: readonly ReadRequest[]): string {
-  const hash = createHash('sha256')
-  for (const request of requests) hash.update(`${keyOf(request)} `)
-  return hash.digest('base64')
-}
-
-/**
- * Chains on which `block.number` and `blockhash` are another chain's: Arbitrum One, Nova and Sepolia return about those
- * of Ethereum (https://docs.arbitrum.io/build-decentralized-apps/arbitrum-vs-ethereum/block-numbers-and-time). Others
- * are learnt.
- */
-const foreignNumberIds: ReadonlySet<number> = new Set([42161, 42170, 421614])
-
-/**
- * Hedera and its networks: a contract sees balances in tinybars (8 decimals), while `eth_getBalance` returns weibars
- * (18 decimals), as everywhere (https://docs.hedera.com/hedera/core-concepts/smart-contracts). Balances there are never
- * read through a contract, so that their unit is the same on every path.
- */
-const tinybarIds: ReadonlySet<number> = new Set([295, 296, 297, 298])
-
-/**
- * Way to run code that makes a read and certifies its block. `override`: in the place of the sender (a state override
- * of `eth_call`); `create`: as creation code, where there are no overrides: a contract sees another stranger as sender.
- */
-export type CodeWay = 'override' | 'create'
-
-/** Which code an endpoint runs. */
-export type CodeWays = Readonly<Record<CodeWay, boolean>>
-
-const soleEndpoint: CertifierDeps = { endpoints: () => [], contextFound: () => {} }
-
-/** Reads of a chain remembered to revert without data, and the hexadecimal digits of the call data of one. */
-const revertsRememberedMax = 10_000
-const revertDigitsRememberedMax = 1_000
-
-/** Facts learnt about a chain, shared by all endpoints. They only save calls: answers are the same without them. */
-export class ReadMemory {
-  readonly splits = new Splits()
-  readonly apart = new ReadsApart()
-  /** Address of Multicall3 on the chain. */
-  readonly multicall: Hex
-  /** Whether contracts see balances in another unit. */
-  readonly balancesApart: boolean
-  /** Certify aggregates and single reads: Multicall3 may see its block otherwise than the EVM does. */
-  readonly aggregates: Certifier
-  readonly singles: Certifier
-  /** Absent until the endpoint was asked. */
-  readonly codeWays = new WeakMap<Endpoint, CodeWays>()
-  readonly #reverts = new Set<string>()
-  #absentTo = -1n
-  #presentFrom: bigint | undefined
-
-  /** @param chainId as `eth_chainId` answers it @param multicall default: the usual address */
-  constructor(chainId: number, multicall: Hex = multicall3Address, deps: CertifierDeps = soleEndpoint) {
-    this.multicall = multicall
-    const context = foreignNumberIds.has(chainId) ? { secondsShift: 0n, hasParent: false } : plainContext
-    this.aggregates = new Certifier(deps, context)
-    this.singles = new Certifier(deps, context)
-    this.balancesApart = tinybarIds.has(chainId)
-  }
-
-  /** Whether all reads of an endpoint that can be joined are sent together, so that no such read needs to be checked. */
-  allTogether(endpoint: Endpoint): boolean {
-    return !this.balancesApart && this.apart.isEmpty(endpoint)
-  }
-
-  /** Way to send a read; undefined when it is sent with the others. */
-  wayOf(endpoint: Endpoint, request: ReadRequest): ApartWay | undefined {
-    const way = this.apart.wayOf(endpoint, request)
-    if (way || (isJoinable(request) && !(this.balancesApart && request.kind === 'balance'))) return way
-    return 'singly'
-  }
-
-  /**
-   * Whether a read is known to revert without data: it did when it was sent alone, where no other read could use up its
-   * gas, and it returned nothing since. A pool has many functions less than its forks, hour by hour.
-   */
-  isKnownRevert(request: ReadRequest): boolean {
-    return this.#reverts.has(keyOf(request))
-  }
-
-  /** Records what the contract itself answered to a read: alone, or data, which no lack of gas gives. */
-  sawAnswer(request: ReadRequest, { kind, output }: ReadAnswer): void {
-    if (kind === 'returned') {
-      if (this.#reverts.size > 0) this.#reverts.delete(keyOf(request))
-      return
-    }
-    if (output !== '0x' || partOf(request).length > revertDigitsRememberedMax || this.isKnownRevert(request)) return
-    const [oldest] = this.#reverts
-    if (this.#reverts.size >= revertsRememberedMax && oldest !== undefined) this.#reverts.delete(oldest)
-    this.#reverts.add(keyOf(request))
-  }
-
-  /**
-   * Whether Multicall3 is known to be missing at a block: not deployed at one block, it is missing at all earlier ones.
-   */
-  isAbsentAt(number: bigint): boolean {
-    return number <= this.#absentTo
-  }
-
-  /** Whether Multicall3 must exist at a block: it answered at that one or an earlier one. */
-  isPresentAt(number: bigint): boolean {
-    return this.#presentFrom !== undefined && number >= this.#presentFrom
-  }
-
-  /** Records that there is no code at Multicall3's address. */
-  sawAbsent(number: bigint): void {
-    if (number > this.#absentTo && !this.isPresentAt(number)) this.#absentTo = number
-  }
-
-  /** Records that Multicall3 answered. */
-  sawPresent(number: bigint): void {
-    if (this.#presentFrom === undefined || number < this.#presentFrom) this.#presentFrom = number
-  }
-}
-
-/** Where reads are made. */
-export interface ReadScope {
-  readonly endpoint: Endpoint
-  readonly block: ReadTarget
-  /** Of the chain, the same for all of its hours and endpoints. */
-  readonly memory: ReadMemory
-  readonly signal: AbortSignal
 }

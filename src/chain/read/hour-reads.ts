@@ -6,8 +6,10 @@ import type { CandidateBlock } from '../look-up/look-ups.ts'
 import { SharedWork } from '../look-up/look-ups.ts'
 import type { ReadAt, ReadRequest } from '../reads.ts'
 import type { BlockHeader } from '../shapes.ts'
-import { keyOf, type ReadMemory, type ReadTarget } from './certificate.ts'
+import type { ReadTarget } from './certificate.ts'
 import { readAt, readLate } from './read.ts'
+import type { ReadMemory } from './read-memory.ts'
+import { keyOf } from './read-memory.ts'
 import { isAnswer, type ReadOutcome } from './single-reads.ts'
 
 /** Dependencies of `readOnAny`. */

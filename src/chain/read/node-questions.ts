@@ -10,9 +10,9 @@ import type { RpcAnswer, RpcCall, RpcOutcome } from '../endpoint/rpc.ts'
 import { headCall, resultOf } from '../endpoint/rpc.ts'
 import type { ReadAnswer, ReadRequest } from '../reads.ts'
 import { type BlockHeader, hexOf, type NodeLog, parseBytes, parseHeader, parseLogs } from '../shapes.ts'
-import { multicall3Address, ReadMemory } from './certificate.ts'
 import { logAnswerBytesMax } from './logs.ts'
 import { aggregated, aggregateInput, readAt } from './read.ts'
+import { multicall3Address, ReadMemory } from './read-memory.ts'
 
 /** Slots in which a proxy names what it stands for (https://eips.ethereum.org/EIPS/eip-1967). */
 const slots = {

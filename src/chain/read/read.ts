@@ -6,20 +6,18 @@ import { meaningOf, type RpcAnswer, type RpcCall, type RpcOutcome, resultOf, typ
 import { isJoinable, type JoinableRead, type ReadAnswer, type ReadRequest } from '../reads.ts'
 import { hexOf, isBytes } from '../shapes.ts'
 import {
-  type ApartWay,
   type BlockReference,
   callWithHeader,
-  multicall3Address,
   type NamedBlock,
   pinOf,
   pinParam,
-  type ReadMemory,
-  type ReadScope,
   type ReadTarget,
   requireKept,
   requireState,
   takesHashes,
 } from './certificate.ts'
+import type { ApartWay, ReadMemory, ReadScope } from './read-memory.ts'
+import { multicall3Address } from './read-memory.ts'
 import { callAt, isAnswer, isUnsure, type ReadOutcome, readOneByOne, seenByCode } from './single-reads.ts'
 
 /** Number of reads before the requested ones: number, timestamp and parent hash of the block they run in. */

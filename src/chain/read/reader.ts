@@ -18,11 +18,11 @@ import {
 } from '../look-up/look-ups.ts'
 import { type ChainReader, type ReadAnswer, type ReadAt, type ReadRequest, targetOf } from '../reads.ts'
 import { type BlockHeader, isAskable } from '../shapes.ts'
-import { ReadMemory } from './certificate.ts'
 import { HourReads, readOnAny } from './hour-reads.ts'
 import { LogMemory } from './log-evidence.ts'
 import { readLogsOnAny } from './logs.ts'
 import { readAt } from './read.ts'
+import { ReadMemory } from './read-memory.ts'
 import { isAnswer, type ReadOutcome } from './single-reads.ts'
 
 /** Dependencies of `createChainReader`. */

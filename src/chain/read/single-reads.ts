@@ -21,17 +21,15 @@ import type { ReadAnswer, ReadRequest } from '../reads.ts'
 import { type BlockHeader, parseBytes, parseWord } from '../shapes.ts'
 import {
   type BlockReference,
-  type CodeWay,
-  type CodeWays,
   callWithHeader,
   type NamedBlock,
   noBlock,
   pinOf,
   pinParam,
-  type ReadScope,
   requireKept,
   takesHashes,
 } from './certificate.ts'
+import type { CodeWay, CodeWays, ReadScope } from './read-memory.ts'
 
 /** Whether an answer within an aggregate may differ from the answer alone. */
 export function isUnsure(answer: ReadAnswer | undefined): boolean {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { ReadMemory } from '../../../src/chain/read/certificate.ts'
 import { readAt } from '../../../src/chain/read/read.ts'
+import { ReadMemory } from '../../../src/chain/read/read-memory.ts'
 import type { ReadRequest } from '../../../src/chain/reads.ts'
 import type { Hex } from '../../../src/model/block.ts'
 import { archiveAnswers, valueAt } from '../support/archive.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { EndpointFailure } from '../../../src/chain/endpoint/failures.ts'
-import { multicall3Address, ReadMemory, splitUsesMax } from '../../../src/chain/read/certificate.ts'
 import { readAt } from '../../../src/chain/read/read.ts'
+import { multicall3Address, ReadMemory, splitUsesMax } from '../../../src/chain/read/read-memory.ts'
 import type { JoinableRead } from '../../../src/chain/reads.ts'
 import { word } from '../../../src/chain/shapes.ts'
 import type { AsOfBlock, Hex } from '../../../src/model/block.ts'

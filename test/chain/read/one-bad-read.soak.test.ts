@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { multicall3Address } from '../../../src/chain/read/certificate.ts'
+import { multicall3Address } from '../../../src/chain/read/read-memory.ts'
 import type { ReadRequest } from '../../../src/chain/reads.ts'
 import { systemTime } from '../../../src/edge/time.ts'
 import type { Hex } from '../../../src/model/block.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
-import { multicall3Address, ReadMemory } from '../../../src/chain/read/certificate.ts'
 import { readAt } from '../../../src/chain/read/read.ts'
+import { multicall3Address, ReadMemory } from '../../../src/chain/read/read-memory.ts'
 import type { ReadRequest } from '../../../src/chain/reads.ts'
 import { word } from '../../../src/chain/shapes.ts'
 import type { AsOfBlock, Hex, HourBlock } from '../../../src/model/block.ts'

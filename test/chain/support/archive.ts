@@ -1,7 +1,7 @@
 import { decodeFunctionData, encodeAbiParameters, encodeFunctionResult, multicall3Abi, parseAbi } from 'viem'
 import { z } from 'zod'
 import { nowhere } from '../../../src/chain/endpoint/rpc.ts'
-import { multicall3Address } from '../../../src/chain/read/certificate.ts'
+import { multicall3Address } from '../../../src/chain/read/read-memory.ts'
 import { hexOf } from '../../../src/chain/shapes.ts'
 import type { Hex } from '../../../src/model/block.ts'
 import { answering, type Behaviour, NodeError } from './node.ts'

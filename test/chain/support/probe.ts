@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { encodeFunctionData, parseAbi } from 'viem'
 import { z } from 'zod'
-import { multicall3Address } from '../../../src/chain/read/certificate.ts'
+import { multicall3Address } from '../../../src/chain/read/read-memory.ts'
 import type { Hex } from '../../../src/model/block.ts'
 import type { Anvil } from '../../support/anvil.ts'
 

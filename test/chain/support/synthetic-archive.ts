@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import { multicall3Address } from '../../../src/chain/read/certificate.ts'
+import { multicall3Address } from '../../../src/chain/read/read-memory.ts'
 import { hexOf, word } from '../../../src/chain/shapes.ts'
 import type { Hex } from '../../../src/model/block.ts'
 import { answering, type Behaviour, type FakeNode, NodeError, startNode } from './node.ts'

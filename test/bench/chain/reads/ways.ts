@@ -1,7 +1,7 @@
 import { Agent, request } from 'undici'
 import { createPublicClient, erc20Abi, http } from 'viem'
-import { multicall3Address } from '../../../../src/chain/read/certificate.ts'
 import { aggregateInput, certifyingReads } from '../../../../src/chain/read/read.ts'
+import { multicall3Address } from '../../../../src/chain/read/read-memory.ts'
 import { createChainReader } from '../../../../src/chain/read/reader.ts'
 import type { JoinableRead, RawReads } from '../../../../src/chain/reads.ts'
 import { systemTime } from '../../../../src/edge/time.ts'
