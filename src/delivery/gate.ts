@@ -25,17 +25,8 @@ import type { Stop } from './isolate/state.ts'
 /** Interval of asking for the service's clock while due metrics seem to lie in its future. */
 export const clockAskMs = 60_000
 
-/** Uncertainty of the service's clock as its answers show it: they count whole seconds and take time to arrive. */
-export const clockDoubtMs = 30_000
-
-/** Interval of asking the service about a key it has refused. */
-export const keyAskMs = hourMs
-
 /** Longest `Retry-After` that is waited for within one flush; a longer one ends the flush and is remembered. */
 export const retryAfterWaitMsMax = 60_000
-
-/** Longest pause between pushes after 429s; it doubles with each, and shrinks with each accepted push. */
-export const slowedIntervalMsMax = 60_000
 
 /** Dependencies of `Gate`. */
 interface GateDeps {
@@ -204,10 +195,8 @@ export class Gate {
       const untilMs = retryAfterAt(this.#state, nowMs)
       if (untilMs - nowMs > retryAfterWaitMsMax) return { why: 'retry-after', untilMs }
       if (untilMs > 0) await time.sleep(untilMs - nowMs, signal)
-      const ownTurn = this.#ownPacer.turn(signal)
-      if (ownTurn) await ownTurn
-      const turn = pacer.turn(signal)
-      if (turn) await turn
+      await this.#ownPacer.turn(signal)
+      await pacer.turn(signal)
       await this.#takeShared()
       // Either may have happened while this push waited for its turn.
       if (this.#keyWatch.isRefused(key)) return { why: 'key-refused', untilMs: this.#keyWatch.askAtMs }
@@ -226,21 +215,18 @@ export class Gate {
     this.#deps.clock.observe(answer)
   }
 
-  /**
-   * Applies the answer to a push to later pushes with the same key, at once. The promise, if something must last, resolves
-   * when it is stored.
-   */
-  pushed(verdict: Verdict, key: string): Promise<void> | void {
+  /** Applies the answer to a push to later pushes with the same key, at once. Resolves when what must last is stored. */
+  async pushed(verdict: Verdict, key: string): Promise<void> {
     this.#deps.counters?.pushed(verdict.kind)
     switch (verdict.kind) {
       case 'settled':
         this.#ownPacer.quicken()
-        return this.#answered(verdict.delivered.length > 0)
+        return await this.#answered(verdict.delivered.length > 0)
       case 'key-refused':
         return this.#keyWatch.refused(key, this.#deps.time.nowMs())
       case 'transient':
         if (verdict.status === 429) this.#ownPacer.slow()
-        return this.#retryAfter(verdict.notBeforeMs)
+        return await this.#retryAfter(verdict.notBeforeMs)
     }
   }
 
@@ -268,13 +254,13 @@ export class Gate {
    * Stores what a person reads, and a daemon after this one finds: a flush may last for long, and a daemon that is killed
    * in it would leave failures from long ago, so that the next one alone held all pushes back for minutes.
    */
-  #answered(isAccepted: boolean): Promise<void> | void {
+  async #answered(isAccepted: boolean): Promise<void> {
     const nowMs = this.#deps.time.nowMs()
     const { atMs = nowMs } = this.#state.lastPush ?? {}
     if (!this.#stored.hasFailures && !(isAccepted && nowMs - atMs >= lastPushMs)) return
     this.#deps.counters?.gates.set(this.#deps.destination.name, 'open')
     // If it cannot be stored, the running flush reports the disk's error.
-    return this.#stored.saveAtOnce(afterAnswer(this.#state, isAccepted, nowMs)).catch(() => {})
+    await this.#stored.saveAtOnce(afterAnswer(this.#state, isAccepted, nowMs)).catch(() => {})
   }
 
   /** @returns why nothing may be sent: the key is refused, or the service asks to wait */
@@ -330,6 +316,9 @@ export class Gate {
     return this.#stored.current
   }
 }
+
+/** Interval of asking the service about a key it has refused. */
+export const keyAskMs = hourMs
 
 /** Asks the service about a key. */
 type ValidateKey = (key: string) => Promise<Answer>
@@ -456,6 +445,9 @@ export class StoredState {
   }
 }
 
+/** Longest pause between pushes after 429s; it doubles with each, and shrinks with each accepted push. */
+export const slowedIntervalMsMax = 60_000
+
 /** Factor by which an accepted push shortens the pause between requests, until it is the configured one again. */
 const recovery = 0.9
 
@@ -463,11 +455,8 @@ const recovery = 0.9
 export interface Turns {
   /** Pause between two requests. */
   readonly intervalMs: number
-  /**
-   * Resolves when the next request may start; returns nothing where it may at once. Rejects with the signal's reason, or an
-   * error of the outbox.
-   */
-  turn(signal: AbortSignal): Promise<void> | void
+  /** Resolves when the next request may start. Rejects with the signal's reason, or an error of the outbox. */
+  turn(signal: AbortSignal): Promise<void>
   /** The retry-after of all daemons that push with the same key. Absent where no others do. */
   readonly shared?: SharedRetryAfter
 }
@@ -499,11 +488,11 @@ export class Pacer implements Turns {
   }
 
   /** As `Turns.turn`. */
-  turn(signal: AbortSignal): Promise<void> | void {
+  async turn(signal: AbortSignal): Promise<void> {
     const nowMs = this.#time.steadyMs()
     const startMs = Math.max(nowMs, this.#lastMs + this.#intervalMs)
     this.#lastMs = startMs
-    if (startMs > nowMs) return this.#time.sleep(Math.ceil(startMs - nowMs), signal)
+    if (startMs > nowMs) await this.#time.sleep(Math.ceil(startMs - nowMs), signal)
   }
 
   /** Doubles the pause, after a 429. */
@@ -529,6 +518,9 @@ export interface ClockComparison {
   /** Notes that the service is being asked. */
   asks(witness: 'service'): void
 }
+
+/** Uncertainty of the service's clock as its answers show it: they count whole seconds and take time to arrive. */
+export const clockDoubtMs = 30_000
 
 /** The service's clock, as its answers show it. One for all destinations: it is one service. */
 export class ServiceClock {

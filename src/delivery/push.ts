@@ -61,8 +61,7 @@ export async function pushBatch(
     // An aborted request says nothing about the service, not even at the last attempt.
     if (answer.kind === 'unanswered') signal.throwIfAborted()
     const found = verdict(answer, batch)
-    const stored = gate.pushed(found, key)
-    if (stored) await stored
+    await gate.pushed(found, key)
     if (found.kind !== 'transient') return { verdict: found, attempts }
     if (isSlow) return { verdict: found, attempts, isSlow }
     if (attempts === attemptsMax || !gate.isRetrySoon) return { verdict: found, attempts }
