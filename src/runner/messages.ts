@@ -1,8 +1,31 @@
+import { deserialize, serialize } from 'node:v8'
+import { z } from 'zod'
 import type { ReadAnswer, ReadAt, ReadRequest } from '../chain/reads.ts'
-import type { AsOfBlock, LogFilter, PinnedBlock } from '../model/block.ts'
-import type { FaultRecord } from '../model/fault.ts'
+import { isAddress, isBytes, isHash } from '../chain/shapes.ts'
+import type { AsOfBlock, Hex, LogFilter, PinnedBlock } from '../model/block.ts'
+import { Fault, type FaultRecord } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import type { DescribeResult, RunOutcome } from './runner.ts'
+
+/** Limits that the daemon and its processes of collectors share. Units are in the names. */
+
+/** Log lines of one run of a collector; further ones are dropped, and reported once. */
+export const runLogLinesMax = 500
+
+/** The report of lines that are dropped. */
+export const furtherLeftOut = 'further log lines are left out'
+
+/** Characters of a text from a collector (an error, a log line, an unexpected value). */
+export const collectorTextCharsMax = 1_000
+
+/** Characters of one message of a child. */
+export const childMessageCharsMax = 4 * 1_048_576
+
+/** Hours before its own that a run may read a chain: a leap year. */
+export const hoursBeforeMax = 366 * 24
+
+/** Reads in one question about a chain. */
+const readsMax = 10_000
 
 /**
  * Messages between the daemon and a child that runs collectors: plain values only. The child trusts the daemon; the
@@ -219,3 +242,82 @@ export type FromChild =
   | { readonly kind: 'turn-asks'; readonly asks: readonly TurnAsk[] }
   | { readonly kind: 'turn-ends'; readonly ends: readonly TurnEnd[] }
   | ({ readonly kind: 'log' } & LogLine)
+
+const address = z.custom<Hex>(isAddress, { error: 'is no address: 0x and 40 hexadecimal digits' })
+const topic = z.custom<Hex>(isHash, { error: 'is no topic: 0x and 64 hexadecimal digits' })
+const slot = z.custom<Hex>(isHash, { error: 'is no storage slot: 0x and 64 hexadecimal digits' })
+const input = z.custom<Hex>(isBytes, { error: 'is no call data: 0x and an even number of hexadecimal digits' })
+const words = z.string().max(collectorTextCharsMax).optional()
+const named = { name: words, returns: words }
+
+const request = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('call'), to: address, input, ...named }),
+  z.object({ kind: z.literal('balance'), address }),
+  z.object({ kind: z.literal('call-from'), from: address, to: address, input, ...named }),
+  z.object({ kind: z.literal('storage'), address, slot }),
+])
+
+const filter = z.object({
+  address: z.union([address, z.array(address).min(1).max(readsMax)], {
+    error: 'is neither an address nor a list of addresses',
+  }),
+  topics: z.array(z.union([topic, z.array(topic).max(readsMax), z.null()], { error: 'is no topic' })).max(4),
+})
+
+/**
+ * Schema of a question about a chain. It is sent in one request with others, so a malformed one must be found first.
+ * The child checks it, and the daemon again.
+ */
+export const question = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('block') }),
+  z.object({ kind: z.literal('read'), requests: z.array(request).max(readsMax) }),
+  z.object({ kind: z.literal('logs'), filter }),
+]) satisfies z.ZodType<ChainQuestion>
+
+/** The mistake in a collector's question, to follow its chain's name; `undefined` when it is valid. */
+export function questionMistake(asked: ChainQuestion): string | undefined {
+  const issue = question.safeParse(asked).error?.issues[0]
+  return issue && `${String(issue.path.at(-1) ?? 'what is asked')} ${issue.message}`
+}
+
+/** The Fault when a collector asks for a chain that is not configured. */
+export function unknownChain(name: string, known: readonly string[]): Fault {
+  return new Fault('chain-unknown', `there is no chain "${name}" in the configuration`, {
+    fix: known.length > 0 ? `configured are: ${known.join(', ')}` : 'add it under chains:',
+  })
+}
+
+/** File descriptor of the connection in a child. */
+export const lineDescriptor = 3
+
+/**
+ * A message to a child: its length in four bytes, then the value in V8's serialization, which supports big integers and
+ * shared references. Only a child reads it, and it trusts the daemon.
+ */
+export function frameOf(value: unknown): Buffer {
+  const body = serialize(value)
+  const head = Buffer.alloc(4)
+  head.writeUInt32LE(body.length)
+  return Buffer.concat([head, body])
+}
+
+/** Reads frames from pieces of bytes. @param take called with each complete value */
+export function frameReader(take: (value: unknown) => void): (piece: Buffer) => void {
+  let pieces: Buffer[] = []
+  let length = 0
+  let wanted = 4
+
+  return piece => {
+    pieces.push(piece)
+    length += piece.length
+    while (length >= wanted) {
+      const all = pieces.length === 1 ? (pieces[0] ?? piece) : Buffer.concat(pieces)
+      const end = 4 + all.readUInt32LE()
+      const whole = all.length >= end
+      pieces = [whole ? all.subarray(end) : all]
+      length = whole ? all.length - end : all.length
+      wanted = whole ? 4 : end
+      if (whole) take(deserialize(all.subarray(4, end)))
+    }
+  }
+}

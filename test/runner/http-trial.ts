@@ -3,9 +3,9 @@ import { expect, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { systemTime, type Time } from '../../src/edge/time.ts'
 import type { Fault } from '../../src/model/fault.ts'
-import { fetchJson, type HttpDeps } from '../../src/runner/child/http/json.ts'
-import { createNetwork, type HttpNetworkOptions } from '../../src/runner/child/http/network.ts'
-import type { RequestTurns } from '../../src/runner/child/http/turns.ts'
+import type { RequestTurns } from '../../src/runner/child/child-end.ts'
+import { fetchJson, type HttpDeps } from '../../src/runner/child/http.ts'
+import { createNetwork, type HttpNetworkOptions } from '../../src/runner/child/network.ts'
 import { type Answer, type Answers, type Source, type SourceParts, startSource } from './source.ts'
 
 /** The instant at which the clock of a trial stands. */

@@ -2,10 +2,8 @@ import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import type { ReadRequest } from '../../src/chain/reads.ts'
 import { readLines } from '../../src/runner/daemon/child-spawn.ts'
-import { heard } from '../../src/runner/daemon/from-child.ts'
-import { boundedLines } from '../../src/runner/daemon/lines.ts'
-import { frameOf, frameReader } from '../../src/runner/frames.ts'
-import { questionMistake } from '../../src/runner/question.ts'
+import { boundedLines, heard } from '../../src/runner/daemon/from-child.ts'
+import { frameOf, frameReader, questionMistake } from '../../src/runner/messages.ts'
 import { configured, faultOf, hour, testRunner } from './setup.ts'
 
 const fine = { readings: { Level: 1 }, failures: {}, pins: [] }
@@ -45,11 +43,11 @@ describe('a collector that writes to the line to the daemon', () => {
     const { runner, lines } = testRunner()
     const flood = configured('./lies.ts', { options: { what: 'a flood of lines' } })
     expect(await runner.collect(flood, hour)).toMatchObject(fine)
+    // On a slow machine it is run again, alone.
     const chars = lines.reduce((sum, { message }) => sum + message.length, 0)
     expect(chars).toBeGreaterThan(1_000_000)
-    // A slow machine repeats the run, alone.
     expect(chars).toBeLessThan(6_000_000)
-    expect(lines.filter(({ message }) => message === 'further log lines are left out')).toHaveLength(1)
+    expect([1, 2]).toContain(lines.filter(({ message }) => message === 'further log lines are left out').length)
   })
 
   it('half a line is no message', async () => {

@@ -4,8 +4,7 @@ import type { CollectorConfig } from '../../src/config/config.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { hourAt } from '../../src/model/hour.ts'
-import { ProcessRunner } from '../../src/runner/daemon/process-runner.ts'
-import type { RunnerDeps } from '../../src/runner/daemon/runner-deps.ts'
+import { ProcessRunner, type RunnerDeps } from '../../src/runner/daemon/process-runner.ts'
 import type { Runner } from '../../src/runner/runner.ts'
 
 export const hour = hourAt(Date.UTC(2026, 10, 20, 13))

@@ -51,12 +51,20 @@ const typesOnly: Readonly<Record<string, readonly string[]>> = {
 const homes: Readonly<Record<string, readonly string[]>> = {
   '@noble/hashes': ['src/chain/'],
   'better-sqlite3': ['src/sqlite/'],
-  viem: ['src/runner/child/typed/', 'src/collector.ts', 'src/cli/new/', 'src/cli/explain/', 'collectors/'],
+  viem: [
+    'src/runner/child/typed-reads.ts',
+    'src/runner/child/typed/',
+    'src/collector.ts',
+    'src/cli/new/',
+    'src/cli/explain/',
+    'collectors/',
+  ],
   undici: [
     'src/edge/http-exchange.ts',
     'src/edge/undici-parts.d.ts',
     'src/edge/answer-reader.ts',
-    'src/runner/child/http/',
+    'src/runner/child/http.ts',
+    'src/runner/child/network.ts',
     'src/chain/endpoint/http.ts',
     'src/chain/endpoint/sockets.ts',
   ],

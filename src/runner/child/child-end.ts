@@ -1,8 +1,35 @@
 import { Socket } from 'node:net'
-import { frameReader, lineDescriptor } from '../frames.ts'
-import { childMessageCharsMax } from '../limits.ts'
-import type { FromChild, ToChild } from '../messages.ts'
-import { childMessageCharsAimed } from './limits.ts'
+import { LogList } from '../../chain/log-list.ts'
+import type { RawReads } from '../../chain/reads.ts'
+import { afterQuietTurn, BatchScheduler, sentTogether } from '../../edge/batch-scheduler.ts'
+import { systemTime } from '../../edge/time.ts'
+import { unlessAborted } from '../../edge/unless-aborted.ts'
+import { Fault, faultFromRecord, faultRecord } from '../../model/fault.ts'
+import {
+  type Ask,
+  type ChainAsk,
+  type ChainQuestion,
+  childMessageCharsMax,
+  type FromChild,
+  frameReader,
+  type HttpRead,
+  type HttpReply,
+  lineDescriptor,
+  type Priced,
+  questionMistake,
+  type Reply,
+  type RequestEnd,
+  type RunQuestion,
+  type ShownRequests,
+  type ToChild,
+  type TurnAsk,
+  type TurnEnd,
+  type TurnReply,
+} from '../messages.ts'
+import type { Scope } from './scope.ts'
+
+/** Length at which a child splits its messages, in characters. */
+const childMessageCharsAimed = 1_048_576
 
 /** A child's end of the connection to the daemon. Its process ends when the daemon closes it. */
 export class ChildEnd {
@@ -57,4 +84,188 @@ function writtenOf(value: unknown): Written {
   } catch (error) {
     return { ok: false, why: error instanceof Error ? error.message : 'it cannot be written as JSON' }
   }
+}
+
+/** The first questions of the runs of one message come within a turn or two; the bound is for runs that never pause. */
+const untilComplete = afterQuietTurn(50)
+
+/** Questions of a child to the daemon: those of all runs are sent together once no new one comes. */
+export class Asks {
+  readonly #waiting = new Map<number, (reply: Reply['reply']) => void>()
+  readonly #scheduler: BatchScheduler<Ask, Reply['reply']>
+  #lastAsk = 0
+
+  /** @param post sends questions to the daemon */
+  constructor(post: (asks: readonly Ask[]) => void) {
+    this.#scheduler = new BatchScheduler<Ask, Reply['reply']>(
+      jobs => {
+        for (const { request, resolve } of jobs) this.#waiting.set(request.ask, resolve)
+        post(jobs.map(({ request }) => request))
+      },
+      { untilComplete },
+    )
+  }
+
+  /**
+   * The chain as one run sees it, as of its hour or an earlier one. Rejects with the signal's reason when aborted before
+   * the reply.
+   */
+  reader(run: string, chain: string, hoursBefore: number, scope: Pick<Scope, 'waitsFor'>): RawReads {
+    const at = hoursBefore > 0 ? { chain, hoursBefore } : { chain }
+    const asked = (question: ChainQuestion, signal: AbortSignal) =>
+      scope.waitsFor(`chain ${chain}`, this.#askChain(run, { ...at, question }, signal))
+    return {
+      async block(_hour, signal) {
+        const reply = await asked({ kind: 'block' }, signal)
+        return reply.kind === 'block' ? reply.at : mismatch(`a read of ${chain}`)
+      },
+      async read(_hour, requests, signal) {
+        const reply = await asked({ kind: 'read', requests }, signal)
+        return reply.kind === 'read' ? reply.value : mismatch(`a read of ${chain}`)
+      },
+      async logs(_hour, filter, signal) {
+        const reply = await asked({ kind: 'logs', filter }, signal)
+        return reply.kind === 'logs' ? new LogList(reply.value) : mismatch(`a read of ${chain}`)
+      },
+    }
+  }
+
+  /** A price as of the run's hour. Rejects with the signal's reason when aborted before the reply. */
+  async price(run: string, name: string, scope: Pick<Scope, 'waitsFor'>, signal: AbortSignal): Promise<Priced> {
+    const reply = await scope.waitsFor(`price ${name}`, this.#ask(run, { price: name }, signal))
+    return reply.kind === 'price' ? reply.price : mismatch(`price ${name}`)
+  }
+
+  /** Shows an off-chain request to the daemon. @returns the answer. Rejects with its Fault, or the signal's reason */
+  async http(run: string, request: HttpRead, signal: AbortSignal): Promise<string> {
+    const reply = await this.#ask(run, { http: request }, signal)
+    return reply.kind === 'http' ? reply.text : mismatch('a request')
+  }
+
+  /** Resolves the question that the daemon has replied to; one that was aborted is forgotten. */
+  replied(ask: number, reply: Reply['reply']): void {
+    this.#waiting.get(ask)?.(reply)
+  }
+
+  async #ask(run: string, question: RunQuestion, signal: AbortSignal): Promise<Reply['reply']> {
+    signal.throwIfAborted()
+    this.#lastAsk += 1
+    const ask = this.#lastAsk
+    try {
+      const reply = await this.#scheduler.schedule({ ask, run, ...question }, signal)
+      if (reply.kind === 'faulted') throw faultFromRecord(reply.fault)
+      return reply
+    } finally {
+      this.#waiting.delete(ask)
+    }
+  }
+
+  async #askChain(run: string, asked: ChainAsk, signal: AbortSignal): Promise<Reply['reply']> {
+    const wrong = questionMistake(asked.question)
+    if (wrong !== undefined) throw new Fault('collector-output', `a read of ${asked.chain}: ${wrong}`)
+    return this.#ask(run, asked, signal)
+  }
+}
+
+function mismatch(asked: string): never {
+  throw new Fault('chain-unreachable', `${asked} was answered with something else`)
+}
+
+/** Connection to the daemon for turns. */
+interface TurnPosts {
+  readonly asks: (asks: readonly TurnAsk[]) => void
+  readonly ends: (ends: readonly TurnEnd[]) => void
+}
+
+/** Turns in a child: the daemon gives them, so that a host's limit holds for the collectors of all processes. */
+export class TurnAsks {
+  readonly #waiting = new Map<number, (reply: TurnReply) => void>()
+  readonly #ask: (ask: TurnAsk) => void
+  readonly #end: (end: TurnEnd) => void
+  #lastTurn = 0
+
+  constructor(post: TurnPosts) {
+    this.#ask = sentTogether(post.asks)
+    this.#end = sentTogether(post.ends)
+  }
+
+  /** The turns of one run. */
+  of(run: string): RequestTurns {
+    return { take: (host, signal) => this.#take(run, host, signal) }
+  }
+
+  /** Takes a reply of the daemon. A turn that its run does not wait for any more is ended at once. */
+  replied(reply: TurnReply): void {
+    const resolve = this.#waiting.get(reply.turn)
+    if (resolve) resolve(reply)
+    else if (reply.kind === 'granted') this.#end({ turn: reply.turn, how: { kind: 'failed' } })
+  }
+
+  async #take(run: string, host: string, signal: AbortSignal): Promise<RequestTurn> {
+    signal.throwIfAborted()
+    this.#lastTurn += 1
+    const turn = this.#lastTurn
+    const { promise, resolve } = Promise.withResolvers<TurnReply>()
+    this.#waiting.set(turn, resolve)
+    this.#ask({ turn, run, host })
+    try {
+      const reply = await unlessAborted(promise, signal)
+      const nowMs = systemTime.nowMs()
+      if (reply.kind === 'refused') return { kind: 'refused', untilMs: nowMs + reply.waitMs }
+      const end = (how: RequestEnd) => this.#end({ turn, how })
+      return { kind: 'granted', deadlineAtMs: nowMs + reply.leftMs, end }
+    } finally {
+      this.#waiting.delete(turn)
+    }
+  }
+}
+
+/** The off-chain requests of one run, where the daemon records or answers them. */
+export class ShownHttp {
+  readonly #requests: ShownRequests
+  readonly #show: (request: HttpRead) => Promise<string>
+  #places = 0
+
+  /** @param show shows a request to the daemon. @returns the answer */
+  constructor(requests: ShownRequests, show: (request: HttpRead) => Promise<string>) {
+    this.#requests = requests
+    this.#show = show
+  }
+
+  /** The answer to a request. @throws the Fault of the source. @param send sends it and follows redirects */
+  async answerTo(
+    { method, address, headers, body }: Pick<HttpRead, 'method' | 'headers' | 'body'> & { readonly address: URL },
+    as: HttpRead['as'],
+    send: () => Promise<string>,
+  ) {
+    const place = this.#places
+    this.#places += 1
+    const request = { as, method, url: address.href, headers, place, ...(body !== undefined && { body }) }
+    return this.#show(this.#requests === 'unsent' ? request : { ...request, answer: await answerOf(send) })
+  }
+}
+
+async function answerOf(send: () => Promise<string>): Promise<HttpReply> {
+  try {
+    return { kind: 'http', text: await send() }
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    return { kind: 'faulted', fault: faultRecord(error) }
+  }
+}
+
+/** A turn to send one request, or the instant until which the host must be left alone. */
+export type RequestTurn =
+  | {
+      readonly kind: 'granted'
+      /** The run's deadline by now: time that it waited for turns does not count. */
+      readonly deadlineAtMs: number
+      readonly end: (how: RequestEnd) => void
+    }
+  | { readonly kind: 'refused'; readonly untilMs: number }
+
+/** Turns to send requests, which the requests of all collectors to a host share. */
+export interface RequestTurns {
+  /** Waits for a turn. Rejects with the signal's reason. @param host name and port */
+  take(host: string, signal: AbortSignal): Promise<RequestTurn>
 }

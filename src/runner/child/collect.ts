@@ -1,20 +1,15 @@
-import type { ChainAsOf, CollectContext, Collector, Http, Price } from '../../collector.ts'
+import type { ChainAsOf, ChainMoment, CollectContext, Collector, Http, Price } from '../../collector.ts'
 import { systemTime } from '../../edge/time.ts'
-import { Fault } from '../../model/fault.ts'
+import { Fault, type FaultRecord, faultRecord } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
-import type { CollectorRef, DescribedToDaemon, Priced } from '../messages.ts'
+import { firstChars } from '../../model/text.ts'
+import { type CollectorRef, type DescribedToDaemon, hoursBeforeMax, type Priced } from '../messages.ts'
+import { originOf } from '../origin.ts'
 import type { RunOutcome } from '../runner.ts'
-import { declaredMetrics, readsPast } from './definition.ts'
-import { hoursBeforeIn } from './hours-before.ts'
-import type { ShownHttp } from './http/shown.ts'
-import type { RequestTurns } from './http/turns.ts'
-import { loadCollector } from './load.ts'
-import { parseOptions } from './options.ts'
-import { labelEnd, outputFault, undeclaredEnds, valueUnder } from './output.ts'
-import { type Prepared, prepare } from './prepare.ts'
-import type { Scope } from './scope.ts'
-import { settledOrLate } from './settled-or-late.ts'
-import { faultOf } from './thrown/thrown.ts'
+import type { RequestTurns, ShownHttp } from './child-end.ts'
+import { declaredMetrics, loadCollector, parseOptions, readsPast } from './load.ts'
+import { type Scope, type Settled, settledOrLate } from './scope.ts'
+import { cut, faultOf, shown } from './thrown.ts'
 
 /** Dependencies of a run on its process. */
 export interface RunDeps {
@@ -115,11 +110,11 @@ function contextOf(options: unknown, hour: Hour, deps: RunDeps): CollectContext<
   const http: Http = {
     // Loaded when first used: undici costs more than most collectors.
     async json(url, schema, request = {}) {
-      const { fetchJson } = await import('./http/json.ts')
+      const { fetchJson } = await import('./http.ts')
       return fetchJson(url, schema, { ...httpDeps, request })
     },
     async text(url, request = {}) {
-      const { fetchText } = await import('./http/json.ts')
+      const { fetchText } = await import('./http.ts')
       return fetchText(url, { ...httpDeps, request })
     },
   }
@@ -149,4 +144,151 @@ export function lateFault(scope: Scope, deadlineMs: number): Fault {
     facts: waitedFor === '' ? {} : { waitedFor },
     fix: waitedFor === '' ? 'look for a promise that never settles' : `see why ${waitedFor} is slow`,
   })
+}
+
+/** A collector ready to run for any hour. */
+interface Prepared {
+  readonly definition: Collector
+  /** Path of the file, to name places in it; absent for a package, and for a collector that is shipped. */
+  readonly file: string | undefined
+  /** Whether it is shipped: its user writes a configuration, and no code. */
+  readonly isShipped: boolean
+  /** Parsed, and frozen because many hours share them. */
+  readonly options: unknown
+  /** The declared labels. */
+  readonly labels: readonly string[]
+}
+
+const known = new WeakMap<CollectorRef, Promise<Prepared>>()
+
+/**
+ * Loads a collector and parses its options, once for all runs of one message, which share their `ref`. The next message
+ * loads it again, so that an edited file is noticed.
+ *
+ * @throws Fault `collector-unusable`
+ */
+function prepare(ref: CollectorRef): Promise<Prepared> {
+  const preparing = known.get(ref) ?? prepareOne(ref)
+  known.set(ref, preparing)
+  return preparing
+}
+
+async function prepareOne(ref: CollectorRef): Promise<Prepared> {
+  const { definition, file } = await loadCollector(ref)
+  const parsed = await parseOptions({ definition }, ref)
+  if (!parsed.ok) {
+    const [mistake] = parsed.mistakes
+    throw new Fault('collector-unusable', `options of ${ref.use}: ${mistake?.path.join('.')}: ${mistake?.message}`)
+  }
+  if (parsed.secrets.some(id => ref.secrets?.[id] === undefined)) {
+    throw new Fault('collector-unusable', `options of ${ref.use} refer to a secret that it is not given`, {
+      fix: 'name it in the configuration as { env: NAME } or { file: PATH }; after an edit it is given from the next hour on',
+    })
+  }
+  const labels = Object.keys(declaredMetrics(definition, parsed.options, ref.use))
+  const isShipped = originOf(ref).kind === 'shipped'
+  return { definition, file: isShipped ? undefined : file, isShipped, options: frozen(parsed.options), labels }
+}
+
+/** Freezes plain objects and lists; other values of a schema are left alone. */
+function frozen(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  if (!Array.isArray(value) && Object.getPrototypeOf(value) !== Object.prototype) return value
+  Object.freeze(value)
+  for (const part of Object.values(value)) frozen(part)
+  return value
+}
+
+/** Undeclared labels named in an outcome; further ones are counted. */
+const undeclaredLabelsMax = 5
+
+/** Result of one label of an output. */
+type LabelEnd = { readonly label: string } & (
+  | { readonly kind: 'reading'; readonly value: number }
+  | { readonly kind: 'failure'; readonly fault: FaultRecord }
+)
+
+/** The value of a label, still to be awaited. A getter that throws gives a rejected promise. */
+function valueUnder(output: unknown, label: string): Promise<unknown> {
+  return new Promise(resolve => {
+    if (typeof output !== 'object' || output === null) throw wrong(`collect returned ${shown(output)}, not an object`)
+    if (!Reflect.has(output, label)) throw wrong(`"${label}" is declared, but missing in what collect returned`)
+    resolve(Reflect.get(output, label))
+  })
+}
+
+/** The collector of a label. */
+type LabelSource = Pick<Prepared, 'file' | 'isShipped'>
+
+/** Checks a label's value: only a finite number is one. */
+function labelEnd(label: string, settled: Settled, late: Fault, { file, isShipped }: LabelSource): LabelEnd {
+  if (settled.kind === 'late') return failed(label, late)
+  if (settled.kind === 'threw') return failed(label, faultOf(settled.error, 'collector-threw', file))
+  const { value } = settled
+  if (typeof value === 'number' && Number.isFinite(value)) return { label, kind: 'reading', value }
+  return failed(label, wrong(`"${label}" is ${shown(value)}, not a finite number`, fixFor(value, isShipped)))
+}
+
+/** A failure for each returned label that is not declared; when there are many, only their number. */
+function undeclaredEnds(output: unknown, declared: readonly string[]): LabelEnd[] {
+  const undeclared = ownLabels(output).filter(label => !declared.includes(label))
+  const more = undeclared.length - undeclaredLabelsMax
+  return undeclared.slice(0, undeclaredLabelsMax).map((label, index) => {
+    const others = index === undeclaredLabelsMax - 1 && more > 0 ? `, and ${more} more` : ''
+    const name = cut(label)
+    return failed(
+      name,
+      wrong(`"${name}"${others}: returned but not declared`, 'add it to metrics, or do not return it'),
+    )
+  })
+}
+
+/** Fault when `collect` returned no object. */
+function outputFault(output: unknown): Fault | undefined {
+  if (typeof output === 'object' && output !== null && !Array.isArray(output)) return undefined
+  return wrong(`collect returned ${shown(output)}, not an object of readings by label`)
+}
+
+function ownLabels(output: unknown): string[] {
+  try {
+    return typeof output === 'object' && output !== null ? Object.keys(output) : []
+  } catch {
+    return []
+  }
+}
+
+function fixFor(value: unknown, isShipped: boolean): string {
+  if (isShipped) return 'take another value, or give it more `decimals`: no number is larger than 1.8e308'
+  if (typeof value === 'bigint') return 'turn it into a number with units(amount, decimals)'
+  if (value === null || value === undefined) return 'throw, or reject, when a value is not known'
+  return 'return a number, or reject when there is none; is an await missing?'
+}
+
+function failed(label: string, fault: Fault): LabelEnd {
+  return { label, kind: 'failure', fault: faultRecord(fault) }
+}
+
+function wrong(message: string, fix?: string): Fault {
+  return new Fault('collector-output', message, fix === undefined ? {} : { fix })
+}
+
+/**
+ * Whole hours before the run's hour that a chain is read as of.
+ *
+ * @throws Fault for any other value, and for unknown options: if ignored, a past value would be the present one
+ */
+export function hoursBeforeIn({ hoursBefore = 0, ...others }: ChainMoment = {}): number {
+  const [unknown] = Object.keys(others)
+  if (unknown !== undefined)
+    throw hoursBeforeWrong(`has no option ${firstChars(unknown, 40)}`, 'its option is hoursBefore')
+  if (Number.isInteger(hoursBefore) && hoursBefore >= 0 && hoursBefore <= hoursBeforeMax) return hoursBefore
+  const found = typeof hoursBefore === 'number' ? `not ${hoursBefore}` : `not ${typeof hoursBefore}`
+  throw hoursBeforeWrong(
+    `reads whole hours before its own: ${found}`,
+    `write a whole number from 0 to ${hoursBeforeMax}`,
+  )
+}
+
+function hoursBeforeWrong(what: string, fix: string): Fault {
+  return new Fault('collector-threw', `chain(name, { hoursBefore }) ${what}`, { fix })
 }

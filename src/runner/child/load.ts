@@ -1,15 +1,25 @@
-import { fileURLToPath } from 'node:url'
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { readFileSync, statSync } from 'node:fs'
+import { registerHooks } from 'node:module'
+import { dirname, join, resolve } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { z } from 'zod'
 import type { Collector } from '../../collector.ts'
+import { type OptionMistake, secretId, secretsWritten } from '../../config/config.ts'
+import { meant, quoted } from '../../config/mistakes.ts'
+import { optionsEdge, unreadSecret } from '../../edge/options-edge.ts'
+import { packageUrl, programUrl, sharedLibrary, shippedModules } from '../../edge/program-files.ts'
 import { Fault } from '../../model/fault.ts'
+import { jsonOf } from '../../model/json.ts'
+import type { MetricSpec } from '../../model/metric.ts'
 import type { CollectorRef } from '../messages.ts'
-import { mistakesOfShape } from './definition.ts'
-import { findCollector, nothingCalled } from './find.ts'
-import { cut, deniedRead, readFix, thrownText } from './thrown/thrown.ts'
+import { originOf, shippedCollectors } from '../origin.ts'
+import { cut, deniedRead, plainWords, readFix, shown, thrownText } from './thrown.ts'
 
 const runnerUrl = new URL('..', import.meta.url).href
 
 /** A loaded collector whose shape is valid. */
-export interface Loaded {
+interface Loaded {
   readonly definition: Collector
   /** Path of the file; absent for a package. */
   readonly file?: string
@@ -87,4 +97,377 @@ function placeIn(stack: string): string | undefined {
 
 function withoutAddress(message: string): string {
   return message.replace(/file:\/\/|\?changed=[\d.]+/g, '').trim()
+}
+
+/** Specifier of a collector for `import()`, and its file for messages; a package's file is not known yet. */
+interface CollectorModule {
+  /** Specifier for `import()`. */
+  readonly specifier: string
+  /** Path for messages; absent for a package. */
+  readonly file?: string
+}
+
+/**
+ * Finds the module of `use`: a path from the configuration file's folder when it starts with `.` or `/`, else a
+ * collector shipped with the daemon, else an npm package as seen from that folder.
+ */
+function findCollector(ref: Pick<CollectorRef, 'use' | 'configFile'>): CollectorModule {
+  const { use, configFile } = ref
+  const origin = originOf(ref)
+  if (origin.kind === 'file') return findFile(linkTarget(origin.file))
+  if (origin.kind === 'package') return { specifier: packageSpecifier(use, configFile) }
+  const url = new URL(use + shippedModules.extension, shippedModules.url)
+  return { specifier: url.href, file: fileURLToPath(url) }
+}
+
+/** The file's time of change is part of the address, so that an edited file is loaded again when next used. */
+function findFile(file: string): CollectorModule {
+  return { specifier: `${pathToFileURL(file).href}?changed=${changedAtMs(file)}`, file }
+}
+
+/** A file that cannot be read fails when it is loaded. */
+function changedAtMs(file: string): number {
+  try {
+    return statSync(file).mtimeMs
+  } catch {
+    return 0
+  }
+}
+
+/** The Fault when `use` is neither a shipped collector nor an installed package. */
+function nothingCalled({ use, configFile }: Pick<CollectorRef, 'use' | 'configFile'>): Fault {
+  const near = meant(use, shippedCollectors())
+  const looked = `collectors/ of tidegauge, and npm packages from ${dirname(configFile)}`
+  return new Fault('collector-unusable', `there is no collector ${quoted(use)}`, {
+    facts: { lookedIn: looked },
+    fix: near
+      ? `did you mean ${near}?`
+      : `write one of ${shippedCollectors().join(', ')}, or a path that starts with ./, or install the package`,
+  })
+}
+
+/** The daemon's own package: `tidegauge`, `viem` and `zod` of a collector resolve from there. */
+const daemonUrl = new URL('package.json', packageUrl).href
+
+/** Packages a collector gets from the daemon, wherever its file lies. */
+const given = /^(tidegauge|viem|zod)(\/|$)/
+
+const links = new Map<string, string>()
+
+/** The path that the daemon found a link to lead to; unchanged for other paths. */
+function linkTarget(path: string): string {
+  return links.get(path) ?? path
+}
+
+const packageScheme = 'tidegauge-package:'
+
+/** A specifier that `import()` resolves as an npm package seen from the folder of `fromFile`. */
+function packageSpecifier(name: string, fromFile: string): string {
+  return `${packageScheme}${new URLSearchParams({ name, from: pathToFileURL(fromFile).href })}`
+}
+
+/**
+ * Lets collectors outside this package resolve the daemon's packages. In a `node_modules` folder a package's own
+ * dependency comes first, so that a published collector keeps its version. Where that is the daemon's own, its bundle is
+ * loaded, so that all have the same instance.
+ *
+ * TypeScript is an ES module, also below a package.json that says otherwise, as `npm init` writes one: Node would load
+ * nothing of it, without an error.
+ *
+ * @param linksJson targets of links that the process must not follow itself, by their paths, as JSON
+ */
+export function registerCollectorHooks(linksJson: string): void {
+  for (const [link, target] of Object.entries(jsonOf(linksJson) as Record<string, string>)) links.set(link, target)
+  registerHooks({
+    resolve(specifier, context, next) {
+      if (specifier.startsWith(packageScheme)) {
+        const query = new URLSearchParams(specifier.slice(packageScheme.length))
+        const [name, from] = [query.get('name') ?? '', query.get('from') ?? daemonUrl]
+        const { specifier: found, parentURL } = linkedPackage(name, from) ?? { specifier: name, parentURL: from }
+        return next(found, { ...context, parentURL })
+      }
+      if (!given.test(specifier)) {
+        const linked = linkedPackage(specifier, context.parentURL)
+        return linked ? next(linked.specifier, { ...context, parentURL: linked.parentURL }) : next(specifier, context)
+      }
+      const fromDaemon = () => next(bundleOf(specifier) ?? specifier, { ...context, parentURL: daemonUrl })
+      if (!context.parentURL?.includes('/node_modules/')) return fromDaemon()
+      try {
+        const found = next(specifier, context)
+        const isDaemons = found.url === next(specifier, { ...context, parentURL: daemonUrl }).url
+        return isDaemons ? fromDaemon() : found
+      } catch {
+        return fromDaemon()
+      }
+    },
+    load(url, context, next) {
+      const isScript = context.format === 'commonjs-typescript' && /\.ts(\?|$)/.test(url)
+      return next(url, isScript ? { ...context, format: 'module-typescript' } : context)
+    },
+  })
+}
+
+/** The daemon's own module for a specifier; absent when it is to be found among packages. */
+function bundleOf(specifier: string): string | undefined {
+  return specifier === 'tidegauge' ? programUrl('tidegauge').href : sharedLibrary(specifier)?.href
+}
+
+/** The part of a package.json that says where a package begins. */
+interface LinkedManifest {
+  readonly name?: string
+  readonly main?: string
+  readonly exports?: unknown
+}
+
+/** Resolves a package that is linked from elsewhere: from its own folder, by its own name. */
+function linkedPackage(specifier: string, parentUrl: string | undefined) {
+  const [, name, rest = ''] = /^((?:@[^/]+\/)?[^@./:][^/:]*)(\/.*)?$/.exec(specifier) ?? []
+  if (links.size === 0 || name === undefined || !parentUrl?.startsWith('file:')) return undefined
+  const target = nearestLink(name, dirname(fileURLToPath(parentUrl)))
+  if (target === undefined) return undefined
+  const manifest = jsonOf(readFileSync(join(target, 'package.json'), 'utf8')) as LinkedManifest
+  const parentURL = pathToFileURL(join(target, 'package.json')).href
+  if (manifest.exports !== undefined) return { specifier: `${manifest.name}${rest}`, parentURL }
+  const entry = rest === '' ? (manifest.main ?? 'index.js') : rest.slice(1)
+  const found = [entry, `${entry}.js`, join(entry, 'index.js')].find(path => isFile(join(target, path)))
+  return { specifier: pathToFileURL(join(target, found ?? entry)).href, parentURL }
+}
+
+/** Target of the nearest package of that name, if it is a link. */
+function nearestLink(name: string, from: string): string | undefined {
+  for (let folder = from; ; folder = dirname(folder)) {
+    const path = join(folder, 'node_modules', name)
+    const target = links.get(path)
+    if (target !== undefined || isFile(join(path, 'package.json')) || folder === dirname(folder)) return target
+  }
+}
+
+function isFile(path: string): boolean {
+  try {
+    return statSync(path).isFile()
+  } catch {
+    return false
+  }
+}
+
+/** Mistakes in a default export that should be a collector; empty when it is one. */
+function mistakesOfShape(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return [`its default export is ${shown(value)}`]
+  const part = (name: string): unknown => Reflect.get(value, name)
+  const mistakes: string[] = []
+  if (!isSchema(part('options'))) mistakes.push('options must be a zod schema')
+  const metrics = part('metrics')
+  if (typeof metrics !== 'function' && (typeof metrics !== 'object' || metrics === null)) {
+    mistakes.push('metrics must be an object of labels, or a function of the options')
+  }
+  if (typeof part('history') !== 'boolean' && typeof part('history') !== 'function') {
+    mistakes.push('history must be true or false')
+  }
+  if (typeof part('collect') !== 'function') mistakes.push('collect must be a function')
+  return mistakes
+}
+
+function isSchema(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'safeParseAsync' in value
+}
+
+const number = z.number({ error: 'must be a finite number' }).optional()
+const text = z.string({ error: 'must be text' }).optional()
+const jumpWrong = "must be a positive number in the metric's unit, or a part of the last value like '20%'"
+const maxJump = z
+  .union([z.number(), z.templateLiteral([z.number(), '%'])], { error: jumpWrong })
+  .refine(jump => Number.parseFloat(String(jump)) > 0, { error: jumpWrong })
+  .optional()
+const metricSpec = z.strictObject({ unit: text, module: text, min: number, max: number, maxJump })
+
+/**
+ * The labels a collector declares for its options, validated.
+ *
+ * @throws Fault `collector-unusable` when there is none, a label cannot be part of a metric id, or a spec is wrong
+ */
+export function declaredMetrics(definition: Collector, options: unknown, name: string): Record<string, MetricSpec> {
+  const declared = evaluate(definition, options, name)
+  const entries = typeof declared === 'object' && declared !== null ? Object.entries(declared) : []
+  if (entries.length === 0) throw unusable(name, 'its metrics declare no label')
+  return Object.fromEntries(entries.map(([label, spec]) => [label, checkedSpec(label, spec, name)]))
+}
+
+/**
+ * Whether a collector can be asked for a past hour with these options.
+ *
+ * @throws Fault `collector-unusable` when it does not say
+ */
+export function readsPast({ history }: Collector, options: unknown, name: string): boolean {
+  const fix = 'give history as true or false, or as a function of the options that returns one of them'
+  try {
+    const answer: unknown = typeof history === 'function' ? history(options) : history
+    if (typeof answer === 'boolean') return answer
+    throw new Fault('collector-unusable', `collector ${name}: its history(options) gave ${shown(answer)}`, { fix })
+  } catch (error) {
+    if (error instanceof Fault) throw error
+    const { message } = thrownText(error)
+    throw new Fault('collector-unusable', `collector ${name}: its history(options) threw: ${message}`, { fix })
+  }
+}
+
+function evaluate({ metrics }: Collector, options: unknown, name: string): unknown {
+  try {
+    return typeof metrics === 'function' ? metrics(options) : metrics
+  } catch (error) {
+    throw unusable(name, `its metrics(options) threw: ${thrownText(error).message}`)
+  }
+}
+
+function checkedSpec(label: string, spec: unknown, name: string): MetricSpec {
+  if (!/^[A-Za-z0-9._-]+$/.test(label)) {
+    throw unusable(name, `label ${shown(label)} has a character that is no letter, digit, "-", "_" or "."`)
+  }
+  if (label.includes('___')) throw unusable(name, `label "${label}" holds ___, which separates an id from a label`)
+  const parsed = metricSpec.safeParse(spec, { error: plainWords })
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues
+    throw unusable(name, `label "${label}": ${issue?.path.join('.') || 'its spec'}: ${issue?.message}`)
+  }
+  const { unit, module, min, max, maxJump } = parsed.data
+  if (min !== undefined && max !== undefined && min > max) {
+    throw unusable(name, `label "${label}": min ${min} is more than max ${max}: every value would be held`)
+  }
+  return {
+    ...(unit === undefined ? {} : { unit }),
+    ...(module === undefined ? {} : { module }),
+    ...(min === undefined ? {} : { min }),
+    ...(max === undefined ? {} : { max }),
+    ...(maxJump === undefined ? {} : { maxJump }),
+  }
+}
+
+function unusable(name: string, what: string): Fault {
+  return new Fault('collector-unusable', `collector ${name}: ${what}`, {
+    fix: 'declare labels like metrics: { TVL: { unit: "USDC", min: 0 } }',
+  })
+}
+
+type ParsedOptions =
+  /** `declared` are the paths in them, absolute; `secrets` are their secrets, by `secretId`. */
+  | {
+      readonly ok: true
+      readonly options: unknown
+      readonly declared: readonly string[]
+      readonly secrets: readonly string[]
+    }
+  | { readonly ok: false; readonly mistakes: readonly OptionMistake[] }
+
+/** The options being parsed: several collectors' may be at the same time. */
+const parsing = new AsyncLocalStorage<{
+  readonly ref: CollectorRef
+  readonly declared: string[]
+  readonly secrets: string[]
+}>()
+
+/** Tells the schemas of `tidegauge` whose options are parsed. */
+export function registerOptionsEdge(): void {
+  optionsEdge.path = written => {
+    const place = parsing.getStore()
+    if (!place) return written
+    const path = resolve(dirname(place.ref.configFile), written)
+    place.declared.push(path)
+    return path
+  }
+  optionsEdge.secret = written => {
+    const place = parsing.getStore()
+    const [asked] = place ? secretsWritten(written, place.ref.configFile) : []
+    if (!place || !asked) return unreadSecret
+    const id = secretId(asked.ref)
+    place.secrets.push(id)
+    return place.ref.secrets?.[id] ?? unreadSecret
+  }
+}
+
+/**
+ * Parses the options of the configuration with the collector's own schema; absent options are empty. Messages of the
+ * collector's author are kept, others are reworded.
+ *
+ * @throws Fault `collector-unusable` when the schema itself throws
+ */
+export async function parseOptions({ definition }: Loaded, ref: CollectorRef): Promise<ParsedOptions> {
+  const known: KnownKeys = new WeakMap()
+  const declared: string[] = []
+  const secrets: string[] = []
+  const error = (issue: z.core.$ZodRawIssue) => {
+    if (issue.code === 'unrecognized_keys') known.set(issue.keys, keysOf(issue.inst))
+    return plainWords(issue)
+  }
+  try {
+    const parsed = await parsing.run({ ref, declared, secrets }, () =>
+      definition.options.safeParseAsync(ref.options ?? {}, { error }),
+    )
+    if (parsed.success) return { ok: true, options: parsed.data, declared, secrets }
+    return { ok: false, mistakes: parsed.error.issues.flatMap(issue => mistakesOf(issue, [], known)) }
+  } catch (error) {
+    throw new Fault('collector-unusable', `the options schema of ${ref.use} threw: ${thrownText(error).message}`)
+  }
+}
+
+type OptionIssue = z.core.$ZodIssue
+
+/** Known option names, by the list of unknown ones. */
+type KnownKeys = WeakMap<readonly string[], readonly string[]>
+
+/** Names of the map that refuses a key. */
+function keysOf(schema: unknown): string[] {
+  const shape: unknown =
+    typeof schema === 'object' && schema !== null && 'shape' in schema ? Reflect.get(schema, 'shape') : undefined
+  return typeof shape === 'object' && shape !== null ? Object.keys(shape) : []
+}
+
+/** One mistake for each unknown key; of a union, the branch of the value's kind that comes nearest. */
+function mistakesOf(issue: OptionIssue, before: readonly PropertyKey[], known: KnownKeys): OptionMistake[] {
+  const path = [...before, ...issue.path]
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map(key => ({
+      path: plain([...path, key]),
+      message: `unknown option "${key}"`,
+      known: [...(known.get(issue.keys) ?? [])],
+    }))
+  }
+  if (issue.code === 'invalid_union') {
+    const [nearest] = issue.errors.filter(errors => !errors.some(isOfAnotherKind)).sort((a, b) => a.length - b.length)
+    if (nearest && nearest.length > 0) return nearest.flatMap(part => mistakesOf(part, path, known))
+  }
+  return [{ path: plain(path), message: cut(issue.message) }]
+}
+
+/** Whether a branch of a union fails for the value as a whole: another branch was meant then. */
+function isOfAnotherKind({ path, code }: OptionIssue): boolean {
+  return path.length === 0 && (code === 'invalid_type' || code === 'invalid_value')
+}
+
+function plain(path: readonly PropertyKey[]): (string | number)[] {
+  return path.map(part => (typeof part === 'symbol' ? String(part) : part))
+}
+
+/**
+ * JSON Schema of a collector's options as they are written, for editors. Parts that JSON Schema cannot express allow
+ * anything.
+ *
+ * @throws Fault `collector-unusable`
+ */
+export async function optionsSchema(ref: CollectorRef): Promise<unknown> {
+  const { definition } = await loadCollector(ref)
+  try {
+    return z.toJSONSchema(definition.options, {
+      io: 'input',
+      reused: 'inline',
+      unrepresentable: 'any',
+      override({ zodSchema, jsonSchema }) {
+        const examples = z.globalRegistry.get(zodSchema)?.examples
+        if (Array.isArray(examples)) jsonSchema.examples = examples
+        // Placeholders such as {hour} are part of an address here, and of no URI.
+        if (jsonSchema.format === 'uri') delete jsonSchema.format
+      },
+    })
+  } catch {
+    // A schema of another zod, or one that refers to itself in a way that has no JSON Schema.
+    return {}
+  }
 }

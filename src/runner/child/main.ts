@@ -6,28 +6,29 @@ import '../../edge/process-settings.ts'
 import { sentTogether } from '../../edge/batch-scheduler.ts'
 import { Fault, faultRecord } from '../../model/fault.ts'
 import { hourAfter } from '../../model/hour.ts'
-import type { Ask, EndedRun, LogLine, StartedRun, Task, TaskEnd, ToChild } from '../messages.ts'
-import { unknownChain } from '../question.ts'
-import { Asks } from './asks.ts'
-import { ChildEnd } from './child-end.ts'
+import {
+  type Ask,
+  type EndedRun,
+  type LogLine,
+  type StartedRun,
+  type Task,
+  type TaskEnd,
+  type ToChild,
+  unknownChain,
+} from '../messages.ts'
+import { Asks, ChildEnd, ShownHttp, TurnAsks } from './child-end.ts'
 import { collectHour, describeCollector, lateFault, type RunDeps, readPrice } from './collect.ts'
-import { registerCollectorHooks } from './hooks.ts'
-import { withoutNetwork } from './http/guarded-network.ts'
-import { ShownHttp } from './http/shown.ts'
-import { lockDown } from './lockdown.ts'
-import { registerOptionsEdge } from './options.ts'
-import { optionsSchema } from './options-schema.ts'
-import { catchStrays, createScope, inScope } from './scope.ts'
-import { type Settled, settledOrLate } from './settled-or-late.ts'
-import { faultOf, thrownText } from './thrown/thrown.ts'
-import { TurnAsks } from './turn-asks.ts'
+import { optionsSchema, registerCollectorHooks, registerOptionsEdge } from './load.ts'
+import { lockDown, withoutNetwork } from './lockdown.ts'
+import { catchStrays, createScope, inScope, type Settled, settledOrLate } from './scope.ts'
+import { faultOf, thrownText } from './thrown.ts'
 
 // A terminal's Ctrl-C and a service manager's stop reach the whole group: only the daemon decides when this ends.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 
 let chainNames: readonly string[] = []
 /** Loaded once there is a chain to read: viem takes a good part of a child's start and memory. */
-let typedReads: typeof import('./typed/typed-reads.ts') | undefined
+let typedReads: typeof import('./typed-reads.ts') | undefined
 const line = new ChildEnd(receive)
 const asks = new Asks(postAsks)
 const postLine = (said: LogLine) => line.post({ kind: 'log', ...said })
@@ -62,7 +63,7 @@ async function perform(task: Task, deps: RunDeps): Promise<TaskEnd> {
 
 async function start({ run, task, deadlineMs, requests, guarded }: StartedRun): Promise<void> {
   const { signal } = controllerOf(run)
-  if (chainNames.length > 0) typedReads ??= await import('./typed/typed-reads.ts')
+  if (chainNames.length > 0) typedReads ??= await import('./typed-reads.ts')
   const stray = Promise.withResolvers<never>()
   const fail = (error: unknown) => {
     scope.line('warn', `uncaught error: ${thrownText(error).message}`)

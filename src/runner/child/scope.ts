@@ -1,11 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Console } from 'node:console'
 import { Writable } from 'node:stream'
+import { setImmediate as turn } from 'node:timers/promises'
 import type { CollectorLog } from '../../collector.ts'
 import { Fault } from '../../model/fault.ts'
-import { furtherLeftOut, runLogLinesMax } from '../limits.ts'
-import type { ChildLogLevel, LogLine } from '../messages.ts'
-import { cut, shown, thrownText } from './thrown/thrown.ts'
+import { type ChildLogLevel, furtherLeftOut, type LogLine, runLogLinesMax } from '../messages.ts'
+import { cut, shown, thrownText } from './thrown.ts'
 
 /** State of one run of a collector, available wherever its code runs in the process. */
 export interface Scope {
@@ -27,7 +27,7 @@ export interface Scope {
 const current = new AsyncLocalStorage<Scope>()
 
 /** Dependencies of a scope on its run. */
-export interface ScopeDeps {
+interface ScopeDeps {
   readonly collectorId: string
   readonly signal: AbortSignal
   readonly post: (line: LogLine) => void
@@ -123,4 +123,40 @@ function plainFacts(facts: Readonly<Record<string, unknown>>): Record<string, un
 function plain(value: unknown): unknown {
   if (typeof value === 'number' || typeof value === 'boolean' || value === null) return value
   return typeof value === 'string' ? cut(value) : shown(value)
+}
+
+export type Settled<T = unknown> =
+  | { readonly kind: 'value'; readonly value: T }
+  | { readonly kind: 'threw'; readonly error: unknown }
+  /** The signal was aborted first. */
+  | { readonly kind: 'late' }
+
+/** Event-loop turns a collector's code has to settle after its signal is aborted. */
+const turnsAfterAbort = 10
+
+/**
+ * Result of a promise, or `late` when it has not settled at the abort of its signal. A rejection caused by the abort is
+ * late, too.
+ *
+ * @param onSettled called when it settles, even after this has returned
+ * @param turns event-loop turns it has to settle after the abort
+ */
+export async function settledOrLate<T>(
+  promise: Promise<T>,
+  signal: AbortSignal,
+  onSettled: () => void = () => {},
+  turns = turnsAfterAbort,
+): Promise<Settled<T>> {
+  const settled = promise.then(
+    (value): Settled<T> => ({ kind: 'value', value }),
+    (error: unknown): Settled<T> => (signal.aborted ? { kind: 'late' } : { kind: 'threw', error }),
+  )
+  settled.then(onSettled)
+  return Promise.race([settled, lateAfter(signal, turns)])
+}
+
+async function lateAfter(signal: AbortSignal, turns: number): Promise<{ readonly kind: 'late' }> {
+  if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
+  for (let turned = 0; turned < turns; turned += 1) await turn()
+  return { kind: 'late' }
 }

@@ -1,21 +1,215 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { resolve } from 'node:path'
 import { Duplex, type Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { programUrl } from '../../edge/program-files.ts'
+import { systemTime } from '../../edge/time.ts'
 import { firstChars } from '../../model/text.ts'
-import { frameOf, lineDescriptor } from '../frames.ts'
-import { childMessageCharsMax, collectorTextCharsMax, runLogLinesMax } from '../limits.ts'
-import type { ChildLogLevel, LogLine, ToChild } from '../messages.ts'
-import type { Lost } from './child-edge.ts'
-import { childMemory } from './child-memory.ts'
-import { childBacklogBytesMax } from './limits.ts'
-import { boundedLines } from './lines.ts'
-import { orphanWatch } from './orphan-watch.ts'
-import { type ProcessListener, Relay } from './relay.ts'
+import {
+  type ChildLogLevel,
+  childMessageCharsMax,
+  collectorTextCharsMax,
+  frameOf,
+  type LogLine,
+  lineDescriptor,
+  runLogLinesMax,
+  type ToChild,
+} from '../messages.ts'
+import { boundedLines } from './from-child.ts'
+
+/** Interval of looks, in milliseconds. A process fills some hundred MB in it. */
+const lookMs = 100
+
+/** Memory of all processes of collectors together, in MB; `docs/deploy` adds up the rest. */
+export const childrenMemoryMbMax = 1_536
+
+/** A watched process. */
+interface BoundedProcess {
+  /** Memory that it may have, in MB. */
+  readonly mbMax: number
+  /** Ends it. @param how what it did, to follow "its process " */
+  readonly end: (how: string) => void
+}
+
+/**
+ * Ends processes of collectors that take too much memory: V8 bounds its own heap, and no buffers. All together are
+ * bounded, too; beyond that the largest is ended. Where the system does not say what a process has, the heap's bound
+ * is the only one.
+ */
+class ChildMemory {
+  readonly #watched = new Map<number, BoundedProcess>()
+  #stop: AbortController | undefined
+
+  add(pid: number, watched: BoundedProcess): void {
+    this.#watched.set(pid, watched)
+    if (!this.#stop) void this.#watch()
+  }
+
+  delete(pid: number): void {
+    this.#watched.delete(pid)
+    if (this.#watched.size > 0) return
+    this.#stop?.abort(new Error('no process is left'))
+    this.#stop = undefined
+  }
+
+  async #watch(): Promise<void> {
+    const stop = new AbortController()
+    this.#stop = stop
+    while (!stop.signal.aborted) {
+      this.#look()
+      await systemTime.sleep(lookMs, stop.signal).catch(() => {})
+    }
+  }
+
+  #look(): void {
+    const sizes = [...this.#watched].map(([pid, watched]) => ({ pid, watched, mb: memoryMbOf(pid) }))
+    let sum = sizes.reduce((all, { mb }) => all + mb, 0)
+    for (const { pid, watched, mb } of sizes.sort((a, b) => b.mb - a.mb)) {
+      const isTooLarge = mb > watched.mbMax
+      if (!isTooLarge && sum <= childrenMemoryMbMax) return
+      sum -= mb
+      this.delete(pid)
+      watched.end(
+        isTooLarge
+          ? `needed more than ${watched.mbMax} MB of memory`
+          : `needed ${Math.round(mb)} MB of memory, more than any other, when all had more than ${childrenMemoryMbMax} MB`,
+      )
+    }
+  }
+}
+
+/** Memory of a process in MB, without the files that it maps; 0 when that is not known. */
+function memoryMbOf(pid: number): number {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'latin1')
+    const kilobytes = [...status.matchAll(/^Rss(?:Anon|Shmem):\s*(\d+) kB$/gm)].map(([, amount]) => Number(amount))
+    return kilobytes.reduce((all, amount) => all + amount, 0) / 1_024
+  } catch {
+    return 0
+  }
+}
+
+/** That of this process. */
+export const childMemory = new ChildMemory()
+
+/** Reads `+ PID` and `- PID`. At the end of its input it ends the processes that are left. Signals are for the daemon. */
+const script = `trap '' HUP INT TERM
+all=
+while read -r sign pid; do
+  case $sign in
+    +) all="$all $pid" ;;
+    -) kept=
+       for one in $all; do [ "$one" = "$pid" ] || kept="$kept $one"; done
+       all=$kept ;;
+  esac
+done
+[ -z "$all" ] || kill -9 $all`
+
+/**
+ * Ends processes of collectors when this process was killed (kill -9). One whose event loop a collector blocks does not
+ * notice that its connection is closed. A shell does: its input is closed with this process. A thread in each process
+ * would do, too, and takes more time and memory than all else of its start. Where there is no shell, as in a small image,
+ * all end with this process anyway.
+ */
+class OrphanWatch {
+  readonly #pids = new Set<number>()
+  #shell: ChildProcess | undefined
+
+  add(pid: number): void {
+    this.#pids.add(pid)
+    if (this.#shell) this.#tell('+', pid)
+    else this.#start()
+  }
+
+  delete(pid: number): void {
+    if (!this.#pids.delete(pid)) return
+    this.#tell('-', pid)
+    if (this.#pids.size > 0) return
+    this.#shell?.stdin?.end()
+    this.#shell = undefined
+  }
+
+  #start(): void {
+    const shell = shellOrNone()
+    const gone = () => {
+      if (this.#shell === shell) this.#shell = undefined
+    }
+    shell?.on('error', gone).on('exit', gone).unref()
+    // The next process tries again where the system starts no shell.
+    if (!shell?.stdin) return
+    this.#shell = shell
+    shell.stdin.on('error', gone)
+    // It must not keep a command alive that is done.
+    if ('unref' in shell.stdin && typeof shell.stdin.unref === 'function') shell.stdin.unref()
+    for (const pid of this.#pids) this.#tell('+', pid)
+  }
+
+  #tell(sign: '+' | '-', pid: number): void {
+    this.#shell?.stdin?.write(`${sign} ${pid}\n`)
+  }
+}
+
+/** A shell; without streams if there are no descriptors for them. */
+function shellOrNone(): ChildProcess | undefined {
+  try {
+    return spawn('/bin/sh', ['-c', script], { env: {}, stdio: ['pipe', 'ignore', 'ignore'] })
+  } catch {
+    return undefined
+  }
+}
+
+/** The watch of this process. */
+export const orphanWatch = new OrphanWatch()
+
+/** Takes what a process says. */
+export interface ProcessListener {
+  readonly log: (line: LogLine) => void
+  /** Called with each line of the process, not yet parsed. */
+  readonly hear: (line: string) => void
+  /** Called when a line exceeds the limit. */
+  readonly tooLong: () => void
+}
+
+/** Messages and lines kept at most: that the process is ready, and a few lines. */
+const keptMax = 100
+
+/** Passes on the output of a process, or keeps it until there is a listener. */
+export class Relay {
+  readonly #overflow: () => void
+  #listener: ProcessListener | undefined
+  #kept: ((listener: ProcessListener) => void)[] = []
+
+  /** @param overflow called when the process has written too much without a listener */
+  constructor(overflow: () => void) {
+    this.#overflow = overflow
+  }
+
+  to(listener: ProcessListener | undefined): void {
+    this.#listener = listener
+    if (!listener) return
+    for (const say of this.#kept.splice(0)) say(listener)
+  }
+
+  pass(say: (listener: ProcessListener) => void): void {
+    if (this.#listener) say(this.#listener)
+    else if (this.#kept.push(say) > keptMax) this.#overflow()
+  }
+}
+
+/** Unread bytes after which a child is ended. */
+export const childBacklogBytesMax = 256 * 1_048_576
+
+/** The process ended, or was ended because it did not answer, before the run was done. */
+export interface Lost {
+  readonly kind: 'lost'
+  /** Fate of the process, to follow "its process ". */
+  readonly how: string
+  /** Advice about the collector; absent when there is none. */
+  readonly fix?: string
+}
 
 /** A started process, as seen by the daemon. */
 export interface Spawned {
@@ -279,4 +473,15 @@ function eachLine(stream: Readable, take: (line: string) => void): void {
     left -= whole.length
     for (const line of whole) take(firstChars(line, collectorTextCharsMax))
   })
+}
+
+/** A process of collectors, and what it was given so far. */
+export interface StartedProcess {
+  readonly spawned: Spawned
+  /** Whether it has said that it is ready. */
+  readonly isReady: boolean
+  /** Collectors it was given: it may log for no others. */
+  readonly collectors: Set<string>
+  /** Number of the last ping. */
+  readonly lastPing: number
 }

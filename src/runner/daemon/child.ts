@@ -1,29 +1,159 @@
 import { randomBytes } from 'node:crypto'
+import type { Chains } from '../../chain/reads.ts'
 import { sentTogether } from '../../edge/batch-scheduler.ts'
+import type { Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
-import { furtherLeftOut } from '../limits.ts'
-import type {
-  Ask,
-  EndedRun,
-  FromChild,
-  LogLine,
-  Reply,
-  Task,
-  TaskEnd,
-  ToChild,
-  TurnAsk,
-  TurnReply,
+import {
+  type Ask,
+  type EndedRun,
+  type FromChild,
+  furtherLeftOut,
+  type LogLine,
+  type Reply,
+  runLogLinesMax,
+  type Task,
+  type TaskEnd,
+  type ToChild,
+  type TurnAsk,
+  type TurnReply,
 } from '../messages.ts'
-import { MessageAllowance } from './allowance.ts'
-import type { ChildDeps, ChildRun, Lost } from './child-edge.ts'
-import type { Spawned } from './child-spawn.ts'
-import { ChildTurns } from './child-turns.ts'
+import type { Lost, Spawned, StartedProcess } from './child-spawn.ts'
 import { heard } from './from-child.ts'
-import { PingWatch } from './ping-watch.ts'
-import { inOrderOfMeeting, replyTo } from './replies.ts'
-import { RunBlocks } from './run-blocks.ts'
-import { isOver, RunDeadline } from './run-deadline.ts'
-import type { StartedProcess } from './started-process.ts'
+import { ChildTurns, type HostLimits, isOver, RunDeadline } from './hosts.ts'
+import type { RunnerLimits } from './limits.ts'
+import type { ReadInterceptor } from './read-interceptor.ts'
+import { inOrderOfMeeting, type Meeting, type Prices, RunBlocks, replyTo } from './replies.ts'
+
+/** A run of a child process. */
+interface ChildRun {
+  readonly task: Task
+  /** Aborted when the run is over, however it ended, to end its timer and its chain reads. */
+  readonly over: AbortController
+  readonly pins: RunBlocks
+  /** Absent until the run is sent to the process. */
+  deadline?: RunDeadline
+  settle(end: TaskEnd | Lost): void
+}
+
+/** Dependencies of a child process on the daemon. */
+interface ChildDeps {
+  readonly chains: Chains
+  readonly deadlineMs: number
+  readonly limits: RunnerLimits
+  readonly time: Time
+  readonly log: (line: LogLine) => void
+  /** Where the first questions of all processes meet. */
+  readonly meeting: Meeting
+  readonly prices: Prices
+  /** Records or answers what collectors read. Default: nothing does. */
+  readonly interceptor?: ReadInterceptor | undefined
+  /** Whether a run fails that connects past the daemon. Default: no. */
+  readonly isGuarded?: boolean | undefined
+  /** Limits of the hosts that all processes send requests to. */
+  readonly hosts: HostLimits
+  /** Whether it is ended as soon as it stops answering; otherwise only a run's deadline ends it. */
+  readonly pinged: boolean
+}
+
+/** Allowance of a child for each run it was given, and once more for itself. */
+const childAllowance = { messages: 10_000, chars: 64 * 1_048_576 } as const
+
+/** Lines and characters of the log for each run. A child counts its lines, too, unless its code writes past that. */
+const logAllowance = { lines: runLogLinesMax + 2, chars: 1_048_576 }
+
+/** Counts messages of a child against its allowance, to stop one that sends without end. */
+class MessageAllowance {
+  #messages = childAllowance.messages
+  #chars = childAllowance.chars
+  #logLines = logAllowance.lines
+  #logChars = logAllowance.chars
+  #logsAll = true
+
+  /** Adds the allowance of a run given to it. */
+  grant(): void {
+    this.#messages += childAllowance.messages
+    this.#chars += childAllowance.chars
+    this.#logLines = Math.max(0, this.#logLines) + logAllowance.lines
+    this.#logChars = Math.max(0, this.#logChars) + logAllowance.chars
+    this.#logsAll = true
+  }
+
+  /** Counts a message of that length. @returns whether it is within the allowance */
+  take(chars: number): boolean {
+    this.#messages -= 1
+    this.#chars -= chars
+    return this.#messages >= 0 && this.#chars >= 0
+  }
+
+  /** Counts a line of the log of that length. @returns whether it is logged, or the first one that is not */
+  takeLog(chars: number): 'logged' | 'first-left-out' | 'left-out' {
+    this.#logLines -= 1
+    this.#logChars -= chars
+    if (this.#logLines >= 0 && this.#logChars >= 0) return 'logged'
+    const isFirst = this.#logsAll
+    this.#logsAll = false
+    return isFirst ? 'first-left-out' : 'left-out'
+  }
+}
+
+/** Dependencies of `PingWatch`. */
+interface PingWatchDeps {
+  readonly time: Time
+  readonly limits: Pick<RunnerLimits, 'pingEveryMs' | 'pingsUnansweredMax'>
+  /** Whether the process has work: only then it is pinged. */
+  readonly isBusy: () => boolean
+  readonly ping: (number: number) => void
+  /** Called when the process does not answer any more. */
+  readonly silent: () => void
+  /** Aborted when the process has ended. */
+  readonly gone: AbortSignal
+  /** Number of the last ping that it was sent before. */
+  readonly lastPing: number
+}
+
+/** Pings a process while it has work, to notice that it hangs before the deadline of its runs. */
+class PingWatch {
+  readonly #deps: PingWatchDeps
+  #isWatching = false
+  #lastPing: number
+  #lastPong = 0
+
+  constructor(deps: PingWatchDeps) {
+    this.#deps = deps
+    this.#lastPing = deps.lastPing
+  }
+
+  get lastPing(): number {
+    return this.#lastPing
+  }
+
+  /** Watches until the process has no work. No effect while it watches. Never rejects. */
+  async watch(): Promise<void> {
+    if (this.#isWatching) return
+    this.#isWatching = true
+    const { time, limits, isBusy, ping, silent, gone } = this.#deps
+    let unanswered = 0
+    while (isBusy() && unanswered < limits.pingsUnansweredMax) {
+      this.#lastPing += 1
+      ping(this.#lastPing)
+      try {
+        await time.sleep(limits.pingEveryMs, gone)
+      } catch {
+        return
+      }
+      unanswered = this.#lastPong === this.#lastPing ? 0 : unanswered + 1
+    }
+    this.#isWatching = false
+    if (unanswered >= limits.pingsUnansweredMax) silent()
+  }
+
+  /** Takes an answer. @returns what is wrong with it; `undefined` when it is valid */
+  answered(ping: number): string | undefined {
+    if (ping > this.#lastPing) return 'an answer to what was not asked'
+    this.#lastPong = ping
+    return undefined
+  }
+}
 
 const busy = 'does not answer: something keeps it busy'
 const meddled = 'a collector must not write to its connection to the daemon: check its use of descriptors and sockets'

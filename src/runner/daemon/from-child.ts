@@ -2,10 +2,45 @@ import { z } from 'zod'
 import { type FaultCode, type FaultRecord, faultCodes } from '../../model/fault.ts'
 import { parsedJson } from '../../model/json.ts'
 import { retryAfterMsMax } from '../../model/limits.ts'
-import { childMessageCharsMax, hoursBeforeMax } from '../limits.ts'
-import type { FromChild, TaskEnd } from '../messages.ts'
-import { question } from '../question.ts'
-import { childTextCharsMax, declaredMax, hostCharsMax, labelsMax } from './limits.ts'
+import { childMessageCharsMax, type FromChild, hoursBeforeMax, question, type TaskEnd } from '../messages.ts'
+
+/** Lines completed by a piece of text, or that a line is too long. */
+type Completed = { readonly kind: 'lines'; readonly lines: readonly string[] } | { readonly kind: 'too-long' }
+
+/**
+ * Splits text that arrives in pieces into lines. Never holds more than `charsMax` of an incomplete line.
+ *
+ * @param charsMax of one line
+ */
+export function boundedLines(charsMax: number): (piece: string) => Completed {
+  let pieces: string[] = []
+  let held = 0
+
+  return piece => {
+    const [first = '', ...rest] = piece.split('\n')
+    const last = rest.pop()
+    held += first.length
+    if (held > charsMax) return { kind: 'too-long' }
+    pieces.push(first)
+    if (last === undefined) return { kind: 'lines', lines: [] }
+    const lines = [pieces.join(''), ...rest]
+    pieces = [last]
+    held = last.length
+    return lines.some(line => line.length > charsMax) ? { kind: 'too-long' } : { kind: 'lines', lines }
+  }
+}
+
+/** Paths, and secrets, declared by the options of one collector. */
+const declaredMax = 1_000
+
+/** Labels of one collector. */
+const labelsMax = 10_000
+
+/** Characters of any single text in a child's message; its own code cuts texts much shorter. */
+const childTextCharsMax = 8_192
+
+/** Longest name of a host with its port, in characters. */
+const hostCharsMax = 300
 
 /**
  * Schemas of a child's messages. A child runs foreign code, so every part is checked: kinds, numbers, lengths. Unknown
@@ -158,7 +193,7 @@ const shortBounds = { bytesMax: 1_048_576, depthMax: 8, partsMax: 1_000 }
 const isLongKind = (line: string) => /^\{"kind":"(asks|ended|turn-asks|turn-ends)",/.test(line)
 
 /** A child's line as a message, or what is wrong with it. Repeats nothing of the line, which may hold anything. */
-export type Heard = { readonly ok: true; readonly message: FromChild } | { readonly ok: false; readonly wrong: string }
+type Heard = { readonly ok: true; readonly message: FromChild } | { readonly ok: false; readonly wrong: string }
 
 /** Parses a line of a child. Never throws. */
 export function heard(line: string): Heard {

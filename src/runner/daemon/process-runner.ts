@@ -1,26 +1,42 @@
+import { createHash } from 'node:crypto'
+import { readFileSync, statSync } from 'node:fs'
+import { findPackageJSON } from 'node:module'
+import { dirname, resolve } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import type { Chains } from '../../chain/reads.ts'
 import type { CollectorConfig, OptionSecret } from '../../config/config.ts'
+import { type OptionMistake, secretId, secretsWritten } from '../../config/config.ts'
 import { readOption } from '../../config/secret.ts'
-import { Fault, faultFromRecord } from '../../model/fault.ts'
+import { shippedModules } from '../../edge/program-files.ts'
+import type { Time } from '../../edge/time.ts'
+import { version } from '../../edge/version.ts'
+import type { PinnedBlock } from '../../model/block.ts'
+import { Fault, type FaultRecord, faultFromRecord } from '../../model/fault.ts'
+import { secretPartsOf } from '../../model/host.ts'
 import type { Hour } from '../../model/hour.ts'
-import type { CollectorRef, DescribedToDaemon, LogLine, Priced, Task, TaskEnd } from '../messages.ts'
+import { jsonOf } from '../../model/json.ts'
+import type { MetricSpec, Provenance } from '../../model/metric.ts'
+import type { ChildLogLevel, CollectorRef, DescribedToDaemon, LogLine, Priced, Task, TaskEnd } from '../messages.ts'
 import { originOf } from '../origin.ts'
 import type { DescribeResult, Runner, RunOutcome } from '../runner.ts'
 import { CollectorChild } from './child.ts'
-import type { Lost } from './child-edge.ts'
-import { declaredPaths } from './declared.ts'
-import { HostLimits } from './host-limits.ts'
-import { createIsolatedProcess, type IsolatedProcess } from './isolated-process.ts'
+import type { Lost, StartedProcess } from './child-spawn.ts'
+import { HostLimits } from './hosts.ts'
 import { type RunnerLimits, runnerLimits } from './limits.ts'
-import { Meeting } from './meeting.ts'
-import { Prices } from './prices.ts'
-import { groupOf, Processes, type ProcessGroup, requireFile } from './processes.ts'
-import { ProvenanceSource } from './provenance-source.ts'
-import { type PackageWalks, readablePaths } from './readable.ts'
-import { knowsNone, type Redacting, redactedEnd, redactedLine } from './redacting.ts'
-import type { RunnerDeps } from './runner-deps.ts'
-import { declaredSecrets, RunSecrets } from './secrets.ts'
-import { startProcess } from './start-process.ts'
-import type { StartedProcess } from './started-process.ts'
+import { createIsolatedProcess, type IsolatedProcess, Processes, startProcess } from './processes.ts'
+import type { ReadInterceptor } from './read-interceptor.ts'
+import { Meeting, Prices } from './replies.ts'
+import {
+  groupOf,
+  importedFiles,
+  isHidden,
+  isOfSystem,
+  type PackageWalks,
+  type ProcessGroup,
+  readablePaths,
+  requireFile,
+} from './sandbox.ts'
+import type { WarmProcesses } from './warm-processes.ts'
 
 /** Paths and secrets that a collector's options declare and its process is given. */
 interface Given {
@@ -211,4 +227,300 @@ function endedFault(use: string, { how, fix }: Lost): Fault {
 
 function mismatch(kind: string): Fault {
   return new Fault('collector-unusable', `a process answered "${kind}" to something else`)
+}
+
+/** Dependencies of a runner on the daemon. */
+export interface RunnerDeps {
+  readonly chains: Chains
+  /** The configured prices by name. Default: none. */
+  readonly prices?: Readonly<Record<string, CollectorConfig>>
+  /** Time limit for one collector and hour, unless it has its own, or for loading one collector, in milliseconds. */
+  readonly deadlineMs: number
+  readonly time: Time
+  /** Files and folders, with all below them, that no collector may read. Default: none. */
+  readonly hidden?: readonly string[]
+  /** Folders whose YAML files no collector may read. Default: that of the file that uses the collector. */
+  readonly configFolders?: readonly string[]
+  /** Writes a line of a collector, or of a process as a whole (collectorId is then empty). `facts` are plain values. */
+  readonly log: (
+    collectorId: string,
+    level: ChildLogLevel,
+    message: string,
+    facts: Readonly<Record<string, unknown>>,
+  ) => void
+  /** Overrides for tests. Default: `runnerLimits`. */
+  readonly limits?: Partial<RunnerLimits>
+  /** Records or answers what collectors read. Default: nothing does. */
+  readonly interceptor?: ReadInterceptor
+  /** Whether a run fails that connects past the daemon, as by `fetch`: no interceptor sees that. Default: no. */
+  readonly isGuarded?: boolean
+  /** Reads a secret of a collector's options. Default: from where the configuration says that it is kept. */
+  readonly readSecret?: typeof readOption
+  /** Removes secrets from all output of collectors. Default: no secret is known. */
+  readonly redactor?: Redacting
+  /** Processes to take in place of a start. Default: none. */
+  readonly warm?: WarmProcesses
+  /** Whether it leaves its processes there when it is stopped. Default: they are ended. */
+  readonly leavesWarm?: boolean
+}
+
+/** The secrets a collector claims its options declare, as far as a person has written them there. */
+function declaredSecrets(
+  { options, configFile }: Pick<CollectorRef, 'options' | 'configFile'>,
+  said: readonly string[],
+): readonly OptionSecret[] {
+  return secretsWritten(options, configFile).filter(({ ref }) => said.includes(secretId(ref)))
+}
+
+/** Reads the secrets of collectors, at each of their runs. */
+class RunSecrets {
+  readonly #redactor: Redacting
+  readonly #read: typeof readOption
+  readonly #before = new WeakMap<CollectorRef, CollectorRef>()
+
+  /** @param read reads the secret of an option. Throws Fault `secret-missing` */
+  constructor(redactor: Redacting, read: typeof readOption) {
+    this.#redactor = redactor
+    this.#read = read
+  }
+
+  /**
+   * The collector with its present secrets, which the redactor knows before anything else happens. While they are
+   * unchanged it is the same object, so that many hours of it are prepared once.
+   *
+   * @throws Fault `secret-missing`
+   */
+  refWith(ref: CollectorRef, secrets: readonly OptionSecret[], collector: CollectorConfig): CollectorRef {
+    if (secrets.length === 0) return ref
+    const values = secrets.map(
+      secret => [secretId(secret.ref), this.#read(secret, collector.placeOf(secret.path))] as const,
+    )
+    const read = Object.fromEntries(values)
+    this.#redactor.add(Object.values(read).flatMap(secret => [secret, ...secretPartsOf(secret)]))
+    const before = this.#before.get(ref)
+    if (before && Object.entries(read).every(([id, value]) => before.secrets?.[id] === value)) return before
+    const now = { ...ref, secrets: read }
+    this.#before.set(ref, now)
+    return now
+  }
+}
+
+/** Declared paths that a process may read, and mistakes in others. */
+interface Declared {
+  /** Absolute paths that the process may read. */
+  readonly given: readonly string[]
+  readonly mistakes: readonly OptionMistake[]
+}
+
+/**
+ * Checks the paths a collector claims its options declare against the configuration: its code could claim any. Only
+ * paths that a person has written there, and that are not hidden, are accepted.
+ */
+async function declaredPaths(
+  { options, configFile }: Pick<CollectorRef, 'options' | 'configFile'>,
+  said: readonly string[],
+  hidden: readonly string[],
+): Promise<Declared> {
+  const written = new Map(textsIn(options, []).map(({ text, path }) => [resolve(dirname(configFile), text), path]))
+  const meant = said.filter(path => written.has(path))
+  const refusals = await Promise.all(meant.map(async path => ({ path, message: await refusal(path, hidden) })))
+  return {
+    given: refusals.flatMap(({ path, message }) => (message === undefined ? [path] : [])),
+    mistakes: refusals.flatMap(({ path, message }) =>
+      message === undefined ? [] : [{ path: written.get(path) ?? [], message }],
+    ),
+  }
+}
+
+async function refusal(path: string, hidden: readonly string[]): Promise<string | undefined> {
+  if (await isHidden(path, hidden))
+    return 'leads to a path that no collector may read: the configuration, a file of a secret, or the data'
+  return isOfSystem(path)
+    ? 'leads into /proc, /sys or /dev, where every process and device can be read; single files such as /proc/meminfo may be named'
+    : undefined
+}
+
+interface WrittenText {
+  readonly text: string
+  readonly path: OptionMistake['path']
+}
+
+function textsIn(value: unknown, path: OptionMistake['path']): WrittenText[] {
+  if (typeof value === 'string') return [{ text: value, path }]
+  if (Array.isArray(value)) return value.flatMap((part, index) => textsIn(part, [...path, index]))
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, part]) => textsIn(part, [...path, name]))
+}
+
+/** Removes known secrets from texts. */
+interface Redacting {
+  /** Makes secrets known. */
+  add(secrets: readonly string[]): void
+  /** Replaces known secrets in a text. */
+  redact(text: string): string
+}
+
+/** Default of a runner: no secret is known. */
+const knowsNone: Redacting = { add: () => {}, redact: text => text }
+
+/** The end of a run without secrets, which a collector may have put into any text of it. */
+function redactedEnd(end: TaskEnd, by: Redacting): TaskEnd {
+  if (end.kind === 'faulted') return { ...end, fault: redactedFault(end.fault, by) }
+  // Digits alone, and what was made without secrets.
+  if (end.kind === 'priced' || end.kind === 'schema') return end
+  if (end.kind === 'collected') return { ...end, outcome: redactedOutcome(end.outcome, by) }
+  return { ...end, description: redactedDescription(end.description, by) }
+}
+
+/** A log line of a collector without secrets. */
+function redactedLine(line: LogLine, by: Redacting): LogLine {
+  return { ...line, message: by.redact(line.message), facts: redactedFacts(line.facts, by) }
+}
+
+function redactedFault({ code, message, facts, fix }: FaultRecord, by: Redacting): FaultRecord {
+  const said = { code, message: by.redact(message), facts: redactedFacts(facts, by) }
+  return fix === undefined ? said : { ...said, fix: by.redact(fix) }
+}
+
+function redactedFacts<V>(facts: Readonly<Record<string, V>>, by: Redacting): Record<string, V | string> {
+  return Object.fromEntries(
+    Object.entries(facts).map(([name, value]) => [
+      by.redact(name),
+      typeof value === 'string' ? by.redact(value) : value,
+    ]),
+  )
+}
+
+/** Redacts labels, too: an undeclared one may be any text. */
+function redactedOutcome({ readings, failures, pins }: RunOutcome, by: Redacting): RunOutcome {
+  const named = <V>(all: Readonly<Record<string, V>>) =>
+    Object.entries(all).map(([name, v]) => [by.redact(name), v] as const)
+  return {
+    readings: Object.fromEntries(named(readings)),
+    failures: Object.fromEntries(named(failures).map(([label, fault]) => [label, redactedFault(fault, by)])),
+    pins,
+  }
+}
+
+function redactedDescription(description: DescribedToDaemon, by: Redacting): DescribedToDaemon {
+  if (description.kind === 'mistaken') {
+    return { kind: 'mistaken', mistakes: description.mistakes.map(mistake => redactedMistake(mistake, by)) }
+  }
+  for (const [label, spec] of Object.entries(description.metrics)) refuseSecret(label, spec, by)
+  return description
+}
+
+/** Refuses a declaration that contains a secret: it would be sent to the service unchanged. */
+function refuseSecret(label: string, { unit = '', module = '' }: MetricSpec, by: Redacting): void {
+  if ([label, unit, module].every(text => by.redact(text) === text)) return
+  throw new Fault('collector-unusable', `a secret is part of the declaration of its metric ${by.redact(label)}`, {
+    fix: 'build labels, units and modules without secrets',
+  })
+}
+
+function redactedMistake({ message, ...same }: OptionMistake, by: Redacting): OptionMistake {
+  return { ...same, message: by.redact(message) }
+}
+
+/** Characters of a digest: enough that no two versions of a collector have the same. */
+const digestChars = 12
+
+interface KnownFiles {
+  readonly files: readonly string[]
+  /** Equal while no file was changed. */
+  readonly stamp: string
+  readonly digest: string
+}
+
+/** Origin of the values of runs: digests of code and options, and the hosts that served the hour. */
+export class ProvenanceSource {
+  readonly #chains: Chains
+  readonly #options = new WeakMap<CollectorRef, string>()
+  /** By the collector's own file. */
+  readonly #known = new Map<string, KnownFiles>()
+
+  constructor(chains: Chains) {
+    this.#chains = chains
+  }
+
+  /** Origin of a run's values. @param pins blocks that it has read */
+  of(ref: CollectorRef, hour: Hour, pins: readonly PinnedBlock[]): Provenance {
+    const hosts = Object.values(this.#chains).flatMap(chain => {
+      const host = pins.some(({ chainId }) => chainId === chain.id) ? chain.servedBy?.(hour) : undefined
+      return host === undefined ? [] : [[String(chain.id), host] as const]
+    })
+    return { ...this.present(ref), hosts: Object.fromEntries(hosts) }
+  }
+
+  /** Origin of the values of a run that would begin now, without its hosts. */
+  present(ref: CollectorRef): Omit<Provenance, 'hosts'> {
+    const options = this.#options.get(ref) ?? digestOf(JSON.stringify(sorted(ref.options)))
+    this.#options.set(ref, options)
+    return { version, code: this.#codeOf(ref), options }
+  }
+
+  #codeOf(ref: CollectorRef): string {
+    const origin = originOf(ref)
+    switch (origin.kind) {
+      case 'shipped':
+        return this.#filesDigest(fileURLToPath(new URL(`${ref.use}${shippedModules.extension}`, shippedModules.url)))
+      case 'file':
+        return this.#filesDigest(origin.file)
+      case 'package':
+        return packageVersion(origin.name, ref.configFile)
+    }
+  }
+
+  /** Digest of a file and of what it imports by a relative path. They are read again once one of them has changed. */
+  #filesDigest(file: string): string {
+    const known = this.#known.get(file)
+    if (known && stampOf(known.files) === known.stamp) return known.digest
+    const files = importedFiles(file)
+    const stamp = stampOf(files)
+    const digest = digestOf(...files.map(textOf))
+    this.#known.set(file, { files, stamp, digest })
+    return digest
+  }
+}
+
+function digestOf(...texts: readonly string[]): string {
+  const hash = createHash('sha256')
+  for (const text of texts) hash.update(`${text.length} `).update(text)
+  return hash.digest('hex').slice(0, digestChars)
+}
+
+function stampOf(files: readonly string[]): string {
+  return files
+    .map(file => {
+      const stat = statSync(file, { throwIfNoEntry: false })
+      return stat ? `${stat.mtimeMs} ${stat.size} ${stat.ino}` : ''
+    })
+    .join()
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+/** Name and version of a package, as a collector's `use` finds it; its name alone where it cannot be read. */
+function packageVersion(name: string, configFile: string): string {
+  try {
+    const file = findPackageJSON(name, pathToFileURL(configFile))
+    if (file === undefined) return name
+    return `${name}@${(jsonOf(readFileSync(file, 'utf8')) as { readonly version?: string }).version ?? ''}`
+  } catch {
+    return name
+  }
+}
+
+/** A plain value with the keys of its objects in order. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(entries.map(([key, one]) => [key, sorted(one)]))
 }

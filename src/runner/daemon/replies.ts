@@ -1,24 +1,227 @@
+import { LogList } from '../../chain/log-list.ts'
 import type { Chains } from '../../chain/reads.ts'
+import type { CollectorConfig } from '../../config/config.ts'
+import { meant, quoted } from '../../config/mistakes.ts'
+import type { Time } from '../../edge/time.ts'
+import { unlessAborted } from '../../edge/unless-aborted.ts'
+import type { AsOfBlock, Hex, PinnedBlock, PinnedLogs } from '../../model/block.ts'
 import { Fault, faultRecord } from '../../model/fault.ts'
 import { type Hour, hourAfter } from '../../model/hour.ts'
-import type {
-  Ask,
-  ChainAsk,
-  ChainQuestion,
-  ChainReply,
-  HttpReply,
-  PriceReply,
-  Reply,
-  RunQuestion,
+import {
+  type Ask,
+  type ChainAsk,
+  type ChainQuestion,
+  type ChainReply,
+  type HttpReply,
+  type Priced,
+  type PriceReply,
+  type Reply,
+  type RunQuestion,
+  type TaskEnd,
+  unknownChain,
 } from '../messages.ts'
-import { replyFromChain } from './chain-replies.ts'
-import type { Meeting } from './meeting.ts'
-import type { Prices } from './prices.ts'
 import type { ReadInterceptor, ReadingRun } from './read-interceptor.ts'
-import type { RunBlocks } from './run-blocks.ts'
+
+/** Time for which the first question of a run waits for those of other processes. */
+const meetMsMax = 1_000
+
+interface Round {
+  /** Runs that have neither asked nor ended yet. */
+  readonly silent: Set<string>
+  readonly met: Promise<void>
+  readonly open: () => void
+  /** Whether a question waits, so that the time limit runs. */
+  isWaiting: boolean
+}
+
+/**
+ * Lets the first questions of an hour's runs meet, from all processes: questions of one turn are one request to the
+ * node. A question waits until all runs of its hour have asked or ended, but only up to a limit, since a process may be
+ * slow to start.
+ */
+export class Meeting {
+  readonly #time: Time
+  readonly #rounds = new Map<Hour, Round>()
+
+  constructor(time: Time) {
+    this.#time = time
+  }
+
+  /** Adds a run given to a process. */
+  join(hour: Hour, run: string): void {
+    const round = this.#rounds.get(hour) ?? this.#newRound(hour)
+    round.silent.add(run)
+  }
+
+  /** Puts a run in the place that was kept for it. */
+  takePlace(hour: Hour, place: string, run: string): void {
+    this.join(hour, run)
+    this.leave(hour, place)
+  }
+
+  /** Removes a run that has ended, or will not ask. */
+  leave(hour: Hour, run: string): void {
+    const round = this.#rounds.get(hour)
+    round?.silent.delete(run)
+    if (round?.silent.size === 0) this.#end(hour, round)
+  }
+
+  /** Waits for the others. Resolves in one turn for all that wait. */
+  async ask(hour: Hour, run: string): Promise<void> {
+    const round = this.#rounds.get(hour)
+    // Further questions of a run wait with its first.
+    if (!round?.silent.has(run)) return round?.isWaiting ? round.met : undefined
+    if (!round.isWaiting) {
+      round.isWaiting = true
+      const bound = new AbortController()
+      void round.met.then(() => bound.abort())
+      void this.#time.sleep(meetMsMax, bound.signal).then(
+        () => this.#end(hour, round),
+        () => {},
+      )
+    }
+    this.leave(hour, run)
+    return round.met
+  }
+
+  #newRound(hour: Hour): Round {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const round: Round = { silent: new Set(), met: promise, open: resolve, isWaiting: false }
+    this.#rounds.set(hour, round)
+    return round
+  }
+
+  #end(hour: Hour, round: Round): void {
+    if (this.#rounds.get(hour) === round) this.#rounds.delete(hour)
+    round.open()
+  }
+}
+
+interface Met {
+  readonly block: AsOfBlock
+  readonly logs: PinnedLogs[]
+}
+
+/** The block one run has read of each chain, the same for all of its reads, and the logs it read there. */
+export class RunBlocks {
+  readonly #chains: Chains
+  readonly #byChain = new Map<number, Met>()
+  /** Hashes of the blocks of earlier hours, by chain and hours before. */
+  readonly #earlier = new Map<string, Hex>()
+
+  constructor(chains: Chains) {
+    this.#chains = chains
+  }
+
+  /** Checks a reply. @returns it, or a fault when its block differs from an earlier one because of a reorg */
+  checked(name: string, question: ChainQuestion, reply: ChainReply): ChainReply {
+    const chainId = this.#chains[name]?.id
+    if (reply.kind === 'faulted' || chainId === undefined) return reply
+    const met = this.#byChain.get(chainId) ?? { block: reply.at, logs: [] }
+    if (met.block.hash !== reply.at.hash) return { kind: 'faulted', fault: faultRecord(reorganized(name)) }
+    this.#byChain.set(chainId, met)
+    if (question.kind === 'logs' && reply.kind === 'logs') {
+      met.logs.push({ filter: question.filter, digest: new LogList(reply.value).digest })
+    }
+    return reply
+  }
+
+  /**
+   * Checks a reply as of an earlier hour. Its block is not kept: it is an ancestor of the hour's own, which must have been
+   * read before, so a reorg that replaces it replaces that one.
+   *
+   * @returns it, or a fault when its block differs from an earlier reply of that hour because of a reorg
+   */
+  checkedEarlier(name: string, question: ChainQuestion, reply: ChainReply, hoursBefore: number): ChainReply {
+    const chainId = this.#chains[name]?.id
+    if (reply.kind === 'faulted' || chainId === undefined) return reply
+    const key = `${chainId} ${hoursBefore}`
+    const hash = this.#earlier.get(key) ?? reply.at.hash
+    if (hash !== reply.at.hash) return { kind: 'faulted', fault: faultRecord(reorganized(name)) }
+    this.#earlier.set(key, hash)
+    if (question.kind === 'logs' && reply.kind === 'logs') {
+      const { digest } = new LogList(reply.value)
+      this.#byChain.get(chainId)?.logs.push({ filter: question.filter, digest, hoursBefore })
+    }
+    return reply
+  }
+
+  /**
+   * Adds the blocks of a price that the run was given.
+   *
+   * @throws Fault `chain-reorganized` when one differs from a block that the run has read
+   */
+  add(pins: readonly PinnedBlock[]): void {
+    for (const { chainId, block } of pins) {
+      const met = this.#byChain.get(chainId) ?? { block, logs: [] }
+      if (met.block.hash !== block.hash) throw reorganized(this.#nameOf(chainId))
+      this.#byChain.set(chainId, met)
+    }
+  }
+
+  #nameOf(chainId: number): string {
+    return Object.entries(this.#chains).find(([, { id }]) => id === chainId)?.[0] ?? String(chainId)
+  }
+
+  /** The end of the run, with the blocks it has read. */
+  addedTo(end: TaskEnd): TaskEnd {
+    if (end.kind === 'priced') return { ...end, price: { ...end.price, pins: this.all } }
+    return end.kind === 'collected' ? { ...end, outcome: { ...end.outcome, pins: this.all } } : end
+  }
+
+  get all(): readonly PinnedBlock[] {
+    return [...this.#byChain].map(([chainId, { block, logs }]) => ({
+      chainId,
+      block,
+      ...(logs.length > 0 && { logs }),
+    }))
+  }
+}
+
+function reorganized(chain: string): Fault {
+  return new Fault('chain-reorganized', `${chain} was reorganized while it was read: the hour is read again`, {
+    facts: { chain },
+  })
+}
+
+/** Answers a child's question from the daemon's chains. Never rejects: a failure is a reply, too. */
+async function replyFromChain(
+  chains: Chains,
+  name: string,
+  hour: Hour,
+  question: ChainQuestion,
+  signal: AbortSignal,
+): Promise<ChainReply> {
+  try {
+    const chain = Object.hasOwn(chains, name) ? chains[name] : undefined
+    if (!chain) throw unknownChain(name, Object.keys(chains))
+    switch (question.kind) {
+      case 'block':
+        return { kind: 'block', at: await chain.block(hour, signal) }
+      case 'read':
+        return { kind: 'read', ...(await chain.read(hour, question.requests, signal)) }
+      case 'logs': {
+        const { at, value } = await chain.logs(hour, question.filter, signal)
+        return { kind: 'logs', at, value: value.pieces }
+      }
+    }
+  } catch (error) {
+    return { kind: 'faulted', fault: faultRecord(chainFault(error, name)) }
+  }
+}
+
+/**
+ * The Fault of an error. Other errors are named only by their class: an RPC library's message may hold the endpoint's
+ * URL.
+ */
+function chainFault(error: unknown, chain: string): Fault {
+  if (error instanceof Fault) return error
+  const kind = error instanceof Error ? error.name : typeof error
+  return new Fault('chain-unreachable', `reading ${chain} failed`, { facts: { error: kind } })
+}
 
 /** A run that asks. */
-export interface AskingRun extends ReadingRun {
+interface AskingRun extends ReadingRun {
   readonly pins: RunBlocks
   /** Whether it reads a price, which is not intercepted. */
   readonly isOfPrice: boolean
@@ -27,7 +230,7 @@ export interface AskingRun extends ReadingRun {
 }
 
 /** Dependencies of replies on the daemon. */
-export interface ReplyDeps {
+interface ReplyDeps {
   readonly chains: Chains
   readonly prices: Prices
   readonly meeting: Meeting
@@ -92,4 +295,110 @@ async function priceReply(
 
 function faultOf(error: unknown, name: string): Fault {
   return error instanceof Fault ? error : new Fault('price-missing', `the price ${name} cannot be read`)
+}
+
+/** Prices kept, of all names and hours. */
+const pricesKeptMax = 10_000
+
+/** The same of one that depends on a block, which a reorg may replace. */
+export const pricePinnedKeptMs = 60_000
+
+/** Time for which a price is given again without reading it again: runs of one hour may be an hour apart. */
+export const priceKeptMs = 2 * 3_600_000
+
+/** Dependencies of `Prices`. */
+interface PricesDeps {
+  /** The configured prices by name. */
+  readonly prices: Readonly<Record<string, CollectorConfig>>
+  /** Reads a price as a run of its own. Rejects with a Fault. */
+  readonly read: (price: CollectorConfig, hour: Hour) => Promise<Priced>
+  readonly meeting: Meeting
+  readonly time: Time
+}
+
+interface KeptPrice {
+  readonly price: Promise<Priced>
+  /** Until when it is given without reading it again, in milliseconds since 1970; set once it is there. */
+  untilMs: number
+}
+
+/**
+ * The prices of the configuration as of hours. Each is read once an hour, however many runs need it; one that fails is
+ * read again when it is next needed.
+ */
+export class Prices {
+  readonly #deps: PricesDeps
+  readonly #kept = new Map<string, KeptPrice>()
+
+  constructor(deps: PricesDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * A price of an hour. Its run joins the meeting of the hour's first questions before this returns, so that its reads
+   * travel with theirs.
+   *
+   * @throws Fault `price-unknown`, `price-missing`; the signal's reason
+   */
+  async price(name: string, hour: Hour, signal: AbortSignal): Promise<Priced> {
+    const { prices, time } = this.#deps
+    const collector = Object.hasOwn(prices, name) ? prices[name] : undefined
+    if (!collector) throw unknownPrice(name, Object.keys(prices))
+    const key = keyOf(name, hour)
+    const before = this.#kept.get(key)
+    const kept = before && time.nowMs() < before.untilMs ? before : this.#read(name, collector, hour)
+    return unlessAborted(kept.price, signal)
+  }
+
+  /** Lets a price be read again: a block that it depends on was replaced. */
+  forget(name: string, hour: Hour): void {
+    this.#kept.delete(keyOf(name, hour))
+  }
+
+  #read(name: string, collector: CollectorConfig, hour: Hour): KeptPrice {
+    const { read, meeting, time } = this.#deps
+    const key = keyOf(name, hour)
+    meeting.join(hour, collector.id)
+    const price = read(collector, hour).finally(() => meeting.leave(hour, collector.id))
+    const kept: KeptPrice = {
+      price: price.catch(error => Promise.reject(missing(name, error))),
+      untilMs: Number.POSITIVE_INFINITY,
+    }
+    this.#kept.set(key, kept)
+    kept.price.then(
+      ({ pins }) => {
+        kept.untilMs = time.nowMs() + (pins.length > 0 ? pricePinnedKeptMs : priceKeptMs)
+        this.#drop()
+      },
+      () => {
+        if (this.#kept.get(key) === kept) this.#kept.delete(key)
+      },
+    )
+    return kept
+  }
+
+  #drop(): void {
+    for (const [key, { untilMs }] of this.#kept) {
+      if (this.#kept.size <= pricesKeptMax) return
+      if (untilMs < Number.POSITIVE_INFINITY) this.#kept.delete(key)
+    }
+  }
+}
+
+const keyOf = (name: string, hour: Hour) => `${hour} ${name}`
+
+function missing(name: string, error: unknown): Fault {
+  const { message, facts, fix } = error instanceof Fault ? error : new Fault('price-missing', 'it cannot be read')
+  return new Fault('price-missing', `there is no price of ${name}: ${message}`, {
+    facts,
+    ...(fix !== undefined && { fix }),
+  })
+}
+
+function unknownPrice(name: string, known: readonly string[]): Fault {
+  const near = meant(name, known)
+  const others = known.length > 0 ? `configured are: ${known.join(', ')}` : 'add it under prices:'
+  return new Fault('price-unknown', `there is no price ${quoted(name)} in the configuration`, {
+    fix: near === undefined ? others : `did you mean ${near}?`,
+  })
 }

@@ -1,6 +1,6 @@
 import type { Time } from '../../edge/time.ts'
+import type { StartedProcess } from './child-spawn.ts'
 import { runnerLimits } from './limits.ts'
-import type { StartedProcess } from './started-process.ts'
 
 /**
  * Processes without work that the next runner takes: those in which collectors were described. A start of their own is

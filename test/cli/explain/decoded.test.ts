@@ -1,7 +1,7 @@
 import { type Abi, encodeFunctionResult, parseAbi } from 'viem'
 import { expect, it } from 'vitest'
 import { decodedText } from '../../../src/cli/explain/reads.ts'
-import { returnsText } from '../../../src/runner/child/typed/typed-calls.ts'
+import { returnsText } from '../../../src/runner/child/typed-reads.ts'
 import type { RecordedRead } from '../../../src/testing/recording.ts'
 
 const address = '0x00000000000000000000000000000000000000aa'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { ChainMoment } from '../../../src/collector.ts'
-import { hoursBeforeIn } from '../../../src/runner/child/hours-before.ts'
+import { hoursBeforeIn } from '../../../src/runner/child/collect.ts'
 
 it.for<[ChainMoment | undefined, number]>([
   [undefined, 0],

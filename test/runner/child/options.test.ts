@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { address, type Collector } from '../../../src/collector.ts'
-import { parseOptions } from '../../../src/runner/child/options.ts'
-import { faultOf } from '../../../src/runner/child/thrown/thrown.ts'
+import { parseOptions } from '../../../src/runner/child/load.ts'
+import { faultOf } from '../../../src/runner/child/thrown.ts'
 
 async function mistakesOf(schema: z.ZodType, options: unknown): Promise<string[]> {
   const definition: Collector = { options: schema, metrics: {}, history: true, collect: () => ({}) }

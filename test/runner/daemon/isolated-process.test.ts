@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { CollectorChild } from '../../../src/runner/daemon/child.ts'
-import type { Lost } from '../../../src/runner/daemon/child-edge.ts'
-import { createIsolatedProcess, type IsolatedProcess } from '../../../src/runner/daemon/isolated-process.ts'
-import { groupOf } from '../../../src/runner/daemon/processes.ts'
+import type { Lost } from '../../../src/runner/daemon/child-spawn.ts'
+import { createIsolatedProcess, type IsolatedProcess } from '../../../src/runner/daemon/processes.ts'
+import { groupOf } from '../../../src/runner/daemon/sandbox.ts'
 import type { Task, TaskEnd } from '../../../src/runner/messages.ts'
 import { hour } from '../setup.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { runLogLinesMax } from '../../../src/runner/limits.ts'
+import { runLogLinesMax } from '../../../src/runner/messages.ts'
 import { deadlineMs, fine, good, ticking } from '../neighbours.ts'
 import { configured, faultOf, hour, testRunner } from '../setup.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { LogList, packed } from '../../../src/chain/log-list.ts'
 import type { Hex } from '../../../src/model/block.ts'
-import { RunBlocks } from '../../../src/runner/daemon/run-blocks.ts'
+import { RunBlocks } from '../../../src/runner/daemon/replies.ts'
 import type { ChainQuestion, ChainReply } from '../../../src/runner/messages.ts'
 import { chainOf } from '../../support/reads.ts'
 

@@ -5,8 +5,7 @@ import { multicall3Address } from '../../../../src/chain/read/read-memory.ts'
 import { createChainReader } from '../../../../src/chain/read/reader.ts'
 import type { JoinableRead, RawReads } from '../../../../src/chain/reads.ts'
 import { systemTime } from '../../../../src/edge/time.ts'
-import { encodedInput } from '../../../../src/runner/child/typed/typed-calls.ts'
-import { chainAsOf } from '../../../../src/runner/child/typed/typed-reads.ts'
+import { chainAsOf, encodedInput } from '../../../../src/runner/child/typed-reads.ts'
 import { blockAt, hashOf, hourOf } from './chain.ts'
 
 /** Reads the same list in each of some hours, asked for at once: the values, hour by hour. */

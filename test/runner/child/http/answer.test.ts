@@ -1,9 +1,7 @@
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { parsedAnswer } from '../../../../src/runner/child/http/answer.ts'
-import { fetchJson } from '../../../../src/runner/child/http/json.ts'
-import { httpAnswerBytesMax } from '../../../../src/runner/child/http/limits.ts'
+import { fetchJson, httpAnswerBytesMax, parsedAnswer } from '../../../../src/runner/child/http.ts'
 import { edgeOf, holdsNoSecret, source, trial } from '../../http-trial.ts'
 import { faultOf } from '../../setup.ts'
 

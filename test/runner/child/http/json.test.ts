@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { systemTime } from '../../../../src/edge/time.ts'
-import { fetchJson } from '../../../../src/runner/child/http/json.ts'
-import { httpTryMsMax } from '../../../../src/runner/child/http/limits.ts'
+import { fetchJson, httpTryMsMax } from '../../../../src/runner/child/http.ts'
 import { VirtualTime } from '../../../support/virtual-time.ts'
 import { edgeOf, holdsNoSecret, nowMs, ok, schema, stillTime, trial } from '../../http-trial.ts'
 import { faultOf } from '../../setup.ts'

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { HttpRequest } from '../../../../src/collector.ts'
-import { firstHop } from '../../../../src/runner/child/http/hops.ts'
-import { fetchJson, fetchText } from '../../../../src/runner/child/http/json.ts'
+import { fetchJson, fetchText, firstHop } from '../../../../src/runner/child/http.ts'
 import { edgeOf, holdsNoSecret, ok, schema, source, to, trial } from '../../http-trial.ts'
 import { faultOf } from '../../setup.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { isPublicAddress } from '../../../../src/runner/child/http/addresses.ts'
-import { fetchJson } from '../../../../src/runner/child/http/json.ts'
+import { fetchJson } from '../../../../src/runner/child/http.ts'
+import { isPublicAddress } from '../../../../src/runner/child/network.ts'
 import { certificateFor } from '../../../support/certificate.ts'
 import {
   edgeOf,

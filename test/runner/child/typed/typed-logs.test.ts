@@ -2,7 +2,7 @@ import { encodeAbiParameters, encodeEventTopics, pad, parseAbiItem } from 'viem/
 import { describe, expect, it } from 'vitest'
 import type { RawLog } from '../../../../src/chain/log-list.ts'
 import type { Hex, LogFilter } from '../../../../src/model/block.ts'
-import { chainAsOf } from '../../../../src/runner/child/typed/typed-reads.ts'
+import { chainAsOf } from '../../../../src/runner/child/typed-reads.ts'
 import { faultOf, firstHour, patient } from '../../../chain/support/readers.ts'
 
 const erc20 = parseAbiItem('event Transfer(address indexed from, address indexed to, uint256 value)')

@@ -1,10 +1,79 @@
-import { type Dirent, existsSync, globSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import {
+  type Dirent,
+  existsSync,
+  globSync,
+  lstatSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  statSync,
+} from 'node:fs'
 import { lstat, opendir, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { hasOwnLibraries, packageUrl, programParts } from '../../edge/program-files.ts'
+import { Fault } from '../../model/fault.ts'
 import { isRecord, parsedJson } from '../../model/json.ts'
-import { importedFiles } from './imported-files.ts'
+import type { CollectorRef } from '../messages.ts'
+import { originOf } from '../origin.ts'
+
+/** Collectors that share a process: code of one origin that may read the same files. */
+export interface ProcessGroup extends Omit<Readable, 'hidden' | 'configFolders'> {
+  /** Equal for equal groups. */
+  readonly key: string
+}
+
+/** The group of a collector whose options declare these paths. */
+export function groupOf(ref: Pick<CollectorRef, 'use' | 'configFile'>, declared: readonly string[]): ProcessGroup {
+  const origin = originOf(ref)
+  const { configFile } = ref
+  const namedFile = origin.kind === 'file' ? origin.file : undefined
+  const file = namedFile && realOf(namedFile)
+  const isShipped = origin.kind === 'shipped'
+  // Permissions are set at the start: another file behind the link, or another import, needs another process.
+  const imported = file === undefined ? [] : importedFiles(file)
+  // A shipped collector reads nothing next to the file that uses it: those of all files share a process.
+  const key = JSON.stringify([origin, isShipped ? '' : configFile, [...declared].sort(), imported])
+  return { key, file, namedFile, configFile, declared, isShipped }
+}
+
+/**
+ * Checks that there is a collector's file, and that no link leads out of its folder and the configuration's: a
+ * Kubernetes ConfigMap is made of links within one folder.
+ *
+ * @throws Fault `collector-unusable`
+ */
+export function requireFile({ use, configFile }: Pick<CollectorRef, 'use' | 'configFile'>): void {
+  const origin = originOf({ use, configFile })
+  if (origin.kind !== 'file') return
+  const { file } = origin
+  const found = lookedAt(file)
+  if (found?.isFile()) {
+    const roots = [dirname(file), dirname(configFile)].map(realOf)
+    if (roots.some(root => isAt(realOf(file), root))) return
+    throw unusable(`${file} is a link to ${realOf(file)}, which is outside of its folder and of the configuration's`, {
+      fix: `name that path in \`use\`, or put the file itself there`,
+    })
+  }
+  if (!found && lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink()) {
+    throw unusable(`${file} is a link to ${readlinkSync(file)}, and there is no such file`, { fix: 'mend the link' })
+  }
+  const near = ['.ts', '.js', '.mjs', '/index.ts', '/index.js'].find(end => lookedAt(file + end)?.isFile())
+  const fix = near === undefined ? 'a path is relative to the configuration file' : `did you mean ${use}${near}?`
+  throw unusable(`there is no file ${file}`, { fix })
+}
+
+const unusable = (message: string, { fix }: { readonly fix: string }) =>
+  new Fault('collector-unusable', message, { fix })
+
+/** Status of a file; one that cannot be looked at counts as missing. */
+function lookedAt(file: string) {
+  try {
+    return statSync(file, { throwIfNoEntry: false })
+  } catch {
+    return undefined
+  }
+}
 
 /** Entries read in the folders of one collector; it cannot read further ones. */
 const readableEntriesMax = 5_000
@@ -13,7 +82,7 @@ const readableEntriesMax = 5_000
 const packageEntriesMax = 200_000
 
 /** Origin of the code that runs in a process, and what it may read apart from packages. */
-export interface Readable {
+interface Readable {
   /** The collector's file, without links; absent for a package or a shipped collector. */
   readonly file: string | undefined
   /** The same as the configuration names it. */
@@ -31,7 +100,7 @@ export interface Readable {
 }
 
 /** Permissions of a process. */
-export interface Permitted {
+interface Permitted {
   /** Files and folders, in the form of Node's permissions: a folder includes all below it. */
   readonly reads: readonly string[]
   /**
@@ -94,7 +163,7 @@ async function walkedPackages(folder: string, walks: Walks): Promise<Walks> {
 }
 
 /** Files and folders that shipped collectors without declarations read, whatever the configuration: the program. */
-export function shippedReads(): string[] {
+function shippedReads(): string[] {
   return permitted([...own, ...(hasOwnLibraries ? [] : ownLibraries())])
 }
 
@@ -123,7 +192,7 @@ function* packageFolders(from: string): Generator<string> {
 }
 
 /** Whether a path is a folder or lies in it. */
-export function isAt(path: string, above: string): boolean {
+function isAt(path: string, above: string): boolean {
   return path === above || path.startsWith(above.endsWith(sep) ? above : above + sep)
 }
 
@@ -137,7 +206,7 @@ async function real(path: string): Promise<string> {
 }
 
 /** As `real`, at once. */
-export function realOf(path: string): string {
+function realOf(path: string): string {
   try {
     return realpathSync(path)
   } catch {
@@ -336,4 +405,36 @@ function manifestOf(file: string): Readonly<Record<string, unknown>> {
 function textsIn(value: unknown): string[] {
   if (typeof value === 'string') return [value]
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : []
+}
+
+/** Files followed, at most: a collector is small, and each is looked at several times a second. */
+const filesMax = 500
+
+/** A relative path in quotes: of an import, or of a file that is read from its place. */
+const relativePath = /(['"`])(\.{1,2}\/[^'"`\n]+)\1/g
+
+/**
+ * A source file and all that it names by a relative path, also files that do not exist yet.
+ *
+ * @param isTaken whether a file counts and is followed. Default: each
+ */
+export function importedFiles(file: string, isTaken = (_file: string) => true): readonly string[] {
+  const found = new Set([file])
+  for (const each of found) {
+    if (found.size >= filesMax) break
+    if (!/\.[cm]?[jt]s$/.test(each)) continue
+    for (const [, , written = ''] of textOf(each).matchAll(relativePath)) {
+      const path = resolve(dirname(each), written)
+      if (isTaken(path)) found.add(path)
+    }
+  }
+  return [...found]
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return ''
+  }
 }

@@ -1,11 +1,76 @@
+import type { RateBounds } from '../../edge/rate/discovered-rate.ts'
 import { RateLimit } from '../../edge/rate/rate-limit.ts'
 import type { Turn } from '../../edge/rate/sent-calls.ts'
 import type { Time } from '../../edge/time.ts'
 import { unlessAborted } from '../../edge/unless-aborted.ts'
 import type { Hour } from '../../model/hour.ts'
-import type { RequestEnd } from '../messages.ts'
-import { hostAnswersToRise, hostRate, hostTurnMsMax, type RunnerLimits } from './limits.ts'
-import type { RunDeadline } from './run-deadline.ts'
+import { retryAfterMsMax } from '../../model/limits.ts'
+import type { RequestEnd, TurnAsk, TurnEnd, TurnReply } from '../messages.ts'
+import type { RunnerLimits } from './limits.ts'
+
+/** Time that a run waits for turns at hosts without coming nearer to its deadline, at most. */
+export const hostWaitMsMax = 10 * 60_000
+
+/**
+ * The deadline of one run. Time that the run waits for its turn at a host does not count, up to a limit: it is busy
+ * because of others.
+ */
+export class RunDeadline {
+  readonly #time: Time
+  readonly #ms: number
+  readonly #startMs: number
+  #waits = 0
+  #waitingSinceMs = 0
+  #waitedMs = 0
+
+  /** Starts now. @param ms time limit of the run, in milliseconds */
+  constructor(time: Time, ms: number) {
+    this.#time = time
+    this.#ms = ms
+    this.#startMs = time.steadyMs()
+  }
+
+  /** Time left, in milliseconds; 0 or less when the deadline has passed. */
+  get leftMs(): number {
+    const nowMs = this.#time.steadyMs()
+    const waitedMs = this.#waitedMs + (this.#waits > 0 ? nowMs - this.#waitingSinceMs : 0)
+    return this.#startMs + this.#ms + Math.min(waitedMs, hostWaitMsMax) - nowMs
+  }
+
+  /** The time until the wait settles does not count. */
+  async without<T>(wait: Promise<T>): Promise<T> {
+    if (this.#waits === 0) this.#waitingSinceMs = this.#time.steadyMs()
+    this.#waits += 1
+    try {
+      return await wait
+    } finally {
+      this.#waits -= 1
+      if (this.#waits === 0) this.#waitedMs += this.#time.steadyMs() - this.#waitingSinceMs
+    }
+  }
+
+  /** Waits for the deadline. Rejects with the signal's reason. */
+  async passed(signal: AbortSignal): Promise<void> {
+    for (let ms = this.leftMs; ms > 0; ms = this.leftMs) await this.#time.sleep(Math.ceil(ms), signal)
+  }
+}
+
+/** Whether a wait has ended, and not been aborted. */
+export function isOver(wait: Promise<void>): Promise<boolean> {
+  return wait.then(
+    () => true,
+    () => false,
+  )
+}
+
+/** Longest time for which a request holds its turn: an attempt, and some time for the messages. */
+export const hostTurnMsMax = 25_000
+
+/** Answers in a row after which a host that refused is sent one more concurrent request. */
+const hostAnswersToRise = 20
+
+/** Bounds of a host's rate after a 429 or `Retry-After`. */
+const hostRate: RateBounds = { perSecondMin: 0.5, doublesMs: 10_000, doublesMsMax: 120_000, retryAfterMsMax }
 
 /** A run that wants to send a request to a host. */
 export interface Asker {
@@ -17,7 +82,7 @@ export interface Asker {
 }
 
 /** A turn, to be ended once; or the time that the host must be left alone, when it ends after the run's deadline. */
-export type TurnResult =
+type TurnResult =
   | { readonly kind: 'granted'; readonly end: (how: RequestEnd) => void }
   | { readonly kind: 'refused'; readonly waitMs: number }
 
@@ -165,5 +230,86 @@ export class HostLimit {
     if (this.#waiting.size > 0) return
     this.#lastTurns.clear()
     this.#emptied.abort()
+  }
+}
+
+/** Hosts whose limit is remembered. */
+const hostsMax = 1_000
+
+/** The limits of all hosts that collectors send requests to, whatever process they run in. */
+export class HostLimits {
+  readonly #time: Time
+  readonly #limits: RunnerLimits
+  readonly #byHost = new Map<string, HostLimit>()
+
+  constructor(time: Time, limits: RunnerLimits) {
+    this.#time = time
+    this.#limits = limits
+  }
+
+  /** Waits for a turn to send a request. Rejects with the reason of the asker's signal. @param host name and port */
+  take(host: string, asker: Asker): Promise<TurnResult> {
+    const limit = this.#byHost.get(host) ?? this.#newLimit()
+    this.#byHost.set(host, limit)
+    return limit.take(asker)
+  }
+
+  #newLimit(): HostLimit {
+    if (this.#byHost.size >= hostsMax) {
+      for (const [host, limit] of this.#byHost) if (limit.isIdle) this.#byHost.delete(host)
+    }
+    return new HostLimit({ time: this.#time, ...this.#limits })
+  }
+}
+
+/** Gives a turn to send a request to a host, by name and port. Rejects when the asker's run is over. */
+type TakeTurn = (host: string, asker: Asker) => Promise<TurnResult>
+
+/** The turns that one process has asked for. */
+export class ChildTurns {
+  readonly #take: TakeTurn
+  readonly #tell: (reply: TurnReply) => void
+  /** Ends of the granted turns by their number; undefined while a turn is waited for. */
+  readonly #ends = new Map<number, ((how: RequestEnd) => void) | undefined>()
+  #isOver = false
+
+  constructor(take: TakeTurn, tell: (reply: TurnReply) => void) {
+    this.#take = take
+    this.#tell = tell
+  }
+
+  /** Asks for a turn and replies. @returns a mistake in the question; `undefined` when it is valid */
+  ask({ turn, host }: TurnAsk, asker: Asker): string | undefined {
+    if (this.#ends.has(turn)) return 'a turn that it has asked for already'
+    this.#ends.set(turn, undefined)
+    void this.#reply(turn, host, asker)
+    return undefined
+  }
+
+  /** Ends a turn. One that is not held any more is ignored. */
+  end({ turn, how }: TurnEnd): void {
+    const end = this.#ends.get(turn)
+    if (!end) return
+    this.#ends.delete(turn)
+    end(how)
+  }
+
+  /** Ends all turns, because the process has ended. */
+  endAll(): void {
+    this.#isOver = true
+    for (const turn of this.#ends.keys()) this.end({ turn, how: { kind: 'failed' } })
+  }
+
+  async #reply(turn: number, host: string, asker: Asker): Promise<void> {
+    try {
+      const result = await asker.deadline.without(this.#take(host, asker))
+      this.#ends.set(turn, result.kind === 'granted' ? result.end : () => {})
+      if (this.#isOver || result.kind === 'refused') this.end({ turn, how: { kind: 'failed' } })
+      const { leftMs } = asker.deadline
+      this.#tell(result.kind === 'granted' ? { turn, kind: 'granted', leftMs } : { turn, ...result })
+    } catch {
+      // The run is over.
+      this.#ends.delete(turn)
+    }
   }
 }
