@@ -36,10 +36,10 @@ async function* starts(local: Program, million: Program): AsyncGenerator<Figure>
   const daemon = await local.daemon()
   yield await timed('healthcheck --live', 2.5, () => local.ended(['healthcheck', '--live']))
   yield await timed('healthcheck', 2.5, () => local.ended(['healthcheck'], [0, 1]))
-  yield await timed('status', 6, () => local.ended(['status'], [0, 1]))
+  yield await timed('status', 7, () => local.ended(['status'], [0, 1]))
   await daemon.stop()
-  yield await timed('status, no daemon', 6, () => local.ended(['status'], [0, 1]))
-  yield await timed('check', 6, () => local.ended(['check']))
+  yield await timed('status, no daemon', 7, () => local.ended(['status'], [0, 1]))
+  yield await timed('check', 7, () => local.ended(['check']))
   yield await timed('status, 1,000,000 rows', 8, () => million.ended(['status'], [0, 1]))
   yield await timed('check, 1,000,000 rows', 8, () => million.ended(['check']))
   yield await timed('first value of collect --dry-run', 12, () =>
