@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { explain, type FileForm, jsonSchema } from './explain.ts'
 import type { Place, PlacedMistake, Position, ValueMistake } from './mistakes.ts'
-import { includedFile, operatorFile } from './schema.ts'
+import { operatorFile } from './schema.ts'
 import { type FileText, readTree, type Tree } from './yaml.ts'
 
 export type PlaceOf = (path: readonly PropertyKey[], at?: 'key' | 'value') => Place
@@ -83,13 +83,4 @@ export const operatorForm: FileForm<typeof operatorFile> = {
   json: () => jsonSchema(operatorFile),
   emptyFix: 'service and protocols are required; config/local.yaml is a beginning',
   wholeFix: 'write it as key: value lines; service and protocols are required',
-}
-
-/** An included file. */
-export const includedForm: FileForm<typeof includedFile> = {
-  schema: includedFile,
-  json: () => jsonSchema(includedFile),
-  emptyFix: 'write protocols: … or prices: … in it, or remove the file',
-  wholeFix: 'write it as key: value lines: protocols: … or prices: …',
-  main: () => jsonSchema(operatorFile),
 }

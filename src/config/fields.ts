@@ -23,9 +23,6 @@ export function duration(maxMs: number, minMs = 1): TextParser<number> {
   }
 }
 
-/** Pattern of a duration or `0s`, for editors. */
-export const durationOrNonePattern = '^(0s|[1-9][0-9]{0,8}(ms|s|m|h|d))$'
-
 /** A duration up to `maxMs`, or `0s`, in milliseconds. */
 export function durationOrNone(maxMs: number): TextParser<number> {
   const some = duration(maxMs)

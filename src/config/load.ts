@@ -18,19 +18,22 @@ import {
   type SecretRef,
   type ServiceConfig,
 } from './config.ts'
-import {
-  type ConfigDocument,
-  includedForm,
-  operatorForm,
-  type ParsedDocument,
-  type PlaceOf,
-  readDocument,
-} from './document.ts'
+import { type ConfigDocument, operatorForm, type ParsedDocument, type PlaceOf, readDocument } from './document.ts'
+import { type FileForm, jsonSchema } from './explain.ts'
 import { ownIdOf } from './fields.ts'
 import { configFiles, expandIncludes, ungrantedSecrets } from './include.ts'
 import { inOrder, placeText } from './mistakes.ts'
-import type { ParsedFile, ParsedIncludedFile } from './schema.ts'
+import { includedFile, operatorFile, type ParsedFile, type ParsedIncludedFile } from './schema.ts'
 import { type FileText, readText } from './yaml.ts'
+
+/** An included file. */
+const includedForm: FileForm<typeof includedFile> = {
+  schema: includedFile,
+  json: () => jsonSchema(includedFile),
+  emptyFix: 'write protocols: … or prices: … in it, or remove the file',
+  wholeFix: 'write it as key: value lines: protocols: … or prices: …',
+  main: () => jsonSchema(operatorFile),
+}
 
 /**
  * Reads a configuration file and what it includes, once and strictly. Secrets are not read.

@@ -20,7 +20,6 @@ import {
   displayText,
   duration,
   durationOrNone,
-  durationOrNonePattern,
   durationPattern,
   environmentName,
   environmentNamePattern,
@@ -411,7 +410,7 @@ const chain = z
       description:
         'Time after an hour until its block counts as final. At most 24h. Default: a safe time for the chain id.',
       examples: ['20m'],
-      pattern: durationOrNonePattern,
+      pattern: '^(0s|[1-9][0-9]{0,8}(ms|s|m|h|d))$',
     }).optional(),
     agree: z
       .int()
