@@ -1,28 +1,61 @@
-/** Error codes of Node, OpenSSL and undici, in words for a person. */
-const words: readonly (readonly [code: RegExp, words: string])[] = [
-  [/^ECONNREFUSED$/, 'nothing listens there'],
-  [/^(ENOTFOUND|EAI_NONAME)$/, 'there is no such host'],
-  [/^EAI_/, 'its name cannot be looked up now'],
-  [/^(ECONNRESET|ECONNABORTED|EPIPE|UND_ERR_SOCKET)$/, 'it breaks connections off'],
-  [/^(ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/, 'no connection in time'],
-  [/^UND_ERR_(HEADERS|BODY)_TIMEOUT$/, 'no answer in time'],
-  [/^(EHOST|ENET)(UNREACH|DOWN)$/, 'no network leads there'],
-  [/^CERT_HAS_EXPIRED$/, 'its certificate has expired'],
-  [/^CERT_NOT_YET_VALID$/, "its certificate is not valid yet by this machine's clock"],
-  [/^ERR_TLS_CERT_ALTNAME_INVALID$/, 'its certificate is for another name'],
+/** Error codes of Node, OpenSSL and undici, in words for a person, and what to do then. */
+const words: readonly (readonly [code: RegExp, words: string, fix: string])[] = [
+  [/^ECONNREFUSED$/, 'nothing listens there', 'check the address and its port, and that the server runs'],
+  [/^(ENOTFOUND|EAI_NONAME)$/, 'there is no such host', 'check the name of the host in the address'],
+  [/^EAI_/, 'its name cannot be looked up now', 'check that the name server of this machine answers'],
+  [
+    /^(ECONNRESET|ECONNABORTED|EPIPE|UND_ERR_SOCKET)$/,
+    'it breaks connections off',
+    'look into the log of the server, or ask who runs it',
+  ],
+  [
+    /^(ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/,
+    'no connection in time',
+    'check the address, and that no firewall is in between',
+  ],
+  [
+    /^(UND_ERR_(HEADERS|BODY)_TIMEOUT|TimeoutError)$/,
+    'no answer in time',
+    'look whether the server has too much to do, or ask who runs it',
+  ],
+  [/^(EHOST|ENET)(UNREACH|DOWN)$/, 'no network leads there', 'check the address, and the network of this machine'],
+  [/^CERT_HAS_EXPIRED$/, 'its certificate has expired', 'renew it, or ask who runs the server'],
+  [
+    /^CERT_NOT_YET_VALID$/,
+    "its certificate is not valid yet by this machine's clock",
+    "check this machine's clock, then the certificate",
+  ],
+  [
+    /^ERR_TLS_CERT_ALTNAME_INVALID$/,
+    'its certificate is for another name',
+    'write the name that the certificate is for in the address',
+  ],
   [
     /SELF_SIGNED|^UNABLE_TO_(GET_ISSUER|VERIFY_LEAF)/,
     'its certificate is of an unknown authority (NODE_EXTRA_CA_CERTS adds one)',
+    'set NODE_EXTRA_CA_CERTS for an authority of your own',
   ],
-  [/CERT|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)|CRL/, 'its certificate is not accepted'],
-  [/^(EPROTO|ERR_SSL_)/, 'it does not speak TLS'],
-  [/^(HPE_|HTTPParserError$|UND_ERR_RES_)/, 'its answer is no HTTP'],
+  [/CERT|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)|CRL/, 'its certificate is not accepted', 'check the certificate'],
+  [/^(EPROTO|ERR_SSL_)/, 'it does not speak TLS', 'write http:// in the address if it speaks that, or check the port'],
+  [
+    /^(HPE_|HTTPParserError$|UND_ERR_RES_)/,
+    'its answer is no HTTP',
+    'check the port, and write https:// in the address if it speaks that',
+  ],
 ]
 
 /** The code or name of an error in words, and itself, to search for; an unknown one stands alone. Pure. */
 export function networkWords(code: string): string {
   const known = words.find(([pattern]) => pattern.test(code))
   return known ? `${known[1]}, ${code}` : code
+}
+
+/** What to do about an error of a connection; `undefined` for an unknown one. Pure. */
+export function networkFix(error: unknown): string | undefined {
+  const { name, code, cause } = error as { name?: string; code?: string; cause?: { code?: string } }
+  const said = code ?? cause?.code
+  const known = [typeof said === 'string' ? said : '', name ?? '']
+  return words.find(([pattern]) => known.some(one => pattern.test(one)))?.[2]
 }
 
 /** Why there was no answer, without a URL or a header. Names the addresses that were tried. Pure. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { networkReason } from '../../src/edge/network-reason.ts'
+import { networkFix, networkReason } from '../../src/edge/network-reason.ts'
 
 const coded = (code: string) => Object.assign(new Error('http://user:secret@host/'), { code })
 
@@ -62,5 +62,14 @@ describe('why there was no answer', () => {
     ],
   ])('says %s in plain words', (_, error, reason) => {
     expect(networkReason(error)).toBe(reason)
+  })
+
+  it.each<[string, unknown, string | undefined]>([
+    ['a closed port', coded('ECONNREFUSED'), 'check the address and its port, and that the server runs'],
+    ['a cause with a code', new Error('fetch failed', { cause: coded('EPROTO') }), expect.stringContaining('http://')],
+    ['a deadline', Object.assign(new Error(), { name: 'TimeoutError' }), expect.stringContaining('ask who runs it')],
+    ['an unknown code', coded('EWEIRD'), undefined],
+  ])('says what to do about %s', (_, error, fix) => {
+    expect(networkFix(error)).toEqual(fix)
   })
 })

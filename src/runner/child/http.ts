@@ -1,7 +1,7 @@
 import { type Dispatcher, request as send } from 'undici'
 import type { z } from 'zod'
 import type { HttpRequest } from '../../collector.ts'
-import { networkReason } from '../../edge/network-reason.ts'
+import { networkFix, networkReason } from '../../edge/network-reason.ts'
 import type { Time } from '../../edge/time.ts'
 import { unpackedBody } from '../../edge/unpacked-body.ts'
 import { type AnswerTimes, answerTimes } from '../../model/answer-times.ts'
@@ -98,8 +98,8 @@ function onceOnly({ code, message, facts }: Fault): Fault {
   })
 }
 
-function withAttempts({ code, message, facts }: Fault, attempts: number): Fault {
-  return new Fault(code, message, { facts: { ...facts, attempts } })
+function withAttempts({ code, message, facts, fix }: Fault, attempts: number): Fault {
+  return new Fault(code, message, { facts: { ...facts, attempts }, ...(fix !== undefined && { fix }) })
 }
 
 function tooLongToWait({ code, facts }: Fault, attempts: number, notBeforeMs: number, nowMs: number): Fault {
@@ -150,7 +150,10 @@ async function follow(first: Hop, { network = sharedNetwork, turns, time, signal
     hop = nextHop(hop, got, hop.reach === 'any' ? network.cameFrom(hop.address.origin) : 'public')
   }
   const { host } = first.address
-  throw new Fault('http-refused', `${host} redirects more than ${httpRedirectsMax} times`, { facts: { host } })
+  throw new Fault('http-refused', `${host} redirects more than ${httpRedirectsMax} times`, {
+    facts: { host },
+    fix: 'write the address that it leads to at last, or check the key that is sent',
+  })
 }
 
 /** The result of a request. Its turn ends with it, so that no turn is held while another one is waited for. */
@@ -189,7 +192,7 @@ const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 /** Sends one request. @throws Fault when a retry would fail the same way */
 export async function getOnce(hop: Hop, deps: GetDeps): Promise<Got> {
   try {
-    return await judged(await ask(hop, deps), hop.address.host, deps.statuses)
+    return await judged(await ask(hop, deps), hop, deps)
   } catch (error) {
     if (error instanceof Fault) throw error
     return { kind: 'transient', fault: unansweredOf(error, hop) }
@@ -223,26 +226,64 @@ async function ask(hop: Hop, { network, time, signal }: GetDeps): Promise<HttpRe
   }
 }
 
-async function judged(answer: HttpResponse, host: string, statuses: readonly number[]): Promise<Got> {
+async function judged(answer: HttpResponse, hop: Hop, { statuses, time }: GetDeps): Promise<Got> {
   const { status, header, location, times } = answer
+  const { host } = hop.address
   if ((status >= 200 && status < 300) || statuses.includes(status)) {
     const kind = { contentEncoding: header('content-encoding'), contentType: header('content-type') }
     return { kind: 'answered', text: await bodyText(answer.body, kind, host) }
   }
-  drop(answer)
-  if (redirectStatuses.has(status) && location !== undefined) return { kind: 'redirects', status, location }
+  // An error is logged: where it breaks off, its status is enough.
+  answer.body.on('error', () => {})
+  if (redirectStatuses.has(status) && location !== undefined) {
+    answer.body.destroy()
+    return { kind: 'redirects', status, location }
+  }
+  const said = await wordsOf(answer, hop, time)
   const facts = { host, status }
-  if (!mayPass(status)) throw new Fault('http-refused', `${host} refuses the request`, { facts, fix: cureOf(status) })
-  const fault = new Fault('http-unreachable', `${host} answers an error`, { facts })
+  const fix = fixOf(status)
+  if (!mayPass(status)) throw new Fault('http-refused', `${host} refuses the request${said}`, { facts, fix })
+  const fault = new Fault('http-unreachable', `${host} answers an error${said}`, { facts, fix })
   return { kind: 'transient', fault, notBeforeMs: times.notBeforeMs }
 }
 
-/** Discards the body of an answer without a value: it may be long, slow or endless. */
-function drop({ body }: HttpResponse): void {
-  body.on('error', () => {}).destroy()
+/** Bytes of an error's body that are read: it may be endless. */
+const errorBytesMax = 4_096
+
+/** Longest wait for them. */
+const errorMsMax = 1_000
+
+/** Characters of it that are shown. */
+const errorCharsMax = 120
+
+/** The beginning of an error's body, or the title of a page, to be appended; empty where it may repeat a secret. */
+async function wordsOf({ body, header }: HttpResponse, { address, headers }: Hop, time: Time): Promise<string> {
+  const late = time.timeout(errorMsMax)
+  const end = () => body.destroy()
+  late.addEventListener('abort', end, { once: true })
+  const pieces: Buffer[] = []
+  try {
+    for await (const piece of body as AsyncIterable<Buffer>) {
+      pieces.push(piece)
+      if (pieces.reduce((bytes, { length }) => bytes + length, 0) >= errorBytesMax) break
+    }
+  } catch {
+    // What was read stands.
+  }
+  late.removeEventListener('abort', end)
+  if ((header('content-encoding') ?? 'identity') !== 'identity') return ''
+  const text = Buffer.concat(pieces).toString('utf8')
+  const secrets = [address.href, ...Object.values(headers)].flatMap(one => secretPartsOf(one, secretCharsMin))
+  if (secrets.some(secret => text.includes(secret))) return ''
+  const isPage = text.trimStart().startsWith('<')
+  const shown = isPage ? (/<title[^>]*>([^<]*)/i.exec(text)?.[1] ?? '') : text
+  const line = shown.replace(/[\p{C}\s]+/gu, ' ').trim()
+  return line === '' ? '' : `: ${shortened(line, errorCharsMax)}`
 }
 
-function cureOf(status: number): string {
+function fixOf(status: number): string {
+  if (status === 429) return 'ask it less often, or with a key that allows more'
+  if (mayPass(status)) return 'look into the log of the source, or ask who runs it'
   if (status === 401 || status === 403) return 'check the key that is sent, and what it may read'
   return status === 404 || status === 410 ? 'check the address' : 'check the address, and what is sent'
 }
@@ -281,7 +322,11 @@ export interface Hop {
  */
 export function firstHop(url: string, { method, headers, body }: Pick<Hop, 'method' | 'headers' | 'body'>): Hop {
   const address = URL.canParse(url) ? new URL(url) : undefined
-  if (!address || !isHttp(address)) throw new Fault('http-refused', 'the URL is not an http or https address')
+  if (!address || !isHttp(address)) {
+    throw new Fault('http-refused', 'the URL is not an http or https address', {
+      fix: 'write it whole, like https://api.example.com/v1',
+    })
+  }
   const authorization = basicAuthorization(address)
   const signedIn = { ...(authorization && { authorization }), ...headers }
   const secret = Object.keys(signedIn).find(mayBeSecretHeader)
@@ -308,7 +353,8 @@ export function nextHop(hop: Hop, { status, location }: Redirect, from: 'private
   const { host, origin, hostname, protocol, href } = hop.address
   const address = URL.canParse(location, href) ? new URL(location, href) : undefined
   if (!address || !isHttp(address)) throw refused(host, 'to an address that is not http or https')
-  if (protocol === 'https:' && address.protocol === 'http:') throw refused(host, 'from https to http')
+  if (protocol === 'https:' && address.protocol === 'http:')
+    throw refused(host, 'from https to http', 'write the address that does not, or ask who runs it')
   if (address.username !== '' || address.password !== '') {
     throw refused(host, 'to an address with a name or password in it')
   }
@@ -338,8 +384,8 @@ function isHttp({ protocol }: URL): boolean {
   return protocol === 'http:' || protocol === 'https:'
 }
 
-function refused(host: string, where: string, fix?: string): Fault {
-  return new Fault('http-refused', `${host} redirects ${where}`, { facts: { host }, ...(fix !== undefined && { fix }) })
+function refused(host: string, where: string, fix = 'check the address, or ask who runs it'): Fault {
+  return new Fault('http-refused', `${host} redirects ${where}`, { facts: { host }, fix })
 }
 
 /** Longest answer of an off-chain source, in bytes. */
@@ -401,17 +447,17 @@ function decodedAs(charset: string, bytes: Buffer): string | undefined {
 }
 
 function tooLong(host: string): Fault {
-  return unexpected(host, `answers more than ${httpAnswerBytesMax / 1_048_576} MiB`)
+  return unexpected(host, `answers more than ${httpAnswerBytesMax / 1_048_576} MiB`, 'ask for less of it')
 }
 
-function unexpected(host: string, what: string): Fault {
-  return new Fault('http-unexpected', `${host} ${what}`, { facts: { host } })
+function unexpected(host: string, what: string, fix = 'check the address, or ask who runs it'): Fault {
+  return new Fault('http-unexpected', `${host} ${what}`, { facts: { host }, fix })
 }
 
 /** Longest attempt of an off-chain request, answer included. */
 export const httpTryMsMax = 20_000
 
-/** Error codes of OpenSSL and Node for rejected certificates. */
+/** Error codes of OpenSSL and Node for rejected certificates: they are rejected again. */
 const certificateCodes = /CERT|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)|CRL/
 
 /**
@@ -427,27 +473,18 @@ export function unansweredOf(error: unknown, { address: { host }, sentBy }: Hop)
       fix: 'if that is meant, write the address it leads to into the configuration',
     })
   }
-  const word = networkWord(error)
-  const facts = { host, error: word }
-  if (word === 'UND_ERR_INVALID_ARG' || word === 'ERR_INVALID_CHAR') {
+  const { name, code } = error as { readonly name?: string; readonly code?: unknown }
+  if (code === 'UND_ERR_INVALID_ARG' || code === 'ERR_INVALID_CHAR') {
     throw new Fault('http-refused', 'a header has a name or a value that cannot be sent', {
-      facts,
+      facts: { host },
       fix: 'look for a line break or a character that is not ASCII',
     })
   }
-  if (certificateCodes.test(word)) {
-    throw new Fault('http-unreachable', `the certificate of ${host} is not accepted`, {
-      facts,
-      fix: 'set NODE_EXTRA_CA_CERTS for an authority of your own',
-    })
-  }
-  return new Fault('http-unreachable', `${host} does not answer: ${networkReason(error)}`, { facts })
-}
-
-function networkWord(error: unknown): string {
-  if (!(error instanceof Error)) return typeof error
-  if (error.name === 'TimeoutError') return `no answer within ${httpTryMsMax / 1000} s`
-  return 'code' in error ? String(error.code) : error.name
+  const why = name === 'TimeoutError' ? `no answer within ${httpTryMsMax / 1000} s` : networkReason(error)
+  const fix = networkFix(error) ?? 'check the address, and that the server runs'
+  const fault = new Fault('http-unreachable', `${host} does not answer: ${why}`, { facts: { host }, fix })
+  if (certificateCodes.test(String(code))) throw fault
+  return fault
 }
 
 /** Longest value of an off-chain answer in a message, in characters. */

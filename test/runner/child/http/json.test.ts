@@ -2,8 +2,9 @@ import { describe, expect, it } from 'vitest'
 import { systemTime } from '../../../../src/edge/time.ts'
 import { fetchJson, httpTryMsMax } from '../../../../src/runner/child/http.ts'
 import { VirtualTime } from '../../../support/virtual-time.ts'
-import { edgeOf, holdsNoSecret, nowMs, ok, schema, stillTime, trial } from '../../http-trial.ts'
+import { edgeOf, holdsNoSecret, nowMs, ok, schema, source, stillTime, trial } from '../../http-trial.ts'
 import { faultOf } from '../../setup.ts'
+import type { Answers } from '../../source.ts'
 
 describe('http.json', () => {
   it('gives what the schema makes of the answer, and sends the headers', async () => {
@@ -22,7 +23,7 @@ describe('http.json', () => {
   it('tries a connection that was cut again, three times at most', async () => {
     const { source, get } = await trial({ '/secret': 'cut' })
     const fault = await faultOf(get('/secret'))
-    expect(fault).toMatchObject({ code: 'http-unreachable', facts: { attempts: 3, error: 'UND_ERR_SOCKET' } })
+    expect(fault).toMatchObject({ code: 'http-unreachable', facts: { attempts: 3 } })
     expect(source.asked).toHaveLength(3)
     holdsNoSecret(fault)
   })
@@ -98,6 +99,53 @@ describe('http.json', () => {
     tries[0]?.controller.abort(new DOMException('late', 'TimeoutError'))
     expect(await attempt).toEqual({ value: 1 })
     expect(tries.map(({ ms }) => ms)).toEqual([httpTryMsMax, httpTryMsMax])
+  })
+
+  it.for<[about: string, Answers, message: RegExp, fix: RegExp]>([
+    ['a connection that is cut', { '/secret': 'cut' }, /: it breaks connections off, UND_ERR_SOCKET$/, /^look into/],
+    [
+      'an error, and what it says',
+      { '/secret': { status: 500, body: '{"error":"no\n room"}' } },
+      /answers an error: \{"error":"no room"\}$/,
+      /^look into the log of the source/,
+    ],
+    [
+      'the title of an error page',
+      { '/secret': { status: 502, body: '<html><title>Bad\nGateway</title><p>x' } },
+      /answers an error: Bad Gateway$/,
+      /ask who runs it$/,
+    ],
+    ['an error without words', { '/secret': { status: 503 } }, /answers an error$/, /ask who runs it$/],
+    ['an error without an end', { '/secret': { status: 500, body: 'ab'.repeat(9e5) } }, /: (ab){60}…$/, /^look/],
+    ['a limit', { '/secret': { status: 429, body: 'slow down' } }, /an error: slow down$/, /^ask it less often/],
+    ['a refusal', { '/secret': { status: 400, body: 'no such coin' } }, /refuses the request: no such coin$/, /^check/],
+    ['a refusal that repeats a key', { '/secret': { status: 403, body: 'not hidden' } }, /refuses the request$/, /key/],
+    [
+      'a circle',
+      { '/secret': { status: 302, headers: { location: '/secret' } } },
+      /redirects more than 3 times/,
+      /^write/,
+    ],
+    [
+      'no address',
+      { '/secret': { status: 302, headers: { location: 'ftp://a/' } } },
+      /is not http or https$/,
+      /^check/,
+    ],
+    ['an encoding', { '/secret': { headers: { 'content-encoding': 'zz' }, body: '1' } }, /content encoding/, /^check/],
+  ])('says of %s what to do', async ([, answers, message, fix]) => {
+    const { get } = await trial(answers)
+    const fault = await faultOf(get('/secret'))
+    expect(fault.message).toMatch(message)
+    expect(fault.fix).toMatch(fix)
+    holdsNoSecret(fault)
+  })
+
+  it('says of a server that speaks no TLS that its address begins with http', async () => {
+    const { url } = await source({ '/': ok })
+    const fault = await faultOf(fetchJson(url.replace('http:', 'https:'), schema, edgeOf()))
+    expect(fault.message).toContain('does not answer: it does not speak TLS')
+    expect(fault.fix).toContain('write http:// in the address')
   })
 
   it.for([400, 401, 403, 404, 422])('takes a %i for a refusal, at once', async status => {
