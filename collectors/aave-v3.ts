@@ -115,7 +115,8 @@ async function marketOf(chain: ChainAsOf, { pool, unit, ...written }: Options): 
       { ...of, functionName: 'getPriceOracle' },
       { ...of, functionName: 'getPoolDataProvider' },
     ])
-    if (inLowerCase(own) !== inLowerCase(pool)) throw new Error(`the provider ${provider} is that of the pool ${own}`)
+    if (inLowerCase(own) !== inLowerCase(pool))
+      throw new Error(`the provider ${provider} is that of the pool ${own}: write the provider of this pool`)
     return { oracle, dataProvider }
   }
   const [assets, found] = await Promise.all([
@@ -126,7 +127,8 @@ async function marketOf(chain: ChainAsOf, { pool, unit, ...written }: Options): 
 }
 
 async function stateOf({ chain, dataProvider, assets }: Market, asset: Address) {
-  if (!assets.includes(inLowerCase(asset))) throw new Error(`${asset} is not a reserve of the pool at this hour`)
+  if (!assets.includes(inLowerCase(asset)))
+    throw new Error(`${asset} is not a reserve of the pool at this hour: check its address`)
   return chain.read({ address: dataProvider, abi: dataProviderAbi, functionName: 'getReserveData', args: [asset] })
 }
 

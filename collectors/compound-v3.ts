@@ -111,7 +111,7 @@ async function collateralsOf({ comet, chain }: Market): Promise<readonly Collate
 
 function found(all: readonly CollateralAsset[], asset: Address): CollateralAsset {
   const own = all.find(each => each.asset.toLowerCase() === asset.toLowerCase())
-  if (!own) throw new Error(`${asset} is not a collateral of the market at this hour`)
+  if (!own) throw new Error(`${asset} is not a collateral of the market at this hour: check its address`)
   return own
 }
 

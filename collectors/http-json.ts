@@ -2,7 +2,7 @@ import { defineCollector, headers, secret, z } from 'tidegauge'
 import { declaration, declared } from './values/declared.ts'
 import { circleMistakes, exactValues, formulaMistakes, formulaOf, formulas } from './values/formula.ts'
 import { type Fraction, fractionOf, nearestNumber, scaled } from './values/fraction.ts'
-import { answerOf, decimalAt, jsonPointer, pointerRules, valueAt } from './values/json-answer.ts'
+import { answerOf, decimalAt, jsonPointer, pointerRules } from './values/json-answer.ts'
 import {
   asksBlock,
   inBody,
@@ -117,9 +117,11 @@ function headersAt(headers: Readonly<Record<string, string>>, moment: ReadMoment
 /** Reads numbers of an answer exactly. One that is not there fails. */
 function numberReader(json: unknown, host: string) {
   return async ({ pointer = '', decimals = 0 }: Value): Promise<Fraction> => {
-    const parsed = decimalAt(pointer).safeParse(valueAt(json, pointer))
-    if (!parsed.success) throw new Error(`in the answer of ${host} ${parsed.error.issues[0]?.message}`)
-    return fractionOf(parsed.data).mul(scaled(1n, decimals))
+    try {
+      return fractionOf(decimalAt(json, pointer)).mul(scaled(1n, decimals))
+    } catch (error) {
+      throw new Error(`in the answer of ${host} ${(error as Error).message}`)
+    }
   }
 }
 

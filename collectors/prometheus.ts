@@ -85,12 +85,16 @@ async function answerTo(query: string, { url, headers }: z.output<typeof options
 /** @throws Error unless the answer is one number of that hour, and whole */
 function numberOf({ warnings, data }: PrometheusAnswer, hour: Hour): number {
   // A store that could not be read is a warning: the number may then lack a part.
-  if (warnings && warnings.length > 0) throw new Error(`the answer has warnings: ${words(warnings)}`)
+  if (warnings && warnings.length > 0)
+    throw new Error(`the answer has warnings: ${words(warnings)}: look into the server, as the number may lack a part`)
   const [seconds, text] = sampleOf(data)
   if (Math.round(seconds * 1000) !== hour) {
-    throw new Error(`the answer is of ${new Date(seconds * 1000).toISOString()}, and not of ${hourText(hour)}`)
+    throw new Error(
+      `the answer is of ${new Date(seconds * 1000).toISOString()}, and not of ${hourText(hour)}: look whether a cache is in between`,
+    )
   }
-  if (!decimalNumber.test(text)) throw new Error(`the query gives ${text}, which is not a number`)
+  if (!decimalNumber.test(text))
+    throw new Error(`the query gives ${text}, which is not a number: let the query give one`)
   return nearestNumber(fractionOf(text))
 }
 
@@ -99,7 +103,8 @@ function sampleOf(data: PrometheusAnswer['data']): z.output<typeof sample> {
   if (data.resultType === 'matrix') {
     throw new Error('the query gives samples of a range: make one of them, as with increase() or avg_over_time()')
   }
-  if (data.resultType === 'string') throw new Error('the query gives a string, and not a number')
+  if (data.resultType === 'string')
+    throw new Error('the query gives a string, and not a number: write one that gives a scalar or a vector')
   const [first, ...others] = data.result
   if (!first) {
     throw new Error(

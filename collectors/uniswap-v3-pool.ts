@@ -82,7 +82,9 @@ export default defineCollector({
 function compare(written: Pair<Address>, own: Pair<Address>): void {
   for (const place of [0, 1] as const) {
     if (written[place].toLowerCase() !== own[place].toLowerCase())
-      throw new Error(`token${place} of the pool is ${own[place]}, and tokens has ${written[place]} in its place`)
+      throw new Error(
+        `token${place} of the pool is ${own[place]}, and tokens has ${written[place]} in its place: write them in the order of the pool`,
+      )
   }
 }
 

@@ -43,15 +43,18 @@ export function connectError(error: unknown, server: string, connectMsMax: numbe
       `${server} asks for the password in clear text, without TLS: add sslmode=verify-full to the address`,
     )
   if (message.startsWith('SASL'))
-    return new Error(`${server} asks for a password, and the address has none that it takes`)
-  if (/timeout/i.test(message)) return new Error(`${server} does not answer within ${connectMsMax / 1000} s`)
-  return new Error(`${server} does not answer${code === '' ? '' : ` (${code})`}`)
+    return new Error(
+      `${server} asks for a password, and the address has none that it takes: write it as postgres://USER:PASSWORD@…`,
+    )
+  if (/timeout/i.test(message))
+    return new Error(`${server} does not answer within ${connectMsMax / 1000} s: check that no firewall is in between`)
+  return new Error(`${server} does not answer${code === '' ? '' : ` (${code})`}: check its address, and that it runs`)
 }
 
 /** The error of a query. @param timeoutMs time that the server had for it */
 export function queryError(error: unknown, server: string, timeoutMs: number): Error {
   const { message, code, isOfServer } = partsOf(error)
-  if (!isOfServer) return new Error(`${server} ended the connection before it answered`)
+  if (!isOfServer) return new Error(`${server} ended the connection before it answered: look into its log`)
   if (code === timedOut)
     return new Error(
       `the query takes longer than ${timeoutMs / 1000} s: give it an index, or the collector a longer deadline`,

@@ -35,6 +35,8 @@ export function numberIn(row: readonly RowColumn[], name: string): Fraction {
   try {
     return fractionOf(typeof value === 'bigint' ? String(value) : value)
   } catch {
-    throw new Error(`column "${column.name}" is ${JSON.stringify(String(value).slice(0, 40))}, which is not a number`)
+    throw new Error(
+      `column "${column.name}" is ${JSON.stringify(String(value).slice(0, 40))}, which is not a number: let the query give one`,
+    )
   }
 }

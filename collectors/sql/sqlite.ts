@@ -13,7 +13,7 @@ const lockedMsMax = 2_000
  * @throws Error when it cannot be opened or read, or does not return one row
  */
 export async function sqliteRow(path: string, query: string, hour: Hour): Promise<readonly RowColumn[]> {
-  if (!existsSync(path)) throw new Error(`there is no file ${path}`)
+  if (!existsSync(path)) throw new Error(`there is no file ${path}: check the path`)
   // Built into Node, whose permissions allow no native packages here; other processes do not have it.
   const { DatabaseSync, constants } = await import('node:sqlite')
   const allowed = [

@@ -1,6 +1,7 @@
 import { type Price, z } from 'tidegauge'
 import { decimalNumber, type Fraction, fractionOf } from './fraction.ts'
 import { exactPrice } from './price/exact-price.ts'
+import { similarWord } from './similar-word.ts'
 
 const priceOperand = z.strictObject({ price: z.string({ error: 'must be the name of a price' }) })
 const operand = z.union([z.string(), z.number(), priceOperand], {
@@ -85,14 +86,21 @@ export function formulaMistakes<R extends string>(
   const kinds = [read, ...formulaKinds]
   const given = kinds.filter(kind => Reflect.get(value, kind) !== undefined)
   const said = given.length === 0 ? 'nothing of it' : given.join(' and ')
+  const others = Object.keys(values).filter(label => values[label] !== value)
   const unknown = neededBy(value).filter(label => !Object.hasOwn(values, label) && !decimalNumber.test(label))
   return [
     ...(given.length === 1 ? [] : [{ path: [], message: `must have one of ${kinds.join(', ')}, and has ${said}` }]),
     ...unknown.map(label => ({
       path: [formulaOf(value)?.kind ?? ''],
-      message: `there is no value "${label}": known here are ${Object.keys(values).join(', ')}`,
+      message: `there is no value "${label}": ${insteadOf(label, others)}`,
     })),
   ]
+}
+
+function insteadOf(label: string, others: readonly string[]): string {
+  const near = similarWord(label, others)
+  if (near !== undefined) return `did you mean ${near}?`
+  return others.length === 0 ? 'add it to these values' : `add it, or name one of ${others.join(', ')}`
 }
 
 /** Mistakes of all values together: none is sent, or one needs itself. */

@@ -2,6 +2,7 @@ import pointer from 'jsonpointer'
 import { type CollectContext, hourText, z } from 'tidegauge'
 import { decimalNumber } from './fraction.ts'
 import { type JsonRequest, readsPast } from './placeholders.ts'
+import { similarWord } from './similar-word.ts'
 
 /** The form of a pointer, for a mistake. */
 export const pointerRules = 'must be a JSON pointer like /prices/0/usd'
@@ -50,26 +51,76 @@ const decimalCharsMax = 20_000
 /** Characters of a text in place of a number that are shown. */
 const shownCharsMax = 40
 
-/** The value in place of a number, in words, and an instruction. */
-function insteadOfNumber(found: unknown): string {
-  if (found === undefined) return 'nothing: compare the pointer with the answer'
-  if (typeof found === 'object' && found !== null) {
-    return `${Array.isArray(found) ? 'a list' : 'a map'}: let the pointer lead on to a number in it`
-  }
-  if (typeof found !== 'string') return String(found)
-  const text = found.length > shownCharsMax ? `${found.slice(0, shownCharsMax)}…` : found
-  return `the text ${JSON.stringify(text)}: a number is written like 1234.5, without separators and units`
+/** Names in a map that are listed. */
+const listedMax = 12
+
+/** A place in an answer at which there is no number. */
+interface NotNumber {
+  readonly message: string
+  /** Instruction for a person. */
+  readonly fix: string
 }
 
-/**
- * Schema of what stands at a pointer of an answer whose numbers are text, as they are asked for: a decimal number, with
- * or without quotes. Parses to it as it is written.
- */
-export function decimalAt(path: string) {
-  const error = ({ input }: { readonly input?: unknown }) =>
-    `there is no number at ${path || 'the root'}, but ${insteadOfNumber(input)}`
-  return z.string({ error }).max(decimalCharsMax, { error }).regex(decimalNumber, { error })
+/** The number at a pointer of an answer whose numbers are text, as it is written there. @throws Error that says what is */
+export function decimalAt(json: unknown, path: string): string {
+  const found = valueAt(json, path)
+  if (isDecimal(found)) return found
+  const { message, fix } = notNumberAt(json, path)
+  throw new Error(`${message}, but ${kindOf(found)}: ${fix}`)
 }
+
+/** Whether a part of an answer is a decimal number, with or without quotes. */
+function isDecimal(found: unknown): found is string {
+  return typeof found === 'string' && found.length <= decimalCharsMax && decimalNumber.test(found)
+}
+
+function notNumberAt(json: unknown, path: string): NotNumber {
+  const found = valueAt(json, path)
+  const message = `there is no number at ${path || 'the root'}`
+  if (found === undefined) return { message, fix: insteadOf(json, path) }
+  if (typeof found === 'string')
+    return { message, fix: 'a number is written like 1234.5, without separators and units' }
+  if (typeof found !== 'object') return { message, fix: 'let the pointer lead to a number' }
+  if (found === null) return { message, fix: 'ask the source why, or let the pointer lead to another number' }
+  return { message, fix: `let the pointer lead on to a number in it; ${contentsOf(found, path)}` }
+}
+
+function kindOf(found: unknown): string {
+  if (found === undefined) return 'nothing'
+  if (typeof found === 'object' && found !== null) return Array.isArray(found) ? 'a list' : 'a map'
+  if (typeof found !== 'string') return String(found)
+  return `the text ${JSON.stringify(found.length > shownCharsMax ? `${found.slice(0, shownCharsMax)}…` : found)}`
+}
+
+/** Instruction for a pointer that leads nowhere: the names at the last part of it that there is. */
+function insteadOf(json: unknown, path: string): string {
+  const tokens = path.match(/\/[^/]*/g) ?? []
+  const missing = tokens.findIndex((_, index) => valueAt(json, tokens.slice(0, index + 1).join('')) === undefined)
+  const before = tokens.slice(0, missing).join('')
+  const around = valueAt(json, before)
+  if (typeof around !== 'object' || around === null) return `${before || 'the root'} is ${kindOf(around)} already`
+  const wanted = (tokens[missing] ?? '').slice(1)
+  const near = Array.isArray(around) ? undefined : similarWord(wanted, Object.keys(around).map(escaped))
+  const meant = near && [before, `/${near}`, ...tokens.slice(missing + 1)].join('')
+  const isThere = meant !== undefined && valueAt(json, meant) !== undefined
+  return `${contentsOf(around, before)}${isThere ? ` (did you mean ${meant}?)` : ''}`
+}
+
+function contentsOf(around: object, path: string): string {
+  const where = path || 'the root'
+  if (Array.isArray(around)) {
+    return around.length === 0 ? `the list at ${where} is empty` : `at ${where} there are 0 to ${around.length - 1}`
+  }
+  const names = Object.keys(around).map(escaped)
+  if (names.length === 0) return `the map at ${where} is empty`
+  const more = names.length > listedMax ? `, and ${names.length - listedMax} more` : ''
+  return `at ${where} there ${names.length === 1 ? 'is' : 'are'} ${names.slice(0, listedMax).map(shown).join(', ')}${more}`
+}
+
+/** A name as a pointer has it. */
+const escaped = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1')
+
+const shown = (name: string) => (name.length > shownCharsMax ? `${name.slice(0, shownCharsMax)}…` : name)
 
 type RunClock = Pick<CollectContext<unknown>, 'hour' | 'nowMs'>
 
@@ -87,14 +138,14 @@ export interface JsonSource extends JsonRequest {
 export function answerOf(source: JsonSource, run: RunClock) {
   const { time = '', pointer: at } = source
   return withoutFailure
-    .transform(json => ({ json, time: valueAt(json, time), value: valueAt(json, at ?? '') }))
-    .pipe(
-      z.object({
-        json: z.unknown(),
-        time: timeAt(source, run),
-        value: at === undefined ? z.unknown() : decimalAt(at),
-      }),
-    )
+    .superRefine((json, context) => {
+      const input = at === undefined ? undefined : valueAt(json, at)
+      if (at === undefined || isDecimal(input)) return
+      const { message, fix } = notNumberAt(json, at)
+      context.addIssue({ code: 'custom', input, message, params: { fix } })
+    })
+    .transform(json => ({ json, time: valueAt(json, time) }))
+    .pipe(z.object({ json: z.unknown(), time: timeAt(source, run) }))
 }
 
 /** Milliseconds that a source's clock may be ahead of this machine's. */
@@ -115,7 +166,7 @@ function timeAt({ time, maxAge, ...asked }: JsonSource, { hour, nowMs }: RunCloc
       const statedMs = instantMs(stated)
       return statedMs >= hour - maxAge * 1000 && statedMs <= latestMs
     },
-    { error },
+    { error, params: { fix: 'compare the time with the hour; for an older value write a larger maxAge' } },
   )
 }
 

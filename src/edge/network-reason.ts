@@ -50,7 +50,7 @@ export function networkWords(code: string): string {
   return known ? `${known[1]}, ${code}` : code
 }
 
-/** What to do about an error of a connection; `undefined` for an unknown one. Pure. */
+/** Instruction for an error of a connection; `undefined` for an unknown one. Pure. */
 export function networkFix(error: unknown): string | undefined {
   const { name, code, cause } = error as { name?: string; code?: string; cause?: { code?: string } }
   const said = code ?? cause?.code

@@ -111,6 +111,35 @@ describe('http-json', () => {
     expect(fault.message).toContain('there is no number at /prices/0/word')
     expect(JSON.stringify(fault)).not.toContain('hidden')
   })
+
+  it.for([
+    [
+      '/price',
+      '/prices/0/usdd',
+      'nothing',
+      'at /prices/0 there are usd, text, a~1b, none, word (did you mean /prices/0/usd?)',
+    ],
+    ['/price', '/price/0/usd', 'nothing', 'at the root there is prices (did you mean /prices/0/usd?)'],
+    ['/price', '/price/5/usd', 'nothing', 'at the root there is prices'],
+    ['/price', '/prices/0/a~1b/M~0n', 'nothing', 'at /prices/0/a~1b there is m~0n (did you mean /prices/0/a~1b/m~0n?)'],
+    ['/price', '/prices/4/usd', 'nothing', 'at /prices there are 0 to 0'],
+    ['/price', '/prices/0/usd/now', 'nothing', '/prices/0/usd is the text "1.5" already'],
+    ['/price', '/prices/0/none', 'null', 'ask the source why, or let the pointer lead to another number'],
+    ['/price', '/prices', 'a list', 'let the pointer lead on to a number in it; at /prices there are 0 to 0'],
+    ['/tvl', '', 'a map', 'let the pointer lead on to a number in it; at the root there is tvl'],
+    ['/price', '/prices/0/word', 'the text "x"', 'a number is written like 1234.5, without separators and units'],
+  ] as const)('says what to write instead: %s at %s', async ([path, pointer, found, fix]) => {
+    const options = reading(path, pointer)
+    const fault = await faultOf(runner.collect(configured('http-json', { options }), hour))
+    expect(fault).toMatchObject({ code: 'http-unexpected', fix })
+    const one = configured('http-json', {
+      options: { url: source.url + path, values: { One: { pointer }, Two: { pointer: '' } } },
+    })
+    const several = await runner.collect(one, hour).catch(error => error)
+    expect(JSON.stringify(several.failures?.['One'] ?? several.message)).toContain(
+      JSON.stringify(`, but ${found}: ${fix}`).slice(1, -1),
+    )
+  })
 })
 
 describe('http-json with several values', () => {
@@ -216,7 +245,7 @@ describe('http-json with several values', () => {
       [{ url: `${url}{block-1}`, values }, ['url'], 'the hour is written {hour}, {hourSeconds}'],
       [{ url, values: { A: { pointer: '/a', decimals: 1.5 } } }, ['values', 'A', 'decimals'], 'must be a whole number'],
       [{ url, values: { A: { pointer: '/a', sum: [1, 2] } } }, ['values', 'A'], 'must have one of pointer, sum,'],
-      [{ url, values: { A: { sum: [1, 'b'] } } }, ['values', 'A', 'sum'], 'there is no value "b": known here are A'],
+      [{ url, values: { A: { sum: [1, 'b'] } } }, ['values', 'A', 'sum'], 'there is no value "b": add it'],
       [{ url, values: { A: { sum: [1, 'A'] } } }, ['values', 'A'], 'needs itself: A → A'],
       [{ url, values: { A: { sum: [1, 2], decimals: 6 } } }, ['values', 'A', 'decimals'], 'belongs to a pointer'],
       [{ url, values: { A: { pointer: '/a', private: true } } }, ['values'], 'must hold a value that is not private'],

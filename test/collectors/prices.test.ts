@@ -180,7 +180,7 @@ describe('a price', () => {
     )
     expect((await faultOf(priced('Dead'))).message).toMatch(/^there is no price of Dead: token0 reverted: /)
     expect((await faultOf(priced('Zero'))).message).toBe(
-      'there is no price of Zero: the feed answers 0, which is no price',
+      'there is no price of Zero: the feed answers 0, which is no price: look whether the feed is still in use',
     )
   })
 

@@ -73,11 +73,11 @@ describe.skipIf(prometheusPlace.kind === 'missing')(
       ['tvl', 'the query gives 2 samples: add them with sum(), or select one by its labels'],
       ['tvl{pool="c"}', 'the query gives no sample at the hour: the server looks back 5 minutes'],
       ['tvl{pool="old"}', 'the query gives no sample at the hour'],
-      ['odd', 'the query gives NaN, which is not a number'],
-      ['huge', 'the query gives +Inf, which is not a number'],
-      ['-huge', 'the query gives -Inf, which is not a number'],
+      ['odd', 'the query gives NaN, which is not a number: let the query give one'],
+      ['huge', 'the query gives +Inf, which is not a number: let the query give one'],
+      ['-huge', 'the query gives -Inf, which is not a number: let the query give one'],
       ['tvl[5m]', 'the query gives samples of a range: make one of them'],
-      ['"text"', 'the query gives a string, and not a number'],
+      ['"text"', 'the query gives a string, and not a number: write one that gives a scalar or a vector'],
       ['tvl{pool="a"} + on() tvl', 'refuses the query: found duplicate series'],
     ] as const)('%s is no value', async ([query, message]) => {
       expect(await said(server.url, { Value: query })).toEqual({ Value: expect.stringContaining(message) })
@@ -133,11 +133,11 @@ describe('prometheus, of the answers that its API describes', () => {
   })
 
   it.for([
-    ['/part', /^the answer has warnings: store 2 is down; x{200}$/],
-    ['/deaf', /^the answer is of 2026-11-20T13:01:00\.500Z, and not of 2026-11-20T13:00:00Z$/],
+    ['/part', /^the answer has warnings: store 2 is down; x{200}: look into the server/],
+    ['/deaf', /^the answer is of 2026-11-20T13:01:00\.500Z, and not of 2026-11-20T13:00:00Z: look whether a cache/],
     ['/histogram', /^the query gives a histogram: take a number of it with histogram_quantile\(\)$/],
     ['/page', /answers what looks like a web page, not JSON$/],
-    ['/denied', /refuses the request$/],
+    ['/denied', /refuses the request: \{"status":"error"/],
   ] as const)('%s has no value', async ([path, message]) => {
     expect(await said(source.url + path, { Value: 'a' })).toEqual({ Value: expect.stringMatching(message) })
   })

@@ -115,9 +115,9 @@ describe('sql, of SQLite', () => {
     expect(await valuesOf(sqlite, { query, values })).toEqual({
       Good: 1,
       None: expect.stringMatching(/^column "none" is NULL: unknown is not zero/),
-      Word: 'column "word" is "n/a", which is not a number',
-      Blob: 'column "blob" is "a blob", which is not a number',
-      Huge: 'column "huge" is "Infinity", which is not a number',
+      Word: 'column "word" is "n/a", which is not a number: let the query give one',
+      Blob: 'column "blob" is "a blob", which is not a number: let the query give one',
+      Huge: 'column "huge" is "Infinity", which is not a number: let the query give one',
       Gone: 'the query returns no column "Gone": its columns are good, none, word, blob, huge, twice, TWICE',
       Two: 'the query returns 2 columns "Twice": name them apart, with AS',
     })
@@ -143,7 +143,7 @@ describe('sql, of SQLite', () => {
   it('says which file does not exist', async () => {
     const query = 'SELECT 1 AS Value'
     const gone = join(folder, 'none.db')
-    expect(await failureOf({ path: gone }, { query })).toBe(`there is no file ${gone}`)
+    expect(await failureOf({ path: gone }, { query })).toBe(`there is no file ${gone}: check the path`)
     const text = join(folder, 'text.db')
     expect(await failureOf({ path: text }, { query })).toBe(`${text} is not a SQLite database`)
   })
@@ -274,9 +274,9 @@ describe.skipIf(postgresPlace.kind === 'missing')('sql, of PostgreSQL (needs the
       Yes: 1,
       Double: 0.30000000000000004,
       Small: 1e-7,
-      Text: 'column "text" is " 12 ", which is not a number',
-      NaN: 'column "nan" is "NaN", which is not a number',
-      Day: 'column "day" is "1 day", which is not a number',
+      Text: 'column "text" is " 12 ", which is not a number: let the query give one',
+      NaN: 'column "nan" is "NaN", which is not a number: let the query give one',
+      Day: 'column "day" is "1 day", which is not a number: let the query give one',
     })
   })
 

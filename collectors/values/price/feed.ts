@@ -51,7 +51,8 @@ export async function feedAnswer(
     'a call of it, like { call: "latestAnswer() view returns (int256)", decimals: 8 }',
   )
   const [decimals, { answer, updatedAt }] = await Promise.all([decimalsOf(address), lastRound(chain, address)])
-  if (answer <= 0n) throw new Error(`the feed answers ${answer}, which is no price`)
+  if (answer <= 0n)
+    throw new Error(`the feed answers ${answer}, which is no price: look whether the feed is still in use`)
   if (maxAge === 'none') return scaled(answer, decimals)
   if (updatedAt === 0n) {
     const kinds = 'its round is not complete, or it computes its answer at each read: for that, write maxAge: none'
@@ -61,7 +62,10 @@ export async function feedAnswer(
   const atMs = 1000 * Number(updatedAt)
   if (atMs > hour + aheadMsMax)
     throw new Error(`the feed says ${new Date(atMs).toISOString()} as its time, which is after the hour`)
-  if (hour - atMs > 1000 * maxAge) throw new Error(`the price is ${(hour - atMs) / 1000} s old at ${hourText(hour)}`)
+  if (hour - atMs > 1000 * maxAge)
+    throw new Error(
+      `the price is ${(hour - atMs) / 1000} s old at ${hourText(hour)}: look whether the feed is still in use, or write a larger maxAge than ${maxAge}`,
+    )
   return scaled(answer, decimals)
 }
 

@@ -1,7 +1,7 @@
 import { address, type CollectContext, headers, z } from 'tidegauge'
 import { decimalsOption, decimalsReader, tokenDecimals } from '../decimals.ts'
 import { type Fraction, fractionOf, nearestNumber } from '../fraction.ts'
-import { answerOf, decimalAt, jsonPointer, valueAt } from '../json-answer.ts'
+import { answerOf, decimalAt, jsonPointer } from '../json-answer.ts'
 import { asksBlock, asksHour, inBody, inPlaces, sourceBody, sourceUrl } from '../placeholders.ts'
 import { calledNumber, callMistakes } from '../view-function.ts'
 import { exactPrice } from './exact-price.ts'
@@ -147,5 +147,5 @@ async function answeredPrice(
   const request = { headers, body: inBody(body, { hour }), isRead: true, numbers: 'text' } as const
   const answer = answerOf({ url, body, time, maxAge: Number(maxAge ?? 3_600), pointer }, { hour, nowMs })
   const { json } = await http.json(inPlaces(url, { hour }), answer, request)
-  return fractionOf(decimalAt(pointer).parse(valueAt(json, pointer)))
+  return fractionOf(decimalAt(json, pointer))
 }

@@ -268,7 +268,7 @@ async function wordsOf({ body, header }: HttpResponse, { address, headers }: Hop
       if (pieces.reduce((bytes, { length }) => bytes + length, 0) >= errorBytesMax) break
     }
   } catch {
-    // What was read stands.
+    // The beginning that was read is shown.
   }
   late.removeEventListener('abort', end)
   if ((header('content-encoding') ?? 'identity') !== 'identity') return ''
@@ -522,7 +522,7 @@ export async function parsedAnswer<S extends z.ZodType>(
   const more = mistakes.length > shown.length ? `; and ${mistakes.length - shown.length} more` : ''
   throw new Fault('http-unexpected', `${host} answers something else than expected: ${shown.join('; ')}${more}`, {
     facts: { host },
-    fix: 'compare what the source answers with the schema',
+    fix: fixIn(mistakes) ?? 'compare what the source answers with what is expected of it',
   })
 }
 
@@ -554,6 +554,12 @@ type AnswerIssue = z.core.$ZodIssue
 interface AnswerMistake {
   readonly issue: AnswerIssue
   readonly path: readonly PropertyKey[]
+}
+
+/** The instruction of the first mistake that has one. */
+function fixIn(mistakes: readonly AnswerMistake[]): string | undefined {
+  const fixes = mistakes.map(({ issue }) => (issue.code === 'custom' ? issue.params?.['fix'] : undefined))
+  return fixes.find(fix => typeof fix === 'string')
 }
 
 /** The mistakes of an issue: of a union without its own message, those of the branch that comes nearest. */
