@@ -81,7 +81,7 @@ const homes: Readonly<Record<string, readonly string[]>> = {
   '@fastify/swagger': ['src/reference/'],
   'fastify-type-provider-zod': ['src/reference/'],
   yaml: ['src/config/yaml.ts'],
-  leven: ['src/config/mistakes.ts'],
+  leven: ['src/config/mistakes.ts', 'collectors/values/similar-word.ts'],
   commander: ['src/cli/'],
   rolldown: ['src/build/'],
   'get-east-asian-width': ['src/cli/'],
