@@ -5,7 +5,7 @@ import { oldNode } from '../config/cautions.ts'
 import { changesOf } from '../config/changes.ts'
 import { ConfigError } from '../config/config.ts'
 import { secretFiles } from '../config/include.ts'
-import { formatMistakes } from '../config/mistakes.ts'
+import { mistakesLine } from '../config/mistakes.ts'
 import { isSafeNode } from '../edge/version.ts'
 import { isYetToCome } from '../model/backoff.ts'
 import { Fault, faultLine, isOfOutbox } from '../model/fault.ts'
@@ -208,7 +208,7 @@ async function untilChanged(
       if (error instanceof ConfigError && error.includes.length > 0) {
         watched.watchAlso({ file: config.file, includes: error.includes, protocols: [] })
       }
-      const mistakes = error instanceof ConfigError ? formatMistakes(error.mistakes) : faultLine(error)
+      const mistakes = error instanceof ConfigError ? mistakesLine(error.mistakes) : faultLine(error)
       log.error({ mistakes }, refused)
       reloads.refused(redactor.redact(mistakes), time.nowMs())
     }

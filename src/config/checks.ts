@@ -50,7 +50,7 @@ export function check(documents: readonly ConfigDocument[], isWhole: boolean): P
     ...protocols.flatMap(checkCollectors),
     ...protocols.flatMap(protocol => checkChains(protocol, main['chains'])),
     ...checkPrices(documents, protocols),
-    ...checkKeys(main['service'], protocols),
+    ...checkKeys(first, protocols, isWhole),
     ...checkFleet(main, first.placeOf, protocols),
   ]
 }
@@ -145,7 +145,12 @@ function unnameable({ id, path, place }: NamedId): PlacedMistake[] {
 }
 
 /** Checks that every protocol has a key for a remote service; the embedded one has its own. */
-function checkKeys(service: unknown, protocols: readonly MapAtPath[]): PlacedMistake[] {
+function checkKeys(
+  { written, placeOf }: ConfigDocument,
+  protocols: readonly MapAtPath[],
+  isWhole: boolean,
+): PlacedMistake[] {
+  const service = valueAt(written, ['service'])
   if (service === 'embedded') {
     return protocols
       .filter(({ map }) => 'key' in map)
@@ -156,6 +161,10 @@ function checkKeys(service: unknown, protocols: readonly MapAtPath[]): PlacedMis
       }))
   }
   if (!isRecord(service) || 'key' in service) return []
+  if (isWhole && protocols.length === 0) {
+    const fix = 'add key: { file: /run/secrets/metrics_key } to it, or to each protocol'
+    return [{ place: placeOf(['service'], 'key'), message: 'service: no API key, neither here nor at a protocol', fix }]
+  }
   return protocols
     .filter(({ map }) => !('key' in map))
     .map(({ path, placeOf }) => ({

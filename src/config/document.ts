@@ -51,8 +51,8 @@ interface Examined<S extends z.ZodType> {
 }
 
 /**
- * Parses a file's value and finds all mistakes. A mistyped key is replaced by the one meant and the file is parsed again,
- * so that the values below it are checked, too.
+ * Parses a file's value and finds all mistakes. A mistyped key is replaced by the one meant, and a map in place of a list
+ * by a list of it, and the file is parsed again, so that the values below are checked, too.
  */
 function examine<S extends z.ZodType>(tree: Tree, form: FileForm<S>): Examined<S> {
   // Parsed once: code compiled for it would take longer than it saves.
@@ -63,13 +63,22 @@ function examine<S extends z.ZodType>(tree: Tree, form: FileForm<S>): Examined<S
   const placed = typos.map(typo => positioned(typo, tree))
   const renamed = typos.map(({ place, meant }) => tree.rename(place.path, meant))
   if (renamed.includes(true)) return { parsed, found: [...placed, ...examine(tree, form).found] }
+  const maps = found.filter(({ isMapForList }) => isMapForList)
+  if (maps.length > 0) {
+    const own = maps.map(mistake => positioned(mistake, tree))
+    for (const { place } of maps) tree.wrap(place.path)
+    return { parsed, found: [...own, ...examine(tree, form).found] }
+  }
   return { parsed, found: found.map(mistake => positioned(mistake, tree)) }
 }
 
 const isTypo = (mistake: ValueMistake): mistake is ValueMistake & { readonly meant: string } =>
   mistake.meant !== undefined
 
-function positioned({ place, meant: _, ...mistake }: ValueMistake, tree: Tree): PlacedMistake<Position> {
+function positioned(
+  { place, meant: _, isMapForList: _map, ...mistake }: ValueMistake,
+  tree: Tree,
+): PlacedMistake<Position> {
   return { ...mistake, place: tree.positionOf(place) }
 }
 
@@ -81,6 +90,6 @@ function inFile(file: string, { place, ...mistake }: PlacedMistake<Position>): P
 export const operatorForm: FileForm<typeof operatorFile> = {
   schema: operatorFile,
   json: () => jsonSchema(operatorFile),
-  emptyFix: 'service and protocols are required; config/local.yaml is a beginning',
+  emptyFix: 'service and protocols are required; tidegauge init writes a beginning',
   wholeFix: 'write it as key: value lines; service and protocols are required',
 }

@@ -91,12 +91,26 @@ function unknownKey(path: IssuePath, key: string, whole: JsonSchema): ValueMista
   const known = keysOf(partAt(whole, path))
   const near = meant(key, known)
   const name = isSecret(path) && near === undefined && path.length > 1 ? 'unknown key' : `unknown key ${quoted(key)}`
+  const below = holderOf(key, partAt(whole, path))
+  const others = below === undefined ? `known here: ${known.join(', ')}` : `it belongs under ${below}:`
   return {
     place: { path: [...path, key], at: 'key' },
     message: path.length > 0 ? `${name} in ${pathText(path)}` : name,
-    fix: near ? `did you mean ${quoted(near)}?` : `known here: ${known.join(', ')}`,
+    fix: near ? `did you mean ${quoted(near)}?` : others,
     ...(near && { meant: near }),
   }
+}
+
+/** The key of a map under which an unknown key belongs: the only one that knows it, else one that takes any. */
+function holderOf(key: string, part: JsonSchema | undefined): string | undefined {
+  const maps = alternatives(part ?? {}).flatMap(one => Object.entries(one.properties ?? {}))
+  const holders = maps.filter(([, inner]) => isPart(inner) && keysOf(inner).includes(key))
+  const [open] = maps.find(([, inner]) => isPart(inner) && takesAnyKey(inner)) ?? []
+  return holders.length === 1 ? holders[0]?.[0] : open
+}
+
+function takesAnyKey({ additionalProperties }: JsonSchema): boolean {
+  return isPart(additionalProperties) && Object.keys(additionalProperties).length === 0
 }
 
 function wrongName(path: IssuePath): ValueMistake {
@@ -127,7 +141,9 @@ function wrongValue(path: IssuePath, value: unknown, whole: JsonSchema): ValueMi
   if (path.length === 0) return { place: { path, at: 'value' }, message: `the file is ${wholeKind(value)}, not a map` }
   const found = isSecret(path) && typeof value === 'string' ? 'text' : kindOf(value)
   const message = `${where}: must be ${expectationOf(part)}, not ${found}`
-  return { place: { path, at: 'value' }, message, fix: rewritten(value, part) }
+  const isMapForList = isRecord(value) && part.type === 'array' && isRecord(part.items) && part.items.type === 'object'
+  const mistake: ValueMistake = { place: { path, at: 'value' }, message, fix: rewritten(value, part) }
+  return isMapForList ? { ...mistake, isMapForList } : mistake
 }
 
 /** Kind of a whole file. A secret's file may be given by mistake, so its content is not repeated. */
@@ -196,7 +212,7 @@ function child(part: JsonSchema, step: PropertyKey): JsonSchema[] {
 }
 
 /** Keys that a map at this part may have, if they are a closed list; else empty. */
-function keysOf(part: JsonSchema | undefined): string[] {
+export function keysOf(part: JsonSchema | undefined): string[] {
   return part ? alternatives(part).flatMap(one => Object.keys(one.properties ?? {})) : []
 }
 

@@ -19,7 +19,7 @@ import {
   type ServiceConfig,
 } from './config.ts'
 import { type ConfigDocument, operatorForm, type ParsedDocument, type PlaceOf, readDocument } from './document.ts'
-import { type FileForm, jsonSchema } from './explain.ts'
+import { type FileForm, jsonSchema, keysOf, partAt } from './explain.ts'
 import { ownIdOf } from './fields.ts'
 import { configFiles, expandIncludes, ungrantedSecrets } from './include.ts'
 import { inOrder, placeText } from './mistakes.ts'
@@ -301,11 +301,14 @@ function collectorsIn(written: unknown, placeOf: PlaceOf): CollectorConfig[] {
   return listIn(written, 'protocols').flatMap((protocol, index) =>
     listIn(protocol, 'collectors').flatMap((collector, at): CollectorConfig[] => {
       const path = ['protocols', index, 'collectors', at]
-      const [use, options = {}] = [valueAt(collector, ['use']), valueAt(collector, ['options'])]
-      if (typeof use !== 'string' || use.trim() === '' || typeof options !== 'object' || options === null) return []
+      const [use, written = {}] = [valueAt(collector, ['use']), valueAt(collector, ['options'])]
+      if (typeof use !== 'string' || use.trim() === '' || typeof written !== 'object' || written === null) return []
+      const strays = strayKeys(collector)
+      const options = { ...strays, ...written }
       const [protocolId, own] = [valueAt(protocol, ['id']), valueAt(collector, ['id'])].map(id =>
         typeof id === 'string' ? id : '',
       )
+      const isStray = ([first]: readonly PropertyKey[]) => first !== undefined && Object.hasOwn(strays, first)
       return [
         {
           id: `${protocolId || path[1]}/${own || ownIdOf(use)}`,
@@ -313,11 +316,18 @@ function collectorsIn(written: unknown, placeOf: PlaceOf): CollectorConfig[] {
           use,
           options,
           place: placeOf(path),
-          placeOf: (inner, which) => placeOf([...path, 'options', ...inner], which),
+          placeOf: (inner, which) => placeOf([...path, ...(isStray(inner) ? [] : ['options']), ...inner], which),
         },
       ]
     }),
   )
+}
+
+/** Keys of a collector's entry that belong under `options`: they are not reported as missing there. */
+function strayKeys(collector: unknown): Readonly<Record<string, unknown>> {
+  if (!isRecord(collector)) return {}
+  const known = keysOf(partAt(operatorForm.json(), ['protocols', 0, 'collectors', 0]))
+  return Object.fromEntries(Object.entries(collector).filter(([key]) => !known.includes(key)))
 }
 
 function listIn(map: unknown, key: string): readonly unknown[] {

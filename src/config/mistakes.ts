@@ -38,10 +38,15 @@ export interface ValuePlace {
 export interface ValueMistake extends PlacedMistake<ValuePlace> {
   /** For an unknown key: the one probably meant. */
   readonly meant?: string
+  /** Whether a map of maps stands where a list of them belongs. */
+  readonly isMapForList?: true
 }
 
 /** Mistakes printed, at most; one misplaced bracket can cause thousands. */
 const shownMax = 50
+
+/** Mistakes on one line, at most. */
+const lineMax = 5
 
 /**
  * Formats mistakes like a compiler: `file:line:col: message`, with the fix on its own line. Paths below the working
@@ -54,6 +59,16 @@ export function formatMistakes(mistakes: readonly PlacedMistake[]): string {
   })
   const more = mistakes.length - shownMax
   return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('\n')
+}
+
+/** Mistakes on one line, for a log or a page, each with its fix. */
+export function mistakesLine(mistakes: readonly PlacedMistake[]): string {
+  const shown = mistakes.slice(0, lineMax).map(mistake => {
+    const line = lineOf(mistake)
+    return mistake.fix === undefined ? line : `${line}: ${mistake.fix}`
+  })
+  const more = mistakes.length - lineMax
+  return [...shown, ...(more > 0 ? [`and ${more} more: tidegauge check shows all`] : [])].join('; ')
 }
 
 /** The mistake as one line, without its fix. */

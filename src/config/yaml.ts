@@ -15,6 +15,7 @@ import {
   visit,
   type YAMLError,
   type YAMLMap,
+  YAMLSeq,
 } from 'yaml'
 import type { Mistake, PlacedMistake, Position, ValuePlace } from './mistakes.ts'
 
@@ -28,8 +29,8 @@ export type FileText =
   | { readonly ok: false; readonly mistake: PlacedMistake<Position> }
 
 const systemWords: Readonly<Record<string, readonly [message: string, fix: string]>> = {
-  ENOENT: ['there is no such file', 'give its path with --config FILE'],
-  ENOTDIR: ['there is no such file', 'give its path with --config FILE'],
+  ENOENT: ['there is no such file', 'put it there, or give its path with --config FILE'],
+  ENOTDIR: ['there is no such file', 'put it there, or give its path with --config FILE'],
   EISDIR: ['this is a folder, not a file', 'give the path of the file in it'],
   ESPIPE: ['this is a pipe, not a file', 'give the path of a file'],
   EACCES: ['the file may not be read', 'let the user of this process read it'],
@@ -119,6 +120,8 @@ export interface Tree {
    * @returns false when the map has that key already
    */
   rename(path: readonly PropertyKey[], key: string): boolean
+  /** Replaces a map by a list: of its values, where all are maps, else of itself alone. Places stay. */
+  wrap(path: readonly PropertyKey[]): void
 }
 
 /** Result of reading YAML. `yamlMistakes`: mistakes of its syntax. Without a tree the file cannot be checked further. */
@@ -172,6 +175,7 @@ function parse(text: string): Read {
     value: () => document.toJS(),
     positionOf: ({ path, at: part }) => at(offsetOf(document, path, part)),
     rename: (path, key) => renameKey(document, path, key),
+    wrap: path => wrapMap(document, path),
   }
   return { yamlMistakes, tree }
 }
@@ -444,6 +448,19 @@ function renameKey(document: Document.Parsed, path: readonly PropertyKey[], name
   key.value = name
   pairsByName.delete(node)
   return true
+}
+
+function wrapMap(document: Document.Parsed, path: readonly PropertyKey[]): void {
+  const [root, last = ''] = [isNode(document.contents) ? document.contents : undefined, path.at(-1)]
+  const parent = path.slice(0, -1).reduce<Node | undefined>((node, step) => childOf(node, step)?.value, root)
+  const map = childOf(parent, last)?.value
+  if (!isMap(map) || !isMap(parent)) return
+  const values = map.items.map(({ value }) => value)
+  const list = new YAMLSeq()
+  list.items = values.length > 0 && values.every(isMap) ? values : [map]
+  if (map.range) list.range = map.range
+  const pair = pairsOf(parent).get(String(last))
+  if (pair) pair.value = list
 }
 
 /** A duplicate key and the first of its name, as offsets. */

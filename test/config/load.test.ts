@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { jsonSchema } from '../../src/config/explain.ts'
 import { hiddenPaths } from '../../src/config/include.ts'
 import { loadConfig, parseConfig } from '../../src/config/load.ts'
-import { formatMistakes } from '../../src/config/mistakes.ts'
+import { formatMistakes, mistakesLine } from '../../src/config/mistakes.ts'
 import { faultLine } from '../../src/model/fault.ts'
 import { configFile, mistakesIn, protocolsText } from './file.ts'
 
@@ -290,6 +290,9 @@ describe('mistakes', () => {
 ${file}:2:12: protocols: must be a list, not the number 3
     write it like [{ id: awesome-vault, name: Awesome Vault, collectors: [{ use: host }] }]`,
     )
+    expect(mistakesLine(error.mistakes)).toBe(
+      `${file}:1:10: service: must be embedded or a map, not text: did you mean embedded?; ${file}:2:12: protocols: must be a list, not the number 3: write it like [{ id: awesome-vault, name: Awesome Vault, collectors: [{ use: host }] }]`,
+    )
     expect(faultLine(error)).toContain('2 mistakes in the configuration, the first: ')
     expect(error.code).toBe('config')
   })
@@ -306,6 +309,7 @@ ${file}:2:12: protocols: must be a list, not the number 3
         .split('\n')
         .at(-1),
     ).toBe('and 152 more')
+    expect(mistakesLine(mistakesIn(configFile(text)).mistakes)).toMatch(/; and 197 more: tidegauge check shows all$/)
   })
 })
 

@@ -32,6 +32,41 @@ tell('keys', [
     '6:15: protocols[0].collectors[0].use: must be text, not the number 5 → put it in quotes: "5"',
   ],
   [
+    'options next to use',
+    'service: embedded\nprotocols:\n  - id: a\n    name: A\n    collectors:\n      - use: http-json\n        url: http://a.test/\n        pointer: /a\n',
+    '7:9: unknown key "url" in protocols[0].collectors[0] → it belongs under options:',
+    '8:9: unknown key "pointer" in protocols[0].collectors[0] → it belongs under options:',
+  ],
+  [
+    'a key of another map',
+    `service: embedded\nkeep: 3d\nlisten: 127.0.0.1:9464\n${fine}`,
+    '2:1: unknown key "keep" → it belongs under outbox:',
+    '3:1: unknown key "listen" → it belongs under status:',
+  ],
+  [
+    'a map in place of a list, and all that is in it',
+    'service: { url: https://m.example.com }\nprotocols:\n  id: A B\n  name: A\n  collectors:\n    usee: host\n',
+    '2:1: protocols: must be a list, not a map → write it like [{ id: awesome-vault, name: Awesome Vault, collectors: [{ use: host }] }]',
+    '3:3: protocols[0]: no API key, neither here nor at the service → add key: { file: /run/secrets/metrics_key } to service, or to this protocol',
+    '3:7: protocols[0].id: "A B" is not a slug of lowercase letters, digits, - and _ → write a-b',
+    '5:3: protocols[0].collectors: must be a list, not a map → write it like [{ use: host }]',
+    '6:5: unknown key "usee" in protocols[0].collectors[0] → did you mean "use"?',
+  ],
+  [
+    'maps by name in place of a list, and all that is in them',
+    'service: embedded\nprotocols:\n  one: { id: a, name: 5, collectors: [{ use: host }] }\n  two: { id: A, name: B }\n',
+    '2:1: protocols: must be a list, not a map → write it like [{ id: awesome-vault, name: Awesome Vault, collectors: [{ use: host }] }]',
+    '3:23: protocols[0].name: must be text, not the number 5 → put it in quotes: "5"',
+    '4:8: missing: protocols[1].collectors → add it, for example collectors: [{ use: host }]',
+    '4:14: protocols[1].id: "A" is not a slug of lowercase letters, digits, - and _ → write a',
+  ],
+  [
+    'no key, and protocols that cannot be read',
+    'service: { url: https://m.example.com }\nprotocols: 3\n',
+    '1:1: service: no API key, neither here nor at a protocol → add key: { file: /run/secrets/metrics_key } to it, or to each protocol',
+    '2:12: protocols: must be a list, not the number 3 → write it like [{ id: awesome-vault, name: Awesome Vault, collectors: [{ use: host }] }]',
+  ],
+  [
     'a key given twice',
     `service: embedded\ndata: a\n${fine}data: b\n`,
     '4:1: this key is given twice; the first is on line 2 → keep one of them',
@@ -476,11 +511,11 @@ tell('YAML', [
 ])
 
 tell('files', [
-  ['empty', '', '1:1: the file is empty → service and protocols are required; config/local.yaml is a beginning'],
+  ['empty', '', '1:1: the file is empty → service and protocols are required; tidegauge init writes a beginning'],
   [
     'comments',
     '# x\n',
-    '1:1: the file is empty → service and protocols are required; config/local.yaml is a beginning',
+    '1:1: the file is empty → service and protocols are required; tidegauge init writes a beginning',
   ],
   [
     'a list',
