@@ -2,7 +2,7 @@ import { address, type ChainAsOf, defineCollector, z } from 'tidegauge'
 import { erc20Abi } from 'viem'
 import { repeated } from './values/contracts.ts'
 import { decimalsReader } from './values/decimals.ts'
-import { declaration, declared } from './values/declared.ts'
+import { declaration, declared, labelOption } from './values/declared.ts'
 import { type Fraction, nearestNumber, scaled, total } from './values/fraction.ts'
 import { exactPrice } from './values/price/exact-price.ts'
 
@@ -32,7 +32,7 @@ type Holding = z.output<typeof holding>
 const options = z
   .strictObject({
     of: z.record(z.string(), holding).describe('by the name of the chain: all owners with all assets'),
-    label: z.string().max(16).default('Balance').describe('must differ when a protocol uses several'),
+    label: labelOption.max(16).default('Balance').describe('must differ when a protocol uses several'),
     ...declared,
   })
   .superRefine(({ of }, context) => {

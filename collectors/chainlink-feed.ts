@@ -1,4 +1,5 @@
 import { address, defineCollector, z } from 'tidegauge'
+import { labelOption } from './values/declared.ts'
 import { nearestNumber } from './values/fraction.ts'
 import { feedAnswer, feedMaxAge, maxAgeOption } from './values/price/feed.ts'
 
@@ -11,7 +12,7 @@ export default defineCollector({
     chain: z.string().describe('the name of a chain of the configuration'),
     feed: address.describe('a Chainlink feed (AggregatorV3, or latestAnswer alone)'),
     unit: z.string().optional().describe('currency of the price, like USD'),
-    label: z.string().max(16).default('Price').describe('must differ when a protocol uses several'),
+    label: labelOption.max(16).default('Price').describe('must differ when a protocol uses several'),
     maxAge: maxAgeOption
       .default(feedMaxAge)
       .describe('seconds; above the heartbeat of the feed, 25 hours when absent; none for a rate without a time'),

@@ -1,6 +1,6 @@
 import { address, type ChainAsOf, defineCollector, z } from 'tidegauge'
 import { decimalsOption, decimalsReader } from './values/decimals.ts'
-import { declaration, declared } from './values/declared.ts'
+import { declaration, declared, labelMistake } from './values/declared.ts'
 import { circleMistakes, exactValues, formulaMistakes, formulaOf, formulas } from './values/formula.ts'
 import { type Fraction, nearestNumber } from './values/fraction.ts'
 import { calledNumber, callMistakes } from './values/view-function.ts'
@@ -36,6 +36,8 @@ const options = z
     const tell = (path: readonly (string | number)[], message: string) =>
       context.addIssue({ code: 'custom', path: ['values', ...path], message })
     for (const [label, each] of Object.entries(values)) {
+      const wrong = each.private ? undefined : labelMistake(label)
+      if (wrong !== undefined) tell([label], wrong)
       for (const { path, message } of mistakesOf(each, values, address)) tell([label, ...path], message)
     }
     for (const { path, message } of circleMistakes(values)) tell(path, message)

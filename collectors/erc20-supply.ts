@@ -3,7 +3,7 @@ import { erc20Abi } from 'viem'
 import { placeMistakes } from './values/by-chain.ts'
 import { addresses, contracts } from './values/contracts.ts'
 import { decimalsReader, tokenDecimals } from './values/decimals.ts'
-import { declaration, declared } from './values/declared.ts'
+import { declaration, declared, labelOption } from './values/declared.ts'
 import { type Fraction, nearestNumber, scaled, total } from './values/fraction.ts'
 
 const minus = addresses.optional().describe('accounts whose tokens do not circulate: their balances are subtracted')
@@ -23,8 +23,8 @@ const options = z
   .strictObject({
     ...ofOne,
     unit: declared.unit.describe("the token's symbol"),
-    label: z.string().max(16).optional().describe('Supply, where nothing else is written'),
-    values: z.record(z.string(), z.strictObject(ofOne)).optional().describe('by label, where there are several'),
+    label: labelOption.max(16).optional().describe('Supply, where nothing else is written'),
+    values: z.record(labelOption, z.strictObject(ofOne)).optional().describe('by label, where there are several'),
   })
   .superRefine((given, context) => {
     const names = { ofChain: ['token', 'minus', 'decimals'], ofValue: ['label', ...Object.keys(declared)] } as const

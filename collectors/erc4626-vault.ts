@@ -3,7 +3,7 @@ import { erc4626Abi } from 'viem'
 import { placeMistakes } from './values/by-chain.ts'
 import { contracts } from './values/contracts.ts'
 import { decimalsReader, tokenDecimals } from './values/decimals.ts'
-import { declaration, declared } from './values/declared.ts'
+import { declaration, declared, labelOption } from './values/declared.ts'
 import { type Fraction, nearestNumber, scaled, total } from './values/fraction.ts'
 
 const takes = ['TVL', 'SharePrice'] as const
@@ -28,7 +28,7 @@ const options = z
   .strictObject({
     ...vaults,
     unit: z.string().optional().describe("the asset's symbol"),
-    values: z.record(z.string(), value).optional().describe('by label, where there are several'),
+    values: z.record(labelOption, value).optional().describe('by label, where there are several'),
   })
   .superRefine((given, context) => {
     const tell = (path: readonly (string | number)[], message: string) =>

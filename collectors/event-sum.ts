@@ -1,7 +1,7 @@
 import { address, type ChainAsOf, defineCollector, z } from 'tidegauge'
 import { part } from './values/abi-argument.ts'
 import { decimalsOption, decimalsReader } from './values/decimals.ts'
-import { declaration, declared } from './values/declared.ts'
+import { declaration, declared, labelOption } from './values/declared.ts'
 import { eventFilter, plain } from './values/event.ts'
 import { nearestNumber, scaled } from './values/fraction.ts'
 import { OptionEntryMistake } from './values/mistake.ts'
@@ -16,7 +16,7 @@ const options = z
     count: z.literal(true).optional().describe('the number of logs'),
     unique: z.string().optional().describe('the argument whose different values are counted'),
     decimals: decimalsOption.optional().describe('of the sum'),
-    label: z.string().max(16).describe('label of the metric'),
+    label: labelOption.max(16).describe('label of the metric'),
     ...declared,
   })
   .superRefine((given, context) => {

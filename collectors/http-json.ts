@@ -1,5 +1,5 @@
 import { defineCollector, headers, secret, z } from 'tidegauge'
-import { declaration, declared } from './values/declared.ts'
+import { declaration, declared, labelMistake, labelOption } from './values/declared.ts'
 import { circleMistakes, exactValues, formulaMistakes, formulaOf, formulas } from './values/formula.ts'
 import { type Fraction, fractionOf, nearestNumber, scaled } from './values/fraction.ts'
 import { answerOf, decimalAt, jsonPointer, pointerRules } from './values/json-answer.ts'
@@ -48,7 +48,7 @@ const options = z
     chain: z.string().optional().describe('the chain whose as-of block {block} is the number of'),
     values: z.record(z.string(), value).optional().describe('by label, where the answer holds several'),
     pointer: jsonPointer.optional().describe('where the number stands in the answer'),
-    label: z.string().max(16).optional().describe('Value, where nothing else is written'),
+    label: labelOption.max(16).optional().describe('Value, where nothing else is written'),
     decimals,
     ...declared,
     time: jsonPointer.optional().describe('where the answer says what instant the value is of'),
@@ -130,7 +130,9 @@ function mistakesIn(values: Values) {
     const formula = formulaOf(value)
     const isEmpty = value.pointer === undefined && !formula
     const isStray = value.decimals !== undefined && value.pointer === undefined && formula
+    const wrong = value.private ? undefined : labelMistake(label)
     return [
+      ...(wrong === undefined ? [] : [{ path: [], message: wrong }]),
       ...(isEmpty ? [{ path: ['pointer'], message: pointerRules }] : formulaMistakes(value, 'pointer', values)),
       ...(isStray ? [{ path: ['decimals'], message: `belongs to a pointer, and this is a ${formula.kind}` }] : []),
     ].map(({ path, message }) => ({ path: [label, ...path], message }))

@@ -1,10 +1,11 @@
 import { type CollectContext, defineCollector, z } from 'tidegauge'
+import { labelOption } from './values/declared.ts'
 import { type Fraction, nearestNumber } from './values/fraction.ts'
 import { isOnChain, type PriceSource, source, sourceName, sourcePrice } from './values/price/source.ts'
 
 const options = z.strictObject({
   sources: z.array(source).min(1).describe('in order: the first that answers stands'),
-  label: z.string().max(16).default('Price').describe('must differ when a protocol uses several'),
+  label: labelOption.max(16).default('Price').describe('must differ when a protocol uses several'),
   unit: z.string().default('USD').describe('currency of the price'),
 })
 

@@ -1,5 +1,5 @@
 import { defineCollector, type Hour, type Http, headers, hourText, z } from 'tidegauge'
-import { declaration, declared } from './values/declared.ts'
+import { declaration, declared, labelOption } from './values/declared.ts'
 import { decimalNumber, fractionOf, nearestNumber } from './values/fraction.ts'
 
 const path = '/api/v1/query'
@@ -23,7 +23,7 @@ const options = z.strictObject({
     .describe(`address of the server, without ${path}`),
   headers: headers.optional().describe('what is secret is { env: NAME } or { file: PATH }'),
   values: z
-    .record(z.string(), value)
+    .record(labelOption, value)
     .refine(values => Object.keys(values).length > 0, { error: 'must hold a value' })
     .describe('by label'),
 })

@@ -1,7 +1,7 @@
 import { type CollectContext, defineCollector, path, secret, z } from 'tidegauge'
 import { numberIn } from './sql/row.ts'
 import { asksHour, sqliteMistake, statementMistake } from './sql/statement.ts'
-import { declaration, declared } from './values/declared.ts'
+import { declaration, declared, labelOption } from './values/declared.ts'
 import { nearestNumber, scaled } from './values/fraction.ts'
 
 const wrongQuery = 'must be a query that reads: SELECT …, or WITH … SELECT …'
@@ -29,7 +29,7 @@ const options = z
       })
       .describe('returns one row; $hour, $hourSeconds or $hourMs is the hour, and with it past hours can be read'),
     values: z
-      .record(z.string(), value)
+      .record(labelOption, value)
       .refine(values => Object.keys(values).length > 0, { error: 'must hold a value' })
       .describe('by label'),
   })

@@ -2,6 +2,19 @@ import { type DeclaredMetric, z } from 'tidegauge'
 
 const jump = 'must be a positive number in the metric’s unit, or a part of the last value like "20%"'
 
+/** Mistake of a label, which is a part of a metric's id; `undefined` when there is none. */
+export function labelMistake(label: string): string | undefined {
+  if (/^[A-Za-z0-9._-]+$/.test(label) && !label.includes('___')) return undefined
+  const near = label.replace(/[^A-Za-z0-9._-]+/g, '').replace(/_{3,}/g, '__')
+  const form = 'must be a label of letters, digits, "-", "_" and ".", without "___"'
+  return near === '' ? form : `${form}: write ${near}`
+}
+
+/** Options schema of a label. */
+export const labelOption = z.string().refine(label => labelMistake(label) === undefined, {
+  error: ({ input }) => labelMistake(String(input)),
+})
+
 /** Options of every value: the fields of its metric, as a collector in code declares them. */
 export const declared = {
   unit: z.string().optional().describe('unit of the value, such as USD'),

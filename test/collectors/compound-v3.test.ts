@@ -98,7 +98,9 @@ describe('compound-v3', () => {
   it('fails the label of an asset that is not a collateral, and no other', async () => {
     const { failures } = await collect({}, { collaterals: { TIDE: tide, WETH: comet } })
     expect(Object.keys(failures)).toEqual(['WETHCollateral'])
-    expect(failures['WETHCollateral']?.message).toBe(`${comet} is not a collateral of the market at this hour: check its address`)
+    expect(failures['WETHCollateral']?.message).toBe(
+      `${comet} is not a collateral of the market at this hour: check its address`,
+    )
   })
 
   it('declares units, and tells mistakes at their place', async () => {

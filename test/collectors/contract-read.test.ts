@@ -135,6 +135,11 @@ describe('contract-read', () => {
     [{ A: { ratio: [1, 2, 3] } }, ['values', 'A', 'ratio'], 'must be a list of two'],
     [{ A: { sum: [1] } }, ['values', 'A', 'sum'], 'must be a list of two or more'],
     [{ A: { ...Supply, decimals: 256 } }, ['values', 'A', 'decimals'], 'must be at most 255'],
+    [
+      { 'Cap €': Cap },
+      ['values', 'Cap €'],
+      'must be a label of letters, digits, "-", "_" and ".", without "___": write Cap',
+    ],
     [{ Rate }, ['values'], 'must hold a value that is not private'],
     [{ A: { ...Supply, decimal: 6 } }, ['values', 'A', 'decimal'], 'unknown option "decimal"'],
   ] as const

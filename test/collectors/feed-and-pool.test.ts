@@ -37,7 +37,11 @@ describe('chainlink-feed', () => {
   })
 
   it.for<[string, Readonly<Record<string, unknown>>, string | RegExp]>([
-    ['too old', round(1n, seconds - 3601n), 'the price is 3601 s old at 2026-11-20T13:00:00Z: look whether the feed is still in use, or write a larger maxAge than 3600'],
+    [
+      'too old',
+      round(1n, seconds - 3601n),
+      'the price is 3601 s old at 2026-11-20T13:00:00Z: look whether the feed is still in use, or write a larger maxAge than 3600',
+    ],
     ['zero', round(0n, seconds), 'the feed answers 0, which is no price: look whether the feed is still in use'],
     ['negative', round(-1n, seconds), 'the feed answers -1, which is no price: look whether the feed is still in use'],
     ['not answered', round(1n, 0n), /^the feed says no time of its answer: .* write maxAge: none$/],

@@ -239,6 +239,12 @@ describe('http-json with several values', () => {
       [{ url, values: {} }, ['values'], 'must hold a value'],
       [{ url, values: { A: { pointer: 'a' } } }, ['values', 'A', 'pointer'], 'must be a JSON pointer'],
       [{ url, values: { A: {} } }, ['values', 'A', 'pointer'], 'must be a JSON pointer'],
+      [
+        { url, values: { 'Total Value': { pointer: '/a' } } },
+        ['values', 'Total Value'],
+        'without "___": write TotalValue',
+      ],
+      [{ url, pointer: '/a', label: 'a___b' }, ['label'], 'must be a label of letters, digits, "-", "_" and "."'],
       [{ url: `${url}{block}`, values }, ['chain'], 'must name the chain that {block} is of'],
       [{ url, values, chain: 'demo' }, ['chain'], 'is of no use: {block} is neither in url nor in headers nor in body'],
       [{ url: `${url}{blocks}`, values }, ['url'], 'the block {block}'],

@@ -159,7 +159,9 @@ describe('a pool of Uniswap’s own contracts', () => {
   it('fails when other tokens are written, and says which', async () => {
     const [token0, token1] = tokens.map(({ address }) => address)
     const message = (await faultOf(collect(first(), { tokens: [token1, token0] }))).message
-    expect(message).toBe(`token0 of the pool is ${token0}, and tokens has ${token1} in its place: write them in the order of the pool`)
+    expect(message).toBe(
+      `token0 of the pool is ${token0}, and tokens has ${token1} in its place: write them in the order of the pool`,
+    )
   })
 
   it('fails where there is no pool, and where a pool has no price', async () => {
