@@ -10,9 +10,16 @@ if (own[0] > needed[0] || (own[0] === needed[0] && own[1] >= needed[1])) {
   require('./main.ts')
 } else {
   process.stderr.write(
-    `tidegauge: needs Node ${needed.join('.')} or newer, and this is ${process.version}: install a newer one\n`,
+    `tidegauge: needs Node 24.18.1, 26.5.1, or a newer one of these, and this is ${process.version}: ${
+      hasOwnNode() ? 'npx tidegauge uses the one of its folder' : 'install one of them'
+    }\n`,
   )
   process.exitCode = 1
+}
+
+/** Whether a clone has its own Node, which `npx` finds. */
+function hasOwnNode() {
+  return require('fs').existsSync(require('path').join(__dirname, '..', 'node_modules', '.bin', 'node'))
 }
 
 /**

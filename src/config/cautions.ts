@@ -1,13 +1,14 @@
 import { statSync } from 'node:fs'
 import { isSafeNode } from '../edge/version.ts'
 import { Fault } from '../model/fault.ts'
-import { keysInAddress } from '../model/host.ts'
+import { isForeign, keysInAddress, mayBeSecretHeader } from '../model/host.ts'
 import {
   allCollectors,
   type CollectorConfig,
   type Config,
   type ConfigSecret,
   configSecrets,
+  type EndpointRef,
   type Include,
   type OptionSecret,
   type ProtocolConfig,
@@ -54,6 +55,7 @@ export function cautionsOf(
       ...config.protocols.flatMap(protocol => nearChains(protocol, chains)),
       ...config.includes.flatMap(matchless),
       ...literalKeys(config),
+      ...unencrypted(config),
       ...(isSafeNode(node) ? [] : [{ place: { file: config.file, line: 1, column: 1 }, ...oldNode(node) }]),
     ],
     configFiles(config),
@@ -87,6 +89,31 @@ function literalKeys(config: Config): PlacedMistake[] {
       : 'send it in a header that is kept elsewhere, { env: NAME }, where the source takes one'
     return [{ place, message: `${what}: an address holds what looks like a key, which is a secret`, fix }]
   })
+}
+
+/** Nodes on the public network that a key is sent to without encryption. */
+function unencrypted({ chains }: Config): PlacedMistake[] {
+  return chains.flatMap(({ name, rpc }) =>
+    rpc.flatMap((ref): PlacedMistake[] => {
+      const url = addressIn(name, ref)
+      if (!url || !/^(http|ws):$/.test(url.protocol) || !isForeign(url.hostname)) return []
+      const headers = Object.entries(ref.headers ?? {})
+      const hasSecret = headers.some(([header, { kind }]) => kind !== 'text' || mayBeSecretHeader(header))
+      if (!hasSecret && keysInAddress(url).length === 0) return []
+      const message = `a node of ${name}: its key is sent unencrypted, as the address begins with ${url.protocol}//`
+      return [{ place: ref.place, message, fix: `write ${url.protocol.replace(':', 's:')}//` }]
+    }),
+  )
+}
+
+/** The address of a node; `undefined` for a socket, and for one that cannot be read, which is reported as that. */
+function addressIn(chain: string, ref: EndpointRef): URL | undefined {
+  try {
+    const text = ref.kind === 'url' ? ref.url : resolveAddress(chain, ref)
+    return URL.canParse(text) ? new URL(text) : undefined
+  } catch {
+    return undefined
+  }
 }
 
 function textsOf(value: unknown, path: readonly PropertyKey[] = []): { text: string; path: readonly PropertyKey[] }[] {

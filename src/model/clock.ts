@@ -200,14 +200,12 @@ function textOf(ms: number): string {
 
 /** `130 min ahead of`, or `behind` when negative. */
 function spanText(ms: number): string {
-  const seconds = Math.round(Math.abs(ms) / 1000)
-  const [count, unit] =
-    seconds < 120
-      ? [seconds, 's']
-      : seconds < 10_800
-        ? [Math.round(seconds / 60), 'min']
-        : seconds < 259_200
-          ? [Math.round(seconds / 3_600), 'h']
-          : [Math.round(seconds / 86_400), 'd']
+  const [seconds = 0, minutes = 0, hours = 0, days = 0] = [1, 60, 3_600, 86_400].map(each =>
+    Math.round(Math.abs(ms) / 1000 / each),
+  )
+  // By the rounded number: a second less than 3 h is 3 h, as a second more is.
+  const inHours = hours < 72 ? ([hours, 'h'] as const) : ([days, 'd'] as const)
+  const inMinutes = minutes < 180 ? ([minutes, 'min'] as const) : inHours
+  const [count, unit] = seconds < 120 ? [seconds, 's'] : inMinutes
   return `${count} ${unit} ${ms < 0 ? 'behind' : 'ahead of'}`
 }

@@ -87,6 +87,20 @@ protocols:
   ])
 })
 
+it('a key that is sent unencrypted to the public network is reported', () => {
+  vi.stubEnv('TIDEGAUGE_TEST_RPC', 'http://n.example.com/v3/Ab1_Cd2-Ef3_Gh4-Ij5')
+  const file = configFile(`service: embedded
+chains:
+  a: { id: 1, rpc: [http://n.example.com:8545, http://127.0.0.1:8545, { env: TIDEGAUGE_TEST_RPC }] }
+  b: { id: 2, rpc: [{ url: "ws://n.example.com", headers: { x-of: { env: TIDEGAUGE_TEST_RPC } } }] }
+protocols: [{ id: a, name: A, collectors: [{ use: host }] }]
+`)
+  expect(cautionsOf(loadConfig(file)).map(({ place, message, fix }) => `${place.line}: ${message} → ${fix}`)).toEqual([
+    '3: a node of a: its key is sent unencrypted, as the address begins with http:// → write https://',
+    '4: a node of b: its key is sent unencrypted, as the address begins with ws:// → write wss://',
+  ])
+})
+
 it.each([
   ['24.12.0', false],
   ['24.18.0', false],

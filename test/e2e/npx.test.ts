@@ -38,7 +38,9 @@ describe('npx tidegauge', () => {
       expect([code, stdout]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+$/)])
     } else {
       expect(code).toBe(1)
-      expect(stderr).toBe(`tidegauge: needs Node 24.12 or newer, and this is ${version}: install a newer one`)
+      expect(stderr).toBe(
+        `tidegauge: needs Node 24.18.1, 26.5.1, or a newer one of these, and this is ${version}: npx tidegauge uses the one of its folder`,
+      )
     }
   })
 })

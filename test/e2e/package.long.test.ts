@@ -267,7 +267,7 @@ it('says in one line which Node it needs, under one of any age', async () => {
   })
   expect([code, stderr]).toEqual([
     1,
-    'tidegauge: needs Node 24.12 or newer, and this is v8.17.0: install a newer one\n',
+    'tidegauge: needs Node 24.18.1, 26.5.1, or a newer one of these, and this is v8.17.0: npx tidegauge uses the one of its folder\n',
   ])
   // Node 8 itself would report what it cannot parse.
   expect(codeOf(script)).not.toMatch(/\bimport\b|\?\.|\?\?|\*\*|catch \{|\basync\b|\.\.\./)

@@ -136,6 +136,8 @@ describe('a clock that is wrong', () => {
 
   it.each([
     [-130 * minuteMs, { serviceMs: trueMs }, "this machine's clock is 130 min behind the service's: set it right"],
+    [-(3 * hourMs - 1000), { serviceMs: trueMs }, "this machine's clock is 3 h behind the service's: set it right"],
+    [3 * hourMs - 1000, { serviceMs: trueMs }, "this machine's clock is 3 h ahead of the service's: set it right"],
     [5 * hourMs, { serviceMs: trueMs }, "this machine's clock is 5 h ahead of the service's: set it right"],
     [-30 * dayMs, { head: head() }, "this machine's clock is 30 d behind the last block of ethereum: set it right"],
     [-50 * yearMs, {}, "this machine's clock says 1976-12-02T13:11:00Z, which cannot be: set it right"],
