@@ -140,9 +140,15 @@ function contextOf(options: unknown, hour: Hour, deps: RunDeps): CollectContext<
 /** The Fault of an aborted run. */
 export function lateFault(scope: Scope, deadlineMs: number): Fault {
   const waitedFor = scope.waitedFor()
-  return new Fault('collector-hung', `no answer within ${deadlineMs / 1000} s`, {
-    facts: waitedFor === '' ? {} : { waitedFor },
-    fix: waitedFor === '' ? 'look for a promise that never settles' : `see why ${waitedFor} is slow`,
+  if (waitedFor === '') {
+    return new Fault('collector-hung', `no answer within ${deadlineMs / 1000} s`, {
+      fix: 'look for a promise that never settles',
+    })
+  }
+  const why = /\bchain /.test(waitedFor) ? 'tidegauge doctor shows which endpoints answer' : 'see whether it answers'
+  return new Fault('collector-hung', `no answer within ${deadlineMs / 1000} s from ${waitedFor}`, {
+    facts: { waitedFor },
+    fix: `${why}; a longer deadline: of the collector gives it more time`,
   })
 }
 

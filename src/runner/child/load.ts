@@ -70,22 +70,27 @@ function importFault(error: unknown, ref: CollectorRef, file: string | undefined
   const missingItself = code === 'ERR_MODULE_NOT_FOUND' && file === undefined && message.includes(`'${ref.use}'`)
   if (missingItself) return nothingCalled(ref)
   const denied = deniedRead(error)
-  const fix = denied === undefined ? fixByCode[code] : readFix
+  const fix = denied === undefined ? (fixByCode[code] ?? fixOf(error)) : readFix
   const at = placeIn(stack)
   const why = denied ?? cut(withoutAddress(message))
   return new Fault('collector-unusable', `${file ?? ref.use} cannot be loaded: ${why}`, {
     facts: at === undefined ? {} : { at },
-    ...(fix === undefined ? {} : { fix }),
+    fix,
   })
+}
+
+function fixOf(error: unknown): string {
+  if (error instanceof SyntaxError) return 'correct it there: this is no valid code'
+  return 'correct it there: the file throws when it is loaded'
 }
 
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : ''
 }
 
-/** `file:line` of a syntax error (the stack's first line) or of the first frame in a file that is not the daemon's. */
+/** `file:line:column` of a syntax error (the stack's first line) or of the first frame in a file that is not the daemon's. */
 function placeIn(stack: string): string | undefined {
-  const frame = /(?:^|\(|at )(file:\/\/\/\S+?|\/\S+?):(\d+)(?::\d+)?\)?$/
+  const frame = /(?:^|\(|at )(file:\/\/\/\S+?|\/\S+?):(\d+(?::\d+)?)\)?$/
   for (const line of stack.split('\n')) {
     const [, address = '', number = ''] = frame.exec(line.trim()) ?? []
     if (address === '' || address.startsWith(runnerUrl)) continue

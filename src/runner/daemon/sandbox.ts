@@ -3,6 +3,7 @@ import {
   existsSync,
   globSync,
   lstatSync,
+  readdirSync,
   readFileSync,
   readlinkSync,
   realpathSync,
@@ -11,6 +12,7 @@ import {
 import { lstat, opendir, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { meant } from '../../config/mistakes.ts'
 import { hasOwnLibraries, packageUrl, programParts } from '../../edge/program-files.ts'
 import { Fault } from '../../model/fault.ts'
 import { isRecord, parsedJson } from '../../model/json.ts'
@@ -59,8 +61,19 @@ export function requireFile({ use, configFile }: Pick<CollectorRef, 'use' | 'con
     throw unusable(`${file} is a link to ${readlinkSync(file)}, and there is no such file`, { fix: 'mend the link' })
   }
   const near = ['.ts', '.js', '.mjs', '/index.ts', '/index.js'].find(end => lookedAt(file + end)?.isFile())
-  const fix = near === undefined ? 'a path is relative to the configuration file' : `did you mean ${use}${near}?`
+  const likely = near === undefined ? likelyPath(use, file) : `${use}${near}`
+  const fix = likely === undefined ? 'a path is relative to the configuration file' : `did you mean ${likely}?`
   throw unusable(`there is no file ${file}`, { fix })
+}
+
+/** The path of a file with a similar name in the folder of a missing one. */
+function likelyPath(use: string, file: string): string | undefined {
+  try {
+    const near = meant(basename(file), readdirSync(dirname(file)))
+    return near && `${use.slice(0, use.length - basename(use).length)}${near}`
+  } catch {
+    return undefined
+  }
 }
 
 const unusable = (message: string, { fix }: { readonly fix: string }) =>

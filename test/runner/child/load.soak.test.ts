@@ -126,6 +126,10 @@ describe('a collector that cannot be used says why:', () => {
   it('a path that leads nowhere', async () => {
     expect((await mistakeIn({}, './own.ts')).message).toBe('there is no file /own.ts')
     expect((await mistakeIn({ 'own.ts': '' }, './own')).fix).toBe('did you mean ./own.ts?')
+    expect((await mistakeIn({ 'my/age.ts': '' }, './my/agee.ts')).fix).toBe('did you mean ./my/age.ts?')
+    expect((await mistakeIn({ 'my/age.ts': '' }, './my/other.ts')).fix).toBe(
+      'a path is relative to the configuration file',
+    )
   })
 
   const mistakes = [
@@ -161,7 +165,8 @@ describe('a collector that cannot be used says why:', () => {
     expect(mistake.message).toContain(message)
     expect(mistake.message).toContain('own.ts')
     expect(mistake.message).not.toContain('?changed')
-    expect(mistake.at).toBe(at)
+    expect(mistake.at.replace(/(:\d+):\d+$/, '$1')).toBe(at)
+    expect(mistake.fix).not.toBe('')
   })
 })
 
