@@ -19,6 +19,7 @@ if (own[0] > needed[0] || (own[0] === needed[0] && own[1] >= needed[1])) {
 
 /** Whether a clone has its own Node, which `npx` finds. */
 function hasOwnNode() {
+  // biome-ignore lint/style/useNodejsImportProtocol: a Node before 14.18 does not know node: here.
   return require('fs').existsSync(require('path').join(__dirname, '..', 'node_modules', '.bin', 'node'))
 }
 
