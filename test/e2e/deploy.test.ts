@@ -103,7 +103,7 @@ describe('the files for a container:', () => {
 
   it('Compose of a fleet gives each daemon a name, and mounts what there is', () => {
     const [first] = documents('docs/deploy/compose-fleet.yaml')
-    const daemon = z.looseObject({ hostname: z.string(), secrets: z.array(z.string()), environment: z.object({}) })
+    const daemon = z.looseObject({ hostname: z.string(), volumes: z.array(z.string()), environment: z.object({}) })
     const fleet = z.looseObject({
       services: z.looseObject({ database: z.looseObject({ secrets: z.array(z.string()) }) }),
       secrets: z.record(z.string(), z.strictObject({ file: z.string() })),
@@ -113,8 +113,9 @@ describe('the files for a container:', () => {
     const daemons = Object.entries(others).map(([name, service]) => ({ name, ...daemon.parse(service) }))
     expect(daemons).toHaveLength(3)
     expect(daemons.map(({ hostname }) => hostname)).toEqual(daemons.map(({ name }) => name))
-    const mounted = new Set([...database.secrets, ...daemons.flatMap(each => each.secrets)])
-    expect([...mounted].sort()).toEqual(Object.keys(secrets).sort())
+    // The folder, as a single file that is mounted stays the old one when it is replaced by rename.
+    for (const { volumes } of daemons) expect(volumes).toContain('./secrets:/run/secrets:ro')
+    expect([...database.secrets].sort()).toEqual(Object.keys(secrets).sort())
     expect(textOf('docs/deploy/compose-fleet.yaml')).not.toMatch(/PASSWORD: /)
   })
 
