@@ -109,7 +109,7 @@ describe('what a daemon says of its configuration', () => {
     const keys = differences.filter(sentence => sentence.includes('keys of the service'))
     if (named === undefined) return expect(keys).toEqual([])
     const digest = '[0-9a-f]{8}'
-    const sentence = `the daemons have different keys of the service for ${named}: ${digest} on eu-0, ${digest} on eu-1; `
+    const sentence = `The daemons have different keys of the service for ${named}: ${digest} on eu-0, ${digest} on eu-1\\. `
     expect(keys).toEqual([expect.stringMatching(new RegExp(`^${sentence}`))])
   })
 

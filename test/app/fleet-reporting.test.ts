@@ -25,10 +25,18 @@ async function stage() {
       role.asked += 1
       return role
     }
-    const config = { heartbeat: { url: { kind: 'env', name: 'TIDEGAUGE_TEST_HEARTBEAT' } }, notify: [], protocols: [] }
+    const config = {
+      heartbeat: { url: { kind: 'env', name: 'TIDEGAUGE_TEST_HEARTBEAT' } },
+      notify: [],
+      protocols: [],
+      status: { ready: 'late' },
+    }
     const context = { config, time, log: silentLog, redactor: new Redactor() }
-    const outbox = { reports, status: { lateness: async () => lateness }, health: { recover: () => 'other' } }
-    const now = () => ({ config, destinations: [], nowMs: time.nowMs(), startedAtMs: anHour, host: 'm.example.com' })
+    const health = { recover: () => 'other', fullSentence: undefined, lockedSentence: () => undefined }
+    const outbox = { reports, status: { lateness: async () => lateness }, health }
+    const configuration = { file: 'tidegauge.yaml', inForceSinceMs: anHour }
+    const observed = { config, configuration, outbox, destinations: [], startedAtMs: anHour, host: 'm.example.com' }
+    const now = () => ({ ...observed, nowMs: time.nowMs() })
     const end = await fleetReporting({ context, outbox, now } as never, asked).begin([])
     onTestFinished(end)
     return { role, end }

@@ -22,5 +22,5 @@ it('the daemon loads no viem, which takes 50 MB: only a child does that has a ch
   const viemIn = (file: string) => [...loadedWith(join(root, file))].filter(one => /^viem\b/.test(one))
   expect(viemIn('src/app/daemon.ts')).toEqual([])
   expect(viemIn('src/chain/read/reader.ts')).toEqual([])
-  expect(viemIn('src/runner/child/typed/typed-reads.ts')).toContain('viem/utils')
+  expect(viemIn('src/runner/child/typed-reads.ts')).toContain('viem/utils')
 })

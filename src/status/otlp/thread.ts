@@ -1,3 +1,5 @@
+/** Entry of the thread that sends the daemon's metrics by OTLP, with OpenTelemetry's SDK. */
+import '../../edge/process-settings.ts'
 import { parentPort, workerData } from 'node:worker_threads'
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
 import {
@@ -11,8 +13,6 @@ import { systemTime } from '../../edge/time.ts'
 import type { Family } from '../exposition/text.ts'
 import { instantOf, metricDataOf } from './metric-data.ts'
 import type { FromThread, OtlpThreadInput, ToThread } from './otlp.ts'
-/** Entry of the thread that sends the daemon's metrics by OTLP, with OpenTelemetry's SDK. */
-import '../../edge/process-settings.ts'
 
 const { protocol, intervalMs, timeoutMs, version, startedAtMs } = workerData as OtlpThreadInput
 
