@@ -7,7 +7,7 @@ import { Fault, faultLine, isOfOutbox } from '../model/fault.ts'
 import { endOfTime, type Hour, hourAt, hourText } from '../model/hour.ts'
 import { pollMs } from '../model/limits.ts'
 import type { Metric } from '../model/metric.ts'
-import { reasonOf, transientOf } from '../model/verdict.ts'
+import { foreignFact, isForeign, reasonOf, transientOf } from '../model/verdict.ts'
 import { registration } from '../model/wire.ts'
 import type { DeliveryStore } from '../outbox/contract/delivery-store.ts'
 import type { OutboxHealth } from '../outbox/contract/health.ts'
@@ -283,6 +283,7 @@ export async function registerProtocol(
   const answer = await client.register(body, key, stop)
   const transient = transientOf(answer)
   if (transient || answer.kind === 'unanswered') return transient
+  if (isForeign(answer)) return { kind: 'refused', reason: `${foreignFact(answer)}: check service.url` }
   if (answer.status >= 200 && answer.status < 300) return undefined
   const isTaken = answer.status === 400
   const reason = `registration refused${isTaken ? ', is the id taken by another key?' : ''} (${reasonOf(answer)})`

@@ -4,7 +4,7 @@ import type { Time } from '../edge/time.ts'
 import { isYetToCome } from '../model/backoff.ts'
 import { type Hour, hourAt } from '../model/hour.ts'
 import { futureMsMax, hourMs } from '../model/limits.ts'
-import { type Answer, transientOf, type Verdict } from '../model/verdict.ts'
+import { type Answer, isForeign, reasonOf, transientOf, type Verdict } from '../model/verdict.ts'
 import type { DeliveryStore } from '../outbox/contract/delivery-store.ts'
 import type { DestinationState } from '../outbox/contract/destination.ts'
 import type { Counters } from '../telemetry/counters.ts'
@@ -323,6 +323,8 @@ export const keyAskMs = hourMs
 /** Asks the service about a key. */
 type ValidateKey = (key: string) => Promise<Answer>
 
+const refusedBy401: Stop = { kind: 'key-refused', reason: '401' }
+
 /**
  * Knows which key the service has refused. Nothing is sent with it until the service says that it is valid. The service is
  * asked each hour, when a person wants it, and at once when the key has changed.
@@ -331,9 +333,12 @@ class KeyWatch {
   #refusedKey: string | undefined
   #askedKey: string | undefined
   #askedAtMs = 0
+  /** What the last answer about the key says: of 401 and 403 alone that it is refused. */
+  #said: Stop = refusedBy401
 
   /** Notes that the service answered 401. */
   refused(key: string, nowMs: number): void {
+    this.#said = refusedBy401
     this.#refusedKey = key
     this.#askedKey = key
     this.#askedAtMs = nowMs
@@ -374,7 +379,7 @@ class KeyWatch {
     const isSame = this.#refusedKey === key
     const isAskedLately = isYetToCome(this.askAtMs, nowMs, keyAskMs)
     if (isSame && !isAsked && isAskedLately) {
-      return { kind: 'key-refused', reason: '401', isUnchanged: true }
+      return this.#objectionTo(isSame)
     }
     this.#askedKey = key
     this.#askedAtMs = nowMs
@@ -382,13 +387,22 @@ class KeyWatch {
     const answer = await validate(key)
     const wait = transientOf(answer)
     if (wait) return { kind: 'transient', reason: `${which} could not be checked: ${wait.reason}` }
-    const status = answer.kind === 'answered' ? answer.status : 0
+    // What is unanswered is transient.
+    if (answer.kind === 'unanswered') return undefined
+    const { status } = answer
     if (status === 401) this.#refusedKey = key
-    if (status < 200 || status >= 300) {
-      return { kind: 'key-refused', reason: `${status}`, ...(isSame && { isUnchanged: true }) }
+    if (status === 401 || status === 403) this.#said = { kind: 'key-refused', reason: `${status}` }
+    else if (status < 200 || status >= 300 || isForeign(answer)) {
+      this.#said = { kind: 'misdirected', reason: reasonOf(answer) }
+    } else {
+      this.#refusedKey = undefined
+      return undefined
     }
-    this.#refusedKey = undefined
-    return undefined
+    return this.#objectionTo(isSame)
+  }
+
+  #objectionTo(isSame: boolean): Stop {
+    return { ...this.#said, ...(isSame && this.#said.kind === 'key-refused' && { isUnchanged: true }) }
   }
 }
 

@@ -84,6 +84,22 @@ export function transientOf(answer: Answer): Extract<Verdict, { kind: 'transient
   return { kind: 'transient', reason: reasonOf(answer), status, ...(notBeforeMs !== undefined && { notBeforeMs }) }
 }
 
+/**
+ * Whether an answer to any question is not the service's: a redirect, or a success with something else than JSON, as the
+ * login page of a proxy. The interface shows no body of a valid key, so an empty one and plain text may be the service's.
+ * Pure.
+ */
+export function isForeign({ status, body, described }: Extract<Answer, { kind: 'answered' }>): boolean {
+  if (status >= 300 && status < 400) return true
+  const isPage = body === undefined && described !== undefined && described !== 'text/plain'
+  return status >= 200 && status < 300 && isPage
+}
+
+/** The fact that an answer is not the service's. */
+export function foreignFact(answer: Extract<Answer, { kind: 'answered' }>): string {
+  return `the address does not answer like the service (${reasonOf(answer)})`
+}
+
 /** The status of an answer, and the service's words. */
 export function reasonOf({ status, body, described }: Extract<Answer, { kind: 'answered' }>): string {
   const words = wordsOf(body)

@@ -28,7 +28,7 @@ import { shownHost } from '../../model/host.ts'
 import { type Hour, hourAt } from '../../model/hour.ts'
 import { valueAt } from '../../model/json.ts'
 import { hourMs } from '../../model/limits.ts'
-import type { Answer } from '../../model/verdict.ts'
+import { type Answer, foreignFact, isForeign, reasonOf } from '../../model/verdict.ts'
 import type { OutboxFileCheck } from '../../outbox/data-check.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { collectParts, quietEvents } from '../collect-once.ts'
@@ -103,7 +103,8 @@ async function keyFindings(
 
 type KeyAnswer = Extract<Answer, { kind: 'answered' }>
 
-function answered(host: string, { status, described }: KeyAnswer): Finding {
+function answered(host: string, answer: KeyAnswer): Finding {
+  const { status, described } = answer
   const what = described === undefined ? `${status}` : `${status}: ${described}`
   if (status >= 500) return failed('service', `${host} answers with an error (${what})`, 'ask who runs the service')
   if (status === 429) return warning('service', `${host} asks to wait (429)`, 'try again later')
@@ -111,6 +112,11 @@ function answered(host: string, { status, described }: KeyAnswer): Finding {
     return failed('service', `${host} redirects (${what}), and a key is never sent elsewhere`, checkAddress)
   }
   if (status === 404) return failed('service', `${host} does not know /api/validate-key (${what})`, checkAddress)
+  if (isForeign(answer)) return failed('service', foreignFact(answer), checkAddress)
+  if (status >= 400 && status !== 401 && status !== 403) {
+    const found = `${host} refuses the question whether the key is valid (${reasonOf(answer)}), which says nothing about the key`
+    return failed('service', found, 'check service.url, and ask who runs it')
+  }
   return ok('service', `${host} answers`)
 }
 
@@ -129,11 +135,12 @@ function keyFix({ service }: Config, protocol: ProtocolConfig | undefined): stri
   return 'put a valid key where it is kept'
 }
 
-function keyFinding(subject: string, { status }: KeyAnswer, fix: string): Finding | undefined {
-  if (status === 401) return failed(subject, 'the service refuses the key (401)', fix)
-  if (status >= 200 && status < 300) return ok(subject, 'the service accepts the key')
-  if (status >= 500 || status === 429 || status === 404 || (status >= 300 && status < 400)) return undefined
-  return failed(subject, `the service does not accept the key (${status})`, 'check the key')
+/** @returns `undefined` for an answer that says nothing about the key */
+function keyFinding(subject: string, answer: KeyAnswer, fix: string): Finding | undefined {
+  const { status } = answer
+  if (status === 401 || status === 403) return failed(subject, `the service refuses the key (${status})`, fix)
+  const isAccepted = status >= 200 && status < 300 && !isForeign(answer)
+  return isAccepted ? ok(subject, 'the service accepts the key') : undefined
 }
 
 async function protocolFindings(
@@ -192,6 +199,7 @@ function protocolFinding(
   if (status === 401 || status === 403) {
     return failed(subject, `belongs to another key (${status})`, 'choose another id, or give the key that owns it')
   }
+  if (isForeign(answer)) return failed(subject, foreignFact(answer), checkAddress)
   if (status !== 200) return failed(subject, `cannot be read (${status})`, 'try again later')
   return ok(
     subject,

@@ -16,6 +16,8 @@ const rpcKey = 'k3y-0f-the-provider-4711'
 /** Failures of the service, by path: the status it answers with. */
 interface Wrong {
   readonly statuses?: Readonly<Record<string, number>>
+  /** Paths that are answered with a login page, by their beginning. */
+  readonly page?: string
   /** Lead of its clock. */
   readonly aheadMs?: number
 }
@@ -40,12 +42,15 @@ afterAll(async () => {
 
 const hex = (count: number) => `0x${count.toString(16)}`
 
-async function stage({ statuses = {}, aheadMs = 0 }: Wrong = {}, rpc = [node.url], chainId = 31_337, port = 0) {
+async function stage({ statuses = {}, page, aheadMs = 0 }: Wrong = {}, rpc = [node.url], chainId = 31_337, port = 0) {
   const url = await listening((request, response) => {
     const path = request.url ?? ''
     const status = Object.entries(statuses).find(([start]) => path.startsWith(start))?.[1] ?? 200
     const date = new Date(Date.now() + aheadMs).toUTCString()
-    response.writeHead(status, { date, 'content-type': 'application/json' }).end('[]')
+    const isPage = page !== undefined && path.startsWith(page)
+    response
+      .writeHead(status, { date, 'content-type': isPage ? 'text/html' : 'application/json' })
+      .end(isPage ? '<title>Sign in</title>' : '[]')
   })
   const yaml = `service: { url: "${url}", key: { env: METRICS_KEY } }
 status: { listen: "127.0.0.1:${port}" }
@@ -285,6 +290,30 @@ describe('doctor', () => {
       [/^✖ protocol pool: is not registered → tidegauge register pool --config/],
       1,
     ],
+    [
+      'a login page',
+      { page: '/' },
+      [/^✖ service: the address does not answer .*\(200: text\/html, "Sign in"\) → check/],
+      1,
+    ],
+    [
+      'a page for a protocol',
+      { page: '/metrics' },
+      [/^✖ protocol pool: the address .*Sign in.* → check service.url/],
+      1,
+    ],
+    [
+      'a forbidden key',
+      { statuses: { '/api/validate-key': 403 } },
+      [/^✖ key: the service refuses the key \(403\) → put/],
+      1,
+    ],
+    [
+      'an odd question',
+      { statuses: { '/api/validate-key': 400 } },
+      [/^✖ service: .* \(400.*\), which says nothing about the key → check service.url, and ask who runs it$/],
+      1,
+    ],
     ['a foreign protocol', { statuses: { '/metrics': 403 } }, [/^✖ protocol pool: belongs to another key \(403\)/], 1],
     ['a wrong clock', { aheadMs: 2 * hourMs }, [/^✖ clock: this machine's clock is .*behind the service's → set/], 1],
   ])('tells %s, and what to do', async (_, wrong, expected, ending) => {
@@ -294,6 +323,15 @@ describe('doctor', () => {
     expect(lines).toHaveLength(expected.length)
     for (const [place, pattern] of expected.entries()) expect(lines[place]).toMatch(pattern)
     expect(code).toBe(ending)
+  })
+
+  it('takes no page for an answer to a registration', async () => {
+    const { config } = await stage({ page: '/' })
+    const { code, stdout } = await command(['register', '--config', config], { METRICS_KEY: key })
+    expect([code, stdout]).toEqual([
+      1,
+      'pool: the address does not answer like the service (200: text/html, "Sign in"): check service.url\n',
+    ])
   })
 
   it('tells a service that is not there', async () => {

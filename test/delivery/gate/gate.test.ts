@@ -16,6 +16,7 @@ const refused: Verdict = { kind: 'key-refused', reason: '401' }
 const settled: Verdict = { kind: 'settled', delivered: [], dead: [], resend: [], warnings: [] }
 const delivered: Verdict = { ...settled, delivered: metrics(1) }
 const asksToWait = (notBeforeMs: number): Verdict => ({ kind: 'transient', reason: '429', status: 429, notBeforeMs })
+const page: Answer = { ...answered(200), described: 'text/html, "Sign in"' }
 const whyOf = (hold: GateHold | undefined) => hold?.why
 
 describe('whether a flush may begin', () => {
@@ -249,6 +250,10 @@ describe('entering', () => {
   it.each<readonly [string, Answer, object]>([
     ['accepts it', answered(200), { key: 'a-key' }],
     ['refuses it', answered(401), { stop: { kind: 'key-refused', reason: '401', isUnchanged: true } }],
+    ['forbids it', answered(403), { stop: { kind: 'key-refused', reason: '403', isUnchanged: true } }],
+    ['has moved', answered(302), { stop: { kind: 'misdirected', reason: '302' } }],
+    ['is not there', answered(404), { stop: { kind: 'misdirected', reason: '404' } }],
+    ['shows a page', page, { stop: { kind: 'misdirected', reason: '200: text/html, "Sign in"' } }],
     ['fails', answered(503), { stop: { kind: 'transient', reason: 'the refused key could not be checked: 503' } }],
   ])('asks about a refused key where a person wants it, and the service %s', async (_, answer, expected) => {
     const bench = gateAt(new VirtualTime(startMs), { validate: () => answer })
@@ -257,6 +262,9 @@ describe('entering', () => {
     expect(await bench.gate.enter('due', undefined, goOn)).toEqual({ stop })
     expect(bench.checkedKeys).toEqual([])
     expect(await bench.gate.enter('asked', undefined, goOn)).toEqual(expected)
+    // What the service has said last is why nothing is sent until it is asked again.
+    const isFailing = answer.kind === 'answered' && answer.status >= 500
+    expect(await bench.gate.enter('due', undefined, goOn)).toEqual(isFailing ? { stop } : expected)
     expect(bench.checkedKeys).toEqual(['a-key'])
   })
 
