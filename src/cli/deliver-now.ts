@@ -8,6 +8,7 @@ import { pollMs } from '../model/limits.ts'
 import type { OperatorStore } from '../outbox/contract/operator-store.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { Role } from '../outbox/contract/role.ts'
+import { withoutDaemon } from '../status/sentences.ts'
 import { asTyped, type ConfigOption } from './configured-command.ts'
 import { untilDaemon } from './daemon-role.ts'
 import { note } from './terminal.ts'
@@ -119,7 +120,8 @@ export const handedOver = 'a daemon has started: it delivers the rest'
 async function noteWaiting(connection: Connection, context: AppContext, store: OperatorStore): Promise<void> {
   for (const { name } of connection.destinations) {
     const { waiting, notBeforeMs } = await store.destination(name)
-    if (waiting !== undefined) note(waiting)
+    // This command ends, and no daemon runs: it has the role.
+    if (waiting !== undefined) note(withoutDaemon(waiting))
     else if (notBeforeMs > context.time.nowMs())
       note(`the service asked to wait until ${new Date(notBeforeMs).toISOString()}`)
   }

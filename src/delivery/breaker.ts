@@ -102,8 +102,8 @@ function skewOf(skewMs: number | undefined): { readonly skewMs?: number } {
 /** Sentences of one destination that are shown; the rest is counted. */
 const sentencesMax = 3
 
-/** End of the sentence about pushes that fail for now. */
-const goesOn = /\. Nothing is lost; next try \S+ UTC\. Whose fault\? tidegauge doctor\.$/
+/** End of the sentence, after the fact, about pushes that fail for now. */
+const goesOn = /\. Nothing is lost; next try \S+ UTC\..*$/
 
 /**
  * Why a flush ended, what happens next and when, and what to do.
@@ -126,15 +126,20 @@ export function stopSentence(
     case 'transient': {
       if (isKeyMissing) return reason
       const fact = /^\d{3}\b/.test(reason) ? `The service answers ${reason}` : `Delivery waits (${reason})`
-      const asked = isAskedToWait
-        ? ', and its Retry-After asks to wait; tidegauge flush sends one small batch at once'
-        : ''
+      const asked = isAskedToWait ? ', and its Retry-After asks to wait' : ''
       const next = new Date(nextMs).toISOString().slice(11, 19)
-      return `${fact.replace(/\.$/, '')}${asked}. Nothing is lost; next try ${next} UTC. Whose fault? tidegauge doctor.`
+      return `${fact.replace(/\.$/, '')}${asked}. Nothing is lost; next try ${next} UTC. ${stepFor(reason, isAskedToWait)}`
     }
     default:
       return reason
   }
+}
+
+/** The instruction for pushes that fail for now: for a person only where it is known who can mend that. */
+function stepFor(reason: string, isAskedToWait: boolean): string {
+  if (isAskedToWait) return 'Nothing is to be done; tidegauge flush sends one small batch at once.'
+  if (/^(5\d\d|429)\b/.test(reason)) return 'The service is at fault: if that goes on, ask who runs it.'
+  return 'tidegauge doctor says what to do.'
 }
 
 /** The fact in a sentence about pushes that fail for now; `undefined` for another sentence. */

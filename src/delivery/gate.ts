@@ -333,7 +333,7 @@ class KeyWatch {
   #refusedKey: string | undefined
   #askedKey: string | undefined
   #askedAtMs = 0
-  /** What the last answer about the key says: of 401 and 403 alone that it is refused. */
+  /** The meaning of the last answer about the key: 401 and 403 alone refuse it. */
   #said: Stop = refusedBy401
 
   /** Notes that the service answered 401. */
@@ -387,7 +387,7 @@ class KeyWatch {
     const answer = await validate(key)
     const wait = transientOf(answer)
     if (wait) return { kind: 'transient', reason: `${which} could not be checked: ${wait.reason}` }
-    // What is unanswered is transient.
+    // It is transient, which is handled above.
     if (answer.kind === 'unanswered') return undefined
     const { status } = answer
     if (status === 401) this.#refusedKey = key

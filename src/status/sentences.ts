@@ -55,7 +55,18 @@ export function gapSentence({ collector, hour, fault }: CollectionRow, named?: s
 
 /** Sentences about an hour that has no row yet but should. */
 export function missingSentence(id: string, hour: Hour): string {
-  return `${id} was not asked for the hour ${hourText(hour)}: it was not even planned. Does the daemon run, and has the disk room? Its log says why`
+  return `${id} was not asked for the hour ${hourText(hour)}: ${unplanned}`
+}
+
+const unplanned = 'it was not even planned. Does the daemon run, and has the disk room? Its log says why'
+
+/** A sentence of this file, or of a gate, as it is true where no daemon runs: nothing goes on, and the cure is known. */
+export function withoutDaemon(sentence: string): string {
+  const cure = ', but no daemon runs, so nothing is tried again: tidegauge flush, or tidegauge run.'
+  return sentence
+    .replace(/(Nothing is lost); (?:next try \S+ UTC|delivery goes on)\./g, `$1${cure}`)
+    .replace(/Next try within \d+ min\./, 'No daemon runs, so nothing is tried again: tidegauge run.')
+    .replace(unplanned, 'no daemon runs: tidegauge run')
 }
 
 /** The fact that metrics are late. */

@@ -9,7 +9,7 @@ import { overdueMs } from '../../src/model/limits.ts'
 import type { Lateness } from '../../src/outbox/contract/status-store.ts'
 import { fleetState } from '../../src/status/fleet.ts'
 import { type ReadinessInput, readinessOf } from '../../src/status/readiness.ts'
-import { failingSentence } from '../../src/status/sentences.ts'
+import { failingSentence, missingSentence, withoutDaemon } from '../../src/status/sentences.ts'
 import { collector } from '../support/collectors.ts'
 import { anHour } from '../support/metrics.ts'
 
@@ -58,24 +58,28 @@ const notCollected = 'vault/c has not collected the hour 2026-11-20T13:00:00Z'
 const node = (reason: string, kind: FailureKind) =>
   failed(allFailed('ethereum', [new EndpointFailure('n.example.com', reason, kind)]))
 
-const goesOn = 'Nothing is lost; next try 20:18:48 UTC. Whose fault? tidegauge doctor.'
+const goesOn = 'Nothing is lost; next try 20:18:48 UTC.'
 
 it.each<[trouble: string, said: () => string, reads: string]>([
-  ['503', () => waits({ reason: '503' }), `${undelivered} The service answers 503. ${goesOn}`],
+  [
+    '503',
+    () => waits({ reason: '503' }),
+    `${undelivered} The service answers 503. ${goesOn} The service is at fault: if that goes on, ask who runs it.`,
+  ],
   [
     'Retry-After',
     () => waits({ reason: '429' }, true),
-    `${undelivered} The service answers 429, and its Retry-After asks to wait; tidegauge flush sends one small batch at once. ${goesOn}`,
+    `${undelivered} The service answers 429, and its Retry-After asks to wait. ${goesOn} Nothing is to be done; tidegauge flush sends one small batch at once.`,
   ],
   [
     'a name that does not resolve',
     () => waits({ reason: networkWords('ENOTFOUND') }),
-    `${undelivered} Delivery waits (there is no such host, ENOTFOUND). ${goesOn}`,
+    `${undelivered} Delivery waits (there is no such host, ENOTFOUND). ${goesOn} tidegauge doctor says what to do.`,
   ],
   [
     'a certificate that has expired',
     () => waits({ reason: networkWords('CERT_HAS_EXPIRED') }),
-    `${undelivered} Delivery waits (its certificate has expired, CERT_HAS_EXPIRED). ${goesOn}`,
+    `${undelivered} Delivery waits (its certificate has expired, CERT_HAS_EXPIRED). ${goesOn} tidegauge doctor says what to do.`,
   ],
   [
     'a refused key that is what it was',
@@ -86,6 +90,26 @@ it.each<[trouble: string, said: () => string, reads: string]>([
     'a redirect',
     () => waits({ kind: 'misdirected', reason: '302 to https://www.example.com' }),
     `${undelivered} The address does not answer like the service (302 to https://www.example.com). Nothing is lost; check service.url.`,
+  ],
+  [
+    '503, and no daemon',
+    () => withoutDaemon(waits({ reason: '503' })),
+    `${undelivered} The service answers 503. Nothing is lost, but no daemon runs, so nothing is tried again: tidegauge flush, or tidegauge run. The service is at fault: if that goes on, ask who runs it.`,
+  ],
+  [
+    'a backlog, and no daemon',
+    () => withoutDaemon(said({ due: { oldest: anHour, metrics: 7 } })),
+    `${undelivered} Nothing is lost, but no daemon runs, so nothing is tried again: tidegauge flush, or tidegauge run.`,
+  ],
+  [
+    'a node that is down, and no daemon',
+    () => withoutDaemon(node('does not answer', 'unreachable')),
+    `${notCollected}: ethereum: n.example.com does not answer. No daemon runs, so nothing is tried again: tidegauge run. Check that the node runs and can be reached from here; a second endpoint under rpc: takes over`,
+  ],
+  [
+    'an hour that was not planned, and no daemon',
+    () => withoutDaemon(missingSentence('vault/c', anHour)),
+    'vault/c was not asked for the hour 2026-11-20T13:00:00Z: no daemon runs: tidegauge run',
   ],
   [
     'a backlog that nothing holds back',

@@ -45,6 +45,7 @@ import type { OutboxHealth } from '../../outbox/contract/health.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
 import type { Role } from '../../outbox/contract/role.ts'
 import type { SharedOutbox } from '../../outbox/contract/shared-outbox.ts'
+import { withoutDaemon } from '../../status/sentences.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { untilDaemon } from '../daemon-role.ts'
 import { type Deliverer, deliverNow, handedOver, roleOrDeliverer } from '../deliver-now.ts'
@@ -403,7 +404,7 @@ async function startOwn(
       await Promise.all(deliveries.map(delivery => delivery.flush('asked', stopping.signal)))
       if (watched.isHandedOver) return void (await deliverNow(context, outbox))
       const { waiting } = await outbox.operators.backlog()
-      for (const reason of waiting) note(`delivery to the service waits: ${reason}`)
+      for (const reason of waiting) note(`delivery to the service waits: ${withoutDaemon(reason)}`)
     },
   }
 }

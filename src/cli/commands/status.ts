@@ -12,7 +12,7 @@ import { rolesText } from '../../status/fleet.ts'
 import { type StatusJson, statusJson } from '../../status/json.ts'
 import { observe } from '../../status/observe.ts'
 import { Reloads } from '../../status/observed.ts'
-import { failingSentence } from '../../status/sentences.ts'
+import { failingSentence, withoutDaemon } from '../../status/sentences.ts'
 import type { CellState } from '../../status/snapshot.ts'
 import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { daemonAnswer } from '../daemon-answer.ts'
@@ -105,7 +105,7 @@ const warningsShown = 10
 function printStatus(status: StatusJson, daemon: string | undefined, options: ConfigOption): void {
   const { ready, hours, protocols, fleet } = status
   print(headline(ready.ok, daemon))
-  for (const reason of ready.reasons) print(`  ${reason}`)
+  for (const reason of ready.reasons) print(`  ${daemon === undefined ? withoutDaemon(reason) : reason}`)
   for (const warning of ready.warnings ?? []) print(`  warning: ${warning}`)
   for (const sentence of failingSentences(status)) print(`  ${sentence}`)
   print('')
@@ -134,17 +134,25 @@ function failingSentences({ hours, ready: { reasons } }: StatusJson): string[] {
 }
 
 function printDelivery({ service, balance }: StatusJson, daemon: string | undefined, options: ConfigOption): void {
-  const last = service.lastPush ? `, last push ${service.lastPush.at}: ${service.lastPush.verdict}` : ''
+  const { lastPush, waiting, nextAttempt } = service
+  const last = lastPush ? `, last push ${lastPush.at}: ${verdictText(lastPush.verdict, waiting)}` : ''
   print(`daemon  ${daemon ?? `none runs on this outbox (${asTyped('run', options)})`}`)
   print(`service ${service.host}${last}`)
-  if (service.waiting !== undefined) print(`  waiting: ${service.waiting}`)
-  if (service.nextAttempt !== undefined) print(`  next attempt ${service.nextAttempt}`)
+  if (waiting !== undefined) print(`  waiting: ${daemon === undefined ? withoutDaemon(waiting) : waiting}`)
+  if (nextAttempt !== undefined && daemon !== undefined) print(`  next attempt ${nextAttempt}`)
   if (service.skewMs !== undefined) print(`clock   ${skewWords(service.skewMs)}`)
   const { enqueued, delivered, dead, held, due, dropped } = balance
   print(`metrics ${enqueued} enqueued = ${delivered} delivered + ${dead} dead + ${held} held + ${due} due`)
   if (dead > 0) print(`  ${dead} dead: ${asTyped('dead ls', options)}`)
   if (held > 0) print(`  ${held} held: ${asTyped('held ls', options)}`)
   if (dropped > 0) print(`  ${dropped} dropped, not counted above`)
+}
+
+/** The verdict on the last push, in the words of the page: a transient one with the status that the service answered. */
+function verdictText(verdict: string, waiting: string | undefined): string {
+  if (verdict !== 'transient') return verdict
+  const status = /^The service answers (\d{3})\b/.exec(waiting ?? '')?.[1]
+  return status === undefined ? 'not accepted' : `not accepted (${status})`
 }
 
 /** Clock skew in words. The service's `Date` has whole seconds, so less than one counts as none. */

@@ -19,7 +19,7 @@ import {
   secretsWritten,
 } from '../../config/config.ts'
 import { readSecret } from '../../config/secret.ts'
-import { failingFact } from '../../delivery/breaker.ts'
+import { failingFact, probeAt, retryAfterAt } from '../../delivery/breaker.ts'
 import type { HourReader } from '../../intake/hour-reader.ts'
 import { noPasts } from '../../intake/validate.ts'
 import { clockReportMs, offSentence } from '../../model/clock.ts'
@@ -29,10 +29,12 @@ import { type Hour, hourAt } from '../../model/hour.ts'
 import { valueAt } from '../../model/json.ts'
 import { hourMs } from '../../model/limits.ts'
 import { type Answer, foreignFact, isForeign, reasonOf } from '../../model/verdict.ts'
+import type { DestinationState } from '../../outbox/contract/destination.ts'
 import type { OutboxFileCheck } from '../../outbox/data-check.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { collectParts, quietEvents } from '../collect-once.ts'
 import { asTyped, type ConfigOption } from '../configured-command.ts'
+import { daemonSentence } from '../daemon-role.ts'
 import { selectCollectors } from '../open-context.ts'
 import { counted } from '../terminal.ts'
 import { type Finding, failed, type Outcome, ok, warning } from './here.ts'
@@ -53,20 +55,50 @@ export async function serviceFindings(
   const usable = perKey.filter(({ isUsable }) => isUsable).flatMap(({ protocols }) => protocols)
   const checked = await outbox
   const isReadable = checked?.damage === undefined && checked?.hidden === undefined
-  const { delivered, waiting } = isReadable ? await storedOf(context, usable) : nothingStored
+  const names = connection.destinations.map(({ name }) => name)
+  const { delivered, states } = isReadable ? await storedOf(context, usable, names) : nothingStored
   const protocols = await protocolFindings(connection, usable, delivered, options)
   // One service: what several keys say about it is said once.
   const shared = new Map(perKey.flatMap(({ service }) => service).map(finding => [JSON.stringify(finding), finding]))
   const found = [...shared.values(), ...perKey.flatMap(({ key }) => key), ...protocols]
-  return [...found, ...pushFindings(found, waiting, options)]
+  return [...found, ...(await pushFindings(context, found, states, options))]
 }
 
-/** Pushes that are not accepted, though nothing else is wrong with the service. */
-function pushFindings(others: readonly Finding[], waiting: readonly string[], options: ConfigOption): Finding[] {
-  if (others.some(({ outcome }) => outcome === 'failed')) return []
-  const fix = `ask who runs the service; ${asTyped('due ls', options)} shows what it does not take`
-  const facts = waiting.flatMap(sentence => failingFact(sentence) ?? [])
-  return facts.map(fact => failed('pushes', `${fact} to pushes, though it answers otherwise`, fix))
+/** Pushes that were not accepted at their last try, though nothing else is wrong with the service. */
+async function pushFindings(
+  context: AppContext,
+  others: readonly Finding[],
+  states: readonly DestinationState[],
+  options: ConfigOption,
+): Promise<Finding[]> {
+  if (others.some(({ subject, outcome }) => outcome === 'failed' || (subject === 'service' && outcome !== 'ok')))
+    return []
+  const waits = states.flatMap(state => {
+    const fact = failingFact(state.waiting ?? '')
+    return fact === undefined ? [] : [{ ...state, fact }]
+  })
+  if (waits.length === 0) return []
+  const nowMs = context.time.nowMs()
+  const isTried = (await daemonSentence(context)) !== undefined
+  const now = `${asTyped('flush', options)} tries now`
+  return waits.map(({ fact, lastPush, ...state }) => {
+    const askedMs = retryAfterAt(state, nowMs)
+    const nextMs = Math.max(askedMs, probeAt(state, nowMs))
+    const last = lastPush ? `; last tried at ${clockText(lastPush.atMs)}` : ''
+    const next = isTried
+      ? nextMs > 0
+        ? `, next try ${clockText(nextMs)}`
+        : ''
+      : ', and no daemon runs that tries again'
+    const fix = askedMs > 0 ? 'nothing is to be done' : 'if that goes on, ask who runs the service'
+    const list = `${asTyped('due ls', options)} lists what it does not take`
+    return failed('pushes', `${fact}${last}${next}`, `${fix}; ${now}; ${list}`)
+  })
+}
+
+/** `02:41:06 UTC` */
+function clockText(atMs: number): string {
+  return `${new Date(atMs).toISOString().slice(11, 19)} UTC`
 }
 
 interface KeyFindings {
@@ -104,10 +136,13 @@ async function keyFindings(
 type KeyAnswer = Extract<Answer, { kind: 'answered' }>
 
 function answered(host: string, answer: KeyAnswer): Finding {
-  const { status, described } = answer
+  const { status, described, notBeforeMs } = answer
   const what = described === undefined ? `${status}` : `${status}: ${described}`
   if (status >= 500) return failed('service', `${host} answers with an error (${what})`, 'ask who runs the service')
-  if (status === 429) return warning('service', `${host} asks to wait (429)`, 'try again later')
+  if (status === 429) {
+    const until = notBeforeMs === undefined ? '' : ` until ${clockText(notBeforeMs)}`
+    return warning('service', `${host} asks to wait${until} (429)`, 'nothing is to be done')
+  }
   if (status >= 300 && status < 400) {
     return failed('service', `${host} redirects (${what}), and a key is never sent elsewhere`, checkAddress)
   }
@@ -161,19 +196,23 @@ async function protocolFindings(
 interface StoredOfService {
   /** Protocols of which something was delivered: the interface shows ownership only by taking a push. */
   readonly delivered: ReadonlySet<string>
-  /** Why deliveries wait. */
-  readonly waiting: readonly string[]
+  /** State of each destination. */
+  readonly states: readonly DestinationState[]
 }
 
-const nothingStored: StoredOfService = { delivered: new Set(), waiting: [] }
+const nothingStored: StoredOfService = { delivered: new Set(), states: [] }
 
-async function storedOf(context: AppContext, protocols: readonly ProtocolConfig[]): Promise<StoredOfService> {
+async function storedOf(
+  context: AppContext,
+  protocols: readonly ProtocolConfig[],
+  destinations: readonly string[],
+): Promise<StoredOfService> {
   try {
     return await readExistingOutbox(context, async outbox => {
       if (!outbox) return nothingStored
       const known = protocols.map(async ({ id }) => ((await outbox.delivery.hasDelivered([id])) ? [id] : []))
-      const { waiting } = await outbox.operators.backlog()
-      return { delivered: new Set((await Promise.all(known)).flat()), waiting }
+      const states = await Promise.all(destinations.map(name => outbox.operators.destination(name)))
+      return { delivered: new Set((await Promise.all(known)).flat()), states }
     })
   } catch (error) {
     // An outbox that cannot be read is a finding of the disk, not of the service.

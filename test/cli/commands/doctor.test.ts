@@ -255,10 +255,15 @@ describe('doctor', () => {
     const { config, run } = await stage({ statuses: { '/api/metrics': 500 } })
     const collected = await command(['collect', '--config', config], { METRICS_KEY: key })
     expect(collected.code).toBe(1)
+    expect(collected.stderr).toMatch(/The service answers 500.* no daemon runs.*: tidegauge flush, or tidegauge run/)
+    expect(collected.stderr).not.toContain('next try')
+    const { stdout: status } = await command(['status', '--config', config], { METRICS_KEY: key })
+    expect(status).toMatch(/^service .*: not accepted \(500\)$/m)
+    expect(status).not.toMatch(/next (try|attempt)/)
     const { code, stdout } = await run()
     expect(unusual(stdout)).toEqual([
       expect.stringMatching(
-        /^✖ pushes: The service answers 500.* to pushes, though it answers otherwise → ask who runs .*due ls/,
+        /^✖ pushes: The service answers 500[^;]*; last tried at [\d:]{8} UTC, and no daemon runs that tries again → if that goes on, ask who runs the service; tidegauge flush.* tries now; tidegauge due ls/,
       ),
     ])
     expect(code).toBe(1)
@@ -283,6 +288,12 @@ describe('doctor', () => {
       { statuses: { '/api/validate-key': 503 } },
       [/^✖ service: .* answers with an error \(503\)/],
       1,
+    ],
+    [
+      'a service that asks to wait',
+      { statuses: { '/api/validate-key': 429 } },
+      [/^! service: .* asks to wait \(429\) → nothing is to be done/],
+      0,
     ],
     [
       'an unknown protocol',

@@ -40,15 +40,15 @@ describe('the breaker', () => {
   it.each<[Stop, string]>([
     [
       { kind: 'transient', reason: '502' },
-      'The service answers 502. Nothing is lost; next try 13:00:02 UTC. Whose fault? tidegauge doctor.',
+      'The service answers 502. Nothing is lost; next try 13:00:02 UTC. The service is at fault: if that goes on, ask who runs it.',
     ],
     [
       { kind: 'transient', reason: '503: down for repair.' },
-      'The service answers 503: down for repair. Nothing is lost; next try 13:00:02 UTC. Whose fault? tidegauge doctor.',
+      'The service answers 503: down for repair. Nothing is lost; next try 13:00:02 UTC. The service is at fault: if that goes on, ask who runs it.',
     ],
     [
       { kind: 'transient', reason: 'no answer in time' },
-      'Delivery waits (no answer in time). Nothing is lost; next try 13:00:02 UTC. Whose fault? tidegauge doctor.',
+      'Delivery waits (no answer in time). Nothing is lost; next try 13:00:02 UTC. tidegauge doctor says what to do.',
     ],
     [{ kind: 'transient', reason: 'the secret is not there', isKeyMissing: true }, 'the secret is not there'],
     [

@@ -262,7 +262,7 @@ describe('entering', () => {
     expect(await bench.gate.enter('due', undefined, goOn)).toEqual({ stop })
     expect(bench.checkedKeys).toEqual([])
     expect(await bench.gate.enter('asked', undefined, goOn)).toEqual(expected)
-    // What the service has said last is why nothing is sent until it is asked again.
+    // Until it is asked again, its last answer stands.
     const isFailing = answer.kind === 'answered' && answer.status >= 500
     expect(await bench.gate.enter('due', undefined, goOn)).toEqual(isFailing ? { stop } : expected)
     expect(bench.checkedKeys).toEqual(['a-key'])
