@@ -29,7 +29,7 @@ describe('the runbooks', () => {
     const program = readFileSync(new URL('src/cli/commands/program.ts', root), 'utf8')
     const commands = [...textOf(`${name}.md`).matchAll(/`tidegauge ([a-z-]+)/g)].map(([, command]) => command)
     expect(commands.length).toBeGreaterThan(0)
-    for (const command of commands) expect(program).toMatch(new RegExp(`^  ${command}: `, 'm'))
+    for (const command of commands) expect(program).toMatch(new RegExp(`^  '?${command}'?: async`, 'm'))
   })
 
   it('are listed, all of them, in the order of the alerts', () => {
