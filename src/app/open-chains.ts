@@ -2,7 +2,7 @@ import { basename } from 'node:path'
 import type { CallMeter } from '../chain/endpoint/call-meter.ts'
 import type { EndpointDeps } from '../chain/endpoint/endpoint.ts'
 import type { EndpointFailed, EndpointSource, EndpointWatch, PassedOver } from '../chain/endpoint/endpoint-pool.ts'
-import { type FailureKind, hostOf } from '../chain/endpoint/failures.ts'
+import { hostOf } from '../chain/endpoint/failures.ts'
 import { ContractLook } from '../chain/read/node-questions.ts'
 import { createChainReader, type OpenChainReader } from '../chain/read/reader.ts'
 import type { ChainConfig, EndpointRef } from '../config/config.ts'
@@ -36,7 +36,7 @@ export function openChains(
     const { name, id, settleMs, multicall } = chain
     const watch = new EndpointLog(name, log, time)
     const passedOver: PassedOver = (endpoint, reason, kind) => {
-      if (!isOutage(kind)) log.warn({ chain: name, endpoint, reason }, 'endpoint failed, another one is asked')
+      if (!outages.has(kind)) log.warn({ chain: name, endpoint, reason }, 'endpoint failed, another one is asked')
     }
     const contextFound = (context: string) => {
       log.warn({ chain: name, context }, 'calls do not see the block as its header is: reads are pinned by its hash')
@@ -135,18 +135,8 @@ function partsOf(url: string, { callsPerSecondMax, batchCallsMax, logBlocksMax }
 /** Milliseconds after a return within which another outage is not news, unless it lasts as long. */
 const flapMs = 10 * 60_000
 
-/** Failures that make an endpoint useless until they end, with the advice; others concern a read, an hour or a rate. */
-const outages: Readonly<Partial<Record<FailureKind, string>>> = {
-  unreachable: 'check that the node runs and can be reached from here; a second endpoint under rpc: takes over',
-  'wrong-id': 'correct id or rpc of the chain in the configuration',
-  behind:
-    'compare its head with an explorer: if that is later, the node is not in sync; a second endpoint under rpc: takes over',
-}
-
-/** Whether an endpoint that fails so cannot serve at all. */
-function isOutage(kind: FailureKind): boolean {
-  return outages[kind] !== undefined
-}
+/** Failures that make an endpoint useless until they end; others concern a read, an hour or a rate. */
+const outages: ReadonlySet<EndpointFailed['kind']> = new Set(['unreachable', 'wrong-id', 'behind', 'quarantine'])
 
 /** An endpoint that cannot serve, or that could not lately. */
 interface Outage {
@@ -176,9 +166,8 @@ export class EndpointLog implements EndpointWatch {
     this.#time = time
   }
 
-  failed({ endpoint, kind, reason }: EndpointFailed): void {
-    const fix = kind === 'quarantine' ? '' : outages[kind]
-    if (fix === undefined) return
+  failed({ endpoint, kind, reason, fix }: EndpointFailed): void {
+    if (!outages.has(kind)) return
     const nowMs = this.#time.steadyMs()
     const outage = this.#of(endpoint)
     outage.sinceMs ??= nowMs

@@ -1,7 +1,7 @@
 import { type AnswerTimes, answerTimes } from '../model/answer-times.ts'
 import { basicAuthorization } from '../model/host.ts'
 import { HttpExchange } from './http-exchange.ts'
-import { networkReason } from './network-reason.ts'
+import { networkFix, networkReason } from './network-reason.ts'
 import type { Time } from './time.ts'
 
 /** Bytes read of an answer. */
@@ -23,7 +23,12 @@ export type PostAnswer =
       /** Empty when it is too long or broke off. */
       readonly text: string
     } & Pick<AnswerTimes, 'notBeforeMs'>)
-  | { readonly kind: 'unanswered'; readonly reason: string }
+  | {
+      readonly kind: 'unanswered'
+      readonly reason: string
+      /** Instruction, where the reason is a known one. */
+      readonly fix?: string | undefined
+    }
 
 /** Dependencies of `postMessage`. */
 export interface PostDeps {
@@ -59,7 +64,7 @@ export async function postMessage(post: Post, { time, timeoutMs, stop }: PostDep
     const { notBeforeMs } = answerTimes(answered, { sentMs, receivedMs: time.nowMs() })
     return { kind: 'answered', status, text: text ?? '', ...(notBeforeMs !== undefined && { notBeforeMs }) }
   } catch (error) {
-    return { kind: 'unanswered', reason: networkReason(error) }
+    return { kind: 'unanswered', reason: networkReason(error), fix: networkFix(error) }
   } finally {
     await exchange.close()
   }

@@ -7,7 +7,7 @@ import type { Answer } from '../model/verdict.ts'
 import { type ReadMetric, type Registration, readMetric } from '../model/wire.ts'
 import { describedAnswer } from './described-answer.ts'
 import { type ExchangeRequest, HttpExchange } from './http-exchange.ts'
-import { networkReason } from './network-reason.ts'
+import { networkFix, networkReason } from './network-reason.ts'
 import type { Time } from './time.ts'
 
 /** Address and limits of a service client. */
@@ -90,7 +90,7 @@ export function serviceClient({ url, timeoutMs, connections, time, redact }: Ser
         ...answerTimes(answered, trip),
       }
     } catch (error) {
-      return { kind: 'unanswered', reason: networkReason(error) }
+      return { kind: 'unanswered', reason: networkReason(error), fix: networkFix(error) }
     }
   }
 
@@ -119,7 +119,7 @@ function withoutKey(text: string, key: string | undefined, redact: (text: string
 function readWidget(answer: Answer, host: string, protocolId: string): readonly ReadMetric[] {
   if (answer.kind === 'unanswered') {
     throw new Fault('service-unreachable', `${host} does not answer: ${answer.reason}`, {
-      fix: 'check service.url and the network',
+      fix: answer.fix?.replace('the address', 'service.url') ?? 'check service.url and the network',
     })
   }
   const { status } = answer

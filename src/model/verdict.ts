@@ -21,7 +21,12 @@ export type Answer =
       readonly skewMs?: number
     }
   /** Network error or time-out: it is unknown whether the service stored the batch. */
-  | { readonly kind: 'unanswered'; readonly reason: string }
+  | {
+      readonly kind: 'unanswered'
+      readonly reason: string
+      /** Instruction, where the reason is a known one. */
+      readonly fix?: string | undefined
+    }
 
 /** A metric the service will never accept. */
 export interface DeadMetric {

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { EndpointLog } from '../../src/app/open-chains.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import { echoes, faulty, never, openPool } from '../chain/support/endpoints.ts'
+import type { RpcFault } from '../support/faulty-rpc.ts'
 
 const minuteMs = 60_000
 const gone = 'endpoint cannot serve: it is asked last until it can'
@@ -18,8 +19,8 @@ async function stage(isAlone = false) {
   const pool = openPool(isAlone ? [first.url] : [first.url, second.url], { time, watch })
   const call = () => pool.serve({}, never, endpoint => endpoint.call(echoes(1), never)).catch(() => {})
   /** The node is dead, or well, from now on; asked again after so many minutes. */
-  const after = async (minutes: number, isWell: boolean) => {
-    first.misbehave(...(isWell ? [] : [{ kind: 'reset' } as const]))
+  const after = async (minutes: number, isWell: boolean, fault: RpcFault = { kind: 'reset' }) => {
+    first.misbehave(...(isWell ? [] : [fault]))
     time.atMs += minutes * minuteMs
     await call()
   }
@@ -38,7 +39,7 @@ describe('the log of endpoints', () => {
         chain: 'ethereum',
         endpoint: first.host,
         reason: expect.stringContaining('does not answer'),
-        fix: expect.stringContaining('second endpoint'),
+        fix: 'look into the log of the server, or ask who runs it; a second endpoint under rpc: takes over',
         msg: gone,
       },
     ])
@@ -47,6 +48,12 @@ describe('the log of endpoints', () => {
     expect(lines.slice(1)).toEqual([
       { level: 30, chain: 'ethereum', endpoint: first.host, afterSeconds: 4 * 3600 + 7 * 60, msg: back },
     ])
+  })
+
+  it('takes the step that collect takes', async () => {
+    const { lines, after } = await stage()
+    await after(60, false, { kind: 'status', status: 401 })
+    expect(lines).toMatchObject([{ fix: expect.stringMatching(/^check the key in the address or the headers/) }])
   })
 
   it('says the same of the only one', async () => {

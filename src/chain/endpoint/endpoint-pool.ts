@@ -2,7 +2,7 @@ import type { Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import type { CallMeter, CallOutcome, CountsOf } from './call-meter.ts'
 import { type Endpoint, type EndpointDeps, type OpenEndpoint, openEndpoint } from './endpoint.ts'
-import { allFailed, EndpointFailure, type FailureKind, ReadFailure, StateMissing } from './failures.ts'
+import { adviceOf, allFailed, EndpointFailure, type FailureKind, ReadFailure, StateMissing } from './failures.ts'
 import type { ChainHead } from './learnt.ts'
 import { stateBlocksMin } from './learnt.ts'
 import { type BlockPart, headCall, lacksPart } from './rpc.ts'
@@ -14,6 +14,8 @@ export interface EndpointFailed {
   readonly kind: FailureKind | 'quarantine'
   /** A phrase that follows the host; no secret. */
   readonly reason: string
+  /** Instruction; absent for `quarantine`. */
+  readonly fix?: string
 }
 
 /** Sees how the endpoints of a chain do. */
@@ -451,7 +453,7 @@ export class EndpointPool {
 
   #failed({ endpoint, health }: Member, failure: EndpointFailure): void {
     health.failed(failure)
-    this.#deps.watch?.failed({ endpoint, kind: failure.kind, reason: failure.reason })
+    this.#deps.watch?.failed({ endpoint, kind: failure.kind, reason: failure.reason, fix: adviceOf(failure) })
   }
 
   /**

@@ -132,7 +132,8 @@ export function allFailed(chain: string, failures: readonly EndpointFailure[]): 
 /** Kinds of which one endpoint is enough to say what the chain's endpoints lack. */
 const tellingKinds: readonly FailureKind[] = ['no-logs', 'wrong-block', 'pruned', 'recent-state']
 
-function adviceOf(failure: EndpointFailure | undefined): string {
+/** Instruction about an endpoint that fails at everything: the same in the log, in `collect` and in `doctor`. */
+export function adviceOf(failure: EndpointFailure | undefined): string {
   if (failure instanceof TimedOut) return loadAdvice
   return failure?.fix ?? advice[failure?.kind ?? 'unreachable'] ?? reachAdvice
 }
@@ -177,6 +178,7 @@ const advice: Readonly<Partial<Record<FailureKind, string>>> = {
     'the node does not know a block that it should have: check that it is in sync, and each of them where several answer at one address',
   rate: 'the provider limits how often it is asked: set rate: of this endpoint to what the plan allows, or put a second one under rpc:',
   slow: loadAdvice,
+  behind: behindAdvice,
   'wrong-id': 'correct the id of the chain, or this address under rpc:',
   'too-much': tooMuchAdvice,
   pruned: archiveAdvice,

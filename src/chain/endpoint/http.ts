@@ -3,7 +3,7 @@
 import type { Agent, Dispatcher } from 'undici'
 import { AnswerReader, type HttpBytes } from '../../edge/answer-reader.ts'
 import { answerText } from '../../edge/answer-text.ts'
-import { networkWords, triedAddresses } from '../../edge/network-reason.ts'
+import { networkFix, networkWords, triedAddresses } from '../../edge/network-reason.ts'
 import { Semaphore } from '../../edge/semaphore.ts'
 import type { Time } from '../../edge/time.ts'
 import { unpackedBody } from '../../edge/unpacked-body.ts'
@@ -320,7 +320,9 @@ function unanswered(error: unknown, url: string): EndpointFailure {
   const innermost = reasons.at(-1)
   const message = innermost instanceof Error ? innermost.message : 'no reason given'
   const text = typeof code === 'string' ? `${networkWords(code)}${triedAddresses(error)}` : message
-  return new EndpointFailure(hostOf(url), `does not answer: ${redacted(text, url)}`)
+  const fix = networkFix(typeof code === 'string' ? { code } : error)
+  const advice = fix && `${fix}; a second endpoint under rpc: takes over`
+  return new EndpointFailure(hostOf(url), `does not answer: ${redacted(text, url)}`, 'unreachable', undefined, advice)
 }
 
 function causes(error: unknown): unknown[] {

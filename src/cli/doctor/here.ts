@@ -7,7 +7,7 @@ import { configFiles } from '../../config/include.ts'
 import { placeText, shortest } from '../../config/mistakes.ts'
 import { readSecret, resolvePostAddress } from '../../config/secret.ts'
 import { HttpExchange } from '../../edge/http-exchange.ts'
-import { networkReason } from '../../edge/network-reason.ts'
+import { networkFix, networkReason } from '../../edge/network-reason.ts'
 import type { PostAnswer } from '../../edge/post-message.ts'
 import { Fault } from '../../model/fault.ts'
 import { secretPartsOf, shownHost } from '../../model/host.ts'
@@ -209,7 +209,7 @@ async function hostFinding(context: AppContext, subject: string, ref: SecretRef,
   if (!address) return []
   const answer = await got(context, address.origin, '/')
   const host = shownHost(address)
-  if (answer.kind === 'unanswered') return [unreachable(subject, host, answer.reason)]
+  if (answer.kind === 'unanswered') return [unreachable(subject, host, answer)]
   return [ok(subject, `${host} answers; ${next}`)]
 }
 
@@ -228,7 +228,7 @@ async function chatFinding(
   const bot = encodeURIComponent(secret).replaceAll('%3A', ':')
   const answer = await got(context, url, `/bot${bot}/getChat?chat_id=${encodeURIComponent(chatId)}`)
   const host = shownHost(new URL(url))
-  if (answer.kind === 'unanswered') return [unreachable(subject, host, answer.reason)]
+  if (answer.kind === 'unanswered') return [unreachable(subject, host, answer)]
   const verdict = judgeTelegram(answer, context.time.nowMs())
   if (verdict.kind === 'accepted') return [ok(subject, `the bot sees the chat; ${next}`)]
   const fix = 'check the token and the chat, and that the bot is a member of it'
@@ -236,8 +236,12 @@ async function chatFinding(
 }
 
 /** Alerts stop neither delivery nor the next hour. */
-function unreachable(subject: string, host: string, reason: string): Finding {
-  return warning(subject, `${host} does not answer: ${reason}`, 'check its address, and the network from here to it')
+function unreachable(
+  subject: string,
+  host: string,
+  { reason, fix = 'check its address, and the network from here to it' }: Extract<PostAnswer, { kind: 'unanswered' }>,
+): Finding {
+  return warning(subject, `${host} does not answer: ${reason}`, fix)
 }
 
 /** A secret's value; `undefined` for one that cannot be used: that is a finding of the configuration. */
@@ -257,7 +261,7 @@ async function got({ time }: AppContext, url: string, path: string): Promise<Pos
     const { status, text = '' } = await exchange.ask({ method: 'GET', path, headers })
     return { kind: 'answered', status, text }
   } catch (error) {
-    return { kind: 'unanswered', reason: networkReason(error) }
+    return { kind: 'unanswered', reason: networkReason(error), fix: networkFix(error) }
   } finally {
     await exchange.close()
   }

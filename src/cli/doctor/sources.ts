@@ -3,7 +3,7 @@ import type { AppContext } from '../../app/context.ts'
 import { endpointSource, nameOf, openChains } from '../../app/open-chains.ts'
 import { readExistingOutbox } from '../../app/open-outbox.ts'
 import { openHourReader } from '../../app/open-runner.ts'
-import { EndpointFailure } from '../../chain/endpoint/failures.ts'
+import { adviceOf, EndpointFailure } from '../../chain/endpoint/failures.ts'
 import {
   type CertificateCheck,
   checkEndpoint,
@@ -126,11 +126,19 @@ async function keyFindings(
   context.redactor.add([key])
   const answer = await client.validateKey(key)
   if (answer.kind === 'unanswered') {
-    return { ...none, service: [failed('service', `${host} does not answer: ${answer.reason}`, checkAddress)], key: [] }
+    return {
+      ...none,
+      service: [failed('service', `${host} does not answer: ${answer.reason}`, addressFix(answer))],
+      key: [],
+    }
   }
   const service = [answered(host, answer), ...clock(answer)]
   const own = keyFinding(subject, answer, keyFix(context.config, protocols[0]))
   return { service, key: own ? [own] : [], protocols, isUsable: own?.outcome === 'ok' }
+}
+
+function addressFix({ fix }: Extract<Answer, { kind: 'unanswered' }>): string {
+  return fix?.replace('the address', 'service.url') ?? checkAddress
 }
 
 type KeyAnswer = Extract<Answer, { kind: 'answered' }>
@@ -282,17 +290,10 @@ async function endpointFindings(context: AppContext, chain: ChainConfig, ref: En
     const deps = { chainId: chain.id, source, multicall: chain.multicall, time, timeoutMs: endpointMsMax }
     return findingsOf(subject, chain, await checkEndpoint(deps, [...hoursAgo, Number.POSITIVE_INFINITY]), time.nowMs())
   } catch (error) {
-    if (error instanceof EndpointFailure) return [failed(subject, error.reason, fixOf(error, chain))]
+    if (error instanceof EndpointFailure) return [failed(subject, error.reason, adviceOf(error))]
     if (error instanceof Fault) return [failed(subject, error.message, error.fix)]
     return [failed(subject, `no answer within ${endpointMsMax / 1_000} s`, 'check the node, and the network to it')]
   }
-}
-
-function fixOf({ kind }: EndpointFailure, { name, id }: ChainConfig): string {
-  if (kind === 'wrong-id') return `give an endpoint of chain ${id} under chains.${name}.rpc, or the right id`
-  if (kind === 'rate') return 'it asks to be asked less: set its rate, or take another plan'
-  if (kind === 'refused') return 'check the key or the headers of the endpoint'
-  return 'check that the node runs, its address, and the network to it'
 }
 
 function findingsOf(

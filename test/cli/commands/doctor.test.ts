@@ -345,6 +345,19 @@ describe('doctor', () => {
     ])
   })
 
+  it('says to write http:// where TLS is not spoken', async () => {
+    const { config } = await stage()
+    const written = readFileSync(config, 'utf8').replaceAll('http://', 'https://')
+    writeFileSync(config, written)
+    const { code, stdout } = await command(['doctor', '--config', config], { METRICS_KEY: key })
+    expect(unusual(stdout)).toEqual([
+      expect.stringMatching(/^✖ service: .* does not speak TLS.* → write http:\/\/ in service\.url/),
+      expect.stringMatching(/^✖ local .*: does not answer: it does not speak TLS.* → write http:\/\/ in the address/),
+    ])
+    expect(stdout).not.toContain(rpcKey)
+    expect(code).toBe(1)
+  })
+
   it('tells a service that is not there', async () => {
     const { config } = await stage()
     const dead = readFileSync(config, 'utf8').replace(/url: "[^"]+"/, 'url: "http://127.0.0.1:9"')
@@ -370,12 +383,12 @@ describe('doctor', () => {
     [
       'another chain',
       [{ kind: 'chain-id', id: 5 }],
-      [/^✖ local .*: serves chain 5, not 31337 → give an endpoint of chain 31337/],
+      [/^✖ local .*: serves chain 5, not 31337 → correct the id of the chain, or this address under rpc:/],
       1,
     ],
-    ['a dead node', [{ kind: 'reset' }], [/^✖ local .* → check that the node runs/], 1],
-    ['a web page', [{ kind: 'html' }], [/^✖ local /], 1],
-    ['a refused key', [{ kind: 'status', status: 401 }], [/^✖ local .*401/], 1],
+    ['a dead node', [{ kind: 'reset' }], [/^✖ local .* → look into the log of the server.*; a second endpoint/], 1],
+    ['a web page', [{ kind: 'html' }], [/^✖ local .* → check that this address under rpc: is of a JSON-RPC/], 1],
+    ['a refused key', [{ kind: 'status', status: 401 }], [/^✖ local .*401 → check the key in the address/], 1],
     [
       'a node that is behind',
       [{ kind: 'lagging', blocks: 200 }],
@@ -425,7 +438,7 @@ describe('doctor', () => {
   it('only warns of a dead endpoint while another one of the chain is well', async () => {
     const { run } = await stage({}, [node.url, other.url])
     const { code, stdout } = await misbehaving([{ kind: 'reset' }], () => run())
-    expect(unusual(stdout)).toEqual([expect.stringMatching(/^! local .*→ check that the node runs/)])
+    expect(unusual(stdout)).toEqual([expect.stringMatching(/^! local .*→ look into the log of the server/)])
     expect(code).toBe(0)
   })
 
