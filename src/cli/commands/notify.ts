@@ -23,8 +23,8 @@ export function notifyCommand(ended: (code: number) => void): Command {
         throw new Fault('usage', 'no receiver is configured', { fix: 'add one under notify:' })
       const results = await Promise.all(receivers.map(receiver => tried(receiver, context)))
       if (json) printJson({ receivers: results })
-      for (const { receiver, failing } of json ? [] : results) {
-        print(failing === undefined ? `✔ ${receiver}: accepted` : `✖ ${receiver}: ${failing}`)
+      for (const { receiver, failing, fix } of json ? [] : results) {
+        print(failing === undefined ? `✔ ${receiver}: accepted` : `✖ ${receiver}: ${failing}${fix ? ` → ${fix}` : ''}`)
       }
       if (results.some(({ failing }) => failing !== undefined)) ended(exitCodes.incomplete)
     })
@@ -37,16 +37,24 @@ async function tried(receiver: NoticeReceiver, context: AppContext) {
   const counters = new Counters()
   const notice = testNotice(time.nowMs())
   const post = () => receiver.post(notice)
-  const outgoing = { post, judge: receiver.judge }
+  // A secret that cannot be read says itself what to do.
+  let fix: string | undefined
+  const judge: NoticeReceiver['judge'] = (answer, nowMs) => {
+    if (answer.kind === 'answered')
+      fix = `check its ${name.startsWith('telegram') ? 'token and chat' : 'address'} under notify:`
+    else fix = answer.fix ?? 'check its address, and the network from here to it'
+    return receiver.judge(answer, nowMs)
+  }
+  const outgoing = { post, judge }
   const redact = (text: string) => redactor.redact(text)
   const stop = new AbortController().signal
   await sendReport(outgoing, { time, receiver: new ReceiverLog(name, log, counters), redact, stop, attemptsMax: 1 })
   const failing = counters.reports.get(name)?.failing
-  return { receiver: name, ok: failing === undefined, ...(failing !== undefined && { failing }) }
+  return { receiver: name, ok: failing === undefined, ...(failing !== undefined && { failing, ...(fix && { fix }) }) }
 }
 
-/** A trouble that is over: a receiver that opens incidents opens none. */
+/** Over, and of a kind of its own: a receiver that opens and closes incidents does neither. */
 function testNotice(nowMs: number): Notice {
   const words = { what: 'This is a test by tidegauge notify test.', why: 'A person asked for it.', do: 'nothing' }
-  return { trouble: 'not-ready', state: 'over', hour: hourText(hourAt(nowMs)), ...words, items: [words] }
+  return { trouble: 'test', state: 'over', hour: hourText(hourAt(nowMs)), ...words, items: [words] }
 }

@@ -187,7 +187,8 @@ export interface SeenTrouble extends TroubleWords {
 export interface Notice extends TroubleWords {
   /** At least one. */
   readonly items: readonly TroubleWords[]
-  readonly trouble: ReportedTrouble
+  /** `test`: nothing is wrong, a person asked for the message. */
+  readonly trouble: ReportedTrouble | 'test'
   readonly state: 'begin' | 'over'
   /** The hour that the trouble began with, as text; the same in both messages. */
   readonly hour: string

@@ -5,7 +5,7 @@ import { secretPartsOf } from '../../model/host.ts'
 import { parsedJson, valueAt } from '../../model/json.ts'
 import { retryAfterMsMax } from '../../model/limits.ts'
 import { judgeStatus, type ReportVerdict } from '../send-report.ts'
-import type { Notice, ReportedTrouble } from './incidents.ts'
+import type { Notice } from './incidents.ts'
 
 /** A receiver of notices. */
 export interface NoticeReceiver {
@@ -108,13 +108,14 @@ function quotedText(text: string): string {
   return line === '' || line.startsWith('<') ? '' : `: ${line}`
 }
 
-const titles: Readonly<Record<ReportedTrouble, string>> = {
+const titles: Readonly<Record<Notice['trouble'], string>> = {
   'not-delivered': 'not delivered',
   'key-refused': 'key refused',
   dead: 'metrics refused for good',
   held: 'metrics held',
   gap: 'hours lost',
   'not-ready': 'not ready',
+  test: 'test',
 }
 
 /** A notice as plain text for a chat. At most about 3,200 characters, which fit into one message of Telegram. */
