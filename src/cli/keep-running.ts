@@ -1,6 +1,6 @@
 import type { AppContext } from '../app/context.ts'
 import { type Breakdown, type Daemon, startDaemon } from '../app/daemon.ts'
-import { isSamePlace } from '../app/open-outbox.ts'
+import { isSamePlace, readExistingOutbox } from '../app/open-outbox.ts'
 import { oldNode } from '../config/cautions.ts'
 import { changesOf } from '../config/changes.ts'
 import { ConfigError } from '../config/config.ts'
@@ -17,6 +17,7 @@ import { checkOptions } from './check-collectors.ts'
 import { exitCodeOf, exitCodes } from './exit.ts'
 import { openContext } from './open-context.ts'
 import type { Signals } from './signals.ts'
+import { counted } from './terminal.ts'
 import { WatchedFiles } from './watch-files.ts'
 
 /** Wait after a daemon's outbox broke twice in a row, to spare a failing disk. */
@@ -149,6 +150,7 @@ async function waitWith(
 /** Starts with the new configuration; if that fails (a taken port, a missing secret), with the old one again. */
 async function replace(old: AppContext, next: AppContext, reloads: Reloads, changed: Promise<Change>): Promise<Begun> {
   try {
+    await requireNothingLeft(old, next)
     const begun = { kind: 'daemon', context: next, daemon: await start(next, reloads) } as const
     reloads.taken(next.config.file, next.time.nowMs())
     next.log.info({ changes: changesOf(old.config, next.config) }, 'the new configuration is in force')
@@ -161,6 +163,24 @@ async function replace(old: AppContext, next: AppContext, reloads: Reloads, chan
     reloads.refused(faultLine(error), old.time.nowMs())
     return begin(old, reloads, changed)
   }
+}
+
+/**
+ * Looks for due metrics in a data folder that is left: no daemon would deliver them, and nothing would name them.
+ *
+ * @throws Fault `config` when there are some
+ */
+async function requireNothingLeft(old: AppContext, next: AppContext): Promise<void> {
+  const { data, service } = old.config
+  if (data.kind !== 'folder' || service.kind === 'embedded' || isSamePlace(old.config, next.config)) return
+  // A folder that cannot be read may be why another one is configured.
+  const backlog = await readExistingOutbox(old, async outbox => outbox?.operators.backlog()).catch(() => undefined)
+  const due = backlog?.balance.due ?? 0
+  if (due === 0) return
+  const left = `${counted(due, 'metric')} ${due === 1 ? 'is' : 'are'} still due in ${data.folder}, and would stay there undelivered`
+  throw new Fault('config', left, {
+    fix: 'change data back; or save the file again once tidegauge status, with data as before, shows none due',
+  })
 }
 
 async function start(context: AppContext, reloads: Reloads, damage?: string): Promise<Daemon> {

@@ -115,6 +115,22 @@ describe('the daemon', () => {
     expect(await daemon.kill('SIGTERM')).toBe(0)
   })
 
+  it('does not leave a data folder in which metrics are due', async () => {
+    const port = await listening(createServer((_, response) => response.writeHead(503).end()))
+    const service = `{ url: "http://127.0.0.1:${port}", key: { env: METRICS_KEY } }\ndata: ./one`
+    const yaml = hostYaml.replace('embedded', service)
+    const { config } = configured(yaml)
+    const daemon = await startDaemon(config, { METRICS_KEY: 'a-key-nobody-may-see' })
+    await daemon.logged(/delivery waits/)
+    writeFileSync(config, yaml.replace('data: ./one', 'data: ./two'))
+    process.kill(daemon.pid, 'SIGHUP')
+    const refused = await daemon.logged('the new configuration is refused, the old one stays in force')
+    expect(refused['fault']).toMatch(/\d+ metrics are still due in .*\/one, .*change data back/)
+    const { page } = await daemon.logged('running', 2)
+    expect(await (await fetch(`${page}readyz`)).text()).toMatch(/metrics are still due in .*\/one/)
+    expect(await daemon.kill('SIGTERM')).toBe(0)
+  })
+
   it('ends on SIGTERM while the service hangs, and keeps what was under way', async () => {
     const asked = Promise.withResolvers<void>()
     const port = await listening(createServer(() => asked.resolve()))
