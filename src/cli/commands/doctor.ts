@@ -50,16 +50,22 @@ function examinations(context: AppContext, options: ConfigOption): Promise<reado
   // Before anything opens it, which would save what can be read of a damaged one.
   const { data } = context.config
   const outbox = data.kind === 'folder' ? checkOutboxFile(data.folder) : Promise.resolve(undefined)
+  const configuration = examined('configuration', configFindings(context))
+  const service = examined('service', serviceFindings(context, outbox, options))
   return [
-    examined('configuration', configFindings(context)),
-    examined('service', serviceFindings(context, outbox, options)),
-    examined('chains', chainFindings(context)),
+    configuration,
+    service,
+    examined('chains', chainFindings(context, service.then(isClockWrong))),
     examined('events', eventFindings(context)),
     examined('sources', sourceFindings(context)),
     examined('disk', dataFindings(context, outbox)),
     examined('receivers', receiverFindings(context, options)),
-    examined('daemon', daemonFindings(context, options)),
+    examined('daemon', daemonFindings(context, options, configuration)),
   ]
+}
+
+function isClockWrong(ofService: readonly Finding[]): boolean {
+  return ofService.some(({ subject, outcome }) => subject === 'clock' && outcome === 'failed')
 }
 
 /** A question that could not be asked is a finding, too. */

@@ -65,8 +65,16 @@ export async function configFindings(context: AppContext): Promise<readonly Find
   return [...whole, ...mistakes, ...cautions]
 }
 
-/** The daemon of the data folder: whether one runs, on which configuration, and what it says of itself. */
-export async function daemonFindings(context: AppContext, options: ConfigOption): Promise<readonly Finding[]> {
+/**
+ * The daemon of the data folder: whether one runs, on which configuration, and what it says of itself.
+ *
+ * @param written findings about the configuration as it is written now
+ */
+export async function daemonFindings(
+  context: AppContext,
+  options: ConfigOption,
+  written: Promise<readonly Finding[]>,
+): Promise<readonly Finding[]> {
   const holder = await daemonSentence(context)
   if (holder === undefined) return [warning('daemon', 'none runs on this outbox', asTyped('run', options))]
   const { config } = context
@@ -74,8 +82,8 @@ export async function daemonFindings(context: AppContext, options: ConfigOption)
     const { body } = await daemonAnswer(config.status, '/status.json')
     const { configuration, ready, reports } = jsonOf(body) as StatusJson
     return [
-      ...forceFindings(context, configuration),
-      ...readinessFindings(holder, ready),
+      ...forceFindings(context, configuration, await written),
+      ...readinessFindings(holder, ready, configuration),
       ...reportFindings(reports, options),
     ]
   } catch {
@@ -87,14 +95,20 @@ export async function daemonFindings(context: AppContext, options: ConfigOption)
 }
 
 /** Compares the running configuration with the written one. */
-function forceFindings({ config }: AppContext, running: StatusJson['configuration']): Finding[] {
+function forceFindings(
+  { config }: AppContext,
+  running: StatusJson['configuration'],
+  written: readonly Finding[],
+): Finding[] {
   const subject = 'in force'
   if (running.file !== config.file) {
     return [warning(subject, `the daemon runs on ${shortest(running.file)}, not on this configuration`)]
   }
   if (running.refused) {
     const { at, reason } = running.refused
-    return [failed(subject, `the daemon refused the configuration of ${at}: ${reason}`, 'mend it; it is read again')]
+    const isSaid = written.some(({ outcome }) => outcome === 'failed')
+    const why = isSaid ? 'see configuration above' : reason
+    return [failed(subject, `the daemon refused the configuration of ${at}: ${why}`, 'mend it; it is read again')]
   }
   const newer = configFiles(config).filter(file => changedMs(file) > Date.parse(running.inForceSince))
   if (newer.length === 0) return [ok(subject, `the daemon runs on this configuration, as of ${running.inForceSince}`)]
@@ -106,9 +120,15 @@ function changedMs(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0
 }
 
-function readinessFindings(holder: string, { ok: isReady, reasons }: StatusJson['ready']): Finding[] {
+function readinessFindings(
+  holder: string,
+  { ok: isReady, reasons }: StatusJson['ready'],
+  { refused }: StatusJson['configuration'],
+): Finding[] {
   if (isReady) return [ok('daemon', `runs (${holder}), and nothing is late`)]
-  return reasons.map(reason => warning('daemon', `is not ready: ${reason}`))
+  // A refused configuration has a line of its own.
+  const others = refused ? reasons.filter(reason => !reason.includes(refused.reason)) : reasons
+  return others.map(reason => warning('daemon', `is not ready: ${reason}`))
 }
 
 /** The receivers of reports, as the running daemon found them. */
@@ -136,7 +156,7 @@ export async function dataFindings(
   const { folder } = data
   const fault = writingFault(folder)
   const writing = fault ? failed('disk', fault.message, fault.fix) : roomFinding(folder)
-  return [writing, modeFinding(folder), outboxFinding(await outbox)]
+  return [writing, modeFinding(folder), outboxFinding(await outbox, writing)]
 }
 
 async function databaseFindings(context: AppContext): Promise<readonly Finding[]> {
@@ -171,11 +191,12 @@ function modeFinding(folder: string): Finding {
   )
 }
 
-function outboxFinding(checked: OutboxFileCheck | undefined): Finding {
+function outboxFinding(checked: OutboxFileCheck | undefined, disk: Finding): Finding {
   if (!checked) return ok('outbox', 'is not there yet: the daemon makes it')
   const { bytes, damage, hidden } = checked
   if (hidden !== undefined) {
-    return warning('outbox', `cannot be looked at: ${hidden}`, 'run doctor as the user that the daemon runs as')
+    const fix = disk.outcome === 'failed' ? 'see disk above' : 'run doctor as the user that the daemon runs as'
+    return warning('outbox', `cannot be looked at: ${hidden}`, fix)
   }
   if (damage === undefined) return ok('outbox', `all of its ${bytesText(bytes)} are sound`)
   const fix = 'stop the daemon and start it again: it saves all that can be read, and keeps the damaged file'

@@ -3,7 +3,7 @@ import type { AppContext } from '../../app/context.ts'
 import { endpointSource, nameOf, openChains } from '../../app/open-chains.ts'
 import { readExistingOutbox } from '../../app/open-outbox.ts'
 import { openHourReader } from '../../app/open-runner.ts'
-import { adviceOf, EndpointFailure } from '../../chain/endpoint/failures.ts'
+import { adviceOf, EndpointFailure, hostOf } from '../../chain/endpoint/failures.ts'
 import {
   type CertificateCheck,
   checkEndpoint,
@@ -18,7 +18,7 @@ import {
   type ProtocolConfig,
   secretsWritten,
 } from '../../config/config.ts'
-import { readSecret } from '../../config/secret.ts'
+import { readSecret, resolveAddress } from '../../config/secret.ts'
 import { failingFact, probeAt, retryAfterAt } from '../../delivery/breaker.ts'
 import type { HourReader } from '../../intake/hour-reader.ts'
 import { noPasts } from '../../intake/validate.ts'
@@ -264,10 +264,10 @@ const endpointMsMax = 30_000
 /** Blocks of one `eth_getLogs` below which a busy hour takes many requests. */
 const logBlocksAdvised = 1_000
 
-/** Every endpoint of every chain, side by side. */
-export async function chainFindings(context: AppContext): Promise<readonly Finding[]> {
+/** Every endpoint of every chain, side by side. @param isClockWrong whether an age by this machine's clock means nothing */
+export async function chainFindings(context: AppContext, isClockWrong: Promise<boolean>): Promise<readonly Finding[]> {
   const perChain = context.config.chains.map(async chain => {
-    const all = await Promise.all(chain.rpc.map(ref => endpointFindings(context, chain, ref)))
+    const all = await Promise.all(chain.rpc.map(ref => endpointFindings(context, chain, ref, isClockWrong)))
     return spared(all)
   })
   return (await Promise.all(perChain)).flat()
@@ -281,14 +281,21 @@ function spared(endpoints: readonly (readonly Finding[])[]): Finding[] {
   return endpoints.flat().map(finding => ({ ...finding, outcome: softened(finding.outcome) }))
 }
 
-async function endpointFindings(context: AppContext, chain: ChainConfig, ref: EndpointRef): Promise<Finding[]> {
+async function endpointFindings(
+  context: AppContext,
+  chain: ChainConfig,
+  ref: EndpointRef,
+  isClockWrong: Promise<boolean>,
+): Promise<Finding[]> {
   const { config, time, log, redactor } = context
-  const subject = `${chain.name} ${nameOf(ref)}`
+  const subject = `${chain.name} ${fullNameOf(chain, ref)}`
   const hoursAgo = [...new Set([0, 24, Math.ceil(config.collect.catchUpMs / hourMs)])].sort((a, b) => a - b)
   try {
     const source = endpointSource(chain.name, ref, { log, redactor })
     const deps = { chainId: chain.id, source, multicall: chain.multicall, time, timeoutMs: endpointMsMax }
-    return findingsOf(subject, chain, await checkEndpoint(deps, [...hoursAgo, Number.POSITIVE_INFINITY]), time.nowMs())
+    const check = await checkEndpoint(deps, [...hoursAgo, Number.POSITIVE_INFINITY])
+    const nowMs = time.nowMs()
+    return findingsOf(subject, chain, check, { nowMs, isClockWrong: await isClockWrong })
   } catch (error) {
     if (error instanceof EndpointFailure) return [failed(subject, error.reason, adviceOf(error))]
     if (error instanceof Fault) return [failed(subject, error.message, error.fix)]
@@ -296,14 +303,32 @@ async function endpointFindings(context: AppContext, chain: ChainConfig, ref: En
   }
 }
 
+/** A kept address by its name and its host: other output shows the one or the other. */
+function fullNameOf({ name }: ChainConfig, ref: EndpointRef): string {
+  const shown = nameOf(ref)
+  if (ref.kind === 'url') return shown
+  try {
+    return `${shown} (${hostOf(resolveAddress(name, ref))})`
+  } catch (error) {
+    if (error instanceof Fault) return shown
+    throw error
+  }
+}
+
+/** This machine's clock, in milliseconds since 1970. */
+interface OwnClock {
+  readonly nowMs: number
+  readonly isClockWrong: boolean
+}
+
 function findingsOf(
   subject: string,
   { name, id, multicall }: ChainConfig,
   check: EndpointCheck,
-  nowMs: number,
+  clock: OwnClock,
 ): Finding[] {
   return [
-    headFinding(subject, id, check, nowMs),
+    headFinding(subject, id, check, clock),
     stateFinding(subject, check.states),
     logFinding(subject, name, check.logs),
     check.hasMulticall
@@ -330,10 +355,13 @@ function multicallMissing(subject: string, chain: string, multicall: string | un
   return warning(subject, found, `correct or remove chains.${chain}.multicall`)
 }
 
-function headFinding(subject: string, id: number, { head }: EndpointCheck, nowMs: number): Finding {
+function headFinding(subject: string, id: number, { head }: EndpointCheck, { nowMs, isClockWrong }: OwnClock): Finding {
   const ageMs = Math.max(0, nowMs - head.timestampSeconds * 1_000)
   const block = `chain ${id}, block ${head.number}, ${ageText(ageMs)} old`
   const fix = 'let the node catch up, or add another endpoint'
+  if (ageMs > headAgeMsAdvised && isClockWrong) {
+    return warning(subject, `${block} by a wrong clock: whether it is behind cannot be judged`, 'see clock above')
+  }
   if (ageMs > headAgeMsMax) return failed(subject, `is behind: ${block}; the last hour cannot be read`, fix)
   if (ageMs > headAgeMsAdvised) return warning(subject, `may be behind: ${block}`, fix)
   return ok(subject, block)

@@ -1,6 +1,9 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import type { AppContext } from '../../../src/app/context.ts'
+import { dataFindings } from '../../../src/cli/doctor/here.ts'
+import type { Config } from '../../../src/config/config.ts'
 import { hourMs } from '../../../src/model/limits.ts'
 import { type Anvil, startAnvil } from '../../support/anvil.ts'
 import { command } from '../../support/command.ts'
@@ -435,6 +438,34 @@ describe('doctor', () => {
     expect(code).toBe(ending)
   })
 
+  it('judges no node by a clock that is wrong', async () => {
+    const { run } = await stage({ aheadMs: -3 * hourMs })
+    const { stdout } = await misbehaving([{ kind: 'lagging', blocks: 200 }], () => run())
+    expect(unusual(stdout)).toEqual([
+      expect.stringMatching(/^✖ clock: this machine's clock is 3 h ahead of /),
+      expect.stringMatching(/^! local .*: chain 31337, .* whether it is behind cannot be judged → see clock above$/),
+    ])
+  })
+
+  it('names an endpoint by its variable and by its host, as other commands do', async () => {
+    const { run } = await stage({}, ['{ env: RPC_OF_LOCAL }'])
+    vi.stubEnv('RPC_OF_LOCAL', node.url)
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const { stdout } = await run()
+    expect(stdout).toContain(`✔ local RPC_OF_LOCAL (${new URL(node.url).host}): chain 31337, block `)
+    expect(stdout).not.toContain(rpcKey)
+  })
+
+  it('says of an outbox that a broken disk hides where to look', async () => {
+    const config = { data: { kind: 'folder', folder: '/proc/of-nobody' } } as Config
+    const hidden = Promise.resolve({ bytes: 0, hidden: 'disk I/O error' })
+    expect(await dataFindings({ config } as AppContext, hidden)).toEqual([
+      expect.objectContaining({ subject: 'disk', outcome: 'failed' }),
+      expect.objectContaining({ subject: 'files', outcome: 'ok' }),
+      { subject: 'outbox', outcome: 'warning', found: expect.any(String), fix: 'see disk above' },
+    ])
+  })
+
   it('only warns of a dead endpoint while another one of the chain is well', async () => {
     const { run } = await stage({}, [node.url, other.url])
     const { code, stdout } = await misbehaving([{ kind: 'reset' }], () => run())
@@ -469,7 +500,9 @@ describe('doctor', () => {
     writeFileSync(config, readFileSync(config, 'utf8').replace('pool', 'pool: ['))
     await daemon.logged(/refused/)
     writeFileSync(config, readFileSync(config, 'utf8').replace('pool: [', 'pool'))
-    expect((await run()).stdout).toMatch(/^✖ in force: the daemon refused the configuration of .*yaml/m)
+    const refused = (await run()).stdout
+    expect(refused).toMatch(/^✖ in force: the daemon refused the configuration of .*yaml/m)
+    expect(refused).not.toMatch(/^! daemon: is not ready/m)
     await daemon.kill('SIGTERM')
   })
 
