@@ -15,7 +15,7 @@ import type { Family } from '../status/exposition/text.ts'
 import { metricHistory } from '../status/history.ts'
 import { observe, presentFingerprint, scrape } from '../status/observe.ts'
 import { type Observed, type Reloads, Widgets } from '../status/observed.ts'
-import { otlpSecrets, otlpSettings } from '../status/otlp/otlp.ts'
+import { OtlpExport, otlpSecrets, otlpSettings } from '../status/otlp/otlp.ts'
 import { readiness } from '../status/readiness.ts'
 import { asSentence, keptSentences } from '../status/sentences.ts'
 import { startStatus } from '../status/server/server.ts'
@@ -210,7 +210,6 @@ async function openOtlp(
     log.error({ variable, reason, fix }, 'metrics are not sent by OTLP')
     return
   }
-  const { OtlpExport } = await import('../status/otlp/otlp.ts')
   const otlp = new OtlpExport({ settings, families, version, startedAtMs, log, time })
   stack.defer(() => otlp.stop())
   log.info({ collector: settings.host, everySeconds: settings.intervalMs / 1000 }, 'metrics are sent by OTLP')

@@ -86,7 +86,7 @@ export function endpoint(text: string): ParsedText<string> {
 }
 
 /** The address a server listens on. */
-interface ListenAddress {
+export interface ListenAddress {
   /** Without brackets. */
   readonly host: string
   /** 0: the system picks one. */
