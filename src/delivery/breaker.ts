@@ -124,15 +124,26 @@ export function stopSentence(
     case 'misdirected':
       return `The address does not answer like the service (${reason}). Nothing is lost; check service.url.`
     case 'transient': {
-      if (isKeyMissing) return reason
+      if (isKeyMissing) {
+        return `The key of the service cannot be read: ${withoutStop(reason)}. Nothing is lost; delivery goes on at once when it is there.`
+      }
       const fact = /^\d{3}\b/.test(reason) ? `The service answers ${reason}` : `Delivery waits (${reason})`
       const asked = isAskedToWait ? ', and its Retry-After asks to wait' : ''
-      const next = new Date(nextMs).toISOString().slice(11, 19)
-      return `${fact.replace(/\.$/, '')}${asked}. Nothing is lost; next try ${next} UTC. ${stepFor(reason, isAskedToWait)}`
+      return `${withoutStop(fact)}${asked}. ${triedAgain(nextMs)} ${stepFor(reason, isAskedToWait)}`
     }
+    case 'systemic':
+      return `${withoutStop(reason)}. ${triedAgain(nextMs)} Compare them with what the service says (tidegauge due ls), or ask who runs it.`
     default:
       return reason
   }
+}
+
+function withoutStop(text: string): string {
+  return text.replace(/\.$/, '')
+}
+
+function triedAgain(nextMs: number): string {
+  return `Nothing is lost; next try ${new Date(nextMs).toISOString().slice(11, 19)} UTC.`
 }
 
 /** The instruction for pushes that fail for now: for a person only where it is known who can mend that. */

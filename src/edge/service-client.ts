@@ -3,7 +3,7 @@ import { answerTimes } from '../model/answer-times.ts'
 import { Fault } from '../model/fault.ts'
 import { jsonOf } from '../model/json.ts'
 import { answerBytesMax } from '../model/limits.ts'
-import type { Answer } from '../model/verdict.ts'
+import { type Answer, foreignFact, isForeign } from '../model/verdict.ts'
 import { type ReadMetric, type Registration, readMetric } from '../model/wire.ts'
 import { describedAnswer } from './described-answer.ts'
 import { type ExchangeRequest, HttpExchange } from './http-exchange.ts'
@@ -132,7 +132,11 @@ function readWidget(answer: Answer, host: string, protocolId: string): readonly 
   if (status >= 500) throw new Fault('service-unreachable', `${host} answered ${status}`, { fix: 'try again later' })
   const widget = widgetBody.safeParse(answer.body)
   if (status !== 200 || !widget.success) {
-    throw new Fault('service-refused', `${host} gave no widget of "${protocolId}"`, { facts: { status } })
+    const found = isForeign(answer) ? `: ${foreignFact(answer)}` : ''
+    throw new Fault('service-refused', `${host} gave no widget of "${protocolId}"${found}`, {
+      facts: { status },
+      fix: 'check service.url',
+    })
   }
   return widget.data
 }

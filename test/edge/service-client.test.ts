@@ -321,11 +321,21 @@ describe('the service’s client', () => {
   it('reads a widget, and says why it cannot', async () => {
     const widget = [{ id: 'vault___TVL', value: 1, timestamp: '2026-11-20T13:00:00Z', change1h: null }]
     const { client } = await clientOf((request, response) => {
+      if (request.url?.endsWith('page')) {
+        response.writeHead(200, { 'content-type': 'text/html' }).end('<title>Sign in</title>')
+        return
+      }
       const status = request.url?.endsWith('vault') ? 200 : request.url?.endsWith('locked') ? 401 : 404
       response.writeHead(status).end(JSON.stringify(widget))
     })
     expect(await client.widget('vault', 'k')).toEqual(widget)
     await expect(client.widget('locked')).rejects.toThrow('refused the key')
     await expect(client.widget('lost', 'k')).rejects.toThrow('knows no protocol "lost"')
+    await expect(client.widget('page', 'k')).rejects.toMatchObject({
+      message: expect.stringMatching(
+        /gave no widget of "page": .*not answer like the service \(200: text\/html, "Sign in"/,
+      ),
+      fix: 'check service.url',
+    })
   })
 })

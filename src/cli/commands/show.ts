@@ -20,7 +20,12 @@ export function showCommand(): Command {
         throw new Fault('usage', `no protocol is called "${id}"`, { fix: `there are: ${ids.join(', ')}` })
       await using stack = new AsyncDisposableStack()
       const connection = await connect(context, stack)
-      const metrics = await connection.client.widget(id, connection.keyOf(id))
+      const metrics = await connection.client.widget(id, connection.keyOf(id)).catch(error => {
+        const { service } = context.config
+        if (service.kind !== 'embedded' || !(error instanceof Fault)) throw error
+        const fix = 'start the daemon, which registers it: tidegauge run'
+        throw new Fault(error.code, error.message, { facts: error.facts, fix })
+      })
       if (json) {
         printJson(metrics)
         return

@@ -121,7 +121,8 @@ async function keyFindings(
     key = readKey()
   } catch (error) {
     if (!(error instanceof Fault)) throw error
-    return { ...none, key: [failed(subject, error.message, error.fix)] }
+    const { code, message, facts, fix } = error
+    return { ...none, key: [failed(subject, faultLine(new Fault(code, message, { facts })), fix)] }
   }
   context.redactor.add([key])
   const answer = await client.validateKey(key)

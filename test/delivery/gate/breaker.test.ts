@@ -50,7 +50,14 @@ describe('the breaker', () => {
       { kind: 'transient', reason: 'no answer in time' },
       'Delivery waits (no answer in time). Nothing is lost; next try 13:00:02 UTC. tidegauge doctor says what to do.',
     ],
-    [{ kind: 'transient', reason: 'the secret is not there', isKeyMissing: true }, 'the secret is not there'],
+    [
+      { kind: 'transient', reason: 'the secret is not there', isKeyMissing: true },
+      'The key of the service cannot be read: the secret is not there. Nothing is lost; delivery goes on at once when it is there.',
+    ],
+    [
+      { kind: 'systemic', reason: 'the service rejects every metric; all are kept: 400: odd.' },
+      'the service rejects every metric; all are kept: 400: odd. Nothing is lost; next try 13:00:02 UTC. Compare them with what the service says (tidegauge due ls), or ask who runs it.',
+    ],
     [
       { kind: 'key-refused', reason: '401' },
       'The service refuses the key (401). Nothing is lost; put a valid key in its place, and delivery goes on at once.',
