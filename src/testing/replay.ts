@@ -1,12 +1,9 @@
-import { systemTime } from '../edge/time.ts'
 import { Fault, faultLine } from '../model/fault.ts'
 import { type Hour, hourText } from '../model/hour.ts'
-import { ProcessRunner } from '../runner/daemon/process-runner.ts'
-import type { ReadInterceptor } from '../runner/daemon/read-interceptor.ts'
 import { Redactor } from '../telemetry/redactor.ts'
-import { namedChains, Player } from './player.ts'
+import { Player } from './player.ts'
 import { parsedRecording, type Recording } from './recording.ts'
-import { standIns } from './stand-in.ts'
+import { replayRunner } from './replay-runner.ts'
 import { configured, fullHour, valuesOf } from './trial.ts'
 import type { HourOf, TriedCollector } from './tried-collector.ts'
 
@@ -17,9 +14,6 @@ export interface ReplayedRun extends TriedCollector {
   /** As `record` gave it, or as parsed from its file. */
   readonly recording: unknown
 }
-
-/** Time limit of a run whose sources answer at once. */
-export const replayMsMax = 60_000
 
 /**
  * Runs a collector in a process as the daemon does, on a recording: offline, without the configuration and its secrets.
@@ -50,28 +44,6 @@ export async function replay(run: ReplayedRun): Promise<Record<string, number>> 
   } catch (error) {
     throw new Error(redactor.redact(faultLine(error)))
   }
-}
-
-/** A runner whose reads go to an interceptor; the chains have names and nothing else. */
-export function replayRunner(deps: {
-  readonly recording: Pick<Recording, 'chains' | 'addresses'>
-  readonly interceptor: ReadInterceptor
-  readonly options: unknown
-  readonly redactor: Redactor
-  /** Default: a minute. */
-  readonly deadlineMs?: number
-}): ProcessRunner {
-  const { recording, interceptor, options, redactor, deadlineMs = replayMsMax } = deps
-  return new ProcessRunner({
-    chains: namedChains(recording, options),
-    deadlineMs,
-    redactor,
-    interceptor,
-    isGuarded: true,
-    time: systemTime,
-    log: () => {},
-    readSecret: standIns(recording.addresses),
-  })
 }
 
 /** @throws Fault `usage` when the recording is of another hour */
