@@ -1,7 +1,7 @@
 import { runMetricsMax } from '../../rows/run-values.ts'
 
 /** Version of the tables, the same for all daemons of a fleet. Each released change has a version of its own. */
-export const tablesVersion = 2
+export const tablesVersion = 3
 
 /**
  * Tables of the outbox in the schema `tidegauge`: those of the SQLite file, with the same columns, keys and checks. Texts

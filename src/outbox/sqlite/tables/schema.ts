@@ -7,7 +7,7 @@ import { runMetricsMax } from '../../rows/run-values.ts'
  * are adjacent on disk. Versions 1 to 9 were never released.
  */
 export const outboxSchema: Schema = {
-  version: 10,
+  version: 11,
   sql: `
     -- Who is expected to answer, and from which hour on.
     CREATE TABLE collector (
