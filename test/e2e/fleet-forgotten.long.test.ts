@@ -50,7 +50,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('a fleet whose ways to the dat
     for (const [place, daemon] of daemons.entries()) {
       const answer = await fetch(`${daemon.url}/readyz`)
       expect(answer.status).toBe(503)
-      expect(await answer.text()).toContain(`the database 127.0.0.1:${relays[place]?.port}/`)
+      expect(await answer.text()).toContain(`The database 127.0.0.1:${relays[place]?.port}/`)
     }
     const stops: number[] = []
     for (const daemon of daemons) {
