@@ -86,7 +86,7 @@ type NamingFiles = Pick<Config, 'file' | 'includes'> & {
 }
 
 /** Options of `WatchedFiles`. */
-export interface WatchedOptions {
+interface WatchedOptions {
   /** Whether a file that a collector names by a relative path counts, too. Default: where it is code. */
   readonly isFollowed?: (file: string) => boolean
   /** Files of secrets: a change of one is no change of the configuration. Default: none. */

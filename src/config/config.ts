@@ -38,7 +38,7 @@ interface OutgoingSecret {
 }
 
 /** The secrets that the heartbeat and notifications need. */
-export function outgoingSecrets({ heartbeat, notify }: Pick<Config, 'heartbeat' | 'notify'>): OutgoingSecret[] {
+function outgoingSecrets({ heartbeat, notify }: Pick<Config, 'heartbeat' | 'notify'>): OutgoingSecret[] {
   return [
     ...(heartbeat ? [{ what: 'the address of the heartbeat', ref: heartbeat.url, kind: 'address' } as const] : []),
     ...notify.flatMap((receiver, index): OutgoingSecret[] => {

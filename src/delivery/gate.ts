@@ -476,7 +476,7 @@ export interface Turns {
 }
 
 /** A retry-after that one daemon of a fleet learns and all keep. */
-export interface SharedRetryAfter {
+interface SharedRetryAfter {
   /** As of the last turn, in milliseconds since 1970; 0 for none. */
   readonly notBeforeMs: number
   /** Tells the others. 0 ends it. Rejects with errors of the outbox. */

@@ -11,7 +11,7 @@ export interface HttpBytes {
 }
 
 /** Turns of answers that are large. */
-export interface LargeAnswers {
+interface LargeAnswers {
   /** Bytes from which on one is large. */
   readonly bytes: number
   /** Resolves when the rest may be read. */
@@ -22,8 +22,8 @@ export interface LargeAnswers {
 const [ownPiecesMax, ownPieceBytes, blockBytes] = [16, 4_096, 65_536]
 
 /**
- * Reads one answer, as a handler of undici's `dispatch`. undici's `request` is not used: its streams, promises and
- * signals for each answer take longer than all the rest of a push, and a tenth of a read of 1,000 values.
+ * Reads one answer of a node, as a handler of undici's `dispatch`: a large one waits for its turn, and the memory of its
+ * pieces can be freed.
  */
 export class AnswerReader implements Dispatcher.DispatchHandler {
   readonly #bytesMaxOf: (status: number) => number

@@ -10,19 +10,19 @@ export interface BatchJob<Request, Answer> {
 }
 
 /** Executes a batch. An error it throws rejects the jobs that it has not answered. */
-export type ExecuteBatch<Request, Answer> = (
+type ExecuteBatch<Request, Answer> = (
   jobs: readonly BatchJob<Request, Answer>[],
   batch: Pick<RunningBatch, 'signal'>,
 ) => Promise<void> | void
 
 /** A batch that further requests may join. */
-export interface OpenBatch {
+interface OpenBatch {
   /** Requests that wait for it. */
   readonly size: number
 }
 
 /** Resolves when a batch is complete. */
-export type UntilComplete = (batch: OpenBatch) => Promise<void>
+type UntilComplete = (batch: OpenBatch) => Promise<void>
 
 /** Options of a `BatchScheduler`. */
 export interface BatchOptions<Request> {

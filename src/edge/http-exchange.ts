@@ -6,7 +6,7 @@ import type { Time } from './time.ts'
 import { unpackedBody } from './unpacked-body.ts'
 
 /** Limits of the exchanges with one server. */
-export interface HttpExchangeOptions {
+interface HttpExchangeOptions {
   /** Address of the server, with the beginning of all paths, without a trailing slash. */
   readonly url: string
   /** Time limit of one exchange, whole answer included, in milliseconds; it may be exceeded by a hundredth. */
@@ -32,7 +32,7 @@ export interface ExchangeRequest {
 }
 
 /** The answer to a request. */
-export interface ExchangeResponse {
+interface ExchangeResponse {
   readonly status: number
   readonly headers: AnswerHeaders
   /** `undefined` when it is too long or cannot be unpacked, or when the body of an answer that is not a 2xx broke off. */

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 export const slowLookMs = 5_000
 
 /** Address of a port and its limits for slow readers, in milliseconds. */
-export interface PortOptions {
+interface PortOptions {
   readonly host: string
   /** 0: the system picks one. */
   readonly port: number

@@ -1,5 +1,5 @@
 /** Where a secret is kept, as written in the configuration: exactly one of the two. */
-export interface WrittenSecret {
+interface WrittenSecret {
   /** Name of an environment variable. */
   readonly env?: string | undefined
   /** Path of a file, relative to the configuration file. */

@@ -31,7 +31,7 @@ export type PostAnswer =
     }
 
 /** Dependencies of `postMessage`. */
-export interface PostDeps {
+interface PostDeps {
   readonly time: Time
   /** Time limit, whole answer included, in milliseconds. */
   readonly timeoutMs: number

@@ -11,7 +11,7 @@ import { networkFix, networkReason } from './network-reason.ts'
 import type { Time } from './time.ts'
 
 /** Address and limits of a service client. */
-export interface ServiceClientOptions {
+interface ServiceClientOptions {
   /** Address of the service, without a trailing slash. */
   readonly url: string
   /** Time limit of one request, whole answer included, in milliseconds. */

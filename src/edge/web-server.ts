@@ -32,8 +32,7 @@ export interface Listening {
 }
 
 /** Options of a server. */
-export interface WebServerOptions
-  extends Pick<FastifyServerOptions, 'bodyLimit' | 'routerOptions' | 'frameworkErrors'> {
+interface WebServerOptions extends Pick<FastifyServerOptions, 'bodyLimit' | 'routerOptions' | 'frameworkErrors'> {
   /**
    * Longest wait for a request's headers, and for the whole request, in milliseconds. Default: Node's, a minute and
    * five.

@@ -37,7 +37,7 @@ export interface WindowClaim {
 }
 
 /** Dependencies of `BackfillWorker`. */
-export interface BackfillWorkerDeps {
+interface BackfillWorkerDeps {
   readonly store: Pick<FleetStore, 'transaction'>
   readonly backfills: Pick<BackfillStore, 'finish'>
   readonly engine: JobEngine

@@ -204,7 +204,7 @@ export interface RoleWork {
 }
 
 /** Roles that a daemon wants, and what it does while it has any of them. */
-export interface WantedRoles {
+interface WantedRoles {
   /** Names, the same in all daemons. */
   readonly roles: readonly string[]
   /** Whether this daemon can do the work now, as far as is known without trying. Default: it can. */

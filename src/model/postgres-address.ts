@@ -31,7 +31,7 @@ const tlsModes: Readonly<Record<string, PostgresAddress['tls']>> = {
 }
 
 /** Result of parsing an address: a mistake is a sentence about it, which repeats no part of it. */
-export type PostgresAddressResult =
+type PostgresAddressResult =
   | { readonly kind: 'address'; readonly address: PostgresAddress }
   | { readonly kind: 'mistake'; readonly mistake: string }
 

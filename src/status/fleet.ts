@@ -39,7 +39,7 @@ export interface FleetDaemon {
 }
 
 /** A lane with due hours that no living daemon works. */
-export interface IdleLane {
+interface IdleLane {
   readonly lane: string
   /** Number of its due hours, at least 1. */
   readonly hours: number
@@ -49,7 +49,7 @@ export interface IdleLane {
 }
 
 /** Rows of a fleet, and the database's clock when they were read, in milliseconds since 1970. */
-export interface FleetRows {
+interface FleetRows {
   readonly daemons: readonly SeenDaemon[]
   readonly due: readonly DueLane[]
   readonly nowMs: number

@@ -9,7 +9,7 @@ import type { Verdict } from '../model/verdict.ts'
 export type DeliveryState = 'open' | 'unavailable' | 'key-refused' | 'key-missing' | 'rejecting' | 'misdirected'
 
 /** Runs of one collector. */
-export interface RunCounts {
+interface RunCounts {
   runs: number
   /** Duration of all runs. */
   seconds: number

@@ -206,7 +206,7 @@ function linkPackages(folder: string): readonly string[] {
  * The command that installs what a folder with a `package.json` does not find of this package and the types of collectors;
  * `undefined` when it finds all.
  */
-export function installCommand(folder: string): string | undefined {
+function installCommand(folder: string): string | undefined {
   const isMissing = (name: string) => found(name, folder) === undefined
   if (![ownName, ...typePackages].some(isMissing)) return undefined
   const manifest = parsedJson(readFileSync(join(folder, 'package.json'), 'utf8'))

@@ -159,7 +159,7 @@ function pastsOf({ kind, subjects, times }: Incident, nowMs: number): PastTroubl
 /** Kinds of trouble that are reported. `not-ready`: the daemon cannot go on as configured. */
 export const troubleKinds = ['not-delivered', 'key-refused', 'dead', 'held', 'gap', 'not-ready'] as const
 
-export type ReportedTrouble = (typeof troubleKinds)[number]
+type ReportedTrouble = (typeof troubleKinds)[number]
 
 /** A trouble in words for a person. */
 export interface TroubleWords {

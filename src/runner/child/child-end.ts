@@ -255,7 +255,7 @@ async function answerOf(send: () => Promise<string>): Promise<HttpReply> {
 }
 
 /** A turn to send one request, or the instant until which the host must be left alone. */
-export type RequestTurn =
+type RequestTurn =
   | {
       readonly kind: 'granted'
       /** The run's deadline by now: time that it waited for turns does not count. */

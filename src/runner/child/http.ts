@@ -17,13 +17,13 @@ import { createNetwork, type HttpNetwork, PrivateAddressError, type Reach, sentR
 import { plainWords } from './thrown.ts'
 
 /** Wait before the next attempt of an off-chain request, with full jitter. */
-export const httpBackoff = { baseMs: 500, capMs: 5_000 } as const
+const httpBackoff = { baseMs: 500, capMs: 5_000 } as const
 
 /** Redirects followed of one off-chain request. */
-export const httpRedirectsMax = 3
+const httpRedirectsMax = 3
 
 /** Attempts of one off-chain request. */
-export const httpAttemptsMax = 3
+const httpAttemptsMax = 3
 
 /** Dependencies of a fetch on its run. */
 export interface HttpDeps {
@@ -172,7 +172,7 @@ async function inTurn(getting: Promise<Got>, end: (how: RequestEnd) => void, tim
 }
 
 /** Dependencies of one request. */
-export interface GetDeps {
+interface GetDeps {
   readonly network: HttpNetwork
   readonly time: Time
   /** Aborted at the deadline of this attempt. */
@@ -181,7 +181,7 @@ export interface GetDeps {
   readonly statuses: readonly number[]
 }
 
-export type Got =
+type Got =
   | { readonly kind: 'answered'; readonly text: string }
   | ({ readonly kind: 'redirects' } & Redirect)
   /** Transient; the source may have named a retry-after. */
@@ -190,7 +190,7 @@ export type Got =
 const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
 /** Sends one request. @throws Fault when a retry would fail the same way */
-export async function getOnce(hop: Hop, deps: GetDeps): Promise<Got> {
+async function getOnce(hop: Hop, deps: GetDeps): Promise<Got> {
   try {
     return await judged(await ask(hop, deps), hop, deps)
   } catch (error) {
@@ -293,7 +293,7 @@ function mayPass(status: number): boolean {
 }
 
 /** An answer that redirects. */
-export interface Redirect {
+interface Redirect {
   /** A status from 300 to 399. */
   readonly status: number
   /** As in the header, absolute or relative. */
@@ -301,7 +301,7 @@ export interface Redirect {
 }
 
 /** One request of a chain of redirects. */
-export interface Hop {
+interface Hop {
   /** http or https, without a name or a password. */
   readonly address: URL
   readonly method: 'GET' | 'POST'
@@ -349,7 +349,7 @@ export function firstHop(url: string, { method, headers, body }: Pick<Hop, 'meth
  * @throws Fault `http-refused` for another protocol, a step from https to http, a name or password, and a POST that
  * would leave its origin or change
  */
-export function nextHop(hop: Hop, { status, location }: Redirect, from: 'private' | 'public'): Hop {
+function nextHop(hop: Hop, { status, location }: Redirect, from: 'private' | 'public'): Hop {
   const { host, origin, hostname, protocol, href } = hop.address
   const address = URL.canParse(location, href) ? new URL(location, href) : undefined
   if (!address || !isHttp(address)) throw refused(host, 'to an address that is not http or https')
@@ -392,7 +392,7 @@ function refused(host: string, where: string, fix = 'check the address, or ask w
 export const httpAnswerBytesMax = 8 * 1_048_576
 
 /** Content headers of an answer. */
-export interface BodyKind {
+interface BodyKind {
   /** As in the header; `undefined` when the body is not compressed. */
   readonly contentEncoding: string | undefined
   /** As in the header; `undefined` when there is none. */
@@ -404,7 +404,7 @@ export interface BodyKind {
  *
  * @throws Fault `http-unexpected` when it is longer, compressed in an unknown way or not text; the stream's error
  */
-export async function bodyText(body: AsyncIterable<Uint8Array>, kind: BodyKind, host: string): Promise<string> {
+async function bodyText(body: AsyncIterable<Uint8Array>, kind: BodyKind, host: string): Promise<string> {
   const chunks: Uint8Array[] = []
   let bytes = 0
   for await (const chunk of body) {
@@ -466,7 +466,7 @@ const certificateCodes = /CERT|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)|CRL/
  *
  * @throws Fault when a retry would fail the same way
  */
-export function unansweredOf(error: unknown, { address: { host }, sentBy }: Hop): Fault {
+function unansweredOf(error: unknown, { address: { host }, sentBy }: Hop): Fault {
   if (error instanceof PrivateAddressError) {
     throw new Fault('http-refused', `${sentBy} redirects to ${host}, which is in a private network`, {
       facts: { host, address: error.address },
@@ -488,13 +488,13 @@ export function unansweredOf(error: unknown, { address: { host }, sentBy }: Hop)
 }
 
 /** Longest value of an off-chain answer in a message, in characters. */
-export const httpValueCharsMax = 40
+const httpValueCharsMax = 40
 
 /** Mistakes of one off-chain answer that are named; further ones are counted. */
-export const httpMistakesMax = 3
+const httpMistakesMax = 3
 
 /** Source of an answer, for error messages, and secrets to keep out of them. */
-export interface AnswerOrigin {
+interface AnswerOrigin {
   /** Host of the source, for messages. */
   readonly host: string
   /** The requested address and the values of headers: a source may repeat a part of them in its answer. */
@@ -602,12 +602,12 @@ function found(value: unknown, secrets: readonly string[]): string {
 }
 
 /** Name and port of an address, by which hosts are distinguished. */
-export function hostAndPort({ hostname, port, protocol }: URL): string {
+function hostAndPort({ hostname, port, protocol }: URL): string {
   return `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`
 }
 
 /** The end of a request, by its answer or its error. @param nowMs when it was there, in milliseconds since 1970 */
-export function requestEndOf(got: Got | Fault, nowMs: number): RequestEnd {
+function requestEndOf(got: Got | Fault, nowMs: number): RequestEnd {
   if (got instanceof Fault) return { kind: got.facts['status'] === undefined ? 'failed' : 'answered' }
   if (got.kind !== 'transient') return { kind: 'answered' }
   const { fault, notBeforeMs } = got

@@ -221,7 +221,7 @@ const panicReasons: Readonly<Record<string, string>> = {
 const reasonCharsMax = 200
 
 /** Why a call reverted: the reason string, the panic, or the custom error of the ABI with its arguments. */
-export function revertReason(abi: ErrorAbi, output: Hex): string {
+function revertReason(abi: ErrorAbi, output: Hex): string {
   if (output === '0x') return 'it gave no reason'
   try {
     const { errorName, args } = decodeErrorResult<ErrorAbi>({ abi, data: output })
@@ -334,7 +334,7 @@ function lookedUp(abi: Abi, name: string): KnownFunction | undefined {
  *
  * @throws UnfitWord; errors of viem
  */
-export function checkWords(parameters: readonly AbiParameter[], data: Hex): void {
+function checkWords(parameters: readonly AbiParameter[], data: Hex): void {
   if (parameters.every(isWide)) return
   const words = decodeAbiParameters(parameters.map(asWords), data)
   for (const [place, parameter] of parameters.entries()) checkPart(parameter, words[place])
@@ -369,7 +369,7 @@ function checkWord(type: string, word: Hex): void {
 }
 
 /** Error of a word that does not fit its type; the message begins with the word. */
-export class UnfitWord extends Error {}
+class UnfitWord extends Error {}
 
 function wordFits(type: string, word: Hex): boolean {
   const [, kind = '', size] = fixedForm.exec(type) ?? []
@@ -383,7 +383,7 @@ function wordFits(type: string, word: Hex): boolean {
 const fixedForm = /^(u?int|address|bool|bytes(?=\d))(\d+)?$/
 
 /** Logs of one event, which may be selected by its indexed arguments, or of several. */
-export type EventFilter = { readonly address: Hex | readonly Hex[] } & (
+type EventFilter = { readonly address: Hex | readonly Hex[] } & (
   | { readonly event: AbiEvent; readonly args?: unknown; readonly events?: never }
   | { readonly events: readonly AbiEvent[]; readonly event?: never; readonly args?: never }
 )
@@ -397,7 +397,7 @@ export type EventFilter = { readonly address: Hex | readonly Hex[] } & (
  * @param chain name for the message of a Fault
  * @throws Fault `chain-call-undecodable`, or `collector-threw` for a wrong filter
  */
-export async function typedLogs(
+async function typedLogs(
   reader: RawReads,
   hour: Hour,
   filter: EventFilter,

@@ -24,7 +24,7 @@ import { boundedLines } from './from-child.ts'
 const lookMs = 100
 
 /** Memory of all processes of collectors together, in MB; `docs/deploy` adds up the rest. */
-export const childrenMemoryMbMax = 1_536
+const childrenMemoryMbMax = 1_536
 
 /** A watched process. */
 interface BoundedProcess {
@@ -93,7 +93,7 @@ function memoryMbOf(pid: number): number {
 }
 
 /** That of this process. */
-export const childMemory = new ChildMemory()
+const childMemory = new ChildMemory()
 
 /** Reads `+ PID` and `- PID`. At the end of its input it ends the processes that are left. Signals are for the daemon. */
 const script = `trap '' HUP INT TERM
@@ -162,10 +162,10 @@ function shellOrNone(): ChildProcess | undefined {
 }
 
 /** The watch of this process. */
-export const orphanWatch = new OrphanWatch()
+const orphanWatch = new OrphanWatch()
 
 /** Takes what a process says. */
-export interface ProcessListener {
+interface ProcessListener {
   readonly log: (line: LogLine) => void
   /** Called with each line of the process, not yet parsed. */
   readonly hear: (line: string) => void
@@ -200,7 +200,7 @@ export class Relay {
 }
 
 /** Unread bytes after which a child is ended. */
-export const childBacklogBytesMax = 256 * 1_048_576
+const childBacklogBytesMax = 256 * 1_048_576
 
 /** The process ended, or was ended because it did not answer, before the run was done. */
 export interface Lost {
