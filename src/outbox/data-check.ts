@@ -5,7 +5,7 @@ import type { Fault } from '../model/fault.ts'
 import { troubleFault } from '../sqlite/file-fault.ts'
 import { accessTrouble, writingTrouble } from '../sqlite/trouble.ts'
 import { outboxFile } from './data-folders.ts'
-import { Ballast } from './sqlite/file/ballast.ts'
+import { Ballast } from './sqlite/file/disk.ts'
 import { ballastBytes } from './sqlite/file/limits.ts'
 import { pagesOf } from './sqlite/look-through.ts'
 

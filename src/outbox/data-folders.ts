@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { fileStats } from '../edge/file-stats.ts'
 import { Fault } from '../model/fault.ts'
-import { identityOf } from './sqlite/file/identity.ts'
+import { identityOf } from './sqlite/file/disk.ts'
 
 /** Path of the outbox in a data folder. */
 export function outboxFile(folder: string): string {

@@ -6,23 +6,15 @@ import { withFileFaults } from '../sqlite/file-fault.ts'
 import { outboxFile } from './data-folders.ts'
 import type { CopiedRows, CopiedTable, ReadTable } from './postgres/copy.ts'
 import { FolderRoles, takeDaemonRole } from './roles.ts'
-import { RowsDigest } from './rows/rows-digest.ts'
-import { outboxSalvage } from './sqlite/outbox-salvage.ts'
-import { outboxSchema } from './sqlite/tables/schema.ts'
+import { outboxSalvage, outboxSchema } from './sqlite/outbox-salvage.ts'
+import { RowsDigest } from './store/rows-digest.ts'
 
 /** The tables of an outbox; those that others refer to come first. */
 const tableNames: readonly string[] = [
   ...['collector', 'provenance', 'collection', 'planned', 'backfill_failure', 'protocol', 'metric', 'description'],
-  ...['outbox', 'due_count', 'tally', 'detained', 'correction', 'earlier_value', 'destination', 'unsuccessful_flush'],
+  ...['outbox', 'tally', 'detained', 'correction', 'earlier_value', 'destination', 'unsuccessful_flush'],
   ...['warning', 'final_block', 'pin', 'report'],
 ]
-
-/** State of the count of delivered metrics that were pruned. */
-const prunedState = 5
-
-/** The database counts metrics by state, those that are due and those that are delivered included. */
-const tally = `SELECT protocol, state, sum(metrics) AS metrics FROM outbox GROUP BY protocol, state
-  UNION ALL SELECT protocol, state, metrics FROM tally WHERE state = ${prunedState}`
 
 /** Input of `moveOutbox`. */
 export interface OutboxMove {
@@ -66,11 +58,6 @@ export async function moveOutbox({ folder, config, target, nowMs }: OutboxMove):
 export interface FolderMove extends Omit<OutboxMove, 'target'> {
   readonly source: PostgresAddress
 }
-
-/** Counts of SQLite that are not those of the database: 6 is of all that are stored. */
-const folderTally = `INSERT INTO tally (protocol, state, metrics)
-  SELECT protocol, state, sum(metrics) FROM outbox WHERE state > 1 GROUP BY protocol, state
-  UNION ALL SELECT protocol, 6, sum(metrics) FROM outbox GROUP BY protocol`
 
 /**
  * Copies the outbox of a database into a folder that has none: all or nothing. No daemon and no command may work on the database
@@ -128,15 +115,13 @@ function folderCopy(fresh: string) {
       for (const row of rows) insert.run(...row)
     })
     const take: ReadTable['take'] = rows => {
-      const own = table === 'tally' ? rows.filter(row => row[columns.indexOf('state')] === prunedState) : rows
-      for (const row of own) digest.add(row)
-      all(own)
+      for (const row of rows) digest.add(row)
+      all(rows)
     }
     return { table, columns, take }
   })
   const end = () => {
     const copied = tables.map(({ table }) => sameRows(database, table, digests.get(table)))
-    database.exec(folderTally)
     database.close()
     return copied
   }
@@ -170,7 +155,7 @@ function tablesOf(database: Sqlite, file: string): CopiedRows[] {
     })
   }
   return tableNames.map(table => {
-    const select = database.prepare<[], unknown[]>(table === 'tally' ? tally : `SELECT * FROM ${table}`)
+    const select = database.prepare<[], unknown[]>(`SELECT * FROM ${table}`)
     return { table, columns: select.columns().map(({ name }) => name), rows: () => select.raw().iterate() }
   })
 }

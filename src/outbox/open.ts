@@ -93,13 +93,13 @@ export function isOutboxDamage(error: unknown): boolean {
 export async function explainOutboxError(place: OutboxPlace, error: unknown): Promise<unknown> {
   if (place.kind === 'folder')
     return isTrouble(error) ? fileFault('the outbox', outboxFile(place.folder), error) : error
-  const { databaseFault } = await import('./postgres/connection/faults.ts')
+  const { databaseFault } = await import('./postgres/connection/errors.ts')
   return databaseFault(postgresPlaceOf(place.address), error)
 }
 
 /** Loads what speaks to a database: a daemon on a file needs none of it. */
 async function openDatabase(address: PostgresAddress): Promise<Opened> {
-  const { openPostgresOutbox } = await import('./postgres/open-outbox.ts')
+  const { openPostgresOutbox } = await import('./postgres/postgres-outbox.ts')
   return { outbox: await openPostgresOutbox(address) }
 }
 

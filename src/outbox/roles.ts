@@ -7,7 +7,7 @@ import { jsonOf } from '../model/json.ts'
 import { withFileFaults } from '../sqlite/file-fault.ts'
 import { isLocked, openLock } from '../sqlite/lock.ts'
 import type { DaemonRoles, Role, RoleHolder } from './contract/role.ts'
-import { identityOf } from './sqlite/file/identity.ts'
+import { identityOf } from './sqlite/file/disk.ts'
 
 /** A process that wants a role. */
 interface RoleSeeker {

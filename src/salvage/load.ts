@@ -1,12 +1,10 @@
 import type { Sqlite } from '../sqlite/database.ts'
-import type { RunForm, UnpackedMetric } from './metric-rows.ts'
 import type { PageFile } from './pages/pages.ts'
 import { type RescuedRow, rescue, shapesOf } from './pages/rescue.ts'
 
 /** Tables whose rows are recognised only when reached from their root: index rows of other tables look the same. */
 const reachedOnly: ReadonlySet<string> = new Set([
   'tally',
-  'due_count',
   'correction',
   'earlier_value',
   'backfill_failure',
@@ -25,9 +23,9 @@ const leftOut: ReadonlySet<string> = new Set(['final_block', 'correction', 'plan
 
 /**
  * Tables whose rows do more harm changed than missing. A changed unit would be sent, while a missing one comes with the
- * next value; a changed hour might count as collected; a changed count would make delivered metrics due.
+ * next value; a changed hour might count as collected.
  */
-const sureOnly: ReadonlySet<string> = new Set(['description', 'collection', 'due_count'])
+const sureOnly: ReadonlySet<string> = new Set(['description', 'collection'])
 
 /** Indexes that contain names, by what they name: they replace lost rows. */
 const namingIndexes: Readonly<Record<string, string>> = {
@@ -35,6 +33,9 @@ const namingIndexes: Readonly<Record<string, string>> = {
   sqlite_autoindex_protocol_1: 'protocol',
   sqlite_autoindex_metric_1: 'metric',
 }
+
+/** Index of due metrics: protocol, hour, metric. */
+const dueIndex = 'outbox_due'
 
 const [delivered, dropped] = [1, 4]
 
@@ -45,22 +46,21 @@ const loadedRows = 10_000
 export function prepareLoad(database: Sqlite): void {
   database.exec(`
     CREATE TEMP TABLE named (kind TEXT, id INTEGER, name TEXT, PRIMARY KEY (kind, id)) WITHOUT ROWID;
-    CREATE TEMP TABLE undercounted (hour INTEGER, protocol INTEGER, PRIMARY KEY (hour, protocol)) WITHOUT ROWID;
+    CREATE TEMP TABLE seen_due (hour INTEGER, metric INTEGER, PRIMARY KEY (hour, metric)) WITHOUT ROWID;
     CREATE TEMP TABLE doubt_detained (hour INTEGER, metric INTEGER, PRIMARY KEY (hour, metric)) WITHOUT ROWID;
     CREATE TEMP TABLE doubt (hour INTEGER, metric INTEGER, PRIMARY KEY (hour, metric)) WITHOUT ROWID;
   `)
 }
 
 /**
- * Copies every readable row into a new database of the same schema, unless it already exists; those of `outbox` into
- * `metric_row`, each metric unless it already exists. Index entries of names go into `named (kind, id, name)`. Metrics from
- * a page that is not in order are listed in `doubt (hour, metric)`, the reasons of such dead or held ones in
- * `doubt_detained (hour, metric)`.
+ * Copies every readable row into a new database of the same schema, unless it already exists. Index entries of names go
+ * into `named (kind, id, name)`, those of due metrics into `seen_due (hour, metric)`. Metrics from a page that is not in
+ * order are listed in `doubt (hour, metric)`, the reasons of such dead or held ones in `doubt_detained (hour, metric)`.
  *
  * @param age `older`: earlier versions of the pages, which only fill in what is missing
  */
-export function loadRows(database: Sqlite, pages: PageFile, form: RunForm, age: 'newest' | 'older'): void {
-  const load = age === 'newest' ? loader(database, form) : filler(database, form)
+export function loadRows(database: Sqlite, pages: PageFile, age: 'newest' | 'older'): void {
+  const load = age === 'newest' ? loader(database) : filler(database)
   const all = database.transaction((found: readonly RescuedRow[]) => found.forEach(load))
   let waiting: RescuedRow[] = []
   for (const found of rescue(pages, shapesOf(database), reachedOnly)) {
@@ -89,57 +89,44 @@ function inserter(database: Sqlite): Insert {
   }
 }
 
-/** @returns a function that inserts a metric of a run: whether it is new; `undefined` for one that does not fit */
-function metricInserter(database: Sqlite): (metric: UnpackedMetric) => boolean | undefined {
-  const insert = database.prepare(
-    `INSERT OR IGNORE INTO metric_row (hour, metric, protocol, state, collected_ms, delivered_ms, value)
-     VALUES (?, ?, ?, ?, ?, ?, ?)`,
-  )
-  return ({ hour, number, protocol, state, collectedMs, deliveredMs, value }) =>
-    run(() => insert.run(hour, number, protocol, state, collectedMs, deliveredMs, value).changes === 1)
-}
-
-function loader(database: Sqlite, { unpack }: RunForm): (found: RescuedRow) => void {
+function loader(database: Sqlite): (found: RescuedRow) => void {
   const insert = inserter(database)
-  const insertMetric = metricInserter(database)
   const loadIndex = indexLoader(database)
-  const settle = database.prepare('UPDATE metric_row SET state = ?, delivered_ms = ? WHERE hour = ? AND metric = ?')
+  const settle = database.prepare('UPDATE outbox SET state = ?, delivered_ms = ? WHERE hour = ? AND metric = ?')
   const addDoubt = database.prepare('INSERT OR IGNORE INTO doubt VALUES (?, ?)')
   const addDoubtDetained = database.prepare('INSERT OR IGNORE INTO doubt_detained VALUES (?, ?)')
   return found => {
     const { table, values, isSure } = found
     loadIndex(found)
-    const isNew = table !== 'outbox' && insert(found)
-    if (table === 'detained' && isNew && !isSure) addDoubtDetained.run(values[0], values[1])
-    for (const metric of table === 'outbox' ? unpack(values) : []) {
-      const { hour, number, state, deliveredMs } = metric
-      const isNewMetric = insertMetric(metric)
-      if (isNewMetric && !isSure) addDoubt.run(hour, number)
-      // An older copy of it was inserted first.
-      const isOver = state === delivered || state === dropped
-      if (isNewMetric === false && isSure && isOver) settle.run(state, deliveredMs, hour, number)
-    }
+    const isNew = insert(found)
+    const [hour, metric] = values
+    if (table === 'detained' && isNew && !isSure) addDoubtDetained.run(hour, metric)
+    if (table !== 'outbox') return
+    if (isNew && !isSure) addDoubt.run(hour, metric)
+    const [, , , state, , , deliveredMs] = values
+    // An older copy of it was inserted first.
+    const isOver = state === delivered || state === dropped
+    if (isNew === false && isSure && isOver) settle.run(state, deliveredMs, hour, metric)
   }
 }
 
-/** A metric that was due in an older page may be delivered since, and a dead one released; counts are of their time. */
-function filler(database: Sqlite, { unpack }: RunForm): (found: RescuedRow) => void {
+/** A metric that was due in an older page may be delivered since, and a dead one released. */
+function filler(database: Sqlite): (found: RescuedRow) => void {
   const insert = inserter(database)
-  const insertMetric = metricInserter(database)
-  const isDetained = database.prepare('SELECT 1 FROM metric_row WHERE hour = ? AND metric = ? AND state IN (2, 3)')
+  const isDetained = database.prepare('SELECT 1 FROM outbox WHERE hour = ? AND metric = ? AND state IN (2, 3)')
   return found => {
     const { table, values, isSure } = found
-    if (!isSure || table === 'due_count') return
-    if (table === 'detained' && isDetained.get(values[0], values[1]) === undefined) return
-    if (table === 'outbox') for (const metric of unpack(values)) insertMetric(metric)
-    else insert(found)
+    if (!isSure || (table === 'detained' && isDetained.get(values[0], values[1]) === undefined)) return
+    insert(found)
   }
 }
 
 function indexLoader(database: Sqlite): (found: RescuedRow) => void {
   const addName = database.prepare('INSERT OR IGNORE INTO named VALUES (?, ?, ?)')
+  const addDue = database.prepare('INSERT OR IGNORE INTO seen_due VALUES (?, ?)')
   return ({ table, values, isSure }) => {
     if (!isSure) return
+    if (table === dueIndex) addDue.run(values[1], values[2])
     const naming = namingIndexes[table]
     const [name, id] = values
     if (naming !== undefined && typeof name === 'string' && typeof id === 'number') addName.run(naming, id, name)

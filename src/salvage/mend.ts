@@ -1,3 +1,5 @@
+import { Fault, faultRecord } from '../model/fault.ts'
+import { type Hour, hourFromNumber } from '../model/hour.ts'
 import type { Sqlite } from '../sqlite/database.ts'
 
 /**
@@ -8,7 +10,7 @@ const renumbered = `
     AND EXISTS (SELECT 1 FROM named WHERE kind = 'collector' AND named.name = collector.name AND named.id <> collector.id);
   DELETE FROM protocol WHERE id NOT IN (SELECT protocol FROM metric)
     AND EXISTS (SELECT 1 FROM named WHERE kind = 'protocol' AND named.name = protocol.name AND named.id <> protocol.id);
-  DELETE FROM metric WHERE id NOT IN (SELECT metric FROM metric_row)
+  DELETE FROM metric WHERE id NOT IN (SELECT metric FROM outbox)
     AND EXISTS (SELECT 1 FROM named WHERE kind = 'metric' AND named.name = metric.name AND named.id <> metric.id);
 `
 
@@ -31,18 +33,10 @@ const names = `
   INSERT OR IGNORE INTO protocol (id, name) SELECT id, name FROM named WHERE kind = 'protocol';
 `
 
-/** Lists hours of protocols with fewer due metrics than were counted. */
-const undercounted = `
-  DELETE FROM undercounted;
-  INSERT INTO undercounted (hour, protocol) SELECT due_count.hour, due_count.protocol FROM due_count
-    LEFT JOIN (SELECT hour, protocol, count(*) AS metrics FROM metric_row WHERE state = 0 GROUP BY hour, protocol) AS found USING (hour, protocol)
-    WHERE due_count.metrics > coalesce(found.metrics, 0);
-`
-
 /**
  * Deletes references to lost rows, resolves contradicting states to the one that loses nothing, and restores what
- * follows from other rows. Where fewer metrics are due than were counted, the delivered ones are due again: to send
- * them once more only updates.
+ * follows from other rows. A metric that the index of due ones lists is due again if it seems delivered: to send it once
+ * more only updates.
  */
 const mended = `
   INSERT OR IGNORE INTO protocol (id, name)
@@ -59,29 +53,23 @@ const mended = `
   DELETE FROM pin WHERE collector NOT IN (SELECT id FROM collector);
   DELETE FROM backfill_failure WHERE collector NOT IN (SELECT id FROM collector);
   DELETE FROM description WHERE metric NOT IN (SELECT id FROM metric);
-  DELETE FROM metric_row WHERE hour > max(@hour, (SELECT coalesce(max(hour), 0) FROM collection));
-  DELETE FROM metric_row WHERE NOT EXISTS (SELECT 1 FROM metric WHERE metric.id = metric_row.metric AND metric.protocol = metric_row.protocol);
-  DELETE FROM detained WHERE NOT EXISTS (SELECT 1 FROM metric_row WHERE metric_row.hour = detained.hour AND metric_row.metric = detained.metric
+  DELETE FROM outbox WHERE hour > max(@hour, (SELECT coalesce(max(hour), 0) FROM collection));
+  DELETE FROM outbox WHERE NOT EXISTS (SELECT 1 FROM metric WHERE metric.id = outbox.metric AND metric.protocol = outbox.protocol);
+  DELETE FROM detained WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.hour = detained.hour AND outbox.metric = detained.metric
     AND (state = iif(kind = 'refused', 2, 3)
-      OR NOT EXISTS (SELECT 1 FROM doubt_detained AS doubtful WHERE doubtful.hour = metric_row.hour AND doubtful.metric = metric_row.metric)));
-  UPDATE metric_row SET state = iif(kind = 'refused', 2, 3) FROM detained WHERE detained.hour = metric_row.hour AND detained.metric = metric_row.metric;
-  ${undercounted}
-  UPDATE metric_row SET state = 0 WHERE state IN (2, 3) AND (hour, protocol) IN (SELECT hour, protocol FROM undercounted)
-    AND NOT EXISTS (SELECT 1 FROM detained WHERE detained.hour = metric_row.hour AND detained.metric = metric_row.metric);
-  ${undercounted}
-  UPDATE metric_row SET state = 0 WHERE state = 1 AND (hour, protocol) IN (SELECT hour, protocol FROM undercounted);
+      OR NOT EXISTS (SELECT 1 FROM doubt_detained AS doubtful WHERE doubtful.hour = outbox.hour AND doubtful.metric = outbox.metric)));
+  UPDATE outbox SET state = iif(kind = 'refused', 2, 3) FROM detained WHERE detained.hour = outbox.hour AND detained.metric = outbox.metric;
+  UPDATE outbox SET state = 0 WHERE state IN (1, 2, 3) AND (hour, metric) IN (SELECT hour, metric FROM seen_due)
+    AND NOT EXISTS (SELECT 1 FROM detained WHERE detained.hour = outbox.hour AND detained.metric = outbox.metric);
   INSERT INTO detained (hour, metric, kind, reason, at_ms)
-    SELECT hour, metric, iif(state = 2, 'refused', 'bounds'), 'the reason was lost in a damaged outbox', @nowMs FROM metric_row
-    WHERE state IN (2, 3) AND NOT EXISTS (SELECT 1 FROM detained WHERE detained.hour = metric_row.hour AND detained.metric = metric_row.metric);
+    SELECT hour, metric, iif(state = 2, 'refused', 'bounds'), 'the reason was lost in a damaged outbox', @nowMs FROM outbox
+    WHERE state IN (2, 3) AND NOT EXISTS (SELECT 1 FROM detained WHERE detained.hour = outbox.hour AND detained.metric = outbox.metric);
 `
 
 /** Counts, from the rows; the count of pruned rows (5) is kept. */
 const counted = `
   DELETE FROM tally WHERE state <> 5 OR protocol NOT IN (SELECT id FROM protocol);
-  INSERT INTO tally (protocol, state, metrics) SELECT protocol, state, sum(metrics) FROM outbox WHERE state > 1 GROUP BY protocol, state;
-  INSERT INTO tally (protocol, state, metrics) SELECT protocol, 6, sum(metrics) FROM outbox GROUP BY protocol;
-  DELETE FROM due_count;
-  INSERT INTO due_count (protocol, hour, metrics) SELECT protocol, hour, sum(metrics) FROM outbox WHERE state = 0 GROUP BY protocol, hour;
+  INSERT INTO tally (protocol, state, metrics) SELECT protocol, state, count(*) FROM outbox GROUP BY protocol, state;
 `
 
 /**
@@ -97,7 +85,7 @@ const planned = `
 `
 
 /** Dependencies of `mend`. */
-export interface MendDeps {
+interface MendDeps {
   /** The current hour, in hours since 1970. */
   readonly hour: number
   /** Milliseconds since 1970. */
@@ -127,9 +115,7 @@ function nameMetrics(database: Sqlite): void {
   const lost = database.prepare<[], { id: number; name: string }>(
     "SELECT id, name FROM named WHERE kind = 'metric' AND name IS NOT NULL AND id NOT IN (SELECT id FROM metric)",
   )
-  const protocolOf = database
-    .prepare<[number], number>('SELECT protocol FROM metric_row WHERE metric = ? LIMIT 1')
-    .pluck()
+  const protocolOf = database.prepare<[number], number>('SELECT protocol FROM outbox WHERE metric = ? LIMIT 1').pluck()
   // No collector has the number 0: it is replaced by those whose collector is unknown.
   const add = database.prepare<{ id: number; name: string; protocol: number }>(
     'INSERT OR IGNORE INTO metric (id, name, protocol, collector) VALUES (@id, @name, @protocol, 0)',
@@ -148,3 +134,141 @@ function runAll(database: Sqlite, sql: string, context: MendDeps): void {
     else prepared.run()
   }
 }
+
+/**
+ * Digest of a metric's value: the metric by its number, the hour in hours since 1970. The hour's row has the sum over
+ * its metrics.
+ */
+export type RowDigest = (hour: number, metric: number, value: number) => number
+
+/**
+ * Removes metrics whose value may have changed: those of hours whose digest differs, and those of a page that is not in
+ * order unless their hour's digest matches. Leaves the counts before and after in the temporary table `found (hour,
+ * collector, metrics, digest)`.
+ */
+export function takeOutDoubtful(database: Sqlite, rowDigest: RowDigest): void {
+  database.function('row_digest', { deterministic: true }, (hour, metric, value) =>
+    rowDigest(Number(hour), Number(metric), Number(value)),
+  )
+  database.exec(`
+    CREATE TEMP TABLE found (hour INTEGER, collector INTEGER, metrics INTEGER, digest INTEGER, PRIMARY KEY (hour, collector)) WITHOUT ROWID;
+    ${find}
+    DELETE FROM outbox WHERE EXISTS (
+      SELECT 1 FROM metric
+        LEFT JOIN found ON found.hour = outbox.hour AND found.collector = metric.collector
+        LEFT JOIN collection ON collection.hour = outbox.hour AND collection.collector = metric.collector
+      WHERE metric.id = outbox.metric AND CASE
+        WHEN collection.metrics = found.metrics AND collection.digest = found.digest THEN 0
+        WHEN collection.metrics = found.metrics AND collection.digest IS NOT NULL THEN 1
+        ELSE EXISTS (SELECT 1 FROM doubt WHERE doubt.hour = outbox.hour AND doubt.metric = outbox.metric) END);
+    DELETE FROM detained WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.hour = detained.hour AND outbox.metric = detained.metric);
+    DELETE FROM earlier_value WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.hour = earlier_value.hour AND outbox.metric = earlier_value.metric);
+    DELETE FROM found;
+    ${find}
+  `)
+}
+
+const find = `
+  INSERT INTO found SELECT hour, collector, count(*), sum(row_digest(hour, metric, value)) & 0xffffffff
+    FROM outbox JOIN metric ON metric.id = outbox.metric GROUP BY hour, collector;`
+
+/** Hours of a collector to be collected again. */
+export interface LostHours {
+  readonly collector: string
+  /** Number of lost hours. */
+  readonly hours: number
+  /** The first lost hour. */
+  readonly oldest: Hour
+  /** The last lost hour. */
+  readonly newest: Hour
+}
+
+/** Where lost hours are searched for, in hours since 1970. */
+interface LostSince {
+  /** Hours without a row before it may have been pruned, and are not searched for. */
+  readonly from: number
+  /** The current hour. */
+  readonly current: number
+  /** Configured collectors, for a file in which none can be read, and since when. */
+  readonly collectors: readonly string[]
+  /** First expected hour of `collectors`. */
+  readonly since: number
+}
+
+/**
+ * Makes hours due again whose metrics or own row are lost: those with fewer metrics than their count, and those missing
+ * between a collector's oldest and newest hour. The fault says why; an hour that cannot be collected any more becomes a
+ * gap with it. Within a transaction, after `takeOutDoubtful`.
+ */
+export function listLostHours(database: Sqlite, { from, current, collectors, since }: LostSince): LostHours[] {
+  const fault = JSON.stringify(faultRecord(hourLost))
+  expectConfigured(database, collectors, since)
+  database.exec('CREATE TEMP TABLE lost (hour INTEGER, collector INTEGER, PRIMARY KEY (hour, collector)) WITHOUT ROWID')
+  database.prepare(incomplete).run(from)
+  database.prepare(missing).run({ from, current, since })
+  const found = database.prepare<[], { hour: number; collector: number }>(complete).all()
+  const take = database.prepare('DELETE FROM lost WHERE hour = @hour AND collector = @collector')
+  for (const row of found) take.run(row)
+  const again = `INSERT INTO collection (hour, collector, state, fault, fault_code, metrics, digest)
+    SELECT lost.hour, lost.collector, 0, ?, ?, coalesce(found.metrics, 0), coalesce(found.digest, 0)
+    FROM lost LEFT JOIN found USING (hour, collector) WHERE true
+    ON CONFLICT (hour, collector) DO UPDATE SET state = 0, attempts = 0, next_attempt_ms = 0, fault = excluded.fault, fault_code = excluded.fault_code,
+      metrics = excluded.metrics, digest = excluded.digest`
+  database.prepare(again).run(fault, hourLost.code)
+  return database
+    .prepare<[], { collector: string; hours: number; oldest: number; newest: number }>(
+      `SELECT name AS collector, count(*) AS hours, min(hour) AS oldest, max(hour) AS newest
+       FROM lost JOIN collector ON collector.id = lost.collector GROUP BY name ORDER BY name`,
+    )
+    .all()
+    .map(({ oldest, newest, ...of }) => ({ ...of, oldest: hourFromNumber(oldest), newest: hourFromNumber(newest) }))
+}
+
+/** No collector row survived: inserts the configured ones, expected since the file's creation. */
+function expectConfigured(database: Sqlite, collectors: readonly string[], since: number): void {
+  if (database.prepare('SELECT 1 FROM collector').get() !== undefined) return
+  const add = database.prepare('INSERT INTO collector (name, since) VALUES (?, ?)')
+  for (const name of collectors) add.run(name, since)
+}
+
+/** Hours with fewer metrics than their count, or none. Pruned hours have no count. */
+const incomplete = `
+  INSERT INTO lost SELECT hour, collector FROM collection LEFT JOIN found USING (hour, collector)
+    WHERE state = 1 AND (collection.metrics > coalesce(found.metrics, 0) OR (collection.metrics = 0 AND hour >= ?))`
+
+/**
+ * Hours without a row from a collector's oldest hour to its newest, but not before its start, where a backfill leaves
+ * holes. If no row is left, from its start to now. Also hours with metrics but no row.
+ */
+const missing = `
+  INSERT OR IGNORE INTO lost
+    SELECT hour, collector FROM found WHERE hour >= @from
+      AND NOT EXISTS (SELECT 1 FROM collection WHERE collection.hour = found.hour AND collection.collector = found.collector)
+  UNION
+    SELECT hour, collector FROM (
+    WITH seen AS (
+      SELECT collector, min(hour) AS first, max(hour) AS last
+      FROM (SELECT collector, hour FROM collection UNION ALL SELECT collector, hour FROM found) GROUP BY collector),
+    span AS (
+      SELECT id AS collector, max(@from, since, coalesce(first, @since)) AS first, min(coalesce(last, @current), @current) AS last
+      FROM collector LEFT JOIN seen ON seen.collector = id
+      WHERE id IN (SELECT collector FROM collection) OR NOT EXISTS (SELECT 1 FROM collection)),
+    expected (hour, collector, last) AS (
+      SELECT first, collector, last FROM span WHERE first <= last
+      UNION ALL SELECT hour + 1, collector, last FROM expected WHERE hour < last)
+    SELECT hour, collector FROM expected
+      WHERE NOT EXISTS (SELECT 1 FROM collection WHERE collection.hour = expected.hour AND collection.collector = expected.collector))`
+
+/** Hours of which only the row is lost: they have as many metrics as the collected hour before or after. */
+const complete = `
+  INSERT INTO collection (hour, collector, state, attempts, metrics, digest)
+    SELECT hour, collector, 1, 1, found.metrics, found.digest FROM lost JOIN found USING (hour, collector)
+    WHERE NOT EXISTS (SELECT 1 FROM collection WHERE collection.hour = lost.hour AND collection.collector = lost.collector)
+      AND found.metrics = coalesce(
+        (SELECT metrics FROM collection AS near WHERE near.collector = lost.collector AND near.hour < lost.hour AND near.state = 1 ORDER BY near.hour DESC LIMIT 1),
+        (SELECT metrics FROM collection AS near WHERE near.collector = lost.collector AND near.hour > lost.hour AND near.state = 1 ORDER BY near.hour LIMIT 1))
+    RETURNING hour, collector`
+
+const hourLost = new Fault('hour-lost', 'values of this hour were lost in a damaged outbox', {
+  fix: 'it is collected again where that can be; the log says where the damaged file lies',
+})

@@ -1,7 +1,263 @@
-import { existsSync } from 'node:fs'
-import { brokenPages, quickDamageOf } from './detect-damage.ts'
-import { callWhole, finishMoves, moveAside, moveIn, nameFor, stampOf } from './files.ts'
-import { type Made, type RemakeDeps, remake, type SalvagedTables } from './remake.ts'
+import { closeSync, existsSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { basename, dirname } from 'node:path'
+import { hourAt, hourNumber } from '../model/hour.ts'
+import { catchUpHoursMax, hourMs } from '../model/limits.ts'
+import { isDamage } from '../sqlite/damage.ts'
+import { OtherSchemaError, openDatabase, openReadOnly, type Schema, type Sqlite } from '../sqlite/database.ts'
+import { fileFault } from '../sqlite/file-fault.ts'
+import { loadRows, prepareLoad } from './load.ts'
+import { type LostHours, listLostHours, mend, type RowDigest, recount, takeOutDoubtful } from './mend.ts'
+import { openLog } from './pages/log-file.ts'
+import { openPages, type PageFile } from './pages/pages.ts'
+import { readWal, type Wal } from './pages/wal.ts'
+
+/**
+ * Replaces a damaged file by a new one so that a crash at any instant loses neither. The new file is written next to it
+ * and renamed to a name that says "whole" and when; the damaged one and its log are moved aside; the new one is moved
+ * in. A start that finds a file named "whole" continues from there.
+ */
+
+const wholePart = '.salvaged-'
+const asidePart = '.corrupt-'
+const parts = ['-wal', '-shm', ''] as const
+
+/** Path where a new file is written. It is ignored until it is named whole. */
+function freshFile(file: string): string {
+  const fresh = `${file}.salvaging`
+  for (const part of ['', ...parts]) rmSync(`${fresh}${part}`, { force: true })
+  return fresh
+}
+
+/** Renames the new file to its "whole" name. @returns path that the damaged one will be moved to */
+function callWhole(file: string, at: string): string {
+  const fresh = `${file}.salvaging`
+  syncPath(fresh)
+  renameSync(fresh, `${file}${wholePart}${at}`)
+  syncPath(dirname(file))
+  return `${file}${asidePart}${at}`
+}
+
+/** Moves the damaged file, its log and its index aside. */
+function moveAside(file: string, aside: string): void {
+  for (const part of parts) {
+    if (existsSync(`${file}${part}`)) renameSync(`${file}${part}`, free(`${aside}${part}`))
+  }
+}
+
+/** Moves the whole file into place. */
+function moveIn(file: string, at: string): void {
+  renameSync(`${file}${wholePart}${at}`, file)
+  syncPath(dirname(file))
+}
+
+/** Continues a replacement that a crash interrupted. */
+function finishMoves(file: string): void {
+  const folder = dirname(file)
+  if (!existsSync(folder)) return
+  const prefix = `${basename(file)}${wholePart}`
+  const whole = readdirSync(folder).filter(name => name.startsWith(prefix) && !/-(wal|shm|journal)$/.test(name))
+  for (const name of whole.sort()) {
+    const at = name.slice(prefix.length)
+    moveAside(file, `${file}${asidePart}${at}`)
+    moveIn(file, at)
+  }
+}
+
+/** A file name for an instant that is not taken yet: `20261120T130000Z`. */
+function nameFor(file: string, nowMs: number): string {
+  const at = new Date(nowMs).toISOString().replace(/[-:]|\.\d+/g, '')
+  const isTaken = (name: string) =>
+    readdirSync(dirname(file)).some(found => found.startsWith(`${basename(file)}${asidePart}${name}`))
+  if (!isTaken(at)) return at
+  for (let number = 2; ; number += 1) if (!isTaken(`${at}.${number}`)) return `${at}.${number}`
+}
+
+/** A text that changes when the file or its log is written to. */
+function stampOf(file: string): string {
+  return ['', '-wal']
+    .map(part => statSync(`${file}${part}`, { throwIfNoEntry: false }))
+    .map(found => `${found?.ino} ${found?.size} ${found?.mtimeMs}`)
+    .join(' ')
+}
+
+function free(path: string): string {
+  if (!existsSync(path)) return path
+  for (let number = 2; ; number += 1) if (!existsSync(`${path}.${number}`)) return `${path}.${number}`
+}
+
+function syncPath(path: string): void {
+  const descriptor = openSync(path, 'r')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/** Checks the file's length and its log. @returns the damage; `undefined` when there is none */
+function quickDamageOf(file: string): string | undefined {
+  if (!existsSync(file)) return undefined
+  return emptied(file) ?? brokenLog(file)
+}
+
+/** Damage of the log: a few milliseconds, or a few seconds for several GiB. */
+function brokenLog(file: string): string | undefined {
+  const stamp = stampOf(file)
+  if (!logOf(file).isDamaged) return undefined
+  // While another process writes, parts that were read may be of different ages.
+  if (!logOf(file).isDamaged || stampOf(file) !== stamp) return undefined
+  return 'its log holds commits that SQLite would not see'
+}
+
+function logOf(file: string): Wal {
+  const log = openLog(file)
+  try {
+    return readWal(log)
+  } finally {
+    log.close()
+  }
+}
+
+function emptied(file: string): string | undefined {
+  const { size, mtimeMs, birthtimeMs } = statSync(file)
+  if (size > 0) return undefined
+  const hasLog = logOf(file).frames.length > 0
+  // A new, unwritten file has equal birth and change times; a truncated one has not.
+  return hasLog || (birthtimeMs > 0 && mtimeMs - birthtimeMs > 1) ? 'the file was emptied' : undefined
+}
+
+/**
+ * Reads every page: 170 ms for 1,000,000 metrics.
+ *
+ * @param known version of the tables
+ * @returns the damage; `undefined` when there is none
+ */
+function brokenPages(file: string, known: number): string | undefined {
+  const database = openReadOnly(file)
+  try {
+    const found = database.pragma('quick_check(1)', { simple: true })
+    if (found !== 'ok') return String(found)
+    const version = database.pragma('user_version', { simple: true })
+    // A file of another version has other tables; it is refused when it is opened.
+    if (version !== known) return undefined
+    // A due metric that its index does not list is never delivered; a quick check does not compare the two.
+    const isAsCounted = database.prepare<[], number>(countsAgree).pluck().get()
+    return isAsCounted === 1 ? undefined : 'the metrics are not as many as were counted'
+  } catch (error) {
+    if (isDamage(error)) return error instanceof Error ? error.message : String(error)
+    throw error
+  } finally {
+    database.close()
+  }
+}
+
+const countsAgree = `
+  WITH found AS MATERIALIZED (SELECT protocol, state, count(*) AS metrics FROM outbox NOT INDEXED GROUP BY protocol, state),
+    due AS MATERIALIZED (SELECT protocol, count(*) AS metrics FROM outbox INDEXED BY outbox_due WHERE state = 0 GROUP BY protocol)
+  SELECT NOT EXISTS (SELECT protocol, state, metrics FROM found EXCEPT SELECT protocol, state, metrics FROM tally)
+    AND NOT EXISTS (SELECT protocol, state, metrics FROM tally WHERE state < 5 AND metrics > 0 EXCEPT SELECT * FROM found)
+    AND NOT EXISTS (SELECT protocol, metrics FROM due EXCEPT SELECT protocol, metrics FROM found WHERE state = 0)
+    AND NOT EXISTS (SELECT protocol, metrics FROM found WHERE state = 0 EXCEPT SELECT protocol, metrics FROM due)`
+
+/** The tables of the file, as far as a salvage depends on them; it reads and repairs them by name. */
+interface SalvagedTables {
+  readonly schema: Schema
+  readonly rowDigest: RowDigest
+}
+
+/** Dependencies of `remake`. */
+interface RemakeDeps {
+  /** Milliseconds since 1970. */
+  readonly nowMs: number
+  /** Time for which delivered hours are kept, in milliseconds: older ones may have been pruned. */
+  readonly keepMs: number
+  /** Ids of the configured collectors, for a file in which none can be read. */
+  readonly collectors: readonly string[]
+}
+
+/** Result of `remake`. */
+interface Made {
+  /** Number of metrics in the new file. */
+  readonly metrics: number
+  /** Hours that are due again. */
+  readonly lost: readonly LostHours[]
+}
+
+/**
+ * Writes everything readable of a damaged file into a new one, under its working name next to `file`.
+ *
+ * @throws Fault `outbox-unusable` for a file of another version
+ */
+function remake(damaged: string, file: string, tables: SalvagedTables, context: RemakeDeps): Made {
+  const pages = openPages(damaged)
+  try {
+    requireVersion(pages, damaged, tables.schema.version)
+    const database = openDatabase(freshFile(file), tables.schema)
+    try {
+      return fill(database, pages, damaged, tables, context)
+    } finally {
+      database.close()
+    }
+  } finally {
+    pages.close()
+  }
+}
+
+/** Schema version of a file; this version if it cannot be read. */
+function requireVersion({ version }: PageFile, damaged: string, known: number): void {
+  if (version === undefined || version === 0 || version === known) return
+  throw fileFault('the outbox', damaged, new OtherSchemaError(damaged, version, known))
+}
+
+function fill(
+  database: Sqlite,
+  pages: PageFile,
+  damaged: string,
+  { rowDigest }: SalvagedTables,
+  context: RemakeDeps,
+): Made {
+  const { nowMs, keepMs, collectors } = context
+  const current = hourNumber(hourAt(nowMs))
+  database.pragma('foreign_keys = OFF')
+  database.pragma('synchronous = OFF')
+  load(database, pages, damaged)
+  const lost = database
+    .transaction(() => {
+      mend(database, { hour: current, nowMs, collectors: JSON.stringify(collectors) })
+      takeOutDoubtful(database, rowDigest)
+      const from = hourNumber(hourAt(nowMs - keepMs))
+      const hours = listLostHours(database, { from, current, collectors, since: bornHour(damaged, nowMs) })
+      recount(database)
+      return hours
+    })
+    .immediate()
+  database.pragma('synchronous = FULL')
+  database.pragma('wal_checkpoint(TRUNCATE)')
+  const metrics = database.prepare<[], number>('SELECT count(*) FROM outbox').pluck()
+  return { metrics: metrics.get() ?? 0, lost }
+}
+
+/**
+ * Loads the newest rows first. Frames after a gap in the log are newer, but a page split there may be half old. Pages
+ * from before the gap then fill in what is missing.
+ */
+function load(database: Sqlite, pages: PageFile, damaged: string): void {
+  prepareLoad(database)
+  loadRows(database, pages, 'newest')
+  if (!pages.hasGap) return
+  const older = openPages(damaged, 'unbroken')
+  try {
+    loadRows(database, older, 'older')
+  } finally {
+    older.close()
+  }
+}
+
+/** Hour of the file's creation, as far as the disk knows; at most the catch-up range ago. */
+function bornHour(file: string, nowMs: number): number {
+  const born = statSync(file, { throwIfNoEntry: false })?.birthtimeMs ?? 0
+  return hourNumber(hourAt(Math.min(nowMs, Math.max(born, nowMs - catchUpHoursMax * hourMs))))
+}
 
 /** Dependencies of `salvage`. */
 export type SalvageDeps = RemakeDeps
@@ -37,7 +293,7 @@ export class Salvage {
     return quickDamageOf(file)
   }
 
-  /** Reads every page: 50 ms for 1,000,000 metrics. @returns the damage; `undefined` when there is none */
+  /** Reads every page: 170 ms for 1,000,000 metrics. @returns the damage; `undefined` when there is none */
   brokenPages(file: string): string | undefined {
     return brokenPages(file, this.#tables.schema.version)
   }

@@ -6,6 +6,9 @@ import { logBytesMax } from '../model/limits.ts'
 
 export type Sqlite = Database.Database
 
+/** A prepared statement, by the type of its rows. */
+export type SqliteStatement<R> = Database.Statement<unknown[], R>
+
 /** Default of how long a statement waits for another process's lock. The event loop is blocked meanwhile. */
 export const lockMsMax = 10_000
 

@@ -6,7 +6,6 @@ import { dueHoursWanted, hourPlanOf } from '../../src/intake/due-hours.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import { hourMs, overdueMs } from '../../src/model/limits.ts'
 import { openChecking } from '../../src/outbox/sqlite/open-outbox.ts'
-import { HourPlanner } from '../../src/outbox/sqlite/planning/hour-planner.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { exposition, metricFamilies, ProcessMetrics } from '../../src/status/exposition/exposition.ts'
 import { statusJson } from '../../src/status/json.ts'
@@ -44,13 +43,12 @@ async function* years(file: string): AsyncGenerator<Figure> {
   const lookedThroughMs = performance.now() - startMs
   yield { what: 'until the file is looked through (by the clock)', values: [lookedThroughMs], unit: ' ms' }
   const outbox = new SqliteOutbox(file)
-  const planner = new HourPlanner(outbox)
   const plans: number[] = []
   const looks: number[] = []
   for (let round = 0; round < rounds; round += 1) {
     const current = hourAfter(currentHour, round)
     const planned = names.flatMap(collector => hourPlanOf({ collector, history: true, current, catchUpMs }) ?? [])
-    const plan = () => Promise.all(planned.map(one => planner.plan(one)))
+    const plan = () => Promise.all(planned.map(one => outbox.intake.planHours(one)))
     plans.push(await timed(plan))
     looks.push(await timed(() => outbox.intake.dueHours(dueHoursWanted(names, [], current, current))))
   }

@@ -30,7 +30,7 @@ async function coldRun(url: string, order: HourOrder, concurrency: number) {
   const file = join(temporaryFolder(), 'outbox.db')
   const outbox = new SqliteOutbox(file)
   onTestFinished(() => outbox.close())
-  const reader = openSyntheticReader(url, systemTime, outbox.finalBlocks.of(1))
+  const reader = openSyntheticReader(url, systemTime, outbox.intake.finalBlocks(1))
   onTestFinished(() => reader.close())
   const runner = new PlainRunner(reader)
   const asked = { from, to, current: hourAt(systemTime.nowMs()), what: 'missing', daemon: 'none' } as const
@@ -50,7 +50,7 @@ async function coldRun(url: string, order: HourOrder, concurrency: number) {
   }).run()
   expect(end).toMatchObject({ left: 0, failures: [] })
   const rows = [...contentsOf(file).rows.values()].map(({ hour, id, value }) => `${hour} ${id} ${bits(value)}`)
-  const finalBlocks = outbox.finalBlocks.of(1)
+  const finalBlocks = outbox.intake.finalBlocks(1)
   return { rows: rows.sort(), blocks: await Promise.all(hoursFrom(from, to).map(hour => finalBlocks.of(hour))) }
 }
 

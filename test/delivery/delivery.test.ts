@@ -40,7 +40,7 @@ describe.each(storeTurnsEach)('with an outbox that answers within %i turns,', st
     it('rejects when only the verdicts cannot be stored: that is no word about the service', async () => {
       const bench = new MemoryBench({ storeTurns })
       await bench.store(metrics(3))
-      bench.outbox.verdicts.record = () => {
+      bench.outbox.delivery.recordVerdicts = async () => {
         throw new Error('the disk is full')
       }
       await expect(bench.pushes()).rejects.toThrow('the disk is full')
@@ -134,10 +134,10 @@ describe.each(storeTurnsEach)('with an outbox that answers within %i turns,', st
       // A new process tries the current hour at once.
       await bench.store(metrics(1, hourAfter(anHour, -1)))
       const waits = { notBeforeMs: 0, probeAtMs: 0, failures: 1 }
-      bench.outbox.destinations.set('service', { ...waits, [name]: startMs + longestMs })
+      await bench.outbox.delivery.saveDestination('service', { ...waits, [name]: startMs + longestMs })
       bench.restart()
       expect(await bench.pushes()).toBe(0)
-      bench.outbox.destinations.set('service', { ...waits, [name]: startMs + longestMs + 1 })
+      await bench.outbox.delivery.saveDestination('service', { ...waits, [name]: startMs + longestMs + 1 })
       bench.restart()
       expect(await bench.pushes()).toBe(1)
     })

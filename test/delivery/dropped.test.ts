@@ -12,7 +12,7 @@ import type { Pushed } from './support/memory-service.ts'
 /** As a command while the daemon runs. */
 async function drop(bench: MemoryBench, ids: readonly string[]): Promise<void> {
   const command = new SqliteOutbox(bench.file)
-  await command.dueSelections.drop({ ids })
+  await command.operators.dropDue({ ids })
   command.close()
 }
 

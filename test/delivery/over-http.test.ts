@@ -26,7 +26,7 @@ async function outcome(rule: (push: HttpPush) => Reply | undefined) {
   service.rule = rule
   await bench.flush()
   const { lastPush, waiting } = bench.state()
-  const [deadLetter] = bench.outbox.deadAndHeld.list({ state: 'dead' })
+  const [deadLetter] = await bench.outbox.operators.deadOrHeld({ state: 'dead' })
   return { balance: bench.balance, pushes: service.pushes.length, verdict: lastPush?.verdict, waiting, deadLetter }
 }
 

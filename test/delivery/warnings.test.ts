@@ -77,7 +77,7 @@ describe('that a metric already exists', () => {
   it('is no news in the first flush of a process that has put it in, where another may have sent it since', async () => {
     const bench = new MemoryBench()
     await bench.store(metrics(3))
-    bench.outbox.unsent.mayBeSent('all')
+    bench.outbox.delivery.maybeSent('all')
     bench.service.rule = ({ metrics: sent }) => accepted(sent.length, ['vault___M1 already exists: updated'])
     await bench.flush()
     expect(bench.balance.due).toBe(0)

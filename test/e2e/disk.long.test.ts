@@ -168,7 +168,7 @@ describe('the daemon with a damaged outbox', () => {
     const file = join(folder, 'data', 'outbox.db')
     // Somebody else writes: the daemon forgets what it has read.
     const other = new SqliteOutbox(file)
-    other.destinations.set('other', { notBeforeMs: 0, probeAtMs: 0, failures: 0 })
+    await other.delivery.saveDestination('other', { notBeforeMs: 0, probeAtMs: 0, failures: 0 })
     other.close()
     for (const name of [file, `${file}-wal`]) spoil(name)
     process.kill(daemon.pid, 'SIGCONT')

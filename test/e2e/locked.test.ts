@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { outboxSchema } from '../../src/outbox/sqlite/tables/schema.ts'
+import { outboxSchema } from '../../src/outbox/sqlite/outbox-salvage.ts'
 import { openDatabase } from '../../src/sqlite/database.ts'
 import type { StatusJson } from '../../src/status/json.ts'
 import { listening } from '../support/listening.ts'

@@ -7,6 +7,7 @@ import { hourAfter, hourAt, hourText } from '../../src/model/hour.ts'
 import { deliveryHolder, takeDeliveryRole } from '../../src/outbox/roles.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { metrics } from '../support/metrics.ts'
+import { expectHours } from '../support/stored-hours.ts'
 import { configured, start, startDaemon, tidegauge } from '../support/tidegauge.ts'
 
 const env = { METRICS_KEY: 'a-key-nobody-may-see' }
@@ -75,7 +76,7 @@ protocols:
 async function backlog(dataFolder: string): Promise<void> {
   const outbox = new SqliteOutbox(join(dataFolder, 'outbox.db'))
   const hour = hourAfter(hourAt(systemTime.nowMs()), -3)
-  outbox.expectedHours.addCollector('vault/c', hour)
+  await expectHours(outbox, 'vault/c', hour)
   const accepted = metrics(300, hour).map(metric => ({ metric }))
   await outbox.intake.record({ collector: 'vault/c', hour, accepted }, 1)
   outbox.close()

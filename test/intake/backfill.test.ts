@@ -11,10 +11,12 @@ import {
 import { Fault } from '../../src/model/fault.ts'
 import { type Hour, hourAfter, hoursFrom } from '../../src/model/hour.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
+import { hourStates } from '../../src/outbox/store/hours.ts'
 import type { RunOutcome } from '../../src/runner/runner.ts'
 import { collector, one, readerOn, type Script, ScriptedRunner } from '../support/collectors.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour } from '../support/metrics.ts'
+import { atOnce, expectHours, lateOf } from '../support/stored-hours.ts'
 import { VirtualTime } from '../support/virtual-time.ts'
 
 interface Scripted {
@@ -54,7 +56,7 @@ function stage(scripts: Readonly<Record<string, Scripted>>): Stage {
       const asked: BackfillRequest = { from: anHour, to, current, what: 'missing', daemon: 'none', ...asks }
       const works = Object.entries(scripts).map(([name, { history = true, maxJump }]): Work => {
         const metrics = { TVL: { unit: 'USD', ...(maxJump === undefined ? {} : { maxJump }) } }
-        const states = outbox.expectedHours.states(`vault/${name}`, asked.from, asked.to)
+        const states = atOnce(outbox, () => hourStates(`vault/${name}`, asked.from, asked.to))
         return workOf(collector(name), { metrics, history }, asked, states)
       })
       return new Backfill({
@@ -97,7 +99,7 @@ describe('a backfill', () => {
     while (open.length < 20) await new Promise(resolve => setImmediate(resolve))
     for (const release of open.splice(0)) release()
     expect(counts(await running)).toMatchObject([{ done: 20 }, { done: 20 }])
-    expect(here.outbox.expectedHours.states('vault/a', anHour, to).size).toBe(20)
+    expect((await here.outbox.intake.hourStates('vault/a', anHour, to)).size).toBe(20)
   })
 
   it.for([
@@ -111,15 +113,13 @@ describe('a backfill', () => {
 
   it('skips what is collected, tries gaps again, and leaves what is due to a running daemon', async () => {
     const here = stage({ a: { script: one } })
-    const { expectedHours } = here.outbox
-    expectedHours.addCollector('vault/a', anHour)
-    expectedHours.expect('vault/a', range.slice(0, 3))
-    expectedHours.markCollected('vault/a', range[0] as Hour)
-    expectedHours.markGap('vault/a', range[1] as Hour, new Fault('hour-too-old', 'old'))
+    await expectHours(here.outbox, 'vault/a', anHour, range[2])
+    await here.outbox.intake.record({ collector: 'vault/a', hour: anHour, accepted: [] }, 0)
+    await here.outbox.intake.recordGap('vault/a', range[1] as Hour, new Fault('hour-too-old', 'old'))
     const end = await here.run({ asks: { daemon: 'runs' } })
     expect(counts(end)).toMatchObject([{ done: 18, alreadyCollected: 1, leftToDaemon: 1 }])
     expect(hoursAsked(here)).toEqual([1, ...range.map((_, index) => index).slice(3)])
-    expect(expectedHours.states('vault/a', anHour, to).get(range[1] as Hour)).toBe('collected')
+    expect((await here.outbox.intake.hourStates('vault/a', anHour, to)).get(range[1] as Hour)).toBe('collected')
     expect(counts(await here.run())).toMatchObject([{ done: 1, alreadyCollected: 19 }])
   })
 
@@ -135,7 +135,7 @@ describe('a backfill', () => {
     const there = stage({ a: { script: late, history: false } })
     const ended = await there.run({ asks: { from: current, to: current } })
     expect(ended.failures.map(({ fault }) => fault.code)).toEqual(['hour-passed'])
-    expect(there.outbox.tally.balance().due).toBe(0)
+    expect((await there.outbox.delivery.backlog()).balance.due).toBe(0)
   })
 
   it('tries a second time what may pass, once, at the end, and nothing that is permanent', async () => {
@@ -154,13 +154,13 @@ describe('a backfill', () => {
     expect(hoursAsked(here, 'vault/b').slice(-1)).toEqual([4])
     expect(hoursAsked(here, 'vault/c')).toHaveLength(20)
     expect(end).toMatchObject({ left: 0 })
-    expect(here.outbox.expectedHours.states('vault/b', anHour, to).has(range[4] as Hour)).toBe(false)
-    const unread = here.outbox.hourRanges.of('unread')
+    expect((await here.outbox.intake.hourStates('vault/b', anHour, to)).has(range[4] as Hour)).toBe(false)
+    const unread = await here.outbox.operators.hourRanges('unread')
     expect(unread.map(({ collector, from, hours }) => [collector, from, hours])).toEqual([
       ['vault/b', range[4], 1],
       ['vault/c', range[5], 1],
     ])
-    expect(here.outbox.expectedHours.lateOf(['vault/a', 'vault/b', 'vault/c'], current)).toEqual([])
+    expect(await lateOf(here.outbox, ['vault/a', 'vault/b', 'vault/c'], current)).toEqual([])
   })
 
   it('keeps the values of an hour of which another label failed, and does not call it collected', async () => {
@@ -171,15 +171,15 @@ describe('a backfill', () => {
     })
     const here = stage({ a: { script: half } })
     expect(counts(await here.run())).toMatchObject([{ done: 0, failed: 20, added: 20 }])
-    expect(here.outbox.tally.balance().due).toBe(20)
-    expect(here.outbox.expectedHours.states('vault/a', anHour, to).size).toBe(0)
+    expect((await here.outbox.delivery.backlog()).balance.due).toBe(20)
+    expect((await here.outbox.intake.hourStates('vault/a', anHour, to)).size).toBe(0)
   })
 
   it.for([1, 3, 10, 20])('holds the same jumps with %i hours together', async concurrency => {
     const jumps: Script = hour => value(hour === range[7] || hour === range[12] ? 500 : 100)
     const here = stage({ a: { script: jumps, maxJump: 50 } })
     await here.run({ concurrency })
-    const held = here.outbox.metrics.between(anHour, to).filter(({ state }) => state === 'held')
+    const held = (await here.outbox.operators.metrics(anHour, to)).filter(({ state }) => state === 'held')
     expect(held.map(({ hour }) => hour)).toEqual([range[7], range[12]])
   })
 
@@ -187,8 +187,8 @@ describe('a backfill', () => {
     const here = stage({ a: { script: one } })
     const deliver = async () => {
       await here.time.sleep(150_000)
-      const due = here.outbox.metrics.between(anHour, to)
-      here.outbox.verdicts.record({ delivered: due, dead: [], warnings: [] }, here.time.nowMs())
+      const due = await here.outbox.operators.metrics(anHour, to)
+      await here.outbox.delivery.recordVerdicts({ delivered: due, dead: [], warnings: [] }, here.time.nowMs())
     }
     const [end] = await Promise.all([here.run({ dueMax: 5 }), deliver()])
     const waits = here.news.flatMap(news => (news.kind === 'waits' ? [Math.round(news.wait.forMs / 60_000)] : []))
@@ -252,7 +252,7 @@ describe('a backfill', () => {
     expect(counts(await here.run({ asks: { what: 'overwrite' } }))).toMatchObject([
       { done: 20, corrected: 20, added: 0 },
     ])
-    expect(here.outbox.metrics.between(anHour, to).map(metric => metric.value)).toEqual(range.map(() => 2))
+    expect((await here.outbox.operators.metrics(anHour, to)).map(metric => metric.value)).toEqual(range.map(() => 2))
   })
 })
 

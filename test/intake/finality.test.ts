@@ -11,9 +11,11 @@ import { type Hour, hourAfter, hourText } from '../../src/model/hour.ts'
 import { hourMs } from '../../src/model/limits.ts'
 import type { Metric } from '../../src/model/metric.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
+import { metricsBetween } from '../../src/outbox/store/values.ts'
 import { collector, readerOn, type Script, ScriptedRunner } from '../support/collectors.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour, metrics } from '../support/metrics.ts'
+import { atOnce, pinCount } from '../support/stored-hours.ts'
 import { VirtualTime } from '../support/virtual-time.ts'
 
 const minuteMs = 60_000
@@ -124,11 +126,11 @@ function stage({
       await time.sleep(anHour + afterMs - time.nowMs())
       await intake.stop()
     },
-    deliver() {
-      const due: Metric[] = outbox.metrics.between(anHour, anHour).filter(({ state }) => state === 'due')
-      outbox.verdicts.record({ delivered: due, dead: [], warnings: [] }, time.nowMs())
+    async deliver() {
+      const due: Metric[] = (await outbox.operators.metrics(anHour, anHour)).filter(({ state }) => state === 'due')
+      await outbox.delivery.recordVerdicts({ delivered: due, dead: [], warnings: [] }, time.nowMs())
     },
-    stored: () => outbox.metrics.between(anHour, anHour).map(({ value, state }) => [value, state]),
+    stored: () => atOnce(outbox, () => metricsBetween(anHour, anHour)).map(({ value, state }) => [value, state]),
   }
 }
 
@@ -153,7 +155,7 @@ async function replaced(readAgain: FinalityDeps['readAgain']) {
   const finality = new Finality({ outbox, chains: [reader], time, log, readAgain, signal: stopping.signal })
   finality.turn()
   await finality.ended()
-  return outbox.pins.due(1, anHour, 10).map(({ collector }) => collector)
+  return (await outbox.intake.pinnedHours(1, anHour, 10)).map(({ collector }) => collector)
 }
 
 describe('a collector that cannot be read again', () => {
@@ -175,7 +177,7 @@ describe('a collector that cannot be read again', () => {
     await until(minuteMs)
     chain.now = block('b')
     await until(4 * hourMs + 10 * minuteMs)
-    expect(outbox.pins.due(1, anHour, 10)).toHaveLength(0)
+    expect(await outbox.intake.pinnedHours(1, anHour, 10)).toHaveLength(0)
     expect(stored()).toEqual([[1, 'due']])
     expect(lines.filter(line => line.includes('replaced')).slice(-2)).toEqual([
       'a reorg replaced the hour’s block: reading it again',
@@ -188,7 +190,7 @@ describe('a value whose block was not final yet', () => {
   it('stands when the block is still the same at finality, and is not read again', async () => {
     const { until, deliver, stored, chain, runner, outbox } = stage()
     await until(minuteMs)
-    expect(outbox.pins.count()).toBe(1)
+    expect(await pinCount(outbox)).toBe(1)
     deliver()
     await until(47 * minuteMs)
     expect(chain.rechecked).toHaveLength(0)
@@ -198,7 +200,7 @@ describe('a value whose block was not final yet', () => {
     ])
     expect(stored()).toEqual([[1, 'delivered']])
     expect(runner.asked.filter(({ hour }) => hour === anHour)).toHaveLength(1)
-    expect(outbox.pins.count()).toBe(0)
+    expect(await pinCount(outbox)).toBe(0)
   })
 
   it('is read again after a reorg, is due again when it differs, and a line says so', async () => {
@@ -240,10 +242,10 @@ describe('a value whose block was not final yet', () => {
     chain.fault = new Fault('chain-unreachable', 'no answer')
     await until(54 * minuteMs)
     expect(chain.rechecked.length).toBeGreaterThan(1)
-    expect(outbox.pins.due(1, anHour, 10)).toHaveLength(1)
+    expect(await outbox.intake.pinnedHours(1, anHour, 10)).toHaveLength(1)
     chain.fault = undefined
     await until(58 * minuteMs)
-    expect(outbox.pins.due(1, anHour, 10)).toHaveLength(0)
+    expect(await outbox.intake.pinnedHours(1, anHour, 10)).toHaveLength(0)
     expect(lines).toEqual([])
   })
 
@@ -252,7 +254,7 @@ describe('a value whose block was not final yet', () => {
     await until(minuteMs)
     await until(50 * minuteMs)
     expect(chain.logHours).toEqual([hourAfter(anHour, -24)])
-    expect(outbox.pins.count()).toBe(0)
+    expect(await pinCount(outbox)).toBe(0)
   })
 
   it('of a collector that reads only "now" stays as it is after a reorg, and that is said', async () => {
@@ -261,7 +263,7 @@ describe('a value whose block was not final yet', () => {
     chain.now = block('b')
     await until(50 * minuteMs)
     expect(stored()).toEqual([[1, 'due']])
-    expect(outbox.pins.due(1, anHour, 10)).toHaveLength(0)
+    expect(await outbox.intake.pinnedHours(1, anHour, 10)).toHaveLength(0)
     expect(lines.at(-1)).toBe('its block was replaced, and it cannot be read again: its values stay as they are')
   })
 })
@@ -274,7 +276,7 @@ describe('a value that was made of logs', () => {
     expect(chain.logsAsked).toEqual([logFilter])
     expect(runner.asked.filter(({ hour }) => hour === anHour)).toHaveLength(1)
     expect(stored()).toEqual([[3, 'due']])
-    expect(outbox.pins.count()).toBe(0)
+    expect(await pinCount(outbox)).toBe(0)
   })
 
   it('is read again where a node had left some out although the block is the same, and that is said', async () => {
@@ -284,7 +286,7 @@ describe('a value that was made of logs', () => {
     chain.logs = 5
     await until(50 * minuteMs)
     expect(stored()).toEqual([[5, 'due']])
-    expect(outbox.pins.count()).toBe(0)
+    expect(await pinCount(outbox)).toBe(0)
     expect(lines).toEqual([
       'the hour has other logs than a node answered: reading it again',
       'read again as its logs have changed: 1 of 1 values differ and are pushed again',
@@ -297,7 +299,7 @@ describe('a value that was made of logs', () => {
     chain.logs = 5
     await until(50 * minuteMs)
     expect(stored()).toEqual([[3, 'due']])
-    expect(outbox.pins.count()).toBe(0)
+    expect(await pinCount(outbox)).toBe(0)
     expect(lines.at(-1)).toBe('its logs have changed, and it cannot be read again: its values stay as they are')
   })
 })

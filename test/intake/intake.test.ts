@@ -6,10 +6,12 @@ import { Intake } from '../../src/intake/intake.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { hourAfter, hourText } from '../../src/model/hour.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
+import { rowsBetween } from '../../src/outbox/store/hours.ts'
 import { collector, one, readerOn, type Script, type Scripted, ScriptedRunner } from '../support/collectors.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { silentLog } from '../support/log.ts'
 import { anHour } from '../support/metrics.ts'
+import { addCollectorNow, atOnce, expectHours, markFailed } from '../support/stored-hours.ts'
 import { VirtualTime } from '../support/virtual-time.ts'
 
 const minuteMs = 60_000
@@ -49,9 +51,9 @@ function stage(
       await intake.stop()
     },
     rows: () =>
-      outbox.expectedHours
-        .between(hourAfter(anHour, -1000), hourAfter(anHour, 1000))
-        .map(({ collector, hour, state }) => [collector, hourText(hour), state]),
+      atOnce(outbox, () => rowsBetween(hourAfter(anHour, -1000), hourAfter(anHour, 1000))).map(
+        ({ collector, hour, state }) => [collector, hourText(hour), state],
+      ),
   }
 }
 
@@ -65,7 +67,7 @@ describe('intake', () => {
       '2026-11-20T15:00:00Z',
       '2026-11-20T16:00:00Z',
     ])
-    expect(outbox.tally.balance().due).toBe(4)
+    expect((await outbox.delivery.backlog()).balance.due).toBe(4)
   })
 
   it('catches up missed hours after downtime, newest first, once each', async () => {
@@ -98,7 +100,7 @@ describe('intake', () => {
     expect(rows().map(([, , state]) => state)).toEqual(['due'])
     await run(hourAfter(anHour, 1), hourAfter(anHour, 1) + 59 * minuteMs)
     expect(rows().map(([, , state]) => state)).toEqual(['gap', 'due'])
-    expect(outbox.hourRanges.of('gap').map(({ fault }) => fault?.code)).toEqual(['chain-state-missing'])
+    expect((await outbox.operators.hourRanges('gap')).map(({ fault }) => fault?.code)).toEqual(['chain-state-missing'])
   })
 
   it('makes no gap of an hour that failed for other reasons and then once for its state', async () => {
@@ -137,7 +139,7 @@ describe('intake', () => {
     ])
     const moved = stage([collector('a', { since: daysAgo(1) })], { 'vault/a': { script: one, history: true } })
     await moved.run(anHour, anHour + 2 * minuteMs)
-    moved.outbox.expectedHours.addCollector('vault/a', daysAgo(9))
+    addCollectorNow(moved.outbox, 'vault/a', daysAgo(9))
     await moved.run(hourAfter(anHour, 1), hourAfter(anHour, 1) + 5 * minuteMs)
     expect(states(moved).get('gap')).toHaveLength(2 * 24 + 1)
     expect(states(moved).get('collected')).toHaveLength(7 * 24 + 1)
@@ -223,24 +225,11 @@ describe('intake', () => {
     const metrics = { TVL: { unit: 'USD' }, Price: { unit: 'USD' } }
     const { run, outbox, rows } = stage([collector('a')], { 'vault/a': { script: halfFirst, history: true, metrics } })
     await run(anHour, anHour + 59 * minuteMs)
-    expect(outbox.metrics.between(anHour, anHour).map(({ id, value }) => [id, value])).toEqual([
+    expect((await outbox.operators.metrics(anHour, anHour)).map(({ id, value }) => [id, value])).toEqual([
       ['vault___TVL', 7],
       ['vault___Price', 3],
     ])
     expect(rows()[0]?.[2]).toBe('collected')
-  })
-
-  it('plans the hours of many collectors in one go', async () => {
-    const names = Array.from({ length: 60 }, (_, index) => `c${index}`)
-    const scripts = Object.fromEntries(names.map(name => [`vault/${name}`, { script: one, history: true }]))
-    const { run, outbox, rows } = stage(
-      names.map(name => collector(name)),
-      scripts,
-    )
-    const adding = vi.spyOn(outbox.nextHours, 'add')
-    await run(anHour, anHour + 61 * minuteMs)
-    expect(adding.mock.calls.map(([some]) => some.length)).toEqual([60, 60])
-    expect(rows().every(([, , state]) => state === 'collected')).toBe(true)
   })
 
   it('lets a collector that never answers hold up no other, this hour nor the next', async () => {
@@ -275,7 +264,7 @@ describe('intake', () => {
     const negative: Script = () => ({ readings: { TVL: -1 }, failures: {}, pins: [] })
     const { run, outbox } = stage([collector('a')], { 'vault/a': { script: negative, history: true } })
     await run(anHour, anHour + minuteMs)
-    expect(outbox.tally.balance()).toMatchObject({ held: 1, due: 0 })
+    expect((await outbox.delivery.backlog()).balance).toMatchObject({ held: 1, due: 0 })
   })
 
   it('waits for a chain without a block past the hour, in short steps', async () => {
@@ -305,12 +294,11 @@ describe('intake', () => {
     })
     const lost = hourAfter(anHour, -2)
     for (const id of ['vault/a', 'vault/now']) {
-      outbox.expectedHours.addCollector(id, lost)
-      outbox.expectedHours.expect(id, [lost])
-      outbox.expectedHours.markFailed(id, lost, new Fault('hour-lost', 'lost in a damaged outbox'), 0)
+      await expectHours(outbox, id, lost)
+      await markFailed(outbox, id, lost, new Fault('hour-lost', 'lost in a damaged outbox'), 0)
     }
     await run(anHour, anHour + minuteMs)
-    expect(outbox.expectedHours.between(lost, lost)).toMatchObject([
+    expect(atOnce(outbox, () => rowsBetween(lost, lost))).toMatchObject([
       { collector: 'vault/a', state: 'collected' },
       { collector: 'vault/now', state: 'gap', fault: { code: 'hour-lost' } },
     ])

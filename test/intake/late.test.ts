@@ -12,6 +12,7 @@ import { collector, readerOn, type Script, ScriptedRunner } from '../support/col
 import { temporaryFolder } from '../support/folder.ts'
 import { silentLog } from '../support/log.ts'
 import { anHour } from '../support/metrics.ts'
+import { pinCount, rowsBetween } from '../support/stored-hours.ts'
 import { VirtualTime } from '../support/virtual-time.ts'
 
 const minuteMs = 60_000
@@ -100,19 +101,17 @@ describe('an answer that comes after the end of its hour', () => {
     const { outbox, until, stop } = stage({ startMs: anHour + 50 * minuteMs, history: false, script: slow })
     await until(hourAfter(anHour, 1) + 20 * minuteMs)
     await stop()
-    expect(outbox.metrics.between(anHour, hourAfter(anHour, 1)).map(({ hour, value }) => [hour, value])).toEqual([
-      [hourAfter(anHour, 1), 2],
-    ])
-    expect(outbox.expectedHours.between(anHour, anHour)).toMatchObject([
-      { state: 'gap', fault: { code: 'hour-passed' } },
-    ])
+    expect(
+      (await outbox.operators.metrics(anHour, hourAfter(anHour, 1))).map(({ hour, value }) => [hour, value]),
+    ).toEqual([[hourAfter(anHour, 1), 2]])
+    expect(await rowsBetween(outbox, anHour, anHour)).toMatchObject([{ state: 'gap', fault: { code: 'hour-passed' } }])
   })
 
   it('is stored where the past can be read', async () => {
     const { outbox, until, stop } = stage({ startMs: anHour + 50 * minuteMs, history: true, script: slow })
     await until(hourAfter(anHour, 1) + 20 * minuteMs)
     await stop()
-    expect(outbox.metrics.between(anHour, anHour).map(({ value }) => value)).toEqual([666])
+    expect((await outbox.operators.metrics(anHour, anHour)).map(({ value }) => value)).toEqual([666])
   })
 })
 
@@ -133,11 +132,13 @@ describe('a value whose block is not final', () => {
     await until(anHour + 2 * minuteMs)
     fast.now = block('b')
     await until(anHour + 15 * minuteMs)
-    expect(outbox.pins.due(slow.id, anHour, 10)).toMatchObject([{ hour: anHour, block: { hash: slow.now.hash } }])
+    expect(await outbox.intake.pinnedHours(slow.id, anHour, 10)).toMatchObject([
+      { hour: anHour, block: { hash: slow.now.hash } },
+    ])
     await until(hourAfter(anHour, 2) + 30 * minuteMs)
     await stop()
     expect(slow.rechecked).toContain(anHour)
-    expect(outbox.pins.due(slow.id, anHour, 10)).toEqual([])
+    expect(await outbox.intake.pinnedHours(slow.id, anHour, 10)).toEqual([])
   })
 
   it('is re-checked by the earliest clock: one that is ahead by more than "settle" does not take it for final', async () => {
@@ -150,7 +151,7 @@ describe('a value whose block is not final', () => {
       aheadMs: 25 * minuteMs,
     })
     await until(anHour + 6 * minuteMs)
-    expect(outbox.pins.count()).toBe(1)
+    expect(await pinCount(outbox)).toBe(1)
     await until(anHour + 9 * minuteMs)
     expect(chain.rechecked).toEqual([])
     await until(hourAfter(anHour, 1) + 5 * minuteMs)

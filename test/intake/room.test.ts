@@ -4,13 +4,14 @@ import { type BacklogWait, Backpressure, type StuckBacklog } from '../../src/int
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour, metrics } from '../support/metrics.ts'
+import { expectHours } from '../support/stored-hours.ts'
 import { VirtualTime } from '../support/virtual-time.ts'
 
 /** Metrics that are due of some protocols, and a backfill that collects for some. */
 async function stage(due: Readonly<Record<string, number>>, protocolIds: readonly string[]) {
   const outbox = new SqliteOutbox(join(temporaryFolder(), 'outbox.db'))
   onTestFinished(() => outbox.close())
-  outbox.expectedHours.addCollector('any/c', anHour)
+  await expectHours(outbox, 'any/c', anHour)
   for (const [protocolId, count] of Object.entries(due)) {
     const accepted = metrics(count, anHour, protocolId).map(metric => ({ metric }))
     await outbox.intake.record({ collector: 'any/c', hour: anHour, accepted }, 1)
@@ -30,7 +31,7 @@ async function stage(due: Readonly<Record<string, number>>, protocolIds: readonl
     },
   })
   const deliver = (protocolId: string, count: number) =>
-    outbox.verdicts.record({ delivered: metrics(count, anHour, protocolId), dead: [], warnings: [] }, 2)
+    outbox.delivery.recordVerdicts({ delivered: metrics(count, anHour, protocolId), dead: [], warnings: [] }, 2)
   return { outbox, time, room, waits, leaves, deliver, stopping }
 }
 
@@ -45,7 +46,12 @@ describe('a backfill’s room', () => {
     const { room, time, waits, leaves, deliver, outbox } = await stage({ pool: 9 }, ['pool'])
     const waiting = room.wait()
     await time.sleep(61_500)
-    outbox.destinations.set('default', { notBeforeMs: 0, probeAtMs: 0, failures: 1, waiting: 'the key is refused' })
+    await outbox.delivery.saveDestination('default', {
+      notBeforeMs: 0,
+      probeAtMs: 0,
+      failures: 1,
+      waiting: 'the key is refused',
+    })
     deliver('pool', 2)
     await time.sleep(60_000)
     deliver('pool', 9)
@@ -60,7 +66,12 @@ describe('a backfill’s room', () => {
 
   it('is not taken by a protocol that the service refuses, while another one has room', async () => {
     const { room, time, leaves, deliver, outbox } = await stage({ refused: 50, pool: 3 }, ['refused', 'pool'])
-    outbox.destinations.set('default', { notBeforeMs: 0, probeAtMs: 0, failures: 0, waiting: 'it is not registered' })
+    await outbox.delivery.saveDestination('default', {
+      notBeforeMs: 0,
+      probeAtMs: 0,
+      failures: 0,
+      waiting: 'it is not registered',
+    })
     const startMs = time.nowMs()
     await room.wait()
     expect(time.nowMs() - startMs).toBe(60_000)

@@ -12,6 +12,7 @@ import { temporaryFolder } from '../support/folder.ts'
 import { silentLog } from '../support/log.ts'
 import { anHour } from '../support/metrics.ts'
 import { repetitions } from '../support/soak.ts'
+import { rowsBetween } from '../support/stored-hours.ts'
 import { VirtualTime } from '../support/virtual-time.ts'
 
 function opened(): SqliteOutbox {
@@ -100,7 +101,7 @@ describe('while the outbox takes its time,', () => {
     const hours = (from: number, to: number) =>
       Array.from({ length: to - from + 1 }, (_, index) => hourAfter(anHour, from + index))
     expect(collected.map(some => some.toSorted((a, b) => a - b))).toEqual([hours(0, 5), hours(6, 16)])
-    const states = outbox.expectedHours.between(anHour, hourAfter(anHour, 16)).map(({ state }) => state)
+    const states = (await rowsBetween(outbox, anHour, hourAfter(anHour, 16))).map(({ state }) => state)
     expect(states).toEqual(Array.from({ length: 17 * names.length }, () => 'collected'))
   })
 })

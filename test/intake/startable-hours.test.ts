@@ -2,27 +2,11 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { startableHours } from '../../src/intake/due-hours.ts'
 import { hourAfter } from '../../src/model/hour.ts'
-import { catchUpConcurrency, hourMs } from '../../src/model/limits.ts'
+import { catchUpConcurrency } from '../../src/model/limits.ts'
 import type { DueHour } from '../../src/outbox/contract/hours.ts'
-import { hoursWithoutRow } from '../../src/outbox/sqlite/planning/plan-hours.ts'
 import { anHour } from '../support/metrics.ts'
 
 const offset = fc.integer({ min: -400, max: 0 })
-
-describe('expected hours', () => {
-  it('are those after the last known one, or since the start, up to the current hour, without a hole', () => {
-    fc.assert(
-      fc.property(offset, fc.option(fc.nat(400), { nil: undefined }), (sinceOffset, known) => {
-        const since = hourAfter(anHour, sinceOffset)
-        const newest = known === undefined ? undefined : hourAfter(since, Math.min(known, -sinceOffset))
-        const hours = hoursWithoutRow(since, newest, anHour)
-        const first = newest === undefined ? since : hourAfter(newest, 1)
-        expect(hours).toHaveLength((anHour - first) / hourMs + 1)
-        expect(hours).toEqual(hours.map((_, index) => hourAfter(first, index)))
-      }),
-    )
-  })
-})
 
 describe('what is started', () => {
   const collectorName = fc.constantFrom('a', 'b', 'c')

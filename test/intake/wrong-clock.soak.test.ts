@@ -4,8 +4,12 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Hour, hourAfter, hourAt, hoursFrom } from '../../src/model/hour.ts'
 import { hourMs, retryAfterMsMax } from '../../src/model/limits.ts'
+import { hourStates } from '../../src/outbox/store/hours.ts'
+import { destinationStates } from '../../src/outbox/store/notes.ts'
+import { backlogOf, metricsBetween } from '../../src/outbox/store/values.ts'
 import { anHour } from '../support/metrics.ts'
 import { sampleOf } from '../support/soak.ts'
+import { atOnce } from '../support/stored-hours.ts'
 import { VirtualTime } from '../support/virtual-time.ts'
 import { Machine, type MachineParts, makeAged, oldHours } from './support/machine.ts'
 
@@ -80,18 +84,19 @@ async function lived(offMs: number, from: From, of = kinds): Promise<(readonly [
 function left(machine: Machine, { history, witness, aged }: MachineParts): string[] {
   const { outbox, reads, lines } = machine
   const first = aged === undefined ? anHour : hourAfter(anHour, -oldHours)
-  const states = outbox.expectedHours.states('vault/a', hourMs as Hour, hourAfter(anHour, 100 * 365 * 24))
+  const states = atOnce(outbox, () => hourStates('vault/a', hourMs as Hour, hourAfter(anHour, 100 * 365 * 24)))
   const expected = hoursFrom(first, nextHour).map(hour => `${hour} collected`)
   const found = [...states].map(([hour, state]) => `${hour} ${state}`)
-  const values = outbox.metrics.between(hourMs as Hour, hourAfter(anHour, 100 * 365 * 24))
+  const values = atOnce(outbox, () => metricsBetween(hourMs as Hour, hourAfter(anHour, 100 * 365 * 24)))
   const wrongReads = new Set(
     reads.filter(({ hour, atMs }) => !history && hour !== hourAt(atMs)).map(({ atMs }) => atMs),
   )
-  const balance = outbox.tally.balance()
-  const { notBeforeMs, probeAtMs } = outbox.destinations.get('service')
+  const balance = atOnce(outbox, backlogOf).balance
+  const [state] = atOnce(outbox, () => destinationStates(['service']))
+  const { notBeforeMs = 0, probeAtMs = 0 } = state ?? {}
   const reports = lines.filter(line => !['collected', 'delivery waits'].includes(line))
   const sound: readonly (readonly [boolean, string])[] = [
-    [outbox.expectedHours.since('vault/a') === first, 'its start has moved'],
+    [[...states.keys()][0] === first, 'its start has moved'],
     [
       found.join() === expected.join(),
       `hours: ${found.filter(row => !expected.includes(row))}, missing ${expected.filter(row => !found.includes(row))}`,

@@ -1,5 +1,4 @@
 import type { Metric } from '../../src/model/metric.ts'
-import { type MetricList, RunList, runsOf } from '../../src/model/metric-list.ts'
 import { metrics } from '../support/metrics.ts'
 
 /** Metrics as a batch; at least one. */
@@ -12,9 +11,4 @@ export function asBatch(all: readonly Metric[]): readonly [Metric, ...Metric[]] 
 /** `count` metrics of one protocol and hour. */
 export function batchOf(count: number): readonly [Metric, ...Metric[]] {
   return asBatch(metrics(count))
-}
-
-/** Metrics in the form in which the outbox gives them. */
-export function asRuns(all: readonly Metric[]): MetricList {
-  return all.length === 0 ? [] : new RunList(runsOf(all))
 }

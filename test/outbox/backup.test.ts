@@ -10,6 +10,7 @@ import { dice } from '../support/dice.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour, metrics } from '../support/metrics.ts'
 import { mayMount, smallDisk } from '../support/small-disk.ts'
+import { expectEach, expectHours } from '../support/stored-hours.ts'
 import { contentsOf, flawsOf } from './support/contents.ts'
 import { damagePage } from './support/damage.ts'
 import { fill } from './support/filled.ts'
@@ -23,9 +24,9 @@ async function filled() {
   const outbox = new SqliteOutbox(file)
   onTestFinished(() => outbox.close())
   await fill(outbox, dice(1), 30)
-  outbox.expectedHours.addCollector('vault/late', nextHour)
+  await expectHours(outbox, 'vault/late', nextHour)
   const writeMore = async () => {
-    outbox.expectedHours.expect('vault/late', [nextHour])
+    await expectEach(outbox, 'vault/late', [nextHour])
     const accepted = metrics(300, nextHour).map(metric => ({ metric }))
     await outbox.intake.record({ collector: 'vault/late', hour: nextHour, accepted }, 1)
   }
@@ -71,8 +72,8 @@ describe('a backup', () => {
     expect(balance.due).toBeGreaterThan(0)
     expect(balance.enqueued).toBe(balance.delivered + balance.dead + balance.held + balance.due)
     const everything = { protocolIds: ['vault', 'market', 'my-node'], newestFirstFrom: anHour, latest: nextHour }
-    const due = restored.dueMetrics.read(everything, 10_000)
-    restored.verdicts.record({ delivered: due, dead: [], warnings: [] }, 2)
+    const due = await restored.delivery.due(everything, 10_000)
+    await restored.delivery.recordVerdicts({ delivered: due, dead: [], warnings: [] }, 2)
     expect((await restored.operators.backlog()).balance.due).toBe(0)
     expect(contentsOf(file).rows.size).toBe(contentsOf(join(place, 'outbox.db')).rows.size)
   })

@@ -15,9 +15,9 @@ import { hourMs } from '../../src/model/limits.ts'
 import { openForCommand } from '../../src/outbox/open.ts'
 import { takeDeliveryRole } from '../../src/outbox/roles.ts'
 import { openSalvaged } from '../../src/outbox/sqlite/open-outbox.ts'
-import { outboxSalvage } from '../../src/outbox/sqlite/outbox-salvage.ts'
+import { outboxSalvage, outboxSchema } from '../../src/outbox/sqlite/outbox-salvage.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
-import { outboxSchema } from '../../src/outbox/sqlite/tables/schema.ts'
+import { rowsBetween } from '../../src/outbox/store/hours.ts'
 import { openDatabase } from '../../src/sqlite/database.ts'
 import { aBlock, aPin } from '../outbox/support/blocks.ts'
 import { contentsOf, flawsOf } from '../outbox/support/contents.ts'
@@ -26,6 +26,7 @@ import { collectorIds } from '../outbox/support/filled.ts'
 import { mended, nowMs, openDeps, soundOutboxes } from '../outbox/support/salvaging.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour, metrics } from '../support/metrics.ts'
+import { atOnce, expectEach, expectHours, storedValue } from '../support/stored-hours.ts'
 
 const pageBytes = 4_096
 
@@ -131,7 +132,7 @@ describe('a damaged outbox', () => {
     expect(after.rows.size).toBe(contents.rows.size)
   })
 
-  it.each(['due_count', 'tally', 'collection_due', 'sqlite_autoindex_metric_1', 'sqlite_autoindex_metric_2'])(
+  it.each(['outbox_due', 'tally', 'collection_due', 'sqlite_autoindex_metric_1', 'metric_collector'])(
     'loses nothing with the table or index %s',
     name => {
       const { file, contents } = sound()
@@ -174,18 +175,15 @@ describe('a damaged outbox', () => {
     onTestFinished(() => outbox.close())
     expect(asideOf(file)).toHaveLength(1)
     expect(salvaged?.lost.map(({ collector }) => collector)).toEqual([...collectorIds].sort())
-    const [row] = outbox.expectedHours.between(hourAfter(anHour, -200), hourAfter(anHour, 10_000))
+    const [row] = atOnce(outbox, () => rowsBetween(hourAfter(anHour, -200), hourAfter(anHour, 10_000)))
     expect(row).toMatchObject({ state: 'due', fault: { code: 'hour-lost' } })
   })
 
-  it('makes delivered metrics due again where fewer are due than were counted', () => {
+  it('makes metrics due again that the damage has made delivered: the index of due ones lists them', () => {
     const { file, contents } = sound()
     const bytes = readFileSync(file)
-    // A row's header: hour in three bytes, first in one, protocol in one or none, the state 0, two
-    // instants that are 1, metrics in one or none.
-    const due = [9, 1]
-      .flatMap(protocol => [9, 1].map(many => Buffer.from([10, 3, 1, protocol, 8, 9, 9, many])))
-      .flatMap(header => placesOf(bytes, header))
+    // A row's header: its length, hour in three bytes, metric in one, protocol in one or none, the state 0.
+    const due = [9, 1].flatMap(protocol => placesOf(bytes, Buffer.from([8, 3, 1, protocol, 8])))
     expect(due.length).toBeGreaterThan(10)
     for (const place of due) bytes[place + 4] = 9
     writeFileSync(file, bytes)
@@ -261,23 +259,23 @@ describe('what a salvage knows of blocks and of the past', () => {
       await before.intake.record(outcome, 1)
       const accepted = [{ metric: { ...metric, value: 99 } }]
       await before.intake.record({ ...outcome, accepted, mode: 'correct' }, 1)
-      void before.finalBlocks.of(1).keep([{ hour: anHour, block: aBlock(7) }])
+      void before.intake.finalBlocks(1).keep([{ hour: anHour, block: aBlock(7) }])
     })
-    const own = outbox.pins
-      .due(1, anHour, 999)
-      .filter(({ hour, collector }) => hour === anHour && collector === 'vault/c0')
+    const own = (await outbox.intake.pinnedHours(1, anHour, 999)).filter(
+      ({ hour, collector }) => hour === anHour && collector === 'vault/c0',
+    )
     expect(own).toEqual([{ hour: anHour, collector: 'vault/c0', block: aBlock(7) }])
-    expect(outbox.pins.due(10, anHour, 9)).toMatchObject([{ block: aBlock(8, 'b') }])
-    expect(await outbox.finalBlocks.of(1).of(anHour)).toBeUndefined()
-    expect(outbox.corrections.has(metric)).toBe(false)
-    expect(outbox.metrics.stored(metric.id, anHour)).toEqual({ value: 99, state: 'due' })
+    expect(await outbox.intake.pinnedHours(10, anHour, 9)).toMatchObject([{ block: aBlock(8, 'b') }])
+    expect(await outbox.intake.finalBlocks(1).of(anHour)).toBeUndefined()
+    expect((await outbox.delivery.sentBefore([metric]))[0] === 'corrected').toBe(false)
+    expect(await storedValue(outbox, metric.id, anHour)).toEqual({ value: 99, state: 'due' })
   })
 
   it('finds pins on a page that nothing leads to any more', async () => {
     const { file } = sound()
     const before = new SqliteOutbox(file)
     const hours = Array.from({ length: 200 }, (_, index) => hourAfter(anHour, index + 1))
-    before.expectedHours.addCollector('vault/c0', anHour)
+    await expectHours(before, 'vault/c0', anHour)
     for (const [index, hour] of hours.entries()) {
       const accepted = metrics(1, hour).map(metric => ({ metric }))
       await before.intake.record({ collector: 'vault/c0', hour, accepted, pins: [aPin(index + 1)] }, 1)
@@ -288,7 +286,7 @@ describe('what a salvage knows of blocks and of the past', () => {
     const later = { ...openDeps(file), nowMs: hourAfter(anHour, 200) }
     const { outbox } = openSalvaged(file, later, 'a test')
     onTestFinished(() => outbox.close())
-    const found = outbox.pins.due(1, hourAfter(anHour, 200), 999).filter(({ hour }) => hour > anHour)
+    const found = (await outbox.intake.pinnedHours(1, hourAfter(anHour, 200), 999)).filter(({ hour }) => hour > anHour)
     expect(found.length).toBeGreaterThan(150)
     for (const { hour, block } of found) expect(block).toEqual(aBlock((hour - anHour) / hourMs))
   })
@@ -303,19 +301,18 @@ describe('what a salvage knows of blocks and of the past', () => {
         const outcome = { collector: 'vault/c0', hour: hourAfter(old, back), accepted, unexpected: true }
         await outbox.intake.record(outcome, nowMs)
       }
-      const [dead, ...delivered] = outbox.dueMetrics
-        .read({ protocolIds: ['vault'], newestFirstFrom: anHour, latest: anHour }, 1_000)
-        .filter(({ hour }) => hour === old)
-      outbox.verdicts.record(
+      const all = await outbox.delivery.due({ protocolIds: ['vault'], newestFirstFrom: anHour, latest: anHour }, 1_000)
+      const [dead, ...delivered] = all.filter(({ hour }) => hour === old)
+      await outbox.delivery.recordVerdicts(
         { delivered, dead: dead ? [{ metric: dead, reason: 'no', attempts: 1 }] : [], warnings: [] },
         1,
       )
       expect(delivered).toHaveLength(2)
-      while (outbox.pruneSome(hourAfter(old, 50))) await new Promise(setImmediate)
-      before = outbox.expectedHours.between(hourAfter(old, -50), anHour)
+      while (await outbox.pruneSome(hourAfter(old, 50)));
+      before = atOnce(outbox, () => rowsBetween(hourAfter(old, -50), anHour))
     })
-    expect(outbox.expectedHours.between(hourAfter(old, -50), anHour)).toEqual(before)
-    expect(outbox.metrics.between(old, old)).toMatchObject([{ state: 'dead', reason: 'no' }])
+    expect(atOnce(outbox, () => rowsBetween(hourAfter(old, -50), anHour))).toEqual(before)
+    expect(await outbox.operators.metrics(old, old)).toMatchObject([{ state: 'dead', reason: 'no' }])
   })
 
   it('finds the start of a collector that is lost, whatever a backfill has brought from before it', async () => {
@@ -413,7 +410,7 @@ it('the first error of a damaged page is reported to the disk', async () => {
   onTestFinished(() => outbox.close())
   const root = rootOfOpen(file)
   overwrite(file, (root - 1) * pageBytes, root * pageBytes)
-  expect(() => outbox.metrics.between(hourAfter(anHour, -100), anHour)).toThrow(
+  await expect(outbox.operators.metrics(hourAfter(anHour, -100), anHour)).rejects.toThrow(
     expect.toSatisfy((error: unknown) => outbox.disk.recover(error) === 'broken'),
   )
   expect((await outbox.disk.broken).kind).toBe('damaged')
@@ -432,10 +429,10 @@ async function withLog(file: string): Promise<number> {
   copyFileSync(file, copy)
   const outbox = new SqliteOutbox(copy)
   const hours = 30
-  outbox.expectedHours.addCollector('vault/c0', anHour)
+  await expectHours(outbox, 'vault/c0', anHour)
   for (let hour = 1; hour <= hours; hour += 1) {
     const at = hourAfter(anHour, hour)
-    outbox.expectedHours.expect('vault/c0', [at])
+    await expectEach(outbox, 'vault/c0', [at])
     const accepted = metrics(2, at).map(metric => ({ metric }))
     await outbox.intake.record({ collector: 'vault/c0', hour: at, accepted }, 1)
   }

@@ -1,6 +1,5 @@
 import { type Hour, hourAfter, hourAt, hoursFrom, hourText } from '../../src/model/hour.ts'
 import type { Metric } from '../../src/model/metric.ts'
-import type { MetricList } from '../../src/model/metric-list.ts'
 import type { MetricState } from '../../src/outbox/contract/metrics.ts'
 import type { CollectionOutcome } from '../../src/outbox/contract/outcome.ts'
 import type { Facts } from './facts.ts'
@@ -71,7 +70,7 @@ export class Ledger {
   }
 
   /** The outbox knows that they are delivered. */
-  delivered(metrics: MetricList): void {
+  delivered(metrics: readonly Metric[]): void {
     for (const metric of metrics) this.#delivered.set(keyOf(metric), metric.value)
   }
 

@@ -13,10 +13,13 @@ import { pollMs, roomLookMs } from '../../src/model/limits.ts'
 import type { Outbox } from '../../src/outbox/contract/outbox.ts'
 import type { UpkeepNews } from '../../src/outbox/contract/upkeep.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
+import { newestCollected } from '../../src/outbox/store/hours.ts'
+import { destinationStates } from '../../src/outbox/store/notes.ts'
 import type { Log } from '../../src/telemetry/log.ts'
 import { Redactor } from '../../src/telemetry/redactor.ts'
 import { slowOutbox, someTurns } from '../outbox/support/slow-outbox.ts'
 import { readerOn } from '../support/collectors.ts'
+import { atOnce } from '../support/stored-hours.ts'
 import type { BackfillScript } from './backfill-script.ts'
 import { fillIn } from './backfills.ts'
 import { chainId } from './chain.ts'
@@ -105,7 +108,7 @@ export class Life {
     this.#client = new ScriptedClient(clock, service, isAlive, watch, () => time.nowMs())
     this.outbox = this.#watched(new SqliteOutbox(world.disk.file), watch)
     this.#store = this.#asFarAs(this.outbox, time, new Fortune(script.seed + 1_000 * number + 9))
-    const storedMs = this.outbox.expectedHours.newestCollected()
+    const storedMs = atOnce(this.outbox, newestCollected)
     time.meet({ service: true, chains: world.chain !== undefined, ...(storedMs !== undefined && { storedMs }) })
     const isDoubted = () => time.verdict.kind === 'doubted'
     const lazy = (fromMs: number, activity: () => number) =>
@@ -245,7 +248,7 @@ export class Life {
 
   #watchedDelivery(delivery: Delivery, name: string, watch: Watch): Delivery {
     const flush = delivery.flush.bind(delivery)
-    const failures = () => this.outbox.destinations.get(name).failures
+    const failures = () => atOnce(this.outbox, () => destinationStates([name]))[0]?.failures ?? 0
     delivery.flush = async (...given) => {
       watch.flushBegins(name, failures)
       await flush(...given)
@@ -258,8 +261,8 @@ export class Life {
     const { ledger, facts } = this.#world
     const keepBallast = outbox.disk.keepBallast.bind(outbox.disk)
     outbox.disk.keepBallast = async () => this.#world.keepBallast() && (await keepBallast())
-    const { intake, verdicts: judging } = outbox
-    const [record, recordVerdicts] = [intake.record.bind(intake), judging.record.bind(judging)]
+    const { intake, delivery } = outbox
+    const [record, recordVerdicts] = [intake.record.bind(intake), delivery.recordVerdicts.bind(delivery)]
     intake.record = async (outcome, nowMs) => {
       ledger.offered(outcome)
       this.#world.checkHour(outcome)
@@ -268,19 +271,19 @@ export class Life {
       ledger.accepted(outcome)
       return recorded
     }
-    const markGap = outbox.expectedHours.markGap.bind(outbox.expectedHours)
-    outbox.expectedHours.markGap = (collector, hour, fault) => {
+    const recordGap = intake.recordGap.bind(intake)
+    intake.recordGap = async (collector, hour, fault) => {
       this.#world.checkGap(collector, hour, fault)
-      markGap(collector, hour, fault)
+      await recordGap(collector, hour, fault)
     }
-    const forget = outbox.pins.forget.bind(outbox.pins)
-    outbox.pins.forget = (collector, hour) => {
+    const forgetPins = intake.forgetPins.bind(intake)
+    intake.forgetPins = async (collector, hour) => {
       this.#world.givesUp(collector, hour)
-      forget(collector, hour)
+      await forgetPins(collector, hour)
     }
-    judging.record = (verdicts, nowMs) => {
+    delivery.recordVerdicts = async (verdicts, nowMs, delayed) => {
       watch.judged(verdicts)
-      recordVerdicts(verdicts, nowMs)
+      await recordVerdicts(verdicts, nowMs, delayed)
       ledger.delivered(verdicts.delivered)
     }
     return outbox

@@ -2,8 +2,7 @@ import Database from 'better-sqlite3'
 import type { FaultCode, FaultRecord } from '../../src/model/fault.ts'
 import { type Hour, hourAt, hourFromNumber, hourNumber } from '../../src/model/hour.ts'
 import type { MetricState } from '../../src/outbox/contract/metrics.ts'
-import { stateOf } from '../../src/outbox/rows/states.ts'
-import { seeMetricRows } from '../outbox/support/metric-rows.ts'
+import { stateOf } from '../../src/outbox/store/changes.ts'
 
 /** A metric as it lies in the file. */
 export interface Row {
@@ -36,31 +35,23 @@ export class Look {
   constructor(file: string) {
     const database = new Database(file, { readonly: true })
     this.#database = database
-    seeMetricRows(database)
     const counts = (from: string) =>
       database.prepare<[], string | null>(`SELECT group_concat(part, ', ') FROM (${from} ORDER BY part)`).pluck()
     const part = (metrics: string) => `SELECT format('%d/%d: %d', protocol, state, ${metrics}) AS part`
-    const dueOf = (metrics: string) => `SELECT format('%d due at %d: %d', protocol, hour, ${metrics}) AS part`
     this.#statements = {
       rows: database.prepare<[], RawRow>(
-        `SELECT metric.name AS id, protocol.name AS protocolId, hour, value, state FROM metric_row
-         JOIN metric ON metric.id = metric_row.metric JOIN protocol ON protocol.id = metric.protocol`,
+        `SELECT metric.name AS id, protocol.name AS protocolId, hour, value, state FROM outbox
+         JOIN metric ON metric.id = outbox.metric JOIN protocol ON protocol.id = metric.protocol`,
       ),
-      counted: counts(
-        `${part('count(*)')} FROM metric_row WHERE state > 1 GROUP BY protocol, state
-         UNION ALL SELECT format('%d/6: %d', protocol, count(*)) FROM metric_row GROUP BY protocol
-         UNION ALL ${dueOf('count(*)')} FROM metric_row WHERE state = 0 GROUP BY protocol, hour`,
-      ),
-      tallied: counts(
-        `${part('metrics')} FROM tally WHERE state <> 5 AND metrics > 0 UNION ALL ${dueOf('metrics')} FROM due_count`,
-      ),
+      counted: counts(`${part('count(*)')} FROM outbox GROUP BY protocol, state`),
+      tallied: counts(`${part('metrics')} FROM tally WHERE state <> 5 AND metrics > 0`),
       newestDue: database
         .prepare<[number, string], number | null>(
           `SELECT max(hour) FROM outbox WHERE state = 0 AND hour <= ?
          AND protocol IN (SELECT id FROM protocol WHERE name IN (SELECT value FROM json_each(?)))`,
         )
         .pluck(),
-      due: database.prepare<[], number>('SELECT coalesce(sum(metrics), 0) FROM outbox WHERE state = 0').pluck(),
+      due: database.prepare<[], number>('SELECT count(*) FROM outbox WHERE state = 0').pluck(),
       waiting: database.prepare<[], string>('SELECT waiting FROM destination WHERE waiting IS NOT NULL').pluck(),
       expectedHours: database.prepare<[], { collector: string; hour: number; state: number; fault: string | null }>(
         'SELECT name AS collector, hour, state, fault FROM collection JOIN collector ON collector.id = collector',

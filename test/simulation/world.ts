@@ -208,7 +208,7 @@ export class World {
   }
 
   async #visit(act: 'release' | 'retry' | 'drop'): Promise<void> {
-    const deadAndHeld = this.#life?.isAlive ? this.#life.outbox.deadAndHeld : undefined
+    const deadAndHeld = this.#life?.isAlive ? this.#life.outbox.operators : undefined
     this.facts.tell(`a person wants to ${act}`)
     const visit = {
       release: () => deadAndHeld?.release({ state: 'held' }, 'changed'),

@@ -6,17 +6,14 @@ import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { metricHistory } from '../../src/status/history.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour, metrics } from '../support/metrics.ts'
+import { expectHoursNow, markFailed } from '../support/stored-hours.ts'
 
 const at = (count: number) => hourAfter(anHour, count)
 
 function begun() {
   const outbox = new SqliteOutbox(join(temporaryFolder(), 'outbox.db'))
   onTestFinished(() => outbox.close())
-  outbox.expectedHours.addCollector('vault/c', at(-5))
-  outbox.expectedHours.expect(
-    'vault/c',
-    [-5, -4, -3, -2, -1, 0].map(count => at(count)),
-  )
+  expectHoursNow(outbox, 'vault/c', at(-5), anHour)
   const history = (asked: string) => metricHistory({ config: { protocols: [] }, outbox, nowMs: anHour + 1 }, asked)
   return { outbox, history }
 }
@@ -35,15 +32,15 @@ it('a history has each hour from the first known one on, with its value, its sta
       at(count),
     )
   await record(-5, 0)
-  await outbox.verdicts.record({ delivered: metrics(2, at(-5)), dead: [], warnings: [] }, anHour)
-  outbox.expectedHours.markGap('vault/c', at(-4), new Fault('chain-before-first-block', 'no block yet'))
+  await outbox.delivery.recordVerdicts({ delivered: metrics(2, at(-5)), dead: [], warnings: [] }, anHour)
+  await outbox.intake.recordGap('vault/c', at(-4), new Fault('chain-before-first-block', 'no block yet'))
   await record(-3, 1)
   await record(-2, 0, { kind: 'bounds', reason: 'it is odd' })
   await record(-1, 0)
   const corrected = metrics(1, at(-1)).map(metric => ({ metric: { ...metric, value: 5 } }))
   const again = { collector: 'vault/c', hour: at(-1), accepted: corrected, mode: 'correct' } as const
   await outbox.intake.record(again, anHour)
-  outbox.expectedHours.markFailed('vault/c', anHour, new Fault('chain-unreachable', 'no node answers'), anHour)
+  await markFailed(outbox, 'vault/c', anHour, new Fault('chain-unreachable', 'no node answers'), anHour)
   expect(await history('vault___M0')).toEqual({
     id: 'vault___M0',
     label: 'M0',

@@ -18,6 +18,7 @@ import { collector } from '../support/collectors.ts'
 import { dice } from '../support/dice.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour, metrics } from '../support/metrics.ts'
+import { addCollectorNow, expectEach, markFailed } from '../support/stored-hours.ts'
 
 const snapshotText = (scrape: Parameters<typeof snapshotFamilies>[0]) => exposition(snapshotFamilies(scrape))
 
@@ -64,7 +65,7 @@ class Bench {
 
   constructor() {
     onTestFinished(() => this.outbox.close())
-    this.outbox.expectedHours.addCollector('vault/c', anHour)
+    addCollectorNow(this.outbox, 'vault/c', anHour)
   }
 
   /** Steps are done one after the other, before the next look. */
@@ -74,7 +75,7 @@ class Bench {
   }
 
   expect(hour: Hour = anHour, name = 'vault/c'): this {
-    return this.#step(() => this.outbox.expectedHours.expect(name, [hour]))
+    return this.#step(() => expectEach(this.outbox, name, [hour]))
   }
 
   collect(accepted: readonly Accepted[], hour: Hour = anHour, name = 'vault/c'): this {
@@ -83,26 +84,26 @@ class Bench {
 
   fail(hour: Hour = anHour): this {
     const fault = new Fault('chain-unreachable', 'no node answers')
-    return this.expect(hour).#step(() => this.outbox.expectedHours.markFailed('vault/c', hour, fault, hour + 1))
+    return this.expect(hour).#step(() => markFailed(this.outbox, 'vault/c', hour, fault, hour + 1))
   }
 
   gap(hour: Hour = anHour): this {
     const fault = new Fault('chain-before-first-block', 'no block yet')
-    return this.expect(hour).#step(() => this.outbox.expectedHours.markGap('vault/c', hour, fault))
+    return this.expect(hour).#step(() => this.outbox.intake.recordGap('vault/c', hour, fault))
   }
 
   deliver(delivered: readonly Metric[]): this {
-    return this.#step(() => this.outbox.verdicts.record({ delivered, dead: [], warnings: [] }, this.nowMs))
+    return this.#step(() => this.outbox.delivery.recordVerdicts({ delivered, dead: [], warnings: [] }, this.nowMs))
   }
 
   refuse(refused: readonly Metric[]): this {
     const dead = refused.map(metric => ({ metric, reason: 'never', attempts: 1 }))
-    return this.#step(() => this.outbox.verdicts.record({ delivered: [], dead, warnings: [] }, this.nowMs))
+    return this.#step(() => this.outbox.delivery.recordVerdicts({ delivered: [], dead, warnings: [] }, this.nowMs))
   }
 
   waits(waiting: string, skewMs?: number): this {
     const state = { notBeforeMs: 0, probeAtMs: 0, failures: 1, waiting, ...(skewMs !== undefined && { skewMs }) }
-    return this.#step(() => this.outbox.destinations.set('service', state))
+    return this.#step(() => this.outbox.delivery.saveDestination('service', state))
   }
 
   get observed(): Observed {
@@ -191,8 +192,8 @@ describe('readiness', () => {
   it('is red for a metric that is not delivered by then, and says why delivery waits', async () => {
     const bench = new Bench().collect(accept(2)).deliver(metrics(1))
     bench.nowMs = anHour + overdueMs - 1
-    bench.outbox.expectedHours.expect('vault/c', [hourAfter(anHour, -1)])
-    bench.outbox.expectedHours.markCollected('vault/c', hourAfter(anHour, -1))
+    await expectEach(bench.outbox, 'vault/c', [hourAfter(anHour, -1)])
+    await bench.outbox.intake.record({ collector: 'vault/c', hour: hourAfter(anHour, -1), accepted: [] }, 1)
     expect(await bench.reasons()).toEqual([])
     bench.nowMs += 1
     const sentence = `1 metric is not delivered to metrics.example, the oldest of ${hourText(anHour)}.`
@@ -274,7 +275,7 @@ describe('readiness after a start', () => {
 
   it('is green while hours are merely caught up, and red when they still are a quarter of an hour later', async () => {
     const bench = justStarted().collect(accept(1), hourAfter(anHour, -1)).expect()
-    bench.outbox.expectedHours.addCollector('vault/d', anHour)
+    addCollectorNow(bench.outbox, 'vault/d', anHour)
     bench.config = configOf([protocol('vault', [collector('c'), collector('d')])])
     expect(await bench.reasons()).toEqual([])
     bench.nowMs += 1
@@ -303,7 +304,7 @@ describe('readiness of a protocol that is no longer configured', () => {
   ])('is not red for %s', async (_, happens) => {
     const bench = happens(new Bench())
     expect(await bench.reasons()).toHaveLength(1)
-    bench.outbox.expectedHours.addCollector('other/c', anHour)
+    addCollectorNow(bench.outbox, 'other/c', anHour)
     bench.collect([], anHour, 'other/c')
     bench.config = configOf([protocol('other', [collector('c', { protocolId: 'other' })])])
     expect(await bench.reasons()).toEqual([])
@@ -514,7 +515,7 @@ it('a gate says until when it holds pushes back', async () => {
     failures: 2,
     waiting: 'the service is down',
   }
-  await bench.outbox.destinations.set('service', state)
+  await bench.outbox.delivery.saveDestination('service', state)
   const { gates } = (await bench.snapshot()).service
   const gate = {
     destination: 'service',
@@ -524,7 +525,7 @@ it('a gate says until when it holds pushes back', async () => {
   }
   expect(gates).toEqual([gate])
   bench.nowMs += 9
-  await bench.outbox.destinations.set('service', { notBeforeMs: 0, probeAtMs: 0, failures: 0 })
+  await bench.outbox.delivery.saveDestination('service', { notBeforeMs: 0, probeAtMs: 0, failures: 0 })
   expect((await bench.snapshot()).service.gates).toEqual([])
 })
 

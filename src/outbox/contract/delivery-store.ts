@@ -1,6 +1,5 @@
 import type { Hour } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
-import type { MetricList } from '../../model/metric-list.ts'
 import type { Backlog } from './balance.ts'
 import type { DestinationState } from './destination.ts'
 import type { MetricKey } from './metrics.ts'
@@ -28,7 +27,7 @@ export interface DeliveryStore {
   /** The oldest or newest due hour of some protocols, up to `latest`; `undefined` when none is due. */
   dueHour(which: 'oldest' | 'newest', protocolIds: readonly string[], latest: Hour): Promise<Hour | undefined>
   /** Due metrics of some protocols as of one instant: the hours from `newestFirstFrom` on first, then the backlog. */
-  due(wanted: DueWanted, limit: number): Promise<MetricList>
+  due(wanted: DueWanted, limit: number): Promise<readonly Metric[]>
   /**
    * Those of some metrics that are still due: a person may have dropped one, or a correction may be held.
    *

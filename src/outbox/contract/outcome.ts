@@ -1,8 +1,7 @@
 import type { PinnedBlock } from '../../model/block.ts'
 import type { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
-import type { Provenance } from '../../model/metric.ts'
-import type { MetricList } from '../../model/metric-list.ts'
+import type { Metric, Provenance } from '../../model/metric.ts'
 import type { Remark } from '../../model/remarks.ts'
 import type { Accepted, DeadLetter } from './metrics.ts'
 
@@ -44,7 +43,7 @@ export interface Recorded {
 /** Verdict on a batch, by metric; a metric that is not named stays due. */
 export interface MetricVerdicts {
   /** The service has them. */
-  readonly delivered: MetricList
+  readonly delivered: readonly Metric[]
   readonly dead: readonly DeadLetter[]
   /** Remarks of the service on what it accepted. */
   readonly warnings: readonly Remark[]

@@ -1,6 +1,5 @@
 import type { Hour } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
-import type { MetricList } from '../../model/metric-list.ts'
 
 /** A metric that waits for a person: dead (refused by the service) or held. */
 export interface DeadOrHeldMetric extends Metric {
@@ -55,5 +54,5 @@ export interface DueWanted {
   /** Last hour to read: the service would reject later ones as future. */
   readonly latest: Hour
   /** Lists of metrics that are left out, as they are when the outbox is read. Default: none. */
-  readonly except?: Iterable<MetricList> | undefined
+  readonly except?: Iterable<readonly Metric[]> | undefined
 }

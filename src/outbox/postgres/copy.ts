@@ -1,10 +1,10 @@
 import { systemTime } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import type { PostgresAddress } from '../../model/postgres-address.ts'
-import { RowsDigest } from '../rows/rows-digest.ts'
-import { databaseFault } from './connection/faults.ts'
-import type { Transaction } from './connection/transaction.ts'
-import { openPostgresDatabase } from './open-outbox.ts'
+import { RowsDigest } from '../store/rows-digest.ts'
+import type { Transaction } from './connection/database.ts'
+import { databaseFault } from './connection/errors.ts'
+import { openPostgresDatabase } from './postgres-outbox.ts'
 
 /** The rows of a table, to be copied. */
 export interface CopiedRows {

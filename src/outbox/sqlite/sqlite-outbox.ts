@@ -1,38 +1,219 @@
+import { nextTurn } from '../../edge/next-turn.ts'
+import { systemTime, type Time } from '../../edge/time.ts'
+import { Fault } from '../../model/fault.ts'
+import type { Hour } from '../../model/hour.ts'
+import { isDamage } from '../../sqlite/damage.ts'
+import { openDatabase, type Sqlite, type SqliteStatement } from '../../sqlite/database.ts'
+import { fileFault } from '../../sqlite/file-fault.ts'
+import { trimLog } from '../../sqlite/trim-log.ts'
+import { isTrouble } from '../../sqlite/trouble.ts'
 import type { DeliveryStore } from '../contract/delivery-store.ts'
-import type { OutboxHealth } from '../contract/health.ts'
+import type { Breakage, DiskSpace, OutboxHealth, Recovery } from '../contract/health.ts'
 import type { IntakeStore } from '../contract/intake-store.ts'
 import type { OperatorStore } from '../contract/operator-store.ts'
 import type { Outbox } from '../contract/outbox.ts'
 import type { ReportStore } from '../contract/report-store.ts'
 import type { StatusStore } from '../contract/status-store.ts'
 import type { UpkeepDeps } from '../contract/upkeep.ts'
-import { SqliteDeliveryStore } from './stores/delivery-store.ts'
-import { FileHealth } from './stores/health.ts'
-import { SqliteIntakeStore } from './stores/intake-store.ts'
-import { SqliteOperatorStore } from './stores/operator-store.ts'
-import { SqliteReportStore } from './stores/report-store.ts'
-import { SqliteStatusStore } from './stores/status-store.ts'
-import { OutboxTables } from './tables/outbox-tables.ts'
+import { StoreDelivery } from '../store/delivery-store.ts'
+import { StoreIntake, UnsentMetrics } from '../store/intake-store.ts'
+import { StoreOperators } from '../store/operator-store.ts'
+import { OldValues } from '../store/pruning.ts'
+import { rendered, type Statement } from '../store/sql.ts'
+import { StoreReports, StoreStatus } from '../store/status-store.ts'
+import { done, type StoreDatabase, type StoreRow, type StoreWork, type WriteOptions } from '../store/work.ts'
+import { Disk } from './file/disk.ts'
+import { Writer } from './file/writer.ts'
+import { outboxSchema } from './outbox-salvage.ts'
 import { Upkeep } from './upkeep.ts'
 
+/** The outbox's file, as the store asks it: work is done within one turn of the event loop. */
+class SqliteDatabase implements StoreDatabase {
+  readonly #database: Sqlite
+  readonly #writer: Writer
+  readonly #prepared = new Map<string, SqliteStatement<StoreRow>>()
+  readonly #asOfOneInstant: <T>(work: () => StoreWork<T>) => T
+
+  constructor(database: Sqlite, writer: Writer) {
+    this.#database = database
+    this.#writer = writer
+    const transaction = database.transaction((work: () => StoreWork<unknown>) => this.#done(work))
+    this.#asOfOneInstant = <T>(work: () => StoreWork<T>) => transaction(work) as T
+  }
+
+  async read<T>(work: () => StoreWork<T>): Promise<T> {
+    return this.#asOfOneInstant(work)
+  }
+
+  readEach<T>(work: () => StoreWork<T>): Promise<T> {
+    return this.read(work)
+  }
+
+  write<T>(work: () => StoreWork<T>, options: WriteOptions = {}): Promise<T> {
+    const { durability, rows = 1, onDelayed, isOptional = false } = options
+    const act = () => this.#done(work)
+    if (isOptional) return this.#writer.atOnce(act)
+    return durability === 'unsynced' ? this.#writer.unsynced(act, onDelayed) : this.#writer.commit(act, rows, onDelayed)
+  }
+
+  rest(): Promise<void> {
+    return nextTurn()
+  }
+
+  whileWaiting<T>(rows: number, act: () => Promise<T>): Promise<T> {
+    return this.#writer.whileWaiting(rows, act)
+  }
+
+  concernsAll(error: unknown): boolean {
+    return error instanceof Fault || isTrouble(error)
+  }
+
+  #done<T>(work: () => StoreWork<T>): T {
+    return done(work(), statement => this.#rows(statement))
+  }
+
+  #rows(statement: Statement): readonly StoreRow[] {
+    const { text, values } = rendered(statement, 'sqlite')
+    const known = this.#prepared.get(text)
+    const prepared = known ?? this.#database.prepare<unknown[], StoreRow>(text)
+    if (!known) this.#prepared.set(text, prepared)
+    if (prepared.reader) return prepared.all(...values)
+    prepared.run(...values)
+    return []
+  }
+}
+
 /** An outbox in an SQLite file. */
-export class SqliteOutbox extends OutboxTables implements Outbox {
-  readonly intake: IntakeStore = new SqliteIntakeStore(this)
-  readonly delivery: DeliveryStore = new SqliteDeliveryStore(this)
-  readonly operators: OperatorStore = new SqliteOperatorStore(this)
-  readonly status: StatusStore = new SqliteStatusStore(this)
-  readonly reports: ReportStore = new SqliteReportStore(this)
-  readonly health: OutboxHealth = new FileHealth(this)
+export class SqliteOutbox implements Outbox {
+  readonly intake: IntakeStore
+  readonly delivery: DeliveryStore
+  readonly operators: OperatorStore
+  readonly status: StatusStore
+  readonly reports: ReportStore
+  readonly health: OutboxHealth
+  /** Its path. */
+  readonly file: string
+  readonly disk: Disk
+  readonly writer: Writer
+  readonly #database: Sqlite
+  readonly #old: OldValues
+
+  /**
+   * @param file created if missing, with its folder
+   * @param time for the waits while another process has the write lock
+   * @throws Fault `outbox-corrupt`, `disk-full` or `outbox-unusable`
+   */
+  constructor(file: string, time: Pick<Time, 'nowMs' | 'sleep'> = systemTime) {
+    this.file = file
+    this.disk = new Disk(file)
+    this.#database = openFile(file, this.disk)
+    this.writer = new Writer(this.#database, this.disk, time)
+    const database = new SqliteDatabase(this.#database, this.writer)
+    const unsent = new UnsentMetrics()
+    this.health = new FileHealth(this.disk, this.writer)
+    this.intake = new StoreIntake({ database, health: this.health, unsent })
+    this.delivery = new StoreDelivery(database, unsent)
+    this.operators = new StoreOperators(database)
+    this.status = new StoreStatus(database)
+    this.reports = new StoreReports(database)
+    this.#old = new OldValues(database)
+  }
 
   startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
     return new Upkeep(this, deps)
+  }
+
+  /** Deletes a part of the delivered and dropped values before an hour. @returns whether there is more */
+  async pruneSome(before: Hour): Promise<boolean> {
+    return this.disk.held === undefined && (await this.#old.pruneSome(before))
+  }
+
+  /** Truncates the log, if no process reads or writes now. */
+  trimLog(): void {
+    if (!this.disk.held) trimLog(this.#database)
   }
 
   limitWaits(): void {
     this.writer.giveUpLater()
   }
 
-  override async close(): Promise<void> {
-    super.close()
+  async close(): Promise<void> {
+    this.writer.giveUp()
+    this.#database.close()
+  }
+}
+
+/** Opens the outbox's file, creating it if missing. On a full disk the ballast is deleted to make room. */
+function openFile(file: string, disk: Disk): Sqlite {
+  try {
+    const database = openDatabase(file, outboxSchema)
+    disk.opened()
+    return database
+  } catch (error) {
+    if (disk.recover(error) === 'room-made') return openFile(file, disk)
+    throw openingFault(file, error, disk)
+  }
+}
+
+function openingFault(file: string, error: unknown, disk: Disk): Fault {
+  if (!isDamage(error)) {
+    const fault = fileFault('the outbox', file, error)
+    return fault.code === 'disk-full' ? disk.fault(error) : fault
+  }
+  const message = `cannot open the outbox ${file}: ${error instanceof Error ? error.message : String(error)}`
+  return new Fault('outbox-corrupt', message, {
+    fix: 'a running daemon salvages it; without a daemon, run this again',
+    cause: error,
+  })
+}
+
+/** The state of the file and its disk. */
+class FileHealth implements OutboxHealth {
+  readonly #disk: Disk
+  readonly #writer: Writer
+
+  constructor(disk: Disk, writer: Writer) {
+    this.#disk = disk
+    this.#writer = writer
+  }
+
+  get broken(): Promise<Breakage> {
+    return this.#disk.broken
+  }
+
+  get fullSentence(): string | undefined {
+    return this.#disk.isFull ? this.#disk.fullSentence : undefined
+  }
+
+  get room(): DiskSpace | undefined {
+    return this.#disk.room
+  }
+
+  get isBeingChecked(): boolean {
+    return this.#disk.held !== undefined
+  }
+
+  get waitingRows(): number {
+    return this.#writer.waitingRows
+  }
+
+  lockedSentence(nowMs: number): string | undefined {
+    return this.#writer.lockedSentence(nowMs)
+  }
+
+  requireRoom(): void {
+    this.#disk.requireRoom()
+  }
+
+  async keepReserve(): Promise<void> {
+    await this.#disk.keepBallast()
+  }
+
+  recover(error: unknown): Recovery {
+    return this.#disk.recover(error)
+  }
+
+  explain(error: unknown): unknown {
+    return this.#disk.explain(error)
   }
 }

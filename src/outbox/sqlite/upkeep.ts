@@ -1,24 +1,35 @@
 import { Loop } from '../../edge/loop.ts'
-import { hourAt } from '../../model/hour.ts'
+import { type Hour, hourAt } from '../../model/hour.ts'
 import { roomLookMs, upkeepMs } from '../../model/limits.ts'
 import { isBusy } from '../../sqlite/damage.ts'
 import type { UpkeepDeps } from '../contract/upkeep.ts'
+import type { Disk } from './file/disk.ts'
+import type { Writer } from './file/writer.ts'
 import { logReportBytes, logTrimBytes, pruneRestMs } from './limits.ts'
-import type { OutboxTables } from './tables/outbox-tables.ts'
+
+/** The parts of an outbox that upkeep works on. */
+interface KeptFile {
+  readonly disk: Disk
+  readonly writer: Writer
+  /** Deletes a part of the values before an hour. @returns whether there is more */
+  pruneSome(before: Hour): Promise<boolean>
+  /** Truncates the log, if no process reads or writes now. */
+  trimLog(): void
+}
 
 /**
  * Maintains the outbox: keeps the ballast, truncates a large log, reports a full disk and its end, deletes old history
  * in parts, and checks that the delivery role is still held.
  */
 export class Upkeep {
-  readonly #deps: UpkeepDeps & { readonly outbox: OutboxTables }
+  readonly #deps: UpkeepDeps & { readonly outbox: KeptFile }
   readonly #loop = new Loop(signal => this.#turnAndRest(signal))
   #wasFull = false
   #wasLost = false
   #wasLocked = false
   #wasLarge = false
 
-  constructor(outbox: OutboxTables, deps: UpkeepDeps) {
+  constructor(outbox: KeptFile, deps: UpkeepDeps) {
     this.#deps = { ...deps, outbox }
     this.#loop.start()
   }
@@ -89,7 +100,7 @@ export class Upkeep {
     if (mayPrune && !mayPrune()) return
     const before = hourAt(time.nowMs() - keepMs)
     try {
-      while (!signal.aborted && outbox.pruneSome(before)) await time.sleep(pruneRestMs, signal).catch(() => {})
+      while (!signal.aborted && (await outbox.pruneSome(before))) await time.sleep(pruneRestMs, signal).catch(() => {})
     } catch (error) {
       // Deleting old history can wait until the next turn.
       if (!isBusy(error)) throw error

@@ -35,7 +35,7 @@ export function deliveryOf(outbox: SqliteOutbox, client: ServiceClient, key: str
 /** Delivers all that is due; throws when something is left. */
 export async function deliverAll(outbox: SqliteOutbox, delivery: Delivery): Promise<void> {
   await delivery.flush('asked', new AbortController().signal)
-  const { due, delivered, enqueued } = outbox.tally.balance()
+  const { due, delivered, enqueued } = (await outbox.delivery.backlog()).balance
   if (due > 0 || delivered !== enqueued)
     throw new Error(`${due} of ${enqueued} metrics are due, ${delivered} delivered`)
 }

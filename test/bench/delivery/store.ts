@@ -1,12 +1,11 @@
 import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
+import { expectHoursNow } from '../../support/stored-hours.ts'
 import { bench, hourOf, metricsOf, type Source } from './metrics.ts'
 
 /** Opens an outbox that expects some hours of a source. */
 export function openOutbox(file: string, hours: number, from = 0, source: Source = bench): SqliteOutbox {
   const outbox = new SqliteOutbox(file)
-  outbox.expectedHours.addCollector(source.collector, hourOf(from))
-  const expected = Array.from({ length: hours }, (_, hour) => hourOf(from + hour))
-  outbox.expectedHours.expect(source.collector, expected)
+  expectHoursNow(outbox, source.collector, hourOf(from), hourOf(from + hours - 1))
   return outbox
 }
 

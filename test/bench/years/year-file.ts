@@ -1,5 +1,5 @@
 import { type Hour, hourNumber, parseHour } from '../../../src/model/hour.ts'
-import { outboxSchema } from '../../../src/outbox/sqlite/tables/schema.ts'
+import { outboxSchema } from '../../../src/outbox/sqlite/outbox-salvage.ts'
 import { openDatabase } from '../../../src/sqlite/database.ts'
 
 /** The hour after the last one in the file. */
@@ -42,10 +42,10 @@ export function makeYear(file: string, size: YearSize = year): void {
     INSERT INTO description SELECT id, ${end - hours}, 'USD', NULL FROM metric;
     ${counted(end - hours, end - 1)} INSERT INTO collection (hour, collector, state, attempts, metrics, digest)
       SELECT i, id, 1, 1, iif(${isKept}, ${metricsEach}, NULL), iif(${isKept}, (i * id * 2654435761) & 0xffffffff, NULL) FROM n CROSS JOIN collector;
-    ${counted(end - keptHours, end - 1)} INSERT INTO outbox (hour, first, protocol, state, collected_ms, delivered_ms, metrics, digest, metric_values)
-      SELECT i, (id - 1) * ${metricsEach} + 1, id, 1, i * 3600000, i * 3600000, ${metricsEach}, 0, zeroblob(${8 * metricsEach}) FROM n CROSS JOIN protocol;
+    ${counted(end - keptHours, end - 1)} INSERT INTO outbox (hour, metric, protocol, state, value, collected_ms, delivered_ms)
+      SELECT i, id, protocol, 1, 0, i * 3600000, i * 3600000 FROM n CROSS JOIN metric ORDER BY i, id;
     INSERT INTO planned SELECT id, ${end - 1} FROM collector;
-    INSERT INTO tally SELECT id, 6, ${keptHours * metricsEach} FROM protocol;
+    INSERT INTO tally SELECT id, 1, ${keptHours * metricsEach} FROM protocol;
     COMMIT`)
   database.pragma('wal_checkpoint(TRUNCATE)')
   database.close()

@@ -5,6 +5,7 @@ import { commitRowsMax } from '../../../src/model/limits.ts'
 import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
 import { flawsOf, miscounted } from '../../outbox/support/contents.ts'
 import { metrics } from '../../support/metrics.ts'
+import { expectHours } from '../../support/stored-hours.ts'
 import { startDaemon } from '../../support/tidegauge.ts'
 import { type Given, hourBack, stage } from '../stage.ts'
 
@@ -15,7 +16,7 @@ async function left(config: string, protocolId: string, count: number, hour: str
   const file = join(dirname(config), '..', 'data', 'outbox.db')
   const outbox = new SqliteOutbox(file)
   const at = parseHour(hour)
-  outbox.expectedHours.addCollector(`${protocolId}/c`, at)
+  await expectHours(outbox, `${protocolId}/c`, at)
   const accepted = metrics(count, at, protocolId).map(metric => ({ metric }))
   await outbox.intake.record({ collector: `${protocolId}/c`, hour: at, accepted }, 1)
   outbox.close()

@@ -3,7 +3,10 @@ import { describe, expect, it } from 'vitest'
 import { Fault } from '../../../src/model/fault.ts'
 import { hourAfter, hoursFrom, hourText, parseHour } from '../../../src/model/hour.ts'
 import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
+import { markGap } from '../../../src/outbox/store/planning.ts'
+import { recordOutcomes } from '../../../src/outbox/store/recording.ts'
 import { command } from '../../support/command.ts'
+import { addCollectorNow, atOnce, expectHoursNow } from '../../support/stored-hours.ts'
 import { configured } from '../../support/tidegauge.ts'
 import { hourBack } from '../stage.ts'
 
@@ -55,9 +58,9 @@ interface Found {
 }
 
 function mark(outbox: SqliteOutbox, collector: string, from: number, to: number, fault: Fault): void {
-  outbox.expectedHours.addCollector(collector, past)
+  addCollectorNow(outbox, collector, past)
   for (const hour of hoursFrom(hourAfter(past, from), hourAfter(past, to)))
-    outbox.expectedHours.markGap(collector, hour, fault)
+    atOnce(outbox, () => markGap(collector, hour, fault))
 }
 
 describe('gaps', () => {
@@ -109,10 +112,12 @@ describe('gaps', () => {
 
   it('name hours that a backfill was asked for and could not read, until it has them', async () => {
     const { run, read, config } = stage(outbox => {
-      outbox.expectedHours.addCollector('pool/past', hourAfter(past, 100))
+      addCollectorNow(outbox, 'pool/past', hourAfter(past, 100))
       const fault = new Fault('chain-state-missing', 'no endpoint has the state of then')
       for (const hour of hoursFrom(past, hourAfter(past, 9))) {
-        outbox.backfillFailures.add('pool/past', hour, fault, 1)
+        const failed = { fault, nextAttemptMs: 0 }
+        const outcome = { collector: 'pool/past', hour, accepted: [], failed, unexpected: true }
+        atOnce(outbox, () => recordOutcomes([{ outcome, nowMs: 1 }]))
       }
     })
     const { stdout, code } = await run('gaps')
@@ -132,9 +137,10 @@ describe('gaps', () => {
   it('are distinct from hours that are still waited for', async () => {
     const { run, read, config } = stage(outbox => {
       const oldest = parseHour(late)
-      outbox.expectedHours.addCollector('pool/past', oldest)
-      outbox.expectedHours.expect('pool/past', hoursFrom(oldest, hourAfter(parseHour(current), 5)))
-      outbox.expectedHours.markFailed('pool/past', oldest, new Fault('http-unreachable', 'no answer'), 0)
+      expectHoursNow(outbox, 'pool/past', oldest, hourAfter(parseHour(current), 5))
+      const failed = { fault: new Fault('http-unreachable', 'no answer'), nextAttemptMs: 0 }
+      const outcome = { collector: 'pool/past', hour: oldest, accepted: [], failed }
+      atOnce(outbox, () => recordOutcomes([{ outcome, nowMs: 1 }]))
     })
     const { stdout, code } = await run('gaps')
     expect(code).toBe(0)
@@ -156,8 +162,7 @@ describe('gaps', () => {
     const expecting = (...names: string[]) =>
       stage(outbox => {
         for (const name of names) {
-          outbox.expectedHours.addCollector(name, parseHour(late))
-          outbox.expectedHours.expect(name, [parseHour(late)])
+          expectHoursNow(outbox, name, parseHour(late))
         }
       })
     const gone = 'not in this configuration, and tried again only with one that has it: pool/gone\n'

@@ -11,12 +11,15 @@ import type { DeliveryStore } from '../../../src/outbox/contract/delivery-store.
 import type { DestinationState } from '../../../src/outbox/contract/destination.ts'
 import type { Warning } from '../../../src/outbox/contract/warnings.ts'
 import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
+import { allWarnings, destinationStates } from '../../../src/outbox/store/notes.ts'
+import { backlogOf } from '../../../src/outbox/store/values.ts'
 import { Redactor } from '../../../src/telemetry/redactor.ts'
 import { slowOutbox, someTurns } from '../../outbox/support/slow-outbox.ts'
 import { dice } from '../../support/dice.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { silentLog } from '../../support/log.ts'
 import { anHour } from '../../support/metrics.ts'
+import { atOnce, expectHoursNow } from '../../support/stored-hours.ts'
 import { protocol } from './protocol.ts'
 
 /** A minute after `anHour`. */
@@ -66,7 +69,7 @@ export class DeliveryBench {
   #open(): SqliteOutbox {
     const outbox = new SqliteOutbox(this.file)
     for (const { protocols } of this.destinations) {
-      for (const { id } of protocols) outbox.expectedHours.addCollector(`${id}/c`, anHour)
+      for (const { id } of protocols) expectHoursNow(outbox, `${id}/c`, anHour)
     }
     return outbox
   }
@@ -134,7 +137,7 @@ export class DeliveryBench {
   }
 
   state(name = 'service'): DestinationState {
-    return this.outbox.destinations.get(name)
+    return atOnce(this.outbox, () => destinationStates([name]))[0] as DestinationState
   }
 
   /** When the breaker or the service lets the next flush begin. */
@@ -144,10 +147,10 @@ export class DeliveryBench {
   }
 
   get balance(): Balance {
-    return this.outbox.tally.balance()
+    return atOnce(this.outbox, backlogOf).balance
   }
 
   get warnings(): Warning[] {
-    return this.outbox.warnings.all()
+    return atOnce(this.outbox, allWarnings)
   }
 }

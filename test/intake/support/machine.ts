@@ -11,6 +11,7 @@ import { type Hour, hourAfter } from '../../../src/model/hour.ts'
 import { hourMs } from '../../../src/model/limits.ts'
 import type { Answer } from '../../../src/model/verdict.ts'
 import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
+import { newestCollected } from '../../../src/outbox/store/hours.ts'
 import { Redactor } from '../../../src/telemetry/redactor.ts'
 import { MemoryService } from '../../delivery/support/memory-service.ts'
 import { protocol } from '../../delivery/support/protocol.ts'
@@ -18,6 +19,7 @@ import { WrongTime } from '../../delivery/support/scripted-time.ts'
 import { readerOn, ScriptedRunner } from '../../support/collectors.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { metrics } from '../../support/metrics.ts'
+import { atOnce, expectHours } from '../../support/stored-hours.ts'
 import type { VirtualTime } from '../../support/virtual-time.ts'
 import { linesOf } from './lines.ts'
 
@@ -43,11 +45,14 @@ const runMs = 700
 export async function makeAged(file: string, last: Hour): Promise<void> {
   const outbox = new SqliteOutbox(file)
   const first = hourAfter(last, -oldHours + 1)
-  outbox.expectedHours.addCollector('vault/a', first)
+  await expectHours(outbox, 'vault/a', first)
   for (let hour = first; hour <= last; hour = hourAfter(hour, 1)) {
     const accepted = metrics(1, hour).map(metric => ({ metric }))
     await outbox.intake.record({ collector: 'vault/a', hour, accepted }, hour)
-    outbox.verdicts.record({ delivered: accepted.map(({ metric }) => metric), dead: [], warnings: [] }, hour)
+    await outbox.delivery.recordVerdicts(
+      { delivered: accepted.map(({ metric }) => metric), dead: [], warnings: [] },
+      hour,
+    )
   }
   outbox.close()
 }
@@ -93,7 +98,7 @@ export class Machine {
     const { outbox, lines } = this
     const clock = new WatchedClock(this.clock)
     this.watched = clock
-    const stored = outbox.expectedHours.newestCollected()
+    const stored = atOnce(outbox, newestCollected)
     const isChain = this.#parts.witness === 'chain'
     clock.meet({ service: true, chains: isChain, ...(stored !== undefined && { storedMs: stored }) })
     const log = linesOf(lines)

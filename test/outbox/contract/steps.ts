@@ -1,7 +1,6 @@
 import { Fault } from '../../../src/model/fault.ts'
 import { type Hour, hourAfter } from '../../../src/model/hour.ts'
 import type { Metric } from '../../../src/model/metric.ts'
-import type { MetricList } from '../../../src/model/metric-list.ts'
 import type { Balance } from '../../../src/outbox/contract/balance.ts'
 import type { CollectionRow, HourPlan } from '../../../src/outbox/contract/hours.ts'
 import type { Accepted, Hold } from '../../../src/outbox/contract/metrics.ts'
@@ -84,7 +83,7 @@ export function dueOf(outbox: Outbox, wanted: Partial<DueWanted> = {}, limit = 1
   return outbox.delivery.due({ ...everything, ...wanted }, limit).then(due => [...due])
 }
 
-export function deliver(outbox: Outbox, delivered: MetricList, atMs = nowMs): Promise<void> {
+export function deliver(outbox: Outbox, delivered: readonly Metric[], atMs = nowMs): Promise<void> {
   return outbox.delivery.recordVerdicts({ delivered, dead: [], warnings: [] }, atMs)
 }
 

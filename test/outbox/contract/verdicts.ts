@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Metric } from '../../../src/model/metric.ts'
-import { joined } from '../../../src/model/metric-list.ts'
 import { anHour, metrics } from '../../support/metrics.ts'
 import { repetitions } from '../../support/soak.ts'
 import type { NewPlace } from './place.ts'
@@ -61,7 +60,7 @@ export function verdictsContract(newPlace: NewPlace, soakRuns: number): void {
           const left = several.map(keyOf).filter(key => !named.has(key))
           expect((await dueOf(outbox, { except: [one, other] })).map(keyOf).toSorted()).toEqual(left.toSorted())
           // Another connection numbers the same metrics, and does not know where they were read.
-          await deliver(isOther ? await handles.another() : outbox, joined([other, one]))
+          await deliver(isOther ? await handles.another() : outbox, [...other, ...one])
           expect((await dueOf(outbox)).map(keyOf).toSorted()).toEqual(left.toSorted())
           expect(await balanceOf(outbox)).toMatchObject({ delivered: named.size, due: left.length })
         }),

@@ -1,7 +1,7 @@
 import { chownSync } from 'node:fs'
 import { expect, it, onTestFinished } from 'vitest'
 import { faultLine } from '../../../src/model/fault.ts'
-import { openPostgresOutbox } from '../../../src/outbox/postgres/open-outbox.ts'
+import { openPostgresOutbox } from '../../../src/outbox/postgres/postgres-outbox.ts'
 import { anHour, metrics } from '../../support/metrics.ts'
 import { useTestDatabases } from '../../support/postgres/databases.ts'
 import { addressOf } from '../../support/postgres/place.ts'

@@ -1,7 +1,6 @@
 import pg from 'pg'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { openPostgresOutbox } from '../../../src/outbox/postgres/open-outbox.ts'
-import type { PostgresOutbox } from '../../../src/outbox/postgres/postgres-outbox.ts'
+import { openPostgresOutbox, type PostgresOutbox } from '../../../src/outbox/postgres/postgres-outbox.ts'
 import { anHour, metrics } from '../../support/metrics.ts'
 import { useTestDatabases } from '../../support/postgres/databases.ts'
 import { addressOf } from '../../support/postgres/place.ts'

@@ -2,9 +2,9 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { faultLine } from '../../../src/model/fault.ts'
 import type { PostgresAddress } from '../../../src/model/postgres-address.ts'
 import { PostgresDatabase } from '../../../src/outbox/postgres/connection/database.ts'
-import { openPostgresOutbox } from '../../../src/outbox/postgres/open-outbox.ts'
-import { tablesVersion } from '../../../src/outbox/postgres/tables/schema.ts'
-import { outboxSchema } from '../../../src/outbox/sqlite/tables/schema.ts'
+import { openPostgresOutbox } from '../../../src/outbox/postgres/postgres-outbox.ts'
+import { outboxSchema } from '../../../src/outbox/sqlite/outbox-salvage.ts'
+import { tablesVersion } from '../../../src/outbox/store/schema.ts'
 import { openDatabase } from '../../../src/sqlite/database.ts'
 import { freePort } from '../../support/free-port.ts'
 import { useTestDatabases } from '../../support/postgres/databases.ts'
@@ -62,7 +62,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('opening an outbox in PostgreS
       [],
       address.database,
     )
-    expect(inFile).toContain('outbox.metric_values')
+    expect(inFile).toContain('outbox.value')
     expect(inDatabase.map(({ name }) => name)).toEqual(expect.arrayContaining(inFile))
   })
 
@@ -112,9 +112,9 @@ describe.skipIf(postgresPlace.kind === 'missing')('opening an outbox in PostgreS
   it('refuses the tables of another version, and changes nothing of them', async () => {
     const address = addressOf(await databases.empty())
     await (await opened(address)).close()
-    await databases.server.query('UPDATE tidegauge.version SET version = 9', [], address.database)
+    await databases.server.query('UPDATE tidegauge.version SET version = 99', [], address.database)
     expect(await refusal(address)).toMatch(
-      /version 9, another version of the daemon; this one reads \d+.*or a newer one/,
+      /version 99, another version of the daemon; this one reads \d+.*or a newer one/,
     )
     await databases.server.query('DELETE FROM tidegauge.version', [], address.database)
     expect(await refusal(address)).toMatch(/version 0/)

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'v
 import { exitCodeOf } from '../../../src/cli/exit.ts'
 import { resolveDatabase } from '../../../src/config/secret.ts'
 import { faultLine } from '../../../src/model/fault.ts'
-import { openPostgresOutbox } from '../../../src/outbox/postgres/open-outbox.ts'
+import { openPostgresOutbox } from '../../../src/outbox/postgres/postgres-outbox.ts'
 import { PostgresRoles } from '../../../src/outbox/postgres/roles.ts'
 import { engineOn } from '../../fleet/support/engines.ts'
 import { certificateFor } from '../../support/certificate.ts'

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { openPostgresOutbox } from '../../../src/outbox/postgres/open-outbox.ts'
+import { openPostgresOutbox } from '../../../src/outbox/postgres/postgres-outbox.ts'
 import { anHour, metrics } from '../../support/metrics.ts'
 import { addressOf } from '../../support/postgres/place.ts'
 import { debianFolders } from '../../support/postgres/programs.ts'

@@ -4,8 +4,8 @@ import { expect, it, onTestFinished } from 'vitest'
 import { hourAfter } from '../../../src/model/hour.ts'
 import { hourMs } from '../../../src/model/limits.ts'
 import { openChecking, openSalvaged } from '../../../src/outbox/sqlite/open-outbox.ts'
+import { outboxSchema } from '../../../src/outbox/sqlite/outbox-salvage.ts'
 import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
-import { outboxSchema } from '../../../src/outbox/sqlite/tables/schema.ts'
 import { openDatabase } from '../../../src/sqlite/database.ts'
 import { dice } from '../../support/dice.ts'
 import { temporaryFolder } from '../../support/folder.ts'
@@ -49,14 +49,14 @@ it('a large file is read at once, and written to once it is known to be sound', 
   const outbox = opened(await filled())
   const { held } = outbox.disk
   expect(held).toBeDefined()
-  expect(outbox.tally.balance().delivered).toBeGreaterThan(0)
+  expect((await outbox.delivery.backlog()).balance.delivered).toBeGreaterThan(0)
   const order: string[] = []
   const writing = outbox.intake.record(outcome, nowMs).then(() => order.push('written'))
   await held?.then(() => order.push('looked through'))
   await writing
   expect(order).toEqual(['looked through', 'written'])
   expect(outbox.disk.held).toBeUndefined()
-  expect(outbox.metrics.between(late, late)).toHaveLength(2)
+  expect(await outbox.operators.metrics(late, late)).toHaveLength(2)
 })
 
 it('nothing is written into a large file that is damaged: it is reported, and saved when it is opened again', async () => {
@@ -68,7 +68,7 @@ it('nothing is written into a large file that is damaged: it is reported, and sa
   const breakage = await outbox.disk.broken
   expect(breakage.kind).toBe('damaged')
   await writing
-  expect(outbox.pruneSome(late)).toBe(false)
+  expect(await outbox.pruneSome(late)).toBe(false)
   outbox.trimLog()
   outbox.close()
   expect(readFileSync(file).equals(before)).toBe(true)

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { outboxSchema } from '../../../src/outbox/sqlite/outbox-salvage.ts'
 import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
-import { outboxSchema } from '../../../src/outbox/sqlite/tables/schema.ts'
 import { openDatabase } from '../../../src/sqlite/database.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { anHour, metrics } from '../../support/metrics.ts'

@@ -9,9 +9,11 @@ import type { UpkeepNews } from '../../../src/outbox/contract/upkeep.ts'
 import { takeDeliveryRole } from '../../../src/outbox/roles.ts'
 import { logReportBytes } from '../../../src/outbox/sqlite/limits.ts'
 import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
+import { metricsBetween } from '../../../src/outbox/store/values.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { anHour, metrics } from '../../support/metrics.ts'
 import { mayMount, smallDisk } from '../../support/small-disk.ts'
+import { atOnce, expectEach, expectHours } from '../../support/stored-hours.ts'
 import { VirtualTime } from '../../support/virtual-time.ts'
 import { contentsOf, miscounted } from '../support/contents.ts'
 
@@ -51,15 +53,15 @@ describe('upkeep', () => {
     const old = hourAfter(anHour, -36 * 24)
     const young = hourAfter(anHour, -34 * 24)
     const first = new SqliteOutbox(join(folder, 'outbox.db'))
-    first.expectedHours.addCollector('vault/c', old)
+    await expectHours(first, 'vault/c', old)
     for (const hour of [old, hourAfter(old, 1), young]) {
-      first.expectedHours.expect('vault/c', [hour])
+      await expectEach(first, 'vault/c', [hour])
       const accepted = metrics(commitRowsMax + 500, hour).map(metric => ({ metric }))
       await first.intake.record({ collector: 'vault/c', hour, accepted }, 1)
     }
-    const due = first.dueMetrics.read({ protocolIds: ['vault'], newestFirstFrom: anHour, latest: anHour }, 4_498)
+    const due = await first.delivery.due({ protocolIds: ['vault'], newestFirstFrom: anHour, latest: anHour }, 4_498)
     const [dead, ...delivered] = due
-    first.verdicts.record(
+    await first.delivery.recordVerdicts(
       { delivered, dead: dead ? [{ metric: dead, reason: 'no', attempts: 1 }] : [], warnings: [] },
       2,
     )
@@ -71,13 +73,20 @@ describe('upkeep', () => {
       parts += 1
       return pruneSome(before)
     }
-    await until(() => outbox.metrics.between(old, hourAfter(old, 1)).length === 1)
-    const hours = outbox.expectedHours.states('vault/c', old, young)
+    await until(() => atOnce(outbox, () => metricsBetween(old, hourAfter(old, 1))).length === 1)
+    const hours = await outbox.intake.hourStates('vault/c', old, young)
     expect([...hours], 'that they were collected is known for ever').toEqual(
       [old, hourAfter(old, 1), young].map(hour => [hour, 'collected']),
     )
     expect(parts).toBeGreaterThan(2)
-    expect(outbox.tally.balance()).toEqual({ enqueued: 4_500, delivered: 4_497, dead: 1, due: 2, held: 0, dropped: 0 })
+    expect((await outbox.delivery.backlog()).balance).toEqual({
+      enqueued: 4_500,
+      delivered: 4_497,
+      dead: 1,
+      due: 2,
+      held: 0,
+      dropped: 0,
+    })
     expect(contentsOf(file).rows.size).toBe(1_501)
     expect(miscounted(file)).toEqual([])
   })
@@ -146,7 +155,7 @@ describe.skipIf(!mayMount)('upkeep on a full disk (needs the right to mount one)
     outbox.disk.recover(Object.assign(new Error('full'), { code: 'SQLITE_FULL' }))
     await until(() => news.length > 0)
     let pruned = 0
-    outbox.pruneSome = () => {
+    outbox.pruneSome = async () => {
       pruned += 1
       return false
     }

@@ -1,5 +1,4 @@
 import { openReadOnly } from '../../../src/sqlite/database.ts'
-import { seeMetricRows } from './metric-rows.ts'
 
 /** A metric as it lies in a file. */
 export interface StoredRow {
@@ -30,11 +29,10 @@ export interface Contents {
 export function contentsOf(file: string): Contents {
   const database = openReadOnly(file)
   try {
-    seeMetricRows(database)
     const rows = database.prepare<[], StoredRow>(
-      `SELECT metric_row.hour, metric.name AS id, collector.name AS collector, state, value,
+      `SELECT outbox.hour, metric.name AS id, collector.name AS collector, state, value,
          (SELECT unit FROM description WHERE description.metric = metric.id ORDER BY since LIMIT 1) AS unit
-       FROM metric_row JOIN metric ON metric.id = metric_row.metric JOIN collector ON collector.id = metric.collector`,
+       FROM outbox JOIN metric ON metric.id = outbox.metric JOIN collector ON collector.id = metric.collector`,
     )
     const hours = database.prepare<[], HourRow>(
       'SELECT hour, name AS collector, state, fault FROM collection JOIN collector ON collector.id = collection.collector',
@@ -52,29 +50,24 @@ export function contentsOf(file: string): Contents {
 export function flawsOf(file: string): string[] {
   const database = openReadOnly(file)
   try {
-    seeMetricRows(database)
     const integrity = database.prepare<[], string>('PRAGMA integrity_check').pluck().all()
     const references = database.prepare('PRAGMA foreign_key_check').all()
     const unexplained = database.prepare<[], string>(
       `SELECT iif(kind IS NULL, 'dead or held without a reason', 'a reason of what is neither dead nor held') || ': ' || hour || ' ' || metric
-       FROM detained FULL JOIN (SELECT hour, metric, iif(state = 2, 'refused', 'held') AS wanted FROM metric_row WHERE state IN (2, 3)) USING (hour, metric)
+       FROM detained FULL JOIN (SELECT hour, metric, iif(state = 2, 'refused', 'held') AS wanted FROM outbox WHERE state IN (2, 3)) USING (hour, metric)
        WHERE iif(kind = 'refused', kind, iif(kind IS NULL, NULL, 'held')) IS NOT wanted`,
     )
     const orphaned = database.prepare<[], string>(
-      `SELECT 'a correction of no metric: ' || hour || ' ' || metric FROM correction LEFT JOIN metric_row USING (hour, metric) WHERE state IS NULL`,
+      `SELECT 'a correction of no metric: ' || hour || ' ' || metric FROM correction LEFT JOIN outbox USING (hour, metric) WHERE state IS NULL`,
     )
-    // No key of a row refers to the metrics of a run after its first.
     const unknown = database.prepare<[], string>(
-      `SELECT 'a value of no metric: ' || hour || ' ' || metric FROM metric_row
-       WHERE NOT EXISTS (SELECT 1 FROM metric WHERE metric.id = metric_row.metric AND metric.protocol = metric_row.protocol)`,
-    )
-    const twice = database.prepare<[], string>(
-      `SELECT 'stored twice: ' || hour || ' ' || metric FROM metric_row GROUP BY hour, metric HAVING count(*) > 1`,
+      `SELECT 'a value of another protocol: ' || hour || ' ' || metric FROM outbox JOIN metric ON metric.id = outbox.metric
+       WHERE metric.protocol <> outbox.protocol`,
     )
     return [
       ...integrity.filter(text => text !== 'ok'),
       ...references.map(reference => `leads nowhere: ${JSON.stringify(reference)}`),
-      ...[unexplained, orphaned, unknown, twice].flatMap(statement => statement.pluck().all()),
+      ...[unexplained, orphaned, unknown].flatMap(statement => statement.pluck().all()),
       ...miscounted(file),
     ]
   } finally {
@@ -82,21 +75,16 @@ export function flawsOf(file: string): string[] {
   }
 }
 
-/** Where the tally, or the counts of due metrics by hour, differ from a count of the rows. */
+/** Where the tally differs from a count of the rows. */
 export function miscounted(file: string): string[] {
   const database = openReadOnly(file)
   try {
     return database
       .prepare<[], string>(
-        `SELECT 'protocol ' || protocol || ' state ' || state || ': counted ' || sum(tallied) || ', has ' || sum(has) FROM (
-           SELECT protocol, state, metrics AS tallied, 0 AS has FROM tally WHERE state <> 5
-           UNION ALL SELECT protocol, state, 0, sum(metrics) FROM outbox WHERE state > 1 GROUP BY protocol, state
-           UNION ALL SELECT protocol, 6, 0, sum(metrics) FROM outbox GROUP BY protocol)
-         GROUP BY protocol, state HAVING sum(tallied) <> sum(has)
-         UNION ALL
-         SELECT 'protocol ' || protocol || ' hour ' || hour || ': counted ' || ifnull(due_count.metrics, 0) || ' due, has ' || ifnull(found.metrics, 0)
-         FROM due_count FULL JOIN (SELECT protocol, hour, sum(metrics) AS metrics FROM outbox WHERE state = 0 GROUP BY protocol, hour) AS found
-           USING (protocol, hour) WHERE due_count.metrics IS NOT found.metrics`,
+        `SELECT 'protocol ' || protocol || ' state ' || state || ': counted ' || ifnull(tally.metrics, 0) || ', has ' || ifnull(found.metrics, 0)
+         FROM (SELECT * FROM tally WHERE state < 5 AND metrics > 0) AS tally
+           FULL JOIN (SELECT protocol, state, count(*) AS metrics FROM outbox GROUP BY protocol, state) AS found USING (protocol, state)
+         WHERE tally.metrics IS NOT found.metrics`,
       )
       .pluck()
       .all()

@@ -3,7 +3,7 @@ import { type Hour, hourAfter } from '../../../src/model/hour.ts'
 import { hourMs } from '../../../src/model/limits.ts'
 import { type Metric, metricId } from '../../../src/model/metric.ts'
 import type { Accepted } from '../../../src/outbox/contract/metrics.ts'
-import type { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
+import type { Outbox } from '../../../src/outbox/contract/outbox.ts'
 import type { Dice } from '../../support/dice.ts'
 import { anHour } from '../../support/metrics.ts'
 import { aBlock, aPin } from './blocks.ts'
@@ -32,11 +32,11 @@ function accepted(collector: string, hour: Hour, dice: Dice): Accepted[] {
 }
 
 /** Verdicts on some due metrics: most are delivered, a few refused. */
-export function settleSome(outbox: SqliteOutbox, dice: Dice, limit: number): void {
+export async function settleSome(outbox: Outbox, dice: Dice, limit: number): Promise<void> {
   const wanted = { protocolIds: protocols, newestFirstFrom: anHour, latest: hourAfter(anHour, 1_000) }
-  const due = outbox.dueMetrics.read(wanted, limit)
+  const due = await outbox.delivery.due(wanted, limit)
   const isDead = due.map(() => dice.roll() < 0.05)
-  outbox.verdicts.record(
+  await outbox.delivery.recordVerdicts(
     {
       delivered: due.filter((_, index) => isDead[index] === false),
       dead: due
@@ -49,26 +49,33 @@ export function settleSome(outbox: SqliteOutbox, dice: Dice, limit: number): voi
 }
 
 /** Fills an outbox with everything there can be: `hours` of each collector up to `anHour`, in all states. */
-export async function fill(outbox: SqliteOutbox, dice: Dice, hours: number): Promise<void> {
+export async function fill(outbox: Outbox, dice: Dice, hours: number): Promise<void> {
   const first = hourAfter(anHour, 1 - hours)
-  for (const id of collectorIds) outbox.expectedHours.addCollector(id, first)
+  const plan = (collector: string, current: Hour) =>
+    outbox.intake.planHours({
+      collector,
+      since: first,
+      current,
+      oldest: first,
+      gapReason: new Fault('hour-too-old', ''),
+    })
   for (let at = 0; at < hours; at += 1) {
     const hour = hourAfter(first, at)
-    for (const id of collectorIds) outbox.expectedHours.expect(id, [hour])
+    await Promise.all(collectorIds.map(id => plan(id, hour)))
     await Promise.all(collectorIds.map(id => collectOne(outbox, id, hour, dice)))
-    settleSome(outbox, dice, dice.whole(0, 45))
-    void outbox.finalBlocks.of(1).keep([{ hour, block: aBlock(at) }])
+    await settleSome(outbox, dice, dice.whole(0, 45))
+    await outbox.intake.finalBlocks(1).keep([{ hour, block: aBlock(at) }])
   }
-  outbox.destinations.set('service', { notBeforeMs: 0, probeAtMs: 0, failures: 3, waiting: 'it is down' })
-  await outbox.deadAndHeld.drop({ state: 'dead', ids: [metricId('vault', 'c0-Label1')] })
-  await outbox.deadAndHeld.release({ state: 'held', ids: [metricId('market', 'c1-Label2')] }, 'locked')
+  const isDown = { notBeforeMs: 0, probeAtMs: 0, failures: 3, waiting: 'it is down' }
+  await outbox.delivery.saveDestination('service', isDown)
+  await outbox.operators.drop({ state: 'dead', ids: [metricId('vault', 'c0-Label1')] })
+  await outbox.operators.release({ state: 'held', ids: [metricId('market', 'c1-Label2')] }, 'locked')
 }
 
-async function collectOne(outbox: SqliteOutbox, collector: string, hour: Hour, dice: Dice): Promise<void> {
+async function collectOne(outbox: Outbox, collector: string, hour: Hour, dice: Dice): Promise<void> {
   const roll = dice.roll()
   const all = accepted(collector, hour, dice)
-  if (roll < 0.03)
-    return outbox.expectedHours.markGap(collector, hour, new Fault('chain-before-first-block', 'no block'))
+  if (roll < 0.03) return outbox.intake.recordGap(collector, hour, new Fault('chain-before-first-block', 'no block'))
   const failed = { fault: new Fault('http-unreachable', 'no answer'), nextAttemptMs: 5 }
   if (roll < 0.08) return void (await outbox.intake.record({ collector, hour, accepted: all.slice(0, 2), failed }, 1))
   // Every second hour is not final yet.

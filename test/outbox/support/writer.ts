@@ -7,6 +7,7 @@ import { hourAfter, hourNumber } from '../../../src/model/hour.ts'
 import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
 import { dice } from '../../support/dice.ts'
 import { anHour, metrics } from '../../support/metrics.ts'
+import { expectEach, expectHours } from '../../support/stored-hours.ts'
 
 /** So many commits write fewer pages than the log holds before it begins again. */
 const commits = 80
@@ -14,19 +15,19 @@ const commits = 80
 const [file = '', seed = '1'] = process.argv.slice(2)
 const rolls = dice(Number(seed))
 const outbox = new SqliteOutbox(file)
-outbox.expectedHours.addCollector('vault/c', anHour)
+await expectHours(outbox, 'vault/c', anHour)
 for (let count = 0; count < commits; count += 1) {
   const hour = hourAfter(anHour, count)
-  outbox.expectedHours.expect('vault/c', [hour])
+  await expectEach(outbox, 'vault/c', [hour])
   const accepted = metrics(rolls.whole(1, 12), hour).map(metric => ({ metric }))
   await outbox.intake.record({ collector: 'vault/c', hour, accepted }, 1)
   writeSync(1, `${hourNumber(hour)} ${statSync(`${file}-wal`).size} ${accepted.length}\n`)
   if (rolls.roll() < 0.5) {
-    const due = outbox.dueMetrics.read(
+    const due = await outbox.delivery.due(
       { protocolIds: ['vault'], newestFirstFrom: hour, latest: hour },
       rolls.whole(1, 9),
     )
-    outbox.verdicts.record({ delivered: due, dead: [], warnings: [] }, 2)
+    await outbox.delivery.recordVerdicts({ delivered: due, dead: [], warnings: [] }, 2)
   }
 }
 writeSync(1, 'done\n')

@@ -1,6 +1,5 @@
 import { type PostgresAddress, parsePostgresAddress } from '../../../src/model/postgres-address.ts'
-import { openPostgresOutbox } from '../../../src/outbox/postgres/open-outbox.ts'
-import type { PostgresOutbox } from '../../../src/outbox/postgres/postgres-outbox.ts'
+import { openPostgresOutbox, type PostgresOutbox } from '../../../src/outbox/postgres/postgres-outbox.ts'
 import { anHour } from '../metrics.ts'
 import { VirtualTime } from '../virtual-time.ts'
 import type { TestDatabases } from './databases.ts'

@@ -1,7 +1,6 @@
 import { Fault } from '../../../model/fault.ts'
 import type { Breakage, OutboxHealth, Recovery } from '../../contract/health.ts'
-import { clientError, databaseTrouble } from './errors.ts'
-import { databaseFault, fullSentenceOf } from './faults.ts'
+import { clientError, databaseFault, databaseTrouble, fullSentenceOf } from './errors.ts'
 
 /**
  * Whether the database takes new rows, as its latest answers to writes say. A connection that is lost is no breakage: the

@@ -2,18 +2,10 @@ import type { Time } from '../../../edge/time.ts'
 import { unlessAborted } from '../../../edge/unless-aborted.ts'
 import { commitRowsMax } from '../../../model/limits.ts'
 import { isBusy } from '../../../sqlite/damage.ts'
-import { lockMsMax, type Sqlite } from '../../../sqlite/database.ts'
+import { lockMsMax, type Sqlite, unsynced } from '../../../sqlite/database.ts'
 import { type Commit, groupCommit } from '../../../sqlite/group-commit.ts'
 import type { Disk } from './disk.ts'
 import { lockedReportMs, lockedRestMs, lockedStopMs } from './limits.ts'
-
-/** A cache of the file's rows, which may be out of date. */
-export interface RowMemory {
-  /** Called before each write: another process may have written. */
-  refresh(): void
-  /** Called after a rollback. */
-  forget(): void
-}
 
 /**
  * Writes to the outbox's file. While another process has the write lock (a backup, a shell, a backfill) a timer retries
@@ -22,41 +14,84 @@ export interface RowMemory {
 export class Writer {
   readonly #database: Sqlite
   readonly #disk: Disk
-  readonly #memory: RowMemory
   readonly #time: Pick<Time, 'nowMs' | 'sleep'>
   readonly #together: Commit
+  readonly #unsynced: (act: () => void) => void
+  readonly #delayed = new Set<() => void>()
   readonly #givenUp = new AbortController()
   #lockedSinceMs: number | undefined
   #waitingRows = 0
 
-  constructor(database: Sqlite, disk: Disk, memory: RowMemory, time: Pick<Time, 'nowMs' | 'sleep'>) {
+  constructor(database: Sqlite, disk: Disk, time: Pick<Time, 'nowMs' | 'sleep'>) {
     this.#database = database
     this.#disk = disk
-    this.#memory = memory
     this.#time = time
-    const whenFree = <T>(commit: () => T) => this.whenFree(commit)
-    this.#together = groupCommit(database, () => memory.forget(), commitRowsMax, whenFree)
+    const whenFree = <T>(commit: () => T) => this.whenFree(commit, () => this.#noteDelay())
+    this.#together = groupCommit(database, () => {}, commitRowsMax, whenFree)
+    this.#unsynced = unsynced(database, (act: () => void) => act())
   }
 
   /**
    * Runs writes in one transaction, in a commit shared with other writes of the same turn. Resolves when it is on disk.
    *
    * @param rows written, about
+   * @param onDelayed called when the write has to wait for another process
    * @throws Fault `disk-full`, `outbox-moved`; whatever the work throws
    */
-  async commit<T>(act: () => T, rows: number): Promise<T> {
+  async commit<T>(act: () => T, rows: number, onDelayed?: () => void): Promise<T> {
     const write = () => {
       this.#disk.requireInPlace()
-      this.#memory.refresh()
       return act()
     }
-    this.#waitingRows += rows
+    if (onDelayed) this.#delayed.add(onDelayed)
     try {
       return await this.#together(write, rows)
     } catch (error) {
       // Values already collected may use the ballast's room; no new hour is started then.
       if (this.isAgain(error)) return await this.#together(write, rows)
       throw error
+    } finally {
+      if (onDelayed) this.#delayed.delete(onDelayed)
+    }
+  }
+
+  /** Runs writes in one transaction, whose commit does not wait for the disk: see `unsynced`. Parameters as of `commit`. */
+  unsynced<T>(act: () => T, onDelayed?: () => void): Promise<T> {
+    return this.whenFree(() => {
+      try {
+        return this.#result(this.#unsynced, act)
+      } catch (error) {
+        // A full disk must not keep a delivery from being recorded.
+        if (!this.isAgain(error)) throw error
+        return this.#result(this.#unsynced, act)
+      }
+    }, onDelayed)
+  }
+
+  /** Runs writes in one transaction, as `unsynced`, or fails when another process writes or the file is being checked. */
+  async atOnce<T>(act: () => T): Promise<T> {
+    if (this.#disk.held) throw Object.assign(new Error('the outbox is being checked'), { code: 'SQLITE_BUSY' })
+    this.#disk.requireInPlace()
+    return this.#result(this.#unsynced, act)
+  }
+
+  #result<T>(transaction: (act: () => void) => void, act: () => T): T {
+    let result: T | undefined
+    transaction(() => {
+      result = act()
+    })
+    return result as T
+  }
+
+  #noteDelay(): void {
+    for (const onDelayed of this.#delayed) onDelayed()
+  }
+
+  /** Does something in which rows wait in memory to be written, and counts them meanwhile. */
+  async whileWaiting<T>(rows: number, act: () => Promise<T>): Promise<T> {
+    this.#waitingRows += rows
+    try {
+      return await act()
     } finally {
       this.#waitingRows -= rows
     }

@@ -10,6 +10,7 @@ import { syntheticKinds } from '../../../chain/support/synthetic-kinds.ts'
 import { openSyntheticReader, randomPlaces } from '../../../chain/support/synthetic-reader.ts'
 import { PlainRunner } from '../../../chain/support/synthetic-runner.ts'
 import { collector, readerOn } from '../../../support/collectors.ts'
+import { rowsBetween } from '../../../support/stored-hours.ts'
 import { Place } from '../../delivery/place.ts'
 import type { Figure } from '../../figures.ts'
 import { QuietTime } from '../quiet-time.ts'
@@ -49,7 +50,7 @@ export async function* liveHours(): AsyncGenerator<Figure> {
 async function passing(url: string, time: QuietTime, from: Hour, warm: () => void): Promise<void> {
   await using place = new Place()
   const outbox = new SqliteOutbox(place.file('outbox.db'))
-  const reader = openSyntheticReader(url, time, outbox.finalBlocks.of(1))
+  const reader = openSyntheticReader(url, time, outbox.intake.finalBlocks(1))
   // It is years ago, and believed all the same: the head of the chain agrees.
   const clock = new WatchedClock(time)
   clock.meet({ service: false, chains: true })
@@ -71,7 +72,7 @@ async function passing(url: string, time: QuietTime, from: Hour, warm: () => voi
   await time.passUntil(hourAfter(from, hours) - beforeMs)
   await intake.stop()
   reader.close()
-  const rows = outbox.expectedHours.between(from, hourAfter(from, hours - 1))
+  const rows = await rowsBetween(outbox, from, hourAfter(from, hours - 1))
   outbox.close()
   const missing = hours * collectorsAll - rows.filter(({ state }) => state === 'collected').length
   if (missing > 0) throw new Error(`${missing} hours were not collected`)

@@ -57,7 +57,7 @@ async function treasuryCalls(): Promise<readonly number[]> {
     const outbox = new SqliteOutbox(place.file(`${name}.db`))
     stack.defer(() => outbox.close())
     scenes.push(scene)
-    chains[name] = scene.reader(outbox.finalBlocks.of(1))
+    chains[name] = scene.reader(outbox.intake.finalBlocks(1))
   }
   const runner = new ProcessRunner({
     chains,
@@ -95,7 +95,7 @@ async function treasuryCalls(): Promise<readonly number[]> {
 async function costOf(scene: SyntheticScene, collectors: readonly CollectorConfig[], from: Hour): Promise<Cost> {
   await using place = new Place()
   const outbox = new SqliteOutbox(place.file('outbox.db'))
-  const chain = scene.reader(outbox.finalBlocks.of(1))
+  const chain = scene.reader(outbox.intake.finalBlocks(1))
   const runner = new ProcessRunner({
     chains: { synthetic: chain },
     prices,

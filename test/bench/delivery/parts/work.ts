@@ -1,5 +1,5 @@
 import { batchMetricsMax, duePageMax } from '../../../../src/model/limits.ts'
-import type { MetricList } from '../../../../src/model/metric-list.ts'
+import type { Metric } from '../../../../src/model/metric.ts'
 import type { SqliteOutbox } from '../../../../src/outbox/sqlite/sqlite-outbox.ts'
 import type { Figure } from '../../figures.ts'
 import { bench, hourOf, metricsAnHour } from '../metrics.ts'
@@ -37,12 +37,12 @@ async function once(outbox: SqliteOutbox, run: number) {
   }
 }
 
-function nextPage(outbox: SqliteOutbox, run: number): Promise<MetricList> {
+function nextPage(outbox: SqliteOutbox, run: number): Promise<readonly Metric[]> {
   const latest = hourOf((run + 1) * hoursARun)
   return outbox.delivery.due({ protocolIds: [bench.protocolId], newestFirstFrom: latest, latest }, duePageMax)
 }
 
-async function deliver(outbox: SqliteOutbox, page: MetricList): Promise<void> {
+async function deliver(outbox: SqliteOutbox, page: readonly Metric[]): Promise<void> {
   for (let at = 0; at < page.length; at += batchMetricsMax) {
     const delivered = page.slice(at, at + batchMetricsMax)
     await outbox.delivery.recordVerdicts({ delivered, dead: [], warnings: [] }, hourOf(0))

@@ -1,13 +1,14 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { hourAfter, hoursFrom } from '../../../../src/model/hour.ts'
-import { Ballast } from '../../../../src/outbox/sqlite/file/ballast.ts'
+import { hourAfter } from '../../../../src/model/hour.ts'
+import { Ballast } from '../../../../src/outbox/sqlite/file/disk.ts'
 import { ballastBytes } from '../../../../src/outbox/sqlite/file/limits.ts'
 import { SqliteOutbox } from '../../../../src/outbox/sqlite/sqlite-outbox.ts'
 import { temporaryFolder } from '../../../support/folder.ts'
 import { anHour, metrics } from '../../../support/metrics.ts'
 import { mayMount, smallDisk } from '../../../support/small-disk.ts'
+import { expectHoursNow } from '../../../support/stored-hours.ts'
 import { contentsOf, flawsOf } from '../../support/contents.ts'
 
 const diskMebibytes = 60
@@ -15,14 +16,9 @@ const oldest = hourAfter(anHour, -500)
 
 function opened(folder: string): SqliteOutbox {
   const outbox = new SqliteOutbox(join(folder, 'outbox.db'))
-  expectHours(outbox)
+  expectHoursNow(outbox, 'vault/c', oldest, hourAfter(anHour, 1))
   onTestFinished(() => outbox.close())
   return outbox
-}
-
-function expectHours(outbox: SqliteOutbox): void {
-  outbox.expectedHours.addCollector('vault/c', oldest)
-  outbox.expectedHours.expect('vault/c', hoursFrom(oldest, hourAfter(anHour, 1)))
 }
 
 async function store(outbox: SqliteOutbox, hour = anHour, count = 200): Promise<void> {
@@ -31,7 +27,7 @@ async function store(outbox: SqliteOutbox, hour = anHour, count = 200): Promise<
 }
 
 const dueOf = (outbox: SqliteOutbox, limit: number) =>
-  outbox.dueMetrics.read({ protocolIds: ['vault'], newestFirstFrom: anHour, latest: hourAfter(anHour, 5_000) }, limit)
+  outbox.delivery.due({ protocolIds: ['vault'], newestFirstFrom: anHour, latest: hourAfter(anHour, 5_000) }, limit)
 
 describe('the ballast', () => {
   it('takes its room in real bytes, and gives it away', async () => {
@@ -67,10 +63,10 @@ describe.skipIf(!mayMount)('a full disk (needs the right to mount one)', () => {
     // Verdicts fit into a log that is there already.
     outbox.trimLog()
     disk.fill()
-    for (let due = dueOf(outbox, 100); due.length > 0; due = dueOf(outbox, 100)) {
-      outbox.verdicts.record({ delivered: due, dead: [], warnings: [] }, 2)
+    for (let due = await dueOf(outbox, 100); due.length > 0; due = await dueOf(outbox, 100)) {
+      await outbox.delivery.recordVerdicts({ delivered: due, dead: [], warnings: [] }, 2)
     }
-    expect(outbox.tally.balance()).toMatchObject({ due: 0, delivered: 20_000 })
+    expect((await outbox.delivery.backlog()).balance).toMatchObject({ due: 0, delivered: 20_000 })
     expect(outbox.disk.isFull).toBe(true)
     expect(existsSync(join(disk.folder, 'ballast'))).toBe(false)
     outbox.close()
@@ -87,7 +83,7 @@ describe.skipIf(!mayMount)('a full disk (needs the right to mount one)', () => {
     let stored = 0
     for (; !outbox.disk.isFull; stored += 1) await store(outbox, hourAfter(anHour, -stored - 1))
     expect(() => outbox.disk.requireRoom()).toThrow(expect.objectContaining({ code: 'disk-full' }))
-    expect(outbox.tally.balance().due).toBe((stored + 1) * 200)
+    expect((await outbox.delivery.backlog()).balance.due).toBe((stored + 1) * 200)
     disk.fill()
     const before = contentsOf(join(disk.folder, 'outbox.db'))
     const tooMuch = Array.from({ length: 200 }, (_, index) => store(outbox, hourAfter(oldest, index), 500))
@@ -106,14 +102,14 @@ describe.skipIf(!mayMount)('a full disk (needs the right to mount one)', () => {
   it('is opened all the same, with the ballast’s room', async () => {
     const disk = smallDisk(diskMebibytes)
     const first = new SqliteOutbox(join(disk.folder, 'outbox.db'))
-    expectHours(first)
+    expectHoursNow(first, 'vault/c', oldest, hourAfter(anHour, 1))
     await store(first)
     await first.disk.keepBallast()
     first.close()
     disk.fill()
     const outbox = opened(disk.folder)
-    outbox.verdicts.record({ delivered: dueOf(outbox, 100), dead: [], warnings: [] }, 2)
-    expect(outbox.tally.balance()).toMatchObject({ due: 100, delivered: 100 })
+    await outbox.delivery.recordVerdicts({ delivered: await dueOf(outbox, 100), dead: [], warnings: [] }, 2)
+    expect((await outbox.delivery.backlog()).balance).toMatchObject({ due: 100, delivered: 100 })
   })
 
   it('has no ballast unless as much again is left to work with', async () => {
@@ -130,6 +126,6 @@ describe.skipIf(!mayMount)('a full disk (needs the right to mount one)', () => {
     disk.fill()
     expect(outbox.disk.isFull).toBe(true)
     expect(await outbox.disk.keepBallast()).toBe(false)
-    expect(dueOf(outbox, 500)).toHaveLength(200)
+    expect(await dueOf(outbox, 500)).toHaveLength(200)
   })
 })

@@ -1,11 +1,14 @@
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { Fault } from '../../../../src/model/fault.ts'
+import { hourAfter } from '../../../../src/model/hour.ts'
 import { lockedReportMs } from '../../../../src/outbox/sqlite/file/limits.ts'
+import { outboxSchema } from '../../../../src/outbox/sqlite/outbox-salvage.ts'
 import { SqliteOutbox } from '../../../../src/outbox/sqlite/sqlite-outbox.ts'
-import { outboxSchema } from '../../../../src/outbox/sqlite/tables/schema.ts'
 import { openDatabase } from '../../../../src/sqlite/database.ts'
 import { temporaryFolder } from '../../../support/folder.ts'
 import { anHour, metrics } from '../../../support/metrics.ts'
+import { expectHoursNow } from '../../../support/stored-hours.ts'
 
 /** A clock whose rests end when the test says so. */
 class Rests {
@@ -53,7 +56,7 @@ function stage(): Stage {
     outbox.close()
     other.close()
   })
-  outbox.expectedHours.addCollector('vault/c', anHour)
+  expectHoursNow(outbox, 'vault/c', anHour)
   outbox.writer.neverBlock()
   const lock = () => {
     other.exec('BEGIN IMMEDIATE')
@@ -74,17 +77,17 @@ describe('while another process has the write lock', () => {
     const free = lock()
     const [one, other] = [
       store(outbox, 2),
-      outbox.writer.commit(() => outbox.expectedHours.expect('vault/c', [anHour]), 1),
+      outbox.intake.recordGap('vault/c', hourAfter(anHour, 1), new Fault('hour-too-old', 'old')),
     ]
     await rests.resting()
-    expect(outbox.writer.waitingRows).toBe(3)
-    expect(outbox.tally.balance().due).toBe(0)
+    expect(outbox.writer.waitingRows).toBe(2)
+    expect((await outbox.delivery.backlog()).balance.due).toBe(0)
     rests.wake()
     await rests.resting()
     free()
     rests.wake()
     await Promise.all([one, other])
-    expect(outbox.tally.balance().due).toBe(2)
+    expect((await outbox.delivery.backlog()).balance.due).toBe(2)
     expect(outbox.writer.waitingRows).toBe(0)
   })
 
@@ -108,33 +111,34 @@ describe('while another process has the write lock', () => {
     const delivered = metrics(2)
     const free = lock()
     const delays: string[] = []
-    const settled = outbox.writer.whenFree(
-      () => outbox.verdicts.record({ delivered, dead: [], warnings: [] }, anHour),
+    const settled = outbox.delivery.recordVerdicts(
+      { delivered, dead: [], warnings: [] },
+      anHour,
       () => void delays.push('delayed'),
     )
     await rests.resting()
     expect(delays).toEqual(['delayed'])
-    expect(outbox.tally.balance()).toMatchObject({ due: 2, delivered: 0 })
+    expect((await outbox.delivery.backlog()).balance).toMatchObject({ due: 2, delivered: 0 })
     free()
     rests.wake()
     await settled
-    expect(outbox.tally.balance()).toMatchObject({ due: 0, delivered: 2 })
+    expect((await outbox.delivery.backlog()).balance).toMatchObject({ due: 0, delivered: 2 })
   })
 
   it('what is remembered of a destination counts at once, and is written once it is free', async () => {
     const { outbox, rests, file, lock } = stage()
     const state = { notBeforeMs: 7, probeAtMs: 0, failures: 1 }
     const free = lock()
-    outbox.destinations.set('service', { ...state, notBeforeMs: 5 })
-    outbox.destinations.set('service', state)
-    expect(outbox.destinations.get('service')).toEqual(state)
+    await outbox.delivery.saveDestination('service', { ...state, notBeforeMs: 5 })
+    await outbox.delivery.saveDestination('service', state)
+    expect(await outbox.delivery.destination('service')).toEqual(state)
     await rests.resting()
     free()
     rests.wake()
     await outbox.writer.whenFree(() => undefined)
     await new Promise(setImmediate)
     const other = new SqliteOutbox(file)
-    expect(other.destinations.get('service')).toEqual(state)
+    expect(await other.delivery.destination('service')).toEqual(state)
     other.close()
   })
 
@@ -162,6 +166,6 @@ describe('while another process has the write lock', () => {
     outbox.writer.giveUp()
     await expect(stored).rejects.toThrow('database is locked')
     free()
-    expect(outbox.tally.balance().due).toBe(0)
+    expect((await outbox.delivery.backlog()).balance.due).toBe(0)
   })
 })

@@ -8,10 +8,12 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 
 import { hourMs } from '../../../../src/model/limits.ts'
 import { openSalvaged } from '../../../../src/outbox/sqlite/open-outbox.ts'
+import { backlogOf } from '../../../../src/outbox/store/values.ts'
 import { type Dice, dice } from '../../../support/dice.ts'
 import { temporaryFolder } from '../../../support/folder.ts'
 import { anHour } from '../../../support/metrics.ts'
 import { repetitions } from '../../../support/soak.ts'
+import { atOnce } from '../../../support/stored-hours.ts'
 import { contentsOf, flawsOf } from '../../support/contents.ts'
 
 const writerFile = fileURLToPath(new URL('../../support/writer.ts', import.meta.url))
@@ -65,7 +67,7 @@ function copied(file: string): string {
 /** Opens it as a daemon does after the power came back. */
 function revived(file: string, expected: readonly Acknowledged[]): void {
   const { outbox } = openSalvaged(file, { nowMs: anHour, keepMs: 35 * 24 * hourMs, collectors: [] })
-  const { enqueued } = outbox.tally.balance()
+  const { enqueued } = atOnce(outbox, backlogOf).balance
   outbox.close()
   expect(flawsOf(file)).toEqual([])
   const { rows, hours } = contentsOf(file)

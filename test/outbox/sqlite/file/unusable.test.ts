@@ -18,9 +18,8 @@ import { type OpenDeps, type Opened, openForCommand, openForDaemon } from '../..
 import { deliveryHolder, takeDeliveryRole } from '../../../../src/outbox/roles.ts'
 import { Disk } from '../../../../src/outbox/sqlite/file/disk.ts'
 import { Writer } from '../../../../src/outbox/sqlite/file/writer.ts'
+import { outboxSchema } from '../../../../src/outbox/sqlite/outbox-salvage.ts'
 import { SqliteOutbox } from '../../../../src/outbox/sqlite/sqlite-outbox.ts'
-import { MetricRegistry } from '../../../../src/outbox/sqlite/tables/metric-registry.ts'
-import { outboxSchema } from '../../../../src/outbox/sqlite/tables/schema.ts'
 import { openDatabase } from '../../../../src/sqlite/database.ts'
 import { troubleFix, troubleOf, troubleWords } from '../../../../src/sqlite/trouble.ts'
 import { temporaryFolder } from '../../../support/folder.ts'
@@ -271,7 +270,7 @@ describe('an outbox that is open for reading alone', () => {
     const database = new Database(file, { readonly: true })
     onTestFinished(() => void database.close())
     expect(() => database.exec('BEGIN IMMEDIATE; ROLLBACK')).not.toThrow()
-    const writer = new Writer(database, new Disk(file), new MetricRegistry(database), systemTime)
+    const writer = new Writer(database, new Disk(file), systemTime)
     expect(() => writer.requireWritable()).toThrow(expect.objectContaining({ code: 'SQLITE_READONLY' }))
     expect(() => outbox.writer.requireWritable()).not.toThrow()
   })

@@ -1,0 +1,243 @@
+import { type Hour, hourFromNumber, hourNumber } from '../../model/hour.ts'
+import { daemonAwayMs, hourMs } from '../../model/limits.ts'
+import type { AskedWindow, BackfillStore, BackfillWindow } from '../contract/backfill-store.ts'
+import type {
+  Announced,
+  CollectorLane,
+  DaemonEntry,
+  DueLane,
+  DueLaneHour,
+  FleetStore,
+  LaneWork,
+  PushTurn,
+  SeenDaemon,
+  SharedTransaction,
+} from '../contract/fleet-store.ts'
+import type { PostgresDatabase } from './connection/database.ts'
+
+/** Longest wait for a turn that is believed: the server's clock may have been set back. */
+const turnMsMax = 60_000
+
+/** Time after which a daemon that was not seen is forgotten. */
+const forgottenAfter = '1 day'
+
+/** The outbox for daemons that share it, in PostgreSQL. */
+export class PostgresFleetStore implements FleetStore {
+  readonly #database: PostgresDatabase
+
+  constructor(database: PostgresDatabase) {
+    this.#database = database
+  }
+
+  async salt(): Promise<string> {
+    const [row] = await this.#database.rows<{ salt: string }>('SELECT salt FROM tidegauge.version')
+    return row?.salt ?? ''
+  }
+
+  async nowMs(): Promise<number> {
+    const [row] = await this.#database.rows<{ now_ms: number }>(
+      `SELECT ${millisecondsOf('clock_timestamp()')} AS now_ms`,
+    )
+    return row?.now_ms ?? 0
+  }
+
+  transaction<T>(act: (transaction: SharedTransaction) => Promise<T>): Promise<T> {
+    return this.#database.write(act, 'unsynced')
+  }
+
+  async assignLanes(lanes: readonly CollectorLane[]): Promise<ReadonlyMap<string, string>> {
+    const names = lanes.map(({ collector }) => collector)
+    await this.#database.write(async transaction =>
+      transaction.later(
+        `UPDATE tidegauge.collector AS own SET lane = wanted.lane
+         FROM unnest($1::text[], $2::text[], $3::boolean[]) AS wanted (name, lane, is_first)
+         WHERE own.name = wanted.name AND own.lane IS DISTINCT FROM wanted.lane
+           AND NOT (wanted.is_first AND coalesce(own.lane, '') LIKE 'machine/%')`,
+        [names, lanes.map(({ lane }) => lane), lanes.map(({ isFirst }) => isFirst)],
+      ),
+    )
+    const rows = await this.#database.rows<{ name: string; lane: string }>(
+      'SELECT name, lane FROM tidegauge.collector WHERE name = ANY($1) AND lane IS NOT NULL',
+      [names],
+    )
+    return new Map(rows.map(({ name, lane }) => [name, lane]))
+  }
+
+  async dueLaneHours(collectors: readonly string[], nowMs: number, limit: number): Promise<readonly DueLaneHour[]> {
+    const rows = await this.#database.rows<{ lane: string; hour: number }>(
+      `SELECT lane, hour FROM tidegauge.collector JOIN tidegauge.collection ON collection.collector = collector.id
+       WHERE name = ANY($1) AND lane IS NOT NULL AND state = 0 AND next_attempt_ms <= $2
+       GROUP BY lane, hour ORDER BY hour DESC, lane LIMIT $3`,
+      [collectors, nowMs, limit],
+    )
+    return rows.map(({ lane, hour }) => ({ lane, hour: hourFromNumber(hour) }))
+  }
+
+  async laneWork(lanes: readonly string[], collectors: readonly string[], nowMs: number): Promise<LaneWork> {
+    const rows = await this.#database.rows<{ lane: string; is_due: boolean; has_windows: boolean }>(
+      `SELECT lane, EXISTS (
+         SELECT 1 FROM tidegauge.collector AS own JOIN tidegauge.collection ON collection.collector = own.id
+         WHERE own.lane = wanted.lane AND name = ANY($2) AND state = 0 AND next_attempt_ms <= $3
+       ) AS is_due, EXISTS (
+         SELECT 1 FROM tidegauge.backfill_window AS own WHERE own.lane = wanted.lane AND collectors <@ $2::text[]
+       ) AS has_windows FROM unnest($1::text[]) AS wanted (lane)`,
+      [lanes, collectors, nowMs],
+    )
+    return {
+      due: rows.filter(row => row.is_due).map(({ lane }) => lane),
+      windows: rows.filter(row => row.has_windows).map(({ lane }) => lane),
+    }
+  }
+
+  async dueLanes(collectors: readonly string[], upTo: Hour): Promise<readonly DueLane[]> {
+    const rows = await this.#database.rows<{ lane: string; hours: number; oldest: number }>(
+      `SELECT lane, count(DISTINCT hour)::int AS hours, min(hour) AS oldest
+       FROM tidegauge.collector JOIN tidegauge.collection ON collection.collector = collector.id
+       WHERE name = ANY($1) AND lane IS NOT NULL AND state = 0 AND hour <= $2 GROUP BY lane ORDER BY lane`,
+      [collectors, hourNumber(upTo)],
+    )
+    return rows.map(({ lane, hours, oldest }) => ({ lane, hours, oldest: hourFromNumber(oldest) }))
+  }
+
+  async isDue(
+    collectors: readonly string[],
+    hour: Hour,
+    beforeMs: number,
+    transaction?: SharedTransaction,
+  ): Promise<boolean> {
+    const text = `SELECT 1 FROM tidegauge.collector JOIN tidegauge.collection ON collection.collector = collector.id
+      WHERE name = ANY($1) AND hour = $2 AND state = 0 AND next_attempt_ms < $3 LIMIT 1`
+    const values = [collectors, hourNumber(hour), beforeMs]
+    const found = transaction ? transaction.query(text, values) : this.#database.rows(text, values)
+    return (await found).length > 0
+  }
+
+  async takeTurn(destination: string, intervalMs: number, transaction: SharedTransaction): Promise<PushTurn> {
+    const [row] = await transaction.query<{ wait_ms: number; not_before_ms: number }>(
+      `INSERT INTO tidegauge.destination AS own (name, pace_tat)
+       VALUES ($1, clock_timestamp() + $2::float8 * interval '1 ms')
+       ON CONFLICT (name) DO UPDATE SET pace_tat = $2::float8 * interval '1 ms' + greatest(
+         clock_timestamp(), least(own.pace_tat, clock_timestamp() + $3::float8 * interval '1 ms'))
+       RETURNING extract(epoch FROM own.pace_tat - clock_timestamp())::float8 * 1000 - $2::float8 AS wait_ms, own.not_before_ms`,
+      [destination, intervalMs, turnMsMax],
+    )
+    return { waitMs: Math.max(0, row?.wait_ms ?? 0), notBeforeMs: row?.not_before_ms ?? 0 }
+  }
+
+  noteRetryAfter(destination: string, notBeforeMs: number): Promise<void> {
+    // An instant long after the new one was written by a clock that was wrong.
+    return this.#database.write(async transaction =>
+      transaction.later(
+        `INSERT INTO tidegauge.destination AS own (name, not_before_ms) VALUES ($1, $2)
+         ON CONFLICT (name) DO UPDATE SET not_before_ms = CASE
+           WHEN $2 > 0 AND own.not_before_ms BETWEEN $2 AND $2 + ${hourMs} THEN own.not_before_ms ELSE $2 END`,
+        [destination, notBeforeMs],
+      ),
+    )
+  }
+
+  announce(entry: DaemonEntry, isStart: boolean): Promise<Announced> {
+    const { name, version, digest, lanes, roles, pid, host, configFile, instance, clockOffMs } = entry
+    return this.#database.write(async transaction => {
+      // The row of one that was restarted is its own; later only another one of this name writes it.
+      const [row] = await transaction.query<{ namesake: string | null; leading: Buffer | null }>(
+        `INSERT INTO tidegauge.daemon AS own (name, version, config, lanes, pid, host, config_file, roles, instance, clock_off_ms)
+         VALUES ($1, $2, $3, $4, $6, $7, $8, $9, $10, $11)
+         ON CONFLICT (name) DO UPDATE SET version = $2, config = $3, lanes = $4, pid = $6, host = $7, config_file = $8, roles = $9,
+           instance = $10, clock_off_ms = $11, seen = now(), started = CASE WHEN $5 THEN now() ELSE own.started END,
+           namesake = CASE WHEN NOT $5 AND own.instance <> $10 THEN own.host || ', pid ' || own.pid END
+         RETURNING namesake, (SELECT config FROM tidegauge.daemon AS other WHERE other.name <> $1
+           AND other.seen >= now() - interval '${daemonAwayMs} milliseconds' AND (other.started, other.name) < (own.started, $1)
+           ORDER BY other.started, other.name LIMIT 1) AS leading`,
+        [name, version, digest, lanes, isStart, pid, host, configFile, roles, instance, Math.round(clockOffMs)],
+      )
+      transaction.later(`DELETE FROM tidegauge.daemon WHERE seen < now() - interval '${forgottenAfter}'`)
+      const { leading, namesake } = row ?? {}
+      return { ...(leading && { leading }), ...(namesake && { namesake }) }
+    }, 'unsynced')
+  }
+
+  leave({ name, instance }: Pick<DaemonEntry, 'name' | 'instance'>): Promise<void> {
+    return this.#database.write(async transaction =>
+      transaction.later('DELETE FROM tidegauge.daemon WHERE name = $1 AND instance = $2', [name, instance]),
+    )
+  }
+
+  async daemons(): Promise<readonly SeenDaemon[]> {
+    const rows = await this.#database.rows<{
+      name: string
+      version: string
+      config: Buffer | null
+      lanes: string[]
+      roles: string[]
+      pid: number
+      host: string
+      config_file: string
+      namesake: string | null
+      clock_off_ms: number
+      started_ms: number
+      seen_ms: number
+    }>(
+      `SELECT name, version, config, lanes, roles, pid, host, config_file, namesake, clock_off_ms,
+         ${millisecondsOf('started')} AS started_ms, ${millisecondsOf('seen')} AS seen_ms
+       FROM tidegauge.daemon ORDER BY name`,
+    )
+    return rows.map(({ config, config_file, namesake, clock_off_ms, started_ms, seen_ms, ...rest }) => ({
+      ...rest,
+      ...(namesake !== null && { namesake }),
+      clockOffMs: clock_off_ms,
+      configFile: config_file,
+      digest: config ?? Buffer.alloc(0),
+      startedAtMs: started_ms,
+      seenAtMs: seen_ms,
+    }))
+  }
+}
+
+function millisecondsOf(instant: string): string {
+  return `(extract(epoch FROM ${instant}) * 1000)::bigint`
+}
+
+interface WindowRow extends Omit<BackfillWindow, 'from' | 'to'>, Pick<AskedWindow, 'id' | 'lane'> {
+  readonly first: number
+  readonly last: number
+}
+
+/** The backfills that a fleet was asked for, in PostgreSQL. */
+export class PostgresBackfillStore implements BackfillStore {
+  readonly #database: PostgresDatabase
+
+  constructor(database: PostgresDatabase) {
+    this.#database = database
+  }
+
+  async ask(windows: readonly AskedWindow[]): Promise<void> {
+    if (windows.length === 0) return
+    await this.#database.write(async transaction => {
+      for (const { id, lane, window } of windows) {
+        const { collectors, from, to, what, order } = window
+        transaction.later(
+          `INSERT INTO tidegauge.backfill_window (id, lane, collectors, first_hour, last_hour, what, hour_order)
+           VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING`,
+          [id, lane, collectors, hourNumber(from), hourNumber(to), what, order],
+        )
+      }
+    })
+  }
+
+  async open(collectors: readonly string[], limit: number): Promise<readonly AskedWindow[]> {
+    const rows = await this.#database.rows<WindowRow>(
+      `SELECT id, lane, collectors, first_hour AS first, last_hour AS last, what, hour_order AS order
+       FROM tidegauge.backfill_window WHERE collectors <@ $1::text[] ORDER BY first_hour, id LIMIT $2`,
+      [collectors, limit],
+    )
+    return rows.map(({ id, lane, first, last, ...rest }) => ({
+      ...{ id, lane },
+      window: { ...rest, from: hourFromNumber(first), to: hourFromNumber(last) },
+    }))
+  }
+
+  async finish(id: string, transaction: SharedTransaction): Promise<void> {
+    await transaction.query('DELETE FROM tidegauge.backfill_window WHERE id = $1', [id])
+  }
+}

@@ -1,0 +1,182 @@
+import { type Hour, hourNumber } from '../../model/hour.ts'
+import type { Metric } from '../../model/metric.ts'
+import type { Backlog } from '../contract/balance.ts'
+import type { DeliveryStore, SentBefore, StillDue } from '../contract/delivery-store.ts'
+import type { DestinationState } from '../contract/destination.ts'
+import type { DeadLetter, MetricKey } from '../contract/metrics.ts'
+import type { MetricVerdicts } from '../contract/outcome.ts'
+import type { DueWanted } from '../contract/selections.ts'
+import { MetricChanges, type MetricPlace, placeKey, storedRows } from './changes.ts'
+import type { UnsentMetrics } from './intake-store.ts'
+import { lockProtocols, metricsById } from './metrics.ts'
+import { destinationStates, mayBeLost, recordWarnings, saveDestination, silenceOthers } from './notes.ts'
+import { type JudgedMetric, judge } from './policy.ts'
+import { rows, sql } from './sql.ts'
+import {
+  backlogOf,
+  correctedOf,
+  dueHour,
+  dueMetrics,
+  hasDelivered,
+  lastDelivered,
+  presentMetric,
+  stillDue,
+} from './values.ts'
+import { query, type StoreDatabase, type StoreWork, together } from './work.ts'
+
+/** The outbox for delivery. */
+export class StoreDelivery implements DeliveryStore {
+  readonly #database: StoreDatabase
+  readonly #unsent: UnsentMetrics
+  /** States that are being written, which takes long while another process writes. They replace the stored ones. */
+  readonly #unsaved = new Map<string, DestinationState>()
+  readonly #saving = new Map<string, Promise<void>>()
+  #reads = 0
+
+  constructor(database: StoreDatabase, unsent: UnsentMetrics) {
+    this.#database = database
+    this.#unsent = unsent
+  }
+
+  dueHour(which: 'oldest' | 'newest', protocolIds: readonly string[], latest: Hour): Promise<Hour | undefined> {
+    return this.#database.readEach(() => dueHour(which, protocolIds, latest))
+  }
+
+  due(wanted: DueWanted, limit: number): Promise<readonly Metric[]> {
+    return this.#database.read(() => dueMetrics(wanted, limit))
+  }
+
+  /** Each answer has a version of its own: other processes may write, and nothing cheaper would show that. */
+  async stillDue<T extends MetricKey>(metrics: readonly T[]): Promise<StillDue<T>> {
+    this.#reads += 1
+    const stamp = `${this.#reads}`
+    return { metrics: metrics.length === 0 ? metrics : await this.#database.read(() => stillDue(metrics)), stamp }
+  }
+
+  present(metric: MetricKey): Promise<Metric | undefined> {
+    return this.#database.read(() => presentMetric(metric))
+  }
+
+  lastDelivered(protocolIds: readonly string[], hour: Hour): Promise<Metric | undefined> {
+    return this.#database.read(() => lastDelivered(protocolIds, hour))
+  }
+
+  hasDelivered(protocolIds: readonly string[]): Promise<boolean> {
+    return this.#database.readEach(() => hasDelivered(protocolIds))
+  }
+
+  async sentBefore(metrics: readonly MetricKey[]): Promise<readonly SentBefore[]> {
+    const corrected = await this.#database.readEach(() => correctedOf(metrics))
+    return metrics.map((metric, place) => {
+      if (corrected.has(place)) return 'corrected'
+      return this.#unsent.has(metric) ? 'no' : 'unknown'
+    })
+  }
+
+  maybeSent(metrics: readonly MetricKey[] | 'all'): void {
+    this.#unsent.mayBeSent(metrics)
+  }
+
+  async recordVerdicts(verdicts: MetricVerdicts, nowMs: number, delayed?: () => void): Promise<void> {
+    // They survive the end of the process; a power cut may undo the latest, and those metrics are sent again.
+    const record = (all: MetricVerdicts) =>
+      this.#database.write(() => recordVerdicts(all, nowMs), {
+        durability: 'unsynced',
+        ...(delayed && { onDelayed: delayed }),
+      })
+    try {
+      await record(verdicts)
+    } catch (error) {
+      if (this.#database.concernsAll(error)) throw error
+      // A verdict counts, also where the store does not take its words.
+      await record(withoutWords(verdicts))
+    }
+    this.#unsent.mayBeSent([...verdicts.delivered, ...verdicts.dead.map(({ metric }) => metric)])
+  }
+
+  async destination(name: string): Promise<DestinationState> {
+    const [state] = await this.#database.readEach(() => destinationStates([name]))
+    return this.#unsaved.get(name) ?? (state as DestinationState)
+  }
+
+  saveDestination(name: string, state: DestinationState): Promise<void> {
+    this.#unsaved.set(name, state)
+    const saving = this.#saving.get(name)
+    if (saving) return saving
+    const delayed = Promise.withResolvers<void>()
+    const saved = this.#saveLatest(name, () => delayed.resolve())
+    // A failure after a delay loses the state, as a power cut would.
+    const known = Promise.race([saved, delayed.promise])
+    this.#saving.set(name, known)
+    saved.catch(() => {})
+    return known
+  }
+
+  async #saveLatest(name: string, onDelayed: () => void): Promise<void> {
+    try {
+      for (let written: DestinationState | undefined; ; ) {
+        const state = this.#unsaved.get(name)
+        if (!state || state === written) return
+        // A write that was delayed stores the state of then.
+        const write = () => {
+          written = this.#unsaved.get(name) ?? state
+          return saveDestination(name, written)
+        }
+        await this.#database.write(write, { durability: mayBeLost(state) ? 'unsynced' : 'synced', onDelayed })
+      }
+    } finally {
+      this.#unsaved.delete(name)
+      this.#saving.delete(name)
+    }
+  }
+
+  silenceOtherDestinations(names: readonly string[]): Promise<void> {
+    return this.#database.write(() => silenceOthers(names))
+  }
+
+  backlog(): Promise<Backlog> {
+    return this.#database.read(backlogOf)
+  }
+}
+
+function withoutWords({ delivered, dead }: MetricVerdicts): MetricVerdicts {
+  const reason = 'the service refused it, in words that the store does not take'
+  return { delivered, dead: dead.map(letter => ({ ...letter, reason })), warnings: [] }
+}
+
+/** Records verdicts on due metrics. */
+function* recordVerdicts({ delivered, dead, warnings }: MetricVerdicts, nowMs: number): StoreWork<void> {
+  const asked: { readonly metric: Metric; readonly letter?: DeadLetter }[] = [
+    ...[...delivered].map(metric => ({ metric })),
+    ...dead.map(letter => ({ metric: letter.metric, letter })),
+  ]
+  const [, known] = yield* together(
+    lockProtocols(asked.map(({ metric }) => metric.protocolId)),
+    metricsById(asked.map(({ metric }) => metric.id)),
+  )
+  const judged = asked.flatMap(({ metric: { id, hour, value }, letter }): JudgedMetric[] => {
+    const metric = known.get(id)?.number
+    return metric === undefined ? [] : [{ hour: hourNumber(hour), metric, value, ...(letter && { letter }) }]
+  })
+  if (judged.length > 0) {
+    const [stored, corrected] = yield* together(storedRows(judged), listedCorrections(judged))
+    const changes = new MetricChanges(stored)
+    judge(changes, judged, corrected, nowMs)
+    yield* changes.write()
+  }
+  yield* recordWarnings(warnings, nowMs)
+}
+
+/**
+ * Keys of those metrics whose value may have changed after one of its values was sent, by this process or another. The old
+ * value may still be on its way to the service. Metrics held meanwhile stay listed, because they become due again with the
+ * new value.
+ */
+function* listedCorrections(places: readonly MetricPlace[]): StoreWork<ReadonlySet<number>> {
+  const given = places.map(({ hour, metric }) => [hour, metric])
+  const found = yield* query<MetricPlace>(sql`
+    SELECT correction.hour, correction.metric
+    FROM ${rows({ hour: 'integer', metric: 'integer' }, given)} AS wanted CROSS JOIN tidegauge.correction
+    WHERE correction.hour = wanted.hour AND correction.metric = wanted.metric`)
+  return new Set(found.map(placeKey))
+}

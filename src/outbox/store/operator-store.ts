@@ -1,0 +1,161 @@
+import { type Hour, hourNumber } from '../../model/hour.ts'
+import { commitRowsMax } from '../../model/limits.ts'
+import type { Metric, MetricId } from '../../model/metric.ts'
+import type { Backlog } from '../contract/balance.ts'
+import type { DestinationState } from '../contract/destination.ts'
+import type { HistoryEntry, HourOrigin, UnsuccessfulFlushes } from '../contract/history.ts'
+import type { CollectorHourRange, DeliveredHour } from '../contract/hours.ts'
+import type { MetricKey, StoredMetric, ValueAndState } from '../contract/metrics.ts'
+import type { HoursWanted, OperatorStore, Units } from '../contract/operator-store.ts'
+import type { DeadOrHeldMetric, DueSelection, Selection } from '../contract/selections.ts'
+import type { Warning, WarningSelection } from '../contract/warnings.ts'
+import { MetricChanges, storedRows } from './changes.ts'
+import { hourOrigin, hourRanges } from './hours.ts'
+import { changeDescription, descriptionOf, lockProtocols, metricsById } from './metrics.ts'
+import { acknowledgeWarnings, allWarnings, askForFlush, destinationStates, unsuccessfulFlushes } from './notes.ts'
+import { expectHour } from './planning.ts'
+import { type DecidedMetric, type Decision, decide, isReleasable } from './policy.ts'
+import {
+  backlogOf,
+  type DetainedValue,
+  deadOrHeld,
+  deliveredHours,
+  detainedValues,
+  dueSelected,
+  metricHistory,
+  metricsBetween,
+  selectedDue,
+  storedValues,
+} from './values.ts'
+import type { StoreDatabase, StoreWork } from './work.ts'
+
+/** A metric that a person decides on. */
+type SelectedMetric = DecidedMetric & Pick<DetainedValue, 'protocolId'> & Partial<Pick<DetainedValue, 'kind' | 'unit'>>
+
+/** The outbox for commands. */
+export class StoreOperators implements OperatorStore {
+  readonly #database: StoreDatabase
+
+  constructor(database: StoreDatabase) {
+    this.#database = database
+  }
+
+  backlog(): Promise<Backlog> {
+    return this.#database.read(backlogOf)
+  }
+
+  hourRanges(state: 'gap' | 'due' | 'unread', wanted?: HoursWanted): Promise<readonly CollectorHourRange[]> {
+    return this.#database.readEach(() => hourRanges(state, wanted))
+  }
+
+  metrics(from: Hour, to: Hour): Promise<readonly StoredMetric[]> {
+    return this.#database.read(() => metricsBetween(from, to))
+  }
+
+  deliveredHours(collectors: readonly string[], from?: Hour, to?: Hour): Promise<readonly DeliveredHour[]> {
+    return this.#database.readEach(() => deliveredHours(collectors, from, to))
+  }
+
+  stored(metrics: readonly MetricKey[]): Promise<readonly (ValueAndState | undefined)[]> {
+    return this.#database.read(() => storedValues(metrics))
+  }
+
+  history(id: MetricId, from?: Hour, to?: Hour): Promise<readonly HistoryEntry[]> {
+    return this.#database.read(() => metricHistory(id, from, to))
+  }
+
+  origin(collector: string, hour: Hour): Promise<HourOrigin | undefined> {
+    return this.#database.read(() => hourOrigin(collector, hour))
+  }
+
+  unsuccessfulFlushes(name: string, fromMs: number, toMs: number): Promise<readonly UnsuccessfulFlushes[]> {
+    return this.#database.readEach(() => unsuccessfulFlushes(name, fromMs, toMs))
+  }
+
+  expectHour(collector: string, hour: Hour, current: Hour): Promise<void> {
+    return this.#database.write(() => expectHour(collector, hour, current))
+  }
+
+  changeUnit(metric: Pick<Metric, 'id' | 'hour' | 'unit' | 'module'>): Promise<void> {
+    return this.#database.write(() => changeUnit(metric))
+  }
+
+  deadOrHeld(selection: Selection): Promise<readonly DeadOrHeldMetric[]> {
+    return this.#database.read(() => deadOrHeld(selection))
+  }
+
+  async release(selection: Selection, units: Units): Promise<number> {
+    const found = await this.#database.read(() => detainedValues(selection))
+    const releasable = found.filter(({ kind }) => isReleasable(kind, units))
+    return this.#decide(releasable, { from: selection.state, to: 'due' })
+  }
+
+  async drop(selection: Selection): Promise<number> {
+    const found = await this.#database.read(() => detainedValues(selection))
+    return this.#decide(found, { from: selection.state, to: 'dropped' })
+  }
+
+  due(selection: DueSelection): Promise<readonly Metric[]> {
+    return this.#database.read(() => dueSelected(selection))
+  }
+
+  async dropDue(selection: DueSelection): Promise<number> {
+    const found = await this.#database.read(() => selectedDue(selection))
+    return this.#decide(found, { from: 'due', to: 'dropped' })
+  }
+
+  async resend(metrics: readonly MetricKey[]): Promise<number> {
+    const known = await this.#database.readEach(() => metricsById(metrics.map(({ id }) => id)))
+    const found = metrics.flatMap(({ id, hour }) => {
+      const own = known.get(id)
+      return own ? [{ hour: hourNumber(hour), metric: own.number, protocolId: own.protocolId }] : []
+    })
+    return this.#decide(found, { from: 'delivered', to: 'due' })
+  }
+
+  warnings(): Promise<readonly Warning[]> {
+    return this.#database.readEach(allWarnings)
+  }
+
+  acknowledge(selection: WarningSelection): Promise<number> {
+    return this.#database.write(() => acknowledgeWarnings(selection))
+  }
+
+  async destination(name: string): Promise<DestinationState> {
+    const [state] = await this.#database.readEach(() => destinationStates([name]))
+    return state as DestinationState
+  }
+
+  hurry(): Promise<void> {
+    return this.#database.write(askForFlush)
+  }
+
+  /** In several commits: the locks of one of many rows would block the daemons. @returns how many metrics changed */
+  async #decide(all: readonly SelectedMetric[], decision: Decision): Promise<number> {
+    let changed = 0
+    for (let at = 0; at < all.length; at += commitRowsMax) {
+      const some = all.slice(at, at + commitRowsMax)
+      changed += await this.#database.write(() => decideOn(some, decision), { rows: some.length })
+    }
+    return changed
+  }
+}
+
+function* decideOn(some: readonly SelectedMetric[], decision: Decision): StoreWork<number> {
+  yield* lockProtocols(some.map(({ protocolId }) => protocolId))
+  const changes = new MetricChanges(yield* storedRows(some))
+  const changed = decide(changes, some, decision)
+  yield* changes.write()
+  if (decision.to !== 'due') return changed.length
+  for (const { kind, metric, hour, unit } of changed) {
+    if (kind === 'unit') yield* changeDescription(metric, hour, descriptionOf({ unit }))
+  }
+  return changed.length
+}
+
+function* changeUnit(metric: Pick<Metric, 'id' | 'hour' | 'unit' | 'module'>): StoreWork<void> {
+  const known = (yield* metricsById([metric.id])).get(metric.id)
+  if (!known) return
+  yield* lockProtocols([known.protocolId])
+  yield* changeDescription(known.number, hourNumber(metric.hour), descriptionOf(metric))
+}

@@ -1,0 +1,183 @@
+import { hourNumber } from '../../model/hour.ts'
+import type { Metric } from '../../model/metric.ts'
+import type { Accepted, DeadLetter, Hold } from '../contract/metrics.ts'
+import type { Units } from '../contract/operator-store.ts'
+import type { EnqueueMode } from '../contract/outcome.ts'
+import { type MetricChanges, type MetricPlace, type OutboxRow, placeKey, stateNumber, stateOf } from './changes.ts'
+import { type Enqueued, rowDigest } from './digest.ts'
+import { describedFrom, holdAt, type KnownMetric } from './metrics.ts'
+
+/** Metrics to be enqueued. */
+export interface EnqueueRequest {
+  readonly accepted: readonly Accepted[]
+  readonly mode: EnqueueMode
+  /** In milliseconds since 1970. */
+  readonly nowMs: number
+}
+
+/** A metric to be enqueued, and what is known of its id. */
+interface EnqueuedValue {
+  readonly metric: Metric
+  readonly known: KnownMetric
+  readonly hold: Hold | undefined
+  readonly row: OutboxRow
+}
+
+/** The metrics of a transaction: what is known of their ids, and what it changes of their rows. */
+export interface EnqueuedInto {
+  /** By metric id; changed where a metric is described in another way. */
+  readonly known: Map<string, KnownMetric>
+  readonly changes: MetricChanges
+}
+
+/**
+ * Decides on metrics that were collected. The first value of a metric and hour stands, or is corrected; the first value of
+ * a metric id locks its unit from that hour on; a value with another unit is held. Pure but for what it is given.
+ *
+ * @returns the counts of new and changed metrics, and those that no process can have sent before the commit
+ */
+export function enqueue(
+  into: EnqueuedInto,
+  { accepted, mode, nowMs }: EnqueueRequest,
+): Enqueued & { readonly unsent: readonly Metric[] } {
+  const sum = { metrics: 0, corrected: 0, digest: 0 }
+  const unsent: Metric[] = []
+  for (const { metric, hold: suspected } of accepted) {
+    const entry = entryOf(into, metric, suspected, nowMs)
+    const stored = into.changes.at(entry.row)
+    if (!stored) {
+      enter(into, entry)
+      sum.metrics += 1
+      sum.digest += digestOf(entry.row)
+      // A corrected metric without a value may have been delivered and pruned.
+      if (mode === 'first-stands') unsent.push(metric)
+    } else if (mode === 'correct' && correct(into, entry, stored)) {
+      sum.corrected += 1
+      sum.digest += digestOf(entry.row) - digestOf(stored)
+    }
+  }
+  return { ...sum, unsent }
+}
+
+function entryOf({ known }: EnqueuedInto, metric: Metric, suspected: Hold | undefined, nowMs: number): EnqueuedValue {
+  const own = known.get(metric.id)
+  if (!own) throw new Error(`no metric ${metric.id} is known to the outbox`)
+  if (!Number.isFinite(metric.value)) throw new RangeError(`a metric cannot have the value ${metric.value}`)
+  const hour = hourNumber(metric.hour)
+  const hold = holdAt(own, hour, metric, suspected)
+  const row = { hour, metric: own.number, protocol: own.protocol, state: stateNumber(hold ? 'held' : 'due') }
+  // −0 comes back from a store as 0.
+  const value = metric.value === 0 ? 0 : metric.value
+  return { metric, known: own, hold, row: { ...row, value, collectedMs: nowMs, deliveredMs: nowMs } }
+}
+
+function enter(into: EnqueuedInto, entry: EnqueuedValue): void {
+  into.changes.add(entry.row)
+  if (entry.hold) detain(into, entry, entry.hold)
+  else describeFrom(into, entry)
+}
+
+/** @returns whether the value changes */
+function correct(into: EnqueuedInto, entry: EnqueuedValue, stored: OutboxRow): boolean {
+  const { row, hold } = entry
+  const from = stateOf(stored.state)
+  if (stored.value === row.value || from === 'dropped') return false
+  const { changes } = into
+  const to = from === 'held' || hold ? 'held' : 'due'
+  changes.replace(stored, row.value, to, row.collectedMs)
+  if (from === 'held' && !hold) changes.remark(row, `; its value was ${stored.value}, and is ${row.value} now`)
+  else changes.free(row)
+  if (hold) detain(into, entry, hold)
+  if (to === 'due') describeFrom(into, entry)
+  // A held metric is on its way only if it was due before, and is listed then.
+  if (from !== 'held') changes.correct(row, row.collectedMs)
+  return true
+}
+
+function detain({ changes }: EnqueuedInto, { metric, row }: EnqueuedValue, { kind, reason }: Hold): void {
+  const unit = kind === 'unit' ? metric.unit : undefined
+  changes.detain({ hour: row.hour, metric: row.metric, kind, reason, unit, sinceMs: row.collectedMs })
+}
+
+/** Records a module that differs. The unit is the same, unless it was lost: what a later hour has does not matter. */
+function describeFrom({ known, changes }: EnqueuedInto, { metric, known: own, row }: EnqueuedValue): void {
+  for (const described of describedFrom(own, row.hour, metric, false)) {
+    const others = own.descriptions.filter(({ since }) => since !== described.since)
+    const descriptions = [...others, described].sort((a, b) => a.since - b.since)
+    known.set(metric.id, { ...own, descriptions })
+    changes.describe(own.number, described)
+  }
+}
+
+function digestOf({ hour, metric, value }: OutboxRow): number {
+  return rowDigest(hour, metric, value)
+}
+
+/** A metric that was sent, and what the answer says of it. */
+export interface JudgedMetric extends MetricPlace {
+  /** The value that was sent. */
+  readonly value: number
+  /** Why the service refused it; absent when it has it. */
+  readonly letter?: DeadLetter
+}
+
+/**
+ * Decides on metrics that were sent. Metrics in other states than due do not change, nor do those corrected since they were
+ * sent.
+ *
+ * @param corrected keys of those that are listed as corrected
+ */
+export function judge(
+  changes: MetricChanges,
+  judged: readonly JudgedMetric[],
+  corrected: ReadonlySet<number>,
+  nowMs: number,
+): void {
+  for (const { hour, metric, value, letter } of judged) {
+    const place = { hour, metric }
+    const isCorrected = corrected.has(placeKey(place))
+    const row = changes.at(place)
+    if (!row || (isCorrected && row.value !== (value === 0 ? 0 : value))) continue
+    const isMoved = letter ? changes.move(place, 'due', 'dead') : changes.move(place, 'due', 'delivered', nowMs)
+    if (letter && isMoved) {
+      const { reason, status, attempts } = letter
+      changes.detain({ ...place, kind: 'refused', reason, status, attempts, sinceMs: nowMs })
+    }
+    // One that is held again meanwhile stays listed.
+    const isOver = letter ? isMoved : changes.at(place)?.state === stateNumber('delivered')
+    if (isCorrected && isOver) changes.settle(place)
+  }
+}
+
+/** Decision of a person about metrics. */
+export interface Decision {
+  readonly from: 'dead' | 'held' | 'due' | 'delivered'
+  readonly to: 'due' | 'dropped'
+}
+
+/** A metric that is decided on. */
+export interface DecidedMetric extends MetricPlace {
+  /** When it became dead or held, in milliseconds since 1970; absent for another. */
+  readonly atMs?: number
+}
+
+/** Decides on the selected metrics that are still in the state. @returns them */
+export function decide<T extends DecidedMetric>(
+  changes: MetricChanges,
+  selected: readonly T[],
+  { from, to }: Decision,
+): readonly T[] {
+  return selected.filter(one => {
+    if (!changes.move(one, from, to)) return false
+    if (from === 'dead' || from === 'held') changes.free(one)
+    // A dead metric was sent: its value may have changed since, and the old one may still be on its way.
+    if (from === 'dead' && to === 'due') changes.correct(one, one.atMs ?? 0)
+    if (to === 'dropped') changes.settle(one)
+    return true
+  })
+}
+
+/** Whether a dead or held metric may be made due. */
+export function isReleasable(kind: 'refused' | Hold['kind'], units: Units): boolean {
+  return kind !== 'unit' || units === 'changed'
+}

@@ -1,0 +1,365 @@
+import type { AsOfBlock, Hex, PinnedBlock, PinnedLogs } from '../../model/block.ts'
+import { type Fault, faultRecord } from '../../model/fault.ts'
+import { type Hour, hourAt, hourFromNumber, hourNumber } from '../../model/hour.ts'
+import { jsonOf } from '../../model/json.ts'
+import type { Metric, Provenance } from '../../model/metric.ts'
+import { shortened } from '../../model/text.ts'
+import type { FailedAttempt } from '../contract/history.ts'
+import type { PinnedHour } from '../contract/hours.ts'
+import type { CollectionOutcome } from '../contract/outcome.ts'
+import { MetricChanges, storedRows } from './changes.ts'
+import { type Enqueued, rowDigest } from './digest.ts'
+import { lockCollectors, lockProtocols, type NumbersByName, type RegisteredMetric, registerMetrics } from './metrics.ts'
+import { enqueue } from './policy.ts'
+import { rows, sql, text } from './sql.ts'
+import { query, type StoreWork, together, write } from './work.ts'
+
+/** An outcome to be recorded. */
+export interface RecordedOutcome {
+  readonly outcome: CollectionOutcome
+  /** In milliseconds since 1970. */
+  readonly nowMs: number
+  /** Whether more metrics of the hour follow in another commit. Default: no. */
+  readonly isPart?: boolean
+}
+
+/** Result of recording an outcome. */
+export interface RecordResult {
+  readonly enqueued: Enqueued
+  /** Metrics that no process can have sent before the commit. */
+  readonly unsent: readonly Metric[]
+}
+
+/** An hour of a collector, and the change that an outcome makes to it. */
+interface EndedHour extends RecordedOutcome {
+  /** Number of the collector. */
+  readonly collector: number
+  readonly enqueued: Enqueued
+  /** Number of the provenance; `null` when not known. */
+  readonly provenance: number | null
+}
+
+const nothing: RecordResult = { enqueued: { metrics: 0, corrected: 0, digest: 0 }, unsent: [] }
+
+/**
+ * Stores outcomes of collections: it locks rows, loads what may stand in the way, decides, and writes. An hour of a collector
+ * is in one outcome at most.
+ *
+ * @returns a result for each
+ * @throws Error for values of a collector that is not known
+ */
+export function* recordOutcomes(recorded: readonly RecordedOutcome[]): StoreWork<RecordResult[]> {
+  yield* addUnscheduled(recorded)
+  const [collectors, provenances] = yield* together(
+    lockCollectors(recorded.map(({ outcome }) => outcome.collector)),
+    provenanceNumbers(recorded.flatMap(({ outcome }) => outcome.provenance ?? [])),
+  )
+  const into = yield* loadedMetrics(recorded, collectors)
+  const results = new Map<RecordedOutcome, RecordResult>()
+  const ended = recorded.flatMap((one): EndedHour[] => {
+    const { accepted, mode = 'first-stands', provenance, collector: name } = one.outcome
+    const collector = collectors.get(name)
+    // Without values there is nothing to refuse, and no row to change.
+    if (collector === undefined) return []
+    const { unsent, ...enqueued } = enqueue(into, { accepted, mode, nowMs: one.nowMs })
+    results.set(one, { enqueued, unsent })
+    const number = provenance ? (provenances.get(provenanceKey(provenance)) ?? null) : null
+    return [{ ...one, collector, enqueued, provenance: number }]
+  })
+  yield* into.changes.write()
+  yield* writePins(ended)
+  yield* endHours(ended)
+  return recorded.map(one => results.get(one) ?? nothing)
+}
+
+/** Inserts the collectors that have no schedule. */
+function* addUnscheduled(recorded: readonly RecordedOutcome[]): StoreWork<void> {
+  const since = new Map(
+    recorded.flatMap(({ outcome, nowMs }) =>
+      outcome.unexpected ? [[outcome.collector, hourNumber(hourAt(nowMs))] as const] : [],
+    ),
+  )
+  if (since.size === 0) return
+  yield* write(sql`INSERT INTO tidegauge.collector (name, since)
+    SELECT name, since FROM ${rows({ name: 'text', since: 'integer' }, [...since])} AS added
+    WHERE NOT EXISTS (SELECT 1 FROM tidegauge.collector AS known WHERE known.name = added.name)
+    ORDER BY name ON CONFLICT DO NOTHING`)
+}
+
+/** Loads what there is about the metrics of outcomes. */
+function* loadedMetrics(recorded: readonly RecordedOutcome[], collectors: NumbersByName) {
+  const metrics = recorded.flatMap(({ outcome: { collector, accepted } }): RegisteredMetric[] => {
+    const collectorNumber = collectors.get(collector)
+    if (accepted.length > 0 && collectorNumber === undefined)
+      throw new Error(`no collector ${collector} is known to the outbox`)
+    return accepted.map(({ metric: { hour, ...metric } }) => {
+      return { ...metric, collector, collectorNumber: collectorNumber ?? 0, since: hourNumber(hour) }
+    })
+  })
+  if (metrics.length === 0) return { known: new Map(), changes: new MetricChanges() }
+  const known = yield* registerMetrics(metrics, yield* lockProtocols(metrics.map(({ protocolId }) => protocolId)))
+  const places = recorded.flatMap(({ outcome }) =>
+    outcome.accepted.map(({ metric: { id, hour } }) => {
+      return { hour: hourNumber(hour), metric: known.get(id)?.number ?? 0 }
+    }),
+  )
+  return { known, changes: new MetricChanges(yield* storedRows(places)) }
+}
+
+/** Numbers for the ways in which a run ends: nothing about its hour, collected, failed. */
+const endings = { none: 0, collected: 1, failed: 2 } as const
+
+function endingOf({ outcome: { failed, unexpected }, isPart }: RecordedOutcome): number {
+  if (isPart) return endings.none
+  if (!failed) return endings.collected
+  return unexpected ? endings.none : endings.failed
+}
+
+function* endHours(ended: readonly EndedHour[]): StoreWork<void> {
+  const given = ended.map(one => {
+    const { outcome, collector, enqueued } = one
+    const isChanged = enqueued.metrics + enqueued.corrected > 0
+    const [fault, code] = outcome.failed ? faultColumns(outcome.failed.fault) : [null, null]
+    const failure = outcome.failed ? failureLine(outcome.failed.fault, one.nowMs) : null
+    return [
+      ...[hourNumber(outcome.hour), collector, enqueued.metrics, enqueued.digest, endingOf(one)],
+      ...[outcome.failed?.nextAttemptMs ?? 0, fault, code, failure, isChanged ? one.provenance : null],
+    ]
+  })
+  const columns = {
+    ...({ hour: 'integer', collector: 'integer', metrics: 'integer', digest: 'bigint', ending: 'integer' } as const),
+    ...({ next_ms: 'bigint', fault: 'text', code: 'text', failure: 'text', provenance: 'integer' } as const),
+  }
+  const updated = yield* query<{ hour: number; collector: number }>(sql`
+    UPDATE tidegauge.collection SET metrics = collection.metrics + ended.metrics,
+      digest = (collection.digest + ended.digest) & 4294967295,
+      provenance = coalesce(ended.provenance, collection.provenance),
+      attempts = collection.attempts + CASE WHEN ended.ending = 1 AND state <> 1 OR ended.ending = 2 AND state = 0 THEN 1 ELSE 0 END,
+      next_attempt_ms = CASE WHEN ended.ending = 1 THEN 0 WHEN ended.ending = 2 AND state = 0 THEN ended.next_ms ELSE next_attempt_ms END,
+      failures = CASE WHEN ended.ending = 2 AND state = 0
+        THEN substr(ended.failure || coalesce(collection.failures, ''), 1, ${text(`${failuresCharsMax}`)}) ELSE collection.failures END,
+      fault = CASE WHEN ended.ending = 1 THEN NULL WHEN ended.ending = 2 AND state = 0 THEN ended.fault ELSE collection.fault END,
+      fault_code = CASE WHEN ended.ending = 1 THEN NULL WHEN ended.ending = 2 AND state = 0 THEN ended.code ELSE fault_code END,
+      state = CASE WHEN ended.ending = 1 THEN 1 ELSE state END
+    FROM ${rows(columns, given)} AS ended
+    WHERE collection.hour = ended.hour AND collection.collector = ended.collector
+    RETURNING collection.hour, collection.collector`)
+  const known = new Set(updated.map(hourKey))
+  const isAdded = (one: EndedHour) =>
+    endingOf(one) === endings.collected &&
+    !known.has(hourKey({ hour: hourNumber(one.outcome.hour), collector: one.collector }))
+  yield* addCollected(ended.filter(isAdded))
+  yield* noteFailures(ended)
+}
+
+interface HourOfCollector {
+  readonly hour: number
+  readonly collector: number
+}
+
+function hourKey({ hour, collector }: HourOfCollector): string {
+  return `${hour} ${collector}`
+}
+
+/** Inserts hours without a row as collected, each with the count and digest of all its metrics, whenever they were stored. */
+function* addCollected(added: readonly EndedHour[]): StoreWork<void> {
+  if (added.length === 0) return
+  const hours = added.map(({ outcome, collector }) => [hourNumber(outcome.hour), collector])
+  const stored = yield* query<HourOfCollector & { metric: number; value: number }>(sql`
+    SELECT outbox.hour, metric.collector, outbox.metric, outbox.value
+    FROM ${rows({ hour: 'integer', collector: 'integer' }, hours)} AS wanted
+      CROSS JOIN tidegauge.metric CROSS JOIN tidegauge.outbox
+    WHERE metric.collector = wanted.collector AND outbox.hour = wanted.hour AND outbox.metric = metric.id`)
+  const byHour = Map.groupBy(stored, hourKey)
+  const given = added.map(({ outcome, collector, provenance }) => {
+    const hour = hourNumber(outcome.hour)
+    const own = byHour.get(hourKey({ hour, collector })) ?? []
+    const digest = own.reduce((sum, { metric, value }) => (sum + rowDigest(hour, metric, value)) % 2 ** 32, 0)
+    return [hour, collector, own.length, digest, provenance]
+  })
+  const columns = {
+    ...({
+      hour: 'integer',
+      collector: 'integer',
+      metrics: 'integer',
+      digest: 'bigint',
+      provenance: 'integer',
+    } as const),
+  }
+  yield* write(sql`INSERT INTO tidegauge.collection (hour, collector, state, attempts, metrics, digest, provenance)
+    SELECT hour, collector, 1, 1, metrics, digest, provenance FROM ${rows(columns, given)} AS added
+    WHERE true ORDER BY hour, collector ON CONFLICT DO NOTHING`)
+}
+
+/** Keeps the hours that a backfill could not read, until they are collected. */
+function* noteFailures(ended: readonly EndedHour[]): StoreWork<void> {
+  const hourOf = ({ outcome, collector }: EndedHour) => [hourNumber(outcome.hour), collector]
+  const columns = { hour: 'integer', collector: 'integer' } as const
+  const collected = ended.filter(one => endingOf(one) === endings.collected).map(hourOf)
+  if (collected.length > 0) {
+    yield* write(sql`DELETE FROM tidegauge.backfill_failure
+      WHERE (hour, collector) IN (SELECT hour, collector FROM ${rows(columns, collected)} AS collected)`)
+  }
+  const unread = ended.flatMap(one => {
+    const { failed, unexpected } = one.outcome
+    if (one.isPart || !failed || !unexpected) return []
+    return [[...hourOf(one), one.nowMs, JSON.stringify(faultRecord(failed.fault))]]
+  })
+  if (unread.length === 0) return
+  yield* write(sql`INSERT INTO tidegauge.backfill_failure (hour, collector, at_ms, fault)
+    SELECT hour, collector, at_ms, fault FROM ${rows({ ...columns, at_ms: 'bigint', fault: 'text' }, unread)} AS unread
+    WHERE NOT EXISTS (SELECT 1 FROM tidegauge.collection
+      WHERE collection.hour = unread.hour AND collection.collector = unread.collector AND collection.state = 1)
+    ON CONFLICT (hour, collector) DO UPDATE SET at_ms = excluded.at_ms, fault = excluded.fault`)
+}
+
+/** The columns of an hour's fault. */
+export function faultColumns(fault: Fault): [fault: string, code: string] {
+  return [JSON.stringify(faultRecord(fault)), fault.code]
+}
+
+/** Characters kept of all failed attempts of an hour, in the column `failures`, and of the reason of one. */
+const failuresCharsMax = 2_000
+const reasonCharsMax = 300
+
+/** A failed attempt as a line of the column `failures`, whose first line is the newest: instant and reason. */
+function failureLine(fault: Fault, atMs: number): string {
+  return `${new Date(atMs).toISOString()} ${shortened(fault.message.replace(/\s+/g, ' '), reasonCharsMax)}\n`
+}
+
+/** The failed attempts in a column `failures`. The last line may be cut off, and counts as a whole one if it is readable. */
+export function failedAttempts(failures: string | null): FailedAttempt[] {
+  const lines = (failures ?? '').split('\n').flatMap(line => {
+    const [, instant, reason] = /^(\S+Z) (.+)$/.exec(line) ?? []
+    return instant && reason ? [{ atMs: Date.parse(instant), reason }] : []
+  })
+  return lines.reverse()
+}
+
+const provenanceColumns = { version: 'text', code: 'text', options: 'text', hosts: 'text' } as const
+
+/** The numbers of provenances, by `provenanceKey`; new ones are inserted. There are few, each shared by many hours. */
+function* provenanceNumbers(all: readonly Provenance[]): StoreWork<ReadonlyMap<string, number>> {
+  const given = [...new Map(all.map(one => [provenanceKey(one), provenanceRow(one)])).values()]
+  if (given.length === 0) return new Map()
+  const known = yield* knownProvenances(given)
+  const added = given.filter(row => !known.has(JSON.stringify(row)))
+  if (added.length === 0) return known
+  yield* write(sql`INSERT INTO tidegauge.provenance (version, code, options, hosts)
+    SELECT version, code, options, hosts FROM ${rows(provenanceColumns, added)} AS added
+    WHERE true ORDER BY 1, 2, 3, 4 ON CONFLICT DO NOTHING`)
+  return yield* knownProvenances(given)
+}
+
+function* knownProvenances(given: readonly (readonly string[])[]): StoreWork<ReadonlyMap<string, number>> {
+  const found = yield* query<Record<keyof typeof provenanceColumns, string> & { id: number }>(sql`
+    SELECT known.id, known.version, known.code, known.options, known.hosts
+    FROM ${rows(provenanceColumns, given)} AS wanted CROSS JOIN tidegauge.provenance AS known
+    WHERE known.version = wanted.version AND known.code = wanted.code AND known.options = wanted.options
+      AND known.hosts = wanted.hosts`)
+  return new Map(
+    found.map(({ id, version, code, options, hosts }) => [JSON.stringify([version, code, options, hosts]), id]),
+  )
+}
+
+function provenanceRow({ version, code, options, hosts }: Provenance): string[] {
+  return [version, code, options, JSON.stringify(hosts, Object.keys(hosts).sort())]
+}
+
+function provenanceKey(provenance: Provenance): string {
+  return JSON.stringify(provenanceRow(provenance))
+}
+
+/** A block as a row stores it. */
+export interface BlockRow {
+  readonly number: number
+  /** The block's hash, 32 bytes. */
+  readonly hash: Buffer
+  /** Seconds since 1970. */
+  readonly timestamp: number
+}
+
+/** The block of a row. */
+export function blockOf({ number, hash, timestamp }: BlockRow): AsOfBlock {
+  const hex: Hex = `0x${hash.toString('hex')}`
+  return { number: BigInt(number), hash: hex, timestampSeconds: timestamp }
+}
+
+/** The bytes of a block's hash. */
+export function hashBytes({ hash }: AsOfBlock): Buffer {
+  return Buffer.from(hash.slice(2), 'hex')
+}
+
+/** A hash that no block has: the values of one hour were read at two blocks, so the hour has to be read again. */
+const noHash = Buffer.alloc(32)
+
+/**
+ * Stores the blocks that values were read at. Where other values of an hour were read at another block or from other logs,
+ * the hour has to be read again: `noHash` is stored.
+ */
+function* writePins(ended: readonly EndedHour[]): StoreWork<void> {
+  // Every value is now as of these blocks, whatever it was read at before.
+  const isWhole = ({ outcome: { failed, mode }, isPart }: EndedHour) => !isPart && !failed && mode === 'correct'
+  const whole = ended.filter(isWhole).map(({ outcome, collector }) => [hourNumber(outcome.hour), collector])
+  if (whole.length > 0) {
+    yield* write(sql`DELETE FROM tidegauge.pin WHERE (hour, collector) IN (
+      SELECT hour, collector FROM ${rows({ hour: 'integer', collector: 'integer' }, whole)} AS whole)`)
+  }
+  for (const one of ended) {
+    const { enqueued, outcome, collector } = one
+    if (!isWhole(one) && enqueued.metrics + enqueued.corrected === 0) continue
+    for (const pin of outcome.pins ?? []) yield* writePin(hourNumber(outcome.hour), collector, pin)
+  }
+}
+
+function* writePin(hour: number, collector: number, { chainId, block, logs }: PinnedBlock): StoreWork<void> {
+  const text = logs ? JSON.stringify(logs) : null
+  yield* write(sql`INSERT INTO tidegauge.pin (chain, hour, collector, number, hash, timestamp, logs)
+    VALUES (${chainId}, ${hour}, ${collector}, ${block.number}, ${hashBytes(block)}, ${block.timestampSeconds}, ${text})
+    ON CONFLICT (chain, hour, collector) DO UPDATE SET logs = coalesce(excluded.logs, pin.logs),
+      hash = CASE WHEN pin.hash = excluded.hash AND (excluded.logs IS NULL OR pin.logs IS NULL OR excluded.logs = pin.logs)
+        THEN pin.hash ELSE ${noHash} END`)
+}
+
+interface RawPin extends BlockRow {
+  readonly hour: number
+  readonly collector: string
+  readonly logs: string | null
+}
+
+/** Pinned hours of a chain up to an hour, oldest first. */
+export function* pinnedHours(chainId: number, upTo: Hour, limit: number): StoreWork<PinnedHour[]> {
+  const found = yield* query<RawPin>(sql`
+    SELECT pin.hour, collector.name AS collector, pin.number, pin.hash, pin.timestamp, pin.logs
+    FROM tidegauge.pin JOIN tidegauge.collector ON collector.id = pin.collector
+    WHERE pin.chain = ${chainId} AND pin.hour <= ${hourNumber(upTo)} ORDER BY pin.hour, collector.name LIMIT ${limit}`)
+  return found.map(({ hour, collector, logs, ...block }) => {
+    const own = { hour: hourFromNumber(hour), collector, block: blockOf(block) }
+    return logs === null ? own : { ...own, logs: jsonOf(logs) as PinnedLogs[] }
+  })
+}
+
+/** Blocks that values of a collector's hour were read at and that may still be replaced, by chain. */
+export function* pinsOfHour(collector: string, hour: Hour): StoreWork<(BlockRow & { readonly chain: number })[]> {
+  const found = yield* query<BlockRow & { readonly chain: number }>(sql`
+    SELECT chain, number, hash, timestamp FROM tidegauge.pin
+    WHERE chain IN (SELECT DISTINCT chain FROM tidegauge.pin) AND hour = ${hourNumber(hour)}
+      AND collector = (SELECT id FROM tidegauge.collector WHERE name = ${collector}) ORDER BY chain`)
+  return found.filter(({ hash }) => !noHash.equals(hash))
+}
+
+/** Deletes pins of a collector's hour. @param confirmed the one whose block became final; default: all */
+export function* deletePins(
+  collector: string,
+  hour: Hour,
+  confirmed?: { readonly chainId: number; readonly block: AsOfBlock },
+): StoreWork<void> {
+  const of = sql`hour = ${hourNumber(hour)} AND collector = (SELECT id FROM tidegauge.collector WHERE name = ${collector})`
+  // The key begins with the chain, and there are few.
+  if (!confirmed) {
+    yield* write(sql`DELETE FROM tidegauge.pin WHERE chain IN (SELECT DISTINCT chain FROM tidegauge.pin) AND ${of}`)
+    return
+  }
+  yield* write(sql`DELETE FROM tidegauge.pin
+    WHERE chain = ${confirmed.chainId} AND hash = ${hashBytes(confirmed.block)} AND ${of}`)
+}

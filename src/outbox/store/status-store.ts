@@ -1,0 +1,233 @@
+import { type Hour, hourAfter, hourNumber } from '../../model/hour.ts'
+import type { MetricCurve } from '../contract/curves.ts'
+import type { CollectionRow, HourOfAll, HourReasons, WithheldHour } from '../contract/hours.ts'
+import type { StoredMetric } from '../contract/metrics.ts'
+import type { Reporter, ReportStore } from '../contract/report-store.ts'
+import type {
+  Detail,
+  GapCount,
+  Lateness,
+  LatenessWanted,
+  OldestHours,
+  Overview,
+  StatusStore,
+  UnresolvedCount,
+} from '../contract/status-store.ts'
+import { type MetricPlace, stateNumber, stateOf } from './changes.ts'
+import {
+  collectorNames,
+  faultyRows,
+  gapCounts,
+  hoursOfAll,
+  lateCollectors,
+  missingCollectors,
+  newestDelivered,
+  rowsBetween,
+  unresolvedCounts,
+  withheldHours,
+} from './hours.ts'
+import { metricAt, metricsByNumber } from './metrics.ts'
+import { allWarnings, destinationStates, reportState, saveReport } from './notes.ts'
+import { sql } from './sql.ts'
+import { backlogOf, deadAndHeldCounts, dueHour, dueUpTo, newestMetrics, oldestHeld } from './values.ts'
+import { query, type StoreDatabase, type StoreWork, together } from './work.ts'
+
+/** Hours read together, without their values, and with them. */
+const [hoursTogether, valuedHoursTogether] = [12, 1]
+
+/** Time for which the newest delivered hour is kept of a collector that has stood still: thousands of hours are read. */
+const deliveredKnownMs = 600_000
+
+/** Hours back from the last one, up to which the newest delivered hour is read each time. */
+const freshHours = 48
+
+/** The outbox for status. */
+export class StoreStatus implements StatusStore {
+  readonly #database: StoreDatabase
+  readonly #newestDelivered = new Map<string, { readonly hour: Hour; readonly atMs: number }>()
+
+  constructor(database: StoreDatabase) {
+    this.#database = database
+  }
+
+  lateness(wanted: LatenessWanted): Promise<Lateness> {
+    return this.#database.read(() => latenessOf(wanted))
+  }
+
+  overview(wanted: LatenessWanted): Promise<Overview> {
+    return this.#database.read(() => overviewOf(wanted))
+  }
+
+  async detail(wanted: LatenessWanted, from: Hour, to: Hour): Promise<Detail> {
+    const overview = await this.overview(wanted)
+    const rows: CollectionRow[] = []
+    const values: CurveValue[] = []
+    for (let hour = from; hour <= to; hour = hourAfter(hour, valuedHoursTogether)) {
+      await this.#database.rest()
+      const last = Math.min(to, hourAfter(hour, valuedHoursTogether - 1)) as Hour
+      const [own, found] = await this.#database.read(() => together(rowsBetween(hour, last), curveValues(hour, last)))
+      rows.push(...own)
+      for (const value of found) values.push(value)
+    }
+    return { ...overview, rows, curves: await this.#database.read(() => curvesOf(values, from, to)) }
+  }
+
+  newest(from: Hour, to: Hour): Promise<readonly StoredMetric[]> {
+    return this.#database.read(() => newestMetrics(from, to))
+  }
+
+  async hoursOfAll(collectors: readonly string[], from: Hour, to: Hour): Promise<readonly HourOfAll[]> {
+    const found: HourOfAll[] = []
+    for (let first = from; first <= to; first = hourAfter(first, hoursTogether)) {
+      if (first > from) await this.#database.rest()
+      const last = Math.min(to, hourAfter(first, hoursTogether - 1)) as Hour
+      found.push(...(await this.#database.read(() => hoursOfAll(collectors, first, last))))
+    }
+    return found
+  }
+
+  collectors(): Promise<readonly string[]> {
+    return this.#database.readEach(collectorNames)
+  }
+
+  async reasons(from: Hour, to: Hour, most: number): Promise<HourReasons> {
+    const failed: CollectionRow[] = []
+    const withheld: WithheldHour[] = []
+    for (let last = to; last >= from; last = hourAfter(last, -hoursTogether)) {
+      const first = Math.max(from, hourAfter(last, 1 - hoursTogether)) as Hour
+      const [faulty, waiting] = await this.#database.read(() =>
+        together(faultyRows(first, last), withheldHours(first, last)),
+      )
+      for (let hour = last; hour >= first; hour = hourAfter(hour, -1)) {
+        if (failed.length + withheld.length >= most) return { failed, withheld }
+        failed.push(...faulty.filter(row => row.hour === hour))
+        withheld.push(...waiting.filter(row => row.hour === hour))
+      }
+      await this.#database.rest()
+    }
+    return { failed, withheld }
+  }
+
+  unresolved(): Promise<readonly UnresolvedCount[]> {
+    return this.#database.read(unresolvedCounts)
+  }
+
+  oldestHours(collectors: readonly string[], protocolIds: readonly string[], latest: Hour): Promise<OldestHours> {
+    return this.#database.read(() => oldestHours(collectors, protocolIds, latest))
+  }
+
+  async newestDelivered(collectors: readonly string[], upTo: Hour, nowMs: number): Promise<ReadonlyMap<string, Hour>> {
+    const found = new Map<string, Hour>()
+    for (const collector of collectors) {
+      const known = this.#newestDelivered.get(collector)
+      const isKnown = known && Math.abs(nowMs - known.atMs) < deliveredKnownMs
+      if (!isKnown) await this.#database.rest()
+      const hour = isKnown ? known.hour : await this.#database.readEach(() => newestDelivered(collector, upTo))
+      if (hour === undefined) continue
+      found.set(collector, hour)
+      const isFresh = hourNumber(upTo) - hourNumber(hour) < freshHours
+      if (isFresh) this.#newestDelivered.delete(collector)
+      else if (!isKnown) this.#newestDelivered.set(collector, { hour, atMs: nowMs })
+    }
+    return found
+  }
+
+  gapCounts(collectors: readonly string[], from: Hour, to: Hour): Promise<readonly GapCount[]> {
+    return this.#database.readEach(() => gapCounts(collectors, from, to))
+  }
+}
+
+function* latenessOf(wanted: LatenessWanted): StoreWork<Lateness> {
+  const { collectors, protocolIds, destinations: names, hour } = wanted
+  const ids = collectors.map(({ id }) => id)
+  const [late, missing, all, oldest, metrics, deadAndHeld, destinations] = yield* together(
+    lateCollectors(ids, hour),
+    missingCollectors(collectors, hour),
+    rowsBetween(hour, hour),
+    dueHour('oldest', protocolIds, hour),
+    dueUpTo(protocolIds, hour),
+    deadAndHeldCounts(hour, protocolIds),
+    destinationStates(names),
+  )
+  return {
+    ...{ late, missing, deadAndHeld, destinations },
+    gaps: all.filter(({ state }) => state === 'gap'),
+    ...(oldest !== undefined && { due: { oldest, metrics } }),
+  }
+}
+
+function* overviewOf(wanted: LatenessWanted): StoreWork<Overview> {
+  const [lateness, backlog, warnings] = yield* together(latenessOf(wanted), backlogOf(), allWarnings())
+  return { ...lateness, backlog, warnings }
+}
+
+function* oldestHours(
+  collectors: readonly string[],
+  protocolIds: readonly string[],
+  latest: Hour,
+): StoreWork<OldestHours> {
+  const [late, collected, held] = yield* together(
+    lateCollectors(collectors, latest),
+    dueHour('oldest', protocolIds, latest),
+    oldestHeld(protocolIds, latest),
+  )
+  const oldest = late.map(each => each.oldest)
+  return { due: oldest.length === 0 ? undefined : (Math.min(...oldest) as Hour), collected, held }
+}
+
+interface CurveValue extends MetricPlace {
+  readonly state: number
+  readonly value: number
+}
+
+/** Values of hours, without the dropped ones. */
+function curveValues(from: Hour, to: Hour): StoreWork<CurveValue[]> {
+  return query<CurveValue>(sql`SELECT hour, metric, state, value FROM tidegauge.outbox
+    WHERE hour BETWEEN ${hourNumber(from)} AND ${hourNumber(to)} AND state <> ${stateNumber('dropped')} ORDER BY hour`)
+}
+
+/** The curves of values that are sorted by hour, in the order in which the metrics were first stored. */
+function* curvesOf(values: readonly CurveValue[], from: Hour, to: Hour): StoreWork<MetricCurve[]> {
+  const curves = new Map<number, { latest: CurveValue; readonly values: (number | null)[] }>()
+  const [oldest, hours] = [hourNumber(from), hourNumber(to) - hourNumber(from) + 1]
+  for (const row of values) {
+    const curve = curves.get(row.metric) ?? { latest: row, values: Array<null>(hours).fill(null) }
+    curve.latest = row
+    curve.values[row.hour - oldest] = row.value
+    curves.set(row.metric, curve)
+  }
+  const known = yield* metricsByNumber([...curves.keys()])
+  return [...curves]
+    .sort(([a], [b]) => a - b)
+    .flatMap(
+      ([
+        number,
+        {
+          latest: { hour, value, state },
+          values: own,
+        },
+      ]) => {
+        const metric = known.get(number)
+        if (!metric) return []
+        const latest = { ...metricAt(metric, hour, value), state: stateOf(state), collector: metric.collector }
+        return [{ latest, values: own }]
+      },
+    )
+}
+
+/** Memory of what was reported to people. */
+export class StoreReports implements ReportStore {
+  readonly #database: StoreDatabase
+
+  constructor(database: StoreDatabase) {
+    this.#database = database
+  }
+
+  read(reporter: Reporter): Promise<string | undefined> {
+    return this.#database.readEach(() => reportState(reporter))
+  }
+
+  save(reporter: Reporter, state: string): Promise<void> {
+    return this.#database.write(() => saveReport(reporter, state))
+  }
+}

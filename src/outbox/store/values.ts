@@ -1,0 +1,432 @@
+import { endOfTime, type Hour, hourAfter, hourFromNumber, hourNumber } from '../../model/hour.ts'
+import { jumpHoursMax } from '../../model/limits.ts'
+import type { Metric, MetricId } from '../../model/metric.ts'
+import { MetricSet } from '../../model/metric-set.ts'
+import type { Backlog, Balance } from '../contract/balance.ts'
+import type { EarlierValue, HistoryEntry } from '../contract/history.ts'
+import type { DeliveredHour } from '../contract/hours.ts'
+import type { MetricKey, Past, StoredMetric, ValueAndState } from '../contract/metrics.ts'
+import type { DeadAndHeldCounts, DeadOrHeldMetric, DueSelection, DueWanted, Selection } from '../contract/selections.ts'
+import {
+  type MetricPlace,
+  type OutboxRow,
+  placeKey,
+  prunedNumber,
+  stateNumber,
+  stateOf,
+  storedRows,
+} from './changes.ts'
+import { hoursOf, storedHour } from './hours.ts'
+import { descriptionOf, type KnownMetric, metricAt, metricsById, metricsByNumber, pastAt } from './metrics.ts'
+import { isIn, rows, type Statement, sql, text } from './sql.ts'
+import { first, query, type StoreWork, together } from './work.ts'
+
+/** A value as it is read. */
+interface RawValue extends MetricPlace {
+  readonly state: number
+  readonly value: number
+}
+
+/** Due metrics of some protocols: the hours from `newestFirstFrom` on first, then the backlog. */
+export function* dueMetrics(wanted: DueWanted, limit: number): StoreWork<Metric[]> {
+  const excluded = new MetricSet(...(wanted.except ?? []))
+  const protocols = yield* protocolNumbers(wanted.protocolIds)
+  // The metrics that are left out may all come first.
+  const most = limit + excluded.size
+  const [start, last] = [hourNumber(wanted.newestFirstFrom), storedHour(wanted.latest)]
+  const found = yield* dueBetween(protocols, { from: start, to: last, first: 'newest' }, most)
+  const backlog = { from: 0, to: Math.min(start - 1, last), first: 'oldest' } as const
+  if (found.length < most) found.push(...(yield* dueBetween(protocols, backlog, most - found.length)))
+  const known = yield* metricsByNumber(found.map(({ metric }) => metric))
+  const metrics = found.flatMap(row => metricOf(known, row) ?? [])
+  return metrics.filter(metric => !excluded.has(metric)).slice(0, limit)
+}
+
+/** Numbers of those protocols that have metrics, in the order asked. */
+function* protocolNumbers(ids: readonly string[]): StoreWork<number[]> {
+  const found = yield* query<{ id: number; name: string }>(
+    sql`SELECT id, name FROM tidegauge.protocol WHERE name ${isIn('text', ids)}`,
+  )
+  const byName = new Map(found.map(({ id, name }) => [name, id]))
+  return ids.flatMap(id => byName.get(id) ?? [])
+}
+
+/** A range of hours, in hours since 1970, and the direction to read it in. */
+interface DueRange {
+  readonly from: number
+  readonly to: number
+  readonly first: 'oldest' | 'newest'
+}
+
+/**
+ * Due metrics of some protocols, hour by hour. It reads windows of hours, each twice as long as the last, so that neither a
+ * long backlog nor one of few metrics an hour costs more than what is wanted.
+ */
+function* dueBetween(protocols: readonly number[], range: DueRange, limit: number): StoreWork<RawValue[]> {
+  const found: RawValue[] = []
+  const given = protocols.map(id => [id])
+  const isOldest = range.first === 'oldest'
+  let [{ from, to }, hours]: [{ from: number; to: number }, number] = [range, 1]
+  while (found.length < limit) {
+    const head = yield* dueHead(protocols, { ...range, from, to })
+    if (head === undefined) return found
+    const [low, high] = isOldest ? [head, Math.min(to, head + hours - 1)] : [Math.max(from, head - hours + 1), head]
+    const order = text(isOldest ? 'hour' : 'hour DESC')
+    const some = yield* query<RawValue>(sql`
+      SELECT head.hour, head.metric, 0 AS state, outbox.value FROM (
+        SELECT due.hour, due.metric, own.place FROM ${rows({ id: 'integer' }, given)} AS own CROSS JOIN tidegauge.outbox AS due
+        WHERE due.protocol = own.id AND due.state = 0 AND due.hour BETWEEN ${low} AND ${high}
+        ORDER BY due.${order}, own.place, due.metric LIMIT ${limit - found.length}) AS head CROSS JOIN tidegauge.outbox
+      WHERE outbox.hour = head.hour AND outbox.metric = head.metric ORDER BY head.${order}, head.place, head.metric`)
+    found.push(...some)
+    if (isOldest) from = high + 1
+    else to = low - 1
+    hours *= 2
+  }
+  return found
+}
+
+/** The first hour of a range with a due metric; `undefined` when there is none. */
+function* dueHead(protocols: readonly number[], { from, to, first: which }: DueRange): StoreWork<number | undefined> {
+  if (from > to) return undefined
+  const end = text(which === 'oldest' ? 'min' : 'max')
+  const given = protocols.map(id => [id])
+  const row = yield* first<{ hour: number | null }>(sql`
+    SELECT ${end}(head.hour) AS hour FROM (
+      SELECT (SELECT ${end}(due.hour) FROM tidegauge.outbox AS due
+        WHERE due.protocol = own.id AND due.state = 0 AND due.hour BETWEEN ${from} AND ${to}) AS hour
+      FROM ${rows({ id: 'integer' }, given)} AS own) AS head`)
+  return row?.hour ?? undefined
+}
+
+/** The oldest or newest due hour of some protocols, up to `latest`; `undefined` when none is due. */
+export function* dueHour(
+  which: 'oldest' | 'newest',
+  protocolIds: readonly string[],
+  latest: Hour,
+): StoreWork<Hour | undefined> {
+  const hour = yield* dueHead(yield* protocolNumbers(protocolIds), { from: 0, to: storedHour(latest), first: which })
+  return hour === undefined ? undefined : hourFromNumber(hour)
+}
+
+/** Number of due metrics of some protocols at or before an hour: the total is known, and later ones are few. */
+export function* dueUpTo(protocolIds: readonly string[], hour: Hour): StoreWork<number> {
+  const row = yield* first<{ metrics: number }>(sql`
+    SELECT CAST(coalesce(sum(tally.metrics - (SELECT count(*) FROM tidegauge.outbox
+      WHERE outbox.protocol = tally.protocol AND outbox.state = 0 AND outbox.hour > ${storedHour(hour)})), 0) AS bigint) AS metrics
+    FROM tidegauge.tally JOIN tidegauge.protocol ON protocol.id = tally.protocol
+    WHERE tally.state = ${stateNumber('due')} AND protocol.name ${isIn('text', protocolIds)}`)
+  return row?.metrics ?? 0
+}
+
+/** Places and stored rows of metrics, in the order asked; absent where the id is unknown. */
+function* lookedUp(metrics: readonly MetricKey[]): StoreWork<{
+  readonly known: ReadonlyMap<string, KnownMetric>
+  readonly rows: readonly (OutboxRow | undefined)[]
+}> {
+  const known = yield* metricsById(metrics.map(({ id }) => id))
+  const places = metrics.map(({ id, hour }) => ({ hour: hourNumber(hour), metric: known.get(id)?.number ?? 0 }))
+  const byKey = new Map((yield* storedRows(places)).map(row => [placeKey(row), row]))
+  return { known, rows: places.map(place => byKey.get(placeKey(place))) }
+}
+
+/** Value and state of metrics, dropped ones included, in the order asked; `undefined` where there is none. */
+export function* storedValues(metrics: readonly MetricKey[]): StoreWork<(ValueAndState | undefined)[]> {
+  const { rows: found } = yield* lookedUp(metrics)
+  return found.map(row => row && { value: row.value, state: stateOf(row.state) })
+}
+
+/** Those of some metrics that are still due. */
+export function* stillDue<T extends MetricKey>(metrics: readonly T[]): StoreWork<T[]> {
+  const { rows: found } = yield* lookedUp(metrics)
+  return metrics.filter((_, place) => found[place]?.state === stateNumber('due'))
+}
+
+/** A metric of an hour as it would be sent; `undefined` unless it is due or delivered. */
+export function* presentMetric(metric: MetricKey): StoreWork<Metric | undefined> {
+  const { known, rows: found } = yield* lookedUp([metric])
+  const [own, row] = [known.get(metric.id), found[0]]
+  return own && row && isAccepted(row) ? metricAt(own, row.hour, row.value) : undefined
+}
+
+function isAccepted({ state }: Pick<RawValue, 'state'>): boolean {
+  return state === stateNumber('due') || state === stateNumber('delivered')
+}
+
+/** As `IntakeStore.pasts`. The hour before has all values nearly always, so it is read first. */
+export function* pasts(metrics: readonly MetricKey[]): StoreWork<(Past | undefined)[]> {
+  const known = yield* metricsById(metrics.map(({ id }) => id))
+  const wanted = metrics.flatMap(({ id, hour }) => {
+    const own = known.get(id)
+    return own ? [{ hour: hourNumber(hour), metric: own.number }] : []
+  })
+  const previous = yield* lastValues(wanted, 1, 1)
+  const missing = wanted.filter(place => !previous.has(placeKey(place)))
+  for (const [key, value] of yield* lastValues(missing, 2, jumpHoursMax)) previous.set(key, value)
+  return metrics.map(({ id, hour }) => {
+    const [own, at] = [known.get(id), hourNumber(hour)]
+    return pastAt(own, at, own && previous.get(placeKey({ hour: at, metric: own.number })))
+  })
+}
+
+type Previous = NonNullable<Past['previous']>
+
+/** The last due or delivered values, so many hours before. */
+function* lastValues(
+  wanted: readonly MetricPlace[],
+  nearest: number,
+  farthest: number,
+): StoreWork<Map<number, Previous>> {
+  const backs = Array.from({ length: farthest - nearest + 1 }, (_, index) => nearest + index)
+  const places = wanted.flatMap(({ hour, metric }) => backs.map(back => ({ hour: hour - back, metric })))
+  const stored = new Map((yield* storedRows(places)).map(row => [placeKey(row), row]))
+  const values = new Map<number, Previous>()
+  for (const place of wanted) {
+    const row = backs
+      .map(back => stored.get(placeKey({ hour: place.hour - back, metric: place.metric })))
+      .find(one => one && isAccepted(one))
+    if (row) values.set(placeKey(place), { hour: hourFromNumber(row.hour), value: row.value })
+  }
+  return values
+}
+
+/** Those of some metrics that are listed as corrected and stored: places in the list. */
+export function* correctedOf(metrics: readonly MetricKey[]): StoreWork<ReadonlySet<number>> {
+  const asked = metrics.map(({ id, hour }) => [id, hourNumber(hour)])
+  const found = yield* query<{ place: number }>(sql`
+    SELECT asked.place FROM ${rows({ name: 'text', hour: 'integer' }, asked)} AS asked
+      CROSS JOIN tidegauge.metric CROSS JOIN tidegauge.correction
+    WHERE metric.name = asked.name AND correction.hour = asked.hour AND correction.metric = metric.id`)
+  return new Set(found.map(({ place }) => place - 1))
+}
+
+/** The newest delivered metric of some protocols within the day up to an hour; `undefined` when there is none. */
+export function* lastDelivered(protocolIds: readonly string[], hour: Hour): StoreWork<Metric | undefined> {
+  const last = storedHour(hour)
+  const protocols = yield* protocolNumbers(protocolIds)
+  const row = yield* first<RawValue>(sql`
+    SELECT hour, metric, state, value FROM tidegauge.outbox
+    WHERE hour BETWEEN ${last - jumpHoursMax} AND ${last} AND state = ${stateNumber('delivered')}
+      AND protocol ${isIn('integer', protocols)} ORDER BY hour DESC, metric DESC LIMIT 1`)
+  return row && metricOf(yield* metricsByNumber([row.metric]), row)
+}
+
+function metricOf(known: ReadonlyMap<number, KnownMetric>, row: RawValue): Metric | undefined {
+  const own = known.get(row.metric)
+  return own && metricAt(own, row.hour, row.value)
+}
+
+/** Whether any metric of some protocols was ever delivered, pruned ones included. */
+export function* hasDelivered(protocolIds: readonly string[]): StoreWork<boolean> {
+  const row = yield* first(sql`
+    SELECT 1 AS is_there FROM tidegauge.tally JOIN tidegauge.protocol ON protocol.id = tally.protocol
+    WHERE tally.state IN (${stateNumber('delivered')}, ${prunedNumber}) AND tally.metrics > 0
+      AND protocol.name ${isIn('text', protocolIds)} LIMIT 1`)
+  return row !== undefined
+}
+
+/** Every metric in a range of hours, both ends included, by hour; dropped ones are left out. */
+export function* metricsBetween(from: Hour, to: Hour): StoreWork<StoredMetric[]> {
+  const range = sql`hour BETWEEN ${hourNumber(from)} AND ${hourNumber(to)}`
+  return yield* storedMetrics(
+    yield* query<RawValue>(sql`
+      SELECT hour, metric, state, value FROM tidegauge.outbox
+      WHERE ${range} AND state <> ${stateNumber('dropped')} ORDER BY hour, metric`),
+    range,
+  )
+}
+
+/** As `StatusStore.newest`: hour by hour backwards, until each metric has been found. */
+export function* newestMetrics(from: Hour, to: Hour): StoreWork<StoredMetric[]> {
+  const count = yield* first<{ metrics: number }>(sql`SELECT count(*) AS metrics FROM tidegauge.metric`)
+  const found = new Map<number, RawValue>()
+  for (let hour = to; hour >= from && found.size < (count?.metrics ?? 0); hour = hourAfter(hour, -1)) {
+    const own = yield* query<RawValue>(sql`
+      SELECT hour, metric, state, value FROM tidegauge.outbox
+      WHERE hour = ${hourNumber(hour)} AND state <> ${stateNumber('dropped')}`)
+    for (const row of own) if (!found.has(row.metric)) found.set(row.metric, row)
+  }
+  const sorted = [...found.values()].sort((a, b) => a.metric - b.metric)
+  return yield* storedMetrics(sorted, sql`hour BETWEEN ${hourNumber(from)} AND ${hourNumber(to)}`)
+}
+
+/** @param range condition of the hours whose reasons are read */
+function* storedMetrics(found: readonly RawValue[], range: Statement): StoreWork<StoredMetric[]> {
+  const [known, reasons] = yield* together(
+    metricsByNumber(found.map(({ metric }) => metric)),
+    query<MetricPlace & { reason: string }>(sql`SELECT hour, metric, reason FROM tidegauge.detained WHERE ${range}`),
+  )
+  const reasonOf = new Map(reasons.map(row => [placeKey(row), row.reason]))
+  return found.flatMap((row): StoredMetric[] => {
+    const own = known.get(row.metric)
+    if (!own) return []
+    const state = stateOf(row.state)
+    const reason = state === 'dead' || state === 'held' ? reasonOf.get(placeKey(row)) : undefined
+    const stored = { ...metricAt(own, row.hour, row.value), state, collector: own.collector }
+    return [reason === undefined ? stored : { ...stored, reason }]
+  })
+}
+
+/** Hours of some collectors with a delivered metric that is not pruned, oldest first. */
+export function* deliveredHours(collectors: readonly string[], from?: Hour, to?: Hour): StoreWork<DeliveredHour[]> {
+  const found = yield* query<{ hour: number; collector: string }>(sql`
+    WITH RECURSIVE ${hoursOf('outbox', from, to)}
+    SELECT hours.hour, collector.name AS collector FROM hours CROSS JOIN tidegauge.collector
+    WHERE collector.name ${isIn('text', collectors)} AND EXISTS (
+      SELECT 1 FROM tidegauge.metric CROSS JOIN tidegauge.outbox
+      WHERE metric.collector = collector.id AND outbox.hour = hours.hour AND outbox.metric = metric.id
+        AND outbox.state = ${stateNumber('delivered')})
+    ORDER BY hours.hour, collector.name`)
+  return found.map(({ hour, collector }) => ({ collector, hour: hourFromNumber(hour) }))
+}
+
+interface RawHistory extends RawValue {
+  readonly collectedMs: number
+  readonly deliveredMs: number
+  readonly reason: string | null
+}
+
+/** As `OperatorStore.history`. */
+export function* metricHistory(id: MetricId, from?: Hour, to?: Hour): StoreWork<HistoryEntry[]> {
+  const known = (yield* metricsById([id])).get(id)
+  if (!known) return []
+  const [found, earlier] = yield* together(
+    query<RawHistory>(sql`
+      WITH RECURSIVE ${hoursOf('outbox', from, to)}
+      SELECT outbox.hour, outbox.metric, outbox.state, outbox.value, outbox.collected_ms AS "collectedMs",
+        outbox.delivered_ms AS "deliveredMs", (SELECT reason FROM tidegauge.detained
+          WHERE detained.hour = outbox.hour AND detained.metric = outbox.metric) AS reason
+      FROM hours CROSS JOIN tidegauge.outbox
+      WHERE outbox.hour = hours.hour AND outbox.metric = ${known.number} ORDER BY outbox.hour`),
+    query<EarlierValue & { hour: number }>(sql`
+      SELECT hour, value, until_ms AS "untilMs" FROM tidegauge.earlier_value
+      WHERE metric = ${known.number} AND hour BETWEEN ${from === undefined ? 0 : storedHour(from)}
+        AND ${storedHour(to ?? endOfTime)} ORDER BY hour, until_ms`),
+  )
+  const byHour = Map.groupBy(earlier, ({ hour }) => hour)
+  return found.map(({ hour, value, state: number, collectedMs, deliveredMs, reason }) => {
+    const state = stateOf(number)
+    return {
+      ...metricAt(known, hour, value),
+      state,
+      collector: known.collector,
+      ...(reason !== null && (state === 'dead' || state === 'held') && { reason }),
+      collectedMs,
+      ...(state === 'delivered' && { deliveredMs }),
+      earlier: (byHour.get(hour) ?? []).map(one => ({ value: one.value, untilMs: one.untilMs })),
+    }
+  })
+}
+
+/** A selected metric, as it is read. */
+export interface SelectedValue extends RawValue {
+  readonly protocolId: string
+}
+
+/** A selected dead or held metric, as it is read. */
+export interface DetainedValue extends SelectedValue {
+  readonly kind: DeadOrHeldMetric['kind']
+  readonly reason: string
+  readonly status: number | null
+  readonly attempts: number | null
+  readonly unit: string | null
+  readonly atMs: number
+}
+
+/** Rows of the selected dead or held metrics, by hour. There are few: those of all hours are looked through. */
+export function* detainedValues({ state, ids, reason, hour }: Selection): StoreWork<DetainedValue[]> {
+  const found = yield* query<DetainedValue>(sql`
+    SELECT detained.hour, detained.metric, protocol.name AS "protocolId", outbox.state, outbox.value, detained.kind,
+      detained.reason, detained.status, detained.attempts, detained.unit, detained.at_ms AS "atMs"
+    FROM tidegauge.detained CROSS JOIN tidegauge.outbox CROSS JOIN tidegauge.metric CROSS JOIN tidegauge.protocol
+    WHERE outbox.hour = detained.hour AND outbox.metric = detained.metric AND outbox.state = ${stateNumber(state)}
+      AND metric.id = detained.metric AND protocol.id = metric.protocol ${isOfHour('detained', hour)} ${isOfIds(ids)}
+    ORDER BY detained.hour, detained.metric`)
+  const words = reason?.toLowerCase() ?? ''
+  return found.filter(row => row.reason.toLowerCase().includes(words))
+}
+
+/** Rows of the selected due metrics, by hour. */
+export function selectedDue({ ids, protocolIds, hour }: DueSelection): StoreWork<SelectedValue[]> {
+  const isOf = protocolIds ? sql`AND protocol.name ${isIn('text', protocolIds)}` : text('')
+  return query<SelectedValue>(sql`
+    SELECT outbox.hour, outbox.metric, protocol.name AS "protocolId", outbox.state, outbox.value
+    FROM tidegauge.protocol CROSS JOIN tidegauge.outbox CROSS JOIN tidegauge.metric
+    WHERE outbox.protocol = protocol.id AND outbox.state = 0 AND metric.id = outbox.metric
+      ${isOf} ${isOfHour('outbox', hour)} ${isOfIds(ids)} ORDER BY outbox.hour, outbox.metric`)
+}
+
+function isOfHour(table: 'detained' | 'outbox', hour: Hour | undefined): Statement {
+  return hour === undefined ? sql`` : sql`AND ${text(table)}.hour = ${storedHour(hour)}`
+}
+
+function isOfIds(ids: readonly string[] | undefined): Statement {
+  return ids ? sql`AND (metric.name ${isIn('text', ids)} OR protocol.name ${isIn('text', ids)})` : sql``
+}
+
+/** The selected due metrics, by hour. */
+export function* dueSelected(selection: DueSelection): StoreWork<Metric[]> {
+  const found = yield* selectedDue(selection)
+  const known = yield* metricsByNumber(found.map(({ metric }) => metric))
+  return found.flatMap(row => metricOf(known, row) ?? [])
+}
+
+/** The selected dead or held metrics, by hour. */
+export function* deadOrHeld(selection: Selection): StoreWork<DeadOrHeldMetric[]> {
+  const found = yield* detainedValues(selection)
+  const known = yield* metricsByNumber(found.map(({ metric }) => metric))
+  return found.flatMap(row => {
+    const own = known.get(row.metric)
+    if (!own) return []
+    const { unit: locked, ...metric } = metricAt(own, row.hour, row.value)
+    return {
+      ...metric,
+      ...descriptionOf({ unit: row.kind === 'unit' ? row.unit : locked }),
+      ...{ state: selection.state, kind: row.kind, reason: row.reason },
+      ...(row.status !== null && { status: row.status }),
+      ...(row.attempts !== null && { attempts: row.attempts }),
+      ...{ sinceMs: row.atMs, collector: own.collector },
+    }
+  })
+}
+
+/** Counts of dead and held metrics of some protocols in an hour. */
+export function* deadAndHeldCounts(hour: Hour, protocolIds: readonly string[]): StoreWork<DeadAndHeldCounts> {
+  const counts = yield* first<DeadAndHeldCounts>(sql`
+    SELECT count(*) FILTER (WHERE kind = 'refused') AS dead, count(*) FILTER (WHERE kind <> 'refused') AS held
+    FROM tidegauge.detained JOIN tidegauge.metric ON metric.id = detained.metric
+      JOIN tidegauge.protocol ON protocol.id = metric.protocol
+    WHERE detained.hour = ${storedHour(hour)} AND protocol.name ${isIn('text', protocolIds)}`)
+  return counts ?? { dead: 0, held: 0 }
+}
+
+/** The oldest hour of some protocols, up to `latest`, with a held metric; `undefined` when there is none. */
+export function* oldestHeld(protocolIds: readonly string[], latest: Hour): StoreWork<Hour | undefined> {
+  const row = yield* first<{ hour: number | null }>(sql`
+    SELECT min(detained.hour) AS hour FROM tidegauge.detained JOIN tidegauge.metric ON metric.id = detained.metric
+      JOIN tidegauge.protocol ON protocol.id = metric.protocol
+    WHERE kind <> 'refused' AND protocol.name ${isIn('text', protocolIds)} AND detained.hour <= ${storedHour(latest)}`)
+  return row?.hour == null ? undefined : hourFromNumber(row.hour)
+}
+
+/** Counts of all metrics, and why deliveries wait: a few small rows, whatever the number of metrics. */
+export function* backlogOf(): StoreWork<Backlog> {
+  const [counts, waiting] = yield* together(
+    query<{ protocol: string; state: number; metrics: number }>(sql`
+      SELECT protocol.name AS protocol, tally.state, tally.metrics
+      FROM tidegauge.tally JOIN tidegauge.protocol ON protocol.id = tally.protocol`),
+    query<{ waiting: string }>(sql`SELECT waiting FROM tidegauge.destination WHERE waiting IS NOT NULL ORDER BY name`),
+  )
+  const byProtocol = [...Map.groupBy(counts, ({ protocol }) => protocol)].map(([protocol, own]) => {
+    const { due, delivered, dead, dropped } = balanceOf(own)
+    return [protocol, { due, finished: delivered + dead + dropped }] as const
+  })
+  return { balance: balanceOf(counts), byProtocol: new Map(byProtocol), waiting: waiting.map(row => row.waiting) }
+}
+
+function balanceOf(counts: readonly { readonly state: number; readonly metrics: number }[]): Balance {
+  const of = (number: number) => counts.reduce((sum, { state, metrics }) => sum + (state === number ? metrics : 0), 0)
+  const [due, dead, held] = [of(stateNumber('due')), of(stateNumber('dead')), of(stateNumber('held'))]
+  const delivered = of(stateNumber('delivered')) + of(prunedNumber)
+  return { enqueued: due + delivered + dead + held, due, delivered, dead, held, dropped: of(stateNumber('dropped')) }
+}
