@@ -175,7 +175,7 @@ export class Delivery {
     return {
       protocols,
       present: metric => outbox.present(metric),
-      stillDue: async metrics => (await outbox.stillDue(metrics)).metrics,
+      stillDue: metrics => outbox.stillDue(metrics),
       recorder,
       quarantine,
       free: due =>

@@ -75,7 +75,7 @@ export async function pushBatch(
  * not be due, so another lane may have sent a correction of it, which its old value would overwrite.
  */
 async function hasWithdrawn(batch: Batch, { isKnownGood }: Attempts, outbox: PushDeps['outbox']): Promise<boolean> {
-  if (!isKnownGood) return (await outbox.stillDue(batch)).metrics.length < batch.length
+  if (!isKnownGood) return (await outbox.stillDue(batch)).length < batch.length
   const present = await outbox.present(batch[0])
   return present?.value !== batch[0].value || present.unit !== batch[0].unit
 }

@@ -200,7 +200,7 @@ export class Quarantine {
   async keepDue(outbox: Pick<DeliveryStore, 'stillDue' | 'dueHour'>): Promise<void> {
     const rows = this.#rows.all
     if (rows.length > 0) {
-      const still = new Set((await outbox.stillDue(rows)).metrics)
+      const still = new Set(await outbox.stillDue(rows))
       for (const metric of rows) if (!still.has(metric)) this.#release(metric)
     }
     const newestOf = new Map<string, Hour>()

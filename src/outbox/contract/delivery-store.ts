@@ -6,16 +6,6 @@ import type { MetricKey } from './metrics.ts'
 import type { MetricVerdicts } from './outcome.ts'
 import type { DueWanted } from './selections.ts'
 
-/** The metrics of a look that are still due. */
-export interface StillDue<T> {
-  readonly metrics: readonly T[]
-  /**
-   * For the next look, which costs nothing while the stamp is the same: then nothing was withdrawn and nothing has become
-   * due, or another process did so in this turn of the event loop, which a look of a later turn finds.
-   */
-  readonly stamp: string
-}
-
 /**
  * Whether a metric may have been sent before. `no`: this process enqueued it and has not sent it. `unknown`: an earlier
  * process may have. `corrected`: another value of it may have been sent.
@@ -28,13 +18,8 @@ export interface DeliveryStore {
   dueHour(which: 'oldest' | 'newest', protocolIds: readonly string[], latest: Hour): Promise<Hour | undefined>
   /** Due metrics of some protocols as of one instant: the hours from `newestFirstFrom` on first, then the backlog. */
   due(wanted: DueWanted, limit: number): Promise<readonly Metric[]>
-  /**
-   * Those of some metrics that are still due: a person may have dropped one, or a correction may be held.
-   *
-   * @param stamp of the look at which all of them were due; absent when not known. With a stamp, a metric that this
-   *   process has had a verdict on since may be among them
-   */
-  stillDue<T extends MetricKey>(metrics: readonly T[], stamp?: string): Promise<StillDue<T>>
+  /** Those of some metrics that are still due: a person may have dropped one, or a correction may be held. */
+  stillDue<T extends MetricKey>(metrics: readonly T[]): Promise<readonly T[]>
   /** A metric of an hour as it would be sent; `undefined` unless it is due or delivered. */
   present(metric: MetricKey): Promise<Metric | undefined>
   /** The newest delivered metric of some protocols within the day up to an hour; `undefined` when there is none. */

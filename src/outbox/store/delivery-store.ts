@@ -1,7 +1,7 @@
 import { type Hour, hourNumber } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
 import type { Backlog } from '../contract/balance.ts'
-import type { DeliveryStore, SentBefore, StillDue } from '../contract/delivery-store.ts'
+import type { DeliveryStore, SentBefore } from '../contract/delivery-store.ts'
 import type { DestinationState } from '../contract/destination.ts'
 import type { DeadLetter, MetricKey } from '../contract/metrics.ts'
 import type { MetricVerdicts } from '../contract/outcome.ts'
@@ -31,7 +31,6 @@ export class StoreDelivery implements DeliveryStore {
   /** States that are being written, which takes long while another process writes. They replace the stored ones. */
   readonly #unsaved = new Map<string, DestinationState>()
   readonly #saving = new Map<string, Promise<void>>()
-  #reads = 0
 
   constructor(database: StoreDatabase, unsent: UnsentMetrics) {
     this.#database = database
@@ -46,11 +45,8 @@ export class StoreDelivery implements DeliveryStore {
     return this.#database.read(() => dueMetrics(wanted, limit))
   }
 
-  /** Each answer has a version of its own: other processes may write, and nothing cheaper would show that. */
-  async stillDue<T extends MetricKey>(metrics: readonly T[]): Promise<StillDue<T>> {
-    this.#reads += 1
-    const stamp = `${this.#reads}`
-    return { metrics: metrics.length === 0 ? metrics : await this.#database.read(() => stillDue(metrics)), stamp }
+  async stillDue<T extends MetricKey>(metrics: readonly T[]): Promise<readonly T[]> {
+    return metrics.length === 0 ? metrics : this.#database.read(() => stillDue(metrics))
   }
 
   present(metric: MetricKey): Promise<Metric | undefined> {

@@ -47,7 +47,7 @@ async function push(answers: readonly Answer[], { chance = 0.5, dueAfter = () =>
       gate: gateAt(time).gate,
       outbox: {
         present: async () => present?.(batch[0]),
-        stillDue: async batch => ({ metrics: batch.slice(0, dueAfter(time.nowMs() - startMs)), stamp: '' }),
+        stillDue: async batch => batch.slice(0, dueAfter(time.nowMs() - startMs)),
       },
       breakOff: signal,
       time,

@@ -42,20 +42,6 @@ const refuse = (outbox: SqliteOutbox, dead: readonly Metric[]) =>
   )
 
 const next = hourAfter(anHour, 1)
-it('what a command withdraws is seen a turn later, by the stamp that a look before each push compares', async () => {
-  const { daemon, command } = two()
-  const all = metrics(2)
-  await record(daemon, valid(all))
-  for (const metric of all) {
-    const { stamp } = await daemon.delivery.stillDue([])
-    await refuse(command, [metric])
-    await new Promise(setImmediate)
-    const { metrics: due, stamp: later } = await daemon.delivery.stillDue(all, stamp)
-    expect(later).not.toBe(stamp)
-    expect(due).toEqual(all.slice(all.indexOf(metric) + 1))
-  }
-})
-
 describe('the table of corrections', () => {
   it('lists neither what is dead nor what is delivered, so that verdicts need not ask for it', async () => {
     const { daemon, file } = two()
