@@ -1,5 +1,6 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { AppContext } from '../../../src/app/context.ts'
 import { dataFindings } from '../../../src/cli/doctor/here.ts'
@@ -45,15 +46,22 @@ afterAll(async () => {
 
 const hex = (count: number) => `0x${count.toString(16)}`
 
+/** The answer to a push of which everything is accepted. */
+function taken(body: string): string {
+  const processed: number = JSON.parse(body).metrics.length
+  return JSON.stringify({ success: true, processed, errors: [], warnings: [] })
+}
+
 async function stage({ statuses = {}, page, aheadMs = 0 }: Wrong = {}, rpc = [node.url], chainId = 31_337, port = 0) {
-  const url = await listening((request, response) => {
+  const url = await listening(async (request, response) => {
     const path = request.url ?? ''
+    const body = await text(request)
     const status = Object.entries(statuses).find(([start]) => path.startsWith(start))?.[1] ?? 200
     const date = new Date(Date.now() + aheadMs).toUTCString()
     const isPage = page !== undefined && path.startsWith(page)
     response
       .writeHead(status, { date, 'content-type': isPage ? 'text/html' : 'application/json' })
-      .end(isPage ? '<title>Sign in</title>' : '[]')
+      .end(isPage ? '<title>Sign in</title>' : request.method === 'POST' ? taken(body) : '[]')
   })
   const yaml = `service: { url: "${url}", key: { env: METRICS_KEY } }
 status: { listen: "127.0.0.1:${port}" }
