@@ -3,7 +3,6 @@
  */
 import { statSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import { watchCommits } from '../commits.ts'
 import { clientOf, deliverAll, deliveryOf } from '../deliver.ts'
 import { metricsAnHour } from '../metrics.ts'
 import { openOutbox, storeHours } from '../store.ts'
@@ -12,8 +11,6 @@ export interface OnDisk {
   /** Bytes of the file for each metric in it, after a checkpoint: with all of them due, and with all delivered. */
   readonly due: number
   readonly delivered: number
-  /** Metrics that the largest commit stored. */
-  readonly metricsMax: number
 }
 
 const [file = '', url = '', hours = '0'] = process.argv.slice(2)
@@ -25,16 +22,12 @@ function bytesAMetric(): number {
   return statSync(file).size / (Number(hours) * metricsAnHour)
 }
 
-/** The bytes of a run's values are the last that is bound. */
-const stored = (sql: string, parameters: readonly unknown[]) =>
-  /INSERT INTO outbox\b/.test(sql) ? (parameters.at(-1) as Buffer).length / 8 : 0
-const metricsMax = watchCommits(stored)
 const outbox = openOutbox(file, Number(hours))
 await storeHours(outbox, 0, Number(hours))
 const due = bytesAMetric()
 const client = clientOf(url)
 await deliverAll(outbox, deliveryOf(outbox, client, 'bench-key'))
 const delivered = bytesAMetric()
-process.stdout.write(`${JSON.stringify({ due, delivered, metricsMax: metricsMax() } satisfies OnDisk)}\n`)
+process.stdout.write(`${JSON.stringify({ due, delivered } satisfies OnDisk)}\n`)
 await client.close()
 outbox.close()
