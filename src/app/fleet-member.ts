@@ -25,19 +25,18 @@ import type { Batch } from '../model/batch.ts'
 import { Fault, faultLine } from '../model/fault.ts'
 import { hourAt, hoursFrom } from '../model/hour.ts'
 import type { Answer } from '../model/verdict.ts'
-import type { BackfillWindow } from '../outbox/contract/backfill-store.ts'
 import {
   type Announced,
+  type BackfillWindow,
   configurationParts,
   type DaemonEntry,
   deliveredBy,
   deliverRole,
   partBytes,
+  type SharedOutbox,
 } from '../outbox/contract/fleet-store.ts'
-import type { BackfillOutbox, IntakeOutbox, Outbox } from '../outbox/contract/outbox.ts'
-import type { Reporter, ReportStore } from '../outbox/contract/report-store.ts'
+import type { BackfillOutbox, IntakeOutbox, Outbox, Reporter, ReportStore } from '../outbox/contract/outbox.ts'
 import type { Role, Roles } from '../outbox/contract/role.ts'
-import type { SharedOutbox } from '../outbox/contract/shared-outbox.ts'
 import { LocalOutcomes } from '../outbox/local-outcomes.ts'
 import { partDigest } from '../status/fleet.ts'
 import type { Observed } from '../status/observed.ts'

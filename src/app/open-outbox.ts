@@ -2,9 +2,8 @@ import type { Config } from '../config/config.ts'
 import { resolveDatabase } from '../config/secret.ts'
 import { Fault, faultLine } from '../model/fault.ts'
 import { hourText } from '../model/hour.ts'
-import type { Outbox } from '../outbox/contract/outbox.ts'
+import type { Outbox, OutboxPlace, UpkeepNews } from '../outbox/contract/outbox.ts'
 import type { Roles } from '../outbox/contract/role.ts'
-import type { UpkeepNews } from '../outbox/contract/upkeep.ts'
 import {
   type DaemonOpening,
   hasOutbox,
@@ -15,8 +14,7 @@ import {
   openForDaemon,
   openForReading,
 } from '../outbox/open.ts'
-import type { OutboxPlace } from '../outbox/place.ts'
-import { rolesAt } from '../outbox/roles-at.ts'
+import { rolesAt } from '../outbox/roles.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
 import type { AppContext } from './context.ts'
 

@@ -1,7 +1,7 @@
 import { backoffMs, isYetToCome } from '../model/backoff.ts'
 import { type Hour, hourText } from '../model/hour.ts'
 import { breakerCapMs, hourMs } from '../model/limits.ts'
-import type { DestinationState } from '../outbox/contract/destination.ts'
+import type { DestinationState } from '../outbox/contract/delivery-store.ts'
 import type { DeliveryState } from '../telemetry/counters.ts'
 import type { Stop } from './isolate/state.ts'
 

@@ -4,8 +4,13 @@ import type { Time } from '../edge/time.ts'
 import { Fault } from '../model/fault.ts'
 import { hourAt } from '../model/hour.ts'
 import { hourMs } from '../model/limits.ts'
-import type { BackfillStore, BackfillWindow } from '../outbox/contract/backfill-store.ts'
-import type { CommitStep, FleetStore, SharedTransaction } from '../outbox/contract/fleet-store.ts'
+import type {
+  BackfillStore,
+  BackfillWindow,
+  CommitStep,
+  FleetStore,
+  SharedTransaction,
+} from '../outbox/contract/fleet-store.ts'
 import {
   backfillQueue,
   type Claim,

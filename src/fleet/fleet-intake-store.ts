@@ -3,11 +3,17 @@ import { type Hour, hourAfter, hourText } from '../model/hour.ts'
 import { pollMs } from '../model/limits.ts'
 import type { MetricId } from '../model/metric.ts'
 import type { FleetStore, SharedIntakeStore, SharedTransaction } from '../outbox/contract/fleet-store.ts'
-import type { OutboxHealth } from '../outbox/contract/health.ts'
-import type { DueHour, DueHoursWanted, HourPlan, PinnedHour } from '../outbox/contract/hours.ts'
+import type {
+  CollectionOutcome,
+  DueHour,
+  DueHoursWanted,
+  HourPlan,
+  PinnedHour,
+  Recorded,
+} from '../outbox/contract/hours.ts'
 import type { IntakeStore } from '../outbox/contract/intake-store.ts'
 import { type MetricKey, type Past, unitHold } from '../outbox/contract/metrics.ts'
-import type { CollectionOutcome, Recorded } from '../outbox/contract/outcome.ts'
+import type { OutboxHealth } from '../outbox/contract/outbox.ts'
 import type { LocalOutcomes } from '../outbox/local-outcomes.ts'
 import type { Log } from '../telemetry/log.ts'
 import { type JobEngine, laneJob, laneQueue } from './job-engine.ts'

@@ -3,9 +3,7 @@ import type { Clock, ConnectionOptions, JobWithMetadata, PgBoss, QueueOptions } 
 import { z } from 'zod'
 import type { Time } from '../edge/time.ts'
 import { type Hour, hourNumber } from '../model/hour.ts'
-import type { BackfillWindow } from '../outbox/contract/backfill-store.ts'
-import type { SharedTransaction } from '../outbox/contract/fleet-store.ts'
-import type { StatementRunner } from '../outbox/contract/shared-outbox.ts'
+import type { BackfillWindow, SharedTransaction, StatementRunner } from '../outbox/contract/fleet-store.ts'
 import type { Lane } from './lane.ts'
 import { heartbeatSeconds, touchMs, trustMs } from './limits.ts'
 

@@ -3,8 +3,7 @@ import { Loop } from '../edge/loop.ts'
 import type { Time } from '../edge/time.ts'
 import { type Hour, hourAt } from '../model/hour.ts'
 import { hourMs } from '../model/limits.ts'
-import type { BackfillStore } from '../outbox/contract/backfill-store.ts'
-import type { FleetStore } from '../outbox/contract/fleet-store.ts'
+import type { BackfillStore, FleetStore } from '../outbox/contract/fleet-store.ts'
 import {
   backfillQueue,
   type Claim,

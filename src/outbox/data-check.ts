@@ -2,11 +2,9 @@ import { readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileStats } from '../edge/file-stats.ts'
 import type { Fault } from '../model/fault.ts'
-import { troubleFault } from '../sqlite/file-fault.ts'
-import { accessTrouble, writingTrouble } from '../sqlite/trouble.ts'
+import { accessTrouble, troubleFault, writingTrouble } from '../sqlite/trouble.ts'
 import { outboxFile } from './data-folders.ts'
-import { Ballast } from './sqlite/file/disk.ts'
-import { ballastBytes } from './sqlite/file/limits.ts'
+import { Ballast, ballastBytes } from './sqlite/file/disk.ts'
 import { pagesOf } from './sqlite/look-through.ts'
 
 /** Room that the next hour takes, in bytes: some thousand metrics, in the log and in the file. */

@@ -7,8 +7,8 @@ import { Fault, type FaultRecord, faultCodes, faultFromRecord, faultRecord } fro
 import { type Hour, hourAt, hourText } from '../model/hour.ts'
 import { jsonOf } from '../model/json.ts'
 import type { MetricId } from '../model/metric.ts'
+import type { CollectionOutcome } from './contract/hours.ts'
 import type { Accepted } from './contract/metrics.ts'
-import type { CollectionOutcome } from './contract/outcome.ts'
 
 /** An outcome in the local folder. */
 export interface LocalOutcome {

@@ -4,9 +4,10 @@ import { join } from 'node:path'
 import { makeFolders } from '../edge/make-folders.ts'
 import { Fault } from '../model/fault.ts'
 import { jsonOf } from '../model/json.ts'
-import { withFileFaults } from '../sqlite/file-fault.ts'
 import { isLocked, openLock } from '../sqlite/lock.ts'
-import type { DaemonRoles, Role, RoleHolder } from './contract/role.ts'
+import { withFileFaults } from '../sqlite/trouble.ts'
+import type { OutboxPlace } from './contract/outbox.ts'
+import type { DaemonRoles, Role, RoleHolder, Roles } from './contract/role.ts'
 import { identityOf } from './sqlite/file/disk.ts'
 
 /** A process that wants a role. */
@@ -186,4 +187,11 @@ function readHolder(file: string): RoleHolder | undefined {
   } catch {
     return undefined
   }
+}
+
+/** The roles of an outbox. @param config path of the configuration file of this process */
+export async function rolesAt(place: OutboxPlace, config: string): Promise<Roles> {
+  if (place.kind === 'folder') return new FolderRoles(place.folder, config)
+  const { PostgresRoles } = await import('./postgres/roles.ts')
+  return new PostgresRoles(place.address, config)
 }

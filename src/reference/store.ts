@@ -3,8 +3,8 @@ import type { Time } from '../edge/time.ts'
 import { Fault } from '../model/fault.ts'
 import { jsonOf } from '../model/json.ts'
 import { openDatabase, type Schema, type Sqlite } from '../sqlite/database.ts'
-import { withFileFaults } from '../sqlite/file-fault.ts'
 import { groupCommit } from '../sqlite/group-commit.ts'
+import { withFileFaults } from '../sqlite/trouble.ts'
 
 /**
  * The service's tables. The key of a value is (protocol, instant, metric): a push writes neighbouring rows, and the

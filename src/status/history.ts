@@ -1,7 +1,6 @@
 import { type Hour, hourAfter, hourAt, hoursFrom } from '../model/hour.ts'
 import { labelOf, type MetricId } from '../model/metric.ts'
-import type { EarlierValue, HistoryEntry } from '../outbox/contract/history.ts'
-import type { HourOfAll } from '../outbox/contract/hours.ts'
+import type { EarlierValue, HistoryEntry, HourOfAll } from '../outbox/contract/hours.ts'
 import type { MetricState } from '../outbox/contract/metrics.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { Observed } from './observed.ts'

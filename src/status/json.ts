@@ -1,5 +1,5 @@
 import { type Hour, hourText } from '../model/hour.ts'
-import type { Warning } from '../outbox/contract/warnings.ts'
+import type { Warning } from '../outbox/contract/metrics.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /**

@@ -1,9 +1,7 @@
 import type { FaultRecord } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import type { MetricId } from '../model/metric.ts'
-import type { Balance } from '../outbox/contract/balance.ts'
-import type { MetricState } from '../outbox/contract/metrics.ts'
-import type { Warning } from '../outbox/contract/warnings.ts'
+import type { Balance, MetricState, Warning } from '../outbox/contract/metrics.ts'
 import type { ReportCounts } from '../telemetry/counters.ts'
 import type { FleetState } from './fleet.ts'
 

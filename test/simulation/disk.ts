@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { ballastBytes } from '../../src/outbox/sqlite/file/limits.ts'
+import { ballastBytes } from '../../src/outbox/sqlite/file/disk.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 
 type Sqlite = Database.Database

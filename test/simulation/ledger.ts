@@ -1,7 +1,7 @@
 import { type Hour, hourAfter, hourAt, hoursFrom, hourText } from '../../src/model/hour.ts'
 import type { Metric } from '../../src/model/metric.ts'
+import type { CollectionOutcome } from '../../src/outbox/contract/hours.ts'
 import type { MetricState } from '../../src/outbox/contract/metrics.ts'
-import type { CollectionOutcome } from '../../src/outbox/contract/outcome.ts'
 import type { Facts } from './facts.ts'
 import type { Look, Row } from './look.ts'
 import type { Script } from './script.ts'

@@ -1,5 +1,5 @@
 import { hourText } from '../../src/model/hour.ts'
-import type { MetricVerdicts } from '../../src/outbox/contract/outcome.ts'
+import type { MetricVerdicts } from '../../src/outbox/contract/hours.ts'
 import type { Listener } from './client.ts'
 import type { Clock } from './clock.ts'
 import type { Facts } from './facts.ts'

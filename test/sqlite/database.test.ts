@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { useWal } from '../../src/sqlite/database.ts'
-import { fileFault } from '../../src/sqlite/file-fault.ts'
+import { fileFault } from '../../src/sqlite/trouble.ts'
 
 describe('a database', () => {
   it('that cannot have a write-ahead log is refused, with what to do, though SQLite says nothing', () => {

@@ -1,7 +1,7 @@
 import type { Metric } from '../../model/metric.ts'
 import type { Verdict } from '../../model/verdict.ts'
+import type { MetricVerdicts } from '../../outbox/contract/hours.ts'
 import type { DeadLetter } from '../../outbox/contract/metrics.ts'
-import type { MetricVerdicts } from '../../outbox/contract/outcome.ts'
 import {
   attemptsMax,
   type FailedPart,

@@ -2,7 +2,7 @@ import type { CollectorConfig } from '../../config/config.ts'
 import { Fault } from '../../model/fault.ts'
 import { type Hour, hourAfter, hourAt, hoursFrom } from '../../model/hour.ts'
 import { hourMs } from '../../model/limits.ts'
-import type { Recorded } from '../../outbox/contract/outcome.ts'
+import type { Recorded } from '../../outbox/contract/hours.ts'
 import type { CollectorDescription } from '../../runner/runner.ts'
 import { canCollect } from '../hour-clock.ts'
 

@@ -1,10 +1,7 @@
 import type { Hour } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
-import type { Backlog } from './balance.ts'
-import type { DestinationState } from './destination.ts'
-import type { MetricKey } from './metrics.ts'
-import type { MetricVerdicts } from './outcome.ts'
-import type { DueWanted } from './selections.ts'
+import type { MetricVerdicts } from './hours.ts'
+import type { Backlog, DueWanted, MetricKey } from './metrics.ts'
 
 /**
  * Whether a metric may have been sent before. `no`: this process enqueued it and has not sent it. `unknown`: an earlier
@@ -51,4 +48,25 @@ export interface DeliveryStore {
 
   /** Counts of all metrics, and why deliveries wait. */
   backlog(): Promise<Backlog>
+}
+
+/** State of one destination (the pushes with one key) that survives a restart. */
+export interface DestinationState {
+  /** End of the service's latest `Retry-After`, in milliseconds since 1970. 0 when there is none. */
+  readonly notBeforeMs: number
+  /** When an open breaker lets a probe through, in milliseconds since 1970. 0 when closed. */
+  readonly probeAtMs: number
+  /** Whether a person has asked for a flush since the state was last saved. Default: no. */
+  readonly isAsked?: boolean
+  /** Failed flushes in a row. */
+  readonly failures: number
+  /** Why delivery waits, as a sentence; absent when it does not. */
+  readonly waiting?: string
+  /** The latest answered push; absent before the first. */
+  readonly lastPush?: { readonly atMs: number; readonly verdict: string }
+  /**
+   * Offset of the service's clock from this machine's, in milliseconds, positive when ahead; absent until an answer
+   * showed it.
+   */
+  readonly skewMs?: number
 }

@@ -1,7 +1,7 @@
 import type { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
+import type { CollectionOutcome, Recorded } from './hours.ts'
 import type { IntakeStore } from './intake-store.ts'
-import type { CollectionOutcome, Recorded } from './outcome.ts'
 
 /** A transaction of the database under way. */
 export interface SharedTransaction {
@@ -157,4 +157,49 @@ export interface FleetStore {
   leave(daemon: Pick<DaemonEntry, 'name' | 'instance'>): Promise<void>
   /** All daemons, by name. */
   daemons(): Promise<readonly SeenDaemon[]>
+}
+
+/** Past hours of some collectors of a lane that are read together. */
+export interface BackfillWindow {
+  /** Ids of the collectors. */
+  readonly collectors: readonly string[]
+  readonly from: Hour
+  /** Last hour, included. */
+  readonly to: Hour
+  /** As of the backfill. */
+  readonly what: 'missing' | 'overwrite'
+  readonly order: 'oldest-first' | 'newest-first'
+}
+
+/** A window that a fleet was asked for, and that is not done. */
+export interface AskedWindow {
+  /** Id of its job. */
+  readonly id: string
+  readonly lane: string
+  readonly window: BackfillWindow
+}
+
+/** The backfills that a fleet was asked for. Methods reject with errors that `OutboxHealth` classifies and explains. */
+export interface BackfillStore {
+  /** Stores windows, except those that are asked for already. */
+  ask(windows: readonly AskedWindow[]): Promise<void>
+  /** Windows that are not done, of which all collectors are among some. */
+  open(collectors: readonly string[], limit: number): Promise<readonly AskedWindow[]>
+  /** Deletes a window that is done. No effect when there is none. */
+  finish(id: string, transaction: SharedTransaction): Promise<void>
+}
+
+/** Connections on which statements run, each in a transaction of its own. */
+export interface StatementRunner {
+  /** @param values of `$1`, `$2`, …; without them `text` may be several statements, whose results are a list then */
+  executeSql(text: string, values?: readonly unknown[]): Promise<{ readonly rows: unknown[] }>
+}
+
+/** The parts of an outbox that several daemons share. */
+export interface SharedOutbox {
+  readonly store: FleetStore
+  readonly backfills: BackfillStore
+  readonly intake: SharedIntakeStore
+  /** For the job engine; they end with the outbox. */
+  readonly jobs: StatementRunner
 }

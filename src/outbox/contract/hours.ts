@@ -1,6 +1,9 @@
-import type { AsOfBlock, PinnedLogs } from '../../model/block.ts'
+import type { AsOfBlock, PinnedBlock, PinnedLogs } from '../../model/block.ts'
 import type { Fault, FaultRecord } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
+import type { Metric, Provenance } from '../../model/metric.ts'
+import type { Remark } from '../../model/remarks.ts'
+import type { Accepted, DeadLetter, StoredMetric } from './metrics.ts'
 
 /** A collector's hour with at least one delivered metric. */
 export interface DeliveredHour {
@@ -124,4 +127,101 @@ export interface PinnedHour {
   readonly block: AsOfBlock
   /** Logs the values were computed from; absent where none were read. */
   readonly logs?: readonly PinnedLogs[]
+}
+
+/**
+ * Effect on a metric that has a value for its hour already. `first-stands`: none. `correct`: a different value replaces
+ * it and is due again; a held metric stays held, a dropped one stays dropped.
+ */
+export type EnqueueMode = 'first-stands' | 'correct'
+
+/** Result of one run of a collector for one hour, to be recorded. */
+export interface CollectionOutcome {
+  /** Id of a collector that was planned before, unless the hour is `unexpected`: its values are refused otherwise. */
+  readonly collector: string
+  readonly hour: Hour
+  readonly accepted: readonly Accepted[]
+  /** The non-final blocks that the values were read at. Default: none. */
+  readonly pins?: readonly PinnedBlock[]
+  /** Effect on values that exist already. Default: `first-stands`. */
+  readonly mode?: EnqueueMode
+  /** Why the hour is not complete; it stays due until the next attempt, in milliseconds since 1970. Default: complete. */
+  readonly failed?: { readonly fault: Fault; readonly nextAttemptMs: number }
+  /** Origin of the values. Default: not known. */
+  readonly provenance?: Provenance
+  /**
+   * A backfill was asked for the hour, and it is not expected: a failure of it is not retried, and kept until the hour
+   * is collected. Default: expected.
+   */
+  readonly unexpected?: boolean
+}
+
+/** Result of recording an outcome. */
+export interface Recorded {
+  /** Number of metrics whose value changed. */
+  readonly corrected: number
+  /** Number of new metrics. */
+  readonly added: number
+}
+
+/** Verdict on a batch, by metric; a metric that is not named stays due. */
+export interface MetricVerdicts {
+  /** The service has them. */
+  readonly delivered: readonly Metric[]
+  readonly dead: readonly DeadLetter[]
+  /** Remarks of the service on what it accepted. */
+  readonly warnings: readonly Remark[]
+}
+
+/** A value that a metric had before it was corrected. */
+export interface EarlierValue {
+  /** In the metric's unit. */
+  readonly value: number
+  /** When it was replaced, in milliseconds since 1970. */
+  readonly untilMs: number
+}
+
+/** An hour of a metric's history: its value, and what happened to it. */
+export interface HistoryEntry extends StoredMetric {
+  /** When its first value was stored, in milliseconds since 1970. */
+  readonly collectedMs: number
+  /** When the service accepted it, in milliseconds since 1970; absent unless it is delivered. */
+  readonly deliveredMs?: number
+  /** Its values before the present one, the oldest first. */
+  readonly earlier: readonly EarlierValue[]
+}
+
+/** A block that values of an hour were read at. */
+export interface OriginBlock extends Pick<PinnedBlock, 'chainId' | 'block'> {
+  /** Whether it cannot be replaced any more. */
+  readonly isFinal: boolean
+}
+
+/** An attempt at collecting an hour that failed. */
+export interface FailedAttempt {
+  /** When it ended, in milliseconds since 1970. */
+  readonly atMs: number
+  readonly reason: string
+}
+
+/** A collector's expected hour, and how its latest values came about. */
+export interface HourOrigin extends CollectionRow {
+  /** The newest failed attempts, the oldest of them first; older ones are only counted. */
+  readonly failed: readonly FailedAttempt[]
+  /** Absent where no value was stored, or where it was lost in a damaged outbox. */
+  readonly provenance?: Provenance
+  /** One for each chain that it has read and whose block is still known. */
+  readonly blocks: readonly OriginBlock[]
+}
+
+/** Flushes of a destination, one after the other, that left metrics over for the same reason. */
+export interface UnsuccessfulFlushes {
+  /** End of the first, in milliseconds since 1970. */
+  readonly firstMs: number
+  /** End of the last, in milliseconds since 1970. */
+  readonly lastMs: number
+  /** Their number. At least 1. */
+  readonly flushes: number
+  /** Why, as a sentence, in the words of the latest. */
+  readonly reason: string
 }

@@ -1,10 +1,16 @@
 import type { FinalBlocks } from '../../model/block.ts'
 import type { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
-import type { Backlog } from './balance.ts'
-import type { CollectionState, DueHour, DueHoursWanted, HourPlan, PinnedHour } from './hours.ts'
-import type { MetricKey, Past } from './metrics.ts'
-import type { CollectionOutcome, Recorded } from './outcome.ts'
+import type {
+  CollectionOutcome,
+  CollectionState,
+  DueHour,
+  DueHoursWanted,
+  HourPlan,
+  PinnedHour,
+  Recorded,
+} from './hours.ts'
+import type { Backlog, MetricKey, Past } from './metrics.ts'
 
 /** The outbox for intake and backfill: the hours that are expected, and their values. Methods reject with errors that `OutboxHealth` classifies and explains. */
 export interface IntakeStore {

@@ -1,5 +1,5 @@
-import type { Hour } from '../../model/hour.ts'
-import type { Metric } from '../../model/metric.ts'
+import { type Hour, hoursFrom } from '../../model/hour.ts'
+import type { Metric, MetricId } from '../../model/metric.ts'
 import type { DeadMetric } from '../../model/verdict.ts'
 
 /**
@@ -67,4 +67,122 @@ export interface ValueAndState {
   /** In the metric's unit. */
   readonly value: number
   readonly state: MetricState
+}
+
+/** A metric that waits for a person: dead (refused by the service) or held. */
+export interface DeadOrHeldMetric extends Metric {
+  readonly state: 'dead' | 'held'
+  readonly kind: 'refused' | 'bounds' | 'jump' | 'unit'
+  /** The service's words if dead; the reason for holding it if held. */
+  readonly reason: string
+  /** The service's HTTP status; absent if held. */
+  readonly status?: number
+  /** Number of pushes it was sent in; absent if held. */
+  readonly attempts?: number
+  /** When it became dead or held, in milliseconds since 1970. */
+  readonly sinceMs: number
+  /** Id of the collector. */
+  readonly collector: string
+}
+
+/** Selects dead or held metrics. Criteria are combined with "and". */
+export interface Selection {
+  readonly state: 'dead' | 'held'
+  /** Metric ids or protocol ids. */
+  readonly ids?: readonly string[]
+  /** A part of the reason, in any case of letters. */
+  readonly reason?: string
+  /** Absent: any hour. */
+  readonly hour?: Hour
+}
+
+/** Counts of dead and held metrics. */
+export interface DeadAndHeldCounts {
+  /** Number of dead metrics. */
+  readonly dead: number
+  /** Number of held metrics. */
+  readonly held: number
+}
+
+/** Selects due metrics. Criteria are combined with "and". */
+export interface DueSelection {
+  /** Metric ids or protocol ids. */
+  readonly ids?: readonly string[]
+  /** Protocol ids; a metric of any of them fits. */
+  readonly protocolIds?: readonly string[]
+  /** Absent: any hour. */
+  readonly hour?: Hour
+}
+
+/** Selects and orders due metrics. */
+export interface DueWanted {
+  readonly protocolIds: readonly string[]
+  /** Hours from here on come first, newest first; earlier ones are the backlog, oldest first. */
+  readonly newestFirstFrom: Hour
+  /** Last hour to read: the service would reject later ones as future. */
+  readonly latest: Hour
+  /** Lists of metrics that are left out, as they are when the outbox is read. Default: none. */
+  readonly except?: Iterable<readonly Metric[]> | undefined
+}
+
+/** Values of a metric in a range of hours. */
+export interface MetricCurve {
+  /** Its newest value in the range. */
+  readonly latest: Omit<StoredMetric, 'reason'>
+  /** One for each hour of the range, the oldest first; `null` where there is none. */
+  readonly values: readonly (number | null)[]
+}
+
+/** The curves of metrics that are sorted by hour, in the order in which they come first. */
+export function curvesOf(metrics: readonly StoredMetric[], from: Hour, to: Hour): MetricCurve[] {
+  const places = new Map(hoursFrom(from, to).map((hour, place) => [hour, place]))
+  const curves = new Map<MetricId, { latest: MetricCurve['latest']; readonly values: (number | null)[] }>()
+  for (const { reason: _, ...latest } of metrics) {
+    const curve = curves.get(latest.id) ?? { latest, values: Array<null>(places.size).fill(null) }
+    curve.latest = latest
+    curve.values[places.get(latest.hour) ?? 0] = latest.value
+    curves.set(latest.id, curve)
+  }
+  return [...curves.values()]
+}
+
+/**
+ * Metrics ever enqueued, by state: `enqueued` is always delivered + dead + held + due. Delivered ones whose rows were
+ * pruned are counted; those that a person dropped are counted apart.
+ */
+export type Balance = Readonly<Record<MetricState | 'enqueued', number>>
+
+/** Metrics of the whole outbox, and why they wait. */
+export interface Backlog {
+  readonly balance: Balance
+  /** Number of due and of finished (delivered, dead or dropped) metrics of each protocol that has any, by its id. */
+  readonly byProtocol: ReadonlyMap<string, { readonly due: number; readonly finished: number }>
+  /** Why deliveries wait, one sentence for each destination that does. */
+  readonly waiting: readonly string[]
+}
+
+/** A distinct warning of the service about pushes, with how often it came. */
+export interface Warning {
+  /** Absent when the warning could not be matched to one metric. */
+  readonly metricId?: MetricId
+  /** As `warningKind` gives it. */
+  readonly kind: string
+  /** The service's words, of the last occurrence. */
+  readonly text: string
+  /** Number of occurrences. */
+  readonly count: number
+  /** First and last occurrence, in milliseconds since 1970. */
+  readonly firstSeenMs: number
+  /** Milliseconds since 1970. */
+  readonly lastSeenMs: number
+  /** A person has seen it: further ones are counted, not reported. */
+  readonly isAcknowledged: boolean
+}
+
+/** Selects warnings. Criteria are combined with "and". */
+export interface WarningSelection {
+  /** Metric ids. */
+  readonly ids?: readonly string[]
+  /** As `warningKind` gives it; absent: any kind. */
+  readonly kind?: string
 }

@@ -1,12 +1,18 @@
 import type { Hour } from '../../model/hour.ts'
 import type { Metric, MetricId } from '../../model/metric.ts'
-import type { Backlog } from './balance.ts'
-import type { DestinationState } from './destination.ts'
-import type { HistoryEntry, HourOrigin, UnsuccessfulFlushes } from './history.ts'
-import type { CollectorHourRange, DeliveredHour } from './hours.ts'
-import type { MetricKey, StoredMetric, ValueAndState } from './metrics.ts'
-import type { DeadOrHeldMetric, DueSelection, Selection } from './selections.ts'
-import type { Warning, WarningSelection } from './warnings.ts'
+import type { DestinationState } from './delivery-store.ts'
+import type { CollectorHourRange, DeliveredHour, HistoryEntry, HourOrigin, UnsuccessfulFlushes } from './hours.ts'
+import type {
+  Backlog,
+  DeadOrHeldMetric,
+  DueSelection,
+  MetricKey,
+  Selection,
+  StoredMetric,
+  ValueAndState,
+  Warning,
+  WarningSelection,
+} from './metrics.ts'
 
 /** Hours of collectors, both ends included. Default: all. */
 export interface HoursWanted {

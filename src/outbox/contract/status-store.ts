@@ -1,12 +1,8 @@
 import type { FaultCode } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
-import type { Backlog } from './balance.ts'
-import type { MetricCurve } from './curves.ts'
-import type { DestinationState } from './destination.ts'
+import type { DestinationState } from './delivery-store.ts'
 import type { CollectionRow, HourOfAll, HourReasons, LateCollector } from './hours.ts'
-import type { StoredMetric } from './metrics.ts'
-import type { DeadAndHeldCounts } from './selections.ts'
-import type { Warning } from './warnings.ts'
+import type { Backlog, DeadAndHeldCounts, MetricCurve, StoredMetric, Warning } from './metrics.ts'
 
 /** Whom lateness is asked for. */
 export interface LatenessWanted {

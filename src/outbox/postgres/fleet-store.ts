@@ -1,8 +1,10 @@
 import { type Hour, hourFromNumber, hourNumber } from '../../model/hour.ts'
 import { daemonAwayMs, hourMs } from '../../model/limits.ts'
-import type { AskedWindow, BackfillStore, BackfillWindow } from '../contract/backfill-store.ts'
 import type {
   Announced,
+  AskedWindow,
+  BackfillStore,
+  BackfillWindow,
   CollectorLane,
   DaemonEntry,
   DueLane,

@@ -2,10 +2,12 @@ import { statSync } from 'node:fs'
 import type { SalvageDeps, Salvaged } from '../../salvage/salvage.ts'
 import { isDamage } from '../../sqlite/damage.ts'
 import { Disk } from './file/disk.ts'
-import { lookInThreadBytes } from './limits.ts'
 import { lookThrough } from './look-through.ts'
 import { outboxSalvage } from './outbox-salvage.ts'
 import { SqliteOutbox } from './sqlite-outbox.ts'
+
+/** Size of the file above which a thread checks it for damage after the daemon has started, instead of before. */
+const lookInThreadBytes = 64 * 1_048_576
 
 /** An open file, and the result of a salvage if one was needed. */
 export interface OpenedFile {

@@ -3,18 +3,21 @@ import { systemTime, type Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
 import { isDamage } from '../../sqlite/damage.ts'
-import { openDatabase, type Sqlite, type SqliteStatement } from '../../sqlite/database.ts'
-import { fileFault } from '../../sqlite/file-fault.ts'
-import { trimLog } from '../../sqlite/trim-log.ts'
-import { isTrouble } from '../../sqlite/trouble.ts'
+import { openDatabase, type Sqlite, type SqliteStatement, trimLog } from '../../sqlite/database.ts'
+import { fileFault, isTrouble } from '../../sqlite/trouble.ts'
 import type { DeliveryStore } from '../contract/delivery-store.ts'
-import type { Breakage, DiskSpace, OutboxHealth, Recovery } from '../contract/health.ts'
 import type { IntakeStore } from '../contract/intake-store.ts'
 import type { OperatorStore } from '../contract/operator-store.ts'
-import type { Outbox } from '../contract/outbox.ts'
-import type { ReportStore } from '../contract/report-store.ts'
+import type {
+  Breakage,
+  DiskSpace,
+  Outbox,
+  OutboxHealth,
+  Recovery,
+  ReportStore,
+  UpkeepDeps,
+} from '../contract/outbox.ts'
 import type { StatusStore } from '../contract/status-store.ts'
-import type { UpkeepDeps } from '../contract/upkeep.ts'
 import { StoreDelivery } from '../store/delivery-store.ts'
 import { StoreIntake, UnsentMetrics } from '../store/intake-store.ts'
 import { StoreOperators } from '../store/operator-store.ts'

@@ -1,11 +1,21 @@
 import { Loop } from '../../edge/loop.ts'
 import { type Hour, hourAt } from '../../model/hour.ts'
-import { roomLookMs, upkeepMs } from '../../model/limits.ts'
+import { logBytesMax, roomLookMs, upkeepMs } from '../../model/limits.ts'
 import { isBusy } from '../../sqlite/damage.ts'
-import type { UpkeepDeps } from '../contract/upkeep.ts'
+import type { UpkeepDeps } from '../contract/outbox.ts'
 import type { Disk } from './file/disk.ts'
 import type { Writer } from './file/writer.ts'
-import { logReportBytes, logTrimBytes, pruneRestMs } from './limits.ts'
+
+/** Size of the write-ahead log above which it is truncated. */
+const logTrimBytes = 16 * 1_048_576
+
+/** Size of the write-ahead log above which a reader that blocks truncation is reported. */
+export const logReportBytes = 64 * 1_048_576
+
+/** Pause between two steps of deleting old history, so that other work can run. */
+const pruneRestMs = 20
+
+if (logBytesMax >= logTrimBytes) throw new Error('logBytesMax < logTrimBytes: the log of a busy daemon is reused')
 
 /** The parts of an outbox that upkeep works on. */
 interface KeptFile {

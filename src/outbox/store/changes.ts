@@ -1,6 +1,5 @@
 import { DamageError } from '../../sqlite/damage.ts'
-import type { MetricState } from '../contract/metrics.ts'
-import type { DeadOrHeldMetric } from '../contract/selections.ts'
+import type { DeadOrHeldMetric, MetricState } from '../contract/metrics.ts'
 import { type DescribedFrom, describe } from './metrics.ts'
 import { rows, type SqlValue, sql, text } from './sql.ts'
 import { query, type StoreWork, write } from './work.ts'

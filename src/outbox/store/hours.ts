@@ -3,7 +3,6 @@ import { endOfTime, type Hour, hourFromNumber, hourNumber, hoursFrom } from '../
 import { jsonOf } from '../../model/json.ts'
 import { recollectCapMs } from '../../model/limits.ts'
 import type { Provenance } from '../../model/metric.ts'
-import type { HourOrigin, OriginBlock } from '../contract/history.ts'
 import type {
   CollectionRow,
   CollectionState,
@@ -11,7 +10,9 @@ import type {
   DueHour,
   DueHoursWanted,
   HourOfAll,
+  HourOrigin,
   LateCollector,
+  OriginBlock,
   WithheldHour,
 } from '../contract/hours.ts'
 import type { HoursWanted } from '../contract/operator-store.ts'

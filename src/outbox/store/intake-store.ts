@@ -4,12 +4,18 @@ import type { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
 import { commitRowsMax } from '../../model/limits.ts'
 import { MetricSet } from '../../model/metric-set.ts'
-import type { Backlog } from '../contract/balance.ts'
 import type { CommitStep, SharedIntakeStore } from '../contract/fleet-store.ts'
-import type { OutboxHealth } from '../contract/health.ts'
-import type { CollectionState, DueHour, DueHoursWanted, HourPlan, PinnedHour } from '../contract/hours.ts'
-import type { MetricKey, Past } from '../contract/metrics.ts'
-import type { CollectionOutcome, Recorded } from '../contract/outcome.ts'
+import type {
+  CollectionOutcome,
+  CollectionState,
+  DueHour,
+  DueHoursWanted,
+  HourPlan,
+  PinnedHour,
+  Recorded,
+} from '../contract/hours.ts'
+import type { Backlog, MetricKey, Past } from '../contract/metrics.ts'
+import type { OutboxHealth } from '../contract/outbox.ts'
 import { FinalBlockCache } from './final-blocks.ts'
 import { dueHours, endRetryWaits, hourStates, newestCollected, nextAttemptMs } from './hours.ts'
 import { markGap, planHours, planNextHour } from './planning.ts'

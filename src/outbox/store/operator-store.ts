@@ -1,14 +1,26 @@
 import { type Hour, hourNumber } from '../../model/hour.ts'
 import { commitRowsMax } from '../../model/limits.ts'
 import type { Metric, MetricId } from '../../model/metric.ts'
-import type { Backlog } from '../contract/balance.ts'
-import type { DestinationState } from '../contract/destination.ts'
-import type { HistoryEntry, HourOrigin, UnsuccessfulFlushes } from '../contract/history.ts'
-import type { CollectorHourRange, DeliveredHour } from '../contract/hours.ts'
-import type { MetricKey, StoredMetric, ValueAndState } from '../contract/metrics.ts'
+import type { DestinationState } from '../contract/delivery-store.ts'
+import type {
+  CollectorHourRange,
+  DeliveredHour,
+  HistoryEntry,
+  HourOrigin,
+  UnsuccessfulFlushes,
+} from '../contract/hours.ts'
+import type {
+  Backlog,
+  DeadOrHeldMetric,
+  DueSelection,
+  MetricKey,
+  Selection,
+  StoredMetric,
+  ValueAndState,
+  Warning,
+  WarningSelection,
+} from '../contract/metrics.ts'
 import type { HoursWanted, OperatorStore, Units } from '../contract/operator-store.ts'
-import type { DeadOrHeldMetric, DueSelection, Selection } from '../contract/selections.ts'
-import type { Warning, WarningSelection } from '../contract/warnings.ts'
 import { MetricChanges, storedRows } from './changes.ts'
 import { hourOrigin, hourRanges } from './hours.ts'
 import { changeDescription, descriptionOf, lockProtocols, metricsById } from './metrics.ts'

@@ -1,8 +1,7 @@
 import { type Hour, hourAfter, hourNumber } from '../../model/hour.ts'
-import type { MetricCurve } from '../contract/curves.ts'
 import type { CollectionRow, HourOfAll, HourReasons, WithheldHour } from '../contract/hours.ts'
-import type { StoredMetric } from '../contract/metrics.ts'
-import type { Reporter, ReportStore } from '../contract/report-store.ts'
+import type { MetricCurve, StoredMetric } from '../contract/metrics.ts'
+import type { Reporter, ReportStore } from '../contract/outbox.ts'
 import type {
   Detail,
   GapCount,

@@ -2,11 +2,20 @@ import { endOfTime, type Hour, hourAfter, hourFromNumber, hourNumber } from '../
 import { jumpHoursMax } from '../../model/limits.ts'
 import type { Metric, MetricId } from '../../model/metric.ts'
 import { MetricSet } from '../../model/metric-set.ts'
-import type { Backlog, Balance } from '../contract/balance.ts'
-import type { EarlierValue, HistoryEntry } from '../contract/history.ts'
-import type { DeliveredHour } from '../contract/hours.ts'
-import type { MetricKey, Past, StoredMetric, ValueAndState } from '../contract/metrics.ts'
-import type { DeadAndHeldCounts, DeadOrHeldMetric, DueSelection, DueWanted, Selection } from '../contract/selections.ts'
+import type { DeliveredHour, EarlierValue, HistoryEntry } from '../contract/hours.ts'
+import type {
+  Backlog,
+  Balance,
+  DeadAndHeldCounts,
+  DeadOrHeldMetric,
+  DueSelection,
+  DueWanted,
+  MetricKey,
+  Past,
+  Selection,
+  StoredMetric,
+  ValueAndState,
+} from '../contract/metrics.ts'
 import {
   type MetricPlace,
   type OutboxRow,

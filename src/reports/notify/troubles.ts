@@ -1,7 +1,7 @@
 import { type Hour, hourAt, hourText } from '../../model/hour.ts'
 import { overdueMs } from '../../model/limits.ts'
 import { commandLine } from '../../model/text.ts'
-import type { DestinationState } from '../../outbox/contract/destination.ts'
+import type { DestinationState } from '../../outbox/contract/delivery-store.ts'
 import type { LateCollector } from '../../outbox/contract/hours.ts'
 import type { Lateness, UnresolvedCount } from '../../outbox/contract/status-store.ts'
 import type { Observed } from '../../status/observed.ts'

@@ -1,7 +1,6 @@
 import { numberText } from '../../model/number-text.ts'
 import { commandLine } from '../../model/text.ts'
-import type { Balance } from '../../outbox/contract/balance.ts'
-import type { Warning } from '../../outbox/contract/warnings.ts'
+import type { Balance, Warning } from '../../outbox/contract/metrics.ts'
 import { type FleetDaemon, type FleetState, rolesText } from '../fleet.ts'
 import type { BacklogState, EndpointState, GateState, ServiceState, Snapshot } from '../snapshot.ts'
 import { type CellLook, shape } from './hours.ts'

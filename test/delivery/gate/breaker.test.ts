@@ -9,7 +9,7 @@ import {
 } from '../../../src/delivery/breaker.ts'
 import type { Stop } from '../../../src/delivery/isolate/state.ts'
 import { breakerCapMs, hourMs } from '../../../src/model/limits.ts'
-import type { DestinationState } from '../../../src/outbox/contract/destination.ts'
+import type { DestinationState } from '../../../src/outbox/contract/delivery-store.ts'
 
 const nowMs = Date.UTC(2026, 10, 20, 13)
 const closed: DestinationState = { notBeforeMs: 0, probeAtMs: 0, failures: 0 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { StoredState } from '../../../src/delivery/gate.ts'
-import type { DestinationState } from '../../../src/outbox/contract/destination.ts'
+import type { DestinationState } from '../../../src/outbox/contract/delivery-store.ts'
 
 const none: DestinationState = { notBeforeMs: 0, probeAtMs: 0, failures: 0 }
 

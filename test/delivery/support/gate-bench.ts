@@ -1,6 +1,6 @@
 import { Gate, Pacer, ServiceClock } from '../../../src/delivery/gate.ts'
 import type { Answer } from '../../../src/model/verdict.ts'
-import type { DestinationState } from '../../../src/outbox/contract/destination.ts'
+import type { DestinationState } from '../../../src/outbox/contract/delivery-store.ts'
 import { Counters } from '../../../src/telemetry/counters.ts'
 import { Redactor } from '../../../src/telemetry/redactor.ts'
 import type { VirtualTime } from '../../support/virtual-time.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { commitRowsMax } from '../../../src/model/limits.ts'
+import type { DueSelection, Selection } from '../../../src/outbox/contract/metrics.ts'
 import type { Outbox } from '../../../src/outbox/contract/outbox.ts'
-import type { DueSelection, Selection } from '../../../src/outbox/contract/selections.ts'
 import { anHour, metrics } from '../../support/metrics.ts'
 import type { NewPlace } from './place.ts'
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { DestinationState } from '../../../src/outbox/contract/destination.ts'
+import type { DestinationState } from '../../../src/outbox/contract/delivery-store.ts'
 import { emptyAt, type NewPlace } from './place.ts'
 
 const fresh: DestinationState = { notBeforeMs: 0, probeAtMs: 0, failures: 0 }

@@ -1,10 +1,8 @@
 import type { Hour } from '../../../src/model/hour.ts'
 import { hourMs } from '../../../src/model/limits.ts'
 import type { Metric } from '../../../src/model/metric.ts'
-import type { Balance } from '../../../src/outbox/contract/balance.ts'
-import type { CollectionState } from '../../../src/outbox/contract/hours.ts'
-import type { MetricState } from '../../../src/outbox/contract/metrics.ts'
-import type { CollectionOutcome, Recorded } from '../../../src/outbox/contract/outcome.ts'
+import type { CollectionOutcome, CollectionState, Recorded } from '../../../src/outbox/contract/hours.ts'
+import type { Balance, MetricState } from '../../../src/outbox/contract/metrics.ts'
 
 interface ModelMetric {
   readonly metric: Metric

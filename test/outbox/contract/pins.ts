@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { PinnedBlock } from '../../../src/model/block.ts'
+import type { CollectionOutcome } from '../../../src/outbox/contract/hours.ts'
 import type { Outbox } from '../../../src/outbox/contract/outbox.ts'
-import type { CollectionOutcome } from '../../../src/outbox/contract/outcome.ts'
 import { anHour, metrics } from '../../support/metrics.ts'
 import { aBlock, aPin } from '../support/blocks.ts'
 import { emptyAt, type NewPlace } from './place.ts'

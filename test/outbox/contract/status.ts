@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { hourMs } from '../../../src/model/limits.ts'
-import { curvesOf } from '../../../src/outbox/contract/curves.ts'
+import { curvesOf } from '../../../src/outbox/contract/metrics.ts'
 import type { LatenessWanted } from '../../../src/outbox/contract/status-store.ts'
 import { anHour, metrics } from '../../support/metrics.ts'
 import { emptyAt, type NewPlace } from './place.ts'

@@ -1,4 +1,4 @@
-import type { Reporter, ReportStore } from '../../../src/outbox/contract/report-store.ts'
+import type { Reporter, ReportStore } from '../../../src/outbox/contract/outbox.ts'
 
 /** Reports in memory, which outlive the reporters of a test. */
 export class MemoryReports implements ReportStore {

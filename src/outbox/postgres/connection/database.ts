@@ -3,7 +3,7 @@ import { Semaphore } from '../../../edge/semaphore.ts'
 import type { Time } from '../../../edge/time.ts'
 import { backoffMs } from '../../../model/backoff.ts'
 import { type PostgresAddress, postgresPlaceOf } from '../../../model/postgres-address.ts'
-import type { StatementRunner } from '../../contract/shared-outbox.ts'
+import type { StatementRunner } from '../../contract/fleet-store.ts'
 import { clientError, databaseTrouble } from './errors.ts'
 import { ConnectionPool, unpooledSettings } from './pool.ts'
 

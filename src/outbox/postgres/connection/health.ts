@@ -1,5 +1,5 @@
 import { Fault } from '../../../model/fault.ts'
-import type { Breakage, OutboxHealth, Recovery } from '../../contract/health.ts'
+import type { Breakage, OutboxHealth, Recovery } from '../../contract/outbox.ts'
 import { clientError, databaseFault, databaseTrouble, fullSentenceOf } from './errors.ts'
 
 /**

@@ -4,18 +4,27 @@ import { open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileStats } from '../../../edge/file-stats.ts'
 import { Fault, faultLine } from '../../../model/fault.ts'
+import { logBytesMax } from '../../../model/limits.ts'
 import { isDamage, isFull } from '../../../sqlite/damage.ts'
-import { fileFault, troubleFault } from '../../../sqlite/file-fault.ts'
 import {
   accessTrouble,
   type FileTrouble,
+  fileFault,
   hasInodes,
   isTrouble,
+  troubleFault,
   troubleOf,
   writingTrouble,
 } from '../../../sqlite/trouble.ts'
-import type { Breakage, DiskSpace, Recovery } from '../../contract/health.ts'
-import { ballastBytes } from './limits.ts'
+import type { Breakage, DiskSpace, Recovery } from '../../contract/outbox.ts'
+
+/**
+ * Size of the file that is deleted when the disk is full, so that verdicts can still be recorded: the log grows
+ * between checkpoints, and further while a reader blocks them.
+ */
+export const ballastBytes = 16 * 1_048_576
+
+if (logBytesMax >= ballastBytes) throw new Error('logBytesMax < ballastBytes: the log may grow on a full disk')
 
 /**
  * Identity of the file at a path: a text that differs when the file was replaced; `undefined` when there is no readable

@@ -5,7 +5,15 @@ import { isBusy } from '../../../sqlite/damage.ts'
 import { lockMsMax, type Sqlite, unsynced } from '../../../sqlite/database.ts'
 import { type Commit, groupCommit } from '../../../sqlite/group-commit.ts'
 import type { Disk } from './disk.ts'
-import { lockedReportMs, lockedRestMs, lockedStopMs } from './limits.ts'
+
+/** Wait before a write is retried while another process has the outbox's lock. */
+const lockedRestMs = 50
+
+/** Time for which another process may have the lock before it is reported and readiness turns red. */
+export const lockedReportMs = 10_000
+
+/** Time for which a stop waits for the lock; rows not written by then are collected again. */
+const lockedStopMs = 5_000
 
 /**
  * Writes to the outbox's file. While another process has the write lock (a backup, a shell, a backfill) a timer retries
