@@ -2,20 +2,24 @@
 import type { Dispatcher, Pool } from 'undici'
 import type { AnswerHeaders } from '../model/answer-times.ts'
 import './unasked-continue.ts'
+import { Semaphore } from './semaphore.ts'
 import type { Time } from './time.ts'
-import { unpackedBody } from './unpacked-body.ts'
+import { type Unpackable, unpackedBody } from './unpacked-body.ts'
 
 /** Limits of the exchanges with one server. */
 interface HttpExchangeOptions {
   /** Address of the server, with the beginning of all paths, without a trailing slash. */
   readonly url: string
-  /** Time limit of one exchange, whole answer included, in milliseconds; it may be exceeded by a hundredth. */
-  readonly timeoutMs: number
-  /** Longest body of an answer that is read, in bytes. */
-  readonly bytesMax: number
+  /**
+   * Time limit of one exchange, whole answer included, in milliseconds; it may be exceeded by a hundredth. Default: only
+   * `stop` ends one.
+   */
+  readonly timeoutMs?: number
   /** Concurrent connections, at most. */
   readonly connections: number
   readonly time: Time
+  /** Answers that are longer, in bytes, are read one at a time, as memory may not hold several. Default: all at once. */
+  readonly oneAtATimeBytes?: number
 }
 
 /** One request. */
@@ -27,6 +31,8 @@ export interface ExchangeRequest {
   readonly headers: Readonly<Record<string, string>>
   /** Default: none. */
   readonly body?: string | undefined
+  /** Longest body of the answer that is read, in bytes. */
+  readonly bytesMax: number
   /** Ends the exchange. */
   readonly stop?: AbortSignal | undefined
 }
@@ -35,8 +41,10 @@ export interface ExchangeRequest {
 interface ExchangeResponse {
   readonly status: number
   readonly headers: AnswerHeaders
-  /** `undefined` when it is too long or cannot be unpacked, or when the body of an answer that is not a 2xx broke off. */
+  /** The body; absent for the reason in `unread`. */
   readonly text: string | undefined
+  /** `broken-off`: of an answer that is no 2xx, whose status is enough. */
+  readonly unread?: Unpackable | 'broken-off'
 }
 
 /** Pieces of an answer after which they are joined: a server may send each byte as one, which takes a hundred times its memory. */
@@ -58,6 +66,7 @@ export class HttpExchange {
   #isClosed = false
   readonly #origin: string
   readonly #pathStart: string
+  readonly #long = new Semaphore(1)
 
   constructor(options: HttpExchangeOptions) {
     const { origin, pathname } = new URL(options.url)
@@ -71,21 +80,24 @@ export class HttpExchange {
    *
    * @throws errors of the network; the reason of the time limit's signal, or of `stop`
    */
-  async ask({ method, path, headers: sent, body, stop }: ExchangeRequest): Promise<ExchangeResponse> {
+  async ask(asked: ExchangeRequest): Promise<ExchangeResponse> {
+    const { method, path, headers: sent, body = null, bytesMax, stop } = asked
     const { pool, request } = this.#undici ?? (await this.#opened())
     stop?.throwIfAborted()
-    const { time, timeoutMs } = this.#options
-    const limit = time.timeout(Math.ceil(timeoutMs * lateFactor))
+    const signal = this.#limited(stop)
     const answer = await request.call(pool, {
       path: `${this.#pathStart}${path}`,
       method,
       headers: sent,
-      body: body ?? null,
-      signal: stop ? AbortSignal.any([limit, stop]) : limit,
+      body,
+      ...(signal && { signal }),
     })
     const { statusCode: status, headers } = answer
-    const bytes = await this.#bytesOf(answer)
-    return { status, headers, text: bytes && (await this.#textOf(bytes, headers['content-encoding'])) }
+    const bytes = await this.#bytesOf(answer, bytesMax, signal)
+    const encoding = headers['content-encoding']
+    const read = typeof bytes === 'string' ? bytes : await unpackedBody(bytes, encoding?.toString(), bytesMax)
+    if (typeof read === 'string') return { status, headers, text: undefined, unread: read }
+    return { status, headers, text: read.toString('utf8') }
   }
 
   /** Closes the connections; resolves when they are closed. */
@@ -101,7 +113,7 @@ export class HttpExchange {
       import('undici/lib/api/api-request.js'),
     ])
     if (this.#isClosed) throw new Error('the connections are closed')
-    const { timeoutMs, connections } = this.#options
+    const { timeoutMs = 0, connections } = this.#options
     this.#undici ??= {
       request,
       pool: new OwnPool(this.#origin, {
@@ -114,26 +126,69 @@ export class HttpExchange {
     return this.#undici
   }
 
-  /** The body; `undefined` when it is too long, or of an answer that is no 2xx and broke off: its status is enough. */
-  async #bytesOf({ statusCode, body }: Dispatcher.ResponseData): Promise<Buffer | undefined> {
-    let [pieces, length]: [Buffer[], number] = [[], 0]
-    try {
-      for await (const piece of body as AsyncIterable<Buffer>) {
-        length += piece.length
-        if (length > this.#options.bytesMax) return undefined
-        pieces.push(piece)
-        if (pieces.length === piecesMax) pieces = [Buffer.concat(pieces)]
-      }
-    } catch (error) {
-      if (statusCode >= 300) return undefined
-      throw error
-    }
-    return Buffer.concat(pieces)
+  /** Aborted by `stop` and at the time limit. */
+  #limited(stop: AbortSignal | undefined): AbortSignal | undefined {
+    const { time, timeoutMs } = this.#options
+    if (timeoutMs === undefined) return stop
+    const limit = time.timeout(Math.ceil(timeoutMs * lateFactor))
+    return stop ? AbortSignal.any([limit, stop]) : limit
   }
 
-  /** Also of a compressed body, though none was asked for; `undefined` when it cannot be unpacked, or is too long. */
-  async #textOf(bytes: Buffer, encoding: string | readonly string[] | undefined): Promise<string | undefined> {
-    const unpacked = await unpackedBody(bytes, encoding && [encoding].flat().join(), this.#options.bytesMax)
-    return typeof unpacked === 'string' ? undefined : unpacked.toString('utf8')
+  async #bytesOf(
+    { statusCode, body }: Dispatcher.ResponseData,
+    bytesMax: number,
+    signal = new AbortController().signal,
+  ): Promise<Buffer | 'too-long' | 'broken-off'> {
+    const { oneAtATimeBytes = bytesMax } = this.#options
+    const reader = new BodyReader(body)
+    try {
+      await reader.readTo(Math.min(oneAtATimeBytes, bytesMax))
+      if (reader.length > oneAtATimeBytes) await this.#long.with(signal, () => reader.readTo(bytesMax))
+      return reader.length > bytesMax ? 'too-long' : reader.bytes
+    } catch (error) {
+      if (statusCode >= 300) return 'broken-off'
+      throw error
+    } finally {
+      await reader.close()
+    }
+  }
+}
+
+/** Reads a body, in steps. */
+class BodyReader {
+  readonly #pieces: AsyncIterator<Buffer>
+  readonly #joined: Buffer[] = []
+  #last: Buffer[] = []
+  #length = 0
+
+  constructor(body: AsyncIterable<Buffer>) {
+    this.#pieces = body[Symbol.asyncIterator]()
+  }
+
+  /** Bytes that were read. */
+  get length(): number {
+    return this.#length
+  }
+
+  get bytes(): Buffer {
+    return Buffer.concat([...this.#joined, ...this.#last])
+  }
+
+  /** Closes the connection of a body that was not read to its end. */
+  async close(): Promise<void> {
+    await this.#pieces.return?.()
+  }
+
+  /** Reads until the body ends, or is longer than that. */
+  async readTo(bytes: number): Promise<void> {
+    while (this.#length <= bytes) {
+      const { done, value } = await this.#pieces.next()
+      if (done) return
+      this.#length += value.length
+      this.#last.push(value)
+      if (this.#last.length < piecesMax) continue
+      this.#joined.push(Buffer.concat(this.#last))
+      this.#last = []
+    }
   }
 }

@@ -44,7 +44,7 @@ interface PostDeps {
  */
 export async function postMessage(post: Post, { time, timeoutMs, stop }: PostDeps): Promise<PostAnswer> {
   const url = new URL(post.url)
-  const exchange = new HttpExchange({ url: url.origin, timeoutMs, bytesMax, connections: 1, time })
+  const exchange = new HttpExchange({ url: url.origin, timeoutMs, connections: 1, time })
   const authorization = basicAuthorization(url)
   const headers = {
     'content-type': post.contentType,
@@ -60,7 +60,7 @@ export async function postMessage(post: Post, { time, timeoutMs, stop }: PostDep
       status,
       headers: answered,
       text,
-    } = await exchange.ask({ method: 'POST', path, headers, body: post.body, stop })
+    } = await exchange.ask({ method: 'POST', path, headers, body: post.body, bytesMax, stop })
     const { notBeforeMs } = answerTimes(answered, { sentMs, receivedMs: time.nowMs() })
     return { kind: 'answered', status, text: text ?? '', ...(notBeforeMs !== undefined && { notBeforeMs }) }
   } catch (error) {

@@ -53,14 +53,11 @@ export interface ListingClient extends ServiceClient {
   latest(protocolId: string, key?: string): Promise<Answer>
 }
 
-/** Longest answer that is remembered, in characters. */
-const sameCharsMax = 200
-
 const widgetBody = z.array(readMetric)
 
 /** Creates a client of the service at an address. Redirects are never followed: the key must not be sent elsewhere. */
 export function serviceClient({ url, timeoutMs, connections, time, redact }: ServiceClientOptions): ListingClient {
-  const exchange = new HttpExchange({ url, timeoutMs, bytesMax: answerBytesMax, connections, time })
+  const exchange = new HttpExchange({ url, timeoutMs, connections, time })
   const host = new URL(url).host
 
   async function ask(
@@ -76,7 +73,11 @@ export function serviceClient({ url, timeoutMs, connections, time, redact }: Ser
     if (body !== undefined) headers['content-type'] = 'application/json'
     try {
       const sentMs = time.nowMs()
-      const { status, headers: answered, text } = await exchange.ask({ method, path, headers, body, stop })
+      const {
+        status,
+        headers: answered,
+        text,
+      } = await exchange.ask({ method, path, headers, body, bytesMax: answerBytesMax, stop })
       const trip = { sentMs, receivedMs: time.nowMs() }
       const said = redact && text ? redact(text) : text
       const understood = bodyWithoutKey(said, key)
@@ -156,18 +157,11 @@ function bodyWithoutKey(text: string | undefined, key: string | undefined): unkn
   }
 }
 
-/** The last short answer: of one push after another the same, as long as all goes well. */
-let latest: { readonly text: string; readonly body: unknown } = { text: 'null', body: null }
-
-/** @returns a value that others may share */
 function parseJson(text: string | undefined): unknown {
   if (text === undefined) return undefined
-  if (text === latest.text) return latest.body
   try {
     // Some servers send a byte order mark first, which JSON does not allow.
-    const body = jsonOf(text.startsWith('\uFEFF') ? text.slice(1) : text)
-    if (text.length <= sameCharsMax) latest = { text, body }
-    return body
+    return jsonOf(text.startsWith('\uFEFF') ? text.slice(1) : text)
   } catch {
     return undefined
   }

@@ -5,11 +5,6 @@ declare module 'undici/lib/dispatcher/pool.js' {
   export default pool
 }
 
-declare module 'undici/lib/dispatcher/agent.js' {
-  const agent: typeof import('undici').Agent
-  export default agent
-}
-
 declare module 'undici/lib/api/api-request.js' {
   import type { Dispatcher } from 'undici'
   export default function request(

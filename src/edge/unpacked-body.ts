@@ -2,7 +2,7 @@ import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate } from 'node:zlib'
 
 /** Reason why a body cannot be decompressed. */
-type Unpackable = 'too-long' | 'unknown-encoding' | 'damaged'
+export type Unpackable = 'too-long' | 'unknown-encoding' | 'damaged'
 
 const unpackers = {
   gzip: promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip),

@@ -30,9 +30,9 @@ async function startServer(): Promise<number> {
 it('an HTTP/2 connection on which nothing comes any more is replaced, however busy it is kept', async () => {
   const relay = await relayTo({ port: await startServer() })
   const url = `https://localhost:${relay.port}`
-  const exchange = new HttpExchange({ url, timeoutMs, bytesMax: 1_000, connections: 2, time: systemTime })
+  const exchange = new HttpExchange({ url, timeoutMs, connections: 2, time: systemTime })
   onTestFinished(() => exchange.close())
-  const ask = () => exchange.ask({ method: 'POST', path: '/', headers: {}, body: '{}' })
+  const ask = () => exchange.ask({ method: 'POST', path: '/', headers: {}, body: '{}', bytesMax: 1_000 })
 
   expect((await ask()).status).toBe(200)
   expect(relay.opened).toBe(1)

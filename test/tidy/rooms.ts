@@ -62,10 +62,8 @@ const homes: Readonly<Record<string, readonly string[]>> = {
   undici: [
     'src/edge/http-exchange.ts',
     'src/edge/undici-parts.d.ts',
-    'src/edge/answer-reader.ts',
     'src/runner/child/http.ts',
     'src/runner/child/network.ts',
-    'src/chain/endpoint/http.ts',
     'src/chain/endpoint/sockets.ts',
   ],
   'pg-boss': ['src/fleet/'],

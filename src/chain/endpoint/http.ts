@@ -1,12 +1,7 @@
-/// <reference path="../../edge/undici-parts.d.ts" />
-
-import type { Agent, Dispatcher } from 'undici'
-import { AnswerReader, type HttpBytes } from '../../edge/answer-reader.ts'
-import { answerText } from '../../edge/answer-text.ts'
+import { HttpExchange } from '../../edge/http-exchange.ts'
 import { networkFix, networkWords, triedAddresses } from '../../edge/network-reason.ts'
-import { Semaphore } from '../../edge/semaphore.ts'
 import type { Time } from '../../edge/time.ts'
-import { unpackedBody } from '../../edge/unpacked-body.ts'
+import type { Unpackable } from '../../edge/unpacked-body.ts'
 import { answerTimes } from '../../model/answer-times.ts'
 import { Fault } from '../../model/fault.ts'
 import { basicAuthorization, secretPartsOf } from '../../model/host.ts'
@@ -26,9 +21,6 @@ import {
 
 /** Concurrent requests to one endpoint. */
 export const requestsAtOnceMax = 8
-
-/** Longest wait for a connection to an endpoint. */
-export const connectMsMax = 10_000
 
 /** Returns configured headers of an endpoint by name; secrets. May throw a Fault. */
 export type OwnHeaders = () => Readonly<Record<string, string>>
@@ -174,103 +166,59 @@ export function errorText({ message, code }: RpcError, url: string): string {
   return `answered an error: ${redacted(message, url)}${Number.isNaN(code) ? '' : ` (${code})`}`
 }
 
-/** Bytes of an answer from which on an endpoint sends one at a time. */
+/** Bytes of an answer from which on an endpoint sends one at a time: those of all requests would not fit into memory. */
 const largeAnswerBytes = 1_048_576
-
-/** Bytes read of an answer with an error status. */
-const refusalBytesMax = 65_536
 
 /**
  * JSON-RPC over HTTP: several calls are one batch in one request. Connections are kept alive. Redirects are not
  * followed, as they may lead anywhere. Only the caller's signal limits the time, the body included.
  *
- * viem's client is not used: its errors hold the whole URL, and it would encode call data again that was prewritten.
+ * viem's client is not used: its errors hold the whole URL.
  */
 export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})): Wire {
   const host = hostOf(url)
-  const { origin, path, headers } = requestTo(url)
-  /** Turns of large answers: those of all requests together would not fit into memory. */
-  const large = new Semaphore(1)
-  let agent: Agent | undefined
-  let isClosed = false
-
-  /** Loads undici for the first request: a daemon starts, and a command may end, before a node is asked. */
-  async function opened(): Promise<Agent> {
-    const { default: Agent } = await import('undici/lib/dispatcher/agent.js')
-    if (isClosed) throw new EndpointFailure(host, 'is closed')
-    agent ??= new Agent({
-      connections: requestsAtOnceMax,
-      pipelining: 1,
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      connect: { timeout: connectMsMax },
-    })
-    return agent
+  const address = new URL(url)
+  // Credentials are sent in a header, not in the address.
+  const authorization = basicAuthorization(address)
+  const fixed = {
+    accept: 'application/json',
+    'accept-encoding': 'identity',
+    'content-type': 'application/json',
+    ...(authorization && { authorization }),
   }
+  const exchange = new HttpExchange({
+    url: address.origin,
+    connections: requestsAtOnceMax,
+    oneAtATimeBytes: largeAnswerBytes,
+    time,
+  })
 
   return {
-    async send(calls, signal) {
-      const done = Promise.withResolvers<void>()
-      try {
-        const dispatcher = (isClosed ? undefined : agent) ?? (await opened())
-        const sentMs = time.nowMs()
-        const mine = ownHeaders(host, own)
-        const body = bodyOf(calls)
-        const request = { origin, path, method: 'POST', headers: { ...headers, ...mine }, body } as const
-        const bounds = answerBoundsOf(calls.map(({ call }) => call))
-        const bytesMaxOf = (status: number) => (status < 300 ? bounds.bytesMax : refusalBytesMax)
-        const reader = new AnswerReader(bytesMaxOf, {
-          bytes: largeAnswerBytes,
-          turn: () => turnIn(large, signal, done),
-        })
-        const { status, pieces, headers: received } = await exchanged(dispatcher, request, reader, signal)
-        const receivedMs = time.nowMs()
-        const encoding = first(received['content-encoding'])
-        const whole =
-          pieces && (encoding ? await unpacked(host, pieces, encoding, bytesMaxOf(status)) : answerText(pieces))
-        const text = whole && withoutValues(whole, mine)
-        const { notBeforeMs: retryAtMs } = answerTimes(received, { sentMs, receivedMs })
-        return answersIn({ status, text, retryAtMs }, calls.length, { host, url, nowMs: receivedMs }, bounds)
-      } catch (error) {
-        throw error instanceof EndpointFailure ? error : unanswered(error, url)
-      } finally {
-        done.resolve()
-      }
+    async send(calls, stop) {
+      const mine = ownHeaders(host, own)
+      const bounds = answerBoundsOf(calls.map(({ call }) => call))
+      const request = {
+        method: 'POST',
+        path: `${address.pathname}${address.search}`,
+        headers: { ...fixed, ...mine },
+        body: bodyOf(calls),
+        bytesMax: bounds.bytesMax,
+        stop,
+      } as const
+      const sentMs = time.nowMs()
+      const { status, headers, text, unread } = await exchange.ask(request).catch(error => {
+        throw unanswered(error, url)
+      })
+      const nowMs = time.nowMs()
+      if (unread) requireReadable(host, unread, String(headers['content-encoding']))
+      const { notBeforeMs: retryAtMs } = answerTimes(headers, { sentMs, receivedMs: nowMs })
+      const shown = text === undefined ? undefined : withoutValues(text, mine)
+      return answersIn({ status, text: shown, retryAtMs }, calls.length, { host, url, nowMs }, bounds)
     },
     close() {
-      isClosed = true
-      void agent?.destroy().catch(() => {})
+      void exchange.close().catch(() => {})
     },
   }
-}
-
-/** Sends a request and reads its answer. Rejects with the signal's reason when it is aborted first. */
-async function exchanged(
-  agent: Agent,
-  request: Dispatcher.DispatchOptions,
-  reader: AnswerReader,
-  signal: AbortSignal,
-): Promise<HttpBytes> {
-  signal.throwIfAborted()
-  const end = () => reader.end(signal.reason)
-  signal.addEventListener('abort', end, { once: true })
-  try {
-    agent.dispatch(request, reader)
-    return await reader.answer
-  } finally {
-    signal.removeEventListener('abort', end)
-  }
-}
-
-/** Resolves when the turn begins, which lasts until `done`. */
-function turnIn(turns: Semaphore, signal: AbortSignal, done: PromiseWithResolvers<void>): Promise<void> {
-  return new Promise((begin, refuse) => {
-    const lasting = turns.with(signal, () => {
-      begin()
-      return done.promise
-    })
-    lasting.catch(refuse)
-  })
 }
 
 /** A single call is not sent as a batch. */
@@ -279,38 +227,14 @@ function bodyOf(calls: readonly WrittenCall[]): string {
   return requests.length === 1 ? requests.join() : `[${requests.join()}]`
 }
 
-interface RequestTo {
-  readonly origin: string
-  readonly path: string
-  readonly headers: Readonly<Record<string, string>>
-}
-
-/** Splits a URL: its credentials are sent in a header, not in the address. */
-function requestTo(url: string): RequestTo {
-  const address = new URL(url)
-  const { origin, pathname, search } = address
-  const authorization = basicAuthorization(address)
-  const headers = { accept: 'application/json', 'accept-encoding': 'identity', 'content-type': 'application/json' }
-  return { origin, path: `${pathname}${search}`, headers: { ...headers, ...(authorization && { authorization }) } }
-}
-
-/** Text of a compressed body; undefined when it is longer than the limit. @throws EndpointFailure */
-async function unpacked(
-  host: string,
-  pieces: readonly Buffer[],
-  encoding: string,
-  bytesMax: number,
-): Promise<string | undefined> {
-  const bytes = await unpackedBody(Buffer.concat(pieces), encoding, bytesMax)
-  if (bytes === 'too-long') return undefined
-  if (typeof bytes !== 'string') return bytes.toString('utf8')
+/** @throws EndpointFailure for a compressed body that cannot be unpacked */
+function requireReadable(host: string, unread: Unpackable | 'broken-off', encoding: string): void {
   const shown = encoding.slice(0, 20).replace(/[^\w, -]/g, '?')
-  if (bytes === 'damaged')
+  if (unread === 'damaged')
     throw failed({ host }, `answered with a body that is not ${shown}, as its content-encoding says`)
-  throw failed({ host }, `answered with the content-encoding ${shown}, though it was asked for none`)
+  if (unread === 'unknown-encoding')
+    throw failed({ host }, `answered with the content-encoding ${shown}, though it was asked for none`)
 }
-
-const first = (header: string | readonly string[] | undefined) => (typeof header === 'string' ? header : header?.[0])
 
 /** The short reason of an error. Nothing else of it is kept: text, stack and cause may hold the whole URL. */
 function unanswered(error: unknown, url: string): EndpointFailure {

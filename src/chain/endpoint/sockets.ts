@@ -3,7 +3,7 @@ import { networkWords } from '../../edge/network-reason.ts'
 import { unlessAborted } from '../../edge/unless-aborted.ts'
 import { exceededBound, parsedJson } from '../../model/json.ts'
 import { EndpointFailure, hostOf } from './failures.ts'
-import { connectMsMax, type OwnHeaders, ownHeaders, withoutValues } from './http.ts'
+import { type OwnHeaders, ownHeaders, withoutValues } from './http.ts'
 import {
   answerBoundsMax,
   chainAnswerBytesMax,
@@ -70,6 +70,9 @@ export interface PipeEvents {
   /** Called once, whichever side closed. `reason` holds no URL. */
   closed(reason: string): void
 }
+
+/** Longest wait for a WebSocket. */
+const connectMsMax = 10_000
 
 /** Opens a connection; rejects with an EndpointFailure. @param end closes it at once, also while it is being opened */
 type Dial = (events: PipeEvents, end: AbortSignal) => Promise<Pipe>

@@ -276,10 +276,10 @@ function usable<T>(read: () => T): T | undefined {
 }
 
 async function got({ time }: AppContext, url: string, path: string): Promise<PostAnswer> {
-  const exchange = new HttpExchange({ url, timeoutMs: answerMsMax, bytesMax: answerBytesMax, connections: 1, time })
+  const exchange = new HttpExchange({ url, timeoutMs: answerMsMax, connections: 1, time })
   try {
     const headers = { 'accept-encoding': 'identity', 'user-agent': 'tidegauge' }
-    const { status, text = '' } = await exchange.ask({ method: 'GET', path, headers })
+    const { status, text = '' } = await exchange.ask({ method: 'GET', path, headers, bytesMax: answerBytesMax })
     return { kind: 'answered', status, text }
   } catch (error) {
     return { kind: 'unanswered', reason: networkReason(error), fix: networkFix(error) }

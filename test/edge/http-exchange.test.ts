@@ -1,0 +1,51 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, it } from 'vitest'
+import { HttpExchange } from '../../src/edge/http-exchange.ts'
+import { systemTime } from '../../src/edge/time.ts'
+
+async function exchangeWith(handle: RequestListener, stack: AsyncDisposableStack): Promise<HttpExchange> {
+  const server = stack.use(createServer(handle).listen(0, '127.0.0.1'))
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const exchange = new HttpExchange({ url, connections: 2, oneAtATimeBytes: 1_000, time: systemTime })
+  stack.defer(() => exchange.close())
+  return exchange
+}
+
+const asked = (path: string, bytesMax = 1e6) => ({ method: 'GET', path, headers: {}, bytesMax }) as const
+
+it('reads long answers one at a time', async () => {
+  await using stack = new AsyncDisposableStack()
+  const begun = Promise.withResolvers<ServerResponse>()
+  const long = 'ab'.repeat(50_000)
+  const exchange = await exchangeWith(({ url }, response) => {
+    response.write(long)
+    if (url === '/first') return begun.resolve(response)
+    // The first one ends when the second is sent as a whole.
+    response.end()
+    response.on('finish', async () => (await begun.promise).end())
+  }, stack)
+  const ended: string[] = []
+  const ask = async (path: string) => {
+    expect((await exchange.ask(asked(path))).text).toBe(long)
+    ended.push(path)
+  }
+  const first = ask('/first')
+  await begun.promise
+  await Promise.all([first, ask('/second')])
+  expect(ended).toEqual(['/first', '/second'])
+})
+
+it.each([
+  ['many small pieces, cut within a character', 1e6, { text: '☃é'.repeat(2_000) }],
+  ['a body that is too long', 3_000, { text: undefined, unread: 'too-long' }],
+])('reads %s', async (_, bytesMax, expected) => {
+  await using stack = new AsyncDisposableStack()
+  const exchange = await exchangeWith((_, response) => {
+    for (const byte of Buffer.from('☃é'.repeat(2_000))) response.write(Buffer.of(byte))
+    response.end()
+  }, stack)
+  expect(await exchange.ask(asked('/', bytesMax))).toMatchObject({ status: 200, ...expected })
+})
