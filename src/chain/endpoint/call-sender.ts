@@ -16,7 +16,6 @@ import {
   partCall,
   type RpcAnswer,
   type RpcCall,
-  type RpcError,
   type RpcOutcome,
   type Wire,
   type WrittenCall,
@@ -30,7 +29,7 @@ export const answerMsMax = 15_000
 const patienceMsMax = 5_000
 
 /** The cheapest call to a node. */
-const chainIdCall: RpcCall = { method: 'eth_chainId', params: [] }
+export const chainIdCall: RpcCall = { method: 'eth_chainId', params: [] }
 
 const heavyMethods: ReadonlySet<string> = new Set(['eth_call', 'eth_getLogs', 'eth_getBalance', 'eth_getCode'])
 
@@ -494,53 +493,4 @@ export class CallSender {
 /** Whether a call was refused for the rate. */
 function isRefused(outcome: RpcOutcome | undefined): outcome is EndpointFailure {
   return outcome instanceof EndpointFailure && outcome.kind === 'rate'
-}
-
-/** Whom the calls are sent to, and the chain that is expected there. */
-interface SenderIdentity {
-  readonly host: string
-  readonly chainId: number
-  /** An error as a text that is safe to show. */
-  readonly textOf: (error: RpcError) => string
-}
-
-/** Sends the first calls with the question which chain the endpoint serves: no answer of another chain counts. */
-export class IdentifiedSender {
-  readonly #sender: CallSender
-  readonly #identity: SenderIdentity
-  #isIdentified = false
-
-  constructor(sender: CallSender, identity: SenderIdentity) {
-    this.#sender = sender
-    this.#identity = identity
-  }
-
-  /** Sends calls in one request. @param answerMsMax time for the answer, in milliseconds; default: that of all calls */
-  async together(calls: readonly RpcCall[], signal: AbortSignal, answerMsMax?: number): Promise<readonly RpcOutcome[]> {
-    if (this.#isIdentified) return this.#sender.send(calls, signal, 'together', answerMsMax)
-    const [id, ...outcomes] = await this.#sender.send([chainIdCall, ...calls], signal, 'together', answerMsMax)
-    const mistake = this.#mistaken(id)
-    if (mistake) return calls.map(() => mistake)
-    this.#isIdentified = true
-    return outcomes
-  }
-
-  /** Sends each call in a request of its own. */
-  async apart(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]> {
-    const mistake = this.#isIdentified ? undefined : this.#mistaken((await this.#sender.send([chainIdCall], signal))[0])
-    if (mistake) return calls.map(() => mistake)
-    this.#isIdentified = true
-    return this.#sender.send(calls, signal, 'apart')
-  }
-
-  /** The failure for a wrong or missing answer to `eth_chainId`. */
-  #mistaken(answer: RpcOutcome | undefined): EndpointFailure | undefined {
-    const { host, chainId, textOf } = this.#identity
-    if (answer instanceof EndpointFailure) return answer
-    if (answer?.kind === 'error') return new EndpointFailure(host, textOf(answer.error), 'refused')
-    const served = Number(answer?.result)
-    if (!Number.isSafeInteger(served)) return new EndpointFailure(host, 'answered no chain id')
-    if (served === chainId) return undefined
-    return new EndpointFailure(host, `serves chain ${served}, not ${chainId}`, 'wrong-id')
-  }
 }

@@ -5,7 +5,7 @@ import { type Endpoint, type EndpointDeps, type OpenEndpoint, openEndpoint } fro
 import { adviceOf, allFailed, EndpointFailure, type FailureKind, ReadFailure, StateMissing } from './failures.ts'
 import type { ChainHead } from './learnt.ts'
 import { stateBlocksMin } from './learnt.ts'
-import { type BlockPart, headCall, lacksPart } from './rpc.ts'
+import { type BlockPart, headCall, lacksPart, type SendCalls } from './rpc.ts'
 
 /** Failure of an endpoint, whatever work it was. `quarantine`: its answers are contradicted. */
 export interface EndpointFailed {
@@ -475,7 +475,8 @@ export class EndpointPool {
       return failure
     }
     const asked = blockNumber !== undefined && doubtfulKinds.has(kind)
-    const isMissing = asked && (await lacksPart(endpoint.tryCall, part, blockNumber, signal))
+    const tryCall: SendCalls = (...calls) => endpoint.tryCall(...calls)
+    const isMissing = asked && (await lacksPart(tryCall, part, blockNumber, signal))
     if (!isMissing || this.#head === undefined) {
       const other = kind === 'pruned' ? new EndpointFailure(host, reason, 'refused') : failure
       return this.#stillMissing(other, endpoint, blockNumber)

@@ -5,7 +5,7 @@ import type { Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import { isRecord } from '../../model/json.ts'
 import { type CallMeter, type CallOutcome, CallOutcomes, type CountsOf } from './call-meter.ts'
-import { CallSender, IdentifiedSender } from './call-sender.ts'
+import { CallSender, chainIdCall } from './call-sender.ts'
 import { EndpointFailure, hostOf, isNetworkUrl } from './failures.ts'
 import { errorText, httpWire, requestsAtOnceMax } from './http.ts'
 import {
@@ -204,56 +204,106 @@ interface EndpointShared {
 }
 
 /** Creates an endpoint. @throws Fault `config` when the address is neither a URL nor a path */
-export function openEndpoint(deps: EndpointDeps, context: EndpointShared): OpenEndpoint {
-  const { url } = deps
-  const { chainId, time } = context
-  const host = hostOf(url)
-  const { wire, callsMax, requestsMax } = wireTo(deps, time)
-  const batch = new BatchLimit(deps.batchCallsMax ?? callsMax)
-  const rate = new RateLimit(time, nodeRate, deps.callsPerSecondMax)
-  const depth = new StateAvailability(time)
-  const counted = context.countsOf?.(url) ?? new CallOutcomes()
-  const observed = new ObservedBlocks(depth)
-  const limits = { requestsMax, batch, rate }
-  const sender = new CallSender({ ...context, host, url, wire, ...limits, observed, depth, counted })
-  const textOf = (error: RpcError) => errorText(error, url)
-  const failure = (error: RpcError) => new EndpointFailure(host, textOf(error), failureKindOf(error))
-  const identified = new IdentifiedSender(sender, { host, chainId, textOf })
+export function openEndpoint(deps: EndpointDeps, shared: EndpointShared): OpenEndpoint {
+  return new Node(deps, shared)
+}
 
-  async function send(
-    calls: readonly RpcCall[],
-    signal: AbortSignal,
-    answerMsMax?: number,
-  ): Promise<readonly RpcOutcome[]> {
-    const sent = (asked: readonly RpcCall[]) => identified.together(asked, signal, answerMsMax)
-    const outcomes = await withoutLag(calls, await sent(calls), observed, sent)
-    observed.add(calls, outcomes)
+class Node implements OpenEndpoint {
+  readonly host: string
+  readonly depth: StateAvailability
+  readonly batch: BatchLimit
+  readonly rate: RateLimit
+  readonly logs: LogSpans
+  takesHashes?: boolean
+  readonly #url: string
+  readonly #chainId: number
+  readonly #wire: Wire
+  readonly #sender: CallSender
+  readonly #observed: ObservedBlocks
+  readonly #counted: CallOutcomes
+  readonly #together = batchedCalls((calls, signal) => this.#send(calls, signal))
+  #isIdentified = false
+
+  constructor(deps: EndpointDeps, shared: EndpointShared) {
+    const { url } = deps
+    const { chainId, time, countsOf } = shared
+    const { wire, callsMax, requestsMax } = wireTo(deps, time)
+    this.host = hostOf(url)
+    this.depth = new StateAvailability(time)
+    this.batch = new BatchLimit(deps.batchCallsMax ?? callsMax)
+    this.rate = new RateLimit(time, nodeRate, deps.callsPerSecondMax)
+    this.logs = new LogSpans(deps.logBlocksMax)
+    this.#url = url
+    this.#chainId = chainId
+    this.#wire = wire
+    this.#observed = new ObservedBlocks(this.depth)
+    this.#counted = countsOf?.(url) ?? new CallOutcomes()
+    const { host, depth, batch, rate } = this
+    const limits = { requestsMax, batch, rate, observed: this.#observed, depth }
+    this.#sender = new CallSender({ ...shared, ...limits, host, url, wire, counted: this.#counted })
+  }
+
+  get head(): ChainHead | undefined {
+    return this.#observed.head
+  }
+
+  get calls(): Readonly<Record<CallOutcome, number>> {
+    return this.#counted.counts
+  }
+
+  async call(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcAnswer[]> {
+    return answersOf(await this.#together(calls, signal))
+  }
+
+  async callApart(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]> {
+    const outcomes = await this.#identified(calls, signal, 'apart')
+    this.#observed.add(calls, outcomes, false)
     return outcomes
   }
 
-  const together = batchedCalls(send)
-  return {
-    host,
-    depth,
-    batch,
-    rate,
-    get head() {
-      return observed.head
-    },
-    get calls() {
-      return counted.counts
-    },
-    failure,
-    logs: new LogSpans(deps.logBlocksMax),
-    close: () => wire.close(),
-    async callApart(calls, signal) {
-      const outcomes = await identified.apart(calls, signal)
-      observed.add(calls, outcomes, false)
-      return outcomes
-    },
-    call: async (calls, signal) => answersOf(await together(calls, signal)),
-    tryCall: (calls, signal, answerMsMax) =>
-      answerMsMax === undefined ? together(calls, signal) : send(calls, signal, answerMsMax),
+  tryCall(calls: readonly RpcCall[], signal: AbortSignal, answerMsMax?: number): Promise<readonly RpcOutcome[]> {
+    return answerMsMax === undefined ? this.#together(calls, signal) : this.#send(calls, signal, answerMsMax)
+  }
+
+  failure(error: RpcError): EndpointFailure {
+    return new EndpointFailure(this.host, errorText(error, this.#url), failureKindOf(error))
+  }
+
+  close(): void {
+    this.#wire.close()
+  }
+
+  async #send(calls: readonly RpcCall[], signal: AbortSignal, answerMsMax?: number): Promise<readonly RpcOutcome[]> {
+    const send = (asked: readonly RpcCall[]) => this.#identified(asked, signal, 'together', answerMsMax)
+    const outcomes = await withoutLag(calls, await send(calls), this.#observed, send)
+    this.#observed.add(calls, outcomes)
+    return outcomes
+  }
+
+  /** Sends the first calls with the question which chain it serves: no answer of another chain counts. */
+  async #identified(
+    calls: readonly RpcCall[],
+    signal: AbortSignal,
+    way: 'together' | 'apart',
+    answerMsMax?: number,
+  ): Promise<readonly RpcOutcome[]> {
+    if (this.#isIdentified) return this.#sender.send(calls, signal, way, answerMsMax)
+    const asked = way === 'together' ? calls : []
+    const [id, ...outcomes] = await this.#sender.send([chainIdCall, ...asked], signal, 'together', answerMsMax)
+    const mistake = this.#mistakeIn(id)
+    if (mistake) return calls.map(() => mistake)
+    this.#isIdentified = true
+    return way === 'together' ? outcomes : this.#identified(calls, signal, way)
+  }
+
+  /** The failure for a wrong or missing answer to `eth_chainId`. */
+  #mistakeIn(answer: RpcOutcome | undefined): EndpointFailure | undefined {
+    if (answer instanceof EndpointFailure) return answer
+    if (answer?.kind === 'error') return new EndpointFailure(this.host, errorText(answer.error, this.#url), 'refused')
+    const served = Number(answer?.result)
+    if (!Number.isSafeInteger(served)) return new EndpointFailure(this.host, 'answered no chain id')
+    if (served === this.#chainId) return undefined
+    return new EndpointFailure(this.host, `serves chain ${served}, not ${this.#chainId}`, 'wrong-id')
   }
 }
 

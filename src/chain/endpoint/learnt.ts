@@ -11,9 +11,8 @@ export const logRequestsAtOnceMax = 6
 /** A healthy node keeps the state of at least this many blocks before its head. */
 export const stateBlocksMin = 128
 
-/** Full requests answered before a discovered batch limit is doubled, at first and at most. */
+/** Full requests answered before a discovered batch limit is doubled. */
 export const batchRisesAfter = 32
-const batchRisesAfterMax = 1_024
 
 interface BatchBounds {
   readonly calls: number
@@ -32,9 +31,8 @@ export class BatchLimit {
   readonly #first: BatchBounds
   #known: BatchBounds
   #tried: BatchBounds
-  /** Full requests answered since the limit was last changed, and how many raise it. */
+  /** Full requests answered since the limit was last changed. */
   #answered = 0
-  #risesAfter = batchRisesAfter
   /** Whether the limit rose and no request of that size was answered yet. */
   #isTrial = false
   #isProven = false
@@ -73,8 +71,6 @@ export class BatchLimit {
       this.#tried = { calls: callsMax, chars: Math.min(charsMax, Math.ceil(charsOf(calls) / 2)) }
     } else this.#tried = { calls: Math.min(callsMax, Math.ceil(calls.length / 2)), chars: charsMax }
     this.#answered = 0
-    // A node that refuses the raised limit has one: it is raised less and less often.
-    if (this.#isTrial) this.#risesAfter = Math.min(this.#risesAfter * 2, batchRisesAfterMax)
     this.#isTrial = false
   }
 
@@ -85,7 +81,7 @@ export class BatchLimit {
     if (this.#isAtMost || !this.#isFull(calls)) return
     this.#answered += 1
     // A rise that was answered is followed by the next at once.
-    if (!this.#isTrial && this.#answered < this.#risesAfter) return
+    if (!this.#isTrial && this.#answered < batchRisesAfter) return
     this.#answered = 0
     this.#isTrial = true
     const { calls: callsMax, chars: charsMax } = this.#known
@@ -120,20 +116,18 @@ export interface LogRefusal {
   readonly isSlow?: boolean
 }
 
-/** Readings after which a larger span is tried, at first and at most. */
-const logRisesAfter = 6
-const logRisesAfterMax = 192
+/** Readings, one an hour, after which a larger span is tried. */
+const logRisesAfter = 24
 
 /**
  * Limit of the blocks that one `eth_getLogs` of a filter may span on one endpoint, learnt from refusals of any wording.
- * After some hours a larger span is tried; a limit that stands is tried less and less often.
+ * Once a day a larger span is tried.
  */
 export class LogSpan {
   readonly #most: number
   #blocksMax: number
   #proven = 0
   #readings = 0
-  #risesAfter = logRisesAfter
 
   /** @param most blocks asked for at once, ever @param start span that passed for other filters */
   constructor(most: number, start = most) {
@@ -156,7 +150,7 @@ export class LogSpan {
     if (this.#proven === 0 || this.#proven < this.#blocksMax || blocks <= this.#blocksMax) return
     if (this.#blocksMax >= this.#most) return
     this.#readings += 1
-    if (this.#readings < this.#risesAfter) return
+    if (this.#readings < logRisesAfter) return
     this.#blocksMax = Math.min(this.#most, blocksAbove(this.#blocksMax))
   }
 
@@ -164,7 +158,7 @@ export class LogSpan {
   answered(blocks: number): void {
     if (blocks < this.#blocksMax || blocks <= this.#proven) return
     // After a rise that passed, the next reading rises again.
-    this.#readings = this.#proven > 0 ? this.#risesAfter : 0
+    this.#readings = this.#proven > 0 ? logRisesAfter : 0
     this.#proven = blocks
   }
 
@@ -172,11 +166,7 @@ export class LogSpan {
   refused(blocks: number, { suggested, isSlow = false }: LogRefusal): void {
     if (blocks > this.#blocksMax) return
     const isRise = this.#proven > 0 && this.#proven < blocks
-    if (isRise) this.#risesAfter = isSlow ? logRisesAfterMax : Math.min(this.#risesAfter * 2, logRisesAfterMax)
-    else {
-      this.#proven = 0
-      if (isSlow) this.#risesAfter = logRisesAfterMax
-    }
+    if (!isRise) this.#proven = 0
     this.#readings = 0
     this.#blocksMax = isRise ? this.#proven : nextBlocks(blocks, { suggested, isSlow })
   }

@@ -80,7 +80,7 @@ export async function requireState(endpoint: Endpoint, block: NamedBlock, signal
  * @throws StateMissing
  */
 export async function requireKept(endpoint: Endpoint, { number }: NamedBlock, signal: AbortSignal): Promise<void> {
-  if (!(await runsNothing(endpoint.tryCall, number, signal))) return
+  if (!(await runsNothing((...asked) => endpoint.tryCall(...asked), number, signal))) return
   const text = `has no state of block ${number}, though of its last block: calls there are answered with nothing`
   throw new StateMissing(endpoint.host, text)
 }

@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto'
 import type { Hex } from '../../model/block.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
-import { isJoinable, partOf, type ReadAnswer, type ReadRequest, targetOf } from '../reads.ts'
+import { isJoinable, type JoinableRead, partOf, type ReadAnswer, type ReadRequest, targetOf } from '../reads.ts'
 import { Certifier, type CertifierDeps, plainContext, type ReadTarget } from './certificate.ts'
 
 /** Usual address of Multicall3, on almost every chain that has it (https://www.multicall3.com). */
@@ -30,92 +29,9 @@ export type CodeWay = 'override' | 'create'
 /** Which code an endpoint runs. */
 export type CodeWays = Readonly<Record<CodeWay, boolean>>
 
-/** Reads of an endpoint remembered to be sent apart from the others. */
-const apartReadsMax = 1_000
-
-/** Uses of a list that was too much for an endpoint, starting with its halves, before the whole is tried again. */
-export const splitUsesMax = 24
-
-/**
- * Way to send a read that made others fail when sent with them. `singly`: as a call of its own. `late`: after the
- * others, because the endpoint is slow at it.
- */
-export type ApartWay = 'singly' | 'late'
-
-interface Apart {
-  readonly way: ApartWay
-  usesLeft: number
-}
-
-/**
- * Remembers which reads of which endpoint are sent apart from the others. It only saves time. Now and then they are
- * sent with the others again, as a busy node may have recovered.
- */
-class ReadsApart {
-  readonly #apart = new WeakMap<Endpoint, Map<string, Apart>>()
-
-  /** Way to send a read; undefined when it is sent with the others. Counts as a use. */
-  wayOf(endpoint: Endpoint, request: ReadRequest): ApartWay | undefined {
-    const apart = this.#apart.get(endpoint)
-    const known = apart?.get(keyOf(request))
-    if (known && --known.usesLeft <= 0) apart?.delete(keyOf(request))
-    return known?.way
-  }
-
-  /** Whether all reads of an endpoint are sent together. */
-  isEmpty(endpoint: Endpoint): boolean {
-    return (this.#apart.get(endpoint)?.size ?? 0) === 0
-  }
-
-  /** Sets how a read is sent from now on. */
-  set(endpoint: Endpoint, request: ReadRequest, way: ApartWay): void {
-    const apart = this.#apart.get(endpoint) ?? new Map<string, Apart>()
-    if (apart.size >= apartReadsMax) apart.clear()
-    this.#apart.set(endpoint, apart.set(keyOf(request), { way, usesLeft: splitUsesMax }))
-  }
-
-  /** Sends a read with the others again. */
-  delete(endpoint: Endpoint, request: ReadRequest): void {
-    this.#apart.get(endpoint)?.delete(keyOf(request))
-  }
-}
-
 /** A text that is equal for equal reads. */
 export function keyOf(request: ReadRequest): string {
   return `${targetOf(request)}${partOf(request)}`
-}
-
-/** Lists of an endpoint that are remembered to be too much as a whole. */
-const splitListsMax = 100
-
-/**
- * Remembers which lists of reads were too much for an endpoint, so that the next hour starts with their halves. Now and
- * then the whole is tried again, as a busy node may have recovered.
- */
-class Splits {
-  readonly #usesLeft = new WeakMap<Endpoint, Map<string, number>>()
-
-  /** Whether to start with the halves. Counts as a use. */
-  take(requests: readonly ReadRequest[], endpoint: Endpoint): boolean {
-    const ofEndpoint = this.#usesLeft.get(endpoint)
-    const key = ofEndpoint && listKeyOf(requests)
-    const left = (key !== undefined && ofEndpoint?.get(key)) || 0
-    if (key !== undefined && left > 0) ofEndpoint?.set(key, left - 1)
-    return left > 0
-  }
-
-  /** Records that a list was too much as a whole. */
-  remember(requests: readonly ReadRequest[], endpoint: Endpoint): void {
-    const ofEndpoint = this.#usesLeft.get(endpoint) ?? new Map<string, number>()
-    if (ofEndpoint.size >= splitListsMax) ofEndpoint.clear()
-    this.#usesLeft.set(endpoint, ofEndpoint.set(listKeyOf(requests), splitUsesMax))
-  }
-}
-
-function listKeyOf(requests: readonly ReadRequest[]): string {
-  const hash = createHash('sha256')
-  for (const request of requests) hash.update(`${keyOf(request)} `)
-  return hash.digest('base64')
 }
 
 /** Reads of a chain remembered to revert without data, and the hexadecimal digits of the call data of one. */
@@ -126,8 +42,6 @@ const soleEndpoint: CertifierDeps = { endpoints: () => [], contextFound: () => {
 
 /** Facts learnt about a chain, shared by all endpoints. They only save calls: answers are the same without them. */
 export class ReadMemory {
-  readonly splits = new Splits()
-  readonly apart = new ReadsApart()
   /** Address of Multicall3 on the chain. */
   readonly multicall: Hex
   /** Whether contracts see balances in another unit. */
@@ -150,16 +64,9 @@ export class ReadMemory {
     this.balancesApart = tinybarIds.has(chainId)
   }
 
-  /** Whether all reads of an endpoint that can be joined are sent together, so that no such read needs to be checked. */
-  allTogether(endpoint: Endpoint): boolean {
-    return !this.balancesApart && this.apart.isEmpty(endpoint)
-  }
-
-  /** Way to send a read; undefined when it is sent with the others. */
-  wayOf(endpoint: Endpoint, request: ReadRequest): ApartWay | undefined {
-    const way = this.apart.wayOf(endpoint, request)
-    if (way || (isJoinable(request) && !(this.balancesApart && request.kind === 'balance'))) return way
-    return 'singly'
+  /** Whether a read is sent with others in one aggregate. */
+  isJoined(request: ReadRequest): request is JoinableRead {
+    return isJoinable(request) && !(this.balancesApart && request.kind === 'balance')
   }
 
   /**

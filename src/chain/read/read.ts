@@ -3,7 +3,7 @@ import { answerMsMax } from '../endpoint/call-sender.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure, ReadFailure } from '../endpoint/failures.ts'
 import { meaningOf, type RpcAnswer, type RpcCall, type RpcOutcome, resultOf, type SeenBlock } from '../endpoint/rpc.ts'
-import { isJoinable, type JoinableRead, type ReadAnswer, type ReadRequest } from '../reads.ts'
+import type { JoinableRead, ReadAnswer, ReadRequest } from '../reads.ts'
 import { hexOf, isBytes } from '../shapes.ts'
 import {
   type BlockReference,
@@ -16,7 +16,7 @@ import {
   requireState,
   takesHashes,
 } from './certificate.ts'
-import type { ApartWay, ReadMemory, ReadScope } from './read-memory.ts'
+import type { ReadMemory, ReadScope } from './read-memory.ts'
 import { multicall3Address } from './read-memory.ts'
 import { callAt, isAnswer, isUnsure, type ReadOutcome, readOneByOne, seenByCode } from './single-reads.ts'
 
@@ -397,57 +397,28 @@ export async function readAt(
   memory: ReadMemory,
 ): Promise<readonly ReadOutcome[]> {
   const place = new ReadPlace(endpoint, block, memory, signal)
-  if (memory.allTogether(endpoint) && requests.every(isJoinable)) return readTogether(place, requests)
-  const ways = requests.map(request => memory.wayOf(endpoint, request))
-  const of = (way: ApartWay | undefined) => requests.filter((_, index) => ways[index] === way)
-  // A read that cannot be joined is never sent with the others.
-  const [together, singly] = [of(undefined).filter(isJoinable), of('singly')]
+  const together = requests.filter(request => memory.isJoined(request))
+  const singly = requests.filter(request => !memory.isJoined(request))
   const [ofTogether, ofSingly] = await Promise.all([
     together.length > 0 ? readTogether(place, together) : [],
     singly.length > 0 ? readSingly(place, singly, together.length > 0) : [],
   ])
-  const outcomes = { together: ofTogether.values(), singly: ofSingly.values() }
-  return ways.map(way => {
-    if (way === 'late') return tooSlow(place)
-    return outcomes[way ?? 'together'].next().value ?? tooSlow(place)
-  })
+  const [joined, single] = [ofTogether.values(), ofSingly.values()]
+  return requests.flatMap(request => (memory.isJoined(request) ? joined : single).next().value ?? [])
 }
 
 /** Longest wait for each part of reads that were not answered in time together, so that the slow ones are found. */
 const partMsMax = 5_000
 
-/**
- * Executes reads the endpoint was too slow for: each alone, with the full time limit. A read that is fast alone is sent
- * with the others again.
- *
- * @throws EndpointFailure
- */
-export async function readLate(
+/** Executes reads the endpoint was too slow for: each alone, with the full time limit. @throws EndpointFailure */
+export function readLate(
   endpoint: Endpoint,
   block: ReadTarget,
   requests: readonly ReadRequest[],
   signal: AbortSignal,
   memory: ReadMemory,
 ): Promise<readonly ReadOutcome[]> {
-  const place = new ReadPlace(endpoint, block, memory, signal)
-  const outcomes = await readOneByOne(place, requests, partMsMax)
-  for (const [index, request] of requests.entries()) {
-    if (isSlow(outcomes[index])) continue
-    memory.apart.delete(endpoint, request)
-  }
-  return withSlow(requests, outcomes, slow => readOneByOne(place, slow, answerMsMax))
-}
-
-/** Outcomes in which those of slow reads are replaced by reading them again. */
-async function withSlow(
-  requests: readonly ReadRequest[],
-  outcomes: readonly ReadOutcome[],
-  again: (slow: readonly ReadRequest[]) => Promise<readonly ReadOutcome[]>,
-): Promise<readonly ReadOutcome[]> {
-  const slow = requests.filter((_, index) => isSlow(outcomes[index]))
-  if (slow.length === 0) return outcomes
-  const later = (await again(slow)).values()
-  return outcomes.map(outcome => (isSlow(outcome) ? (later.next().value ?? outcome) : outcome))
+  return readOneByOne(new ReadPlace(endpoint, block, memory, signal), requests, answerMsMax)
 }
 
 function isSlow(outcome: ReadOutcome | undefined): boolean {
@@ -471,7 +442,6 @@ async function readPart(
   partMs?: number,
 ): Promise<readonly ReadOutcome[]> {
   const { endpoint, memory } = place
-  if (memory.splits.take(requests, endpoint)) return readHalves(place, requests)
   const aggregate = await callTogether(place, requests, partMs)
   switch (aggregate.kind) {
     case 'answers':
@@ -489,10 +459,11 @@ async function readPart(
     case 'too-much':
       // An aggregate reverts only where the gas ends: or a node says so that has no state.
       if (aggregate.isRevert) await place.requireKept()
-      memory.splits.remember(requests, endpoint)
       return readHalves(place, requests)
     case 'slow':
-      return partMs === undefined || requests.length === 1 ? readSlow(place, requests) : readAlone(place, requests)
+      return partMs === undefined || requests.length === 1
+        ? readSlow(place, requests)
+        : readOneByOne(place, requests, partMsMax)
     case 'failed':
       if (aggregate.isNothing) await place.requireKept()
       return readFailed(place, requests, aggregate.failure)
@@ -512,11 +483,7 @@ async function readFailed(
   requests: readonly JoinableRead[],
   failure: EndpointFailure,
 ): Promise<readonly ReadOutcome[]> {
-  const [only] = requests
-  if (only && requests.length === 1) {
-    place.memory.apart.set(place.endpoint, only, 'singly')
-    return readSingly(place, requests)
-  }
+  if (requests.length === 1) return readSingly(place, requests)
   return (await place.servesTogether(failure)) ? readHalves(place, requests) : readSingly(place, requests)
 }
 
@@ -525,23 +492,9 @@ async function readFailed(
  * part alone. The wait is short, so that callers get the fast ones within their deadline.
  */
 async function readSlow(place: ReadPlace, requests: readonly JoinableRead[]): Promise<readonly ReadOutcome[]> {
-  const [only] = requests
-  if (only && requests.length === 1) {
-    place.memory.apart.set(place.endpoint, only, 'late')
-    return [tooSlow(place)]
-  }
+  if (requests.length === 1) return [tooSlow(place)]
   const parts = partsOf(requests, Math.ceil(Math.sqrt(requests.length)))
   return (await Promise.all(parts.map(part => readPart(place, part, partMsMax)))).flat()
-}
-
-async function readAlone(place: ReadPlace, requests: readonly ReadRequest[]): Promise<readonly ReadOutcome[]> {
-  const { endpoint, memory } = place
-  const outcomes = await readOneByOne(place, requests, partMsMax)
-  outcomes.forEach((outcome, index) => {
-    const request = requests[index]
-    if (request && isSlow(outcome)) memory.apart.set(endpoint, request, 'late')
-  })
-  return outcomes
 }
 
 /**
@@ -556,7 +509,9 @@ async function readSingly(
   isServed = false,
 ): Promise<readonly ReadOutcome[]> {
   const batched = await readOneByOne(place, requests)
-  const outcomes = await withSlow(requests, batched, slow => readAlone(place, slow))
+  const slow = requests.filter((_, index) => isSlow(batched[index]))
+  const alone = (slow.length > 0 ? await readOneByOne(place, slow, partMsMax) : []).values()
+  const outcomes = batched.map(outcome => (isSlow(outcome) ? (alone.next().value ?? outcome) : outcome))
   if (!isServed && !outcomes.some(isAnswer)) await place.requireState()
   if (!isServed && !outcomes.some(isValue)) await place.requireKept()
   remember(place, requests, outcomes)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { EndpointFailure } from '../../../src/chain/endpoint/failures.ts'
 import { readAt } from '../../../src/chain/read/read.ts'
-import { multicall3Address, ReadMemory, splitUsesMax } from '../../../src/chain/read/read-memory.ts'
+import { multicall3Address, ReadMemory } from '../../../src/chain/read/read-memory.ts'
 import type { JoinableRead } from '../../../src/chain/reads.ts'
 import { word } from '../../../src/chain/shapes.ts'
 import type { AsOfBlock, Hex } from '../../../src/model/block.ts'
@@ -300,26 +300,11 @@ describe('pinning', () => {
 })
 
 describe('what is too much', () => {
-  it('in gas is halved in the same turn, and begins with the halves the next time', async () => {
+  it('in gas is halved, both halves in one turn', async () => {
     const { endpoint, memory } = archived({ aggregateCallsMax: 30 })
     const requests = calls(100)
     expect(await read(endpoint, memory, 500n, requests)).toEqual({ answers: expected(requests, 500n), ethCalls: 7 })
     expect(endpoint.turns).toBe(3)
-    expect(await read(endpoint, memory, 800n, requests)).toEqual({ answers: expected(requests, 800n), ethCalls: 4 })
-    expect(endpoint.turns).toBe(4)
-  })
-
-  it('is tried as a whole again now and then', async () => {
-    const traits = { aggregateCallsMax: 8 }
-    let current = archiveAnswers(chain, traits)
-    const endpoint = countedEndpoint((method, params) => current(method, params))
-    const memory = new ReadMemory(1)
-    await read(endpoint, memory, 500n, calls(10))
-    current = archiveAnswers(chain)
-    const counts: number[] = []
-    for (let hour = 0; hour <= splitUsesMax; hour++)
-      counts.push((await read(endpoint, memory, 500n, calls(10))).ethCalls)
-    expect(counts).toEqual([...Array<number>(splitUsesMax).fill(2), 1])
   })
 
   it('in size is halved, whether the node or its proxy says so', async () => {
