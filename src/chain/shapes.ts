@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import type { AsOfBlock, Hex, LogFilter } from '../model/block.ts'
+import type { AsOfBlock, Hex } from '../model/block.ts'
 import type { RawLog } from './log-list.ts'
-import { type ReadRequest, targetOf } from './reads.ts'
 
 /** The fields of a block's header that the search needs. */
 export interface BlockHeader extends AsOfBlock {
@@ -42,19 +41,6 @@ export function parseHeader(result: unknown): BlockHeader | undefined {
   const { number, timestamp, ...hashes } = parsed.data
   const timestampSeconds = Number(timestamp)
   return Number.isSafeInteger(timestampSeconds) ? { ...hashes, number: BigInt(number), timestampSeconds } : undefined
-}
-
-/** Whether a read can be sent to a node: an invalid one must not be sent with others. */
-export function isAskable(request: ReadRequest): boolean {
-  if (!isAddress(targetOf(request))) return false
-  if (request.kind === 'storage') return isHash(request.slot)
-  if (request.kind === 'call-from' && !isAddress(request.from)) return false
-  return request.kind === 'balance' || isBytes(request.input)
-}
-
-/** The first invalid address of a filter; undefined when all are valid. */
-export function oddAddress({ address }: LogFilter): string | undefined {
-  return (typeof address === 'string' ? [address] : address).find(one => !isAddress(one))
 }
 
 /** Parses the bytes of `eth_call`; `undefined` for anything else. */

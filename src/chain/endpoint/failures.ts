@@ -232,14 +232,6 @@ export function logsDisputed(chain: string, none: string, some: string, count: n
   })
 }
 
-/** The Fault for a read that no node can execute. */
-export function notAskable(chain: string, address: string): Fault {
-  return new Fault('collector-threw', `"${String(address).slice(0, 50)}" cannot be read: it is not an address`, {
-    facts: { chain },
-    fix: 'an address is 0x and 40 hexadecimal digits',
-  })
-}
-
 /** The Fault for a defect of ours. Only the error's class is shown: a library's message may hold a URL. */
 export function unexpected(chain: string, error: unknown): Fault {
   const kind = error instanceof Error ? error.name : typeof error

@@ -2,12 +2,12 @@ import type { Hex } from '../../model/block.ts'
 import { isRecord } from '../../model/json.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import type { EndpointPool, Served } from '../endpoint/endpoint-pool.ts'
-import { EndpointFailure, logsDisputed, notAskable, StateMissing, TimedOut } from '../endpoint/failures.ts'
+import { EndpointFailure, logsDisputed, StateMissing, TimedOut } from '../endpoint/failures.ts'
 import { type LogRefusal, type LogSpan, logRequestsAtOnceMax, nextBlocks } from '../endpoint/learnt.ts'
 import type { RpcCall, RpcError, RpcOutcome } from '../endpoint/rpc.ts'
 import { LogList, packed } from '../log-list.ts'
 import { headerCall } from '../look-up/look-ups.ts'
-import { hexOf, type NodeLog, oddAddress, parseHeader } from '../shapes.ts'
+import { hexOf, type NodeLog, parseHeader } from '../shapes.ts'
 import {
   type AnsweredLogs,
   checkedLogs,
@@ -285,9 +285,7 @@ interface LogsWanted extends Omit<LogsAsked, 'endpoint'> {
  * @throws Fault
  */
 export async function readLogsOnAny({ pool, ...wanted }: LogsWanted, hour: Served): Promise<LogList> {
-  const { chain, filter, memory, signal } = wanted
-  const odd = oddAddress(filter)
-  if (odd !== undefined) throw notAskable(chain, odd)
+  const { filter, memory, signal } = wanted
   return pool.serve({ ...hour, blockNumber: wanted.from, part: 'logs' }, signal, async endpoint => {
     try {
       const list = await readLogs({ ...wanted, endpoint })

@@ -3,7 +3,7 @@ import { type AsOfBlock, type FinalBlocks, type Hex, type LogFilter, settleMsOf 
 import { Fault } from '../../model/fault.ts'
 import { type Hour, hourAfter } from '../../model/hour.ts'
 import { EndpointPool, type EndpointReport, type EndpointSource, type PoolDeps } from '../endpoint/endpoint-pool.ts'
-import { allFailed, chainBehind, notAskable, stoppedWhile, unexpected } from '../endpoint/failures.ts'
+import { allFailed, chainBehind, stoppedWhile, unexpected } from '../endpoint/failures.ts'
 import type { LogList } from '../log-list.ts'
 import { plain } from '../look-up/as-of.ts'
 import {
@@ -16,8 +16,8 @@ import {
   Pace,
   SharedWork,
 } from '../look-up/look-ups.ts'
-import { type ChainReader, type ReadAnswer, type ReadAt, type ReadRequest, targetOf } from '../reads.ts'
-import { type BlockHeader, isAskable } from '../shapes.ts'
+import type { ChainReader, ReadAnswer, ReadAt, ReadRequest } from '../reads.ts'
+import type { BlockHeader } from '../shapes.ts'
 import { HourReads, readOnAny } from './hour-reads.ts'
 import { LogMemory } from './log-evidence.ts'
 import { readLogsOnAny } from './logs.ts'
@@ -222,8 +222,6 @@ class HourlyReader implements OpenChainReader {
     signal: AbortSignal,
   ): Promise<ReadAt<readonly ReadAnswer[]>> {
     if (requests.length === 0) return { at: plain(await this.#asOf(state, signal)), value: [] }
-    const odd = requests.find(request => !isAskable(request))
-    if (odd) throw notAskable(this.#name, targetOf(odd))
     const reads = this.#hourReadsOf(state)
     const places = reads.add(requests)
     const { at, value } = await reads.work.join(signal)

@@ -253,15 +253,6 @@ it('an error of the node on a single read that is no revert fails the reads', as
   expect((await faultOf(read)).code).toBe('chain-unreachable')
 })
 
-it('a read of something that is no address fails alone', async () => {
-  const reader = openReader([(await node(healthy)).url])
-  const odd = faultOf(reader.read(firstHour, [{ kind: 'call', to: '0xc0', input: '0x01' }], patient))
-  // The capitals are no valid checksum: a node does not mind.
-  const mixedCase = reader.read(firstHour, [{ kind: 'call', to: `0x${'aB'.repeat(20)}`, input: '0x01' }], patient)
-  expect((await odd).message).toBe('"0xc0" cannot be read: it is not an address')
-  expect((await mixedCase)[0]?.kind).toBe('returned')
-})
-
 it.each([
   ['gzip', gzipSync],
   ['deflate', deflateSync],
