@@ -1,6 +1,7 @@
 import { type CollectContext, defineCollector, z } from 'tidegauge'
 import { labelOption } from './values/declared.ts'
 import { type Fraction, nearestNumber } from './values/fraction.ts'
+import { priceFound } from './values/price/exact-price.ts'
 import { isOnChain, type PriceSource, source, sourceName, sourcePrice } from './values/price/source.ts'
 
 const options = z.strictObject({
@@ -24,9 +25,8 @@ const collector = defineCollector({
  */
 export default {
   ...collector,
-  async priceOf(context: Context) {
-    const exact = await firstPrice(context)
-    return { exact: `${exact.n}/${exact.d}`, nearest: nearestNumber(exact) }
+  async pricesOf(context: Context) {
+    return [priceFound(await firstPrice(context))]
   },
 }
 

@@ -99,6 +99,12 @@ export interface Http {
   text(url: string, request?: HttpRequest): Promise<string>
 }
 
+/** A price before it is rounded: a fraction of two positive integers. */
+export interface ExactPrice {
+  readonly numerator: bigint
+  readonly denominator: bigint
+}
+
 /** The prices of the configuration as of the hour, in US dollars. */
 export interface Price {
   /**
@@ -112,8 +118,16 @@ export interface Price {
    * ```
    */
   (name: string): Promise<number>
-  /** The same before it is rounded: a fraction of two positive integers. */
-  exact(name: string): Promise<{ readonly numerator: bigint; readonly denominator: bigint }>
+  /** The same before it is rounded. */
+  exact(name: string): Promise<ExactPrice>
+  /**
+   * The price of a token by its address, from `tokenPrices:` of the configuration. All that are asked for in one turn are
+   * read together, and each once an hour, however many collectors ask.
+   *
+   * @param chain its name in the configuration
+   * @throws Fault when no source has a price of the token for the hour
+   */
+  ofToken(chain: string, address: `0x${string}`): Promise<ExactPrice>
 }
 
 /** Writes to the daemon's log under the collector's name: `log.warn('paused', { pool })`. Secrets are redacted. */

@@ -69,8 +69,13 @@ export function inPlaces(text: string, { hour, block }: ReadMoment): string {
 
 /** Fills the placeholders in every text of a body; the names of fields stay as they are. */
 export function inBody(body: unknown, moment: ReadMoment): unknown {
-  if (typeof body === 'string') return inPlaces(body, moment)
-  if (Array.isArray(body)) return body.map(part => inBody(part, moment))
+  return inTexts(body, text => inPlaces(text, moment))
+}
+
+/** A body with each of its texts replaced. */
+export function inTexts(body: unknown, filled: (text: string) => string): unknown {
+  if (typeof body === 'string') return filled(body)
+  if (Array.isArray(body)) return body.map(part => inTexts(part, filled))
   if (typeof body !== 'object' || body === null) return body
-  return Object.fromEntries(Object.entries(body).map(([name, part]) => [name, inBody(part, moment)]))
+  return Object.fromEntries(Object.entries(body).map(([name, part]) => [name, inTexts(part, filled)]))
 }

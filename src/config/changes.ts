@@ -1,4 +1,4 @@
-import type { Config } from './config.ts'
+import type { Config, PriceConfig } from './config.ts'
 
 /**
  * Describes the changes between two configurations as short sentences for the log: protocols, collectors and chains by
@@ -35,14 +35,12 @@ export function changesOf(before: Config, after: Config): string[] {
       named(before.chains, ({ name }) => name),
       named(after.chains, ({ name }) => name),
     ),
-    ...listed(
-      'price',
-      named(before.prices, ({ name }) => name),
-      named(after.prices, ({ name }) => name),
-    ),
+    ...listed('price', named(before.prices, priceName), named(after.prices, priceName)),
     ...sections.filter(key => textOf(before[key]) !== textOf(after[key])).map(key => `${key} changed`),
   ]
 }
+
+const priceName = ({ name }: PriceConfig) => (name.endsWith('/') ? `of the tokens of ${name.slice(0, -1)}` : name)
 
 type ByName = ReadonlyMap<string, string>
 

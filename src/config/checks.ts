@@ -109,32 +109,103 @@ function checkChains(protocol: MapAtPath, chains: unknown): PlacedMistake[] {
 function checkPrices(documents: readonly ConfigDocument[], protocols: readonly MapAtPath[]): PlacedMistake[] {
   const chains = valueAt(documents[0]?.written, ['chains']) ?? {}
   const knownChains = isRecord(chains) ? Object.keys(chains) : []
-  const maps = documents.flatMap(({ written, placeOf }) => {
-    const map = valueAt(written, ['prices'])
-    return isRecord(map) ? [{ map, path: ['prices'], placeOf }] : []
-  })
+  const maps = sectionsOf(documents, 'prices')
+  const tokens = sectionsOf(documents, 'tokenPrices')
   const known = maps.flatMap(({ map }) => Object.keys(map))
-  const names = maps.flatMap(({ map, placeOf }) =>
-    Object.keys(map).map((id): NamedId => {
-      const path = ['prices', id]
-      return { id, path, place: placeOf(path, 'key'), fix: 'keep one of them: the first source that answers stands' }
-    }),
-  )
   const shipped = protocols
     .flatMap(protocol => entriesOf(protocol, 'collectors'))
     // Code of one's own may mean something else by a price.
     .filter(({ map: { use } }) => typeof use === 'string' && /^[a-z0-9-]+$/.test(use))
   return [
-    ...twice(names, 'price'),
+    ...twice(keysOf(maps), 'price'),
+    ...twice(keysOf(tokens), 'chain of tokenPrices'),
+    ...tokens.flatMap(({ map, path, placeOf }) => [
+      ...unknownNames(
+        'chain',
+        Object.keys(map).map((name): OptionName => ({ name, path: [...path, name], at: 'key' })),
+        knownChains,
+        placeOf,
+      ),
+      ...unknownNames('price', tokenNamesIn(map, path), known, placeOf),
+    ]),
     ...maps.flatMap(({ map, path, placeOf }) => [
       ...unknownNames('chain', chainsIn(map, path), knownChains, placeOf),
       ...unknownNames('price', pricesIn(map, path), known, placeOf),
     ]),
-    ...shipped.flatMap(({ map, path, placeOf }) =>
-      unknownNames('price', pricesIn(map['options'], [...path, 'options']), known, placeOf),
-    ),
+    ...shipped.flatMap(({ map, path, placeOf }) => {
+      const named = pricesIn(map['options'], [...path, 'options'])
+      const priced = tokens.flatMap(each => Object.keys(each.map))
+      return [
+        ...unknownNames(
+          'price',
+          named.filter(({ name }) => name !== 'token'),
+          known,
+          placeOf,
+        ),
+        ...unpricedChains(map['options'], [...path, 'options'], priced, placeOf),
+      ]
+    }),
     ...pricesInCircles(maps),
   ]
+}
+
+function sectionsOf(documents: readonly ConfigDocument[], key: string): MapAtPath[] {
+  return documents.flatMap(({ written, placeOf }) => {
+    const map = valueAt(written, [key])
+    return isRecord(map) ? [{ map, path: [key], placeOf }] : []
+  })
+}
+
+function keysOf(sections: readonly MapAtPath[]): NamedId[] {
+  return sections.flatMap(({ map, path, placeOf }) =>
+    Object.keys(map).map(id => {
+      const own = [...path, id]
+      return {
+        id,
+        path: own,
+        place: placeOf(own, 'key'),
+        fix: 'keep one of them: the first source that answers stands',
+      }
+    }),
+  )
+}
+
+/** The prices that give tokens theirs: `{ "0x…": USDC }` among the sources of a chain. */
+function tokenNamesIn(map: WrittenMap, path: FilePath): OptionName[] {
+  return Object.entries(map).flatMap(([chain, sources]) =>
+    (Array.isArray(sources) ? sources : []).flatMap((source, index) =>
+      Object.entries(isRecord(source) ? source : {}).flatMap(([key, name]): OptionName[] =>
+        /^0x/i.test(key) && typeof name === 'string' ? [{ name, path: [...path, chain, index, key], at: 'value' }] : [],
+      ),
+    ),
+  )
+}
+
+/** Mistakes of `price: token` in options where the tokens of the chain have no prices. */
+function unpricedChains(
+  options: unknown,
+  path: FilePath,
+  priced: readonly string[],
+  placeOf: PlaceOf,
+): PlacedMistake[] {
+  return tokenPricesIn(options, path).flatMap(({ name: chain, path: at }) => {
+    if (priced.includes(chain)) return []
+    const message = `${pathText(at)}: there are no prices of the tokens of ${quoted(chain)} under tokenPrices:`
+    return [{ place: placeOf(at), message, fix: `add them: tokenPrices: { ${chain}: [{ "0x…": USDC }] }` }]
+  })
+}
+
+/** The chains of the places at which options say `price: token`. @param chain of the maps around */
+function tokenPricesIn(value: unknown, path: FilePath, chain?: string): OptionName[] {
+  if (typeof value !== 'object' || value === null) return []
+  const own: unknown = Reflect.get(value, 'chain')
+  const here = typeof own === 'string' ? own : chain
+  return Object.entries(value).flatMap(([key, part]): OptionName[] => {
+    const at = [...path, Array.isArray(value) ? Number(key) : key]
+    if (key === 'price' && part === 'token') return here === undefined ? [] : [{ name: here, path: at, at: 'value' }]
+    if (key !== 'of' || !isRecord(part)) return tokenPricesIn(part, at, here)
+    return Object.entries(part).flatMap(([name, each]) => tokenPricesIn(each, [...at, name], name))
+  })
 }
 
 /** Mistake of a `use` whose last part cannot be an id. (The schema checks an `id` key.) */

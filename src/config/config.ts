@@ -216,11 +216,11 @@ export interface CollectorConfig {
   readonly pathOf?: (path: readonly PropertyKey[]) => readonly PropertyKey[]
 }
 
-/** A price in US dollars by its name. */
+/** A price in US dollars by its name, or the prices of the tokens of a chain. */
 export interface PriceConfig {
-  /** Its key under `prices:`. */
+  /** Its key under `prices:`; of tokens, the chain's name and a slash, which no key has. */
   readonly name: string
-  /** Reads it: the shipped collector `price` with the sources as its options. It belongs to no protocol. */
+  /** Reads it: the shipped collector `price` or `token-price` with the sources as its options. It belongs to no protocol. */
   readonly collector: CollectorConfig
 }
 

@@ -33,7 +33,7 @@ function ofWhole(mistake: ValueMistake, { main, wholeFix }: FileForm): ValueMist
   if (path.length === 0 && at === 'value') return { ...mistake, fix: wholeFix }
   const name = String(path[0])
   if (path.length !== 1 || at !== 'key' || !keysOf(main?.()).includes(name)) return mistake
-  const fix = 'an included file holds protocols and prices alone; put this key in the main file'
+  const fix = 'an included file holds protocols, prices and tokenPrices alone; put this key in the main file'
   return { place: mistake.place, message: `${name}: this key belongs to the main file`, fix }
 }
 
@@ -283,7 +283,8 @@ export function editorSchema(kind: 'main' | 'included'): JsonSchema {
 type OptionsSchemas = Readonly<Record<string, unknown>>
 
 const entryPath = ['properties', 'protocols', 'items', 'properties', 'collectors', 'items']
-const pricePath = ['properties', 'prices', 'additionalProperties']
+/** Keys of the sections whose lists of sources a collector of that name reads. */
+const sourceSections = { prices: 'price', tokenPrices: 'token-price' } as const
 
 /**
  * The JSON Schema of a file with the options of collectors: those of `use` at each entry, and the sources of prices,
@@ -299,11 +300,13 @@ export function withOptions(file: JsonSchema, schemas: OptionsSchemas): JsonSche
     // Names are offered, and any other text is valid.
     if (isRecord(use)) Object.assign(use, { anyOf: [{ enum: uses }, { type: 'string' }] })
   }
-  const prices = valueAt(whole, pricePath)
-  const source = valueAt(schemas['price'], ['properties', 'sources', 'items'])
-  if (isRecord(prices) && isRecord(prices['items']) && isRecord(source)) {
-    const { description } = prices['items']
-    Object.assign(prices, { items: { description, $ref: `${pathOf('price')}/properties/sources/items` } })
+  for (const [section, use] of Object.entries(sourceSections)) {
+    const prices = valueAt(whole, ['properties', section, 'additionalProperties'])
+    const source = valueAt(schemas[use], ['properties', 'sources', 'items'])
+    if (isRecord(prices) && isRecord(prices['items']) && isRecord(source)) {
+      const { description } = prices['items']
+      Object.assign(prices, { items: { description, $ref: `${pathOf(use)}/properties/sources/items` } })
+    }
   }
   const $defs = Object.fromEntries(uses.map(use => [nameOf(use), placed(schemas[use], pathOf(use))]))
   return Object.assign(whole, { $defs })

@@ -119,11 +119,10 @@ function buildConfig(
       const optional = { ...(agree !== undefined && { agree }), ...(multicall !== undefined && { multicall }) }
       return { name, id, rpc: endpoints, settleMs, ...optional }
     }),
-    prices: [main, ...included].flatMap(document =>
-      Object.entries(document.parsed.prices ?? {}).map(([name, sources]) =>
-        priceConfig(name, sources, document.placeOf),
-      ),
-    ),
+    prices: [main, ...included].flatMap(({ parsed, placeOf }) => [
+      ...Object.entries(parsed.prices ?? {}).map(([name, sources]) => priceConfig(name, sources, placeOf)),
+      ...Object.entries(parsed.tokenPrices ?? {}).map(([chain, sources]) => tokenPriceConfig(chain, sources, placeOf)),
+    ]),
     protocols: [main, ...included].flatMap(document =>
       (document.parsed.protocols ?? []).map((protocol, index) => protocolOf(protocol, index, service, document)),
     ),
@@ -260,18 +259,31 @@ function collectorOf(
 
 /** @param sources as written: the collector parses them */
 export function priceConfig(name: string, sources: unknown, placeOf: PlaceOf): PriceConfig {
+  return { name, collector: priceReader(`price ${name}`, 'price', sources, ['prices', name], placeOf) }
+}
+
+/** The prices of the tokens of a chain. @param sources as written: the collector parses them */
+export function tokenPriceConfig(chain: string, sources: unknown, placeOf: PlaceOf): PriceConfig {
+  const id = `token prices ${chain}`
+  return { name: `${chain}/`, collector: priceReader(id, 'token-price', sources, ['tokenPrices', chain], placeOf) }
+}
+
+/** @param id with a blank in it: it is in no protocol's id, so that it differs from every collector's */
+function priceReader(
+  id: string,
+  use: string,
+  sources: unknown,
+  path: readonly string[],
+  placeOf: PlaceOf,
+): CollectorConfig {
   return {
-    name,
-    collector: {
-      // A blank is in no protocol's id, so that it differs from every collector's.
-      id: `price ${name}`,
-      protocolId: '',
-      use: 'price',
-      options: { sources },
-      place: placeOf(['prices', name]),
-      placeOf: ([, ...inner], at) => placeOf(['prices', name, ...inner], at),
-      pathOf: ([, ...inner]) => ['prices', name, ...inner],
-    },
+    id,
+    protocolId: '',
+    use,
+    options: { sources },
+    place: placeOf(path),
+    placeOf: ([, ...inner], at) => placeOf([...path, ...inner], at),
+    pathOf: ([, ...inner]) => [...path, ...inner],
   }
 }
 
@@ -290,11 +302,16 @@ function draftsIn({ written, placeOf }: ConfigDocument): CollectorConfig[] {
 }
 
 function pricesIn(written: unknown, placeOf: PlaceOf): CollectorConfig[] {
-  const prices = valueAt(written, ['prices'])
-  if (!isRecord(prices)) return []
-  return Object.entries(prices).flatMap(([name, sources]) =>
-    Array.isArray(sources) && sources.length > 0 ? [priceConfig(name, sources, placeOf).collector] : [],
-  )
+  const kinds = [
+    ['prices', priceConfig],
+    ['tokenPrices', tokenPriceConfig],
+  ] as const
+  return kinds.flatMap(([key, configOf]) => {
+    const prices = valueAt(written, [key])
+    return Object.entries(isRecord(prices) ? prices : {}).flatMap(([name, sources]) =>
+      Array.isArray(sources) && sources.length > 0 ? [configOf(name, sources, placeOf).collector] : [],
+    )
+  })
 }
 
 function collectorsIn(written: unknown, placeOf: PlaceOf): CollectorConfig[] {

@@ -218,6 +218,8 @@ const notify = z
     examples: [[{ webhook: { env: 'ALERT_URL' } }]],
   })
 
+const chainName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}$/)
+
 const source = z.record(z.string(), z.unknown()).meta({
   description:
     'A feed, a pool or a call on a chain, an address with the hour in it, another price, or a fixed number: collectors/README.md shows each.',
@@ -232,6 +234,21 @@ const prices = z
     description:
       'US dollars of the hour by a name; the first source that answers stands. Without an answer, what needs the price fails.',
     examples: [{ ETH: [{ chain: 'ethereum', feed: '0x5f4eC3Df9cbd43714FE2740f5E3616155c5b8419', maxAge: 4500 }] }],
+  })
+
+const tokenSource = z.record(z.string(), z.unknown()).meta({
+  description: 'An address that answers prices of tokens, or tokens with the name of a price: collectors/README.md.',
+  examples: [{ '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48': 'USDC' }],
+})
+
+/** The prices of tokens by their chain. Their sources are checked by the shipped collector that reads them. */
+const tokenPrices = z
+  .record(chainName, z.array(tokenSource).min(1))
+  .prefault({})
+  .meta({
+    description:
+      'US dollars of the hour of tokens by their address, for `price: token`: by the name of the chain. The first source that has a price of a token stands.',
+    examples: [{ ethereum: [{ '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48': 'USDC' }] }],
   })
 
 const collector = z
@@ -555,7 +572,7 @@ export const operatorFile = z
     heartbeat: heartbeat.optional(),
     notify,
     chains: z
-      .record(z.string().regex(/^[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}$/), chain)
+      .record(chainName, chain)
       .prefault({})
       .meta({
         description: 'Chains by the name that collectors use for them.',
@@ -567,10 +584,11 @@ export const operatorFile = z
       .prefault([])
       .meta({
         description:
-          'Further files with protocols and prices, and nothing else. Their paths are relative to themselves. They may use no secret that service, data, chains, heartbeat or notify use; with `secrets` those alone that are named.',
+          'Further files with protocols, prices and tokenPrices, and nothing else. Their paths are relative to themselves. They may use no secret that service, data, chains, heartbeat or notify use; with `secrets` those alone that are named.',
         examples: [['./protocols/*.yaml']],
       }),
     prices,
+    tokenPrices,
     protocols: protocols.optional(),
   })
   .superRefine(({ collect, outbox }, context) => {
@@ -586,7 +604,7 @@ export type ParsedFile = z.output<typeof operatorFile>
 
 /** A file that the operator's file includes. */
 export const includedFile = z
-  .strictObject({ prices, protocols: protocols.optional() })
+  .strictObject({ prices, tokenPrices, protocols: protocols.optional() })
   .meta({ title: 'Tidegauge configuration, an included file' })
 
 /** A parsed file that was included. */

@@ -53,8 +53,14 @@ export type Task =
   /** The JSON Schema of its options. */
   | { readonly kind: 'schema'; readonly collector: CollectorRef }
   | { readonly kind: 'collect'; readonly collector: CollectorRef; readonly hour: Hour }
-  /** A price of the configuration: its one value, exactly. */
-  | { readonly kind: 'price'; readonly collector: CollectorRef; readonly hour: Hour }
+  /** A price of the configuration: its one value, exactly. Of the reader of a chain's tokens, those of `tokens`. */
+  | {
+      readonly kind: 'price'
+      readonly collector: CollectorRef
+      readonly hour: Hour
+      /** Addresses, in lower case. */
+      readonly tokens: readonly string[]
+    }
 
 /**
  * A description, and the paths and secrets (by `secretId`) that the options declare; the daemon decides which it
@@ -71,7 +77,8 @@ export type TaskEnd =
   | { readonly kind: 'described'; readonly description: DescribedToDaemon }
   | { readonly kind: 'schema'; readonly schema: unknown }
   | { readonly kind: 'collected'; readonly outcome: RunOutcome }
-  | { readonly kind: 'priced'; readonly price: Priced }
+  /** In the order of the tokens; of a price by its name, the only one. */
+  | { readonly kind: 'priced'; readonly prices: readonly PriceFound[]; readonly pins: readonly PinnedBlock[] }
   | { readonly kind: 'faulted'; readonly fault: FaultRecord }
 
 /** A price of one hour, in US dollars. */
@@ -82,6 +89,14 @@ export interface Priced {
   readonly nearest: number
   /** The blocks that it depends on. Known in the daemon: those of a child's message are ignored. */
   readonly pins: readonly PinnedBlock[]
+}
+
+/** A price as its reader gives it, or why there is none. */
+export type PriceFound = Omit<Priced, 'pins'> | { readonly failure: string }
+
+/** The name of the price of a token: no price and no chain of the configuration has a slash in its name. */
+export function tokenPriceName(chain: string, address: string): string {
+  return `${chain}/${address.toLowerCase()}`
 }
 
 /** A question of a run about a chain, as of the run's hour. */
@@ -123,7 +138,7 @@ export type PriceReply =
   | { readonly kind: 'faulted'; readonly fault: FaultRecord }
 
 /**
- * A question as of the run's hour: about a chain by its name, for a price by its name; where reads are recorded or
+ * A question as of the run's hour: about a chain by its name, for a price by its name (`tokenPriceName` of a token); where reads are recorded or
  * replayed also an off-chain request.
  */
 export type RunQuestion = ChainAsk | { readonly price: string } | { readonly http: HttpRead }

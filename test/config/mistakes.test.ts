@@ -19,7 +19,7 @@ tell('keys', [
   [
     'an unknown key',
     `service: embedded\nverbosity: 3\n${fine}`,
-    '2:1: unknown key "verbosity" → known here: service, data, fleet, collect, delivery, outbox, status, log, heartbeat, notify, chains, include, prices, protocols',
+    '2:1: unknown key "verbosity" → known here: service, data, fleet, collect, delivery, outbox, status, log, heartbeat, notify, chains, include, prices, tokenPrices, protocols',
   ],
   [
     'what stands under a typo is checked too',
@@ -430,6 +430,32 @@ protocols:
     'a name',
     `service: embedded\nprices: { "a/b": [{ fixed: 1 }] }\n${fine}`,
     '2:11: prices["a/b"]: the name of a chain or a price begins with a letter or digit and goes on with these, ". _ -" and blanks → write a name like ethereum or ETH',
+  ],
+])
+
+tell('tokenPrices', [
+  [
+    'their chains and prices, and chains whose tokens have none',
+    `service: embedded
+chains: { ethereum: { id: 1, rpc: [x.ipc] } }
+prices: { USDC: [{ fixed: 1 }] }
+tokenPrices:
+  base: [{ url: "https://e.com", pointer: /a }]
+  ethereum: [{ "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48": USDT }]
+protocols:
+  - id: a
+    name: A
+    collectors:
+      - use: event-sum
+        options: { chain: ethereum, price: token }
+      - use: balances
+        options: { of: { base: { assets: [{ price: token }] }, polygon: { assets: [{ price: token }] } } }
+`,
+    '5:3: tokenPrices.base: there is no chain "base" under chains: → configured: ethereum; or add it: chains: { base: { id: …, rpc: […] } }',
+    '6:62: tokenPrices.ethereum[0][this text]: there is no price "USDT" under prices: → did you mean USDC?',
+    '14:26: protocols[0].collectors[1].options.of.base: there is no chain "base" under chains: → configured: ethereum; or add it: chains: { base: { id: …, rpc: […] } }',
+    '14:64: protocols[0].collectors[1].options.of.polygon: there is no chain "polygon" under chains: → configured: ethereum; or add it: chains: { polygon: { id: …, rpc: […] } }',
+    '14:93: protocols[0].collectors[1].options.of.polygon.assets[0].price: there are no prices of the tokens of "polygon" under tokenPrices: → add them: tokenPrices: { polygon: [{ "0x…": USDC }] }',
   ],
 ])
 

@@ -1,8 +1,30 @@
 import type { Price } from 'tidegauge'
-import { Fraction } from '../fraction.ts'
+import { Fraction, nearestNumber } from '../fraction.ts'
 
 /** A configured price by its name, exactly. Rejects with a Fault when there is none for the hour. */
 export async function exactPrice(price: Price, name: string): Promise<Fraction> {
   const { numerator, denominator } = await price.exact(name)
   return new Fraction(numerator, denominator)
+}
+
+/** The price of a token by its address, exactly. Rejects with a Fault when there is none for the hour. */
+export async function tokenPrice(price: Price, chain: string, token: `0x${string}`): Promise<Fraction> {
+  const { numerator, denominator } = await price.ofToken(chain, token)
+  return new Fraction(numerator, denominator)
+}
+
+/** Characters of an exact price: the mean of a pool in another price has some hundreds. */
+const exactCharsMax = 4_000
+
+/** @throws Error when it is no price: zero, negative, or more than a double can hold */
+export function requirePrice(price: Fraction): Fraction {
+  const nearest = nearestNumber(price)
+  if (!(nearest > 0) || nearest === Number.POSITIVE_INFINITY) throw new Error(`it is ${nearest}, which is no price`)
+  if (`${price.n}/${price.d}`.length > exactCharsMax) throw new Error('it has more digits than any price')
+  return price
+}
+
+/** A price in the form that the daemon takes. */
+export function priceFound(exact: Fraction) {
+  return { exact: `${exact.n}/${exact.d}`, nearest: nearestNumber(exact) }
 }

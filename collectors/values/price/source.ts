@@ -1,18 +1,15 @@
 import { address, type CollectContext, headers, z } from 'tidegauge'
 import { decimalsOption, decimalsReader, tokenDecimals } from '../decimals.ts'
-import { type Fraction, fractionOf, nearestNumber } from '../fraction.ts'
+import { type Fraction, fractionOf } from '../fraction.ts'
 import { answerOf, decimalAt, jsonPointer } from '../json-answer.ts'
 import { asksBlock, asksHour, inBody, inPlaces, sourceBody, sourceUrl } from '../placeholders.ts'
 import { calledNumber, callMistakes } from '../view-function.ts'
-import { exactPrice } from './exact-price.ts'
+import { exactPrice, requirePrice } from './exact-price.ts'
 import { feedAnswer, feedMaxAge, maxAgeOption } from './feed.ts'
 import { poolPrice } from './pool.ts'
 
 const kinds = ['feed', 'pool', 'call', 'url', 'fixed'] as const
 type Kind = (typeof kinds)[number]
-
-/** Characters of an exact price: the mean of a pool in another price has some hundreds. */
-const exactCharsMax = 4_000
 
 /** Above 0, and without an exponent. */
 const positiveDecimal = /^(?=.*[1-9])\d+(\.\d+)?$/
@@ -111,11 +108,7 @@ export function isOnChain({ chain }: PriceSource): boolean {
 export async function sourcePrice(source: PriceSource, means: Means): Promise<Fraction> {
   const quoted = source.price === undefined ? undefined : exactPrice(means.price, source.price)
   const [own, of] = await Promise.all([ownPrice(source, means), quoted])
-  const price = of ? own.mul(of) : own
-  const nearest = nearestNumber(price)
-  if (!(nearest > 0) || nearest === Number.POSITIVE_INFINITY) throw new Error(`it is ${nearest}, which is no price`)
-  if (`${price.n}/${price.d}`.length > exactCharsMax) throw new Error('it has more digits than any price')
-  return price
+  return requirePrice(of ? own.mul(of) : own)
 }
 
 /** The name of a source, for a message: without any path, which may hold a key. */

@@ -462,7 +462,9 @@ export async function sourceFindings(context: AppContext): Promise<readonly Find
 /** A price that has several sources is one entry for each. */
 function offChainSources({ protocols, prices }: Config): OffChainSource[] {
   const collectors = protocols.flatMap(protocol => protocol.collectors)
-  const ofPrices = prices.flatMap(({ name, collector }) => {
+  // Sources of tokens are asked for the tokens that a run needs.
+  const named = prices.filter(({ name }) => !name.endsWith('/'))
+  const ofPrices = named.flatMap(({ name, collector }) => {
     const { sources } = collector.options as { readonly sources: unknown }
     const all: readonly unknown[] = Array.isArray(sources) ? sources : []
     return all.map((source, index) => ({

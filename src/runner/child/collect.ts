@@ -3,7 +3,14 @@ import { systemTime } from '../../edge/time.ts'
 import { Fault, type FaultRecord, faultRecord } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
 import { firstChars } from '../../model/text.ts'
-import { type CollectorRef, type DescribedToDaemon, hoursBeforeMax, type Priced } from '../messages.ts'
+import {
+  type CollectorRef,
+  type DescribedToDaemon,
+  hoursBeforeMax,
+  type Priced,
+  type PriceFound,
+  tokenPriceName,
+} from '../messages.ts'
 import { originOf } from '../origin.ts'
 import type { RunOutcome } from '../runner.ts'
 import type { RequestTurns, ShownHttp } from './child-end.ts'
@@ -53,29 +60,34 @@ export async function collectHour(ref: CollectorRef, hour: Hour, deps: RunDeps):
   return outcomeOf(output, prepared, deps)
 }
 
-/** A shipped collector of one value that it also returns exactly. */
-interface PriceCollector extends Collector {
-  /** The price without its blocks, which the daemon knows. */
-  priceOf(context: CollectContext<unknown>): Promise<Omit<Priced, 'pins'>>
+/** A shipped collector that also reads prices exactly: its one, or those of tokens. */
+interface PriceReader extends Collector {
+  /** In the order of the tokens. */
+  pricesOf(context: CollectContext<unknown>, tokens: readonly string[]): Promise<readonly PriceFound[]>
 }
 
 /**
- * Reads a price of the configuration.
+ * Reads a price of the configuration, or those of tokens.
  *
- * @throws Fault when no source answers
+ * @throws Fault when no source of the price answers
  */
-export async function readPrice(ref: CollectorRef, hour: Hour, deps: RunDeps): Promise<Priced> {
+export async function readPrices(
+  ref: CollectorRef,
+  hour: Hour,
+  tokens: readonly string[],
+  deps: RunDeps,
+): Promise<readonly PriceFound[]> {
   const { definition, options, file } = await prepare(ref)
-  if (!isOfPrice(definition)) throw new Fault('collector-unusable', `${ref.use} reads no price`)
-  const reading = definition.priceOf(contextOf(options, hour, deps))
+  if (!isPriceReader(definition)) throw new Fault('collector-unusable', `${ref.use} reads no price`)
+  const reading = definition.pricesOf(contextOf(options, hour, deps), tokens)
   const settled = await settledOrLate(reading, deps.signal, deps.scope.opened())
   if (settled.kind === 'late') throw lateFault(deps.scope, deps.deadlineMs)
   if (settled.kind === 'threw') throw faultOf(settled.error, 'collector-threw', file)
-  return { ...settled.value, pins: [] }
+  return settled.value.map(found => ('failure' in found ? { failure: cut(found.failure) } : found))
 }
 
-function isOfPrice(definition: Collector): definition is PriceCollector {
-  return 'priceOf' in definition
+function isPriceReader(definition: Collector): definition is PriceReader {
+  return 'pricesOf' in definition
 }
 
 async function outputOf({ definition, file }: Prepared, context: CollectContext<unknown>, deps: RunDeps) {
@@ -118,11 +130,13 @@ function contextOf(options: unknown, hour: Hour, deps: RunDeps): CollectContext<
       return fetchText(url, { ...httpDeps, request })
     },
   }
+  const exact = async (name: string) => {
+    const [numerator = '', denominator = ''] = (await deps.price(name)).exact.split('/')
+    return { numerator: BigInt(numerator), denominator: BigInt(denominator) }
+  }
   const price: Price = Object.assign(async (name: string) => (await deps.price(name)).nearest, {
-    async exact(name: string) {
-      const [numerator = '', denominator = ''] = (await deps.price(name)).exact.split('/')
-      return { numerator: BigInt(numerator), denominator: BigInt(denominator) }
-    },
+    exact,
+    ofToken: (chain: string, token: string) => exact(tokenPriceName(chain, token)),
   })
   return {
     options,

@@ -17,7 +17,7 @@ import {
   unknownChain,
 } from '../messages.ts'
 import { Asks, ChildEnd, ShownHttp, TurnAsks } from './child-end.ts'
-import { collectHour, describeCollector, lateFault, type RunDeps, readPrice } from './collect.ts'
+import { collectHour, describeCollector, lateFault, type RunDeps, readPrices } from './collect.ts'
 import { optionsSchema, registerCollectorHooks, registerOptionsEdge } from './load.ts'
 import { lockDown, withoutNetwork } from './lockdown.ts'
 import { catchStrays, createScope, inScope, type Settled, settledOrLate } from './scope.ts'
@@ -57,7 +57,8 @@ const turnsAfterAbort = 50
 async function perform(task: Task, deps: RunDeps): Promise<TaskEnd> {
   if (task.kind === 'describe') return { kind: 'described', description: await describeCollector(task.collector) }
   if (task.kind === 'schema') return { kind: 'schema', schema: await optionsSchema(task.collector) }
-  if (task.kind === 'price') return { kind: 'priced', price: await readPrice(task.collector, task.hour, deps) }
+  if (task.kind === 'price')
+    return { kind: 'priced', prices: await readPrices(task.collector, task.hour, task.tokens, deps), pins: [] }
   return { kind: 'collected', outcome: await collectHour(task.collector, task.hour, deps) }
 }
 

@@ -98,10 +98,7 @@ const fraction = z
   .max(childTextCharsMax)
   .regex(/^[1-9]\d*\/[1-9]\d*$/)
 
-/** Blocks are known in the daemon: those of a child's message are ignored. */
-const priced = z
-  .object({ exact: fraction, nearest: z.number().positive() })
-  .transform(({ exact, nearest }) => ({ exact, nearest, pins: [] }))
+const priceFound = z.union([z.object({ exact: fraction, nearest: z.number().positive() }), z.object({ failure: text })])
 
 const description = z.discriminatedUnion('kind', [
   z.object({
@@ -123,7 +120,8 @@ const end = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('described'), description }),
   z.object({ kind: z.literal('schema'), schema: z.unknown() }),
   z.object({ kind: z.literal('collected'), outcome }),
-  z.object({ kind: z.literal('priced'), price: priced }),
+  /** Blocks are known in the daemon: those of a child's message are ignored. */
+  z.object({ kind: z.literal('priced'), prices: z.array(priceFound) }).transform(priced => ({ ...priced, pins: [] })),
   z.object({ kind: z.literal('faulted'), fault }),
 ]) satisfies z.ZodType<TaskEnd>
 
@@ -211,7 +209,7 @@ export function heard(line: string): Heard {
 }
 
 const ownNames = new Set(
-  'kind ping runs run end leaks asks ask chain question hoursBefore level message facts code fix readings failures outcome description metrics history declared secrets mistakes known requests filter address topics turn host ends how retryAfterMs price exact nearest'.split(
+  'kind ping runs run end leaks asks ask chain question hoursBefore level message facts code fix readings failures outcome description metrics history declared secrets mistakes known requests filter address topics turn host ends how retryAfterMs prices exact nearest failure'.split(
     ' ',
   ),
 )

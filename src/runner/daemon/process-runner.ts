@@ -16,7 +16,7 @@ import { secretPartsOf } from '../../model/host.ts'
 import type { Hour } from '../../model/hour.ts'
 import { jsonOf } from '../../model/json.ts'
 import type { MetricSpec, Provenance } from '../../model/metric.ts'
-import type { ChildLogLevel, CollectorRef, DescribedToDaemon, LogLine, Priced, Task, TaskEnd } from '../messages.ts'
+import type { ChildLogLevel, CollectorRef, DescribedToDaemon, LogLine, PriceFound, Task, TaskEnd } from '../messages.ts'
 import { originOf } from '../origin.ts'
 import type { DescribeResult, Runner, RunOutcome } from '../runner.ts'
 import { CollectorChild } from './child.ts'
@@ -25,7 +25,7 @@ import { HostLimits } from './hosts.ts'
 import { type RunnerLimits, runnerLimits } from './limits.ts'
 import { createIsolatedProcess, type IsolatedProcess, Processes, startProcess } from './processes.ts'
 import type { ReadInterceptor } from './read-interceptor.ts'
-import { Meeting, Prices } from './replies.ts'
+import { Meeting, Prices, type PricesDeps } from './replies.ts'
 import {
   groupOf,
   importedFiles,
@@ -47,6 +47,9 @@ interface Given {
 const nothing: Given = { paths: [], secrets: [] }
 
 type Done = Exclude<TaskEnd, { kind: 'faulted' }>
+
+/** A task of one hour, without its collector. */
+type OfHour<T> = T extends { readonly hour: Hour } ? Omit<T, 'collector'> : never
 
 /**
  * Runs collectors in processes: one shared by all collectors shipped with the daemon, and one for each file or package
@@ -81,7 +84,7 @@ export class ProcessRunner implements Runner {
     this.#provenance = new ProvenanceSource(deps.chains)
     const meeting = new Meeting(deps.time)
     this.#meeting = meeting
-    const read = (price: CollectorConfig, hour: Hour) => this.#price(price, hour)
+    const read: PricesDeps['read'] = (price, hour, tokens) => this.#readPrices(price, hour, tokens)
     this.#prices = new Prices({ prices: deps.prices ?? {}, read, meeting, time: deps.time })
     this.#hosts = new HostLimits(deps.time, this.#limits)
     this.#runSecrets = new RunSecrets(this.#redactor, deps.readSecret ?? readOption)
@@ -104,7 +107,7 @@ export class ProcessRunner implements Runner {
   }
 
   async collect(collector: CollectorConfig, hour: Hour): Promise<RunOutcome> {
-    const end = await this.#performOn('collect', collector, hour)
+    const end = await this.#performOn(collector, { kind: 'collect', hour })
     if (end.kind !== 'collected') throw mismatch(end.kind)
     const { outcome } = end
     return { ...outcome, provenance: this.#provenance.of(this.#refOf(collector), hour, outcome.pins) }
@@ -117,17 +120,17 @@ export class ProcessRunner implements Runner {
     await Promise.all([this.#processes.stop(keep), this.#alone.stop()])
   }
 
-  async #price(collector: CollectorConfig, hour: Hour): Promise<Priced> {
-    const end = await this.#performOn('price', collector, hour)
+  async #readPrices(collector: CollectorConfig, hour: Hour, tokens: readonly string[]) {
+    const end = await this.#performOn(collector, { kind: 'price', hour, tokens })
     if (end.kind !== 'priced') throw mismatch(end.kind)
-    return end.price
+    return end
   }
 
-  async #performOn(kind: 'collect' | 'price', collector: CollectorConfig, hour: Hour): Promise<Done> {
+  async #performOn(collector: CollectorConfig, asked: OfHour<Task>): Promise<Done> {
     const ref = this.#refOf(collector)
     const { paths, secrets } = await this.#givenOf(ref)
     const own = this.#runSecrets.refWith(ref, secrets, collector)
-    return this.#perform({ kind, collector: own, hour }, paths)
+    return this.#perform({ ...asked, collector: own }, paths)
   }
 
   async #start(group: ProcessGroup, pinged: boolean): Promise<CollectorChild> {
@@ -232,7 +235,7 @@ function mismatch(kind: string): Fault {
 /** Dependencies of a runner on the daemon. */
 export interface RunnerDeps {
   readonly chains: Chains
-  /** The configured prices by name. Default: none. */
+  /** The configured prices by name, and the readers of tokens by the chain's name and a slash. Default: none. */
   readonly prices?: Readonly<Record<string, CollectorConfig>>
   /** Time limit for one collector and hour, unless it has its own, or for loading one collector, in milliseconds. */
   readonly deadlineMs: number
@@ -366,10 +369,16 @@ const knowsNone: Redacting = { add: () => {}, redact: text => text }
 /** The end of a run without secrets, which a collector may have put into any text of it. */
 function redactedEnd(end: TaskEnd, by: Redacting): TaskEnd {
   if (end.kind === 'faulted') return { ...end, fault: redactedFault(end.fault, by) }
-  // Digits alone, and what was made without secrets.
-  if (end.kind === 'priced' || end.kind === 'schema') return end
+  // Made without secrets.
+  if (end.kind === 'schema') return end
+  if (end.kind === 'priced') return { ...end, prices: end.prices.map(found => redactedPrice(found, by)) }
   if (end.kind === 'collected') return { ...end, outcome: redactedOutcome(end.outcome, by) }
   return { ...end, description: redactedDescription(end.description, by) }
+}
+
+/** A price is digits alone, and its failure any text. */
+function redactedPrice(found: PriceFound, by: Redacting): PriceFound {
+  return 'failure' in found ? { failure: by.redact(found.failure) } : found
 }
 
 /** A log line of a collector without secrets. */

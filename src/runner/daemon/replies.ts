@@ -2,11 +2,13 @@ import { LogList } from '../../chain/log-list.ts'
 import type { Chains } from '../../chain/reads.ts'
 import type { CollectorConfig } from '../../config/config.ts'
 import { meant, quoted } from '../../config/mistakes.ts'
+import { type BatchJob, BatchScheduler } from '../../edge/batch-scheduler.ts'
 import type { Time } from '../../edge/time.ts'
 import { unlessAborted } from '../../edge/unless-aborted.ts'
 import type { AsOfBlock, Hex, PinnedBlock, PinnedLogs } from '../../model/block.ts'
 import { Fault, faultRecord } from '../../model/fault.ts'
 import { type Hour, hourAfter } from '../../model/hour.ts'
+import { valueAt } from '../../model/json.ts'
 import {
   type Ask,
   type ChainAsk,
@@ -14,6 +16,7 @@ import {
   type ChainReply,
   type HttpReply,
   type Priced,
+  type PriceFound,
   type PriceReply,
   type Reply,
   type RunQuestion,
@@ -165,7 +168,7 @@ export class RunBlocks {
 
   /** The end of the run, with the blocks it has read. */
   addedTo(end: TaskEnd): TaskEnd {
-    if (end.kind === 'priced') return { ...end, price: { ...end.price, pins: this.all } }
+    if (end.kind === 'priced') return { ...end, pins: this.all }
     return end.kind === 'collected' ? { ...end, outcome: { ...end.outcome, pins: this.all } } : end
   }
 
@@ -306,12 +309,15 @@ export const pricePinnedKeptMs = 60_000
 /** Time for which a price is given again without reading it again: runs of one hour may be an hour apart. */
 export const priceKeptMs = 2 * 3_600_000
 
+/** A price reader's answer. */
+type PricesRead = Pick<Extract<TaskEnd, { readonly kind: 'priced' }>, 'prices' | 'pins'>
+
 /** Dependencies of `Prices`. */
-interface PricesDeps {
-  /** The configured prices by name. */
+export interface PricesDeps {
+  /** The configured prices by name, and the readers of tokens by the chain's name and a slash. */
   readonly prices: Readonly<Record<string, CollectorConfig>>
-  /** Reads a price as a run of its own. Rejects with a Fault. */
-  readonly read: (price: CollectorConfig, hour: Hour) => Promise<Priced>
+  /** Reads a price, or those of tokens, as a run of its own. Rejects with a Fault. */
+  readonly read: (price: CollectorConfig, hour: Hour, tokens: readonly string[]) => Promise<PricesRead>
   readonly meeting: Meeting
   readonly time: Time
 }
@@ -322,13 +328,23 @@ interface KeptPrice {
   untilMs: number
 }
 
+type FoundAt = PriceFound & Pick<Priced, 'pins'>
+
+/** A question for the price of a token. */
+interface TokenAsk {
+  readonly reader: CollectorConfig
+  readonly hour: Hour
+  readonly token: string
+}
+
 /**
  * The prices of the configuration as of hours. Each is read once an hour, however many runs need it; one that fails is
- * read again when it is next needed.
+ * read again when it is next needed. Tokens that are asked for in one turn are read together.
  */
 export class Prices {
   readonly #deps: PricesDeps
   readonly #kept = new Map<string, KeptPrice>()
+  readonly #tokens = new BatchScheduler<TokenAsk, Priced>(asks => this.#readTokens(asks))
 
   constructor(deps: PricesDeps) {
     this.#deps = deps
@@ -338,15 +354,12 @@ export class Prices {
    * A price of an hour. Its run joins the meeting of the hour's first questions before this returns, so that its reads
    * travel with theirs.
    *
+   * @param name `tokenPriceName` for a token
    * @throws Fault `price-unknown`, `price-missing`; the signal's reason
    */
   async price(name: string, hour: Hour, signal: AbortSignal): Promise<Priced> {
-    const { prices, time } = this.#deps
-    const collector = Object.hasOwn(prices, name) ? prices[name] : undefined
-    if (!collector) throw unknownPrice(name, Object.keys(prices))
-    const key = keyOf(name, hour)
-    const before = this.#kept.get(key)
-    const kept = before && time.nowMs() < before.untilMs ? before : this.#read(name, collector, hour)
+    const before = this.#kept.get(keyOf(name, hour))
+    const kept = before && this.#deps.time.nowMs() < before.untilMs ? before : this.#keep(name, hour)
     return unlessAborted(kept.price, signal)
   }
 
@@ -355,19 +368,16 @@ export class Prices {
     this.#kept.delete(keyOf(name, hour))
   }
 
-  #read(name: string, collector: CollectorConfig, hour: Hour): KeptPrice {
-    const { read, meeting, time } = this.#deps
+  #keep(name: string, hour: Hour): KeptPrice {
     const key = keyOf(name, hour)
-    meeting.join(hour, collector.id)
-    const price = read(collector, hour).finally(() => meeting.leave(hour, collector.id))
     const kept: KeptPrice = {
-      price: price.catch(error => Promise.reject(missing(name, error))),
+      price: this.#read(name, hour).catch(error => Promise.reject(missing(name, error))),
       untilMs: Number.POSITIVE_INFINITY,
     }
     this.#kept.set(key, kept)
     kept.price.then(
       ({ pins }) => {
-        kept.untilMs = time.nowMs() + (pins.length > 0 ? pricePinnedKeptMs : priceKeptMs)
+        kept.untilMs = this.#deps.time.nowMs() + (pins.length > 0 ? pricePinnedKeptMs : priceKeptMs)
         this.#drop()
       },
       () => {
@@ -375,6 +385,43 @@ export class Prices {
       },
     )
     return kept
+  }
+
+  /** @throws Fault `price-unknown`, at once */
+  #read(name: string, hour: Hour): Promise<Priced> {
+    const { prices } = this.#deps
+    const [, readerName = name, token] = /^(.*\/)(.*)$/.exec(name) ?? []
+    const reader = Object.hasOwn(prices, readerName) ? prices[readerName] : undefined
+    if (!reader)
+      throw token === undefined ? unknownPrice(name, Object.keys(prices)) : unpricedTokens(readerName.slice(0, -1))
+    this.#deps.meeting.join(hour, reader.id)
+    if (token !== undefined) return this.#tokens.schedule({ reader, hour, token })
+    return this.#run(reader, hour, []).then(([only]) => pricedIn(only))
+  }
+
+  /** Those that have names among them are read apart: they alone may depend on blocks. */
+  #readTokens(asks: readonly BatchJob<TokenAsk, Priced>[]): void {
+    const groups = Map.groupBy(asks, ({ request: { reader, hour, token } }) =>
+      [hour, reader.id, isNamed(token, reader.options)].join(' '),
+    )
+    for (const group of groups.values()) this.#readGroup(group)
+  }
+
+  #readGroup(asks: readonly BatchJob<TokenAsk, Priced>[]): void {
+    const [first] = asks
+    if (!first) return
+    const { reader, hour } = first.request
+    const tokens = asks.map(({ request }) => request.token)
+    const reading = this.#run(reader, hour, tokens)
+    for (const [place, { resolve, reject }] of asks.entries()) {
+      reading.then(found => pricedIn(found[place])).then(resolve, reject)
+    }
+  }
+
+  async #run(reader: CollectorConfig, hour: Hour, tokens: readonly string[]): Promise<readonly FoundAt[]> {
+    const { read, meeting } = this.#deps
+    const { prices, pins } = await read(reader, hour, tokens).finally(() => meeting.leave(hour, reader.id))
+    return prices.map(found => ({ ...found, pins }))
   }
 
   #drop(): void {
@@ -387,15 +434,38 @@ export class Prices {
 
 const keyOf = (name: string, hour: Hour) => `${hour} ${name}`
 
+/** Whether a token has the name of a price in a chain's sources, which are written by its address. */
+function isNamed(token: string, options: unknown): boolean {
+  const sources = valueAt(options, ['sources'])
+  const keys = Array.isArray(sources) ? sources.flatMap(source => Object.keys(source)) : []
+  return keys.some(key => key.toLowerCase() === token)
+}
+
+/** @throws Fault when none was found */
+function pricedIn(found: FoundAt | undefined): Priced {
+  if (!found) throw new Fault('price-missing', 'its reader left it out')
+  if ('failure' in found) throw new Fault('price-missing', found.failure)
+  return found
+}
+
 function missing(name: string, error: unknown): Fault {
   const { message, facts, fix } = error instanceof Fault ? error : new Fault('price-missing', 'it cannot be read')
-  return new Fault('price-missing', `there is no price of ${name}: ${message}`, {
+  const [, chain, token] = /^(.*)\/(.*)$/.exec(name) ?? []
+  const of = token === undefined ? name : `the token ${token} of ${chain}`
+  return new Fault('price-missing', `there is no price of ${of}: ${message}`, {
     facts,
     ...(fix !== undefined && { fix }),
   })
 }
 
-function unknownPrice(name: string, known: readonly string[]): Fault {
+function unpricedTokens(chain: string): Fault {
+  return new Fault('price-unknown', `there are no prices of the tokens of ${chain} in the configuration`, {
+    fix: `add them: tokenPrices: { ${chain}: […] }`,
+  })
+}
+
+function unknownPrice(name: string, all: readonly string[]): Fault {
+  const known = all.filter(each => !each.endsWith('/'))
   const near = meant(name, known)
   const others = known.length > 0 ? `configured are: ${known.join(', ')}` : 'add it under prices:'
   return new Fault('price-unknown', `there is no price ${quoted(name)} in the configuration`, {

@@ -21,7 +21,7 @@ function counting(pins: readonly PinnedBlock[] = []) {
     async read() {
       state.reads += 1
       if (state.failing) throw new Fault('http-unreachable', 'it is silent', { fix: 'wait' })
-      return { exact: '2000/1', nearest: 2000, pins }
+      return { prices: [{ exact: '2000/1', nearest: 2000 }], pins }
     },
     meeting: new Meeting(time),
     time,
