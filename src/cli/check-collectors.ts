@@ -22,7 +22,7 @@ import type { WarmProcesses } from '../runner/daemon/warm-processes.ts'
 import type { CollectorDescription } from '../runner/runner.ts'
 import { createLog } from '../telemetry/log.ts'
 import type { ConfigOption, JsonOption } from './configured-command.ts'
-import { exitCodes } from './exit.ts'
+import { endIncomplete } from './exit.ts'
 import { openContext, selectCollectors } from './open-context.ts'
 import type { Signals } from './signals.ts'
 import { printTable } from './table.ts'
@@ -135,7 +135,6 @@ export async function usableCollectors(
   context: AppContext,
   only: readonly string[] | undefined,
   { stopping }: Pick<Signals, 'stopping'>,
-  ended: (code: number) => void,
 ): Promise<readonly UsableCollector[]> {
   const { config } = context
   const selected = selectCollectors(config, only)
@@ -146,7 +145,7 @@ export async function usableCollectors(
     note(`${collector.id} is left out: ${fault.message}${fault.fix === undefined ? '' : ` – ${fault.fix}`}`)
   }
   const meant = usable.filter(isMeant)
-  if (meant.length < selected.length) ended(exitCodes.incomplete)
+  if (meant.length < selected.length) endIncomplete()
   return meant
 }
 
@@ -210,7 +209,7 @@ async function setUpWhole(file: string, warm: WarmProcesses): Promise<AppContext
 }
 
 function mistakeJson({ place, message, fix }: PlacedMistake) {
-  return { ...place, message, ...(fix === undefined ? {} : { fix }) }
+  return { ...place, message, fix }
 }
 
 interface MetricRow {

@@ -9,7 +9,6 @@ import { retryDelayMs } from '../intake/due-hours.ts'
 import {
   asFault,
   type Collected,
-  type FailureGroup,
   failureGroups,
   failureLine,
   holdOf,
@@ -23,22 +22,22 @@ import { Fault, faultLine } from '../model/fault.ts'
 import { type Hour, hourAfter, hourAt, hourText, parseHour } from '../model/hour.ts'
 import { labelOf, type MetricId } from '../model/metric.ts'
 import { numberText } from '../model/number-text.ts'
-import type { IntakeStore } from '../outbox/contract/intake-store.ts'
 import type { Accepted, MetricState, Warning } from '../outbox/contract/metrics.ts'
-import type { OperatorStore, Units } from '../outbox/contract/operator-store.ts'
+import type { Units } from '../outbox/contract/operator-store.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { WarmProcesses } from '../runner/daemon/warm-processes.ts'
 import type { CollectorDescription } from '../runner/runner.ts'
 import { createLog } from '../telemetry/log.ts'
 import { checkCollectors, type Foreseen, foreseen, noteForeseen } from './check-collectors.ts'
 import { asTyped, type ConfigOption, type JsonOption } from './configured-command.ts'
-import { deliverNow, standing } from './deliver-now.ts'
-import { exitCodes } from './exit.ts'
+import { deliverNow, waitingText } from './deliver-now.ts'
+import { endIncomplete } from './exit.ts'
 import { openContext, selectCollectors } from './open-context.ts'
+import { printResult } from './outbox-action.ts'
 import { openedByClock } from './require-clock.ts'
 import { demandBegun } from './selection.ts'
 import { printTable } from './table.ts'
-import { counted, cut, note, print, printJson } from './terminal.ts'
+import { counted, cut, note, print } from './terminal.ts'
 
 /** Options of `collectOnce`. */
 export interface CollectOnceOptions extends ConfigOption, JsonOption {
@@ -53,15 +52,14 @@ const warningsShown = 10
 const warningCharsMax = 160
 
 /**
- * Collects one hour, once, and delivers it unless that is not wanted.
+ * Collects one hour, once, and delivers it unless that is not wanted. Ends with 1 when a value was not collected or not
+ * delivered.
  *
- * @param ended called with 1 when a value was not collected or not delivered
  * @param stopping ends it early. Default: nothing does
  */
 export async function collectOnce(
   options: CollectOnceOptions,
   warm: WarmProcesses,
-  ended: (code: number) => void,
   stopping?: AbortSignal,
 ): Promise<void> {
   const given: AppContext = { ...openContext(options.config), warm }
@@ -75,39 +73,33 @@ export async function collectOnce(
   // By the corrected clock.
   const hour = asked ?? hourAt(nowMs)
   demandBegun(hour, nowMs)
+  const outbox = existing ?? (options.dryRun ? undefined : await openOutbox(context, stack))
+  if (!options.dryRun) outbox?.health.requireRoom()
   const units: Units = options.allowUnitChange ? 'changed' : 'locked'
-  if (options.dryRun) {
-    const collected = await collectParts({ context, outbox: existing, hour, units, stopping }, collectors)
-    if (stopping?.aborted) return
-    const quiet = await quietEvents(context, collected.parts)
-    const warnings = quiet.flatMap(({ part, text }) =>
-      part.accepted.map(({ metric }) => ({ metric: metric.id, kind: 'event-not-seen' as const, text })),
-    )
-    printDry({ ...collected, warnings: [...collected.warnings, ...warnings] }, options)
-    if (collected.parts.some(({ fault }) => fault)) ended(exitCodes.incomplete)
-  } else {
-    const outbox = existing ?? (await openOutbox(context, stack))
-    outbox.health.requireRoom()
-    const collected = await collectParts({ context, outbox, hour, units }, collectors)
-    const isDelivered = await queueAndDeliver(context, outbox, collected, options)
-    if (!isDelivered || collected.parts.some(({ fault }) => fault)) ended(exitCodes.incomplete)
-  }
+  const collected = await collectParts(context, outbox, collectors, hour, units, stopping)
+  if (stopping?.aborted) return
+  if (!outbox || options.dryRun) await showOnly(context, collected, options)
+  else if (!(await queueAndDeliver(context, outbox, collected, options))) endIncomplete()
+  if (collected.parts.some(({ fault }) => fault)) endIncomplete()
 }
 
-function printDry(collected: CollectedReport, { json }: CollectOnceOptions): void {
+/** Shows what would be sent, and names events that may be mistyped. */
+async function showOnly(context: AppContext, collected: CollectedReport, options: CollectOnceOptions): Promise<void> {
   const { hour, parts, stored } = collected
-  if (json) {
-    printPartsJson(collected)
-    return
-  }
-  printParts(collected)
-  const accepted = parts.flatMap(part => part.accepted)
-  const isSent = ({ metric, hold }: (typeof accepted)[number]) => {
+  const quiet = (await quietEvents(context, parts)).flatMap(({ part, text }) =>
+    part.accepted.map(({ metric }) => ({ metric: metric.id, kind: 'event-not-seen' as const, text })),
+  )
+  const report = { ...collected, warnings: [...collected.warnings, ...quiet] }
+  const isSent = ({ metric, hold }: Accepted) => {
     const state = stored.get(metric.id)?.state
     return state === undefined ? !hold : state === 'due'
   }
-  const count = accepted.filter(isSent).length
-  print(`\n${counted(count, 'metric')} would be sent, with timestamp ${hourText(hour)}; nothing was enqueued`)
+  const count = parts.flatMap(({ accepted }) => accepted).filter(isSent).length
+  const text = () => {
+    printParts(report)
+    print(`\n${counted(count, 'metric')} would be sent, with timestamp ${hourText(hour)}; nothing was enqueued`)
+  }
+  await printResult({ json: () => partsJson(report), text }, options)
 }
 
 /** @returns whether all sendable metrics of this hour are delivered */
@@ -118,29 +110,29 @@ async function queueAndDeliver(
   options: CollectOnceOptions,
 ): Promise<boolean> {
   const { hour, parts } = collected
-  const { time } = context
-  const { chains } = context.config
+  const { time, config } = context
   await Promise.all(
     parts.map(part => {
-      const pins = notFinal(part.pins, hour, chains, time.nowMs())
+      const pins = notFinal(part.pins, hour, config.chains, time.nowMs())
       return store(outbox, { ...part, pins }, hour, time.nowMs(), time.chance())
     }),
   )
   const metrics = parts.flatMap(({ accepted }) => accepted)
-  if (options.allowUnitChange) await changeUnits(outbox.operators, outbox.intake, metrics, hour, time.nowMs())
+  if (options.allowUnitChange) await changeUnits(outbox, metrics, hour, time.nowMs())
   if (!options.json) printParts(collected)
   const pushedAtMs = time.nowMs()
   await deliverNow(context, outbox)
   const warnings = (await outbox.operators.warnings()).filter(
     ({ lastSeenMs, isAcknowledged }) => lastSeenMs >= pushedAtMs && !isAcknowledged,
   )
-  if (options.json) printPartsJson(collected, warnings)
-  else printWarnings(warnings, options)
+  await printResult(
+    { json: () => partsJson(collected, warnings), text: () => printWarnings(warnings, options) },
+    options,
+  )
   const stored = await outbox.operators.stored(metrics.map(({ metric }) => ({ id: metric.id, hour })))
   const count = (state: string) => stored.filter(each => each?.state === state).length
-  note(
-    `${count('delivered')} of ${stored.length} delivered${standing({ dead: count('dead'), held: count('held') }, options)}`,
-  )
+  const rest = waitingText({ dead: count('dead'), held: count('held') }, options)
+  note(`${count('delivered')} of ${stored.length} delivered${rest}`)
   return count('due') + count('dead') + count('held') === 0
 }
 
@@ -158,8 +150,7 @@ function printWarnings(warnings: readonly Warning[], options: CollectOnceOptions
  * unit.
  */
 async function changeUnits(
-  operators: OperatorStore,
-  intake: Pick<IntakeStore, 'pasts'>,
+  { operators, intake }: Pick<Outbox, 'operators' | 'intake'>,
   accepted: readonly Accepted[],
   hour: Hour,
   nowMs: number,
@@ -193,42 +184,48 @@ async function store(
   await intake.record({ ...values, ...(failed && { failed }) }, nowMs)
 }
 
-/** Dependencies of collecting one hour by hand; the outbox is absent when nothing was ever collected. */
-interface CollectDeps {
-  readonly context: AppContext
-  readonly outbox: Pick<Outbox, 'intake' | 'operators'> | undefined
-  readonly hour: Hour
-  readonly units: Units
-  /** Ends it early: collectors that have not answered by then have Fault `stopped`. Default: nothing does. */
-  readonly stopping?: AbortSignal | undefined
-}
-
-/** Runs collectors for one hour and predicts how outbox and service will treat the result. Stores nothing. */
+/**
+ * Runs collectors for one hour and predicts how outbox and service will treat the result. Stores nothing.
+ *
+ * @param outbox absent when nothing was ever collected
+ * @param stopping ends it early: collectors that have not answered by then have Fault `stopped`. Default: nothing does
+ */
 export async function collectParts(
-  occasion: CollectDeps,
+  context: AppContext,
+  outbox: Pick<Outbox, 'intake' | 'operators'> | undefined,
   collectors: readonly CollectorConfig[],
+  hour: Hour,
+  units: Units,
+  stopping?: AbortSignal,
 ): Promise<CollectedReport> {
-  const { context, outbox, hour } = occasion
   await using stack = new AsyncDisposableStack()
   // The person who runs this sees the collectors' log; delivery is reported in other words below.
   const log = createLog(context.config.log.level, context.redactor)
   const loud = { ...context, log }
   const chains = openChains(loud, stack, { store: outbox?.intake })
   const reader = openHourReader(loud, chains, stack)
-  occasion.stopping?.addEventListener('abort', () => void reader.stop())
+  stopping?.addEventListener('abort', () => void reader.stop())
   const parts = await Promise.all(
     collectors.map(async (collector): Promise<CollectedPart> => {
       try {
         const description = usable(collector, await reader.describe(collector))
         const collected = await reader.collect({ collector, description, hour }, outbox?.intake ?? noPasts)
-        const accepted = collected.accepted.map(entry => withUnits(entry, description, occasion.units))
+        const accepted = collected.accepted.map(entry => withUnits(entry, description, units))
         return { collector, ...collected, accepted }
       } catch (error) {
         return { collector, ...nothing(asFault(error)) }
       }
     }),
   )
-  return { hour, parts, ...(await known(parts, occasion)) }
+  const metrics = parts.flatMap(({ accepted }) => accepted.map(({ metric }) => metric))
+  const keys = metrics.map(({ id }) => ({ id, hour }))
+  const entries = (await outbox?.operators.stored(keys)) ?? []
+  const pasts = (await outbox?.intake.pasts(keys)) ?? []
+  const stored = new Map(metrics.flatMap(({ id }, place) => (entries[place] ? [[id, entries[place]] as const] : [])))
+  const warnings = metrics.flatMap((metric, place): Foreseen[] =>
+    foreseen({ ...metric, past: pasts[place], state: stored.get(metric.id)?.state, units }),
+  )
+  return { hour, parts, stored, warnings }
 }
 
 /**
@@ -240,21 +237,6 @@ function withUnits(entry: Accepted, { metrics }: CollectorDescription, units: Un
   if (units === 'locked' || hold?.kind !== 'unit') return entry
   const other = holdOf(metric, metrics[labelOf(metric)] ?? {}, undefined)
   return other ? { metric, hold: { kind: 'unit', reason: `${other.reason}; ${hold.reason}` } } : { metric }
-}
-
-async function known(
-  parts: readonly CollectedPart[],
-  { outbox, hour, units }: CollectDeps,
-): Promise<Pick<CollectedReport, 'stored' | 'warnings'>> {
-  const metrics = parts.flatMap(({ accepted }) => accepted.map(({ metric }) => metric))
-  const keys = metrics.map(({ id }) => ({ id, hour }))
-  const entries = (await outbox?.operators.stored(keys)) ?? []
-  const pasts = (await outbox?.intake.pasts(keys)) ?? []
-  const stored = new Map(metrics.flatMap(({ id }, place) => (entries[place] ? [[id, entries[place]] as const] : [])))
-  const warnings = metrics.flatMap((metric, place): Foreseen[] =>
-    foreseen({ ...metric, past: pasts[place], state: stored.get(metric.id)?.state, units }),
-  )
-  return { stored, warnings }
 }
 
 /** The result of one collector for the hour. */
@@ -273,23 +255,21 @@ interface CollectedReport {
 }
 
 /**
- * Prints the collected values as JSON: metrics as they are sent.
+ * The collected values as JSON: metrics as they are sent.
  *
  * @param ofService warnings of the service on the push; default: nothing was pushed
  */
-function printPartsJson({ hour, parts, warnings }: CollectedReport, ofService?: readonly Warning[]): void {
+function partsJson({ hour, parts, warnings }: CollectedReport, ofService?: readonly Warning[]) {
   const accepted = parts.flatMap(part => part.accepted)
-  const held = accepted.flatMap(({ metric, hold }) => (hold ? [{ id: metric.id, ...hold }] : []))
-  const metrics = accepted.map(({ metric }) => pushedMetric(metric))
   const serviceWarnings = ofService?.map(({ metricId, text }) => ({ ...(metricId && { metric: metricId }), text }))
-  printJson({
+  return {
     hour: hourText(hour),
-    metrics,
-    held,
+    metrics: accepted.map(({ metric }) => pushedMetric(metric)),
+    held: accepted.flatMap(({ metric, hold }) => (hold ? [{ id: metric.id, ...hold }] : [])),
     warnings,
     ...(serviceWarnings && { serviceWarnings }),
     faults: faultsOf(parts),
-  })
+  }
 }
 
 /** Prints the collected values as a table. */
@@ -320,14 +300,8 @@ function remark({ metric, hold }: Accepted, before: { value: number; state: Metr
   return remarks.join('; ')
 }
 
-interface FaultReport {
-  readonly collector: string
-  readonly fault: string
-  /** Labels without a value, by reason; empty when the run failed as a whole. */
-  readonly values: readonly FailureGroup[]
-}
-
-function faultsOf(parts: readonly CollectedPart[]): FaultReport[] {
+/** Collectors that failed, with the labels that have no value, by reason: none where the run failed as a whole. */
+function faultsOf(parts: readonly CollectedPart[]) {
   return parts.flatMap(({ collector, fault, failures }) =>
     fault ? [{ collector: collector.id, fault: faultLine(fault), values: failureGroups(failures) }] : [],
   )
@@ -336,15 +310,14 @@ function faultsOf(parts: readonly CollectedPart[]): FaultReport[] {
 /** Kinds of events that are named in one sentence; further ones are counted. */
 const kindsMax = 5
 
-/** A collector that read events and found none in the hour, nor lately. */
-interface QuietEvents {
-  readonly part: CollectedPart
-  /** A sentence without a capital: `no such event in the last 10,000 blocks; …`. */
-  readonly text: string
-}
-
-/** Finds collectors whose events have not been emitted lately: the address or the event may be wrong. */
-export async function quietEvents(context: AppContext, parts: readonly CollectedPart[]): Promise<QuietEvents[]> {
+/**
+ * Finds collectors whose events have not been emitted in the hour, nor lately: the address or the event may be wrong. The text
+ * is a sentence without a capital: `no such event in the last 10,000 blocks; …`.
+ */
+export async function quietEvents(
+  context: AppContext,
+  parts: readonly CollectedPart[],
+): Promise<{ readonly part: CollectedPart; readonly text: string }[]> {
   await using stack = new AsyncDisposableStack()
   const none = new LogList([]).digest
   const asked = parts.flatMap(part =>

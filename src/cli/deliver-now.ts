@@ -14,7 +14,7 @@ import { untilDaemon } from './daemon-role.ts'
 import { note } from './terminal.ts'
 
 /** Metrics that wait for a person, with the commands that list them; empty when there are none. */
-export function standing(
+export function waitingText(
   { dead, held }: { readonly dead: number; readonly held: number },
   options: ConfigOption,
 ): string {

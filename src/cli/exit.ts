@@ -5,11 +5,11 @@ import { Fault, type FaultCode } from '../model/fault.ts'
 import { note } from './terminal.ts'
 
 /** Exit codes of commands. */
-export const exitCodes = { done: 0, incomplete: 1, usage: 2, held: 75, config: 78 } as const
+export const exitCodes = { done: 0, incomplete: 1, usage: 2, outboxOwned: 75, config: 78 } as const
 
 const codeByFault: Partial<Record<FaultCode, number>> = {
   usage: exitCodes.usage,
-  'outbox-held': exitCodes.held,
+  'outbox-held': exitCodes.outboxOwned,
   config: exitCodes.config,
   'secret-missing': exitCodes.config,
   'database-version': exitCodes.config,
@@ -20,8 +20,24 @@ export function exitCodeOf(error: unknown): number {
   return (error instanceof Fault && codeByFault[error.code]) || exitCodes.incomplete
 }
 
-/** Sets the exit code of the command line. */
-export type EndWith = (code: number) => void
+let exitCode: number = exitCodes.done
+
+/** Sets the exit code of the command that runs. */
+export function endWith(code: number): void {
+  exitCode = code
+}
+
+/** The command that runs ends with 1: something was not collected or not delivered, or is not as it should be. */
+export function endIncomplete(): void {
+  endWith(exitCodes.incomplete)
+}
+
+/** The exit code that was set since the last call; that of success where none was. */
+export function takeExitCode(): number {
+  const code = exitCode
+  exitCode = exitCodes.done
+  return code
+}
 
 /** Prints an error of a command on stderr. @returns the exit code */
 export async function reportError(thrown: unknown): Promise<number> {

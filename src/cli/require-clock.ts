@@ -1,4 +1,4 @@
-import { askHeads, type WrittenAt, witnessesOf, writtenAt } from '../app/clock-watch.ts'
+import { askHeads, witnessesOf, writtenAt } from '../app/clock-watch.ts'
 import { connect } from '../app/connection.ts'
 import type { AppContext } from '../app/context.ts'
 import { openChains } from '../app/open-chains.ts'
@@ -9,19 +9,10 @@ import { Fault } from '../model/fault.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 import { note } from './terminal.ts'
 
-/** Input for checking the clock of a one-shot command. */
-interface RequireClockDeps {
-  readonly context: AppContext
-  /** Absent when nothing was ever collected. */
-  readonly outbox: Pick<Outbox, 'intake' | 'operators'> | undefined
-  /** Read before the outbox was opened. */
-  readonly written: WrittenAt
-  readonly asks: 'service' | 'chains'
-}
-
 /**
  * Opens the outbox if there is one; it is closed with the stack. Before that, this machine's clock is checked, so that
- * nothing is stored with a wrong time.
+ * nothing is stored with a wrong time. A person has just typed the command, so an unconfirmed clock is accepted; a
+ * contradicted one is not.
  *
  * @param asks witnesses of the clock; `chains`: the service is asked nothing
  * @returns the context with the checked clock, so that the service is not asked again
@@ -32,28 +23,18 @@ export async function openedByClock(
   stack: AsyncDisposableStack,
   asks: 'service' | 'chains' = 'service',
 ): Promise<{ readonly context: AppContext; readonly outbox: Outbox | undefined }> {
+  // Before the outbox is opened, which changes its file.
   const written = writtenAt(given.config)
   const outbox = await openExistingOutbox(given, stack)
-  return { context: await requireClock({ context: given, outbox, written, asks }), outbox }
-}
-
-/**
- * Checks this machine's clock before anything is stored. A person has just typed the command, so an unconfirmed clock
- * is accepted; a contradicted one is not.
- *
- * @throws Fault `clock-doubted`
- */
-async function requireClock(deps: RequireClockDeps): Promise<AppContext> {
-  const { context, outbox, written } = deps
-  const clock = new WatchedClock(context.time)
-  clock.meet(witnessesOf(context.config, await outbox?.intake.newestCollected(), written))
-  if (deps.asks === 'service') await askService(deps, clock)
-  if (clock.serviceAheadMs === undefined) await askChains(context, clock)
+  const clock = new WatchedClock(given.time)
+  clock.meet(witnessesOf(given.config, await outbox?.intake.newestCollected(), written))
+  if (asks === 'service') await askService(given, outbox, clock)
+  if (clock.serviceAheadMs === undefined) await askChains(given, clock)
   const { verdict } = clock
   const wrong = mistake(verdict)
   if (wrong !== undefined) throw new Fault('clock-doubted', wrong)
   if (verdict.kind === 'trusted' && verdict.remark !== undefined) note(verdict.remark)
-  return { ...context, clock }
+  return { context: { ...given, clock }, outbox }
 }
 
 function mistake(verdict: ClockVerdict): string | undefined {
@@ -63,7 +44,7 @@ function mistake(verdict: ClockVerdict): string | undefined {
 }
 
 /** Asks the service for its clock, unless a retry-after is running. */
-async function askService({ context, outbox }: RequireClockDeps, clock: WatchedClock): Promise<void> {
+async function askService(context: AppContext, outbox: Outbox | undefined, clock: WatchedClock): Promise<void> {
   const { config, time } = context
   if (config.service.kind !== 'remote') return
   await using stack = new AsyncDisposableStack()

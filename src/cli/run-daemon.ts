@@ -10,7 +10,7 @@ import { Reloads } from '../status/observed.ts'
 import { openEarly } from '../status/server/starting.ts'
 import { namedFile } from './configured-command.ts'
 import { daemonSentence } from './daemon-role.ts'
-import { exitCodes } from './exit.ts'
+import { endWith, exitCodes } from './exit.ts'
 import { openContext } from './open-context.ts'
 import type { Signals } from './signals.ts'
 import { whileStarting } from './warm-processes.ts'
@@ -21,29 +21,19 @@ const standbyLookMs = 250
 /** Time after which a standby opens the status server's port, if it is free. */
 const standbyPortMs = 10_000
 
-/** Dependencies of `runDaemon`. */
-interface RunDaemonDeps {
-  /** Processes started early; absent when none was. */
-  readonly warm?: WarmProcesses
-  /** Whether it waits while another daemon is at work. */
-  readonly standby: boolean
-  readonly signals: Signals
-  /** Called with an exit code other than 0. */
-  readonly ended: (code: number) => void
-}
-
 /**
  * Runs the daemon until it is to end; a standby begins when no other daemon is at work, and stands by again when another one
  * has taken the role from it.
  *
+ * @param warm processes started early; a standby has none: it would keep them for months
  * @throws ConfigError when it does not start because of the configuration
  */
-export async function runDaemon(file: string, deps: RunDaemonDeps): Promise<void> {
-  const { signals, standby, ended } = deps
+export async function runDaemon(file: string, signals: Signals, warm: WarmProcesses | undefined): Promise<void> {
+  if (warm) return endWith(await runOnce(file, signals, warm))
   while (!signals.stopping.aborted) {
-    if (standby && !(await standBy(contextOf(file), signals.stopping))) return
-    const code = await (standby ? runAsStandby(file, deps) : runOnce(file, deps))
-    if (!standby || code !== exitCodes.held) return ended(code)
+    if (!(await standBy(contextOf(file), signals.stopping))) return
+    const code = await runAsStandby(file, signals)
+    if (code !== exitCodes.outboxOwned) return endWith(code)
     await systemTime.sleep(standbyLookMs, signals.stopping).catch(() => {})
   }
 }
@@ -55,15 +45,15 @@ function contextOf(file: string): AppContext {
 /**
  * As `runOnce`. Of two standbys that take over at once, one gets the role; the other may still have the port for a moment.
  *
- * @returns `exitCodes.held` when it is to stand by again
+ * @returns `exitCodes.outboxOwned` when it is to stand by again
  */
-async function runAsStandby(file: string, deps: RunDaemonDeps): Promise<number> {
+async function runAsStandby(file: string, signals: Signals): Promise<number> {
   try {
-    return await runOnce(file, deps)
+    return await runOnce(file, signals)
   } catch (error) {
     if (!(error instanceof Fault) || (error.code !== 'outbox-held' && error.code !== 'address-unusable')) throw error
     contextOf(file).log.warn({ fault: faultLine(error) }, 'not taken over: standing by again')
-    return exitCodes.held
+    return exitCodes.outboxOwned
   }
 }
 
@@ -72,24 +62,19 @@ async function runAsStandby(file: string, deps: RunDaemonDeps): Promise<number> 
  *
  * @returns the exit code
  */
-async function runOnce(file: string, { warm, standby, signals }: RunDaemonDeps): Promise<number> {
-  let code: number = exitCodes.done
-  const ended = (other: number) => {
-    code = other
-  }
+async function runOnce(file: string, signals: Signals, warm?: WarmProcesses): Promise<number> {
   // Clock, data folders and counts outlive reloads.
   const lasting = { clock: new WatchedClock(systemTime), place: new DataFolders(), kept: new KeptCounts() }
   const configured = { ...contextOf(file), ...lasting, ...(warm && { warm }) }
   // Of two standbys, the one without the role must not have the port.
-  await using earlyPort = standby ? undefined : await EarlyPort.open(configured.config)
+  await using earlyPort = warm && (await EarlyPort.open(configured.config))
   const context = { ...configured, ...(earlyPort && { earlyPort }) }
   const { checkOptions } = await whileStarting(() => import('./check-collectors.ts'))
   const checking = checkOptions(context, signals)
   const [{ keepRunning }] = await Promise.all([whileStarting(() => import('./keep-running.ts')), checking])
   const reloads = new Reloads(context.config.file, context.time.nowMs(), namedFile(file) && context.config.file)
-  if (signals.stopping.aborted) return code
-  await keepRunning({ first: context, signals, reloads, ended })
-  return code
+  if (signals.stopping.aborted) return exitCodes.done
+  return keepRunning(context, signals, reloads)
 }
 
 /**

@@ -1,14 +1,12 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import type { AppContext } from '../app/context.ts'
 import type { ProtocolConfig } from '../config/config.ts'
 import { Fault } from '../model/fault.ts'
 import { type Hour, hourAt, hourText, parseHour } from '../model/hour.ts'
-import type { MetricId } from '../model/metric.ts'
-import type { DeadOrHeldMetric, Selection } from '../outbox/contract/metrics.ts'
-import type { Outbox } from '../outbox/contract/outbox.ts'
+import type { Metric } from '../model/metric.ts'
+import type { Selection } from '../outbox/contract/metrics.ts'
 import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from './configured-command.ts'
-import { exitCodes } from './exit.ts'
-import { counted, note } from './terminal.ts'
+import { endIncomplete } from './exit.ts'
+import { counted, note, print } from './terminal.ts'
 
 /** Options that select due, dead or held metrics. */
 export interface SelectionOptions extends ConfigOption {
@@ -33,6 +31,16 @@ export function changingCommand(name: string): Command {
   return selectingCommand(name).option('--all', 'select all')
 }
 
+/** Criteria that narrow a selection. */
+type Narrowing = Omit<Selection, 'state'>
+
+/** Metrics in a state that a person has selected. */
+export interface SelectedMetrics<S extends string = string, M extends Pick<Metric, 'id' | 'protocolId'> = Metric> {
+  readonly selection: Narrowing & { readonly state: S }
+  readonly found: readonly M[]
+  readonly options: SelectionOptions
+}
+
 /** The selection of the options. @throws Fault `usage` for an invalid hour */
 export function selectionOf<S extends string>(
   state: S,
@@ -47,75 +55,54 @@ export function selectionOf<S extends string>(
   }
 }
 
-/** @throws Fault `usage` when nothing is selected, not even all */
-export function demandSelection(
-  verb: string,
-  selection: Narrowing & { readonly state: string },
-  options: SelectionOptions,
-): void {
-  if (isNarrow(selection) || options.all === true) return
-  throw new Fault('usage', `which ${selection.state} metrics? Nothing is selected`, {
-    fix: `name metric or protocol ids, --reason TEXT or --hour H; all of them: ${asTyped(`${selection.state} ${verb} --all`, options)}`,
-  })
-}
-
-/** Criteria that narrow a selection. */
-type Narrowing = Omit<Selection, 'state'>
-
 /** Whether anything but all is selected. */
 export function isNarrow({ ids, reason, hour }: Narrowing): boolean {
   return ids !== undefined || reason !== undefined || hour !== undefined
 }
 
-/** Input of a command on selected metrics. */
-export interface Selected {
-  readonly context: AppContext
-  /** Absent when nothing was ever collected. */
-  readonly outbox: Pick<Outbox, 'operators' | 'intake'> | undefined
-  readonly selection: Selection
-  /** Metrics that the selection fits. */
-  readonly found: readonly DeadOrHeldMetric[]
-  readonly options: SelectionOptions
+/**
+ * Changes what is selected.
+ *
+ * @param act called where something is
+ * @throws Fault `usage` when nothing is selected, not even all
+ */
+export async function changeSelected(
+  verb: string,
+  { selection, found, options }: SelectedMetrics<string, Pick<Metric, 'id' | 'protocolId'>>,
+  act: () => Promise<void>,
+): Promise<void> {
+  const { state } = selection
+  if (!isNarrow(selection) && options.all !== true) {
+    throw new Fault('usage', `which ${state} metrics? Nothing is selected`, {
+      fix: `name metric or protocol ids, --reason TEXT or --hour H; all of them: ${asTyped(`${state} ${verb} --all`, options)}`,
+    })
+  }
+  if (found.length > 0) await act()
+  else if (!isNarrow(selection)) print(`nothing is ${state}`)
 }
 
-/** Reports names that fit nothing; the command then ends with 1. */
-export async function noteMisfits(selected: Selected, ended: (code: number) => void): Promise<void> {
-  const { selection, found, options } = selected
+/** Reports that metrics were dropped. */
+export function printDropped(count: number): void {
+  print(`${counted(count, 'metric')} dropped: not sent, and not collected again`)
+}
+
+/**
+ * Reports names that fit nothing; the command then ends with 1.
+ *
+ * @param misfit a sentence about one
+ */
+export async function noteMisfits(
+  { selection, found, options }: SelectedMetrics<string, Pick<Metric, 'id' | 'protocolId'>>,
+  misfit: (name: string) => string | Promise<string>,
+): Promise<void> {
   const { state, ids = [] } = selection
   if (!isNarrow(selection)) return
   const strangers = ids.filter(name => !found.some(({ id, protocolId }) => name === id || name === protocolId))
-  for (const name of strangers) note(await misfit(name, selected))
+  for (const name of strangers) note(await misfit(name))
   if (found.length === 0 && strangers.length === 0) note(`no ${state} metric fits`)
   if (found.length > 0 && strangers.length === 0) return
   note(`  → ${asTyped(`${state} ls`, options)} lists what is ${state}`)
-  ended(exitCodes.incomplete)
-}
-
-/** Whether a name is a configured protocol, or a metric with matches. */
-export async function isKnown(name: string, { context, outbox, found }: Selected): Promise<boolean> {
-  const { config, time } = context
-  if (found.some(({ id, protocolId }) => name === id || name === protocolId)) return true
-  if (config.protocols.some(({ id }) => id === name)) return true
-  if (!outbox) return false
-  const { byProtocol } = await outbox.operators.backlog()
-  if (byProtocol.has(name)) return true
-  const [past] = await outbox.intake.pasts([{ id: name as MetricId, hour: hourAt(time.nowMs()) }])
-  return past !== undefined
-}
-
-async function misfit(name: string, selected: Selected): Promise<string> {
-  const { outbox, selection, options } = selected
-  const { state, hour, reason } = selection
-  const isOf = hour === undefined ? '' : ` of ${hourText(hour)}`
-  if (!(await isKnown(name, selected))) return `no metric or protocol is called "${name}"`
-  const other = state === 'dead' ? 'held' : 'dead'
-  const operators = outbox?.operators
-  const others = (await operators?.deadOrHeld({ ...selection, state: other, ids: [name] }))?.length ?? 0
-  const due = (await operators?.due({ ids: [name], ...(hour === undefined ? {} : { hour }) }))?.length ?? 0
-  const waits = due > 0 ? `; ${counted(due, 'metric')} due: ${asTyped(`due ls ${name}`, options)}` : ''
-  const alsoThere =
-    others > 0 ? `; ${counted(others, 'metric')} ${other}: ${asTyped(`${other} ls ${name}`, options)}` : ''
-  return `nothing of ${name}${isOf} is ${state}${reason === undefined ? '' : ' for such a reason'}${alsoThere}${waits}`
+  endIncomplete()
 }
 
 /** The protocols that a person names; all of them without a name. @throws Fault `usage` for an unknown one */
@@ -143,7 +130,7 @@ export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): (tex
 }
 
 /** Options that select collectors and hours. */
-export interface LookOptions extends ConfigOption, JsonOption {
+export interface HourRangeOptions extends ConfigOption, JsonOption {
   readonly only?: readonly string[]
   /** First hour, as typed. Default: see the command. */
   readonly from?: string
@@ -152,7 +139,7 @@ export interface LookOptions extends ConfigOption, JsonOption {
 }
 
 /** A command that shows hours of collectors; default: all of them. */
-export function lookingCommand(name: string): Command {
+export function hourRangeCommand(name: string): Command {
   return configuredCommand(name)
     .option('--only <id...>', 'protocols or collectors')
     .option('--from <hour>', 'the first hour, like 2026-11-20T13:00:00Z')
@@ -161,7 +148,7 @@ export function lookingCommand(name: string): Command {
 }
 
 /** The selected hours, both ends included. */
-export interface LookedAt {
+export interface HourRange {
   /** First hour; absent: no lower bound. */
   readonly from?: Hour
   /** Last hour, included; absent: no upper bound. */
@@ -169,14 +156,14 @@ export interface LookedAt {
 }
 
 /** @throws Fault `usage` for an invalid hour, or a range that ends before it begins */
-export function lookedAt({ from, to }: LookOptions): LookedAt {
+export function hourRangeOf({ from, to }: HourRangeOptions): HourRange {
   const range = { ...(from && { from: parseHour(from) }), ...(to && { to: parseHour(to) }) }
   demandOrder(range)
   return range
 }
 
 /** @throws Fault `usage` when a range ends before it begins */
-export function demandOrder({ from, to }: LookedAt): void {
+export function demandOrder({ from, to }: HourRange): void {
   if (from === undefined || to === undefined || from <= to) return
   throw new Fault('usage', `--from ${hourText(from)} lies after --to ${hourText(to)}`, {
     fix: 'the older hour comes first',

@@ -5,7 +5,7 @@ import { backoffMs } from '../model/backoff.ts'
 import { Fault } from '../model/fault.ts'
 import { type Hour, hourAt, parseIsoInstant } from '../model/hour.ts'
 import { isRecord } from '../model/json.ts'
-import type { Answer } from '../model/verdict.ts'
+import { type Answer, transientOf } from '../model/verdict.ts'
 
 /** A value as a service shows it. */
 export interface ListedValue {
@@ -132,15 +132,11 @@ export async function askService(
 async function untilAnswered(time: Time, ask: () => Promise<Answer>): Promise<Answer> {
   for (let attempt = 1; ; attempt += 1) {
     const answer = await ask()
-    if (attempt === attemptsMax || !mayPass(answer)) return answer
+    if (attempt === attemptsMax || !transientOf(answer)) return answer
     const askedMs = answer.kind === 'answered' ? (answer.notBeforeMs ?? 0) - time.nowMs() : 0
     const ownMs = backoffMs({ baseMs: restBaseMs, capMs: restBaseMs * 2 ** attemptsMax }, attempt, time.chance())
     await time.sleep(Math.max(ownMs, Math.min(askedMs, askedWaitMsMax)))
   }
-}
-
-function mayPass(answer: Answer): boolean {
-  return answer.kind === 'unanswered' || answer.status >= 500 || [408, 425, 429].includes(answer.status)
 }
 
 function listedIn(answer: Answer): ListedMetrics | undefined {

@@ -15,9 +15,6 @@ export function note(line: string): void {
   write(2, `${cleaned(line)}\n`)
 }
 
-/** Whether stderr is a terminal, where a line can be redrawn. */
-export const isWatched = process.stderr.isTTY === true
-
 /** Replaces the last line drawn on stderr; an empty one clears it. Only for a terminal. */
 export function redraw(line: string): void {
   write(2, `\r\x1b[K${cleaned(line)}`)

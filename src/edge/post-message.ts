@@ -1,5 +1,6 @@
 import { type AnswerTimes, answerTimes } from '../model/answer-times.ts'
 import { basicAuthorization } from '../model/host.ts'
+import { isTransientStatus } from '../model/verdict.ts'
 import { HttpExchange } from './http-exchange.ts'
 import { networkFix, networkReason } from './network-reason.ts'
 import type { Time } from './time.ts'
@@ -72,5 +73,5 @@ export async function postMessage(post: Post, { time, timeoutMs, stop }: PostDep
 
 /** Whether the same message may be accepted later: the server does not answer, fails, or asks to wait. */
 export function mayBeAcceptedLater(answer: PostAnswer): boolean {
-  return answer.kind === 'unanswered' || answer.status >= 500 || [408, 425, 429].includes(answer.status)
+  return answer.kind === 'unanswered' || isTransientStatus(answer.status)
 }

@@ -81,11 +81,16 @@ const splitStatuses = new Set([400, 413, 422])
 /** Errors, and warnings, of one answer that are read: an answer may hold a million, which would take seconds. */
 const remarksMax = 500
 
+/** Whether the same request may be accepted later: the server fails, or asks to wait. Pure. */
+export function isTransientStatus(status: number): boolean {
+  return (status >= 500 && status < 600) || transientStatuses.has(status)
+}
+
 /** The verdict that waiting may change, whatever was asked; `undefined` for any other answer. Pure. */
 export function transientOf(answer: Answer): Extract<Verdict, { kind: 'transient' }> | undefined {
   if (answer.kind === 'unanswered') return { kind: 'transient', reason: answer.reason }
   const { status, notBeforeMs } = answer
-  if ((status < 500 || status >= 600) && !transientStatuses.has(status)) return undefined
+  if (!isTransientStatus(status)) return undefined
   return { kind: 'transient', reason: reasonOf(answer), status, ...(notBeforeMs !== undefined && { notBeforeMs }) }
 }
 

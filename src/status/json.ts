@@ -1,5 +1,4 @@
 import { type Hour, hourText } from '../model/hour.ts'
-import type { Warning } from '../outbox/contract/metrics.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /**
@@ -61,13 +60,13 @@ function written(value: unknown, name: string): unknown {
  * configured.
  */
 export function statusJson(snapshot: Snapshot) {
-  return { format: statusFormat, ...(written(snapshot, '') as JsonForm<Snapshot>) }
+  return { format: statusFormat, ...jsonForm(snapshot) }
 }
 
 /** The answer of `/status.json`. */
 export type StatusJson = ReturnType<typeof statusJson>
 
-/** A warning with the names of `/status.json`. */
-export function warningJson(warning: Warning): JsonForm<Warning> {
-  return written(warning, '') as JsonForm<Warning>
+/** A value in the form of `/status.json`: the same names, hours and instants as text. */
+export function jsonForm<T extends object>(value: T): JsonForm<T> {
+  return written(value, '') as JsonForm<T>
 }

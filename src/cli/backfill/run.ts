@@ -28,8 +28,8 @@ import {
 } from '../../intake/backfill/joined-end.ts'
 import {
   type BackfillRequest,
-  type CollectorCounts,
   type CollectorHours,
+  Counts,
   type HourOrder,
   hoursOf,
   runsOf,
@@ -39,89 +39,93 @@ import {
 import { Fault } from '../../model/fault.ts'
 import { hourAt } from '../../model/hour.ts'
 import { batchMetricsMax, daemonAwayMs, pollMs } from '../../model/limits.ts'
-import type { BackfillStore, BackfillWindow, FleetStore, SharedOutbox } from '../../outbox/contract/fleet-store.ts'
+import type { BackfillWindow, SharedOutbox } from '../../outbox/contract/fleet-store.ts'
 import type { Outbox, OutboxHealth } from '../../outbox/contract/outbox.ts'
 import type { Role } from '../../outbox/contract/role.ts'
 import { withoutDaemon } from '../../status/sentences.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { untilDaemon } from '../daemon-role.ts'
 import { type Deliverer, deliverNow, handedOver, roleOrDeliverer } from '../deliver-now.ts'
-import { counted, cut, grouped, isWatched, note, redraw } from '../terminal.ts'
+import { counted, cut, grouped, note, redraw } from '../terminal.ts'
 import { callsIn } from './plan.ts'
 
-/**
- * Counts the calls of all chains and refuses those above a limit with a Fault.
- *
- * @param callsMax absent: no limit
- */
-export function cappedMeter(callsMax: number | undefined, reached: (fault: Fault) => void): CallMeter {
-  const meter: CallMeter = new CallMeter(calls => {
-    if (callsMax === undefined || callsIn(meter.counts()) + calls <= callsMax) return
-    const fault = new Fault('stopped', `more than ${grouped(callsMax)} RPC calls would be needed, as --max-calls says`)
-    reached(fault)
-    throw fault
-  })
-  return meter
-}
-
-/**
- * The call budget of a backfill, counted by a meter; `undefined` without a limit.
- *
- * @throws Fault `usage` when not even one hour fits
- */
-export function budgetOf(callsMax: number | undefined, meter: CallMeter, chains: number): CallBudget | undefined {
-  if (callsMax === undefined) return undefined
-  const one = firstHourCalls({ chains })
-  if (callsMax >= one) return { callsMax, chains, spent: () => callsIn(meter.counts()) }
-  throw new Fault('usage', `--max-calls ${callsMax} is too few: one hour takes about ${one} RPC calls`, {
-    fix: `allow at least ${one}`,
-  })
-}
-
-/** Dependencies of `readAll`. */
-interface ReadAllDeps {
+/** A backfill that is read, in this process and in the daemons of its fleet. */
+interface BackfillRun {
   readonly context: AppContext
   readonly outbox: Outbox
-  readonly order: HourOrder
-  /** Hours under way together. */
-  readonly concurrency: number
   readonly works: readonly Work[]
   readonly asked: BackfillRequest
-  readonly meter: CallMeter
-  /** Limit on RPC calls; absent without one. */
-  readonly budget: CallBudget | undefined
+  readonly order: HourOrder
+  /** Hours under way together: those of a window. */
+  readonly concurrency: number
+  /** RPC calls at most. Default: no limit. */
+  readonly callsMax?: number | undefined
+  /** Ends it early; daemons go on. */
   readonly signal: AbortSignal
   readonly report: (news: BackfillNews) => void
-  readonly stack: AsyncDisposableStack
+}
+
+/** Counts the RPC calls of this process, and refuses those above a limit with Fault `stopped`. */
+export class LimitedCalls {
+  readonly meter: CallMeter
+  /** Absent without a limit. */
+  readonly budget: CallBudget | undefined
+  /** Aborted when the limit is reached. */
+  readonly reached = new AbortController()
+
+  /** @throws Fault `usage` when not even one hour fits */
+  constructor(callsMax: number | undefined, chains: number) {
+    const spent = () => callsIn(this.meter.counts())
+    this.meter = new CallMeter(calls => {
+      if (callsMax === undefined || spent() + calls <= callsMax) return
+      const needed = `more than ${grouped(callsMax)} RPC calls would be needed, as --max-calls says`
+      const fault = new Fault('stopped', needed)
+      this.reached.abort(fault)
+      throw fault
+    })
+    if (callsMax === undefined) return
+    const one = firstHourCalls({ chains })
+    if (callsMax < one) {
+      throw new Fault('usage', `--max-calls ${callsMax} is too few: one hour takes about ${one} RPC calls`, {
+        fix: `allow at least ${one}`,
+      })
+    }
+    this.budget = { callsMax, chains, spent }
+  }
 }
 
 /**
  * Reads all hours of a backfill: by the daemons of a fleet in the lanes that one of them works, and here in the others, as
  * where the outbox belongs to one daemon. Calls that are limited are counted in one process: here.
  */
-export async function readAll(deps: ReadAllDeps): Promise<PartEnd> {
-  const { context, outbox, works, stack } = deps
-  const shared = deps.budget ? undefined : outbox.shared
-  const living = shared ? await livingLanes(shared.store) : new Set<string>()
+export async function readAll(run: BackfillRun, calls: LimitedCalls, stack: AsyncDisposableStack): Promise<PartEnd> {
+  const { outbox, works } = run
+  const shared = calls.budget ? undefined : outbox.shared
+  const living = shared ? await livingLanes(shared) : new Set<string>()
   const theirs = works.filter(work => work.hours.length > 0 && living.has(laneOfWork(work)))
-  if (!shared || theirs.length === 0) return readHere(deps)
+  if (!shared || theirs.length === 0) return readHere(run, calls, stack)
   const own = works.filter(work => !theirs.includes(work))
-  const engine = engineOf(context, shared, stack)
-  const fleet = { ...deps, ...shared, works: theirs, size: deps.concurrency, time: context.time, engine }
+  // Its own upkeep is done by the daemons, too.
+  const engine = new JobEngine({ statements: shared.jobs, time: run.context.time, failed: () => {} })
+  stack.defer(() => engine.stop())
   const report = (news: BackfillNews) => {
     // There is one line of progress: that of the fleet.
-    if (news.kind !== 'went-on') deps.report(news)
+    if (news.kind !== 'went-on') run.report(news)
   }
-  return joinedParts(await Promise.all([new FleetBackfill(fleet).run(), readHere({ ...deps, works: own, report })]))
+  const fleet = new FleetBackfill({ ...run, works: theirs }, shared, engine).run()
+  return joinedParts(await Promise.all([fleet, readHere({ ...run, works: own, report }, calls, stack)]))
 }
 
-async function readHere(deps: ReadAllDeps): Promise<PartEnd> {
-  const { context, outbox, meter, budget, stack, ...rest } = deps
-  const loud = withCollectorsLog(context)
-  const chains = openChains(loud, stack, { store: outbox.intake, meterOf: () => meter })
+async function readHere(
+  { context, ...run }: BackfillRun,
+  { meter, budget }: LimitedCalls,
+  stack: AsyncDisposableStack,
+): Promise<PartEnd> {
+  // The person who runs this sees the collectors' log; delivery is reported in other words.
+  const loud = { ...context, log: createLog(context.config.log.level, context.redactor) }
+  const chains = openChains(loud, stack, { store: run.outbox.intake, meterOf: () => meter })
   const end = await new Backfill({
-    ...rest,
-    outbox,
+    ...run,
     reader: openHourReader(loud, chains, stack),
     time: context.time,
     chains: context.config.chains,
@@ -130,35 +134,7 @@ async function readHere(deps: ReadAllDeps): Promise<PartEnd> {
   return { end, calls: meter.counts() }
 }
 
-/** Its own upkeep is done by the daemons, too. */
-function engineOf({ time }: AppContext, { jobs }: SharedOutbox, stack: AsyncDisposableStack): JobEngine {
-  const engine = new JobEngine({ statements: jobs, time, failed: () => {} })
-  stack.defer(() => engine.stop())
-  return engine
-}
-
-/** Shows the collectors' log to the person who runs this; delivery is reported in other words. */
-function withCollectorsLog(context: AppContext): AppContext {
-  return { ...context, log: createLog(context.config.log.level, context.redactor) }
-}
-
-/** Dependencies of `FleetBackfill`. */
-interface FleetBackfillDeps {
-  readonly engine: JobEngine
-  readonly store: Pick<FleetStore, 'nowMs' | 'daemons'>
-  readonly backfills: Pick<BackfillStore, 'ask'>
-  readonly works: readonly Work[]
-  readonly asked: BackfillRequest
-  readonly order: HourOrder
-  /** Hours of a window. */
-  readonly size: number
-  readonly time: Pick<Time, 'sleep'>
-  /** Ends the wait; the daemons go on. */
-  readonly signal: AbortSignal
-  readonly report: (news: BackfillNews) => void
-}
-
-/** Looks that may fail one after the other. */
+/** Reads that may fail one after the other. */
 const failuresMax = 15
 
 /** A window with its job. */
@@ -171,7 +147,7 @@ interface WindowOfFleet {
 }
 
 /** The lanes that a living daemon works. */
-async function livingLanes(store: FleetBackfillDeps['store']): Promise<ReadonlySet<Lane>> {
+async function livingLanes({ store }: SharedOutbox): Promise<ReadonlySet<Lane>> {
   const [nowMs, daemons] = await Promise.all([store.nowMs(), store.daemons()])
   return new Set(daemons.filter(({ seenAtMs }) => nowMs - seenAtMs <= daemonAwayMs).flatMap(({ lanes }) => lanes))
 }
@@ -186,18 +162,22 @@ function laneOfWork({ collector }: Work): Lane {
  * They go on when it is stopped; asked for again, what is left is the same windows.
  */
 class FleetBackfill {
-  readonly #deps: FleetBackfillDeps
+  readonly #run: BackfillRun
+  readonly #shared: SharedOutbox
+  readonly #engine: JobEngine
   readonly #windows: readonly WindowOfFleet[]
   #saidIdle = ''
-  /** Looks that failed, one after the other. */
+  /** Reads that failed, one after the other. */
   #failures = 0
 
-  constructor(deps: FleetBackfillDeps) {
-    this.#deps = deps
-    const { works, size, order } = deps
+  constructor(run: BackfillRun, shared: SharedOutbox, engine: JobEngine) {
+    this.#run = run
+    this.#shared = shared
+    this.#engine = engine
+    const { works, concurrency, order } = run
     this.#windows = [...Map.groupBy(works, laneOfWork)].flatMap(([lane, own]) =>
-      windowsOf(own, size, order).map(window => {
-        const asked = askedOf(window, deps)
+      windowsOf(own, concurrency, order).map(window => {
+        const asked = askedOf(window, run)
         return { lane, window, asked, job: windowJob(lane, asked) }
       }),
     )
@@ -205,16 +185,16 @@ class FleetBackfill {
 
   /** Resolves when all windows are read, or it is stopped. Rejects while the database cannot be reached. */
   async run(): Promise<PartEnd> {
-    const { signal, time } = this.#deps
+    const { signal, context, works } = this.#run
     await this.#forgetOldResults()
     while (this.#left.length > 0 && !signal.aborted) {
-      await this.#lookAgain()
-      if (this.#left.length > 0) await time.sleep(claimMs, signal).catch(() => {})
+      await this.#readAgain()
+      if (this.#left.length > 0) await context.time.sleep(claimMs, signal).catch(() => {})
     }
     const fault = signal.reason instanceof Fault ? signal.reason : stopped
     if (this.#left.length > 0) note('the daemons go on with it: the same command shows how far they are')
     const parts: readonly BackfillPart[] = this.#windows
-    return joinedEnd(this.#deps.works.map(countsOf), parts, fault)
+    return joinedEnd(new Counts(works).all, parts, fault)
   }
 
   get #left(): readonly WindowOfFleet[] {
@@ -225,14 +205,14 @@ class FleetBackfill {
   async #forgetOldResults(): Promise<void> {
     await this.#eachLane(async (queue, windows, jobs) => {
       const old = windows.flatMap(({ job: { id } }) => (jobs.get(id)?.state === 'done' ? [id] : []))
-      await this.#deps.engine.remove(queue, old)
+      await this.#engine.remove(queue, old)
     })
   }
 
   /** The engine's schema may be dropped: a call fails, and the next one makes it again. */
-  async #lookAgain(): Promise<void> {
+  async #readAgain(): Promise<void> {
     try {
-      await this.#look()
+      await this.#read()
       this.#failures = 0
     } catch (error) {
       this.#failures += 1
@@ -240,8 +220,7 @@ class FleetBackfill {
     }
   }
 
-  async #look(): Promise<void> {
-    const { engine, backfills, report } = this.#deps
+  async #read(): Promise<void> {
     await this.#eachLane(async (queue, windows, jobs) => {
       for (const window of windows) {
         const job = jobs.get(window.job.id)
@@ -249,13 +228,12 @@ class FleetBackfill {
       }
       // Also those that were lost with the engine's tables: hours that were read are not read again.
       const missing = windows.filter(({ job, ended }) => !ended && !jobs.has(job.id))
+      const { backfills } = this.#shared
       await backfills.ask(missing.map(({ lane, asked, job: { id } }) => ({ id, lane, window: asked })))
-      await engine.insert(
-        queue,
-        missing.map(({ job }) => job),
-      )
+      const jobsMissing = missing.map(({ job }) => job)
+      await this.#engine.insert(queue, jobsMissing)
     })
-    report({ kind: 'went-on', progress: this.#progress })
+    this.#run.report({ kind: 'went-on', progress: this.#progress })
     await this.#noteIdleLanes()
   }
 
@@ -265,12 +243,12 @@ class FleetBackfill {
     const byLane = Map.groupBy(this.#left, ({ lane }) => lane)
     for (const [lane, windows] of byLane) {
       const queue = backfillQueue(lane)
-      await act(queue, windows, await this.#deps.engine.jobsOf(queue))
+      await act(queue, windows, await this.#engine.jobsOf(queue))
     }
   }
 
   async #noteIdleLanes(): Promise<void> {
-    const living = await livingLanes(this.#deps.store)
+    const living = await livingLanes(this.#shared)
     const idle = [...new Set(this.#left.map(({ lane }) => lane))].filter(lane => !living.has(lane)).join(', ')
     if (idle !== '' && idle !== this.#saidIdle) note(`waits: no living daemon works ${idle}`)
     this.#saidIdle = idle
@@ -278,12 +256,12 @@ class FleetBackfill {
 
   get #progress() {
     const done = this.#windows.filter(({ ended }) => ended).flatMap(({ window }) => window)
-    const { works } = this.#deps
+    const { works } = this.#run
     return { runs: runsOf(works), runsDone: runsOf(done), hours: hoursOf(works), hoursDone: hoursOf(done) }
   }
 }
 
-function askedOf(window: readonly CollectorHours[], { asked, order }: FleetBackfillDeps): BackfillWindow {
+function askedOf(window: readonly CollectorHours[], { asked, order }: BackfillRun): BackfillWindow {
   const hours = window.flatMap(({ hours: own }) => own)
   return {
     collectors: window.map(({ work }) => work.collector.id),
@@ -292,11 +270,6 @@ function askedOf(window: readonly CollectorHours[], { asked, order }: FleetBackf
     what: asked.what,
     order,
   }
-}
-
-function countsOf({ collector, alreadyCollected, leftToDaemon, impossible }: Work): CollectorCounts {
-  const none = { done: 0, failed: 0, added: 0, corrected: 0 }
-  return { collector: collector.id, alreadyCollected, leftToDaemon, impossible, ...none }
 }
 
 const stopped = new Fault('stopped', 'it was asked to stop')
@@ -468,7 +441,7 @@ export class ProgressLine {
     time: Time,
     counts: () => CallCounts,
     due: () => Promise<number>,
-    output: ProgressOutput = { isWatched, note, redraw },
+    output: ProgressOutput = { isWatched: process.stderr.isTTY === true, note, redraw },
   ) {
     this.#time = time
     this.#startMs = time.nowMs()

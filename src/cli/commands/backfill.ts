@@ -19,152 +19,137 @@ import { type Hour, hourAt, hourText, parseHour } from '../../model/hour.ts'
 import { shellWord } from '../../model/text.ts'
 import type { IntakeStore } from '../../outbox/contract/intake-store.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
-import { type BackfillPlan, callsIn, makePlan, type PlanDeps } from '../backfill/plan.ts'
-import {
-  type BackfillDelivery,
-  budgetOf,
-  cappedMeter,
-  durationText,
-  ProgressLine,
-  readAll,
-  startDelivery,
-} from '../backfill/run.ts'
+import { type BackfillPlan, callsIn, makePlan } from '../backfill/plan.ts'
+import { durationText, LimitedCalls, ProgressLine, readAll, startDelivery } from '../backfill/run.ts'
 import { type UsableCollector, usableCollectors } from '../check-collectors.ts'
 import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
-import { standing } from '../deliver-now.ts'
-import { exitCodes } from '../exit.ts'
+import { waitingText } from '../deliver-now.ts'
+import { endIncomplete } from '../exit.ts'
 import { openContext } from '../open-context.ts'
+import { printResult } from '../outbox-action.ts'
 import { openedByClock } from '../require-clock.ts'
-import { demandBegun, demandOrder, type LookedAt, wholeNumber } from '../selection.ts'
+import { demandBegun, demandOrder, type HourRange, wholeNumber } from '../selection.ts'
 import { Signals } from '../signals.ts'
 import { printTable } from '../table.ts'
-import { counted, cut, grouped, note, print, printJson } from '../terminal.ts'
+import { counted, cut, grouped, note, print } from '../terminal.ts'
 import { warmProcesses } from '../warm-processes.ts'
 import { keepHeapSmall } from './run.ts'
 
 /** `backfill`: past hours. Ends with 1 when an hour was not collected, is left, or is not delivered. */
-export function backfillCommand(ended: (code: number) => void): Command {
+export function backfillCommand(): Command {
   return backfillOptions().action(async (options: BackfillOptions) => {
     using _ = keepHeapSmall(systemTime)
     const signals = new Signals()
     using warm = warmProcesses()
     const given: AppContext = { ...openContext(options.config), warm }
-    const usable = await usableCollectors(given, options.only, signals, ended)
+    const usable = await usableCollectors(given, options.only, signals)
     await using stack = new AsyncDisposableStack()
     const { context, outbox } = await openedByClock(given, stack)
     const range = readRange(options, given.time.nowMs())
-    const isDone = options.plan
-      ? await planOnly({ context, outbox, options }, range, usable)
-      : await collectAndDeliver(
-          { context, outbox: outbox ?? (await openOutbox(context, stack)), options, signals, stack },
-          range,
-          usable,
-        )
-    if (!isDone) ended(exitCodes.incomplete)
+    if (options.plan) return planOnly(context, outbox, options, range, usable)
+    const opened = outbox ?? (await openOutbox(context, stack))
+    const isDone = await collectAndDeliver(context, opened, options, range, usable, signals, stack)
+    if (!isDone) endIncomplete()
   })
 }
 
-interface BackfillCommandDeps {
-  readonly context: AppContext
-  readonly outbox: Outbox
-  readonly options: BackfillOptions
-  readonly signals: Signals
-  readonly stack: AsyncDisposableStack
-}
-
-/** @returns whether the sampled hours could be read */
 async function planOnly(
-  { context, outbox, options }: Pick<BackfillCommandDeps, 'context' | 'options'> & Pick<PlanDeps, 'outbox'>,
+  context: AppContext,
+  outbox: Outbox | undefined,
+  options: BackfillOptions,
   range: HourSpan,
   usable: readonly UsableCollector[],
-): Promise<boolean> {
-  const by = (await (await rolesOf(context.config)).daemon()) ? 'daemon' : 'own'
-  const asked = askedOf({ context, options }, range, { by })
-  const works = await Promise.all(usable.map(each => workFor(outbox?.intake, asked, each)))
-  const { concurrency } = options
-  const plan = await makePlan({ context, outbox, works, order: orderOf(options), concurrency })
-  if (options.json) printPlanJson(plan, range)
-  else printPlan(plan)
-  return plan.faults.every(({ fault }) => fault?.code === 'chain-before-first-block')
+): Promise<void> {
+  const hasDaemon = (await (await rolesOf(context.config)).daemon()) !== undefined
+  const asked = askedOf(context, options, range, hasDaemon)
+  const works = await worksFor(outbox?.intake, asked, usable)
+  const plan = await makePlan(context, outbox, { works, order: orderOf(options), concurrency: options.concurrency })
+  await printResult(
+    {
+      json: () => planJson(plan, range),
+      text: () => printPlan(plan),
+      isIncomplete: plan.faults.some(({ fault }) => fault?.code !== 'chain-before-first-block'),
+    },
+    options,
+  )
 }
 
 /** @returns whether all requested hours are collected and delivered */
 async function collectAndDeliver(
-  deps: BackfillCommandDeps,
+  context: AppContext,
+  outbox: Outbox,
+  options: BackfillOptions,
   range: HourSpan,
   usable: readonly UsableCollector[],
+  signals: Signals,
+  stack: AsyncDisposableStack,
 ): Promise<boolean> {
-  const { context, outbox, options, stack } = deps
   const { time } = context
   const startMs = time.nowMs()
   const { balance: before } = await outbox.operators.backlog()
-  const stopping = stoppingOf(deps)
-  const meter = cappedMeter(options.maxCalls, fault => stopping.abort(fault))
-  const budget = budgetOf(options.maxCalls, meter, context.config.chains.length)
+  const calls = new LimitedCalls(options.maxCalls, context.config.chains.length)
   const delivery = await startDelivery(context, outbox, stack)
-  const asked = askedOf(deps, range, delivery)
-  const works = await Promise.all(usable.map(each => workFor(outbox.intake, asked, each)))
-  const progress = new ProgressLine(
-    time,
-    () => meter.counts(),
-    async () => (await outbox.operators.backlog()).balance.due,
-  )
-  const order = orderOf(options)
+  const asked = askedOf(context, options, range, delivery.by === 'daemon')
+  const works = await worksFor(outbox.intake, asked, usable)
+  const due = async () => (await outbox.operators.backlog()).balance.due
+  const progress = new ProgressLine(time, () => calls.meter.counts(), due)
+  const signal = AbortSignal.any([stopOf(signals), calls.reached.signal])
   const { concurrency } = options
-  const reading = { context, outbox, stack, works, asked, order, concurrency, meter, budget, signal: stopping.signal }
-  const { end, calls } = await readAll({ ...reading, report: news => progress.show(news) })
+  const run = { context, outbox, works, asked, order: orderOf(options), concurrency, signal }
+  const { end, calls: counts } = await readAll({ ...run, report: news => progress.show(news) }, calls, stack)
   await progress.end()
-  if (!deps.signals.stopping.aborted) await delivery.finish()
+  if (!signals.stopping.aborted) await delivery.finish()
   const { balance: after } = await outbox.operators.backlog()
   const { pushes } = delivery
-  const summary = { range, end, counts: calls, pushes, durationMs: time.nowMs() - startMs, due: after.due }
-  if (options.json) printSummaryJson(summary)
-  else printSummary(summary)
+  const summary = { range, end, counts, pushes, durationMs: time.nowMs() - startMs, due: after.due }
+  await printResult({ json: () => summaryJson(summary), text: () => printSummary(summary) }, options)
   noteEarly(end)
   noteLeft(end, options)
   const [dead, held] = [after.dead - before.dead, after.held - before.held]
   if (after.due + dead + held > 0) {
-    const next = after.due > 0 ? ` (${dueAdvice(delivery, options)})` : ''
-    note(`${counted(after.due, 'metric')} due${next}${standing({ dead, held }, options)}`)
+    const next = delivery.by === 'daemon' ? 'the running daemon delivers them' : asTyped('flush', options)
+    const advice = after.due > 0 ? ` (${next})` : ''
+    note(`${counted(after.due, 'metric')} due${advice}${waitingText({ dead, held }, options)}`)
   }
   const failed = end.collectors.reduce((sum, counts) => sum + counts.failed, 0)
   return failed + end.left + after.due + dead + held === 0
 }
 
-/** A controller aborted by a signal, or by its other users. */
-function stoppingOf({ signals }: BackfillCommandDeps): AbortController {
-  const stopping = new AbortController()
-  const stop = () => stopping.abort(new Fault('stopped', 'it was asked to stop'))
-  if (signals.stopping.aborted) stop()
-  signals.stopping.addEventListener('abort', stop, { once: true })
-  return stopping
+/** Aborted by a signal, with the reason in words. */
+function stopOf({ stopping }: Signals): AbortSignal {
+  const controller = new AbortController()
+  const stop = () => controller.abort(new Fault('stopped', 'it was asked to stop'))
+  if (stopping.aborted) stop()
+  stopping.addEventListener('abort', stop, { once: true })
+  return controller.signal
 }
 
 function askedOf(
-  { context, options }: Pick<BackfillCommandDeps, 'context' | 'options'>,
+  { time }: AppContext,
+  { overwrite }: BackfillOptions,
   range: HourSpan,
-  { by }: Pick<BackfillDelivery, 'by'>,
+  hasDaemon: boolean,
 ): BackfillRequest {
   return {
     ...range,
-    current: hourAt(context.time.nowMs()),
-    what: options.overwrite ? 'overwrite' : 'missing',
-    daemon: by === 'daemon' ? 'runs' : 'none',
+    current: hourAt(time.nowMs()),
+    what: overwrite ? 'overwrite' : 'missing',
+    daemon: hasDaemon ? 'runs' : 'none',
   }
 }
 
-async function workFor(
+/** @param intake absent when nothing was ever collected */
+function worksFor(
   intake: IntakeStore | undefined,
   asked: BackfillRequest,
-  { collector, description }: UsableCollector,
-): Promise<Work> {
-  const states: StatesByHour = (await intake?.hourStates(collector.id, asked.from, asked.to)) ?? new Map()
-  return workOf(collector, description, asked, states)
-}
-
-/** Sentence about which process delivers the due metrics. */
-function dueAdvice({ by }: Pick<BackfillDelivery, 'by'>, options: BackfillOptions): string {
-  return by === 'daemon' ? 'the running daemon delivers them' : asTyped('flush', options)
+  usable: readonly UsableCollector[],
+): Promise<Work[]> {
+  return Promise.all(
+    usable.map(async ({ collector, description }) => {
+      const states: StatesByHour = (await intake?.hourStates(collector.id, asked.from, asked.to)) ?? new Map()
+      return workOf(collector, description, asked, states)
+    }),
+  )
 }
 
 function noteEarly({ early }: BackfillEnd): void {
@@ -230,7 +215,7 @@ function backfillOptions(): Command {
 }
 
 /** The requested hours, both ends included. */
-type HourSpan = Required<LookedAt>
+type HourSpan = Required<HourRange>
 
 /** @throws Fault `usage` for an empty range, or one in the future */
 function readRange({ from, to }: Pick<BackfillOptions, 'from' | 'to'>, nowMs: number): HourSpan {
@@ -265,22 +250,16 @@ function resumption(options: BackfillOptions, at: Hour | undefined): string {
   return asTyped(words.join(' '), options)
 }
 
-interface SampledFault {
-  readonly collector: string
-  readonly hour: string
-  readonly fault: Fault
-}
-
-function faultsOf({ faults }: BackfillPlan): SampledFault[] {
+function faultsOf({ faults }: BackfillPlan) {
   return faults.flatMap(({ work, hour, fault }) =>
     fault ? [{ collector: work.collector.id, hour: hourText(hour), fault }] : [],
   )
 }
 
-/** Prints the plan as JSON. */
-function printPlanJson(plan: BackfillPlan, { from, to }: HourSpan): void {
+/** The plan as JSON. */
+function planJson(plan: BackfillPlan, { from, to }: HourSpan) {
   const { works, hours, cost, pushes, durationMs, certainty, spent, hoursRead } = plan
-  printJson({
+  return {
     from: hourText(from),
     to: hourText(to),
     collectors: works.map(({ collector, hours: own, alreadyCollected, leftToDaemon, impossible, metrics }) => ({
@@ -302,7 +281,7 @@ function printPlanJson(plan: BackfillPlan, { from, to }: HourSpan): void {
       hours: hoursRead.map(hour => hourText(hour)),
       faults: faultsOf(plan).map(({ fault, ...rest }) => ({ ...rest, reason: faultLine(fault) })),
     },
-  })
+  }
 }
 
 /** Prints the plan for a person. */
@@ -351,9 +330,9 @@ const reasonCharsMin = 40
 
 const lineChars = () => process.stdout.columns || plainLineChars
 
-/** Prints the summary as JSON. */
-function printSummaryJson({ range, end, counts, pushes, durationMs, due }: Summary): void {
-  printJson({
+/** The summary as JSON. */
+function summaryJson({ range, end, counts, pushes, durationMs, due }: Summary) {
+  return {
     from: hourText(range.from),
     to: hourText(range.to),
     collectors: end.collectors.map(({ collector, done, alreadyCollected, leftToDaemon, ...rest }) => {
@@ -376,7 +355,7 @@ function printSummaryJson({ range, end, counts, pushes, durationMs, due }: Summa
     pushes,
     due,
     durationMs,
-  })
+  }
 }
 
 /** Prints the summary for a person. */

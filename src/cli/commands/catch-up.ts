@@ -3,8 +3,6 @@ import { openChains } from '../../app/open-chains.ts'
 import { logUpkeep, openOutbox } from '../../app/open-outbox.ts'
 import { openHourReader } from '../../app/open-runner.ts'
 import type { ChainReader } from '../../chain/reads.ts'
-import type { ChainConfig } from '../../config/config.ts'
-import type { Time } from '../../edge/time.ts'
 import { hourPlanOf, recordHour, retryDelayMs } from '../../intake/due-hours.ts'
 import { Finality, recollectHour } from '../../intake/finality.ts'
 import type { HourReader } from '../../intake/hour-reader.ts'
@@ -16,17 +14,17 @@ import { hourMs, recollectCapMs } from '../../model/limits.ts'
 import { metricId } from '../../model/metric.ts'
 import type { DueHour } from '../../outbox/contract/hours.ts'
 import type { Balance } from '../../outbox/contract/metrics.ts'
-import type { IntakeOutbox, Outbox } from '../../outbox/contract/outbox.ts'
+import type { Outbox } from '../../outbox/contract/outbox.ts'
 import type { WarmProcesses } from '../../runner/daemon/warm-processes.ts'
-import { createLog, type Log } from '../../telemetry/log.ts'
+import { createLog } from '../../telemetry/log.ts'
 import { type BackfillDelivery, startDelivery } from '../backfill/run.ts'
 import { type UsableCollector, usableCollectors } from '../check-collectors.ts'
 import { asTyped, type ConfigOption, type JsonOption } from '../configured-command.ts'
-import { standing } from '../deliver-now.ts'
-import { exitCodes } from '../exit.ts'
+import { waitingText } from '../deliver-now.ts'
+import { endIncomplete } from '../exit.ts'
 import { openContext } from '../open-context.ts'
 import { openedByClock } from '../require-clock.ts'
-import { askService, type ListedMetrics, type ServiceListing } from '../service-listing.ts'
+import { askService, type ListedMetrics } from '../service-listing.ts'
 import { Signals } from '../signals.ts'
 import { counted, note, print, printJson } from '../terminal.ts'
 
@@ -41,14 +39,10 @@ interface CatchUpOptions extends ConfigOption, JsonOption {
  * `collect --catch-up`: every hour that is due, once. Ends with 1 when an hour of its turn was not collected or not
  * delivered, and with 0 when hours are left because of `--max-hours`, or because another process is at work.
  */
-export async function catchUp(
-  options: CatchUpOptions,
-  warm: WarmProcesses,
-  ended: (code: number) => void,
-): Promise<void> {
+export async function catchUp(options: CatchUpOptions, warm: WarmProcesses): Promise<void> {
   const signals = new Signals()
   const given: AppContext = { ...openContext(options.config), warm }
-  const usable = await usableCollectors(given, options.only, signals, ended)
+  const usable = await usableCollectors(given, options.only, signals)
   await using stack = new AsyncDisposableStack()
   const { context, outbox: existing } = await openedByClock(given, stack)
   const outbox = existing ?? (await openOutbox(context, stack))
@@ -62,63 +56,95 @@ export async function catchUp(
     report: news => logUpkeep(createLog('error', context.redactor), news),
   })
   stack.defer(() => upkeep.stop())
-  // The person who runs this sees why a ping is not accepted.
-  const reporting = { ...context, log: createLog('warn', context.redactor) }
-  const left = await withHeartbeat(
-    reporting,
-    sentences => sentences,
-    () => collectAndDeliver({ context, outbox, delivery, signals, stack, options }, usable),
-  )
-  if (left.length > 0) ended(exitCodes.incomplete)
+  const isComplete = await withHeartbeat(context, async () => {
+    const caughtUp = await collectAndDeliver({ context, outbox, delivery, usable }, signals, stack, options)
+    printCaughtUp(caughtUp, options)
+    if (signals.stopping.aborted) throw new Fault('stopped', 'it was asked to stop: what is left stays due')
+    return incompleteSentences(caughtUp)
+  })
+  if (!isComplete) endIncomplete()
 }
 
-interface CatchUpDeps {
+/** A run of the command. */
+interface CatchUpRun {
   readonly context: AppContext
   readonly outbox: Outbox
   readonly delivery: BackfillDelivery
-  readonly signals: Signals
-  readonly stack: AsyncDisposableStack
-  readonly options: CatchUpOptions
+  readonly usable: readonly UsableCollector[]
 }
 
-/** @returns what had its turn and is not collected or not delivered, a sentence each */
-async function collectAndDeliver(deps: CatchUpDeps, usable: readonly UsableCollector[]): Promise<string[]> {
-  const { context, outbox, delivery, signals, stack, options } = deps
+/** Result of a run. */
+interface CaughtUp {
+  /** Hours that had their turn, in their order. */
+  readonly ends: readonly HourEnd[]
+  /** Number of hours that are due and had no turn. */
+  readonly left: number
+  readonly balance: Balance
+  readonly delivered: number
+  /** Metrics that the service rejected, and that were held, in this run. */
+  readonly dead: number
+  readonly held: number
+}
+
+/** An hour that had its turn. */
+interface HourEnd {
+  readonly hour: Hour
+  /** Number of its values. */
+  readonly metrics: number
+  readonly faults: readonly { readonly collector: string; readonly fault: Fault }[]
+}
+
+/** A collector and one of its due hours. */
+interface DueRun extends UsableCollector {
+  readonly due: DueHour
+}
+
+/** Hours read at the same time: their reads share requests. */
+const hoursTogether = 24
+
+/** Collects the current hour alone, then the others several at a time, the oldest first. Rejects with the outbox's error. */
+async function collectAndDeliver(
+  run: CatchUpRun,
+  signals: Signals,
+  stack: AsyncDisposableStack,
+  options: CatchUpOptions,
+): Promise<CaughtUp> {
+  const { context, outbox, delivery } = run
   const { balance: before } = await outbox.operators.backlog()
   const current = hourAt(context.time.nowMs())
-  const due = inTurn(await planDueHours({ context, outbox, current }, usable), current)
-  const taken = due.slice(0, options.maxHours)
+  const due = inTurn(await planDueHours(run, current), current)
+  const hours = due.slice(0, options.maxHours)
 
   // The person who runs this sees the collectors' log; hours are reported in other words.
   const chains = openChains(context, stack, { store: outbox.intake })
   const log = createLog(context.config.log.level, context.redactor)
   const reader = openHourReader({ ...context, log }, chains, stack)
-  const finality = startFinality({ context, outbox, reader, chains: Object.values(chains) }, usable)
+  const finality = startFinality(run, reader, Object.values(chains))
   stopWith(signals, reader)
+  // A daemon that has started meanwhile collects the rest.
+  const isOver = () => signals.stopping.aborted || delivery.by !== 'own'
   const ends: HourEnd[] = []
-  await collectHours(
-    {
-      outbox,
-      reader,
-      time: context.time,
-      log: context.log,
-      chains: context.config.chains,
-      // A daemon that has started meanwhile collects the rest.
-      isOver: () => signals.stopping.aborted || delivery.by !== 'own',
-      ended: end => {
-        ends.push(end)
-        if (!options.json) printHour(end)
-      },
-    },
-    taken,
-  )
+  for (let at = 0; at < hours.length && !isOver(); ) {
+    const size = at === 0 ? 1 : hoursTogether
+    outbox.health.requireRoom()
+    const window = hours.slice(at, at + size).map(([hour, runs]) => collectHour(run, reader, isOver, hour, runs))
+    const collected = await Promise.all(window)
+    if (isOver()) break
+    ends.push(...collected)
+    if (!options.json) for (const end of collected) printHour(end)
+    at += size
+  }
   await finality.finish()
   if (!signals.stopping.aborted) await delivery.finish()
-  const { balance: after } = await outbox.operators.backlog()
-  const report = { ends, left: due.length - ends.length, before, after }
-  printCaughtUp(report, options)
-  if (signals.stopping.aborted) throw new Fault('stopped', 'it was asked to stop: what is left stays due')
-  return incompleteSentences(report)
+  const { balance } = await outbox.operators.backlog()
+  return {
+    ends,
+    left: due.length - ends.length,
+    balance,
+    delivered: balance.delivered - before.delivered,
+    dead: balance.dead - before.dead,
+    held: balance.held - before.held,
+  }
 }
 
 /** The current hour first, then the oldest. */
@@ -134,8 +160,20 @@ function stopWith({ stopping }: Signals, reader: HourReader): void {
   stopping.addEventListener('abort', stop, { once: true })
 }
 
-/** Hours read at the same time: their reads share requests. */
-const hoursTogether = 24
+async function collectHour(
+  run: CatchUpRun,
+  reader: HourReader,
+  isOver: () => boolean,
+  hour: Hour,
+  runs: readonly DueRun[],
+): Promise<HourEnd> {
+  const results = await Promise.all(runs.map(one => collectRun(run, reader, isOver, one)))
+  const faults = results.flatMap(({ fault }, index) => {
+    const collector = runs[index]?.collector.id ?? ''
+    return fault ? [{ collector, fault }] : []
+  })
+  return { hour, metrics: results.reduce((sum, { metrics }) => sum + metrics, 0), faults }
+}
 
 /** Attempts at one hour; more while the chain has no block past it, which takes seconds. */
 const attemptsMax = 2
@@ -144,100 +182,49 @@ const chainBehindAttemptsMax = 7
 /** Wait before the second attempt at an hour. */
 const retryRestMs = 1_000
 
-/** An hour that had its turn. */
-interface HourEnd {
-  readonly hour: Hour
-  /** Number of its values. */
-  readonly metrics: number
-  readonly faults: readonly { readonly collector: string; readonly fault: Fault }[]
-}
-
-/** Dependencies of `collectHours`. */
-interface CollectHoursDeps {
-  readonly outbox: IntakeOutbox
-  readonly reader: Pick<HourReader, 'collect'>
-  readonly time: Time
-  readonly log: Log
-  readonly chains: readonly Pick<ChainConfig, 'name' | 'id' | 'settleMs'>[]
-  /** Asked before each window of hours: whether to end early. */
-  readonly isOver: () => boolean
-  readonly ended: (end: HourEnd) => void
-}
-
-/** Collects and stores hours, in the order given: the first alone, then several at a time. Rejects with the outbox's error. */
-async function collectHours(
-  deps: CollectHoursDeps,
-  hours: readonly (readonly [Hour, readonly DueRun[]])[],
-): Promise<void> {
-  for (let at = 0; at < hours.length; ) {
-    if (deps.isOver()) return
-    const size = at === 0 ? 1 : hoursTogether
-    deps.outbox.health.requireRoom()
-    const ends = await Promise.all(hours.slice(at, at + size).map(([hour, runs]) => collectHour(deps, hour, runs)))
-    if (deps.isOver()) return
-    for (const end of ends) deps.ended(end)
-    at += size
-  }
-}
-
-async function collectHour(deps: CollectHoursDeps, hour: Hour, runs: readonly DueRun[]): Promise<HourEnd> {
-  const results = await Promise.all(runs.map(run => collectRun(deps, run)))
-  const faults = results.flatMap(({ fault }, index) => {
-    const collector = runs[index]?.collector.id ?? ''
-    return fault ? [{ collector, fault }] : []
-  })
-  return { hour, metrics: results.reduce((sum, { metrics }) => sum + metrics, 0), faults }
-}
-
 async function collectRun(
-  deps: CollectHoursDeps,
+  { context, outbox }: CatchUpRun,
+  reader: HourReader,
+  isOver: () => boolean,
   { collector, description, due }: DueRun,
 ): Promise<{ readonly metrics: number; readonly fault?: Fault }> {
-  const { outbox, reader, time, chains } = deps
+  const { config, time, log } = context
   for (let attempt = 1; ; attempt += 1) {
     const startedMs = time.nowMs()
     const collected = await reader.collect({ collector, description, hour: due.hour }, outbox.intake)
     const { fault } = collected
-    if (fault && deps.isOver()) return { metrics: 0, fault }
-    const pins = notFinal(collected.pins, due.hour, chains, startedMs)
-    await recordHour(deps, { ...due, attempts: due.attempts + attempt - 1 }, { ...collected, pins })
-    const attempts = fault?.code === 'chain-behind' ? chainBehindAttemptsMax : attemptsMax
-    if (!fault || isPermanent(fault) || attempt >= attempts) {
+    if (fault && isOver()) return { metrics: 0, fault }
+    const pins = notFinal(collected.pins, due.hour, config.chains, startedMs)
+    const attempts = due.attempts + attempt - 1
+    await recordHour({ outbox, time, log }, { ...due, attempts }, { ...collected, pins })
+    const isBehind = fault?.code === 'chain-behind'
+    if (!fault || isPermanent(fault) || attempt >= (isBehind ? chainBehindAttemptsMax : attemptsMax)) {
       return { metrics: collected.accepted.length, ...(fault && { fault }) }
     }
-    const isBehind = fault.code === 'chain-behind'
     await time.sleep(isBehind ? retryDelayMs(fault, attempt, time.chance()) : retryRestMs)
   }
 }
 
-/** A collector and one of its due hours. */
-interface DueRun extends UsableCollector {
-  readonly due: DueHour
-}
-
-/** Dependencies of `planDueHours`. */
-interface DueHoursDeps {
-  readonly context: AppContext
-  readonly outbox: Pick<Outbox, 'intake' | 'status'>
-  readonly current: Hour
-}
-
 /**
- * Plans the hours that are due since the last delivered one, and gives all that are due. The service is asked about
- * collectors that the outbox does not know: it may be a new one of a machine that keeps nothing.
+ * Plans the hours that are due since the last delivered one, and gives all that are due, the oldest first. The service is
+ * asked about collectors that the outbox does not know: it may be a new one of a machine that keeps nothing.
  */
-async function planDueHours(
-  deps: DueHoursDeps,
-  usable: readonly UsableCollector[],
-): Promise<ReadonlyMap<Hour, readonly DueRun[]>> {
-  const { context, outbox, current } = deps
-  const ids = usable.map(({ collector }) => collector.id)
-  const known = await outbox.status.newestDelivered(ids, current, context.time.nowMs())
+async function planDueHours(run: CatchUpRun, current: Hour): Promise<ReadonlyMap<Hour, readonly DueRun[]>> {
+  const { context, outbox, usable } = run
+  const nowMs = context.time.nowMs()
+  const byId = new Map(usable.map(one => [one.collector.id, one]))
+  const known = await outbox.status.newestDelivered([...byId.keys()], current, nowMs)
   const unknown = usable.filter(({ collector }) => !known.has(collector.id))
-  const listings = await listingsOf(deps, unknown)
-  await Promise.all(usable.map(one => plan(deps, one, listings.get(one.collector.id))))
-  const byHour = Map.groupBy(await dueRuns(deps, usable), ({ due }) => due.hour)
-  return new Map([...byHour].sort(([one], [other]) => one - other))
+  const firsts = unknown.length > 0 ? await firstPlansOf(context, unknown, current) : new Map<string, FirstPlan>()
+  await Promise.all(usable.map(one => plan(run, one, current, firsts.get(one.collector.id))))
+  // Also hours whose next attempt is yet to come: this run may be the last one for hours.
+  const limit = Math.ceil(context.config.collect.catchUpMs / hourMs) + 1
+  const wanted = { collectors: [...byId.keys()], current, nowMs: nowMs + recollectCapMs, limit }
+  const due = (await outbox.intake.dueHours(wanted)).flatMap(one => {
+    const collector = byId.get(one.collector)
+    return collector ? [{ ...collector, due: one }] : []
+  })
+  return new Map([...Map.groupBy(due, one => one.due.hour)].sort(([one], [other]) => one - other))
 }
 
 /** Collectors named in one line. */
@@ -246,54 +233,39 @@ const namesMax = 5
 type FirstPlan = CollectorListing | 'first-run' | 'unreadable'
 
 /** First plans of collectors that the outbox does not know, reported on stderr. */
-async function listingsOf(
-  { context, current }: DueHoursDeps,
+async function firstPlansOf(
+  context: AppContext,
   unknown: readonly UsableCollector[],
+  current: Hour,
 ): Promise<ReadonlyMap<string, FirstPlan>> {
-  if (unknown.length === 0) return new Map()
   const protocolIds = [...new Set(unknown.map(({ collector }) => collector.protocolId))]
   const answers = await askService(context, protocolIds)
-  const plans = unknown.map(one => [one.collector.id, firstPlanOf(one, answers, current)] as const)
-  tellFirstPlans(plans, answers)
-  return new Map(plans)
-}
-
-function firstPlanOf(
-  { collector: { protocolId }, description }: UsableCollector,
-  answers: ReadonlyMap<string, ServiceListing>,
-  current: Hour,
-): FirstPlan {
-  const answer = answers.get(protocolId)
-  if (answer?.kind !== 'read') return 'unreadable'
-  const metrics = Object.keys(description.metrics).map(label => metricId(protocolId, label))
-  return listingOf(metrics, answer.listed, current) ?? 'first-run'
-}
-
-function tellFirstPlans(
-  plans: readonly (readonly [id: string, FirstPlan])[],
-  answers: ReadonlyMap<string, ServiceListing>,
-): void {
   for (const [id, answer] of answers) {
     if (answer.kind === 'read') continue
     note(`it cannot be read what the service has of ${id}: ${answer.reason}`)
     note('  → the current hour alone is collected; for past ones: tidegauge backfill')
   }
+  const plans = unknown.map(({ collector: { id, protocolId }, description }): [string, FirstPlan] => {
+    const answer = answers.get(protocolId)
+    if (answer?.kind !== 'read') return [id, 'unreadable']
+    const metrics = Object.keys(description.metrics).map(label => metricId(protocolId, label))
+    return [id, listingOf(metrics, answer.listed, current) ?? 'first-run']
+  })
   const first = plans.filter(([, one]) => one === 'first-run').map(([id]) => id)
   const who = first.length > namesMax ? counted(first.length, 'collector') : first.join(', ')
   if (first.length > 0) note(`first run of ${who}: the current hour alone, or from its since on`)
-  const listed = plans.filter(([, one]) => typeof one === 'object')
-  if (listed.length > 0)
-    note(`no outbox from before: the service says what it has of ${counted(listed.length, 'collector')}`)
+  const listed = plans.filter(([, one]) => typeof one === 'object').length
+  if (listed > 0) note(`no outbox from before: the service says what it has of ${counted(listed, 'collector')}`)
+  return new Map(plans)
 }
 
 async function plan(
-  { context, outbox, current }: DueHoursDeps,
-  one: UsableCollector,
+  { context, outbox }: CatchUpRun,
+  { collector, description }: UsableCollector,
+  current: Hour,
   first?: FirstPlan,
 ): Promise<void> {
-  const { collector, description } = one
   const { id } = collector
-  const listing = typeof first === 'object' ? first : undefined
   const since = sinceOf(collector.since, first)
   const planned = hourPlanOf({
     collector: { id, ...(since !== undefined && { since }) },
@@ -301,9 +273,11 @@ async function plan(
     current,
     catchUpMs: context.config.collect.catchUpMs,
   })
-  if (planned) await outbox.intake.planHours(planned)
-  const had = (listing?.complete ?? []).filter(hour => planned && hour >= planned.oldest && hour >= (since ?? hour))
+  if (!planned) return
+  await outbox.intake.planHours(planned)
+  const complete = typeof first === 'object' ? first.complete : []
   // The service has the values of these: nothing is left to collect.
+  const had = complete.filter(hour => hour >= planned.oldest && hour >= (since ?? hour))
   const nowMs = context.time.nowMs()
   await Promise.all(had.map(hour => outbox.intake.record({ collector: id, hour, accepted: [] }, nowMs)))
 }
@@ -316,29 +290,6 @@ function sinceOf(configured: Hour | undefined, first: FirstPlan | undefined): Ho
   return configured !== undefined && configured > first.from ? configured : first.from
 }
 
-/** All due hours, also those whose next attempt is yet to come: this run may be the last one for hours. */
-async function dueRuns(
-  { context, outbox, current }: DueHoursDeps,
-  usable: readonly UsableCollector[],
-): Promise<DueRun[]> {
-  const byId = new Map(usable.map(one => [one.collector.id, one]))
-  const limit = Math.ceil(context.config.collect.catchUpMs / hourMs) + 1
-  const nowMs = context.time.nowMs() + recollectCapMs
-  const due = await outbox.intake.dueHours({ collectors: [...byId.keys()], current, nowMs, limit })
-  return due.flatMap(one => {
-    const collector = byId.get(one.collector)
-    return collector ? [{ ...collector, due: one }] : []
-  })
-}
-
-/** Dependencies of `startFinality`. */
-interface FinalityCheckDeps {
-  readonly context: AppContext
-  readonly outbox: Outbox
-  readonly reader: HourReader
-  readonly chains: readonly ChainReader[]
-}
-
 /**
  * Starts to check hours of earlier runs whose blocks are final now: the check travels with the look-up of this run's
  * hours. An hour whose block was replaced is read again.
@@ -347,17 +298,17 @@ interface FinalityCheckDeps {
  * the next run
  */
 function startFinality(
-  { context, outbox, reader, chains }: FinalityCheckDeps,
-  usable: readonly UsableCollector[],
+  { context, outbox, usable }: CatchUpRun,
+  reader: HourReader,
+  chains: readonly ChainReader[],
 ): { finish(): Promise<void> } {
   const { config, time, log } = context
   const over = new AbortController()
   const own = { outbox, chains, time, log }
-  const collectors = usable.map(({ collector }) => collector)
   const again = {
     ...own,
     reader,
-    collectors,
+    collectors: usable.map(({ collector }) => collector),
     pasts: reportedPasts(outbox),
     catchUpMs: config.collect.catchUpMs,
     describe: async ({ id }: { readonly id: string }) => {
@@ -415,22 +366,8 @@ export function listingOf(ids: readonly string[], listed: ListedMetrics, current
   return { from, complete: hoursFrom(from, current).filter(isComplete) }
 }
 
-type ReportOptions = ConfigOption & JsonOption
-
-/** Result of a run. */
-interface CaughtUp {
-  /** Hours that had their turn, in their order. */
-  readonly ends: readonly HourEnd[]
-  /** Number of hours that are due and had no turn. */
-  readonly left: number
-  /** Metrics by state at the start. */
-  readonly before: Balance
-  /** Metrics by state at the end. */
-  readonly after: Balance
-}
-
 /** Reports that another process is at work on this outbox; which one was said before. */
-function noteSkipped({ by }: Pick<BackfillDelivery, 'by'>, { json }: ReportOptions): void {
+function noteSkipped({ by }: BackfillDelivery, { json }: JsonOption): void {
   if (json) printJson({ skipped: by, hours: [], delivered: 0, undelivered: 0, left: 0 })
   note(
     by === 'daemon'
@@ -446,30 +383,29 @@ function printHour({ hour, metrics, faults }: HourEnd): void {
 }
 
 /** Hours and metrics that a run left undone, a sentence each; empty when it is complete. */
-function incompleteSentences({ ends, before, after }: CaughtUp): string[] {
+function incompleteSentences({ ends, balance: { due }, dead, held }: CaughtUp): string[] {
   const failed = ends.flatMap(({ hour, faults }) =>
     faults.map(({ collector, fault }) => `${collector} has not collected ${hourText(hour)}: ${faultLine(fault)}`),
   )
-  const [dead, held] = [after.dead - before.dead, after.held - before.held]
   return [
     ...failed,
-    ...(after.due > 0 ? [`${counted(after.due, 'metric')} not delivered`] : []),
+    ...(due > 0 ? [`${counted(due, 'metric')} not delivered`] : []),
     ...(dead > 0 ? [`the service refused ${counted(dead, 'metric')} for good`] : []),
     ...(held > 0 ? [`${counted(held, 'metric')} held until a person decides`] : []),
   ]
 }
 
 /** Prints the sum of a run: hours, deliveries, and what is left. */
-function printCaughtUp(report: CaughtUp, options: ReportOptions): void {
-  const { ends, left, before, after } = report
-  const delivered = after.delivered - before.delivered
+function printCaughtUp(caughtUp: CaughtUp, options: CatchUpOptions): void {
+  const { ends, left, balance, delivered, dead, held } = caughtUp
+  const { due } = balance
   if (options.json) {
     const hours = ends.map(({ hour, metrics, faults }) => ({
       hour: hourText(hour),
       metrics,
       faults: faults.map(({ collector, fault }) => ({ collector, fault: faultLine(fault) })),
     }))
-    printJson({ hours, delivered, undelivered: after.due, left })
+    printJson({ hours, delivered, undelivered: due, left })
     return
   }
   const failed = ends.filter(({ faults }) => faults.length > 0).length
@@ -477,11 +413,9 @@ function printCaughtUp(report: CaughtUp, options: ReportOptions): void {
   const what = ends.length > 0 ? `${counted(ends.length, 'hour')} collected${but}` : 'no hour is due'
   print(`${what}; ${counted(delivered, 'metric')} delivered`)
   if (left > 0) print(`${counted(left, 'more hour')} ${left === 1 ? 'is' : 'are'} due: run it again`)
-  const [dead, held] = [after.dead - before.dead, after.held - before.held]
-  if (after.due + dead + held > 0) {
-    const next = after.due > 0 ? ` (${asTyped('flush', options)}, or the next run)` : ''
-    note(`${counted(after.due, 'metric')} not delivered${next}${standing({ dead, held }, options)}`)
-  }
+  if (due + dead + held === 0) return
+  const next = due > 0 ? ` (${asTyped('flush', options)}, or the next run)` : ''
+  note(`${counted(due, 'metric')} not delivered${next}${waitingText({ dead, held }, options)}`)
 }
 
 /** Attempts at one ping: the run ends soon after its work. */
@@ -491,25 +425,26 @@ const pingAttemptsMax = 3
  * Runs work that is reported to the heartbeat, if one is configured: that it begins, and its result. The work does not
  * wait for the first ping, and never fails because of one.
  *
- * @param sentencesOf a result: why it is a failure, a sentence each; empty for a success
+ * @param work resolves to why it is a failure, a sentence each
+ * @returns whether it is a success
  */
-async function withHeartbeat<T>(
-  { config, time, log, redactor }: AppContext,
-  sentencesOf: (result: T) => readonly string[],
-  work: () => Promise<T>,
-): Promise<T> {
-  if (!config.heartbeat) return work()
+async function withHeartbeat(
+  { config, time, redactor }: AppContext,
+  work: () => Promise<readonly string[]>,
+): Promise<boolean> {
+  if (!config.heartbeat) return (await work()).length === 0
   const hour = hourAt(time.nowMs())
   const { PingSender } = await import('../../reports/heartbeat/heartbeat.ts')
+  // The person who runs this sees why a ping is not accepted.
+  const log = createLog('warn', redactor)
   const sender = new PingSender({ ...config.heartbeat, time, log, redactor, attemptsMax: pingAttemptsMax })
+  void sender.send({ kind: 'start', hour, sentences: [] })
   const end = async (sentences: readonly string[]) => {
     await sender.send({ kind: sentences.length === 0 ? 'success' : 'fail', hour, sentences })
+    return sentences.length === 0
   }
-  void sender.send({ kind: 'start', hour, sentences: [] })
   try {
-    const result = await work()
-    await end(sentencesOf(result))
-    return result
+    return await end(await work())
   } catch (error) {
     await end([faultLine(error)])
     throw error

@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander'
 import { Fault } from '../../model/fault.ts'
 import type { CollectOnceOptions } from '../collect-once.ts'
 import { configuredCommand } from '../configured-command.ts'
+import { endWith, exitCodes } from '../exit.ts'
 import { wholeNumber } from '../selection.ts'
 import { warmProcesses } from '../warm-processes.ts'
 
@@ -12,7 +13,7 @@ interface CollectOptions extends CollectOnceOptions {
 }
 
 /** `collect`: one hour, once, or all that are due. Ends with 1 when a value was not collected or not delivered. */
-export function collectCommand(ended: (code: number) => void): Command {
+export function collectCommand(): Command {
   return configuredCommand('collect')
     .description(
       'one hour, once: collect, queue and push; with --dry-run only show; with --catch-up all hours that are due',
@@ -31,28 +32,26 @@ export function collectCommand(ended: (code: number) => void): Command {
     .option('--max-hours <count>', 'with --catch-up: hours in all, at most (default: all)', wholeNumber(1))
     .option('--json', 'print JSON')
     .action(async (options: CollectOptions) => {
-      if (options.catchUp) return collectDue(options, ended)
+      if (options.catchUp) return collectDue(options)
       if (options.maxHours !== undefined)
         throw new Fault('usage', '--max-hours is for --catch-up', { fix: 'add --catch-up' })
-      if (!options.watch) return collectNow(options, ended)
+      if (!options.watch) return collectNow(options)
       if (!options.dryRun) throw new Fault('usage', '--watch sends nothing', { fix: 'add --dry-run' })
       const { repeatAtSaves } = await import('../watch-files.ts')
-      await repeatAtSaves(options.config, stopping => collectNow(options, () => {}, stopping))
+      await repeatAtSaves(options.config, stopping => collectNow(options, stopping))
+      // The person has seen what each time was like.
+      endWith(exitCodes.done)
     })
 }
 
-async function collectNow(
-  options: CollectOptions,
-  ended: (code: number) => void,
-  stopping?: AbortSignal,
-): Promise<void> {
+async function collectNow(options: CollectOptions, stopping?: AbortSignal): Promise<void> {
   using warm = warmProcesses()
   const { collectOnce } = await import('../collect-once.ts')
-  await collectOnce(options, warm, ended, stopping)
+  await collectOnce(options, warm, stopping)
 }
 
-async function collectDue(options: CollectOptions, ended: (code: number) => void): Promise<void> {
+async function collectDue(options: CollectOptions): Promise<void> {
   using warm = warmProcesses()
   const { catchUp } = await import('./catch-up.ts')
-  await catchUp(options, warm, ended)
+  await catchUp(options, warm)
 }

@@ -1,20 +1,21 @@
 import { Command } from 'commander'
-import { openExistingOutbox } from '../../app/open-outbox.ts'
-import { hourText } from '../../model/hour.ts'
+import { hourAt, hourText } from '../../model/hour.ts'
+import type { MetricId } from '../../model/metric.ts'
 import { numberText } from '../../model/number-text.ts'
 import { shellWord } from '../../model/text.ts'
 import type { DeadOrHeldMetric, Selection } from '../../outbox/contract/metrics.ts'
+import { jsonForm } from '../../status/json.ts'
 import { asTyped, configuredCommand, type JsonOption, strayWord } from '../configured-command.ts'
 import { delivererSentence } from '../daemon-role.ts'
-import { type EndWith, exitCodes } from '../exit.ts'
-import { openContext } from '../open-context.ts'
+import { endIncomplete } from '../exit.ts'
+import { type OutboxCall, onOutbox } from '../outbox-action.ts'
 import {
+  changeSelected,
   changingCommand,
-  demandSelection,
-  isKnown,
   isNarrow,
   noteMisfits,
-  type Selected,
+  printDropped,
+  type SelectedMetrics,
   type SelectionOptions,
   selectingCommand,
   selectionOf,
@@ -28,56 +29,53 @@ type State = Selection['state']
 const [idsMax, inFullMax, groupsMax] = [5, 20, 10]
 const wordCharsMax = 60
 
-interface ReleaseOptions extends SelectionOptions {
+interface WaitingOptions extends SelectionOptions, JsonOption {
   readonly allowUnitChange?: boolean
 }
 
-/** `dead ls|show|retry|drop`: metrics that the service rejected for good, and what a person decides about them. */
-export function deadCommand(ended: EndWith): Command {
-  return new Command('dead')
-    .description('dead metrics (refused for good): list, show, retry, drop')
-    .addCommand(listCommand('dead', ended), { isDefault: true })
-    .addCommand(showCommand('dead', ended))
-    .addCommand(retryCommand(ended))
-    .addCommand(dropCommand('dead', ended))
+/** Dead or held metrics that a person has selected. */
+interface Selected extends OutboxCall<WaitingOptions>, SelectedMetrics<State, DeadOrHeldMetric> {
+  readonly options: WaitingOptions
 }
 
-function retryCommand(ended: EndWith): Command {
-  return changingCommand('retry')
-    .description('make them due, to be sent again')
-    .action((ids: readonly string[], options: SelectionOptions) =>
-      change('retry', 'dead', ids, options, ended, async selected => {
+/** `dead ls|show|retry|drop`: metrics that the service rejected for good, and what a person decides about them. */
+export function deadCommand(): Command {
+  const retry = changingCommand('retry').description('make them due, to be sent again')
+  return new Command('dead')
+    .description('dead metrics (refused for good): list, show, retry, drop')
+    .addCommand(listCommand('dead'), { isDefault: true })
+    .addCommand(showCommand('dead'))
+    .addCommand(
+      changing(retry, 'dead', async selected => {
         const count = (await selected.outbox?.operators.release(selected.selection, 'locked')) ?? 0
         await printDue(count, selected.found, selected)
       }),
     )
+    .addCommand(dropCommand('dead'))
 }
 
 /** `held ls|show|release|drop`: implausible values held back, and what a person decides about them. */
-export function heldCommand(ended: EndWith): Command {
-  return new Command('held')
-    .description('held metrics (implausible values): list, show, release, drop')
-    .addCommand(listCommand('held', ended), { isDefault: true })
-    .addCommand(showCommand('held', ended))
-    .addCommand(releaseCommand(ended))
-    .addCommand(dropCommand('held', ended))
-}
-
-function releaseCommand(ended: EndWith): Command {
-  return changingCommand('release')
+export function heldCommand(): Command {
+  const release = changingCommand('release')
     .description('make them due, to be sent')
     .option('--allow-unit-change', 'also those with another unit than before; it is the unit from their hour on')
-    .action((ids: readonly string[], options: ReleaseOptions) =>
-      change('release', 'held', ids, options, ended, async selected => {
-        const { outbox, selection, found } = selected
-        const stays = options.allowUnitChange ? [] : found.filter(({ kind }) => kind === 'unit')
-        const count = (await outbox?.operators.release(selection, options.allowUnitChange ? 'changed' : 'locked')) ?? 0
-        const released = found.filter(metric => !stays.includes(metric))
-        if (released.length > 0) await printDue(count, released, selected)
-        if (stays.length > 0) await noteStaying(stays, selected)
-        if (stays.length > 0) ended(exitCodes.incomplete)
-      }),
-    )
+  return new Command('held')
+    .description('held metrics (implausible values): list, show, release, drop')
+    .addCommand(listCommand('held'), { isDefault: true })
+    .addCommand(showCommand('held'))
+    .addCommand(changing(release, 'held', releaseHeld))
+    .addCommand(dropCommand('held'))
+}
+
+async function releaseHeld(selected: Selected): Promise<void> {
+  const { outbox, selection, found, options } = selected
+  const stays = options.allowUnitChange ? [] : found.filter(({ kind }) => kind === 'unit')
+  const count = (await outbox?.operators.release(selection, options.allowUnitChange ? 'changed' : 'locked')) ?? 0
+  const released = found.filter(metric => !stays.includes(metric))
+  if (released.length > 0) await printDue(count, released, selected)
+  if (stays.length === 0) return
+  await noteStaying(stays, selected)
+  endIncomplete()
 }
 
 async function noteStaying(stays: readonly DeadOrHeldMetric[], { outbox, options }: Selected): Promise<void> {
@@ -96,16 +94,16 @@ async function noteStaying(stays: readonly DeadOrHeldMetric[], { outbox, options
 }
 
 /** `ls`: dead or held metrics as a table. */
-export function listCommand(state: State, ended: EndWith): Command {
+function listCommand(state: State): Command {
   return selectingCommand('ls')
     .description(`list ${state} metrics (also without ls)`)
     .option('--json', 'print JSON: all of them, in full')
-    .action((ids: readonly string[], options: SelectionOptions & JsonOption, { parent }: Command) =>
-      withSelected(state, ids, options, async selected => {
-        if (parent && parent.args[0] !== 'ls') await demandKnown(selected, parent)
-        if (options.json) printJson(selected.found.map(deadOrHeldJson))
+    .action(
+      onSelected(state, async selected => {
+        const { command, found, options } = selected
+        if (command.parent && command.parent.args[0] !== 'ls') await demandKnown(selected, command.parent)
+        if (options.json) printJson(found.map(deadOrHeldJson))
         else printDeadOrHeld(selected)
-        await noteMisfits(selected, ended)
       }),
     )
 }
@@ -119,48 +117,69 @@ async function demandKnown(selected: Selected, group: Command): Promise<void> {
 }
 
 /** `show ID…`: each metric in full. */
-export function showCommand(state: State, ended: EndWith): Command {
+function showCommand(state: State): Command {
   return configuredCommand('show')
     .description('show each metric in full, and what to do next')
     .argument('<id...>', 'metric or protocol ids')
     .option('--hour <hour>', 'a full hour, like 2026-11-20T13:00:00Z')
     .option('--json', 'print JSON')
-    .action((ids: readonly string[], options: SelectionOptions & JsonOption) =>
-      withSelected(state, ids, options, async selected => {
-        if (options.json) printJson(selected.found.map(deadOrHeldJson))
+    .action(
+      onSelected(state, async selected => {
+        if (selected.options.json) printJson(selected.found.map(deadOrHeldJson))
         else printInFull(selected)
-        await noteMisfits(selected, ended)
       }),
     )
 }
 
 /** `drop`: gives metrics up. */
-export function dropCommand(state: State, ended: EndWith): Command {
-  return changingCommand('drop')
-    .description('drop them for ever: not sent, not collected again')
-    .action((ids: readonly string[], options: SelectionOptions) =>
-      change('drop', state, ids, options, ended, async ({ outbox, selection }) => {
-        const count = (await outbox?.operators.drop(selection)) ?? 0
-        print(`${counted(count, 'metric')} dropped: not sent, and not collected again`)
-      }),
-    )
+function dropCommand(state: State): Command {
+  const command = changingCommand('drop').description('drop them for ever: not sent, not collected again')
+  return changing(command, state, async ({ outbox, selection }) => {
+    printDropped((await outbox?.operators.drop(selection)) ?? 0)
+  })
 }
 
-/** Runs a changing command once the selection is known not to be empty. */
-async function change(
-  verb: string,
-  state: State,
-  ids: readonly string[],
-  options: SelectionOptions,
-  ended: EndWith,
-  act: (selected: Selected) => Promise<void>,
-): Promise<void> {
-  demandSelection(verb, selectionOf(state, ids, options), options)
-  await withSelected(state, ids, options, async selected => {
-    if (selected.found.length > 0) await act(selected)
-    else if (!isNarrow(selected.selection)) print(`nothing is ${state}`)
-    await noteMisfits(selected, ended)
+/** A command that changes the selected metrics. */
+function changing(command: Command, state: State, act: (selected: Selected) => Promise<void>): Command {
+  return command.action(onSelected(state, selected => changeSelected(command.name(), selected, () => act(selected))))
+}
+
+/** The action of a command on dead or held metrics. */
+function onSelected(state: State, act: (selected: Selected) => Promise<void>) {
+  return onOutbox<WaitingOptions, [ids: readonly string[]]>(async (call, ids) => {
+    const selection = selectionOf(state, ids, call.options)
+    const selected = { ...call, selection, found: (await call.outbox?.operators.deadOrHeld(selection)) ?? [] }
+    await act(selected)
+    await noteMisfits(selected, name => misfit(name, selected))
+    return undefined
   })
+}
+
+/** Whether a name is a configured protocol, or a metric with matches. */
+async function isKnown(name: string, { context, outbox, found }: Selected): Promise<boolean> {
+  const { config, time } = context
+  if (found.some(({ id, protocolId }) => name === id || name === protocolId)) return true
+  if (config.protocols.some(({ id }) => id === name)) return true
+  if (!outbox) return false
+  const { byProtocol } = await outbox.operators.backlog()
+  if (byProtocol.has(name)) return true
+  const [past] = await outbox.intake.pasts([{ id: name as MetricId, hour: hourAt(time.nowMs()) }])
+  return past !== undefined
+}
+
+async function misfit(name: string, selected: Selected): Promise<string> {
+  const { outbox, selection, options } = selected
+  const { state, hour, reason } = selection
+  const isOf = hour === undefined ? '' : ` of ${hourText(hour)}`
+  if (!(await isKnown(name, selected))) return `no metric or protocol is called "${name}"`
+  const other = state === 'dead' ? 'held' : 'dead'
+  const others = (await outbox?.operators.deadOrHeld({ ...selection, state: other, ids: [name] }))?.length ?? 0
+  const due = (await outbox?.operators.due({ ids: [name], ...(hour === undefined ? {} : { hour }) }))?.length ?? 0
+  const counts = [
+    ...(others > 0 ? [`; ${counted(others, 'metric')} ${other}: ${asTyped(`${other} ls ${name}`, options)}`] : []),
+    ...(due > 0 ? [`; ${counted(due, 'metric')} due: ${asTyped(`due ls ${name}`, options)}`] : []),
+  ]
+  return `nothing of ${name}${isOf} is ${state}${reason === undefined ? '' : ' for such a reason'}${counts.join('')}`
 }
 
 /** Reports that metrics are due from now on, and which process pushes them. */
@@ -176,35 +195,10 @@ async function printDue(
   for (const id of homeless) note(`${id} is not in ${context.config.file}: its metrics stay due until it is`)
 }
 
-async function withSelected(
-  state: State,
-  ids: readonly string[],
-  options: SelectionOptions,
-  act: (selected: Selected) => Promise<void>,
-): Promise<void> {
-  const selection = selectionOf(state, ids, options)
-  const context = openContext(options.config)
-  await using stack = new AsyncDisposableStack()
-  const outbox = await openExistingOutbox(context, stack)
-  await act({ context, outbox, selection, found: (await outbox?.operators.deadOrHeld(selection)) ?? [], options })
-}
-
-/** A dead or held metric as JSON: the same names, instants as text, unknown fields left out. */
+/** A dead or held metric as JSON; unknown fields are left out. */
 function deadOrHeldJson(metric: DeadOrHeldMetric) {
   const { id, protocolId, hour, value, unit, kind, reason, status, attempts, sinceMs, collector } = metric
-  return {
-    id,
-    protocolId,
-    hour: hourText(hour),
-    value,
-    ...(unit === undefined ? {} : { unit }),
-    kind,
-    reason,
-    ...(status === undefined ? {} : { status }),
-    ...(attempts === undefined ? {} : { attempts }),
-    since: new Date(sinceMs).toISOString(),
-    collector,
-  }
+  return jsonForm({ id, protocolId, hour, value, unit, kind, reason, status, attempts, sinceMs, collector })
 }
 
 /** Prints dead or held metrics as a table: the newest hours, and if there are more, the words they share. */

@@ -1,17 +1,16 @@
 import { basename, extname, resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { AppContext } from '../../app/context.ts'
-import { openExistingOutbox } from '../../app/open-outbox.ts'
 import type { CollectorConfig } from '../../config/config.ts'
 import { Fault } from '../../model/fault.ts'
 import { type Hour, hourText } from '../../model/hour.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
 import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
-import { type EndWith, exitCodes } from '../exit.ts'
-import { openContext, selectCollectors } from '../open-context.ts'
+import { selectCollectors } from '../open-context.ts'
+import { onOutbox } from '../outbox-action.ts'
 import { wholeNumber } from '../selection.ts'
 import { printFirst } from '../table.ts'
-import { counted, cut, print, printJson } from '../terminal.ts'
+import { counted, cut, print } from '../terminal.ts'
 import { describeReadable, fewAtATime, hourAgain, openLoggedReader, type ValueChange } from './drift.ts'
 
 interface DiffOptions extends ConfigOption, JsonOption {
@@ -37,26 +36,27 @@ const hoursMax = 8_760
 const reasonCharsMax = 60
 
 /** `diff`: what a changed collector would have given for delivered hours. Ends with 1 when that is something else. */
-export function diffCommand(ended: EndWith): Command {
+export function diffCommand(): Command {
   return configuredCommand('diff')
     .description('what a changed collector would have given for delivered hours; nothing is stored or sent')
     .requiredOption('--collector <file>', 'the changed collector')
     .option('--hours <count>', 'the last delivered hours that are compared', wholeNumber(1, hoursMax), hoursDefault)
     .option('--only <id>', 'the configured collector that it would replace; default: the one of the same file name')
     .option('--json', 'print JSON')
-    .action(async (options: DiffOptions) => {
-      const context = openContext(options.config)
-      const { only, collector: file, hours } = options
-      const collectors = selectCollectors(context.config, only === undefined ? undefined : [only])
-      const { id, ...replaced } = replacedBy(file, collectors, only !== undefined)
-      await using stack = new AsyncDisposableStack()
-      const outbox = await openExistingOutbox(context, stack)
-      if (!outbox) throw new Fault('usage', 'nothing was delivered yet', { fix: 'there is nothing to compare with' })
-      const diff = await diffOf(context, outbox, { ...replaced, id, use: resolve(file) }, hours)
-      if (options.json) printJson(diffJson(diff))
-      else printDiff(diff)
-      if (diff.hours.length === 0 || diff.changes.length > 0) ended(exitCodes.incomplete)
-    })
+    .action(
+      onOutbox<DiffOptions>(async ({ context, outbox, options }) => {
+        const { only, collector: file, hours } = options
+        const collectors = selectCollectors(context.config, only === undefined ? undefined : [only])
+        const replaced = replacedBy(file, collectors, only !== undefined)
+        if (!outbox) throw new Fault('usage', 'nothing was delivered yet', { fix: 'there is nothing to compare with' })
+        const diff = await diffOf(context, outbox, { ...replaced, use: resolve(file) }, hours)
+        return {
+          json: () => diffJson(diff),
+          text: () => printDiff(diff),
+          isIncomplete: diff.hours.length === 0 || diff.changes.length > 0,
+        }
+      }),
+    )
 }
 
 /**

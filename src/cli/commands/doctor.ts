@@ -13,14 +13,14 @@ import {
   receiverFindings,
 } from '../doctor/here.ts'
 import { chainFindings, eventFindings, serviceFindings, sourceFindings } from '../doctor/sources.ts'
-import { exitCodes } from '../exit.ts'
+import { endIncomplete } from '../exit.ts'
 import { openContext } from '../open-context.ts'
 import { counted, print, printJson } from '../terminal.ts'
 
 const marks: Readonly<Record<Outcome, string>> = { ok: '✔', warning: '!', failed: '✖' }
 
 /** `doctor`: asks everything that the daemon depends on. Ends with 1 for what stops delivery or the next hour. */
-export function doctorCommand(ended: (code: number) => void): Command {
+export function doctorCommand(): Command {
   return configuredCommand('doctor')
     .description(
       'asks the service, the nodes, off-chain sources, the disk, receivers and the daemon, and says what to do',
@@ -41,7 +41,7 @@ export function doctorCommand(ended: (code: number) => void): Command {
       const isWell = found.every(({ outcome }) => outcome !== 'failed')
       if (options.json) printJson({ ok: isWell, findings: found })
       else printSum(found)
-      if (!isWell) ended(exitCodes.incomplete)
+      if (!isWell) endIncomplete()
     })
 }
 

@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
 import type { AppContext } from '../../app/context.ts'
 import { openChains } from '../../app/open-chains.ts'
-import { openExistingOutbox } from '../../app/open-outbox.ts'
 import { openHourReader } from '../../app/open-runner.ts'
 import type { CollectorConfig } from '../../config/config.ts'
 import type { HourReader } from '../../intake/hour-reader.ts'
@@ -13,19 +12,19 @@ import { labelOf, type MetricId } from '../../model/metric.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
 import type { CollectorDescription } from '../../runner/runner.ts'
 import { createLog } from '../../telemetry/log.ts'
-import { type EndWith, exitCodes } from '../exit.ts'
-import { openContext, selectCollectors } from '../open-context.ts'
-import { type LookedAt, type LookOptions, lookedAt, lookingCommand, wholeNumber } from '../selection.ts'
+import { selectCollectors } from '../open-context.ts'
+import { onOutbox } from '../outbox-action.ts'
+import { type HourRange, type HourRangeOptions, hourRangeCommand, hourRangeOf, wholeNumber } from '../selection.ts'
 import { printFirst } from '../table.ts'
-import { counted, cut, note, print, printJson } from '../terminal.ts'
+import { counted, cut, note, print } from '../terminal.ts'
 
-interface DriftOptions extends LookOptions {
+interface DriftOptions extends HourRangeOptions {
   readonly sample: number
   readonly seed?: number
 }
 
 /** Number of delivered hours to draw, and from which. */
-interface Draw extends LookedAt {
+interface Draw extends HourRange {
   readonly collectors: readonly CollectorConfig[]
   readonly sample: number
   /** A whole number: equal seeds draw equal hours. */
@@ -69,25 +68,26 @@ const sampleMax = 1_000_000
 const seedMax = 2 ** 32 - 1
 
 /** `drift`: reads random delivered hours again. Ends with 1 when a value differs, or nothing could be compared. */
-export function driftCommand(ended: EndWith): Command {
-  return lookingCommand('drift')
+export function driftCommand(): Command {
+  return hourRangeCommand('drift')
     .description('read random delivered hours again and compare bit for bit; nothing is stored or sent')
     .option('--sample <count>', 'hours that are read again', wholeNumber(1, sampleMax), sampleDefault)
     .option('--seed <number>', 'draws the same hours as the run that printed it', wholeNumber(0, seedMax))
-    .action(async (options: DriftOptions) => {
-      const range = lookedAt(options)
-      const context = openContext(options.config)
-      const collectors = selectCollectors(context.config, options.only)
-      const seed = options.seed ?? Math.floor(context.time.chance() * (seedMax + 1))
-      await using stack = new AsyncDisposableStack()
-      const outbox = await openExistingOutbox(context, stack)
-      const drift = outbox
-        ? await readAgain(context, outbox, { collectors, ...range, sample: options.sample, seed })
-        : nothing
-      if (options.json) printJson({ seed, ...drift })
-      else printDrift(drift, seed)
-      if (drift.compared === 0 || drift.differences.length > 0) ended(exitCodes.incomplete)
-    })
+    .action(
+      onOutbox<DriftOptions>(async ({ context, outbox, options }) => {
+        const range = hourRangeOf(options)
+        const collectors = selectCollectors(context.config, options.only)
+        const seed = options.seed ?? Math.floor(context.time.chance() * (seedMax + 1))
+        const drift = outbox
+          ? await readAgain(context, outbox, { collectors, ...range, sample: options.sample, seed })
+          : nothing
+        return {
+          json: () => ({ seed, ...drift }),
+          text: () => printDrift(drift, seed),
+          isIncomplete: drift.compared === 0 || drift.differences.length > 0,
+        }
+      }),
+    )
 }
 
 const nothing: Drift = { deliveredHours: 0, hours: 0, compared: 0, differences: [], notRead: [], leftOut: [] }

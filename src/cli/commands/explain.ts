@@ -2,7 +2,6 @@ import { relative } from 'node:path'
 import type { Command } from 'commander'
 import { namedService } from '../../app/connection.ts'
 import type { AppContext } from '../../app/context.ts'
-import { openExistingOutbox } from '../../app/open-outbox.ts'
 import { openOfflineRunner } from '../../app/open-runner.ts'
 import type { CollectorConfig } from '../../config/config.ts'
 import { Fault, type FaultRecord } from '../../model/fault.ts'
@@ -18,7 +17,6 @@ import { historyHours } from '../../status/history.ts'
 import type { Recording } from '../../testing/recording.ts'
 import { startLoadMsMax } from '../check-collectors.ts'
 import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
-import { type EndWith, exitCodes } from '../exit.ts'
 import {
   answerWords,
   decodedText,
@@ -28,32 +26,34 @@ import {
   readWords,
   rpcLine,
 } from '../explain/reads.ts'
-import { openContext } from '../open-context.ts'
+import { onOutbox } from '../outbox-action.ts'
 import { demandBegun } from '../selection.ts'
-import { counted, cut, instantText, print, printJson, redactor } from '../terminal.ts'
+import { counted, cut, instantText, print, redactor } from '../terminal.ts'
 
 /** `explain METRIC [HOUR]`: the origin of a value, or why there is none. Ends with 1 where it is not as stored. */
-export function explainCommand(ended: EndWith): Command {
+export function explainCommand(): Command {
   return configuredCommand('explain')
     .description('how a value came about, enough to repeat it with another tool; or why there is none')
     .argument('<metric>', 'metric id, like awesome-vault___TVL')
     .argument('[hour]', 'a full hour, like 2026-11-20T13:00:00Z (default: the newest with a value)')
     .option('--json', 'print JSON')
-    .action(async (id: string, hourAsked: string | undefined, options: ConfigOption & JsonOption) => {
-      const context = openContext(options.config)
-      await using stack = new AsyncDisposableStack()
-      const outbox = await openExistingOutbox(context, stack)
-      if (!outbox) throw new Fault('usage', 'nothing was ever collected', { fix: asTyped('collect', options) })
-      const hour = hourAsked === undefined ? undefined : parseHour(hourAsked)
-      if (hour !== undefined) demandBegun(hour, context.time.nowMs())
-      const asked = await explained(context, outbox.operators, id as MetricId, hour, options)
-      const found = await explanationOf(context, outbox, asked)
-      if (options.json) printJson(explanationJson(found))
-      else printExplanation(found, options)
-      const { entry, again } = found
-      const isOther = entry && again.value !== undefined && !Object.is(again.value, entry.value)
-      if (isOther || !entry) ended(exitCodes.incomplete)
-    })
+    .action(
+      onOutbox<ConfigOption & JsonOption, [id: string, hour?: string]>(async (call, id, hourAsked) => {
+        const { context, outbox, options } = call
+        if (!outbox) throw new Fault('usage', 'nothing was ever collected', { fix: asTyped('collect', options) })
+        const hour = hourAsked === undefined ? undefined : parseHour(hourAsked)
+        if (hour !== undefined) demandBegun(hour, context.time.nowMs())
+        const asked = await explained(context, outbox.operators, id as MetricId, hour, options)
+        const found = await explanationOf(context, outbox, asked)
+        const { entry, again } = found
+        const isOther = entry && again.value !== undefined && !Object.is(again.value, entry.value)
+        return {
+          json: () => explanationJson(found),
+          text: () => printExplanation(found, options),
+          isIncomplete: isOther || !entry,
+        }
+      }),
+    )
 }
 
 /** @throws Fault `usage` for a metric that no collector gives */

@@ -2,14 +2,14 @@ import type { Command } from 'commander'
 import { openOutbox } from '../../app/open-outbox.ts'
 import { strandedSentence } from '../../status/sentences.ts'
 import { type ConfigOption, configuredCommand } from '../configured-command.ts'
-import { deliverNow, standing } from '../deliver-now.ts'
-import { exitCodes } from '../exit.ts'
+import { deliverNow, waitingText } from '../deliver-now.ts'
+import { endIncomplete } from '../exit.ts'
 import { openContext } from '../open-context.ts'
 import { openedByClock } from '../require-clock.ts'
 import { note, print } from '../terminal.ts'
 
 /** `flush`: pushes the due metrics now. Ends with 1 when a metric stays due, or is refused. */
-export function flushCommand(ended: (code: number) => void): Command {
+export function flushCommand(): Command {
   return configuredCommand('flush')
     .description('push what is due, now')
     .action(async (options: ConfigOption) => {
@@ -23,7 +23,9 @@ export function flushCommand(ended: (code: number) => void): Command {
       const dead = after.dead - before.dead
       const stranded = strandedSentence(context.config.protocols, backlog.byProtocol)
       if (stranded !== undefined) note(stranded)
-      print(`${after.delivered - before.delivered} delivered, ${after.due} due${standing({ dead, held: 0 }, options)}`)
-      if (after.due > 0 || dead > 0) ended(exitCodes.incomplete)
+      print(
+        `${after.delivered - before.delivered} delivered, ${after.due} due${waitingText({ dead, held: 0 }, options)}`,
+      )
+      if (after.due > 0 || dead > 0) endIncomplete()
     })
 }

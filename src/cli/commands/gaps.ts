@@ -1,6 +1,5 @@
 import type { Command } from 'commander'
 import type { AppContext } from '../../app/context.ts'
-import { openExistingOutbox } from '../../app/open-outbox.ts'
 import { openOfflineRunner } from '../../app/open-runner.ts'
 import type { CollectorConfig } from '../../config/config.ts'
 import { faultFromRecord, faultLine } from '../../model/fault.ts'
@@ -11,10 +10,11 @@ import type { CollectorHourRange } from '../../outbox/contract/hours.ts'
 import { startLoadMsMax } from '../check-collectors.ts'
 import { asTyped, type ConfigOption } from '../configured-command.ts'
 import { daemonSentence } from '../daemon-role.ts'
-import { openContext, selectCollectors } from '../open-context.ts'
-import { type LookedAt, type LookOptions, lookedAt, lookingCommand } from '../selection.ts'
+import { selectCollectors } from '../open-context.ts'
+import { type OutboxCall, onOutbox } from '../outbox-action.ts'
+import { type HourRangeOptions, hourRangeCommand, hourRangeOf } from '../selection.ts'
 import { printTable, rowsMax } from '../table.ts'
-import { counted, cut, print, printJson } from '../terminal.ts'
+import { counted, cut, print } from '../terminal.ts'
 
 /** Hours that are missing, and what to do. */
 type AdvisedRange = CollectorHourRange & { readonly advice: string }
@@ -32,28 +32,29 @@ const reasonCharsMax = 60
 
 /** `gaps`: uncollected hours, why, and what to do. */
 export function gapsCommand(): Command {
-  return lookingCommand('gaps')
+  return hourRangeCommand('gaps')
     .description('uncollected hours, why, and what to do')
-    .action(async (options: LookOptions) => {
-      const range = lookedAt(options)
-      const context = openContext(options.config)
-      const found = await find(context, range, options)
-      if (options.json) {
+    .action(
+      onOutbox<HourRangeOptions>(async call => {
+        const found = await find(call)
         const { gaps, unread, waiting } = found
-        printJson({
-          gaps: gaps.map(rangeJson),
-          notReadByBackfill: unread.map(rangeJson),
-          notCollectedYet: waiting.map(rangeJson),
-        })
-      } else await printFound(found, context, options)
-    })
+        return {
+          json: () => ({
+            gaps: gaps.map(rangeJson),
+            notReadByBackfill: unread.map(rangeJson),
+            notCollectedYet: waiting.map(rangeJson),
+          }),
+          text: () => printFound(found, call),
+        }
+      }),
+    )
 }
 
-async function find(context: AppContext, { from, to }: LookedAt, options: LookOptions): Promise<ListedHours> {
+async function find({ context, outbox, options }: OutboxCall<HourRangeOptions>): Promise<ListedHours> {
   const { config, time } = context
+  const { from, to } = hourRangeOf(options)
   const collectors = selectCollectors(config, options.only)
-  await using stack = new AsyncDisposableStack()
-  const operators = (await openExistingOutbox(context, stack))?.operators
+  const operators = outbox?.operators
   const wanted = {
     ...(options.only && { collectors: collectors.map(({ id }) => id) }),
     ...(from !== undefined && { from }),
@@ -89,7 +90,7 @@ async function mendableOf(
   return id => byId.get(id) ?? 'unknown'
 }
 
-async function printFound(found: ListedHours, context: AppContext, options: LookOptions): Promise<void> {
+async function printFound(found: ListedHours, { context, options }: OutboxCall<HourRangeOptions>): Promise<void> {
   const { gaps, unread, waiting } = found
   if (gaps.length === 0) print(waiting.length === 0 ? 'no gaps: every expected hour is collected' : 'no gaps')
   else {
@@ -143,7 +144,7 @@ function rangeJson({ collector, from, to, hours, fault, advice }: CollectorHourR
     to: hourText(to),
     hours,
     ...(fault && { code: fault.code, reason: faultLine(faultFromRecord(fault)) }),
-    ...(advice === undefined ? {} : { advice }),
+    advice,
   }
 }
 

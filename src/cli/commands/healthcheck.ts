@@ -4,7 +4,7 @@ import type { Config } from '../../config/config.ts'
 import { jsonOf } from '../../model/json.ts'
 import { type ConfigOption, configuredCommand } from '../configured-command.ts'
 import { daemonAnswer } from '../daemon-answer.ts'
-import { exitCodes } from '../exit.ts'
+import { endIncomplete } from '../exit.ts'
 import { print } from '../terminal.ts'
 
 /**
@@ -13,7 +13,7 @@ import { print } from '../terminal.ts'
  * With `--live` it only asks whether the daemon answers, for an orchestrator: a service that is down is no reason to
  * restart the daemon that waits for it.
  */
-export function healthcheckCommand(ended: (code: number) => void): Command {
+export function healthcheckCommand(): Command {
   return configuredCommand('healthcheck')
     .description('is the running daemon ready?')
     .option('--live', 'only whether it lives, for the health check of a container')
@@ -22,12 +22,12 @@ export function healthcheckCommand(ended: (code: number) => void): Command {
       if (live) {
         const { ok } = await daemonAnswer(server, '/livez')
         print(ok ? 'live' : 'not live: something else answers there')
-        if (!ok) ended(exitCodes.incomplete)
+        if (!ok) endIncomplete()
         return
       }
       const { ready, reasons } = jsonOf((await daemonAnswer(server, '/readyz')).body) as Ready
       print(ready ? 'ready' : `not ready: ${reasons.join('; ')}`)
-      if (!ready) ended(exitCodes.incomplete)
+      if (!ready) endIncomplete()
     })
 }
 

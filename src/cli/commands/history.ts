@@ -6,7 +6,7 @@ import type { MetricId } from '../../model/metric.ts'
 import { type HistoryHour, type MetricHistory, metricHistory } from '../../status/history.ts'
 import { historyCsv } from '../../status/page/history.ts'
 import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
-import { type EndWith, exitCodes } from '../exit.ts'
+import { endIncomplete } from '../exit.ts'
 import { openContext } from '../open-context.ts'
 import { demandOrder } from '../selection.ts'
 import { printTable } from '../table.ts'
@@ -24,7 +24,7 @@ const hoursShown = 48
 const reasonCharsMax = 60
 
 /** `history ID`: the values of a metric, when each was collected, delivered and corrected. */
-export function historyCommand(ended: EndWith): Command {
+export function historyCommand(): Command {
   return configuredCommand('history')
     .description('the values of a metric, when each was collected, delivered, corrected')
     .argument('<id>', 'metric id, like awesome-vault___TVL')
@@ -48,7 +48,7 @@ export function historyCommand(ended: EndWith): Command {
       if (history === undefined) throw unknown(id, options)
       if (history === 'elsewhere') {
         note(`no value of ${id} from ${hourText(from)} to ${hourText(to)}`)
-        ended(exitCodes.incomplete)
+        endIncomplete()
       } else show(history, { from, to }, options)
     })
 }

@@ -21,8 +21,6 @@ import {
   noteAnswers,
   type ReadEntry,
   type SeenContract,
-  type StandardName,
-  standardAsked,
 } from '../new/contract-kinds.ts'
 import { openContext } from '../open-context.ts'
 import { note, print } from '../terminal.ts'
@@ -98,16 +96,12 @@ function noCode(chain: string, address: Hex): Fault {
 
 function printContract(chain: string, address: Hex, seen: SeenContract): void {
   const facts = { chain, address, ...seen }
-  const signatureOf = (name: StandardName) => {
-    const { call, args } = standardAsked(name)
-    return { call, ...(args.length > 0 && { args: args.map(Number) }) }
-  }
-  const known = entriesOf(facts, {}, signatureOf)
+  const known = entriesOf(facts, {})
   const labels = known.flatMap(({ use, options }) =>
     use === 'contract-read' ? Object.keys(options['values'] ?? {}) : [],
   )
   const inputs = seen.answered.filter(one => !seen.ofAbi.includes(one)).map(({ input }) => input)
-  const entries = entriesOf(facts, abiEntries(seen.ofAbi, { labels, inputs }), signatureOf)
+  const entries = entriesOf(facts, abiEntries(seen.ofAbi, { labels, inputs }))
   const kinds = kindsOf(facts)
   noteAnswers(chain, address, kinds, seen)
   if (entries.length === 0) throw unknownKind(address, kinds)

@@ -7,12 +7,12 @@ import { type NoticeReceiver, receiverOf } from '../../reports/notify/receivers.
 import { ReceiverLog, sendReport } from '../../reports/send-report.ts'
 import { Counters } from '../../telemetry/counters.ts'
 import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
-import { exitCodes } from '../exit.ts'
+import { endIncomplete } from '../exit.ts'
 import { openContext } from '../open-context.ts'
 import { print, printJson } from '../terminal.ts'
 
 /** `notify test`: sends each receiver of alerts a message, once. Ends with 1 when one does not accept it. */
-export function notifyCommand(ended: (code: number) => void): Command {
+export function notifyCommand(): Command {
   const test = configuredCommand('test')
     .description('send each receiver under notify: a message, and say what it answers')
     .option('--json', 'print JSON')
@@ -26,7 +26,7 @@ export function notifyCommand(ended: (code: number) => void): Command {
       for (const { receiver, failing, fix } of json ? [] : results) {
         print(failing === undefined ? `✔ ${receiver}: accepted` : `✖ ${receiver}: ${failing}${fix ? ` → ${fix}` : ''}`)
       }
-      if (results.some(({ failing }) => failing !== undefined)) ended(exitCodes.incomplete)
+      if (results.some(({ failing }) => failing !== undefined)) endIncomplete()
     })
   return new Command('notify').description('the receivers of alerts').addCommand(test)
 }

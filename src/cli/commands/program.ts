@@ -1,10 +1,10 @@
 import { Command } from 'commander'
 import { version } from '../../edge/version.ts'
 import { demandCommand } from '../configured-command.ts'
-import { exitCodes, reportError } from '../exit.ts'
+import { exitCodes, reportError, takeExitCode } from '../exit.ts'
 import { note, print, takeLostResult } from '../terminal.ts'
 
-type MakeCommand = (ended: (code: number) => void) => Command
+type MakeCommand = () => Command
 
 /** Modules of the commands. Each is loaded when called, so that a health check does not cost as much as the daemon. */
 const loaders: Readonly<Record<string, () => Promise<MakeCommand>>> = {
@@ -39,7 +39,7 @@ const loaders: Readonly<Record<string, () => Promise<MakeCommand>>> = {
 
 /** Runs one command line. Never rejects: errors are printed on stderr. Resolves to the exit code. */
 export async function run(argv: readonly string[]): Promise<number> {
-  let exitCode: number = exitCodes.done
+  takeExitCode()
   const program = new Command('tidegauge')
     .description('Collects a protocol’s values every full hour and pushes them to a metrics service.')
     .version(version)
@@ -47,18 +47,15 @@ export async function run(argv: readonly string[]): Promise<number> {
     .enablePositionalOptions()
     .exitOverride()
     .configureOutput({ writeOut: text => print(text.trimEnd()), writeErr: text => note(text.trimEnd()) })
-  const ended = (code: number) => {
-    exitCode = code
-  }
   for (const load of wanted(argv)) {
-    const command = (await load())(ended)
+    const command = (await load())()
     program.addCommand(command)
     inherit(program, command)
   }
   try {
     demandCommand(program, argv)
     await program.parseAsync([...argv], { from: 'user' })
-    return withResult(exitCode)
+    return withResult(takeExitCode())
   } catch (error) {
     return withResult(await reportError(error))
   }

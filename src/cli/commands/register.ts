@@ -3,13 +3,13 @@ import { type Connection, connect } from '../../app/connection.ts'
 import type { ProtocolConfig } from '../../config/config.ts'
 import { registerProtocol } from '../../delivery/delivery.ts'
 import { type ConfigOption, configuredCommand } from '../configured-command.ts'
-import { exitCodes } from '../exit.ts'
+import { endIncomplete } from '../exit.ts'
 import { openContext } from '../open-context.ts'
 import { selectProtocols } from '../selection.ts'
 import { print } from '../terminal.ts'
 
 /** `register [ID…]`: registers protocols. Ends with 1 when one could not be registered. */
-export function registerCommand(ended: (code: number) => void): Command {
+export function registerCommand(): Command {
   return configuredCommand('register')
     .description('register the configuration’s protocols with the service')
     .argument('[id...]', 'protocol ids (default: all)')
@@ -21,7 +21,7 @@ export function registerCommand(ended: (code: number) => void): Command {
       for (const protocol of protocols) {
         const refusal = await register(connection, protocol)
         print(refusal === undefined ? `${protocol.id}: registered` : `${protocol.id}: ${refusal.text}`)
-        if (refusal && !refusal.owned) ended(exitCodes.incomplete)
+        if (refusal && !refusal.owned) endIncomplete()
       }
     })
 }

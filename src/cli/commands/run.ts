@@ -17,7 +17,7 @@ const heapRestMs = 3_000
 const heapSampleMs = 1_000
 
 /** `run`: the daemon. Ends with 0 after SIGTERM or SIGINT; SIGHUP and a changed file reload the configuration. */
-export function runCommand(ended: (code: number) => void): Command {
+export function runCommand(): Command {
   return configuredCommand('run')
     .description('the daemon: collects every full hour and delivers')
     .option('--standby', 'wait while another daemon is at work, and take over when it ends')
@@ -27,7 +27,7 @@ export function runCommand(ended: (code: number) => void): Command {
       using warm = standby ? undefined : warmProcesses()
       using _ = keepHeapSmall(systemTime)
       const { runDaemon } = await import('../run-daemon.ts')
-      await runDaemon(config, { ...(warm && { warm }), standby, signals, ended })
+      await runDaemon(config, signals, warm)
     })
 }
 

@@ -17,13 +17,13 @@ import type { CellState } from '../../status/snapshot.ts'
 import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { daemonAnswer } from '../daemon-answer.ts'
 import { daemonSentence } from '../daemon-role.ts'
-import { exitCodes } from '../exit.ts'
+import { endIncomplete } from '../exit.ts'
 import { openContext } from '../open-context.ts'
 import { printTable } from '../table.ts'
 import { counted, cut, note, print, printJson } from '../terminal.ts'
 
 /** `status`: the present state, from the outbox, whether or not the daemon runs. Ends with 1 when an hour is late. */
-export function statusCommand(ended: (code: number) => void): Command {
+export function statusCommand(): Command {
   return configuredCommand('status')
     .description('what is true now: hours, backlog, last verdicts')
     .option('--json', 'print JSON, as /status.json')
@@ -33,7 +33,7 @@ export function statusCommand(ended: (code: number) => void): Command {
       const context = running?.configuration.refused ? undefined : readable(config, running)
       if (!context) {
         if (running) printRunning(running, { config, ...(json && { json }) })
-        if (!running?.ready.ok) ended(exitCodes.incomplete)
+        if (!running?.ready.ok) endIncomplete()
         return
       }
       // This command does not catch up: a late hour is late.
@@ -44,7 +44,7 @@ export function statusCommand(ended: (code: number) => void): Command {
       )
       if (json) printJson(status)
       else printStatus(status, daemon, { config })
-      if (!status.ready.ok) ended(exitCodes.incomplete)
+      if (!status.ready.ok) endIncomplete()
     })
 }
 

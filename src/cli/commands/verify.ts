@@ -1,6 +1,5 @@
 import type { Command } from 'commander'
 import type { AppContext } from '../../app/context.ts'
-import { openExistingOutbox } from '../../app/open-outbox.ts'
 import { type Hour, hourAfter, hourAt, hourText, parseHour } from '../../model/hour.ts'
 import type { Metric, MetricId } from '../../model/metric.ts'
 import type { StoredMetric } from '../../outbox/contract/metrics.ts'
@@ -8,12 +7,11 @@ import type { OperatorStore } from '../../outbox/contract/operator-store.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
 import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { deliverNow } from '../deliver-now.ts'
-import { type EndWith, exitCodes } from '../exit.ts'
-import { openContext } from '../open-context.ts'
+import { onOutbox } from '../outbox-action.ts'
 import { demandOrder, selectProtocols } from '../selection.ts'
 import { askService, type ListedMetrics, type ListedValue } from '../service-listing.ts'
 import { printFirst } from '../table.ts'
-import { counted, cut, note, print, printJson } from '../terminal.ts'
+import { counted, cut, note, print } from '../terminal.ts'
 
 interface VerifyOptions extends ConfigOption, JsonOption {
   readonly from?: string
@@ -25,7 +23,7 @@ interface VerifyOptions extends ConfigOption, JsonOption {
 const hoursAtOnce = 24
 
 /** `verify`: compares what was delivered with what the service shows. Ends with 1 when something differs. */
-export function verifyCommand(ended: EndWith): Command {
+export function verifyCommand(): Command {
   return configuredCommand('verify')
     .description('compare what was delivered with what the service shows')
     .argument('[id...]', 'protocol ids (default: all)')
@@ -33,24 +31,27 @@ export function verifyCommand(ended: EndWith): Command {
     .option('--to <hour>', 'the last hour, included (default: the current hour)')
     .option('--repair', 'push again what the service lacks or shows otherwise')
     .option('--json', 'print JSON')
-    .action(async (ids: readonly string[], options: VerifyOptions) => {
-      const context = openContext(options.config)
-      const protocolIds = selectProtocols(context.config.protocols, ids).map(({ id }) => id)
-      const range = rangeOf(context, options)
-      await using stack = new AsyncDisposableStack()
-      const outbox = await openExistingOutbox(context, stack)
-      const verifiedNow = () => verified(context, outbox, protocolIds, range)
-      const first = await verifiedNow()
-      const pushed = options.repair && outbox ? await repair(context, outbox, first) : 0
-      const found = pushed > 0 ? await verifiedNow() : first
-      if (options.json) printJson(verifiedJson(found, pushed))
-      else printVerified(found)
-      if (options.repair && !options.json && pushed === 0) note(idleText(first))
-      if (!options.repair && repairableIn(found).length > 0) {
-        note(`  → ${asTyped('verify --repair', options)} pushes again what is missing or shown otherwise`)
-      }
-      if (found.some(isAmiss)) ended(exitCodes.incomplete)
-    })
+    .action(
+      onOutbox<VerifyOptions, [ids: readonly string[]]>(async ({ context, outbox, options }, ids) => {
+        const protocolIds = selectProtocols(context.config.protocols, ids).map(({ id }) => id)
+        const range = rangeOf(context, options)
+        const verifiedNow = () => verified(context, outbox, protocolIds, range)
+        const first = await verifiedNow()
+        const pushed = options.repair && outbox ? await repair(context, outbox, first) : 0
+        const found = pushed > 0 ? await verifiedNow() : first
+        if (!options.repair && repairableIn(found).length > 0) {
+          note(`  → ${asTyped('verify --repair', options)} pushes again what is missing or shown otherwise`)
+        }
+        return {
+          json: () => verifiedJson(found, pushed),
+          text: () => {
+            printVerified(found)
+            if (options.repair && pushed === 0) note(idleText(first))
+          },
+          isIncomplete: found.some(isAmiss),
+        }
+      }),
+    )
 }
 
 function rangeOf({ config, time }: AppContext, options: VerifyOptions): { readonly from: Hour; readonly to: Hour } {

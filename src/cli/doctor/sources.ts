@@ -399,7 +399,7 @@ export async function eventFindings(context: AppContext): Promise<readonly Findi
   const collectors = selectCollectors(context.config, undefined).filter(({ use }) => use === 'event-sum')
   if (collectors.length === 0) return []
   const hour = hourAt(context.time.nowMs())
-  const { parts } = await collectParts({ context, outbox: undefined, hour, units: 'locked' }, collectors)
+  const { parts } = await collectParts(context, undefined, collectors, hour, 'locked')
   const failing = parts.flatMap(({ collector, fault }) =>
     fault && isPermanent(fault) ? [warning(collector.id, fault.message, fault.fix)] : [],
   )

@@ -179,13 +179,9 @@ function feedOf({
 const feedMaxAgeSeconds = 90_000
 
 /** Entries of `collectors:` for what a contract answered. Pure. */
-export function entriesOf(
-  facts: ContractFacts,
-  more: Readonly<Record<string, ReadEntry>>,
-  signatureOf: (name: StandardName) => Pick<ReadEntry, 'call' | 'args'>,
-): CollectorEntry[] {
+export function entriesOf(facts: ContractFacts, more: Readonly<Record<string, ReadEntry>>): CollectorEntry[] {
   const { chain, address } = facts
-  const values = { ...readValues(facts, signatureOf), ...more }
+  const values = { ...readValues(facts), ...more }
   const read = { use: 'contract-read', options: { chain, address, values } }
   return [...shippedEntries(facts), ...(Object.keys(values).length > 0 ? [read] : [])]
 }
@@ -224,22 +220,19 @@ function quoteOf(description: unknown): string | undefined {
   return quote
 }
 
-function readValues(
-  facts: ContractFacts,
-  signatureOf: (name: StandardName) => Pick<ReadEntry, 'call' | 'args'>,
-): Record<string, ReadEntry> {
+function readValues(facts: ContractFacts): Record<string, ReadEntry> {
   const { values } = facts
   const answered = measures.filter(({ of, with: others = [] }) =>
     [of, ...others].every(name => values[name] !== undefined),
   )
   const read = answered.flatMap(measure => {
-    const entry = entryOf(measure, facts, signatureOf(measure.of))
+    const entry = entryOf(measure, facts)
     return entry ? [[measure.label, entry] as const] : []
   })
   const collection = isErc165(values) && values.erc721 === true && values.totalSupply !== undefined
-  const rate = compoundRate(facts, signatureOf('exchangeRateStored'))
+  const rate = compoundRate(facts)
   return Object.fromEntries([
-    ...(collection ? [['Supply', { ...signatureOf('totalSupply'), unit: 'NFT', min: 0 }] as const] : []),
+    ...(collection ? [['Supply', { ...standardFunctions.totalSupply, unit: 'NFT', min: 0 }] as const] : []),
     ...(rate ? [['ExchangeRate', rate] as const] : []),
     ...read,
   ])
@@ -247,10 +240,10 @@ function readValues(
 
 /** @returns `undefined` where the decimals of an amount are not known */
 function entryOf(
-  { in: holder, decimals, unit }: Measure,
+  { of, in: holder, decimals, unit }: Measure,
   { values, own, tokens }: ContractFacts,
-  signature: Pick<ReadEntry, 'call' | 'args'>,
 ): ReadEntry | undefined {
+  const signature: StandardFunction = standardFunctions[of]
   if (holder === undefined) {
     return { ...signature, ...(decimals !== undefined && { decimals }), ...(unit !== undefined && { unit }), min: 0 }
   }
@@ -266,16 +259,13 @@ function entryOf(
 }
 
 /** Underlying tokens for one market token: scaled by 18 decimals and those of both. */
-function compoundRate(
-  { values, own, tokens }: ContractFacts,
-  signature: Pick<ReadEntry, 'call' | 'args'>,
-): ReadEntry | undefined {
+function compoundRate({ values, own, tokens }: ContractFacts): ReadEntry | undefined {
   if (values.exchangeRateStored === undefined || values.underlying === undefined) return undefined
   const token = tokens.get(String(values.underlying).toLowerCase())
   if (token?.decimals === undefined || own.decimals === undefined) return undefined
   const { symbol } = token
   const decimals = 18 + token.decimals - own.decimals
-  return { ...signature, decimals, ...(symbol !== undefined && { unit: symbol }), min: 0 }
+  return { ...standardFunctions.exchangeRateStored, decimals, ...(symbol !== undefined && { unit: symbol }), min: 0 }
 }
 
 /** A view function that standards and well-known protocols have. */

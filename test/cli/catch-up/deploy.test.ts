@@ -42,7 +42,7 @@ describe('the files for a schedule', () => {
     expect(words).toContain('--catch-up')
     expect(name).toBe('collect')
     let asked: unknown
-    const command = collectCommand(() => {}).exitOverride()
+    const command = collectCommand().exitOverride()
     command.action(options => {
       asked = options
     })

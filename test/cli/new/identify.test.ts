@@ -17,17 +17,11 @@ const names = Object.keys(standardFunctions) as StandardName[]
 const address = `0x${'11'.repeat(20)}` as const
 const none: ReadonlySet<Hex> = new Set()
 
-const signatureOf = (name: StandardName) => standardFunctions[name]
-
 /** Entries for a contract that answered these, whose tokens are TKN with 6 decimals; its own are 8. */
 function entriesFor(...answered: readonly StandardName[]) {
   const values: StandardValues = Object.fromEntries(answered.map(name => [name, answerOf(name)]))
   const tokens = new Map([[address as string, { symbol: 'TKN', decimals: 6 }]])
-  const entries = entriesOf(
-    { chain: 'dev', address, values, own: { symbol: 'OWN', decimals: 8 }, tokens },
-    {},
-    signatureOf,
-  )
+  const entries = entriesOf({ chain: 'dev', address, values, own: { symbol: 'OWN', decimals: 8 }, tokens }, {})
   return entries
 }
 
@@ -117,7 +111,7 @@ describe('what a contract is', () => {
   ])('is a feed that answers %s, with an entry that can be collected or none', ([, answers, options, kind]) => {
     const facts = { values: { decimals: 8, ...answers }, own: {}, basics: { timestampSeconds: seconds } }
     expect(kindsOf(facts)).toEqual([expect.stringContaining(kind)])
-    const entries = entriesOf({ chain: 'dev', address, tokens: new Map(), ...facts }, {}, signatureOf)
+    const entries = entriesOf({ chain: 'dev', address, tokens: new Map(), ...facts }, {})
     const entry = { use: 'chainlink-feed', options: { chain: 'dev', feed: address, ...options } }
     expect(entries).toEqual(options === undefined ? [] : [entry])
   })
@@ -137,7 +131,7 @@ describe('what a contract is', () => {
 
   it('gives no amount whose decimals are not known', () => {
     const values = { underlying: address, getCash: 5n, getVirtualPrice: 1n }
-    const [entry] = entriesOf({ chain: 'dev', address, values, own: {}, tokens: new Map() }, {}, signatureOf)
+    const [entry] = entriesOf({ chain: 'dev', address, values, own: {}, tokens: new Map() }, {})
     expect(Object.keys(entry?.options['values'] ?? {})).toEqual(['VirtualPrice'])
   })
 })
