@@ -1,10 +1,7 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import { onTestFinished } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
 import { type Hour, hourAfter, hourAt, hoursFrom, hourText } from '../../src/model/hour.ts'
 import { command } from '../support/command.ts'
-import { listening } from '../support/listening.ts'
+import { allAccepted, answering, listening } from '../support/listening.ts'
 import { configured, type Ended, start } from '../support/tidegauge.ts'
 import type { Sent } from './stage.ts'
 
@@ -20,26 +17,14 @@ export interface CountingService {
 /** Takes everything. Ends with the test. */
 export async function countingService(): Promise<CountingService> {
   const pushes: Sent[][] = []
-  const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk as Buffer)
-    const json = (status: number, body: unknown) =>
-      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
-    if (request.method !== 'POST') return void json(404, { error: 'there is nothing here' })
-    const { metrics } = JSON.parse(Buffer.concat(chunks).toString()) as { metrics: Sent[] }
+  const url = await answering((request, body) => {
+    if (request.method !== 'POST') return { status: 404, body: { error: 'there is nothing here' } }
+    const { metrics } = JSON.parse(body) as { metrics: Sent[] }
     pushes.push(metrics)
-    json(200, { success: true, processed: metrics.length, errors: [], warnings: [] })
+    return allAccepted(metrics)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const address = server.address()
-  if (typeof address !== 'object' || address === null) throw new Error('the server has no port')
   return {
-    url: `http://127.0.0.1:${address.port}`,
+    url,
     pushes,
     get sent() {
       return pushes.flat()

@@ -1,13 +1,12 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
 import { openStore } from '../../src/reference/store.ts'
 import { openDatabase } from '../../src/sqlite/database.ts'
 import { command } from '../support/command.ts'
+import { answering } from '../support/listening.ts'
 import { configured, hostYaml } from '../support/tidegauge.ts'
 
 describe('the command line', () => {
@@ -94,14 +93,11 @@ describe('the command line', () => {
 
   it('says of each value why it is not there, what stands in its place, and what to do', async () => {
     const found = { a: '7 000', b: '€9', c: { usd: 1 }, d: true, e: '2e999', f: 4 }
-    const server = createServer((_request, response) => void response.end(JSON.stringify(found)))
-    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void server.close())
+    const url = await answering(() => ({ body: found }))
     const values = ['A', 'B', 'C', 'D', 'E', 'F', 'Gone', 'Lost'].map(
       label => `${label}: { pointer: /${label.length > 1 ? 'gone' : label.toLowerCase()} }`,
     )
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
-    const yaml = `use: http-json\n        options: { url: "${url}", values: { ${values.join(', ')} } }`
+    const yaml = `use: http-json\n        options: { url: "${url}/", values: { ${values.join(', ')} } }`
     const { config } = configured(hostYaml.replace('use: host', yaml))
     const { stdout } = await command(['collect', '--dry-run', '--config', config])
     const lines = stdout.split('\n').filter(line => line.startsWith('  '))

@@ -1,11 +1,9 @@
-import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { createServer, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
 import { hourAfter, hourAt, hourText } from '../../src/model/hour.ts'
 import { command } from '../support/command.ts'
+import { answering } from '../support/listening.ts'
 import { configured } from '../support/tidegauge.ts'
 
 /** A metric as a service is sent it. */
@@ -38,29 +36,15 @@ async function scriptedService(): Promise<ScriptedService> {
     shows: () => nothing,
     remarks: () => [],
   }
-  const server = createServer(async (request, response) => {
-    const isPush = request.method === 'POST'
-    const { status, body } = isPush ? answer(scripted, await metricsOf(request)) : scripted.shows(request.url ?? '')
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const address = server.address()
-  if (typeof address !== 'object' || address === null) throw new Error('the server has no port')
-  return Object.assign(scripted, { url: `http://127.0.0.1:${address.port}` })
+  const url = await answering((request, body) =>
+    request.method === 'POST' ? answer(scripted, metricsOf(body)) : scripted.shows(request.url ?? ''),
+  )
+  return Object.assign(scripted, { url })
 }
 
 const nothing = { status: 404, body: { error: 'there is nothing here' } }
 
-async function metricsOf(request: IncomingMessage): Promise<Sent[]> {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk as Buffer)
-  return (JSON.parse(Buffer.concat(chunks).toString()) as { metrics: Sent[] }).metrics
-}
+const metricsOf = (body: string) => (JSON.parse(body) as { metrics: Sent[] }).metrics
 
 function answer({ stored, refuses, remarks }: Omit<ScriptedService, 'url'>, metrics: readonly Sent[]) {
   const errors = metrics.flatMap(metric => refuses(metric) ?? [])

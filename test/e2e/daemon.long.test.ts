@@ -1,8 +1,8 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
 import { dirname, join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { StatusJson } from '../../src/status/json.ts'
+import { allAccepted, answering } from '../support/listening.ts'
 import { allDelivered, configured, hostYaml, levelCollector, startDaemon, tidegauge } from '../support/tidegauge.ts'
 
 describe('the daemon', () => {
@@ -70,23 +70,13 @@ describe('the daemon', () => {
   it('keeps everything while the service is down, and delivers when it is back', async () => {
     const seen: unknown[] = []
     let isDown = true
-    const service = createServer((request, response) => {
-      let body = ''
-      request.setEncoding('utf8').on('data', text => {
-        body += text
-      })
-      request.on('end', () => {
-        if (isDown) return void response.writeHead(503).end()
-        const { metrics } = JSON.parse(body || '{"metrics":[]}') as { metrics: unknown[] }
-        seen.push(...metrics)
-        response.end(JSON.stringify({ success: true, processed: metrics.length, errors: [], warnings: [] }))
-      })
+    const url = await answering((_, body) => {
+      if (isDown) return { status: 503, body: {} }
+      const { metrics } = JSON.parse(body || '{"metrics":[]}') as { metrics: unknown[] }
+      seen.push(...metrics)
+      return allAccepted(metrics)
     })
-    await new Promise<void>(resolve => service.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void service.close())
-    const address = service.address()
-    const port = typeof address === 'object' && address ? address.port : 0
-    const yaml = hostYaml.replace('embedded', `{ url: "http://127.0.0.1:${port}", key: { env: METRICS_KEY } }`)
+    const yaml = hostYaml.replace('embedded', `{ url: "${url}", key: { env: METRICS_KEY } }`)
     const { config } = configured(yaml)
     const daemon = await startDaemon(config, { METRICS_KEY: 'a-key-nobody-may-see' })
     await daemon.logged('delivery waits')

@@ -1,9 +1,8 @@
-import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
-import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { openPostgresOutbox } from '../../src/outbox/postgres/postgres-outbox.ts'
+import { answering } from '../support/listening.ts'
 import { useTestDatabases } from '../support/postgres/databases.ts'
 import { addressOf } from '../support/postgres/place.ts'
 import { postgresPlace } from '../support/postgres/programs.ts'
@@ -25,23 +24,15 @@ async function numbers() {
   let reads = 0
   const asked: (() => void)[] = []
   const may = Promise.withResolvers<void>()
-  const server = createServer(async (_, response) => {
+  const url = await answering(async () => {
     reads += 1
     const own = reads
     for (const resolve of asked.splice(0)) resolve()
     await may.promise
-    response.setHeader('content-type', 'application/json')
-    response.end(JSON.stringify(own))
+    return { body: own }
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const address = server.address()
   return {
-    url: `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}/`,
+    url: `${url}/`,
     answer: may.resolve,
     async read() {
       while (reads === 0) await new Promise<void>(resolve => asked.push(resolve))

@@ -1,8 +1,7 @@
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { onTestFinished } from 'vitest'
+import type { IncomingMessage } from 'node:http'
 import { systemTime } from '../../src/edge/time.ts'
 import { type Hour, hourAt, hourNumber, hourText } from '../../src/model/hour.ts'
+import { answering } from '../support/listening.ts'
 import type { TestDatabases } from '../support/postgres/databases.ts'
 import { configured, startDaemon } from '../support/tidegauge.ts'
 
@@ -35,23 +34,9 @@ export default defineCollector({
 })
 `
 
-/** A server on loopback, closed with the test. @param answer the body of a request → the answer's body */
-async function serverOf(answer: (request: IncomingMessage, body: string) => Promise<unknown>): Promise<string> {
-  const server = createServer(async (request: IncomingMessage, response: ServerResponse) => {
-    let body = ''
-    for await (const chunk of request.setEncoding('utf8')) body += chunk
-    response.setHeader('content-type', 'application/json')
-    response.end(JSON.stringify(await answer(request, body)))
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const address = server.address()
-  return `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`
-}
+/** @param answer the body of a request → the answer's body */
+const serverOf = (answer: (request: IncomingMessage, body: string) => Promise<unknown>) =>
+  answering(async (request, body) => ({ body: await answer(request, body) }))
 
 /** Hours that the collectors read, and values that the service was sent. */
 export async function fleetScene() {

@@ -1,9 +1,8 @@
-import { once } from 'node:events'
-import { createServer, type ServerResponse } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
 import { hourText } from '../../src/model/hour.ts'
 import { openPostgresOutbox } from '../../src/outbox/postgres/postgres-outbox.ts'
+import { allAccepted, answering } from '../support/listening.ts'
 import { useTestDatabases } from '../support/postgres/databases.ts'
 import { addressOf } from '../support/postgres/place.ts'
 import { postgresPlace } from '../support/postgres/programs.ts'
@@ -32,33 +31,21 @@ async function delayedService() {
     changed.resolve()
     changed = Promise.withResolvers()
   }
-  const answer = (response: ServerResponse, body: object) => {
-    response.setHeader('content-type', 'application/json')
-    response.end(JSON.stringify(body))
-  }
-  const server = createServer(async (request, response) => {
-    let body = ''
-    for await (const chunk of request.setEncoding('utf8')) body += chunk
-    if (request.method !== 'POST') return answer(response, { valid: true })
+  const url = await answering(async (request, body) => {
+    if (request.method !== 'POST') return { body: { valid: true } }
     const { metrics }: { metrics: SentValue[] } = JSON.parse(body)
-    const store = () => {
-      values.push(...metrics)
-      answer(response, { success: true, processed: metrics.length, errors: [], warnings: [] })
+    if (!release) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      release = resolve
       news()
+      await promise
     }
-    if (release) return store()
-    release = store
+    values.push(...metrics)
     news()
+    return allAccepted(metrics)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const address = server.address()
   return {
-    url: `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`,
+    url,
     release: () => release?.(),
     valuesOf: (hour: string) => values.filter(({ timestamp }) => timestamp === hour).map(({ value }) => value),
     async until(isSo: () => boolean) {

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
-import { createServer, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
 import { hourAfter, hourAt, hourText } from '../../src/model/hour.ts'
 import { deliveryHolder, takeDeliveryRole } from '../../src/outbox/roles.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
+import { allAccepted, answering } from '../support/listening.ts'
 import { metrics } from '../support/metrics.ts'
 import { expectHours } from '../support/stored-hours.ts'
 import { configured, start, startDaemon, tidegauge } from '../support/tidegauge.ts'
@@ -17,30 +17,18 @@ async function slowService() {
   const waiting = new Set<() => void>()
   const taken: string[] = []
   let isOpen = false
-  const answer = (response: ServerResponse, body: string) => {
-    const { metrics } = JSON.parse(body || '{"metrics":[]}') as { metrics: { id: string }[] }
-    taken.push(...metrics.map(({ id }) => id))
-    response.end(JSON.stringify({ success: true, processed: metrics.length, errors: [], warnings: [] }))
-  }
   const asked = Promise.withResolvers<void>()
-  const server = createServer(async (request, response) => {
-    let body = ''
-    for await (const chunk of request.setEncoding('utf8')) body += chunk
+  const url = await answering(async (request, body) => {
     if (request.method === 'POST') {
       asked.resolve()
       if (!isOpen) await new Promise<void>(resolve => waiting.add(resolve))
     }
-    answer(response, body)
+    const { metrics } = JSON.parse(body || '{"metrics":[]}') as { metrics: { id: string }[] }
+    taken.push(...metrics.map(({ id }) => id))
+    return allAccepted(metrics)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const address = server.address()
   return {
-    url: `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`,
+    url,
     taken,
     /** Resolves when something is pushed. */
     asked: asked.promise,

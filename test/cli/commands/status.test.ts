@@ -1,11 +1,9 @@
-import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it } from 'vitest'
 import { statusJson } from '../../../src/status/json.ts'
 import { command } from '../../support/command.ts'
+import { answering } from '../../support/listening.ts'
 import { richSnapshot } from '../../support/snapshot.ts'
 import { configured, hostYaml } from '../../support/tidegauge.ts'
 
@@ -30,13 +28,7 @@ it.each([
   ['an unknown key', hostYaml.replace('protocols:', 'protocolls:'), false],
 ])('status judges by the configuration in force while the file has %s', async (_, broken, isNoticed) => {
   const inForce = { ...richSnapshot, configuration: { file: '', inForceSinceMs: richSnapshot.startedAtMs } }
-  const server = createServer((__, response) => response.end(JSON.stringify(statusJson(shown())))).listen(
-    0,
-    '127.0.0.1',
-  )
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  const { port } = server.address() as AddressInfo
+  const { port } = new URL(await answering(() => ({ body: statusJson(shown()) })))
   const { config } = configured(`${broken.replace(/^status: .*\n/m, '')}\nstatus: { listen: "127.0.0.1:${port}" }\n`)
   const refused = { atMs: richSnapshot.nowMs, reason: 'a mistake' }
   const shown = () => ({
