@@ -21,7 +21,7 @@ export interface WrittenAt {
 
 /** Reads the times of change of the files. Call it before opening the outbox, which changes them. */
 export function writtenAt({ data, file }: Pick<Config, 'data' | 'file'>): WrittenAt {
-  // Of a database other machines say when it was written: the newest collected hour is a witness there.
+  // Other machines write to a database, by their own clocks: there the newest collected hour is the witness.
   const outboxMs = data.kind === 'folder' ? latest(outboxWritesMs(data.folder)) : undefined
   const configuredMs = fileStats(file)?.mtimeMs
   return { ...(outboxMs !== undefined && { outboxMs }), ...(configuredMs !== undefined && { configuredMs }) }

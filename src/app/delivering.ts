@@ -28,7 +28,7 @@ interface RoleWorkDeps {
 
 /**
  * The work of the process with the delivery role, from the moment it gets the role. A delivering command releases the
- * role when it sees the daemon. One that is suspended, or writes for long, does not; the daemon only collects
+ * role when it sees the daemon. A command that is suspended, or writes for long, does not; the daemon only collects
  * meanwhile.
  */
 export class Delivering {

@@ -151,8 +151,8 @@ interface Outage {
 }
 
 /**
- * Logs one line when an endpoint of a chain cannot serve any more, and one when it serves again. One that comes and goes is
- * not logged each time: its outages are counted, and stand in its next line.
+ * Logs one line when an endpoint of a chain cannot serve any more, and one when it serves again. The outages of an endpoint
+ * that comes and goes are counted, and stand in its next line.
  */
 export class EndpointLog implements EndpointWatch {
   readonly #chain: string

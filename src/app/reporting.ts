@@ -64,7 +64,7 @@ async function startNotifier({ context, outbox, now }: ReportingDeps, stack: Asy
     import('../reports/notify/troubles.ts'),
   ])
   const all = config.notify.map(receiver => receiverOf(receiver, secrets => redactor.add(secrets)))
-  // One that is written twice is one.
+  // A receiver that is written twice gets each notice once.
   const receivers = [...new Map(all.map(receiver => [receiver.name, receiver])).values()]
   const notifier = new Notifier({
     receivers,

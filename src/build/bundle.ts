@@ -71,7 +71,7 @@ async function write(root: string, folder: string, format: 'cjs' | 'esm', input:
 const ownImport =
   /^import (?:(?<main>\w+)|\* as (?<all>\w+)|(?:(?<first>\w+), )?\{(?<names>[^}]*)\}) from "(?<name>node:(?!sqlite)[\w/]+)";$/gm
 
-/** Takes modules of Node by a call, which reads no more than what is used. One that a flag may switch off stays an import. */
+/** Takes modules of Node by a call, which reads only what is used. A module that a flag may switch off stays an import. */
 function withoutFacades(code: string): string {
   return code.replace(ownImport, (...match) => {
     const { main, all, first, names, name } = match.at(-1) as Readonly<Record<string, string | undefined>>

@@ -40,7 +40,7 @@ interface Checked {
   readonly unusable: readonly { readonly collector: CollectorConfig; readonly fault: Fault }[]
   /** Mistakes in options, by place in the configuration. */
   readonly mistakes: readonly PlacedMistake[]
-  /** Those that read a price and no metric. */
+  /** Collectors that read a price and no metric. */
   readonly prices: Checked['usable']
 }
 
@@ -125,8 +125,8 @@ export function mistakesOf({ mistakes, unusable }: Checked): PlacedMistake[] {
 export type UsableCollector = Checked['usable'][number]
 
 /**
- * Loads all collectors and gives those of a selection. One that cannot be loaded is reported and left out, and the command
- * then ends as incomplete.
+ * Loads all collectors and gives those of a selection. A collector that cannot be loaded is reported and left out, and the
+ * command ends with 1.
  *
  * @param only ids that are selected. Default: all
  * @throws ConfigError when options are mistaken

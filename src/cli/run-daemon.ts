@@ -43,7 +43,7 @@ function contextOf(file: string): AppContext {
 }
 
 /**
- * As `runOnce`. Of two standbys that take over at once, one gets the role; the other may still have the port for a moment.
+ * As `runOnce`. When two standbys take over at once, one gets the role; the other may still have the port for a moment.
  *
  * @returns `exitCodes.outboxOwned` when it is to stand by again
  */
@@ -66,7 +66,7 @@ async function runOnce(file: string, signals: Signals, warm?: WarmProcesses): Pr
   // Clock, data folders and counts outlive reloads.
   const lasting = { clock: new WatchedClock(systemTime), place: new DataFolders(), kept: new KeptCounts() }
   const configured = { ...contextOf(file), ...lasting, ...(warm && { warm }) }
-  // Of two standbys, the one without the role must not have the port.
+  // When two standbys take over, the one without the role must not have the port.
   await using earlyPort = warm && (await EarlyPort.open(configured.config))
   const context = { ...configured, ...(earlyPort && { earlyPort }) }
   const { checkOptions } = await whileStarting(() => import('./check-collectors.ts'))

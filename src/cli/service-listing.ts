@@ -46,7 +46,7 @@ export function listedMetrics(body: unknown): ListedMetrics | undefined {
     const hour = hourOf(value)
     if (id !== undefined && hour !== undefined) {
       const hours = found.get(id) ?? new Map<Hour, ListedValue>()
-      // Of two records of an hour, one may have less to say.
+      // An hour may have two records, one of them with fewer fields.
       found.set(id, hours.set(hour, { ...hours.get(hour), ...listedValue(value) }))
     }
     if (id !== undefined && hour === undefined && 'timestamp' in value) counts.unreadable += 1

@@ -105,7 +105,7 @@ export class Gate {
       await this.#stored.save({ ...this.#state, notBeforeMs: 0, probeAtMs: 0, failures })
       return 'asked'
     } catch {
-      // It would be asked again at each look. The flush reports the disk's error.
+      // If this threw, the request would be repeated for ever. The flush reports the error of the disk.
       return wanted
     }
   }
@@ -413,7 +413,7 @@ export class StoredState {
   #current: DestinationState | undefined
   /** Whether another process would find an open breaker, or failures that it counts on from. */
   #hasFailures = false
-  /** Of two changes at a time the first might be stored last. */
+  /** Stores changes one after the other: the first of two could be stored last. */
   readonly #saves = new Sequence()
 
   /** @param name of the destination */

@@ -238,7 +238,7 @@ export class UnconfirmedSends {
     return remarks.filter(remark => !existing.has(remark) || !isExpected(remark))
   }
 
-  /** The keys of those among some metrics that the service may have had before. */
+  /** Keys of the given metrics that the service may have had before. */
   async #unconfirmedOf(metrics: readonly Metric[]): Promise<ReadonlySet<string>> {
     const isFirstFlush = this.#isFirstFlush
     const [sent, others] = [metrics.filter(one => this.#sent.has(one)), metrics.filter(one => !this.#sent.has(one))]

@@ -72,7 +72,7 @@ export class FleetIntakeStore implements IntakeStore {
     this.backlog = () => intake.backlog()
   }
 
-  /** As the outbox. The jobs of lanes are made once all that is being planned is planned: a job finds all collectors. */
+  /** As the outbox. Creates the jobs of lanes when no planning is in progress, so that a job sees every collector. */
   async planHours(plan: HourPlan): Promise<number> {
     this.#planning += 1
     this.#deps.local.expect(plan)

@@ -358,8 +358,8 @@ function uuidOf(name: string): string {
 }
 
 /**
- * A job as one daemon has claimed it. The engine counts each claim of a job, and knows a stale one by that. Of a job that
- * was deleted and made again it counts from 0: then `madeAtMs` differs.
+ * A job as one daemon has claimed it. The engine counts the claims of a job, and knows a stale claim by its number. A job
+ * that was deleted and made again is counted from 0: then `madeAtMs` differs.
  */
 export interface JobAttempt {
   readonly id: string

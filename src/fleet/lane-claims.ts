@@ -43,7 +43,7 @@ interface LaneClaimsDeps {
   readonly engine: JobEngine
   /** The lanes that this daemon works now. */
   readonly lanes: () => readonly Lane[]
-  /** Those of them with due hours, claimed or not. */
+  /** Worked lanes with due hours, claimed or not. */
   readonly withDue: () => Promise<readonly Lane[]>
   /** Whether another daemon lives. */
   readonly hasOthers: () => boolean

@@ -60,7 +60,8 @@ export function startableHours(due: readonly DueHour[], underWay: readonly DueHo
   const running = new Set<string>()
   const start = ({ collector, hour }: DueHour) => {
     running.add(`${hour} ${collector}`)
-    // The current one takes no room: the collectors of a chain would begin its past hours apart, each with a call of its own.
+    // The current hour does not count against the limit. Otherwise the past hours of one chain would start separately, each
+    // with a call of its own.
     if (hour < current) countByCollector.set(collector, (countByCollector.get(collector) ?? 0) + 1)
   }
   underWay.forEach(start)

@@ -207,7 +207,7 @@ interface RunAnswer extends RunOutcome {
 interface AskedRun {
   readonly run: HourToRead
   readonly first: RunAnswer
-  /** Of one more host each. */
+  /** Answers of further hosts, one each. */
   readonly opinions: readonly RunAnswer[]
   /** Why the last one that was asked does not answer; absent where it does. */
   readonly silence?: Fault | undefined
@@ -343,7 +343,7 @@ function settled(asked: Settling): Judgement {
   const { run, first, collected, read, agree, need, votes, isReadAgain } = asked
   const contradicted = votes.filter(({ same, against }) => same < need && against.length > 0)
   const reason = contradicted.length > 0 ? disagreementText(asked, contradicted) : ''
-  // Of a jump the implausible value is doubted, of any other value only what as many hosts contradict.
+  // An implausible jump is doubted where one host contradicts it, any other value only where as many hosts do.
   const doubted = agree > 1 ? contradicted.filter(({ otherwise }) => otherwise >= need) : contradicted
   const own = wrongHosts(doubted, read, () => [first]).map(one => ({ ...one, run, reason }))
   if (own.length > 0) {
@@ -463,7 +463,8 @@ function disagreementText({ first, opinions, read }: Settling, votes: readonly V
 }
 
 /**
- * A run's answers, with the hosts that gave them. One that failed as a whole because the contract reverts answers that.
+ * A run's answers, with the hosts that gave them. A run that failed as a whole because the contract reverts counts as that
+ * answer for each label.
  * @returns the fault where nothing is answered
  */
 function answered(
@@ -478,7 +479,7 @@ function answered(
   return { readings: {}, failures, pins: [], hosts, failed: result }
 }
 
-/** Whether a run has read a chain. One that failed as a whole has no blocks, but its fault names the chain. */
+/** Whether a run has read a chain. A run that failed as a whole has no blocks, but its fault names the chain. */
 function hasRead({ id, name }: ComparedChain, { pins, failed }: RunAnswer): boolean {
   return failed ? failed.facts['chain'] === name : pins.some(({ chainId }) => chainId === id)
 }

@@ -95,7 +95,7 @@ export function decodedPart(part: string): string {
   }
 }
 
-/** The name and password in a value of `Authorization`, as far as they are there; none in that of another scheme. */
+/** Name and password of a Basic `Authorization` header, as far as they are there; none for other schemes. */
 export function basicParts(authorization: string): string[] {
   const [, encoded] = /^Basic\s+(.+)$/i.exec(authorization) ?? []
   if (encoded === undefined) return []

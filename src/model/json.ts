@@ -66,7 +66,7 @@ export function jsonWithNumbersAsText(text: string): unknown {
   return jsonOf(text, plainBounds, asWritten)
 }
 
-/** The bound that a text exceeds. Of one that is not JSON, up to where the parser gives up. */
+/** The bound that a text exceeds. A text that is not JSON is measured up to where the parser gives up. */
 export function exceededBound(
   text: string,
   { bytesMax, depthMax, partsMax }: JsonBounds,

@@ -33,7 +33,7 @@ export const commitRowsMax = 1_000
 /** Rows waiting for the lock above which no more hours are started. */
 export const waitingRowsMax = 50_000
 
-/** Due metrics a flush reads at a time: a read of none takes as long as one of 500 more. */
+/** Due metrics a flush reads at a time. Each read has a fixed cost of about 500 rows. */
 export const duePageMax = 2_000
 
 /** Age up to which the previous value is compared with a new one. */
@@ -43,8 +43,8 @@ export const jumpHoursMax = 24
 export const upkeepMs = 60_000
 
 /**
- * Size of a database's write-ahead log, about, from which on its content is moved into the file: most are the same few
- * pages, changed again and again, so fewer moves cost less.
+ * WAL size at which SQLite checkpoints, about. The same few pages are written again and again, so fewer checkpoints cost
+ * less.
  */
 export const logBytesMax = 12_360_000
 

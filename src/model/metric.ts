@@ -20,7 +20,7 @@ export interface MetricSpec {
   readonly maxJump?: number | `${number}%`
 }
 
-/** The part of a metric that is mostly the same every hour. */
+/** The part of a metric that is usually the same every hour. */
 export interface MetricSeries {
   readonly id: MetricId
   /** The part of `id` before the three underscores. */

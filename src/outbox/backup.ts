@@ -53,7 +53,7 @@ function makeFile(fresh: string, file: string): void {
 function copy(source: string, fresh: string, file: string): void {
   const database = withFileFaults('the outbox', source, () => openReadOnly(source))
   try {
-    // Of one read transaction, which keeps no writer waiting; SQLite's backup starts again at each write of another process.
+    // One read transaction, which keeps no writer waiting. SQLite's backup starts again at each write of another process.
     database.prepare('VACUUM INTO ?').run(fresh)
   } catch (error) {
     if (isDamage(error)) throw damaged(error instanceof Error ? error.message : String(error))

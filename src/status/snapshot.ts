@@ -101,7 +101,7 @@ export interface BacklogState {
     /** Present when the configuration no longer has it: these are not delivered. */
     readonly isRemoved?: true
   }[]
-  /** Those that should be delivered by now; absent when there are none. */
+  /** Metrics that should be delivered by now; absent when there are none. */
   readonly late?: { readonly oldest: Hour; readonly metrics: number }
 }
 

@@ -253,7 +253,7 @@ function differenceOf(
   return `read on another branch ${sought}: the block before has the hash ${seen.parentHash}, not ${own.parentHash}`
 }
 
-/** Whether a node names another hash. One that does not know it answers zero. */
+/** Whether a node names another hash. A node that does not know the hash answers zero. */
 function isOtherHash(seen: Hex | undefined, own: Hex | undefined): boolean {
   return seen !== undefined && BigInt(seen) !== 0n && seen !== own
 }

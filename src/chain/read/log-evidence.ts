@@ -25,7 +25,7 @@ export interface LogRange {
 
 /** Logs that an endpoint answered for an hour, as far as they are evidence. */
 export interface AnsweredLogs {
-  /** Of each block with logs: its hash, if the logs have it, and their number. */
+  /** Blocks with logs: the hash, if the logs have it, and the number of logs. */
   readonly blocks: ReadonlyMap<bigint, { readonly hash: string | undefined; readonly count: number }>
   /** Contracts that emitted them, in small letters. */
   readonly addresses: ReadonlySet<string>

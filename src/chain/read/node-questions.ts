@@ -104,7 +104,7 @@ export class ContractLook {
         ...Object.values(slots).map(slot => ({ method: 'eth_getStorageAt', params: [address, slot, 'latest'] })),
         headCall,
       ]
-      // Of one turn: they travel together.
+      // Requests of one tick travel together.
       const [first, answers] = await Promise.all([
         endpoint.call(asked, signal),
         this.#together(endpoint, calls, signal),

@@ -533,7 +533,7 @@ function remember({ memory }: ReadPlace, requests: readonly ReadRequest[], outco
 
 /**
  * Repeats reads that reverted without data, each alone: the contract may have reverted, or other reads of the aggregate
- * used up the gas. Those that all did so alone in an earlier hour are believed.
+ * used up the gas. Reads that reverted alone in an earlier hour are believed.
  */
 async function withCertainReverts(
   place: ReadPlace,

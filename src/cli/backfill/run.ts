@@ -515,7 +515,7 @@ function progressText({ progress, elapsedMs, counts, due }: Moment): string {
     `${percentOf(progress)} % ${grouped(hoursDone)} of ${counted(hours, 'hour')}`,
     ...(perSecond > 0 ? [`${rateText(perSecond)} hours/s`] : []),
     ...(leftMs > 0 ? [`${durationText(leftMs)} left`] : []),
-    // Those of a fleet's daemons are known once they have read a window: the summary has them.
+    // The calls of a fleet's daemons are known once they have read a window: the summary has them.
     ...(counts.requests > 0 ? [`${counted(callsIn(counts), 'call')} in ${counted(counts.requests, 'request')}`] : []),
     `${grouped(due)} due`,
   ].join(', ')

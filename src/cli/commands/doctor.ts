@@ -30,7 +30,7 @@ export function doctorCommand(): Command {
       const context = openContext(options.config)
       const found: Finding[] = []
       const examining = examinations(context, options)
-      // One that fails before its turn is reported at its turn.
+      // A question that fails before its turn is reported at its turn.
       for (const findings of examining) findings.catch(() => {})
       for (const findings of examining) {
         for (const finding of await findings) {

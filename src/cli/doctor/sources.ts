@@ -487,7 +487,7 @@ function hostsIn({ use, options, place }: CollectorConfig): string[] {
     try {
       return readSecret(ref)
     } catch {
-      // One that cannot be read is a finding of the configuration.
+      // A secret that cannot be read is a finding of the configuration.
       return []
     }
   })

@@ -25,7 +25,7 @@ export interface ReadAgain {
    * blocks include that of the hour before them.
    */
   readonly reads?: Recording
-  /** Of each price that it read, by name: all that the price was read from. A price that needs another has that here, too. */
+  /** What each price was read from, by name, including prices it depends on. */
   readonly prices?: Readonly<Record<string, Recording>>
 }
 

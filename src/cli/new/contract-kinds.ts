@@ -488,7 +488,7 @@ export interface SeenContract {
   readonly tokens: ReadonlyMap<string, TokenFacts>
   /** Functions that answered, those of the ABI file last. */
   readonly answered: readonly Answered[]
-  /** Those of the ABI file among them. */
+  /** Functions of the ABI file among them. */
   readonly ofAbi: readonly Answered[]
 }
 

@@ -94,7 +94,7 @@ export function smallerSize(count: number, isTooLarge = false): number {
   return Math.max(1, Math.ceil(count / (count > thirdsMin ? 3 : 2)))
 }
 
-/** Smaller parts of some metrics of a part that was sent. @param isTooLarge as `smallerSize` */
+/** Divides metrics of a part that was sent into smaller parts. @param isTooLarge as `smallerSize` */
 export function smaller({ sent, attemptsMax }: Part, metrics: readonly Metric[], isTooLarge = false): Part[] {
   const size = smallerSize(metrics.length, isTooLarge)
   const parts = batchesOf(metrics, size).map(batch => ({ batch, sent, attemptsMax }))

@@ -15,7 +15,7 @@ export interface DeliveryStore {
   dueHour(which: 'oldest' | 'newest', protocolIds: readonly string[], latest: Hour): Promise<Hour | undefined>
   /** Due metrics of some protocols as of one instant: the hours from `newestFirstFrom` on first, then the backlog. */
   due(wanted: DueWanted, limit: number): Promise<readonly Metric[]>
-  /** Those of some metrics that are still due: a person may have dropped one, or a correction may be held. */
+  /** The given metrics that are still due: a person may have dropped one, or a correction may be held. */
   stillDue<T extends MetricKey>(metrics: readonly T[]): Promise<readonly T[]>
   /** A metric of an hour as it would be sent; `undefined` unless it is due or delivered. */
   present(metric: MetricKey): Promise<Metric | undefined>

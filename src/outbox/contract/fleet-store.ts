@@ -183,7 +183,7 @@ export interface AskedWindow {
 export interface BackfillStore {
   /** Stores windows, except those that are asked for already. */
   ask(windows: readonly AskedWindow[]): Promise<void>
-  /** Windows that are not done, of which all collectors are among some. */
+  /** Unfinished windows whose collectors are all in `collectors`. */
   open(collectors: readonly string[], limit: number): Promise<readonly AskedWindow[]>
   /** Deletes a window that is done. No effect when there is none. */
   finish(id: string, transaction: SharedTransaction): Promise<void>

@@ -47,7 +47,7 @@ export interface CollectorHourRange {
   readonly to: Hour
   /** Number of hours in the range. */
   readonly hours: number
-  /** Why they are not collected, in the words of the first; absent for hours not tried yet. */
+  /** Why the first of the hours is not collected; absent for hours not tried yet. */
   readonly fault?: FaultRecord
 }
 

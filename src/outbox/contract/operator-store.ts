@@ -24,7 +24,7 @@ export interface HoursWanted {
   readonly to?: Hour
 }
 
-/** Whether a metric may change the locked unit of its id: `locked`: not, it stays held; `changed`: a person allows it. */
+/** `locked`: a metric with another unit stays held. `changed`: releasing it changes the unit of its id. */
 export type Units = 'locked' | 'changed'
 
 /** The outbox for commands: what a person looks at and decides. Methods reject with errors that `OutboxHealth` classifies and explains. */

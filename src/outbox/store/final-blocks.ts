@@ -83,7 +83,7 @@ function ofHours(chainId: number, hours: readonly number[]): Statement {
     WHERE chain = ${chainId} AND hour ${isIn('integer', hours)}`
 }
 
-/** Of each hour the block before and the one after. */
+/** The blocks before and after each hour. */
 function aroundHours(chainId: number, hours: readonly number[]): Statement {
   const asked = hours.map(hour => [hour])
   const near = (condition: Statement) => sql`

@@ -184,7 +184,7 @@ class OutcomeWriter {
     }
   }
 
-  /** One that cannot be stored fails alone. */
+  /** Stores outcomes in one commit. An outcome that cannot be stored fails alone. */
   async #together(jobs: readonly OutcomeJob[]): Promise<void> {
     const { database, unsent } = this.#deps
     const all = jobs.map(({ request }) => request.recorded)

@@ -143,7 +143,7 @@ export function judge(
       const { reason, status, attempts } = letter
       changes.detain({ ...place, kind: 'refused', reason, status, attempts, sinceMs: nowMs })
     }
-    // One that is held again meanwhile stays listed.
+    // A correction that was held again meanwhile stays listed.
     const isOver = letter ? isMoved : changes.at(place)?.state === stateNumber('delivered')
     if (isCorrected && isOver) changes.settle(place)
   }

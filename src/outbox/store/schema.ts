@@ -66,8 +66,8 @@ const tables = `
     PRIMARY KEY (hour, collector)
   );
 
-  -- The last hour of those that are rows without a hole, from the collector's start on, so that a year of them need not
-  -- be read. It is never later than it is true.
+  -- The hour up to which all hours since the collector's start are rows, so that a year of them need not be read. It may
+  -- lag behind the truth, and never leads it.
   CREATE TABLE tidegauge.planned (
     collector integer NOT NULL PRIMARY KEY REFERENCES tidegauge.collector,
     hour integer NOT NULL CHECK (hour > 0)

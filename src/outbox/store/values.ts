@@ -145,7 +145,7 @@ export function* storedValues(metrics: readonly MetricKey[]): StoreWork<(ValueAn
   return found.map(row => row && { value: row.value, state: stateOf(row.state) })
 }
 
-/** Those of some metrics that are still due. */
+/** The given metrics that are still due. */
 export function* stillDue<T extends MetricKey>(metrics: readonly T[]): StoreWork<T[]> {
   const { rows: found } = yield* lookedUp(metrics)
   return metrics.filter((_, place) => found[place]?.state === stateNumber('due'))
@@ -199,7 +199,7 @@ function* lastValues(
   return values
 }
 
-/** Those of some metrics that are listed as corrected and stored: places in the list. */
+/** Places of the given metrics that are listed as corrected and stored. */
 export function* correctedOf(metrics: readonly MetricKey[]): StoreWork<ReadonlySet<number>> {
   const asked = metrics.map(({ id, hour }) => [id, hourNumber(hour)])
   const found = yield* query<{ place: number }>(sql`

@@ -17,7 +17,7 @@ const rememberedMs = 24 * hourMs
 /** A trouble that was reported and is not over. */
 interface Incident {
   readonly kind: ReportedTrouble
-  /** Those that have it. */
+  /** The collectors, protocols or destinations that have the trouble. */
   readonly subjects: readonly string[]
   /** In hours since 1970. */
   readonly hour: number

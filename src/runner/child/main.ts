@@ -99,7 +99,7 @@ function endOf(settled: Settled<TaskEnd>, late: Fault): TaskEnd {
   return { kind: 'faulted', fault: faultRecord(fault) }
 }
 
-/** Sends the ends of runs. One that cannot be sent does not keep the others. */
+/** Sends the ends of runs. An end that cannot be sent does not hold up the others. */
 function postEnds(runs: readonly EndedRun[]): void {
   line.postAll('ended', 'runs', runs, (run, why) => {
     const fault = new Fault('collector-output', `its result cannot be sent: ${why}`)

@@ -92,7 +92,7 @@ function memoryMbOf(pid: number): number {
   }
 }
 
-/** That of this process. */
+/** The memory of the children of this process. */
 const childMemory = new ChildMemory()
 
 /** Reads `+ PID` and `- PID`. At the end of its input it ends the processes that are left. Signals are for the daemon. */

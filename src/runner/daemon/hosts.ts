@@ -286,7 +286,7 @@ export class ChildTurns {
     return undefined
   }
 
-  /** Ends a turn. One that is not held any more is ignored. */
+  /** Ends a turn. No effect on a turn that has ended. */
   end({ turn, how }: TurnEnd): void {
     const end = this.#ends.get(turn)
     if (!end) return

@@ -18,13 +18,13 @@ interface ProcessesDeps {
 }
 
 /**
- * Keeps one process for each group, up to a maximum of those that run one's own code. An idle one is ended when another
- * group needs its place; if all are busy, the group waits.
+ * Keeps one process for each group. The number of processes that run user code is limited: an idle one is ended when
+ * another group needs its place; if all are busy, the group waits.
  */
 export class Processes {
   readonly #deps: ProcessesDeps
   readonly #byKey = new Map<string, SharedProcess>()
-  /** Those that run one's own code. */
+  /** Processes that run user code, not shipped collectors. */
   readonly #own = new Set<SharedProcess>()
   #taken = 0
   #rested = Promise.withResolvers<void>()

@@ -4,7 +4,7 @@ import { runnerLimits } from './limits.ts'
 
 /**
  * Processes without work that the next runner takes: those in which collectors were described. A start of their own is
- * a fifth of the time until the first value. Those that are not taken are ended.
+ * a fifth of the time until the first value. Processes that are not taken are ended.
  */
 export class WarmProcesses {
   readonly #time: Pick<Time, 'timeout'>

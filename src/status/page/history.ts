@@ -133,7 +133,7 @@ function instant(ms: number | undefined): string {
   return ms === undefined ? '' : new Date(ms).toISOString()
 }
 
-/** A text from outside. One that a spreadsheet would take for a formula is marked as text. */
+/** A text from outside, marked as text where a spreadsheet would take it for a formula. */
 function field(text: string): string {
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe

@@ -378,7 +378,7 @@ const foldedMin = 4
 /** The collectors of a protocol, where they lie under one line. */
 interface Fold {
   readonly protocolId: string
-  /** Those that are shown. */
+  /** The rows that are shown. */
   readonly rows: readonly WeekRow[]
   /** Number of its collectors, and of those in trouble, shown or not. */
   readonly collectors: number
