@@ -15,7 +15,6 @@ import {
   type Store,
   type StoredKey,
   type StoredValue,
-  type StoredValues,
 } from './store.ts'
 
 /** One mistake of a request, or one warning: its place and its text. */
@@ -70,11 +69,7 @@ function refusedFor(part: string, remarks: readonly RefusalRemark[]): ServiceRef
 function remarkOf({ path, message }: z.core.$ZodIssue): RefusalRemark {
   const index = path.find(part => typeof part === 'number')
   const field = path.findLast(part => typeof part === 'string')
-  return {
-    ...(index === undefined ? {} : { index }),
-    ...(field === undefined ? {} : { field }),
-    message: message.replace(/^Invalid input: /, ''),
-  }
+  return { index, field, message: message.replace(/^Invalid input: /, '') }
 }
 
 /** `[3] value: is missing` */
@@ -210,8 +205,7 @@ function registerProtocol({ server, store }: Api): void {
     onRequest: keyRequired(store),
     async handler(request): Promise<z.infer<typeof registered>> {
       const { public: isPublic, id, name, logo, chains } = request.body
-      const optional = { ...(logo === undefined ? {} : { logo }), ...(chains === undefined ? {} : { chains }) }
-      const asked = { id: slug(id), name, ...optional, visibility: isPublic ? 'public' : 'private' } as const
+      const asked = { id: slug(id), name, logo, chains, visibility: isPublic ? 'public' : 'private' } as const
       const created = store.protocols.register(asked, callerOf(request))
       if (!created) throw taken(id, asked.id)
       return { success: true, protocol: shown(created) }
@@ -225,25 +219,14 @@ function taken(id: string, sanitised: string): ServiceRefusal {
 }
 
 function shown({ no: _no, ownerNo: _ownerNo, visibility, chains, ...rest }: Protocol): z.infer<typeof protocol> {
-  return { ...rest, ...(chains ? { chains: [...chains] } : {}), public: visibility === 'public' }
-}
-
-type ParseInstant = typeof parseIsoInstant
-
-/** `parseIsoInstant` for one push: most timestamps of a push are equal, and are parsed once. */
-function parseInstantOnce(): ParseInstant {
-  const parsed = new Map<string, number | undefined>()
-  return text => {
-    if (!parsed.has(text)) parsed.set(text, parseIsoInstant(text))
-    return parsed.get(text)
-  }
+  return { ...rest, chains: chains && [...chains], public: visibility === 'public' }
 }
 
 /** Timestamps too far ahead in an unvalidated body, so that metrics with other mistakes are included. */
-function timestampsAhead(body: unknown, nowMs: number, parse: ParseInstant): RefusalRemark[] {
+function timestampsAhead(body: unknown, nowMs: number): RefusalRemark[] {
   const untilMs = nowMs + futureMsMax
   return sentMetrics(body).flatMap((metric, index) => {
-    if (typeof metric.timestamp !== 'string' || !((parse(metric.timestamp) ?? 0) > untilMs)) return []
+    if (typeof metric.timestamp !== 'string' || !((parseIsoInstant(metric.timestamp) ?? 0) > untilMs)) return []
     const message = `more than 5 minutes ahead of the service's clock, which says ${instantText(nowMs)}`
     return [{ index, ...idOf(metric), field: 'timestamp', message }]
   })
@@ -303,10 +286,10 @@ function notFound(protocolId: string): string {
 }
 
 /** The rows of a valid push, with default module and timestamp. */
-function valuesOf(metrics: readonly Addressed[], nowMs: number, parse: ParseInstant): NewValue[] {
+function valuesOf(metrics: readonly Addressed[], nowMs: number): NewValue[] {
   const startOfHourMs = hourAt(nowMs)
   return metrics.map(({ metric: { id, value, unit, module = 'protocol', timestamp }, protocol }) => {
-    const atMs = (timestamp === undefined ? undefined : parse(timestamp)) ?? startOfHourMs
+    const atMs = (timestamp === undefined ? undefined : parseIsoInstant(timestamp)) ?? startOfHourMs
     return { protocolNo: protocol.no, id, atMs, value, unit, module }
   })
 }
@@ -323,8 +306,7 @@ function warningsOf(push: Push, updated: readonly number[]): RefusalRemark[] {
 }
 
 function labelWarning({ id, protocolId }: SubmittedMetric, index: number): RefusalRemark[] {
-  const label = id.slice(protocolId.length + 3)
-  const chars = label.length <= labelCharsAdvised ? label.length : [...label].length
+  const chars = [...id.slice(protocolId.length + 3)].length
   if (chars <= labelCharsAdvised) return []
   return [
     { index, id, field: 'id', message: `label of ${chars} characters: ${labelCharsAdvised} or fewer are advised` },
@@ -351,10 +333,10 @@ function pushMetrics({ server, store, time }: Api): void {
     preValidation: async request => refuseTooMany(request.body),
     attachValidation: true,
     async handler(request): Promise<z.infer<typeof pushAnswer>> {
-      const [nowMs, parse] = [time.nowMs(), parseInstantOnce()]
-      refuseMistakes(request.validationError, request.body, timestampsAhead(request.body, nowMs, parse))
+      const nowMs = time.nowMs()
+      refuseMistakes(request.validationError, request.body, timestampsAhead(request.body, nowMs))
       const caller = callerOf(request)
-      const values = valuesOf(addressed(request.body, store.protocols.find, caller), nowMs, parse)
+      const values = valuesOf(addressed(request.body, store.protocols.find, caller), nowMs)
       const updated = await store.values.put(values, caller.no)
       return { success: true, processed: values.length, errors: [], warnings: warningsOf(request.body, updated) }
     },
@@ -452,7 +434,7 @@ function page(
 }
 
 function listedMetric({ id, value, unit, module, atMs }: StoredValue, protocolId: string) {
-  return { id, protocolId, value, ...(unit === null ? {} : { unit }), module, timestamp: instantText(atMs) }
+  return { id, protocolId, value, unit: unit ?? undefined, module, timestamp: instantText(atMs) }
 }
 
 function positionText({ protocolNo, atMs, metricNo }: HistoryCursor): string {
@@ -536,7 +518,7 @@ function readable(store: Store, id: string, caller: StoredKey | undefined): Prot
 type Base = (latest: LatestValue, spanMs: number) => number | undefined
 
 /** Looks up bases of changes. Metrics with the same instant, as those of one hour, share one query. */
-function basesIn(values: StoredValues, protocol: Protocol): Base {
+function basesIn(values: Store['values'], protocol: Protocol): Base {
   const cache = new Map<number, ReadonlyMap<number, number>>()
   return ({ metricNo, atMs }, spanMs) => {
     const untilMs = atMs - spanMs
@@ -549,14 +531,7 @@ function basesIn(values: StoredValues, protocol: Protocol): Base {
 function shownMetric(latest: LatestValue, base: Base): LatestMetric {
   const { id, value, unit, atMs } = latest
   const [change1h, change24h] = [spansMs.change1h, spansMs.change24h].map(spanMs => change(value, base(latest, spanMs)))
-  return {
-    id,
-    value,
-    ...(unit === null ? {} : { unit }),
-    ...(change1h === undefined ? {} : { change1h }),
-    ...(change24h === undefined ? {} : { change24h }),
-    timestamp: instantText(atMs),
-  }
+  return { id, value, unit: unit ?? undefined, change1h, change24h, timestamp: instantText(atMs) }
 }
 
 const validateQuery = z.object({

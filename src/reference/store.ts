@@ -71,41 +71,6 @@ export interface StoredKey {
   readonly name: string
 }
 
-/** Public data of a key: never the key itself. */
-interface KeyListing {
-  /** The first characters of the key. */
-  readonly prefix: string
-  readonly name: string
-  /** Milliseconds since 1970. */
-  readonly createdAtMs: number
-  /** Absent while the key is valid. */
-  readonly revokedAtMs?: number
-}
-
-/** The keys of the service: who may call, and who owns what. */
-interface Keys {
-  /**
-   * Creates a key, as the mobile app does for the real service.
-   *
-   * @param name for people, to tell keys apart; need not be unique
-   * @returns the key: only now, as only its hash is stored
-   * @throws Fault `usage` for an empty name
-   */
-  create(name: string): string
-  /** The owner of a valid key; `undefined` for others. */
-  find(key: string): StoredKey | undefined
-  /** All keys, oldest first, revoked ones included. */
-  list(): KeyListing[]
-  /** Makes a key invalid at once. @throws Fault `usage` when no key, or more than one, has that name or prefix */
-  revoke(nameOrPrefix: string): void
-  /**
-   * Gives an owner a new key; the old one is invalid at once, and ownership stays.
-   *
-   * @throws Fault `usage` when no key, or more than one, has that name or prefix
-   */
-  rotate(nameOrPrefix: string): string
-}
-
 const prefixChars = 11
 
 /** Creates 256 random bits: a hash without salt is enough, and allows to look the key up by it. */
@@ -118,22 +83,25 @@ function keyHash(key: string): Buffer {
   return hash('sha256', key, 'buffer')
 }
 
-interface ListedRow {
+/** Public data of a key: never the key itself. Instants in milliseconds since 1970. */
+interface KeyRow {
+  /** The first characters of the key. */
   readonly prefix: string
   readonly name: string
   readonly createdAtMs: number
+  /** `null` while the key is valid. */
   readonly revokedAtMs: number | null
 }
 
-/** The keys in an open file of the service. Instants come from the given clock. */
-function keysIn(database: Sqlite, time: Time): Keys {
+/** The keys of the service: who may call, and who owns what. */
+function keysIn(database: Sqlite, time: Time) {
   const insert = database.prepare<[string, string, Buffer, number]>(
     'INSERT INTO api_key (name, prefix, hash, created_at_ms) VALUES (?, ?, ?, ?)',
   )
   const byHash = database.prepare<[Buffer], StoredKey>(
     'SELECT no, name FROM api_key WHERE hash = ? AND revoked_at_ms IS NULL',
   )
-  const all = database.prepare<[], ListedRow>(
+  const all = database.prepare<[], KeyRow>(
     'SELECT prefix, name, created_at_ms AS createdAtMs, revoked_at_ms AS revokedAtMs FROM api_key ORDER BY no',
   )
   const named = database.prepare<{ text: string }, { no: number; prefix: string }>(
@@ -151,18 +119,33 @@ function keysIn(database: Sqlite, time: Time): Keys {
   }
 
   return {
-    create(name) {
+    /**
+     * Creates a key, as the mobile app does for the real service.
+     *
+     * @param name for people, to tell keys apart; need not be unique
+     * @returns the key: only now, as only its hash is stored
+     * @throws Fault `usage` for an empty name
+     */
+    create(name: string): string {
       if (name.trim() === '') throw new Fault('usage', 'a key needs a name', { fix: 'name what will use it' })
       const made = newKey()
       insert.run(name, made.prefix, made.hash, time.nowMs())
       return made.key
     },
-    find: key => byHash.get(keyHash(key)),
-    list: () => all.all().map(({ revokedAtMs, ...rest }) => (revokedAtMs === null ? rest : { ...rest, revokedAtMs })),
-    revoke(nameOrPrefix) {
+    /** The owner of a valid key; `undefined` for others. */
+    find: (key: string) => byHash.get(keyHash(key)),
+    /** All keys, oldest first, revoked ones included. */
+    list: () => all.all().map(({ revokedAtMs, ...rest }) => ({ ...rest, revokedAtMs: revokedAtMs ?? undefined })),
+    /** Makes a key invalid at once. @throws Fault `usage` when no key, or more than one, has that name or prefix */
+    revoke(nameOrPrefix: string): void {
       setRevoked.run(time.nowMs(), only(nameOrPrefix))
     },
-    rotate(nameOrPrefix) {
+    /**
+     * Gives an owner a new key; the old one is invalid at once, and ownership stays.
+     *
+     * @throws Fault `usage` when no key, or more than one, has that name or prefix
+     */
+    rotate(nameOrPrefix: string): string {
       const made = newKey()
       setSecret.run(made.prefix, made.hash, only(nameOrPrefix))
       return made.key
@@ -179,22 +162,11 @@ export interface Protocol {
   /** A slug. */
   readonly id: string
   readonly name: string
-  readonly logo?: string
-  readonly chains?: readonly string[]
+  readonly logo?: string | undefined
+  readonly chains?: readonly string[] | undefined
   readonly visibility: Visibility
   /** Number of the owner. */
   readonly ownerNo: number
-}
-
-/** The protocols of the service. None is ever removed, and no id changes. */
-interface Protocols {
-  /** @returns `undefined` when the id is taken */
-  register(protocol: Omit<Protocol, 'no' | 'ownerNo'>, owner: StoredKey): Protocol | undefined
-  find(id: string): Protocol | undefined
-  /** Every protocol a key may write: its own and public ones, by id. */
-  writableBy(key: StoredKey): Protocol[]
-  /** @throws Fault `usage` for an unknown protocol */
-  setVisibility(id: string, visibility: Visibility): void
 }
 
 /** Whether a key may read and write a protocol: only its owner's may, unless it is public. */
@@ -214,8 +186,8 @@ interface ProtocolRow {
 
 const columns = 'no, id, name, logo, chains, visibility, owner_no AS ownerNo'
 
-/** The protocols in an open file of the service. Instants come from the given clock. */
-function protocolsIn(database: Sqlite, time: Time): Protocols {
+/** The protocols of the service. None is ever removed, and no id changes. */
+function protocolsIn(database: Sqlite, time: Time) {
   const insert = database.prepare<
     [string, string, string | null, string | null, Visibility, number, number],
     ProtocolRow
@@ -230,13 +202,17 @@ function protocolsIn(database: Sqlite, time: Time): Protocols {
   const setVisibility = database.prepare<[Visibility, string]>('UPDATE protocol SET visibility = ? WHERE id = ?')
 
   return {
-    register({ id, name, logo, chains, visibility }, owner) {
+    /** @returns `undefined` when the id is taken */
+    register(protocol: Omit<Protocol, 'no' | 'ownerNo'>, owner: StoredKey): Protocol | undefined {
+      const { id, name, logo, chains, visibility } = protocol
       const chainsText = chains ? JSON.stringify(chains) : null
       return protocolOf(insert.get(id, name, logo ?? null, chainsText, visibility, owner.no, time.nowMs()))
     },
-    find: id => protocolOf(byId.get(id)),
-    writableBy: key => writable.all(key.no).flatMap(row => protocolOf(row) ?? []),
-    setVisibility(id, visibility) {
+    find: (id: string) => protocolOf(byId.get(id)),
+    /** Every protocol a key may write: its own and public ones, by id. */
+    writableBy: (key: StoredKey) => writable.all(key.no).flatMap(row => protocolOf(row) ?? []),
+    /** @throws Fault `usage` for an unknown protocol */
+    setVisibility(id: string, visibility: Visibility): void {
       if (setVisibility.run(visibility, id).changes > 0) return
       throw new Fault('usage', `no protocol "${id}" is registered`, { fix: 'register it first' })
     },
@@ -246,155 +222,7 @@ function protocolsIn(database: Sqlite, time: Time): Protocols {
 function protocolOf(row: ProtocolRow | undefined): Protocol | undefined {
   if (!row) return undefined
   const { logo, chains, ...rest } = row
-  return {
-    ...rest,
-    ...(logo === null ? {} : { logo }),
-    ...(chains === null ? {} : { chains: jsonOf(chains) as string[] }),
-  }
-}
-
-/** Cached entries before the cache is cleared: bounds the memory that clients with ever new ids can take. */
-const rememberedMax = 100_000
-
-/** The numbers under which metrics and forms are stored; assigned on first use. Only within a writing transaction. */
-interface Numbers {
-  metric(protocolNo: number, id: string, atMs: number): number
-  form(unit: string | undefined, module: string): number
-  /** Clears the cache after a rollback: numbers assigned in it do not exist. */
-  forget(): void
-}
-
-/** Cached numbers: committed ones never change. */
-function numbersIn(database: Sqlite): Numbers {
-  const metricNo = database
-    .prepare<[number, string], number>('SELECT no FROM metric WHERE protocol_no = ? AND id = ?')
-    .pluck()
-  const addMetric = database.prepare('INSERT INTO metric (protocol_no, id, latest_at_ms) VALUES (?, ?, ?)')
-  const formNo = database
-    .prepare<[string | null, string], number>('SELECT no FROM form WHERE unit IS ? AND module = ?')
-    .pluck()
-  const addForm = database.prepare('INSERT INTO form (unit, module) VALUES (?, ?)')
-  const [metrics, forms] = [new Remembered<number>(), new Remembered<string | undefined>()]
-
-  return {
-    metric: (protocolNo, id, atMs) =>
-      metrics.get(protocolNo, id) ??
-      metrics.set(
-        protocolNo,
-        id,
-        metricNo.get(protocolNo, id) ?? Number(addMetric.run(protocolNo, id, atMs).lastInsertRowid),
-      ),
-    form: (unit, module) =>
-      forms.get(unit, module) ??
-      forms.set(
-        unit,
-        module,
-        formNo.get(unit ?? null, module) ?? Number(addForm.run(unit ?? null, module).lastInsertRowid),
-      ),
-    forget() {
-      metrics.clear()
-      forms.clear()
-    },
-  }
-}
-
-/** A cache of numbers by two names. */
-class Remembered<K> {
-  readonly #numbers = new Map<K, Map<string, number>>()
-  #size = 0
-
-  get(first: K, second: string): number | undefined {
-    return this.#numbers.get(first)?.get(second)
-  }
-
-  /** @returns the number */
-  set(first: K, second: string, number: number): number {
-    if (this.#size >= rememberedMax) this.clear()
-    const numbers = this.#numbers.get(first) ?? new Map<string, number>()
-    this.#numbers.set(first, numbers.set(second, number))
-    this.#size += 1
-    return number
-  }
-
-  clear(): void {
-    this.#numbers.clear()
-    this.#size = 0
-  }
-}
-
-/** One value as a row, with its index in its push. */
-interface ValueRow {
-  /** Index in the push. */
-  readonly place: number
-  readonly metricNo: number
-  readonly value: number
-  /** Number of the (unit, module) pair. */
-  readonly formNo: number
-}
-
-/** Fields that the rows of a push share. */
-interface Instant {
-  readonly protocolNo: number
-  /** Milliseconds since 1970. */
-  readonly atMs: number
-  /** Number of the pushing key's owner. */
-  readonly keyNo: number
-}
-
-/** Writes rows of one instant, as many as a push has. @returns indexes of rows that existed and were updated */
-type WriteRows = (instant: Instant, rows: readonly ValueRow[]) => number[]
-
-/** Writes into an open file of the service. Call the result within a transaction. */
-function writeRowsIn(database: Sqlite): WriteRows {
-  const existing = database
-    .prepare<[number, number, number, number], number>(
-      'SELECT metric_no FROM metric_value WHERE protocol_no = ? AND at_ms = ? AND metric_no BETWEEN ? AND ?',
-    )
-    .pluck()
-  const upsert = byCount(count =>
-    database.prepare<[number, number, number, number[]]>(
-      `INSERT INTO metric_value (protocol_no, at_ms, key_no, metric_no, value, form_no)
-       SELECT ?, ?, ?, column1, column2, column3 FROM (VALUES ${list(count, '(?, ?, ?)')}) WHERE true
-       ON CONFLICT DO UPDATE SET value = excluded.value, form_no = excluded.form_no, key_no = excluded.key_no`,
-    ),
-  )
-  const advance = byCount(count =>
-    database.prepare<[number, number, number[]]>(
-      `UPDATE metric SET latest_at_ms = ? WHERE latest_at_ms < ? AND no IN (${list(count, '?')})`,
-    ),
-  )
-
-  return ({ protocolNo, atMs, keyNo }, rows) => {
-    const metricNos = rows.map(({ metricNo }) => metricNo)
-    const known = new Set(existing.all(protocolNo, atMs, Math.min(...metricNos), Math.max(...metricNos)))
-    const updated: number[] = []
-    const parameters: number[] = []
-    for (const { place, metricNo, value, formNo } of rows) {
-      if (known.has(metricNo)) updated.push(place)
-      known.add(metricNo)
-      parameters.push(metricNo, value, formNo)
-    }
-    upsert(rows.length).run(protocolNo, atMs, keyNo, parameters)
-    advance(rows.length).run(atMs, atMs, metricNos)
-    return updated
-  }
-}
-
-/**
- * Caches statements by row count: one statement for many rows takes half the time of one for each. It is prepared when
- * a push of that size first comes.
- */
-function byCount<S>(prepare: (count: number) => S): (count: number) => S {
-  const prepared = new Map<number, S>()
-  return count => {
-    const statement = prepared.get(count) ?? prepare(count)
-    prepared.set(count, statement)
-    return statement
-  }
-}
-
-function list(count: number, text: string): string {
-  return Array.from({ length: count }, () => text).join(', ')
+  return { ...rest, logo: logo ?? undefined, chains: chains === null ? undefined : (jsonOf(chains) as string[]) }
 }
 
 /** One metric of a push, ready to be stored. */
@@ -422,24 +250,8 @@ export interface LatestValue {
 }
 
 /** The values of all metrics. */
-export interface StoredValues {
-  /**
-   * Stores a push in one transaction, all or nothing.
-   *
-   * @param keyNo the pushing key
-   * @returns indexes in `values` of metrics that existed with the same id and instant and were updated
-   */
-  put(values: readonly NewValue[], keyNo: number): Promise<readonly number[]>
-  /** The newest value of every metric of a protocol, by metric id. */
-  latest(protocolNo: number): LatestValue[]
-  /** The newest value of each metric of a protocol in `(afterMs, untilMs]`, by metric number. */
-  newestWithin(protocolNo: number, afterMs: number, untilMs: number): ReadonlyMap<number, number>
-}
-
-/** The values in an open file of the service. */
-function valuesIn(database: Sqlite): StoredValues {
-  const numbers = numbersIn(database)
-  const writeRows = writeRowsIn(database)
+function valuesIn(database: Sqlite) {
+  const put = putIn(database)
   const latest = database.prepare<[number], LatestValue>(
     `SELECT metric.no AS metricNo, metric.id, at_ms AS atMs, value, unit
      FROM metric JOIN metric_value ON metric_value.protocol_no = metric.protocol_no
@@ -451,39 +263,52 @@ function valuesIn(database: Sqlite): StoredValues {
     `SELECT metric_no AS metricNo, value, max(at_ms) AS atMs FROM metric_value
      WHERE protocol_no = +? AND at_ms > ? AND at_ms <= ? GROUP BY metric_no`,
   )
-
-  const inTransaction = groupCommit(database, numbers.forget)
-
-  const putAll = (values: readonly NewValue[], keyNo: number): readonly number[] =>
-    byInstant(values, keyNo, numbers).flatMap(({ instant, rows }) => writeRows(instant, rows))
-
+  const inTransaction = groupCommit(database)
   return {
-    put: (values, keyNo) => inTransaction(() => putAll(values, keyNo)),
-    latest: protocolNo => latest.all(protocolNo),
-    newestWithin: (protocolNo, afterMs, untilMs) =>
+    /**
+     * Stores a push in one transaction, all or nothing.
+     *
+     * @param keyNo the pushing key
+     * @returns indexes in `values` of metrics that existed with the same id and instant and were updated
+     */
+    put: (values: readonly NewValue[], keyNo: number) =>
+      inTransaction(() => values.flatMap((value, place) => (put(value, keyNo) === 'updated' ? [place] : []))),
+    /** The newest value of every metric of a protocol, by metric id. */
+    latest: (protocolNo: number) => latest.all(protocolNo),
+    /** The newest value of each metric of a protocol in `(afterMs, untilMs]`, by metric number. */
+    newestWithin: (protocolNo: number, afterMs: number, untilMs: number) =>
       new Map(newest.all(protocolNo, afterMs, untilMs).map(({ metricNo, value }) => [metricNo, value])),
   }
 }
 
-interface ValuesAtInstant {
-  readonly instant: Instant
-  readonly rows: ValueRow[]
-}
-
-/** Groups the rows of a push by protocol and instant; usually there is one group, so the last is checked first. */
-function byInstant(values: readonly NewValue[], keyNo: number, numbers: Numbers): ValuesAtInstant[] {
-  const groups: ValuesAtInstant[] = []
-  let last: ValuesAtInstant | undefined
-  values.forEach(({ protocolNo, id, atMs, value, unit, module }, place) => {
-    const isOf = ({ instant }: ValuesAtInstant) => instant.atMs === atMs && instant.protocolNo === protocolNo
-    const found = last && isOf(last) ? last : groups.find(isOf)
-    const group = found ?? { instant: { protocolNo, atMs, keyNo }, rows: [] }
-    if (!found) groups.push(group)
-    const [metricNo, formNo] = [numbers.metric(protocolNo, id, atMs), numbers.form(unit, module)]
-    group.rows.push({ place, metricNo, value, formNo })
-    last = group
-  })
-  return groups
+/** Stores a value, within a transaction. */
+function putIn(database: Sqlite): (value: NewValue, keyNo: number) => 'added' | 'updated' {
+  const metricNoOf = database
+    .prepare<[number, string, number], number>(
+      `INSERT INTO metric (protocol_no, id, latest_at_ms) VALUES (?, ?, ?)
+       ON CONFLICT DO UPDATE SET latest_at_ms = max(latest_at_ms, excluded.latest_at_ms) RETURNING no`,
+    )
+    .pluck()
+  const formNoOf = database
+    .prepare<[string | null, string], number>('SELECT no FROM form WHERE unit IS ? AND module = ?')
+    .pluck()
+  const addForm = database.prepare('INSERT INTO form (unit, module) VALUES (?, ?)')
+  const isStored = database
+    .prepare<[number, number, number], number>(
+      'SELECT 1 FROM metric_value WHERE protocol_no = ? AND at_ms = ? AND metric_no = ?',
+    )
+    .pluck()
+  const upsert = database.prepare(
+    `INSERT INTO metric_value (protocol_no, at_ms, metric_no, value, form_no, key_no) VALUES (?, ?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET value = excluded.value, form_no = excluded.form_no, key_no = excluded.key_no`,
+  )
+  return ({ protocolNo, id, atMs, value, unit = null, module }, keyNo) => {
+    const metricNo = metricNoOf.get(protocolNo, id, atMs) ?? 0
+    const formNo = formNoOf.get(unit, module) ?? addForm.run(unit, module).lastInsertRowid
+    const isKnown = isStored.get(protocolNo, atMs, metricNo) !== undefined
+    upsert.run(protocolNo, atMs, metricNo, value, formNo, keyNo)
+    return isKnown ? 'updated' : 'added'
+  }
 }
 
 /** A position in the stored values of a protocol, newest first: the next values are strictly before it. */
@@ -502,33 +327,24 @@ export interface StoredValue extends HistoryCursor {
   readonly module: string
 }
 
-/** @returns at most `count` values that `keyNo` stored in a protocol, newest first, from a position on */
-type StoredBy = (keyNo: number, from: HistoryCursor, count: number) => StoredValue[]
-
 /** The position before every value of a protocol. */
 export function newestOf(protocolNo: number): HistoryCursor {
   return { protocolNo, atMs: Number.MAX_SAFE_INTEGER, metricNo: 0 }
 }
 
-/** Reads stored values of an open file page by page. */
-function storedIn(database: Sqlite): StoredBy {
+/** @returns reads at most `count` values that `keyNo` stored in a protocol, newest first, from a position on */
+function storedIn(database: Sqlite) {
   const page = database.prepare<HistoryCursor & { keyNo: number; count: number }, StoredValue>(
     `SELECT metric_value.protocol_no AS protocolNo, at_ms AS atMs, metric_no AS metricNo, metric.id, value, unit, module
      FROM metric_value JOIN metric ON metric.no = metric_no JOIN form ON form.no = form_no
      WHERE metric_value.protocol_no = +:protocolNo AND key_no = +:keyNo AND (at_ms, metric_no) < (:atMs, :metricNo)
      ORDER BY at_ms DESC, metric_no DESC LIMIT +:count`,
   )
-  return (keyNo, from, count) => page.all({ ...from, keyNo, count })
+  return (keyNo: number, from: HistoryCursor, count: number) => page.all({ ...from, keyNo, count })
 }
 
 /** The service's file. Several processes may have it open at once. */
-export interface Store {
-  readonly keys: Keys
-  readonly protocols: Protocols
-  readonly values: StoredValues
-  readonly storedBy: StoredBy
-  close(): void
-}
+export type Store = ReturnType<typeof openStore>
 
 /**
  * Opens the service's file, creating it if missing.
@@ -536,13 +352,14 @@ export interface Store {
  * @param file `:memory:` for a temporary one
  * @throws Fault `outbox-unusable` or `disk-full`; other errors of `openDatabase`
  */
-export function openStore(file: string, time: Time): Store {
+export function openStore(file: string, time: Time) {
   const database = withFileFaults('the service’s file', file, () => openDatabase(file, serviceSchema))
+  database.exec('CREATE INDEX IF NOT EXISTS form_by_unit ON form (unit, module)')
   return {
     keys: keysIn(database, time),
     protocols: protocolsIn(database, time),
     values: valuesIn(database),
     storedBy: storedIn(database),
-    close: () => database.close(),
+    close: () => void database.close(),
   }
 }

@@ -25,13 +25,11 @@ export type Commit = <T>(work: () => T, rows?: number) => Promise<T>
  * the wait for the disk is paid once, and a nested transaction costs none. A promise resolves only when its work is on
  * disk; when the commit fails, all that shared it reject.
  *
- * @param rolledBack called when work that ran was undone
  * @param rowsMax of one commit, which blocks the event loop; further work waits for the next turn
  * @param whenFree runs a commit, later if it cannot be done at once; default: at once
  */
 export function groupCommit(
   database: Sqlite,
-  rolledBack: () => void,
   rowsMax = Number.POSITIVE_INFINITY,
   whenFree: <T>(commit: () => T) => Promise<T> = async commit => commit(),
 ): Commit {
@@ -47,19 +45,13 @@ export function groupCommit(
       } catch (error) {
         // An error that ended the outer transaction too (a full disk) has undone the whole group.
         if (!database.inTransaction) throw error
-        rolledBack()
         return () => reject(error)
       }
     }),
   )
 
   const commitAll = async (jobs: readonly CommitJob[]): Promise<void> => {
-    try {
-      for (const say of await whenFree(() => together.immediate(jobs))) say()
-    } catch (error) {
-      rolledBack()
-      throw error
-    }
+    for (const say of await whenFree(() => together.immediate(jobs))) say()
   }
   const scheduler = new BatchScheduler<CommitWork, void>(commitAll, {
     sizeOf: ({ rows }) => rows,

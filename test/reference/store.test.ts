@@ -41,18 +41,6 @@ describe('the store', () => {
     expect(one.values.latest(protocol.no).map(({ id }) => id)).toEqual(['vault___A', 'vault___C'])
   })
 
-  it('forgets the numbers of a push that was undone', async () => {
-    const { one, owner, protocol } = openTwice()
-    const bad = [value(protocol.no, 'vault___A', 1), impossible(protocol.no)]
-    await expect(one.values.put(bad, owner.no)).rejects.toThrow()
-    await one.values.put([value(protocol.no, 'vault___B', 1, 5)], owner.no)
-    await one.values.put([value(protocol.no, 'vault___A', 1, 7)], owner.no)
-    expect(one.values.latest(protocol.no)).toMatchObject([
-      { id: 'vault___A', value: 7 },
-      { id: 'vault___B', value: 5 },
-    ])
-  })
-
   it('has a push on disk when it says so', async () => {
     const { one, owner, protocol, rows } = openTwice()
     await one.values.put([value(protocol.no, 'vault___A', 1)], owner.no)

@@ -8,7 +8,7 @@ function stage() {
   const file = join(temporaryFolder(), 'any.db')
   const database = openDatabase(file, { version: 1, sql: 'CREATE TABLE t (a INTEGER) STRICT' })
   onTestFinished(() => void database.close())
-  const commit = groupCommit(database, () => {})
+  const commit = groupCommit(database)
   const add = (a: number) => () => void database.prepare('INSERT INTO t VALUES (?)').run(a)
   const stored = () => database.prepare<[], number>('SELECT a FROM t ORDER BY a').pluck().all()
   return { database, commit, add, stored }

@@ -35,7 +35,7 @@ export class Writer {
     this.#disk = disk
     this.#time = time
     const whenFree = <T>(commit: () => T) => this.whenFree(commit, () => this.#noteDelay())
-    this.#together = groupCommit(database, () => {}, commitRowsMax, whenFree)
+    this.#together = groupCommit(database, commitRowsMax, whenFree)
     this.#unsynced = unsynced(database, (act: () => void) => act())
   }
 
