@@ -1,33 +1,24 @@
-import { resolve } from 'node:path'
 import type { AppContext } from '../app/context.ts'
 import { openOfflineRunner } from '../app/open-runner.ts'
-import { cautionsOf } from '../config/cautions.ts'
 import type { CollectorConfig } from '../config/config.ts'
 import { ConfigError } from '../config/config.ts'
 import { optionMistakes } from '../config/explain.ts'
 import { configFiles } from '../config/include.ts'
 import type { PlacedMistake } from '../config/mistakes.ts'
-import { formatMistakes, inOrder } from '../config/mistakes.ts'
-import { systemTime } from '../edge/time.ts'
+import { inOrder } from '../config/mistakes.ts'
 import { asFault } from '../intake/validate.ts'
 import type { Fault } from '../model/fault.ts'
-import { faultLine, isPermanent } from '../model/fault.ts'
-import { type Hour, hourAfter, hourAt, hourText } from '../model/hour.ts'
+import { isPermanent } from '../model/fault.ts'
+import { type Hour, hourText } from '../model/hour.ts'
 import { labelCharsAdvised } from '../model/limits.ts'
 import { labelOf, type Metric, type MetricId, metricId } from '../model/metric.ts'
 import type { MetricState, Past } from '../outbox/contract/metrics.ts'
 import type { Units } from '../outbox/contract/operator-store.ts'
-import type { Outbox } from '../outbox/contract/outbox.ts'
-import type { WarmProcesses } from '../runner/daemon/warm-processes.ts'
 import type { CollectorDescription } from '../runner/runner.ts'
-import { createLog } from '../telemetry/log.ts'
-import type { ConfigOption, JsonOption } from './configured-command.ts'
 import { endIncomplete } from './exit.ts'
-import { openContext, selectCollectors } from './open-context.ts'
+import { selectCollectors } from './open-context.ts'
 import type { Signals } from './signals.ts'
-import { printTable } from './table.ts'
-import { counted, note, print, printJson, redactor } from './terminal.ts'
-import { whileStarting } from './warm-processes.ts'
+import { note } from './terminal.ts'
 
 /** Longest load of one collector while the daemon starts; after that the daemon starts without it. */
 export const startLoadMsMax = 10_000
@@ -62,7 +53,7 @@ export async function checkCollectors(
 }
 
 /** As `checkCollectors`, for some collectors of a file that may have mistakes elsewhere. */
-async function checkEach(
+export async function checkEach(
   collectors: readonly CollectorConfig[],
   edge: Pick<AppContext, 'time' | 'log' | 'redactor' | 'warm'> & Partial<Pick<AppContext, 'config'>>,
   deadlineMs: number,
@@ -166,117 +157,6 @@ export async function checkOptions(context: AppContext, { stopping }: Signals): 
     if (fault.code !== 'stopped')
       context.log.error({ collector: collector.id, reason, fix }, 'collector cannot be loaded')
   }
-}
-
-/** Checks a configuration and its collectors, offline, and prints the result. @throws ConfigError for any mistake */
-export async function checkWhole(
-  { config: file, json }: ConfigOption & JsonOption,
-  warm: WarmProcesses,
-): Promise<void> {
-  try {
-    const context = await setUpWhole(file, warm)
-    const checking = checkCollectors(context)
-    const opener = whileStarting(() => import('../app/open-outbox.ts'))
-    const checked = await checking
-    const all = inOrder(mistakesOf(checked), configFiles(context.config))
-    if (all.length > 0) throw new ConfigError(context.config.file, all)
-    const rows = checked.usable.flatMap(metricRows)
-    const warnings = await warningsOf(context, checked.usable, opener)
-    const cautions = cautionsOf(context.config, [...checked.prices, ...checked.usable])
-    if (json) printJson({ file: context.config.file, metrics: rows, warnings, cautions: cautions.map(mistakeJson) })
-    else printChecked(context.config.file, rows, warnings, cautions)
-  } catch (error) {
-    if (json && error instanceof ConfigError)
-      printJson({ file: resolve(file), mistakes: error.mistakes.map(mistakeJson) })
-    throw error
-  }
-}
-
-/**
- * Reads the configuration. Mistakes of the file are reported together with those of its collectors' options.
- * @throws ConfigError
- */
-async function setUpWhole(file: string, warm: WarmProcesses): Promise<AppContext> {
-  try {
-    return { ...openContext(file), warm }
-  } catch (error) {
-    if (!(error instanceof ConfigError) || error.drafts.length === 0) throw error
-    const edge = { time: systemTime, log: createLog('silent', redactor), redactor, warm }
-    const found = mistakesOf(await checkEach(error.drafts, edge, startLoadMsMax))
-    const whole = { file: resolve(file), includes: error.includes }
-    throw new ConfigError(whole.file, inOrder([...error.mistakes, ...found], configFiles(whole)))
-  }
-}
-
-function mistakeJson({ place, message, fix }: PlacedMistake) {
-  return { ...place, message, fix }
-}
-
-interface MetricRow {
-  readonly collector: string
-  readonly metric: string
-  readonly unit?: string
-  readonly history: boolean
-}
-
-function metricRows({ collector, description }: Checked['usable'][number]): MetricRow[] {
-  return Object.entries(description.metrics).map(([label, { unit }]) => ({
-    collector: collector.id,
-    metric: metricId(collector.protocolId, label),
-    ...(unit === undefined ? {} : { unit }),
-    history: description.history,
-  }))
-}
-
-type OutboxOpener = Promise<typeof import('../app/open-outbox.ts')>
-
-/**
- * Predicted warnings. Units are compared with those of the outbox, if there is one. An unusable one is reported and is
- * not a mistake of the configuration.
- */
-async function warningsOf(context: AppContext, usable: Checked['usable'], opener: OutboxOpener): Promise<Foreseen[]> {
-  try {
-    const { readExistingOutbox } = await opener
-    return await readExistingOutbox(context, outbox => foreseenOf(context, usable, outbox))
-  } catch (error) {
-    note(`units are not compared with those sent so far: ${faultLine(error)}`)
-    return foreseenOf(context, usable, undefined)
-  }
-}
-
-async function foreseenOf(
-  context: AppContext,
-  usable: Checked['usable'],
-  outbox: Pick<Outbox, 'operators' | 'intake'> | undefined,
-): Promise<Foreseen[]> {
-  const current = hourAt(context.time.nowMs())
-  const metrics = usable.flatMap(({ collector: { protocolId }, description }) =>
-    Object.entries(description.metrics).map(([label, { unit }]) => {
-      const id = metricId(protocolId, label)
-      return { id, protocolId, hour: current, ...(unit === undefined ? {} : { unit }) }
-    }),
-  )
-  const stored = await outbox?.operators.stored(metrics)
-  const next = metrics.map((metric, place) => (stored?.[place] ? { ...metric, hour: hourAfter(current, 1) } : metric))
-  const pasts = await outbox?.intake.pasts(next)
-  return next.flatMap((metric, place) => foreseen({ ...metric, past: pasts?.[place], units: 'locked' }))
-}
-
-function printChecked(
-  file: string,
-  rows: readonly MetricRow[],
-  warnings: readonly Foreseen[],
-  cautions: readonly PlacedMistake[],
-): void {
-  printTable(
-    ['collector', 'metric', 'unit', 'past hours'],
-    rows.map(({ collector, metric, unit, history }) => [collector, metric, unit ?? '', history ? 'yes' : 'no']),
-  )
-  noteForeseen(warnings)
-  if (cautions.length > 0) note(formatMistakes(cautions.map(one => ({ ...one, message: `warning: ${one.message}` }))))
-  print('')
-  const but = cautions.length > 0 ? `, but see ${counted(cautions.length, 'warning')} above` : ''
-  print(`${file}: in order, ${counted(rows.length, 'metric')} an hour${but}`)
 }
 
 /** A warning that can be given before anything is sent. */

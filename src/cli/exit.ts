@@ -42,7 +42,7 @@ export function takeExitCode(): number {
 /** Prints an error of a command on stderr. @returns the exit code */
 export async function reportError(thrown: unknown): Promise<number> {
   const isReadable = thrown instanceof CommanderError || thrown instanceof ConfigError || thrown instanceof Fault
-  const error = isReadable ? thrown : await (await import('./explained.ts')).explained(thrown)
+  const error = isReadable ? thrown : await (await import('./error-to-fault.ts')).errorToFault(thrown)
   // Commander has printed it already; help and version are not errors.
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage
   if (error instanceof ConfigError) note(formatMistakes(error.mistakes))

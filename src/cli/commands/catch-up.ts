@@ -15,7 +15,6 @@ import { metricId } from '../../model/metric.ts'
 import type { DueHour } from '../../outbox/contract/hours.ts'
 import type { Balance } from '../../outbox/contract/metrics.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
-import type { WarmProcesses } from '../../runner/daemon/warm-processes.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { type BackfillDelivery, startDelivery } from '../backfill/run.ts'
 import { type UsableCollector, usableCollectors } from '../check-collectors.ts'
@@ -27,6 +26,7 @@ import { openedByClock } from '../require-clock.ts'
 import { askService, type ListedMetrics } from '../service-listing.ts'
 import { Signals } from '../signals.ts'
 import { counted, note, print, printJson } from '../terminal.ts'
+import { warmProcesses } from '../warm-processes.ts'
 
 /** Options of `collect --catch-up`. */
 interface CatchUpOptions extends ConfigOption, JsonOption {
@@ -39,7 +39,8 @@ interface CatchUpOptions extends ConfigOption, JsonOption {
  * `collect --catch-up`: every hour that is due, once. Ends with 1 when an hour of its turn was not collected or not
  * delivered, and with 0 when hours are left because of `--max-hours`, or because another process is at work.
  */
-export async function catchUp(options: CatchUpOptions, warm: WarmProcesses): Promise<void> {
+export async function catchUp(options: CatchUpOptions): Promise<void> {
+  using warm = warmProcesses()
   const signals = new Signals()
   const given: AppContext = { ...openContext(options.config), warm }
   const usable = await usableCollectors(given, options.only, signals)

@@ -1,15 +1,148 @@
+import { resolve } from 'node:path'
 import type { Command } from 'commander'
+import type { AppContext } from '../../app/context.ts'
+import { cautionsOf } from '../../config/cautions.ts'
+import { ConfigError } from '../../config/config.ts'
+import { configFiles } from '../../config/include.ts'
+import type { PlacedMistake } from '../../config/mistakes.ts'
+import { formatMistakes, inOrder } from '../../config/mistakes.ts'
+import { systemTime } from '../../edge/time.ts'
+import { faultLine } from '../../model/fault.ts'
+import { hourAfter, hourAt } from '../../model/hour.ts'
+import { metricId } from '../../model/metric.ts'
+import type { Outbox } from '../../outbox/contract/outbox.ts'
+import type { WarmProcesses } from '../../runner/daemon/warm-processes.ts'
+import { createLog } from '../../telemetry/log.ts'
+import {
+  checkCollectors,
+  checkEach,
+  type Foreseen,
+  foreseen,
+  mistakesOf,
+  noteForeseen,
+  startLoadMsMax,
+  type UsableCollector,
+} from '../check-collectors.ts'
 import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
-import { warmProcesses } from '../warm-processes.ts'
+import { openContext } from '../open-context.ts'
+import { printTable } from '../table.ts'
+import { counted, note, print, printJson, redactor } from '../terminal.ts'
+import { warmProcesses, whileStarting } from '../warm-processes.ts'
 
 /** `check`: configuration and collectors, offline. Ends with 78 for any mistake. */
 export function checkCommand(): Command {
   return configuredCommand('check')
     .description('the configuration and its collectors, offline')
     .option('--json', 'print JSON')
-    .action(async (options: ConfigOption & JsonOption) => {
+    .action(async ({ config: file, json }: ConfigOption & JsonOption) => {
       using warm = warmProcesses()
-      const { checkWhole } = await import('../check-collectors.ts')
-      await checkWhole(options, warm)
+      try {
+        const context = await setUpWhole(file, warm)
+        const checking = checkCollectors(context)
+        const opener = whileStarting(() => import('../../app/open-outbox.ts'))
+        const checked = await checking
+        const all = inOrder(mistakesOf(checked), configFiles(context.config))
+        if (all.length > 0) throw new ConfigError(context.config.file, all)
+        const rows = checked.usable.flatMap(metricRows)
+        const warnings = await warningsOf(context, checked.usable, opener)
+        const cautions = cautionsOf(context.config, [...checked.prices, ...checked.usable])
+        if (json) printJson({ file: context.config.file, metrics: rows, warnings, cautions: cautions.map(mistakeJson) })
+        else printChecked(context.config.file, rows, warnings, cautions)
+      } catch (error) {
+        if (json && error instanceof ConfigError)
+          printJson({ file: resolve(file), mistakes: error.mistakes.map(mistakeJson) })
+        throw error
+      }
     })
+}
+
+/**
+ * Reads the configuration. Mistakes of the file are reported together with those of its collectors' options.
+ * @throws ConfigError
+ */
+async function setUpWhole(file: string, warm: WarmProcesses): Promise<AppContext> {
+  try {
+    return { ...openContext(file), warm }
+  } catch (error) {
+    if (!(error instanceof ConfigError) || error.drafts.length === 0) throw error
+    const edge = { time: systemTime, log: createLog('silent', redactor), redactor, warm }
+    const found = mistakesOf(await checkEach(error.drafts, edge, startLoadMsMax))
+    const whole = { file: resolve(file), includes: error.includes }
+    throw new ConfigError(whole.file, inOrder([...error.mistakes, ...found], configFiles(whole)))
+  }
+}
+
+function mistakeJson({ place, message, fix }: PlacedMistake) {
+  return { ...place, message, fix }
+}
+
+interface MetricRow {
+  readonly collector: string
+  readonly metric: string
+  readonly unit: string | undefined
+  readonly history: boolean
+}
+
+function metricRows({ collector, description }: UsableCollector): MetricRow[] {
+  return Object.entries(description.metrics).map(([label, { unit }]) => ({
+    collector: collector.id,
+    metric: metricId(collector.protocolId, label),
+    unit,
+    history: description.history,
+  }))
+}
+
+type OutboxOpener = Promise<typeof import('../../app/open-outbox.ts')>
+
+/**
+ * Predicted warnings. Units are compared with those of the outbox, if there is one. An unusable one is reported and is
+ * not a mistake of the configuration.
+ */
+async function warningsOf(
+  context: AppContext,
+  usable: readonly UsableCollector[],
+  opener: OutboxOpener,
+): Promise<Foreseen[]> {
+  try {
+    const { readExistingOutbox } = await opener
+    return await readExistingOutbox(context, outbox => foreseenOf(context, usable, outbox))
+  } catch (error) {
+    note(`units are not compared with those sent so far: ${faultLine(error)}`)
+    return foreseenOf(context, usable, undefined)
+  }
+}
+
+async function foreseenOf(
+  context: AppContext,
+  usable: readonly UsableCollector[],
+  outbox: Pick<Outbox, 'operators' | 'intake'> | undefined,
+): Promise<Foreseen[]> {
+  const current = hourAt(context.time.nowMs())
+  const metrics = usable.flatMap(({ collector: { protocolId }, description }) =>
+    Object.entries(description.metrics).map(([label, { unit }]) => {
+      const id = metricId(protocolId, label)
+      return { id, protocolId, hour: current, ...(unit === undefined ? {} : { unit }) }
+    }),
+  )
+  const stored = await outbox?.operators.stored(metrics)
+  const next = metrics.map((metric, place) => (stored?.[place] ? { ...metric, hour: hourAfter(current, 1) } : metric))
+  const pasts = await outbox?.intake.pasts(next)
+  return next.flatMap((metric, place) => foreseen({ ...metric, past: pasts?.[place], units: 'locked' }))
+}
+
+function printChecked(
+  file: string,
+  rows: readonly MetricRow[],
+  warnings: readonly Foreseen[],
+  cautions: readonly PlacedMistake[],
+): void {
+  printTable(
+    ['collector', 'metric', 'unit', 'past hours'],
+    rows.map(({ collector, metric, unit, history }) => [collector, metric, unit ?? '', history ? 'yes' : 'no']),
+  )
+  noteForeseen(warnings)
+  if (cautions.length > 0) note(formatMistakes(cautions.map(one => ({ ...one, message: `warning: ${one.message}` }))))
+  print('')
+  const but = cautions.length > 0 ? `, but see ${counted(cautions.length, 'warning')} above` : ''
+  print(`${file}: in order, ${counted(rows.length, 'metric')} an hour${but}`)
 }

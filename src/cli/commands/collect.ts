@@ -1,12 +1,37 @@
 import { type Command, Option } from 'commander'
-import { Fault } from '../../model/fault.ts'
-import type { CollectOnceOptions } from '../collect-once.ts'
-import { configuredCommand } from '../configured-command.ts'
-import { endWith, exitCodes } from '../exit.ts'
-import { wholeNumber } from '../selection.ts'
+import type { AppContext } from '../../app/context.ts'
+import { openOutbox } from '../../app/open-outbox.ts'
+import { ConfigError } from '../../config/config.ts'
+import { retryDelayMs } from '../../intake/due-hours.ts'
+import { failureGroups, failureLine } from '../../intake/validate.ts'
+import { pushedMetric } from '../../model/batch.ts'
+import { notFinal } from '../../model/block.ts'
+import { Fault, faultLine } from '../../model/fault.ts'
+import { type Hour, hourAfter, hourAt, hourText, parseHour } from '../../model/hour.ts'
+import { numberText } from '../../model/number-text.ts'
+import type { Accepted, MetricState, Warning } from '../../outbox/contract/metrics.ts'
+import type { Units } from '../../outbox/contract/operator-store.ts'
+import type { Outbox } from '../../outbox/contract/outbox.ts'
+import { checkCollectors, noteForeseen } from '../check-collectors.ts'
+import { type CollectedPart, type CollectedReport, collectParts, quietEvents } from '../collect-parts.ts'
+import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
+import { deliverNow, waitingText } from '../deliver-now.ts'
+import { endIncomplete, endWith, exitCodes } from '../exit.ts'
+import { openContext, selectCollectors } from '../open-context.ts'
+import { printResult } from '../outbox-action.ts'
+import { openedByClock } from '../require-clock.ts'
+import { demandBegun, wholeNumber } from '../selection.ts'
+import { printTable } from '../table.ts'
+import { counted, cut, note, print } from '../terminal.ts'
 import { warmProcesses } from '../warm-processes.ts'
+import { repeatAtSaves } from '../watch-files.ts'
+import { catchUp } from './catch-up.ts'
 
-interface CollectOptions extends CollectOnceOptions {
+interface CollectOptions extends ConfigOption, JsonOption {
+  readonly hour?: string
+  readonly only?: readonly string[]
+  readonly dryRun?: boolean
+  readonly allowUnitChange?: boolean
   readonly watch?: boolean
   readonly catchUp?: boolean
   readonly maxHours?: number
@@ -32,26 +57,200 @@ export function collectCommand(): Command {
     .option('--max-hours <count>', 'with --catch-up: hours in all, at most (default: all)', wholeNumber(1))
     .option('--json', 'print JSON')
     .action(async (options: CollectOptions) => {
-      if (options.catchUp) return collectDue(options)
+      if (options.catchUp) return catchUp(options)
       if (options.maxHours !== undefined)
         throw new Fault('usage', '--max-hours is for --catch-up', { fix: 'add --catch-up' })
-      if (!options.watch) return collectNow(options)
+      if (!options.watch) return collectOnce(options)
       if (!options.dryRun) throw new Fault('usage', '--watch sends nothing', { fix: 'add --dry-run' })
-      const { repeatAtSaves } = await import('../watch-files.ts')
-      await repeatAtSaves(options.config, stopping => collectNow(options, stopping))
+      await repeatAtSaves(options.config, stopping => collectOnce(options, stopping))
       // The person has seen what each time was like.
       endWith(exitCodes.done)
     })
 }
 
-async function collectNow(options: CollectOptions, stopping?: AbortSignal): Promise<void> {
+/** Warnings shown after a push, and characters of the service's words in each. */
+const warningsShown = 10
+const warningCharsMax = 160
+
+/**
+ * Collects one hour, once, and delivers it unless that is not wanted. Ends with 1 when a value was not collected or not
+ * delivered.
+ *
+ * @param stopping ends it early. Default: nothing does
+ */
+async function collectOnce(options: CollectOptions, stopping?: AbortSignal): Promise<void> {
   using warm = warmProcesses()
-  const { collectOnce } = await import('../collect-once.ts')
-  await collectOnce(options, warm, stopping)
+  const given: AppContext = { ...openContext(options.config), warm }
+  const collectors = selectCollectors(given.config, options.only)
+  const asked = options.hour === undefined ? undefined : parseHour(options.hour)
+  const { mistakes } = await checkCollectors(given, given.config.collect.deadlineMs, stopping)
+  if (mistakes.length > 0) throw new ConfigError(given.config.file, mistakes)
+  await using stack = new AsyncDisposableStack()
+  const { context, outbox: existing } = await openedByClock(given, stack, options.dryRun ? 'chains' : 'service')
+  const nowMs = given.time.nowMs()
+  // By the corrected clock.
+  const hour = asked ?? hourAt(nowMs)
+  demandBegun(hour, nowMs)
+  const outbox = existing ?? (options.dryRun ? undefined : await openOutbox(context, stack))
+  if (!options.dryRun) outbox?.health.requireRoom()
+  const units: Units = options.allowUnitChange ? 'changed' : 'locked'
+  const collected = await collectParts(context, outbox, collectors, hour, units, stopping)
+  if (stopping?.aborted) return
+  if (!outbox || options.dryRun) await showOnly(context, collected, options)
+  else if (!(await queueAndDeliver(context, outbox, collected, options))) endIncomplete()
+  if (collected.parts.some(({ fault }) => fault)) endIncomplete()
 }
 
-async function collectDue(options: CollectOptions): Promise<void> {
-  using warm = warmProcesses()
-  const { catchUp } = await import('./catch-up.ts')
-  await catchUp(options, warm)
+/** Shows what would be sent, and names events that may be mistyped. */
+async function showOnly(context: AppContext, collected: CollectedReport, options: CollectOptions): Promise<void> {
+  const { hour, parts, stored } = collected
+  const quiet = (await quietEvents(context, parts)).flatMap(({ part, text }) =>
+    part.accepted.map(({ metric }) => ({ metric: metric.id, kind: 'event-not-seen' as const, text })),
+  )
+  const report = { ...collected, warnings: [...collected.warnings, ...quiet] }
+  const isSent = ({ metric, hold }: Accepted) => {
+    const state = stored.get(metric.id)?.state
+    return state === undefined ? !hold : state === 'due'
+  }
+  const count = parts.flatMap(({ accepted }) => accepted).filter(isSent).length
+  const text = () => {
+    printParts(report)
+    print(`\n${counted(count, 'metric')} would be sent, with timestamp ${hourText(hour)}; nothing was enqueued`)
+  }
+  await printResult({ json: () => partsJson(report), text }, options)
+}
+
+/** @returns whether all sendable metrics of this hour are delivered */
+async function queueAndDeliver(
+  context: AppContext,
+  outbox: Outbox,
+  collected: CollectedReport,
+  options: CollectOptions,
+): Promise<boolean> {
+  const { hour, parts } = collected
+  const { time, config } = context
+  await Promise.all(
+    parts.map(part => {
+      const pins = notFinal(part.pins, hour, config.chains, time.nowMs())
+      return store(outbox, { ...part, pins }, hour, time.nowMs(), time.chance())
+    }),
+  )
+  const metrics = parts.flatMap(({ accepted }) => accepted)
+  if (options.allowUnitChange) await changeUnits(outbox, metrics, hour, time.nowMs())
+  if (!options.json) printParts(collected)
+  const pushedAtMs = time.nowMs()
+  await deliverNow(context, outbox)
+  const warnings = (await outbox.operators.warnings()).filter(
+    ({ lastSeenMs, isAcknowledged }) => lastSeenMs >= pushedAtMs && !isAcknowledged,
+  )
+  await printResult(
+    { json: () => partsJson(collected, warnings), text: () => printWarnings(warnings, options) },
+    options,
+  )
+  const stored = await outbox.operators.stored(metrics.map(({ metric }) => ({ id: metric.id, hour })))
+  const count = (state: string) => stored.filter(each => each?.state === state).length
+  const rest = waitingText({ dead: count('dead'), held: count('held') }, options)
+  note(`${count('delivered')} of ${stored.length} delivered${rest}`)
+  return count('due') + count('dead') + count('held') === 0
+}
+
+/** Prints the warnings on the pushes just made. */
+function printWarnings(warnings: readonly Warning[], options: CollectOptions): void {
+  for (const { metricId, text } of warnings.slice(0, warningsShown)) {
+    print(`the service warns: ${metricId ? `${metricId}: ` : ''}${cut(text, warningCharsMax)}`)
+  }
+  const more = warnings.length - warningsShown
+  if (more > 0) print(`and ${counted(more, 'warning')} more: ${asTyped('warnings', options)}`)
+}
+
+/**
+ * Changes the locked units. Values of the hour held earlier for their unit become due, and later hours use the new
+ * unit.
+ */
+async function changeUnits(
+  { operators, intake }: Pick<Outbox, 'operators' | 'intake'>,
+  accepted: readonly Accepted[],
+  hour: Hour,
+  nowMs: number,
+): Promise<void> {
+  const meant = accepted.filter(({ hold }) => !hold).map(({ metric }) => metric)
+  const held = await operators.deadOrHeld({ state: 'held', ids: meant.map(({ id }) => id), hour })
+  const unitOf = new Map(meant.map(({ id, unit }) => [id, unit]))
+  const ids = held.filter(({ kind, id, unit }) => kind === 'unit' && unit === unitOf.get(id)).map(({ id }) => id)
+  if (ids.length > 0) await operators.release({ state: 'held', ids, hour }, 'changed')
+  const current = hourAt(nowMs)
+  const stored = await operators.stored(meant.map(({ id }) => ({ id, hour: current })))
+  const next = meant.map((metric, place) => ({ ...metric, hour: stored[place] ? hourAfter(current, 1) : current }))
+  const pasts = await intake.pasts(next)
+  for (const [place, metric] of next.entries()) {
+    if (pasts[place]?.unit !== metric.unit) await operators.changeUnit(metric)
+  }
+}
+
+async function store(
+  { operators, intake }: Pick<Outbox, 'operators' | 'intake'>,
+  { collector, accepted, pins, provenance, fault }: CollectedPart,
+  hour: Hour,
+  nowMs: number,
+  chance: number,
+): Promise<void> {
+  const isRefused = fault?.code === 'hour-passed'
+  if (isRefused) return
+  await operators.expectHour(collector.id, hour, hourAt(nowMs))
+  const failed = fault && { fault, nextAttemptMs: nowMs + retryDelayMs(fault, 1, chance) }
+  const values = { collector: collector.id, hour, accepted, pins, ...(provenance && { provenance }) }
+  await intake.record({ ...values, ...(failed && { failed }) }, nowMs)
+}
+
+/**
+ * The collected values as JSON: metrics as they are sent.
+ *
+ * @param ofService warnings of the service on the push; default: nothing was pushed
+ */
+function partsJson({ hour, parts, warnings }: CollectedReport, ofService?: readonly Warning[]) {
+  const accepted = parts.flatMap(part => part.accepted)
+  const serviceWarnings = ofService?.map(({ metricId, text }) => ({ ...(metricId && { metric: metricId }), text }))
+  return {
+    hour: hourText(hour),
+    metrics: accepted.map(({ metric }) => pushedMetric(metric)),
+    held: accepted.flatMap(({ metric, hold }) => (hold ? [{ id: metric.id, ...hold }] : [])),
+    warnings,
+    ...(serviceWarnings && { serviceWarnings }),
+    faults: faultsOf(parts),
+  }
+}
+
+/** Prints the collected values as a table. */
+function printParts({ hour, parts, stored, warnings }: CollectedReport): void {
+  const accepted = parts.flatMap(part => part.accepted)
+  print(hourText(hour))
+  const rows = accepted.map(entry => {
+    const { id, value, unit } = entry.metric
+    return [id, numberText(value), unit ?? '', remark(entry, stored.get(id))]
+  })
+  if (rows.length > 0) printTable(['metric', 'value', 'unit', 'remark'], rows, ['value'])
+  for (const { collector, fault, values } of faultsOf(parts)) {
+    print(`not collected: ${collector}: ${values.length > 1 ? counted(values.length, 'reason') : fault}`)
+    if (values.length > 1) for (const value of values) print(`  ${failureLine(value)}`)
+  }
+  noteForeseen(warnings)
+}
+
+/** Notes for stored values that are neither due nor delivered. */
+const stays = { dead: 'refused by the service: it stays dead', held: 'held before', dropped: 'dropped by a person' }
+
+function remark({ metric, hold }: Accepted, before: { value: number; state: MetricState } | undefined): string {
+  if (!before) return hold ? `held: ${hold.kind === 'unit' ? 'another unit' : hold.reason}` : ''
+  const remarks = [
+    ...(before.value === metric.value ? [] : [`collected before: ${numberText(before.value)} stands`]),
+    ...(before.state === 'due' || before.state === 'delivered' ? [] : [stays[before.state]]),
+  ]
+  return remarks.join('; ')
+}
+
+/** Collectors that failed, with the labels that have no value, by reason: none where the run failed as a whole. */
+function faultsOf(parts: readonly CollectedPart[]) {
+  return parts.flatMap(({ collector, fault, failures }) =>
+    fault ? [{ collector: collector.id, fault: faultLine(fault), values: failureGroups(failures) }] : [],
+  )
 }

@@ -32,7 +32,7 @@ import { type Answer, foreignFact, isForeign, reasonOf } from '../../model/verdi
 import type { DestinationState } from '../../outbox/contract/delivery-store.ts'
 import type { OutboxFileCheck } from '../../outbox/data-check.ts'
 import { createLog } from '../../telemetry/log.ts'
-import { collectParts, quietEvents } from '../collect-once.ts'
+import { collectParts, quietEvents } from '../collect-parts.ts'
 import { asTyped, type ConfigOption } from '../configured-command.ts'
 import { daemonSentence } from '../daemon-role.ts'
 import { selectCollectors } from '../open-context.ts'

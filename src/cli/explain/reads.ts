@@ -25,7 +25,7 @@ export interface ReadAgain {
    * blocks include that of the hour before them.
    */
   readonly reads?: Recording
-  /** What each price was read from, by name, including prices it depends on. */
+  /** All reads of each price, by its name, including prices that it depends on. */
   readonly prices?: Readonly<Record<string, Recording>>
 }
 

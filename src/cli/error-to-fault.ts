@@ -7,7 +7,7 @@ import { dataOfCommand } from './open-context.ts'
  * Turns an error of the outbox or the file system in the middle of a command into a Fault, which names the file or the
  * database and what to do. Returns other errors unchanged.
  */
-export async function explained(error: unknown): Promise<unknown> {
+export async function errorToFault(error: unknown): Promise<unknown> {
   const data = dataOfCommand()
   if (!data) return error
   try {
