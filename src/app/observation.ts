@@ -13,6 +13,7 @@ export function observationOf(
   startedAtMs: number,
   endpoints: Observed['endpoints'] = [],
   reloads: Reloads = new Reloads(config.file, startedAtMs),
+  isUnattended = false,
 ): Observed {
   const destinations = service.destinations.map(({ name }) => name)
   const { host } = service
@@ -28,6 +29,7 @@ export function observationOf(
     nowMs: time.nowMs(),
     widgets: new Map(),
     endpoints,
+    isUnattended,
     ...(config.data.kind === 'postgres' && { kept: keptIn(config.data.keptIn) }),
     ...(clock && { clock: clock.verdict }),
     ...(kept && { reports: kept.counters.reports }),

@@ -92,6 +92,8 @@ export interface ChainReader {
   recheck(hour: Hour, signal: AbortSignal, before?: AsOfBlock): Promise<AsOfBlock>
   /** Host of the endpoint that served an hour; absent where a reader does not know hosts. */
   servedBy?(hour: Hour): string | undefined
+  /** Hosts of the endpoints that are asked; absent where a reader does not know hosts. */
+  hosts?(): readonly string[]
   /** Resolves in the turn in which hours are looked up next, so that other requests can be sent with them. */
   readonly nextLookUp: Promise<void>
 }

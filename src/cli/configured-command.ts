@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { meant, quoted } from '../config/mistakes.ts'
@@ -25,7 +26,7 @@ export function asTyped(words: string, { config }: ConfigOption): string {
 
 /** The configuration file, where commands do not find it without `--config`; otherwise `undefined`. */
 export function namedFile(config: string): string | undefined {
-  return config === defaultFile() ? undefined : config
+  return resolve(config) === resolve(defaultFile()) ? undefined : config
 }
 
 /** Option of every reading command. */

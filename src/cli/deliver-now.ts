@@ -5,11 +5,12 @@ import { rolesOf } from '../app/open-outbox.ts'
 import type { Time } from '../edge/time.ts'
 import { Fault } from '../model/fault.ts'
 import { pollMs } from '../model/limits.ts'
+import type { Reader } from '../model/waiting.ts'
 import type { OperatorStore } from '../outbox/contract/operator-store.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { Role } from '../outbox/contract/role.ts'
-import { withoutDaemon } from '../status/sentences.ts'
-import { asTyped, type ConfigOption } from './configured-command.ts'
+import { waitingSentences } from '../status/sentences.ts'
+import { asTyped, type ConfigOption, namedFile } from './configured-command.ts'
 import { untilDaemon } from './daemon-role.ts'
 import { note } from './terminal.ts'
 
@@ -52,7 +53,7 @@ export async function deliverNow(
     if (await isDelivered(outbox.operators, time, Math.min(untilMs, time.nowMs() + pollMs))) return taken.by
     if (time.nowMs() < untilMs) continue
     const { waiting } = await outbox.operators.backlog()
-    for (const reason of waiting) note(reason)
+    for (const reason of waitingSentences(waiting, readerOf(context, taken.by === 'command'))) note(reason)
     if (waiting.length === 0) note('not delivered yet: does the daemon run with the same configuration?')
     return taken.by
   }
@@ -117,11 +118,18 @@ async function deliverAs(role: Role, context: AppContext, outbox: Outbox): Promi
 /** Reported when a command releases the delivery role. */
 export const handedOver = 'a daemon has started: it delivers the rest'
 
+/** Where and when sentences of a command are read. */
+export function readerOf({ config, time }: AppContext, isUnattended: boolean): Reader {
+  return { nowMs: time.nowMs(), isUnattended, named: namedFile(config.file) }
+}
+
 async function noteWaiting(connection: Connection, context: AppContext, store: OperatorStore): Promise<void> {
   for (const { name } of connection.destinations) {
-    const { waiting, notBeforeMs } = await store.destination(name)
+    const state = await store.destination(name)
+    const { notBeforeMs } = state
     // This command ends, and no daemon runs: it has the role.
-    if (waiting !== undefined) note(withoutDaemon(waiting))
+    const [waiting] = waitingSentences([state], readerOf(context, true))
+    if (waiting !== undefined) note(waiting)
     else if (notBeforeMs > context.time.nowMs())
       note(`the service asked to wait until ${new Date(notBeforeMs).toISOString()}`)
   }

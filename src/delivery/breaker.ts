@@ -1,6 +1,7 @@
 import { backoffMs, isYetToCome } from '../model/backoff.ts'
 import { type Hour, hourText } from '../model/hour.ts'
 import { breakerCapMs, hourMs } from '../model/limits.ts'
+import type { Cure } from '../model/waiting.ts'
 import type { DestinationState } from '../outbox/contract/delivery-store.ts'
 import type { DeliveryState } from '../telemetry/counters.ts'
 import type { Stop } from './isolate/state.ts'
@@ -52,9 +53,10 @@ export function afterFlush(state: DestinationState, end: FlushEnd, nowMs: number
     notBeforeMs,
     probeAtMs,
     failures,
-    ...waitingOf([...(stop ? [stopSentence(stop, Math.max(notBeforeMs, probeAtMs), notBeforeMs > 0)] : []), ...left]),
+    ...waitingOf([...(stop ? [stopFact(stop)] : []), ...left]),
+    ...(stop && { cure: cureOf(stop) }),
     ...skewOf(skewMs),
-    lastPush: { atMs: nowMs, verdict },
+    lastPush: { atMs: nowMs, verdict, ...(stop?.status !== undefined && { status: stop.status }) },
   }
 }
 
@@ -65,7 +67,7 @@ export function afterFlush(state: DestinationState, end: FlushEnd, nowMs: number
  * @param isAccepted whether a metric was delivered
  */
 export function afterAnswer(state: DestinationState, isAccepted: boolean, nowMs: number): DestinationState {
-  const { waiting, ...rest } = state
+  const { waiting, cure: _, ...rest } = state
   return {
     ...rest,
     probeAtMs: 0,
@@ -82,17 +84,18 @@ export function afterRest(
   state: DestinationState,
   { left, skewMs }: Omit<FlushEnd, 'stop'>,
 ): DestinationState | undefined {
-  const { waiting, ...rest } = state
-  const now = waitingOf(left)
+  const { waiting, cure, ...rest } = state
+  // The reason of a failure stands until something was answered.
+  const now = rest.failures > 0 ? { ...(waiting !== undefined && { waiting }), ...(cure && { cure }) } : waitingOf(left)
   // Status reads the skew from here; a change of less than a minute is not worth a commit.
   const isSkewNew = Math.abs((skewMs ?? rest.skewMs ?? 0) - (rest.skewMs ?? 0)) > 60_000
-  if (!isSkewNew && (rest.failures > 0 || now.waiting === waiting)) return undefined
+  if (!isSkewNew && now.waiting === waiting) return undefined
   return { ...rest, ...now, ...skewOf(skewMs) }
 }
 
 function waitingOf(sentences: readonly string[]): { readonly waiting?: string } {
   if (sentences.length === 0) return {}
-  return { waiting: cappedSentences(sentences).join('; ').replaceAll('.; ', '. ') }
+  return { waiting: cappedSentences(sentences.map(text => text.replace(/\.$/, ''))).join('; ') }
 }
 
 function skewOf(skewMs: number | undefined): { readonly skewMs?: number } {
@@ -102,60 +105,34 @@ function skewOf(skewMs: number | undefined): { readonly skewMs?: number } {
 /** Sentences of one destination that are shown; the rest is counted. */
 const sentencesMax = 3
 
-/** End of the sentence, after the fact, about pushes that fail for now. */
-const goesOn = /\. Nothing is lost; next try \S+ UTC\..*$/
-
-/**
- * Why a flush ended, what happens next and when, and what to do.
- *
- * @param nextMs instant of the next attempt
- * @param isAskedToWait whether the service's retry-after is why it is not earlier
- */
-export function stopSentence(
-  { kind, reason, isKeyMissing, isUnchanged }: Stop,
-  nextMs: number,
-  isAskedToWait = false,
-): string {
+/** The fact why a flush ended, as a sentence without its full stop. */
+function stopFact({ kind, reason, status, isKeyMissing, isUnchanged }: Stop): string {
   switch (kind) {
-    case 'key-refused': {
-      const since = isUnchanged ? ', and it has not changed since' : ''
-      return `The service refuses the key (${reason})${since}. Nothing is lost; put a valid key in its place, and delivery goes on at once.`
-    }
+    case 'key-refused':
+      return `The service refuses the key (${reason})${isUnchanged ? ', and it has not changed since' : ''}`
     case 'misdirected':
-      return `The address does not answer like the service (${reason}). Nothing is lost; check service.url.`
-    case 'transient': {
-      if (isKeyMissing) {
-        return `The key of the service cannot be read: ${withoutStop(reason)}. Nothing is lost; delivery goes on at once when it is there.`
-      }
-      const fact = /^\d{3}\b/.test(reason) ? `The service answers ${reason}` : `Delivery waits (${reason})`
-      const asked = isAskedToWait ? ', and its Retry-After asks to wait' : ''
-      return `${withoutStop(fact)}${asked}. ${triedAgain(nextMs)} ${stepFor(reason, isAskedToWait)}`
-    }
-    case 'systemic':
-      return `${withoutStop(reason)}. ${triedAgain(nextMs)} Compare them with what the service says (tidegauge due ls), or ask who runs it.`
+      return `The address does not answer like the service (${reason})`
+    case 'transient':
+      if (isKeyMissing) return `The key of the service cannot be read: ${reason}`
+      return status === undefined || status < 400 ? `Delivery waits (${reason})` : `The service answers ${reason}`
     default:
       return reason
   }
 }
 
-function withoutStop(text: string): string {
-  return text.replace(/\.$/, '')
-}
-
-function triedAgain(nextMs: number): string {
-  return `Nothing is lost; next try ${new Date(nextMs).toISOString().slice(11, 19)} UTC.`
-}
-
-/** The instruction for pushes that fail for now: for a person only where it is known who can mend that. */
-function stepFor(reason: string, isAskedToWait: boolean): string {
-  if (isAskedToWait) return 'Nothing is to be done; tidegauge flush sends one small batch at once.'
-  if (/^(5\d\d|429)\b/.test(reason)) return 'The service is at fault: if that goes on, ask who runs it.'
-  return 'tidegauge doctor says what to do.'
-}
-
-/** The fact in a sentence about pushes that fail for now; `undefined` for another sentence. */
-export function failingFact(sentence: string): string | undefined {
-  return goesOn.test(sentence) ? sentence.replace(goesOn, '') : undefined
+/** The way in which the failure of a flush ends. */
+function cureOf({ kind, status = 0, isKeyMissing }: Stop): Cure {
+  switch (kind) {
+    case 'key-refused':
+      return 'new-key'
+    case 'misdirected':
+      return 'address'
+    case 'systemic':
+      return 'metrics'
+    default:
+      if (isKeyMissing) return 'key'
+      return status === 429 || status >= 500 ? 'service' : 'doctor'
+  }
 }
 
 /** Why the newest hour is not sent yet: the service would take it for the future. */

@@ -273,7 +273,9 @@ export class Gate {
       return { kind: 'key-refused', reason: '401' }
     }
     const wait = transientOf(answer)
-    return wait?.notBeforeMs === undefined ? undefined : { kind: 'transient', reason: wait.reason }
+    if (wait?.notBeforeMs === undefined) return undefined
+    const { kind, reason, status } = wait
+    return { kind, reason, ...(status !== undefined && { status }) }
   }
 
   async #validate(key: string, signal: AbortSignal): Promise<Answer> {

@@ -161,10 +161,12 @@ export function isOfOutbox({ code }: Fault): boolean {
   return ofOutbox.has(code)
 }
 
-/** One line for a log or a table: message, facts, fix. */
+/** One line for a log or a table: message, facts that it does not name itself, fix. */
 export function faultLine(error: unknown): string {
   if (!(error instanceof Fault)) return error instanceof Error ? error.message : String(error)
-  const facts = Object.entries(error.facts).map(([name, value]) => `${name}=${value}`)
+  const facts = Object.entries(error.facts)
+    .filter(([, value]) => typeof value === 'number' || !error.message.includes(value))
+    .map(([name, value]) => `${name}=${value}`)
   return [error.message, facts.length > 0 ? `(${facts.join(', ')})` : '', error.fix ? `– ${error.fix}` : '']
     .filter(part => part !== '')
     .join(' ')

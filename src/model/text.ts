@@ -49,3 +49,13 @@ export function commandLine(words: string, config?: string): string {
 export function shellWord(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }
+
+/** A text as a sentence: a capital letter first, and a full stop unless it ends already. */
+export function asSentence(text: string): string {
+  return `${capital(text)}${/[.!?…]$/.test(text) ? '' : '.'}`
+}
+
+/** A text with a capital letter first, unless that is of a name or a command. */
+export function capital(text: string): string {
+  return /^(?!tidegauge\b)[a-z]+[\s,:]/.test(text) ? text.slice(0, 1).toUpperCase() + text.slice(1) : text
+}

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Config } from '../config/config.ts'
 import { type Hour, hourAfter, hourAt, hoursFrom } from '../model/hour.ts'
 import { labelOf, type Metric, type MetricId } from '../model/metric.ts'
+import { type Reader, waitingSentence } from '../model/waiting.ts'
 import type { DestinationState } from '../outbox/contract/delivery-store.ts'
 import type { CollectionRow, HourOfAll, HourReasons, LateCollector, WithheldHour } from '../outbox/contract/hours.ts'
 import type { MetricCurve, MetricState } from '../outbox/contract/metrics.ts'
@@ -9,7 +10,7 @@ import type { DiskSpace } from '../outbox/contract/outbox.ts'
 import type { GapCount, OldestHours, Overview } from '../outbox/contract/status-store.ts'
 import type { Counters, DeliveryState } from '../telemetry/counters.ts'
 import { type FleetState, lookAtFleet } from './fleet.ts'
-import type { Observed, WidgetRead } from './observed.ts'
+import { type Observed, readerOf, type WidgetRead } from './observed.ts'
 import { latenessWanted, readinessOf } from './readiness.ts'
 import { strandedSentence, waitingSentences } from './sentences.ts'
 import type {
@@ -78,18 +79,20 @@ function stateOf(
 
 /** State of delivery to the service. */
 function serviceState(
-  { config, configuration, host, nowMs, destinations }: Omit<Observed, 'outbox' | 'widgets'>,
+  observed: Omit<Observed, 'outbox' | 'widgets'>,
   { destinations: states, backlog }: Pick<Overview, 'destinations' | 'backlog'>,
 ): Snapshot['service'] {
-  const stranded = strandedSentence(config.protocols, backlog.byProtocol, configuration.named)
-  const waiting = [...waitingSentences(states), ...(stranded === undefined ? [] : [stranded])]
+  const { config, host, nowMs, destinations } = observed
+  const reader = readerOf(observed)
+  const stranded = strandedSentence(config.protocols, backlog.byProtocol, reader.named)
+  const waiting = [...waitingSentences(states, reader), ...(stranded === undefined ? [] : [stranded])]
   const attemptsMs = states.map(({ notBeforeMs, probeAtMs }) => Math.max(notBeforeMs, probeAtMs))
   const nextAttemptMs = Math.min(...attemptsMs.filter(atMs => atMs > nowMs))
   const lastPush = states
     .flatMap(state => state.lastPush ?? [])
     .reduce<Snapshot['service']['lastPush']>((last, push) => (last && last.atMs >= push.atMs ? last : push), undefined)
   const skewMs = states.find(state => state.skewMs !== undefined)?.skewMs
-  const gates = states.flatMap((state, place) => gateState(destinations[place] ?? '', state, nowMs))
+  const gates = states.flatMap((state, place) => gateState(destinations[place] ?? '', state, reader))
   return {
     host,
     ...(lastPush && { lastPush }),
@@ -100,8 +103,10 @@ function serviceState(
   }
 }
 
-function gateState(destination: string, state: DestinationState, nowMs: number): readonly GateState[] {
-  const { waiting, notBeforeMs, probeAtMs, failures } = state
+function gateState(destination: string, state: DestinationState, reader: Reader): readonly GateState[] {
+  const { notBeforeMs, probeAtMs, failures } = state
+  const { nowMs } = reader
+  const waiting = waitingSentence(state, reader)
   const isHeld = notBeforeMs > nowMs || probeAtMs > nowMs
   if (waiting === undefined && !isHeld) return []
   return [

@@ -2,10 +2,20 @@ import type { Config } from '../config/config.ts'
 import type { ServiceClient } from '../edge/service-client.ts'
 import type { Time } from '../edge/time.ts'
 import type { ClockVerdict } from '../model/clock.ts'
+import type { Reader } from '../model/waiting.ts'
 import type { ReadMetric } from '../model/wire.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { Counters } from '../telemetry/counters.ts'
 import type { ConfigurationState, EndpointState, KeptHours } from './snapshot.ts'
+
+/** Where and when the sentences of an observation are read. */
+export function readerOf({
+  nowMs,
+  isUnattended,
+  configuration,
+}: Pick<Observed, 'nowMs' | 'isUnattended' | 'configuration'>): Reader {
+  return { nowMs, isUnattended, named: configuration.named }
+}
 
 /** Input of an observation. */
 export interface Observed {
@@ -31,6 +41,8 @@ export interface Observed {
   readonly reports?: Counters['reports']
   /** Sentences about a fleet that does not work, as this daemon sees it; absent outside one. */
   readonly fleetTroubles?: readonly string[]
+  /** As `Reader.isUnattended`. */
+  readonly isUnattended?: boolean
   /** State of the endpoints; empty when this process reads no chain. */
   readonly endpoints: readonly EndpointState[]
 }

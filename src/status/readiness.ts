@@ -1,20 +1,19 @@
 import { clockAgreeMs } from '../model/clock.ts'
 import { type Hour, hourAt } from '../model/hour.ts'
 import { overdueMs } from '../model/limits.ts'
+import { asSentence } from '../model/text.ts'
 import type { Lateness, LatenessWanted } from '../outbox/contract/status-store.ts'
 import { type FleetState, lookAtFleet } from './fleet.ts'
-import type { Observed } from './observed.ts'
+import { type Observed, readerOf } from './observed.ts'
 import {
-  asSentence,
   clockSentences,
   deadAndHeldSentences,
   gapSentence,
   keptSentences,
   lateSentence,
-  missingSentence,
+  missingSentences,
   refusedSentences,
   undeliveredSentences,
-  waitingSentences,
 } from './sentences.ts'
 import type { Readiness } from './snapshot.ts'
 
@@ -126,6 +125,7 @@ export type ReadinessInput = Pick<
   | 'clock'
   | 'kept'
   | 'fleetTroubles'
+  | 'isUnattended'
 >
 
 /** Readiness alone, from as few reads as possible: it is probed every few seconds. */
@@ -172,7 +172,8 @@ export function readinessOf(
   const full = outbox.health.fullSentence
   const locked = outbox.health.lockedSentence(nowMs)
   const idle = fleet?.idleLanes.filter(({ oldest }) => oldest <= hour) ?? []
-  const { named } = observed.configuration
+  const reader = readerOf(observed)
+  const { named } = reader
   const refused = refusedSentences(observed.configuration)
   const { state, causes, warnings } = readinessState({
     runningMs: nowMs - startedAtMs,
@@ -189,7 +190,7 @@ export function readinessOf(
     unplanned: missing.length,
     gaps: gaps.length,
     undelivered: due?.metrics ?? 0,
-    isDeliveryWaiting: waitingSentences(destinations).length > 0,
+    isDeliveryWaiting: destinations.some(({ waiting }) => waiting !== undefined),
     ...deadAndHeld,
     isStrict: config.status.ready === 'strict',
   })
@@ -202,10 +203,10 @@ export function readinessOf(
     'kept-locally': keptSentences(observed.kept),
     'fleet-stuck': (observed.fleetTroubles ?? []).map(asSentence),
     'no-daemon': idle.map(({ reason }) => asSentence(reason)),
-    'not-collected': (isCatchingUp ? failed : late).map(each => lateSentence(each, named)),
-    'not-planned': missing.map(id => missingSentence(id, hour)),
+    'not-collected': (isCatchingUp ? failed : late).map(each => lateSentence(each, reader)),
+    'not-planned': missingSentences(missing, hour, reader),
     gap: gaps.map(gap => gapSentence(gap, named)),
-    'not-delivered': undeliveredSentences(lateness, host, isCatchingUp),
+    'not-delivered': undeliveredSentences(lateness, host, isCatchingUp, reader),
     dead: deadAndHeldSentences({ ...deadAndHeld, held: 0 }, hour, host, named),
     held: deadAndHeldSentences({ ...deadAndHeld, dead: 0 }, hour, host, named),
   }

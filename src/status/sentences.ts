@@ -2,7 +2,8 @@ import { type ClockVerdict, clockReportMs, offSentence, witnessWaitMs } from '..
 import type { FaultRecord } from '../model/fault.ts'
 import { type Hour, hourText } from '../model/hour.ts'
 import { recollectCapMs } from '../model/limits.ts'
-import { commandLine } from '../model/text.ts'
+import { asSentence, capital, commandLine } from '../model/text.ts'
+import { type Reader, unsentWords, waitingSentence } from '../model/waiting.ts'
 import type { DestinationState } from '../outbox/contract/delivery-store.ts'
 import type { CollectionRow, LateCollector } from '../outbox/contract/hours.ts'
 import type { DeadAndHeldCounts } from '../outbox/contract/metrics.ts'
@@ -12,20 +13,13 @@ import type { ConfigurationState, KeptHours } from './snapshot.ts'
 // The sentences about troubles on the page, in `status`, `/readyz`, the heartbeat and messages. Each has its subject first,
 // then the fact, what happens next and when, and what to do.
 
-/** A text as a sentence: a capital letter first, and a full stop unless it ends already. */
-export function asSentence(text: string): string {
-  return `${capital(text)}${/[.!?…]$/.test(text) ? '' : '.'}`
-}
-
-/** With a capital letter first, unless that is of a name or a command. */
-function capital(text: string): string {
-  return /^(?!tidegauge\b)[a-z]+[\s,:]/.test(text) ? text.slice(0, 1).toUpperCase() + text.slice(1) : text
-}
-
 /** Why an hour failed, when it is tried again, and the cure, as the end of a sentence. */
-function triedAgain({ message, fix }: Pick<FaultRecord, 'message' | 'fix'>): string {
+function triedAgain({ message, fix }: Pick<FaultRecord, 'message' | 'fix'>, { isUnattended, named }: Reader): string {
+  const next = isUnattended
+    ? `No daemon runs, so nothing is tried again: ${commandLine('run', named)}.`
+    : `Next try within ${recollectCapMs / 60_000} min.`
   const cure = fix === undefined ? '' : ` ${capital(fix)}`
-  return `${message.replace(/\.$/, '')}. Next try within ${recollectCapMs / 60_000} min.${cure}`
+  return `${message.replace(/\.$/, '')}. ${next}${cure}`
 }
 
 /** The fact that overdue hours of a collector are not there. */
@@ -34,16 +28,23 @@ export function lateFact({ collector, hours, oldest }: Pick<LateCollector, 'coll
   return `${collector} has not collected ${which} ${hourText(oldest)}`
 }
 
-/** Sentences about overdue hours of a collector. @param named as `ConfigurationState.named` */
-export function lateSentence(late: LateCollector, named?: string): string {
+/** Sentences about overdue hours of a collector. */
+export function lateSentence(late: LateCollector, reader: Reader): string {
   const { fault } = late
-  if (!fault) return `${lateFact(late)}, and has not tried yet. What holds it up? ${commandLine('doctor', named)}`
-  return `${lateFact(late)}: ${triedAgain(fault)}`
+  if (fault) return `${lateFact(late)}: ${triedAgain(fault, reader)}`
+  const { isUnattended, named } = reader
+  if (isUnattended) return `${lateFact(late)}: no daemon runs: ${commandLine('run', named)}`
+  return `${lateFact(late)}, and has not tried yet. What holds it up? ${commandLine('doctor', named)}`
 }
 
 /** Sentences about an hour of a collector that failed and is not overdue yet. */
-export function failingSentence(collector: string, hour: string, fault: Pick<FaultRecord, 'message' | 'fix'>): string {
-  return `${collector} has not collected the hour ${hour} yet: ${triedAgain(fault)}`
+export function failingSentence(
+  collector: string,
+  hour: string,
+  fault: Pick<FaultRecord, 'message' | 'fix'>,
+  reader: Reader,
+): string {
+  return `${collector} has not collected the hour ${hour} yet: ${triedAgain(fault, reader)}`
 }
 
 /** Sentences about an hour that became a gap. @param named as `ConfigurationState.named` */
@@ -53,20 +54,21 @@ export function gapSentence({ collector, hour, fault }: CollectionRow, named?: s
   return `${fact}. What can be mended? ${commandLine('gaps', named)}`
 }
 
-/** Sentences about an hour that has no row yet but should. */
-export function missingSentence(id: string, hour: Hour): string {
-  return `${id} was not asked for the hour ${hourText(hour)}: ${unplanned}`
-}
+/** Collectors that a sentence names; further ones are counted. */
+const namesMax = 3
 
-const unplanned = 'it was not even planned. Does the daemon run, and has the disk room? Its log says why'
-
-/** A sentence of this file, or of a gate, as it is true where no daemon runs: nothing goes on, and the cure is known. */
-export function withoutDaemon(sentence: string): string {
-  const cure = ', but no daemon runs, so nothing is tried again: tidegauge flush, or tidegauge run.'
-  return sentence
-    .replace(/(Nothing is lost); (?:next try \S+ UTC|delivery goes on)\./g, `$1${cure}`)
-    .replace(/Next try within \d+ min\./, 'No daemon runs, so nothing is tried again: tidegauge run.')
-    .replace(unplanned, 'no daemon runs: tidegauge run')
+/** Sentences about an hour that has no row yet but should: one where the reason is the same for all. */
+export function missingSentences(ids: readonly string[], hour: Hour, { isUnattended, named }: Reader): string[] {
+  const which = `not asked for the hour ${hourText(hour)}`
+  if (!isUnattended)
+    return ids.map(
+      id => `${id} was ${which}: it was not even planned. Has the disk room? The log of the daemon says why`,
+    )
+  if (ids.length === 0) return []
+  const more = ids.length - namesMax
+  const all = [...ids.slice(0, namesMax), ...(more > 0 ? [`${more} more`] : [])]
+  const names = all.length === 1 ? `${all[0]} was` : `${all.slice(0, -1).join(', ')} and ${all.at(-1)} were`
+  return [`${names} ${which}: no daemon runs: ${commandLine('run', named)}`]
 }
 
 /** The fact that metrics are late. */
@@ -80,16 +82,18 @@ export function undeliveredSentences(
   { due, destinations }: Pick<Lateness, 'due' | 'destinations'>,
   host: string,
   isCatchingUp: boolean,
+  reader: Reader,
 ): string[] {
-  const waiting = waitingSentences(destinations)
+  const waiting = waitingSentences(destinations, reader)
   if (!due || (isCatchingUp && waiting.length === 0)) return []
-  const why = waiting.length > 0 ? waiting.join(' ') : 'Nothing is lost; delivery goes on.'
+  const goesOn = reader.isUnattended ? unsentWords(reader) : 'delivery goes on'
+  const why = waiting.length > 0 ? waiting.join(' ') : `Nothing is lost${reader.isUnattended ? ',' : ';'} ${goesOn}.`
   return [`${undeliveredFact(due, host)}. ${why}`]
 }
 
-/** Why pushes to the destinations wait; empty when none waits. */
-export function waitingSentences(destinations: readonly Pick<DestinationState, 'waiting'>[]): string[] {
-  return destinations.flatMap(({ waiting }) => (waiting === undefined ? [] : [asSentence(waiting)]))
+/** Why pushes to the destinations wait, what happens next and when, and what to do; empty when none waits. */
+export function waitingSentences(destinations: readonly DestinationState[], reader: Reader): string[] {
+  return destinations.flatMap(state => waitingSentence(state, reader) ?? [])
 }
 
 /** Sentences about the dead and held metrics of an hour; older ones are only counted in the balance. @param named as `ConfigurationState.named` */

@@ -1,6 +1,7 @@
 import type { FaultRecord } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import type { MetricId } from '../model/metric.ts'
+import type { LastPush } from '../outbox/contract/delivery-store.ts'
 import type { Balance, MetricState, Warning } from '../outbox/contract/metrics.ts'
 import type { ReportCounts } from '../telemetry/counters.ts'
 import type { FleetState } from './fleet.ts'
@@ -63,8 +64,8 @@ export interface Readiness {
 export interface ServiceState {
   /** `host:port` of the service, or `embedded (host:port)`. Never a key. */
   readonly host: string
-  /** The latest answered push; absent before the first. */
-  readonly lastPush?: { readonly atMs: number; readonly verdict: string }
+  /** Absent before the first. */
+  readonly lastPush?: LastPush
   /** Why delivery waits, as a sentence; absent when it does not. */
   readonly waiting?: string
   /** When it continues, in milliseconds since 1970; absent when it does not wait for an instant. */

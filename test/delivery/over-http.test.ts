@@ -223,8 +223,9 @@ describe('a redirect', () => {
       expect(bench.balance).toMatchObject(none)
       expect(bench.state()).toMatchObject({ failures: 2, lastPush: { verdict: 'misdirected' } })
       expect(bench.state().waiting).toMatch(
-        /does not answer like the service \(30\d: redirects (to|within) 127\.0\.0\.1:\d+\)\..* check service\.url/,
+        /does not answer like the service \(30\d: redirects (to|within) 127\.0\.0\.1:\d+\)$/,
       )
+      expect(bench.state().cure).toBe('address')
       expect(bench.state().waiting).not.toContain(location)
     },
   )

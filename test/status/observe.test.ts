@@ -519,7 +519,7 @@ it('a gate says until when it holds pushes back', async () => {
   const { gates } = (await bench.snapshot()).service
   const gate = {
     destination: 'service',
-    waiting: 'the service is down',
+    waiting: 'The service is down.',
     retryAfterUntilMs: bench.nowMs + 9,
     failures: 2,
   }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { allFailed, EndpointFailure, type FailureKind } from '../../src/chain/endpoint/failures.ts'
-import { stopSentence } from '../../src/delivery/breaker.ts'
+import { afterFlush } from '../../src/delivery/breaker.ts'
 import type { Stop } from '../../src/delivery/isolate/state.ts'
 import { networkWords } from '../../src/edge/network-reason.ts'
 import { judgeClock } from '../../src/model/clock.ts'
@@ -9,16 +9,17 @@ import { overdueMs } from '../../src/model/limits.ts'
 import type { Lateness } from '../../src/outbox/contract/status-store.ts'
 import { fleetState } from '../../src/status/fleet.ts'
 import { type ReadinessInput, readinessOf } from '../../src/status/readiness.ts'
-import { failingSentence, missingSentence, withoutDaemon } from '../../src/status/sentences.ts'
+import { failingSentence } from '../../src/status/sentences.ts'
 import { collector } from '../support/collectors.ts'
 import { anHour } from '../support/metrics.ts'
 
+const closed = { notBeforeMs: 0, probeAtMs: 0, failures: 0 }
 const none: Lateness = {
   late: [],
   missing: [],
   gaps: [],
   deadAndHeld: { dead: 0, held: 0 },
-  destinations: [{ notBeforeMs: 0, probeAtMs: 0, failures: 0 }],
+  destinations: [closed],
 }
 const nowMs = anHour + overdueMs
 
@@ -44,32 +45,36 @@ function said(lateness: Partial<Lateness>, more: Partial<ReadinessInput> = {}, f
 }
 
 const undelivered = '7 metrics are not delivered to m.example.com, the oldest of 2026-11-20T13:00:00Z.'
-function waits(stop: Omit<Stop, 'kind'> & Partial<Pick<Stop, 'kind'>>, isAskedToWait = false): string {
-  const waiting = stopSentence({ kind: 'transient', ...stop }, Date.UTC(2026, 10, 20, 20, 18, 48), isAskedToWait)
-  return said({
-    due: { oldest: anHour, metrics: 7 },
-    destinations: [{ notBeforeMs: 0, probeAtMs: 0, failures: 1, waiting }],
-  })
+/** Of a flush that ended now, with a pause of 2.5 s. */
+function waits(
+  stop: Omit<Stop, 'kind'> & Partial<Pick<Stop, 'kind'>>,
+  notBeforeMs = 0,
+  more?: Partial<ReadinessInput>,
+) {
+  const end = { stop: { kind: 'transient', ...stop } as const, left: [] }
+  const state = afterFlush({ ...closed, notBeforeMs }, end, nowMs, 0)
+  return said({ due: { oldest: anHour, metrics: 7 }, destinations: [state] }, more)
 }
+const unattended = { isUnattended: true }
 
-const failed = (fault: Fault) =>
-  said({ late: [{ collector: 'vault/c', hours: 1, oldest: anHour, fault: faultRecord(fault) }] })
+const failed = (fault: Fault, more?: Partial<ReadinessInput>) =>
+  said({ late: [{ collector: 'vault/c', hours: 1, oldest: anHour, fault: faultRecord(fault) }] }, more)
 const notCollected = 'vault/c has not collected the hour 2026-11-20T13:00:00Z'
-const node = (reason: string, kind: FailureKind) =>
-  failed(allFailed('ethereum', [new EndpointFailure('n.example.com', reason, kind)]))
+const node = (reason: string, kind: FailureKind, more?: Partial<ReadinessInput>) =>
+  failed(allFailed('ethereum', [new EndpointFailure('n.example.com', reason, kind)]), more)
 
-const goesOn = 'Nothing is lost; next try 20:18:48 UTC.'
+const goesOn = 'Nothing is lost; next try 13:15:02 UTC.'
 
 it.each<[trouble: string, said: () => string, reads: string]>([
   [
     '503',
-    () => waits({ reason: '503' }),
+    () => waits({ reason: '503', status: 503 }),
     `${undelivered} The service answers 503. ${goesOn} The service is at fault: if that goes on, ask who runs it.`,
   ],
   [
     'Retry-After',
-    () => waits({ reason: '429' }, true),
-    `${undelivered} The service answers 429, and its Retry-After asks to wait. ${goesOn} Nothing is to be done; tidegauge flush sends one small batch at once.`,
+    () => waits({ reason: '429', status: 429 }, nowMs + 60_000),
+    `${undelivered} The service answers 429, and its Retry-After asks to wait. Nothing is lost; next try 13:16:00 UTC. Nothing is to be done; tidegauge flush sends one small batch at once.`,
   ],
   [
     'a name that does not resolve',
@@ -89,26 +94,60 @@ it.each<[trouble: string, said: () => string, reads: string]>([
   [
     'a redirect',
     () => waits({ kind: 'misdirected', reason: '302 to https://www.example.com' }),
-    `${undelivered} The address does not answer like the service (302 to https://www.example.com). Nothing is lost; check service.url.`,
+    `${undelivered} The address does not answer like the service (302 to https://www.example.com). ${goesOn} Check service.url.`,
+  ],
+  [
+    'a key whose file is missing',
+    () => waits({ reason: "the secret's file does not exist", isKeyMissing: true }),
+    `${undelivered} The key of the service cannot be read: the secret's file does not exist. Nothing is lost; put the key there, and delivery goes on at once.`,
+  ],
+  [
+    'metrics that are all rejected',
+    () => waits({ kind: 'systemic', reason: 'the service rejects every metric; all are kept: 400: odd.' }),
+    `${undelivered} The service rejects every metric; all are kept: 400: odd. ${goesOn} Compare them with what the service says (tidegauge due ls), or ask who runs it.`,
+  ],
+  [
+    'a refused key, and no daemon, with a configuration that commands do not find',
+    () =>
+      waits({ kind: 'key-refused', reason: '401' }, 0, {
+        ...unattended,
+        configuration: { file: 'own.yaml', inForceSinceMs: 0, named: 'own.yaml' },
+      }),
+    `${undelivered} The service refuses the key (401). Nothing is lost; put a valid key in its place, then: tidegauge flush --config own.yaml, or tidegauge run --config own.yaml.`,
+  ],
+  [
+    '503, whose next try is due',
+    () => waits({ reason: '503', status: 503 }, 0, { nowMs: nowMs + 2_500 }),
+    `${undelivered} The service answers 503. Nothing is lost; it is tried now. The service is at fault: if that goes on, ask who runs it.`,
+  ],
+  [
+    'hours of many that were not planned, and no daemon: one reason',
+    () => said({ missing: ['a/c', 'b/c', 'c/c', 'd/c', 'e/c'] }, unattended),
+    'a/c, b/c, c/c and 2 more were not asked for the hour 2026-11-20T13:00:00Z: no daemon runs: tidegauge run',
+  ],
+  [
+    'an hour that was not tried, and no daemon',
+    () => said({ late: [{ collector: 'vault/c', hours: 1, oldest: anHour }] }, unattended),
+    `${notCollected}: no daemon runs: tidegauge run`,
   ],
   [
     '503, and no daemon',
-    () => withoutDaemon(waits({ reason: '503' })),
+    () => waits({ reason: '503', status: 503 }, 0, unattended),
     `${undelivered} The service answers 503. Nothing is lost, but no daemon runs, so nothing is tried again: tidegauge flush, or tidegauge run. The service is at fault: if that goes on, ask who runs it.`,
   ],
   [
     'a backlog, and no daemon',
-    () => withoutDaemon(said({ due: { oldest: anHour, metrics: 7 } })),
+    () => said({ due: { oldest: anHour, metrics: 7 } }, unattended),
     `${undelivered} Nothing is lost, but no daemon runs, so nothing is tried again: tidegauge flush, or tidegauge run.`,
   ],
   [
     'a node that is down, and no daemon',
-    () => withoutDaemon(node('does not answer', 'unreachable')),
+    () => node('does not answer', 'unreachable', unattended),
     `${notCollected}: ethereum: n.example.com does not answer. No daemon runs, so nothing is tried again: tidegauge run. Check that the node runs and can be reached from here; a second endpoint under rpc: takes over`,
   ],
   [
     'an hour that was not planned, and no daemon',
-    () => withoutDaemon(missingSentence('vault/c', anHour)),
+    () => said({ missing: ['vault/c'] }, unattended),
     'vault/c was not asked for the hour 2026-11-20T13:00:00Z: no daemon runs: tidegauge run',
   ],
   [
@@ -167,7 +206,7 @@ it.each<[trouble: string, said: () => string, reads: string]>([
   [
     'an hour without a row',
     () => said({ missing: ['vault/c'] }),
-    'vault/c was not asked for the hour 2026-11-20T13:00:00Z: it was not even planned. Does the daemon run, and has the disk room? Its log says why',
+    'vault/c was not asked for the hour 2026-11-20T13:00:00Z: it was not even planned. Has the disk room? The log of the daemon says why',
   ],
   [
     'a gap',
@@ -243,10 +282,12 @@ it.each<[trouble: string, said: () => string, reads: string]>([
   [
     'an hour that fails and is not late yet',
     () =>
-      failingSentence('vault/c', '2026-11-20T13:00:00Z', {
-        message: 'Gone, Lost: no number at /gone.',
-        fix: 'compare the pointer with the answer',
-      }),
+      failingSentence(
+        'vault/c',
+        '2026-11-20T13:00:00Z',
+        { message: 'Gone, Lost: no number at /gone.', fix: 'compare the pointer with the answer' },
+        { nowMs },
+      ),
     `${notCollected} yet: Gone, Lost: no number at /gone. Next try within 10 min. Compare the pointer with the answer`,
   ],
 ])('a person reads of %s what it is, what follows, and what to do', (_, text, reads) => {

@@ -118,6 +118,10 @@ class HourlyReader implements OpenChainReader {
     return this.#pool.health()
   }
 
+  hosts(): readonly string[] {
+    return this.#pool.health().map(({ host }) => host)
+  }
+
   servedBy(hour: Hour): string | undefined {
     return this.#hours.of(hour).endpoint?.host
   }

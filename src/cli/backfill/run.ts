@@ -42,10 +42,10 @@ import { batchMetricsMax, daemonAwayMs, pollMs } from '../../model/limits.ts'
 import type { BackfillWindow, SharedOutbox } from '../../outbox/contract/fleet-store.ts'
 import type { Outbox, OutboxHealth } from '../../outbox/contract/outbox.ts'
 import type { Role } from '../../outbox/contract/role.ts'
-import { withoutDaemon } from '../../status/sentences.ts'
+import { waitingSentences } from '../../status/sentences.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { untilDaemon } from '../daemon-role.ts'
-import { type Deliverer, deliverNow, handedOver, roleOrDeliverer } from '../deliver-now.ts'
+import { type Deliverer, deliverNow, handedOver, readerOf, roleOrDeliverer } from '../deliver-now.ts'
 import { counted, cut, grouped, note, redraw } from '../terminal.ts'
 import { callsIn } from './plan.ts'
 
@@ -374,7 +374,7 @@ async function startOwn(
       await Promise.all(deliveries.map(delivery => delivery.flush('asked', stopping.signal)))
       if (watched.isHandedOver) return void (await deliverNow(context, outbox))
       const { waiting } = await outbox.operators.backlog()
-      for (const reason of waiting) note(`delivery to the service waits: ${withoutDaemon(reason)}`)
+      for (const reason of waitingSentences(waiting, readerOf(context, true))) note(reason)
     },
   }
 }

@@ -4,7 +4,7 @@ import { pushedMetric } from '../../model/batch.ts'
 import { hourText } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
 import { numberText } from '../../model/number-text.ts'
-import type { Backlog } from '../../outbox/contract/metrics.ts'
+import type { Backlog } from '../../outbox/contract/delivery-store.ts'
 import { asTyped, type JsonOption } from '../configured-command.ts'
 import { type OutboxCall, onOutbox } from '../outbox-action.ts'
 import {
@@ -92,7 +92,7 @@ function onDue(act: (due: SelectedDue) => Promise<void>) {
 /** Why due metrics of a protocol are not delivered, as far as known. */
 function whyIn({ config }: AppContext, backlog: Backlog | undefined): SelectedDue['whyOf'] {
   const configured = new Set(config.protocols.map(({ id }) => id))
-  const waiting = backlog?.waiting ?? []
+  const waiting = (backlog?.waiting ?? []).flatMap(state => state.waiting ?? [])
   const why = waiting.length > 0 ? waiting.join('; ') : 'its turn has not come'
   return ({ protocolId }) => (configured.has(protocolId) ? why : `${protocolId} is no longer in the configuration`)
 }

@@ -25,6 +25,8 @@ interface ListedHours {
   /** Asked for by a backfill that could not read them. */
   readonly unread: readonly AdvisedRange[]
   readonly waiting: readonly CollectorHourRange[]
+  /** Whether no collector was ever asked for an hour. */
+  readonly isNew: boolean
 }
 
 /** Characters of a reason in a table. */
@@ -55,6 +57,7 @@ async function find({ context, outbox, options }: OutboxCall<HourRangeOptions>):
   const { from, to } = hourRangeOf(options)
   const collectors = selectCollectors(config, options.only)
   const operators = outbox?.operators
+  const status = outbox?.status
   const wanted = {
     ...(options.only && { collectors: collectors.map(({ id }) => id) }),
     ...(from !== undefined && { from }),
@@ -71,7 +74,8 @@ async function find({ context, outbox, options }: OutboxCall<HourRangeOptions>):
     ...range,
     advice: gapAdvice(range, mendable(range.collector), options),
   })
-  return { gaps: gaps.map(advised), unread: unread.map(advised), waiting }
+  const isNew = ((await status?.collectors()) ?? []).length === 0
+  return { gaps: gaps.map(advised), unread: unread.map(advised), waiting, isNew }
 }
 
 /** Whether a collector can read the past; its file is loaded for that. */
@@ -91,7 +95,11 @@ async function mendableOf(
 }
 
 async function printFound(found: ListedHours, { context, options }: OutboxCall<HourRangeOptions>): Promise<void> {
-  const { gaps, unread, waiting } = found
+  const { gaps, unread, waiting, isNew } = found
+  if (isNew) {
+    print('no gaps yet: no collector was asked for any hour')
+    return printWho([], context, options)
+  }
   if (gaps.length === 0) print(waiting.length === 0 ? 'no gaps: every expected hour is collected' : 'no gaps')
   else {
     printRanges(gaps, ['what to do'], ({ advice }) => [advice])
@@ -111,7 +119,11 @@ async function printFound(found: ListedHours, { context, options }: OutboxCall<H
   print('')
   if (removed.length > 0)
     print(`not in this configuration, and tried again only with one that has it: ${removed.join(', ')}`)
-  if (removed.length === all.length) return
+  if (removed.length < all.length) await printWho(removed, context, options)
+}
+
+/** Prints who collects, or how. @param removed collectors whose hours are not tried */
+async function printWho(removed: readonly string[], context: AppContext, options: ConfigOption): Promise<void> {
   const holder = await daemonSentence(context)
   if (holder === undefined) print(`no daemon runs: ${asTyped('run', options)}`)
   else print(`the running daemon (${holder}) goes on trying${removed.length > 0 ? ' the others' : ''}`)

@@ -8,13 +8,14 @@ import { statusAddress } from '../../config/addresses.ts'
 import { ConfigError } from '../../config/config.ts'
 import { jsonOf } from '../../model/json.ts'
 import { numberText } from '../../model/number-text.ts'
+import type { Reader } from '../../model/waiting.ts'
 import { rolesText } from '../../status/fleet.ts'
 import { type StatusJson, statusJson } from '../../status/json.ts'
 import { observe } from '../../status/observe.ts'
 import { Reloads } from '../../status/observed.ts'
-import { failingSentence, withoutDaemon } from '../../status/sentences.ts'
+import { failingSentence } from '../../status/sentences.ts'
 import type { CellState } from '../../status/snapshot.ts'
-import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
+import { asTyped, type ConfigOption, configuredCommand, type JsonOption, namedFile } from '../configured-command.ts'
 import { daemonAnswer } from '../daemon-answer.ts'
 import { daemonSentence } from '../daemon-role.ts'
 import { endIncomplete } from '../exit.ts'
@@ -38,9 +39,13 @@ export function statusCommand(): Command {
       }
       // This command does not catch up: a late hour is late.
       const daemon = await daemonSentence(context)
-      const reloads = daemon === undefined || !running ? undefined : reloadsOf(running)
+      const reloads = reloadsOf(config, daemon === undefined ? undefined : running)
       const status = await readOutbox(context, async outbox =>
-        statusJson(await observe(observationOf(context, outbox, namedService(context.config), 0, [], reloads))),
+        statusJson(
+          await observe(
+            observationOf(context, outbox, namedService(context.config), 0, [], reloads, daemon === undefined),
+          ),
+        ),
       )
       if (json) printJson(status)
       else printStatus(status, daemon, { config })
@@ -76,8 +81,12 @@ async function runningStatus(file: string): Promise<StatusJson | undefined> {
   }
 }
 
-function reloadsOf({ startedAt, configuration }: StatusJson): Reloads {
-  const reloads = new Reloads(configuration.file, Date.parse(startedAt))
+/** @param running state of the daemon that runs; absent without one */
+function reloadsOf(file: string, running: StatusJson | undefined): Reloads {
+  const named = namedFile(file)
+  if (!running) return new Reloads(resolve(file), 0, named)
+  const { startedAt, configuration } = running
+  const reloads = new Reloads(configuration.file, Date.parse(startedAt), named)
   reloads.taken(configuration.file, Date.parse(configuration.inForceSince))
   return reloads
 }
@@ -105,9 +114,10 @@ const warningsShown = 10
 function printStatus(status: StatusJson, daemon: string | undefined, options: ConfigOption): void {
   const { ready, hours, protocols, fleet } = status
   print(headline(ready.ok, daemon))
-  for (const reason of ready.reasons) print(`  ${daemon === undefined ? withoutDaemon(reason) : reason}`)
+  for (const reason of ready.reasons) print(`  ${reason}`)
   for (const warning of ready.warnings ?? []) print(`  warning: ${warning}`)
-  for (const sentence of failingSentences(status)) print(`  ${sentence}`)
+  const reader = { nowMs: Date.parse(status.now), isUnattended: daemon === undefined, named: namedFile(options.config) }
+  for (const sentence of failingSentences(status, reader)) print(`  ${sentence}`)
   print('')
   printDelivery(status, daemon, options)
   if (fleet) printFleet(fleet)
@@ -124,21 +134,21 @@ function printStatus(status: StatusJson, daemon: string | undefined, options: Co
 }
 
 /** Collectors whose newest hour has failed so far, where no reason above says why. */
-function failingSentences({ hours, ready: { reasons } }: StatusJson): string[] {
+function failingSentences({ hours, ready: { reasons } }: StatusJson, reader: Reader): string[] {
   return hours.rows.flatMap(({ collector, cells }) => {
     const place = cells.findLastIndex(({ state, fault }) => state === 'due' && fault)
     const [fault, hour] = [cells[place]?.fault, hours.hours[place]]
     if (!fault || hour === undefined || reasons.some(reason => reason.includes(fault.message))) return []
-    return [failingSentence(collector, hour, fault)]
+    return [failingSentence(collector, hour, fault, reader)]
   })
 }
 
 function printDelivery({ service, balance }: StatusJson, daemon: string | undefined, options: ConfigOption): void {
   const { lastPush, waiting, nextAttempt } = service
-  const last = lastPush ? `, last push ${lastPush.at}: ${verdictText(lastPush.verdict, waiting)}` : ''
+  const last = lastPush ? `, last push ${lastPush.at}: ${verdictText(lastPush)}` : ''
   print(`daemon  ${daemon ?? `none runs on this outbox (${asTyped('run', options)})`}`)
   print(`service ${service.host}${last}`)
-  if (waiting !== undefined) print(`  waiting: ${daemon === undefined ? withoutDaemon(waiting) : waiting}`)
+  if (waiting !== undefined) print(`  waiting: ${waiting}`)
   if (nextAttempt !== undefined && daemon !== undefined) print(`  next attempt ${nextAttempt}`)
   if (service.skewMs !== undefined) print(`clock   ${skewWords(service.skewMs)}`)
   const { enqueued, delivered, dead, held, due, dropped } = balance
@@ -149,9 +159,8 @@ function printDelivery({ service, balance }: StatusJson, daemon: string | undefi
 }
 
 /** The verdict on the last push, in the words of the page: a transient one with the status that the service answered. */
-function verdictText(verdict: string, waiting: string | undefined): string {
+function verdictText({ verdict, status }: NonNullable<StatusJson['service']['lastPush']>): string {
   if (verdict !== 'transient') return verdict
-  const status = /^The service answers (\d{3})\b/.exec(waiting ?? '')?.[1]
   return status === undefined ? 'not accepted' : `not accepted (${status})`
 }
 

@@ -19,7 +19,7 @@ import {
   secretsWritten,
 } from '../../config/config.ts'
 import { readSecret, resolveAddress } from '../../config/secret.ts'
-import { failingFact, probeAt, retryAfterAt } from '../../delivery/breaker.ts'
+import { probeAt, retryAfterAt } from '../../delivery/breaker.ts'
 import type { HourReader } from '../../intake/hour-reader.ts'
 import { noPasts } from '../../intake/validate.ts'
 import { clockReportMs, offSentence } from '../../model/clock.ts'
@@ -74,8 +74,9 @@ async function pushFindings(
   if (others.some(({ subject, outcome }) => outcome === 'failed' || (subject === 'service' && outcome !== 'ok')))
     return []
   const waits = states.flatMap(state => {
-    const fact = failingFact(state.waiting ?? '')
-    return fact === undefined ? [] : [{ ...state, fact }]
+    const { waiting: fact, cure } = state
+    // A key is a finding of its own.
+    return fact === undefined || !cure || cure === 'key' || cure === 'new-key' ? [] : [{ ...state, fact }]
   })
   if (waits.length === 0) return []
   const nowMs = context.time.nowMs()

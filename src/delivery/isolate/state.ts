@@ -105,6 +105,8 @@ export interface Stop {
   readonly kind: 'transient' | 'key-refused' | 'misdirected' | 'systemic' | 'stopped'
   /** The reason as a sentence, for a person. */
   readonly reason: string
+  /** The status that the service answered; absent when it did not. */
+  readonly status?: number
   /** Whether the key could not be read, so that the service is not at fault. Default: no. */
   readonly isKeyMissing?: true
   /** Whether the refused key is the one that was refused before. Default: no. */
@@ -237,6 +239,6 @@ export function andThen({ state, actions }: FlushStep, next: (state: FlushState)
 }
 
 /** Ends the flush, unless it has ended for another reason already. */
-export function stopped(state: FlushState, { kind, reason }: Stop): FlushStep {
-  return step({ ...state, stop: state.stop ?? { kind, reason } })
+export function stopped(state: FlushState, { kind, reason, status }: Stop): FlushStep {
+  return step({ ...state, stop: state.stop ?? { kind, reason, ...(status !== undefined && { status }) } })
 }

@@ -3,8 +3,8 @@ import type { Time } from '../../edge/time.ts'
 import { notFinal } from '../../model/block.ts'
 import { Fault, type FaultCode, isPermanent } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
+import type { Backlog } from '../../outbox/contract/delivery-store.ts'
 import type { Recorded } from '../../outbox/contract/hours.ts'
-import type { Backlog } from '../../outbox/contract/metrics.ts'
 import type { BackfillOutbox } from '../../outbox/contract/outbox.ts'
 import type { HourReader } from '../hour-reader.ts'
 import { asFault, type Collected } from '../validate.ts'
@@ -538,7 +538,7 @@ export class Backpressure {
       if (this.#leaveStuck(backlog, nowMs)) continue
       if (nowMs - reportedMs >= reportMs) {
         const isMoving = finished > finishedBefore
-        report({ kind: 'waits', wait: { due, reasons: backlog.waiting, isMoving, forMs: nowMs - startMs } })
+        report({ kind: 'waits', wait: { due, reasons: reasonsIn(backlog), isMoving, forMs: nowMs - startMs } })
         reportedMs = nowMs
         finishedBefore = finished
       }
@@ -573,13 +573,18 @@ export class Backpressure {
     if (!most || !waited.some(([id, { due }]) => id !== most[0] && due <= dueMax)) return false
     const [protocolId, { due }] = most
     this.#stuck.add(protocolId)
-    report({ kind: 'leaves-protocol', stuck: { protocolId, due, reasons: backlog.waiting } })
+    report({ kind: 'leaves-protocol', stuck: { protocolId, due, reasons: reasonsIn(backlog) } })
     return true
   }
 
   #counts({ byProtocol }: Backlog): Backlog['byProtocol'] {
     return new Map(this.#deps.protocolIds.map(id => [id, byProtocol.get(id) ?? { due: 0, finished: 0 }]))
   }
+}
+
+/** The facts why deliveries wait. */
+function reasonsIn({ waiting }: Backlog): string[] {
+  return waiting.flatMap(state => state.waiting ?? [])
 }
 
 /** Limit on the RPC calls of a backfill. */

@@ -1,7 +1,8 @@
 import type { Hour } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
+import type { Cure } from '../../model/waiting.ts'
 import type { MetricVerdicts } from './hours.ts'
-import type { Backlog, DueWanted, MetricKey } from './metrics.ts'
+import type { Balance, DueWanted, MetricKey } from './metrics.ts'
 
 /**
  * Whether a metric may have been sent before. `no`: this process enqueued it and has not sent it. `unknown`: an earlier
@@ -50,6 +51,14 @@ export interface DeliveryStore {
   backlog(): Promise<Backlog>
 }
 
+/** The latest answered push to a destination. */
+export interface LastPush {
+  readonly atMs: number
+  readonly verdict: string
+  /** The status of an answer that ended the flush; absent without one. */
+  readonly status?: number
+}
+
 /** State of one destination (the pushes with one key) that survives a restart. */
 export interface DestinationState {
   /** End of the service's latest `Retry-After`, in milliseconds since 1970. 0 when there is none. */
@@ -60,13 +69,27 @@ export interface DestinationState {
   readonly isAsked?: boolean
   /** Failed flushes in a row. */
   readonly failures: number
-  /** Why delivery waits, as a sentence; absent when it does not. */
+  /**
+   * The facts why delivery waits, without what happens next and what to do, as `waitingSentence` reads; absent when it does
+   * not wait.
+   */
   readonly waiting?: string
+  /** Absent where nothing failed, and metrics are only left out. */
+  readonly cure?: Cure
   /** The latest answered push; absent before the first. */
-  readonly lastPush?: { readonly atMs: number; readonly verdict: string }
+  readonly lastPush?: LastPush
   /**
    * Offset of the service's clock from this machine's, in milliseconds, positive when ahead; absent until an answer
    * showed it.
    */
   readonly skewMs?: number
+}
+
+/** Metrics of the whole outbox, and why they wait. */
+export interface Backlog {
+  readonly balance: Balance
+  /** Number of due and of finished (delivered, dead or dropped) metrics of each protocol that has any, by its id. */
+  readonly byProtocol: ReadonlyMap<string, { readonly due: number; readonly finished: number }>
+  /** The destinations whose deliveries wait. */
+  readonly waiting: readonly DestinationState[]
 }

@@ -1,6 +1,7 @@
 import type { FinalBlocks } from '../../model/block.ts'
 import type { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
+import type { Backlog } from './delivery-store.ts'
 import type {
   CollectionOutcome,
   CollectionState,
@@ -10,7 +11,7 @@ import type {
   PinnedHour,
   Recorded,
 } from './hours.ts'
-import type { Backlog, MetricKey, Past } from './metrics.ts'
+import type { MetricKey, Past } from './metrics.ts'
 
 /** The outbox for intake and backfill: the hours that are expected, and their values. Methods reject with errors that `OutboxHealth` classifies and explains. */
 export interface IntakeStore {

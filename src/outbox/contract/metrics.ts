@@ -152,15 +152,6 @@ export function curvesOf(metrics: readonly StoredMetric[], from: Hour, to: Hour)
  */
 export type Balance = Readonly<Record<MetricState | 'enqueued', number>>
 
-/** Metrics of the whole outbox, and why they wait. */
-export interface Backlog {
-  readonly balance: Balance
-  /** Number of due and of finished (delivered, dead or dropped) metrics of each protocol that has any, by its id. */
-  readonly byProtocol: ReadonlyMap<string, { readonly due: number; readonly finished: number }>
-  /** Why deliveries wait, one sentence for each destination that does. */
-  readonly waiting: readonly string[]
-}
-
 /** A distinct warning of the service about pushes, with how often it came. */
 export interface Warning {
   /** Absent when the warning could not be matched to one metric. */

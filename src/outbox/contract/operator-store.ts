@@ -1,9 +1,8 @@
 import type { Hour } from '../../model/hour.ts'
 import type { Metric, MetricId } from '../../model/metric.ts'
-import type { DestinationState } from './delivery-store.ts'
+import type { Backlog, DestinationState } from './delivery-store.ts'
 import type { CollectorHourRange, DeliveredHour, HistoryEntry, HourOrigin, UnsuccessfulFlushes } from './hours.ts'
 import type {
-  Backlog,
   DeadOrHeldMetric,
   DueSelection,
   MetricKey,

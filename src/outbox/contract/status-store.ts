@@ -1,8 +1,8 @@
 import type { FaultCode } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
-import type { DestinationState } from './delivery-store.ts'
+import type { Backlog, DestinationState } from './delivery-store.ts'
 import type { CollectionRow, HourOfAll, HourReasons, LateCollector } from './hours.ts'
-import type { Backlog, DeadAndHeldCounts, MetricCurve, StoredMetric, Warning } from './metrics.ts'
+import type { DeadAndHeldCounts, MetricCurve, StoredMetric, Warning } from './metrics.ts'
 
 /** Whom lateness is asked for. */
 export interface LatenessWanted {

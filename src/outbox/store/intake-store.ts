@@ -4,6 +4,7 @@ import type { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
 import { commitRowsMax } from '../../model/limits.ts'
 import { MetricSet } from '../../model/metric-set.ts'
+import type { Backlog } from '../contract/delivery-store.ts'
 import type { CommitStep, SharedIntakeStore } from '../contract/fleet-store.ts'
 import type {
   CollectionOutcome,
@@ -14,7 +15,7 @@ import type {
   PinnedHour,
   Recorded,
 } from '../contract/hours.ts'
-import type { Backlog, MetricKey, Past } from '../contract/metrics.ts'
+import type { MetricKey, Past } from '../contract/metrics.ts'
 import type { OutboxHealth } from '../contract/outbox.ts'
 import { FinalBlockCache } from './final-blocks.ts'
 import { dueHours, endRetryWaits, hourStates, newestCollected, nextAttemptMs } from './hours.ts'

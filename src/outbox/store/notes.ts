@@ -1,5 +1,6 @@
 import type { MetricId } from '../../model/metric.ts'
 import { type Remark, warningKind } from '../../model/remarks.ts'
+import type { Cure } from '../../model/waiting.ts'
 import type { DestinationState } from '../contract/delivery-store.ts'
 import type { UnsuccessfulFlushes } from '../contract/hours.ts'
 import type { Warning, WarningSelection } from '../contract/metrics.ts'
@@ -15,8 +16,10 @@ interface DestinationRow {
   readonly probe_at_ms: number
   readonly failures: number
   readonly waiting: string | null
+  readonly cure: Cure | null
   readonly last_push_ms: number | null
   readonly last_verdict: string | null
+  readonly last_status: number | null
   readonly skew_ms: number | null
 }
 
@@ -34,10 +37,15 @@ function destinationOf(row: DestinationRow): DestinationState {
     ...(isAsked && { isAsked }),
     failures: row.failures,
     ...(row.waiting !== null && { waiting: row.waiting }),
-    ...(row.last_push_ms !== null &&
-      row.last_verdict !== null && { lastPush: { atMs: row.last_push_ms, verdict: row.last_verdict } }),
+    ...(row.cure !== null && { cure: row.cure }),
+    ...lastPushOf(row),
     ...(row.skew_ms !== null && { skewMs: row.skew_ms }),
   }
+}
+
+function lastPushOf({ last_push_ms: atMs, last_verdict: verdict, last_status: status }: DestinationRow) {
+  if (atMs === null || verdict === null) return {}
+  return { lastPush: { atMs, verdict, ...(status !== null && { status }) } }
 }
 
 /** The states of destinations, in the order asked. */
@@ -47,9 +55,17 @@ export function* destinationStates(names: readonly string[]): StoreWork<readonly
   return names.map(name => byName.get(name) ?? freshDestination)
 }
 
+/** The states of the destinations whose deliveries wait. */
+export function* waitingDestinations(): StoreWork<readonly DestinationState[]> {
+  const found = yield* query<DestinationRow>(
+    sql`SELECT * FROM tidegauge.destination WHERE waiting IS NOT NULL ORDER BY name`,
+  )
+  return found.map(destinationOf)
+}
+
 /** Stores the state of a destination, and adds a flush that left metrics over to those before it. */
 export function* saveDestination(name: string, state: DestinationState): StoreWork<void> {
-  const { notBeforeMs, probeAtMs, failures, waiting, lastPush, skewMs } = state
+  const { notBeforeMs, probeAtMs, failures, waiting, cure, lastPush, skewMs } = state
   if (waiting !== undefined && lastPush !== undefined) {
     const before = yield* first<Pick<DestinationRow, 'last_push_ms'>>(
       sql`SELECT last_push_ms FROM tidegauge.destination WHERE name = ${name} ${forUpdate}`,
@@ -57,12 +73,14 @@ export function* saveDestination(name: string, state: DestinationState): StoreWo
     if (before?.last_push_ms !== lastPush.atMs) yield* addUnsuccessfulFlush(name, waiting, lastPush.atMs)
   }
   yield* write(sql`INSERT INTO tidegauge.destination
-      (name, not_before_ms, probe_at_ms, failures, waiting, last_push_ms, last_verdict, skew_ms)
-    VALUES (${name}, ${notBeforeMs}, ${probeAtMs}, ${failures}, ${waiting ?? null}, ${lastPush?.atMs ?? null},
-      ${lastPush?.verdict ?? null}, ${skewMs ?? null})
+      (name, not_before_ms, probe_at_ms, failures, waiting, cure, last_push_ms, last_verdict, last_status,
+        skew_ms)
+    VALUES (${name}, ${notBeforeMs}, ${probeAtMs}, ${failures}, ${waiting ?? null}, ${cure ?? null}, ${lastPush?.atMs ?? null},
+      ${lastPush?.verdict ?? null}, ${lastPush?.status ?? null}, ${skewMs ?? null})
     ON CONFLICT (name) DO UPDATE SET not_before_ms = excluded.not_before_ms, probe_at_ms = excluded.probe_at_ms,
-      failures = excluded.failures, waiting = excluded.waiting, last_push_ms = excluded.last_push_ms,
-      last_verdict = excluded.last_verdict, skew_ms = excluded.skew_ms`)
+      failures = excluded.failures, waiting = excluded.waiting, cure = excluded.cure,
+      last_push_ms = excluded.last_push_ms, last_verdict = excluded.last_verdict,
+      last_status = excluded.last_status, skew_ms = excluded.skew_ms`)
 }
 
 /** Whether a state may be lost in a power cut: one without failures may, a `Retry-After` may not. Pure. */
@@ -77,7 +95,7 @@ export function askForFlush(): StoreWork<void> {
 
 /** Deletes the reasons why all other destinations wait: no protocol uses their key any more. */
 export function silenceOthers(names: readonly string[]): StoreWork<void> {
-  return write(sql`UPDATE tidegauge.destination SET waiting = NULL
+  return write(sql`UPDATE tidegauge.destination SET waiting = NULL, cure = NULL
     WHERE waiting IS NOT NULL AND NOT name ${isIn('text', names)}`)
 }
 

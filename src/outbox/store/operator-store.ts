@@ -1,7 +1,7 @@
 import { type Hour, hourNumber } from '../../model/hour.ts'
 import { commitRowsMax } from '../../model/limits.ts'
 import type { Metric, MetricId } from '../../model/metric.ts'
-import type { DestinationState } from '../contract/delivery-store.ts'
+import type { Backlog, DestinationState } from '../contract/delivery-store.ts'
 import type {
   CollectorHourRange,
   DeliveredHour,
@@ -10,7 +10,6 @@ import type {
   UnsuccessfulFlushes,
 } from '../contract/hours.ts'
 import type {
-  Backlog,
   DeadOrHeldMetric,
   DueSelection,
   MetricKey,

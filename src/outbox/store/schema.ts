@@ -1,5 +1,5 @@
-/** Version of the tables, the same in all stores and for all daemons of a fleet. Versions 1 to 11 were never released. */
-export const tablesVersion = 12
+/** Version of the tables, the same in all stores and for all daemons of a fleet. Versions 1 to 12 were never released. */
+export const tablesVersion = 13
 
 /**
  * The tables of an outbox, the same in all stores, written for PostgreSQL: `sqliteTables` translates them. Instants are
@@ -149,16 +149,19 @@ const tables = `
     PRIMARY KEY (hour, metric, until_ms)
   );
 
-  -- What must outlive a restart about where metrics go: one row for each key's name (never the key). "skew_ms" says how
-  -- far the service's clock is ahead of this machine's, when it was last seen.
+  -- What must outlive a restart about where metrics go: one row for each key's name (never the key). "waiting" has the
+  -- facts why they wait, and "cure" names what ends a failure. "skew_ms" says how far the service's clock is ahead of this
+  -- machine's, when it was last seen.
   CREATE TABLE tidegauge.destination (
     name text COLLATE "C" NOT NULL PRIMARY KEY,
     not_before_ms bigint NOT NULL DEFAULT 0,
     probe_at_ms bigint NOT NULL DEFAULT 0,
     failures integer NOT NULL DEFAULT 0,
     waiting text,
+    cure text,
     last_push_ms bigint,
     last_verdict text,
+    last_status integer,
     skew_ms bigint
   );
 

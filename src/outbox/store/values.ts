@@ -2,9 +2,9 @@ import { endOfTime, type Hour, hourAfter, hourFromNumber, hourNumber } from '../
 import { jumpHoursMax } from '../../model/limits.ts'
 import type { Metric, MetricId } from '../../model/metric.ts'
 import { MetricSet } from '../../model/metric-set.ts'
+import type { Backlog } from '../contract/delivery-store.ts'
 import type { DeliveredHour, EarlierValue, HistoryEntry } from '../contract/hours.ts'
 import type {
-  Backlog,
   Balance,
   DeadAndHeldCounts,
   DeadOrHeldMetric,
@@ -27,6 +27,7 @@ import {
 } from './changes.ts'
 import { hoursOf, storedHour } from './hours.ts'
 import { descriptionOf, type KnownMetric, metricAt, metricsById, metricsByNumber, pastAt } from './metrics.ts'
+import { waitingDestinations } from './notes.ts'
 import { isIn, rows, type Statement, sql, text } from './sql.ts'
 import { first, query, type StoreWork, together } from './work.ts'
 
@@ -424,13 +425,13 @@ export function* backlogOf(): StoreWork<Backlog> {
     query<{ protocol: string; state: number; metrics: number }>(sql`
       SELECT protocol.name AS protocol, tally.state, tally.metrics
       FROM tidegauge.tally JOIN tidegauge.protocol ON protocol.id = tally.protocol`),
-    query<{ waiting: string }>(sql`SELECT waiting FROM tidegauge.destination WHERE waiting IS NOT NULL ORDER BY name`),
+    waitingDestinations(),
   )
   const byProtocol = [...Map.groupBy(counts, ({ protocol }) => protocol)].map(([protocol, own]) => {
     const { due, delivered, dead, dropped } = balanceOf(own)
     return [protocol, { due, finished: delivered + dead + dropped }] as const
   })
-  return { balance: balanceOf(counts), byProtocol: new Map(byProtocol), waiting: waiting.map(row => row.waiting) }
+  return { balance: balanceOf(counts), byProtocol: new Map(byProtocol), waiting }
 }
 
 function balanceOf(counts: readonly { readonly state: number; readonly metrics: number }[]): Balance {

@@ -4,11 +4,11 @@ import { commandLine } from '../../model/text.ts'
 import type { DestinationState } from '../../outbox/contract/delivery-store.ts'
 import type { LateCollector } from '../../outbox/contract/hours.ts'
 import type { Lateness, UnresolvedCount } from '../../outbox/contract/status-store.ts'
-import type { Observed } from '../../status/observed.ts'
+import { type Observed, readerOf } from '../../status/observed.ts'
 import {
   clockSentences,
   lateFact,
-  missingSentence,
+  missingSentences,
   undeliveredFact,
   undeliveredSentences,
   waitingSentences,
@@ -67,14 +67,15 @@ function isKeyRefused({ destinations }: Lateness): boolean {
 function lateWords(look: Look, isCatchingUp: boolean, isReported = false): TroubleWords[] {
   const { lateness, host, hour, clock } = look
   const doctor = commandLine('doctor', look.configuration.named)
-  const waiting = waitingSentences(lateness.destinations)
+  const reader = readerOf(look)
+  const waiting = waitingSentences(lateness.destinations, reader)
   const { due } = lateness
-  const isUndelivered = undeliveredSentences(lateness, host, isCatchingUp).length > 0
+  const isUndelivered = undeliveredSentences(lateness, host, isCatchingUp, reader).length > 0
   const isPlanned = clock?.kind !== 'doubted'
   return [
     ...(due && isUndelivered && !isReported ? [undeliveredWords(due, waiting, host, doctor)] : []),
     ...lateness.late.filter(({ fault }) => fault || !isCatchingUp).map(late => uncollectedWords(late, doctor)),
-    ...(isCatchingUp || !isPlanned ? [] : lateness.missing.map(id => missingWords(id, hour))),
+    ...(isCatchingUp || !isPlanned ? [] : missingSentences(lateness.missing, hour, reader).map(missingWords)),
   ]
 }
 
@@ -105,9 +106,9 @@ function sourceWords(fault: LateCollector['fault'], doctor: string): string {
   return `if that goes on, check the address, and ask who runs ${host}`
 }
 
-function missingWords(id: string, hour: Hour): TroubleWords {
+function missingWords(what: string): TroubleWords {
   return {
-    what: missingSentence(id, hour),
+    what,
     why: 'its hours are not written',
     do: 'look at the log of the daemon, and at its disk',
   }

@@ -151,19 +151,12 @@ function contextOf(options: unknown, hour: Hour, deps: RunDeps): CollectContext<
   }
 }
 
-/** The Fault of an aborted run. */
+/** The Fault of an aborted run. Where it waits for something, the daemon knows more of that, and words it. */
 export function lateFault(scope: Scope, deadlineMs: number): Fault {
+  const message = `no answer within ${deadlineMs / 1000} s`
   const waitedFor = scope.waitedFor()
-  if (waitedFor === '') {
-    return new Fault('collector-hung', `no answer within ${deadlineMs / 1000} s`, {
-      fix: 'look for a promise that never settles',
-    })
-  }
-  const why = /\bchain /.test(waitedFor) ? 'tidegauge doctor shows which endpoints answer' : 'see whether it answers'
-  return new Fault('collector-hung', `no answer within ${deadlineMs / 1000} s from ${waitedFor}`, {
-    facts: { waitedFor },
-    fix: `${why}; a longer deadline: of the collector gives it more time`,
-  })
+  if (waitedFor === '') return new Fault('collector-hung', message, { fix: 'look for a promise that never settles' })
+  return new Fault('collector-hung', message, { facts: { waitedFor } })
 }
 
 /** A collector ready to run for any hour. */

@@ -175,8 +175,14 @@ export class ProcessRunner implements Runner {
     if (first?.kind === 'lost') signal.throwIfAborted()
     const said = first === undefined || first.kind === 'lost' ? await this.#runAlone(task, group) : first
     const end = redactedEnd(said, this.#redactor)
-    if (end.kind === 'faulted') throw faultFromRecord(end.fault)
-    return end
+    const { chains } = this.#deps
+    if (end.kind === 'faulted') throw faultFromRecord(lateWords(end.fault, chains))
+    if (end.kind !== 'collected') return end
+    const { outcome } = end
+    const failures = Object.entries(outcome.failures).map(
+      ([label, fault]) => [label, lateWords(fault, chains)] as const,
+    )
+    return { ...end, outcome: { ...outcome, failures: Object.fromEntries(failures) } }
   }
 
   /**
@@ -219,6 +225,27 @@ export class ProcessRunner implements Runner {
     this.#known.set(ref, described)
     described.catch(() => this.#known.delete(ref))
     return described
+  }
+}
+
+/** The fault of a run that was too late, with the hosts that it waits for, and what to do about them. */
+function lateWords(fault: FaultRecord, chains: Chains): FaultRecord {
+  const { waitedFor } = fault.facts
+  if (fault.code !== 'collector-hung' || typeof waitedFor !== 'string') return fault
+  const all = waitedFor.split(', ').map(name => {
+    const chain = name.startsWith('chain ') ? chains[name.slice('chain '.length)] : undefined
+    const hosts = chain?.hosts?.() ?? []
+    return { name: hosts.length > 0 ? `${name} (${hosts.join(', ')})` : name, isChain: chain !== undefined }
+  })
+  const named = all.map(({ name }) => name).join(', ')
+  const step = all.some(({ isChain }) => isChain)
+    ? 'tidegauge doctor shows which endpoints answer'
+    : 'see whether it answers'
+  return {
+    ...fault,
+    message: `${fault.message} from ${named}`,
+    facts: { ...fault.facts, waitedFor: named },
+    fix: `${step}; a longer deadline: of the collector gives it more time`,
   }
 }
 

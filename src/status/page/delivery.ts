@@ -121,7 +121,10 @@ const pushWords: Readonly<Record<string, string>> = {
 
 function lastPush({ lastPush }: ServiceState, nowMs: number): Html {
   if (!lastPush) return html`none yet`
-  return html`${pushWords[lastPush.verdict] ?? lastPush.verdict}, ${ago(lastPush.atMs, nowMs)}`
+  const { verdict, status } = lastPush
+  const own =
+    verdict === 'transient' && status !== undefined ? `not accepted (${status}), it is tried again` : undefined
+  return html`${own ?? pushWords[verdict] ?? verdict}, ${ago(lastPush.atMs, nowMs)}`
 }
 
 /** The endpoints by chain; empty without a chain. */

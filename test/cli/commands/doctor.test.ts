@@ -266,7 +266,7 @@ describe('doctor', () => {
     const { config, run } = await stage({ statuses: { '/api/metrics': 500 } })
     const collected = await command(['collect', '--config', config], { METRICS_KEY: key })
     expect(collected.code).toBe(1)
-    expect(collected.stderr).toMatch(/The service answers 500.* no daemon runs.*: tidegauge flush, or tidegauge run/)
+    expect(collected.stderr).toMatch(/The service answers 500.* no daemon runs.*: tidegauge flush .*, or tidegauge run/)
     expect(collected.stderr).not.toContain('next try')
     const { stdout: status } = await command(['status', '--config', config], { METRICS_KEY: key })
     expect(status).toMatch(/^service .*: not accepted \(500\)$/m)

@@ -68,7 +68,7 @@ describe('gaps', () => {
     const fresh = stage()
     expect(await fresh.run('gaps')).toEqual({
       code: 0,
-      stdout: 'no gaps: every expected hour is collected\n',
+      stdout: `no gaps yet: no collector was asked for any hour\nno daemon runs: tidegauge run --config ${fresh.config}\n`,
       stderr: '',
     })
     expect(await fresh.read()).toEqual({ gaps: [], notReadByBackfill: [], notCollectedYet: [] })

@@ -9,11 +9,12 @@ import {
 } from '../../../src/delivery/breaker.ts'
 import type { Stop } from '../../../src/delivery/isolate/state.ts'
 import { breakerCapMs, hourMs } from '../../../src/model/limits.ts'
+import type { Cure } from '../../../src/model/waiting.ts'
 import type { DestinationState } from '../../../src/outbox/contract/delivery-store.ts'
 
 const nowMs = Date.UTC(2026, 10, 20, 13)
 const closed: DestinationState = { notBeforeMs: 0, probeAtMs: 0, failures: 0 }
-const down: Stop = { kind: 'transient', reason: '503' }
+const down: Stop = { kind: 'transient', reason: '503', status: 503 }
 
 describe('the breaker', () => {
   it.each([
@@ -30,51 +31,35 @@ describe('the breaker', () => {
       notBeforeMs: 0,
       probeAtMs: nowMs + pauseMs,
       failures,
-      waiting: expect.stringMatching(/^The service answers 503\. Nothing is lost; next try 13:0\d:\d\d UTC\./),
-      lastPush: { atMs: nowMs, verdict: 'transient' },
+      waiting: 'The service answers 503',
+      cure: 'service',
+      lastPush: { atMs: nowMs, verdict: 'transient', status: 503 },
     })
     expect(probeAt(state, nowMs + pauseMs - 1)).toBe(nowMs + pauseMs)
     expect(probeAt(state, nowMs + pauseMs)).toBe(0)
   })
 
-  it.each<[Stop, string]>([
+  it.each<[Stop, string, Cure]>([
+    [{ kind: 'transient', reason: '502', status: 502 }, 'The service answers 502', 'service'],
+    [{ kind: 'transient', reason: '429: slow down.', status: 429 }, 'The service answers 429: slow down', 'service'],
+    [{ kind: 'transient', reason: '408', status: 408 }, 'The service answers 408', 'doctor'],
+    [{ kind: 'transient', reason: 'success is false', status: 200 }, 'Delivery waits (success is false)', 'doctor'],
     [
-      { kind: 'transient', reason: '502' },
-      'The service answers 502. Nothing is lost; next try 13:00:02 UTC. The service is at fault: if that goes on, ask who runs it.',
+      { kind: 'transient', reason: '5 of 7', isKeyMissing: true },
+      'The key of the service cannot be read: 5 of 7',
+      'key',
     ],
+    [{ kind: 'transient', reason: '500 of them' }, 'Delivery waits (500 of them)', 'doctor'],
+    [{ kind: 'systemic', reason: 'all are rejected.' }, 'all are rejected', 'metrics'],
+    [{ kind: 'key-refused', reason: '401' }, 'The service refuses the key (401)', 'new-key'],
     [
-      { kind: 'transient', reason: '503: down for repair.' },
-      'The service answers 503: down for repair. Nothing is lost; next try 13:00:02 UTC. The service is at fault: if that goes on, ask who runs it.',
+      { kind: 'misdirected', reason: '302', status: 302 },
+      'The address does not answer like the service (302)',
+      'address',
     ],
-    [
-      { kind: 'transient', reason: 'no answer in time' },
-      'Delivery waits (no answer in time). Nothing is lost; next try 13:00:02 UTC. tidegauge doctor says what to do.',
-    ],
-    [
-      { kind: 'transient', reason: 'the secret is not there', isKeyMissing: true },
-      'The key of the service cannot be read: the secret is not there. Nothing is lost; delivery goes on at once when it is there.',
-    ],
-    [
-      { kind: 'systemic', reason: 'the service rejects every metric; all are kept: 400: odd.' },
-      'the service rejects every metric; all are kept: 400: odd. Nothing is lost; next try 13:00:02 UTC. Compare them with what the service says (tidegauge due ls), or ask who runs it.',
-    ],
-    [
-      { kind: 'key-refused', reason: '401' },
-      'The service refuses the key (401). Nothing is lost; put a valid key in its place, and delivery goes on at once.',
-    ],
-    [
-      { kind: 'key-refused', reason: '401', isUnchanged: true },
-      'The service refuses the key (401), and it has not changed since. Nothing is lost; put a valid key in its place, and delivery goes on at once.',
-    ],
-    [
-      { kind: 'misdirected', reason: '302' },
-      'The address does not answer like the service (302). Nothing is lost; check service.url.',
-    ],
-  ])('says of %j what happens next and what to do', (stop, sentence) => {
-    expect(afterFlush(closed, { stop, left: [] }, nowMs, 0).waiting).toBe(sentence)
-    expect(afterFlush(closed, { stop, left: ['a', 'b'] }, nowMs, 0).waiting).toBe(
-      `${sentence}${sentence.endsWith('.') ? '' : ';'} a; b`,
-    )
+  ])('keeps of %j the fact, and what ends it', (stop, waiting, cure) => {
+    expect(afterFlush(closed, { stop, left: [] }, nowMs, 0)).toMatchObject({ waiting, cure })
+    expect(afterFlush(closed, { stop, left: ['a.', 'b'] }, nowMs, 0).waiting).toBe(`${waiting}; a; b`)
   })
 
   it('closes after a flush that did not fail, also where something is left out', () => {
@@ -120,6 +105,12 @@ describe('a flush that sent nothing', () => {
     ['another reason', waits, { left: ['b is refused'], skewMs: 1 }, { ...waits, waiting: 'b is refused', skewMs: 1 }],
     ['no reason any more', waits, { left: [], skewMs: 1 }, { ...closed, skewMs: 1 }],
     ['a reason after a failure, whose own stands', { ...waits, failures: 1 }, { left: [], skewMs: 1 }, undefined],
+    [
+      'another skew after a failure, whose reason stands',
+      { ...waits, failures: 1, cure: 'doctor' as const },
+      { left: [], skewMs: 60_001 },
+      { ...waits, failures: 1, cure: 'doctor' as const, skewMs: 60_001 },
+    ],
     ['another skew', waits, { left: ['a is refused'], skewMs: 60_001 }, { ...waits, skewMs: 60_001 }],
   ])('is remembered where there is something to tell: %s', (_, state, end, expected) => {
     expect(afterRest(state, end)).toEqual(expected)

@@ -180,7 +180,7 @@ describe('a retry-after', () => {
     const { gate } = gateAt(new VirtualTime(startMs), {
       validate: () => answered(429, startMs + hourMs),
     })
-    expect(await gate.enter('due', anHour, goOn)).toEqual({ stop: { kind: 'transient', reason: '429' } })
+    expect(await gate.enter('due', anHour, goOn)).toEqual({ stop: { kind: 'transient', reason: '429', status: 429 } })
     expect(gate.hold('asked')).toEqual({ why: 'retry-after', untilMs: startMs + hourMs })
   })
 

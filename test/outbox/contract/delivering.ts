@@ -292,7 +292,7 @@ export function deliveringContract(newPlace: NewPlace): void {
       expect(backlog.byProtocol.get('vault')).toEqual({ due: 1, finished: 3 })
       expect(backlog.byProtocol.get('market')).toEqual({ due: 3, finished: 0 })
       expect(backlog.byProtocol.get('unknown')).toBeUndefined()
-      expect(backlog.waiting.toSorted()).toEqual(['a is down', 'b is down'])
+      expect(backlog.waiting.map(({ waiting }) => waiting)).toEqual(['a is down', 'b is down'])
       expect(await operators.backlog()).toEqual(backlog)
       expect(await intake.backlog()).toEqual(backlog)
       const wanted = { collectors: [], protocolIds: [], destinations: [], hour: anHour }

@@ -8,7 +8,8 @@ const full: DestinationState = {
   probeAtMs: 1_800_000_000_123,
   failures: 7,
   waiting: 'the service is down',
-  lastPush: { atMs: 1_799_999_999_999, verdict: 'transient' },
+  cure: 'service',
+  lastPush: { atMs: 1_799_999_999_999, verdict: 'transient', status: 503 },
   skewMs: -1_500,
 }
 
@@ -42,8 +43,8 @@ export function destinationsContract(newPlace: NewPlace): void {
         await outbox.delivery.saveDestination(name, { ...full, waiting: `${name} is down` })
       await outbox.delivery.silenceOtherDestinations(['b', 'd'])
       const again = await handles.reopened()
-      expect((await again.delivery.backlog()).waiting).toEqual(['b is down'])
-      expect((await again.delivery.destination('a')).waiting).toBeUndefined()
+      expect((await again.delivery.backlog()).waiting).toEqual([{ ...full, waiting: 'b is down' }])
+      expect(await again.delivery.destination('a')).toEqual({ ...full, waiting: undefined, cure: undefined })
       expect(await again.delivery.destination('b')).toEqual({ ...full, waiting: 'b is down' })
     })
 

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { faultLine } from '../../../src/model/fault.ts'
+import { chainOf } from '../../support/reads.ts'
 import { configured, faultOf, hour, testRunner } from '../setup.ts'
 
 describe('an output that is not what was declared:', () => {
@@ -60,6 +62,19 @@ describe('an output that is not what was declared:', () => {
     const { readings, failures } = await runner.collect(configured('./half-hangs.ts'), hour)
     expect(readings).toEqual({ Level: 1 })
     expect(failures['Late']).toMatchObject({ code: 'collector-hung', message: 'no answer within 2 s' })
+  })
+
+  it('of which a chain never answers: its hosts are named, and a step', async () => {
+    const never = () => new Promise<never>(() => {})
+    const main = {
+      ...chainOf({ block: never, read: never, logs: never }),
+      hosts: () => ['a.example', 'b.example:8545'],
+    }
+    const { runner } = testRunner({ deadlineMs: 2_000, chains: { main } })
+    const fault = await faultOf(runner.collect(configured('./two-stages.ts', { options: { factor: 2 } }), hour))
+    expect(faultLine(fault)).toBe(
+      'no answer within 2 s from chain main (a.example, b.example:8545) – tidegauge doctor shows which endpoints answer; a longer deadline: of the collector gives it more time',
+    )
   })
 })
 

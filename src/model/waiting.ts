@@ -1,0 +1,72 @@
+import { asSentence, capital, commandLine } from './text.ts'
+
+/**
+ * The way in which a failure of pushes ends. `service`: it is at fault, and is tried again. `doctor`: the cause is not known, and it is
+ * tried again. `address`: a person corrects it. `metrics`: a person compares them with what the service says. `new-key`,
+ * `key`: a person puts a valid one, or one at all, in its place, which is used at once.
+ */
+export type Cure = 'service' | 'doctor' | 'address' | 'metrics' | 'new-key' | 'key'
+
+/** Why pushes to a destination wait, and until when. */
+interface Wait {
+  /** Facts without what happens next; absent when they do not wait. */
+  readonly waiting?: string
+  /** Absent where nothing failed, and metrics are only left out. */
+  readonly cure?: Cure
+  /** As in `DestinationState`. */
+  readonly notBeforeMs: number
+  readonly probeAtMs: number
+}
+
+/** Where and when a sentence is read: what happens next, and what is to be typed, depends on it. */
+export interface Reader {
+  readonly nowMs: number
+  /** Whether no daemon runs, so that nothing is tried again. Default: one does. */
+  readonly isUnattended?: boolean | undefined
+  /** As `ConfigurationState.named`. */
+  readonly named?: string | undefined
+}
+
+/** Why pushes to a destination wait, what happens next and when, and what to do; `undefined` when they do not wait. */
+export function waitingSentence(state: Wait, reader: Reader): string | undefined {
+  const { waiting, cure, notBeforeMs, probeAtMs } = state
+  if (waiting === undefined) return undefined
+  if (cure === undefined) return asSentence(waiting)
+  const { nowMs, isUnattended, named } = reader
+  const isAskedToWait = notBeforeMs > nowMs
+  const fact = `${capital(waiting)}${isAskedToWait ? ', and its Retry-After asks to wait' : ''}. Nothing is lost`
+  if (cure === 'new-key' || cure === 'key') {
+    const put = cure === 'key' ? 'put the key there' : 'put a valid key in its place'
+    const next = `${commandLine('flush', named)}, or ${commandLine('run', named)}`
+    return isUnattended ? `${fact}; ${put}, then: ${next}.` : `${fact}; ${put}, and delivery goes on at once.`
+  }
+  const step = isAskedToWait ? flushStep(reader) : stepFor(cure, reader)
+  if (isUnattended) return `${fact}, ${unsentWords(reader)}. ${step}`
+  const nextMs = Math.max(notBeforeMs, probeAtMs)
+  const next = nextMs > nowMs ? `next try ${new Date(nextMs).toISOString().slice(11, 19)} UTC` : 'it is tried now'
+  return `${fact}; ${next}. ${step}`
+}
+
+function flushStep({ isUnattended, named }: Reader): string {
+  const flush = `${commandLine('flush', named)} sends one small batch at once.`
+  return isUnattended ? flush : `Nothing is to be done; ${flush}`
+}
+
+/** The instruction for pushes that fail for now: for a person only where it is known who can mend that. */
+function stepFor(cure: Exclude<Cure, 'new-key' | 'key'>, { named }: Reader): string {
+  switch (cure) {
+    case 'service':
+      return 'The service is at fault: if that goes on, ask who runs it.'
+    case 'address':
+      return 'Check service.url.'
+    case 'metrics':
+      return `Compare them with what the service says (${commandLine('due ls', named)}), or ask who runs it.`
+    case 'doctor':
+      return `${commandLine('doctor', named)} says what to do.`
+  }
+}
+
+/** The end of a sentence about metrics where no daemon runs. */
+export function unsentWords({ named }: Reader): string {
+  return `but no daemon runs, so nothing is tried again: ${commandLine('flush', named)}, or ${commandLine('run', named)}`
+}
