@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
 import { resolveDatabase } from '../config/secret.ts'
 import { Fault, faultLine } from '../model/fault.ts'
@@ -12,6 +13,7 @@ import {
   type Opened,
   openForCommand,
   openForDaemon,
+  openForListing,
   openForReading,
 } from '../outbox/open.ts'
 import { rolesAt } from '../outbox/roles.ts'
@@ -69,13 +71,23 @@ export async function openExistingOutbox(
   return hasOutbox(placeOf(context.config)) ? openOutbox(context, stack) : undefined
 }
 
+/** As `openExistingOutbox`, for a command that writes nothing: it reads also where the file system is read-only. */
+export async function openExistingForListing(
+  context: AppContext,
+  stack: AsyncDisposableStack,
+): Promise<Outbox | undefined> {
+  if (!hasOutbox(placeOf(context.config))) return undefined
+  return closedWith(stack, await openForListing(outboxDeps(context)), createLog('error', context.redactor))
+}
+
 function outboxDeps({ config, time }: AppContext): OpenDeps {
   const collectors = config.protocols.flatMap(protocol => protocol.collectors).map(({ id }) => id)
   const { file, outbox } = config
   return { place: placeOf(config), config: file, keepMs: outbox.keepMs, collectors, nowMs: time.nowMs() }
 }
 
-function closedWith(stack: AsyncDisposableStack, { outbox, salvaged }: Opened, log: Log): Outbox {
+function closedWith(stack: AsyncDisposableStack, { outbox, salvaged, copiedTo }: Opened, log: Log): Outbox {
+  if (copiedTo !== undefined) stack.defer(() => rmSync(copiedTo, { recursive: true, force: true }))
   stack.defer(() => outbox.close())
   if (salvaged) logSalvage(log, salvaged)
   return outbox

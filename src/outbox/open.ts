@@ -1,5 +1,8 @@
-import { existsSync } from 'node:fs'
+import { constants, copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileStats } from '../edge/file-stats.ts'
+import { systemTime } from '../edge/time.ts'
 import { type PostgresAddress, postgresPlaceOf } from '../model/postgres-address.ts'
 import type { SalvageDeps, Salvaged } from '../salvage/salvage.ts'
 import { isDamage } from '../sqlite/damage.ts'
@@ -7,6 +10,7 @@ import { fileFault, isTrouble, withFileFaults } from '../sqlite/trouble.ts'
 import type { Outbox, OutboxPlace } from './contract/outbox.ts'
 import { outboxFile } from './data-folders.ts'
 import { daemonHolder, deliveryHolder, takeDeliveryRole } from './roles.ts'
+import { Disk } from './sqlite/file/disk.ts'
 import { type OpenedFile, openChecking, openSalvaged, openUndamaged } from './sqlite/open-outbox.ts'
 import { SqliteOutbox } from './sqlite/sqlite-outbox.ts'
 
@@ -30,6 +34,8 @@ export interface Opened {
   readonly outbox: Outbox
   /** Absent when nothing had to be salvaged. */
   readonly salvaged?: Salvaged
+  /** Folder of the copy that was opened instead, to be deleted afterwards; absent when the file itself is open. */
+  readonly copiedTo?: string
 }
 
 /**
@@ -68,7 +74,52 @@ export async function openForCommand(deps: OpenDeps): Promise<Opened> {
 export async function openForReading(deps: OpenDeps): Promise<Opened> {
   const { place } = deps
   if (place.kind === 'postgres') return openDatabase(place.address)
-  return withFaults(place.folder, file => openShared(file, place.folder, deps, 'quick'))
+  return orCopy(place.folder, () => withFaults(place.folder, file => openShared(file, place.folder, deps, 'quick')))
+}
+
+/**
+ * Opens a copy where the file cannot be opened because its file system is read-only: SQLite must make files beside one
+ * with a write-ahead log, unless a process left them there, and what it offers instead (`immutable`) passes over the log.
+ */
+function orCopy(folder: string, open: () => Opened): Opened {
+  try {
+    return open()
+  } catch (error) {
+    const file = outboxFile(folder)
+    const disk = new Disk(file)
+    if (!disk.isReadOnly) throw error
+    const copiedTo = mkdtempSync(join(tmpdir(), 'tidegauge-'))
+    try {
+      const copy = outboxFile(copiedTo)
+      copyUnchanged(file, copy)
+      return { outbox: new SqliteOutbox(copy, systemTime, disk), copiedTo }
+    } catch {
+      rmSync(copiedTo, { recursive: true, force: true })
+      throw error
+    }
+  }
+}
+
+/** Number of times a file that changes meanwhile is copied: another machine may write it. */
+const copiesMax = 3
+
+/** Copies a database with its log, so that both are of one instant. @throws when they change all the time */
+function copyUnchanged(file: string, copy: string): void {
+  const parts = ['', '-wal'].filter(part => existsSync(`${file}${part}`))
+  const state = () => JSON.stringify(parts.map(part => [fileStats(`${file}${part}`)].map(s => [s?.size, s?.mtimeMs])))
+  for (let copies = 0; copies < copiesMax; copies += 1) {
+    const before = state()
+    for (const part of parts) copyFileSync(`${file}${part}`, `${copy}${part}`, constants.COPYFILE_FICLONE)
+    if (state() === before) return
+  }
+  throw new Error(`${file} changes while it is copied`)
+}
+
+/** As `openForCommand`, for a command that only lists: where nothing can be written it reads a copy. */
+export async function openForListing(deps: OpenDeps): Promise<Opened> {
+  const { place } = deps
+  if (place.kind === 'postgres') return openDatabase(place.address)
+  return orCopy(place.folder, () => withFaults(place.folder, file => openShared(file, place.folder, deps)))
 }
 
 /** Whether there is an outbox to look into. In a database there is one as soon as it is opened. */

@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { openExistingForListing } from '../../app/open-outbox.ts'
 import { hourAt, hourText } from '../../model/hour.ts'
 import type { MetricId } from '../../model/metric.ts'
 import { numberText } from '../../model/number-text.ts'
@@ -99,12 +100,16 @@ function listCommand(state: State): Command {
     .description(`list ${state} metrics (also without ls)`)
     .option('--json', 'print JSON: all of them, in full')
     .action(
-      onSelected(state, async selected => {
-        const { command, found, options } = selected
-        if (command.parent && command.parent.args[0] !== 'ls') await demandKnown(selected, command.parent)
-        if (options.json) printJson(found.map(deadOrHeldJson))
-        else printDeadOrHeld(selected)
-      }),
+      onSelected(
+        state,
+        async selected => {
+          const { command, found, options } = selected
+          if (command.parent && command.parent.args[0] !== 'ls') await demandKnown(selected, command.parent)
+          if (options.json) printJson(found.map(deadOrHeldJson))
+          else printDeadOrHeld(selected)
+        },
+        openExistingForListing,
+      ),
     )
 }
 
@@ -124,10 +129,14 @@ function showCommand(state: State): Command {
     .option('--hour <hour>', 'a full hour, like 2026-11-20T13:00:00Z')
     .option('--json', 'print JSON')
     .action(
-      onSelected(state, async selected => {
-        if (selected.options.json) printJson(selected.found.map(deadOrHeldJson))
-        else printInFull(selected)
-      }),
+      onSelected(
+        state,
+        async selected => {
+          if (selected.options.json) printJson(selected.found.map(deadOrHeldJson))
+          else printInFull(selected)
+        },
+        openExistingForListing,
+      ),
     )
 }
 
@@ -145,14 +154,14 @@ function changing(command: Command, state: State, act: (selected: Selected) => P
 }
 
 /** The action of a command on dead or held metrics. */
-function onSelected(state: State, act: (selected: Selected) => Promise<void>) {
+function onSelected(state: State, act: (selected: Selected) => Promise<void>, open?: typeof openExistingForListing) {
   return onOutbox<WaitingOptions, [ids: readonly string[]]>(async (call, ids) => {
     const selection = selectionOf(state, ids, call.options)
     const selected = { ...call, selection, found: (await call.outbox?.operators.deadOrHeld(selection)) ?? [] }
     await act(selected)
     await noteMisfits(selected, name => misfit(name, selected))
     return undefined
-  })
+  }, open)
 }
 
 /** Whether a name is a configured protocol, or a metric with matches. */

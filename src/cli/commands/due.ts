@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import type { AppContext } from '../../app/context.ts'
+import { openExistingForListing } from '../../app/open-outbox.ts'
 import { pushedMetric } from '../../model/batch.ts'
 import { hourText } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
@@ -39,7 +40,7 @@ function listCommand(): Command {
       onDue(async due => {
         if (due.options.json) printJson(due.found.map(metric => dueJson(metric, due.whyOf(metric))))
         else printDue(due)
-      }),
+      }, openExistingForListing),
     )
 }
 
@@ -71,7 +72,7 @@ interface SelectedDue extends OutboxCall<SelectionOptions & JsonOption>, Selecte
 }
 
 /** The action of a command on due metrics. */
-function onDue(act: (due: SelectedDue) => Promise<void>) {
+function onDue(act: (due: SelectedDue) => Promise<void>, open?: typeof openExistingForListing) {
   return onOutbox<SelectionOptions & JsonOption, [ids: readonly string[]]>(async (call, ids) => {
     const selection = selectionOf('due', ids, call.options)
     const { state: _, reason = '', ...others } = selection
@@ -86,7 +87,7 @@ function onDue(act: (due: SelectedDue) => Promise<void>) {
     await act(due)
     await noteMisfits(due, name => `nothing of ${name} is due`)
     return undefined
-  })
+  }, open)
 }
 
 /** Why due metrics of a protocol are not delivered, as far as known. */

@@ -2,6 +2,7 @@ import { relative } from 'node:path'
 import type { Command } from 'commander'
 import { namedService } from '../../app/connection.ts'
 import type { AppContext } from '../../app/context.ts'
+import { openExistingForListing } from '../../app/open-outbox.ts'
 import { openOfflineRunner } from '../../app/open-runner.ts'
 import type { CollectorConfig } from '../../config/config.ts'
 import { Fault, type FaultRecord } from '../../model/fault.ts'
@@ -52,7 +53,7 @@ export function explainCommand(): Command {
           text: () => printExplanation(found, options),
           isIncomplete: isOther || !entry,
         }
-      }),
+      }, openExistingForListing),
     )
 }
 

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { AppContext } from '../../app/context.ts'
+import { openExistingForListing } from '../../app/open-outbox.ts'
 import { openOfflineRunner } from '../../app/open-runner.ts'
 import type { CollectorConfig } from '../../config/config.ts'
 import { faultFromRecord, faultLine } from '../../model/fault.ts'
@@ -48,7 +49,7 @@ export function gapsCommand(): Command {
           }),
           text: () => printFound(found, call),
         }
-      }),
+      }, openExistingForListing),
     )
 }
 

@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { openExistingForListing } from '../../app/open-outbox.ts'
 import { Fault } from '../../model/fault.ts'
 import type { Warning } from '../../outbox/contract/metrics.ts'
 import type { OperatorStore } from '../../outbox/contract/operator-store.ts'
@@ -42,7 +43,7 @@ function listCommand(): Command {
           json: () => wanted.map(jsonForm),
           text: () => printWarnings(wanted, all.length - wanted.length, options),
         }
-      }),
+      }, openExistingForListing),
     )
 }
 

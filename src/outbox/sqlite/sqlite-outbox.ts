@@ -104,11 +104,12 @@ export class SqliteOutbox implements Outbox {
   /**
    * @param file created if missing, with its folder
    * @param time for the waits while another process has the write lock
+   * @param disk state of the original's disk where `file` is a copy. Default: the file's own
    * @throws Fault `outbox-corrupt`, `disk-full` or `outbox-unusable`
    */
-  constructor(file: string, time: Pick<Time, 'nowMs' | 'sleep'> = systemTime) {
+  constructor(file: string, time: Pick<Time, 'nowMs' | 'sleep'> = systemTime, disk = new Disk(file)) {
     this.file = file
-    this.disk = new Disk(file)
+    this.disk = disk
     this.#database = openFile(file, this.disk)
     this.writer = new Writer(this.#database, this.disk, time)
     const database = new SqliteDatabase(this.#database, this.writer)

@@ -89,7 +89,9 @@ export class Upkeep {
   async #lookAtDisk(): Promise<void> {
     const { outbox, report } = this.#deps
     await outbox.disk.keepBallast()
-    const { isFull, fullSentence } = outbox.disk
+    const { fullSentence, isReadOnly } = outbox.disk
+    // A disk that cannot be written has broken the outbox.
+    const isFull = outbox.disk.isFull && !isReadOnly
     if (isFull !== this.#wasFull)
       report(isFull ? { kind: 'disk-full', sentence: fullSentence } : { kind: 'room-again' })
     this.#wasFull = isFull

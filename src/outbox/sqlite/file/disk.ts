@@ -142,9 +142,14 @@ export class Disk {
     this.#ballast = new Ballast(dirname(file))
   }
 
-  /** Whether nothing new may be stored: the ballast is used up and there is no room for one. */
+  /** Whether nothing new may be stored: the ballast is used up and there is no room for one, or nothing can be written. */
   get isFull(): boolean {
-    return this.#isOut || !(this.#ballast.isThere || this.#ballast.hasRoom)
+    return this.#isOut || !(this.#ballast.isThere || this.#ballast.hasRoom) || this.isReadOnly
+  }
+
+  /** Whether the file system is read-only, however much room it has. */
+  get isReadOnly(): boolean {
+    return accessTrouble(dirname(this.#file))?.kind === 'read-only'
   }
 
   /** Room of the disk; `undefined` when the system does not say. */
@@ -152,22 +157,27 @@ export class Disk {
     return this.#ballast.room
   }
 
-  /** Sentence about the full disk, for a person. */
+  /** Sentence about the full or read-only disk, for a person. */
   get fullSentence(): string {
     const folder = dirname(this.#file)
+    if (this.isReadOnly) {
+      const until = 'nothing is collected or delivered until it is writable again'
+      return `the file system of ${folder} is read-only: ${until} (mount -o remount,rw; the kernel log says why it is not)`
+    }
     const room = hasInodes(folder)
       ? `${(2 * ballastBytes) / 1_048_576} MiB are free in ${folder}`
       : `files are deleted there, as no inode is left (df -i ${folder})`
     return `the disk is full: nothing new is collected until ${room}; due metrics are still delivered`
   }
 
-  /** @throws Fault `disk-full` when nothing new may be stored */
+  /** @throws Fault `disk-full`, `outbox-unusable` when nothing new may be stored */
   requireRoom(): void {
     if (this.isFull) throw this.fault()
   }
 
-  /** The Fault of a full disk. */
+  /** The Fault of a full or read-only disk. */
   fault(cause?: unknown): Fault {
+    if (this.isReadOnly) return troubleFault('the outbox', this.#file, { kind: 'read-only', path: this.#file }, cause)
     const parts = cause === undefined ? {} : { cause }
     return new Fault('disk-full', this.fullSentence, { ...parts, fix: 'free some room; collecting then continues' })
   }

@@ -14,7 +14,14 @@ import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemTime } from '../../../../src/edge/time.ts'
 import { Fault } from '../../../../src/model/fault.ts'
-import { type OpenDeps, type Opened, openForCommand, openForDaemon } from '../../../../src/outbox/open.ts'
+import {
+  type OpenDeps,
+  type Opened,
+  openForCommand,
+  openForDaemon,
+  openForListing,
+  openForReading,
+} from '../../../../src/outbox/open.ts'
 import { deliveryHolder, takeDeliveryRole } from '../../../../src/outbox/roles.ts'
 import { Disk } from '../../../../src/outbox/sqlite/file/disk.ts'
 import { Writer } from '../../../../src/outbox/sqlite/file/writer.ts'
@@ -240,6 +247,32 @@ describe.skipIf(!mayMount)('a file system that is read-only (needs the right to 
     await expectFaults(folder, /the file system is read-only/, folder)
     remount('rw')
     expect(await thrownBy(folder)).toEqual([undefined, undefined])
+  })
+
+  it.each([
+    ['was closed', ['outbox.db']],
+    ['a killed process left, with values in its log', ['outbox.db', 'outbox.db-wal']],
+    ['an open process has', ['outbox.db', 'outbox.db-wal', 'outbox.db-shm']],
+  ])('is read all the same where its outbox %s, and is not called full', async (_, parts) => {
+    const { folder, remount } = readOnlyDisk()
+    const own = temporaryFolder()
+    const outbox = new SqliteOutbox(join(own, 'outbox.db'))
+    onTestFinished(() => outbox.close())
+    await plan(outbox)
+    await record(outbox, metrics(3))
+    if (parts.length === 1) outbox.trimLog()
+    for (const part of parts) copyFileSync(join(own, part), join(folder, part))
+    writeFileSync(join(folder, 'filler'), Buffer.alloc(48 * 1_048_576, 1))
+    remount('ro')
+    for (const open of [openForReading, openForListing]) {
+      const { outbox: read, copiedTo } = await open(context(folder))
+      expect(await dueOf(read)).toHaveLength(3)
+      expect(read.health.fullSentence).toMatch(/is read-only: nothing is collected/)
+      expect(() => read.health.requireRoom()).toThrow(/the file system is read-only/)
+      await read.close()
+      if (copiedTo !== undefined) rmSync(copiedTo, { recursive: true })
+      if (parts.length < 3) expect(copiedTo).toBeDefined()
+    }
   })
 
   it('breaks the outbox, and a look at an error of it does not throw, ballast or not', async () => {
