@@ -12,6 +12,7 @@ import { namedFile } from './configured-command.ts'
 import { daemonSentence } from './daemon-role.ts'
 import { endWith, exitCodes } from './exit.ts'
 import { openContext } from './open-context.ts'
+import { otherConfiguration } from './other-configuration.ts'
 import type { Signals } from './signals.ts'
 import { whileStarting } from './warm-processes.ts'
 
@@ -74,6 +75,9 @@ async function runOnce(file: string, signals: Signals, warm?: WarmProcesses): Pr
   const [{ keepRunning }] = await Promise.all([whileStarting(() => import('./keep-running.ts')), checking])
   const reloads = new Reloads(context.config.file, context.time.nowMs(), namedFile(file) && context.config.file)
   if (signals.stopping.aborted) return exitCodes.done
+  const shared = otherConfiguration(context.config)
+  if (shared)
+    context.log.warn({ reason: shared.message, fix: shared.fix }, 'another configuration has the same data folder')
   return keepRunning(context, signals, reloads)
 }
 

@@ -78,7 +78,7 @@ export async function openForReading(deps: OpenDeps): Promise<Opened> {
 }
 
 /**
- * Opens a copy where the file cannot be opened because its file system is read-only: SQLite must make files beside one
+ * Opens a copy where the file cannot be opened because its file system is read-only: SQLite must make files next to one
  * with a write-ahead log, unless a process left them there, and what it offers instead (`immutable`) passes over the log.
  */
 function orCopy(folder: string, open: () => Opened): Opened {

@@ -179,6 +179,11 @@ function holderOf(name: RoleName, dataFolder: string): Partial<RoleHolder> | und
   return readHolder(join(dataFolder, `${name}.json`)) ?? {}
 }
 
+/** The processes that had the roles of a data folder last, whether or not they still run. */
+export function lastHolders(dataFolder: string): readonly RoleHolder[] {
+  return (['daemon', 'lock'] as const).flatMap(name => readHolder(join(dataFolder, `${name}.json`)) ?? [])
+}
+
 function readHolder(file: string): RoleHolder | undefined {
   try {
     const { host, ...holder } = jsonOf(readFileSync(file, 'utf8')) as RoleHolder

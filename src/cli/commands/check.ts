@@ -25,6 +25,7 @@ import {
 } from '../check-collectors.ts'
 import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { openContext } from '../open-context.ts'
+import { otherConfiguration } from '../other-configuration.ts'
 import { printTable } from '../table.ts'
 import { counted, note, print, printJson, redactor } from '../terminal.ts'
 import { warmProcesses, whileStarting } from '../warm-processes.ts'
@@ -45,7 +46,11 @@ export function checkCommand(): Command {
         if (all.length > 0) throw new ConfigError(context.config.file, all)
         const rows = checked.usable.flatMap(metricRows)
         const warnings = await warningsOf(context, checked.usable, opener)
-        const cautions = cautionsOf(context.config, [...checked.prices, ...checked.usable])
+        const shared = otherConfiguration(context.config)
+        const cautions = [
+          ...(shared ? [shared] : []),
+          ...cautionsOf(context.config, [...checked.prices, ...checked.usable]),
+        ]
         if (json) printJson({ file: context.config.file, metrics: rows, warnings, cautions: cautions.map(mistakeJson) })
         else printChecked(context.config.file, rows, warnings, cautions)
       } catch (error) {
