@@ -113,6 +113,14 @@ export function basicAuthorization({ username, password }: URL): string | undefi
 /** Shorter texts do not count as secrets: redacting them would hide ordinary words. */
 export const secretCharsMin = 6
 
+/** Letters alone, of which fewer are a word (`services`, `ethereum`) and hide nothing of a key that is worth it. */
+const letterCharsMin = 10
+
+/** Whether a part of a secret is as an ordinary word, so that to redact it would spoil sentences. Pure. */
+export function isWord(part: string): boolean {
+  return part.length < letterCharsMin && /^[A-Z]?[a-z]*$/.test(part)
+}
+
 /** Shorter parts of a secret are words such as `v3` or `mainnet`, not worth hiding alone. */
 const partCharsMin = 8
 
@@ -147,7 +155,7 @@ function partsOfAddress(url: URL): string[] {
     ...keysInHost(hostname),
     path,
     `${pathname}${search}`,
-    ...path.split('/'),
+    ...path.split('/').filter(part => !isWord(part)),
     ...query,
     username,
     password,

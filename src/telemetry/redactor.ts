@@ -1,4 +1,4 @@
-import { secretCharsMin } from '../model/host.ts'
+import { isWord, secretCharsMin } from '../model/host.ts'
 
 /** Where a text was cut: by a collector's process, by Node in a long value, or at its end. */
 const cutOff = /…|'?\.\.\. \d+ more |$/g
@@ -46,11 +46,12 @@ export class Redactor {
   }
 }
 
-/** Length of a secret's beginning at the end of a text, in characters; 0 when it is too short. */
+/** Length of a secret's beginning at the end of a text, in characters; 0 when it is too short, or an ordinary word. */
 function beginningAtEnd(text: string, secret: string): number {
   const last = text.at(-1)
   for (let chars = Math.min(secret.length - 1, text.length); chars >= secretCharsMin; chars -= 1) {
-    if (secret[chars - 1] === last && text.endsWith(secret.slice(0, chars))) return chars
+    if (secret[chars - 1] !== last || !text.endsWith(secret.slice(0, chars))) continue
+    return isWord(secret.slice(0, chars)) ? 0 : chars
   }
   return 0
 }

@@ -1,6 +1,8 @@
 import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { secretPartsOf } from '../../src/model/host.ts'
 import { Redactor } from '../../src/telemetry/redactor.ts'
+import { dice } from '../support/dice.ts'
 
 describe('the redactor', () => {
   it('takes a secret out in each form in which it occurs', () => {
@@ -53,6 +55,41 @@ describe('the redactor', () => {
     const cut = ['asks sk-key-31c7…', "{ url: 'x/sk-key-31c7'... 40 more characters }", 'asks sk-key-31c7d2e']
     for (const text of cut) expect(redactor.redact(text)).not.toContain('sk-key')
     expect(redactor.redact('sk-key-31 is another one… as sk-ke…')).toBe('sk-key-31 is another one… as sk-ke…')
+  })
+
+  it('leaves a sentence alone whose words a secret address begins with', () => {
+    const redactor = new Redactor()
+    const addresses = [
+      'https://hooks.example.com/services/T01/B02/c3d4e5',
+      'https://rpc.example.com/ethereum/a1b2c3d4e5',
+    ]
+    redactor.add(addresses.flatMap(address => secretPartsOf(address)))
+    for (const text of [
+      'ask the service',
+      'of all services',
+      'the serv… of ethereum',
+      "'ethereu'... 9 more characters",
+    ])
+      expect(redactor.redact(text)).toBe(text)
+    expect(redactor.redact(`at ${addresses[0]?.slice(0, -2)}`)).toBe('at [redacted]')
+    expect(redactor.redact('posts to /services/T01/B0…')).toBe('posts to [redacted]…')
+  })
+
+  it.each([
+    ['hexadecimal', '0123456789abcdef', 32],
+    ['base 32', 'abcdefghijklmnopqrstuvwxyz234567', 26],
+    ['base 62', '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', 22],
+    ['letters', 'abcdefghijklmnopqrstuvwxyz', 30],
+  ])('takes a key of %s out wherever a text was cut within it, but for a few letters', (_, alphabet, chars) => {
+    const { whole } = dice(7)
+    for (let count = 0; count < 20; count += 1) {
+      const key = Array.from({ length: chars }, () => alphabet[whole(0, alphabet.length - 1)]).join('')
+      const redactor = new Redactor()
+      redactor.add(secretPartsOf(`https://hooks.example.com/services/${key}`))
+      for (let cut = 10; cut <= chars; cut += 1)
+        for (const end of ['', '…', "'... 7 more characters"])
+          expect(redactor.redact(`sends ${key.slice(0, cut)}${end}`), `${key}, ${cut}`).toBe(`sends [redacted]${end}`)
+    }
   })
 
   it.each([
