@@ -33,7 +33,7 @@ const mantissaBits = 53
 const finestBits = 1_074
 
 /** The double nearest to a fraction, the even one of two; infinite when it is too large for a double. */
-export function nearestNumber({ s, n, d }: Fraction): number {
+export function nearestNumber({ s, n, d }: Pick<Fraction, 's' | 'n' | 'd'>): number {
   if (n === 0n) return 0
   // So many bits that what is dropped of the quotient is never just the bit that decides.
   const shift = mantissaBits + 3 - (bitsOf(n) - bitsOf(d))

@@ -386,6 +386,8 @@ class WindowReader {
       intake: {
         hourStates: (...wanted) => intake.hourStates(...wanted),
         pasts: metrics => intake.pasts(metrics),
+        inputs: (...wanted) => intake.inputs(...wanted),
+        setInputs: (...given) => intake.setInputs(...given),
         backlog: () => intake.backlog(),
         record: (outcome, nowMs) => intake.record(outcome, nowMs, held),
       },

@@ -6,6 +6,7 @@ import { optionMistakes } from '../config/explain.ts'
 import { configFiles } from '../config/include.ts'
 import type { PlacedMistake } from '../config/mistakes.ts'
 import { inOrder } from '../config/mistakes.ts'
+import { derivedMistakes } from '../intake/derived/derived-mistakes.ts'
 import { asFault } from '../intake/validate.ts'
 import type { Fault } from '../model/fault.ts'
 import { isPermanent } from '../model/fault.ts'
@@ -49,7 +50,8 @@ export async function checkCollectors(
   const { protocols, prices } = context.config
   const collectors = [...prices.map(({ collector }) => collector), ...protocols.flatMap(({ collectors }) => collectors)]
   const checked = await checkEach(collectors, context, deadlineMs, stopping)
-  return { ...checked, mistakes: [...checked.mistakes, ...sharedMetrics(checked.usable)] }
+  const derived = derivedMistakes(checked.usable, context.config)
+  return { ...checked, mistakes: [...checked.mistakes, ...sharedMetrics(checked.usable), ...derived] }
 }
 
 /** As `checkCollectors`, for some collectors of a file that may have mistakes elsewhere. */

@@ -4,7 +4,10 @@ import { openHourReader } from '../app/open-runner.ts'
 import { LogList } from '../chain/log-list.ts'
 import type { RecentEvents } from '../chain/read/node-questions.ts'
 import type { ChainConfig, CollectorConfig } from '../config/config.ts'
-import { asFault, type Collected, holdOf, noPasts, nothing, usable } from '../intake/validate.ts'
+import { isDerived } from '../intake/derived/derived-values.ts'
+import { withCollected } from '../intake/derived-hours.ts'
+import type { HourReader } from '../intake/hour-reader.ts'
+import { asFault, type Collected, holdOf, noPasts, nothing, type PastStore, usable } from '../intake/validate.ts'
 import type { LogFilter } from '../model/block.ts'
 import { Fault } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
@@ -21,16 +24,14 @@ import { counted } from './terminal.ts'
  * Runs collectors for one hour and predicts how outbox and service will treat the result. Stores nothing.
  *
  * @param outbox absent when nothing was ever collected
- * @param stopping ends it early: collectors that have not answered by then have Fault `stopped`. Default: nothing does
  */
 export async function collectParts(
   context: AppContext,
   outbox: Pick<Outbox, 'intake' | 'operators'> | undefined,
   collectors: readonly CollectorConfig[],
-  hour: Hour,
-  units: Units,
-  stopping?: AbortSignal,
+  asked: AskedHour,
 ): Promise<CollectedReport> {
+  const { hour, units, stopping, collected = [] } = asked
   await using stack = new AsyncDisposableStack()
   // The person who runs this sees the collectors' log.
   const log = createLog(context.config.log.level, context.redactor)
@@ -38,18 +39,12 @@ export async function collectParts(
   const chains = openChains(loud, stack, { store: outbox?.intake })
   const reader = openHourReader(loud, chains, stack)
   stopping?.addEventListener('abort', () => void reader.stop())
-  const parts = await Promise.all(
-    collectors.map(async (collector): Promise<CollectedPart> => {
-      try {
-        const description = usable(collector, await reader.describe(collector))
-        const collected = await reader.collect({ collector, description, hour }, outbox?.intake ?? noPasts)
-        const accepted = collected.accepted.map(entry => withUnits(entry, description, units))
-        return { collector, ...collected, accepted }
-      } catch (error) {
-        return { collector, ...nothing(asFault(error)) }
-      }
-    }),
-  )
+  const values = withCollected(outbox?.intake ?? noPasts, collected)
+  const read = (some: readonly CollectorConfig[]) => readParts(reader, some, values, asked)
+  // One that is slow to load keeps no other; derived ones need each other.
+  const derived = collectors.filter(isDerived)
+  const others = collectors.filter(one => !isDerived(one))
+  const parts = (await Promise.all([...others.map(one => read([one])), read(derived)])).flat()
   const metrics = parts.flatMap(({ accepted }) => accepted.map(({ metric }) => metric))
   const keys = metrics.map(({ id }) => ({ id, hour }))
   const entries = (await outbox?.operators.stored(keys)) ?? []
@@ -61,6 +56,33 @@ export async function collectParts(
   return { hour, parts, stored, warnings }
 }
 
+/** Reads an hour of collectors together. One that cannot be loaded fails alone. */
+async function readParts(
+  reader: HourReader,
+  collectors: readonly CollectorConfig[],
+  values: PastStore,
+  { hour, units }: AskedHour,
+): Promise<CollectedPart[]> {
+  const failed: CollectedPart[] = []
+  const described = await Promise.all(
+    collectors.map(async collector => {
+      try {
+        return [{ collector, description: usable(collector, await reader.describe(collector)), hour }]
+      } catch (error) {
+        failed.push({ collector, ...nothing(asFault(error)) })
+        return []
+      }
+    }),
+  )
+  const runs = described.flat()
+  const results = await reader.collectTogether(runs, values)
+  const read = runs.map(({ collector, description }, place): CollectedPart => {
+    const collected = results[place] ?? nothing(new Fault('stopped', 'it was not read'))
+    return { collector, ...collected, accepted: collected.accepted.map(one => withUnits(one, description, units)) }
+  })
+  return [...read, ...failed]
+}
+
 /**
  * Checks a value whose changed unit is allowed against its other bounds. There is no earlier value to compare it with.
  * An implausible one is held with its unit.
@@ -70,6 +92,16 @@ function withUnits(entry: Accepted, { metrics }: CollectorDescription, units: Un
   if (units === 'locked' || hold?.kind !== 'unit') return entry
   const other = holdOf(metric, metrics[labelOf(metric)] ?? {}, undefined)
   return other ? { metric, hold: { kind: 'unit', reason: `${other.reason}; ${hold.reason}` } } : { metric }
+}
+
+/** An hour that is collected by hand. */
+export interface AskedHour {
+  readonly hour: Hour
+  readonly units: Units
+  /** Ends it early: collectors that have not answered by then have Fault `stopped`. Default: nothing does. */
+  readonly stopping?: AbortSignal | undefined
+  /** Values that derived ones may be computed from, besides those of the outbox. Default: none. */
+  readonly collected?: readonly Accepted[]
 }
 
 /** The result of one collector for the hour. */

@@ -53,6 +53,8 @@ export class FleetIntakeStore implements IntakeStore {
   readonly pasts: IntakeStore['pasts']
   readonly endRetryWaits: IntakeStore['endRetryWaits']
   readonly hourStates: IntakeStore['hourStates']
+  readonly setInputs: IntakeStore['setInputs']
+  readonly inputs: IntakeStore['inputs']
   readonly newestCollected: IntakeStore['newestCollected']
   readonly confirmPin: IntakeStore['confirmPin']
   readonly forgetPins: IntakeStore['forgetPins']
@@ -65,6 +67,8 @@ export class FleetIntakeStore implements IntakeStore {
     this.pasts = metrics => intake.pasts(metrics).catch((error: unknown) => local.pasts(metrics, error))
     this.endRetryWaits = collectors => intake.endRetryWaits(collectors).catch(deps.failed)
     this.hourStates = (collector, from, to) => intake.hourStates(collector, from, to)
+    this.setInputs = (collector, inputs) => intake.setInputs(collector, inputs)
+    this.inputs = (ranges, of) => intake.inputs(ranges, of)
     this.newestCollected = () => intake.newestCollected()
     this.confirmPin = (chainId, pinned) => intake.confirmPin(chainId, pinned)
     this.forgetPins = (collector, hour) => intake.forgetPins(collector, hour)

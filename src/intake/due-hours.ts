@@ -113,11 +113,18 @@ interface RecordHourDeps {
 export async function recordHour(
   { outbox, log, time }: RecordHourDeps,
   due: DueHour,
-  { accepted, pins, provenance, fault }: Collected,
+  { accepted, pins, provenance, fault, inputChanges }: Collected,
 ): Promise<void> {
   const nowMs = time.nowMs()
   const { collector, hour, attempts } = due
-  const values = { collector, hour, accepted, pins, ...(provenance && { provenance }) }
+  const values = {
+    collector,
+    hour,
+    accepted,
+    pins,
+    ...(provenance && { provenance }),
+    ...(inputChanges !== undefined && { inputChanges }),
+  }
   const facts = { collector, hour: hourText(hour), metrics: accepted.length }
   if (!fault) {
     await outbox.intake.record(values, nowMs)

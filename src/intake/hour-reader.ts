@@ -5,6 +5,8 @@ import { labelOf } from '../model/metric.ts'
 import type { Accepted } from '../outbox/contract/metrics.ts'
 import type { DescribeResult, Runner, RunOutcome } from '../runner/runner.ts'
 import type { Log } from '../telemetry/log.ts'
+import { isDerived } from './derived/derived-values.ts'
+import { collectDerived } from './derived-hours.ts'
 import { type HourClock, objection } from './hour-clock.ts'
 import {
   asFault,
@@ -78,6 +80,14 @@ export class HourReader {
    * @returns the results in the order of the runs
    */
   async collectTogether(runs: readonly HourToRead[], pasts: PastStore): Promise<Collected[]> {
+    const derived = runs.filter(({ collector }) => isDerived(collector))
+    const others = runs.filter(({ collector }) => !isDerived(collector))
+    const [read, computed] = await Promise.all([this.#readTogether(others, pasts), collectDerived(derived, pasts)])
+    const [reads, values] = [read.values(), computed.values()]
+    return runs.flatMap(({ collector }) => (isDerived(collector) ? values : reads).next().value ?? [])
+  }
+
+  async #readTogether(runs: readonly HourToRead[], pasts: PastStore): Promise<Collected[]> {
     let readings = await Promise.all(runs.map(run => this.#begun(run)))
     for (;;) {
       const judgements = await this.#judged(readings, pasts)

@@ -12,14 +12,19 @@ import type { IntakeOutbox } from '../outbox/contract/outbox.ts'
 import type { CollectorDescription } from '../runner/runner.ts'
 import type { Counters } from '../telemetry/counters.ts'
 import type { Log } from '../telemetry/log.ts'
+import { DerivedOrder } from './derived/derived-order.ts'
+import { inputSpans, isDerived } from './derived/derived-values.ts'
 import { dueHoursWanted, hourPlanOf, recordHour, startableHours } from './due-hours.ts'
 import { type Changed, Finality, recollectHour } from './finality.ts'
 import { CautiousTime, type HourClock, uncompared } from './hour-clock.ts'
 import type { HourReader } from './hour-reader.ts'
-import { asFault, nothing, type PastStore, reportedPasts, usable } from './validate.ts'
+import { asFault, type Collected, nothing, type PastStore, reportedPasts, usable } from './validate.ts'
 
 /** Interval of checking all collectors for due hours; a collector whose run has ended is checked at once. */
 export const attentionMs = 1_000
+
+/** Hours of a derived collector computed together: their windows are read once. */
+const derivedHoursMax = 200
 
 /** Dependencies of `Intake`. */
 interface IntakeDeps {
@@ -55,6 +60,9 @@ export class Intake {
   readonly #clock: HourClock
   readonly #pasts: PastStore
   readonly #byId: ReadonlyMap<string, CollectorConfig>
+  readonly #order: DerivedOrder
+  /** Derived collectors whose inputs are stored. */
+  readonly #withInputs = new Set<string>()
   readonly #attention = new Attention()
   readonly #catchUpLog: CatchUpLog
   /** Collectors whose due hours are tried at once, whatever they wait for: all of them after a start. */
@@ -67,6 +75,7 @@ export class Intake {
     this.#deps = deps
     this.#catchUpLog = new CatchUpLog(deps.log, deps.time)
     this.#pasts = reportedPasts(deps.outbox)
+    this.#order = new DerivedOrder(deps.collectors)
     this.#byId = new Map(deps.collectors.map(collector => [collector.id, collector]))
     this.#tryAtOnce = new Set(this.#byId.keys())
     this.#clock = deps.clock ?? uncompared(deps.time)
@@ -121,7 +130,7 @@ export class Intake {
   /** One turn of the loop. @returns whether there are collectors left to check */
   async #turn(): Promise<boolean> {
     const { outbox, time, collectors } = this.#deps
-    const { intake, health } = outbox
+    const { health } = outbox
     // Running collections are stored in the reserve; waiting hours lose nothing.
     if (health.fullSentence !== undefined || health.waitingRows > waitingRowsMax) return false
     const current = this.#clock.hour
@@ -131,13 +140,35 @@ export class Intake {
     await this.#endRetryWaits()
     const looked = this.#attention.take(collectors, time.nowMs())
     const before = [...this.#underWay.keys()]
-    const due = await intake.dueHours(dueHoursWanted(looked, before, current, time.nowMs()))
+    const due = await this.#dueHours(looked, before, current)
     if (this.#loop.signal.aborted || this.#clock.hour === undefined) return false
     // An hour that was recorded while the due ones were read is not started again.
     const underWay = [...new Set([...before, ...this.#underWay.keys()])]
-    for (const one of startableHours(due, underWay, current)) this.#start(one)
+    const isPlanned = (id: string) => this.#planned.get(id) === current
+    for (const hours of this.#order.startable(due, underWay, current, isPlanned)) this.#start(hours)
+    const others = due.filter(one => !this.#isDerived(one))
+    for (const one of startableHours(others, underWay, current)) this.#start([one])
     this.#finality.turn()
     return this.#attention.isLeft
+  }
+
+  #isDerived({ collector }: DueHour): boolean {
+    return this.#order.derived.some(({ id }) => id === collector)
+  }
+
+  /** Due hours of the collectors that are checked; with those of a derived one, those of the collectors that it waits for. */
+  async #dueHours(looked: readonly CollectorConfig[], underWay: readonly DueHour[], current: Hour): Promise<DueHour[]> {
+    const nowMs = this.#deps.time.nowMs()
+    const { intake } = this.#deps.outbox
+    const derived = looked.filter(isDerived)
+    const read = [...new Set([...looked, ...derived.flatMap(one => this.#order.givers(one))])]
+    const others = read.filter(one => !isDerived(one))
+    const due = await intake.dueHours(dueHoursWanted(others, underWay, current, nowMs))
+    const ids = read.filter(isDerived).map(({ id }) => id)
+    if (ids.length === 0) return [...due]
+    const wanted = { collectors: ids, current, nowMs, limit: derivedHoursMax, underWay }
+    const computable = (await intake.dueHours(wanted)).filter(one => this.#isDerived(one))
+    return [...due.filter(one => !this.#isDerived(one)), ...computable]
   }
 
   async #endRetryWaits(): Promise<void> {
@@ -192,23 +223,32 @@ export class Intake {
     // A collector that cannot be loaded is expected nevertheless: it may be repaired, and its hours are red until then.
     const history = (await this.#describe(collector).catch(() => undefined))?.history ?? true
     const plan = hourPlanOf({ collector, history, current, catchUpMs })
+    if (isDerived(collector) && this.#descriptions.has(collector.id) && !this.#withInputs.has(collector.id)) {
+      await this.#deps.outbox.intake.setInputs(collector.id, inputSpans(collector))
+      this.#withInputs.add(collector.id)
+    }
     const gaps = plan ? await this.#deps.outbox.intake.planHours(plan) : 0
     if (gaps > 0)
       this.#deps.log.warn({ collector: collector.id, hours: gaps }, 'hours that can no longer be collected: gaps')
   }
 
-  #start(due: DueHour): void {
-    const collector = this.#byId.get(due.collector)
+  /** Starts hours of one collector. */
+  #start(hours: readonly DueHour[]): void {
+    const [first] = hours
+    const collector = first && this.#byId.get(first.collector)
     if (!collector) return
-    const running = this.#collect(collector, due)
+    const running = this.#collect(collector, hours)
       .catch(error => this.#restAfter(collector, error))
       .finally(() => {
-        this.#underWay.delete(due)
-        if (this.#outdated.delete(due)) this.#tryAtOnce.add(due.collector)
-        this.#attention.changed(due.collector)
+        for (const due of hours) {
+          this.#underWay.delete(due)
+          if (this.#outdated.delete(due)) this.#tryAtOnce.add(due.collector)
+        }
+        this.#attention.changed(collector.id)
+        for (const { id } of this.#order.takers(collector)) this.#attention.changed(id)
         this.#wake.resolve()
       })
-    this.#underWay.set(due, running)
+    for (const due of hours) this.#underWay.set(due, running)
   }
 
   /** Waits after the outbox refused a result (a full disk, say): the hour is still due. */
@@ -225,17 +265,30 @@ export class Intake {
       log.error({ ...facts, fault: faultLine(outbox.health.explain(error)) }, message)
   }
 
-  async #collect(collector: CollectorConfig, due: DueHour): Promise<void> {
-    const { reader, counters, time } = this.#deps
-    const { signal } = this.#loop
+  async #collect(collector: CollectorConfig, hours: readonly DueHour[]): Promise<void> {
+    const { reader, time } = this.#deps
     const startedSteadyMs = time.steadyMs()
     const startedMs = this.#clock.earliestMs
-    const collected = await this.#describe(collector)
-      .then(description => reader.collect({ collector, description, hour: due.hour }, this.#pasts))
-      .catch((error: unknown) => nothing(asFault(error)))
+    const results = await this.#describe(collector)
+      .then(description =>
+        reader.collectTogether(
+          hours.map(({ hour }) => ({ collector, description, hour })),
+          this.#pasts,
+        ),
+      )
+      .catch((error: unknown) => hours.map(() => nothing(asFault(error))))
+    const seconds = (time.steadyMs() - startedSteadyMs) / 1000
+    await Promise.all(hours.map((due, place) => this.#record(due, results[place], { seconds, startedMs })))
+  }
+
+  async #record(
+    due: DueHour,
+    collected: Collected | undefined,
+    { seconds, startedMs }: { readonly seconds: number; readonly startedMs: number },
+  ): Promise<void> {
     // A stop ends the processes; a failure caused by it is not the run's own.
-    if (signal.aborted && collected.fault) return
-    counters?.ran(collector.id, (time.steadyMs() - startedSteadyMs) / 1000, collected)
+    if (!collected || (this.#loop.signal.aborted && collected.fault)) return
+    this.#deps.counters?.ran(due.collector, seconds, collected)
     const pins = notFinal(collected.pins, due.hour, this.#deps.chains, startedMs)
     await recordHour(this.#deps, due, { ...collected, pins })
     if (!collected.fault) this.#logCollected(due, collected.accepted.length)
@@ -252,6 +305,7 @@ export class Intake {
     if (known) return known
     const description = usable(collector, await this.#deps.reader.describe(collector))
     this.#descriptions.set(collector.id, description)
+    this.#order.described(collector, description)
     return description
   }
 }

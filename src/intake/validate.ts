@@ -139,24 +139,25 @@ export function hourFault(failures: Validated['failures']): Fault | undefined {
 export type PastOf = (id: MetricId, hour: Hour) => Past | undefined
 
 /** The part of the outbox that knows the history of metrics. */
-export type PastStore = Pick<IntakeStore, 'pasts'>
+export type PastStore = Pick<IntakeStore, 'pasts' | 'inputs'>
 
 /** The history of metrics; an error is reported to the outbox, as it is not the collector's failure. */
 export function reportedPasts({ intake, health }: IntakeOutbox): PastStore {
+  const reported = (error: unknown): never => {
+    health.recover(error)
+    throw error
+  }
   return {
-    pasts: async metrics => {
-      try {
-        return await intake.pasts(metrics)
-      } catch (error) {
-        health.recover(error)
-        throw error
-      }
-    },
+    pasts: metrics => intake.pasts(metrics).catch(reported),
+    inputs: (ranges, of) => intake.inputs(ranges, of).catch(reported),
   }
 }
 
 /** The history where nothing was ever stored. */
-export const noPasts: PastStore = { pasts: async metrics => metrics.map(() => undefined) }
+export const noPasts: PastStore = {
+  pasts: async metrics => metrics.map(() => undefined),
+  inputs: async (_, of) => ({ values: new Map(), changes: of.map(() => 0) }),
+}
 
 /** Reads the history of metrics at once, to judge their new values by. */
 export async function readPasts(store: PastStore, metrics: readonly MetricKey[]): Promise<PastOf> {
@@ -256,6 +257,8 @@ export interface Collected {
   readonly contradicted?: readonly string[]
   /** Why labels have no value, by label; empty when the run failed as a whole. */
   readonly failures: Readonly<Record<string, FaultRecord>>
+  /** Of a derived hour: how often its inputs had changed when they were read. */
+  readonly inputChanges?: number
 }
 
 /** Validates the result of a run. */

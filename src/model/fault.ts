@@ -45,6 +45,8 @@ const permanenceByCode = {
   'collector-hung': 'transient',
   /** A read is not in the recording that a test replays. */
   'collector-unrecorded': 'permanent',
+  /** A value that a derived one is computed from is missing, held or dead. */
+  'input-missing': 'transient',
   /** The hour has passed, and its collector can only read the present. */
   'hour-passed': 'permanent',
   /** The hour lies further back than the catch-up range. */

@@ -11,7 +11,17 @@ import { RowsDigest } from './store/rows-digest.ts'
 
 /** The tables of an outbox; those that others refer to come first. */
 const tableNames: readonly string[] = [
-  ...['collector', 'provenance', 'collection', 'planned', 'backfill_failure', 'protocol', 'metric', 'description'],
+  ...[
+    'collector',
+    'provenance',
+    'collection',
+    'planned',
+    'backfill_failure',
+    'input',
+    'protocol',
+    'metric',
+    'description',
+  ],
   ...['outbox', 'tally', 'detained', 'correction', 'earlier_value', 'destination', 'unsuccessful_flush'],
   ...['warning', 'final_block', 'pin', 'report'],
 ]

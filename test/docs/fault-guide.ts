@@ -90,6 +90,11 @@ export const faultGuide: Readonly<Record<FaultCode, FaultGuide>> = {
     cause: 'In a test: the collector reads something that is not in its recording.',
     cure: 'Record it again, if the change is meant.',
   },
+  'input-missing': {
+    cause:
+      'A derived value needs a value that is not stored, is held or is dead; the message names the first such input.',
+    cure: '`tidegauge explain` of the input says why. Once it is stored or released, the derived value follows; `tidegauge backfill` brings past hours.',
+  },
   'hour-passed': {
     cause: 'The collector reads only the present, and the hour has passed.',
     cure: 'The hour is a gap. A collector that reads by block or hour can have `history: true`.',

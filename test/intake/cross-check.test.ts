@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import { describe, expect, it } from 'vitest'
 import { uncompared } from '../../src/intake/hour-clock.ts'
 import { disagreementOf, HourReader } from '../../src/intake/hour-reader.ts'
-import type { Collected } from '../../src/intake/validate.ts'
+import { type Collected, noPasts } from '../../src/intake/validate.ts'
 import { Fault, faultRecord } from '../../src/model/fault.ts'
 import { type Hour, hourAfter } from '../../src/model/hour.ts'
 import type { MetricSpec } from '../../src/model/metric.ts'
@@ -71,6 +71,7 @@ function stage({ answers, agree = 1, chainIds = [1], metrics = jumping, before =
   }))
   const reader = new HourReader({ runner, elsewhere, chains, clock: uncompared({ nowMs: () => anHour }), log })
   const pasts = {
+    ...noPasts,
     pasts: async (keys: readonly { readonly hour: Hour }[]) =>
       keys.map(() => ({ previous: { hour: hourAfter(anHour, -1), value: before } })),
   }

@@ -400,7 +400,7 @@ export async function eventFindings(context: AppContext): Promise<readonly Findi
   const collectors = selectCollectors(context.config, undefined).filter(({ use }) => use === 'event-sum')
   if (collectors.length === 0) return []
   const hour = hourAt(context.time.nowMs())
-  const { parts } = await collectParts(context, undefined, collectors, hour, 'locked')
+  const { parts } = await collectParts(context, undefined, collectors, { hour, units: 'locked' })
   const failing = parts.flatMap(({ collector, fault }) =>
     fault && isPermanent(fault) ? [warning(collector.id, fault.message, fault.fix)] : [],
   )

@@ -327,7 +327,10 @@ async function store(
     const mode = asked.what === 'overwrite' ? 'correct' : 'first-stands'
     const pins = notFinal(read.pins, hour, chains, startedMs)
     const failed = fault && { failed: { fault, nextAttemptMs: nowMs } }
-    const origin = read.provenance && { provenance: read.provenance }
+    const origin = {
+      ...(read.provenance && { provenance: read.provenance }),
+      ...(read.inputChanges !== undefined && { inputChanges: read.inputChanges }),
+    }
     const outcome = { collector: id, hour, accepted, pins, mode, unexpected: true, ...origin, ...failed } as const
     listener.stored(id, await outbox.intake.record(outcome, nowMs))
   }

@@ -154,6 +154,11 @@ export interface CollectionOutcome {
    * is collected. Default: expected.
    */
   readonly unexpected?: boolean
+  /**
+   * Of a derived hour: how often its inputs had changed when they were read. It stays due if they have changed since. Its
+   * values replace those before. Default: the hour is not derived.
+   */
+  readonly inputChanges?: number
 }
 
 /** Result of recording an outcome. */

@@ -11,7 +11,7 @@ import type {
   PinnedHour,
   Recorded,
 } from './hours.ts'
-import type { MetricKey, Past } from './metrics.ts'
+import type { InputRange, MetricKey, MetricSpan, Past, StoredInputs } from './metrics.ts'
 
 /** The outbox for intake and backfill: the hours that are expected, and their values. Methods reject with errors that `OutboxHealth` classifies and explains. */
 export interface IntakeStore {
@@ -38,6 +38,13 @@ export interface IntakeStore {
 
   /** The stored facts about metric ids before new values, in the order asked; `undefined` for an unknown id. */
   pasts(metrics: readonly MetricKey[]): Promise<readonly (Past | undefined)[]>
+  /**
+   * Stores which metrics a derived collector computes from. From then on a new or changed value of one, or one that is
+   * released, makes the hours of the collector that it is an input of due again, in the same commit.
+   */
+  setInputs(collector: string, inputs: readonly MetricSpan[]): Promise<void>
+  /** Values in ranges of hours, as of one instant. @param of the derived hours that they are inputs of */
+  inputs(ranges: readonly InputRange[], of: readonly Pick<DueHour, 'collector' | 'hour'>[]): Promise<StoredInputs>
   /**
    * Stores values, the blocks they were read at and the state of their hour. It resolves when a power cut cannot undo
    * it. All or none of an outcome is stored, unless it has more metrics than one commit may hold: that one is stored in

@@ -177,3 +177,24 @@ export interface WarningSelection {
   /** As `warningKind` gives it; absent: any kind. */
   readonly kind?: string
 }
+
+/** A metric whose value of an hour is an input of so many derived hours, from its own on. */
+export interface MetricSpan {
+  readonly id: MetricId
+  readonly hours: number
+}
+
+/** Hours of a metric, both ends included. */
+export interface InputRange {
+  readonly id: MetricId
+  readonly from: Hour
+  readonly to: Hour
+}
+
+/** Inputs of derived hours. */
+export interface StoredInputs {
+  /** Values by hour, dropped ones included, by metric id. A metric without any is absent. */
+  readonly values: ReadonlyMap<MetricId, ReadonlyMap<Hour, ValueAndState>>
+  /** Number of changes of the inputs of each derived hour, in the order asked; 0 for an hour without a row. */
+  readonly changes: readonly number[]
+}

@@ -52,6 +52,11 @@ export interface DetainedRow extends MetricPlace {
   readonly sinceMs: number
 }
 
+/** Whether a metric is due or delivered. */
+export function isSent({ state }: Pick<OutboxRow, 'state'>): boolean {
+  return state === stateNumber('due') || state === stateNumber('delivered')
+}
+
 interface DetainedChange extends MetricPlace {
   readonly isRemoved: boolean
   readonly words: string
@@ -90,10 +95,16 @@ export class MetricChanges {
   readonly #settled = new Map<number, MetricPlace>()
   readonly #earlier: SqlValue[][] = []
   readonly #described = new Map<string, readonly [metric: number, DescribedFrom]>()
+  readonly #renewed = new Map<number, MetricPlace>()
 
   /** @param stored rows of all metrics that may be asked for */
   constructor(stored: readonly OutboxRow[] = []) {
     this.#rows = new Map(stored.map(row => [placeKey(row), row]))
+  }
+
+  /** Metrics that have a new value, or one that may be sent and might not before. */
+  get renewed(): readonly MetricPlace[] {
+    return [...this.#renewed.values()]
   }
 
   /** The row of a metric; `undefined` when it has no value at that hour. */
@@ -106,6 +117,7 @@ export class MetricChanges {
     const key = placeKey(row)
     this.#rows.set(key, row)
     this.#added.add(key)
+    if (isSent(row)) this.#renewed.set(key, row)
     this.#count(row.protocol, row.state, 1)
   }
 
@@ -185,6 +197,7 @@ export class MetricChanges {
     const [key, before] = [placeKey(row), this.at(row)]
     this.#rows.set(key, row)
     if (!this.#added.has(key)) this.#changed.add(key)
+    if (before && (before.value !== row.value || (isSent(row) && !isSent(before)))) this.#renewed.set(key, row)
     if (before && before.state !== row.state) {
       this.#count(row.protocol, before.state, -1)
       this.#count(row.protocol, row.state, 1)

@@ -15,10 +15,11 @@ import type {
   PinnedHour,
   Recorded,
 } from '../contract/hours.ts'
-import type { MetricKey, Past } from '../contract/metrics.ts'
+import type { InputRange, MetricKey, MetricSpan, Past, StoredInputs } from '../contract/metrics.ts'
 import type { OutboxHealth } from '../contract/outbox.ts'
 import { FinalBlockCache } from './final-blocks.ts'
 import { dueHours, endRetryWaits, hourStates, newestCollected, nextAttemptMs } from './hours.ts'
+import { inputValues, setInputs } from './inputs.ts'
 import { markGap, planHours, planNextHour } from './planning.ts'
 import { deletePins, pinnedHours, type RecordedOutcome, recordOutcomes } from './recording.ts'
 import { backlogOf, pasts } from './values.ts'
@@ -100,6 +101,14 @@ export class StoreIntake implements SharedIntakeStore {
 
   async pasts(metrics: readonly MetricKey[]): Promise<readonly (Past | undefined)[]> {
     return metrics.length === 0 ? [] : this.#deps.database.read(() => pasts(metrics))
+  }
+
+  setInputs(collector: string, inputs: readonly MetricSpan[]): Promise<void> {
+    return this.#deps.database.write(() => setInputs(collector, inputs), { rows: inputs.length })
+  }
+
+  inputs(ranges: readonly InputRange[], of: readonly Pick<DueHour, 'collector' | 'hour'>[]): Promise<StoredInputs> {
+    return this.#deps.database.read(() => inputValues(ranges, of))
   }
 
   async record(outcome: CollectionOutcome, nowMs: number, step?: CommitStep): Promise<Recorded> {

@@ -240,12 +240,14 @@ export function* changeDescription(number: number, hour: number, description: Me
  * Locks the rows of collectors until the transaction ends, so that it alone writes their hours. A transaction that locks
  * protocols, too, does so afterwards.
  *
+ * @param metrics ids of metrics whose derived collectors are locked, too. Default: none
  * @returns the numbers of those that are known
  */
-export function* lockCollectors(names: readonly string[]): StoreWork<NumbersByName> {
+export function* lockCollectors(names: readonly string[], metrics: readonly string[] = []): StoreWork<NumbersByName> {
+  const derived = sql`OR name IN (SELECT collector FROM tidegauge.input WHERE metric ${isIn('text', [...new Set(metrics)])})`
   return byName(
-    yield* query(sql`SELECT id, name FROM tidegauge.collector WHERE name ${isIn('text', [...new Set(names)])}
-      ORDER BY id ${forUpdate}`),
+    yield* query(sql`SELECT id, name FROM tidegauge.collector
+      WHERE name ${isIn('text', [...new Set(names)])} ${metrics.length > 0 ? derived : sql``} ORDER BY id ${forUpdate}`),
   )
 }
 

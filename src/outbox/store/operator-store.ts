@@ -22,7 +22,8 @@ import type {
 import type { HoursWanted, OperatorStore, Units } from '../contract/operator-store.ts'
 import { MetricChanges, storedRows } from './changes.ts'
 import { hourOrigin, hourRanges } from './hours.ts'
-import { changeDescription, descriptionOf, lockProtocols, metricsById } from './metrics.ts'
+import { lockWithDependents, renewDerived } from './inputs.ts'
+import { changeDescription, descriptionOf, lockProtocols, metricsById, metricsByNumber } from './metrics.ts'
 import { acknowledgeWarnings, allWarnings, askForFlush, destinationStates, unsuccessfulFlushes } from './notes.ts'
 import { expectHour } from './planning.ts'
 import { type DecidedMetric, type Decision, decide, isReleasable } from './policy.ts'
@@ -153,10 +154,14 @@ export class StoreOperators implements OperatorStore {
 }
 
 function* decideOn(some: readonly SelectedMetric[], decision: Decision): StoreWork<number> {
+  const known = yield* metricsByNumber(some.map(({ metric }) => metric))
+  const ids = [...known.values()].map(({ id }) => id)
+  const { dependents } = yield* lockWithDependents([], ids)
   yield* lockProtocols(some.map(({ protocolId }) => protocolId))
   const changes = new MetricChanges(yield* storedRows(some))
   const changed = decide(changes, some, decision)
   yield* changes.write()
+  yield* renewDerived(dependents, { renewed: changes.renewed, known, latest: Number.POSITIVE_INFINITY })
   if (decision.to !== 'due') return changed.length
   for (const { kind, metric, hour, unit } of changed) {
     if (kind === 'unit') yield* changeDescription(metric, hour, descriptionOf({ unit }))

@@ -75,9 +75,11 @@ export function* planHours({ collector, current, oldest, since, gapReason }: Hou
     WHERE collector = ${known.id} AND state = 2
       AND (hour = ${now} OR hour >= ${hourNumber(oldest)} AND fault_code = 'hour-too-old')`)
   const [fault, code] = faultColumns(gapReason)
+  // An old derived hour whose inputs have just changed can be computed again.
   const gaps = yield* query(sql`UPDATE tidegauge.collection
     SET state = 2, fault = coalesce(fault, ${fault}), fault_code = coalesce(fault_code, ${code})
-    WHERE collector = ${known.id} AND state = 0 AND hour < ${hourNumber(oldest)} RETURNING hour`)
+    WHERE collector = ${known.id} AND state = 0 AND hour < ${hourNumber(oldest)}
+      AND (changes = 0 OR next_attempt_ms > 0) RETURNING hour`)
   return gaps.length
 }
 

@@ -7,7 +7,14 @@ import { shortened } from '../../model/text.ts'
 import type { CollectionOutcome, FailedAttempt, PinnedHour } from '../contract/hours.ts'
 import { MetricChanges, storedRows } from './changes.ts'
 import { type Enqueued, rowDigest } from './digest.ts'
-import { lockCollectors, lockProtocols, type NumbersByName, type RegisteredMetric, registerMetrics } from './metrics.ts'
+import { lockWithDependents, renewDerived } from './inputs.ts'
+import {
+  type KnownMetric,
+  lockProtocols,
+  type NumbersByName,
+  type RegisteredMetric,
+  registerMetrics,
+} from './metrics.ts'
 import { enqueue } from './policy.ts'
 import { rows, sql, text } from './sql.ts'
 import { query, type StoreWork, together, write } from './work.ts'
@@ -48,14 +55,18 @@ const nothing: RecordResult = { enqueued: { metrics: 0, corrected: 0, digest: 0 
  */
 export function* recordOutcomes(recorded: readonly RecordedOutcome[]): StoreWork<RecordResult[]> {
   yield* addUnscheduled(recorded)
-  const [collectors, provenances] = yield* together(
-    lockCollectors(recorded.map(({ outcome }) => outcome.collector)),
+  const [{ numbers: collectors, dependents }, provenances] = yield* together(
+    lockWithDependents(
+      recorded.map(({ outcome }) => outcome.collector),
+      recorded.flatMap(({ outcome }) => outcome.accepted.map(({ metric }) => metric.id)),
+    ),
     provenanceNumbers(recorded.flatMap(({ outcome }) => outcome.provenance ?? [])),
   )
   const into = yield* loadedMetrics(recorded, collectors)
   const results = new Map<RecordedOutcome, RecordResult>()
   const ended = recorded.flatMap((one): EndedHour[] => {
-    const { accepted, mode = 'first-stands', provenance, collector: name } = one.outcome
+    const { accepted, provenance, collector: name, inputChanges } = one.outcome
+    const mode = inputChanges === undefined ? (one.outcome.mode ?? 'first-stands') : 'correct'
     const collector = collectors.get(name)
     // Without values there is nothing to refuse, and no row to change.
     if (collector === undefined) return []
@@ -66,6 +77,12 @@ export function* recordOutcomes(recorded: readonly RecordedOutcome[]): StoreWork
   })
   yield* into.changes.write()
   yield* writePins(ended)
+  yield* renewDerived(dependents, {
+    renewed: into.changes.renewed,
+    known: new Map([...into.known.values()].map(one => [one.number, one])),
+    latest: hourNumber(hourAt(recorded.reduce((most, { nowMs }) => Math.max(most, nowMs), 0))),
+    recorded: new Set(ended.map(({ outcome, collector }) => hourKey({ hour: hourNumber(outcome.hour), collector }))),
+  })
   yield* endHours(ended)
   return recorded.map(one => results.get(one) ?? nothing)
 }
@@ -94,7 +111,7 @@ function* loadedMetrics(recorded: readonly RecordedOutcome[], collectors: Number
       return { ...metric, collector, collectorNumber: collectorNumber ?? 0, since: hourNumber(hour) }
     })
   })
-  if (metrics.length === 0) return { known: new Map(), changes: new MetricChanges() }
+  if (metrics.length === 0) return { known: new Map<string, KnownMetric>(), changes: new MetricChanges() }
   const known = yield* registerMetrics(metrics, yield* lockProtocols(metrics.map(({ protocolId }) => protocolId)))
   const places = recorded.flatMap(({ outcome }) =>
     outcome.accepted.map(({ metric: { id, hour } }) => {
@@ -122,23 +139,25 @@ function* endHours(ended: readonly EndedHour[]): StoreWork<void> {
     return [
       ...[hourNumber(outcome.hour), collector, enqueued.metrics, enqueued.digest, endingOf(one)],
       ...[outcome.failed?.nextAttemptMs ?? 0, fault, code, failure, isChanged ? one.provenance : null],
+      outcome.inputChanges ?? null,
     ]
   })
   const columns = {
     ...({ hour: 'integer', collector: 'integer', metrics: 'integer', digest: 'bigint', ending: 'integer' } as const),
     ...({ next_ms: 'bigint', fault: 'text', code: 'text', failure: 'text', provenance: 'integer' } as const),
+    ...({ changes: 'integer' } as const),
   }
   const updated = yield* query<{ hour: number; collector: number }>(sql`
     UPDATE tidegauge.collection SET metrics = collection.metrics + ended.metrics,
       digest = (collection.digest + ended.digest) & 4294967295,
       provenance = coalesce(ended.provenance, collection.provenance),
       attempts = collection.attempts + CASE WHEN ended.ending = 1 AND state <> 1 OR ended.ending = 2 AND state = 0 THEN 1 ELSE 0 END,
-      next_attempt_ms = CASE WHEN ended.ending = 1 THEN 0 WHEN ended.ending = 2 AND state = 0 THEN ended.next_ms ELSE next_attempt_ms END,
+      next_attempt_ms = CASE WHEN ended.ending = 1 OR ended.changes <> collection.changes THEN 0 WHEN ended.ending = 2 AND state = 0 THEN ended.next_ms ELSE next_attempt_ms END,
       failures = CASE WHEN ended.ending = 2 AND state = 0
         THEN substr(ended.failure || coalesce(collection.failures, ''), 1, ${text(`${failuresCharsMax}`)}) ELSE collection.failures END,
       fault = CASE WHEN ended.ending = 1 THEN NULL WHEN ended.ending = 2 AND state = 0 THEN ended.fault ELSE collection.fault END,
       fault_code = CASE WHEN ended.ending = 1 THEN NULL WHEN ended.ending = 2 AND state = 0 THEN ended.code ELSE fault_code END,
-      state = CASE WHEN ended.ending = 1 THEN 1 ELSE state END
+      state = CASE WHEN ended.changes <> collection.changes THEN state WHEN ended.ending = 1 THEN 1 ELSE state END
     FROM ${rows(columns, given)} AS ended
     WHERE collection.hour = ended.hour AND collection.collector = ended.collector
     RETURNING collection.hour, collection.collector`)

@@ -35,7 +35,8 @@ const tables = `
   -- "metrics" says how many metrics the hour gave, "digest" adds theirs up: by these it is known after a damage what is
   -- missing, or is not what it was. Both are NULL once the hour is pruned. "provenance" is that of the latest values.
   -- "fault_code" is that of the fault: hours are planned by it, and not by words of other programs. "failures" has a line
-  -- for each of the newest failed attempts, the newest first.
+  -- for each of the newest failed attempts, the newest first. "changes" counts changes of the inputs of a derived hour, each of
+  -- which makes it due: what was computed before the last of them does not end it.
   CREATE TABLE tidegauge.collection (
     hour integer NOT NULL CHECK (hour > 0),
     collector integer NOT NULL REFERENCES tidegauge.collector,
@@ -48,6 +49,7 @@ const tables = `
     digest bigint DEFAULT 0,
     provenance integer REFERENCES tidegauge.provenance,
     failures text,
+    changes integer NOT NULL DEFAULT 0,
     PRIMARY KEY (hour, collector),
     CHECK (state <> 2 OR fault IS NOT NULL),
     CHECK ((fault IS NULL) = (fault_code IS NULL))
@@ -71,6 +73,15 @@ const tables = `
   CREATE TABLE tidegauge.planned (
     collector integer NOT NULL PRIMARY KEY REFERENCES tidegauge.collector,
     hour integer NOT NULL CHECK (hour > 0)
+  );
+
+  -- The metrics that derived collectors compute from: a value of an hour is an input of so many hours, from its own on. Both are
+  -- names, as either may be unknown yet.
+  CREATE TABLE tidegauge.input (
+    metric text COLLATE "C" NOT NULL,
+    collector text COLLATE "C" NOT NULL,
+    hours integer NOT NULL CHECK (hours > 0),
+    PRIMARY KEY (metric, collector)
   );
 
   -- Protocols have numbers, so that what is due for one destination is found without reading past another's backlog.

@@ -17,6 +17,7 @@ import type {
   ValueAndState,
 } from '../contract/metrics.ts'
 import {
+  isSent,
   type MetricPlace,
   type OutboxRow,
   placeKey,
@@ -156,11 +157,7 @@ export function* stillDue<T extends MetricKey>(metrics: readonly T[]): StoreWork
 export function* presentMetric(metric: MetricKey): StoreWork<Metric | undefined> {
   const { known, rows: found } = yield* lookedUp([metric])
   const [own, row] = [known.get(metric.id), found[0]]
-  return own && row && isAccepted(row) ? metricAt(own, row.hour, row.value) : undefined
-}
-
-function isAccepted({ state }: Pick<RawValue, 'state'>): boolean {
-  return state === stateNumber('due') || state === stateNumber('delivered')
+  return own && row && isSent(row) ? metricAt(own, row.hour, row.value) : undefined
 }
 
 /** As `IntakeStore.pasts`. The hour before has all values nearly always, so it is read first. */
@@ -194,7 +191,7 @@ function* lastValues(
   for (const place of wanted) {
     const row = backs
       .map(back => stored.get(placeKey({ hour: place.hour - back, metric: place.metric })))
-      .find(one => one && isAccepted(one))
+      .find(one => one && isSent(one))
     if (row) values.set(placeKey(place), { hour: hourFromNumber(row.hour), value: row.value })
   }
   return values

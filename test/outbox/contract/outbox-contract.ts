@@ -1,6 +1,7 @@
 import { describe } from 'vitest'
 import { decidingContract } from './deciding.ts'
 import { deliveringContract } from './delivering.ts'
+import { derivedHoursContract } from './derived-hours.ts'
 import { destinationsContract } from './destinations.ts'
 import { dueHoursContract } from './due-hours.ts'
 import { healthContract } from './health.ts'
@@ -31,6 +32,7 @@ export function outboxContract(name: string, newPlace: NewPlace, soakRuns: numbe
     planningContract(newPlace)
     dueHoursContract(newPlace)
     recordingContract(newPlace)
+    derivedHoursContract(newPlace)
     pastsContract(newPlace)
     pinsContract(newPlace)
     deliveringContract(newPlace)

@@ -1,0 +1,175 @@
+import { setImmediate } from 'node:timers/promises'
+import { Fault, type FaultRecord, faultRecord } from '../model/fault.ts'
+import type { Hour } from '../model/hour.ts'
+import { type MetricId, metricId } from '../model/metric.ts'
+import type { Accepted, InputRange, StoredInputs, ValueAndState } from '../outbox/contract/metrics.ts'
+import { ProvenanceSource } from '../runner/daemon/process-runner.ts'
+import {
+  type DerivedValue,
+  derivedNumber,
+  derivedValues,
+  type InputValue,
+  inputRanges,
+} from './derived/derived-values.ts'
+import {
+  asFault,
+  type Collected,
+  type HourToRead,
+  hourFault,
+  type PastStore,
+  readPasts,
+  validate,
+  WindowPast,
+} from './validate.ts'
+
+/** A value of an hour that is to be computed. */
+interface Wanted {
+  readonly run: HourToRead
+  readonly value: DerivedValue
+}
+
+/** A computed value, or why there is none. */
+type Computed = Accepted | { readonly failure: FaultRecord }
+
+/**
+ * Computes hours of derived collectors from what is stored, and from each other: whatever order they are given in, an input
+ * comes before what is computed from it. Each value is validated before another one uses it. Rejects with the outbox's error
+ * alone.
+ *
+ * @returns the results in the order of the runs
+ */
+export async function collectDerived(runs: readonly HourToRead[], store: PastStore): Promise<Collected[]> {
+  if (runs.length === 0) return []
+  const wanted = runs.flatMap(run => derivedValues(run.collector).map((value): Wanted => ({ run, value })))
+  const of = runs.map(({ collector: { id: collector }, hour }) => ({ collector, hour }))
+  const ranges = joined(wanted.flatMap(({ run: { hour }, value }) => inputRanges(value, hour)))
+  const inputs = await store.inputs(ranges, of)
+  const keys = wanted.map(({ run: { collector, hour }, value }) => {
+    return { id: metricId(collector.protocolId, value.label), hour }
+  })
+  const past = new WindowPast(await readPasts(store, keys))
+  const hours = new DerivedHours(wanted, inputs, past)
+  for (const hour of [...new Set(runs.map(run => run.hour))].sort((a, b) => a - b)) {
+    hours.compute(hour)
+    await setImmediate()
+  }
+  return runs.map((run, place) => hours.resultOf(run, inputs.changes[place] ?? 0))
+}
+
+/** The stored values, and collected ones that are about to be stored: where a metric has a value already, that one stands. */
+export function withCollected(store: PastStore, collected: readonly Accepted[]): PastStore {
+  if (collected.length === 0) return store
+  return {
+    pasts: metrics => store.pasts(metrics),
+    inputs: async (ranges, of) => {
+      const { values, changes } = await store.inputs(ranges, of)
+      const all = new Map([...values].map(([id, own]) => [id, new Map(own)]))
+      for (const { metric, hold } of collected) {
+        const own = all.get(metric.id) ?? new Map<Hour, ValueAndState>()
+        all.set(metric.id, own)
+        if (!own.has(metric.hour)) own.set(metric.hour, { value: metric.value, state: hold ? 'held' : 'due' })
+      }
+      return { values: all, changes }
+    },
+  }
+}
+
+/** Ranges of each metric without those that others hold. */
+function joined(ranges: readonly InputRange[]): InputRange[] {
+  return [...Map.groupBy(ranges, ({ id }) => id).values()].flatMap(own => {
+    const all: InputRange[] = []
+    for (const range of own.toSorted((a, b) => a.from - b.from)) {
+      const last = all.at(-1)
+      if (!last || range.from > last.to) all.push(range)
+      else if (range.to > last.to) all[all.length - 1] = { ...last, to: range.to }
+    }
+    return all
+  })
+}
+
+/** Hours under computation: each value once, and after its inputs. */
+class DerivedHours {
+  readonly #byHour: ReadonlyMap<Hour, ReadonlyMap<MetricId, Wanted>>
+  readonly #stored: StoredInputs['values']
+  readonly #past: WindowPast
+  readonly #computed = new Map<Wanted, Computed>()
+  readonly #underWay = new Set<Wanted>()
+
+  constructor(wanted: readonly Wanted[], { values }: StoredInputs, past: WindowPast) {
+    const idOf = ({ run: { collector }, value }: Wanted) => metricId(collector.protocolId, value.label)
+    const byHour = Map.groupBy(wanted, ({ run }) => run.hour)
+    this.#byHour = new Map([...byHour].map(([hour, own]) => [hour, new Map(own.map(one => [idOf(one), one]))]))
+    this.#stored = values
+    this.#past = past
+  }
+
+  compute(hour: Hour): void {
+    for (const one of this.#byHour.get(hour)?.values() ?? []) this.#valueOf(one)
+  }
+
+  resultOf(run: HourToRead, inputChanges: number): Collected {
+    const own = [...(this.#byHour.get(run.hour)?.values() ?? [])].filter(one => one.run === run)
+    const results = own.map(one => [one.value.label, this.#valueOf(one)] as const)
+    const accepted = results.flatMap(([, one]) => ('failure' in one ? [] : [one]))
+    const failures = Object.fromEntries(
+      results.flatMap(([label, one]) => ('failure' in one ? [[label, one.failure]] : [])),
+    )
+    const fault = hourFault(failures)
+    return { accepted, failures, pins: [], provenance: provenanceOf(run), inputChanges, ...(fault && { fault }) }
+  }
+
+  #valueOf(one: Wanted): Computed {
+    const known = this.#computed.get(one)
+    if (known) return known
+    this.#underWay.add(one)
+    const computed = this.#computedNow(one)
+    this.#underWay.delete(one)
+    this.#computed.set(one, computed)
+    if ('metric' in computed) this.#past.add([computed])
+    return computed
+  }
+
+  #computedNow({ run, value }: Wanted): Computed {
+    const { collector, description, hour } = run
+    const { label } = value
+    const spec = description.metrics[label]
+    try {
+      const number = derivedNumber(value, hour, (id, at) => this.#inputOf(id, at))
+      const outcome = { readings: { [label]: number }, failures: {}, pins: [] }
+      const own = { ...description, metrics: spec ? { [label]: spec } : {} }
+      const { accepted, failures } = validate(collector, hour, own, outcome, this.#past.of)
+      return accepted[0] ?? { failure: failures[label] ?? faultRecord(unusable) }
+    } catch (error) {
+      return { failure: faultRecord(asFault(error)) }
+    }
+  }
+
+  #inputOf(id: MetricId, hour: Hour): InputValue {
+    const one = this.#byHour.get(hour)?.get(id)
+    if (!one) return asInput(this.#stored.get(id)?.get(hour))
+    // The check of the configuration refuses a circle: this one has appeared since.
+    if (this.#underWay.has(one)) return { lacks: 'has no value' }
+    const computed = this.#valueOf(one)
+    if ('failure' in computed) return { lacks: 'has no value' }
+    const stored = this.#stored.get(id)?.get(hour)
+    // A person has decided on it, or is to: it stays so, but a dead one is sent again with another value.
+    const isKept = stored && (stored.state !== 'dead' || stored.value === computed.metric.value)
+    if (isKept && !('value' in asInput(stored))) return asInput(stored)
+    return computed.hold ? { lacks: 'is held' } : { value: computed.metric.value }
+  }
+}
+
+const unusable = new Fault('collector-output', 'it is no metric')
+
+/** A stored value as an input. One that a person gave up counts as missing. */
+export function asInput(stored: ValueAndState | undefined): InputValue {
+  if (!stored || stored.state === 'dropped') return { lacks: 'has no value' }
+  if (stored.state === 'held') return { lacks: 'is held' }
+  return stored.state === 'dead' ? { lacks: 'is dead' } : { value: stored.value }
+}
+
+const origins = new ProvenanceSource({})
+
+function provenanceOf({ collector: { id, use, options, place } }: HourToRead) {
+  return { ...origins.present({ id, use, options, configFile: place.file }), hosts: {} }
+}

@@ -1,0 +1,145 @@
+import type { CollectorConfig, Config } from '../../config/config.ts'
+import { meant, type PlacedMistake, pathText, quoted } from '../../config/mistakes.ts'
+import { hourMs } from '../../model/limits.ts'
+import { type MetricId, type MetricSpec, metricId } from '../../model/metric.ts'
+import type { CollectorDescription } from '../../runner/runner.ts'
+import { type DerivedValue, derivedValues, inputsOf, isComparison } from './derived-values.ts'
+
+/** A collector with its description. */
+interface Described {
+  readonly collector: CollectorConfig
+  readonly description: CollectorDescription
+}
+
+/** A derived value with its collector. */
+interface PlacedValue {
+  readonly collector: CollectorConfig
+  readonly value: DerivedValue
+  readonly id: MetricId
+}
+
+/**
+ * Mistakes of derived values that only all collectors together show: an input that nothing gives, a value that needs itself,
+ * units that do not fit, a window that is longer than values are kept. Offline.
+ *
+ * @param usable all collectors that can run: an input of a protocol with others may be one of theirs
+ */
+export function derivedMistakes(usable: readonly Described[], config: Config): PlacedMistake[] {
+  const specs = new Map(
+    usable.flatMap(({ collector: { protocolId }, description }) =>
+      Object.entries(description.metrics).map(([label, spec]) => [metricId(protocolId, label), spec] as const),
+    ),
+  )
+  const values = usable.flatMap(({ collector }) =>
+    derivedValues(collector).map((value): PlacedValue => {
+      return { collector, value, id: metricId(collector.protocolId, value.label) }
+    }),
+  )
+  if (values.length === 0) return []
+  const known = new Set(usable.map(({ collector }) => collector))
+  const unclear = config.protocols.filter(({ collectors }) => collectors.some(one => !known.has(one)))
+  const unclearIds = new Set(unclear.map(({ id }) => id))
+  return [
+    ...values.flatMap(one => unknownInputs(one, specs, unclearIds)),
+    ...circles(values),
+    ...values.flatMap(one => unitMistakes(one, specs)),
+    ...values.flatMap(one => longWindows(one, config)),
+  ]
+}
+
+function at(
+  { collector, value }: PlacedValue,
+  path: readonly (string | number)[],
+  message: string,
+  fix: string,
+): PlacedMistake {
+  const whole = ['values', value.label, ...path]
+  return { place: collector.placeOf(whole), message: `${pathText(['options', ...whole])}: ${message}`, fix }
+}
+
+/** Where each input of a value is named. */
+function namedInputs({ value }: PlacedValue): { readonly id: MetricId; readonly path: readonly (string | number)[] }[] {
+  if (value.kind === 'window') return [{ id: value.of, path: ['of'] }]
+  return value.over.flatMap((id, place) => (typeof id === 'string' ? [{ id, path: [value.operation, place] }] : []))
+}
+
+function unknownInputs(
+  one: PlacedValue,
+  specs: ReadonlyMap<MetricId, MetricSpec>,
+  unclear: ReadonlySet<string>,
+): PlacedMistake[] {
+  const { protocolId } = one.collector
+  const prefix = metricId(protocolId, '')
+  const nameOf = (id: string) => (id.startsWith(prefix) ? id.slice(prefix.length) : id)
+  return namedInputs(one).flatMap(({ id, path }) => {
+    const of = id.slice(0, id.indexOf('___'))
+    if (specs.has(id) || unclear.has(of)) return []
+    const own = [...specs.keys()].filter(other => other !== one.id && other.startsWith(metricId(of, '')))
+    const near = meant(nameOf(id), own.map(nameOf)) ?? meant(id, [...specs.keys()])
+    const others = own.length > 0 ? `${of} has ${own.map(nameOf).join(', ')}` : `nothing gives a metric of ${of}`
+    return [
+      at(one, path, `no collector gives ${quoted(nameOf(id))}`, near === undefined ? others : `did you mean ${near}?`),
+    ]
+  })
+}
+
+/** Values that need themselves, each circle once. */
+function circles(values: readonly PlacedValue[]): PlacedMistake[] {
+  const byId = new Map(values.map(one => [one.id, one]))
+  const sound = new Set<MetricId>()
+  const from = (id: MetricId, above: readonly MetricId[]): readonly MetricId[] | undefined => {
+    if (above.includes(id)) return above.slice(above.indexOf(id))
+    const one = byId.get(id)
+    if (!one || sound.has(id)) return undefined
+    for (const needed of inputsOf(one.value)) {
+      const circle = from(needed, [...above, id])
+      if (circle) return circle
+    }
+    sound.add(id)
+    return undefined
+  }
+  return values.flatMap(one => {
+    const circle = from(one.id, [])
+    for (const id of circle ?? []) sound.add(id)
+    if (!circle) return []
+    const named = byId.get(circle[0] ?? one.id) ?? one
+    return [
+      at(named, [], `needs itself: ${[...circle, circle[0]].join(' → ')}`, 'let one of them be read, not derived'),
+    ]
+  })
+}
+
+/** A sum, and what is taken of a window, has the unit of its inputs; growth is in percent. */
+function unitMistakes(one: PlacedValue, specs: ReadonlyMap<MetricId, MetricSpec>): PlacedMistake[] {
+  const { value } = one
+  const { unit } = specs.get(one.id) ?? {}
+  if (value.kind === 'window' && value.take !== 'change' && isComparison(value)) {
+    if (unit === undefined || unit === '%') return []
+    return [at(one, ['unit'], `${quoted(unit)} does not fit: ${value.take} is in percent`, 'write unit: "%"')]
+  }
+  if (value.kind === 'formula' && (value.operation === 'product' || value.operation === 'ratio')) return []
+  const inputs = namedInputs(one).flatMap(({ id, path }) => {
+    const own = specs.get(id)?.unit
+    return own === undefined ? [] : [{ id, path, unit: own }]
+  })
+  const [first] = inputs
+  if (!first) return []
+  const other = inputs.find(input => input.unit !== first.unit)
+  const what = value.kind === 'window' ? value.take : value.operation
+  if (other) {
+    const message = `${other.id} is in ${quoted(other.unit)}, and ${first.id} in ${quoted(first.unit)}: a ${what} has one unit`
+    return [at(one, other.path, message, 'give them one unit, or convert one by a product before')]
+  }
+  if (unit === undefined || unit === first.unit) return []
+  const message = `${quoted(unit)} does not fit: ${first.id} is in ${quoted(first.unit)}, and so is its ${what}`
+  return [at(one, ['unit'], message, `write unit: ${first.unit}`)]
+}
+
+/** Delivered values are deleted after a time: a longer window is never full. */
+function longWindows(one: PlacedValue, { outbox }: Config): PlacedMistake[] {
+  const { value } = one
+  const keptHours = Math.floor(outbox.keepMs / hourMs)
+  if (value.kind === 'formula' || value.hours <= keptHours) return []
+  const message = `values are kept for ${keptHours} h: a window of ${value.hours} h is never full`
+  return [at(one, ['hours'], message, `write outbox: { keep: ${Math.ceil(value.hours / 24) + 1}d }, or fewer hours`)]
+}

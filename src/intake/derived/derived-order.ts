@@ -1,0 +1,62 @@
+import type { CollectorConfig } from '../../config/config.ts'
+import type { Hour } from '../../model/hour.ts'
+import { type MetricId, metricId } from '../../model/metric.ts'
+import type { DueHour } from '../../outbox/contract/hours.ts'
+import type { CollectorDescription } from '../../runner/runner.ts'
+import { inputSpans, isDerived } from './derived-values.ts'
+
+/** The order of derived collectors among all: each after those that give its inputs. */
+export class DerivedOrder {
+  /** The derived collectors. */
+  readonly derived: readonly CollectorConfig[]
+  readonly #all: readonly CollectorConfig[]
+  readonly #owners = new Map<MetricId, string>()
+
+  constructor(collectors: readonly CollectorConfig[]) {
+    this.#all = collectors
+    this.derived = collectors.filter(isDerived)
+  }
+
+  /** Takes note of the metrics that a collector gives. */
+  described({ id, protocolId }: CollectorConfig, { metrics }: CollectorDescription): void {
+    if (this.derived.length === 0) return
+    for (const label of Object.keys(metrics)) this.#owners.set(metricId(protocolId, label), id)
+  }
+
+  /** The collectors that give inputs of a derived one, as far as they are described. */
+  givers(collector: CollectorConfig): readonly CollectorConfig[] {
+    const ids = new Set(inputSpans(collector).map(({ id }) => this.#owners.get(id)))
+    return this.#all.filter(({ id }) => ids.has(id) && id !== collector.id)
+  }
+
+  /** The derived collectors that compute from metrics of another one. */
+  takers(giver: CollectorConfig): readonly CollectorConfig[] {
+    return this.derived.filter(one => this.givers(one).includes(giver))
+  }
+
+  /**
+   * The due hours of derived collectors that are computed now, by collector, the oldest first: an hour waits while a collector
+   * reads an input of it, and past hours until no hour of such a collector is under way. One collector's are computed together.
+   *
+   * @param due of all collectors that were asked for
+   * @param isPlanned whether a collector's hours up to the current one are rows
+   */
+  startable(
+    due: readonly DueHour[],
+    underWay: readonly DueHour[],
+    current: Hour,
+    isPlanned: (id: string) => boolean,
+  ): (readonly DueHour[])[] {
+    const busy = [...underWay, ...due]
+    return this.derived.flatMap(collector => {
+      if (underWay.some(one => one.collector === collector.id)) return []
+      const givers = this.givers(collector).map(({ id }) => id)
+      const own = due.filter(one => one.collector === collector.id)
+      const isFree = (hour: Hour) =>
+        givers.every(isPlanned) &&
+        !busy.some(one => givers.includes(one.collector) && (one.hour === hour || hour < current))
+      const free = own.filter(({ hour }) => isFree(hour)).toSorted((a, b) => a.hour - b.hour)
+      return free.length > 0 ? [free] : []
+    })
+  }
+}

@@ -1,0 +1,183 @@
+import { fractionOf } from '../../../collectors/values/fraction.ts'
+import type { CollectorConfig } from '../../config/config.ts'
+import { Fault } from '../../model/fault.ts'
+import { type Hour, hourAfter, hourText } from '../../model/hour.ts'
+import { type MetricId, metricId } from '../../model/metric.ts'
+import type { InputRange, MetricSpan } from '../../outbox/contract/metrics.ts'
+import { compoundedPercent, exactly, exactSum, growthPercent, nearestTo, operations, type Rational } from './exact.ts'
+
+/** Options of the shipped collector `derived`, once its own schema has accepted them. */
+interface DerivedOptions {
+  readonly values: Readonly<Record<string, WrittenValue>>
+}
+
+const formulaKinds = ['sum', 'product', 'difference', 'ratio'] as const
+
+type WrittenValue = {
+  readonly [K in (typeof formulaKinds)[number]]?: readonly (string | number)[]
+} & { readonly of?: string; readonly take?: WindowTake; readonly hours?: number; readonly missing?: number }
+
+type WindowTake = 'sum' | 'mean' | 'min' | 'max' | 'change' | 'growth' | 'annualised'
+
+/** A value that is computed from others: of the same hour, or of a window of hours. */
+export type DerivedValue =
+  | {
+      readonly kind: 'formula'
+      readonly label: string
+      readonly operation: (typeof formulaKinds)[number]
+      readonly over: readonly (MetricId | number)[]
+    }
+  | {
+      readonly kind: 'window'
+      readonly label: string
+      readonly of: MetricId
+      readonly take: WindowTake
+      readonly hours: number
+      /** Hours that may lack. */
+      readonly missing: number
+    }
+
+/** A collector, as far as it says whether and what it derives. */
+export type MaybeDerived = Pick<CollectorConfig, 'use' | 'options' | 'protocolId'>
+
+/** Whether the values of a collector are computed from the outbox. */
+export function isDerived({ use }: Pick<CollectorConfig, 'use'>): boolean {
+  return use === 'derived'
+}
+
+/** The values of a derived collector whose options fit; none for another collector. */
+export function derivedValues({ use, options, protocolId }: MaybeDerived): DerivedValue[] {
+  if (!isDerived({ use })) return []
+  const idOf = (name: string) => (name.includes('___') ? (name as MetricId) : metricId(protocolId, name))
+  return Object.entries((options as DerivedOptions).values).map(([label, written]): DerivedValue => {
+    const { of, take = 'sum', hours = 1, missing = 0 } = written
+    if (of !== undefined) return { kind: 'window', label, of: idOf(of), take, hours, missing }
+    const operation = formulaKinds.find(kind => written[kind]) ?? 'sum'
+    const over = (written[operation] ?? []).map(one => (typeof one === 'number' ? one : idOf(one)))
+    return { kind: 'formula', label, operation, over }
+  })
+}
+
+const comparisons: ReadonlySet<WindowTake> = new Set(['change', 'growth', 'annualised'])
+
+/** Whether a window is of two hours alone. */
+export function isComparison(value: DerivedValue): boolean {
+  return value.kind === 'window' && comparisons.has(value.take)
+}
+
+/** The metrics that a value is computed from. */
+export function inputsOf(value: DerivedValue): MetricId[] {
+  return value.kind === 'window' ? [value.of] : value.over.filter(one => typeof one === 'string')
+}
+
+/** The metrics that a derived collector computes from, each with the hours that a value of it is an input of. */
+export function inputSpans(collector: MaybeDerived): MetricSpan[] {
+  const spans = new Map<MetricId, number>()
+  for (const value of derivedValues(collector)) {
+    const hours = value.kind === 'formula' ? 1 : value.hours + (isComparison(value) ? 1 : 0)
+    for (const id of inputsOf(value)) spans.set(id, Math.max(spans.get(id) ?? 0, hours))
+  }
+  return [...spans].map(([id, hours]) => ({ id, hours }))
+}
+
+/** The inputs of a value of an hour. */
+export function inputRanges(value: DerivedValue, hour: Hour): InputRange[] {
+  if (value.kind === 'formula') return inputsOf(value).map(id => ({ id, from: hour, to: hour }))
+  const { of: id, hours } = value
+  if (!isComparison(value)) return [{ id, from: hourAfter(hour, 1 - hours), to: hour }]
+  return [-hours, 0].map(count => ({ id, from: hourAfter(hour, count), to: hourAfter(hour, count) }))
+}
+
+/** An input of an hour: its value, or why it has none that may be used. */
+export type InputValue = { readonly value: number } | { readonly lacks: 'has no value' | 'is held' | 'is dead' }
+
+/** The input of a metric and hour. */
+export type InputOf = (id: MetricId, hour: Hour) => InputValue
+
+/**
+ * The value of an hour, exact on the doubles of its inputs and rounded once.
+ *
+ * @throws Fault `input-missing` where an input lacks, is held or dead; `collector-output` where there is no such number
+ */
+export function derivedNumber(value: DerivedValue, hour: Hour, inputOf: InputOf): number {
+  const number = nearestTo(value.kind === 'formula' ? formula(value, hour, inputOf) : window(value, hour, inputOf))
+  if (!Number.isFinite(number)) throw noNumber(value, 'is beyond the largest number')
+  return number
+}
+
+function formula(value: DerivedValue & { kind: 'formula' }, hour: Hour, inputOf: InputOf): Rational {
+  const inputs = new Map(numbersOf(value, hour, inputOf).map(({ id, number }) => [id, number]))
+  const exact = value.over.map(one => (typeof one === 'number' ? asWritten(one) : exactly(inputs.get(one) ?? 0)))
+  const [first = exactly(0), ...others] = exact
+  if (value.operation === 'ratio' && others.some(({ n }) => n === 0n))
+    throw noNumber(value, `is by ${value.over[1]}, which is 0`)
+  return others.reduce(operations[value.operation], first)
+}
+
+/** A number of the configuration is the decimal that is written. */
+function asWritten(number: number): Rational {
+  const { s, n, d } = fractionOf(number)
+  return { n: s * n, d }
+}
+
+function window(value: DerivedValue & { kind: 'window' }, hour: Hour, inputOf: InputOf): Rational {
+  const numbers = numbersOf(value, hour, inputOf).map(({ number }) => number)
+  const [then = 0, now = 0] = numbers
+  switch (value.take) {
+    case 'sum':
+      return exactSum(numbers)
+    case 'mean':
+      return operations.ratio(exactSum(numbers), exactly(numbers.length))
+    case 'min':
+      return exactly(numbers.reduce((least, one) => Math.min(least, one), Number.POSITIVE_INFINITY))
+    case 'max':
+      return exactly(numbers.reduce((most, one) => Math.max(most, one), Number.NEGATIVE_INFINITY))
+    case 'change':
+      return operations.difference(exactly(now), exactly(then))
+    case 'growth':
+      return growth(value, then, now, 1n)
+    case 'annualised':
+      return growth(value, then, now, yearHours)
+  }
+}
+
+/** Hours of a year. */
+const yearHours = 8_760n
+
+/** Growth in percent. @param per hours that it is compounded to; 1: it is not */
+function growth(value: DerivedValue & { kind: 'window' }, then: number, now: number, per: bigint): Rational {
+  if (then === 0) throw noNumber(value, `is of ${value.of} ${value.hours} h before, which is 0`)
+  const isCompounded = per > 1n && BigInt(value.hours) !== per
+  if (per > 1n && (then < 0 || now < 0)) throw noNumber(value, `is of ${value.of}, which is negative`)
+  return isCompounded && now !== 0
+    ? compoundedPercent(exactly(then), exactly(now), per, BigInt(value.hours))
+    : growthPercent(exactly(then), exactly(now))
+}
+
+/** The inputs of a value that are there, the oldest first. @throws Fault when one lacks that must not */
+function numbersOf(value: DerivedValue, hour: Hour, inputOf: InputOf): { id: MetricId; number: number }[] {
+  const numbers: { id: MetricId; number: number }[] = []
+  const lacking: { id: MetricId; at: Hour; why: string }[] = []
+  let allowed = value.kind === 'window' ? value.missing : 0
+  for (const { id, from, to } of inputRanges(value, hour)) {
+    for (let at = from; at <= to; at = hourAfter(at, 1)) {
+      const input = inputOf(id, at)
+      if ('value' in input) numbers.push({ id, number: input.value })
+      // The hour itself is never left out, or the same hour would have two values.
+      else if (input.lacks === 'has no value' && allowed > 0 && at < hour) allowed -= 1
+      else lacking.push({ id, at, why: input.lacks })
+    }
+  }
+  const [first] = lacking
+  if (!first) return numbers
+  const more = lacking.length > 1 ? `, and ${lacking.length - 1} more of its inputs` : ''
+  throw new Fault('input-missing', `${first.id} of ${hourText(first.at)} ${first.why}${more}`, {
+    facts: { label: value.label, metric: first.id, hour: hourText(first.at) },
+    fix: `tidegauge explain ${first.id} ${hourText(first.at)}`,
+  })
+}
+
+function noNumber(value: DerivedValue, why: string): Fault {
+  const what = value.kind === 'window' ? value.take : value.operation
+  return new Fault('collector-output', `the ${what} ${why}`, { facts: { label: value.label } })
+}

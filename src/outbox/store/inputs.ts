@@ -1,0 +1,133 @@
+import { type Hour, hourFromNumber, hourNumber } from '../../model/hour.ts'
+import type { MetricId } from '../../model/metric.ts'
+import type { DueHour } from '../contract/hours.ts'
+import type { InputRange, MetricSpan, StoredInputs, ValueAndState } from '../contract/metrics.ts'
+import { type MetricPlace, stateOf } from './changes.ts'
+import { type KnownMetric, lockCollectors, metricsById, type NumbersByName } from './metrics.ts'
+import { isIn, rows, sql } from './sql.ts'
+import { query, type StoreWork, together, write } from './work.ts'
+
+/** As `IntakeStore.setInputs`. */
+export function* setInputs(collector: string, inputs: readonly MetricSpan[]): StoreWork<void> {
+  yield* lockCollectors([collector])
+  yield* write(sql`DELETE FROM tidegauge.input WHERE collector = ${collector}`)
+  if (inputs.length === 0) return
+  const given = inputs.map(({ id, hours }) => [id, hours])
+  yield* write(sql`INSERT INTO tidegauge.input (metric, collector, hours)
+    SELECT metric, CAST(${collector} AS text), hours FROM ${rows({ metric: 'text', hours: 'integer' }, given)} AS given
+    WHERE true ON CONFLICT (metric, collector) DO UPDATE SET hours = excluded.hours`)
+}
+
+/** As `IntakeStore.inputs`. */
+export function* inputValues(
+  ranges: readonly InputRange[],
+  of: readonly Pick<DueHour, 'collector' | 'hour'>[],
+): StoreWork<StoredInputs> {
+  const known = yield* metricsById(ranges.map(({ id }) => id))
+  const numbers = new Map([...known.values()].map(({ number, id }) => [number, id]))
+  const wanted = ranges.flatMap(({ id, from, to }) => {
+    const own = known.get(id)
+    return own ? [[own.number, hourNumber(from), hourNumber(to)]] : []
+  })
+  const [found, changes] = yield* together(valuesIn(wanted), inputChanges(of))
+  const values = new Map<MetricId, Map<Hour, ValueAndState>>()
+  for (const { metric, hour, value, state } of found) {
+    const id = numbers.get(metric)
+    if (id === undefined) continue
+    const own = values.get(id) ?? new Map<Hour, ValueAndState>()
+    own.set(hourFromNumber(hour), { value, state: stateOf(state) })
+    values.set(id, own)
+  }
+  return { values, changes }
+}
+
+type RangeRow = readonly number[]
+
+/** Every row is found by its key. @param wanted metric, first and last hour */
+function* valuesIn(wanted: readonly RangeRow[]) {
+  if (wanted.length === 0) return []
+  const least = wanted.reduce((hour, [, from = 0]) => Math.min(hour, from), Number.POSITIVE_INFINITY)
+  const most = wanted.reduce((hour, [, , to = 0]) => Math.max(hour, to), 0)
+  const hours = Array.from({ length: most - least + 1 }, (_, place) => [least + place])
+  const columns = { metric: 'integer', low: 'integer', high: 'integer' } as const
+  return yield* query<MetricPlace & { value: number; state: number }>(sql`
+    SELECT outbox.hour, outbox.metric, outbox.value, outbox.state
+    FROM ${rows({ hour: 'integer' }, hours)} AS every CROSS JOIN ${rows(columns, wanted)} AS wanted
+      CROSS JOIN tidegauge.outbox
+    WHERE every.hour BETWEEN wanted.low AND wanted.high AND outbox.hour = every.hour AND outbox.metric = wanted.metric`)
+}
+
+function* inputChanges(of: readonly Pick<DueHour, 'collector' | 'hour'>[]): StoreWork<number[]> {
+  const given = of.map(({ collector, hour }) => [collector, hourNumber(hour)])
+  const found = yield* query<{ place: number; changes: number }>(sql`
+    SELECT wanted.place, collection.changes
+    FROM ${rows({ name: 'text', hour: 'integer' }, given)} AS wanted
+      CROSS JOIN tidegauge.collector CROSS JOIN tidegauge.collection
+    WHERE collector.name = wanted.name AND collection.hour = wanted.hour AND collection.collector = collector.id`)
+  const byPlace = new Map(found.map(({ place, changes }) => [place - 1, changes]))
+  return of.map((_, place) => byPlace.get(place) ?? 0)
+}
+
+/** A derived collector that computes from a metric. */
+export interface Dependent {
+  /** Number of the collector. */
+  readonly collector: number
+  readonly name: string
+  /** Id of the metric. */
+  readonly metric: string
+  readonly hours: number
+}
+
+/**
+ * Locks collectors, and with them the derived ones that compute from some metrics: their hours may become due.
+ *
+ * @returns the numbers of the locked ones, and the derived ones
+ */
+export function* lockWithDependents(
+  names: readonly string[],
+  metrics: readonly string[],
+): StoreWork<{ readonly numbers: NumbersByName; readonly dependents: readonly Dependent[] }> {
+  if (metrics.length === 0) return { numbers: yield* lockCollectors(names), dependents: [] }
+  const [numbers, dependents] = yield* together(
+    lockCollectors(names, metrics),
+    query<Dependent>(sql`SELECT collector.id AS collector, collector.name, input.metric, input.hours
+      FROM tidegauge.input CROSS JOIN tidegauge.collector
+      WHERE input.metric ${isIn('text', [...new Set(metrics)])} AND collector.name = input.collector`),
+  )
+  return { numbers, dependents }
+}
+
+/** Metrics with a new value, and the derived hours that may be due for that. */
+interface Renewal {
+  readonly renewed: readonly MetricPlace[]
+  /** By number. */
+  readonly known: ReadonlyMap<number, Pick<KnownMetric, 'id' | 'collector'>>
+  /** In hours since 1970. */
+  readonly latest: number
+  /** Derived hours that are recorded with them, as `hour collector`: they were computed with each other. Default: none. */
+  readonly recorded?: ReadonlySet<string>
+}
+
+/** Makes the derived hours due that metrics with a new value are inputs of. */
+export function* renewDerived(dependents: readonly Dependent[], renewal: Renewal): StoreWork<void> {
+  const { renewed, known, latest, recorded = new Set<string>() } = renewal
+  if (dependents.length === 0) return
+  const byMetric = Map.groupBy(dependents, ({ metric }) => metric)
+  const pairs = new Map<string, readonly [hour: number, collector: number]>()
+  for (const { hour, metric } of renewed) {
+    const own = known.get(metric)
+    for (const { collector, name, hours } of byMetric.get(own?.id ?? '') ?? []) {
+      const isOwn = name === own?.collector
+      const last = Math.min(hour + hours - 1, latest)
+      for (let at = hour; at <= last; at += 1) {
+        const key = `${at} ${collector}`
+        if (!isOwn || !recorded.has(key)) pairs.set(key, [at, collector])
+      }
+    }
+  }
+  if (pairs.size === 0) return
+  const columns = { hour: 'integer', collector: 'integer' } as const
+  yield* write(sql`UPDATE tidegauge.collection SET state = 0, next_attempt_ms = 0, changes = collection.changes + 1
+    FROM ${rows(columns, [...pairs.values()])} AS renewed
+    WHERE collection.hour = renewed.hour AND collection.collector = renewed.collector`)
+}
