@@ -1,4 +1,4 @@
-import type { AbiEvent } from 'viem'
+import type { AbiEvent, AbiFunction, AbiParameter } from 'viem'
 import { argument, part } from './abi-argument.ts'
 import { OptionEntryMistake } from './mistake.ts'
 import { isNumber, parsedSignature } from './signature.ts'
@@ -6,47 +6,170 @@ import { isNumber, parsedSignature } from './signature.ts'
 /** An event as it is written: `{ event: 'Swap(address indexed who, uint256 amount)', where: { who: '0x…' } }`. */
 export interface WrittenEvent {
   readonly event: string
-  /** Arguments that a log must have. */
+  /** Conditions of arguments: a value, a list of which one must be met, or `{ min, max, not }`. */
   readonly where?: Readonly<Record<string, unknown>> | undefined
-  /** An argument that is an integer or a bool. */
+  /** An argument that is an integer or a bool, or a part of one: `fill.delta`. */
   readonly sum?: string | undefined
   readonly unique?: string | undefined
+  /** The token of the sum: an argument, an address, or the signature of a view function of the emitting contract. */
+  readonly token?: string | undefined
 }
+
+/** The token of an event. */
+type EventToken =
+  | { readonly kind: 'address'; readonly address: `0x${string}` }
+  | { readonly kind: 'argument'; of(args: unknown): `0x${string}` }
+  | { readonly kind: 'call'; readonly abi: AbiFunction }
 
 /** An event by its signature, and which of its logs are meant. */
 export interface ParsedEvent {
   readonly abi: AbiEvent
   /** Arguments that the node can filter by. */
   readonly indexed: Readonly<Record<string, unknown>>
+  readonly token: EventToken | undefined
   /** Whether a log has the arguments that the node cannot filter by. */
   isMeant(args: unknown): boolean
+  /** The number that is added up. */
+  amount(args: unknown): bigint
+  /** The argument whose different values are counted, as a text. */
+  value(args: unknown): string
 }
 
 /** @throws OptionEntryMistake when it is no event, or an argument is not of it */
-export function eventFilter({ event, where = {}, sum, unique }: WrittenEvent): ParsedEvent {
+export function eventFilter({ event, where = {}, sum, unique, token }: WrittenEvent): ParsedEvent {
   const abi = parsedEvent(event)
-  if (sum !== undefined && !isNumber(input(abi, sum, ['sum']).type)) {
-    throw new OptionEntryMistake(
-      ['sum'],
-      `must be an integer or a bool, and ${sum} is ${input(abi, sum, ['sum']).type}`,
-    )
+  const summed = sum === undefined ? undefined : argumentAt(abi, sum, ['sum'])
+  if (summed && !isNumber(summed.type.type)) {
+    throw new OptionEntryMistake(['sum'], `must be an integer or a bool, and ${sum} is ${summed.type.type}`)
   }
-  if (unique !== undefined) input(abi, unique, ['unique'])
+  const counted = unique === undefined ? undefined : argumentAt(abi, unique, ['unique'])
   const wanted = Object.entries(where).map(([name, written]) => {
-    const { indexed = false, ...parameter } = input(abi, name, ['where', name])
-    return { name, indexed, value: argument(parameter, written, ['where', name]) }
+    const found = argumentAt(abi, name, ['where', name])
+    return { name, ...found, ...conditionOf(found.type, written, ['where', name]) }
   })
   const [first] = abi.inputs.filter(({ indexed }) => indexed)
-  if (abi.anonymous && first && !narrow.test(first.type) && !(first.name && first.name in where)) {
+  const byNode = wanted.filter(({ isTopic, values }) => isTopic && values)
+  if (abi.anonymous && first && !narrow.test(first.type) && !byNode.some(({ name }) => name === first.name)) {
     const known = first.name ? `: give ${first.name} under where` : ''
     throw new OptionEntryMistake(['event'], `is anonymous, and its first topic may be that of any other event${known}`)
   }
-  const own = wanted.filter(({ indexed }) => !indexed).map(({ name, value }) => [name, plain(value)] as const)
+  const hashed = wanted.find(({ isTopic, type, values }) => isTopic && !values && isHashed(type))
+  if (hashed) {
+    throw new OptionEntryMistake(
+      ['where', hashed.name],
+      `must be values: a log has only a hash of this ${hashed.type.type}`,
+    )
+  }
+  const own = wanted.filter(each => !byNode.includes(each))
   return {
     abi,
-    indexed: Object.fromEntries(wanted.filter(({ indexed }) => indexed).map(({ name, value }) => [name, value])),
-    isMeant: args => own.every(([name, value]) => plain(part(args, name)) === value),
+    indexed: Object.fromEntries(
+      byNode.map(({ name, values = [] }) => [name, values.length === 1 ? values[0] : values]),
+    ),
+    token: token === undefined ? undefined : tokenOf(abi, token),
+    isMeant: args => own.every(({ of, holds }) => holds(of(args))),
+    amount: args => integer(summed?.of(args), sum),
+    value: args => plain(counted?.of(args)),
   }
+}
+
+const integer = (value: unknown, name = '') => {
+  if (typeof value === 'bigint' || typeof value === 'number' || typeof value === 'boolean') return BigInt(value)
+  throw new Error(`a log has no number at ${name}`)
+}
+
+/** An argument of an event, or a part of one. */
+interface EventArgument {
+  readonly type: AbiParameter
+  /** Whether logs have it as a topic. */
+  readonly isTopic: boolean
+  of(args: unknown): unknown
+}
+
+/** @param name of the argument, with dots into a tuple or a list. @throws OptionEntryMistake */
+function argumentAt(abi: AbiEvent, name: string, path: readonly string[]): EventArgument {
+  const [first = '', ...rest] = name.split('.')
+  const { indexed = false, ...parameter } = input(abi, first, path)
+  const steps: (string | number)[] = [first]
+  let type: AbiParameter = parameter
+  for (const step of rest) {
+    const list = /^(.*)\[\d*\]$/.exec(type.type)?.[1]
+    const parts = list === undefined && 'components' in type ? type.components : []
+    const names = parts.map((each, place) => each.name || String(place))
+    if (list === undefined ? !names.includes(step) : !/^\d+$/.test(step)) {
+      const known = list === undefined ? names.join(', ') || 'no parts' : 'places from 0 on'
+      throw new OptionEntryMistake(path, `${name}: there is no part "${step}": ${type.type} has ${known}`)
+    }
+    const isByPlace = list !== undefined || parts.some(each => !each.name)
+    steps.push(isByPlace ? (list === undefined ? names.indexOf(step) : Number(step)) : step)
+    type = list === undefined ? (parts[names.indexOf(step)] ?? type) : { ...type, type: list }
+  }
+  return { type, isTopic: indexed && rest.length === 0, of: args => steps.reduce<unknown>(part, args) }
+}
+
+/** Whether a topic has only the hash of such an argument. */
+const isHashed = ({ type }: AbiParameter) => /^(string|bytes|tuple)$|\]$/.test(type)
+
+/** A condition of an argument. */
+interface Condition {
+  /** The only values that meet it, as viem takes them; absent where there are others. */
+  readonly values?: readonly unknown[]
+  holds(value: unknown): boolean
+}
+
+/** @throws OptionEntryMistake */
+function conditionOf(type: AbiParameter, written: unknown, path: readonly string[]): Condition {
+  const isWhole = 'components' in type || /\]$/.test(type.type)
+  const typed = (each: unknown, ...more: readonly (string | number)[]) => argument(type, each, [...path, ...more])
+  const listed = (some: unknown, ...more: readonly string[]) => {
+    if (isWhole || !Array.isArray(some)) return [typed(some, ...more)]
+    if (some.length === 0) throw new OptionEntryMistake([...path, ...more], 'must hold a value')
+    return some.map((each, place) => typed(each, ...more, place))
+  }
+  if (isWhole || typeof written !== 'object' || written === null || Array.isArray(written)) {
+    const values = listed(written)
+    const texts = values.map(plain)
+    return { values, holds: value => texts.includes(plain(value)) }
+  }
+  const bounds = /^u?int/.test(type.type) ? ['min', 'max'] : []
+  const stray = Object.keys(written).find(key => ![...bounds, 'not'].includes(key))
+  if (stray !== undefined || Object.keys(written).length === 0) {
+    const form = bounds.length > 0 ? '{ min: 1, max: 5, not: 3 }' : '{ not: … }'
+    throw new OptionEntryMistake(
+      [...path, ...(stray === undefined ? [] : [stray])],
+      `must be of a value, a list of values, or ${form}`,
+    )
+  }
+  const { min, max, not } = written as { readonly min?: unknown; readonly max?: unknown; readonly not?: unknown }
+  const [least, most] = [
+    min === undefined ? undefined : typed(min, 'min'),
+    max === undefined ? undefined : typed(max, 'max'),
+  ]
+  const excluded = (not === undefined ? [] : listed(not, 'not')).map(plain)
+  return {
+    holds(value) {
+      if (typeof least === 'bigint' && integer(value) < least) return false
+      if (typeof most === 'bigint' && integer(value) > most) return false
+      return !excluded.includes(plain(value))
+    },
+  }
+}
+
+const notToken =
+  'must be an argument of the event that is an address, an address, or a call of the contract like "token0() view returns (address)"'
+
+/** @throws OptionEntryMistake */
+function tokenOf(abi: AbiEvent, token: string): EventToken {
+  if (/^0x[0-9a-f]{40}$/i.test(token)) return { kind: 'address', address: token as `0x${string}` }
+  if (token.includes('(')) {
+    const call = parsedSignature('function', token, 'token', notToken)
+    const isFit = /^(view|pure)$/.test(call.stateMutability) && call.inputs.length === 0
+    if (!isFit || call.outputs[0]?.type !== 'address') throw new OptionEntryMistake(['token'], notToken)
+    return { kind: 'call', abi: call }
+  }
+  const { type, of } = argumentAt(abi, token, ['token'])
+  if (type.type !== 'address') throw new OptionEntryMistake(['token'], `${notToken}; ${token} is ${type.type}`)
+  return { kind: 'argument', of: args => of(args) as `0x${string}` }
 }
 
 /** @throws OptionEntryMistake */
@@ -60,9 +183,10 @@ function parsedEvent(event: string): AbiEvent {
 const narrow = /^(address|bool|bytes([1-9]|1\d|2[0-8])|u?int([1-9]\d?|1\d\d|2[01]\d|22[0-4]))$/
 
 /** An argument of a log as a text that is equal for equal arguments. */
-export function plain(value: unknown): string {
+function plain(value: unknown): string {
   return JSON.stringify(value, (_, each: unknown) => {
-    if (typeof each === 'bigint') return String(each)
+    // viem decodes small integers as numbers.
+    if (typeof each === 'bigint' || typeof each === 'number') return String(each)
     // viem spells an address with capitals, for its checksum.
     return typeof each === 'string' && /^0x[0-9a-f]{40}$/i.test(each) ? each.toLowerCase() : each
   })

@@ -5,7 +5,7 @@ import { systemTime } from '../../src/edge/time.ts'
 import type { Hour } from '../../src/model/hour.ts'
 import { ProcessRunner } from '../../src/runner/daemon/process-runner.ts'
 import type { Runner } from '../../src/runner/runner.ts'
-import { configured, testRunner } from '../runner/setup.ts'
+import { configured, faultOf, testRunner } from '../runner/setup.ts'
 import { buildScene, type Scene } from '../support/scene.ts'
 
 const event = 'Transfer(address indexed from, address indexed to, uint256 value)'
@@ -88,6 +88,13 @@ describe('event-sum on a chain', () => {
     const hour = scene.hours.at(-1) as Hour
     expect(await collected(hour, { sum: 'value', where: { from: address } })).toBe(0)
     expect(await collected(hour, { unique: 'to', where: { value: 1 } })).toBe(0)
+  })
+
+  it('fails where there is no contract at the as-of block, which is not 0', async () => {
+    const hour = scene.hours.at(-1) as Hour
+    const options = { chain: 'demo', address: [scene.addresses.dollar, address], event, label: 'Value', count: true }
+    const { message } = await faultOf(runner.collect(configured('event-sum', { options }), hour))
+    expect(message).toBe(`${address} has no events: no contract there at that hour`)
   })
 
   it('reads decimals from the token that is named', async () => {
