@@ -1,8 +1,9 @@
 import { defineCollector, headers, secret, z } from 'tidegauge'
 import { declaration, declared, labelMistake, labelOption } from './values/declared.ts'
 import { circleMistakes, exactValues, formulaMistakes, formulaOf, formulas } from './values/formula.ts'
-import { type Fraction, fractionOf, nearestNumber, scaled } from './values/fraction.ts'
-import { answerOf, decimalAt, jsonPointer, pointerRules } from './values/json-answer.ts'
+import { type Fraction, nearestNumber, scaled } from './values/fraction.ts'
+import { answerOf, jsonPointer, pointerRules, valueAt } from './values/json-answer.ts'
+import { conditions, isOfItems, itemOptions, itemsAt, numberOf, rowsOfCsv, unmet } from './values/json-items.ts'
 import {
   asksBlock,
   inBody,
@@ -20,8 +21,20 @@ const decimals = z
   .optional()
   .describe('of an amount in smallest units: with 8, the number 150000000 is 1.5')
 
+const pages = z
+  .strictObject({
+    next: jsonPointer
+      .optional()
+      .describe('where an answer has the address of the next page, or what parameter is then'),
+    parameter: z.string().min(1).optional().describe('of the address: the number of a page, or what next leads to'),
+    from: z.int().min(0).default(1).describe('number of the first page'),
+    max: z.int().min(1).max(1_000).default(50).describe('pages that there may be; more fail'),
+  })
+  .describe('an answer in several parts, up to an empty page or one without a next')
+
 const value = z.strictObject({
   pointer: jsonPointer.optional().describe('where the number stands in the answer'),
+  ...itemOptions,
   decimals,
   ...formulas,
   private: z.boolean().optional().describe('read for other values, and not sent'),
@@ -49,20 +62,32 @@ const options = z
     values: z.record(z.string(), value).optional().describe('by label, where the answer holds several'),
     pointer: jsonPointer.optional().describe('where the number stands in the answer'),
     label: labelOption.max(16).optional().describe('Value, where nothing else is written'),
+    ...itemOptions,
     decimals,
     ...declared,
     time: jsonPointer.optional().describe('where the answer says what instant the value is of'),
     maxAge: z.number().positive().default(3600).describe('seconds that instant may lie before the hour'),
+    require: conditions.optional().describe('what must stand at each pointer of an answer, else nothing of it counts'),
+    pages: pages.optional(),
+    format: z
+      .literal('csv')
+      .optional()
+      .describe('rows as a list of maps by the header; JSON, where nothing is written'),
+    thousands: z
+      .enum([',', "'", ' ', '_'], { error: 'must be a comma, an apostrophe, a blank or an underscore, in quotes' })
+      .optional()
+      .describe('separator of the digits of numbers'),
   })
   .superRefine((given, context) => {
     const tell = (path: readonly (string | number)[], message: string) =>
       context.addIssue({ code: 'custom', path: [...path], message })
-    const ofOne = ['pointer', 'label', 'decimals', ...Object.keys(declared)] as const
+    const ofOne = ['pointer', 'label', 'take', 'where', 'decimals', ...Object.keys(declared)] as const
     const stray = ofOne.find(name => Reflect.get(given, name) !== undefined)
     if (given.values && stray) tell([stray], 'belongs to one value: with values, it stands at each of them')
     if (!given.values && given.pointer === undefined) tell(['pointer'], pointerRules)
     const wrong = given.values ? mistakesIn(given.values) : []
     for (const { path, message } of wrong) tell(['values', ...path], message)
+    for (const { path, message } of itemMistakes(given)) tell(path, message)
     if (asksBlock(given) && given.chain === undefined) tell(['chain'], 'must name the chain that {block} is of')
     if (!asksBlock(given) && given.chain !== undefined) {
       tell(['chain'], 'is of no use: {block} is neither in url nor in headers nor in body')
@@ -97,32 +122,125 @@ export default defineCollector({
       isRead: true,
       numbers: 'text',
     } as const
-    const { json } = await http.json(inPlaces(url, moment), answerOf(options, { hour, nowMs }), request)
+    const source = { ...options, pointer: isPlain(options) ? options.pointer : undefined }
+    const unmetIn = (json: unknown) => unmet(json, options.require ?? {})
+    const schema = answerOf({ ...source, unmet: unmetIn }, { hour, nowMs })
+    const read = async (address: string): Promise<unknown> => {
+      if (options.format !== 'csv') return (await http.json(address, schema, request)).json
+      const text = await http.text(address, request)
+      return ofAnswer(url, () => {
+        const { data, error } = schema.safeParse(rowsOfCsv(text))
+        if (error) throw new Error(error.issues[0]?.message)
+        return data.json
+      })
+    }
     const values = valuesOf(options)
-    const exact = exactValues(values, numberReader(json, new URL(url).host), price)
+    const answers = await pagesOf(inPlaces(url, moment), options, read)
+    const exact = exactValues(values, async each => ofAnswer(url, () => numberIn(answers, each, options)), price)
     const sent = Object.keys(values).filter(label => !values[label]?.private)
     return Object.fromEntries(sent.map(label => [label, exact(label).then(nearestNumber)]))
   },
 })
 
 /** The values by label: one, or several of one answer. */
-function valuesOf({ values, label = 'Value', pointer = '', decimals, ...one }: Options): Values {
-  return values ?? { [label]: { pointer, decimals, ...declaration(one) } }
+function valuesOf({ values, label = 'Value', pointer = '', decimals, take, where, ...one }: Options): Values {
+  return values ?? { [label]: { pointer, decimals, take, where, ...declaration(one) } }
+}
+
+/** Whether the answer is JSON with a number at a pointer: what else it has in place of that is then said in full. */
+function isPlain(options: Options): boolean {
+  return options.format === undefined && options.thousands === undefined && !isOfItems(options.pointer, options)
 }
 
 function headersAt(headers: Readonly<Record<string, string>>, moment: ReadMoment): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, inPlaces(text, moment)]))
 }
 
-/** Reads numbers of an answer exactly. One that is not there fails. */
-function numberReader(json: unknown, host: string) {
-  return async ({ pointer = '', decimals = 0 }: Value): Promise<Fraction> => {
-    try {
-      return fractionOf(decimalAt(json, pointer)).mul(scaled(1n, decimals))
-    } catch (error) {
-      throw new Error(`in the answer of ${host} ${(error as Error).message}`)
-    }
+function numberIn(answers: readonly unknown[], each: Value, options: Options): Fraction {
+  const number = numberOf(answers, each, options)
+  return each.take === 'count' ? number : number.mul(scaled(1n, each.decimals ?? 0))
+}
+
+/** The result of a search in an answer. @throws Error that names its host alone, since a key may stand in the address */
+function ofAnswer<T>(url: string, found: () => T): T {
+  try {
+    return found()
+  } catch (error) {
+    throw new Error(`in the answer of ${new URL(url).host} ${(error as Error).message}`)
   }
+}
+
+/**
+ * The answer, or its pages up to an empty one or one without a next.
+ *
+ * @throws Error for more of them than there may be
+ */
+async function pagesOf(
+  first: string,
+  options: Options,
+  read: (address: string) => Promise<unknown>,
+): Promise<readonly unknown[]> {
+  if (!options.pages) return [await read(first)]
+  const { next, parameter, from, max } = options.pages
+  const lists = Object.values(valuesOf(options)).flatMap(({ pointer = '' }) =>
+    isOfItems(pointer, options) ? [pointer] : [],
+  )
+  const all: unknown[] = []
+  let address: string | undefined = next === undefined ? withParameter(first, parameter, String(from)) : first
+  while (address !== undefined) {
+    const page = await read(address)
+    const isEmpty = ofAnswer(first, () => lists.every(list => itemsAt(page, list, options).length === 0))
+    if (isEmpty) return all.length > 0 ? all : [page]
+    if (all.length === max) throw new Error(`${new URL(first).host} has more than ${max} pages: write a larger max`)
+    all.push(page)
+    const said = next === undefined ? String(from + all.length) : valueAt(page, next)
+    const isLast = said === undefined || said === null || said === '' || said === false
+    if (isLast) address = undefined
+    else if (parameter !== undefined) address = withParameter(first, parameter, String(said))
+    else address = ofAnswer(first, () => nextAddress(String(said), first))
+  }
+  return all
+}
+
+/** @throws Error for what is no address, or one of another host: headers may hold a key */
+function nextAddress(said: string, first: string): string {
+  if (!/^(https?:|[/?])/i.test(said) || !URL.canParse(said, first))
+    throw new Error('the next page is no address: write with next the parameter in which it is sent')
+  const next = new URL(said, first)
+  if (next.origin !== new URL(first).origin) throw new Error('the next page is of another host')
+  return next.href
+}
+
+/** An address with a parameter of that value, in place of the same one. */
+function withParameter(address: string, name = '', value: string): string {
+  const [whole = '', query = ''] = address.replace(/#.*/, '').split(/\?(.*)/s)
+  const others = query.split('&').filter(each => each !== '' && each.split('=')[0] !== encodeURIComponent(name))
+  return `${whole}?${[...others, `${encodeURIComponent(name)}=${encodeURIComponent(value)}`].join('&')}`
+}
+
+/** Mistakes in what is taken of lists, offline. */
+function itemMistakes(given: Options) {
+  const each = given.values
+    ? Object.entries(given.values).map(([label, value]) => [['values', label], value] as const)
+    : [[[], given] as const]
+  const mistakes = each.flatMap(([path, { pointer, take, where }]) => {
+    const stray = take !== undefined ? 'take' : 'where'
+    const isPlain = take === undefined && where === undefined
+    const isOfList = pointer !== undefined && isOfItems(pointer, given)
+    // A CSV may have one row alone.
+    if (isPlain && isOfList && pointer.includes('*')) {
+      const message = 'leads to several items: add take: sum, mean, min, max or count, or where that leaves one'
+      return [{ path: [...path, 'pointer'], message }]
+    }
+    const message = 'belongs to a pointer with * in it, which stands for each item of a list: /data/*/tvl'
+    return isPlain || isOfList ? [] : [{ path: [...path, stray], message }]
+  })
+  const { next, parameter } = given.pages ?? { next: '' }
+  if (next === undefined && parameter === undefined)
+    mistakes.push({ path: ['pages'], message: 'must be { next: /next }, or { parameter: page, from: 1, max: 50 }' })
+  if (given.pages && !each.some(([, { pointer }]) => pointer !== undefined && isOfItems(pointer, given)))
+    mistakes.push({ path: ['pages'], message: 'needs a pointer with * in it: a page without items is the last' })
+  return mistakes
 }
 
 function mistakesIn(values: Values) {

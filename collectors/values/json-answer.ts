@@ -61,12 +61,25 @@ interface NotNumber {
   readonly fix: string
 }
 
-/** The number at a pointer of an answer whose numbers are text, as it is written there. @throws Error that says what is */
-export function decimalAt(json: unknown, path: string): string {
-  const found = valueAt(json, path)
+/**
+ * The number at a pointer of an answer whose numbers are text, as it is written there.
+ *
+ * @param thousands separator that a number may have
+ * @throws Error that says what is there
+ */
+export function decimalAt(json: unknown, path: string, thousands?: string): string {
+  const found = withoutSeparators(valueAt(json, path), thousands)
   if (isDecimal(found)) return found
   const { message, fix } = notNumberAt(json, path)
   throw new Error(`${message}, but ${kindOf(found)}: ${fix}`)
+}
+
+/** A number in groups of digits without their separators; anything else as it is. */
+function withoutSeparators(found: unknown, thousands: string | undefined): unknown {
+  if (thousands === undefined || typeof found !== 'string') return found
+  const text = found.trim().replaceAll(thousands, ',')
+  // The last group is of three, those before it also of two, as in India.
+  return /^-?\d{1,3}(,\d{2,3})*,\d{3}(\.\d+)?$/.test(text) ? text.replaceAll(',', '') : found
 }
 
 /** Whether a part of an answer is a decimal number, with or without quotes. */
@@ -132,6 +145,8 @@ export interface JsonSource extends JsonRequest {
   readonly maxAge: number
   /** Where a number must stand. Default: anywhere. */
   readonly pointer?: string | undefined
+  /** Pointers at which something else stands than must. Default: none. */
+  readonly unmet?: ((json: unknown) => readonly string[]) | undefined
 }
 
 /** Schema of a source's answer; it parses to `{ json }`. */
@@ -143,6 +158,14 @@ export function answerOf(source: JsonSource, run: RunClock) {
       if (at === undefined || isDecimal(input)) return
       const { message, fix } = notNumberAt(json, at)
       context.addIssue({ code: 'custom', input, message, params: { fix } })
+    })
+    .superRefine((json, context) => {
+      for (const path of source.unmet?.(json) ?? [])
+        context.addIssue({
+          code: 'custom',
+          input: valueAt(json, path),
+          message: `what require asks for must stand at ${path}`,
+        })
     })
     .transform(json => ({ json, time: valueAt(json, time) }))
     .pipe(z.object({ json: z.unknown(), time: timeAt(source, run) }))

@@ -1,0 +1,151 @@
+import { z } from 'tidegauge'
+import { decimalNumber, type Fraction, fractionOf, scaled, total } from './fraction.ts'
+import { decimalAt, jsonPointer, valueAt } from './json-answer.ts'
+
+const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()])
+const oneOf = z.union([scalar, z.array(scalar).min(1)])
+const condition = z.union(
+  [oneOf, z.strictObject({ min: z.number().optional(), max: z.number().optional(), not: oneOf.optional() })],
+  { error: 'must be a value, a list of values, or { min: 1, max: 5, not: 3 }' },
+)
+
+/** Options schema of conditions: what must stand at each pointer. */
+export const conditions = z.record(jsonPointer, condition)
+
+type Conditions = z.output<typeof conditions>
+
+/** Options of a value that is made of the items of a list. */
+export const itemOptions = {
+  take: z
+    .enum(['sum', 'mean', 'min', 'max', 'count'])
+    .optional()
+    .describe('of the numbers at a pointer with * in it, as /data/*/tvl; count is of the items'),
+  where: conditions
+    .optional()
+    .describe('what must stand at each pointer from the item on: a value, a list of values, or { min, max, not }'),
+}
+
+type Take = NonNullable<z.output<(typeof itemOptions)['take']>>
+
+/** How the texts of an answer are understood. */
+interface AnswerForm {
+  readonly format?: 'csv' | undefined
+  readonly thousands?: string | undefined
+}
+
+/** A number out of an answer. */
+interface ItemValue {
+  readonly pointer?: string | undefined
+  readonly take?: Take | undefined
+  readonly where?: Conditions | undefined
+}
+
+/** The conditions that do not hold, by their pointers. */
+export function unmet(json: unknown, all: Conditions): readonly string[] {
+  return Object.entries(all).flatMap(([pointer, each]) => (holds(each, valueAt(json, pointer)) ? [] : [pointer]))
+}
+
+function holds(wanted: z.output<typeof condition>, found: unknown): boolean {
+  if (typeof wanted !== 'object' || wanted === null || Array.isArray(wanted))
+    return [wanted].flat().some(each => isEqual(each, found))
+  const { min, max, not } = wanted
+  if (not !== undefined && holds(not, found)) return false
+  if (min === undefined && max === undefined) return true
+  const number = numberIn(found)
+  return (
+    !!number &&
+    !(min !== undefined && number.compare(fractionOf(min)) < 0) &&
+    !(max !== undefined && number.compare(fractionOf(max)) > 0)
+  )
+}
+
+/** In an answer, a number is a text. */
+function isEqual(wanted: z.output<typeof scalar>, found: unknown): boolean {
+  if (typeof found === 'object' && found !== null) return false
+  const [one, other] = [numberIn(wanted), numberIn(found)]
+  return one && other ? one.equals(other) : found !== undefined && String(found) === String(wanted)
+}
+
+function numberIn(part: unknown): Fraction | undefined {
+  const isNumber = /^(string|number)$/.test(typeof part) && decimalNumber.test(String(part))
+  return isNumber ? fractionOf(String(part)) : undefined
+}
+
+/** Whether a pointer leads to the items of a list. In a CSV it leads on from each row, unless it begins with a row's place. */
+export function isOfItems(pointer = '', { format }: AnswerForm): boolean {
+  return /\/\*(\/|$)/.test(ofRows(pointer, format))
+}
+
+function ofRows(pointer: string, format: AnswerForm['format']): string {
+  return format === 'csv' && !/^\/(\*|-1|\d+)(\/|$)/.test(pointer) ? `/*${pointer}` : pointer
+}
+
+/** The pointer of each item, up to the last `*`, and the rest. */
+function partsOf(pointer: string, form: AnswerForm): readonly [items: string, rest: string] {
+  const [, items = '', rest = ''] = /^(.*\/\*)((?:\/.*)?)$/.exec(ofRows(pointer, form.format)) ?? []
+  return [items, rest]
+}
+
+/** The items of a page at a pointer with `*` in it. @throws Error when there is no list */
+export function itemsAt(page: unknown, pointer: string, form: AnswerForm): readonly unknown[] {
+  const [items] = partsOf(pointer, form)
+  // Each * is of all before it.
+  return items
+    .split('/*')
+    .slice(0, -1)
+    .reduce<readonly unknown[]>(
+      (all, path) =>
+        all.flatMap(part => {
+          const list = valueAt(part, path)
+          if (typeof list !== 'object' || list === null) throw new Error(`there is no list at ${path || 'the root'}`)
+          return Object.values(list)
+        }),
+      [page],
+    )
+}
+
+/** The exact number of a value. @param pages the answer, or its pages. @throws Error when there is none */
+export function numberOf(pages: readonly unknown[], value: ItemValue, form: AnswerForm): Fraction {
+  const { pointer = '', take, where = {} } = value
+  const exact = (part: unknown, path: string) => fractionOf(decimalAt(part, path, form.thousands))
+  if (!isOfItems(pointer, form)) return exact(pages[0], pointer)
+  const [, rest] = partsOf(pointer, form)
+  const items = pages.flatMap(page => itemsAt(page, pointer, form)).filter(item => unmet(item, where).length === 0)
+  if (take === 'count') return scaled(BigInt(items.length), 0)
+  const numbers = items.map(item => exact(item, rest))
+  const [first, ...others] = numbers
+  if (take === 'sum') return total(numbers)
+  if (!first) throw new Error('there is no item that is meant')
+  if (take === 'mean') return total(numbers).div(numbers.length)
+  if (take === undefined && others.length > 0)
+    throw new Error(`there are ${numbers.length} items that are meant: take says what of all, or where leaves one`)
+  return others.reduce((one, other) => (other.compare(one) < 0 === (take === 'min') ? other : one), first)
+}
+
+/** The rows of a CSV as maps by its header. @throws Error for what is no CSV */
+export function rowsOfCsv(text: string): readonly Readonly<Record<string, string>>[] {
+  const [header = [], ...rows] = linesOfCsv(text)
+  if (new Set(header).size < header.length) throw new Error('two columns of the CSV have one name')
+  return rows.map((row, place) => {
+    if (row.length !== header.length)
+      throw new Error(`row ${place + 1} of the CSV has ${row.length} fields, and the header ${header.length}`)
+    return Object.fromEntries(header.map((name, column) => [name, row[column] ?? '']))
+  })
+}
+
+/** A field: in quotes, which are written twice in it, or plain. */
+const csvField = /("(?:[^"]|"")*"|[^",\r\n]*)(,|\r?\n|$)/y
+
+function linesOfCsv(text: string): string[][] {
+  const lines: string[][] = [[]]
+  csvField.lastIndex = 0
+  while (csvField.lastIndex < text.length) {
+    const [, field = '', end] = csvField.exec(text) ?? []
+    if (end === undefined)
+      throw new Error(`line ${lines.length} of the CSV has a quote that is not closed, or is not doubled`)
+    lines.at(-1)?.push(field.startsWith('"') ? field.slice(1, -1).replaceAll('""', '"') : field.trim())
+    if (end !== ',' && csvField.lastIndex < text.length) lines.push([])
+    else if (end === ',' && csvField.lastIndex === text.length) lines.at(-1)?.push('')
+  }
+  return lines.filter(line => line.length > 1 || line[0] !== '')
+}

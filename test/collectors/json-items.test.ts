@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { systemTime } from '../../src/edge/time.ts'
+import { faultFromRecord } from '../../src/model/fault.ts'
+import { ProcessRunner } from '../../src/runner/daemon/process-runner.ts'
+import { configured, faultOf, hour } from '../runner/setup.ts'
+import { type Source, startSource } from '../runner/source.ts'
+
+const pools = {
+  success: true,
+  data: [
+    { name: 'a', tvl: '1000.5', status: 'active', chain: 1, fees: { day: 9 } },
+    { name: 'b', tvl: 2e21, status: 'active', chain: 10, fees: { day: 4 } },
+    { name: 'c', tvl: 3, status: 'closed', chain: 1, fees: {} },
+  ],
+  byName: { x: { v: 1 }, y: { v: 2 } },
+  deep: [{ pools: [{ v: 1 }, { v: 2 }] }, { pools: [{ v: 4 }] }],
+  none: [],
+}
+/** A number that no double holds, as JSON may have it. */
+const long = '{"rows":[{"v":9007199254740993},{"v":-9007199254740992},{"v":1.5E+2},{"v":"25e-2"}]}'
+
+const csv = `\uFEFFname,"tvl, USD",status\r
+"Pool ""A""","1,234.5",active\r
+Pool B,99,active\r
+Pool C,"2,000,000",closed\r
+`
+
+/** Pages of a list, by the number that is asked for; the third is empty. */
+const byNumber = (target: string) => {
+  const page = Number(new URL(target, 'http://a').searchParams.get('page'))
+  const list = page === 3 ? [] : [{ v: page }, { v: 10 * page }]
+  return { body: JSON.stringify({ list }) }
+}
+
+/** Pages of a list by the address of the next, or by a cursor. */
+const nexts: Readonly<Record<string, unknown>> = {
+  '/next': { list: [{ v: 1 }], next: '/next?at=2' },
+  '/next?at=2': { list: [{ v: 2 }], next: '?at=3' },
+  '/next?at=3': { list: [{ v: 4 }], next: null },
+  '/cursor?key=hidden': { list: [{ v: 1 }], next: 'a b' },
+  '/cursor?key=hidden&cursor=a%20b': { list: [{ v: 8 }] },
+  '/away': { list: [{ v: 1 }], next: 'http://127.0.0.2/' },
+  '/long?page=1&size=2': { list: [{ v: 1 }] },
+  '/long?size=2&page=1': { list: [{ v: 1 }] },
+  '/long?size=2&page=2': { list: [] },
+}
+
+let source: Source
+const runner = new ProcessRunner({ chains: {}, deadlineMs: 60_000, time: systemTime, log: () => {} })
+beforeAll(async () => {
+  source = await startSource(target => {
+    if (target.startsWith('/numbered')) return byNumber(target)
+    if (nexts[target]) return { body: JSON.stringify(nexts[target]) }
+    if (target === '/long') return { body: long }
+    if (target === '/csv') return { body: csv }
+    if (target === '/one.csv') return { body: 'close\n7.5\n' }
+    if (target === '/torn.csv') return { body: 'a,b\n1,2\n3\n' }
+    if (target === '/quote.csv') return { body: 'a,b\n1,"2\n' }
+    return { body: JSON.stringify(pools) }
+  })
+})
+afterAll(async () => {
+  await runner.stop()
+  await source?.stop()
+})
+
+async function collected(path: string, own: Readonly<Record<string, unknown>>) {
+  const options = { url: source.url + path, ...own }
+  const { readings, failures } = await runner.collect(configured('http-json', { options }), hour)
+  const failure = failures['Value']
+  if (failure) throw faultFromRecord(failure)
+  return readings['Value']
+}
+
+const active = { '/status': 'active' }
+const numbered = (own: Readonly<Record<string, unknown>>) => ({ pointer: '/list/*/v', take: 'sum', pages: own })
+const inCsv = (own: Readonly<Record<string, unknown>>) => ({
+  format: 'csv',
+  thousands: ',',
+  pointer: '/tvl, USD',
+  ...own,
+})
+
+describe('http-json over a list', () => {
+  it.for([
+    ['/', { pointer: '/data/*/tvl', take: 'sum', where: active }, 2e21 + 1000.5],
+    ['/', { pointer: '/data/*/tvl', take: 'min' }, 3],
+    ['/', { pointer: '/data/*/tvl', take: 'max', where: { '/chain': 1 } }, 1000.5],
+    ['/', { pointer: '/data/*/fees/day', take: 'mean', where: active }, 6.5],
+    ['/', { pointer: '/data/*', take: 'count', where: { '/chain': [10, 7] } }, 1],
+    ['/', { pointer: '/data/*/fees/day', take: 'count' }, 3],
+    [
+      '/',
+      { pointer: '/data/*/tvl', take: 'count', where: { '/tvl': { min: 3, max: 1001 }, '/name': { not: 'a' } } },
+      1,
+    ],
+    ['/', { pointer: '/data/*/tvl', where: { '/name': 'a' } }, 1000.5],
+    ['/', { pointer: '/byName/*/v', take: 'sum' }, 3],
+    ['/', { pointer: '/deep/*/pools/*/v', take: 'sum', where: { '/v': { not: [2] } } }, 5],
+    ['/', { pointer: '/none/*/v', take: 'sum' }, 0],
+    ['/', { pointer: '/data/2/tvl', require: { '/success': true, '/data/0/name': ['a', 'b'] } }, 3],
+    ['/long', { pointer: '/rows/*/v', take: 'sum' }, 151.25],
+    ['/long', { pointer: '/rows/*/v', take: 'max', decimals: 19 }, 9.007199254740993e-4],
+    ['/csv', inCsv({ take: 'sum', where: active }), 1333.5],
+    ['/csv', inCsv({ pointer: '/*/tvl, USD', take: 'max' }), 2_000_000],
+    ['/csv', inCsv({ pointer: '/-1/tvl, USD' }), 2_000_000],
+    ['/csv', inCsv({ where: { '/name': 'Pool "A"' } }), 1234.5],
+    ['/one.csv', { format: 'csv', pointer: '/close' }, 7.5],
+    ['/numbered?size=2&page=7', numbered({ parameter: 'page' }), 33],
+    ['/numbered', numbered({ parameter: 'page', from: 2, max: 1 }), 22],
+    ['/next', numbered({ next: '/next' }), 7],
+    ['/cursor?key=hidden', numbered({ next: '/next', parameter: 'cursor' }), 9],
+  ] as const)('reads %s, %j', async ([path, own, value]) => {
+    expect(await collected(path, own)).toBe(value)
+  })
+
+  it.for([
+    ['/', { pointer: '/none/*/v', take: 'mean' }, 'there is no item that is meant'],
+    ['/', { pointer: '/data/*/tvl', where: active }, 'there are 2 items that are meant: take says what of all'],
+    ['/', { pointer: '/data/*/fees/day', take: 'sum' }, 'there is no number at /fees/day, but nothing'],
+    ['/', { pointer: '/dta/*/tvl', take: 'sum' }, 'there is no list at /dta'],
+    ['/', { pointer: '/data/0/tvl', require: { '/success': false } }, 'what require asks for must stand at /success'],
+    ['/csv', inCsv({ thousands: undefined, take: 'sum' }), 'but the text "1,234.5"'],
+    ['/csv', inCsv({ take: 'sum', require: { '/0/status': 'closed' } }), 'must stand at /0/status'],
+    ['/torn.csv', { format: 'csv', pointer: '/a', take: 'sum' }, 'row 2 of the CSV has 1 fields, and the header 2'],
+    ['/quote.csv', { format: 'csv', pointer: '/a', take: 'sum' }, 'line 2 of the CSV has a quote that is not closed'],
+    ['/numbered', numbered({ parameter: 'page', max: 1 }), 'has more than 1 pages'],
+    ['/next?at=2', numbered({ next: '/next', max: 1 }), 'has more than 1 pages'],
+    ['/away', numbered({ next: '/next' }), 'the next page is of another host'],
+    ['/cursor?key=hidden', numbered({ next: '/next' }), 'the next page is no address'],
+  ] as const)('fails of %s, %j', async ([path, own, words]) => {
+    const fault = await faultOf(collected(path, own))
+    expect(fault.message).toContain(words)
+    expect(fault.message).not.toContain('hidden')
+  })
+
+  it.for([
+    [{ pointer: '/data/*/tvl' }, ['pointer'], 'leads to several items: add take'],
+    [{ pointer: '/data/0', take: 'sum' }, ['take'], 'belongs to a pointer with * in it'],
+    [{ values: { A: { pointer: '/a', where: active } } }, ['values', 'A', 'where'], 'belongs to a pointer with *'],
+    [
+      { values: { A: { pointer: '/a/*', take: 'avg' } } },
+      ['values', 'A', 'take'],
+      'must be sum, mean, min, max or count',
+    ],
+    [{ pointer: '/a/*', take: 'sum', pages: {} }, ['pages'], 'must be { next: /next }, or { parameter: page'],
+    [{ pointer: '/a', pages: { next: '/n' } }, ['pages'], 'needs a pointer with * in it'],
+    [{ pointer: '/a', format: 'xml' }, ['format'], 'must be csv'],
+    [{ pointer: '/a', thousands: '.' }, ['thousands'], 'must be a comma, an apostrophe'],
+    [{ pointer: '/a', require: { success: true } }, ['require', 'success'], 'must be a JSON pointer'],
+    [{ pointer: '/a/*', where: { '/b': { mni: 1 } } }, ['where', '/b', 'mni'], 'unknown option "mni"'],
+  ] as const)('tells a mistake at its place: %j', async ([own, path, message]) => {
+    const options = { url: source.url, ...own }
+    expect(await runner.describe(configured('http-json', { options }))).toMatchObject({
+      kind: 'mistaken',
+      mistakes: [{ path, message: expect.stringContaining(message) }],
+    })
+  })
+})
