@@ -4,19 +4,20 @@ import { repeated } from './values/contracts.ts'
 import { decimalsReader } from './values/decimals.ts'
 import { declaration, declared, labelOption } from './values/declared.ts'
 import { type Fraction, nearestNumber, scaled, total } from './values/fraction.ts'
-import { exactPrice } from './values/price/exact-price.ts'
+import { priced, priceOption } from './values/price/exact-price.ts'
 
 const asset = z
   .strictObject({
     native: z.literal(true).optional().describe('the coin of the chain, with 18 decimals'),
     token: address.optional().describe('an ERC-20 token, with its own decimals'),
-    price: z.string().optional().describe('the name of its price'),
+    price: priceOption,
     decimals: z.int().min(0).max(255).optional().describe('of a token that does not say them itself'),
   })
-  .superRefine(({ native, token, decimals }, context) => {
+  .superRefine(({ native, token, price, decimals }, context) => {
     const tell = (path: readonly string[], message: string) =>
       context.addIssue({ code: 'custom', path: [...path], message })
     if ((native === undefined) === (token === undefined)) tell([], 'must be { native: true } or { token: "0x…" }')
+    if (native && price === 'token') tell(['price'], 'must be the name of a price: a coin has no address')
     if (native && decimals !== undefined) tell(['decimals'], 'belongs to a token: a coin has 18')
   })
 
@@ -61,14 +62,10 @@ export default defineCollector({
   metrics: ({ label, unit, min = 0, ...more }) => ({ [label]: declaration({ ...more, unit, min }) }),
   history: true,
   async collect({ options: { of, label }, chain, price }) {
-    const priced = async ({ price: name }: Asset, amount: Promise<Fraction>) => {
-      const [whole, each] = await Promise.all([amount, name === undefined ? undefined : exactPrice(price, name)])
-      return each ? whole.mul(each) : whole
-    }
     // All is asked in one turn.
     const values = Object.entries(of).flatMap(([name, { owners, assets }]) => {
       const amountOf = amountReader(owners, chain(name))
-      return assets.map(each => priced(each, amountOf(each)))
+      return assets.map(each => priced(price, each.price, amountOf(each), { chain: name, token: each.token ?? '0x' }))
     })
     return { [label]: nearestNumber(total(await Promise.all(values))) }
   },

@@ -5,6 +5,7 @@ import { addresses, contracts } from './values/contracts.ts'
 import { decimalsReader, tokenDecimals } from './values/decimals.ts'
 import { declaration, declared, labelOption } from './values/declared.ts'
 import { type Fraction, nearestNumber, scaled, total } from './values/fraction.ts'
+import { priced, priceOption } from './values/price/exact-price.ts'
 
 const minus = addresses.optional().describe('accounts whose tokens do not circulate: their balances are subtracted')
 
@@ -16,6 +17,7 @@ const ofOne = {
   minus,
   decimals: tokenDecimals,
   of: z.record(z.string(), place).optional().describe('token and minus by the names of several chains, added up'),
+  price: priceOption,
   ...declared,
 }
 
@@ -27,7 +29,10 @@ const options = z
     values: z.record(labelOption, z.strictObject(ofOne)).optional().describe('by label, where there are several'),
   })
   .superRefine((given, context) => {
-    const names = { ofChain: ['token', 'minus', 'decimals'], ofValue: ['label', ...Object.keys(declared)] } as const
+    const names = {
+      ofChain: ['token', 'minus', 'decimals'],
+      ofValue: ['label', 'price', ...Object.keys(declared)],
+    } as const
     for (const { path, message } of placeMistakes(given, names))
       context.addIssue({ code: 'custom', path: [...path], message })
   })
@@ -43,18 +48,20 @@ interface SupplyPlace extends z.output<typeof place> {
 /**
  * Supply of ERC-20 tokens (`totalSupply()`), in whole tokens, less the balances of accounts whose tokens do not
  * circulate: of one token, or of several and of several chains together. Each token's own `decimals()` are used,
- * or `decimals`. A sum is whole or fails.
+ * or `decimals`. With a price it is in US dollars. A sum is whole or fails.
  */
 export default defineCollector({
   options,
   metrics: given =>
     Object.fromEntries(suppliesOf(given).map(([label, each]) => [label, { ...declaration(each), min: each.min ?? 0 }])),
   history: true,
-  collect({ options, chain }) {
+  collect({ options, chain, price }) {
     return Object.fromEntries(
       suppliesOf(options).map(([label, each]) => {
         const parts = placesOf(each, options.chain).flatMap(place =>
-          place.token.map(token => circulating(chain(place.chain), token, place)),
+          place.token.map(token =>
+            priced(price, each.price, circulating(chain(place.chain), token, place), { chain: place.chain, token }),
+          ),
         )
         return [label, Promise.all(parts).then(all => nearestNumber(total(all)))]
       }),

@@ -5,6 +5,7 @@ import { contracts } from './values/contracts.ts'
 import { decimalsReader, tokenDecimals } from './values/decimals.ts'
 import { declaration, declared, labelOption } from './values/declared.ts'
 import { type Fraction, nearestNumber, scaled, total } from './values/fraction.ts'
+import { priced, priceOption } from './values/price/exact-price.ts'
 
 const takes = ['TVL', 'SharePrice'] as const
 
@@ -21,19 +22,21 @@ const vaults = {
 const value = z.strictObject({
   ...vaults,
   take: z.enum(takes).default('TVL').describe('the assets, or the price of one whole share'),
+  price: priceOption,
   ...declared,
 })
 
 const options = z
   .strictObject({
     ...vaults,
-    unit: z.string().optional().describe("the asset's symbol"),
+    price: priceOption,
+    unit: z.string().optional().describe("the asset's symbol; USD with a price"),
     values: z.record(labelOption, value).optional().describe('by label, where there are several'),
   })
   .superRefine((given, context) => {
     const tell = (path: readonly (string | number)[], message: string) =>
       context.addIssue({ code: 'custom', path: [...path], message })
-    const mistakes = placeMistakes(given, { ofChain: ['vault', 'decimals'], ofValue: ['unit'] })
+    const mistakes = placeMistakes(given, { ofChain: ['vault', 'decimals'], ofValue: ['price', 'unit'] })
     for (const { path, message } of mistakes) tell(path, message)
     for (const [label, each] of Object.entries(given.values ?? {})) {
       if (each.take === 'SharePrice' && vaultsOf(each).length > 1)
@@ -43,7 +46,7 @@ const options = z
 
 type Options = z.output<typeof options>
 type Vaults = Pick<Options, keyof typeof vaults>
-type Value = Vaults & DeclaredMetric & { readonly take: (typeof takes)[number] }
+type Value = Vaults & DeclaredMetric & Pick<Options, 'price'> & { readonly take: (typeof takes)[number] }
 
 interface Vault {
   readonly chain: string
@@ -55,7 +58,7 @@ interface Vault {
 /**
  * ERC-4626 vaults: their assets (`totalAssets()`) and the price of one whole share (`convertToAssets()`), both in whole
  * tokens of the asset. The decimals of share and asset are read on chain. The assets of several vaults, also on several
- * chains, are added up, and then there is no share price. A sum is whole or fails.
+ * chains, are added up, and then there is no share price. With a price both are in US dollars. A sum is whole or fails.
  */
 export default defineCollector({
   options,
@@ -64,10 +67,15 @@ export default defineCollector({
       Object.entries(valuesOf(given)).map(([label, each]) => [label, { ...declaration(each), min: each.min ?? 0 }]),
     ),
   history: true,
-  collect({ options, chain }) {
+  collect({ options, chain, price }) {
     const read = async ({ take, ...each }: Value) => {
       const of = take === 'TVL' ? assetsOf : sharePriceOf
-      const parts = vaultsOf(each, options.chain).map(vault => of(chain(vault.chain), vault))
+      const parts = vaultsOf(each, options.chain).map(vault => {
+        const own = chain(vault.chain)
+        // Asked for by the price of the token alone.
+        const token = each.price === 'token' ? assetOf(own, vault) : '0x'
+        return priced(price, each.price, of(own, vault), { chain: vault.chain, token })
+      })
       return nearestNumber(total(await Promise.all(parts)))
     }
     return Object.fromEntries(Object.entries(valuesOf(options)).map(([label, each]) => [label, read(each)]))
@@ -106,8 +114,9 @@ async function sharePriceOf(chain: ChainAsOf, vault: Vault): Promise<Fraction> {
 }
 
 async function assetDecimals(chain: ChainAsOf, { address, decimals }: Vault): Promise<number> {
-  return (
-    decimals ??
-    decimalsReader(chain, 'decimals: 18')(await chain.read({ address, abi: erc4626Abi, functionName: 'asset' }))
-  )
+  return decimals ?? decimalsReader(chain, 'decimals: 18')(await assetOf(chain, { address }))
+}
+
+function assetOf(chain: ChainAsOf, { address }: Pick<Vault, 'address'>): Promise<`0x${string}`> {
+  return chain.read({ address, abi: erc4626Abi, functionName: 'asset' })
 }

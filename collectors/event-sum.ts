@@ -5,7 +5,7 @@ import { declaration, declared, labelOption } from './values/declared.ts'
 import { eventFilter, type ParsedEvent } from './values/event.ts'
 import { decimalNumber, Fraction, fractionOf, nearestNumber, scaled, total } from './values/fraction.ts'
 import { OptionEntryMistake } from './values/mistake.ts'
-import { exactPrice, tokenPrice } from './values/price/exact-price.ts'
+import { exactPrice, exactTokenPrice, priceOption } from './values/price/exact-price.ts'
 
 const notFactor = 'must be a number, like 0.003'
 
@@ -26,7 +26,7 @@ const ofEvent = {
       'the token of the sum: an argument, an address, or a call of the contract: "token0() view returns (address)"',
     ),
   decimals: decimalsOption.optional().describe('of the sum; of a token, if it has none'),
-  price: z.string().optional().describe('token, for the price of the token, or the name of a price'),
+  price: priceOption,
   factor: z
     .union([z.number(), z.string().regex(decimalNumber, { error: notFactor })], { error: notFactor })
     .optional()
@@ -140,7 +140,7 @@ async function readEvent(given: OwnEvent, { options, chain: chainOf, price }: Me
   const worth = async ([token, amount]: readonly [`0x${string}` | '', bigint]) => {
     const [decimals, usd] = await Promise.all([
       known ?? (token && decimalsOf(token)),
-      given.price === 'token' && token ? tokenPrice(price, options.chain, token) : named,
+      given.price === 'token' && token ? exactTokenPrice(price, options.chain, token) : named,
     ])
     const whole = scaled(amount, Number(decimals))
     return usd ? whole.mul(usd) : whole

@@ -90,7 +90,7 @@ interface EventArgument {
 function argumentAt(abi: AbiEvent, name: string, path: readonly string[]): EventArgument {
   const [first = '', ...rest] = name.split('.')
   const { indexed = false, ...parameter } = input(abi, first, path)
-  const steps: (string | number)[] = [first]
+  const steps = [argumentKey(abi, first)]
   let type: AbiParameter = parameter
   for (const step of rest) {
     const list = /^(.*)\[\d*\]$/.exec(type.type)?.[1]
@@ -181,6 +181,11 @@ function parsedEvent(event: string): AbiEvent {
 
 /** Types of an indexed argument that no signature looks like: some of their 32 bytes are always the same. */
 const narrow = /^(address|bool|bytes([1-9]|1\d|2[0-8])|u?int([1-9]\d?|1\d\d|2[01]\d|22[0-4]))$/
+
+/** Key of an argument among those of a log: viem names them only where all have a name. */
+export function argumentKey({ inputs }: AbiEvent, name: string): string | number {
+  return inputs.some(each => !each.name) ? inputs.findIndex(each => each.name === name) : name
+}
 
 /** An argument of a log as a text that is equal for equal arguments. */
 function plain(value: unknown): string {

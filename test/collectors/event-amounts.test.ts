@@ -21,6 +21,8 @@ const [dex, other, usd, eth, odd] = [address('1'), address('2'), address('a'), a
 const [ann, bob] = [address('d'), address('e')]
 
 const filled = 'Filled(address indexed maker, (uint8 kind, int256 delta, uint256[] fees) fill, address token)'
+/** As `filled`, with an argument that has no name. */
+const nameless = 'Noted(uint256, uint8 indexed kind, uint256 amount)'
 const paid = 'Paid(uint8 indexed kind, uint256 amount)'
 
 let logIndex = 0
@@ -48,6 +50,7 @@ const logs = [
   fill(ann, 1, 5_000_000n, usd),
   fill(bob, 2, -2_500_000n, usd),
   fill(ann, 3, 3n * 10n ** 18n, eth),
+  { ...log(dex, nameless.replace('256,', '256 first,'), { first: 1n, kind: 4, amount: 5n }) },
   log(dex, paid, { kind: 1, amount: 1_000_000n }),
   log(other, paid, { kind: 2, amount: 10n ** 18n }),
 ]
@@ -134,6 +137,7 @@ describe('event-sum', () => {
       },
       4,
     ],
+    ['an argument next to one without a name', { event: nameless, sum: 'amount', where: { amount: { max: 5 } } }, 5],
     ['one of a list of values', { event: filled, count: true, where: { 'fill.kind': [1, 2] } }, 2],
     ['one of a list of topics', { address: [dex, other], event: paid, count: true, where: { kind: [2, 3] } }, 1],
     ['a small number that is no topic', { event: filled, count: true, where: { 'fill.kind': 3 } }, 1],

@@ -2,7 +2,7 @@ import { type Abi, decodeFunctionData, encodeFunctionResult, type Hex, parseAbi 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ReadAnswer, ReadRequest } from '../../src/chain/reads.ts'
 import type { CollectorConfig } from '../../src/config/config.ts'
-import { priceConfig } from '../../src/config/load.ts'
+import { priceConfig, tokenPriceConfig } from '../../src/config/load.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import { type Hour, hourAfter } from '../../src/model/hour.ts'
 import { ProcessRunner } from '../../src/runner/daemon/process-runner.ts'
@@ -25,6 +25,8 @@ const abi: Abi = parseAbi([
   'function totalSupply() view returns (uint256)',
   'function balanceOf(address) view returns (uint256)',
   'function latestRoundData() view returns (uint80, int256, uint256, uint256, uint80)',
+  'function asset() view returns (address)',
+  'function totalAssets() view returns (uint256)',
   'function token0() view returns (address)',
   'function token1() view returns (address)',
   'function rates(uint256) view returns (uint256 rate, uint256 sum)',
@@ -48,7 +50,12 @@ const answers: Readonly<Record<Hex, Readonly<Record<string, unknown>>>> = {
   [weth]: { decimals: 18, balanceOf: 2n * 10n ** 18n },
   [usdc]: { decimals: 6, balanceOf: 1_500_000n },
   [pool]: { token0: weth, token1: usdc, observe: cumulatives },
-  [vault]: { totalSupply: 3_000_000_000_000_000_000n, rates: [1_150_000_000_000_000_001n, 5n] },
+  [vault]: {
+    asset: usdc,
+    totalAssets: 7_500_000n,
+    totalSupply: 3_000_000_000_000_000_000n,
+    rates: [1_150_000_000_000_000_001n, 5n],
+  },
 }
 
 function answer(request: ReadRequest, at: Hour): ReadAnswer {
@@ -117,12 +124,11 @@ beforeAll(async () => {
     Same: [{ price: 'Api' }],
     Quoted: [feed('fresh', { price: 'Api' })],
   }
-  const prices = Object.fromEntries(
-    Object.entries(written).map(([name, sources]): [string, CollectorConfig] => [
-      name,
-      priceConfig(name, sources, () => place).collector,
-    ]),
-  )
+  const all = [
+    ...Object.entries(written).map(([name, sources]) => priceConfig(name, sources, () => place)),
+    tokenPriceConfig('demo', [{ [usdc]: 'USDC', [weth]: 'Api' }], () => place),
+  ]
+  const prices = Object.fromEntries(all.map(({ name, collector }): [string, CollectorConfig] => [name, collector]))
   runner = new ProcessRunner({
     chains: { demo },
     prices,
@@ -291,6 +297,27 @@ describe('balances', () => {
     expect((await runner.collect(balances(of), hour)).readings).toEqual({ Treasury: 2003.1003 })
   })
 
+  it('are priced by their tokens, as supplies and vaults are', async () => {
+    const assets = [
+      { token: weth, price: 'token' },
+      { token: usdc, price: 'token' },
+    ]
+    expect((await runner.collect(balances({ demo: { owners, assets } }), hour)).readings).toEqual({
+      Treasury: 8003.4003,
+    })
+    const { readings } = await runner.collect(
+      configured('erc4626-vault', {
+        options: { chain: 'demo', values: { TVL: { vault, price: 'token' }, Plain: { vault } } },
+      }),
+      hour,
+    )
+    expect(readings).toEqual({ TVL: 7.50075, Plain: 7.5 })
+    const supply = { chain: 'demo', token: vault, decimals: 18, price: 'Api' }
+    expect((await runner.collect(configured('erc20-supply', { options: supply }), hour)).readings).toEqual({
+      Supply: 6000.3,
+    })
+  })
+
   it('are in units of the asset without a price', async () => {
     const assets = [{ token: weth }]
     expect((await runner.collect(balances({ demo: { owners, assets } }), hour)).readings).toEqual({ Treasury: 4 })
@@ -316,6 +343,11 @@ describe('balances', () => {
     const cases: [Record<string, unknown>, readonly (string | number)[], string][] = [
       [{}, ['of'], 'must hold a chain'],
       [{ demo: { owners, assets: [usd, { native: true }] } }, ['of', 'demo', 'assets', 1], 'must have a price'],
+      [
+        { demo: { owners, assets: [{ native: true, price: 'token' }] } },
+        ['of', 'demo', 'assets', 0, 'price'],
+        'a coin has no address',
+      ],
       [{ demo: { owners, assets: [{}] } }, ['of', 'demo', 'assets', 0], 'must be { native: true } or { token'],
       [{ demo: { owners: [...owners, owners[0]], assets: [usd] } }, ['of', 'demo', 'owners', 2], 'is there already'],
       [{ demo: { owners, assets: [usd, usd] } }, ['of', 'demo', 'assets', 1], 'is there already'],

@@ -158,3 +158,39 @@ describe('the prices of tokens', () => {
     expect(found).toEqual(['there are no prices of the tokens of base in the configuration'])
   })
 })
+
+it('the sources of the prices of tokens are checked', async () => {
+  const url = 'https://api.example.com/{hour}/{tokens}'
+  const cases: [Record<string, unknown>, readonly (string | number)[], string][] = [
+    [{ url }, [0, 'pointer'], 'must be a JSON pointer like /coins/{token}/price'],
+    [{ url, pointer: '/usd' }, [0, 'pointer'], 'must have {token} or {address} in it'],
+    [{ url, pointer: '/{adress}/{token}' }, [0, 'pointer'], 'has {adress} in it, which stands for nothing here'],
+    [{ url, pointer: '/{token}', time: '/{coin}' }, [0, 'time'], 'has {coin} in it'],
+    [{ url: 'https://e.com/{hour}/{coins}', pointer: '/{token}' }, [0, 'url'], 'has {coins} in it'],
+    [{ url: 'https://e.com/{tokens}', pointer: '/{token}' }, [0, 'url'], 'a price is of its hour'],
+    [{ url: 'https://e.com/{hour}', pointer: '/{token}', batch: 5 }, [0, 'batch'], 'belongs to {tokens}'],
+    [{ url, pointer: '/{token}', batch: 0 }, [0, 'batch'], 'must be at least 1'],
+    [{ url, pointer: '/{token}', agreeWithin: 2 }, [0, 'agreeWithin'], 'must be a part of the price, like "2%"'],
+    [{ url, pointer: '/{token}', token: 'ethereum' }, [0, 'token'], 'must have {address} in it'],
+    [{ url, pointer: '/{token}', pinter: 1 }, [0, 'pinter'], 'unknown option "pinter"'],
+    [{ url: 'example.com/{hour}/{tokens}', pointer: '/{token}' }, [0, 'url'], 'must be an http or https address'],
+    [{ url, pointer: '/{token}', headers: { 'x-api-key': 'abc' } }, [0, 'headers', 'x-api-key'], 'a secret is kept'],
+    [{ '0x12': 'USDC' }, [0, '0x12'], 'must be an address'],
+    [{ [token(1)]: 5 }, [0, token(1)], 'must be the name of a price, like USDC'],
+  ]
+  for (const [one, path, message] of cases) {
+    const { collector } = tokenPriceConfig('demo', [one], () => place)
+    expect(await runner.describe(collector), JSON.stringify(one)).toMatchObject({
+      kind: 'mistaken',
+      mistakes: [{ path: ['sources', ...path], message: expect.stringContaining(message) }],
+    })
+  }
+})
+
+it('token-price as a collector gives prices by label, each alone', async () => {
+  const sources = [{ url: `${source.url}/first/{hourSeconds}/{tokens}`, pointer: '/coins/{token}/price' }]
+  const options = { sources, tokens: { One: token(1), Zero: token(2) } }
+  const { readings, failures } = await runner.collect(configured('token-price', { options }), hour)
+  expect(readings).toEqual({ One: 1.5 })
+  expect(failures['Zero']?.message).toMatch(/: it is 0, which is no price$/)
+})

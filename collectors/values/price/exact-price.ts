@@ -1,4 +1,4 @@
-import type { Price } from 'tidegauge'
+import { type Price, z } from 'tidegauge'
 import { Fraction, nearestNumber } from '../fraction.ts'
 
 /** A configured price by its name, exactly. Rejects with a Fault when there is none for the hour. */
@@ -8,9 +8,25 @@ export async function exactPrice(price: Price, name: string): Promise<Fraction> 
 }
 
 /** The price of a token by its address, exactly. Rejects with a Fault when there is none for the hour. */
-export async function tokenPrice(price: Price, chain: string, token: `0x${string}`): Promise<Fraction> {
+export async function exactTokenPrice(price: Price, chain: string, token: `0x${string}`): Promise<Fraction> {
   const { numerator, denominator } = await price.ofToken(chain, token)
   return new Fraction(numerator, denominator)
+}
+
+/** Option of an amount: `token` is the price of its token, any other text the name of a price. */
+export const priceOption = z.string().optional().describe('token, for the price of the token, or the name of a price')
+
+/** An amount of a token in US dollars; the amount itself where no price is asked for. All is asked in one turn. */
+export async function priced(
+  price: Price,
+  written: string | undefined,
+  amount: Promise<Fraction>,
+  { chain, token }: { readonly chain: string; readonly token: `0x${string}` | Promise<`0x${string}`> },
+): Promise<Fraction> {
+  const own = async () =>
+    written === 'token' ? exactTokenPrice(price, chain, await token) : exactPrice(price, written ?? '')
+  const [whole, each] = await Promise.all([amount, written === undefined ? undefined : own()])
+  return each ? whole.mul(each) : whole
 }
 
 /** Characters of an exact price: the mean of a pool in another price has some hundreds. */
