@@ -1,16 +1,28 @@
 import { hour } from '../runner/setup.ts'
 
-/** One configuration of a page: the request that its source documents, and the documented form of its answer. */
-export interface Recipe {
-  /** Default: GET. */
-  readonly method?: 'GET' | 'POST'
+/** The request that a source documents, and the documented form of its answer: JSON, or as it is if it is a CSV. */
+interface Exchange {
   /** Path and query, with the host as the first part of the path. */
   readonly target: string
+  readonly answer: unknown
+}
+
+/** A configuration of a page that reads a chain, whose tokens have prices of other sources. */
+export interface PricedRecipe {
+  readonly asked: readonly Exchange[]
+  /** Variables of the environment that hold the page's secrets. */
+  readonly secrets?: Readonly<Record<string, string>>
+  readonly values: Readonly<Record<string, number>>
+}
+
+/** One configuration of a page, that of one source. */
+export interface Recipe extends Exchange {
+  /** Default: GET. */
+  readonly method?: 'GET' | 'POST'
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: unknown
   /** Variables of the environment that hold the page's secrets. */
   readonly secrets?: Readonly<Record<string, string>>
-  readonly answer: unknown
   readonly values: Readonly<Record<string, number>>
   readonly history: boolean
 }
@@ -19,8 +31,21 @@ const seconds = hour / 1000
 const weth = 'ethereum:0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2'
 const key = { env: 'a-key-of-the-test' }
 
+/** DefiLlama's prices of tokens of ethereum by their addresses. */
+function llama(prices: Readonly<Record<string, number>>): Exchange {
+  const coins = Object.entries(prices).map(([token, price]) => [
+    `ethereum:${token.toLowerCase()}`,
+    { decimals: 18, symbol: 'X', price, timestamp: seconds - 1693, confidence: 0.99 },
+  ])
+  const names = coins.map(([name]) => name).join()
+  return {
+    target: `/coins.llama.fi/prices/historical/${seconds - 1800}/${names}?searchWidth=1800`,
+    answer: { coins: Object.fromEntries(coins) },
+  }
+}
+
 /** By page, in the order of their configurations. The answers are those of each API's own reference. */
-export const recipes: Readonly<Record<string, readonly Recipe[]>> = {
+export const recipes: Readonly<Record<string, readonly (Recipe | PricedRecipe)[]>> = {
   'solana.md': [
     {
       method: 'POST',
@@ -151,6 +176,57 @@ export const recipes: Readonly<Record<string, readonly Recipe[]>> = {
       values: { TVL: 161_427_394.21098766, VolumeEver: 612_345_678_901.25 },
       history: true,
     },
+    {
+      method: 'POST',
+      target: '/gateway.thegraph.com/api/subgraphs/id/5zvR82QoaXYFyDEKLZ9t6v9adgnptxYpKpSbxtgVENFV',
+      headers: { authorization: `Bearer ${key.env}`, 'content-type': 'application/json' },
+      secrets: { GRAPH_AUTHORIZATION: `Bearer ${key.env}`, ETHEREUM_RPC_URL: 'https://rpc.example.com' },
+      body: {
+        query: [
+          '{',
+          '  pools(first: 100, orderBy: totalValueLockedUSD, orderDirection: desc, block: { number: 24000000 }) {',
+          '    totalValueLockedUSD',
+          '  }',
+          '  _meta(block: { number: 24000000 }) { block { timestamp } }',
+          '}',
+          '',
+        ].join('\n'),
+      },
+      answer: {
+        data: {
+          pools: [
+            { totalValueLockedUSD: '161427394.2109876543210987654321' },
+            { totalValueLockedUSD: '9000000.5' },
+            { totalValueLockedUSD: '0.25' },
+          ],
+          _meta: { block: { timestamp: seconds - 7 } },
+        },
+      },
+      values: { TVL: 170_427_394.96098766, Large: 2 },
+      history: true,
+    },
+  ],
+  'ecb.md': [
+    {
+      target: '/data-api.ecb.europa.eu/service/data/EXR/D.USD.EUR.SP00.A?format=csvdata&lastNObservations=1',
+      answer: `KEY,FREQ,CURRENCY,CURRENCY_DENOM,EXR_TYPE,EXR_SUFFIX,TIME_PERIOD,OBS_VALUE,OBS_STATUS,TITLE_COMPL
+EXR.D.USD.EUR.SP00.A,D,USD,EUR,SP00,A,2026-11-19,1.1712,A,"ECB reference exchange rate, US dollar/Euro, 2:15 pm (C.E.T.)"
+`,
+      values: { EURUSD: 1.1712 },
+      history: false,
+    },
+  ],
+  'bridge.md': [
+    {
+      asked: [llama({ '0x2260FAC5E5542a773Aa44fBCfeDf7C193bc2C599': 60_000.5 })],
+      secrets: {
+        ETHEREUM_RPC_URL: 'https://rpc.example.com',
+        ARBITRUM_RPC_URL: 'https://rpc.example.com',
+        BASE_RPC_URL: 'https://rpc.example.com',
+      },
+      // Two coins, and three of each token.
+      values: { TVL: 2 * 2000 + 9 * 2000 + 9 + 3 * 60_000.5 },
+    },
   ],
   'dune.md': [
     {
@@ -212,6 +288,26 @@ export const recipes: Readonly<Record<string, readonly Recipe[]>> = {
       values: { Price: 3007.25, MarketCap: 362e9 },
       history: true,
     },
+    {
+      asked: [
+        llama({ '0x7f39C581F595B53c5cb19bD0b3f8dA6c935E2Ca0': 3600.5 }),
+        {
+          target:
+            '/api.coingecko.com/api/v3/coins/ethereum/contract/0x7f39c581f595b53c5cb19bd0b3f8da6c935e2ca0/market_chart/range' +
+            `?vs_currency=usd&from=${seconds - 7200}&to=${seconds}&interval=hourly&precision=full`,
+          answer: {
+            prices: [
+              [hour - 7_158_669, 3611.5],
+              [hour - 3_552_580, 3655.25],
+            ],
+            market_caps: [],
+            total_volumes: [],
+          },
+        },
+      ],
+      secrets: { COINGECKO_KEY: key.env, ETHEREUM_RPC_URL: 'https://rpc.example.com' },
+      values: { MarketCap: 10_801.5 },
+    },
   ],
   'defillama.md': [
     {
@@ -223,6 +319,16 @@ export const recipes: Readonly<Record<string, readonly Recipe[]>> = {
       },
       values: { Price: 3011.87 },
       history: true,
+    },
+    {
+      asked: [
+        llama({
+          '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48': 1.0001,
+          '0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2': 3011.87,
+        }),
+      ],
+      secrets: { ETHEREUM_RPC_URL: 'https://rpc.example.com' },
+      values: { Treasury: 9038.6103 },
     },
     {
       target: '/api.llama.fi/tvl/aave',
