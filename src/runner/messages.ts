@@ -230,8 +230,6 @@ export interface EndedRun {
   /** Token of the run. */
   readonly run: string
   readonly end: TaskEnd
-  /** Whether the run left pending work behind in the child. */
-  readonly leaks: boolean
 }
 
 export type ToChild =
@@ -241,14 +239,14 @@ export type ToChild =
   | { readonly kind: 'run'; readonly runs: readonly StartedRun[] }
   /** The run's deadline has passed: it must end now, with the values it has. */
   | { readonly kind: 'abort'; readonly run: string }
-  | { readonly kind: 'ping'; readonly ping: number }
+  | { readonly kind: 'ping' }
   /** Replies of one turn, so that the next questions can be sent together, too. */
   | { readonly kind: 'replies'; readonly replies: readonly Reply[] }
   | { readonly kind: 'turns'; readonly turns: readonly TurnReply[] }
 
 export type FromChild =
   | { readonly kind: 'ready' }
-  | { readonly kind: 'pong'; readonly ping: number }
+  | { readonly kind: 'pong' }
   /** Runs ended in one turn. */
   | { readonly kind: 'ended'; readonly runs: readonly EndedRun[] }
   /** Questions gathered until a turn brought no new one, so that the reads of all runs are sent together. */

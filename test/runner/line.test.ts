@@ -16,7 +16,6 @@ const lies: Readonly<Record<string, string>> = {
   'an end of a guessed run': 'its runs.run has the wrong form',
   'an end of a run it does not have': 'the end of a run that it does not have',
   'a fault of the daemon’s parts': 'its runs.end.code has the wrong form',
-  'an answer to what was not asked': 'an answer to what was not asked',
   'a line of another collector': 'a log line of another collector',
   'a long text': 'its message has the wrong form',
   'no line': 'a line that is too long',
@@ -63,7 +62,7 @@ describe('a collector that writes to the line to the daemon', () => {
 })
 
 describe('what a child says', () => {
-  const ended = (end: unknown) => JSON.stringify({ kind: 'ended', runs: [{ run: 'ab'.repeat(16), end, leaks: false }] })
+  const ended = (end: unknown) => JSON.stringify({ kind: 'ended', runs: [{ run: 'ab'.repeat(16), end }] })
   const collected = (readings: unknown, failures: unknown = {}) =>
     ended({ kind: 'collected', outcome: { readings, failures } })
   const logOf = (count: number) => {
@@ -84,7 +83,6 @@ describe('what a child says', () => {
           {
             run: 'ab'.repeat(16),
             end: { kind: 'collected', outcome: { readings: { A: 1 }, failures: {}, pins: [] } },
-            leaks: false,
           },
         ],
       },
@@ -191,7 +189,7 @@ describe('the line', () => {
     const lines = ['a', 'b', 'c'].map(name => {
       const line = new PassThrough()
       const hear = (text: string) => void order.push(`${name}${text.slice(-1)}`)
-      const read = readLines(line, { pass: say => say({ log() {}, tooLong() {}, hear }) })
+      const read = readLines(line, () => ({ log() {}, tooLong() {}, hear }))
       line.write(`1\n${'x'.repeat(100_000)}2\n3\n`)
       return { line, read }
     })

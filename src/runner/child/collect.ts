@@ -80,7 +80,7 @@ export async function readPrices(
   const { definition, options, file } = await prepare(ref)
   if (!isPriceReader(definition)) throw new Fault('collector-unusable', `${ref.use} reads no price`)
   const reading = definition.pricesOf(contextOf(options, hour, deps), tokens)
-  const settled = await settledOrLate(reading, deps.signal, deps.scope.opened())
+  const settled = await settledOrLate(reading, deps.signal)
   if (settled.kind === 'late') throw lateFault(deps.scope, deps.deadlineMs)
   if (settled.kind === 'threw') throw faultOf(settled.error, 'collector-threw', file)
   return settled.value.map(found => ('failure' in found ? { failure: cut(found.failure) } : found))
@@ -93,7 +93,7 @@ function isPriceReader(definition: Collector): definition is PriceReader {
 async function outputOf({ definition, file }: Prepared, context: CollectContext<unknown>, deps: RunDeps) {
   // In a promise's executor, so that a collect that throws synchronously rejects.
   const returned = new Promise<unknown>(resolve => resolve(definition.collect(context)))
-  const settled = await settledOrLate(returned, deps.signal, deps.scope.opened())
+  const settled = await settledOrLate(returned, deps.signal)
   if (settled.kind === 'late') throw lateFault(deps.scope, deps.deadlineMs)
   if (settled.kind === 'threw') throw faultOf(settled.error, 'collector-threw', file)
   const fault = outputFault(settled.value)
@@ -104,7 +104,7 @@ async function outputOf({ definition, file }: Prepared, context: CollectContext<
 async function outcomeOf(output: unknown, prepared: Prepared, deps: RunDeps): Promise<RunOutcome> {
   const { labels } = prepared
   const waiting = labels.map(async label => {
-    const settled = await settledOrLate(valueUnder(output, label), deps.signal, deps.scope.opened())
+    const settled = await settledOrLate(valueUnder(output, label), deps.signal)
     return labelEnd(label, settled, lateFault(deps.scope, deps.deadlineMs), prepared)
   })
   const ends = [...(await Promise.all(waiting)), ...undeclaredEnds(output, labels)]

@@ -82,9 +82,9 @@ async function start({ run, task, deadlineMs, requests, guarded }: StartedRun): 
   const performed = () => perform(task, { scope, signal, deadlineMs, turns: own, shown, chain, price })
   const work = inScope(scope, () => (guarded ? withoutNetwork(stray.reject, performed) : performed()))
   const first = Promise.race([work, stray.promise])
-  const settled = await settledOrLate(first, signal, scope.opened(), turnsAfterAbort)
+  const settled = await settledOrLate(first, signal, turnsAfterAbort)
   controllers.delete(run)
-  postEnd({ run, end: endOf(settled, lateFault(scope, deadlineMs)), leaks: scope.leaks() })
+  postEnd({ run, end: endOf(settled, lateFault(scope, deadlineMs)) })
 }
 
 function controllerOf(run: string): AbortController {
@@ -118,7 +118,7 @@ function receive(message: ToChild): void {
   if (message.kind === 'chains') chainNames = message.names
   if (message.kind === 'run') for (const run of message.runs) void start(run)
   if (message.kind === 'abort') controllers.get(message.run)?.abort(new Fault('stopped', 'the deadline has passed'))
-  if (message.kind === 'ping') line.post({ kind: 'pong', ping: message.ping })
+  if (message.kind === 'ping') line.post({ kind: 'pong' })
   if (message.kind === 'replies') for (const { ask, reply } of message.replies) asks.replied(ask, reply)
   if (message.kind === 'turns') for (const reply of message.turns) turns.replied(reply)
 }

@@ -12,10 +12,6 @@ export interface Scope {
   readonly log: CollectorLog
   /** Writes a line to the daemon's log. */
   line(level: ChildLogLevel, message: string, facts?: Readonly<Record<string, unknown>>): void
-  /** Counts pending work; call the result when it has settled. */
-  opened(): () => void
-  /** Whether work is still pending. */
-  leaks(): boolean
   /** Names what is waited for until the promise settles. */
   waitsFor<T>(name: string, promise: Promise<T>): Promise<T>
   /** The names of pending waits when the signal was aborted, or now. */
@@ -38,7 +34,6 @@ interface ScopeDeps {
 /** Creates the scope of one run. */
 export function createScope({ collectorId, signal, post, fail }: ScopeDeps): Scope {
   let linesLeft = runLogLinesMax
-  let open = 0
   let atAbort: string | undefined
   const waits: string[] = []
   const named = () => [...new Set(waits)].join(', ')
@@ -61,13 +56,6 @@ export function createScope({ collectorId, signal, post, fail }: ScopeDeps): Sco
       info: (message, facts) => line('info', message, facts),
       warn: (message, facts) => line('warn', message, facts),
     },
-    opened() {
-      open += 1
-      return () => {
-        open -= 1
-      }
-    },
-    leaks: () => open > 0,
     async waitsFor(name, promise) {
       waits.push(name)
       try {
@@ -138,20 +126,17 @@ const turnsAfterAbort = 10
  * Result of a promise, or `late` when it has not settled at the abort of its signal. A rejection caused by the abort is
  * late, too.
  *
- * @param onSettled called when it settles, even after this has returned
  * @param turns event-loop turns it has to settle after the abort
  */
 export async function settledOrLate<T>(
   promise: Promise<T>,
   signal: AbortSignal,
-  onSettled: () => void = () => {},
   turns = turnsAfterAbort,
 ): Promise<Settled<T>> {
   const settled = promise.then(
     (value): Settled<T> => ({ kind: 'value', value }),
     (error: unknown): Settled<T> => (signal.aborted ? { kind: 'late' } : { kind: 'threw', error }),
   )
-  settled.then(onSettled)
   return Promise.race([settled, lateAfter(signal, turns)])
 }
 

@@ -165,38 +165,12 @@ function shellOrNone(): ChildProcess | undefined {
 const orphanWatch = new OrphanWatch()
 
 /** Takes what a process says. */
-interface ProcessListener {
+export interface ProcessListener {
   readonly log: (line: LogLine) => void
   /** Called with each line of the process, not yet parsed. */
   readonly hear: (line: string) => void
   /** Called when a line exceeds the limit. */
   readonly tooLong: () => void
-}
-
-/** Messages and lines kept at most: that the process is ready, and a few lines. */
-const keptMax = 100
-
-/** Passes on the output of a process, or keeps it until there is a listener. */
-export class Relay {
-  readonly #overflow: () => void
-  #listener: ProcessListener | undefined
-  #kept: ((listener: ProcessListener) => void)[] = []
-
-  /** @param overflow called when the process has written too much without a listener */
-  constructor(overflow: () => void) {
-    this.#overflow = overflow
-  }
-
-  to(listener: ProcessListener | undefined): void {
-    this.#listener = listener
-    if (!listener) return
-    for (const say of this.#kept.splice(0)) say(listener)
-  }
-
-  pass(say: (listener: ProcessListener) => void): void {
-    if (this.#listener) say(this.#listener)
-    else if (this.#kept.push(say) > keptMax) this.#overflow()
-  }
 }
 
 /** Unread bytes after which a child is ended. */
@@ -213,7 +187,9 @@ export interface Lost {
 
 /** A started process, as seen by the daemon. */
 export interface Spawned {
-  /** Sets the listener for its output. Without one, output is kept. */
+  /** Collectors it was given: it may log for no others. An empty id: lines of the process as a whole. */
+  readonly collectors: Set<string>
+  /** Sets the listener for its output. Without one, as while it has no work, output is dropped. */
   listen(listener: ProcessListener | undefined): void
   /** Sends a message. @returns false when the process has left so much unread that nothing more is sent */
   post(message: ToChild): boolean
@@ -272,11 +248,14 @@ export function spawnChild(deps: SpawnDeps): Spawned {
   const line = child.stdio[lineDescriptor]
   child.on('error', () => {})
   const kill = () => void child.kill('SIGKILL')
-  const relay = new Relay(kill)
-  const isCut = line instanceof Duplex ? listen(child, line, relay) : () => false
-  const crashed = logLines(child, said => relay.pass(({ log }) => log(said)))
+  let listener: ProcessListener | undefined
+  const isCut = line instanceof Duplex ? listen(child, line, () => listener) : () => false
+  const crashed = logLines(child, said => listener?.log(said))
   return {
-    listen: listener => relay.to(listener),
+    collectors: new Set(['']),
+    listen(next) {
+      listener = next
+    },
     post: message => !(line instanceof Duplex) || say(line, message),
     kill,
     abandon() {
@@ -319,7 +298,7 @@ function ownTick(): Promise<unknown> {
  * Reads the process's lines.
  * @returns a function that tells whether the connection was closed while the process lived
  */
-function listen(child: ChildProcess, line: Duplex, relay: Relay): () => boolean {
+function listen(child: ChildProcess, line: Duplex, listener: () => ProcessListener | undefined): () => boolean {
   let cut = false
   line
     .on('error', () => {})
@@ -328,20 +307,20 @@ function listen(child: ChildProcess, line: Duplex, relay: Relay): () => boolean 
       // A process that has closed its connection can send nothing more.
       child.kill('SIGKILL')
     })
-  void readLines(line, relay)
+  void readLines(line, listener)
   return () => cut
 }
 
 /** Reads all lines of a process's connection, in their order. Never rejects. */
-export async function readLines(line: Readable, relay: Pick<Relay, 'pass'>): Promise<void> {
+export async function readLines(line: Readable, listener: () => ProcessListener | undefined): Promise<void> {
   const completed = boundedLines(childMessageCharsMax)
   try {
     for await (const piece of line.setEncoding('utf8')) {
       const result = completed(piece)
-      if (result.kind === 'too-long') return relay.pass(({ tooLong }) => tooLong())
+      if (result.kind === 'too-long') return listener()?.tooLong()
       for (const each of result.lines) {
         if (each.length > longLineChars) await ownTick()
-        relay.pass(({ hear }) => hear(each))
+        listener()?.hear(each)
       }
     }
   } catch {
@@ -436,7 +415,7 @@ function unstarted(why: Promise<unknown>): Spawned {
     const [reason = message, fix = `check that ${process.execPath} can be run`] = unstartedReasons[code] ?? []
     return { how: `could not be started: ${reason}${reason === message ? '' : `, ${code}`}`, fix }
   })
-  return { listen() {}, post: () => true, kill() {}, abandon() {}, exited }
+  return { collectors: new Set(), listen() {}, post: () => true, kill() {}, abandon() {}, exited }
 }
 
 async function turned(turns: number): Promise<void> {
@@ -473,15 +452,4 @@ function eachLine(stream: Readable, take: (line: string) => void): void {
     left -= whole.length
     for (const line of whole) take(firstChars(line, collectorTextCharsMax))
   })
-}
-
-/** A process of collectors, and what it was given so far. */
-export interface StartedProcess {
-  readonly spawned: Spawned
-  /** Whether it has said that it is ready. */
-  readonly isReady: boolean
-  /** Collectors it was given: it may log for no others. */
-  readonly collectors: Set<string>
-  /** Number of the last ping. */
-  readonly lastPing: number
 }

@@ -17,7 +17,7 @@ import {
   type TurnAsk,
   type TurnReply,
 } from '../messages.ts'
-import type { Lost, Spawned, StartedProcess } from './child-spawn.ts'
+import type { Lost, Spawned } from './child-spawn.ts'
 import { heard } from './from-child.ts'
 import { ChildTurns, type HostLimits, isOver, RunDeadline } from './hosts.ts'
 import type { RunnerLimits } from './limits.ts'
@@ -102,29 +102,21 @@ interface PingWatchDeps {
   readonly limits: Pick<RunnerLimits, 'pingEveryMs' | 'pingsUnansweredMax'>
   /** Whether the process has work: only then it is pinged. */
   readonly isBusy: () => boolean
-  readonly ping: (number: number) => void
+  readonly ping: () => void
   /** Called when the process does not answer any more. */
   readonly silent: () => void
   /** Aborted when the process has ended. */
   readonly gone: AbortSignal
-  /** Number of the last ping that it was sent before. */
-  readonly lastPing: number
 }
 
 /** Pings a process while it has work, to notice that it hangs before the deadline of its runs. */
 class PingWatch {
   readonly #deps: PingWatchDeps
   #isWatching = false
-  #lastPing: number
-  #lastPong = 0
+  #isAnswered = false
 
   constructor(deps: PingWatchDeps) {
     this.#deps = deps
-    this.#lastPing = deps.lastPing
-  }
-
-  get lastPing(): number {
-    return this.#lastPing
   }
 
   /** Watches until the process has no work. No effect while it watches. Never rejects. */
@@ -134,24 +126,22 @@ class PingWatch {
     const { time, limits, isBusy, ping, silent, gone } = this.#deps
     let unanswered = 0
     while (isBusy() && unanswered < limits.pingsUnansweredMax) {
-      this.#lastPing += 1
-      ping(this.#lastPing)
+      this.#isAnswered = false
+      ping()
       try {
         await time.sleep(limits.pingEveryMs, gone)
       } catch {
         return
       }
-      unanswered = this.#lastPong === this.#lastPing ? 0 : unanswered + 1
+      unanswered = this.#isAnswered ? 0 : unanswered + 1
     }
     this.#isWatching = false
     if (unanswered >= limits.pingsUnansweredMax) silent()
   }
 
-  /** Takes an answer. @returns what is wrong with it; `undefined` when it is valid */
-  answered(ping: number): string | undefined {
-    if (ping > this.#lastPing) return 'an answer to what was not asked'
-    this.#lastPong = ping
-    return undefined
+  /** Takes an answer. */
+  answered(): void {
+    this.#isAnswered = true
   }
 }
 
@@ -173,25 +163,21 @@ export class CollectorChild {
   readonly #ready = Promise.withResolvers<void>()
   readonly #gone = new AbortController()
   readonly #allowance = new MessageAllowance()
-  /** Collectors it was given: it may log for no others. */
-  readonly #collectors: Set<string>
   #lost: Lost = { kind: 'lost', how: 'ended' }
-  #leaks = false
 
-  constructor(deps: ChildDeps, { spawned, isReady, collectors, lastPing }: StartedProcess) {
+  /** @param isReady whether the process has said so */
+  constructor(deps: ChildDeps, spawned: Spawned, isReady: boolean) {
     this.#deps = deps
     const { chains, limits, log, time, hosts } = deps
-    this.#collectors = collectors
     const tell = sentTogether<TurnReply>(turns => this.#say({ kind: 'turns', turns }))
     this.#turns = new ChildTurns((host, asker) => hosts.take(host, asker), tell)
     this.#pings = new PingWatch({
       time,
       limits,
       isBusy: () => this.#runs.size > 0,
-      ping: ping => this.#say({ kind: 'ping', ping }),
+      ping: () => this.#say({ kind: 'ping' }),
       silent: () => this.#lose(busy),
       gone: this.#gone.signal,
-      lastPing,
     })
     this.#spawned = spawned
     void spawned.exited.then(({ how, fix }) => this.#lose(how, fix))
@@ -217,7 +203,7 @@ export class CollectorChild {
     const token = randomBytes(16).toString('hex')
     this.#runs.set(token, run)
     this.#allowance.grant()
-    this.#collectors.add(task.collector.id)
+    this.#spawned.collectors.add(task.collector.id)
     if (task.kind === 'collect') this.#deps.meeting.join(task.hour, token)
     if (task.kind === 'price') this.#deps.meeting.takePlace(task.hour, task.collector.id, token)
     this.#start(token)
@@ -242,21 +228,19 @@ export class CollectorChild {
     if (this.#deps.pinged) void this.#pings.watch()
   }
 
-  /** Whether new work may be given to it: it lives, and no earlier run has left pending work in it. */
-  sound(): boolean {
-    return !this.#gone.signal.aborted && !this.#leaks
+  get isAlive(): boolean {
+    return !this.#gone.signal.aborted
   }
 
-  idle(): boolean {
+  get isIdle(): boolean {
     return this.#runs.size === 0
   }
 
-  /** Gives the process away, which must be sound and idle. From then on this is as if it had ended. */
-  release(): StartedProcess {
-    const [spawned, collectors, { lastPing }] = [this.#spawned, this.#collectors, this.#pings]
-    spawned.listen(undefined)
+  /** Gives the process away, which must be alive and idle. From then on this is as if it had ended. */
+  release(): Spawned {
+    this.#spawned.listen(undefined)
     this.#leave({ kind: 'lost', how: 'was given away' })
-    return { spawned, isReady: true, collectors, lastPing }
+    return this.#spawned
   }
 
   /** Ends the process; resolves when it has ended. */
@@ -316,7 +300,8 @@ export class CollectorChild {
         this.#ready.resolve()
         return undefined
       case 'pong':
-        return this.#pings.answered(message.ping)
+        this.#pings.answered()
+        return undefined
       case 'log':
         return this.#log(message, chars)
       case 'asks':
@@ -333,18 +318,17 @@ export class CollectorChild {
   }
 
   #log(line: LogLine, chars: number): string | undefined {
-    if (!this.#collectors.has(line.collectorId)) return 'a log line of another collector'
+    if (!this.#spawned.collectors.has(line.collectorId)) return 'a log line of another collector'
     const kind = this.#allowance.takeLog(chars)
     if (kind === 'logged') this.#deps.log(line)
     if (kind === 'first-left-out') this.#deps.log({ ...line, level: 'warn', message: furtherLeftOut, facts: {} })
     return undefined
   }
 
-  #end({ run: token, end, leaks }: EndedRun): string | undefined {
+  #end({ run: token, end }: EndedRun): string | undefined {
     const run = this.#runs.get(token)
     if (!run) return 'the end of a run that it does not have'
     if (end.kind !== 'faulted' && end.kind !== endOf[run.task.kind]) return 'the end of another kind of run'
-    this.#leaks ||= leaks
     this.#settle(token, run.pins.addedTo(end))
     return undefined
   }

@@ -167,8 +167,8 @@ const fact = z.union([text, z.number(), z.boolean(), z.null()])
 
 const message = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('ready') }),
-  z.object({ kind: z.literal('pong'), ping: count }),
-  z.object({ kind: z.literal('ended'), runs: z.array(z.object({ run: token, end, leaks: z.boolean() })) }),
+  z.object({ kind: z.literal('pong') }),
+  z.object({ kind: z.literal('ended'), runs: z.array(z.object({ run: token, end })) }),
   z.object({ kind: z.literal('asks'), asks: z.array(ask) }),
   z.object({ kind: z.literal('turn-asks'), asks: z.array(z.object({ turn: count, run: token, host })) }),
   z.object({ kind: z.literal('turn-ends'), ends: z.array(z.object({ turn: count, how })) }),
@@ -209,7 +209,7 @@ export function heard(line: string): Heard {
 }
 
 const ownNames = new Set(
-  'kind ping runs run end leaks asks ask chain question hoursBefore level message facts code fix readings failures outcome description metrics history declared secrets mistakes known requests filter address topics turn host ends how retryAfterMs prices exact nearest failure'.split(
+  'kind runs run end asks ask chain question hoursBefore level message facts code fix readings failures outcome description metrics history declared secrets mistakes known requests filter address topics turn host ends how retryAfterMs prices exact nearest failure'.split(
     ' ',
   ),
 )

@@ -20,10 +20,10 @@ import type { ChildLogLevel, CollectorRef, DescribedToDaemon, LogLine, PriceFoun
 import { originOf } from '../origin.ts'
 import type { DescribeResult, Runner, RunOutcome } from '../runner.ts'
 import { CollectorChild } from './child.ts'
-import type { Lost, StartedProcess } from './child-spawn.ts'
+import { type Lost, type Spawned, spawnChild } from './child-spawn.ts'
 import { HostLimits } from './hosts.ts'
 import { type RunnerLimits, runnerLimits } from './limits.ts'
-import { createIsolatedProcess, type IsolatedProcess, Processes, startProcess } from './processes.ts'
+import { LoneProcesses, Processes } from './processes.ts'
 import type { ReadInterceptor } from './read-interceptor.ts'
 import { Meeting, Prices, type PricesDeps } from './replies.ts'
 import {
@@ -67,7 +67,7 @@ export class ProcessRunner implements Runner {
   readonly #runSecrets: RunSecrets
   readonly #provenance: ProvenanceSource
   readonly #processes: Processes
-  readonly #alone: IsolatedProcess
+  readonly #alone: LoneProcesses
   readonly #walks: PackageWalks = new Map()
   readonly #stopping = new AbortController()
   /** Ids of collectors that ended their process; they run alone. */
@@ -92,7 +92,7 @@ export class ProcessRunner implements Runner {
     const { idleMsMax, sharedMax: processesMax, aloneMax } = this.#limits
     const start = (group: ProcessGroup) => this.#start(group, true)
     this.#processes = new Processes({ start, idleMsMax, processesMax, time: deps.time, stopping })
-    this.#alone = createIsolatedProcess(group => this.#start(group, false), aloneMax, stopping)
+    this.#alone = new LoneProcesses(group => this.#start(group, false), aloneMax, stopping)
   }
 
   describe(collector: CollectorConfig): Promise<DescribeResult> {
@@ -116,7 +116,7 @@ export class ProcessRunner implements Runner {
   async stop(): Promise<void> {
     this.#stopping.abort(new Fault('stopped', 'the collectors have been stopped'))
     const { warm, leavesWarm } = this.#deps
-    const keep = warm && leavesWarm ? (key: string, one: StartedProcess) => warm.put(key, one) : undefined
+    const keep = warm && leavesWarm ? (key: string, one: Spawned) => warm.put(key, one) : undefined
     await Promise.all([this.#processes.stop(keep), this.#alone.stop()])
   }
 
@@ -141,15 +141,18 @@ export class ProcessRunner implements Runner {
     }
     const [limits, meeting, prices, hosts] = [this.#limits, this.#meeting, this.#prices, this.#hosts]
     const shared = { chains, deadlineMs, limits, time, meeting, prices, interceptor, isGuarded, hosts }
-    const started = this.#deps.warm?.take(group.key) ?? (await this.#started(group))
-    return new CollectorChild({ ...shared, log: write, pinged }, started)
+    const warm = this.#deps.warm?.take(group.key)
+    return new CollectorChild({ ...shared, log: write, pinged }, warm ?? (await this.#started(group)), !!warm)
   }
 
-  async #started(group: ProcessGroup): Promise<StartedProcess> {
+  async #started(group: ProcessGroup): Promise<Spawned> {
     const { configFolders = [] } = this.#deps
     const permitted = await readablePaths({ ...group, hidden: this.#hidden, configFolders }, this.#walks)
     const { heapMbMax, memoryMbMax } = this.#limits
-    return startProcess(group, { ...permitted, heapMbMax, memoryMbMax })
+    // Shipped code only opens what the configuration declares; no code of one's own runs in its process.
+    const mayUseSqlite = group.isShipped && group.declared.length > 0
+    const folder = dirname(group.configFile)
+    return spawnChild({ ...permitted, heapMbMax, memoryMbMax, mayUseSqlite, folder })
   }
 
   async #runAlone(task: Task, group: ProcessGroup): Promise<TaskEnd> {

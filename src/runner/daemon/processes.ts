@@ -1,14 +1,13 @@
-import { dirname } from 'node:path'
 import type { Time } from '../../edge/time.ts'
 import type { Task, TaskEnd } from '../messages.ts'
 import type { CollectorChild } from './child.ts'
-import { type Lost, type SpawnDeps, type StartedProcess, spawnChild } from './child-spawn.ts'
+import type { Lost, Spawned } from './child-spawn.ts'
 import type { ProcessGroup } from './sandbox.ts'
 
 /** Dependencies of `Processes`. */
 interface ProcessesDeps {
   readonly start: (group: ProcessGroup) => Promise<CollectorChild>
-  /** Idle time after which a process is ended, in milliseconds. */
+  /** Idle time after which a process is ended, in milliseconds; this also makes changed imports take effect. */
   readonly idleMsMax: number
   /** Concurrent processes of one's own code, at most. */
   readonly processesMax: number
@@ -17,6 +16,9 @@ interface ProcessesDeps {
   readonly stopping: AbortSignal
 }
 
+/** Given a process without work, with the key of its group. */
+type Keep = (key: string, process: Spawned) => void
+
 /**
  * Keeps one process for each group. The number of processes that run user code is limited: an idle one is ended when
  * another group needs its place; if all are busy, the group waits.
@@ -24,8 +26,7 @@ interface ProcessesDeps {
 export class Processes {
   readonly #deps: ProcessesDeps
   readonly #byKey = new Map<string, SharedProcess>()
-  /** Processes that run user code, not shipped collectors. */
-  readonly #own = new Set<SharedProcess>()
+  /** Places taken by processes that run one's own code. */
   #taken = 0
   #rested = Promise.withResolvers<void>()
 
@@ -35,28 +36,21 @@ export class Processes {
 
   /** Runs a task. Never rejects. */
   async run(task: Task, group: ProcessGroup): Promise<TaskEnd | Lost> {
-    const shared = this.#byKey.get(group.key) ?? this.#sharedOf(group)
+    const shared = this.#byKey.get(group.key) ?? new SharedProcess(this.#deps, group, () => this.#start(group))
     this.#byKey.set(group.key, shared)
-    return shared.run(task)
+    const end = await shared.run(task)
+    this.#tellRested()
+    return end
   }
 
   /**
    * Ends all processes; resolves when they have ended.
    *
-   * @param keep is given those without work, with the keys of their groups. Default: they are ended, too
+   * @param keep is given those without work. Default: they are ended, too
    */
-  async stop(keep?: (key: string, process: StartedProcess) => void): Promise<void> {
+  async stop(keep?: Keep): Promise<void> {
     this.#tellRested()
-    const all = [...this.#byKey].map(([key, shared]) => shared.stop(keep && (process => keep(key, process))))
-    await Promise.all(all)
-  }
-
-  #sharedOf(group: ProcessGroup): SharedProcess {
-    const { idleMsMax, time, stopping } = this.#deps
-    const rested = () => this.#tellRested()
-    const shared = new SharedProcess({ start: () => this.#start(group), rested, idleMsMax, time, stopping })
-    if (!group.isShipped) this.#own.add(shared)
-    return shared
+    await Promise.all([...this.#byKey].map(([key, shared]) => shared.stop(keep && (process => keep(key, process)))))
   }
 
   async #start(group: ProcessGroup): Promise<CollectorChild> {
@@ -64,24 +58,23 @@ export class Processes {
     if (group.isShipped) return this.#deps.start(group)
     await this.#place()
     this.#taken += 1
+    const leave = () => {
+      this.#taken -= 1
+      this.#tellRested()
+    }
     try {
       const child = await this.#deps.start(group)
-      void child.gone.then(() => this.#leave())
+      void child.gone.then(leave)
       return child
     } catch (error) {
-      this.#leave()
+      leave()
       throw error
     }
   }
 
-  #leave(): void {
-    this.#taken -= 1
-    this.#tellRested()
-  }
-
   async #place(): Promise<void> {
     while (this.#taken >= this.#deps.processesMax && !this.#deps.stopping.aborted) {
-      const idle = [...this.#own].find(shared => shared.isIdle)
+      const idle = [...this.#byKey.values()].find(shared => shared.isIdle && !shared.isShipped)
       if (idle) await idle.stop()
       else await this.#rested.promise
     }
@@ -93,52 +86,40 @@ export class Processes {
   }
 }
 
-/** Dependencies of `SharedProcess`. */
-interface SharedDeps {
-  /** Starts a process, once there is a place for it. */
-  start(): Promise<CollectorChild>
-  /** Called when its work is done, or it has ended. */
-  rested(): void
-  /** Idle time after which it is ended, in milliseconds; this also makes changed imports of a collector take effect. */
-  readonly idleMsMax: number
-  readonly time: Time
-  readonly stopping: AbortSignal
-}
-
-/**
- * A process that several collectors share. It is started on demand. It is replaced when it has ended, or when a run has
- * left pending work in it, as soon as the other runs have finished, so that leaks do not accumulate.
- */
+/** A process that several collectors share. It is started on demand, and again when it has ended. */
 class SharedProcess {
-  readonly #deps: SharedDeps
-  readonly #children = new Set<CollectorChild>()
-  #current: CollectorChild | undefined
+  readonly isShipped: boolean
+  readonly #deps: Pick<ProcessesDeps, 'idleMsMax' | 'time' | 'stopping'>
+  readonly #start: () => Promise<CollectorChild>
+  #child: CollectorChild | undefined
   #starting: Promise<CollectorChild> | undefined
-  /** When a run began or ended last, by the steady clock. */
-  #usedAtMs = 0
-  #isWaiting = false
+  /** Runs begun so far. */
+  #runs = 0
 
-  constructor(deps: SharedDeps) {
+  /** @param start starts a process, once there is a place for it */
+  constructor(
+    deps: Pick<ProcessesDeps, 'idleMsMax' | 'time' | 'stopping'>,
+    { isShipped }: ProcessGroup,
+    start: () => Promise<CollectorChild>,
+  ) {
     this.#deps = deps
+    this.isShipped = isShipped
+    this.#start = start
   }
 
   /** Runs a task. Never rejects. */
   async run(task: Task): Promise<TaskEnd | Lost> {
-    this.#usedAtMs = this.#deps.time.steadyMs()
-    const child = await this.#sound()
+    this.#runs += 1
+    const child = await this.#living()
     if (this.#deps.stopping.aborted) return { kind: 'lost', how: 'was stopped' }
-    const taskEnd = await child.run(task)
-    this.#usedAtMs = this.#deps.time.steadyMs()
-    if (child.idle()) {
-      void (child.sound() ? this.#endWhenIdle() : this.#end(child))
-      this.#deps.rested()
-    }
-    return taskEnd
+    const end = await child.run(task)
+    if (child.isIdle) void this.#endWhenIdle(child)
+    return end
   }
 
   /** Whether there is a process without work. */
   get isIdle(): boolean {
-    return this.#children.size > 0 && !this.#starting && [...this.#children].every(child => child.idle())
+    return this.#starting === undefined && this.#child?.isAlive === true && this.#child.isIdle
   }
 
   /**
@@ -146,141 +127,101 @@ class SharedProcess {
    *
    * @param keep is given a process that is without work, in place of its end. Default: it is ended, too
    */
-  async stop(keep?: (process: StartedProcess) => void): Promise<void> {
+  async stop(keep?: (process: Spawned) => void): Promise<void> {
     await this.#starting?.catch(() => {})
-    const kept = keep && this.#current?.sound() && this.#current.idle() ? this.#current : undefined
-    if (kept) {
-      this.#children.delete(kept)
-      keep?.(kept.release())
-    }
-    await Promise.all([...this.#children].map(child => this.#end(child)))
+    const child = this.#child
+    this.#child = undefined
+    if (keep && child?.isAlive && child.isIdle) keep(child.release())
+    else await child?.end()
   }
 
-  async #sound(): Promise<CollectorChild> {
-    if (this.#current?.sound()) return this.#current
+  async #living(): Promise<CollectorChild> {
+    if (this.#child?.isAlive) return this.#child
     this.#starting ??= this.#start().finally(() => {
       this.#starting = undefined
     })
-    return this.#starting
+    this.#child = await this.#starting
+    return this.#child
   }
 
-  async #start(): Promise<CollectorChild> {
-    const child = await this.#deps.start()
-    this.#current = child
-    this.#children.add(child)
-    return child
-  }
-
-  async #end(child: CollectorChild): Promise<void> {
-    if (child === this.#current) this.#current = undefined
-    await child.end()
-    this.#children.delete(child)
-    this.#deps.rested()
-  }
-
-  /** Ends the process once nothing has run in it for a while. One wait serves all runs: each of them prolongs it. */
-  async #endWhenIdle(): Promise<void> {
+  /** Ends the process once nothing has run in it for a while. */
+  async #endWhenIdle(child: CollectorChild): Promise<void> {
     const { time, idleMsMax, stopping } = this.#deps
-    if (this.#isWaiting) return
-    this.#isWaiting = true
-    try {
-      for (let leftMs = idleMsMax; leftMs > 0; leftMs = this.#usedAtMs + idleMsMax - time.steadyMs()) {
-        await time.sleep(leftMs, stopping)
-      }
-    } catch {
-      return
-    } finally {
-      this.#isWaiting = false
-    }
-    const child = this.#current
-    if (child?.idle()) await this.#end(child)
+    const runs = this.#runs
+    const isOver = await time.sleep(idleMsMax, stopping).then(
+      () => true,
+      () => false,
+    )
+    if (isOver && runs === this.#runs && child === this.#child) await this.stop()
   }
-}
-
-/** Runs tasks each in a process of its own, a few at a time. */
-export interface IsolatedProcess {
-  /**
-   * Runs a task. Never rejects.
-   *
-   * @param known whether the collector has failed before: it waits behind those that are probably innocent
-   */
-  run(task: Task, group: ProcessGroup, known: boolean): Promise<TaskEnd | Lost>
-  /** Stops the service; resolves when it has stopped. */
-  stop(): Promise<void>
 }
 
 interface PendingRun {
   readonly id: string
-  readonly known: boolean
+  readonly isKnown: boolean
   start(): void
 }
 
 /**
- * Creates the pool. A collector holds one place at a time, however many hours of it wait, so that one culprit never
- * takes all places.
- *
- * @param places concurrent tasks, at most
+ * Runs tasks each in a process of its own, a few at a time. A collector holds one place at a time, however many hours of
+ * it wait, so that one culprit never takes all places.
  */
-export function createIsolatedProcess(
-  start: (group: ProcessGroup) => Promise<CollectorChild>,
-  places: number,
-  stopping: AbortSignal,
-): IsolatedProcess {
-  const children = new Set<CollectorChild>()
-  const waiting: PendingRun[] = []
-  const busy = new Set<string>()
+export class LoneProcesses {
+  readonly #start: (group: ProcessGroup) => Promise<CollectorChild>
+  readonly #places: number
+  readonly #stopping: AbortSignal
+  readonly #children = new Set<CollectorChild>()
+  readonly #waiting: PendingRun[] = []
+  /** Ids of the collectors that have a place. */
+  readonly #busy = new Set<string>()
 
-  function startNext(): void {
-    const next = busy.size < places ? nextOf(waiting, busy) : undefined
-    if (!next) return
-    waiting.splice(waiting.indexOf(next), 1)
-    busy.add(next.id)
-    next.start()
-    startNext()
+  /** @param places concurrent tasks, at most @param stopping aborted when the runner closes */
+  constructor(start: (group: ProcessGroup) => Promise<CollectorChild>, places: number, stopping: AbortSignal) {
+    this.#start = start
+    this.#places = places
+    this.#stopping = stopping
   }
 
-  async function runInOwn(task: Task, group: ProcessGroup): Promise<TaskEnd | Lost> {
-    if (stopping.aborted) return { kind: 'lost', how: 'was stopped' }
-    const child = await start(group)
-    children.add(child)
-    if (stopping.aborted) await child.end()
-    const end = await child.run(task)
-    await child.end()
-    children.delete(child)
+  /**
+   * Runs a task. Never rejects.
+   *
+   * @param isKnown whether the collector has failed before: it waits behind those that are probably innocent
+   */
+  async run(task: Task, group: ProcessGroup, isKnown: boolean): Promise<TaskEnd | Lost> {
+    const { id } = task.collector
+    await new Promise<void>(start => {
+      this.#waiting.push({ id, isKnown, start })
+      this.#startNext()
+    })
+    const end = await this.#runInOwn(task, group)
+    this.#busy.delete(id)
+    this.#startNext()
     return end
   }
 
-  return {
-    async run(task, group, known) {
-      const { id } = task.collector
-      await new Promise<void>(begin => {
-        waiting.push({ id, known, start: begin })
-        startNext()
-      })
-      const end = await runInOwn(task, group)
-      busy.delete(id)
-      startNext()
-      return end
-    },
-    async stop() {
-      await Promise.all([...children].map(child => child.end()))
-    },
+  /** Ends all processes; resolves when they have ended. */
+  async stop(): Promise<void> {
+    await Promise.all([...this.#children].map(child => child.end()))
   }
-}
 
-function nextOf(waiting: readonly PendingRun[], busy: ReadonlySet<string>): PendingRun | undefined {
-  const free = waiting.filter(({ id }) => !busy.has(id))
-  return free.find(({ known }) => !known) ?? free[0]
-}
+  #startNext(): void {
+    const free = this.#busy.size < this.#places ? this.#waiting.filter(({ id }) => !this.#busy.has(id)) : []
+    const next = free.find(({ isKnown }) => !isKnown) ?? free[0]
+    if (!next) return
+    this.#waiting.splice(this.#waiting.indexOf(next), 1)
+    this.#busy.add(next.id)
+    next.start()
+    this.#startNext()
+  }
 
-/** Starts a process for a group of collectors. */
-export function startProcess(
-  { isShipped, declared, configFile }: ProcessGroup,
-  permitted: Pick<SpawnDeps, 'reads' | 'links' | 'heapMbMax' | 'memoryMbMax'>,
-): StartedProcess {
-  // Shipped code only opens what the configuration declares; no code of one's own runs in its process.
-  const mayUseSqlite = isShipped && declared.length > 0
-  const spawned = spawnChild({ ...permitted, mayUseSqlite, folder: dirname(configFile) })
-  // An empty id: lines of the process as a whole.
-  return { spawned, isReady: false, collectors: new Set(['']), lastPing: 0 }
+  async #runInOwn(task: Task, group: ProcessGroup): Promise<TaskEnd | Lost> {
+    if (this.#stopping.aborted) return { kind: 'lost', how: 'was stopped' }
+    const child = await this.#start(group)
+    this.#children.add(child)
+    if (this.#stopping.aborted) await child.end()
+    const end = await child.run(task)
+    await child.end()
+    this.#children.delete(child)
+    return end
+  }
 }

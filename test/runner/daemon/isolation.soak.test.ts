@@ -77,13 +77,6 @@ describe('processes:', () => {
   const whereFickle = async (runner: ReturnType<typeof testRunner>['runner']) =>
     (await runner.collect(fickle('answer'), hour)).readings['Process']
 
-  it('one in which a run never settles is replaced', async () => {
-    const { runner } = testRunner({ deadlineMs: 2_000 })
-    const before = await whereFickle(runner)
-    await faultOf(runner.collect(fickle('hang'), hour))
-    expect(await whereFickle(runner)).not.toBe(before)
-  })
-
   it('one in which a run ended by its signal is kept', async () => {
     const { runner } = testRunner({ deadlineMs: 2_000 })
     const before = await whereFickle(runner)

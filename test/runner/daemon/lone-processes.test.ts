@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { CollectorChild } from '../../../src/runner/daemon/child.ts'
 import type { Lost } from '../../../src/runner/daemon/child-spawn.ts'
-import { createIsolatedProcess, type IsolatedProcess } from '../../../src/runner/daemon/processes.ts'
+import { LoneProcesses } from '../../../src/runner/daemon/processes.ts'
 import { groupOf } from '../../../src/runner/daemon/sandbox.ts'
 import type { Task, TaskEnd } from '../../../src/runner/messages.ts'
 import { hour } from '../setup.ts'
@@ -15,7 +15,7 @@ const group = groupOf({ use: './any.ts', configFile: '/tidegauge.yaml' }, [])
 const lost: Lost = { kind: 'lost', how: 'ended' }
 
 interface Pool {
-  readonly alone: IsolatedProcess
+  readonly alone: LoneProcesses
   /** Collectors that have a process now, in the order in which they got it. */
   running(): string[]
   /** Ends the process of a collector, and lets the next one start. */
@@ -33,7 +33,7 @@ function poolOf(places: number, stopping = new AbortController().signal): Pool {
     return child as CollectorChild
   }
   return {
-    alone: createIsolatedProcess(start, places, stopping),
+    alone: new LoneProcesses(start, places, stopping),
     running: () => under.map(({ id }) => id),
     async finish(id) {
       const index = under.findIndex(entry => entry.id === id)
