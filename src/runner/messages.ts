@@ -200,8 +200,7 @@ export interface LogLine {
 }
 
 /**
- * A run to start, with a token that its end must carry, so that code of another run cannot end it. Runs of one
- * collector share its `collector`.
+ * A run to start, with a token that its end must carry, so that code of another run cannot end it.
  */
 export interface StartedRun {
   /** Token of the run. */

@@ -159,34 +159,21 @@ export function lateFault(scope: Scope, deadlineMs: number): Fault {
   return new Fault('collector-hung', message, { facts: { waitedFor } })
 }
 
-/** A collector ready to run for any hour. */
+/** A collector ready to run for one hour. */
 interface Prepared {
   readonly definition: Collector
   /** Path of the file, to name places in it; absent for a package, and for a collector that is shipped. */
   readonly file: string | undefined
   /** Whether it is shipped: its user writes a configuration, and no code. */
   readonly isShipped: boolean
-  /** Parsed, and frozen because many hours share them. */
+  /** Parsed. */
   readonly options: unknown
   /** The declared labels. */
   readonly labels: readonly string[]
 }
 
-const known = new WeakMap<CollectorRef, Promise<Prepared>>()
-
-/**
- * Loads a collector and parses its options, once for all runs of one message, which share their `ref`. The next message
- * loads it again, so that an edited file is noticed.
- *
- * @throws Fault `collector-unusable`
- */
-function prepare(ref: CollectorRef): Promise<Prepared> {
-  const preparing = known.get(ref) ?? prepareOne(ref)
-  known.set(ref, preparing)
-  return preparing
-}
-
-async function prepareOne(ref: CollectorRef): Promise<Prepared> {
+/** Loads a collector and parses its options. @throws Fault `collector-unusable` */
+async function prepare(ref: CollectorRef): Promise<Prepared> {
   const { definition, file } = await loadCollector(ref)
   const parsed = await parseOptions({ definition }, ref)
   if (!parsed.ok) {
@@ -200,16 +187,7 @@ async function prepareOne(ref: CollectorRef): Promise<Prepared> {
   }
   const labels = Object.keys(declaredMetrics(definition, parsed.options, ref.use))
   const isShipped = originOf(ref).kind === 'shipped'
-  return { definition, file: isShipped ? undefined : file, isShipped, options: frozen(parsed.options), labels }
-}
-
-/** Freezes plain objects and lists; other values of a schema are left alone. */
-function frozen(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
-  if (!Array.isArray(value) && Object.getPrototypeOf(value) !== Object.prototype) return value
-  Object.freeze(value)
-  for (const part of Object.values(value)) frozen(part)
-  return value
+  return { definition, file: isShipped ? undefined : file, isShipped, options: parsed.options, labels }
 }
 
 /** Undeclared labels named in an outcome; further ones are counted. */

@@ -64,7 +64,6 @@ export class ProcessRunner implements Runner {
   readonly #meeting: Meeting
   readonly #prices: Prices
   readonly #hosts: HostLimits
-  readonly #runSecrets: RunSecrets
   readonly #provenance: ProvenanceSource
   readonly #processes: Processes
   readonly #alone: LoneProcesses
@@ -72,9 +71,8 @@ export class ProcessRunner implements Runner {
   readonly #stopping = new AbortController()
   /** Ids of collectors that ended their process; they run alone. */
   readonly #culprits = new Set<string>()
-  readonly #refs = new WeakMap<CollectorConfig, CollectorRef>()
   /** Declarations of each collector, once it has been described. */
-  readonly #known = new WeakMap<CollectorRef, Promise<Given>>()
+  readonly #known = new WeakMap<CollectorConfig, Promise<Given>>()
 
   constructor(deps: RunnerDeps) {
     this.#deps = deps
@@ -87,7 +85,6 @@ export class ProcessRunner implements Runner {
     const read: PricesDeps['read'] = (price, hour, tokens) => this.#readPrices(price, hour, tokens)
     this.#prices = new Prices({ prices: deps.prices ?? {}, read, meeting, time: deps.time })
     this.#hosts = new HostLimits(deps.time, this.#limits)
-    this.#runSecrets = new RunSecrets(this.#redactor, deps.readSecret ?? readOption)
     const stopping = this.#stopping.signal
     const { idleMsMax, sharedMax: processesMax, aloneMax } = this.#limits
     const start = (group: ProcessGroup) => this.#start(group, true)
@@ -95,13 +92,9 @@ export class ProcessRunner implements Runner {
     this.#alone = new LoneProcesses(group => this.#start(group, false), aloneMax, stopping)
   }
 
-  describe(collector: CollectorConfig): Promise<DescribeResult> {
-    return this.#describe(this.#refOf(collector))
-  }
-
   /** JSON Schema of a collector's options, for editors. Rejects with Fault `collector-unusable` or `collector-hung`. */
   async optionsSchema(collector: CollectorConfig): Promise<unknown> {
-    const end = await this.#perform({ kind: 'schema', collector: this.#refOf(collector) }, [])
+    const end = await this.#perform({ kind: 'schema', collector: refOf(collector) }, [])
     if (end.kind !== 'schema') throw mismatch(end.kind)
     return end.schema
   }
@@ -110,7 +103,7 @@ export class ProcessRunner implements Runner {
     const end = await this.#performOn(collector, { kind: 'collect', hour })
     if (end.kind !== 'collected') throw mismatch(end.kind)
     const { outcome } = end
-    return { ...outcome, provenance: this.#provenance.of(this.#refOf(collector), hour, outcome.pins) }
+    return { ...outcome, provenance: this.#provenance.of(refOf(collector), hour, outcome.pins) }
   }
 
   async stop(): Promise<void> {
@@ -127,10 +120,19 @@ export class ProcessRunner implements Runner {
   }
 
   async #performOn(collector: CollectorConfig, asked: OfHour<Task>): Promise<Done> {
-    const ref = this.#refOf(collector)
-    const { paths, secrets } = await this.#givenOf(ref)
-    const own = this.#runSecrets.refWith(ref, secrets, collector)
-    return this.#perform({ ...asked, collector: own }, paths)
+    const { paths, secrets } = await this.#givenOf(collector)
+    const read = secrets.length > 0 && { secrets: this.#secretsOf(collector, secrets) }
+    return this.#perform({ ...asked, collector: { ...refOf(collector), ...read } }, paths)
+  }
+
+  /** The present secrets of a collector, which the redactor knows before anything else happens. @throws Fault `secret-missing` */
+  #secretsOf(collector: CollectorConfig, secrets: readonly OptionSecret[]): Readonly<Record<string, string>> {
+    const { readSecret = readOption } = this.#deps
+    const read = secrets.map(
+      secret => [secretId(secret.ref), readSecret(secret, collector.placeOf(secret.path))] as const,
+    )
+    this.#redactor.add(read.flatMap(([, secret]) => [secret, ...secretPartsOf(secret)]))
+    return Object.fromEntries(read)
   }
 
   async #start(group: ProcessGroup, pinged: boolean): Promise<CollectorChild> {
@@ -188,23 +190,12 @@ export class ProcessRunner implements Runner {
     return { ...end, outcome: { ...outcome, failures: Object.fromEntries(failures) } }
   }
 
-  /**
-   * The reference of a collector; the same object for the same collector, so that a message holds it once and it is
-   * loaded once.
-   */
-  #refOf(collector: CollectorConfig): CollectorRef {
-    const { id, use, options, place, deadlineMs } = collector
-    const made = { id, use, options, configFile: place.file, ...(deadlineMs !== undefined && { deadlineMs }) }
-    const ref = this.#refs.get(collector) ?? made
-    this.#refs.set(collector, ref)
-    return ref
-  }
-
-  async #describe(ref: CollectorRef): Promise<DescribeResult> {
+  async describe(collector: CollectorConfig): Promise<DescribeResult> {
+    const ref = refOf(collector)
     const end = await this.#perform({ kind: 'describe', collector: ref }, [])
     if (end.kind !== 'described') throw mismatch(end.kind)
     const { given, mistakes } = await this.#givenTo(ref, end.description)
-    this.#known.set(ref, Promise.resolve(given))
+    this.#known.set(collector, Promise.resolve(given))
     if (mistakes.length > 0) return { kind: 'mistaken', mistakes }
     if (end.description.kind === 'mistaken') return end.description
     const { metrics, history } = end.description
@@ -221,12 +212,12 @@ export class ProcessRunner implements Runner {
   }
 
   /** Declarations of a collector, describing it first if needed. Many hours of it share the wait. */
-  #givenOf(ref: CollectorRef): Promise<Given> {
-    const given = this.#known.get(ref)
+  #givenOf(collector: CollectorConfig): Promise<Given> {
+    const given = this.#known.get(collector)
     if (given) return given
-    const described = this.#describe(ref).then(() => this.#known.get(ref) ?? nothing)
-    this.#known.set(ref, described)
-    described.catch(() => this.#known.delete(ref))
+    const described = this.describe(collector).then(() => this.#known.get(collector) ?? nothing)
+    this.#known.set(collector, described)
+    described.catch(() => this.#known.delete(collector))
     return described
   }
 }
@@ -250,6 +241,10 @@ function lateWords(fault: FaultRecord, chains: Chains): FaultRecord {
     facts: { ...fault.facts, waitedFor: named },
     fix: `${step}; a longer deadline: of the collector gives it more time`,
   }
+}
+
+function refOf({ id, use, options, place, deadlineMs }: CollectorConfig): CollectorRef {
+  return { id, use, options, configFile: place.file, ...(deadlineMs !== undefined && { deadlineMs }) }
 }
 
 function endedFault(use: string, { how, fix }: Lost): Fault {
@@ -303,39 +298,6 @@ function declaredSecrets(
   said: readonly string[],
 ): readonly OptionSecret[] {
   return secretsWritten(options, configFile).filter(({ ref }) => said.includes(secretId(ref)))
-}
-
-/** Reads the secrets of collectors, at each of their runs. */
-class RunSecrets {
-  readonly #redactor: Redacting
-  readonly #read: typeof readOption
-  readonly #before = new WeakMap<CollectorRef, CollectorRef>()
-
-  /** @param read reads the secret of an option. Throws Fault `secret-missing` */
-  constructor(redactor: Redacting, read: typeof readOption) {
-    this.#redactor = redactor
-    this.#read = read
-  }
-
-  /**
-   * The collector with its present secrets, which the redactor knows before anything else happens. While they are
-   * unchanged it is the same object, so that many hours of it are prepared once.
-   *
-   * @throws Fault `secret-missing`
-   */
-  refWith(ref: CollectorRef, secrets: readonly OptionSecret[], collector: CollectorConfig): CollectorRef {
-    if (secrets.length === 0) return ref
-    const values = secrets.map(
-      secret => [secretId(secret.ref), this.#read(secret, collector.placeOf(secret.path))] as const,
-    )
-    const read = Object.fromEntries(values)
-    this.#redactor.add(Object.values(read).flatMap(secret => [secret, ...secretPartsOf(secret)]))
-    const before = this.#before.get(ref)
-    if (before && Object.entries(read).every(([id, value]) => before.secrets?.[id] === value)) return before
-    const now = { ...ref, secrets: read }
-    this.#before.set(ref, now)
-    return now
-  }
 }
 
 /** Declared paths that a process may read, and mistakes in others. */
@@ -474,7 +436,6 @@ interface KnownFiles {
 /** Origin of the values of runs: digests of code and options, and the hosts that served the hour. */
 export class ProvenanceSource {
   readonly #chains: Chains
-  readonly #options = new WeakMap<CollectorRef, string>()
   /** By the collector's own file. */
   readonly #known = new Map<string, KnownFiles>()
 
@@ -493,9 +454,7 @@ export class ProvenanceSource {
 
   /** Origin of the values of a run that would begin now, without its hosts. */
   present(ref: CollectorRef): Omit<Provenance, 'hosts'> {
-    const options = this.#options.get(ref) ?? digestOf(JSON.stringify(sorted(ref.options)))
-    this.#options.set(ref, options)
-    return { version, code: this.#codeOf(ref), options }
+    return { version, code: this.#codeOf(ref), options: digestOf(JSON.stringify(sorted(ref.options))) }
   }
 
   #codeOf(ref: CollectorRef): string {
