@@ -10,13 +10,13 @@ import type { TestRunner } from './test-runner.ts'
 import { failuresText } from './trial.ts'
 
 /** A runner on the sources of a collector, and whether any of its runs has read something. */
-export interface OpenSources {
+interface OpenSources {
   readonly runner: Runner
   hasRead(): boolean
 }
 
 /** A collector, and its sources. Functions are called when a test runs. */
-export interface ContractDeps {
+interface ContractDeps {
   /** With options under which it gives every value for every one of the hours, or with others. */
   collector(options?: unknown): CollectorConfig
   hours(): readonly Hour[]

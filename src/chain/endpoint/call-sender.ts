@@ -1,5 +1,4 @@
-import { rateTriesMax } from '../../edge/rate/limits.ts'
-import type { RateLimit } from '../../edge/rate/rate-limit.ts'
+import { type RateLimit, rateTriesMax } from '../../edge/rate/rate-limit.ts'
 import type { Turn } from '../../edge/rate/sent-calls.ts'
 import { Semaphore } from '../../edge/semaphore.ts'
 import type { Time } from '../../edge/time.ts'

@@ -1,4 +1,5 @@
-import { rateUnlimitedPerSecond } from './limits.ts'
+/** Rate above which a discovered limit is dropped, in calls a second. */
+const rateUnlimitedPerSecond = 10_000
 
 /** Bounds of a rate that is learnt from refusals. */
 export interface RateBounds {

@@ -2,8 +2,16 @@ import { backoffMs } from '../../model/backoff.ts'
 import { Semaphore } from '../semaphore.ts'
 import type { Time } from '../time.ts'
 import { type DiscoveredRate, lowered, type RateBounds, risen } from './discovered-rate.ts'
-import { rateBackoff, rateLookMs, rateTriesMax } from './limits.ts'
 import { SentCalls, type Turn } from './sent-calls.ts'
+
+/** Refusals in a row after which a request that was answered once proves nothing any more. */
+export const rateTriesMax = 4
+
+/** Wait after a refusal for the rate that names none, doubled with each in a row up to the cap. */
+const rateBackoff = { baseMs: 1_000, capMs: 60_000 } as const
+
+/** Interval of checking whether a rising rate lets calls pass. */
+const rateLookMs = 250
 
 /**
  * Limits the rate of a server, in calls a second. A configured rate is never exceeded; otherwise there is no limit until

@@ -1,4 +1,9 @@
-import { rateHistoryMs, rateTransitMsMax, rateWindowMs } from './limits.ts'
+/** The second of a rate, plus a millisecond because clocks truncate, and the longest way of a request to the server. */
+const rateWindowMs = 1_001
+const rateTransitMsMax = 500
+
+/** Time for which the calls that a server answered in a second are remembered. */
+const rateHistoryMs = 10_000
 
 /** A sent request. */
 export interface Turn {

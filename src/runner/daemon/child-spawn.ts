@@ -165,7 +165,7 @@ function shellOrNone(): ChildProcess | undefined {
 const orphanWatch = new OrphanWatch()
 
 /** Takes what a process says. */
-export interface ProcessListener {
+interface ProcessListener {
   readonly log: (line: LogLine) => void
   /** Called with each line of the process, not yet parsed. */
   readonly hear: (line: string) => void
@@ -202,7 +202,7 @@ export interface Spawned {
 }
 
 /** Permissions of a new process. */
-export interface SpawnDeps {
+interface SpawnDeps {
   /** Files and folders it may read; it may write none. */
   readonly reads: readonly string[]
   /** Targets of links by their paths, which it must not follow itself. */
