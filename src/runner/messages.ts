@@ -133,15 +133,25 @@ export type HttpReply =
   | { readonly kind: 'http'; readonly text: string }
   | { readonly kind: 'faulted'; readonly fault: FaultRecord }
 
+/** Leave to send one request to a host, with the time left of the run; or the time for which the host must be left alone. */
+export type TurnReply =
+  | { readonly kind: 'granted'; readonly leftMs: number }
+  | { readonly kind: 'refused'; readonly waitMs: number }
+
 export type PriceReply =
   | { readonly kind: 'price'; readonly price: Priced }
   | { readonly kind: 'faulted'; readonly fault: FaultRecord }
 
 /**
- * A question as of the run's hour: about a chain by its name, for a price by its name (`tokenPriceName` of a token); where reads are recorded or
- * replayed also an off-chain request.
+ * A question as of the run's hour: about a chain by its name, for a price by its name (`tokenPriceName` of a token); where
+ * reads are recorded or replayed also an off-chain request. Or whether a request may be sent to a host, by its name and
+ * port.
  */
-export type RunQuestion = ChainAsk | { readonly price: string } | { readonly http: HttpRead }
+export type RunQuestion =
+  | ChainAsk
+  | { readonly price: string }
+  | { readonly http: HttpRead }
+  | { readonly host: string }
 
 /** A question about a chain, by its name. */
 export interface ChainAsk {
@@ -160,30 +170,15 @@ export type Ask = RunQuestion & {
   readonly run: string
 }
 
-/** A run's question for a turn: leave to send one request to a host. */
-export interface TurnAsk {
-  /** Number of the turn, repeated in its reply and its end. */
-  readonly turn: number
-  /** Token of the run. */
-  readonly run: string
-  /** Name and port. */
-  readonly host: string
-}
-
-/** A granted turn, with the time left of the run; or the time for which the host must be left alone, past the deadline. */
-export type TurnReply =
-  | { readonly turn: number; readonly kind: 'granted'; readonly leftMs: number }
-  | { readonly turn: number; readonly kind: 'refused'; readonly waitMs: number }
-
 /** The end of a request: `refused` when the host asked for fewer requests, by a 429 or `Retry-After`. */
 export type RequestEnd =
   | { readonly kind: 'answered' | 'failed' }
   | { readonly kind: 'refused'; readonly retryAfterMs?: number | undefined }
 
-/** The end of a granted turn. */
+/** The end of a request for which leave was granted. */
 export interface TurnEnd {
-  /** Number of the turn, as in the request for it. */
-  readonly turn: number
+  /** Number of the question for it. */
+  readonly ask: number
   /** Outcome of the request. */
   readonly how: RequestEnd
 }
@@ -221,7 +216,7 @@ export type ShownRequests = 'sent' | 'unsent'
 export interface Reply {
   /** Number of the question. */
   readonly ask: number
-  readonly reply: ChainReply | PriceReply | HttpReply
+  readonly reply: ChainReply | PriceReply | HttpReply | TurnReply
 }
 
 /** The end of a run. */
@@ -241,7 +236,6 @@ export type ToChild =
   | { readonly kind: 'ping' }
   /** Replies of one turn, so that the next questions can be sent together, too. */
   | { readonly kind: 'replies'; readonly replies: readonly Reply[] }
-  | { readonly kind: 'turns'; readonly turns: readonly TurnReply[] }
 
 export type FromChild =
   | { readonly kind: 'ready' }
@@ -250,8 +244,7 @@ export type FromChild =
   | { readonly kind: 'ended'; readonly runs: readonly EndedRun[] }
   /** Questions gathered until a turn brought no new one, so that the reads of all runs are sent together. */
   | { readonly kind: 'asks'; readonly asks: readonly Ask[] }
-  /** Turns asked for, and ended, in one turn of the event loop. */
-  | { readonly kind: 'turn-asks'; readonly asks: readonly TurnAsk[] }
+  /** Requests that ended in one turn of the event loop. */
   | { readonly kind: 'turn-ends'; readonly ends: readonly TurnEnd[] }
   | ({ readonly kind: 'log' } & LogLine)
 

@@ -70,8 +70,8 @@ describe('what a child says', () => {
     return JSON.stringify({ kind: 'log', collectorId: 'a', level: 'info', message: '', facts })
   }
   const turnAsk = (parts: object) =>
-    JSON.stringify({ kind: 'turn-asks', asks: [{ turn: 1, run: 'ab'.repeat(16), host: 'example.com:443', ...parts }] })
-  const turnEnd = (how: unknown) => JSON.stringify({ kind: 'turn-ends', ends: [{ turn: 1, how }] })
+    JSON.stringify({ kind: 'asks', asks: [{ ask: 1, run: 'ab'.repeat(16), host: 'example.com:443', ...parts }] })
+  const turnEnd = (how: unknown) => JSON.stringify({ kind: 'turn-ends', ends: [{ ask: 1, how }] })
 
   it('is taken without what it has no say in', () => {
     const line = ended({ kind: 'collected', outcome: { readings: { A: 1 }, failures: {}, pins: ['mine'] }, more: 1 })

@@ -1,9 +1,8 @@
 import { Socket } from 'node:net'
 import { LogList } from '../../chain/log-list.ts'
 import type { RawReads } from '../../chain/reads.ts'
-import { afterQuietTurn, BatchScheduler, sentTogether } from '../../edge/batch-scheduler.ts'
+import { afterQuietTurn, BatchScheduler } from '../../edge/batch-scheduler.ts'
 import { systemTime } from '../../edge/time.ts'
-import { unlessAborted } from '../../edge/unless-aborted.ts'
 import { Fault, faultFromRecord, faultRecord } from '../../model/fault.ts'
 import {
   type Ask,
@@ -22,9 +21,7 @@ import {
   type RunQuestion,
   type ShownRequests,
   type ToChild,
-  type TurnAsk,
   type TurnEnd,
-  type TurnReply,
 } from '../messages.ts'
 import type { Scope } from './scope.ts'
 
@@ -93,10 +90,12 @@ const untilComplete = afterQuietTurn(50)
 export class Asks {
   readonly #waiting = new Map<number, (reply: Reply['reply']) => void>()
   readonly #scheduler: BatchScheduler<Ask, Reply['reply']>
+  readonly #endTurn: (end: TurnEnd) => void
   #lastAsk = 0
 
-  /** @param post sends questions to the daemon */
-  constructor(post: (asks: readonly Ask[]) => void) {
+  /** @param post sends questions to the daemon @param endTurn tells it that a request has ended */
+  constructor(post: (asks: readonly Ask[]) => void, endTurn: (end: TurnEnd) => void) {
+    this.#endTurn = endTurn
     this.#scheduler = new BatchScheduler<Ask, Reply['reply']>(
       jobs => {
         for (const { request, resolve } of jobs) this.#waiting.set(request.ask, resolve)
@@ -142,15 +141,35 @@ export class Asks {
     return reply.kind === 'http' ? reply.text : mismatch('a request')
   }
 
-  /** Resolves the question that the daemon has replied to; one that was aborted is forgotten. */
-  replied(ask: number, reply: Reply['reply']): void {
-    this.#waiting.get(ask)?.(reply)
+  /** The turns of a run: the daemon gives them, so that a host's limit holds for the collectors of all processes. */
+  turnsOf(run: string): RequestTurns {
+    return {
+      take: async (host, signal) => {
+        const ask = this.#nextAsk()
+        const reply = await this.#ask(run, { host }, signal, ask)
+        const nowMs = systemTime.nowMs()
+        if (reply.kind === 'refused') return { kind: 'refused', untilMs: nowMs + reply.waitMs }
+        if (reply.kind !== 'granted') return mismatch(`a request to ${host}`)
+        const end = (how: RequestEnd) => this.#endTurn({ ask, how })
+        return { kind: 'granted', deadlineAtMs: nowMs + reply.leftMs, end }
+      },
+    }
   }
 
-  async #ask(run: string, question: RunQuestion, signal: AbortSignal): Promise<Reply['reply']> {
-    signal.throwIfAborted()
+  /** Resolves the question that the daemon has replied to. A turn that no run waits for any more is ended at once. */
+  replied(ask: number, reply: Reply['reply']): void {
+    const resolve = this.#waiting.get(ask)
+    if (resolve) resolve(reply)
+    else if (reply.kind === 'granted') this.#endTurn({ ask, how: { kind: 'failed' } })
+  }
+
+  #nextAsk(): number {
     this.#lastAsk += 1
-    const ask = this.#lastAsk
+    return this.#lastAsk
+  }
+
+  async #ask(run: string, question: RunQuestion, signal: AbortSignal, ask = this.#nextAsk()): Promise<Reply['reply']> {
+    signal.throwIfAborted()
     try {
       const reply = await this.#scheduler.schedule({ ask, run, ...question }, signal)
       if (reply.kind === 'faulted') throw faultFromRecord(reply.fault)
@@ -169,55 +188,6 @@ export class Asks {
 
 function mismatch(asked: string): never {
   throw new Fault('chain-unreachable', `${asked} was answered with something else`)
-}
-
-/** Connection to the daemon for turns. */
-interface TurnPosts {
-  readonly asks: (asks: readonly TurnAsk[]) => void
-  readonly ends: (ends: readonly TurnEnd[]) => void
-}
-
-/** Turns in a child: the daemon gives them, so that a host's limit holds for the collectors of all processes. */
-export class TurnAsks {
-  readonly #waiting = new Map<number, (reply: TurnReply) => void>()
-  readonly #ask: (ask: TurnAsk) => void
-  readonly #end: (end: TurnEnd) => void
-  #lastTurn = 0
-
-  constructor(post: TurnPosts) {
-    this.#ask = sentTogether(post.asks)
-    this.#end = sentTogether(post.ends)
-  }
-
-  /** The turns of one run. */
-  of(run: string): RequestTurns {
-    return { take: (host, signal) => this.#take(run, host, signal) }
-  }
-
-  /** Takes a reply of the daemon. A turn that its run does not wait for any more is ended at once. */
-  replied(reply: TurnReply): void {
-    const resolve = this.#waiting.get(reply.turn)
-    if (resolve) resolve(reply)
-    else if (reply.kind === 'granted') this.#end({ turn: reply.turn, how: { kind: 'failed' } })
-  }
-
-  async #take(run: string, host: string, signal: AbortSignal): Promise<RequestTurn> {
-    signal.throwIfAborted()
-    this.#lastTurn += 1
-    const turn = this.#lastTurn
-    const { promise, resolve } = Promise.withResolvers<TurnReply>()
-    this.#waiting.set(turn, resolve)
-    this.#ask({ turn, run, host })
-    try {
-      const reply = await unlessAborted(promise, signal)
-      const nowMs = systemTime.nowMs()
-      if (reply.kind === 'refused') return { kind: 'refused', untilMs: nowMs + reply.waitMs }
-      const end = (how: RequestEnd) => this.#end({ turn, how })
-      return { kind: 'granted', deadlineAtMs: nowMs + reply.leftMs, end }
-    } finally {
-      this.#waiting.delete(turn)
-    }
-  }
 }
 
 /** The off-chain requests of one run, where the daemon records or answers them. */

@@ -14,9 +14,10 @@ import {
   type Task,
   type TaskEnd,
   type ToChild,
+  type TurnEnd,
   unknownChain,
 } from '../messages.ts'
-import { Asks, ChildEnd, ShownHttp, TurnAsks } from './child-end.ts'
+import { Asks, ChildEnd, ShownHttp } from './child-end.ts'
 import { collectHour, describeCollector, lateFault, type RunDeps, readPrices } from './collect.ts'
 import { optionsSchema, registerCollectorHooks, registerOptionsEdge } from './load.ts'
 import { lockDown, withoutNetwork } from './lockdown.ts'
@@ -30,13 +31,10 @@ let chainNames: readonly string[] = []
 /** Loaded once there is a chain to read: viem takes a good part of a child's start and memory. */
 let typedReads: typeof import('./typed-reads.ts') | undefined
 const line = new ChildEnd(receive)
-const asks = new Asks(postAsks)
+const endTurn = sentTogether<TurnEnd>(ends => line.postAll('turn-ends', 'ends', ends, () => {}))
+const asks = new Asks(postAsks, endTurn)
 const postLine = (said: LogLine) => line.post({ kind: 'log', ...said })
 const postEnd = sentTogether(postEnds)
-const turns = new TurnAsks({
-  asks: all => line.postAll('turn-asks', 'asks', all, () => {}),
-  ends: all => line.postAll('turn-ends', 'ends', all, () => {}),
-})
 const controllers = new Map<string, AbortController>()
 
 catchStrays(
@@ -77,9 +75,8 @@ async function start({ run, task, deadlineMs, requests, guarded }: StartedRun): 
     return typedReads.chainAsOf(reader, hourAfter(hour, -hoursBefore), signal, name, requests !== undefined)
   }
   const price = (name: string) => asks.price(run, name, scope, signal)
-  const own = turns.of(run)
   const shown = requests && new ShownHttp(requests, request => asks.http(run, request, signal))
-  const performed = () => perform(task, { scope, signal, deadlineMs, turns: own, shown, chain, price })
+  const performed = () => perform(task, { scope, signal, deadlineMs, turns: asks.turnsOf(run), shown, chain, price })
   const work = inScope(scope, () => (guarded ? withoutNetwork(stray.reject, performed) : performed()))
   const first = Promise.race([work, stray.promise])
   const settled = await settledOrLate(first, signal, turnsAfterAbort)
@@ -120,6 +117,5 @@ function receive(message: ToChild): void {
   if (message.kind === 'abort') controllers.get(message.run)?.abort(new Fault('stopped', 'the deadline has passed'))
   if (message.kind === 'ping') line.post({ kind: 'pong' })
   if (message.kind === 'replies') for (const { ask, reply } of message.replies) asks.replied(ask, reply)
-  if (message.kind === 'turns') for (const reply of message.turns) turns.replied(reply)
 }
 line.post({ kind: 'ready' })

@@ -1,16 +1,4 @@
-import type {
-  Abi,
-  AbiEvent,
-  AbiFunction,
-  AbiParameter,
-  ContractFunctionArgs,
-  ContractFunctionName,
-  ContractFunctionParameters,
-  ContractFunctionReturnType,
-  MulticallContracts,
-  MulticallResults,
-  Narrow,
-} from 'viem'
+import type { Abi, AbiEvent, AbiFunction, AbiParameter } from 'viem'
 import {
   decodeAbiParameters,
   decodeErrorResult,
@@ -34,8 +22,6 @@ import { firstChars, shortened } from '../../model/text.ts'
 import { collectorTextCharsMax } from '../messages.ts'
 import type { ChainAsOf, EventLog } from './typed/chain-as-of.ts'
 
-type ReadOnlyMutability = 'pure' | 'view'
-
 /**
  * A chain as a collector sees it in one run: encodes by ABI, reads, decodes. Runs in the collector's thread; `reader`
  * sends the raw reads to the daemon.
@@ -57,21 +43,6 @@ export function chainAsOf(
     throw new Fault('chain-unreachable', `a read of ${chain} was answered in part`, { facts: { chain } })
   }
 
-  function read<
-    const A extends readonly unknown[] | Abi,
-    F extends ContractFunctionName<A, ReadOnlyMutability>,
-    const P extends ContractFunctionArgs<A, ReadOnlyMutability, F>,
-  >(
-    call: ContractFunctionParameters<A, ReadOnlyMutability, F, P> & { readonly from?: Hex | undefined },
-  ): Promise<ContractFunctionReturnType<A, ReadOnlyMutability, F, P>>
-  function read<const C extends readonly unknown[]>(
-    calls: readonly [...MulticallContracts<Narrow<C>, { mutability: ReadOnlyMutability }>],
-    options?: { readonly partial?: false | undefined },
-  ): Promise<MulticallResults<Narrow<C>, false, { mutability: ReadOnlyMutability }>>
-  function read<const C extends readonly unknown[]>(
-    calls: readonly [...MulticallContracts<Narrow<C>, { mutability: ReadOnlyMutability }>],
-    options: { readonly partial: true },
-  ): Promise<MulticallResults<Narrow<C>, true, { mutability: ReadOnlyMutability }>>
   async function read(asked: unknown, options: object = {}): Promise<unknown> {
     const calls = (Array.isArray(asked) ? asked : [asked]) as readonly TypedCall[]
     const answers = await ask(calls.map(call => encoded(chain, call, isNamed)))
@@ -83,7 +54,8 @@ export function chainAsOf(
 
   return {
     block: () => reader.block(hour, signal),
-    read,
+    // Typed by the ABI of the calls, as they are decoded.
+    read: read as ChainAsOf['read'],
     async call({ to, data, from }) {
       const sender = from === undefined ? { kind: 'call' as const } : { kind: 'call-from' as const, from }
       const [answer] = await ask([{ ...sender, to, input: data }])

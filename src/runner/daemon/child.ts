@@ -14,8 +14,6 @@ import {
   type Task,
   type TaskEnd,
   type ToChild,
-  type TurnAsk,
-  type TurnReply,
 } from '../messages.ts'
 import type { Lost, Spawned } from './child-spawn.ts'
 import { heard } from './from-child.ts'
@@ -169,8 +167,10 @@ export class CollectorChild {
   constructor(deps: ChildDeps, spawned: Spawned, isReady: boolean) {
     this.#deps = deps
     const { chains, limits, log, time, hosts } = deps
-    const tell = sentTogether<TurnReply>(turns => this.#say({ kind: 'turns', turns }))
-    this.#turns = new ChildTurns((host, asker) => hosts.take(host, asker), tell)
+    this.#turns = new ChildTurns(
+      (...wanted) => hosts.take(...wanted),
+      (ask, reply) => this.#tell({ ask, reply }),
+    )
     this.#pings = new PingWatch({
       time,
       limits,
@@ -309,8 +309,6 @@ export class CollectorChild {
         return undefined
       case 'ended':
         return message.runs.map(ended => this.#end(ended)).find(wrong => wrong !== undefined)
-      case 'turn-asks':
-        return message.asks.map(ask => this.#askTurn(ask)).find(wrong => wrong !== undefined)
       case 'turn-ends':
         for (const end of message.ends) this.#turns.end(end)
         return undefined
@@ -337,19 +335,14 @@ export class CollectorChild {
     const run = this.#runs.get(token)
     // Also of a run that is over: questions of its last turn may arrive after its end.
     if (!run || !('hour' in run.task)) return
-    const { task, pins, over } = run
+    const { task, pins, over, deadline } = run
+    if ('host' in question) {
+      const asker = { collectorId: task.collector.id, hour: task.hour, signal: over.signal }
+      return deadline && this.#turns.ask(ask, question.host, { ...asker, deadline })
+    }
     const asking = { token, hour: task.hour, pins, isOfPrice: task.kind === 'price', signal: over.signal }
     const reply = await replyTo(question, asking, this.#deps)
     if (this.#runs.has(token)) this.#tell({ ask, reply })
-  }
-
-  /** Also of a run that is over, which gets no turn. */
-  #askTurn(ask: TurnAsk): string | undefined {
-    const run = this.#runs.get(ask.run)
-    if (!run?.deadline || !('hour' in run.task)) return undefined
-    const { collector, hour } = run.task
-    const asker = { collectorId: collector.id, hour, deadline: run.deadline, signal: run.over.signal }
-    return this.#turns.ask(ask, asker)
   }
 
   async #watchStart(): Promise<void> {

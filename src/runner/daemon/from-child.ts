@@ -141,6 +141,11 @@ const http = z.object({
   answer: httpReply.optional(),
 })
 
+const host = z
+  .string()
+  .max(hostCharsMax)
+  .regex(/^[^\s/]+:\d{1,5}$/)
+
 const ask = z.union([
   z.object({
     ask: count,
@@ -151,12 +156,8 @@ const ask = z.union([
   }),
   z.object({ ask: count, run: token, price: text }),
   z.object({ ask: count, run: token, http }),
+  z.object({ ask: count, run: token, host }),
 ])
-
-const host = z
-  .string()
-  .max(hostCharsMax)
-  .regex(/^[^\s/]+:\d{1,5}$/)
 
 const how = z.discriminatedUnion('kind', [
   z.object({ kind: z.enum(['answered', 'failed']) }),
@@ -170,8 +171,7 @@ const message = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('pong') }),
   z.object({ kind: z.literal('ended'), runs: z.array(z.object({ run: token, end })) }),
   z.object({ kind: z.literal('asks'), asks: z.array(ask) }),
-  z.object({ kind: z.literal('turn-asks'), asks: z.array(z.object({ turn: count, run: token, host })) }),
-  z.object({ kind: z.literal('turn-ends'), ends: z.array(z.object({ turn: count, how })) }),
+  z.object({ kind: z.literal('turn-ends'), ends: z.array(z.object({ ask: count, how })) }),
   z.object({
     kind: z.literal('log'),
     collectorId: text,
@@ -188,7 +188,7 @@ const messageBounds = { bytesMax: childMessageCharsMax, depthMax: 64, partsMax: 
 const shortBounds = { bytesMax: 1_048_576, depthMax: 8, partsMax: 1_000 }
 
 /** A child writes the kind first. */
-const isLongKind = (line: string) => /^\{"kind":"(asks|ended|turn-asks|turn-ends)",/.test(line)
+const isLongKind = (line: string) => /^\{"kind":"(asks|ended|turn-ends)",/.test(line)
 
 /** A child's line as a message, or what is wrong with it. Repeats nothing of the line, which may hold anything. */
 type Heard = { readonly ok: true; readonly message: FromChild } | { readonly ok: false; readonly wrong: string }
@@ -209,7 +209,7 @@ export function heard(line: string): Heard {
 }
 
 const ownNames = new Set(
-  'kind runs run end asks ask chain question hoursBefore level message facts code fix readings failures outcome description metrics history declared secrets mistakes known requests filter address topics turn host ends how retryAfterMs prices exact nearest failure'.split(
+  'kind runs run end asks ask chain question hoursBefore level message facts code fix readings failures outcome description metrics history declared secrets mistakes known requests filter address topics host ends how retryAfterMs prices exact nearest failure'.split(
     ' ',
   ),
 )

@@ -5,7 +5,7 @@ import type { Time } from '../../edge/time.ts'
 import { unlessAborted } from '../../edge/unless-aborted.ts'
 import type { Hour } from '../../model/hour.ts'
 import { retryAfterMsMax } from '../../model/limits.ts'
-import type { RequestEnd, TurnAsk, TurnEnd, TurnReply } from '../messages.ts'
+import type { RequestEnd, TurnEnd, TurnReply } from '../messages.ts'
 import type { RunnerLimits } from './limits.ts'
 
 /** Time that a run waits for turns at hosts without coming nearer to its deadline, at most. */
@@ -268,48 +268,43 @@ type TakeTurn = (host: string, asker: Asker) => Promise<TurnResult>
 /** The turns that one process has asked for. */
 export class ChildTurns {
   readonly #take: TakeTurn
-  readonly #tell: (reply: TurnReply) => void
-  /** Ends of the granted turns by their number; undefined while a turn is waited for. */
+  readonly #tell: (ask: number, reply: TurnReply) => void
+  /** Ends of the granted turns by the number of the question; undefined while a turn is waited for. */
   readonly #ends = new Map<number, ((how: RequestEnd) => void) | undefined>()
   #isOver = false
 
-  constructor(take: TakeTurn, tell: (reply: TurnReply) => void) {
+  constructor(take: TakeTurn, tell: (ask: number, reply: TurnReply) => void) {
     this.#take = take
     this.#tell = tell
   }
 
-  /** Asks for a turn and replies. @returns a mistake in the question; `undefined` when it is valid */
-  ask({ turn, host }: TurnAsk, asker: Asker): string | undefined {
-    if (this.#ends.has(turn)) return 'a turn that it has asked for already'
-    this.#ends.set(turn, undefined)
-    void this.#reply(turn, host, asker)
-    return undefined
+  /** Waits for a turn and replies. Never rejects. A question that was asked before is ignored. */
+  async ask(ask: number, host: string, asker: Asker): Promise<void> {
+    if (this.#ends.has(ask)) return
+    this.#ends.set(ask, undefined)
+    try {
+      const result = await asker.deadline.without(this.#take(host, asker))
+      this.#ends.set(ask, result.kind === 'granted' ? result.end : () => {})
+      if (this.#isOver || result.kind === 'refused') this.end({ ask, how: { kind: 'failed' } })
+      const { leftMs } = asker.deadline
+      this.#tell(ask, result.kind === 'granted' ? { kind: 'granted', leftMs } : result)
+    } catch {
+      // The run is over.
+      this.#ends.delete(ask)
+    }
   }
 
-  /** Ends a turn. No effect on a turn that has ended. */
-  end({ turn, how }: TurnEnd): void {
-    const end = this.#ends.get(turn)
+  /** Ends a turn. One that is not held any more is ignored. */
+  end({ ask, how }: TurnEnd): void {
+    const end = this.#ends.get(ask)
     if (!end) return
-    this.#ends.delete(turn)
+    this.#ends.delete(ask)
     end(how)
   }
 
   /** Ends all turns, because the process has ended. */
   endAll(): void {
     this.#isOver = true
-    for (const turn of this.#ends.keys()) this.end({ turn, how: { kind: 'failed' } })
-  }
-
-  async #reply(turn: number, host: string, asker: Asker): Promise<void> {
-    try {
-      const result = await asker.deadline.without(this.#take(host, asker))
-      this.#ends.set(turn, result.kind === 'granted' ? result.end : () => {})
-      if (this.#isOver || result.kind === 'refused') this.end({ turn, how: { kind: 'failed' } })
-      const { leftMs } = asker.deadline
-      this.#tell(result.kind === 'granted' ? { turn, kind: 'granted', leftMs } : { turn, ...result })
-    } catch {
-      // The run is over.
-      this.#ends.delete(turn)
-    }
+    for (const ask of this.#ends.keys()) this.end({ ask, how: { kind: 'failed' } })
   }
 }

@@ -248,7 +248,11 @@ export function inOrderOfMeeting(asks: readonly Ask[]): readonly Ask[] {
 }
 
 /** Answers a run's question. Never rejects: a failure is a reply, too. */
-export async function replyTo(question: RunQuestion, run: AskingRun, deps: ReplyDeps): Promise<Reply['reply']> {
+export async function replyTo(
+  question: Exclude<RunQuestion, { readonly host: string }>,
+  run: AskingRun,
+  deps: ReplyDeps,
+): Promise<Reply['reply']> {
   const interceptor = run.isOfPrice ? undefined : deps.interceptor
   if ('http' in question) return interceptor ? interceptor.http(run, question.http) : unshown
   if (!('price' in question)) return chainReply(question, run, { ...deps, interceptor })
