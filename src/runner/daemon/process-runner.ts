@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readFileSync, statSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { findPackageJSON } from 'node:module'
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -11,12 +11,12 @@ import { shippedModules } from '../../edge/program-files.ts'
 import type { Time } from '../../edge/time.ts'
 import { version } from '../../edge/version.ts'
 import type { PinnedBlock } from '../../model/block.ts'
-import { Fault, type FaultRecord, faultFromRecord } from '../../model/fault.ts'
+import { Fault, type FaultRecord, faultCodes, faultFromRecord } from '../../model/fault.ts'
 import { secretPartsOf } from '../../model/host.ts'
 import type { Hour } from '../../model/hour.ts'
-import { jsonOf } from '../../model/json.ts'
+import { isRecord, jsonOf } from '../../model/json.ts'
 import type { MetricSpec, Provenance } from '../../model/metric.ts'
-import type { ChildLogLevel, CollectorRef, DescribedToDaemon, LogLine, PriceFound, Task, TaskEnd } from '../messages.ts'
+import type { ChildLogLevel, CollectorRef, DescribedToDaemon, LogLine, Task, TaskEnd } from '../messages.ts'
 import { originOf } from '../origin.ts'
 import type { DescribeResult, Runner, RunOutcome } from '../runner.ts'
 import { CollectorChild } from './child.ts'
@@ -138,8 +138,8 @@ export class ProcessRunner implements Runner {
   async #start(group: ProcessGroup, pinged: boolean): Promise<CollectorChild> {
     const { chains, deadlineMs, time, log, interceptor, isGuarded } = this.#deps
     const write = (line: LogLine) => {
-      const { collectorId, level, message, facts } = redactedLine(line, this.#redactor)
-      log(collectorId, level, message, facts)
+      const { collectorId, level } = line
+      log(collectorId, level, this.#redactor.redact(line.message), redacted(line.facts, this.#redactor))
     }
     const [limits, meeting, prices, hosts] = [this.#limits, this.#meeting, this.#prices, this.#hosts]
     const shared = { chains, deadlineMs, limits, time, meeting, prices, interceptor, isGuarded, hosts }
@@ -360,55 +360,40 @@ const knowsNone: Redacting = { add: () => {}, redact: text => text }
 
 /** The end of a run without secrets, which a collector may have put into any text of it. */
 function redactedEnd(end: TaskEnd, by: Redacting): TaskEnd {
-  if (end.kind === 'faulted') return { ...end, fault: redactedFault(end.fault, by) }
-  // Made without secrets.
-  if (end.kind === 'schema') return end
-  if (end.kind === 'priced') return { ...end, prices: end.prices.map(found => redactedPrice(found, by)) }
-  if (end.kind === 'collected') return { ...end, outcome: redactedOutcome(end.outcome, by) }
-  return { ...end, description: redactedDescription(end.description, by) }
-}
-
-/** A price is digits alone, and its failure any text. */
-function redactedPrice(found: PriceFound, by: Redacting): PriceFound {
-  return 'failure' in found ? { failure: by.redact(found.failure) } : found
-}
-
-/** A log line of a collector without secrets. */
-function redactedLine(line: LogLine, by: Redacting): LogLine {
-  return { ...line, message: by.redact(line.message), facts: redactedFacts(line.facts, by) }
-}
-
-function redactedFault({ code, message, facts, fix }: FaultRecord, by: Redacting): FaultRecord {
-  const said = { code, message: by.redact(message), facts: redactedFacts(facts, by) }
-  return fix === undefined ? said : { ...said, fix: by.redact(fix) }
-}
-
-function redactedFacts<V>(facts: Readonly<Record<string, V>>, by: Redacting): Record<string, V | string> {
-  return Object.fromEntries(
-    Object.entries(facts).map(([name, value]) => [
-      by.redact(name),
-      typeof value === 'string' ? by.redact(value) : value,
-    ]),
-  )
-}
-
-/** Redacts labels, too: an undeclared one may be any text. */
-function redactedOutcome({ readings, failures, pins }: RunOutcome, by: Redacting): RunOutcome {
-  const named = <V>(all: Readonly<Record<string, V>>) =>
-    Object.entries(all).map(([name, v]) => [by.redact(name), v] as const)
-  return {
-    readings: Object.fromEntries(named(readings)),
-    failures: Object.fromEntries(named(failures).map(([label, fault]) => [label, redactedFault(fault, by)])),
-    pins,
+  switch (end.kind) {
+    case 'schema':
+      // Made without secrets.
+      return end
+    case 'priced':
+      return { ...end, prices: redacted(end.prices, by) }
+    case 'faulted':
+      return { ...end, fault: redacted(end.fault, by) }
+    case 'collected': {
+      const { pins, ...said } = end.outcome
+      return { ...end, outcome: { ...redacted(said, by), pins } }
+    }
+    case 'described': {
+      const { description } = end
+      if (description.kind === 'mistaken') {
+        const mistakes = description.mistakes.map(one => ({ ...one, message: by.redact(one.message) }))
+        return { ...end, description: { kind: 'mistaken', mistakes } }
+      }
+      for (const [label, spec] of Object.entries(description.metrics)) refuseSecret(label, spec, by)
+      return end
+    }
   }
 }
 
-function redactedDescription(description: DescribedToDaemon, by: Redacting): DescribedToDaemon {
-  if (description.kind === 'mistaken') {
-    return { kind: 'mistaken', mistakes: description.mistakes.map(mistake => redactedMistake(mistake, by)) }
-  }
-  for (const [label, spec] of Object.entries(description.metrics)) refuseSecret(label, spec, by)
-  return description
+/** Codes of faults stay as they are, whatever a secret is. */
+const knownCodes: ReadonlySet<string> = new Set(faultCodes)
+
+/** A plain value without secrets in its texts and names: an undeclared label may be any text. */
+function redacted<T>(value: T, by: Redacting): T
+function redacted(value: unknown, by: Redacting): unknown {
+  if (typeof value === 'string') return knownCodes.has(value) ? value : by.redact(value)
+  if (Array.isArray(value)) return value.map(part => redacted(part, by))
+  if (!isRecord(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [by.redact(name), redacted(part, by)]))
 }
 
 /** Refuses a declaration that contains a secret: it would be sent to the service unchanged. */
@@ -419,25 +404,12 @@ function refuseSecret(label: string, { unit = '', module = '' }: MetricSpec, by:
   })
 }
 
-function redactedMistake({ message, ...same }: OptionMistake, by: Redacting): OptionMistake {
-  return { ...same, message: by.redact(message) }
-}
-
 /** Characters of a digest: enough that no two versions of a collector have the same. */
 const digestChars = 12
-
-interface KnownFiles {
-  readonly files: readonly string[]
-  /** Equal while no file was changed. */
-  readonly stamp: string
-  readonly digest: string
-}
 
 /** Origin of the values of runs: digests of code and options, and the hosts that served the hour. */
 export class ProvenanceSource {
   readonly #chains: Chains
-  /** By the collector's own file. */
-  readonly #known = new Map<string, KnownFiles>()
 
   constructor(chains: Chains) {
     this.#chains = chains
@@ -461,39 +433,24 @@ export class ProvenanceSource {
     const origin = originOf(ref)
     switch (origin.kind) {
       case 'shipped':
-        return this.#filesDigest(fileURLToPath(new URL(`${ref.use}${shippedModules.extension}`, shippedModules.url)))
+        return filesDigest(fileURLToPath(new URL(`${ref.use}${shippedModules.extension}`, shippedModules.url)))
       case 'file':
-        return this.#filesDigest(origin.file)
+        return filesDigest(origin.file)
       case 'package':
         return packageVersion(origin.name, ref.configFile)
     }
   }
+}
 
-  /** Digest of a file and of what it imports by a relative path. They are read again once one of them has changed. */
-  #filesDigest(file: string): string {
-    const known = this.#known.get(file)
-    if (known && stampOf(known.files) === known.stamp) return known.digest
-    const files = importedFiles(file)
-    const stamp = stampOf(files)
-    const digest = digestOf(...files.map(textOf))
-    this.#known.set(file, { files, stamp, digest })
-    return digest
-  }
+/** Digest of a file and of what it imports by a relative path. */
+function filesDigest(file: string): string {
+  return digestOf(...importedFiles(file).map(textOf))
 }
 
 function digestOf(...texts: readonly string[]): string {
   const hash = createHash('sha256')
   for (const text of texts) hash.update(`${text.length} `).update(text)
   return hash.digest('hex').slice(0, digestChars)
-}
-
-function stampOf(files: readonly string[]): string {
-  return files
-    .map(file => {
-      const stat = statSync(file, { throwIfNoEntry: false })
-      return stat ? `${stat.mtimeMs} ${stat.size} ${stat.ino}` : ''
-    })
-    .join()
 }
 
 function textOf(file: string): string {

@@ -19,7 +19,7 @@ export default defineCollector({
   metrics: { Chars: {} },
   history: true,
   collect: ({ options, log }) => {
-    log.info('key ' + options.apiKey, { more: options.more.join(' ') })
+    log.info('key ' + options.apiKey, { more: options.more.join(' '), code: options.apiKey })
     if (options.apiKey.startsWith('throw')) throw new Error('with ' + options.apiKey)
     return { Chars: options.apiKey.length }
   },
@@ -110,7 +110,7 @@ describe('a secret of a collector', () => {
     writeFileSync(file('other'), 'https://api.test/api/0123456789abcdef/x')
     const fault = await faultOf(collect())
     expect(fault.message).toBe('with [redacted]')
-    expect(lines).toMatchObject([{ message: 'key [redacted]', facts: { more: '[redacted]' } }])
+    expect(lines).toMatchObject([{ message: 'key [redacted]', facts: { more: '[redacted]', code: '[redacted]' } }])
   })
 
   it('stands in no label, and no metric can be declared with it', async () => {
