@@ -9,10 +9,10 @@ export interface BatchJob<Request, Answer> {
   reject(error: unknown): void
 }
 
-/** Executes a batch. An error it throws rejects the jobs that it has not answered. */
+/** Executes a batch; the signal is aborted when no caller waits any more, if all have one. An error it throws rejects the jobs that it has not answered. */
 type ExecuteBatch<Request, Answer> = (
   jobs: readonly BatchJob<Request, Answer>[],
-  batch: Pick<RunningBatch, 'signal'>,
+  batch: { readonly signal: AbortSignal },
 ) => Promise<void> | void
 
 /** A batch that further requests may join. */
@@ -37,25 +37,10 @@ export interface BatchOptions<Request> {
 }
 
 /** A batch under way. */
-class RunningBatch {
+interface RunningBatch {
   /** Jobs whose callers still wait. One without a signal is counted to the end. */
   waiting: number
-  #abort: AbortController | undefined
-
-  constructor(waiting: number) {
-    this.waiting = waiting
-  }
-
-  /** Aborted when no caller waits any more, if all have a signal. Made when it is asked for: it costs more than a small batch. */
-  get signal(): AbortSignal {
-    this.#abort ??= new AbortController()
-    return this.#abort.signal
-  }
-
-  abort(): void {
-    this.#abort ??= new AbortController()
-    this.#abort.abort()
-  }
+  readonly abort: AbortController
 }
 
 interface Entry<Request, Answer> extends BatchJob<Request, Answer> {
@@ -128,7 +113,7 @@ export class BatchScheduler<Request, Answer> {
     const { batch } = entry
     if (batch) {
       batch.waiting -= 1
-      if (batch.waiting === 0 && isAborted) batch.abort()
+      if (batch.waiting === 0 && isAborted) batch.abort.abort()
     } else if (isAborted) this.#waiting.splice(this.#waiting.indexOf(entry), 1)
   }
 
@@ -156,10 +141,10 @@ export class BatchScheduler<Request, Answer> {
 
   async #run(entries: readonly Entry<Request, Answer>[]): Promise<void> {
     if (entries.length === 0) return
-    const batch = new RunningBatch(entries.length)
+    const batch: RunningBatch = { waiting: entries.length, abort: new AbortController() }
     for (const entry of entries) entry.batch = batch
     try {
-      await this.#execute(entries, batch)
+      await this.#execute(entries, batch.abort)
     } catch (error) {
       for (const { reject } of entries) reject(error)
     }

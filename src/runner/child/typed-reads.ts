@@ -7,11 +7,9 @@ import {
   encodeAbiParameters,
   encodeEventTopics,
   encodeFunctionData,
-  formatAbiItem,
   formatAbiParams,
   getAbiItem,
   toEventSelector,
-  toFunctionSelector,
 } from 'viem/utils'
 import type { RawLog } from '../../chain/log-list.ts'
 import type { RawReads, ReadAnswer, ReadRequest } from '../../chain/reads.ts'
@@ -222,17 +220,9 @@ export interface TypedCall {
   readonly from?: Hex | undefined
 }
 
-/** A function of an ABI, looked up once. */
-interface KnownFunction {
-  readonly selector: Hex
-  readonly abi: readonly [AbiFunction]
-}
-
 /** Call data, as viem's `encodeFunctionData` encodes them. @throws errors of viem */
 export function encodedInput({ abi, functionName, args }: TypedCall): Hex {
-  const known = knownOf(abi, functionName)
-  if (!known) return encodeFunctionData({ abi, functionName, ...(args && { args }) })
-  return encodeFunctionData<Abi, Hex>({ abi: known.abi, functionName: known.selector, ...(args && { args }) })
+  return encodeFunctionData({ abi, functionName, ...(args && { args }) })
 }
 
 /**
@@ -242,15 +232,9 @@ export function encodedInput({ abi, functionName, args }: TypedCall): Hex {
  */
 export function decodedValue(call: TypedCall, output: Hex): unknown {
   const { abi, functionName, args } = call
-  const known = knownOf(abi, functionName)
-  const outputs = known?.abi[0].outputs ?? outputsOf(call)
+  const outputs = outputsOf(call)
   try {
-    const value = decodeFunctionResult<Abi>({
-      abi: known?.abi ?? abi,
-      functionName,
-      data: output,
-      ...(args && { args }),
-    })
+    const value = decodeFunctionResult<Abi>({ abi, functionName, data: output, ...(args && { args }) })
     checkWords(outputs, output)
     return value
   } catch (error) {
@@ -278,26 +262,6 @@ export function returnsText(call: TypedCall): string | undefined {
 function outputsOf({ abi, functionName, args = [] }: TypedCall): AbiFunction['outputs'] {
   const item = getAbiItem<Abi, string>({ abi, name: functionName, args })
   return item?.type === 'function' ? item.outputs : []
-}
-
-/** By the ABI as an object, and by name: collectors declare an ABI once and use it each hour. */
-const knownByAbi = new WeakMap<Abi, Map<string, KnownFunction | undefined>>()
-
-function knownOf(abi: Abi, name: string): KnownFunction | undefined {
-  const ofAbi = knownByAbi.get(abi) ?? new Map<string, KnownFunction | undefined>()
-  knownByAbi.set(abi, ofAbi)
-  if (!ofAbi.has(name)) ofAbi.set(name, lookedUp(abi, name))
-  return ofAbi.get(name)
-}
-
-/**
- * A function of an ABI. Undefined for unknown names, for overloads, which depend on the arguments, and for selectors as
- * names.
- */
-function lookedUp(abi: Abi, name: string): KnownFunction | undefined {
-  const [item, ...others] = abi.filter(item => 'name' in item && item.name === name)
-  if (item?.type !== 'function' || others.length > 0 || name.startsWith('0x')) return undefined
-  return { selector: toFunctionSelector(formatAbiItem(item)), abi: [item] }
 }
 
 /**
