@@ -141,7 +141,7 @@ class FleetParts {
     const mayPrune = () => context.clock?.mayPrune ?? true
     const upkeep = { role: always, keepMs: config.outbox.keepMs, time, mayPrune }
     this.#keep(outbox.startUpkeep({ ...upkeep, report: news => logUpkeep(log, news) }))
-    const checksFinality = (chainId: number) => finality.get(chainId)?.isHeld ?? false
+    const checksFinality = (chainId: number) => finality.get(chainId)?.isOwned ?? false
     const { intake } = shared
     const local = new LocalHours({
       ...{ intake, store, health: outbox.health, log },
@@ -208,7 +208,7 @@ class FleetParts {
     const entry = (): DaemonEntry => ({
       ...{ ...same, configFile: config.file, digest: this.#identity.digest, clockOffMs: sharedTime.machineOffMs },
       lanes: this.#worked,
-      roles: this.#announced.flatMap(({ held }) => held),
+      roles: this.#announced.flatMap(({ owned }) => owned),
     })
     let isAnnounced = false
     // Ended after the loop, which would announce it again.
@@ -242,8 +242,8 @@ class FleetParts {
     const { config, time, log } = context
     const { name } = destination
     const own = {
-      client: clientWhileHeld(connection.client, () => role),
-      onPushed: (batch: Batch) => (role.isHeld ? undefined : pushBack.add([...batch])),
+      client: clientWhileOwned(connection.client, () => role),
+      onPushed: (batch: Batch) => (role.isOwned ? undefined : pushBack.add([...batch])),
     }
     const readKey = () => {
       try {
@@ -253,7 +253,7 @@ class FleetParts {
         throw error
       }
     }
-    const begin = async (held: readonly string[]) => {
+    const begin = async (owned: readonly string[]) => {
       if (await commands.deliverer()) {
         const fix = 'it ends when it sees the daemon'
         throw new Fault('outbox-held', 'a command delivers from this outbox', { fix })
@@ -263,7 +263,7 @@ class FleetParts {
       const key = () => this.#identity.keyName(destination)
       const perSecond = config.delivery.pacePerSecond
       const pacer = new FleetPacer({ store: shared.store, role, destination: key, perSecond, time })
-      const protocols = destination.protocols.filter(({ id }) => held.includes(deliverRole(id)))
+      const protocols = destination.protocols.filter(({ id }) => owned.includes(deliverRole(id)))
       const loop = new DeliveryLoop([make({ name, readKey, protocols }, pacer, own)], time, log, outbox.health)
       const facts = { destination: name, protocols: protocols.map(({ id }) => id) }
       log.info(facts, 'this daemon delivers now')
@@ -329,9 +329,9 @@ function isOfTheWay({ status, notBeforeMs }: Extract<Answer, { kind: 'answered' 
  * The service's client, whose pushes are broken off when another daemon may have the role. A request that does not reach the
  * service is a failure of this daemon, which another one may not have.
  */
-export function clientWhileHeld(
+export function clientWhileOwned(
   client: ServiceClient,
-  role: () => Pick<RoleClaim, 'noteResult' | 'whileHeld'>,
+  role: () => Pick<RoleClaim, 'noteResult' | 'whileOwned'>,
 ): ServiceClient {
   const noted = async (answer: Promise<Answer>, ...stops: readonly (AbortSignal | undefined)[]) => {
     const known = await answer
@@ -342,7 +342,7 @@ export function clientWhileHeld(
   return {
     host: client.host,
     push: (body, key, stop) =>
-      role().whileHeld(lost => noted(client.push(body, key, AbortSignal.any([stop, lost])), stop, lost)),
+      role().whileOwned(lost => noted(client.push(body, key, AbortSignal.any([stop, lost])), stop, lost)),
     register: (registration, key, stop) => noted(client.register(registration, key, stop), stop),
     validateKey: (key, stop) => noted(client.validateKey(key, stop), stop),
     widget: (...asked) => client.widget(...asked),
@@ -379,7 +379,7 @@ class WindowReader {
   }
 
   /** @throws Fault `collector-unusable` */
-  async read(lane: Lane, window: BackfillWindow, { signal, held }: WindowClaim): Promise<WindowResult> {
+  async read(lane: Lane, window: BackfillWindow, { signal, owned }: WindowClaim): Promise<WindowResult> {
     const { intake } = this.#shared
     const outbox: BackfillOutbox = {
       health: this.#outbox.health,
@@ -389,7 +389,7 @@ class WindowReader {
         inputs: (...wanted) => intake.inputs(...wanted),
         setInputs: (...given) => intake.setInputs(...given),
         backlog: () => intake.backlog(),
-        record: (outcome, nowMs) => intake.record(outcome, nowMs, held),
+        record: (outcome, nowMs) => intake.record(outcome, nowMs, owned),
       },
     }
     const { config, time } = this.#context
@@ -456,12 +456,12 @@ const reportsRole = 'reports'
  */
 export function fleetReporting(
   { context, outbox, now }: Omit<ReportingDeps, 'mayReport'>,
-  role: () => Pick<RoleClaim, 'isHeld'>,
+  role: () => Pick<RoleClaim, 'isOwned'>,
 ): RoleWork {
-  const mayReport = () => role().isHeld
+  const mayReport = () => role().isOwned
   const { status, health } = outbox
-  const reports = new HeldReports(outbox.reports, mayReport)
-  const held = {
+  const reports = new OwnedReports(outbox.reports, mayReport)
+  const owned = {
     context,
     outbox: { status, health, reports },
     mayReport,
@@ -473,7 +473,7 @@ export function fleetReporting(
   return {
     async begin() {
       await using stack = new AsyncDisposableStack()
-      await startReports(held, stack)
+      await startReports(owned, stack)
       context.log.info('this daemon reports now')
       const own = stack.move()
       return async () => {
@@ -484,8 +484,8 @@ export function fleetReporting(
   }
 }
 
-/** The memory of reports while the role is held: a daemon without it would overwrite what another one has reported. */
-class HeldReports implements ReportStore {
+/** The memory of reports while the role is owned: a daemon without it would overwrite what another one has reported. */
+class OwnedReports implements ReportStore {
   readonly #reports: ReportStore
   readonly #mayReport: () => boolean
 

@@ -32,7 +32,7 @@ export function namedFile(config: string): string | undefined {
 /** Option of every reading command. */
 export interface JsonOption {
   /** Whether JSON is printed instead of text. */
-  readonly json?: boolean
+  readonly json?: boolean | undefined
 }
 
 /** A command that works on a configuration. */

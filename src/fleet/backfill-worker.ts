@@ -38,7 +38,7 @@ export interface WindowClaim {
    *
    * @throws Fault `hour-taken-over` when it is lost
    */
-  readonly held: CommitStep
+  readonly owned: CommitStep
 }
 
 /** Dependencies of `BackfillWorker`. */
@@ -168,9 +168,9 @@ export class BackfillWorker {
   async #read(lane: Lane, window: BackfillWindow, reading: WindowReading): Promise<void> {
     const { engine, read, time, failed } = this.#deps
     const { queue, stopping } = reading
-    const held = oncePerCommit(async transaction => {
-      const isHeld = !reading.claim.isLost && (await engine.hold(queue, reading.claim.attempt, transaction))
-      if (isHeld) return
+    const owned = oncePerCommit(async transaction => {
+      const isOwned = !reading.claim.isLost && (await engine.keep(queue, reading.claim.attempt, transaction))
+      if (isOwned) return
       lose(reading)
       throw takenOver
     })
@@ -178,7 +178,7 @@ export class BackfillWorker {
       if (!reading.claim.isLost) await engine.release(queue, [reading.claim.attempt])
     }
     try {
-      const result = await read(lane, window, { signal: stopping.signal, held })
+      const result = await read(lane, window, { signal: stopping.signal, owned })
       if (stopping.signal.aborted) await giveBack()
       else await this.#finish(queue, reading.claim.attempt, result)
     } catch (error) {
@@ -195,7 +195,7 @@ export class BackfillWorker {
   async #finish(queue: string, attempt: JobAttempt, result: WindowResult): Promise<void> {
     const { store, backfills, engine } = this.#deps
     await store.transaction(async transaction => {
-      if (!(await engine.hold(queue, attempt, transaction))) return
+      if (!(await engine.keep(queue, attempt, transaction))) return
       await engine.finish(queue, attempt, result, transaction)
       if (result.left === 0) await backfills.finish(attempt.id, transaction)
     })

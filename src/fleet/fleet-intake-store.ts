@@ -168,7 +168,7 @@ export class FleetIntakeStore implements IntakeStore {
     const claimed = claims.find({ lane: lanes.of(collector) ?? '', hour })
     if (!claimed) throw takenOver(hour)
     await intake.recordGap(collector, hour, fault, async transaction => {
-      if (!(await engine.hold(claimed.queue, claimed.claim.attempt, transaction))) throw takenOver(hour)
+      if (!(await engine.keep(claimed.queue, claimed.claim.attempt, transaction))) throw takenOver(hour)
     })
   }
 
@@ -217,7 +217,7 @@ export class FleetIntakeStore implements IntakeStore {
     const ended = this.#endedIn.get(transaction) ?? new Set()
     if (ended.has(claimed)) return true
     const { attempt } = claimed.claim
-    if (!(await engine.hold(queue, attempt, transaction))) throw takenOver(hour)
+    if (!(await engine.keep(queue, attempt, transaction))) throw takenOver(hour)
     if (await store.isDue(lanes.collectorsOf(lane), hour, nowMs + keptForRetryMs, transaction)) return false
     await engine.complete(queue, attempt, transaction)
     this.#endedIn.set(transaction, ended.add(claimed))

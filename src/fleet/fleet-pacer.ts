@@ -11,7 +11,7 @@ import type { RoleClaim } from './roles.ts'
 interface FleetPacerDeps {
   readonly store: Pick<FleetStore, 'transaction' | 'takeTurn' | 'noteRetryAfter'>
   /** The role of delivering to the destination. */
-  readonly role: Pick<RoleClaim, 'hold' | 'isHeld' | 'lost'>
+  readonly role: Pick<RoleClaim, 'owns' | 'isOwned' | 'lost'>
   /** Name of what the pace is of, the same in all daemons; it may change with a key. */
   readonly destination: () => string
   /** Requests a second, at most, of the whole fleet. */
@@ -49,12 +49,12 @@ export class FleetPacer {
     signal.throwIfAborted()
     const { store, role, destination, time } = this.#deps
     const given = await store.transaction(async transaction =>
-      (await role.hold(transaction)) ? store.takeTurn(destination(), this.intervalMs, transaction) : undefined,
+      (await role.owns(transaction)) ? store.takeTurn(destination(), this.intervalMs, transaction) : undefined,
     )
     this.#notBeforeMs = given?.notBeforeMs ?? 0
     if (given && given.waitMs > 0) await time.sleep(Math.ceil(given.waitMs), signal)
     // A process that was paused has waited for longer.
-    const hasTurn = given !== undefined && (role.isHeld || (await store.transaction(async tx => role.hold(tx))))
+    const hasTurn = given !== undefined && (role.isOwned || (await store.transaction(async tx => role.owns(tx))))
     if (hasTurn) return
     role.lost()
     await aborted(signal)

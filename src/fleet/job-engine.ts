@@ -123,7 +123,7 @@ export class JobEngine {
   /**
    * Shows the engine that this daemon is alive.
    *
-   * @returns ids of those that it has still claimed, unless they were made again: only `hold` knows that
+   * @returns ids of those that it has still claimed, unless they were made again: only `keep` knows that
    */
   async touch(queue: string, attempts: readonly JobAttempt[]): Promise<ReadonlySet<string>> {
     if (attempts.length === 0) return new Set()
@@ -135,7 +135,7 @@ export class JobEngine {
    *
    * @returns whether this daemon has still claimed the job; if not, the transaction must be rolled back
    */
-  async hold(queue: string, attempt: JobAttempt, tx: SharedTransaction): Promise<boolean> {
+  async keep(queue: string, attempt: JobAttempt, tx: SharedTransaction): Promise<boolean> {
     return this.#use(queue, async boss => {
       const touched = settledIds(await boss.touch(queue, attempt, within(tx)))
       if (!touched.has(attempt.id)) return false
@@ -144,7 +144,7 @@ export class JobEngine {
     })
   }
 
-  /** Ends a job for good, in a transaction in which it is held. Its id is free afterwards. */
+  /** Ends a job for good, in a transaction in which it is kept. Its id is free afterwards. */
   async complete(queue: string, attempt: JobAttempt, tx: SharedTransaction): Promise<void> {
     await this.#use(queue, async boss => {
       await boss.complete(queue, attempt, null, within(tx))
@@ -157,7 +157,7 @@ export class JobEngine {
     await this.#use(queue, boss => boss.deleteJob(queue, attempt))
   }
 
-  /** Ends a job, in a transaction in which it is held, and keeps its result for a minute. */
+  /** Ends a job, in a transaction in which it is kept, and keeps its result for a minute. */
   async finish(queue: string, attempt: JobAttempt, result: object, tx: SharedTransaction): Promise<void> {
     await this.#use(queue, boss => boss.complete(queue, attempt, result, within(tx)))
   }

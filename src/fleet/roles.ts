@@ -23,13 +23,13 @@ const superviseMs = 60_000
 /** Longest time of failures, where several daemons have let each other try. */
 const patienceMsMax = 600_000
 
-/** Time without a living holder after which a role is reported. */
-const unheldMsMax = 15_000
+/** Time without a living owner after which a role is reported. */
+const unownedMsMax = 15_000
 
 /** Time without an accepted call after which the job engine is reported. */
 export const engineSilentMsMax = 30_000
 
-/** Begin of the role that each daemon has for itself: as long as it is held, the daemon lives. */
+/** Begin of the role that each daemon has for itself: as long as it is owned, the daemon lives. */
 const daemonPrefix = 'daemon/'
 
 /** Dependencies of `RoleClaims`. */
@@ -51,8 +51,8 @@ export class RoleClaims {
   readonly #claims = new Set<RoleClaim>()
   readonly #own: string
   readonly #loop = new Loop(signal => this.#turn(signal))
-  /** Since when a wanted role is seen without a living holder, by the steady clock. */
-  readonly #unheldSinceMs = new Map<string, number>()
+  /** Since when a wanted role is seen without a living owner, by the steady clock. */
+  readonly #unownedSinceMs = new Map<string, number>()
   #supervisedAtMs = Number.NEGATIVE_INFINITY
   #silentUntilMs = Number.NEGATIVE_INFINITY
   #hasOthers = false
@@ -81,7 +81,7 @@ export class RoleClaims {
   get troubles(): readonly string[] {
     const { engine, time } = this.#deps
     const nowMs = time.steadyMs()
-    const unheld = [...this.#unheldSinceMs].filter(([, sinceMs]) => nowMs - sinceMs >= unheldMsMax)
+    const unowned = [...this.#unownedSinceMs].filter(([, sinceMs]) => nowMs - sinceMs >= unownedMsMax)
     const isSilent = engine.silentMs >= engineSilentMsMax
     return [
       ...(isSilent
@@ -90,7 +90,7 @@ export class RoleClaims {
           ]
         : []),
       // Without the engine, nothing is known of the others.
-      ...(isSilent ? [] : unheld).map(
+      ...(isSilent ? [] : unowned).map(
         ([role, sinceMs]) =>
           `no living daemon has had the role ${role} for ${seconds(nowMs - sinceMs)} s: see the logs of the daemons`,
       ),
@@ -149,8 +149,8 @@ export class RoleClaims {
     this.#hasOthers = [...jobs].some(([id, job]) => id !== own && isOfDaemon(job) && lives(job))
     for (const { roles, isAble } of this.#claims) {
       for (const role of roles) {
-        if (!isAble || lives(jobs.get(roleJob(role).id))) this.#unheldSinceMs.delete(role)
-        else if (!this.#unheldSinceMs.has(role)) this.#unheldSinceMs.set(role, time.steadyMs())
+        if (!isAble || lives(jobs.get(roleJob(role).id))) this.#unownedSinceMs.delete(role)
+        else if (!this.#unownedSinceMs.has(role)) this.#unownedSinceMs.set(role, time.steadyMs())
       }
     }
     const missing = [...this.#claims].flatMap(claim => claim.missing(this.#hasOthers))
@@ -176,7 +176,7 @@ export class RoleClaims {
 
   async #taken({ attempt }: FetchedJob, role: string | undefined, sentAtMs: number): Promise<void> {
     const claim = [...this.#claims].find(({ roles }) => role !== undefined && roles.includes(role))
-    if (role !== undefined && claim?.taken(role, attempt, sentAtMs)) this.#unheldSinceMs.delete(role)
+    if (role !== undefined && claim?.taken(role, attempt, sentAtMs)) this.#unownedSinceMs.delete(role)
     else await this.#deps.engine.release(roleQueue, [attempt])
   }
 }
@@ -195,7 +195,7 @@ export interface RoleWork {
   /**
    * Begins it. It is ended and begun again when the roles change. Rejects to be tried again.
    *
-   * @param roles those that are held
+   * @param roles the roles that it owns
    * @returns what ends it; resolves when it has ended
    */
   begin(roles: readonly string[]): Promise<() => Promise<void>>
@@ -209,7 +209,7 @@ interface WantedRoles {
   readonly roles: readonly string[]
   /** Whether this daemon can do the work now, as far as is known without trying. Default: it can. */
   readonly isAble?: () => boolean
-  /** Default: none; others ask `isHeld`. */
+  /** Default: none; others ask `isOwned`. */
   readonly work?: RoleWork
 }
 
@@ -222,8 +222,8 @@ interface RoleClaimDeps {
 }
 
 /**
- * Roles that one daemon of a fleet has at a time, each a job that always exists and that its holder keeps. Their work is
- * done while any is held, and ended when one was taken by another daemon. `RoleClaims` takes them and touches them.
+ * Roles that one daemon of a fleet has at a time, each a job that always exists and that its owner keeps. Their work is
+ * done while any is owned, and ended when one was taken by another daemon. `RoleClaims` takes them and touches them.
  */
 export class RoleClaim {
   readonly #deps: RoleClaimDeps
@@ -244,13 +244,13 @@ export class RoleClaim {
   }
 
   /** Names of the roles that this daemon has. */
-  get held(): readonly string[] {
+  get owned(): readonly string[] {
     const nowMs = this.#deps.time.steadyMs()
     return [...this.#claims].filter(([, claim]) => isTrusted(claim, nowMs)).map(([role]) => role)
   }
 
   /** Whether this daemon has a role, and no other daemon can have any that it works for. */
-  get isHeld(): boolean {
+  get isOwned(): boolean {
     return this.#claims.size > 0 && this.#trustLeftMs > 0
   }
 
@@ -303,7 +303,7 @@ export class RoleClaim {
    *
    * @param work its signal is aborted when another daemon may have the role
    */
-  async whileHeld<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async whileOwned<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const [lost, ended] = [new AbortController(), new AbortController()]
     void this.#abortWhenLost(lost, ended.signal)
     try {
@@ -314,7 +314,7 @@ export class RoleClaim {
   }
 
   /** Asks, in a transaction, whether this daemon has all roles that it works for. */
-  async hold(transaction: SharedTransaction): Promise<boolean> {
+  async owns(transaction: SharedTransaction): Promise<boolean> {
     const { attempts } = this
     if (attempts.length === 0 || attempts.length < this.#claims.size) return false
     const jobs = await this.#deps.engine.jobsOf(roleQueue, transaction)
@@ -373,11 +373,11 @@ export class RoleClaim {
     if (lost.length > 0) await this.#end()
     for (const [role, claim] of lost) if (this.#claims.get(role) === claim) this.#claims.delete(role)
     if (hasOthers && this.#isFailing) await this.#giveBack()
-    const held = [...this.#claims.keys()].sort()
-    const roles = held.join(' ')
+    const owned = [...this.#claims.keys()].sort()
+    const roles = owned.join(' ')
     if (this.#isStopping || roles === (this.#working?.roles ?? '')) return
     await this.#end()
-    const end = held.length > 0 ? await this.#wanted.work?.begin(held) : undefined
+    const end = owned.length > 0 ? await this.#wanted.work?.begin(owned) : undefined
     this.#working = { roles, ...(end && { end }) }
   }
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { clientWhileHeld } from '../../src/app/fleet-member.ts'
+import { clientWhileOwned } from '../../src/app/fleet-member.ts'
 import type { Answer } from '../../src/model/verdict.ts'
 
 const body = '{}'
@@ -27,9 +27,9 @@ it.each<[what: string, answer: Answer, isReached: boolean]>([
   const results: boolean[] = []
   const role = {
     noteResult: (isSuccess: boolean) => void results.push(isSuccess),
-    whileHeld: <T>(work: (signal: AbortSignal) => Promise<T>) => work(new AbortController().signal),
+    whileOwned: <T>(work: (signal: AbortSignal) => Promise<T>) => work(new AbortController().signal),
   }
-  const client = clientWhileHeld({ push: async () => answer } as never, () => role)
+  const client = clientWhileOwned({ push: async () => answer } as never, () => role)
   expect(await client.push(body, 'key', new AbortController().signal)).toBe(answer)
   expect(results).toEqual([isReached])
 })

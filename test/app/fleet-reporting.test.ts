@@ -20,7 +20,7 @@ async function stage() {
   onTestFinished(() => void vi.unstubAllEnvs())
   const reports = new MemoryReports()
   const member = async () => {
-    const role = { isHeld: true, asked: 0 }
+    const role = { isOwned: true, asked: 0 }
     const asked = () => {
       role.asked += 1
       return role
@@ -65,7 +65,7 @@ it('a member that was paused and lost its role sends and stores nothing when it 
   const { time, member, sent, stored, reports } = await stage()
   const { role, end } = await member()
   await stored(anHour)
-  role.isHeld = false
+  role.isOwned = false
   const before = new Map(reports.states)
   time.stopAt(anHour + hourMs + 10_000)
   void time.sleep(0)

@@ -43,9 +43,9 @@ function workerOn({ engine, shared }: Place, known = 'pool/a') {
     ...{ engine, store: shared.store, backfills: shared.backfills },
     lanes: async () => ['web'],
     knows: ({ collectors }) => collectors.every(id => id === known),
-    read: async (_, one, { signal, held }) => {
+    read: async (_, one, { signal, owned }) => {
       begun.push(one)
-      claims.push(held)
+      claims.push(owned)
       for (const resolve of waiting.splice(0)) resolve()
       const { promise, resolve } = Promise.withResolvers<WindowResult>()
       signal.addEventListener('abort', () => resolve({ left: 1 }))

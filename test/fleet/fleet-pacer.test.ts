@@ -80,7 +80,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('the pace of a fleet', () => {
     onTestFinished(() => outbox.close())
     const pacer = new FleetPacer({
       store: new PostgresFleetStore(outbox.database),
-      role: { hold: async () => true, isHeld: true, lost: () => {} },
+      role: { owns: async () => true, isOwned: true, lost: () => {} },
       destination: () => `key/${key}`,
       perSecond: 1_000,
       time: systemTime,

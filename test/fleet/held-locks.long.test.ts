@@ -22,7 +22,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('a machine that loses its powe
     const held = Promise.withResolvers<boolean>()
     const broken = new AbortController()
     const transaction = outbox.shared.store.transaction(async tx => {
-      held.resolve(job !== undefined && (await dying.hold(queue, job.attempt, tx)))
+      held.resolve(job !== undefined && (await dying.keep(queue, job.attempt, tx)))
       // It is run again once its connection was ended.
       if (!broken.signal.aborted) await new Promise(resolve => broken.signal.addEventListener('abort', resolve))
     })

@@ -45,7 +45,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('the job engine', () => {
     if (!second) throw new Error('no job')
     expect(second.attempt).toEqual({ ...first.attempt, retryCount: 1 })
     expect(await one.touch(queue, [first.attempt])).toEqual(new Set())
-    expect(await inTransaction(address, tx => one.hold(queue, first.attempt, tx))).toBe(false)
+    expect(await inTransaction(address, tx => one.keep(queue, first.attempt, tx))).toBe(false)
     await one.drop(queue, first.attempt)
     await one.release(queue, [first.attempt])
     expect(await other.touch(queue, [second.attempt])).toEqual(new Set([second.attempt.id]))
@@ -58,9 +58,9 @@ describe.skipIf(postgresPlace.kind === 'missing')('the job engine', () => {
     const [job] = await engine.fetch(queue, 1)
     if (!job) throw new Error('no job')
     const finish = async (tx: SharedTransaction) => {
-      const isHeld = await engine.hold(queue, job.attempt, tx)
+      const isKept = await engine.keep(queue, job.attempt, tx)
       await engine.complete(queue, job.attempt, tx)
-      return isHeld
+      return isKept
     }
     expect(await inTransaction(address, finish, 'ROLLBACK')).toBe(true)
     expect(await engine.touch(queue, [job.attempt])).toEqual(new Set([job.attempt.id]))
@@ -81,8 +81,8 @@ describe.skipIf(postgresPlace.kind === 'missing')('the job engine', () => {
     const [fresh] = await other.fetch(queue, 1)
     if (!fresh) throw new Error('no job')
     expect(fresh.attempt.retryCount).toBe(stale.attempt.retryCount)
-    expect(await inTransaction(address, tx => one.hold(queue, stale.attempt, tx))).toBe(false)
-    expect(await inTransaction(address, tx => other.hold(queue, fresh.attempt, tx))).toBe(true)
+    expect(await inTransaction(address, tx => one.keep(queue, stale.attempt, tx))).toBe(false)
+    expect(await inTransaction(address, tx => other.keep(queue, fresh.attempt, tx))).toBe(true)
   })
 
   it('makes its schema again when it was dropped', async () => {

@@ -16,8 +16,8 @@ function wantedBy(address: string, name: string, roles: readonly string[], tell:
   const engine = engineOn(address, time)
   const claims = new RoleClaims({ engine, name, time, failed: () => {} })
   const work = {
-    begin: async (held: readonly string[]) => {
-      tell(`${name} begins${roles.length > 1 ? ` ${held.join(' ')}` : ''}`)
+    begin: async (owned: readonly string[]) => {
+      tell(`${name} begins${roles.length > 1 ? ` ${owned.join(' ')}` : ''}`)
       return async () => tell(`${name} ends`)
     },
   }
@@ -57,18 +57,18 @@ describe.skipIf(postgresPlace.kind === 'missing')('a role in a fleet', () => {
     const [first] = await until(done => done.length > 0)
     const name = first?.split(' ')[0]
     const [holder, next] = name === 'one' ? all : all.toReversed()
-    expect([holder?.claim.isHeld, next?.claim.isHeld]).toEqual([true, false])
+    expect([holder?.claim.isOwned, next?.claim.isOwned]).toEqual([true, false])
     await holder?.claim.stop()
     const done = await until(all => all.length === 3)
     expect(done).toEqual([`${name} begins`, `${name} ends`, `${name === 'one' ? 'other' : 'one'} begins`])
-    expect([holder?.claim.isHeld, next?.claim.isHeld]).toEqual([false, true])
+    expect([holder?.claim.isOwned, next?.claim.isOwned]).toEqual([false, true])
   })
 
   it('is held in a transaction by its holder alone', async () => {
     const address = await databases.empty()
     const { all, until } = contenders(address, 'one', 'other')
     await until(done => done.length > 0)
-    const held = await Promise.all(all.map(({ claim }) => inTransaction(address, tx => claim.hold(tx))))
+    const held = await Promise.all(all.map(({ claim }) => inTransaction(address, tx => claim.owns(tx))))
     expect(held.sort()).toEqual([false, true])
   })
 
@@ -83,22 +83,22 @@ describe.skipIf(postgresPlace.kind === 'missing')('a role in a fleet', () => {
     expect(done).toEqual(['one begins', 'one ends'])
     await other.insert(queue, [roleJob(role)])
     expect(await until(seen => seen.length === 3)).toEqual([...done, 'one begins'])
-    expect(all[0]?.claim.isHeld).toBe(true)
+    expect(all[0]?.claim.isOwned).toBe(true)
   })
 
   it('ends its work at once when a push finds it taken', async () => {
     const { all, until } = contenders(await databases.empty(), 'one')
     await until(done => done.length === 1)
     all[0]?.claim.lost()
-    expect(all[0]?.claim.isHeld).toBe(false)
+    expect(all[0]?.claim.isOwned).toBe(false)
     expect(await until(done => done.length === 2)).toEqual(['one begins', 'one ends'])
   })
 
   it('is one of several that daemons want in part: none waits for a daemon that does not know it', async () => {
     const { all, until } = contenders(await databases.empty(), ['one', 'all', 'ones'], ['other', 'all', 'others'])
-    await until(() => all.flatMap(({ claim }) => claim.held).length === 3)
-    expect(all.map(({ claim }) => claim.held.filter(name => name !== 'all'))).toEqual([['ones'], ['others']])
-    const [holder, next] = all[0]?.claim.held.includes('all') ? all : all.toReversed()
+    await until(() => all.flatMap(({ claim }) => claim.owned).length === 3)
+    expect(all.map(({ claim }) => claim.owned.filter(name => name !== 'all'))).toEqual([['ones'], ['others']])
+    const [holder, next] = all[0]?.claim.owned.includes('all') ? all : all.toReversed()
     await holder?.claims.stop()
     const name = next === all[0] ? 'one' : 'other'
     const done = await until(done => done.includes(`${name} begins all ${name}s`))
@@ -119,7 +119,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('a role in a fleet', () => {
     const { all: others, until: untilOther } = contenders(address, 'other')
     await untilOther(done => done.includes('other begins'))
     expect(await until(done => done.length === 2)).toEqual(['one begins', 'one ends'])
-    expect(others[0]?.claim.isHeld).toBe(true)
+    expect(others[0]?.claim.isOwned).toBe(true)
   })
 
   it('is missed when no daemon has had it for long, and all claims where the engine accepts none', async () => {

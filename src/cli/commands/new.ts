@@ -138,19 +138,14 @@ async function newCollector(name: string, configFile: string): Promise<void> {
   const shown = (file: string) => shellWord(relative(process.cwd(), join(folder, file)))
   for (const file of written) note(`written: ${shown(file)}`)
   await refreshSchema(configFile)
-  print(exampleEntry(`./collectors/${name}${extension}`))
+  print(`- use: ./collectors/${name}${extension}`)
+  print('  options: { chain: local, token: "0x9fE46736679d2D9a65F0992F2272dE9f3c7fa6e0" }')
   note(
     [
       'Next: put these lines under collectors: of a protocol, with a chain of the configuration, then',
       `  node --test ${shown(`collectors/${name}.test${extension}`)}`,
       `  npx tidegauge collect --watch --only ${name} --dry-run`,
     ].join('\n'),
-  )
-}
-
-function exampleEntry(use: string): string {
-  return [`- use: ${use}`, '  options: { chain: local, token: "0x9fE46736679d2D9a65F0992F2272dE9f3c7fa6e0" }'].join(
-    '\n',
   )
 }
 
@@ -163,7 +158,7 @@ function entriesText(entries: readonly CollectorEntry[]): string {
 }
 
 function entryText({ use, options }: CollectorEntry): string {
-  const lines = Object.entries(options).flatMap(([key, value]) => {
+  const lines = definedIn(options).flatMap(([key, value]) => {
     if (key !== 'values') return [`${indent}    ${key}: ${flow(value)}`]
     const values = Object.entries(value as Readonly<Record<string, unknown>>)
     return [`${indent}    values:`, ...values.map(([label, each]) => `${indent}      ${flow(label)}: ${flow(each)}`)]
@@ -171,10 +166,12 @@ function entryText({ use, options }: CollectorEntry): string {
   return [`${indent}- use: ${use}`, `${indent}  options:`, ...lines].join('\n')
 }
 
+const definedIn = (value: object) => Object.entries(value).filter(([, part]) => part !== undefined)
+
 function flow(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(flow).join(', ')}]`
   if (typeof value === 'object' && value !== null) {
-    return `{ ${Object.entries(value)
+    return `{ ${definedIn(value)
       .map(([key, part]) => `${key}: ${flow(part)}`)
       .join(', ')} }`
   }

@@ -4,8 +4,10 @@ import { Fault } from '../../model/fault.ts'
 import { numberText, signedText } from '../../model/number-text.ts'
 import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { openContext } from '../open-context.ts'
+import { printResult } from '../outbox-action.ts'
+import { selectProtocols } from '../selection.ts'
 import { printTable } from '../table.ts'
-import { print, printJson } from '../terminal.ts'
+import { print } from '../terminal.ts'
 
 /** `show ID`: a protocol's widget, as the service has it. */
 export function showCommand(): Command {
@@ -15,9 +17,7 @@ export function showCommand(): Command {
     .option('--json', 'print JSON')
     .action(async (id: string, { config, json }: ConfigOption & JsonOption) => {
       const context = openContext(config)
-      const ids = context.config.protocols.map(protocol => protocol.id)
-      if (!ids.includes(id))
-        throw new Fault('usage', `no protocol is called "${id}"`, { fix: `there are: ${ids.join(', ')}` })
+      selectProtocols(context.config.protocols, [id])
       await using stack = new AsyncDisposableStack()
       const connection = await connect(context, stack)
       const metrics = await connection.client.widget(id, connection.keyOf(id)).catch(error => {
@@ -26,12 +26,12 @@ export function showCommand(): Command {
         const fix = 'start the daemon, which registers it: tidegauge run'
         throw new Fault(error.code, error.message, { facts: error.facts, fix })
       })
-      if (json) {
-        printJson(metrics)
-        return
+      const text = () => {
+        const rows = metrics.map(widgetRow(id))
+        if (rows.length === 0) print(`the service has no metrics of ${id} yet`)
+        else printTable(['label', 'value', 'unit', '1h', '24h', 'at'], rows, ['value', '1h', '24h'])
       }
-      if (metrics.length === 0) print(`the service has no metrics of ${id} yet`)
-      else printTable(['label', 'value', 'unit', '1h', '24h', 'at'], metrics.map(widgetRow(id)), ['value', '1h', '24h'])
+      await printResult({ json: () => metrics, text }, { json })
     })
 }
 
@@ -49,6 +49,5 @@ function widgetRow(protocolId: string): (metric: Widget[number]) => string[] {
 }
 
 function change(value: number | null | undefined): string {
-  if (value === null || value === undefined) return '–'
-  return signedText(value)
+  return value === null || value === undefined ? '–' : signedText(value)
 }

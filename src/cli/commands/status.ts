@@ -33,7 +33,7 @@ export function statusCommand(): Command {
       // Where the file has mistakes, the daemon runs on what it was before, and that judges.
       const context = running?.configuration.refused ? undefined : readable(config, running)
       if (!context) {
-        if (running) printRunning(running, { config, ...(json && { json }) })
+        if (running) printRunning(running, { config, json })
         if (!running?.ready.ok) endIncomplete()
         return
       }

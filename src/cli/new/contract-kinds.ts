@@ -17,9 +17,9 @@ import { note } from '../terminal.ts'
 
 /** Symbol and decimals of a token, as far as it has them. */
 interface TokenFacts {
-  readonly symbol?: string
+  readonly symbol?: string | undefined
   /** As the token answers. */
-  readonly decimals?: number
+  readonly decimals?: number | undefined
 }
 
 /** Values of the standard functions that a contract answered. */
@@ -34,7 +34,7 @@ interface ContractFacts {
   /** Other tokens that it names, by their addresses in lower case. */
   readonly tokens: ReadonlyMap<string, TokenFacts>
   /** Instant of the block in which it answered. Default: unknown. */
-  readonly basics?: { readonly timestampSeconds?: number }
+  readonly basics?: { readonly timestampSeconds?: number } | undefined
 }
 
 /** Functions whose answer is the address of a token. */
@@ -59,12 +59,12 @@ export interface ReadEntry {
   readonly call: string
   readonly args?: readonly unknown[]
   readonly take?: string
-  readonly decimals?: number
-  readonly unit?: string
+  readonly decimals?: number | undefined
+  readonly unit?: string | undefined
   readonly min?: number
 }
 
-/** An entry of `collectors:`. */
+/** An entry of `collectors:`. Options that are undefined are not written. */
 export interface CollectorEntry {
   readonly use: string
   readonly options: Readonly<Record<string, unknown>>
@@ -114,7 +114,7 @@ export function kindsOf(facts: Pick<ContractFacts, 'values' | 'own' | 'basics'>)
   const { values, own } = facts
   const feed = feedOf(facts)
   const isStable = values.stable === true || values.stableSwap === true
-  const has = (...names: readonly StandardName[]) => names.every(name => values[name] !== undefined)
+  const has = (...names: readonly StandardName[]) => hasAll(values, ...names)
   const is = (name: StandardName) => values[name] === true && isErc165(values)
   const rules: readonly (readonly [string, boolean])[] = [
     ['Uniswap V3 pool', isV3Pool(values)],
@@ -145,16 +145,14 @@ export function kindsOf(facts: Pick<ContractFacts, 'values' | 'own' | 'basics'>)
 
 /** Every contract with ERC-165 says so, and denies the interface that does not exist. */
 const isErc165 = ({ erc165, noInterface }: StandardValues) => erc165 === true && noInterface === false
-const isV3Pool = ({ token0, token1, slot0, slot0Wide, liquidity, fee }: StandardValues) =>
-  [token0, token1, slot0 ?? slot0Wide, liquidity, fee].every(value => value !== undefined)
-const isV2Pool = ({ token0, token1, getReserves }: StandardValues) =>
-  [token0, token1, getReserves].every(value => value !== undefined)
-const isVault = ({ asset, totalAssets, convertToAssets, decimals }: StandardValues) =>
-  [asset, totalAssets, convertToAssets, decimals].every(value => value !== undefined)
-const isAavePool = ({ aaveReserves, aaveProvider, aaveFlashPremium }: StandardValues) =>
-  [aaveReserves, aaveProvider, aaveFlashPremium].every(value => value !== undefined)
-const isComet = ({ baseToken, getUtilization, totalBorrow }: StandardValues) =>
-  [baseToken, getUtilization, totalBorrow].every(value => value !== undefined)
+const hasAll = (values: StandardValues, ...names: readonly StandardName[]) =>
+  names.every(name => values[name] !== undefined)
+const isV3Pool = (values: StandardValues) =>
+  hasAll(values, 'token0', 'token1', 'liquidity', 'fee') && (values.slot0 ?? values.slot0Wide) !== undefined
+const isV2Pool = (values: StandardValues) => hasAll(values, 'token0', 'token1', 'getReserves')
+const isVault = (values: StandardValues) => hasAll(values, 'asset', 'totalAssets', 'convertToAssets', 'decimals')
+const isAavePool = (values: StandardValues) => hasAll(values, 'aaveReserves', 'aaveProvider', 'aaveFlashPremium')
+const isComet = (values: StandardValues) => hasAll(values, 'baseToken', 'getUtilization', 'totalBorrow')
 const isToken = ({ totalSupply }: StandardValues, { decimals }: TokenFacts) =>
   totalSupply !== undefined && decimals !== undefined
 
@@ -187,27 +185,24 @@ export function entriesOf(facts: ContractFacts, more: Readonly<Record<string, Re
 }
 
 function shippedEntries({ chain, address, values, own, tokens, basics }: ContractFacts): CollectorEntry[] {
-  const named = (key: string, value: string | undefined) => (value === undefined ? {} : { [key]: value })
   const symbolOf = (token: unknown) => tokens.get(String(token).toLowerCase())?.symbol
-  const [unit0, unit1] = [symbolOf(values.token0), symbolOf(values.token1)]
-  const units = { ...named('unit0', unit0), ...named('unit1', unit1) }
+  const units = { unit0: symbolOf(values.token0), unit1: symbolOf(values.token1) }
   if (isV3Pool(values)) {
     const options = { chain, pool: address, ...units, tokens: [values.token0, values.token1] }
     return [{ use: 'uniswap-v3-pool', options }]
   }
   if (isV2Pool(values)) return [{ use: 'uniswap-v2-pool', options: { chain, pool: address, ...units } }]
-  const feed = feedOf({ values, ...(basics && { basics }) })
+  const feed = feedOf({ values, basics })
   if (typeof feed === 'object') {
-    const unit = quoteOf(values.description)
-    return [{ use: 'chainlink-feed', options: { chain, feed: address, ...named('unit', unit), ...feed } }]
+    return [{ use: 'chainlink-feed', options: { chain, feed: address, unit: quoteOf(values.description), ...feed } }]
   }
   if (isAavePool(values)) return [{ use: 'aave-v3', options: { chain, pool: address, provider: values.aaveProvider } }]
   // Its supply is one of the market's metrics.
   if (isComet(values)) {
-    return [{ use: 'compound-v3', options: { chain, comet: address, ...named('unit', symbolOf(values.baseToken)) } }]
+    return [{ use: 'compound-v3', options: { chain, comet: address, unit: symbolOf(values.baseToken) } }]
   }
-  const vault = { chain, vault: address, ...named('unit', symbolOf(values.asset)) }
-  const token = { chain, token: address, ...named('unit', own.symbol) }
+  const vault = { chain, vault: address, unit: symbolOf(values.asset) }
+  const token = { chain, token: address, unit: own.symbol }
   return [
     ...(isVault(values) ? [{ use: 'erc4626-vault', options: vault }] : []),
     ...(isToken(values, own) ? [{ use: 'erc20-supply', options: token }] : []),
@@ -216,8 +211,7 @@ function shippedEntries({ chain, address, values, own, tokens, basics }: Contrac
 
 /** The currency of a feed described as `ETH / USD`. */
 function quoteOf(description: unknown): string | undefined {
-  const quote = /^[^/]+\/ *([A-Za-z0-9.]{1,16}) *$/.exec(String(description ?? ''))?.[1]
-  return quote
+  return /^[^/]+\/ *([A-Za-z0-9.]{1,16}) *$/.exec(String(description ?? ''))?.[1]
 }
 
 function readValues(facts: ContractFacts): Record<string, ReadEntry> {
@@ -244,18 +238,10 @@ function entryOf(
   { values, own, tokens }: ContractFacts,
 ): ReadEntry | undefined {
   const signature: StandardFunction = standardFunctions[of]
-  if (holder === undefined) {
-    return { ...signature, ...(decimals !== undefined && { decimals }), ...(unit !== undefined && { unit }), min: 0 }
-  }
+  if (holder === undefined) return { ...signature, decimals, unit, min: 0 }
   const token = holder === 'own' ? own : tokens.get(String(values[holder]).toLowerCase())
   if (token?.decimals === undefined) return undefined
-  const { symbol } = token
-  return {
-    ...signature,
-    decimals: token.decimals,
-    ...(symbol !== undefined && holder !== 'own' && { unit: symbol }),
-    min: 0,
-  }
+  return { ...signature, decimals: token.decimals, unit: holder === 'own' ? undefined : token.symbol, min: 0 }
 }
 
 /** Underlying tokens for one market token: scaled by 18 decimals and those of both. */
@@ -263,9 +249,8 @@ function compoundRate({ values, own, tokens }: ContractFacts): ReadEntry | undef
   if (values.exchangeRateStored === undefined || values.underlying === undefined) return undefined
   const token = tokens.get(String(values.underlying).toLowerCase())
   if (token?.decimals === undefined || own.decimals === undefined) return undefined
-  const { symbol } = token
   const decimals = 18 + token.decimals - own.decimals
-  return { ...standardFunctions.exchangeRateStored, decimals, ...(symbol !== undefined && { unit: symbol }), min: 0 }
+  return { ...standardFunctions.exchangeRateStored, decimals, unit: token.symbol, min: 0 }
 }
 
 /** A view function that standards and well-known protocols have. */
@@ -531,8 +516,7 @@ const outputOf = (answer: ReadAnswer): Hex[] =>
   answer.kind === 'returned' && answer.output !== '0x' ? [answer.output] : []
 
 function factsOf(symbol: unknown, decimals: unknown): TokenFacts {
-  const text = plainText(symbol)
-  return { ...(text !== undefined && { symbol: text }), ...(typeof decimals === 'number' && { decimals }) }
+  return { symbol: plainText(symbol), decimals: typeof decimals === 'number' ? decimals : undefined }
 }
 
 /** Symbols and decimals of the tokens that a contract names, and what a beacon stands for, by one call. */

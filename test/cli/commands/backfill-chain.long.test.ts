@@ -191,21 +191,4 @@ describe('backfill of a chain', () => {
     expect(stdout).toMatch(/p0\/c0 +10 +0 +0 +11 +50/)
     expect(stderr).toContain(`start with --from ${hourText(hourAfter(from, 11))}`)
   })
-
-  it('reads no hour twice that was stored before kill -9', async () => {
-    const stage = await chainStage(regularSteps, 200, 1)
-    const child = stage.start(...stage.range, '--concurrency', '10')
-    await says(child, /^50 %/)
-    child.kill('SIGKILL')
-    await once(child, 'close')
-    const before = stage.archive.counts.ethCallsByBlock.size
-    expect(before).toBeGreaterThanOrEqual(100)
-    expect((await stage.run(...stage.range)).code).toBe(0)
-    const counts = [...stage.archive.counts.ethCallsByBlock.values()]
-    expect(counts).toHaveLength(200)
-    // At most the one part that was under way.
-    expect(counts.filter(count => count === 2).length).toBeLessThanOrEqual(10)
-    expect(counts.every(count => count <= 2)).toBe(true)
-    expect(new Set(stage.service.sent.map(({ id, timestamp }) => `${id} ${timestamp}`)).size).toBe(1000)
-  })
 })
