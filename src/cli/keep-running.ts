@@ -31,9 +31,6 @@ type Change = { readonly kind: 'stop' } | { readonly kind: 'reload'; readonly ne
 /** A running daemon, or the request that came while none could be started. */
 type Begun = { readonly kind: 'daemon'; readonly context: AppContext; readonly daemon: Daemon } | Change
 
-/** Why a daemon is started again, and after how many milliseconds. */
-type Again = Breakage & { readonly restMs: number }
-
 /**
  * Starts the daemon, and starts it again after a reload or when its outbox must be reopened, until it is to end.
  *
@@ -109,9 +106,10 @@ class DaemonKeeper implements Disposable {
    * Starts the daemon, however long its outbox is unusable; meanwhile the status server shows the reason. If the process
    * ended instead, its container would restart it in a loop without showing why.
    *
-   * @param again absent at the first start, where any other error ends the command
+   * @param again why it is started again, and after how long; absent at the first start, where any other error ends the
+   * command
    */
-  async #begin(context: AppContext, again?: Again): Promise<Begun> {
+  async #begin(context: AppContext, again?: Breakage & { readonly restMs: number }): Promise<Begun> {
     const { log } = context
     const damage = again?.kind === 'damaged' ? again.reason : undefined
     let reason = again?.reason ?? ''

@@ -403,16 +403,6 @@ const barChars = 20
 /** Longest line that is redrawn, in characters. */
 const lineCharsMax = 120
 
-/** Input for a line of progress. */
-interface Moment {
-  readonly progress: Progress
-  /** Milliseconds since the backfill started. */
-  readonly elapsedMs: number
-  readonly counts: CallCounts
-  /** Due metrics in the outbox. */
-  readonly due: number
-}
-
 /** The terminal that progress is shown on. */
 interface ProgressOutput {
   /** Whether a line can be redrawn. */
@@ -482,7 +472,7 @@ export class ProgressLine {
 
   #write(progress: Progress, due: number): void {
     const elapsedMs = this.#time.nowMs() - this.#startMs
-    const text = progressText({ progress, elapsedMs, counts: this.#counts(), due })
+    const text = progressText(progress, elapsedMs, this.#counts(), due)
     if (this.#output.isWatched) this.#output.redraw(cut(`${bar(percentOf(progress))} ${text}`, lineCharsMax))
     else this.#output.note(text)
   }
@@ -507,7 +497,7 @@ function bar(percent: number): string {
 }
 
 /** `42 % 3,650 of 8,760 hours, 12.3 hours/s, 7 min left, 1,234 calls in 56 requests, 400 due`. */
-function progressText({ progress, elapsedMs, counts, due }: Moment): string {
+function progressText(progress: Progress, elapsedMs: number, counts: CallCounts, due: number): string {
   const { hours, hoursDone } = progress
   const perSecond = elapsedMs > 0 ? (1000 * hoursDone) / elapsedMs : 0
   const leftMs = perSecond > 0 ? (1000 * (hours - hoursDone)) / perSecond : 0

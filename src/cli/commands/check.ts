@@ -97,8 +97,6 @@ function metricRows({ collector, description }: UsableCollector): MetricRow[] {
   }))
 }
 
-type OutboxOpener = Promise<typeof import('../../app/open-outbox.ts')>
-
 /**
  * Predicted warnings. Units are compared with those of the outbox, if there is one. An unusable one is reported and is
  * not a mistake of the configuration.
@@ -106,7 +104,7 @@ type OutboxOpener = Promise<typeof import('../../app/open-outbox.ts')>
 async function warningsOf(
   context: AppContext,
   usable: readonly UsableCollector[],
-  opener: OutboxOpener,
+  opener: Promise<typeof import('../../app/open-outbox.ts')>,
 ): Promise<Foreseen[]> {
   try {
     const { readExistingOutbox } = await opener

@@ -230,19 +230,13 @@ function found(name: string, from: string): string | undefined {
   }
 }
 
-/** Paths of files that were written, and of those that were there and were left alone. */
-interface WrittenFiles {
-  readonly written: string[]
-  /** Relative paths of files that existed. */
-  readonly kept: string[]
-}
-
 /**
  * Writes files that do not exist yet.
  *
+ * @returns the paths that were written, and those that were there and were left alone
  * @throws Fault `usage` when the folder cannot be written; when it or a folder in it is a file, before anything is written
  */
-export function writeFiles(folder: string, files: FolderFiles): WrittenFiles {
+export function writeFiles(folder: string, files: FolderFiles) {
   for (const parent of new Set(Object.keys(files).map(name => dirname(join(folder, name))))) demandNoFile(parent)
   const [written, kept]: [string[], string[]] = [[], []]
   for (const [name, text] of Object.entries(files)) (writeNew(join(folder, name), text) ? written : kept).push(name)

@@ -168,20 +168,14 @@ function open(file: string): Store {
   }
 }
 
-/** A file that a key will be written to. */
-interface KeyFile extends Disposable {
-  /** Writes the key, atomically and only once. */
-  write(key: string): void
-}
-
 /**
- * Checks that a key can be written to a file, readable only by its owner (0600), creating missing folders. Disposing it
- * before `write` leaves nothing behind.
+ * Checks that a key can be written to a file, readable only by its owner (0600), creating missing folders. `write` writes it,
+ * atomically and only once; disposing before that leaves nothing behind.
  *
  * @param replaces whether an existing file may be replaced
  * @throws Fault `usage` when it cannot
  */
-function keyFile(file: string, replaces: boolean): KeyFile {
+function keyFile(file: string, replaces: boolean) {
   if (!replaces && existsSync(file)) throw taken(file)
   const fresh = `${file}.${process.pid}`
   const descriptor = attempt(file, () => {
@@ -189,7 +183,7 @@ function keyFile(file: string, replaces: boolean): KeyFile {
     return openSync(fresh, 'wx', 0o600)
   })
   return {
-    write(key) {
+    write(key: string) {
       attempt(file, () => {
         writeSync(descriptor, `${key}\n`)
         fsyncSync(descriptor)

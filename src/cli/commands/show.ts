@@ -27,25 +27,19 @@ export function showCommand(): Command {
         throw new Fault(error.code, error.message, { facts: error.facts, fix })
       })
       const text = () => {
-        const rows = metrics.map(widgetRow(id))
+        const rows = metrics.map(({ id: metric, value, unit, change1h, change24h, timestamp }) => [
+          metric.slice(id.length + 3),
+          numberText(value),
+          unit ?? '',
+          change(change1h),
+          change(change24h),
+          timestamp,
+        ])
         if (rows.length === 0) print(`the service has no metrics of ${id} yet`)
         else printTable(['label', 'value', 'unit', '1h', '24h', 'at'], rows, ['value', '1h', '24h'])
       }
       await printResult({ json: () => metrics, text }, { json })
     })
-}
-
-type Widget = Awaited<ReturnType<Awaited<ReturnType<typeof connect>>['client']['widget']>>
-
-function widgetRow(protocolId: string): (metric: Widget[number]) => string[] {
-  return ({ id, value, unit, change1h, change24h, timestamp }) => [
-    id.slice(protocolId.length + 3),
-    numberText(value),
-    unit ?? '',
-    change(change1h),
-    change(change24h),
-    timestamp,
-  ]
 }
 
 function change(value: number | null | undefined): string {

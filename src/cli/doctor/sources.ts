@@ -102,21 +102,14 @@ function clockText(atMs: number): string {
   return `${new Date(atMs).toISOString().slice(11, 19)} UTC`
 }
 
-interface KeyFindings {
-  readonly service: readonly Finding[]
-  readonly key: readonly Finding[]
-  readonly protocols: readonly ProtocolConfig[]
-  /** Whether protocols can be asked for with it. */
-  readonly isUsable: boolean
-}
-
+/** What a key shows about the service, and about itself; whether protocols can be asked for with it. */
 async function keyFindings(
   context: AppContext,
   { client, host, destinations }: Connection,
   { name, protocols, readKey }: Connection['destinations'][number],
-): Promise<KeyFindings> {
+) {
   const subject = destinations.length > 1 ? `key ${name}` : 'key'
-  const none = { service: [], protocols, isUsable: false }
+  const none = { service: [] as Finding[], key: [] as Finding[], protocols, isUsable: false }
   let key: string
   try {
     key = readKey()
@@ -128,11 +121,7 @@ async function keyFindings(
   context.redactor.add([key])
   const answer = await client.validateKey(key)
   if (answer.kind === 'unanswered') {
-    return {
-      ...none,
-      service: [failed('service', `${host} does not answer: ${answer.reason}`, addressFix(answer))],
-      key: [],
-    }
+    return { ...none, service: [failed('service', `${host} does not answer: ${answer.reason}`, addressFix(answer))] }
   }
   const service = [answered(host, answer), ...clock(answer)]
   const own = keyFinding(subject, answer, keyFix(context.config, protocols[0]))

@@ -196,13 +196,11 @@ export function answerWords(recorded: RecordedRead): string {
   return recorded.returned ?? ''
 }
 
-type RecordedPrice = Recording['prices'][string]
-
 /** Prices of a value, and prices that these needed, with all that each was read from as far as it could be read again. */
 export function pricesIn(
   reads: Recording,
   readOf: Readonly<Record<string, Recording>>,
-): (readonly [name: string, price: RecordedPrice, own: Recording | undefined])[] {
+): (readonly [name: string, price: Recording['prices'][string], own: Recording | undefined])[] {
   const prices = Object.assign({}, ...Object.values(readOf).map(own => own.prices), reads.prices) as Recording['prices']
   return Object.entries(prices).map(([name, price]) => [name, price, readOf[name]] as const)
 }
