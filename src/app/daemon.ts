@@ -24,7 +24,7 @@ import { ClockWatch, witnessesOf, writtenAt } from './clock-watch.ts'
 import { connect } from './connection.ts'
 import { type AppContext, KeptCounts } from './context.ts'
 import { deliveriesTo, deliveryMaker, startDelivering, takeRoles } from './delivering.ts'
-import type { FleetMember, FleetMemberDeps } from './fleet-member.ts'
+import type { FleetMember, joinFleet as join } from './fleet-member.ts'
 import { observationOf } from './observation.ts'
 import { endpointStates, openChains } from './open-chains.ts'
 import { openDaemonOutbox, placeOf } from './open-outbox.ts'
@@ -95,8 +95,8 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   const reading = { reader, chains: Object.values(chains), clock, counters }
   const make = () => deliveryMaker(connection, outbox.delivery, withCounts)
   const seen = () => observationOf(context, outbox, connection, startedAtMs, endpointStates(chains), reloads)
-  const fleet = { context: withCounts, outbox, connection, chains: Object.values(chains), make, seen }
-  const { own, now } = await joinWhereShared({ ...fleet, endpoints: () => endpointStates(chains) }, sharedTime, stack)
+  const member = { context: withCounts, outbox, connection, chains, make, seen }
+  const { own, now } = sharedTime ? await joinFleet(member, sharedTime, stack) : { own: outbox, now: seen }
   const intake = new Intake({ outbox: own, collectors, catchUpMs: config.collect.catchUpMs, time, log, ...reading })
   stack.defer(() => intake.stop())
   const widgets = new Widgets(config, connection.client, connection.keyOf, time)
@@ -126,22 +126,10 @@ async function sharedTimeOf(address: PostgresAddress, machine: Time): Promise<Sh
   return time
 }
 
-/**
- * Makes a daemon one of a fleet where its outbox is shared; what that needs is loaded there alone.
- *
- * @param sharedTime absent where the outbox belongs to one daemon
- */
-async function joinWhereShared(
-  deps: Omit<FleetMemberDeps, 'keptIn' | 'shared' | 'sharedTime'>,
-  sharedTime: SharedTime | undefined,
-  stack: AsyncDisposableStack,
-): Promise<FleetMember> {
-  const { context, outbox, seen } = deps
-  const { data } = context.config
-  const { shared } = outbox
-  if (data.kind === 'folder' || !shared || !sharedTime) return { own: outbox, now: seen }
-  const { joinFleet } = await import('./fleet-member.ts')
-  return joinFleet({ ...deps, keptIn: data.keptIn, shared, sharedTime }, stack)
+/** Makes a daemon one of a fleet; what that needs is loaded there alone. */
+async function joinFleet(...joining: Parameters<typeof join>): Promise<FleetMember> {
+  const { joinFleet: join } = await import('./fleet-member.ts')
+  return join(...joining)
 }
 
 /** Time for readiness from a shared database; the status server waits for longer, and knows no reason. */

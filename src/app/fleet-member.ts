@@ -1,7 +1,6 @@
 import { createHmac, randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { type CallCounts, CallMeter } from '../chain/endpoint/call-meter.ts'
-import type { ChainReader } from '../chain/reads.ts'
 import type { CollectorConfig, Config } from '../config/config.ts'
 import { DeliveryLoop } from '../delivery/delivery.ts'
 import type { Destination } from '../delivery/destination.ts'
@@ -40,12 +39,11 @@ import type { Role, Roles } from '../outbox/contract/role.ts'
 import { LocalOutcomes } from '../outbox/local-outcomes.ts'
 import { partDigest } from '../status/fleet.ts'
 import type { Observed } from '../status/observed.ts'
-import type { EndpointState } from '../status/snapshot.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Connection } from './connection.ts'
 import type { AppContext } from './context.ts'
 import type { MakeDelivery } from './delivering.ts'
-import { openChains } from './open-chains.ts'
+import { endpointStates, openChains } from './open-chains.ts'
 import { logUpkeep, rolesOf } from './open-outbox.ts'
 import { openHourReader } from './open-runner.ts'
 import { type ReportingDeps, startReports } from './reporting.ts'
@@ -53,18 +51,12 @@ import { type ReportingDeps, startReports } from './reporting.ts'
 /** Interval at which the database is asked for its clock. */
 const askClockMs = 60_000
 
-/** Dependencies of `joinFleet`. */
-export interface FleetMemberDeps {
+/** A daemon whose outbox is shared, as far as it is one without the others. */
+interface LoneDaemon {
   readonly context: AppContext
-  /** Folder of values that wait while the database is away. */
-  readonly keptIn: string
   readonly outbox: Outbox
-  readonly shared: SharedOutbox
-  readonly sharedTime: SharedTime
   readonly connection: Pick<Connection, 'client' | 'destinations'>
-  readonly chains: readonly ChainReader[]
-  /** The state of the endpoints of all chains. */
-  readonly endpoints: () => readonly EndpointState[]
+  readonly chains: Parameters<typeof endpointStates>[0]
   readonly make: () => MakeDelivery
   /** The present state of this daemon alone. */
   readonly seen: () => Observed
@@ -79,16 +71,24 @@ export interface FleetMember {
 }
 
 /** Starts the parts of a daemon that shares its outbox with others; they are stopped with the stack. */
-export async function joinFleet(deps: FleetMemberDeps, stack: AsyncDisposableStack): Promise<FleetMember> {
-  const { context, shared } = deps
+export async function joinFleet(
+  daemon: LoneDaemon,
+  sharedTime: SharedTime,
+  stack: AsyncDisposableStack,
+): Promise<FleetMember> {
+  const { config } = daemon.context
+  const { shared } = daemon.outbox
+  if (!shared || config.data.kind === 'folder') throw new Error('the outbox of a fleet is in a database')
   const parts = stack.use(new AsyncDisposableStack())
-  const member = new FleetParts(deps, await shared.store.salt(), parts)
-  return member.start(await rolesOf(context.config))
+  const member = new FleetParts(daemon, shared, sharedTime, await shared.store.salt(), parts)
+  return member.start(await rolesOf(config), config.data.keptIn)
 }
 
 /** The parts of a daemon as one of a fleet, and what they share. */
 class FleetParts {
-  readonly #deps: FleetMemberDeps
+  readonly #daemon: LoneDaemon
+  readonly #shared: SharedOutbox
+  readonly #sharedTime: SharedTime
   readonly #parts: AsyncDisposableStack
   readonly #name: string
   readonly #collectors: readonly CollectorConfig[]
@@ -101,10 +101,18 @@ class FleetParts {
   readonly #announced: RoleClaim[] = []
 
   /** @param parts each part is added to it as it starts */
-  constructor(deps: FleetMemberDeps, salt: string, parts: AsyncDisposableStack) {
-    const { context, outbox, shared, connection } = deps
+  constructor(
+    daemon: LoneDaemon,
+    shared: SharedOutbox,
+    sharedTime: SharedTime,
+    salt: string,
+    parts: AsyncDisposableStack,
+  ) {
+    const { context, outbox, connection } = daemon
     const { config, time, log } = context
-    this.#deps = deps
+    this.#daemon = daemon
+    this.#shared = shared
+    this.#sharedTime = sharedTime
     this.#parts = parts
     this.#name = config.fleet.name ?? hostname()
     this.#collectors = config.protocols.flatMap(protocol => protocol.collectors)
@@ -116,9 +124,12 @@ class FleetParts {
     this.#identity = new FleetIdentity(config, connection.destinations, salt, log)
   }
 
-  /** @param roles those of commands that deliver */
-  async start(roles: Pick<Roles, 'deliverer'>): Promise<FleetMember> {
-    const { context, outbox, shared, connection, chains, make, seen } = this.#deps
+  /**
+   * @param roles those of commands that deliver
+   * @param keptIn folder of values that wait while the database is away
+   */
+  async start(roles: Pick<Roles, 'deliverer'>, keptIn: string): Promise<FleetMember> {
+    const { context, outbox, connection, chains, make, seen } = this.#daemon
     const { config, time, log } = context
     const [engine, lanes, claims, { failed }] = [this.#engine, this.#lanes, this.#claims, this.#trouble]
     const now = () => ({ ...seen(), fleetTroubles: claims.troubles })
@@ -127,12 +138,12 @@ class FleetParts {
     const withDue = async () => (await lanes.work(worked(), time)).due
     const hasOthers = () => claims.hasOthers
     const hours = this.#keep(new LaneClaims({ engine, lanes: worked, withDue, hasOthers, time, failed }))
-    const { store, backfills } = shared
+    const { store, backfills, intake } = this.#shared
     this.#repeat(reconcileMs, () => reconcile(store, backfills, engine, lanes, time.nowMs()))
     this.#backfill()
     this.#announce()
-    this.#repeat(askClockMs, () => this.#deps.sharedTime.ask(() => store.nowMs()))
-    const finality = new Map(chains.map(({ id }) => [id, this.#checkFinality(id)]))
+    this.#repeat(askClockMs, () => this.#sharedTime.ask(() => store.nowMs()))
+    const finality = new Map(Object.values(chains).map(({ id }) => [id, this.#checkFinality(id)]))
     await this.#silenceForgotten()
     const pushMsMax = config.delivery.timeoutMs
     const pushBack = this.#keep(new PushBack({ operators: outbox.operators, pushMsMax, time, log, failed }))
@@ -142,10 +153,9 @@ class FleetParts {
     const upkeep = { role: always, keepMs: config.outbox.keepMs, time, mayPrune }
     this.#keep(outbox.startUpkeep({ ...upkeep, report: news => logUpkeep(log, news) }))
     const checksFinality = (chainId: number) => finality.get(chainId)?.isOwned ?? false
-    const { intake } = shared
     const local = new LocalHours({
       ...{ intake, store, health: outbox.health, log },
-      outcomes: new LocalOutcomes(this.#deps.keptIn),
+      outcomes: new LocalOutcomes(keptIn),
       works: collector => worked().includes(lanes.of(collector) ?? ''),
     })
     const own = new FleetIntakeStore({ intake, store, engine, claims: hours, lanes, local, checksFinality, failed })
@@ -160,21 +170,21 @@ class FleetParts {
 
   /** Work that is done again and again, whether or not it succeeds. */
   #repeat(restMs: number, work: () => Promise<void>): Loop {
-    return this.#keep(repeated(work, restMs, this.#deps.context.time, this.#trouble.failed))
+    return this.#keep(repeated(work, restMs, this.#daemon.context.time, this.#trouble.failed))
   }
 
   /** The lanes that it works now: of chains, those that an endpoint can serve, as far as is known. */
   get #worked(): readonly Lane[] {
-    const { context, endpoints } = this.#deps
+    const { context, chains: readers } = this.#daemon
     const { fleet, chains } = context.config
-    const served = new Set(endpoints().flatMap(({ state, chain }) => (state === 'well' ? [chain] : [])))
+    const served = new Set(endpointStates(readers).flatMap(({ state, chain }) => (state === 'well' ? [chain] : [])))
     const names = chains.map(({ name }) => name).filter(name => served.has(name))
     return workedLanes({ name: this.#name, configured: fleet.lanes, chains: names })
   }
 
   /** Wants the role of the daemon that reports to people. */
   #report(now: () => Observed): void {
-    const { context, outbox } = this.#deps
+    const { context, outbox } = this.#daemon
     const work = fleetReporting({ context, outbox, now }, () => role)
     const role: RoleClaim = this.#keep(this.#claims.claim({ roles: [reportsRole], work }))
     this.#announced.push(role)
@@ -182,7 +192,8 @@ class FleetParts {
 
   /** Reads the windows of backfills in its lanes, in processes of their own. */
   #backfill(): void {
-    const { context, outbox, shared } = this.#deps
+    const { context, outbox } = this.#daemon
+    const shared = this.#shared
     const configured = new Map(this.#collectors.map(collector => [collector.id, collector]))
     const reader = new WindowReader(context, outbox, shared, configured)
     this.#keep(
@@ -202,7 +213,8 @@ class FleetParts {
 
   /** Shows the other daemons that this one is there, until it stops. */
   #announce(): void {
-    const { context, shared, sharedTime } = this.#deps
+    const { context } = this.#daemon
+    const [{ store }, sharedTime] = [this.#shared, this.#sharedTime]
     const { config } = context
     const same = { name: this.#name, version, instance: randomUUID(), pid: process.pid, host: hostname() }
     const entry = (): DaemonEntry => ({
@@ -212,9 +224,9 @@ class FleetParts {
     })
     let isAnnounced = false
     // Ended after the loop, which would announce it again.
-    this.#keep({ stop: () => shared.store.leave(entry()).catch(this.#trouble.failed) })
+    this.#keep({ stop: () => store.leave(entry()).catch(this.#trouble.failed) })
     this.#repeat(seenMs, async () => {
-      const news = await shared.store.announce(entry(), !isAnnounced)
+      const news = await store.announce(entry(), !isAnnounced)
       isAnnounced = true
       this.#trouble.announced()
       this.#identity.announced(news)
@@ -223,22 +235,22 @@ class FleetParts {
 
   /** Wants the role of checking the blocks of a chain again. */
   #checkFinality(chainId: number): RoleClaim {
-    const { chains } = this.#deps.context.config
+    const { chains } = this.#daemon.context.config
     const isAble = () => chains.some(({ id, name }) => id === chainId && this.#worked.includes(name))
     return this.#keep(this.#claims.claim({ roles: [`finality/${chainId}`], isAble }))
   }
 
   /** Deletes why destinations wait that no daemon delivers to. One has the name of a protocol, which another may know alone. */
   async #silenceForgotten(): Promise<void> {
-    const { outbox, shared, connection } = this.#deps
-    const others = (await shared.store.daemons()).filter(daemon => daemon.name !== this.#name)
+    const { outbox, connection } = this.#daemon
+    const others = (await this.#shared.store.daemons()).filter(daemon => daemon.name !== this.#name)
     const own = connection.destinations.map(({ name }) => name)
     await outbox.delivery.silenceOtherDestinations([...own, ...others.flatMap(deliveredBy)])
   }
 
   /** Delivers to a destination the protocols that it has the role of, which one of the fleet has at a time. */
   #deliver(destination: Destination, { make, pushBack, commands }: DeliveryMeans): void {
-    const { context, outbox, connection, shared } = this.#deps
+    const { context, outbox, connection } = this.#daemon
     const { config, time, log } = context
     const { name } = destination
     const own = {
@@ -262,7 +274,7 @@ class FleetParts {
       outbox.delivery.maybeSent('all')
       const key = () => this.#identity.keyName(destination)
       const perSecond = config.delivery.pacePerSecond
-      const pacer = new FleetPacer({ store: shared.store, role, destination: key, perSecond, time })
+      const pacer = new FleetPacer({ store: this.#shared.store, role, destination: key, perSecond, time })
       const protocols = destination.protocols.filter(({ id }) => owned.includes(deliverRole(id)))
       const loop = new DeliveryLoop([make({ name, readKey, protocols }, pacer, own)], time, log, outbox.health)
       const facts = { destination: name, protocols: protocols.map(({ id }) => id) }

@@ -16,10 +16,9 @@ import type { DueHour } from '../../outbox/contract/hours.ts'
 import type { Balance } from '../../outbox/contract/metrics.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
 import { createLog } from '../../telemetry/log.ts'
-import { type BackfillDelivery, startDelivery } from '../backfill/run.ts'
 import { type UsableCollector, usableCollectors } from '../check-collectors.ts'
 import { asTyped, type ConfigOption, type JsonOption } from '../configured-command.ts'
-import { waitingText } from '../deliver-now.ts'
+import { type CommandDelivery, startDelivery, waitingText } from '../delivery.ts'
 import { endIncomplete } from '../exit.ts'
 import { openContext } from '../open-context.ts'
 import { openedByClock } from '../require-clock.ts'
@@ -70,7 +69,7 @@ export async function catchUp(options: CatchUpOptions): Promise<void> {
 interface CatchUpRun {
   readonly context: AppContext
   readonly outbox: Outbox
-  readonly delivery: BackfillDelivery
+  readonly delivery: CommandDelivery
   readonly usable: readonly UsableCollector[]
 }
 
@@ -368,7 +367,7 @@ export function listingOf(ids: readonly string[], listed: ListedMetrics, current
 }
 
 /** Reports that another process is at work on this outbox; which one was said before. */
-function noteSkipped({ by }: BackfillDelivery, { json }: JsonOption): void {
+function noteSkipped({ by }: CommandDelivery, { json }: JsonOption): void {
   if (json) printJson({ skipped: by, hours: [], delivered: 0, undelivered: 0, left: 0 })
   note(
     by === 'daemon'

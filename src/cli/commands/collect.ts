@@ -22,7 +22,7 @@ import {
   quietEvents,
 } from '../collect-parts.ts'
 import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
-import { deliverNow, waitingText } from '../deliver-now.ts'
+import { deliverNow, waitingText } from '../delivery.ts'
 import { endIncomplete, endWith, exitCodes } from '../exit.ts'
 import { openContext, selectCollectors } from '../open-context.ts'
 import { printResult } from '../outbox-action.ts'

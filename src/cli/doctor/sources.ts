@@ -102,7 +102,7 @@ function clockText(atMs: number): string {
   return `${new Date(atMs).toISOString().slice(11, 19)} UTC`
 }
 
-/** What a key shows about the service, and about itself; whether protocols can be asked for with it. */
+/** Findings of a key about the service and about itself, and whether protocols can be asked for with it. */
 async function keyFindings(
   context: AppContext,
   { client, host, destinations }: Connection,

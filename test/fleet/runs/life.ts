@@ -116,7 +116,9 @@ export class FleetLife implements Owner {
     await sharedTime.ask(() => outbox.shared.store.nowMs())
     const storedMs = await outbox.intake.newestCollected()
     clock.meet({ service: true, chains: false, ...(storedMs !== undefined && { storedMs }) })
-    const named = { ...config, fleet: { ...config.fleet, name: this.daemon } }
+    const data =
+      config.data.kind === 'postgres' ? { ...config.data, keptIn: join(world.folder, this.daemon) } : config.data
+    const named = { ...config, data, fleet: { ...config.fleet, name: this.daemon } }
     const context: AppContext = { config: named, time: clock, clock, log, redactor: new Redactor() }
     const client = new FleetClient(this)
     const destinations = destinationsOf(
@@ -124,25 +126,14 @@ export class FleetLife implements Owner {
       () => 'service key',
       ref => (ref.kind === 'env' ? ref.name : ref.path),
     )
-    const { own: member } = await joinFleet(
-      {
-        ...{
-          context,
-          outbox,
-          shared: outbox.shared,
-          sharedTime,
-          connection: { client, destinations },
-          chains: [],
-        },
-        keptIn: join(world.folder, this.daemon),
-        endpoints: () => [],
-        make: () => deliveryMaker({ client }, outbox.delivery, context),
-        seen: () => {
-          throw new Error('nothing is reported')
-        },
+    const daemon = {
+      ...{ context, outbox, connection: { client, destinations }, chains: {} },
+      make: () => deliveryMaker({ client }, outbox.delivery, context),
+      seen: () => {
+        throw new Error('nothing is reported')
       },
-      stack,
-    )
+    }
+    const { own: member } = await joinFleet(daemon, sharedTime, stack)
     this.#watch(member.intake)
     const collectors = config.protocols.flatMap(protocol => protocol.collectors)
     const runner = new FleetRunner(this)
