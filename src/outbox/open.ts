@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileStats } from '../edge/file-stats.ts'
 import { systemTime } from '../edge/time.ts'
 import { type PostgresAddress, postgresPlaceOf } from '../model/postgres-address.ts'
-import type { SalvageDeps, Salvaged } from '../salvage/salvage.ts'
+import type { SalvageContext, Salvaged } from '../salvage/salvage.ts'
 import { isDamage } from '../sqlite/damage.ts'
 import { fileFault, isTrouble, withFileFaults } from '../sqlite/trouble.ts'
 import type { Outbox, OutboxPlace } from './contract/outbox.ts'
@@ -15,7 +15,7 @@ import { type OpenedFile, openChecking, openSalvaged, openUndamaged } from './sq
 import { SqliteOutbox } from './sqlite/sqlite-outbox.ts'
 
 /** Dependencies of `openForDaemon` and `openForCommand`. */
-export interface OpenDeps extends SalvageDeps {
+export interface OpenDeps extends SalvageContext {
   readonly place: OutboxPlace
   /** Path of the configuration file, recorded with the delivery role. */
   readonly config: string

@@ -84,8 +84,8 @@ const planned = `
     WHERE hour - since = place - 1 GROUP BY collector;
 `
 
-/** Dependencies of `mend`. */
-interface MendDeps {
+/** Parameters of the statements that mend. */
+interface MendParameters {
   /** The current hour, in hours since 1970. */
   readonly hour: number
   /** Milliseconds since 1970. */
@@ -95,7 +95,7 @@ interface MendDeps {
 }
 
 /** Makes the salvaged rows consistent: every reference leads to a row, every dead or held metric has a reason. */
-export function mend(database: Sqlite, context: MendDeps): void {
+export function mend(database: Sqlite, context: MendParameters): void {
   runAll(database, renumbered, context)
   runAll(database, names, context)
   nameMetrics(database)
@@ -126,7 +126,7 @@ function nameMetrics(database: Sqlite): void {
   }
 }
 
-function runAll(database: Sqlite, sql: string, context: MendDeps): void {
+function runAll(database: Sqlite, sql: string, context: MendParameters): void {
   for (const statement of sql.split(';').map(text => text.trim())) {
     if (statement === '') continue
     const prepared = database.prepare(statement)

@@ -7,9 +7,7 @@ import { OtherSchemaError, openDatabase, openReadOnly, type Schema, type Sqlite 
 import { fileFault } from '../sqlite/trouble.ts'
 import { loadRows, prepareLoad } from './load.ts'
 import { type LostHours, listLostHours, mend, type RowDigest, recount, takeOutDoubtful } from './mend.ts'
-import { openLog } from './pages/log-file.ts'
-import { openPages, type PageFile } from './pages/pages.ts'
-import { readWal, type Wal } from './pages/wal.ts'
+import { openLog, openPages, type PageFile, readWal, type Wal } from './pages/pages.ts'
 
 /**
  * Replaces a damaged file by a new one so that a crash at any instant loses neither. The new file is written next to it
@@ -165,8 +163,8 @@ interface SalvagedTables {
   readonly rowDigest: RowDigest
 }
 
-/** Dependencies of `remake`. */
-interface RemakeDeps {
+/** The outbox that is salvaged, as it is configured now. */
+export interface SalvageContext {
   /** Milliseconds since 1970. */
   readonly nowMs: number
   /** Time for which delivered hours are kept, in milliseconds: older ones may have been pruned. */
@@ -188,7 +186,7 @@ interface Made {
  *
  * @throws Fault `outbox-unusable` for a file of another version
  */
-function remake(damaged: string, file: string, tables: SalvagedTables, context: RemakeDeps): Made {
+function remake(damaged: string, file: string, tables: SalvagedTables, context: SalvageContext): Made {
   const pages = openPages(damaged)
   try {
     requireVersion(pages, damaged, tables.schema.version)
@@ -214,7 +212,7 @@ function fill(
   pages: PageFile,
   damaged: string,
   { rowDigest }: SalvagedTables,
-  context: RemakeDeps,
+  context: SalvageContext,
 ): Made {
   const { nowMs, keepMs, collectors } = context
   const current = hourNumber(hourAt(nowMs))
@@ -258,9 +256,6 @@ function bornHour(file: string, nowMs: number): number {
   const born = statSync(file, { throwIfNoEntry: false })?.birthtimeMs ?? 0
   return hourNumber(hourAt(Math.min(nowMs, Math.max(born, nowMs - catchUpHoursMax * hourMs))))
 }
-
-/** Dependencies of `salvage`. */
-export type SalvageDeps = RemakeDeps
 
 /** Result of salvaging a damaged outbox. */
 export interface Salvaged extends Made {
@@ -310,7 +305,7 @@ export class Salvage {
    *
    * @throws Fault `outbox-unusable` for a file of another version
    */
-  salvage(file: string, reason: string, context: SalvageDeps): Salvaged {
+  salvage(file: string, reason: string, context: SalvageContext): Salvaged {
     const at = nameFor(file, context.nowMs)
     const stamp = stampOf(file)
     const made = remake(file, file, this.#tables, context)
@@ -322,7 +317,7 @@ export class Salvage {
     return { reason, aside, ...final }
   }
 
-  #again(file: string, aside: string, at: string, context: SalvageDeps): Made {
+  #again(file: string, aside: string, at: string, context: SalvageContext): Made {
     const made = remake(aside, file, this.#tables, context)
     callWhole(file, at)
     return made

@@ -19,13 +19,14 @@ export async function answering(
   answer: (request: IncomingMessage, body: string) => Promise<JsonReply> | JsonReply,
 ): Promise<string> {
   return listening(async (request, response) => {
-    const { status = 200, body } = await answer(request, await text(request))
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+    const { status = 200, headers, body } = await answer(request, await text(request))
+    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
   })
 }
 
 interface JsonReply {
   readonly status?: number
+  readonly headers?: Readonly<Record<string, string>>
   readonly body: unknown
 }
 

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import type { SalvageDeps, Salvaged } from '../../salvage/salvage.ts'
+import type { SalvageContext, Salvaged } from '../../salvage/salvage.ts'
 import { isDamage } from '../../sqlite/damage.ts'
 import { Disk } from './file/disk.ts'
 import { lookThrough } from './look-through.ts'
@@ -23,7 +23,7 @@ export interface OpenedFile {
  * @param known damage already found while it was open; default: the file is checked
  * @throws Fault `disk-full`, `outbox-unusable`, and errors of SQLite and the file system
  */
-export function openSalvaged(file: string, deps: SalvageDeps, known?: string): OpenedFile {
+export function openSalvaged(file: string, deps: SalvageContext, known?: string): OpenedFile {
   return writable(openSound(file, deps, known))
 }
 
@@ -35,7 +35,7 @@ export function openSalvaged(file: string, deps: SalvageDeps, known?: string): O
  */
 export function openChecking(
   file: string,
-  deps: SalvageDeps,
+  deps: SalvageContext,
   known?: string,
   largeBytes = lookInThreadBytes,
 ): OpenedFile {
@@ -80,7 +80,7 @@ function writable(opened: OpenedFile): OpenedFile {
   }
 }
 
-function openSound(file: string, deps: SalvageDeps, known: string | undefined, look = wholeDamageOf): OpenedFile {
+function openSound(file: string, deps: SalvageContext, known: string | undefined, look = wholeDamageOf): OpenedFile {
   outboxSalvage.finishMoves(file)
   const damage = known ?? withRoom(file, () => look(file))
   if (damage !== undefined) return saved(file, damage, deps)
@@ -93,7 +93,7 @@ function openSound(file: string, deps: SalvageDeps, known: string | undefined, l
   }
 }
 
-function saved(file: string, damage: string, deps: SalvageDeps): OpenedFile {
+function saved(file: string, damage: string, deps: SalvageContext): OpenedFile {
   const salvaged = withRoom(file, () => outboxSalvage.salvage(file, damage, deps))
   return { outbox: new SqliteOutbox(file), salvaged }
 }

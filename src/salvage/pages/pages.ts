@@ -1,6 +1,4 @@
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs'
-import { openLog } from './log-file.ts'
-import { isPageSize, readWal } from './wal.ts'
 
 const magic = 'SQLite format 3\0'
 
@@ -20,7 +18,7 @@ export interface PageFile {
 }
 
 /** Frames read of a log with a gap: all whole ones, or only those SQLite reads, which are older. */
-export type WalReading = 'all' | 'unbroken'
+type WalReading = 'all' | 'unbroken'
 
 /** Opens a file that may be missing or damaged in any way. */
 export function openPages(file: string, reading: WalReading = 'all'): PageFile {
@@ -71,4 +69,186 @@ function readAt(descriptor: number | undefined, at: number, bytes: number): Buff
   } catch {
     return undefined
   }
+}
+
+/**
+ * Reads a write-ahead log as bytes. SQLite reads it up to the first broken frame and discards the rest; here every
+ * whole frame counts. Source: "WAL-mode File Format", sqlite.org/walformat.html.
+ */
+
+const headerBytes = 32
+const frameHeaderBytes = 24
+const magicLittle = 0x377f0682
+const magicBig = 0x377f0683
+const pageBytesUsual = 4_096
+
+/** One page as written to the log. */
+interface Frame {
+  /** Page number, counted from 1. */
+  readonly page: number
+  /** Offset of the page's bytes. */
+  readonly at: number
+}
+
+/** Content of a log: the frames up to the last whole commit, oldest first. */
+export interface Wal {
+  /** Size of a page, in bytes. */
+  readonly pageBytes: number
+  readonly frames: readonly Frame[]
+  /** Number of frames SQLite reads: those of whole commits before the first broken frame. */
+  readonly unbroken: number
+  /** Whether SQLite would miss or misread something: a broken header, or frames after a broken one. */
+  readonly isDamaged: boolean
+}
+
+type Sums = readonly [number, number]
+
+interface WalHeader {
+  readonly pageBytes: number
+  readonly isLittle: boolean
+  /** `undefined` when the header is broken. */
+  readonly salt: string | undefined
+  readonly sums: Sums
+}
+
+/** Bytes read in parts: a log may be larger than memory, and than one read of Node's. */
+interface LogBytes {
+  /** Size of the log, in bytes. */
+  readonly length: number
+  /** Reads up to `bytes` bytes; fewer where the log ends or cannot be read. */
+  read(at: number, bytes: number): Buffer
+}
+
+/** Frames read at a time. */
+const partFrames = 256
+
+/** Reads a log, damaged or not. */
+export function readWal(log: LogBytes): Wal {
+  const header = readHeader(log.read(0, headerBytes))
+  const { pageBytes } = header
+  const frameBytes = frameHeaderBytes + pageBytes
+  const count = Math.max(0, Math.floor((log.length - headerBytes) / frameBytes))
+  let { salt } = header
+  let sumsBefore = header.sums
+  const whole: WholeFrame[] = []
+  for (let first = 0; first < count; first += partFrames) {
+    const start = headerBytes + first * frameBytes
+    const part = log.read(start, Math.min(partFrames, count - first) * frameBytes)
+    const view = new DataView(part.buffer, part.byteOffset, part.byteLength)
+    for (let at = 0; at + frameBytes <= part.length; at += frameBytes) {
+      const own = part.toString('latin1', at + 8, at + 16)
+      const stored: Sums = [view.getInt32(at + 16), view.getInt32(at + 20)]
+      // Frames of an earlier use of the log, which most of a large one is, need no checksum.
+      const isWhole = own === (salt ?? own) && isSummedUp(view, at, header, sumsBefore, stored)
+      // Each checksum continues from the stored one before, so that a broken frame spoils no other.
+      sumsBefore = stored
+      if (!isWhole) continue
+      salt ??= own
+      const [place, index] = [start + at + frameHeaderBytes, first + at / frameBytes]
+      whole.push({ page: view.getUint32(at), at: place, isCommit: view.getUint32(at + 4) > 0, index })
+    }
+  }
+  const frames = whole.slice(0, whole.findLastIndex(({ isCommit }) => isCommit) + 1)
+  const isHeaderLost = header.salt === undefined && log.length > headerBytes
+  const gap = isHeaderLost ? 0 : frames.findIndex(({ index }, place) => index !== place)
+  const before = gap < 0 ? frames : frames.slice(0, gap)
+  const unbroken = before.findLastIndex(({ isCommit }) => isCommit) + 1
+  return { pageBytes, frames, unbroken, isDamaged: isHeaderLost || gap >= 0 }
+}
+
+interface WholeFrame extends Frame {
+  readonly isCommit: boolean
+  /** Counted from 0, broken ones included. */
+  readonly index: number
+}
+
+/** Whether a frame's checksum is right. */
+function isSummedUp(
+  view: DataView,
+  at: number,
+  { pageBytes, isLittle }: WalHeader,
+  before: Sums,
+  stored: Sums,
+): boolean {
+  const sums = checksum(view, at, 8, isLittle, before)
+  const [first, second] = checksum(view, at + frameHeaderBytes, pageBytes, isLittle, sums)
+  return first === stored[0] && second === stored[1]
+}
+
+function readHeader(bytes: Buffer): WalHeader {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const none: WalHeader = { pageBytes: pageBytesUsual, isLittle: true, salt: undefined, sums: [0, 0] }
+  if (bytes.length < headerBytes) return none
+  const sums: Sums = [view.getInt32(24), view.getInt32(28)]
+  const magic = view.getUint32(0)
+  const pageBytes = view.getUint32(8)
+  if ((magic !== magicLittle && magic !== magicBig) || !isPageSize(pageBytes)) return { ...none, sums }
+  const isLittle = magic === magicLittle
+  const [first, second] = checksum(view, 0, 24, isLittle, [0, 0])
+  if (first !== sums[0] || second !== sums[1]) return { ...none, sums }
+  return { pageBytes, isLittle, salt: bytes.toString('latin1', 16, 24), sums }
+}
+
+/** Whether SQLite allows pages of this size. */
+function isPageSize(bytes: number): boolean {
+  return bytes >= 512 && bytes <= 65_536 && (bytes & (bytes - 1)) === 0
+}
+
+function checksum(view: DataView, at: number, bytes: number, isLittle: boolean, [first, second]: Sums): Sums {
+  let [one, two] = [first, second]
+  for (let place = at; place < at + bytes; place += 8) {
+    one = (one + view.getInt32(place, isLittle) + two) | 0
+    two = (two + view.getInt32(place + 4, isLittle) + one) | 0
+  }
+  return [one, two]
+}
+
+/** The log of a database file. Closing it releases no lock: SQLite has none on its log. */
+interface LogFile extends LogBytes {
+  close(): void
+}
+
+/**
+ * Opens the log of a database; an empty one if there is none.
+ *
+ * @throws errors of the file system, also for a folder at its path
+ */
+export function openLog(file: string): LogFile {
+  const descriptor = openOrNone(`${file}-wal`)
+  if (descriptor === undefined) return { length: 0, read: () => Buffer.alloc(0), close: () => {} }
+  const found = fstatSync(descriptor)
+  if (found.isDirectory()) {
+    closeSync(descriptor)
+    throw Object.assign(new Error('the log is a folder'), { code: 'EISDIR', path: `${file}-wal` })
+  }
+  return {
+    length: found.size,
+    read: (at, bytes) => readPart(descriptor, at, bytes),
+    close: () => closeSync(descriptor),
+  }
+}
+
+function openOrNone(path: string): number | undefined {
+  try {
+    return openSync(path, 'r')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+/** The readable bytes of a part; none when the disk fails to read it. */
+function readPart(descriptor: number, at: number, bytes: number): Buffer {
+  const part = Buffer.allocUnsafe(bytes)
+  let read = 0
+  try {
+    while (read < bytes) {
+      const some = readSync(descriptor, part, read, bytes - read, at + read)
+      if (some === 0) break
+      read += some
+    }
+  } catch {
+    // Keeps what was read before.
+  }
+  return part.subarray(0, read)
 }

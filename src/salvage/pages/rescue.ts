@@ -1,7 +1,6 @@
 import type { Sqlite } from '../../sqlite/database.ts'
-import { type BtreePage, type PageRow, readBtreePage } from './btree.ts'
+import { type BtreePage, type CellValue, type PageRow, readBtreePage } from './btree.ts'
 import type { PageFile } from './pages.ts'
-import type { CellValue } from './record.ts'
 
 /** A table by its schema. */
 export interface TableShape {

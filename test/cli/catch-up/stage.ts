@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { onTestFinished, vi } from 'vitest'
 import { type Hour, hourAfter, hourAt, hourText } from '../../../src/model/hour.ts'
 import { command } from '../../support/command.ts'
-import { listening } from '../../support/listening.ts'
+import { allAccepted, answering } from '../../support/listening.ts'
 import { configured } from '../../support/tidegauge.ts'
 import type { Sent } from '../stage.ts'
 
@@ -65,12 +65,11 @@ export async function catchUpStage({
 } = {}): Promise<CatchUpStage> {
   const arrivals = new Map<string, number[]>()
   let shape: Shape = 'latest'
-  const url = await listening(async (request, response) => {
-    const { status, body } = await answer(request, arrivals, shape)
+  const url = await answering((request, body) => ({
     // The clock that the command goes by.
-    response.setHeader('date', new Date().toUTCString())
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
-  })
+    headers: { date: new Date().toUTCString() },
+    ...(request.method === 'POST' ? stored(body, arrivals) : shown(request.url, arrivals, shape)),
+  }))
   const yaml = `service: { url: "${url}", key: { env: METRICS_KEY } }
 delivery: { pace: 1000 }
 ${rest}
@@ -109,34 +108,28 @@ ${isAlone ? '' : '      - { use: ./now.js }\n'}${more && `      - ${more}\n`}`
   }
 }
 
-type Request = Parameters<Parameters<typeof listening>[0]>[0]
-
-async function answer(request: Request, arrivals: Map<string, number[]>, shape: Shape) {
-  if (request.method === 'POST') return await stored(request, arrivals)
-  if (request.url === '/api/validate-key') return { status: 200, body: { valid: true } }
+function shown(url: string | undefined, arrivals: Map<string, number[]>, shape: Shape) {
+  if (url === '/api/validate-key') return { body: { valid: true } }
   if (shape === 'error') return { status: 500, body: {} }
-  if (shape === 'garbage') return { status: 200, body: { hello: ['world'] } }
+  if (shape === 'garbage') return { body: { hello: ['world'] } }
   const all = [...arrivals].map(([key, values]) => {
     const [id = '', timestamp = ''] = key.split(' ')
     return { id, timestamp, value: values.at(-1) }
   })
   all.sort((one, other) => (one.timestamp < other.timestamp ? 1 : -1))
-  if (request.url !== '/api/metrics') {
-    const latest = all.filter(({ id }, index) => all.findIndex(other => other.id === id) === index)
-    return { status: 200, body: latest }
+  if (url !== '/api/metrics') {
+    return { body: all.filter(({ id }, index) => all.findIndex(other => other.id === id) === index) }
   }
-  return shape === 'history' ? { status: 200, body: { stored: all } } : { status: 200, body: { count: all.length } }
+  return { body: shape === 'history' ? { stored: all } : { count: all.length } }
 }
 
-async function stored(request: Request, arrivals: Map<string, number[]>) {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk as Buffer)
-  const { metrics } = JSON.parse(Buffer.concat(chunks).toString()) as { metrics: Sent[] }
+function stored(body: string, arrivals: Map<string, number[]>) {
+  const { metrics } = JSON.parse(body) as { metrics: Sent[] }
   for (const { id, timestamp, value } of metrics) {
     const key = `${id} ${timestamp}`
     arrivals.set(key, [...(arrivals.get(key) ?? []), value])
   }
-  return { status: 200, body: { success: true, processed: metrics.length, errors: [], warnings: [] } }
+  return allAccepted(metrics)
 }
 
 /** Values of `past` for an hour, by label. */
