@@ -2,7 +2,7 @@ import { systemTime } from '../../src/edge/time.ts'
 import { type Hour, hourAfter, hourAt, hoursFrom, hourText } from '../../src/model/hour.ts'
 import { command } from '../support/command.ts'
 import { allAccepted, answering, listening } from '../support/listening.ts'
-import { configured, type Ended, start } from '../support/tidegauge.ts'
+import { configured, type Ended, levelCollector, start } from '../support/tidegauge.ts'
 import type { Sent } from './stage.ts'
 
 /** Requests that a service received. */
@@ -71,15 +71,6 @@ export default defineCollector({
 })
 `
 
-const now = `import { defineCollector, z } from 'tidegauge'
-export default defineCollector({
-  options: z.strictObject({}),
-  metrics: { Level: {} },
-  history: false,
-  collect: () => ({ Level: 1 }),
-})
-`
-
 /** Metrics of one hour of the collector that can read the past. */
 export const metricsAnHour = 3
 
@@ -119,7 +110,7 @@ protocols:
       - { use: ./watched.js, id: past, options: { post: "${post.url}" } }
       - { use: ./now.js, id: now }
 `
-  const { config } = configured(yaml, { 'watched.js': watched, 'now.js': now })
+  const { config } = configured(yaml, { 'watched.js': watched, 'now.js': levelCollector })
   const env = { METRICS_KEY: 'a-key-that-nobody-may-see' }
   const last = hourAfter(hourAt(systemTime.nowMs()), -3)
   const hours = hoursFrom(hourAfter(last, 1 - count), last)

@@ -4,16 +4,9 @@ import { listening } from '../support/listening.ts'
 import { useTestDatabases } from '../support/postgres/databases.ts'
 import { postgresPlace } from '../support/postgres/programs.ts'
 import { receiver } from '../support/receiver.ts'
-import { configured, startDaemon, tidegauge, untilNextLook } from '../support/tidegauge.ts'
+import { configured, levelCollector, startDaemon, tidegauge, untilNextLook } from '../support/tidegauge.ts'
 
-const level = `import { defineCollector, z } from 'tidegauge'
-export default defineCollector({
-  options: z.strictObject({}),
-  metrics: { Level: {} },
-  history: true,
-  collect: () => ({ Level: 1 }),
-})
-`
+const level = levelCollector.replace('history: false', 'history: true')
 
 const yaml = (service: string, name: string) => `service: { url: "${service}", key: { env: METRICS_KEY } }
 data: { postgres: { env: DATABASE_URL } }

@@ -6,16 +6,7 @@ import { allAccepted, answering } from '../support/listening.ts'
 import { useTestDatabases } from '../support/postgres/databases.ts'
 import { addressOf } from '../support/postgres/place.ts'
 import { postgresPlace } from '../support/postgres/programs.ts'
-import { configured, startDaemon } from '../support/tidegauge.ts'
-
-const level = `import { defineCollector, z } from 'tidegauge'
-export default defineCollector({
-  options: z.strictObject({}),
-  metrics: { Level: {} },
-  history: true,
-  collect: () => ({ Level: 1 }),
-})
-`
+import { configured, levelCollector, startDaemon } from '../support/tidegauge.ts'
 
 interface SentValue {
   readonly timestamp: string
@@ -71,7 +62,7 @@ fleet: { name: ${name} }
 status: { listen: "127.0.0.1:0" }
 protocols: [{ id: tides, name: Tides, collectors: [{ use: ./level.ts }] }]
 `,
-          { 'level.ts': level },
+          { 'level.ts': levelCollector.replace('history: false', 'history: true') },
         ).config,
         env,
       )

@@ -22,7 +22,8 @@ export function initCommand(): Command {
       const folder = resolve(named)
       const extension = extensionIn(folder, true)
       const { written, kept } = writeFiles(folder, starterFiles(folder, extension))
-      const schema = await writeSchema(folder)
+      // For editors, with the options of the folder's own collectors.
+      const schema = writeFiles(folder, { [schemaFile]: await schemaText(readableConfig(join(folder, ownConfigFile))) })
       written.push(...schema.written)
       kept.push(...schema.kept)
       if (written.length > 0) note(`written to ${named}: ${written.join(', ')}`)
@@ -33,11 +34,6 @@ export function initCommand(): Command {
       print(nextSteps(relative(process.cwd(), folder), links.length > 0 ? undefined : installCommand(folder)))
       if (links.length > 0) print(installAdvice)
     })
-}
-
-/** The schema for editors, with the options of the folder's own collectors. */
-async function writeSchema(folder: string) {
-  return writeFiles(folder, { [schemaFile]: await schemaText(readableConfig(join(folder, ownConfigFile))) })
 }
 
 /** npm writes links that it finds into `package-lock.json`, with paths of this machine. */
@@ -83,7 +79,7 @@ const template = 'supply'
 
 /** All files of a folder to start from, apart from the schema, which depends on them. */
 function starterFiles(folder: string, extension: SourceExtension): FolderFiles {
-  const files = { ...collectorFiles('age', 'age', extension), ...collectorFiles(template, template, extension) }
+  const files = { ...collectorFiles('age', extension, 'age'), ...collectorFiles(template, extension) }
   return {
     'tidegauge.yaml': starterText('tidegauge.yaml').replaceAll('.ts', extension),
     ...files,
@@ -102,12 +98,8 @@ ignore-scripts=true
 /** Whether the project is ours to set up: one that exists may need the scripts of its packages. */
 const isNewProject = (folder: string) => !existsSync(join(folder, 'package.json'))
 
-/** A collector that reads a chain, its test and its recording. */
-export function newCollectorFiles(name: string, extension: SourceExtension): FolderFiles {
-  return collectorFiles(template, name, extension)
-}
-
-function collectorFiles(from: string, name: string, extension: SourceExtension): FolderFiles {
+/** A collector, its test and, where it reads a chain, its recording. @param from collector of `config/starter/` */
+export function collectorFiles(name: string, extension: SourceExtension, from = template): FolderFiles {
   const file = (ending: string) => starterText(`collectors/${from}${ending}`)
   const named = (text: string) =>
     text

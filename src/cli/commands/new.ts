@@ -24,7 +24,7 @@ import {
 } from '../new/contract-kinds.ts'
 import { openContext } from '../open-context.ts'
 import { note, print } from '../terminal.ts'
-import { extensionIn, newCollectorFiles, writeFiles } from './init.ts'
+import { collectorFiles, extensionIn, writeFiles } from './init.ts'
 import { refreshSchema } from './schema.ts'
 
 interface NewOptions extends ConfigOption {
@@ -127,7 +127,7 @@ async function newCollector(name: string, configFile: string): Promise<void> {
   }
   const folder = dirname(resolve(configFile))
   const extension = extensionIn(folder, false)
-  const files = newCollectorFiles(name, extension)
+  const files = collectorFiles(name, extension)
   // One with another ending would have the same id.
   const others = ['.ts', '.mts', '.js', '.mjs'].map(ending => `collectors/${name}${ending}`)
   const there = [...Object.keys(files), ...others].find(file => existsSync(join(folder, file)))

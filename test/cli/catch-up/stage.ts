@@ -4,7 +4,7 @@ import { onTestFinished, vi } from 'vitest'
 import { type Hour, hourAfter, hourAt, hourText } from '../../../src/model/hour.ts'
 import { command } from '../../support/command.ts'
 import { allAccepted, answering } from '../../support/listening.ts'
-import { configured } from '../../support/tidegauge.ts'
+import { configured, levelCollector } from '../../support/tidegauge.ts'
 import type { Sent } from '../stage.ts'
 
 /** The service's answer about what it has: the latest values, all of them, an error, or something else. */
@@ -23,14 +23,7 @@ export default defineCollector({
   },
 })
 `,
-  'now.js': `import { defineCollector, z } from 'tidegauge'
-export default defineCollector({
-  options: z.strictObject({}),
-  metrics: { Level: {} },
-  history: false,
-  collect: () => ({ Level: 1 }),
-})
-`,
+  'now.js': levelCollector,
 }
 
 /** A command line at instants of its own, against a service that stores everything. */

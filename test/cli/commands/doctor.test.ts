@@ -84,8 +84,12 @@ export default defineCollector({ options: z.strictObject({}), metrics: { One: {}
 
 /** The lines of findings that are not as they should be. */
 const bad = (stdout: string) => stdout.split('\n').filter(line => /^[!✖]/.test(line))
-/** Of every finding here: a chain without Multicall3, and no daemon. */
-const usual = [/has no Multicall3/, /^! daemon: none runs on this outbox → tidegauge run/]
+/** Findings of every test: a chain without Multicall3, no daemon, and a last block that ages on a slow machine. */
+const usual = [
+  /has no Multicall3/,
+  /^! daemon: none runs on this outbox → tidegauge run/,
+  /may be behind: chain 31337, block 2880, /,
+]
 const unusual = (stdout: string) => bad(stdout).filter(line => !usual.some(pattern => pattern.test(line)))
 
 async function misbehaving<T>(faults: readonly RpcFault[], work: () => Promise<T>): Promise<T> {
@@ -128,13 +132,13 @@ describe('doctor', () => {
       /^✔ clock: /m,
       /^✔ key: the service accepts the key$/m,
       /^✔ protocol pool: is registered; the first push shows whether it is ours$/m,
-      /^✔ local 127\.0\.0\.1:\d+: chain 31337, block 2880, \d+ s old$/m,
+      /^[✔!] local 127\.0\.0\.1:\d+: .*chain 31337, block 2880, \d+ \w+ old/m,
       /^✔ local .*: has the state of all blocks/m,
       /^✔ local .*: answers 1,000 blocks of logs in one request$/m,
       /^✔ disk: .* free for /m,
       /^✔ files: no other user may read the data folder$/m,
       /^✔ outbox: is not there yet/m,
-      /^nothing stops delivery or the next hour; 2 warnings: see ! above$/m,
+      /^nothing stops delivery or the next hour; [23] warnings: see ! above$/m,
     ]) {
       expect(stdout).toMatch(sentence)
     }
@@ -460,7 +464,9 @@ describe('doctor', () => {
     vi.stubEnv('RPC_OF_LOCAL', node.url)
     onTestFinished(() => void vi.unstubAllEnvs())
     const { stdout } = await run()
-    expect(stdout).toContain(`✔ local RPC_OF_LOCAL (${new URL(node.url).host}): chain 31337, block `)
+    expect(stdout).toMatch(
+      new RegExp(`^. local RPC_OF_LOCAL \\(${new URL(node.url).host}\\): .*chain 31337, block `, 'm'),
+    )
     expect(stdout).not.toContain(rpcKey)
   })
 
