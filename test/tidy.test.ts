@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { longFunctions } from './tidy/functions.ts'
+import { closedTooEarly, longFunctions } from './tidy/functions.ts'
 import { typesDeclaredTwice, wordsElsewhere } from './tidy/names.ts'
 import { bagsOfOneCaller, constantsOfOneUser } from './tidy/one-user.ts'
 import { fileCycles, folderCycles, looseFiles, storeKnowers, strayLibraries, wrongArrows } from './tidy/rooms.ts'
@@ -155,6 +155,12 @@ describe('the house is tidy:', () => {
 
   it('functions are short', () => {
     expect(sources.flatMap(longFunctions), 'what needs more than a screen does more than one thing').toEqual([])
+  })
+
+  it('what is open with using is open until the work with it has ended', () => {
+    expect(closedTooEarly([...sources, ...collectors]), 'write return await').toEqual([])
+    const early = 'async function read() {}\nasync function act() {\n  using one = open()\n  return read()\n}\n'
+    expect(closedTooEarly([{ file: 'x.ts', text: early, imports: [] }])).toEqual(['x.ts:4: return read()'])
   })
 
   // Not all are mended yet: a number here only falls.

@@ -78,7 +78,7 @@ async function runOnce(file: string, signals: Signals, warm?: WarmProcesses): Pr
   const shared = otherConfiguration(context.config)
   if (shared)
     context.log.warn({ reason: shared.message, fix: shared.fix }, 'another configuration has the same data folder')
-  return keepRunning(context, signals, reloads)
+  return await keepRunning(context, signals, reloads)
 }
 
 /**

@@ -33,3 +33,31 @@ function beginOf(lines: readonly string[], end: number, indent: string): number 
   while (at > 0 && !(lines[at]?.startsWith(indent) && /^\S.*\($/.test(lines[at]?.slice(indent.length) ?? ''))) at -= 1
   return at
 }
+
+const opening = /^( *)(?:await )?using /
+const returned = /^ *(?:if \(.*\) |else )?return (\w+)\(/
+
+/**
+ * Promises that are returned, and not awaited, where something is open with `using`: it is closed before they resolve.
+ *
+ * @param all the sources, whose asynchronous functions count
+ */
+export function closedTooEarly(all: readonly Source[]): string[] {
+  const isAsync = new Set(
+    all.flatMap(({ text }) =>
+      [...text.matchAll(/\basync function (\w+)|\bfunction (\w+)\(.*\): Promise</g)].map(found => found[1] ?? found[2]),
+    ),
+  )
+  return all.flatMap(({ file, text }) => {
+    const lines = text.split('\n')
+    return lines.flatMap((line, at) => {
+      const indent = opening.exec(line)?.[1]
+      if (indent === undefined) return []
+      const end = lines.findIndex((each, index) => index > at && each.trim() !== '' && !each.startsWith(indent))
+      const within = lines.slice(at + 1, end)
+      return within.flatMap((each, index) =>
+        isAsync.has(returned.exec(each)?.[1]) ? [`${file}:${at + index + 2}: ${each.trim()}`] : [],
+      )
+    })
+  })
+}

@@ -46,7 +46,7 @@ export function backfillCommand(): Command {
     await using stack = new AsyncDisposableStack()
     const { context, outbox } = await openedByClock(given, stack)
     const range = readRange(options, given.time.nowMs())
-    if (options.plan) return planOnly(context, outbox, options, range, usable)
+    if (options.plan) return await planOnly(context, outbox, options, range, usable)
     const opened = outbox ?? (await openOutbox(context, stack))
     const isDone = await collectAndDeliver(context, opened, options, range, usable, signals, stack)
     if (!isDone) endIncomplete()

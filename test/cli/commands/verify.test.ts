@@ -7,10 +7,13 @@ const metrics = { A: { unit: 'USD' }, B: {} }
 /** Three delivered hours of two metrics at a service that shows what it has, as `show` writes it. */
 async function delivered(show: (stored: readonly Sent[]) => unknown) {
   const staged = await stage({ metrics, values: { A: 1, B: 9 } })
-  const { run, service } = staged
+  const { run, read, service } = staged
   service.shows = path => ({ status: path === '/api/metrics' ? 200 : 404, body: show(latestOf(service.stored)) })
-  expect(await run('backfill', '--from', hours[0], '--to', hours[2])).toMatchObject({ code: 0 })
+  const range = ['--from', hours[0], '--to', hours[2]]
+  expect(await run('backfill', ...range)).toMatchObject({ code: 0 })
   expect(service.stored).toHaveLength(6)
+  const { collectors } = await read<{ collectors: object[] }>('backfill', ...range, '--plan')
+  expect(collectors, 'a plan reads the outbox').toMatchObject([{ hours: 0, there: 3 }])
   return staged
 }
 
