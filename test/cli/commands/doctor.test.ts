@@ -85,11 +85,7 @@ export default defineCollector({ options: z.strictObject({}), metrics: { One: {}
 /** The lines of findings that are not as they should be. */
 const bad = (stdout: string) => stdout.split('\n').filter(line => /^[!✖]/.test(line))
 /** Findings of every test: a chain without Multicall3, no daemon, and a last block that ages on a slow machine. */
-const usual = [
-  /has no Multicall3/,
-  /^! daemon: none runs on this outbox → tidegauge run/,
-  /chain 31337, block 2880, /,
-]
+const usual = [/has no Multicall3/, /^! daemon: none runs on this outbox → tidegauge run/, /chain 31337, block 2880, /]
 const unusual = (stdout: string) => bad(stdout).filter(line => !usual.some(pattern => pattern.test(line)))
 
 async function misbehaving<T>(faults: readonly RpcFault[], work: () => Promise<T>): Promise<T> {
