@@ -162,12 +162,21 @@ function secretsOfOptions({ collector, description }: DescribedCollector): Named
   }))
 }
 
+/** Text around a secret that was copied with it from a shell or an .env file. */
+const strays: readonly (readonly [RegExp, string])[] = [
+  [/^(["'`]).*\1$/, 'quotes'],
+  [/^(export )?[A-Z][A-Z0-9_]*=[^=]/, 'a name and "="'],
+]
+
 function missing({ what, ref, place, read }: NamedSecret): PlacedMistake[] {
   try {
     const value = read()
-    if (typeof value !== 'string' || !/^(["'`]).*\1$/.test(value)) return []
+    const [, stray] = (typeof value === 'string' && strays.find(([pattern]) => pattern.test(value))) || []
+    if (stray === undefined) return []
     const where = ref.kind === 'file' ? `the file ${ref.path}` : `the variable ${ref.name}`
-    return [{ place, message: `${what}: ${where} holds quotes, which are sent with it`, fix: 'remove them' }]
+    return [
+      { place, message: `${what}: ${where} holds ${stray}, which are sent with it`, fix: 'put the value alone there' },
+    ]
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     const name = ref.kind === 'file' ? ref.path : ref.name

@@ -1,4 +1,5 @@
 import { backoffMs, isYetToCome } from '../model/backoff.ts'
+import { offSentence } from '../model/clock.ts'
 import { type Hour, hourText } from '../model/hour.ts'
 import { breakerCapMs, hourMs } from '../model/limits.ts'
 import type { Cure } from '../model/waiting.ts'
@@ -137,11 +138,10 @@ function cureOf({ kind, status = 0, isKeyMissing }: Stop): Cure {
 
 /** Why the newest hour is not sent yet: the service would take it for the future. */
 export function aheadSentence(hour: Hour, skewMs: number): string {
-  const minutes = Math.max(1, Math.round(Math.abs(skewMs) / 60_000))
   const why =
     skewMs < 0
-      ? `this machine's clock is ${minutes} min ahead of the service's: set it right`
-      : 'this machine’s clock was set back'
+      ? `${offSentence(Math.min(skewMs, -60_000))}: set it right`
+      : 'this machine’s clock was set back: set it right'
   return `metrics of ${hourText(hour)} lie in the future and wait for it: ${why}`
 }
 

@@ -31,16 +31,19 @@ export interface Reader {
 export function waitingSentence(state: Wait, reader: Reader): string | undefined {
   const { waiting, cure, notBeforeMs, probeAtMs } = state
   if (waiting === undefined) return undefined
-  if (cure === undefined) return asSentence(waiting)
   const { nowMs, isUnattended, named } = reader
+  if (cure === undefined) {
+    const next = isUnattended ? `, ${unsentWords(reader)}` : ', and it is tried again'
+    return `${asSentence(waiting)} Nothing is lost${next}.`
+  }
   const isAskedToWait = notBeforeMs > nowMs
   const fact = `${capital(waiting)}${isAskedToWait ? ', and its Retry-After asks to wait' : ''}. Nothing is lost`
   if (cure === 'new-key' || cure === 'key') {
-    const put = cure === 'key' ? 'put the key there' : 'put a valid key in its place'
+    const put = stepFor(cure, reader)
     const next = `${commandLine('flush', named)}, or ${commandLine('run', named)}`
     return isUnattended ? `${fact}; ${put}, then: ${next}.` : `${fact}; ${put}, and delivery goes on at once.`
   }
-  const step = isAskedToWait ? flushStep(reader) : stepFor(cure, reader)
+  const step = isAskedToWait ? flushStep(reader) : asSentence(stepFor(cure, reader))
   if (isUnattended) return `${fact}, ${unsentWords(reader)}. ${step}`
   const nextMs = Math.max(notBeforeMs, probeAtMs)
   const next = nextMs > nowMs ? `next try ${new Date(nextMs).toISOString().slice(11, 19)} UTC` : 'it is tried now'
@@ -52,17 +55,21 @@ function flushStep({ isUnattended, named }: Reader): string {
   return isUnattended ? flush : `Nothing is to be done; ${flush}`
 }
 
-/** The instruction for pushes that fail for now: for a person only where it is known who can mend that. */
-function stepFor(cure: Exclude<Cure, 'new-key' | 'key'>, { named }: Reader): string {
+/** The instruction for pushes that wait, as the end of a sentence: for a person only where it is known who can mend that. */
+export function stepFor(cure: Cure | undefined, { named }: Pick<Reader, 'named'>): string {
   switch (cure) {
     case 'service':
-      return 'The service is at fault: if that goes on, ask who runs it.'
+      return 'the service is at fault: if that goes on, ask who runs it'
     case 'address':
-      return 'Check service.url.'
+      return 'check service.url'
     case 'metrics':
-      return `Compare them with what the service says (${commandLine('due ls', named)}), or ask who runs it.`
-    case 'doctor':
-      return `${commandLine('doctor', named)} says what to do.`
+      return `compare them with what the service says (${commandLine('due ls', named)}), or ask who runs it`
+    case 'new-key':
+      return 'put a valid key in its place'
+    case 'key':
+      return 'put the key there'
+    default:
+      return `${commandLine('doctor', named)} says what to do`
   }
 }
 

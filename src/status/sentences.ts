@@ -4,7 +4,7 @@ import { type Hour, hourText } from '../model/hour.ts'
 import { recollectCapMs } from '../model/limits.ts'
 import { asSentence, capital, commandLine } from '../model/text.ts'
 import { type Reader, unsentWords, waitingSentence } from '../model/waiting.ts'
-import type { DestinationState } from '../outbox/contract/delivery-store.ts'
+import type { DestinationState, LastPush } from '../outbox/contract/delivery-store.ts'
 import type { CollectionRow, LateCollector } from '../outbox/contract/hours.ts'
 import type { DeadAndHeldCounts } from '../outbox/contract/metrics.ts'
 import type { Lateness } from '../outbox/contract/status-store.ts'
@@ -94,6 +94,22 @@ export function undeliveredSentences(
 /** Why pushes to the destinations wait, what happens next and when, and what to do; empty when none waits. */
 export function waitingSentences(destinations: readonly DestinationState[], reader: Reader): string[] {
   return destinations.flatMap(state => waitingSentence(state, reader) ?? [])
+}
+
+/** Verdicts of a push in words of a reader; others are words already. */
+const pushWords: Readonly<Record<string, string>> = {
+  transient: 'not accepted',
+  systemic: 'every metric was rejected',
+  'key-refused': 'the key was refused',
+  'protocol-refused': 'the protocol was refused',
+  'partly-refused': 'accepted in part',
+  misdirected: 'sent elsewhere by a redirect',
+}
+
+/** The result of the last push, with the status that ended it. */
+export function pushText({ verdict, status }: Pick<LastPush, 'verdict' | 'status'>): string {
+  const words = pushWords[verdict] ?? verdict
+  return status === undefined ? words : `${words} (${status})`
 }
 
 /** Sentences about the dead and held metrics of an hour; older ones are only counted in the balance. @param named as `ConfigurationState.named` */

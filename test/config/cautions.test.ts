@@ -120,14 +120,17 @@ it.each([
   )
 })
 
-it('a key in quotes, and a variable in an address, are reported', () => {
-  vi.stubEnv('TIDEGAUGE_TEST_KEY', "'swordfish'")
+it.each([
+  ["'swordfish'", 'quotes'],
+  ['METRICS_KEY=swordfish', 'a name and "="'],
+])('a key as %s, and a variable in an address, are reported', (key, stray) => {
+  vi.stubEnv('TIDEGAUGE_TEST_KEY', key)
   const file = configFile(`service: { url: "https://m.example.com", key: { env: TIDEGAUGE_TEST_KEY } }
 protocols:
   - { id: a, name: A, collectors: [{ use: http-json, options: { url: "https://\${HOST}/x", pointer: /a } }] }
 `)
   expect(cautionsOf(loadConfig(file)).map(({ message }) => message)).toEqual([
-    'the key of the service: the variable TIDEGAUGE_TEST_KEY holds quotes, which are sent with it',
+    `the key of the service: the variable TIDEGAUGE_TEST_KEY holds ${stray}, which are sent with it`,
     'a/http-json: variables are not expanded in an address',
   ])
 })

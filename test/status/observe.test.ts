@@ -199,7 +199,7 @@ describe('readiness', () => {
     const sentence = `1 metric is not delivered to metrics.example, the oldest of ${hourText(anHour)}.`
     expect(await bench.reasons()).toEqual([`${sentence} Nothing is lost; delivery goes on.`])
     bench.waits('503')
-    expect(await bench.reasons()).toEqual([`${sentence} 503.`])
+    expect(await bench.reasons()).toEqual([`${sentence} 503. Nothing is lost, and it is tried again.`])
   })
 
   it('is red for an hour that is no row at all', async () => {
@@ -519,7 +519,7 @@ it('a gate says until when it holds pushes back', async () => {
   const { gates } = (await bench.snapshot()).service
   const gate = {
     destination: 'service',
-    waiting: 'The service is down.',
+    waiting: 'The service is down. Nothing is lost, and it is tried again.',
     retryAfterUntilMs: bench.nowMs + 9,
     failures: 2,
   }

@@ -55,6 +55,7 @@ function waits(
   const state = afterFlush({ ...closed, notBeforeMs }, end, nowMs, 0)
   return said({ due: { oldest: anHour, metrics: 7 }, destinations: [state] }, more)
 }
+const leftOut = { ...closed, waiting: 'protocol vault is refused (404): register it: tidegauge register vault' }
 const unattended = { isUnattended: true }
 
 const failed = (fault: Fault, more?: Partial<ReadinessInput>) =>
@@ -95,6 +96,16 @@ it.each<[trouble: string, said: () => string, reads: string]>([
     'a redirect',
     () => waits({ kind: 'misdirected', reason: '302 to https://www.example.com' }),
     `${undelivered} The address does not answer like the service (302 to https://www.example.com). ${goesOn} Check service.url.`,
+  ],
+  [
+    'metrics that are left out, while the rest is delivered',
+    () => said({ due: { oldest: anHour, metrics: 7 }, destinations: [leftOut] }),
+    `${undelivered} Protocol vault is refused (404): register it: tidegauge register vault. Nothing is lost, and it is tried again.`,
+  ],
+  [
+    'the same, and no daemon',
+    () => said({ due: { oldest: anHour, metrics: 7 }, destinations: [leftOut] }, unattended),
+    `${undelivered} Protocol vault is refused (404): register it: tidegauge register vault. Nothing is lost, but no daemon runs, so nothing is tried again: tidegauge flush, or tidegauge run.`,
   ],
   [
     'a key whose file is missing',

@@ -13,7 +13,7 @@ import { rolesText } from '../../status/fleet.ts'
 import { type StatusJson, statusJson } from '../../status/json.ts'
 import { observe } from '../../status/observe.ts'
 import { Reloads } from '../../status/observed.ts'
-import { failingSentence } from '../../status/sentences.ts'
+import { failingSentence, pushText } from '../../status/sentences.ts'
 import type { CellState } from '../../status/snapshot.ts'
 import { asTyped, type ConfigOption, configuredCommand, type JsonOption, namedFile } from '../configured-command.ts'
 import { daemonAnswer } from '../daemon-answer.ts'
@@ -145,7 +145,7 @@ function failingSentences({ hours, ready: { reasons } }: StatusJson, reader: Rea
 
 function printDelivery({ service, balance }: StatusJson, daemon: string | undefined, options: ConfigOption): void {
   const { lastPush, waiting, nextAttempt } = service
-  const last = lastPush ? `, last push ${lastPush.at}: ${verdictText(lastPush)}` : ''
+  const last = lastPush ? `, last push ${lastPush.at}: ${pushText(lastPush)}` : ''
   print(`daemon  ${daemon ?? `none runs on this outbox (${asTyped('run', options)})`}`)
   print(`service ${service.host}${last}`)
   if (waiting !== undefined) print(`  waiting: ${waiting}`)
@@ -156,12 +156,6 @@ function printDelivery({ service, balance }: StatusJson, daemon: string | undefi
   if (dead > 0) print(`  ${dead} dead: ${asTyped('dead ls', options)}`)
   if (held > 0) print(`  ${held} held: ${asTyped('held ls', options)}`)
   if (dropped > 0) print(`  ${dropped} dropped, not counted above`)
-}
-
-/** The verdict on the last push, in the words of the page: a transient one with the status that the service answered. */
-function verdictText({ verdict, status }: NonNullable<StatusJson['service']['lastPush']>): string {
-  if (verdict !== 'transient') return verdict
-  return status === undefined ? 'not accepted' : `not accepted (${status})`
 }
 
 /** Clock skew in words. The service's `Date` has whole seconds, so less than one counts as none. */

@@ -1,6 +1,7 @@
 import { type Hour, hourAt, hourText } from '../../model/hour.ts'
 import { overdueMs } from '../../model/limits.ts'
-import { commandLine } from '../../model/text.ts'
+import { asSentence, commandLine } from '../../model/text.ts'
+import { type Reader, stepFor } from '../../model/waiting.ts'
 import type { DestinationState } from '../../outbox/contract/delivery-store.ts'
 import type { LateCollector } from '../../outbox/contract/hours.ts'
 import type { Lateness, UnresolvedCount } from '../../outbox/contract/status-store.ts'
@@ -11,7 +12,6 @@ import {
   missingSentences,
   undeliveredFact,
   undeliveredSentences,
-  waitingSentences,
 } from '../../status/sentences.ts'
 import { joinedWords, type SeenTrouble, type TroubleWords } from './incidents.ts'
 
@@ -66,14 +66,13 @@ function isKeyRefused({ destinations }: Lateness): boolean {
 
 function lateWords(look: Look, isCatchingUp: boolean, isReported = false): TroubleWords[] {
   const { lateness, host, hour, clock } = look
-  const doctor = commandLine('doctor', look.configuration.named)
   const reader = readerOf(look)
-  const waiting = waitingSentences(lateness.destinations, reader)
+  const doctor = commandLine('doctor', reader.named)
   const { due } = lateness
   const isUndelivered = undeliveredSentences(lateness, host, isCatchingUp, reader).length > 0
   const isPlanned = clock?.kind !== 'doubted'
   return [
-    ...(due && isUndelivered && !isReported ? [undeliveredWords(due, waiting, host, doctor)] : []),
+    ...(due && isUndelivered && !isReported ? [undeliveredWords(due, lateness.destinations, host, reader)] : []),
     ...lateness.late.filter(({ fault }) => fault || !isCatchingUp).map(late => uncollectedWords(late, doctor)),
     ...(isCatchingUp || !isPlanned ? [] : missingSentences(lateness.missing, hour, reader).map(missingWords)),
   ]
@@ -81,14 +80,17 @@ function lateWords(look: Look, isCatchingUp: boolean, isReported = false): Troub
 
 function undeliveredWords(
   due: NonNullable<Lateness['due']>,
-  waiting: readonly string[],
+  destinations: readonly DestinationState[],
   host: string,
-  doctor: string,
+  reader: Reader,
 ): TroubleWords {
+  // Without the next try, which is over when a person reads it.
+  const why = destinations.flatMap(({ waiting }) => (waiting === undefined ? [] : [asSentence(waiting)]))
+  const cures = new Set(destinations.flatMap(({ cure }) => cure ?? []))
   return {
     what: undeliveredFact(due, host),
-    why: waiting.join('\n') || 'pushes are slower than what is collected',
-    do: `nothing is lost, and delivery goes on automatically; ${doctor} says whether the service, the key or this machine is at fault`,
+    why: why.join('\n') || 'pushes are slower than what is collected',
+    do: `nothing is lost, and delivery goes on automatically; ${stepFor(cures.size === 1 ? [...cures][0] : undefined, reader)}`,
   }
 }
 

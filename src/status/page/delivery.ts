@@ -2,6 +2,7 @@ import { numberText } from '../../model/number-text.ts'
 import { commandLine } from '../../model/text.ts'
 import type { Balance, Warning } from '../../outbox/contract/metrics.ts'
 import { type FleetDaemon, type FleetState, rolesText } from '../fleet.ts'
+import { pushText } from '../sentences.ts'
 import type { BacklogState, EndpointState, GateState, ServiceState, Snapshot } from '../snapshot.ts'
 import { type CellLook, shape } from './hours.ts'
 import { ago, dayClockText, type Html, html, nothing, spanText, until } from './html.ts'
@@ -111,20 +112,10 @@ function balanceNote({ enqueued, delivered, dead, held, due }: Balance): Html {
   return html`<p class="quiet">Every metric that was enqueued is delivered, dead, held or due.</p>`
 }
 
-/** Verdicts of a push in words of a reader. */
-const pushWords: Readonly<Record<string, string>> = {
-  transient: 'not accepted, it is tried again',
-  'key-refused': 'the key was refused',
-  'protocol-refused': 'the protocol was refused',
-  misdirected: 'sent elsewhere by a redirect',
-}
-
 function lastPush({ lastPush }: ServiceState, nowMs: number): Html {
   if (!lastPush) return html`none yet`
-  const { verdict, status } = lastPush
-  const own =
-    verdict === 'transient' && status !== undefined ? `not accepted (${status}), it is tried again` : undefined
-  return html`${own ?? pushWords[verdict] ?? verdict}, ${ago(lastPush.atMs, nowMs)}`
+  const next = lastPush.verdict === 'transient' ? ', it is tried again' : ''
+  return html`${pushText(lastPush)}${next}, ${ago(lastPush.atMs, nowMs)}`
 }
 
 /** The endpoints by chain; empty without a chain. */

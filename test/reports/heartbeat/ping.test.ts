@@ -91,7 +91,7 @@ describe('the result of an hour', () => {
       'after a quarter of an hour for what is undelivered, with why',
       { due: { oldest: hourAfter(anHour, -3), metrics: 400 }, destinations: down },
       overdue,
-      /^400 metrics are not delivered to m\.example\.com, .*\. m\.example\.com answers 503\.$/,
+      /^400 metrics are not delivered to m\.example\.com, .*\. m\.example\.com answers 503\. Nothing is lost/,
     ],
     ['after a quarter of an hour for what was not planned', { missing: ['a/b'] }, overdue, /not even planned/],
     [

@@ -23,7 +23,7 @@ const state = (verdict: string, waiting?: string): DestinationState => ({
   notBeforeMs: 0,
   probeAtMs: 0,
   failures: waiting === undefined ? 0 : 3,
-  ...(waiting !== undefined && { waiting }),
+  ...(waiting !== undefined && { waiting, cure: verdict === 'transient' ? 'service' : 'new-key' }),
   lastPush: { atMs: 1, verdict },
 })
 const down = state('transient', 'it answers 503')
