@@ -9,7 +9,7 @@ import { overdueMs } from '../../src/model/limits.ts'
 import type { Lateness } from '../../src/outbox/contract/status-store.ts'
 import { fleetState } from '../../src/status/fleet.ts'
 import { type ReadinessInput, readinessOf } from '../../src/status/readiness.ts'
-import { failingSentence } from '../../src/status/sentences.ts'
+import { clockSentences, failingSentence } from '../../src/status/sentences.ts'
 import { collector } from '../support/collectors.ts'
 import { anHour } from '../support/metrics.ts'
 
@@ -23,9 +23,8 @@ const none: Lateness = {
 }
 const nowMs = anHour + overdueMs
 
-/** Reasons and warnings of a daemon with the collector `vault/c`, a quarter of an hour after `anHour`. */
-function said(lateness: Partial<Lateness>, more: Partial<ReadinessInput> = {}, full?: string, locked?: string): string {
-  const observed: ReadinessInput = {
+function observedWith(more: Partial<ReadinessInput> = {}, full?: string, locked?: string): ReadinessInput {
+  return {
     config: { protocols: [{ id: 'vault', collectors: [collector('c')] }], status: { ready: 'late' } },
     configuration: { file: 'tidegauge.yaml', inForceSinceMs: 0 },
     outbox: { health: { fullSentence: full, lockedSentence: () => locked } },
@@ -35,6 +34,11 @@ function said(lateness: Partial<Lateness>, more: Partial<ReadinessInput> = {}, f
     nowMs,
     ...more,
   } as never
+}
+
+/** Reasons and warnings of a daemon with the collector `vault/c`, a quarter of an hour after `anHour`. */
+function said(lateness: Partial<Lateness>, more: Partial<ReadinessInput> = {}, full?: string, locked?: string): string {
+  const observed = observedWith(more, full, locked)
   const due = { daemons: [], due: [{ lane: 'base', hours: 2, oldest: anHour }], nowMs }
   const { reasons, warnings = [] } = readinessOf(
     observed,
@@ -303,4 +307,56 @@ it.each<[trouble: string, said: () => string, reads: string]>([
   ],
 ])('a person reads of %s what it is, what follows, and what to do', (_, text, reads) => {
   expect(text()).toBe(reads)
+})
+
+const later = { startedAtMs: 0 }
+const atStart = { startedAtMs: nowMs - overdueMs + 1 }
+const untried = { late: [{ collector: 'vault/c', hours: 1, oldest: anHour }] }
+const tried = { late: [{ ...untried.late[0], fault: faultRecord(new Fault('collector-threw', 'dry')) }] } as never
+const due = { due: { oldest: anHour, metrics: 7 } }
+const doubted = { clock: { kind: 'doubted', why: 'contradicted', reason: 'it jumped' } } as const
+const fullDisk = 'the disk is full'
+
+it.each<[what: string, of: (start: object) => string, isLater: boolean, isAtStart: boolean]>([
+  ['an hour that was not tried', start => said(untried, start), true, false],
+  ['an hour that failed', start => said(tried, start), true, true],
+  ['an hour without a row', start => said({ missing: ['vault/c'] }, start), true, false],
+  ['metrics that are late', start => said(due, start), true, false],
+  ['metrics that are late and left out', start => said({ ...due, destinations: [leftOut] }, start), true, true],
+  ['a reason to wait without a late metric', start => said({ destinations: [leftOut] }, start), false, false],
+  ['a lane that no daemon works', start => said({}, { ...start, fleetTroubles: [] }), true, false],
+  [
+    'a gap of a collector that is gone',
+    start => said({ gaps: [{ collector: 'old/c' } as never] }, start),
+    false,
+    false,
+  ],
+])('%s is a reason, or is caught up right after a start', (_, of, isLater, isAtStart) => {
+  expect([of(later) !== '', of(atStart) !== '']).toEqual([isLater, isAtStart])
+})
+
+it('an hour without a row is no reason of its own where nothing is planned', () => {
+  expect(said({ missing: ['vault/c'] }, doubted)).toBe('It jumped.')
+  expect(said({ missing: ['vault/c'] }, {}, fullDisk)).toBe('The disk is full.')
+})
+
+it.each(['late', 'strict'] as const)('what waits for a person is a warning, unless readiness is strict: %s', ready => {
+  const config = { protocols: [{ id: 'vault', collectors: [collector('c')] }], status: { ready } } as never
+  const {
+    ok,
+    reasons,
+    warnings = [],
+  } = readinessOf(observedWith({ config }), { ...none, deadAndHeld: { dead: 1, held: 2 } }, undefined)
+  expect([ok, reasons.length, warnings.length]).toEqual(ready === 'late' ? [true, 0, 2] : [false, 2, 0])
+})
+
+it.each([
+  ['is no reason right after a start', 1_000, []],
+  ['is one when nothing has confirmed it for minutes', 300_000, ['Nothing confirms it.']],
+  ['is one at once where it was set back since the start', -1, ['Nothing confirms it.']],
+])('a clock that nothing confirms %s', (_, upMs, sentences) => {
+  const clock = { kind: 'doubted', why: 'unconfirmed', reason: 'nothing confirms it' } as const
+  expect(clockSentences({ clock, destinations: [], nowMs: 1_000_000 + upMs, startedAtMs: 1_000_000 })).toEqual(
+    sentences,
+  )
 })

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { exposition, snapshotFamilies } from '../../src/status/exposition/exposition.ts'
+import { exposition } from '../../src/status/exposition/exposition.ts'
+import { snapshotFamilies } from '../../src/status/exposition/families.ts'
 import { statusFormat, statusJson } from '../../src/status/json.ts'
 import { readinessCauses } from '../../src/status/readiness.ts'
 import { richScrape, richSnapshot } from '../support/snapshot.ts'

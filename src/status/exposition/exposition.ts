@@ -1,13 +1,7 @@
 import type { Registry } from 'prom-client'
 import { z } from 'zod'
 import type { Scrape } from '../observe.ts'
-import { daemonFamilies, deliveryFamilies, endpointFamilies, hourFamilies } from './families.ts'
-import { type Family, familyText } from './text.ts'
-
-/** The metrics of a snapshot, under names that begin with `tidegauge_`. An unknown value has no sample, rather than a 0. */
-export function snapshotFamilies(scrape: Scrape): Family[] {
-  return [...daemonFamilies(scrape), ...deliveryFamilies(scrape), ...endpointFamilies(scrape), ...hourFamilies(scrape)]
-}
+import { type Family, familyText, snapshotFamilies } from './families.ts'
 
 /** All metrics of the daemon, and of its process: what `/metrics` shows and OTLP sends. @param snapshot called at each reading */
 export function metricFamilies(

@@ -2,71 +2,122 @@ import type { Hour } from '../../model/hour.ts'
 import { labelOf } from '../../model/metric.ts'
 import type { Scrape } from '../observe.ts'
 import type { CellState, EndpointState } from '../snapshot.ts'
-import { type Family, known, type Labels, type MetricSample, stateSamples } from './text.ts'
+
+/** Labels of a sample, by name. */
+export type Labels = Readonly<Record<string, string>>
+
+/** Suffix of the family's name. */
+type SampleSuffix = '_sum' | '_count' | '_bucket'
+
+/** One line: its labels, the value, and the end of its name, of a summary or histogram. */
+export type MetricSample = readonly [labels: Labels, value: number, suffix?: SampleSuffix]
+
+/** Samples of one metric name, with its description. */
+export interface Family {
+  /** Without labels. */
+  readonly name: string
+  readonly type: 'gauge' | 'counter' | 'summary' | 'histogram'
+  /** One sentence for the HELP line. */
+  readonly help: string
+  readonly samples: readonly MetricSample[]
+}
+
+/**
+ * A family in the Prometheus text format 0.0.4; empty without a sample. Written by hand: thousands of labelled lines
+ * take prom-client ten times as long.
+ */
+export function familyText({ name, type, help, samples }: Family): string {
+  if (samples.length === 0) return ''
+  let text = `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`
+  for (const [labels, value, suffix = ''] of samples) {
+    const all = labelText(labels)
+    text += `${name}${suffix}${all === '' ? '' : `{${all}}`} ${value}\n`
+  }
+  return text
+}
+
+function labelText(labels: Labels): string {
+  let text = ''
+  for (const name in labels) text += `${text === '' ? '' : ','}${name}="${escaped(labels[name] ?? '')}"`
+  return text
+}
+
+/** One sample a state: 1 for the present one, 0 for the others, so that no state is ever without a line. */
+function stateSamples(states: readonly string[], present: string, labels: Labels = {}): MetricSample[] {
+  return states.map(state => [{ ...labels, state }, state === present ? 1 : 0] as const)
+}
+
+/** A sample of a value that may be unknown; none while it is. */
+function known(value: number | undefined, labels: Labels = {}): MetricSample[] {
+  return value === undefined ? [] : [[labels, value]]
+}
+
+const special = /[\\"\n]/
+
+function escaped(value: string): string {
+  if (!special.test(value)) return value
+  return value.replace(/[\\"\n]/g, character => (character === '\n' ? '\\n' : `\\${character}`))
+}
+
+type FamilyOf = (name: string, help: string, samples: readonly MetricSample[]) => Family
+
+const gauge: FamilyOf = (name, help, samples) => ({ name, type: 'gauge', help, samples })
+const counter: FamilyOf = (name, help, samples) => ({ name, type: 'counter', help, samples })
+const summary: FamilyOf = (name, help, samples) => ({ name, type: 'summary', help, samples })
+
+/** The metrics of a snapshot, under names that begin with `tidegauge_`. An unknown value has no sample, rather than a 0. */
+export function snapshotFamilies(scrape: Scrape): Family[] {
+  return [...daemonFamilies(scrape), ...deliveryFamilies(scrape), ...endpointFamilies(scrape), ...hourFamilies(scrape)]
+}
 
 /** Metrics of the process: readiness, configuration, clock, disk. */
-export function daemonFamilies({ version, ready, configuration, isClockBelieved, service, disk }: Scrape): Family[] {
+function daemonFamilies({ version, ready, configuration, isClockBelieved, service, disk }: Scrape): Family[] {
   return [
-    {
-      name: 'tidegauge_build_info',
-      type: 'gauge',
-      help: 'Version of the daemon; always 1.',
-      samples: [[{ version }, 1]],
-    },
+    gauge('tidegauge_build_info', 'Version of the daemon; always 1.', [[{ version }, 1]]),
     readyFamily(ready.ok),
-    {
-      name: 'tidegauge_config_last_reload_successful',
-      type: 'gauge',
-      help: '0 while the configuration file was changed and is refused, else 1.',
-      samples: [[{}, configuration.refused ? 0 : 1]],
-    },
-    {
-      name: 'tidegauge_config_last_reload_success_timestamp_seconds',
-      type: 'gauge',
-      help: 'When the configuration in force was taken, at the start or by a reload.',
-      samples: [[{}, configuration.inForceSinceMs / 1000]],
-    },
-    {
-      name: 'tidegauge_clock_believed',
-      type: 'gauge',
-      help: "1 while this machine's clock is believed; 0 while it is doubted and nothing is collected.",
-      samples: known(isClockBelieved === undefined ? undefined : Number(isClockBelieved)),
-    },
-    {
-      name: 'tidegauge_service_clock_skew_seconds',
-      type: 'gauge',
-      help: "Lead of the service's clock over this machine's; absent until an answer showed it.",
-      samples: known(service.skewMs === undefined ? undefined : service.skewMs / 1000),
-    },
-    {
-      name: 'tidegauge_disk_full',
-      type: 'gauge',
-      help: '1 while there is no room to store anything new, and nothing is collected, else 0.',
-      samples: [[{}, disk.isFull ? 1 : 0]],
-    },
-    {
-      name: 'tidegauge_disk_free_bytes',
-      type: 'gauge',
-      help: 'Free room of the disk below the outbox; absent when the system does not say.',
-      samples: known(disk.room?.freeBytes),
-    },
-    {
-      name: 'tidegauge_disk_size_bytes',
-      type: 'gauge',
-      help: 'Size of the disk below the outbox; absent when the system does not say.',
-      samples: known(disk.room?.sizeBytes),
-    },
+    gauge(
+      'tidegauge_config_last_reload_successful',
+      '0 while the configuration file was changed and is refused, else 1.',
+      [[{}, configuration.refused ? 0 : 1]],
+    ),
+    gauge(
+      'tidegauge_config_last_reload_success_timestamp_seconds',
+      'When the configuration in force was taken, at the start or by a reload.',
+      [[{}, configuration.inForceSinceMs / 1000]],
+    ),
+    gauge(
+      'tidegauge_clock_believed',
+      "1 while this machine's clock is believed; 0 while it is doubted and nothing is collected.",
+      known(isClockBelieved === undefined ? undefined : Number(isClockBelieved)),
+    ),
+    gauge(
+      'tidegauge_service_clock_skew_seconds',
+      "Lead of the service's clock over this machine's; absent until an answer showed it.",
+      known(service.skewMs === undefined ? undefined : service.skewMs / 1000),
+    ),
+    gauge('tidegauge_disk_full', '1 while there is no room to store anything new, and nothing is collected, else 0.', [
+      [{}, disk.isFull ? 1 : 0],
+    ]),
+    gauge(
+      'tidegauge_disk_free_bytes',
+      'Free room of the disk below the outbox; absent when the system does not say.',
+      known(disk.room?.freeBytes),
+    ),
+    gauge(
+      'tidegauge_disk_size_bytes',
+      'Size of the disk below the outbox; absent when the system does not say.',
+      known(disk.room?.sizeBytes),
+    ),
   ]
 }
 
 /** Readiness, which is exposed without an outbox, too. */
 export function readyFamily(isReady: boolean): Family {
-  return {
-    name: 'tidegauge_ready',
-    type: 'gauge',
-    help: '1 while everything that is due was delivered in time, else 0; /readyz has the reasons.',
-    samples: [[{}, isReady ? 1 : 0]],
-  }
+  return gauge(
+    'tidegauge_ready',
+    '1 while everything that is due was delivered in time, else 0; /readyz has the reasons.',
+    [[{}, isReady ? 1 : 0]],
+  )
 }
 
 const gateStates: readonly Scrape['gates'][number]['state'][] = [
@@ -82,59 +133,51 @@ const gateStates: readonly Scrape['gates'][number]['state'][] = [
 const warningKinds: readonly string[] = ['label-long', 'unit-changed', 'already-exists', 'timestamp']
 
 /** Metrics of delivery: what waits, and what the service answers. */
-export function deliveryFamilies({ balance, gates, service, counters, warnings }: Scrape): Family[] {
+function deliveryFamilies({ balance, gates, service, counters, warnings }: Scrape): Family[] {
   const { due, dead, held } = balance
   return [
-    {
-      name: 'tidegauge_outbox_metrics',
-      type: 'gauge',
-      help: 'Metrics in the outbox that are not delivered: due, dead (refused for good) or held (a person decides).',
-      samples: Object.entries({ due, dead, held }).map(([state, count]) => [{ state }, count] as const),
-    },
-    {
-      name: 'tidegauge_metrics_collected_total',
-      type: 'counter',
-      help: 'Metrics that collectors gave, since the start; of an hour that is tried again they count again.',
-      samples: [[{}, counters.collected]],
-    },
-    {
-      name: 'tidegauge_metrics_delivered_total',
-      type: 'counter',
-      help: 'Metrics that the service took, since the start; one whose value was corrected counts again.',
-      samples: [[{}, counters.delivered]],
-    },
-    {
-      name: 'tidegauge_delivery_gate',
-      type: 'gauge',
-      help: '1 for the state of delivery with each key, by its last flush, 0 for the others.',
-      samples: gates.flatMap(({ destination, state }) => stateSamples(gateStates, state, { destination })),
-    },
-    {
-      name: 'tidegauge_delivery_consecutive_failures',
-      type: 'gauge',
-      help: 'Flushes in a row that failed, with each key.',
-      samples: gates.map(({ destination, failures }) => [{ destination }, failures] as const),
-    },
-    {
-      name: 'tidegauge_pushes_total',
-      type: 'counter',
-      help: 'Pushes by the verdict on their answer, since the start; one without an answer is transient.',
-      samples: Object.entries(counters.pushes).map(([verdict, count]) => [{ verdict }, count] as const),
-    },
-    {
-      name: 'tidegauge_last_push_timestamp_seconds',
-      type: 'gauge',
-      help: 'When the last push was answered; absent before the first.',
-      samples: known(service.lastPush && service.lastPush.atMs / 1000),
-    },
-    {
-      name: 'tidegauge_reports_total',
-      type: 'counter',
-      help: 'Reports to people by receiver and outcome, since the start; one that is not accepted is sent again.',
-      samples: [...counters.reports].flatMap(([receiver, counts]) =>
+    gauge(
+      'tidegauge_outbox_metrics',
+      'Metrics in the outbox that are not delivered: due, dead (refused for good) or held (a person decides).',
+      Object.entries({ due, dead, held }).map(([state, count]) => [{ state }, count] as const),
+    ),
+    counter(
+      'tidegauge_metrics_collected_total',
+      'Metrics that collectors gave, since the start; of an hour that is tried again they count again.',
+      [[{}, counters.collected]],
+    ),
+    counter(
+      'tidegauge_metrics_delivered_total',
+      'Metrics that the service took, since the start; one whose value was corrected counts again.',
+      [[{}, counters.delivered]],
+    ),
+    gauge(
+      'tidegauge_delivery_gate',
+      '1 for the state of delivery with each key, by its last flush, 0 for the others.',
+      gates.flatMap(({ destination, state }) => stateSamples(gateStates, state, { destination })),
+    ),
+    gauge(
+      'tidegauge_delivery_consecutive_failures',
+      'Flushes in a row that failed, with each key.',
+      gates.map(({ destination, failures }) => [{ destination }, failures] as const),
+    ),
+    counter(
+      'tidegauge_pushes_total',
+      'Pushes by the verdict on their answer, since the start; one without an answer is transient.',
+      Object.entries(counters.pushes).map(([verdict, count]) => [{ verdict }, count] as const),
+    ),
+    gauge(
+      'tidegauge_last_push_timestamp_seconds',
+      'When the last push was answered; absent before the first.',
+      known(service.lastPush && service.lastPush.atMs / 1000),
+    ),
+    counter(
+      'tidegauge_reports_total',
+      'Reports to people by receiver and outcome, since the start; one that is not accepted is sent again.',
+      [...counters.reports].flatMap(([receiver, counts]) =>
         (['accepted', 'refused'] as const).map(outcome => [{ receiver, outcome }, counts[outcome]] as const),
       ),
-    },
+    ),
     ...warningFamilies(warnings),
   ]
 }
@@ -150,53 +193,47 @@ function warningFamilies(warnings: Scrape['warnings']): Family[] {
     undefined,
   )
   return [
-    {
-      name: 'tidegauge_service_warnings_total',
-      type: 'counter',
-      help: 'Warnings of the service about pushes, by kind; tidegauge warnings has their words.',
-      samples: [...counts].map(([kind, count]) => [{ kind }, count] as const),
-    },
-    {
-      name: 'tidegauge_service_last_warning_timestamp_seconds',
-      type: 'gauge',
-      help: 'When the service last warned; absent when it never did.',
-      samples: known(lastMs === undefined ? undefined : lastMs / 1000),
-    },
+    counter(
+      'tidegauge_service_warnings_total',
+      'Warnings of the service about pushes, by kind; tidegauge warnings has their words.',
+      [...counts].map(([kind, count]) => [{ kind }, count] as const),
+    ),
+    gauge(
+      'tidegauge_service_last_warning_timestamp_seconds',
+      'When the service last warned; absent when it never did.',
+      known(lastMs === undefined ? undefined : lastMs / 1000),
+    ),
   ]
 }
 
 const states = ['well', 'unreachable', 'wrong-id', 'behind', 'pruned', 'limited', 'quarantine', 'no-address'] as const
 
 /** Metrics of the nodes that chains are read from. */
-export function endpointFamilies({ endpoints }: Scrape): Family[] {
+function endpointFamilies({ endpoints }: Scrape): Family[] {
   const named = labelled(endpoints)
   return [
-    {
-      name: 'tidegauge_endpoint_state',
-      type: 'gauge',
-      help: '1 for the state of a node when it was asked last, 0 for the others.',
-      samples: named.flatMap(({ labels, endpoint }) => stateSamples(states, stateOf(endpoint), labels)),
-    },
-    {
-      name: 'tidegauge_endpoint_consecutive_failures',
-      type: 'gauge',
-      help: 'Times in a row that a node was asked in vain.',
-      samples: named.map(({ labels, endpoint }) => [labels, endpoint.failuresInRow ?? 0] as const),
-    },
-    {
-      name: 'tidegauge_endpoint_head_timestamp_seconds',
-      type: 'gauge',
-      help: 'Timestamp of the last block a node reported; absent before the first. Nodes are asked when an hour is read.',
-      samples: named.flatMap(({ labels, endpoint: { head } }) => (head ? [[labels, head.atMs / 1000] as const] : [])),
-    },
-    {
-      name: 'tidegauge_endpoint_calls_total',
-      type: 'counter',
-      help: 'Calls sent to a node by their outcome, since the start; one that is sent again counts again.',
-      samples: named.flatMap(({ labels, endpoint: { calls = {} } }) =>
+    gauge(
+      'tidegauge_endpoint_state',
+      '1 for the state of a node when it was asked last, 0 for the others.',
+      named.flatMap(({ labels, endpoint }) => stateSamples(states, stateOf(endpoint), labels)),
+    ),
+    gauge(
+      'tidegauge_endpoint_consecutive_failures',
+      'Times in a row that a node was asked in vain.',
+      named.map(({ labels, endpoint }) => [labels, endpoint.failuresInRow ?? 0] as const),
+    ),
+    gauge(
+      'tidegauge_endpoint_head_timestamp_seconds',
+      'Timestamp of the last block a node reported; absent before the first. Nodes are asked when an hour is read.',
+      named.flatMap(({ labels, endpoint: { head } }) => (head ? [[labels, head.atMs / 1000] as const] : [])),
+    ),
+    counter(
+      'tidegauge_endpoint_calls_total',
+      'Calls sent to a node by their outcome, since the start; one that is sent again counts again.',
+      named.flatMap(({ labels, endpoint: { calls = {} } }) =>
         Object.entries(calls).map(([outcome, count]) => [{ ...labels, outcome }, count] as const),
       ),
-    },
+    ),
   ]
 }
 
@@ -218,51 +255,46 @@ function labelled(
 }
 
 /** Metrics of hours, of the collectors that read them, and the values. */
-export function hourFamilies(scrape: Scrape): Family[] {
+function hourFamilies(scrape: Scrape): Family[] {
   const { nowMs, ages, hours } = scrape
   const ageOf = (hour: Hour | undefined) => (hour === undefined ? undefined : (nowMs - hour) / 1000)
   const labels = new Map(
     hours.rows.map(({ collector, protocolId }) => [collector, { protocol: protocolId, collector }]),
   )
   return [
-    {
-      name: 'tidegauge_oldest_hour_age_seconds',
-      type: 'gauge',
-      help: 'Age of the oldest hour that is due, collected and not delivered, or held; absent when there is none.',
-      samples: Object.entries(ages.oldest).flatMap(([state, hour]) => known(ageOf(hour), { state })),
-    },
-    {
-      name: 'tidegauge_collector_delivered_age_seconds',
-      type: 'gauge',
-      help: 'Age of the newest delivered hour of each collector; while none was delivered, of the first that is expected.',
-      samples: [...ages.newestDelivered].flatMap(([collector, hour]) =>
+    gauge(
+      'tidegauge_oldest_hour_age_seconds',
+      'Age of the oldest hour that is due, collected and not delivered, or held; absent when there is none.',
+      Object.entries(ages.oldest).flatMap(([state, hour]) => known(ageOf(hour), { state })),
+    ),
+    gauge(
+      'tidegauge_collector_delivered_age_seconds',
+      'Age of the newest delivered hour of each collector; while none was delivered, of the first that is expected.',
+      [...ages.newestDelivered].flatMap(([collector, hour]) =>
         of(labels, collector).map(own => [own, (nowMs - hour) / 1000] as const),
       ),
-    },
-    {
-      name: 'tidegauge_collections',
-      type: 'gauge',
-      help: 'Hours of each collector among the last 48 by state; of gaps also by the code of the reason.',
-      samples: stateCounts(scrape, labels),
-    },
-    {
-      name: 'tidegauge_overdue_collections',
-      type: 'gauge',
-      help: 'Hours that are overdue by 15 minutes, by the code of why the oldest failed; none: it was not tried yet.',
-      samples: scrape.late.flatMap(({ collector, hours: late, fault }) =>
+    ),
+    gauge(
+      'tidegauge_collections',
+      'Hours of each collector among the last 48 by state; of gaps also by the code of the reason.',
+      stateCounts(scrape, labels),
+    ),
+    gauge(
+      'tidegauge_overdue_collections',
+      'Hours that are overdue by 15 minutes, by the code of why the oldest failed; none: it was not tried yet.',
+      scrape.late.flatMap(({ collector, hours: late, fault }) =>
         of(labels, collector).map(own => [{ ...own, code: fault?.code ?? 'none' }, late] as const),
       ),
-    },
+    ),
     ...runFamilies(scrape, labels),
-    {
-      name: 'tidegauge_metric_value',
-      type: 'gauge',
-      help: 'The newest value of each metric, collected for one of the last three hours; absent when there is none.',
-      samples: scrape.values.map(
+    gauge(
+      'tidegauge_metric_value',
+      'The newest value of each metric, collected for one of the last three hours; absent when there is none.',
+      scrape.values.map(
         ({ id, protocolId, value, unit = '' }) =>
           [{ protocol: protocolId, metric: labelOf({ id, protocolId }), unit }, value] as const,
       ),
-    },
+    ),
   ]
 }
 
@@ -271,11 +303,10 @@ type LabelsById = ReadonlyMap<string, Labels>
 
 function runFamilies({ counters }: Scrape, labels: LabelsById): Family[] {
   return [
-    {
-      name: 'tidegauge_collection_duration_seconds',
-      type: 'summary',
-      help: 'Runs of each collector and their duration, waiting for its chains included, since the start.',
-      samples: [...counters.runs].flatMap(([collector, { runs, seconds }]) =>
+    summary(
+      'tidegauge_collection_duration_seconds',
+      'Runs of each collector and their duration, waiting for its chains included, since the start.',
+      [...counters.runs].flatMap(([collector, { runs, seconds }]) =>
         of(labels, collector).flatMap(
           own =>
             [
@@ -284,15 +315,14 @@ function runFamilies({ counters }: Scrape, labels: LabelsById): Family[] {
             ] as const,
         ),
       ),
-    },
-    {
-      name: 'tidegauge_collection_failures_total',
-      type: 'counter',
-      help: 'Runs of each collector that failed, by the code of the fault, since the start; each is tried again.',
-      samples: [...counters.runs].flatMap(([collector, { failures }]) =>
+    ),
+    counter(
+      'tidegauge_collection_failures_total',
+      'Runs of each collector that failed, by the code of the fault, since the start; each is tried again.',
+      [...counters.runs].flatMap(([collector, { failures }]) =>
         of(labels, collector).flatMap(own => [...failures].map(([code, count]) => [{ ...own, code }, count] as const)),
       ),
-    },
+    ),
   ]
 }
 

@@ -1,7 +1,7 @@
 import type { DataPoint, Histogram, MetricData } from '@opentelemetry/sdk-metrics'
 import { AggregationTemporality, DataPointType } from '@opentelemetry/sdk-metrics'
 import { jsonOf } from '../../model/json.ts'
-import type { Family, Labels, MetricSample } from '../exposition/text.ts'
+import type { Family, Labels, MetricSample } from '../exposition/families.ts'
 
 /** Seconds and nanoseconds, as the SDK has an instant. */
 type HrInstant = [seconds: number, nanoseconds: number]

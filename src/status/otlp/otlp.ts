@@ -3,7 +3,7 @@ import { programUrl } from '../../edge/program-files.ts'
 import type { Time } from '../../edge/time.ts'
 import { secretPartsOf, shownHost } from '../../model/host.ts'
 import type { Log } from '../../telemetry/log.ts'
-import type { Family } from '../exposition/text.ts'
+import type { Family } from '../exposition/families.ts'
 
 /** Time for which a stop waits for the last metrics to be sent. */
 const flushMsMax = 2_000

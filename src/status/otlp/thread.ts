@@ -10,7 +10,7 @@ import {
   type PushMetricExporter,
 } from '@opentelemetry/sdk-metrics'
 import { systemTime } from '../../edge/time.ts'
-import type { Family } from '../exposition/text.ts'
+import type { Family } from '../exposition/families.ts'
 import { instantOf, metricDataOf } from './metric-data.ts'
 import type { FromThread, OtlpThreadInput, ToThread } from './otlp.ts'
 

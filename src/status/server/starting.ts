@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { OpenPort } from '../../edge/open-port.ts'
-import { readyFamily } from '../exposition/families.ts'
-import { familyText } from '../exposition/text.ts'
+import { familyText, readyFamily } from '../exposition/families.ts'
 import { html } from '../page/html.ts'
 import { isAllowed, patience, type ServedAddress, securityHeaders } from './guard.ts'
 

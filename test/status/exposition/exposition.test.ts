@@ -1,12 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { hourAt } from '../../../src/model/hour.ts'
 import { metricId } from '../../../src/model/metric.ts'
-import {
-  exposition,
-  metricFamilies,
-  ProcessMetrics,
-  snapshotFamilies,
-} from '../../../src/status/exposition/exposition.ts'
+import { exposition, metricFamilies, ProcessMetrics } from '../../../src/status/exposition/exposition.ts'
+import { snapshotFamilies } from '../../../src/status/exposition/families.ts'
 import type { Scrape } from '../../../src/status/observe.ts'
 import { checkMetrics, promtoolPlace } from '../../support/promtool.ts'
 import { emptyScrape, nowMs, richScrape } from '../../support/snapshot.ts'
