@@ -340,16 +340,6 @@ it('an hour without a row is no reason of its own where nothing is planned', () 
   expect(said({ missing: ['vault/c'] }, {}, fullDisk)).toBe('The disk is full.')
 })
 
-it.each(['late', 'strict'] as const)('what waits for a person is a warning, unless readiness is strict: %s', ready => {
-  const config = { protocols: [{ id: 'vault', collectors: [collector('c')] }], status: { ready } } as never
-  const {
-    ok,
-    reasons,
-    warnings = [],
-  } = readinessOf(observedWith({ config }), { ...none, deadAndHeld: { dead: 1, held: 2 } }, undefined)
-  expect([ok, reasons.length, warnings.length]).toEqual(ready === 'late' ? [true, 0, 2] : [false, 2, 0])
-})
-
 it.each([
   ['is no reason right after a start', 1_000, []],
   ['is one when nothing has confirmed it for minutes', 300_000, ['Nothing confirms it.']],
