@@ -8,7 +8,7 @@ import { endOfTime, type Hour, hourAt, hourText } from '../model/hour.ts'
 import { pollMs } from '../model/limits.ts'
 import type { Metric } from '../model/metric.ts'
 import { foreignFact, isForeign, reasonOf, transientOf } from '../model/verdict.ts'
-import { waitingSentence } from '../model/waiting.ts'
+import { stepFor } from '../model/waiting.ts'
 import { registration } from '../model/wire.ts'
 import type { DeliveryStore } from '../outbox/contract/delivery-store.ts'
 import type { OutboxHealth } from '../outbox/contract/outbox.ts'
@@ -136,8 +136,8 @@ export class Delivery {
     const state = await this.#gate.flushed({ left, ...(stop && { stop }) }, newest)
     if (stop) {
       const nextAttempt = new Date(Math.max(state.notBeforeMs, state.probeAtMs)).toISOString()
-      const reason = waitingSentence(state, { nowMs: this.#deps.time.nowMs() })
-      log.warn({ destination: destination.name, reason, nextAttempt }, 'delivery waits')
+      const facts = { destination: destination.name, reason: state.waiting, nextAttempt }
+      log.warn({ ...facts, fix: stepFor(state.cure, {}) }, 'delivery waits')
     } else {
       // Every metric that was due when the process started has had its turn.
       this.#unconfirmed.endFirstFlush()

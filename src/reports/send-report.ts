@@ -19,6 +19,13 @@ interface OutgoingReport {
   readonly judge?: (answer: PostAnswer, nowMs: number) => ReportVerdict
 }
 
+/** Time limit of one POST, whole answer included. */
+const postTimeoutMs = 10_000
+
+/** Wait after a report that was not accepted, doubled with each further one up to the cap; half of it at least. */
+const repeatBaseMs = 2_000
+const repeatCapMs = 5 * 60_000
+
 /** Dependencies of `sendReport`. */
 interface ReportDeps {
   readonly time: Time
@@ -81,6 +88,8 @@ export function judgeStatus(answer: PostAnswer): ReportVerdict {
   return { kind: 'later', reason, ...(notBeforeMs !== undefined && { notBeforeMs }) }
 }
 
+const fix = 'tidegauge doctor says whether it can be reached; nothing else waits for it'
+
 /** Logs that a receiver does not accept reports, once when it begins and once when it is over, and counts its answers. */
 export class ReceiverLog {
   readonly #receiver: string
@@ -105,17 +114,8 @@ export class ReceiverLog {
 
   /** Records that a report was not accepted. @param reason without a secret */
   refused(reason: string): void {
-    if (!this.#isRefused) this.#log.warn({ receiver: this.#receiver, reason }, 'a report is not accepted')
+    if (!this.#isRefused) this.#log.warn({ receiver: this.#receiver, reason, fix }, 'a report is not accepted')
     this.#isRefused = true
     this.#counters?.reported(this.#receiver, reason)
   }
 }
-
-/** Limits of this folder. Limits that other folders share are in model/limits.ts. */
-
-/** Time limit of one POST, whole answer included. */
-const postTimeoutMs = 10_000
-
-/** Wait after a report that was not accepted, doubled with each further one up to the cap; half of it at least. */
-const repeatBaseMs = 2_000
-const repeatCapMs = 5 * 60_000
