@@ -1,6 +1,6 @@
 import { createHmac, randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import { type CallCounts, CallMeter } from '../chain/endpoint/call-meter.ts'
+import { CallMeter } from '../chain/endpoint/call-meter.ts'
 import type { CollectorConfig, Config } from '../config/config.ts'
 import { DeliveryLoop } from '../delivery/delivery.ts'
 import type { Destination } from '../delivery/destination.ts'
@@ -416,7 +416,7 @@ class WindowReader {
     const end = await new Backfill({ ...backfill, report: () => {} }).run()
     // A backfill that is stopped stops its runner.
     if (signal.aborted) await this.close(lane)
-    return partRecord({ end, calls: callsSince(before, meter.counts()) })
+    return partRecord({ end, calls: meter.countsSince(before) })
   }
 
   async close(lane: Lane): Promise<void> {
@@ -450,11 +450,6 @@ async function workFor(
     })
   }
   return workOf(collector, described, asked, await intake.hourStates(collector.id, asked.from, asked.to))
-}
-
-function callsSince(before: CallCounts, { requests, calls }: CallCounts): CallCounts {
-  const more = Object.entries(calls).map(([method, count]) => [method, count - (before.calls[method] ?? 0)] as const)
-  return { requests: requests - before.requests, calls: Object.fromEntries(more.filter(([, count]) => count > 0)) }
 }
 
 /** Name of the role of the daemon that reports for its fleet. */

@@ -7,6 +7,8 @@ import { configFiles } from '../config/include.ts'
 import type { PlacedMistake } from '../config/mistakes.ts'
 import { inOrder } from '../config/mistakes.ts'
 import { derivedMistakes } from '../intake/derived/derived-mistakes.ts'
+import { DerivedOrder } from '../intake/derived/derived-order.ts'
+import { isDerived } from '../intake/derived/derived-values.ts'
 import { asFault } from '../intake/validate.ts'
 import type { Fault } from '../model/fault.ts'
 import { isPermanent } from '../model/fault.ts'
@@ -117,6 +119,15 @@ export function mistakesOf({ mistakes, unusable }: Checked): PlacedMistake[] {
 /** A collector that is loaded, with its description. */
 export type UsableCollector = Checked['usable'][number]
 
+/** The collectors of a selection. */
+export interface SelectedCollectors {
+  readonly usable: readonly UsableCollector[]
+  /** Collectors that were not selected, and that give inputs of derived ones that were. */
+  readonly inputs: readonly UsableCollector[]
+  /** All that are derived, selected or not. */
+  readonly derived: readonly UsableCollector[]
+}
+
 /**
  * Loads all collectors and gives those of a selection. A collector that cannot be loaded is reported and left out, and the
  * command ends with 1.
@@ -128,7 +139,7 @@ export async function usableCollectors(
   context: AppContext,
   only: readonly string[] | undefined,
   { stopping }: Pick<Signals, 'stopping'>,
-): Promise<readonly UsableCollector[]> {
+): Promise<SelectedCollectors> {
   const { config } = context
   const selected = selectCollectors(config, only)
   const { usable, unusable, mistakes } = await checkCollectors(context, config.collect.deadlineMs, stopping)
@@ -139,7 +150,14 @@ export async function usableCollectors(
   }
   const meant = usable.filter(isMeant)
   if (meant.length < selected.length) endIncomplete()
-  return meant
+  const order = new DerivedOrder(usable.map(({ collector }) => collector))
+  for (const { collector, description } of usable) order.described(collector, description)
+  const giving = order.allGivers(meant.map(({ collector }) => collector))
+  return {
+    usable: meant,
+    inputs: usable.filter(one => giving.includes(one.collector) && !meant.includes(one)),
+    derived: usable.filter(({ collector }) => isDerived(collector)),
+  }
 }
 
 /**

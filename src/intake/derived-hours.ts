@@ -1,9 +1,14 @@
 import { setImmediate } from 'node:timers/promises'
+import type { Time } from '../edge/time.ts'
 import { Fault, type FaultRecord, faultRecord } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
+import { recollectCapMs } from '../model/limits.ts'
 import { type MetricId, metricId } from '../model/metric.ts'
+import type { DueHour } from '../outbox/contract/hours.ts'
 import type { Accepted, InputRange, StoredInputs, ValueAndState } from '../outbox/contract/metrics.ts'
+import type { IntakeOutbox } from '../outbox/contract/outbox.ts'
 import { ProvenanceSource } from '../runner/daemon/process-runner.ts'
+import type { Log } from '../telemetry/log.ts'
 import {
   type DerivedValue,
   derivedNumber,
@@ -11,6 +16,7 @@ import {
   type InputValue,
   inputRanges,
 } from './derived/derived-values.ts'
+import { recordHour } from './due-hours.ts'
 import {
   asFault,
   type Collected,
@@ -23,7 +29,7 @@ import {
 } from './validate.ts'
 
 /** A value of an hour that is to be computed. */
-interface Wanted {
+interface WantedHours {
   readonly run: HourToRead
   readonly value: DerivedValue
 }
@@ -40,7 +46,7 @@ type Computed = Accepted | { readonly failure: FaultRecord }
  */
 export async function collectDerived(runs: readonly HourToRead[], store: PastStore): Promise<Collected[]> {
   if (runs.length === 0) return []
-  const wanted = runs.flatMap(run => derivedValues(run.collector).map((value): Wanted => ({ run, value })))
+  const wanted = runs.flatMap(run => derivedValues(run.collector).map((value): WantedHours => ({ run, value })))
   const of = runs.map(({ collector: { id: collector }, hour }) => ({ collector, hour }))
   const ranges = joined(wanted.flatMap(({ run: { hour }, value }) => inputRanges(value, hour)))
   const inputs = await store.inputs(ranges, of)
@@ -55,6 +61,66 @@ export async function collectDerived(runs: readonly HourToRead[], store: PastSto
   }
   return runs.map((run, place) => hours.resultOf(run, inputs.changes[place] ?? 0))
 }
+
+/** Dependencies of `computeDueHours`. */
+interface ComputeDueDeps {
+  readonly outbox: IntakeOutbox
+  /** Derived collectors. */
+  readonly collectors: readonly Pick<HourToRead, 'collector' | 'description'>[]
+  readonly current: Hour
+  readonly time: Time
+  readonly log: Log
+}
+
+/** Computations of one hour: an input of it may be derived by another collector, and come later. */
+const passesMax = 4
+
+/** Hours computed together: their windows are read once. */
+const hoursTogether = 500
+
+/**
+ * Computes and stores the due hours of derived collectors whose attempt has come, those that it makes due included. For
+ * commands: the daemon does it as hours become due.
+ *
+ * @param isWanted whether an hour is computed; others stay due
+ * @returns the last result of each hour
+ */
+export async function computeDueHours(
+  deps: ComputeDueDeps,
+  isWanted: (due: DueHour) => boolean,
+): Promise<readonly { readonly due: DueHour; readonly collected: Collected }[]> {
+  const { outbox, collectors, current, time } = deps
+  const results = new Map<string, { due: DueHour; collected: Collected }>()
+  const passes = new Map<string, number>()
+  const isLeft = (due: DueHour) => isWanted(due) && (passes.get(keyOf(due)) ?? 0) < passesMax
+  const ids = collectors.map(({ collector }) => collector.id)
+  for (;;) {
+    // One that waits for its next attempt is tried once, too: this may be the only run for hours.
+    const nowMs = time.nowMs() + (passes.size === 0 ? recollectCapMs : 0)
+    const wanted = { collectors: ids, current, nowMs, limit: hoursTogether }
+    const due = ids.length === 0 ? [] : (await outbox.intake.dueHours(wanted)).filter(isLeft)
+    if (due.length === 0) return [...results.values()]
+    const runs = due.flatMap(one => {
+      const own = collectors.find(({ collector }) => collector.id === one.collector)
+      return own ? [{ run: { ...own, hour: one.hour }, due: one }] : []
+    })
+    const all = await collectDerived(
+      runs.map(({ run }) => run),
+      outbox.intake,
+    )
+    const ended = runs.flatMap(({ due: one }, place) => {
+      const collected = all[place]
+      return collected ? [{ due: one, collected }] : []
+    })
+    await Promise.all(ended.map(one => recordHour(deps, one.due, one.collected)))
+    for (const one of ended) {
+      results.set(keyOf(one.due), one)
+      passes.set(keyOf(one.due), (passes.get(keyOf(one.due)) ?? 0) + 1)
+    }
+  }
+}
+
+const keyOf = ({ collector, hour }: DueHour) => `${hour} ${collector}`
 
 /** The stored values, and collected ones that are about to be stored: where a metric has a value already, that one stands. */
 export function withCollected(store: PastStore, collected: readonly Accepted[]): PastStore {
@@ -89,14 +155,14 @@ function joined(ranges: readonly InputRange[]): InputRange[] {
 
 /** Hours under computation: each value once, and after its inputs. */
 class DerivedHours {
-  readonly #byHour: ReadonlyMap<Hour, ReadonlyMap<MetricId, Wanted>>
+  readonly #byHour: ReadonlyMap<Hour, ReadonlyMap<MetricId, WantedHours>>
   readonly #stored: StoredInputs['values']
   readonly #past: WindowPast
-  readonly #computed = new Map<Wanted, Computed>()
-  readonly #underWay = new Set<Wanted>()
+  readonly #computed = new Map<WantedHours, Computed>()
+  readonly #underWay = new Set<WantedHours>()
 
-  constructor(wanted: readonly Wanted[], { values }: StoredInputs, past: WindowPast) {
-    const idOf = ({ run: { collector }, value }: Wanted) => metricId(collector.protocolId, value.label)
+  constructor(wanted: readonly WantedHours[], { values }: StoredInputs, past: WindowPast) {
+    const idOf = ({ run: { collector }, value }: WantedHours) => metricId(collector.protocolId, value.label)
     const byHour = Map.groupBy(wanted, ({ run }) => run.hour)
     this.#byHour = new Map([...byHour].map(([hour, own]) => [hour, new Map(own.map(one => [idOf(one), one]))]))
     this.#stored = values
@@ -118,7 +184,7 @@ class DerivedHours {
     return { accepted, failures, pins: [], provenance: provenanceOf(run), inputChanges, ...(fault && { fault }) }
   }
 
-  #valueOf(one: Wanted): Computed {
+  #valueOf(one: WantedHours): Computed {
     const known = this.#computed.get(one)
     if (known) return known
     this.#underWay.add(one)
@@ -129,7 +195,7 @@ class DerivedHours {
     return computed
   }
 
-  #computedNow({ run, value }: Wanted): Computed {
+  #computedNow({ run, value }: WantedHours): Computed {
     const { collector, description, hour } = run
     const { label } = value
     const spec = description.metrics[label]

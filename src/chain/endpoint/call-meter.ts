@@ -31,6 +31,16 @@ export class CallMeter {
   counts(): CallCounts {
     return { requests: this.#requests, calls: { ...this.#calls } }
   }
+
+  /** The counts since others were taken, without methods that were not called. */
+  countsSince(before: CallCounts): CallCounts {
+    const { requests, calls } = this.counts()
+    const more = Object.entries(calls).map(([method, count]) => [method, count - (before.calls[method] ?? 0)] as const)
+    return {
+      requests: requests - before.requests,
+      calls: Object.fromEntries(more.filter(([, count]) => count > 0)),
+    }
+  }
 }
 
 /**

@@ -5,6 +5,7 @@ import { type CallCounts, CallMeter } from '../../chain/endpoint/call-meter.ts'
 import type { ChainConfig } from '../../config/config.ts'
 import { destinationsOf } from '../../delivery/destination.ts'
 import { firstHour, type HourOrder, hoursInOrder, hoursOf, type Work, windowsOf } from '../../intake/backfill/work.ts'
+import { isDerived } from '../../intake/derived/derived-values.ts'
 import { noPasts } from '../../intake/validate.ts'
 import type { PinnedBlock } from '../../model/block.ts'
 import type { Fault, FaultCode } from '../../model/fault.ts'
@@ -60,10 +61,16 @@ export async function makePlan(
   outbox: Pick<Outbox, 'intake' | 'operators'> | undefined,
   { works: asked, order, concurrency }: WorksInWindows,
 ): Promise<BackfillPlan> {
-  const sampled = await sampleOf(context, outbox, asked, outerHours(asked), samplesMax)
+  // A derived value costs no call, and its inputs are not there before the backfill.
+  const derived = asked.filter(({ collector }) => isDerived(collector))
+  const read = asked.filter(({ collector }) => !isDerived(collector))
+  const sampled = await sampleOf(context, outbox, read, outerHours(read), samplesMax)
   const { works, runs, ms, faults, spent } = sampled
   const costs = context.config.chains.map(chain => chainCost({ works, order, concurrency }, sampled, chain))
-  const planned = works.map(work => ({ ...work, metrics: work.hours.length * metricsAnHour(runs, work) }))
+  const planned = [...works, ...derived].map(work => ({
+    ...work,
+    metrics: work.hours.length * metricsAnHour(runs, work),
+  }))
   const pushes = await plannedPushes(context, outbox, planned)
   const windows = windowsOf(works, concurrency, order).length
   const pacedMs = (1000 * pushes) / context.config.delivery.pacePerSecond
@@ -71,7 +78,7 @@ export async function makePlan(
   const isKnown = hoursRead.length > 0 || hoursOf(works) === 0
   return {
     works: planned,
-    hours: hoursOf(works),
+    hours: hoursOf(planned),
     cost: sumOf(costs),
     pushes,
     durationMs: Math.max(windows * ms, pacedMs),

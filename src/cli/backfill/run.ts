@@ -43,7 +43,7 @@ import { counted, cut, grouped, note, redraw } from '../terminal.ts'
 import { callsIn } from './plan.ts'
 
 /** A backfill that is read, in this process and in the daemons of its fleet. */
-interface BackfillRun {
+export interface BackfillRun {
   readonly context: AppContext
   readonly outbox: Outbox
   readonly works: readonly Work[]
@@ -114,6 +114,7 @@ async function readHere(
   { meter, budget }: LimitedCalls,
   stack: AsyncDisposableStack,
 ): Promise<PartEnd> {
+  const before = meter.counts()
   // The person who runs this sees the collectors' log; delivery is reported in other words.
   const loud = { ...context, log: createLog(context.config.log.level, context.redactor) }
   const chains = openChains(loud, stack, { store: run.outbox.intake, meterOf: () => meter })
@@ -124,7 +125,7 @@ async function readHere(
     chains: context.config.chains,
     ...(budget && { budget }),
   }).run()
-  return { end, calls: meter.counts() }
+  return { end, calls: meter.countsSince(before) }
 }
 
 /** Reads that may fail one after the other. */

@@ -3,7 +3,8 @@ import type { AppContext } from '../../app/context.ts'
 import { openOutbox, rolesOf } from '../../app/open-outbox.ts'
 import type { CallCounts } from '../../chain/endpoint/call-meter.ts'
 import { systemTime } from '../../edge/time.ts'
-import type { BackfillEnd } from '../../intake/backfill/backfill.ts'
+import type { BackfillEnd, BackfillNews } from '../../intake/backfill/backfill.ts'
+import { joinedParts, type PartEnd } from '../../intake/backfill/joined-end.ts'
 import {
   type BackfillRequest,
   type CollectorCounts,
@@ -14,14 +15,16 @@ import {
   type Work,
   workOf,
 } from '../../intake/backfill/work.ts'
+import { inputSpans, isDerived } from '../../intake/derived/derived-values.ts'
+import { computeDueHours } from '../../intake/derived-hours.ts'
 import { Fault, faultLine } from '../../model/fault.ts'
 import { type Hour, hourAt, hourText, parseHour } from '../../model/hour.ts'
 import { shellWord } from '../../model/text.ts'
 import type { IntakeStore } from '../../outbox/contract/intake-store.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
 import { type BackfillPlan, callsIn, makePlan } from '../backfill/plan.ts'
-import { durationText, LimitedCalls, ProgressLine, readAll } from '../backfill/run.ts'
-import { type UsableCollector, usableCollectors } from '../check-collectors.ts'
+import { type BackfillRun, durationText, LimitedCalls, ProgressLine, readAll } from '../backfill/run.ts'
+import { type SelectedCollectors, type UsableCollector, usableCollectors } from '../check-collectors.ts'
 import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { startDelivery, waitingText } from '../delivery.ts'
 import { endIncomplete } from '../exit.ts'
@@ -42,13 +45,17 @@ export function backfillCommand(): Command {
     const signals = new Signals()
     using warm = warmProcesses()
     const given: AppContext = { ...openContext(options.config), warm }
-    const usable = await usableCollectors(given, options.only, signals)
+    const selected = await usableCollectors(given, options.only, signals)
+    const { usable, inputs } = selected
     await using stack = new AsyncDisposableStack()
     const { context, outbox } = await openedByClock(given, stack)
     const range = readRange(options, given.time.nowMs())
-    if (options.plan) return await planOnly(context, outbox, options, range, usable)
+    if (inputs.length > 0) {
+      note(`brought first, as values are derived from it: ${inputs.map(({ collector }) => collector.id).join(', ')}`)
+    }
+    if (options.plan) return await planOnly(context, outbox, options, range, [...inputs, ...usable])
     const opened = outbox ?? (await openOutbox(context, stack))
-    const isDone = await collectAndDeliver(context, opened, options, range, usable, signals, stack)
+    const isDone = await collectAndDeliver(context, opened, options, range, selected, signals, stack)
     if (!isDone) endIncomplete()
   })
 }
@@ -80,7 +87,7 @@ async function collectAndDeliver(
   outbox: Outbox,
   options: BackfillOptions,
   range: HourSpan,
-  usable: readonly UsableCollector[],
+  selected: SelectedCollectors,
   signals: Signals,
   stack: AsyncDisposableStack,
 ): Promise<boolean> {
@@ -90,13 +97,14 @@ async function collectAndDeliver(
   const calls = new LimitedCalls(options.maxCalls, context.config.chains.length)
   const delivery = await startDelivery(context, outbox, stack)
   const asked = askedOf(context, options, range, delivery.by === 'daemon')
-  const works = await worksFor(outbox.intake, asked, usable)
   const due = async () => (await outbox.operators.backlog()).balance.due
   const progress = new ProgressLine(time, () => calls.meter.counts(), due)
   const signal = AbortSignal.any([stopOf(signals), calls.reached.signal])
-  const { concurrency } = options
-  const run = { context, outbox, works, asked, order: orderOf(options), concurrency, signal }
-  const { end, calls: counts } = await readAll({ ...run, report: news => progress.show(news) }, calls, stack)
+  const report = (news: BackfillNews) => progress.show(news)
+  const run = { context, outbox, asked, order: orderOf(options), concurrency: options.concurrency, signal, report }
+  const { end, calls: counts } = await readInOrder(selected, run, calls, stack)
+  // A daemon that runs computes them itself.
+  if (!signal.aborted && delivery.by !== 'daemon') await computeAgain(context, outbox, asked, selected.derived)
   await progress.end()
   if (!signals.stopping.aborted) await delivery.finish()
   const { balance: after } = await outbox.operators.backlog()
@@ -113,6 +121,41 @@ async function collectAndDeliver(
   }
   const failed = end.collectors.reduce((sum, counts) => sum + counts.failed, 0)
   return failed + end.left + after.due + dead + held === 0
+}
+
+/** Reads inputs of derived values first, and then computes those, the oldest first. */
+async function readInOrder(
+  { usable, inputs, derived }: SelectedCollectors,
+  run: Omit<BackfillRun, 'works'>,
+  calls: LimitedCalls,
+  stack: AsyncDisposableStack,
+): Promise<PartEnd> {
+  const { intake } = run.outbox
+  const computed = [...inputs, ...usable].filter(({ collector }) => isDerived(collector))
+  const others = (some: readonly UsableCollector[]) => some.filter(({ collector }) => !isDerived(collector))
+  for (const { collector } of derived) await intake.setInputs(collector.id, inputSpans(collector))
+  const ends: PartEnd[] = []
+  for (const [some, asked, order] of [
+    [others(inputs), { ...run.asked, what: 'missing' }, run.order],
+    [others(usable), run.asked, run.order],
+    [computed, run.asked, 'oldest-first'],
+  ] as const) {
+    // Late inputs make derived hours due.
+    const works = await worksFor(intake, asked, some)
+    if (works.length > 0) ends.push(await readAll({ ...run, works, asked, order }, calls, stack))
+  }
+  return joinedParts(ends)
+}
+
+/** Computes later windows again that hold a new value. */
+async function computeAgain(
+  { time, log }: AppContext,
+  outbox: Outbox,
+  { current, from }: BackfillRequest,
+  collectors: readonly UsableCollector[],
+): Promise<void> {
+  const due = { outbox, collectors, current, time, log }
+  await computeDueHours(due, ({ hour, attempts }) => attempts > 0 && hour >= from)
 }
 
 /** Aborted by a signal, with the reason in words. */

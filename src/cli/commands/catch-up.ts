@@ -3,6 +3,8 @@ import { openChains } from '../../app/open-chains.ts'
 import { logUpkeep, openOutbox } from '../../app/open-outbox.ts'
 import { openHourReader } from '../../app/open-runner.ts'
 import type { ChainReader } from '../../chain/reads.ts'
+import { inputSpans, isDerived } from '../../intake/derived/derived-values.ts'
+import { computeDueHours } from '../../intake/derived-hours.ts'
 import { hourPlanOf, recordHour, retryDelayMs } from '../../intake/due-hours.ts'
 import { Finality, recollectHour } from '../../intake/finality.ts'
 import type { HourReader } from '../../intake/hour-reader.ts'
@@ -42,7 +44,7 @@ export async function catchUp(options: CatchUpOptions): Promise<void> {
   using warm = warmProcesses()
   const signals = new Signals()
   const given: AppContext = { ...openContext(options.config), warm }
-  const usable = await usableCollectors(given, options.only, signals)
+  const { usable } = await usableCollectors(given, options.only, signals)
   await using stack = new AsyncDisposableStack()
   const { context, outbox: existing } = await openedByClock(given, stack)
   const outbox = existing ?? (await openOutbox(context, stack))
@@ -127,7 +129,15 @@ async function collectAndDeliver(
   for (let at = 0; at < hours.length && !isOver(); ) {
     const size = at === 0 ? 1 : hoursTogether
     outbox.health.requireRoom()
-    const window = hours.slice(at, at + size).map(([hour, runs]) => collectHour(run, reader, isOver, hour, runs))
+    const window = hours.slice(at, at + size).map(([hour, runs]) =>
+      collectHour(
+        run,
+        reader,
+        isOver,
+        hour,
+        runs.filter(({ collector }) => !isDerived(collector)),
+      ),
+    )
     const collected = await Promise.all(window)
     if (isOver()) break
     ends.push(...collected)
@@ -135,16 +145,45 @@ async function collectAndDeliver(
     at += size
   }
   await finality.finish()
+  const computed = isOver() ? [] : await computeDerived(run, current, new Set(ends.map(({ hour }) => hour)))
+  if (!options.json) for (const end of computed) printDerived(end)
   if (!signals.stopping.aborted) await delivery.finish()
   const { balance } = await outbox.operators.backlog()
   return {
-    ends,
+    ends: byHour([...ends, ...computed]),
     left: due.length - ends.length,
     balance,
     delivered: balance.delivered - before.delivered,
     dead: balance.dead - before.dead,
     held: balance.held - before.held,
   }
+}
+
+/** The results of each hour as one. */
+function byHour(ends: readonly HourEnd[]): HourEnd[] {
+  return [...Map.groupBy(ends, ({ hour }) => hour)].map(([hour, own]) => ({
+    hour,
+    metrics: own.reduce((sum, { metrics }) => sum + metrics, 0),
+    faults: own.flatMap(({ faults }) => faults),
+  }))
+}
+
+/** Derived hours, once all else is collected: those that had their turn, and those whose inputs have changed. */
+async function computeDerived(
+  { context, outbox, usable }: CatchUpRun,
+  current: Hour,
+  hours: ReadonlySet<Hour>,
+): Promise<HourEnd[]> {
+  const collectors = usable.filter(({ collector }) => isDerived(collector))
+  const { time, log } = context
+  const results = await computeDueHours({ outbox, collectors, current, time, log }, ({ hour, attempts }) => {
+    return hours.has(hour) || attempts > 0
+  })
+  return [...Map.groupBy(results, ({ due }) => due.hour)].map(([hour, own]) => ({
+    hour,
+    metrics: own.reduce((sum, { collected }) => sum + collected.accepted.length, 0),
+    faults: own.flatMap(({ due: { collector }, collected: { fault } }) => (fault ? [{ collector, fault }] : [])),
+  }))
 }
 
 /** The current hour first, then the oldest. */
@@ -267,6 +306,7 @@ async function plan(
 ): Promise<void> {
   const { id } = collector
   const since = sinceOf(collector.since, first)
+  if (isDerived(collector)) await outbox.intake.setInputs(id, inputSpans(collector))
   const planned = hourPlanOf({
     collector: { id, ...(since !== undefined && { since }) },
     history: description.history,
@@ -379,6 +419,11 @@ function noteSkipped({ by }: CommandDelivery, { json }: JsonOption): void {
 /** Prints an hour that had its turn. */
 function printHour({ hour, metrics, faults }: HourEnd): void {
   print(`${hourText(hour)}  ${counted(metrics, 'value')}`)
+  for (const { collector, fault } of faults) print(`  not collected: ${collector}: ${faultLine(fault)}`)
+}
+
+function printDerived({ hour, metrics, faults }: HourEnd): void {
+  print(`${hourText(hour)}  ${counted(metrics, 'derived value')}`)
   for (const { collector, fault } of faults) print(`  not collected: ${collector}: ${faultLine(fault)}`)
 }
 

@@ -19,6 +19,7 @@ const loaders: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   status: async () => (await import('./status.ts')).statusCommand,
   explain: async () => (await import('./explain.ts')).explainCommand,
   history: async () => (await import('./history.ts')).historyCommand,
+  export: async () => (await import('./export.ts')).exportCommand,
   gaps: async () => (await import('./gaps.ts')).gapsCommand,
   diff: async () => (await import('./diff.ts')).diffCommand,
   drift: async () => (await import('./drift.ts')).driftCommand,

@@ -218,7 +218,7 @@ export class Backfill {
   }
 
   #mayPass(fault: Fault): boolean {
-    return !isPermanent(fault) && this.#again.size < secondTriesMax
+    return !isPermanent(fault) && fault.code !== 'input-missing' && this.#again.size < secondTriesMax
   }
 
   #failed({ work, hour, fault }: FailedRun): void {

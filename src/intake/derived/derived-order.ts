@@ -29,6 +29,19 @@ export class DerivedOrder {
     return this.#all.filter(({ id }) => ids.has(id) && id !== collector.id)
   }
 
+  /** The collectors that give inputs of some, directly or by another derived one. */
+  allGivers(collectors: readonly CollectorConfig[]): readonly CollectorConfig[] {
+    const all = new Set<CollectorConfig>()
+    const queue = collectors.filter(isDerived)
+    for (const collector of queue) {
+      for (const giver of this.givers(collector)) {
+        if (isDerived(giver) && !all.has(giver)) queue.push(giver)
+        all.add(giver)
+      }
+    }
+    return [...all]
+  }
+
   /** The derived collectors that compute from metrics of another one. */
   takers(giver: CollectorConfig): readonly CollectorConfig[] {
     return this.derived.filter(one => this.givers(one).includes(giver))

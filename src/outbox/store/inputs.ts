@@ -127,7 +127,13 @@ export function* renewDerived(dependents: readonly Dependent[], renewal: Renewal
   }
   if (pairs.size === 0) return
   const columns = { hour: 'integer', collector: 'integer' } as const
+  const given = rows(columns, [...pairs.values()])
+  // An hour that a backfill could not compute completely is not expected until now. Its metrics are not counted.
+  yield* write(sql`INSERT INTO tidegauge.collection (hour, collector, attempts, metrics, digest)
+    SELECT hour, collector, 1, NULL, NULL FROM ${given} AS renewed
+    WHERE EXISTS (SELECT 1 FROM tidegauge.backfill_failure AS failed
+      WHERE failed.hour = renewed.hour AND failed.collector = renewed.collector) ON CONFLICT DO NOTHING`)
   yield* write(sql`UPDATE tidegauge.collection SET state = 0, next_attempt_ms = 0, changes = collection.changes + 1
-    FROM ${rows(columns, [...pairs.values()])} AS renewed
+    FROM ${given} AS renewed
     WHERE collection.hour = renewed.hour AND collection.collector = renewed.collector`)
 }

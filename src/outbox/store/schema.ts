@@ -228,13 +228,14 @@ const tables = `
   );
 `
 
-/** The view for people. @param instant expression of the text of an instant in milliseconds since 1970 */
+/** The view for people, also for the `sqlite3` of older systems. @param instant expression of the text of an instant in milliseconds since 1970 */
 const view = (instant: (milliseconds: string) => string) => `
   CREATE VIEW tidegauge.metric_values AS
     SELECT metric.name AS metric, ${instant('outbox.hour * 3600000.0')} AS hour, outbox.value,
       CASE WHEN detained.kind = 'unit' THEN detained.unit ELSE (
-        SELECT unit FROM tidegauge.description WHERE description.metric = outbox.metric
-        ORDER BY CASE WHEN since <= outbox.hour THEN outbox.hour - since ELSE since END LIMIT 1) END AS unit,
+        SELECT unit FROM tidegauge.description WHERE description.metric = outbox.metric AND since = coalesce(
+          (SELECT max(since) FROM tidegauge.description AS own WHERE own.metric = outbox.metric AND since <= outbox.hour),
+          (SELECT min(since) FROM tidegauge.description AS own WHERE own.metric = outbox.metric))) END AS unit,
       CASE outbox.state WHEN 0 THEN 'due' WHEN 1 THEN 'delivered' WHEN 2 THEN 'dead' WHEN 3 THEN 'held' ELSE 'dropped' END AS state,
       ${instant('outbox.collected_ms')} AS collected_at,
       CASE WHEN outbox.state = 1 THEN ${instant('outbox.delivered_ms')} END AS delivered_at,

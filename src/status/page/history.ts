@@ -118,13 +118,13 @@ export function historyCsv({ hours }: { readonly hours: readonly HistoryHour[] }
   const rows = hours.map(({ hour, value, unit = '', state, collectedMs, deliveredMs, earlier = [], reason = '' }) => [
     hourText(hour),
     value === undefined ? '' : String(value),
-    field(unit),
+    csvField(unit),
     state,
     instant(collectedMs),
     instant(deliveredMs),
     instant(earlier.at(-1)?.untilMs),
     earlier.map(one => String(one.value)).join(' '),
-    field(reason),
+    csvField(reason),
   ])
   return [columns, ...rows].map(row => `${row.join(',')}\r\n`).join('')
 }
@@ -134,7 +134,7 @@ function instant(ms: number | undefined): string {
 }
 
 /** A text from outside, marked as text where a spreadsheet would take it for a formula. */
-function field(text: string): string {
+export function csvField(text: string): string {
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }

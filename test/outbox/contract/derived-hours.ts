@@ -128,6 +128,29 @@ export function derivedHoursContract(newPlace: NewPlace): void {
       expect((await outbox.intake.hourStates(derived, anHour, at(3))).get(at(2))).toBe('due')
     })
 
+    it('that a backfill could not compute completely is due once its input comes', async () => {
+      const { outbox } = await begun(newPlace, { from: anHour, to: at(3) })
+      await outbox.intake.setInputs(derived, [{ id: input, hours: 2 }])
+      const metric = { id: metricId('sums', 'Other'), protocolId: 'sums', hour: at(1), value: 1 }
+      const failed = failedUntil(at(2))
+      const outcome = {
+        collector: derived,
+        hour: at(1),
+        accepted: [{ metric }],
+        inputChanges: 0,
+        unexpected: true,
+        failed,
+      }
+      await outbox.intake.record(outcome, at(3))
+      await late(outbox, metrics(1, at(2)))
+      expect(await dueOf(outbox), 'another hour').toEqual([])
+      await late(outbox, metrics(1))
+      expect(await dueOf(outbox)).toEqual([1])
+      await compute(outbox, at(1))
+      expect(await dueOf(outbox)).toEqual([])
+      expect(await outbox.operators.hourRanges('unread')).toEqual([])
+    })
+
     it('that was computed before the last change stays due, and its values replace those before', async () => {
       const { outbox } = await begunDerived(1, 1)
       const { changes } = await outbox.intake.inputs([], [{ collector: derived, hour: anHour }])
