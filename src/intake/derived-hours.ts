@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Time } from '../edge/time.ts'
 import { Fault, type FaultRecord, faultRecord } from '../model/fault.ts'
-import type { Hour } from '../model/hour.ts'
+import { type Hour, hoursFrom } from '../model/hour.ts'
 import { recollectCapMs } from '../model/limits.ts'
 import { type MetricId, metricId } from '../model/metric.ts'
 import type { DueHour } from '../outbox/contract/hours.ts'
@@ -122,6 +122,27 @@ export async function computeDueHours(
 
 const keyOf = ({ collector, hour }: DueHour) => `${hour} ${collector}`
 
+/** An input of a derived value, as it is stored. */
+export interface DerivedInput {
+  readonly metric: MetricId
+  readonly hour: Hour
+  readonly input: InputValue
+}
+
+/** The inputs of a derived value of an hour, the oldest first; none of a value that is not derived. */
+export async function inputsOfHour(
+  { collector, hour }: Pick<HourToRead, 'collector' | 'hour'>,
+  label: string,
+  store: PastStore,
+): Promise<DerivedInput[]> {
+  const value = derivedValues(collector).find(one => one.label === label)
+  const ranges = value ? inputRanges(value, hour) : []
+  const { values } = await store.inputs(ranges, [])
+  return ranges.flatMap(({ id, from, to }) =>
+    hoursFrom(from, to).map(at => ({ metric: id, hour: at, input: asInput(values.get(id)?.get(at)) })),
+  )
+}
+
 /** The stored values, and collected ones that are about to be stored: where a metric has a value already, that one stands. */
 export function withCollected(store: PastStore, collected: readonly Accepted[]): PastStore {
   if (collected.length === 0) return store
@@ -228,7 +249,7 @@ class DerivedHours {
 const unusable = new Fault('collector-output', 'it is no metric')
 
 /** A stored value as an input. One that a person gave up counts as missing. */
-export function asInput(stored: ValueAndState | undefined): InputValue {
+function asInput(stored: ValueAndState | undefined): InputValue {
   if (!stored || stored.state === 'dropped') return { lacks: 'has no value' }
   if (stored.state === 'held') return { lacks: 'is held' }
   return stored.state === 'dead' ? { lacks: 'is dead' } : { value: stored.value }

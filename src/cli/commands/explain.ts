@@ -29,6 +29,7 @@ import {
 } from '../explain/reads.ts'
 import { onOutbox } from '../outbox-action.ts'
 import { demandBegun } from '../selection.ts'
+import { printTable } from '../table.ts'
 import { counted, cut, instantText, print, redactor } from '../terminal.ts'
 
 /** `explain METRIC [HOUR]`: the origin of a value, or why there is none. Ends with 1 where it is not as stored. */
@@ -237,12 +238,13 @@ function configurationJson({ place, use, options }: NonNullable<Explanation['con
   return { file: place.file, line: place.line, use, options }
 }
 
-function againJson({ again: { value, failure, contradicted, reads, prices = {} }, entry }: Explanation) {
+function againJson({ again: { value, failure, contradicted, inputs, reads, prices = {} }, entry }: Explanation) {
   return {
     ...(value !== undefined && { value }),
     ...(value !== undefined && entry && { isSame: Object.is(value, entry.value) }),
     ...(failure !== undefined && { failure }),
     ...(contradicted && { contradicted }),
+    ...(inputs && { inputs: inputs.map(({ metric, hour, input }) => ({ metric, hour: hourText(hour), ...input })) }),
     ...(reads && {
       ...readsJson(reads),
       prices: Object.fromEntries(pricesIn(reads, prices).map(([name, price, own]) => [name, priceJson(price, own)])),
@@ -380,7 +382,7 @@ function configuredFact({ place, options }: NonNullable<Explanation['configured'
 }
 
 function printAgain({ again, entry, origin }: Explanation): void {
-  const { value, failure, reads, prices = {}, contradicted = [] } = again
+  const { value, failure, reads, prices = {}, contradicted = [], inputs = [] } = again
   if (value === undefined) print(`not read again: ${failure ?? ''}`)
   else if (!entry) print(`read again now: ${value}`)
   else
@@ -388,6 +390,14 @@ function printAgain({ again, entry, origin }: Explanation): void {
       `read again now: ${value}, ${Object.is(value, entry.value) ? 'the same value' : `not the stored ${entry.value}`}`,
     )
   for (const sentence of contradicted) print(sentence)
+  if (inputs.length > 0) {
+    const rows = inputs.map(({ metric, hour, input }) => [
+      hourText(hour),
+      metric,
+      'value' in input ? String(input.value) : input.lacks,
+    ])
+    printTable(['hour', 'computed from', 'value'], rows, ['value'])
+  }
   if (!reads) return
   printBlocks(reads, origin?.blocks ?? [])
   printReads(reads)

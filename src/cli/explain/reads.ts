@@ -4,6 +4,7 @@ import { openChains } from '../../app/open-chains.ts'
 import { openHourReader, runnerOn } from '../../app/open-runner.ts'
 import type { Chains } from '../../chain/reads.ts'
 import type { CollectorConfig } from '../../config/config.ts'
+import { type DerivedInput, inputsOfHour } from '../../intake/derived-hours.ts'
 import { asFault, type PastStore, usable } from '../../intake/validate.ts'
 import { Fault, faultFromRecord, faultLine } from '../../model/fault.ts'
 import { type Hour, hourAfter, hourText, parseHour } from '../../model/hour.ts'
@@ -20,6 +21,8 @@ export interface ReadAgain {
   readonly failure?: string
   /** Hosts that others contradict, a sentence each. */
   readonly contradicted?: readonly string[]
+  /** Of a derived value: what it is computed from. Absent for another. */
+  readonly inputs?: readonly DerivedInput[]
   /**
    * All that the collector read, without secrets; absent where a read failed, or nothing was read. Where it read logs, its
    * blocks include that of the hour before them.
@@ -48,11 +51,13 @@ export async function readWithRecord(
     const failed = failures[label]
     const own = failed ? faultFromRecord(failed) : fault
     const failure = own ? faultLine(own) : 'the collector does not return it'
+    const inputs = await inputsOfHour({ collector, hour }, label, pasts)
     const value = accepted.find(({ metric }) => labelOf(metric) === label)?.metric.value
     const reads = await readsOf(recorder, chains, logged)
     return {
       ...(value === undefined ? { failure } : { value }),
       ...(contradicted && { contradicted }),
+      ...(inputs.length > 0 && { inputs }),
       ...(reads && { reads, prices: await pricesOf(reads, chains, logged, hour) }),
     }
   } catch (error) {
