@@ -44,7 +44,7 @@ Growth: { of: Mean7d, take: annualised, hours: 168, unit: "%" }`)
     expect(stdout).toMatch(/pool\/derived +pool___TVL +USD +yes/)
   })
 
-  it('have each mistake told at its place: inputs, circles, units, windows', async () => {
+  it('have each mistake reported at its place: inputs, circles, units, windows', async () => {
     const { code, mistakes } = await check(`A: { sum: [Suplied, Borrowed] }
 B: { of: pools___Supplied, take: sum, hours: 2 }
 C: { of: elsewhere___Number, take: sum, hours: 2 }
@@ -57,20 +57,23 @@ I: { of: Coins, take: mean, hours: 2, unit: USD }
 J: { of: Coins, take: growth, hours: 2, unit: ETH }
 K: { of: Coins, take: sum, hours: 241 }`)
     expect(code).toBe(78)
-    const told = (line: number, text: string) =>
+    const reported = (line: number, text: string) =>
       expect(mistakes).toMatch(new RegExp(`^${line}:\\d+: options\\.values\\.${text}`, 'm'))
-    told(11, 'A\\.sum\\[0\\]: no collector gives "Suplied"\n +did you mean Supplied\\?')
-    told(12, 'B\\.of: no collector gives "pools___Supplied"\n +did you mean pool___Supplied\\?')
-    told(13, 'C\\.of: no collector gives "elsewhere___Number"\n +nothing gives a metric of elsewhere')
-    told(14, 'D: needs itself: pool___D → pool___D')
-    told(15, 'E: needs itself: pool___E → pool___F → pool___G → pool___E')
-    told(18, 'H\\.sum\\[1\\]: pool___Coins is in "ETH", and pool___Supplied in "USD": a sum has one unit')
-    told(19, 'I\\.unit: "USD" does not fit: pool___Coins is in "ETH", and so is its mean\n +write unit: ETH')
-    told(20, 'J\\.unit: "ETH" does not fit: growth is in percent\n +write unit: "%"')
-    told(21, 'K\\.hours: values are kept for 240 h: a window of 241 h is never full\n +write outbox: \\{ keep: 12d \\}')
+    reported(11, 'A\\.sum\\[0\\]: no collector gives "Suplied"\n +did you mean Supplied\\?')
+    reported(12, 'B\\.of: no collector gives "pools___Supplied"\n +did you mean pool___Supplied\\?')
+    reported(13, 'C\\.of: no collector gives "elsewhere___Number"\n +nothing gives a metric of elsewhere')
+    reported(14, 'D: needs itself: pool___D → pool___D')
+    reported(15, 'E: needs itself: pool___E → pool___F → pool___G → pool___E')
+    reported(18, 'H\\.sum\\[1\\]: pool___Coins is in "ETH", and pool___Supplied in "USD": a sum has one unit')
+    reported(19, 'I\\.unit: "USD" does not fit: pool___Coins is in "ETH", and so is its mean\n +write unit: ETH')
+    reported(20, 'J\\.unit: "ETH" does not fit: growth is in percent\n +write unit: "%"')
+    reported(
+      21,
+      'K\\.hours: values are kept for 240 h: a window of 241 h is never full\n +write outbox: \\{ keep: 12d \\}',
+    )
   })
 
-  it('have each mistake of their form told', async () => {
+  it('have each mistake of their form reported', async () => {
     const { code, mistakes } = await check(`A: { unit: USD }
 B: { sum: [Share, 1], of: Share, take: sum, hours: 2 }
 C: { sum: [Share, 1], hours: 24 }
@@ -91,7 +94,7 @@ H: { of: Share, take: mean, hours: 4, mising: 2 }`)
       expect(mistakes).toContain(text)
   })
 
-  it('may have inputs of a collector that has mistakes of its own, which alone are told', async () => {
+  it('may have inputs of a collector that has mistakes of its own, which alone are reported', async () => {
     const { mistakes } = await check(
       'A: { sum: [Else, Other] }',
       '      - { use: price, id: p, options: { sources: 1 } }',
