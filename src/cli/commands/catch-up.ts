@@ -141,7 +141,10 @@ async function collectAndDeliver(
     const collected = await Promise.all(window)
     if (isOver()) break
     ends.push(...collected)
-    if (!options.json) for (const end of collected) printHour(end)
+    if (!options.json) {
+      // Derived values follow.
+      for (const end of collected) if (end.metrics + end.faults.length > 0) printHour(end)
+    }
     at += size
   }
   await finality.finish()
@@ -179,7 +182,8 @@ async function computeDerived(
   const results = await computeDueHours({ outbox, collectors, current, time, log }, ({ hour, attempts }) => {
     return hours.has(hour) || attempts > 0
   })
-  return [...Map.groupBy(results, ({ due }) => due.hour)].map(([hour, own]) => ({
+  const ordered = [...Map.groupBy(results, ({ due }) => due.hour)].toSorted(([one], [other]) => one - other)
+  return ordered.map(([hour, own]) => ({
     hour,
     metrics: own.reduce((sum, { collected }) => sum + collected.accepted.length, 0),
     faults: own.flatMap(({ due: { collector }, collected: { fault } }) => (fault ? [{ collector, fault }] : [])),

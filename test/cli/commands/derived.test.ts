@@ -1,6 +1,10 @@
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
+import { hourAfter, hourText, parseHour } from '../../../src/model/hour.ts'
 import { command } from '../../support/command.ts'
 import { configured } from '../../support/tidegauge.ts'
+import { hourBack } from '../stage.ts'
 
 /** Checks a protocol `pool` that has Supplied and Borrowed in USD, Share without a unit, and these derived values. */
 async function check(values: string, more = '') {
@@ -101,5 +105,54 @@ H: { of: Share, take: mean, hours: 4, mising: 2 }`)
     )
     expect(mistakes).not.toContain('Else')
     expect(mistakes).toContain('sources')
+  })
+})
+
+describe('derived values, in collect --catch-up,', () => {
+  it('follow all hours that were due, fail by a held input, and follow it once it is released', async () => {
+    const now = parseHour(hourBack(0))
+    const back = (count: number) => hourText(hourAfter(now, -count))
+    const { folder, config } = configured(
+      `service: embedded
+protocols:
+  - id: pool
+    name: Pool
+    collectors:
+      - { use: ./own/count.js, id: count, since: "${back(4)}" }
+      - use: derived
+        since: "${back(3)}"
+        options:
+          values:
+            Two: { of: Count, take: sum, hours: 2 }
+            Least: { of: Two, take: min, hours: 3, missing: 2 }
+`,
+      {
+        'own/count.js': `import { defineCollector, z } from 'tidegauge'
+export default defineCollector({
+  options: z.strictObject({}),
+  metrics: { Count: { min: 0 } },
+  history: true,
+  collect: ({ hour }) => ({ Count: hour === ${hourAfter(now, -2)} ? -1 : Math.max(0, (${now} - hour) / 3_600_000) }),
+})
+`,
+      },
+    )
+    const run = (...args: string[]) => command([...args, '--config', config])
+    const valuesOf = (label: string) => {
+      const database = new Database(join(folder, 'data/embedded/outbox.db'), { readonly: true })
+      const text = 'SELECT hour, value FROM metric_values WHERE metric = ? AND hour <= ? ORDER BY hour'
+      const all = database.prepare(text).all(`pool___${label}`, back(0)) as { hour: string; value: number }[]
+      database.close()
+      return Object.fromEntries(all.map(({ hour, value }) => [(now - parseHour(hour)) / 3_600_000, value]))
+    }
+    const failed = await run('collect', '--catch-up')
+    expect(failed.code).toBe(1)
+    expect(failed.stdout).toContain(`pool/derived: Two: pool___Count of ${back(2)} is held`)
+    expect(valuesOf('Two')).toEqual({ 3: 7, 0: 1 })
+    expect(valuesOf('Least')).toEqual({ 3: 7, 0: 1 })
+    expect((await run('held', 'release', '--all')).code).toBe(0)
+    expect((await run('collect', '--catch-up')).code).toBe(0)
+    expect(valuesOf('Two')).toEqual({ 3: 7, 2: 2, 1: 0, 0: 1 })
+    expect(valuesOf('Least'), 'a window with a hole before, too').toEqual({ 3: 7, 2: 2, 1: 0, 0: 0 })
   })
 })
