@@ -108,10 +108,12 @@ interface Renewal {
   readonly recorded?: ReadonlySet<string>
 }
 
-/** Makes the derived hours due that metrics with a new value are inputs of. */
-export function* renewDerived(dependents: readonly Dependent[], renewal: Renewal): StoreWork<void> {
+/** The derived hours that metrics with a new value are inputs of: hour and number of the collector. Pure. */
+function renewedHours(
+  dependents: readonly Dependent[],
+  renewal: Renewal,
+): (readonly [hour: number, collector: number])[] {
   const { renewed, known, latest, recorded = new Set<string>() } = renewal
-  if (dependents.length === 0) return
   const byMetric = Map.groupBy(dependents, ({ metric }) => metric)
   const pairs = new Map<string, readonly [hour: number, collector: number]>()
   for (const { hour, metric } of renewed) {
@@ -125,9 +127,15 @@ export function* renewDerived(dependents: readonly Dependent[], renewal: Renewal
       }
     }
   }
-  if (pairs.size === 0) return
+  return [...pairs.values()]
+}
+
+/** Makes the derived hours due that metrics with a new value are inputs of. */
+export function* renewDerived(dependents: readonly Dependent[], renewal: Renewal): StoreWork<void> {
+  const hours = dependents.length === 0 ? [] : renewedHours(dependents, renewal)
+  if (hours.length === 0) return
   const columns = { hour: 'integer', collector: 'integer' } as const
-  const given = rows(columns, [...pairs.values()])
+  const given = rows(columns, hours)
   // An hour that a backfill could not compute completely is not expected until now. Its metrics are not counted.
   yield* write(sql`INSERT INTO tidegauge.collection (hour, collector, attempts, metrics, digest)
     SELECT hour, collector, 1, NULL, NULL FROM ${given} AS renewed
