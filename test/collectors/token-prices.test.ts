@@ -143,7 +143,7 @@ describe('the prices of tokens', () => {
     const { found, asked } = await priced('failing', [1, 1001], at)
     expect(found).toEqual([1.5, 1001])
     expect(asked.filter(target => target.startsWith('/first'))).toHaveLength(2)
-    expect(lines.filter(line => /so it has no price of 1 tokens$/.test(line))).toHaveLength(2)
+    expect(lines.filter(line => /: no prices of tokens$/.test(line))).toHaveLength(2)
   })
 
   it('are asked one by one, and with capitals, where a source is', async () => {

@@ -185,7 +185,7 @@ async function askedOf(
   const asked = batches.map(batch =>
     answerTo(source, batch, means).catch((error: unknown) => {
       const { failure } = failed(error)
-      if (!isOfOne(source)) means.log.warn(`${failure}; so it has no price of ${batch.length} tokens`)
+      if (!isOfOne(source)) means.log.warn(`${failure}: no prices of tokens`, { tokens: batch.length })
       return batch.map(token => [token, { failure }] as const)
     }),
   )

@@ -3,7 +3,7 @@ import type { AppContext } from '../../app/context.ts'
 import { openChains } from '../../app/open-chains.ts'
 import { openHourReader, runnerOn } from '../../app/open-runner.ts'
 import type { Chains } from '../../chain/reads.ts'
-import type { CollectorConfig } from '../../config/config.ts'
+import type { CollectorConfig, Config } from '../../config/config.ts'
 import { type DerivedInput, inputsOfHour } from '../../intake/derived-hours.ts'
 import { asFault, type PastStore, usable } from '../../intake/validate.ts'
 import { Fault, faultFromRecord, faultLine } from '../../model/fault.ts'
@@ -102,7 +102,7 @@ async function pricesOf(
   const found: Record<string, Recording> = {}
   const names = Object.keys(reads.prices)
   for (const name of names) {
-    const price = context.config.prices.find(one => one.name === name)?.collector
+    const price = priceReader(name, context.config)
     if (!price) continue
     await using stack = new AsyncDisposableStack()
     const recorder = new ReadRecorder(hour, chains, context.redactor)
@@ -116,6 +116,14 @@ async function pricesOf(
     names.push(...Object.keys(own.prices).filter(other => !names.includes(other)))
   }
   return found
+}
+
+/** The collector that reads a price; of a token, its chain's for that alone. */
+function priceReader(name: string, { prices }: Config): CollectorConfig | undefined {
+  const [, chain, token] = /^(.*\/)(.*)$/.exec(name) ?? []
+  const reader = prices.find(one => one.name === (chain ?? name))?.collector
+  if (!reader || token === undefined) return reader
+  return { ...reader, options: { ...Object(reader.options), tokens: { Price: token } } }
 }
 
 /**

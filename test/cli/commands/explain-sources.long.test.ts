@@ -26,12 +26,17 @@ chains: { local: { id: 31337, rpc: [${scene.url}] } }
 prices:
   USDX: [{ chain: local, feed: "${feed}" }]
   TIDE: [{ fixed: 2, price: USDX }]
+tokenPrices:
+  local: [{ "${tide}": TIDE }]
 protocols:
   - id: tide
     name: Tide
     collectors:
       - use: event-sum
         options: { chain: local, address: "${tide}", event: "Transfer(address indexed from, address indexed to, uint256 value)", sum: value, decimals: 18, label: Volume }
+      - use: event-sum
+        id: money
+        options: { chain: local, address: "${tide}", event: "Transfer(address indexed from, address indexed to, uint256 value)", sum: value, token: "${tide}", price: token, label: Money }
       - use: contract-read
         options: { chain: local, address: "${tide}", values: { Worth: { call: "totalSupply() view returns (uint256)", decimals: 18, private: true }, Cap: { product: [Worth, { price: TIDE }] } } }
 `)
@@ -51,6 +56,11 @@ protocols:
   expect(amounts).not.toEqual([])
   expect(Number(amounts.reduce((sum, amount) => sum + amount, 0n)) / 1e18).toBeCloseTo(value, 6)
   expect(logs?.logs).toHaveLength(amounts.length)
+
+  const money = await found('tide___Money')
+  const token = `local/${tide.toLowerCase()}`
+  expect(money.prices[token]).toMatchObject({ prices: ['TIDE'] })
+  expect(money.value).toBeCloseTo(value * (money.prices[token]?.usd ?? 0), 2)
 
   const { prices } = await found('tide___Cap')
   expect(Object.keys(prices).sort()).toEqual(['TIDE', 'USDX'])
