@@ -85,7 +85,7 @@ describe('processes:', () => {
   })
 
   it('a culprit runs alone from then on, until it succeeds', async () => {
-    const { runner } = testRunner()
+    const { runner } = testRunner({ limits: { idleMsMax: 600_000 } })
     const culprit = (way: string) => configured('./fickle.ts', { id: 'culprit', options: { way } })
     const shared = await whereFickle(runner)
     await faultOf(runner.collect(culprit('exit'), hour))
