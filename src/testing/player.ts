@@ -6,10 +6,20 @@ import { type Hour, hourText } from '../model/hour.ts'
 import type { ChainRead, ReadInterceptor, ReadingRun } from '../runner/daemon/read-interceptor.ts'
 import type { ChainQuestion, ChainReply, HttpRead, HttpReply, PriceReply } from '../runner/messages.ts'
 import { Redactor } from '../telemetry/redactor.ts'
-import { cleanRequest, withoutSecrets } from './clean.ts'
-import { atText, httpKey, httpText, logsKey, logsText, readKey, readText } from './keys.ts'
-import type { RecordedAnswer, RecordedHttp, RecordedRead, Recording } from './recording.ts'
-import { sentSecrets } from './sent-secrets.ts'
+import { cleanRequest, sentSecrets, withoutSecrets } from './clean.ts'
+import {
+  atText,
+  httpKey,
+  httpText,
+  logsKey,
+  logsText,
+  type RecordedAnswer,
+  type RecordedHttp,
+  type RecordedRead,
+  type Recording,
+  readKey,
+  readText,
+} from './recording.ts'
 
 const hourMs = 3_600_000
 

@@ -7,16 +7,17 @@ import { type Hour, hourText } from '../model/hour.ts'
 import type { ChainRead, ReadInterceptor, ReadingRun } from '../runner/daemon/read-interceptor.ts'
 import type { ChainReply, HttpRead, HttpReply, PriceReply } from '../runner/messages.ts'
 import type { Redactor } from '../telemetry/redactor.ts'
-import { cleanAnswer, cleanRequest, withoutSecrets } from './clean.ts'
-import { httpKey, logsKey, readKey } from './keys.ts'
+import { cleanAnswer, cleanRequest, sentSecrets, withoutSecrets } from './clean.ts'
 import {
+  httpKey,
+  logsKey,
   type RecordedAnswer,
   type RecordedHttp,
   type RecordedRead,
   type Recording,
+  readKey,
   recordingForm,
 } from './recording.ts'
-import { sentSecrets } from './sent-secrets.ts'
 
 interface AnsweredRequest {
   readonly request: Omit<RecordedHttp, 'answers'>
