@@ -1,22 +1,60 @@
-import { address, type ChainAsOf, defineCollector, z } from 'tidegauge'
+import { address, type CollectContext, defineCollector, z } from 'tidegauge'
+import type { ArgumentNames } from './values/abi-argument.ts'
 import { decimalsOption, decimalsReader } from './values/decimals.ts'
 import { declaration, declared, labelMistake } from './values/declared.ts'
-import { circleMistakes, exactValues, formulaMistakes, formulaOf, formulas } from './values/formula.ts'
-import { type Fraction, nearestNumber } from './values/fraction.ts'
-import { calledNumber, callMistakes } from './values/view-function.ts'
+import {
+  circleMistakes,
+  exactValues,
+  formulaMistakes,
+  formulaOf,
+  formulas,
+  neededBy,
+  unknownLabel,
+} from './values/formula.ts'
+import { type Fraction, fractionOf, nearestNumber, scaled } from './values/fraction.ts'
+import { type AggregateKind, aggregate, aggregates, ofItems } from './values/items.ts'
+import { priced } from './values/price/exact-price.ts'
+import { callMistakes, returnsAddress, type ViewCall, viewCall } from './values/view-function.ts'
+
+type Address = `0x${string}`
+
+const aggregateKinds = Object.keys(aggregates) as readonly AggregateKind[]
+const ofItem = (what: string) => z.string().optional().describe(`${what} of a value of all items of the list`)
 
 const value = z.strictObject({
   call: z.string().optional().describe('a view function by its signature: "totalSupply() view returns (uint256)"'),
-  address: address.optional().describe('the contract, where it is not the address of all values'),
-  args: z.array(z.unknown()).optional().describe('arguments of the call; a number beyond 2^53 in quotes'),
+  address: z
+    .string()
+    .optional()
+    .describe('the contract, where it is not the address of all values; or a label whose value is an address'),
+  args: z
+    .array(z.unknown())
+    .optional()
+    .describe('arguments of the call; a number beyond 2^53 in quotes; item, hour, block, or a label of an address'),
   take: z
     .union([z.string(), z.int().min(0)])
     .optional()
     .describe('which of several outputs, by name or place'),
-  decimals: decimalsOption
+  decimals: z
+    .union([decimalsOption, z.strictObject({ address: z.string() })], {
+      error: 'must be a whole number from 0 to 255, true (the contract’s own), or { address: "0x…" } (a token’s)',
+    })
     .optional()
     .describe('a number; true for those of the address; or { address } for those of a token'),
+  price: z.string().optional().describe('token, for the price of the token at the address, or the name of a price'),
+  hoursBefore: z.int().min(0).max(8_784).optional().describe('whole hours by which it is read as of an earlier hour'),
   ...formulas,
+  total: ofItem('the sum'),
+  mean: ofItem('the mean'),
+  highest: ofItem('the highest'),
+  lowest: ofItem('the lowest'),
+  count: z.literal(true).optional().describe('the number of items of the list'),
+  atLeast: z
+    .number()
+    .positive()
+    .max(1)
+    .optional()
+    .describe('share of the items that must have a value. Default: each must'),
   private: z.boolean().optional().describe('read for other values, and not sent'),
   ...declared,
 })
@@ -24,28 +62,36 @@ const value = z.strictObject({
 type Value = z.output<typeof value>
 type Values = Readonly<Record<string, Value>>
 
-const ofCall = ['address', 'args', 'take', 'decimals'] as const
+const ofCall = ['address', 'args', 'take', 'decimals', 'price', 'hoursBefore'] as const
 
 const options = z
   .strictObject({
     chain: z.string().describe('the name of a chain of the configuration'),
     address: address.optional().describe('the contract of all values that name no other'),
+    each: z.string().optional().describe('the name of a list: each value is of one item, at its address'),
     values: z.record(z.string(), value).describe('by label'),
   })
-  .superRefine(({ values, address }, context) => {
+  .superRefine(({ values, ...common }, context) => {
     const tell = (path: readonly (string | number)[], message: string) =>
-      context.addIssue({ code: 'custom', path: ['values', ...path], message })
+      context.addIssue({ code: 'custom', path: [...path], message })
+    if (common.each !== undefined && common.address !== undefined)
+      tell(['address'], 'belongs to values without each: here the address is that of the item')
     for (const [label, each] of Object.entries(values)) {
       const wrong = each.private ? undefined : labelMistake(label)
-      if (wrong !== undefined) tell([label], wrong)
-      for (const { path, message } of mistakesOf(each, values, address)) tell([label, ...path], message)
+      if (wrong !== undefined) tell(['values', label], wrong)
+      for (const { path, message } of mistakesOf(label, values, common)) tell(['values', label, ...path], message)
     }
-    for (const { path, message } of circleMistakes(values)) tell(path, message)
+    for (const { path, message } of circleMistakes(values, neededOf)) tell(['values', ...path], message)
   })
 
+type Options = z.output<typeof options>
+type Common = Pick<Options, 'address' | 'each'>
+
 /**
- * Any view functions of contracts, by their signatures, and formulas over them: sums, products, differences, ratios.
- * Numbers are exact until the last step. A value whose part cannot be read fails; the others do not.
+ * Any view functions of contracts, by their signatures, and formulas over them: sums, products, differences, ratios; of
+ * one contract, or of each item of a list, and then their total, mean, highest, lowest, or count. A call may be of an
+ * address that another call returns, and have it as an argument. Numbers are exact until the last step. A value whose part
+ * cannot be read fails; the others do not.
  */
 export default defineCollector({
   options,
@@ -54,34 +100,209 @@ export default defineCollector({
       Object.entries(values).flatMap(([label, each]) => (each.private ? [] : [[label, declaration(each)]])),
     ),
   history: true,
-  collect({ options, chain, price }) {
-    const exact = exactValues(options.values, callReader(options.address, chain(options.chain)), price)
-    const sent = Object.keys(options.values).filter(label => !options.values[label]?.private)
-    return Object.fromEntries(sent.map(label => [label, exact(label).then(nearestNumber)]))
+  async collect(context) {
+    const { options, list, log } = context
+    const begin = itemReader(context)
+    const sent = Object.entries(options.values).filter(([, each]) => !each.private)
+    if (options.each === undefined) {
+      const exact = begin(options.address)
+      return Object.fromEntries(sent.map(([label]) => [label, exact(label).then(nearestNumber)]))
+    }
+    const items = await ofItems(list, options.each, begin)
+    const together = async (label: string, { count, atLeast, ...value }: Value) => {
+      if (count) return fractionOf(items.length)
+      const kind = aggregateKinds.find(each => value[each] !== undefined) ?? 'total'
+      const values = items.map(({ address, of }) => ({ address, of: of(value[kind] ?? '') }))
+      return aggregate({ label, kind, atLeast }, values, log)
+    }
+    return Object.fromEntries(sent.map(([label, each]) => [label, together(label, each).then(nearestNumber)]))
   },
 })
 
-/** Reads calls exactly. @param common the contract of calls that name no other */
-function callReader(common: `0x${string}` | undefined, chain: ChainAsOf) {
-  const decimalsOf = decimalsReader(chain, 'decimals: 18')
-  return async ({ call = '', address = common, ...more }: Value): Promise<Fraction> => {
-    if (address === undefined) throw new Error(`${call} has no address`)
-    return calledNumber(chain, decimalsOf, { ...more, call, address })
+/** A value that is read by a call, ready for every item. */
+interface PlannedCall {
+  readonly view: ViewCall
+  readonly abi: readonly [ViewCall['abi']]
+  /** Labels of addresses among its arguments. */
+  readonly labels: readonly string[]
+  readonly needsBlock: boolean
+}
+
+/** Reads the values of an item, which has them by label. All are begun at once; those of addresses when they are needed. */
+function itemReader({ options, hour, price, ...means }: CollectContext<Options>) {
+  const { chain, values } = options
+  const plans = new Map(
+    Object.entries(values).flatMap(([label, each]) =>
+      each.call === undefined ? [] : [[each, planned(each, namesFor(label, values, options.each))] as const],
+    ),
+  )
+  const numbers = Object.fromEntries(
+    Object.entries(values).filter(([, each]) => !isAggregate(each) && !plans.get(each)?.view.isAddress),
+  )
+  const moments = new Map<number, ReturnType<typeof momentOf>>()
+  const momentOf = (hoursBefore: number) => {
+    const own = means.chain(chain, { hoursBefore })
+    return { own, decimalsOf: decimalsReader(own, 'decimals: 18'), at: BigInt(hour / 1000 - hoursBefore * 3600) }
+  }
+  const momentAt = (hoursBefore = 0) => {
+    const moment = moments.get(hoursBefore) ?? momentOf(hoursBefore)
+    moments.set(hoursBefore, moment)
+    return moment
+  }
+
+  return (item: Address | undefined) => {
+    const known = new Map<string, Promise<Address>>()
+    const addressOf = (name: string | undefined): Promise<Address> => {
+      if (name === undefined || name === 'item') return item ? Promise.resolve(item) : Promise.reject(noAddress())
+      const label = Object.hasOwn(values, name) ? values[name] : undefined
+      if (!label) return Promise.resolve(name as Address)
+      const address = known.get(name) ?? called(label).then(({ view, returned }) => view.addresses(returned)[0] ?? '0x')
+      known.set(name, address)
+      return address
+    }
+    const called = async (value: Value) => {
+      const plan = plans.get(value)
+      if (!plan) throw new Error('it is not read by a call')
+      const { view, abi, labels, needsBlock } = plan
+      const { own, at } = momentAt(value.hoursBefore)
+      const [address, block, ...named] = await Promise.all([
+        addressOf(value.address),
+        needsBlock ? own.block() : undefined,
+        ...labels.map(addressOf),
+      ])
+      const names = {
+        ...{ hour: at, block: block?.number ?? 0n, ...(item && { item }) },
+        ...Object.fromEntries(labels.map((label, place) => [label, named[place] ?? '0x'])),
+      }
+      const returned = own.read({ address, abi, functionName: view.abi.name, args: view.argsOf(names) })
+      return { view, address, returned: await returned }
+    }
+    const number = async (value: Value): Promise<Fraction> => {
+      const { decimals = 0, price: name } = value
+      const { decimalsOf } = momentAt(value.hoursBefore)
+      const of = typeof decimals === 'object' ? decimals.address : value.address
+      const places = typeof decimals === 'number' ? decimals : addressOf(of).then(decimalsOf)
+      const amount = Promise.all([called(value), places]).then(([{ view, returned }, digits]) =>
+        scaled(view.taken(returned), digits),
+      )
+      return priced(price, name, amount, { chain, token: name === 'token' ? addressOf(value.address) : nowhere })
+    }
+    return exactValues(numbers, number, price)
   }
 }
 
-function mistakesOf(each: Value, values: Values, common: string | undefined) {
-  const mistakes: { readonly path: readonly (string | number)[]; readonly message: string }[] = [
-    ...formulaMistakes(each, 'call', values),
+function planned(value: Value, names: ArgumentNames): PlannedCall {
+  const view = viewCall({ ...value, call: value.call ?? '' }, { wants: 'number or address', names })
+  const texts = textsIn(value.args)
+  const labels = texts.filter(text => Object.hasOwn(names, text) && !reserved.includes(text))
+  return { view, abi: [view.abi], labels: [...new Set(labels)], needsBlock: texts.includes('block') }
+}
+
+/** The labels that a value needs: of its formula, and of addresses. */
+function neededOf(value: Value): readonly string[] {
+  return [...neededBy(value), ...textsIn([value.address, value.args, value.decimals])]
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : []
+}
+
+/** Names that may stand among arguments, and are no labels. */
+const reserved = ['item', 'hour', 'block']
+
+const nowhere: Address = `0x${'00'.repeat(20)}`
+
+/** Names that the arguments of a value may use, each with a value of its kind. */
+function namesFor(label: string, values: Values, each: string | undefined): ArgumentNames {
+  const labels = Object.keys(values).filter(other => other !== label && isAddress(values[other]))
+  return {
+    ...Object.fromEntries(labels.map(other => [other, nowhere])),
+    ...{ hour: 0n, block: 0n, ...(each !== undefined && { item: nowhere }) },
+  }
+}
+
+function isAddress(value: Value | undefined): boolean {
+  return value?.call !== undefined && returnsAddress({ ...value, call: value.call })
+}
+
+function isAggregate(value: Value): boolean {
+  return value.count !== undefined || aggregateKinds.some(kind => value[kind] !== undefined)
+}
+
+function noAddress(): Error {
+  return new Error('the call has no address')
+}
+
+interface ReadMistake {
+  readonly path: readonly (string | number)[]
+  readonly message: string
+}
+
+function mistakesOf(label: string, values: Values, common: Common): ReadMistake[] {
+  const value = values[label]
+  if (!value) return []
+  const ofAll = [...aggregateKinds, 'count'] as const
+  const said = ofAll.find(kind => value[kind] !== undefined)
+  if (said && common.each === undefined)
+    return [{ path: [said], message: 'is of the items of a list: add each: NAME next to values' }]
+  const stray = value.call === undefined ? ofCall.find(name => value[name] !== undefined) : undefined
+  const what = formulaOf(value)?.kind ?? said
+  return [
+    ...formulaMistakes(value, 'call', values, common.each === undefined ? [] : ofAll),
+    ...(stray && what ? [{ path: [stray], message: `belongs to a call, and this is a ${what}` }] : []),
+    ...aggregateMistakes(value, values, common),
+    ...wrongOperands(value, values),
+    ...(value.call === undefined ? [] : callMistakesOf(label, value.call, values, common)),
   ]
-  if (each.call === undefined) {
-    const stray = ofCall.find(name => each[name] !== undefined)
-    const formula = formulaOf(each)
-    if (stray && formula) mistakes.push({ path: [stray], message: `belongs to a call, and this is a ${formula.kind}` })
-    return mistakes
+}
+
+/** Mistakes of a value of all items, and of one of a single item that would be sent. */
+function aggregateMistakes(value: Value, values: Values, { each }: Common): ReadMistake[] {
+  if (each === undefined) return []
+  const kind = aggregateKinds.find(one => value[one] !== undefined)
+  if (value.atLeast !== undefined && !kind)
+    return [{ path: ['atLeast'], message: `belongs to one of ${aggregateKinds.join(', ')}` }]
+  if (!isAggregate(value) && !value.private && !isAddress(value)) {
+    const message = `is of one item: add private: true, and send one of ${aggregateKinds.join(', ')} of it, or count`
+    return [{ path: [], message }]
   }
-  if (each.address === undefined && common === undefined) {
+  const of = kind && value[kind]
+  if (kind === undefined || of === undefined || Object.hasOwn(values, of)) return []
+  return [{ path: [kind], message: unknownLabel(of, value, values) }]
+}
+
+/** Labels that are no numbers of one item, where one is needed. */
+function wrongOperands(value: Value, values: Values): ReadMistake[] {
+  const kind = formulaOf(value)?.kind ?? aggregateKinds.find(one => value[one] !== undefined)
+  const [over] = kind ? [value[kind]] : []
+  const labels = typeof over === 'string' ? [over] : neededBy(value)
+  return labels.flatMap(label => {
+    const other = Object.hasOwn(values, label) ? values[label] : undefined
+    const is = isAddress(other) ? 'an address' : other && isAggregate(other) ? 'of all items' : undefined
+    return is && kind ? [{ path: [kind], message: `${label} is ${is}, and this needs a number of one` }] : []
+  })
+}
+
+function callMistakesOf(label: string, call: string, values: Values, common: Common): ReadMistake[] {
+  const value = values[label] ?? {}
+  const names = namesFor(label, values, common.each)
+  const mistakes: ReadMistake[] = [...callMistakes(call, value, { wants: 'number or address', names })]
+  const wrongAddress = (name: string | undefined) =>
+    name !== undefined && !/^0x[0-9a-f]{40}$/i.test(name) && !(Object.hasOwn(names, name) && names[name] !== 0n)
+  const words =
+    'must be an address in quotes (0x and 40 hexadecimal digits), or the label of a value that is an address'
+  if (wrongAddress(value.address)) mistakes.push({ path: ['address'], message: words })
+  const { decimals } = value
+  if (typeof decimals === 'object' && wrongAddress(decimals.address))
+    mistakes.push({ path: ['decimals', 'address'], message: words })
+  if (value.address === undefined && common.address === undefined && common.each === undefined)
     mistakes.push({ path: ['address'], message: 'must be an address: here, or next to values for all of them' })
-  }
-  return [...mistakes, ...callMistakes(each.call, each)]
+  if (!isAddress(value)) return mistakes
+  const stray = (['decimals', 'price'] as const).find(name => value[name] !== undefined)
+  if (stray) mistakes.push({ path: [stray], message: 'belongs to a number, and this is an address' })
+  if (reserved.includes(label))
+    mistakes.push({ path: [], message: `cannot be a label of an address: ${label} is known` })
+  if (!value.private) mistakes.push({ path: [], message: 'is an address, which cannot be sent: add private: true' })
+  return mistakes
 }

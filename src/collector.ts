@@ -130,6 +130,21 @@ export interface Price {
   ofToken(chain: string, address: `0x${string}`): Promise<ExactPrice>
 }
 
+/** The lists of the configuration as of the hour. */
+export interface List {
+  /**
+   * The addresses of a list by its name under `lists:`, each once. It is read once an hour, however many collectors ask.
+   *
+   * @throws Fault when none has that name, or when it cannot be read for the hour
+   */
+  (name: string): Promise<readonly `0x${string}`[]>
+  /**
+   * Its addresses when it was last read, of whichever hour: a guess, by which reads can be begun before the list is there.
+   * No value may depend on it.
+   */
+  recent(name: string): Promise<readonly `0x${string}`[]>
+}
+
 /** Writes to the daemon's log under the collector's name: `log.warn('paused', { pool })`. Secrets are redacted. */
 export interface CollectorLog {
   /** Not logged unless `log.level` is `debug`. */
@@ -157,6 +172,8 @@ export interface CollectContext<O> {
   readonly http: Http
   /** Prices as of the hour. */
   readonly price: Price
+  /** Lists of addresses as of the hour. */
+  readonly list: List
   /** The daemon's log; a run has at most 500 lines. */
   readonly log: CollectorLog
   /** Aborted at the deadline of the run (`collect.deadline`, or `deadline` next to `use`). */

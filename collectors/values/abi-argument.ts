@@ -6,23 +6,32 @@ export function part(value: unknown, step: string | number): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, step) : undefined
 }
 
+/** Meaning of names that are written in place of arguments: an address, or a whole number. */
+export type ArgumentNames = Readonly<Record<string, `0x${string}` | bigint>>
+
 /**
  * An argument of a function or an event, as viem takes it, from what is written in the configuration.
  *
  * @param path leads to it, for the mistake
+ * @param names that may be written in place of addresses and whole numbers. Default: none
  * @throws OptionEntryMistake when it does not fit the type
  */
-export function argument(input: AbiParameter, written: unknown, path: readonly (string | number)[]): unknown {
+export function argument(
+  input: AbiParameter,
+  written: unknown,
+  path: readonly (string | number)[],
+  names: ArgumentNames = {},
+): unknown {
   const list = /^(.*)\[(\d*)\]$/.exec(input.type)
   if (list) {
     if (!Array.isArray(written)) throw new OptionEntryMistake(path, `must be a list: ${input.type}`)
     const [, type = '', count] = list
     if (count && written.length !== Number(count))
       throw new OptionEntryMistake(path, `must be a list of ${count}: ${input.type}`)
-    return written.map((each, place) => argument({ ...input, type }, each, [...path, place]))
+    return written.map((each, place) => argument({ ...input, type }, each, [...path, place], names))
   }
-  if ('components' in input) return tupleArgument(input.components, written, path)
-  const value = plainArgument(input.type, written)
+  if ('components' in input) return tupleArgument(input.components, written, path, names)
+  const value = plainArgument(input.type, named(input.type, written, names))
   if (value === undefined)
     throw new OptionEntryMistake(path, `must be ${wordsOf(input.type)}${exact(input.type, written)}`)
   try {
@@ -37,6 +46,7 @@ function tupleArgument(
   components: readonly AbiParameter[],
   written: unknown,
   path: readonly (string | number)[],
+  names: ArgumentNames,
 ): unknown {
   const parts = components.map(({ name }, place) => (Array.isArray(written) ? place : (name ?? place)))
   const given = typeof written === 'object' && written !== null ? Object.keys(written) : []
@@ -48,11 +58,18 @@ function tupleArgument(
   }
   const values = components.map((component, place) => {
     const key = parts[place] ?? place
-    return argument(component, part(written, key), [...path, key])
+    return argument(component, part(written, key), [...path, key], names)
   })
   // As viem takes them: by name where all have one.
   if (components.some(({ name }) => !name)) return values
   return Object.fromEntries(components.map(({ name = '' }, place) => [name, values[place]]))
+}
+
+/** The written argument, or the meaning of its name where a value of that kind is wanted. */
+function named(type: string, written: unknown, names: ArgumentNames): unknown {
+  const meant = typeof written === 'string' && Object.hasOwn(names, written) ? names[written] : undefined
+  if (typeof meant === 'bigint') return /^u?int/.test(type) ? String(meant) : written
+  return type === 'address' ? (meant ?? written) : written
 }
 
 /** The argument as viem takes it; `undefined` when it does not fit the type. */

@@ -42,17 +42,21 @@ export function formulaOf(value: WrittenFormula): Formula | undefined {
 }
 
 /** The labels that a value needs. */
-function neededBy(value: WrittenFormula): readonly string[] {
+export function neededBy(value: WrittenFormula): readonly string[] {
   return formulaOf(value)?.over.filter(each => typeof each === 'string') ?? []
 }
 
 /** Labels in a circle, each of which needs the next and the last the first; `undefined` when there is none. */
-function circleIn(values: Readonly<Record<string, WrittenFormula>>): readonly string[] | undefined {
+function circleIn<V>(
+  values: Readonly<Record<string, V>>,
+  neededOf: (value: V) => readonly string[],
+): readonly string[] | undefined {
   const sound = new Set<string>()
   const from = (label: string, above: readonly string[]): readonly string[] | undefined => {
     if (above.includes(label)) return above.slice(above.indexOf(label))
     if (sound.has(label)) return undefined
-    for (const needed of neededBy(values[label] ?? {})) {
+    const value = Object.hasOwn(values, label) ? values[label] : undefined
+    for (const needed of value === undefined ? [] : neededOf(value)) {
       const circle = from(needed, [...above, label])
       if (circle) return circle
     }
@@ -77,24 +81,28 @@ interface FormulaMistake {
  *
  * @param read the option that says what is read
  * @param values all values by label, this one included
+ * @param others further options that make a value. Default: none
  */
 export function formulaMistakes<R extends string>(
   value: WrittenFormula & { readonly [K in R]?: unknown },
   read: R,
   values: Readonly<Record<string, unknown>>,
+  others: readonly string[] = [],
 ): readonly FormulaMistake[] {
-  const kinds = [read, ...formulaKinds]
+  const kinds = [read, ...formulaKinds, ...others]
   const given = kinds.filter(kind => Reflect.get(value, kind) !== undefined)
   const said = given.length === 0 ? 'nothing of it' : given.join(' and ')
-  const others = Object.keys(values).filter(label => values[label] !== value)
   const unknown = neededBy(value).filter(label => !Object.hasOwn(values, label) && !decimalNumber.test(label))
   return [
     ...(given.length === 1 ? [] : [{ path: [], message: `must have one of ${kinds.join(', ')}, and has ${said}` }]),
-    ...unknown.map(label => ({
-      path: [formulaOf(value)?.kind ?? ''],
-      message: `there is no value "${label}": ${insteadOf(label, others)}`,
-    })),
+    ...unknown.map(label => ({ path: [formulaOf(value)?.kind ?? ''], message: unknownLabel(label, value, values) })),
   ]
+}
+
+/** The mistake of a value that names an unknown label. */
+export function unknownLabel(label: string, value: unknown, values: Readonly<Record<string, unknown>>): string {
+  const others = Object.keys(values).filter(each => values[each] !== value)
+  return `there is no value "${label}": ${insteadOf(label, others)}`
 }
 
 function insteadOf(label: string, others: readonly string[]): string {
@@ -103,11 +111,16 @@ function insteadOf(label: string, others: readonly string[]): string {
   return others.length === 0 ? 'add it to these values' : `add it, or name one of ${others.join(', ')}`
 }
 
-/** Mistakes of all values together: none is sent, or one needs itself. */
-export function circleMistakes(
-  values: Readonly<Record<string, WrittenFormula & { readonly private?: boolean | undefined }>>,
+/**
+ * Mistakes of all values together: none is sent, or one needs itself.
+ *
+ * @param neededOf the labels that a value needs, among other texts. Default: those of its formula
+ */
+export function circleMistakes<V extends WrittenFormula & { readonly private?: boolean | undefined }>(
+  values: Readonly<Record<string, V>>,
+  neededOf: (value: V) => readonly string[] = neededBy,
 ): readonly FormulaMistake[] {
-  const circle = circleIn(values)
+  const circle = circleIn(values, neededOf)
   const isSent = Object.values(values).some(each => !each.private)
   return [
     ...(circle ? [{ path: [circle[0] ?? ''], message: `needs itself: ${[...circle, circle[0]].join(' → ')}` }] : []),

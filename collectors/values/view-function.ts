@@ -1,6 +1,6 @@
 import type { ChainAsOf, z } from 'tidegauge'
 import type { AbiFunction, AbiParameter } from 'viem'
-import { argument, part } from './abi-argument.ts'
+import { type ArgumentNames, argument, part } from './abi-argument.ts'
 import type { decimalsOption, decimalsReader } from './decimals.ts'
 import { type Fraction, scaled } from './fraction.ts'
 import { OptionEntryMistake } from './mistake.ts'
@@ -9,9 +9,24 @@ import { isNumber, parsedSignature } from './signature.ts'
 /** A view function by its signature, the arguments as its ABI wants them, and which of its outputs is the value. */
 export interface ViewCall {
   readonly abi: AbiFunction
+  /** With what the names mean that were given for the call. */
   readonly args: readonly unknown[]
-  /** The value among what the function returns. */
+  /** The arguments with another meaning of the names. */
+  argsOf(names: ArgumentNames): readonly unknown[]
+  /** Whether its value is an address, or a list of addresses. */
+  readonly isAddress: boolean
+  /** The number among what the function returns. */
   taken(returned: unknown): bigint
+  /** The address among what the function returns, or all addresses of the list. */
+  addresses(returned: unknown): readonly `0x${string}`[]
+}
+
+/** Form of a call: its result and the names in its arguments. */
+export interface CallForm {
+  /** Default: a number. */
+  readonly wants?: 'number' | 'number or address' | 'address' | 'addresses'
+  /** Names that may stand in place of arguments. Default: none. */
+  readonly names?: ArgumentNames
 }
 
 /** A call as it is written: `{ call: 'caps(address asset) view returns (uint256 supply)', args: ['0x…'], take: 'supply' }`. */
@@ -43,15 +58,21 @@ export async function calledNumber(
 }
 
 /** @throws OptionEntryMistake when it is no view function, or the arguments or `take` do not fit it */
-export function viewCall({ call, args = [], take }: CallOption): ViewCall {
+export function viewCall(
+  { call, args = [], take }: CallOption,
+  { wants = 'number', names = {} }: CallForm = {},
+): ViewCall {
   const abi = viewFunction(call)
-  const steps = stepsTo(abi.outputs, take)
+  const { steps, isAddress } = stepsTo(abi.outputs, take, wants)
+  const argsOf = (names: ArgumentNames) => argumentsOf(abi, args, names)
   return {
     abi,
-    args: argumentsOf(abi, args),
+    args: argsOf(names),
+    argsOf,
+    isAddress,
+    addresses: returned => [allAt(returned, steps)].flat(2) as `0x${string}`[],
     taken(returned) {
-      let value = returned
-      for (const step of steps) value = part(value, step)
+      const value = allAt(returned, steps)
       if (typeof value === 'boolean') return value ? 1n : 0n
       if (typeof value === 'bigint' || typeof value === 'number') return BigInt(value)
       throw new Error(`${abi.name} returned no number at ${take}`)
@@ -59,10 +80,24 @@ export function viewCall({ call, args = [], take }: CallOption): ViewCall {
   }
 }
 
-/** Mistakes in a call, offline. */
-export function callMistakes(call: string, { args, take }: Omit<CallOption, 'call'>): readonly OptionEntryMistake[] {
+/** Whether a call returns an address; false for one with mistakes. */
+export function returnsAddress({ call, take }: Pick<CallOption, 'call' | 'take'>): boolean {
   try {
-    viewCall({ call, args, take })
+    return stepsTo(viewFunction(call).outputs, take, 'number or address').isAddress
+  } catch (error) {
+    if (error instanceof OptionEntryMistake) return false
+    throw error
+  }
+}
+
+/** Mistakes in a call, offline. */
+export function callMistakes(
+  call: string,
+  { args, take }: Omit<CallOption, 'call'>,
+  form: CallForm = {},
+): readonly OptionEntryMistake[] {
+  try {
+    viewCall({ call, args, take }, form)
     return []
   } catch (error) {
     if (error instanceof OptionEntryMistake) return [error]
@@ -82,19 +117,40 @@ function viewFunction(signature: string): AbiFunction {
 }
 
 type Outputs = readonly AbiParameter[]
+type Wants = NonNullable<CallForm['wants']>
+
+/** A step to each item of a list. */
+const every = Symbol('every')
 
 /** The way from what viem returns of a function to the output that is meant. */
-function stepsTo(outputs: Outputs, take: string | number | undefined): readonly (string | number)[] {
-  const names = take === undefined ? [] : String(take).split('.')
-  const [only, ...others] = outputs
-  if (only === undefined || others.length > 0) return stepsAmong(outputs, names, true)
-  // viem returns a single output as it is. It may be named, too.
-  const rest = names[0] !== undefined && names[0] === only.name ? names.slice(1) : names
-  return stepsIn(only, rest)
+interface Steps {
+  readonly steps: readonly (string | number | typeof every)[]
+  readonly isAddress: boolean
 }
 
-function stepsIn(output: AbiParameter, names: readonly string[]): readonly (string | number)[] {
+/** The value at the end of the steps; of a step to every item, a list. */
+function allAt(value: unknown, [step, ...rest]: Steps['steps']): unknown {
+  if (step === undefined) return value
+  if (step !== every) return allAt(part(value, step), rest)
+  return Array.isArray(value) ? value.map(item => allAt(item, rest)) : []
+}
+
+function after(step: Steps['steps'][number], { steps, isAddress }: Steps): Steps {
+  return { steps: [step, ...steps], isAddress }
+}
+
+function stepsTo(outputs: Outputs, take: string | number | undefined, wants: Wants): Steps {
+  const names = take === undefined ? [] : String(take).split('.')
+  const [only, ...others] = outputs
+  if (only === undefined || others.length > 0) return stepsAmong(outputs, names, true, wants)
+  // viem returns a single output as it is. It may be named, too.
+  const rest = names[0] !== undefined && names[0] === only.name ? names.slice(1) : names
+  return stepsIn(only, rest, wants)
+}
+
+function stepsIn(output: AbiParameter, names: readonly string[], wants: Wants): Steps {
   const list = /^(.*)\[(\d*)\]$/.exec(output.type)
+  if (list && wants === 'addresses') return after(every, stepsIn({ ...output, type: list[1] ?? '' }, names, 'address'))
   if (list) {
     const [place, ...rest] = names
     if (place === undefined || !/^\d+$/.test(place)) {
@@ -103,22 +159,32 @@ function stepsIn(output: AbiParameter, names: readonly string[]): readonly (stri
         `of a list (${output.type}) take says the place, like take: 0`,
       )
     }
-    return [Number(place), ...stepsIn({ ...output, type: list[1] ?? '' }, rest)]
+    return after(Number(place), stepsIn({ ...output, type: list[1] ?? '' }, rest, wants))
   }
   if ('components' in output)
     return stepsAmong(
       output.components,
       names,
       output.components.some(({ name }) => !name),
+      wants,
     )
   if (names.length > 0)
     throw new OptionEntryMistake(['take'], `there is no output ${names.join('.')} in ${output.type}`)
-  if (isNumber(output.type)) return []
-  throw new OptionEntryMistake(['call'], `must return an integer or a bool, not ${output.type}`)
+  const isAddress = output.type === 'address'
+  const isWanted = isAddress ? /^(number or )?address$/.test(wants) : isNumber(output.type) && /^number/.test(wants)
+  if (isWanted) return { steps: [], isAddress }
+  throw new OptionEntryMistake(['call'], `must return ${wantedWords[wants]}, not ${output.type}`)
+}
+
+const wantedWords: Readonly<Record<Wants, string>> = {
+  number: 'an integer or a bool',
+  'number or address': 'an integer or a bool, or an address',
+  address: 'an address',
+  addresses: 'a list of addresses',
 }
 
 /** @param isList whether viem returns these outputs as a list, and not by their names */
-function stepsAmong(outputs: Outputs, names: readonly string[], isList: boolean): readonly (string | number)[] {
+function stepsAmong(outputs: Outputs, names: readonly string[], isList: boolean, wants: Wants): Steps {
   const known = outputs.map(({ name }, place) => name || String(place))
   const [name, ...rest] = names
   if (name === undefined) {
@@ -131,10 +197,14 @@ function stepsAmong(outputs: Outputs, names: readonly string[], isList: boolean)
   const output = outputs[place]
   if (output === undefined)
     throw new OptionEntryMistake(['take'], `there is no output "${name}": take one of ${known.join(', ')}`)
-  return [isList ? place : (output.name ?? place), ...stepsIn(output, rest)]
+  return after(isList ? place : (output.name ?? place), stepsIn(output, rest, wants))
 }
 
-function argumentsOf({ name, inputs }: AbiFunction, args: readonly unknown[]): readonly unknown[] {
+function argumentsOf(
+  { name, inputs }: AbiFunction,
+  args: readonly unknown[],
+  names: ArgumentNames,
+): readonly unknown[] {
   if (args.length !== inputs.length) {
     const wanted = inputs.map(input => `${input.type} ${input.name ?? ''}`.trim()).join(', ')
     const count = `${inputs.length} ${inputs.length === 1 ? 'argument' : 'arguments'}`
@@ -143,5 +213,5 @@ function argumentsOf({ name, inputs }: AbiFunction, args: readonly unknown[]): r
       `${name} takes ${count}${wanted === '' ? '' : ` (${wanted})`}, not ${args.length}`,
     )
   }
-  return inputs.map((input, place) => argument(input, args[place], ['args', place]))
+  return inputs.map((input, place) => argument(input, args[place], ['args', place], names))
 }

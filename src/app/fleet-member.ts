@@ -534,12 +534,13 @@ export class FleetIdentity {
     this.#destinations = destinations
     this.#salt = salt
     this.#log = log
-    const { delivery, outbox, collect, chains, prices, protocols, heartbeat, notify } = config
+    const { delivery, outbox, collect, chains, prices, lists, protocols, heartbeat, notify } = config
     this.#parts = {
       service: partDigest(urlOf(config)),
       collectors: partDigest({
         chains: chains.map(({ rpc: _, ...chain }) => chain),
         prices: prices.map(({ name, collector }) => [name, collector.options]),
+        lists: lists.map(({ name, collector }) => [name, collector.options]),
         protocols: protocols.map(({ key: _, place: __, collectors, ...protocol }) => ({
           ...protocol,
           collectors: collectors.map(({ id, use, options, since, deadlineMs, machine }) => [

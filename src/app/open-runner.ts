@@ -1,6 +1,6 @@
 import { ElsewhereReader, type OpenChainReader } from '../chain/read/reader.ts'
 import type { Chains } from '../chain/reads.ts'
-import type { CollectorConfig, Config } from '../config/config.ts'
+import { collectorsByName } from '../config/config.ts'
 import { configFolders, hiddenPaths } from '../config/include.ts'
 import { type HourClock, uncompared } from '../intake/hour-clock.ts'
 import { type ComparedChain, HourReader } from '../intake/hour-reader.ts'
@@ -41,10 +41,6 @@ export function runnerOn(
   return runnerWithin(context.config.collect.deadlineMs, chains, { ...context, interceptor }, stack)
 }
 
-function pricesByName({ prices }: Config): Readonly<Record<string, CollectorConfig>> {
-  return Object.fromEntries(prices.map(({ name, collector }) => [name, collector]))
-}
-
 function runnerWithin(
   deadlineMs: number,
   chains: Chains,
@@ -60,7 +56,8 @@ function runnerWithin(
     ...(warm && { warm, leavesWarm }),
     ...(interceptor && { interceptor }),
     ...(config && {
-      prices: pricesByName(config),
+      prices: collectorsByName(config.prices),
+      lists: collectorsByName(config.lists),
       hidden: hiddenPaths(config),
       configFolders: configFolders(config),
     }),

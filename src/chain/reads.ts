@@ -83,7 +83,8 @@ export interface ChainReader {
   readonly settleMs: number
   block(hour: Hour, signal: AbortSignal): Promise<AsOfBlock>
   read(hour: Hour, requests: readonly ReadRequest[], signal: AbortSignal): Promise<ReadAt<readonly ReadAnswer[]>>
-  logs(hour: Hour, filter: LogFilter, signal: AbortSignal): Promise<ReadAt<LogList>>
+  /** @param hours number of hours, up to this one, whose logs are read. Default: 1 */
+  logs(hour: Hour, filter: LogFilter, signal: AbortSignal, hours?: number): Promise<ReadAt<LogList>>
   /**
    * The as-of block, searched again without caches: a reorg may have replaced it.
    *

@@ -1,7 +1,6 @@
 import type { AppContext } from '../app/context.ts'
 import { openOfflineRunner } from '../app/open-runner.ts'
-import type { CollectorConfig } from '../config/config.ts'
-import { ConfigError } from '../config/config.ts'
+import { allCollectors, type CollectorConfig, ConfigError } from '../config/config.ts'
 import { optionMistakes } from '../config/explain.ts'
 import { configFiles } from '../config/include.ts'
 import type { PlacedMistake } from '../config/mistakes.ts'
@@ -26,7 +25,7 @@ import { note } from './terminal.ts'
 /** Longest load of one collector while the daemon starts; after that the daemon starts without it. */
 export const startLoadMsMax = 10_000
 
-/** Configured collectors, and the sources of prices, loaded and with their options parsed. */
+/** Configured collectors, and what reads prices and lists, loaded and with their options parsed. */
 interface Checked {
   /** Collectors that can run, each with its description. */
   readonly usable: readonly { readonly collector: CollectorConfig; readonly description: CollectorDescription }[]
@@ -34,12 +33,12 @@ interface Checked {
   readonly unusable: readonly { readonly collector: CollectorConfig; readonly fault: Fault }[]
   /** Mistakes in options, by place in the configuration. */
   readonly mistakes: readonly PlacedMistake[]
-  /** Collectors that read a price and no metric. */
-  readonly prices: Checked['usable']
+  /** Those that read a price or a list, and no metric. */
+  readonly named: Checked['usable']
 }
 
 /**
- * Loads every configured collector and parses its options, and the sources of every price. Offline.
+ * Loads every configured collector and parses its options, and what reads every price and list. Offline.
  *
  * @param deadlineMs for loading one
  * @param stopping ends it early; collectors not loaded by then are unusable with Fault `stopped`
@@ -49,9 +48,7 @@ export async function checkCollectors(
   deadlineMs: number = context.config.collect.deadlineMs,
   stopping?: AbortSignal,
 ): Promise<Checked> {
-  const { protocols, prices } = context.config
-  const collectors = [...prices.map(({ collector }) => collector), ...protocols.flatMap(({ collectors }) => collectors)]
-  const checked = await checkEach(collectors, context, deadlineMs, stopping)
+  const checked = await checkEach(allCollectors(context.config), context, deadlineMs, stopping)
   const derived = derivedMistakes(checked.usable, context.config)
   return { ...checked, mistakes: [...checked.mistakes, ...sharedMetrics(checked.usable), ...derived] }
 }
@@ -78,10 +75,11 @@ export async function checkEach(
   const usable = results.flatMap(({ collector, description }) =>
     description?.kind === 'usable' ? [{ collector, description }] : [],
   )
-  const ofPrices = new Set(edge.config?.prices.map(({ collector }) => collector))
+  const { prices = [], lists = [] } = edge.config ?? {}
+  const named = new Set([...prices, ...lists].map(({ collector }) => collector))
   return {
-    usable: usable.filter(({ collector }) => !ofPrices.has(collector)),
-    prices: usable.filter(({ collector }) => ofPrices.has(collector)),
+    usable: usable.filter(({ collector }) => !named.has(collector)),
+    named: usable.filter(({ collector }) => named.has(collector)),
     unusable: results.flatMap(({ collector, fault }) => (fault ? [{ collector, fault }] : [])),
     mistakes: results.flatMap(({ collector, description }) =>
       description?.kind === 'mistaken' ? optionMistakes(collector, description.mistakes) : [],

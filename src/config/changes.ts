@@ -1,4 +1,4 @@
-import type { Config, PriceConfig } from './config.ts'
+import type { Config, NamedConfig } from './config.ts'
 
 /**
  * Describes the changes between two configurations as short sentences for the log: protocols, collectors and chains by
@@ -36,11 +36,16 @@ export function changesOf(before: Config, after: Config): string[] {
       named(after.chains, ({ name }) => name),
     ),
     ...listed('price', named(before.prices, priceName), named(after.prices, priceName)),
+    ...listed(
+      'list',
+      named(before.lists, ({ name }) => name),
+      named(after.lists, ({ name }) => name),
+    ),
     ...sections.filter(key => textOf(before[key]) !== textOf(after[key])).map(key => `${key} changed`),
   ]
 }
 
-const priceName = ({ name }: PriceConfig) => (name.endsWith('/') ? `of the tokens of ${name.slice(0, -1)}` : name)
+const priceName = ({ name }: NamedConfig) => (name.endsWith('/') ? `of the tokens of ${name.slice(0, -1)}` : name)
 
 type ByName = ReadonlyMap<string, string>
 

@@ -50,6 +50,7 @@ export function check(documents: readonly ConfigDocument[], isWhole: boolean): P
     ...protocols.flatMap(checkCollectors),
     ...protocols.flatMap(protocol => checkChains(protocol, main['chains'])),
     ...checkPrices(documents, protocols),
+    ...checkLists(documents, protocols),
     ...checkKeys(first, protocols, isWhole),
     ...checkFleet(main, first.placeOf, protocols),
   ]
@@ -107,67 +108,35 @@ function checkChains(protocol: MapAtPath, chains: unknown): PlacedMistake[] {
 
 /** Checks prices: their names, the chains and prices that they need, and the prices that shipped collectors need. */
 function checkPrices(documents: readonly ConfigDocument[], protocols: readonly MapAtPath[]): PlacedMistake[] {
-  const chains = valueAt(documents[0]?.written, ['chains']) ?? {}
-  const knownChains = isRecord(chains) ? Object.keys(chains) : []
-  const maps = sectionsOf(documents, 'prices')
-  const tokens = sectionsOf(documents, 'tokenPrices')
+  const maps = mapsOf(documents, 'prices')
+  const tokens = mapsOf(documents, 'tokenPrices')
   const known = maps.flatMap(({ map }) => Object.keys(map))
-  const shipped = protocols
-    .flatMap(protocol => entriesOf(protocol, 'collectors'))
-    // Code of one's own may mean something else by a price.
-    .filter(({ map: { use } }) => typeof use === 'string' && /^[a-z0-9-]+$/.test(use))
+  const priced = tokens.flatMap(({ map }) => Object.keys(map))
+  const keep = 'keep one of them: the first source that answers stands'
   return [
-    ...twice(keysOf(maps), 'price'),
-    ...twice(keysOf(tokens), 'chain of tokenPrices'),
+    ...twice(namesOf(maps, keep), 'price'),
+    ...twice(namesOf(tokens, keep), 'chain of tokenPrices'),
     ...tokens.flatMap(({ map, path, placeOf }) => [
-      ...unknownNames(
-        'chain',
-        Object.keys(map).map((name): OptionName => ({ name, path: [...path, name], at: 'key' })),
-        knownChains,
-        placeOf,
-      ),
+      ...unknownNames('chain', keysOf(map, path), chainNames(documents), placeOf),
       ...unknownNames('price', tokenNamesIn(map, path), known, placeOf),
     ]),
     ...maps.flatMap(({ map, path, placeOf }) => [
-      ...unknownNames('chain', chainsIn(map, path), knownChains, placeOf),
-      ...unknownNames('price', pricesIn(map, path), known, placeOf),
+      ...unknownNames('chain', chainsIn(map, path), chainNames(documents), placeOf),
+      ...unknownNames('price', textsOf('price', map, path), known, placeOf),
     ]),
-    ...shipped.flatMap(({ map, path, placeOf }) => {
-      const named = pricesIn(map['options'], [...path, 'options'])
-      const priced = tokens.flatMap(each => Object.keys(each.map))
+    ...shippedOf(protocols).flatMap(({ map, path, placeOf }) => {
+      const at = [...path, 'options']
       return [
-        ...unknownNames(
-          'price',
-          named.filter(({ name }) => name !== 'token'),
-          known,
-          placeOf,
-        ),
-        ...unpricedChains(map['options'], [...path, 'options'], priced, placeOf),
+        ...unknownNames('price', textsOf('price', map['options'], at).filter(isNamed), known, placeOf),
+        ...unpricedTokens(map['options'], at, priced, placeOf),
       ]
     }),
     ...pricesInCircles(maps),
   ]
 }
 
-function sectionsOf(documents: readonly ConfigDocument[], key: string): MapAtPath[] {
-  return documents.flatMap(({ written, placeOf }) => {
-    const map = valueAt(written, [key])
-    return isRecord(map) ? [{ map, path: [key], placeOf }] : []
-  })
-}
-
-function keysOf(sections: readonly MapAtPath[]): NamedId[] {
-  return sections.flatMap(({ map, path, placeOf }) =>
-    Object.keys(map).map(id => {
-      const own = [...path, id]
-      return {
-        id,
-        path: own,
-        place: placeOf(own, 'key'),
-        fix: 'keep one of them: the first source that answers stands',
-      }
-    }),
-  )
+function keysOf(map: WrittenMap, path: FilePath): OptionName[] {
+  return Object.keys(map).map(name => ({ name, path: [...path, name], at: 'key' }))
 }
 
 /** The prices that give tokens theirs: `{ "0x…": USDC }` among the sources of a chain. */
@@ -182,30 +151,104 @@ function tokenNamesIn(map: WrittenMap, path: FilePath): OptionName[] {
 }
 
 /** Mistakes of `price: token` in options where the tokens of the chain have no prices. */
-function unpricedChains(
+function unpricedTokens(
   options: unknown,
   path: FilePath,
   priced: readonly string[],
   placeOf: PlaceOf,
 ): PlacedMistake[] {
-  return tokenPricesIn(options, path).flatMap(({ name: chain, path: at }) => {
-    if (priced.includes(chain)) return []
+  return textsOf('price', options, path).flatMap(({ name, chain, path: at }) => {
+    if (name !== 'token' || chain === undefined || priced.includes(chain)) return []
     const message = `${pathText(at)}: there are no prices of the tokens of ${quoted(chain)} under tokenPrices:`
     return [{ place: placeOf(at), message, fix: `add them: tokenPrices: { ${chain}: [{ "0x…": USDC }] }` }]
   })
 }
 
-/** The chains of the places at which options say `price: token`. @param chain of the maps around */
-function tokenPricesIn(value: unknown, path: FilePath, chain?: string): OptionName[] {
-  if (typeof value !== 'object' || value === null) return []
-  const own: unknown = Reflect.get(value, 'chain')
-  const here = typeof own === 'string' ? own : chain
-  return Object.entries(value).flatMap(([key, part]): OptionName[] => {
-    const at = [...path, Array.isArray(value) ? Number(key) : key]
-    if (key === 'price' && part === 'token') return here === undefined ? [] : [{ name: here, path: at, at: 'value' }]
-    if (key !== 'of' || !isRecord(part)) return tokenPricesIn(part, at, here)
-    return Object.entries(part).flatMap(([name, each]) => tokenPricesIn(each, [...at, name], name))
+/** Checks lists: their names and chains, and what shipped collectors read over them, which must be on the same chain. */
+function checkLists(documents: readonly ConfigDocument[], protocols: readonly MapAtPath[]): PlacedMistake[] {
+  const maps = mapsOf(documents, 'lists')
+  const lists = new Map(maps.flatMap(({ map }) => Object.entries(map)))
+  const known = [...lists.keys()]
+  const chainOf = (name: string) => valueAt(lists.get(name), ['chain'])
+  return [
+    ...twice(namesOf(maps, 'give each list a name of its own'), 'list'),
+    ...maps.flatMap(({ map, path, placeOf }) =>
+      unknownNames('chain', chainsIn(map, path), chainNames(documents), placeOf),
+    ),
+    ...shippedOf(protocols).flatMap(({ map: { use, options }, path, placeOf }) => {
+      const named = textsOf('each', options, [...path, 'options'])
+      const elsewhere = named.filter(({ name, chain }) => known.includes(name) && chainOf(name) !== chain)
+      return [
+        ...unknownNames('list', named, known, placeOf),
+        ...elsewhere.map(({ name, chain, path: at }) => ({
+          place: placeOf(at),
+          message: `${pathText(at)}: the list ${name} is of ${chainOf(name)}, and this is read on ${chain}`,
+          fix: 'name a list of the same chain',
+        })),
+        ...(use === 'contract-read' ? tooManySteps(options, lists, [...path, 'options']) : []).map(
+          ({ path: at, message, fix }) => ({ place: placeOf(at), message: `${pathText(at)}: ${message}`, fix }),
+        ),
+      ]
+    }),
+  ]
+}
+
+/** Calls of one collector, chain and hour that each wait for the one before. */
+const stepsMax = 5
+
+/** Finds values of `contract-read` that need more calls, one after the other, than an hour may have. */
+function tooManySteps(options: unknown, lists: ReadonlyMap<string, unknown>, path: FilePath) {
+  const values = valueAt(options, ['values'])
+  if (!isRecord(values)) return []
+  const list = lists.get(String(valueAt(options, ['each'])))
+  const ofList = isRecord(list) ? (list['length'] !== undefined ? 2 : Number(list['array'] !== undefined)) : 0
+  const steps = (label: string, above: readonly string[]): number => {
+    const { call, address, args, decimals } = isRecord(values[label]) ? values[label] : {}
+    // A circle is a mistake of its own.
+    if (call === undefined || above.includes(label)) return 0
+    const needed = [address, args, valueAt(decimals, ['address'])]
+      .flatMap(textsIn)
+      .filter(name => Object.hasOwn(values, name))
+    return 1 + Math.max(0, ...needed.map(name => steps(name, [...above, label])))
+  }
+  return Object.keys(values).flatMap(label => {
+    const own = ofList + steps(label, [])
+    if (own <= stepsMax) return []
+    const of = ofList > 0 ? `, ${ofList} of them for the list` : ''
+    const message = `needs ${own} calls one after the other${of}, and an hour has at most ${stepsMax}`
+    return [{ path: [...path, 'values', label], message, fix: 'write an address in place of one that is read' }]
   })
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : []
+}
+
+/** The maps of a section, one of each file. */
+function mapsOf(documents: readonly ConfigDocument[], section: string): MapAtPath[] {
+  return documents.flatMap(({ written, placeOf }) => {
+    const map = valueAt(written, [section])
+    return isRecord(map) ? [{ map, path: [section], placeOf }] : []
+  })
+}
+
+function namesOf(maps: readonly MapAtPath[], fix: string): NamedId[] {
+  return maps.flatMap(({ map, path, placeOf }) =>
+    Object.keys(map).map(id => ({ id, path: [...path, id], place: placeOf([...path, id], 'key'), fix })),
+  )
+}
+
+function chainNames(documents: readonly ConfigDocument[]): readonly string[] {
+  const chains = valueAt(documents[0]?.written, ['chains'])
+  return isRecord(chains) ? Object.keys(chains) : []
+}
+
+/** The entries of shipped collectors: code of one's own may mean something else by a price or a list. */
+function shippedOf(protocols: readonly MapAtPath[]): MapAtPath[] {
+  return protocols
+    .flatMap(protocol => entriesOf(protocol, 'collectors'))
+    .filter(({ map: { use } }) => typeof use === 'string' && /^[a-z0-9-]+$/.test(use))
 }
 
 /** Mistake of a `use` whose last part cannot be an id. (The schema checks an `id` key.) */
@@ -282,7 +325,7 @@ function unknownLanes(main: WrittenMap, placeOf: PlaceOf): PlacedMistake[] {
   })
 }
 
-/** The name of a chain or a price in options, and where it stands. */
+/** The name of a chain, a price or a list in options, and where it stands. */
 interface OptionName {
   readonly name: string
   readonly path: FilePath
@@ -290,19 +333,18 @@ interface OptionName {
   readonly at: 'key' | 'value'
 }
 
-/** Finds chains or prices that options name and that are not configured. */
+/** Finds chains, prices or lists that options name and that are not configured. */
 function unknownNames(
-  kind: 'chain' | 'price',
+  kind: keyof typeof examples,
   named: readonly OptionName[],
   known: readonly string[],
   placeOf: PlaceOf,
 ): PlacedMistake[] {
-  const entry = kind === 'chain' ? '{ id: …, rpc: […] }' : '[{ chain: …, feed: "0x…" }]'
   return named
     .filter(({ name }) => !known.includes(name))
     .map(({ name, path, at }) => {
       const near = meant(name, known)
-      const add = `add it: ${kind}s: { ${/^[\w-]+$/.test(name) ? name : quoted(name)}: ${entry} }`
+      const add = `add it: ${kind}s: { ${/^[\w-]+$/.test(name) ? name : quoted(name)}: ${examples[kind]} }`
       const others = known.length === 0 ? add : `configured: ${known.join(', ')}; or ${add}`
       return {
         place: placeOf(path, at),
@@ -311,6 +353,13 @@ function unknownNames(
       }
     })
 }
+
+/** An entry of each kind. */
+const examples = {
+  chain: '{ id: …, rpc: […] }',
+  price: '[{ chain: …, feed: "0x…" }]',
+  list: '{ chain: …, fixed: ["0x…"] }',
+} as const
 
 /** The chains that a collector's options name, in their order. */
 export function namedChains(options: unknown): readonly string[] {
@@ -322,38 +371,44 @@ export function namedChains(options: unknown): readonly string[] {
  * them, at any depth. Other shapes are left to the collector.
  */
 function chainsIn(options: unknown, path: FilePath): OptionName[] {
-  return optionsIn(options, path, (key, part, at) => {
+  if (typeof options !== 'object' || options === null) return []
+  return Object.entries(options).flatMap(([key, part]): OptionName[] => {
+    const at = [...path, Array.isArray(options) ? Number(key) : key]
     if (key === 'chain' && typeof part === 'string') return [{ name: part, path: at, at: 'value' }]
     if (key === 'chains' && Array.isArray(part)) {
       return part.flatMap((name, index): OptionName[] =>
         typeof name === 'string' ? [{ name, path: [...at, index], at: 'value' }] : [],
       )
     }
-    if (key !== 'of' || !isRecord(part) || !Object.values(part).every(isRecord)) return undefined
-    const byChain = Object.keys(part).map((name): OptionName => ({ name, path: [...at, name], at: 'key' }))
-    return [...byChain, ...chainsIn(part, at)]
+    if (key !== 'of' || !isRecord(part) || !Object.values(part).every(isRecord)) return chainsIn(part, at)
+    return [...keysOf(part, at), ...chainsIn(part, at)]
   })
 }
 
-/** The prices that a shipped collector's options or the sources of a price name: an option `price`, at any depth. */
-function pricesIn(options: unknown, path: FilePath): OptionName[] {
-  return optionsIn(options, path, (key, part, at) =>
-    key === 'price' && typeof part === 'string' ? [{ name: part, path: at, at: 'value' }] : undefined,
-  )
-}
-
-/** The names in options. @param named those of one option; `undefined` to look into its value */
-function optionsIn(
-  value: unknown,
+/**
+ * The texts of an option of that name, at any depth, with the chain they are read on: the nearest `chain` above, or the key
+ * of `of`.
+ */
+function textsOf(
+  option: 'each' | 'price',
+  options: unknown,
   path: FilePath,
-  named: (key: string, part: unknown, at: FilePath) => OptionName[] | undefined,
-): OptionName[] {
-  if (typeof value !== 'object' || value === null) return []
-  return Object.entries(value).flatMap(([key, part]) => {
-    const at = [...path, Array.isArray(value) ? Number(key) : key]
-    return named(key, part, at) ?? optionsIn(part, at, named)
+  above?: string,
+): (OptionName & { readonly chain?: string })[] {
+  if (typeof options !== 'object' || options === null) return []
+  const own = valueAt(options, ['chain'])
+  const chain = typeof own === 'string' ? own : above
+  return Object.entries(options).flatMap(([key, part]) => {
+    const at = [...path, Array.isArray(options) ? Number(key) : key]
+    if (key === option && typeof part === 'string')
+      return [{ name: part, path: at, at: 'value' as const, ...(chain !== undefined && { chain }) }]
+    if (key !== 'of' || !isRecord(part) || !Object.values(part).every(isRecord)) return textsOf(option, part, at, chain)
+    return Object.entries(part).flatMap(([name, inner]) => textsOf(option, inner, [...at, name], name))
   })
 }
+
+/** Whether a price has a name: `price: token` is that of the token itself. */
+const isNamed = ({ name }: OptionName) => name !== 'token'
 
 /** Finds prices that need themselves, each circle once. */
 function pricesInCircles(files: readonly Pick<MapAtPath, 'map' | 'placeOf'>[]): PlacedMistake[] {
@@ -363,7 +418,7 @@ function pricesInCircles(files: readonly Pick<MapAtPath, 'map' | 'placeOf'>[]): 
     if (above.includes(name)) return above.slice(above.indexOf(name))
     if (sound.has(name)) return undefined
     sound.add(name)
-    for (const needed of pricesIn(prices.get(name), [])) {
+    for (const needed of textsOf('price', prices.get(name), [])) {
       const circle = from(needed.name, [...above, name])
       if (circle) return circle
     }

@@ -102,9 +102,10 @@ function secretsOfNode({ name }: ChainConfig, node: EndpointRef): ConfigSecret[]
   return [...address, ...others]
 }
 
-/** All collectors of a configuration, those that read prices first. */
-export function allCollectors({ prices, protocols }: Pick<Config, 'prices' | 'protocols'>): CollectorConfig[] {
-  return [...prices.map(({ collector }) => collector), ...protocols.flatMap(({ collectors }) => collectors)]
+/** All collectors of a configuration, those that read prices and lists first. */
+export function allCollectors(config: Pick<Config, 'prices' | 'lists' | 'protocols'>): CollectorConfig[] {
+  const { prices, lists, protocols } = config
+  return [...[...prices, ...lists].map(each => each.collector), ...protocols.flatMap(({ collectors }) => collectors)]
 }
 
 /** Id of a secret's place, for names of receivers: equal for equal places. */
@@ -216,12 +217,20 @@ export interface CollectorConfig {
   readonly pathOf?: (path: readonly PropertyKey[]) => readonly PropertyKey[]
 }
 
-/** A price in US dollars by its name, or the prices of the tokens of a chain. */
-export interface PriceConfig {
-  /** Its key under `prices:`; of tokens, the chain's name and a slash, which no key has. */
+/** A price in US dollars by its name, the prices of the tokens of a chain, or a list of addresses by its name. */
+export interface NamedConfig {
+  /** Its key under `prices:` or `lists:`; of tokens, the chain's name and a slash, which no key has. */
   readonly name: string
-  /** Reads it: the shipped collector `price` or `token-price` with the sources as its options. It belongs to no protocol. */
+  /**
+   * Reads it: the shipped collector `price`, `token-price` or `list` with what stands there as its options. It belongs to no
+   * protocol.
+   */
   readonly collector: CollectorConfig
+}
+
+/** The collectors that read prices or lists, by the names of these. */
+export function collectorsByName(named: readonly NamedConfig[]): Readonly<Record<string, CollectorConfig>> {
+  return Object.fromEntries(named.map(({ name, collector }) => [name, collector]))
 }
 
 /** A protocol as it is registered with the service, and its collectors. */
@@ -330,7 +339,8 @@ export interface Config {
   readonly heartbeat?: HeartbeatConfig
   readonly notify: readonly ReceiverConfig[]
   readonly chains: readonly ChainConfig[]
-  readonly prices: readonly PriceConfig[]
+  readonly prices: readonly NamedConfig[]
+  readonly lists: readonly NamedConfig[]
   readonly protocols: readonly ProtocolConfig[]
 }
 

@@ -33,7 +33,7 @@ function ofWhole(mistake: ValueMistake, { main, wholeFix }: FileForm): ValueMist
   if (path.length === 0 && at === 'value') return { ...mistake, fix: wholeFix }
   const name = String(path[0])
   if (path.length !== 1 || at !== 'key' || !keysOf(main?.()).includes(name)) return mistake
-  const fix = 'an included file holds protocols, prices and tokenPrices alone; put this key in the main file'
+  const fix = 'an included file holds protocols, prices, tokenPrices and lists alone; put this key in the main file'
   return { place: mistake.place, message: `${name}: this key belongs to the main file`, fix }
 }
 
@@ -89,10 +89,11 @@ const isEndpoint = (path: IssuePath) => path[0] === 'chains' && path[2] === 'rpc
 
 function unknownKey(path: IssuePath, key: string, whole: JsonSchema): ValueMistake {
   const known = keysOf(partAt(whole, path))
-  const near = meant(key, known)
-  const name = isSecret(path) && near === undefined && path.length > 1 ? 'unknown key' : `unknown key ${quoted(key)}`
   const below = holderOf(key, partAt(whole, path))
-  const others = below === undefined ? `known here: ${known.join(', ')}` : `it belongs under ${below}:`
+  // A key that another map has is no misspelt one of this.
+  const near = below?.isOnly ? undefined : meant(key, known)
+  const name = isSecret(path) && near === undefined && path.length > 1 ? 'unknown key' : `unknown key ${quoted(key)}`
+  const others = below === undefined ? `known here: ${known.join(', ')}` : `it belongs under ${below.name}:`
   return {
     place: { path: [...path, key], at: 'key' },
     message: path.length > 0 ? `${name} in ${pathText(path)}` : name,
@@ -102,11 +103,12 @@ function unknownKey(path: IssuePath, key: string, whole: JsonSchema): ValueMista
 }
 
 /** The key of a map under which an unknown key belongs: the only one that knows it, else one that takes any. */
-function holderOf(key: string, part: JsonSchema | undefined): string | undefined {
+function holderOf(key: string, part: JsonSchema | undefined) {
   const maps = alternatives(part ?? {}).flatMap(one => Object.entries(one.properties ?? {}))
   const holders = maps.filter(([, inner]) => isPart(inner) && keysOf(inner).includes(key))
-  const [open] = maps.find(([, inner]) => isPart(inner) && takesAnyKey(inner)) ?? []
-  return holders.length === 1 ? holders[0]?.[0] : open
+  const isOnly = holders.length === 1
+  const [name] = (isOnly ? holders[0] : maps.find(([, inner]) => isPart(inner) && takesAnyKey(inner))) ?? []
+  return name === undefined ? undefined : { name, isOnly }
 }
 
 function takesAnyKey({ additionalProperties }: JsonSchema): boolean {
@@ -114,7 +116,7 @@ function takesAnyKey({ additionalProperties }: JsonSchema): boolean {
 }
 
 function wrongName(path: IssuePath): ValueMistake {
-  const message = `${pathText(path)}: the name of a chain or a price begins with a letter or digit and goes on with these, ". _ -" and blanks`
+  const message = `${pathText(path)}: a name begins with a letter or digit and goes on with these, ". _ -" and blanks`
   return { place: { path, at: 'key' }, message, fix: 'write a name like ethereum or ETH' }
 }
 
@@ -285,10 +287,11 @@ type OptionsSchemas = Readonly<Record<string, unknown>>
 const entryPath = ['properties', 'protocols', 'items', 'properties', 'collectors', 'items']
 /** Keys of the sections whose lists of sources a collector of that name reads. */
 const sourceSections = { prices: 'price', tokenPrices: 'token-price' } as const
+const listsPath = ['properties', 'lists']
 
 /**
- * The JSON Schema of a file with the options of collectors: those of `use` at each entry, and the sources of prices,
- * which the collector `price` reads. Each is a definition of its own.
+ * The JSON Schema of a file with the options of collectors: those of `use` at each entry, and the sources of prices and the
+ * lists, which the collectors `price` and `list` read. Each is a definition of its own.
  */
 export function withOptions(file: JsonSchema, schemas: OptionsSchemas): JsonSchema {
   const whole = structuredClone(file)
@@ -307,6 +310,11 @@ export function withOptions(file: JsonSchema, schemas: OptionsSchemas): JsonSche
       const { description } = prices['items']
       Object.assign(prices, { items: { description, $ref: `${pathOf(use)}/properties/sources/items` } })
     }
+  }
+  const lists = valueAt(whole, listsPath)
+  if (isRecord(lists) && isRecord(lists['additionalProperties']) && schemas['list']) {
+    const { description } = lists['additionalProperties']
+    Object.assign(lists, { additionalProperties: { description, $ref: pathOf('list') } })
   }
   const $defs = Object.fromEntries(uses.map(use => [nameOf(use), placed(schemas[use], pathOf(use))]))
   return Object.assign(whole, { $defs })

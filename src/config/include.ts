@@ -73,7 +73,7 @@ export function ungrantedSecrets(config: Config): PlacedMistake[] {
 
 const grantName = (ref: SecretRef) => (ref.kind === 'env' ? ref.name : realOf(ref.path))
 
-/** Secrets that protocols and prices of some files refer to. */
+/** Secrets that protocols, prices and lists of some files refer to. */
 function secretsUsedIn(config: Config, files: readonly string[]): Pick<ConfigSecret, 'ref' | 'place' | 'what'>[] {
   const options = allCollectors(config).flatMap(({ id, options: written, place, placeOf }) =>
     secretsWritten(written, place.file).map(({ ref, path }) => ({ ref, place: placeOf(path), what: id })),

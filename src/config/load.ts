@@ -11,8 +11,8 @@ import {
   type FleetConfig,
   type HeaderValue,
   type Include,
+  type NamedConfig,
   type PlacedSecret,
-  type PriceConfig,
   type ProtocolConfig,
   type ReceiverConfig,
   type SecretRef,
@@ -123,6 +123,9 @@ function buildConfig(
       ...Object.entries(parsed.prices ?? {}).map(([name, sources]) => priceConfig(name, sources, placeOf)),
       ...Object.entries(parsed.tokenPrices ?? {}).map(([chain, sources]) => tokenPriceConfig(chain, sources, placeOf)),
     ]),
+    lists: [main, ...included].flatMap(({ parsed, placeOf }) =>
+      Object.entries(parsed.lists ?? {}).map(([name, list]) => listConfig(name, list, placeOf)),
+    ),
     protocols: [main, ...included].flatMap(document =>
       (document.parsed.protocols ?? []).map((protocol, index) => protocolOf(protocol, index, service, document)),
     ),
@@ -258,33 +261,35 @@ function collectorOf(
 }
 
 /** @param sources as written: the collector parses them */
-export function priceConfig(name: string, sources: unknown, placeOf: PlaceOf): PriceConfig {
-  return { name, collector: priceReader(`price ${name}`, 'price', sources, ['prices', name], placeOf) }
+export function priceConfig(name: string, sources: unknown, placeOf: PlaceOf): NamedConfig {
+  const own = { id: `price ${name}`, use: 'price', options: { sources } }
+  return { name, collector: readerOf(own, ['prices', name], placeOf) }
 }
 
 /** The prices of the tokens of a chain. @param sources as written: the collector parses them */
-export function tokenPriceConfig(chain: string, sources: unknown, placeOf: PlaceOf): PriceConfig {
-  const id = `token prices ${chain}`
-  return { name: `${chain}/`, collector: priceReader(id, 'token-price', sources, ['tokenPrices', chain], placeOf) }
+export function tokenPriceConfig(chain: string, sources: unknown, placeOf: PlaceOf): NamedConfig {
+  const own = { id: `token prices ${chain}`, use: 'token-price', options: { sources } }
+  return { name: `${chain}/`, collector: readerOf(own, ['tokenPrices', chain], placeOf) }
 }
 
-/** @param id with a blank in it: it is in no protocol's id, so that it differs from every collector's */
-function priceReader(
-  id: string,
-  use: string,
-  sources: unknown,
+/** @param options as written: the collector parses them */
+function listConfig(name: string, options: unknown, placeOf: PlaceOf): NamedConfig {
+  return { name, collector: readerOf({ id: `list ${name}`, use: 'list', options }, ['lists', name], placeOf) }
+}
+
+/**
+ * A collector that reads what stands at a path, which are its options or, of prices, their `sources`.
+ *
+ * @param own its id has a blank in it, which is in no protocol's id, so that it differs from every collector's
+ */
+function readerOf(
+  own: Pick<CollectorConfig, 'id' | 'use' | 'options'>,
   path: readonly string[],
   placeOf: PlaceOf,
 ): CollectorConfig {
-  return {
-    id,
-    protocolId: '',
-    use,
-    options: { sources },
-    place: placeOf(path),
-    placeOf: ([, ...inner], at) => placeOf([...path, ...inner], at),
-    pathOf: ([, ...inner]) => [...path, ...inner],
-  }
+  const pathOf = (inner: readonly PropertyKey[]) => [...path, ...(inner[0] === 'sources' ? inner.slice(1) : inner)]
+  const place = placeOf(path)
+  return { ...own, protocolId: '', place, placeOf: (inner, at) => placeOf(pathOf(inner), at), pathOf }
 }
 
 function deepFreeze<T>(value: T): T {
@@ -294,24 +299,23 @@ function deepFreeze<T>(value: T): T {
 }
 
 /**
- * The collectors and prices of a file with mistakes that are written well enough to check their options, so that all
+ * The collectors, prices and lists of a file with mistakes that are written well enough to check their options, so that all
  * mistakes are reported at once.
  */
 function draftsIn({ written, placeOf }: ConfigDocument): CollectorConfig[] {
-  return [...pricesIn(written, placeOf), ...collectorsIn(written, placeOf)]
-}
-
-function pricesIn(written: unknown, placeOf: PlaceOf): CollectorConfig[] {
+  const isPrice = (sources: unknown) => Array.isArray(sources) && sources.length > 0
   const kinds = [
-    ['prices', priceConfig],
-    ['tokenPrices', tokenPriceConfig],
+    ['prices', priceConfig, isPrice],
+    ['tokenPrices', tokenPriceConfig, isPrice],
+    ['lists', listConfig, isRecord],
   ] as const
-  return kinds.flatMap(([key, configOf]) => {
-    const prices = valueAt(written, [key])
-    return Object.entries(isRecord(prices) ? prices : {}).flatMap(([name, sources]) =>
-      Array.isArray(sources) && sources.length > 0 ? [configOf(name, sources, placeOf).collector] : [],
+  const named = kinds.flatMap(([key, configOf, isWhole]) => {
+    const section = valueAt(written, [key])
+    return Object.entries(isRecord(section) ? section : {}).flatMap(([name, own]) =>
+      isWhole(own) ? [configOf(name, own, placeOf).collector] : [],
     )
   })
+  return [...named, ...collectorsIn(written, placeOf)]
 }
 
 function collectorsIn(written: unknown, placeOf: PlaceOf): CollectorConfig[] {

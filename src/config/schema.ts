@@ -251,6 +251,31 @@ const tokenPrices = z
     examples: [{ ethereum: [{ '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48': 'USDC' }] }],
   })
 
+/** The lists of a file by name. Each is checked by the shipped collector that reads it. */
+const lists = z
+  .record(
+    z.string().regex(/^[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}$/),
+    z.record(z.string(), z.unknown()).meta({
+      description: 'length and item, array, event, url, or fixed, on a chain: collectors/README.md shows each.',
+      examples: [{ chain: 'ethereum', fixed: ['0x5f4eC3Df9cbd43714FE2740f5E3616155c5b8419'] }],
+    }),
+  )
+  .prefault({})
+  .meta({
+    description:
+      'Addresses as of the hour by a name, for `each: NAME` in place of a list of addresses. A list that cannot be read fails what uses it.',
+    examples: [
+      {
+        pairs: {
+          chain: 'ethereum',
+          address: '0x5C69bEe701ef814a2B6a3EDD4B1652CB9cc5aA6f',
+          length: 'allPairsLength() view returns (uint256)',
+          item: 'allPairs(uint256) view returns (address)',
+        },
+      },
+    ],
+  })
+
 const collector = z
   .strictObject({
     use: textField(displayText, {
@@ -584,11 +609,12 @@ export const operatorFile = z
       .prefault([])
       .meta({
         description:
-          'Further files with protocols, prices and tokenPrices, and nothing else. Their paths are relative to themselves. They may use no secret that service, data, chains, heartbeat or notify use; with `secrets` those alone that are named.',
+          'Further files with protocols, prices, tokenPrices and lists, and nothing else. Their paths are relative to themselves. They may use no secret that service, data, chains, heartbeat or notify use; with `secrets` those alone that are named.',
         examples: [['./protocols/*.yaml']],
       }),
     prices,
     tokenPrices,
+    lists,
     protocols: protocols.optional(),
   })
   .superRefine(({ collect, outbox }, context) => {
@@ -604,7 +630,7 @@ export type ParsedFile = z.output<typeof operatorFile>
 
 /** A file that the operator's file includes. */
 export const includedFile = z
-  .strictObject({ prices, tokenPrices, protocols: protocols.optional() })
+  .strictObject({ prices, tokenPrices, lists, protocols: protocols.optional() })
   .meta({ title: 'Tidegauge configuration, an included file' })
 
 /** A parsed file that was included. */

@@ -79,6 +79,10 @@ const permanenceByCode = {
   'price-missing': 'transient',
   /** A price that is asked for is not configured. */
   'price-unknown': 'permanent',
+  /** A list of the configuration cannot be read for the hour. */
+  'list-missing': 'transient',
+  /** A list that is asked for is not configured. */
+  'list-unknown': 'permanent',
   /** An off-chain source does not answer, or answers with a transient error. */
   'http-unreachable': 'transient',
   /** An off-chain source refuses the request. */

@@ -61,6 +61,37 @@ export type Task =
       /** Addresses, in lower case. */
       readonly tokens: readonly string[]
     }
+  | ListTask
+
+/** A list of the configuration. */
+export interface ListTask {
+  readonly kind: 'list'
+  readonly collector: CollectorRef
+  readonly hour: Hour
+  /** Whether the as-of block of the hour cannot be replaced any more. */
+  readonly isFinal: boolean
+  readonly known?: ListMemory | undefined
+}
+
+/** The items of a list as of an hour whose block is final. Later hours are read on from it, and earlier ones out of it. */
+export interface ListMemory {
+  readonly hour: Hour
+  readonly items: readonly Hex[]
+  /** For each item the block at which it came. Absent where the list says the places of its items. */
+  readonly blocks?: readonly number[] | undefined
+}
+
+/** A list as of one hour: its addresses, or an earlier hour that it must be read as of first. */
+export interface Listed {
+  /** Each address once; empty with `first`. */
+  readonly items: readonly Hex[]
+  /** Items for later runs to read on from; absent where there is nothing to remember. */
+  readonly memory?: ListMemory | undefined
+  /** Its past is too long for one run. */
+  readonly first?: Hour | undefined
+  /** The blocks that it depends on. Known in the daemon: those of a child's message are ignored. */
+  readonly pins: readonly PinnedBlock[]
+}
 
 /**
  * A description, and the paths and secrets (by `secretId`) that the options declare; the daemon decides which it
@@ -79,6 +110,7 @@ export type TaskEnd =
   | { readonly kind: 'collected'; readonly outcome: RunOutcome }
   /** In the order of the tokens; of a price by its name, the only one. */
   | { readonly kind: 'priced'; readonly prices: readonly PriceFound[]; readonly pins: readonly PinnedBlock[] }
+  | { readonly kind: 'listed'; readonly list: Listed }
   | { readonly kind: 'faulted'; readonly fault: FaultRecord }
 
 /** A price of one hour, in US dollars. */
@@ -99,11 +131,18 @@ export function tokenPriceName(chain: string, address: string): string {
   return `${chain}/${address.toLowerCase()}`
 }
 
+/** The chain and the address in the name of the price of a token; `undefined` for another price. */
+export function tokenIn(name: string): { readonly chain: string; readonly token: string } | undefined {
+  const [, chain, token] = /^(.*)\/(.*)$/.exec(name) ?? []
+  return chain === undefined || token === undefined ? undefined : { chain, token }
+}
+
 /** A question of a run about a chain, as of the run's hour. */
 export type ChainQuestion =
   | { readonly kind: 'block' }
   | { readonly kind: 'read'; readonly requests: readonly ReadRequest[] }
-  | { readonly kind: 'logs'; readonly filter: LogFilter }
+  /** `hours` of them, up to the one that is asked for, without a pin: they are final. Default: 1, with a pin. */
+  | { readonly kind: 'logs'; readonly filter: LogFilter; readonly hours?: number | undefined }
 
 export type ChainReply =
   | { readonly kind: 'block'; readonly at: AsOfBlock }
@@ -142,14 +181,19 @@ export type PriceReply =
   | { readonly kind: 'price'; readonly price: Priced }
   | { readonly kind: 'faulted'; readonly fault: FaultRecord }
 
+export type ListReply =
+  | { readonly kind: 'list'; readonly items: readonly Hex[] }
+  | { readonly kind: 'faulted'; readonly fault: FaultRecord }
+
 /**
- * A question as of the run's hour: about a chain by its name, for a price by its name (`tokenPriceName` of a token); where
- * reads are recorded or replayed also an off-chain request. Or whether a request may be sent to a host, by its name and
- * port.
+ * A question as of the run's hour: about a chain by its name, for a price (`tokenPriceName` of a token) or a list by its
+ * name; where reads are recorded or replayed also an off-chain request. A `recent` list is as it was when it was last read,
+ * of whichever hour. Or whether a request may be sent to a host, by its name and port.
  */
 export type RunQuestion =
   | ChainAsk
   | { readonly price: string }
+  | { readonly list: string; readonly recent?: boolean | undefined }
   | { readonly http: HttpRead }
   | { readonly host: string }
 
@@ -216,7 +260,7 @@ export type ShownRequests = 'sent' | 'unsent'
 export interface Reply {
   /** Number of the question. */
   readonly ask: number
-  readonly reply: ChainReply | PriceReply | HttpReply | TurnReply
+  readonly reply: ChainReply | PriceReply | ListReply | HttpReply | TurnReply
 }
 
 /** The end of a run. */
@@ -276,7 +320,7 @@ const filter = z.object({
 export const question = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('block') }),
   z.object({ kind: z.literal('read'), requests: z.array(request).max(readsMax) }),
-  z.object({ kind: z.literal('logs'), filter }),
+  z.object({ kind: z.literal('logs'), filter, hours: z.int().min(1).max(hoursBeforeMax).optional() }),
 ]) satisfies z.ZodType<ChainQuestion>
 
 /** The mistake in a collector's question, to follow its chain's name; `undefined` when it is valid. */

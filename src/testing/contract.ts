@@ -147,6 +147,7 @@ function switching(current: () => ReadInterceptor): ReadInterceptor {
     requests: 'unsent',
     chain: (...asked) => current().chain(...asked),
     price: (...asked) => current().price(...asked),
+    list: (...asked) => current().list(...asked),
     http: (...asked) => current().http(...asked),
   }
 }
@@ -195,6 +196,7 @@ async function outcomeOf(runner: Runner, collector: CollectorConfig, hour: Hour)
 const faulted = (fault: Fault) => ({ kind: 'faulted', fault: faultRecord(fault) }) as const
 const dead = faulted(new Fault('chain-unreachable', 'the node does not answer'))
 const noPrice = faulted(new Fault('price-missing', 'there is no price'))
+const noList = faulted(new Fault('list-missing', 'the list cannot be read'))
 const at = { number: 1n, hash: `0x${'00'.repeat(32)}`, timestampSeconds: 0 } as const
 
 /** A chain that answers reads in one way, and no logs: that there are none would be an answer. */
@@ -207,6 +209,7 @@ function source(http: HttpReply, answer?: ReadAnswer | 'in part'): ReadIntercept
       return { kind: 'read', at, value: answer === 'in part' ? [] : question.requests.map(() => answer) }
     },
     price: async () => noPrice,
+    list: async () => noList,
     http: async () => http,
   }
 }
@@ -225,4 +228,4 @@ const failingSources: Readonly<Record<string, ReadInterceptor>> = {
 const never = () => new Promise<never>(() => {})
 
 /** Sources that never answer. */
-const silentSource: ReadInterceptor = { requests: 'unsent', chain: never, price: never, http: never }
+const silentSource: ReadInterceptor = { requests: 'unsent', chain: never, price: never, list: never, http: never }

@@ -4,7 +4,7 @@ import type { AsOfBlock, LogFilter } from '../model/block.ts'
 import { Fault, type FaultRecord, faultRecord } from '../model/fault.ts'
 import { type Hour, hourText } from '../model/hour.ts'
 import type { ChainRead, ReadInterceptor, ReadingRun } from '../runner/daemon/read-interceptor.ts'
-import type { ChainQuestion, ChainReply, HttpRead, HttpReply, PriceReply } from '../runner/messages.ts'
+import type { ChainQuestion, ChainReply, HttpRead, HttpReply, ListReply, PriceReply } from '../runner/messages.ts'
 import { Redactor } from '../telemetry/redactor.ts'
 import { cleanRequest, sentSecrets, withoutSecrets } from './clean.ts'
 import {
@@ -26,12 +26,14 @@ const hourMs = 3_600_000
 /** A recording, with its entries by what asks for them. */
 class Entries {
   readonly prices: Recording['prices']
+  readonly lists: NonNullable<Recording['lists']>
   readonly #chains: Recording['chains']
   readonly #reads: ReadonlyMap<string, RecordedRead>
   readonly #http: ReadonlyMap<string, RecordedHttp>
 
-  constructor({ chains, reads, prices, http }: Recording) {
+  constructor({ chains, reads, prices, lists = {}, http }: Recording) {
     this.prices = prices
+    this.lists = lists
     this.#chains = chains
     this.#reads = new Map(reads.map(read => [keyOfRead(read), read]))
     this.#http = new Map(http.map(entry => [httpKey(entry), entry]))
@@ -111,6 +113,12 @@ export class Player implements ReadInterceptor {
     const price = Object.hasOwn(prices, name) ? prices[name] : undefined
     if (!price) return this.#miss(`the price ${name}`)
     return { kind: 'price', price: { exact: price.exact, nearest: price.usd, pins: [] } }
+  }
+
+  async list(run: ReadingRun, name: string): Promise<ListReply> {
+    const lists = this.#of(run)?.lists ?? {}
+    const items = Object.hasOwn(lists, name) ? lists[name] : undefined
+    return items ? { kind: 'list', items } : this.#miss(`the list ${name}`)
   }
 
   async http(run: ReadingRun, read: HttpRead): Promise<HttpReply> {

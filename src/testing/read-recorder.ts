@@ -1,11 +1,11 @@
 import type { RawLog } from '../chain/log-list.ts'
 import { LogList } from '../chain/log-list.ts'
 import type { Chains, ReadAnswer, ReadRequest } from '../chain/reads.ts'
-import type { AsOfBlock } from '../model/block.ts'
+import type { AsOfBlock, Hex } from '../model/block.ts'
 import { Fault, faultFromRecord, faultLine } from '../model/fault.ts'
 import { type Hour, hourText } from '../model/hour.ts'
 import type { ChainRead, ReadInterceptor, ReadingRun } from '../runner/daemon/read-interceptor.ts'
-import type { ChainReply, HttpRead, HttpReply, PriceReply } from '../runner/messages.ts'
+import type { ChainReply, HttpRead, HttpReply, ListReply, PriceReply } from '../runner/messages.ts'
 import type { Redactor } from '../telemetry/redactor.ts'
 import { cleanAnswer, cleanRequest, sentSecrets, withoutSecrets } from './clean.ts'
 import {
@@ -35,6 +35,7 @@ export class ReadRecorder implements ReadInterceptor {
   readonly #blocks = new Map<string, Map<string, AsOfBlock>>()
   readonly #reads = new Map<string, RecordedRead>()
   readonly #prices = new Map<string, Recording['prices'][string]>()
+  readonly #lists = new Map<string, Hex[]>()
   readonly #http: HttpRead[] = []
   readonly #failures: Fault[] = []
 
@@ -79,6 +80,13 @@ export class ReadRecorder implements ReadInterceptor {
     return reply
   }
 
+  async list(_run: ReadingRun, name: string, ask: () => Promise<ListReply>): Promise<ListReply> {
+    const reply = await ask()
+    if (reply.kind === 'faulted') this.#failures.push(faultFromRecord(reply.fault))
+    else this.#lists.set(name, [...reply.items])
+    return reply
+  }
+
   async http(_run: ReadingRun, read: HttpRead): Promise<HttpReply> {
     if (!read.answer) throw new Fault('collector-output', 'a request came without its answer')
     this.#http.push(read)
@@ -87,7 +95,7 @@ export class ReadRecorder implements ReadInterceptor {
 
   /** Whether anything was read. */
   get hasRead(): boolean {
-    return this.#blocks.size + this.#prices.size + this.#http.length + this.#failures.length > 0
+    return this.#blocks.size + this.#prices.size + this.#lists.size + this.#http.length + this.#failures.length > 0
   }
 
   /**
@@ -108,6 +116,7 @@ export class ReadRecorder implements ReadInterceptor {
       })),
       reads: inOrder(this.#reads),
       prices: byName(this.#prices, price => price),
+      ...(this.#lists.size > 0 && { lists: byName(this.#lists, items => items) }),
       http: inOrder(this.#answeredRequests()).map(({ request, answers }) => ({
         ...request,
         answers: inPlaces(answers),

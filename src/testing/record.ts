@@ -1,6 +1,6 @@
 import type { AppContext } from '../app/context.ts'
 import { openChains } from '../app/open-chains.ts'
-import { type Config, ConfigError } from '../config/config.ts'
+import { type Config, ConfigError, collectorsByName } from '../config/config.ts'
 import { configFolders, hiddenPaths } from '../config/include.ts'
 import { loadConfig } from '../config/load.ts'
 import { formatMistakes } from '../config/mistakes.ts'
@@ -73,7 +73,8 @@ async function recorded({ hour: asked, ...tried }: RecordedRun, redactor: Redact
 function settingsOf(config: Config) {
   return {
     deadlineMs: config.collect.deadlineMs,
-    prices: Object.fromEntries(config.prices.map(({ name, collector }) => [name, collector])),
+    prices: collectorsByName(config.prices),
+    lists: collectorsByName(config.lists),
     hidden: hiddenPaths(config),
     configFolders: configFolders(config),
   }

@@ -76,6 +76,8 @@ const recording = z.strictObject({
   reads: z.array(z.union([chainRead, logsRead])),
   /** US dollars by name, rounded and as an exact fraction. */
   prices: z.record(z.string(), z.strictObject({ usd: z.number(), exact: z.string() })),
+  /** Addresses by the name of their list. Absent where none was read. */
+  lists: z.record(z.string(), z.array(hex)).optional(),
   http: z.array(httpRead),
   /** Stand-ins of the secrets that are addresses, by their path in the options. */
   addresses: z.record(z.string(), z.string()).optional(),

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { decodeFunctionData, encodeFunctionResult, pad, parseAbi, toHex } from 'viem'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import type { CollectorConfig, PriceConfig } from '../../src/config/config.ts'
+import type { CollectorConfig, NamedConfig } from '../../src/config/config.ts'
 import { parseConfig } from '../../src/config/load.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import { ProcessRunner } from '../../src/runner/daemon/process-runner.ts'
@@ -77,7 +77,7 @@ describe('the recipes', () => {
     }
   })
 
-  async function expectPriced(collector: CollectorConfig, prices: readonly PriceConfig[], recipe: PricedRecipe) {
+  async function expectPriced(collector: CollectorConfig, prices: readonly NamedConfig[], recipe: PricedRecipe) {
     const doubled = prices.map(({ name, collector: { options, ...reader } }) => {
       const inPlace = (key: string, part: unknown) => (key === 'url' ? doubleOf(String(part), source) : part)
       return [name, { ...reader, options: JSON.parse(JSON.stringify(options, inPlace)) as unknown }] as const

@@ -143,9 +143,9 @@ describe('mistakes of included files', () => {
   it('say what belongs to the main file', () => {
     const text = `include: [./x.yaml]\nservice: embedded\nnonsense: 1\n${included('a')}`
     expect(linesOf(folderOf({ 'main.yaml': main('p.yaml'), 'p.yaml': text }))).toEqual([
-      'p.yaml:1:1: include: this key belongs to the main file → an included file holds protocols, prices and tokenPrices alone; put this key in the main file',
-      'p.yaml:2:1: service: this key belongs to the main file → an included file holds protocols, prices and tokenPrices alone; put this key in the main file',
-      'p.yaml:3:1: unknown key "nonsense" → known here: prices, tokenPrices, protocols',
+      'p.yaml:1:1: include: this key belongs to the main file → an included file holds protocols, prices, tokenPrices and lists alone; put this key in the main file',
+      'p.yaml:2:1: service: this key belongs to the main file → an included file holds protocols, prices, tokenPrices and lists alone; put this key in the main file',
+      'p.yaml:3:1: unknown key "nonsense" → known here: prices, tokenPrices, lists, protocols',
     ])
   })
 

@@ -19,7 +19,7 @@ tell('keys', [
   [
     'an unknown key',
     `service: embedded\nverbosity: 3\n${fine}`,
-    '2:1: unknown key "verbosity" → known here: service, data, fleet, collect, delivery, outbox, status, log, heartbeat, notify, chains, include, prices, tokenPrices, protocols',
+    '2:1: unknown key "verbosity" → known here: service, data, fleet, collect, delivery, outbox, status, log, heartbeat, notify, chains, include, prices, tokenPrices, lists, protocols',
   ],
   [
     'what stands under a typo is checked too',
@@ -185,7 +185,7 @@ tell('values', [
   [
     'the kinds of a chain',
     `service: embedded\nchains:\n  my/chain: { id: 1, rpc: [http://127.0.0.1:8545] }\n  x: { id: "1", rpc: [] }\n${fine}`,
-    '3:3: chains["my/chain"]: the name of a chain or a price begins with a letter or digit and goes on with these, ". _ -" and blanks → write a name like ethereum or ETH',
+    '3:3: chains["my/chain"]: a name begins with a letter or digit and goes on with these, ". _ -" and blanks → write a name like ethereum or ETH',
     '4:12: chains.x.id: must be a whole number, not the text "1" → write it without quotes: 1',
     '4:17: chains.x.rpc: must have at least 1 entry → write it like [http://127.0.0.1:8545]',
   ],
@@ -429,7 +429,7 @@ protocols:
   [
     'a name',
     `service: embedded\nprices: { "a/b": [{ fixed: 1 }] }\n${fine}`,
-    '2:11: prices["a/b"]: the name of a chain or a price begins with a letter or digit and goes on with these, ". _ -" and blanks → write a name like ethereum or ETH',
+    '2:11: prices["a/b"]: a name begins with a letter or digit and goes on with these, ". _ -" and blanks → write a name like ethereum or ETH',
   ],
 ])
 

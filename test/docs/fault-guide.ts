@@ -161,6 +161,14 @@ export const faultGuide: Readonly<Record<FaultCode, FaultGuide>> = {
     cause: 'A price that is asked for is not configured.',
     cure: 'Add it under `prices`, or correct the name.',
   },
+  'list-missing': {
+    cause: 'A list of addresses cannot be read for the hour: its contract, its node or its source does not answer.',
+    cure: 'The message says why. What uses the list has no value. Of a long past, each attempt reads on where the last one ended.',
+  },
+  'list-unknown': {
+    cause: 'A list that is asked for is not configured.',
+    cure: 'Add it under `lists`, or correct the name.',
+  },
   'http-unreachable': {
     cause: 'An off-chain source does not answer in time, or answers with a transient error.',
     cure: 'Nothing, if it passes: the hour is retried. The message has the host.',

@@ -48,6 +48,7 @@ export function configOf(script: Script): Config {
     log: { level: 'error' },
     chains: [],
     prices: [],
+    lists: [],
     notify: [],
     protocols: script.protocols.map(protocol => protocolConfig(script, protocol)),
   }

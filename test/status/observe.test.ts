@@ -45,6 +45,7 @@ function configOf(protocols: readonly ProtocolConfig[]): Config {
     log: { level: 'info' },
     chains: [],
     prices: [],
+    lists: [],
     notify: [],
     protocols,
   }

@@ -81,7 +81,7 @@ interface Offer {
 }
 
 /** A token, and the answers of sources so far. */
-interface Wanted {
+interface WantedToken {
   /** Its address in lower case. */
   readonly token: string
   readonly offers: Offer[]
@@ -99,7 +99,7 @@ export async function tokenPrices(
   tokens: readonly string[],
   means: Means,
 ): Promise<readonly TokenAnswer[]> {
-  const all = tokens.map((token): Wanted => ({ token: token.toLowerCase(), offers: [], failures: [] }))
+  const all = tokens.map((token): WantedToken => ({ token: token.toLowerCase(), offers: [], failures: [] }))
   for (const [place, source] of sources.entries()) {
     const open = all.filter(({ offers }) => !isDecided(offers))
     const wanted = open.map(({ token }) => token)
@@ -123,7 +123,7 @@ function isDecided([first, ...others]: readonly Offer[]): boolean {
   return first.within === undefined || others.some(other => isNear(first, other, first.within))
 }
 
-function decided({ offers, failures }: Wanted): TokenAnswer {
+function decided({ offers, failures }: WantedToken): TokenAnswer {
   const [first, ...others] = offers
   if (!first) return { failure: failures.join('; ') || 'no source of tokenPrices has it' }
   if (first.within === undefined) return first

@@ -146,9 +146,9 @@ class HourlyReader implements OpenChainReader {
     return this.#faulted(hour, signal, state => this.#read(state, requests, signal))
   }
 
-  logs(hour: Hour, filter: LogFilter, signal: AbortSignal): Promise<ReadAt<LogList>> {
+  logs(hour: Hour, filter: LogFilter, signal: AbortSignal, hours = 1): Promise<ReadAt<LogList>> {
     return this.#faulted(hour, signal, async state => {
-      const before = this.#firstBlockAfter(hourAfter(hour, -1), signal)
+      const before = this.#firstBlockAfter(hourAfter(hour, -hours), signal)
       const [to, from] = await Promise.all([this.#asOf(state, signal), before])
       const [chain, pool, memory] = [this.#name, this.#pool, this.#logMemory]
       const value = readLogsOnAny({ chain, pool, memory, from, asOf: to, filter, signal }, state)

@@ -49,7 +49,7 @@ export function checkCommand(): Command {
         const shared = otherConfiguration(context.config)
         const cautions = [
           ...(shared ? [shared] : []),
-          ...cautionsOf(context.config, [...checked.prices, ...checked.usable]),
+          ...cautionsOf(context.config, [...checked.named, ...checked.usable]),
         ]
         if (json) printJson({ file: context.config.file, metrics: rows, warnings, cautions: cautions.map(mistakeJson) })
         else printChecked(context.config.file, rows, warnings, cautions)

@@ -56,7 +56,7 @@ export async function configFindings(context: AppContext): Promise<readonly Find
   const mistakes = mistakesOf(checked).map(({ place, message, fix }) =>
     failed('configuration', `${placeText(place)}: ${message}`, fix),
   )
-  const cautions = cautionsOf(context.config, [...checked.prices, ...checked.usable]).map(({ place, message, fix }) =>
+  const cautions = cautionsOf(context.config, [...checked.named, ...checked.usable]).map(({ place, message, fix }) =>
     warning('configuration', `${placeText(place)}: ${message}`, fix),
   )
   const count = counted(checked.usable.length, 'collector')

@@ -3,6 +3,7 @@ import { LogList } from '../../chain/log-list.ts'
 import type { RawReads } from '../../chain/reads.ts'
 import { afterQuietTurn, BatchScheduler } from '../../edge/batch-scheduler.ts'
 import { systemTime } from '../../edge/time.ts'
+import type { Hex } from '../../model/block.ts'
 import { Fault, faultFromRecord, faultRecord } from '../../model/fault.ts'
 import {
   type Ask,
@@ -108,8 +109,16 @@ export class Asks {
   /**
    * The chain as one run sees it, as of its hour or an earlier one. Rejects with the signal's reason when aborted before
    * the reply.
+   *
+   * @param hours hours up to that one whose logs are read. Default: 1
    */
-  reader(run: string, chain: string, hoursBefore: number, scope: Pick<Scope, 'waitsFor'>): RawReads {
+  reader(
+    run: string,
+    chain: string,
+    hoursBefore: number,
+    scope: Pick<Scope, 'waitsFor'>,
+    hours?: number | undefined,
+  ): RawReads {
     const at = hoursBefore > 0 ? { chain, hoursBefore } : { chain }
     const asked = (question: ChainQuestion, signal: AbortSignal) =>
       scope.waitsFor(`chain ${chain}`, this.#askChain(run, { ...at, question }, signal))
@@ -123,7 +132,7 @@ export class Asks {
         return reply.kind === 'read' ? reply.value : mismatch(`a read of ${chain}`)
       },
       async logs(_hour, filter, signal) {
-        const reply = await asked({ kind: 'logs', filter }, signal)
+        const reply = await asked({ kind: 'logs', filter, ...(hours !== undefined && { hours }) }, signal)
         return reply.kind === 'logs' ? new LogList(reply.value) : mismatch(`a read of ${chain}`)
       },
     }
@@ -133,6 +142,19 @@ export class Asks {
   async price(run: string, name: string, scope: Pick<Scope, 'waitsFor'>, signal: AbortSignal): Promise<Priced> {
     const reply = await scope.waitsFor(`price ${name}`, this.#ask(run, { price: name }, signal))
     return reply.kind === 'price' ? reply.price : mismatch(`price ${name}`)
+  }
+
+  /** A list as of the run's hour, or as it was when it was last read. Rejects as `price` does. */
+  async list(
+    run: string,
+    name: string,
+    recent: boolean,
+    scope: Pick<Scope, 'waitsFor'>,
+    signal: AbortSignal,
+  ): Promise<readonly Hex[]> {
+    const question = recent ? { list: name, recent } : { list: name }
+    const reply = await scope.waitsFor(`list ${name}`, this.#ask(run, question, signal))
+    return reply.kind === 'list' ? reply.items : mismatch(`list ${name}`)
   }
 
   /** Shows an off-chain request to the daemon. @returns the answer. Rejects with its Fault, or the signal's reason */

@@ -1,5 +1,6 @@
-import type { ChainAsOf, ChainMoment, CollectContext, Collector, Http, Price } from '../../collector.ts'
+import type { ChainAsOf, ChainMoment, CollectContext, Collector, Http, List, Price } from '../../collector.ts'
 import { systemTime } from '../../edge/time.ts'
+import type { Hex } from '../../model/block.ts'
 import { Fault, type FaultRecord, faultRecord } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
 import { firstChars } from '../../model/text.ts'
@@ -7,6 +8,8 @@ import {
   type CollectorRef,
   type DescribedToDaemon,
   hoursBeforeMax,
+  type Listed,
+  type ListTask,
   type Priced,
   type PriceFound,
   tokenPriceName,
@@ -31,11 +34,14 @@ export interface RunDeps {
   /**
    * A chain as of the hour, or of whole hours before it.
    *
+   * @param logHours number of hours up to that one whose logs are read, if they are final. Default: 1
    * @throws Fault `chain-unknown`
    */
-  chain(name: string, hour: Hour, hoursBefore: number): ChainAsOf
+  chain(name: string, hour: Hour, hoursBefore: number, logHours?: number): ChainAsOf
   /** Rejects with Fault `price-unknown` or `price-missing`. */
   price(name: string): Promise<Priced>
+  /** Rejects with Fault `list-unknown` or `list-missing`. @param recent as it was when it was last read */
+  list(name: string, recent: boolean): Promise<readonly Hex[]>
 }
 
 /** Loads a collector, parses its options and checks its declarations. Rejects with Fault `collector-unusable`. */
@@ -79,11 +85,41 @@ export async function readPrices(
 ): Promise<readonly PriceFound[]> {
   const { definition, options, file } = await prepare(ref)
   if (!isPriceReader(definition)) throw new Fault('collector-unusable', `${ref.use} reads no price`)
-  const reading = definition.pricesOf(contextOf(options, hour, deps), tokens)
-  const settled = await settledOrLate(reading, deps.signal)
+  const prices = await awaited(definition.pricesOf(contextOf(options, hour, deps), tokens), file, deps)
+  return prices.map(found => ('failure' in found ? { failure: cut(found.failure) } : found))
+}
+
+/** Result of a collector's code. @throws Fault when it rejects, or not in time */
+async function awaited<T>(returned: Promise<T>, file: string | undefined, deps: RunDeps): Promise<T> {
+  const settled = await settledOrLate(returned, deps.signal)
   if (settled.kind === 'late') throw lateFault(deps.scope, deps.deadlineMs)
   if (settled.kind === 'threw') throw faultOf(settled.error, 'collector-threw', file)
-  return settled.value.map(found => ('failure' in found ? { failure: cut(found.failure) } : found))
+  return settled.value
+}
+
+/** Means to read a list, besides those of every collector. */
+interface ListContext extends CollectContext<unknown>, Pick<ListTask, 'isFinal' | 'known'> {
+  /** The logs of several hours up to this one, which are final. */
+  logsOver(chain: string, hours: number): Pick<ChainAsOf, 'logs'>
+}
+
+/** The shipped collector of lists. */
+interface ListCollector extends Collector {
+  /** The list without its blocks, which the daemon knows. */
+  listOf(context: ListContext): Promise<Omit<Listed, 'pins'>>
+}
+
+/** Reads a list of the configuration. @throws Fault when it cannot be read */
+export async function readList({ collector: ref, hour, isFinal, known }: ListTask, deps: RunDeps): Promise<Listed> {
+  const { definition, options, file } = await prepare(ref)
+  if (!isOfList(definition)) throw new Fault('collector-unusable', `${ref.use} reads no list`)
+  const logsOver = (name: string, hours: number) => deps.chain(name, hour, 0, hours)
+  const reading = definition.listOf({ ...contextOf(options, hour, deps), isFinal, known, logsOver })
+  return { ...(await awaited(reading, file, deps)), pins: [] }
+}
+
+function isOfList(definition: Collector): definition is ListCollector {
+  return 'listOf' in definition
 }
 
 function isPriceReader(definition: Collector): definition is PriceReader {
@@ -93,12 +129,10 @@ function isPriceReader(definition: Collector): definition is PriceReader {
 async function outputOf({ definition, file }: Prepared, context: CollectContext<unknown>, deps: RunDeps) {
   // In a promise's executor, so that a collect that throws synchronously rejects.
   const returned = new Promise<unknown>(resolve => resolve(definition.collect(context)))
-  const settled = await settledOrLate(returned, deps.signal)
-  if (settled.kind === 'late') throw lateFault(deps.scope, deps.deadlineMs)
-  if (settled.kind === 'threw') throw faultOf(settled.error, 'collector-threw', file)
-  const fault = outputFault(settled.value)
+  const output = await awaited(returned, file, deps)
+  const fault = outputFault(output)
   if (fault) throw fault
-  return settled.value
+  return output
 }
 
 async function outcomeOf(output: unknown, prepared: Prepared, deps: RunDeps): Promise<RunOutcome> {
@@ -138,10 +172,14 @@ function contextOf(options: unknown, hour: Hour, deps: RunDeps): CollectContext<
     exact,
     ofToken: (chain: string, token: string) => exact(tokenPriceName(chain, token)),
   })
+  const list: List = Object.assign((name: string) => deps.list(name, false), {
+    recent: (name: string) => deps.list(name, true),
+  })
   return {
     options,
     hour,
     http,
+    list,
     signal,
     deadlineMs: deps.deadlineMs,
     nowMs: () => systemTime.nowMs(),

@@ -18,7 +18,7 @@ import {
   unknownChain,
 } from '../messages.ts'
 import { Asks, ChildEnd, ShownHttp } from './child-end.ts'
-import { collectHour, describeCollector, lateFault, type RunDeps, readPrices } from './collect.ts'
+import { collectHour, describeCollector, lateFault, type RunDeps, readList, readPrices } from './collect.ts'
 import { optionsSchema, registerCollectorHooks, registerOptionsEdge } from './load.ts'
 import { lockDown, withoutNetwork } from './lockdown.ts'
 import { catchStrays, createScope, inScope, type Settled, settledOrLate } from './scope.ts'
@@ -57,6 +57,7 @@ async function perform(task: Task, deps: RunDeps): Promise<TaskEnd> {
   if (task.kind === 'schema') return { kind: 'schema', schema: await optionsSchema(task.collector) }
   if (task.kind === 'price')
     return { kind: 'priced', prices: await readPrices(task.collector, task.hour, task.tokens, deps), pins: [] }
+  if (task.kind === 'list') return { kind: 'listed', list: await readList(task, deps) }
   return { kind: 'collected', outcome: await collectHour(task.collector, task.hour, deps) }
 }
 
@@ -69,14 +70,16 @@ async function start({ run, task, deadlineMs, requests, guarded }: StartedRun): 
     stray.reject(error)
   }
   const scope = createScope({ collectorId: task.collector.id, signal, post: postLine, fail })
-  const chain: RunDeps['chain'] = (name, hour, hoursBefore) => {
+  const chain: RunDeps['chain'] = (name, hour, hoursBefore, logHours) => {
     if (!typedReads || !chainNames.includes(name)) throw unknownChain(name, chainNames)
-    const reader = asks.reader(run, name, hoursBefore, scope)
+    const reader = asks.reader(run, name, hoursBefore, scope, logHours)
     return typedReads.chainAsOf(reader, hourAfter(hour, -hoursBefore), signal, name, requests !== undefined)
   }
   const price = (name: string) => asks.price(run, name, scope, signal)
+  const list = (name: string, recent: boolean) => asks.list(run, name, recent, scope, signal)
+  const own = asks.turnsOf(run)
   const shown = requests && new ShownHttp(requests, request => asks.http(run, request, signal))
-  const performed = () => perform(task, { scope, signal, deadlineMs, turns: asks.turnsOf(run), shown, chain, price })
+  const performed = () => perform(task, { scope, signal, deadlineMs, turns: own, shown, chain, price, list })
   const work = inScope(scope, () => (guarded ? withoutNetwork(stray.reject, performed) : performed()))
   const first = Promise.race([work, stray.promise])
   const settled = await settledOrLate(first, signal, turnsAfterAbort)

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import type { Chains } from '../../chain/reads.ts'
 import { sentTogether } from '../../edge/batch-scheduler.ts'
 import type { Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
@@ -19,8 +18,7 @@ import type { Lost, Spawned } from './child-spawn.ts'
 import { heard } from './from-child.ts'
 import { ChildTurns, type HostLimits, isOver, RunDeadline } from './hosts.ts'
 import type { RunnerLimits } from './limits.ts'
-import type { ReadInterceptor } from './read-interceptor.ts'
-import { inOrderOfMeeting, type Meeting, type Prices, RunBlocks, replyTo } from './replies.ts'
+import { inOrderOfMeeting, type ReplyDeps, RunBlocks, replyTo } from './replies.ts'
 
 /** A run of a child process. */
 interface ChildRun {
@@ -34,17 +32,11 @@ interface ChildRun {
 }
 
 /** Dependencies of a child process on the daemon. */
-interface ChildDeps {
-  readonly chains: Chains
+interface ChildDeps extends ReplyDeps {
   readonly deadlineMs: number
   readonly limits: RunnerLimits
   readonly time: Time
   readonly log: (line: LogLine) => void
-  /** Where the first questions of all processes meet. */
-  readonly meeting: Meeting
-  readonly prices: Prices
-  /** Records or answers what collectors read. Default: nothing does. */
-  readonly interceptor?: ReadInterceptor | undefined
   /** Whether a run fails that connects past the daemon. Default: no. */
   readonly isGuarded?: boolean | undefined
   /** Limits of the hosts that all processes send requests to. */
@@ -146,7 +138,18 @@ class PingWatch {
 const busy = 'does not answer: something keeps it busy'
 const meddled = 'a collector must not write to its connection to the daemon: check its use of descriptors and sockets'
 
-const endOf = { describe: 'described', schema: 'schema', collect: 'collected', price: 'priced' } as const
+const endOf = {
+  describe: 'described',
+  schema: 'schema',
+  collect: 'collected',
+  price: 'priced',
+  list: 'listed',
+} as const
+
+/** Whether other runs wait for it: it reads a price or a list of the configuration. */
+function isShared(task: Task): task is Extract<Task, { readonly kind: 'price' | 'list' }> {
+  return task.kind === 'price' || task.kind === 'list'
+}
 
 /** The daemon's side of one process that runs collectors. */
 export class CollectorChild {
@@ -205,7 +208,7 @@ export class CollectorChild {
     this.#allowance.grant()
     this.#spawned.collectors.add(task.collector.id)
     if (task.kind === 'collect') this.#deps.meeting.join(task.hour, token)
-    if (task.kind === 'price') this.#deps.meeting.takePlace(task.hour, task.collector.id, token)
+    if (isShared(task)) this.#deps.meeting.takePlace(task.hour, task.collector.id, token)
     this.#start(token)
     return promise
   }
@@ -219,8 +222,8 @@ export class CollectorChild {
       run.deadline = new RunDeadline(this.#deps.time, deadlineMs)
       void this.#watchDeadline(token, run.over.signal, run.deadline)
       const requests = run.task.kind === 'collect' ? this.#deps.interceptor?.requests : undefined
-      // A price is one answer of the recording, however it is read.
-      const guarded = run.task.kind !== 'price' && this.#deps.isGuarded
+      // A price or a list is one answer of the recording, however it is read.
+      const guarded = !isShared(run.task) && this.#deps.isGuarded
       return [{ run: token, task: run.task, deadlineMs, ...(requests && { requests }), ...(guarded && { guarded }) }]
     })
     if (runs.length === 0) return
@@ -340,7 +343,7 @@ export class CollectorChild {
       const asker = { collectorId: task.collector.id, hour: task.hour, signal: over.signal }
       return deadline && this.#turns.ask(ask, question.host, { ...asker, deadline })
     }
-    const asking = { token, hour: task.hour, pins, isOfPrice: task.kind === 'price', signal: over.signal }
+    const asking = { token, hour: task.hour, pins, isShared: isShared(task), signal: over.signal }
     const reply = await replyTo(question, asking, this.#deps)
     if (this.#runs.has(token)) this.#tell({ ask, reply })
   }

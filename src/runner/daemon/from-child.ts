@@ -1,5 +1,8 @@
 import { z } from 'zod'
+import { isAddress } from '../../chain/shapes.ts'
+import type { Hex } from '../../model/block.ts'
 import { type FaultCode, type FaultRecord, faultCodes } from '../../model/fault.ts'
+import type { Hour } from '../../model/hour.ts'
 import { parsedJson } from '../../model/json.ts'
 import { retryAfterMsMax } from '../../model/limits.ts'
 import { childMessageCharsMax, type FromChild, hoursBeforeMax, question, type TaskEnd } from '../messages.ts'
@@ -52,7 +55,9 @@ const token = z.string().length(32)
 const count = z.int().nonnegative()
 
 /** Fault codes a child may report: those of collectors, chains and sources, none of the daemon's own parts. */
-const tellable: readonly FaultCode[] = faultCodes.filter(code => /^(collector|chain|http|price)-|^stopped$/.test(code))
+const tellable: readonly FaultCode[] = faultCodes.filter(code =>
+  /^(collector|chain|http|price|list)-|^stopped$/.test(code),
+)
 
 const fault = z
   .object({
@@ -100,6 +105,24 @@ const fraction = z
 
 const priceFound = z.union([z.object({ exact: fraction, nearest: z.number().positive() }), z.object({ failure: text })])
 
+/** Items of a list. */
+const listItemsMax = 20_000
+
+const items = z.array(z.custom<Hex>(isAddress)).max(listItemsMax)
+const hour = z
+  .int()
+  .multipleOf(3_600_000)
+  .transform(atMs => atMs as Hour)
+
+/** Its blocks are known in the daemon, as those of prices. */
+const listed = z
+  .object({
+    items,
+    memory: z.object({ hour, items, blocks: z.array(count).max(listItemsMax).optional() }).optional(),
+    first: hour.optional(),
+  })
+  .transform(list => ({ ...list, pins: [] }))
+
 const description = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('usable'),
@@ -122,6 +145,7 @@ const end = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('collected'), outcome }),
   /** Blocks are known in the daemon: those of a child's message are ignored. */
   z.object({ kind: z.literal('priced'), prices: z.array(priceFound) }).transform(priced => ({ ...priced, pins: [] })),
+  z.object({ kind: z.literal('listed'), list: listed }),
   z.object({ kind: z.literal('faulted'), fault }),
 ]) satisfies z.ZodType<TaskEnd>
 
@@ -155,6 +179,7 @@ const ask = z.union([
     hoursBefore: z.int().min(1).max(hoursBeforeMax).optional(),
   }),
   z.object({ ask: count, run: token, price: text }),
+  z.object({ ask: count, run: token, list: text, recent: z.boolean().optional() }),
   z.object({ ask: count, run: token, http }),
   z.object({ ask: count, run: token, host }),
 ])
@@ -209,7 +234,7 @@ export function heard(line: string): Heard {
 }
 
 const ownNames = new Set(
-  'kind runs run end asks ask chain question hoursBefore level message facts code fix readings failures outcome description metrics history declared secrets mistakes known requests filter address topics host ends how retryAfterMs prices exact nearest failure'.split(
+  'kind runs run end asks ask chain question hoursBefore level message facts code fix readings failures outcome description metrics history declared secrets mistakes known requests filter address topics host ends how retryAfterMs prices exact nearest failure list items memory blocks first hour hours recent'.split(
     ' ',
   ),
 )

@@ -16,16 +16,27 @@ import { secretPartsOf } from '../../model/host.ts'
 import type { Hour } from '../../model/hour.ts'
 import { isRecord, jsonOf } from '../../model/json.ts'
 import type { MetricSpec, Provenance } from '../../model/metric.ts'
-import type { ChildLogLevel, CollectorRef, DescribedToDaemon, LogLine, Task, TaskEnd } from '../messages.ts'
+import type {
+  ChildLogLevel,
+  CollectorRef,
+  DescribedToDaemon,
+  Listed,
+  LogLine,
+  Priced,
+  Task,
+  TaskEnd,
+} from '../messages.ts'
 import { originOf } from '../origin.ts'
 import type { DescribeResult, Runner, RunOutcome } from '../runner.ts'
 import { CollectorChild } from './child.ts'
 import { type Lost, type Spawned, spawnChild } from './child-spawn.ts'
 import { HostLimits } from './hosts.ts'
 import { type RunnerLimits, runnerLimits } from './limits.ts'
+import { type ListHour, type ListKeeper, Lists } from './lists.ts'
+import { Prices } from './prices.ts'
 import { LoneProcesses, Processes } from './processes.ts'
 import type { ReadInterceptor } from './read-interceptor.ts'
-import { Meeting, Prices, type PricesDeps } from './replies.ts'
+import { Meeting, NamedAnswers } from './replies.ts'
 import {
   groupOf,
   importedFiles,
@@ -62,7 +73,9 @@ export class ProcessRunner implements Runner {
   readonly #hidden: readonly string[]
   readonly #redactor: Redacting
   readonly #meeting: Meeting
-  readonly #prices: Prices
+  readonly #prices: NamedAnswers<Priced>
+  readonly #lists: Lists
+  readonly #listAnswers: NamedAnswers<Listed>
   readonly #hosts: HostLimits
   readonly #provenance: ProvenanceSource
   readonly #processes: Processes
@@ -82,8 +95,13 @@ export class ProcessRunner implements Runner {
     this.#provenance = new ProvenanceSource(deps.chains)
     const meeting = new Meeting(deps.time)
     this.#meeting = meeting
-    const read: PricesDeps['read'] = (price, hour, tokens) => this.#readPrices(price, hour, tokens)
-    this.#prices = new Prices({ prices: deps.prices ?? {}, read, meeting, time: deps.time })
+    const { chains, time, prices = {}, lists = {}, listKeeper: keeper } = deps
+    const ofPrices = new Prices((reader, hour, tokens) => this.#readPrices(reader, hour, tokens))
+    const price = (reader: CollectorConfig, hour: Hour, name: string) => ofPrices.read(reader, hour, name)
+    this.#prices = new NamedAnswers({ kind: 'price', readers: prices, read: price, meeting, time })
+    this.#lists = new Lists({ chains, time, keeper, run: (list, at) => this.#readList(list, at) })
+    const list = (one: CollectorConfig, hour: Hour) => this.#lists.read(one, hour)
+    this.#listAnswers = new NamedAnswers({ kind: 'list', readers: lists, read: list, meeting, time })
     this.#hosts = new HostLimits(deps.time, this.#limits)
     const stopping = this.#stopping.signal
     const { idleMsMax, sharedMax: processesMax, aloneMax } = this.#limits
@@ -119,6 +137,12 @@ export class ProcessRunner implements Runner {
     return end
   }
 
+  async #readList(collector: CollectorConfig, at: ListHour): Promise<Listed> {
+    const end = await this.#performOn(collector, { kind: 'list', ...at })
+    if (end.kind !== 'listed') throw mismatch(end.kind)
+    return end.list
+  }
+
   async #performOn(collector: CollectorConfig, asked: OfHour<Task>): Promise<Done> {
     const { paths, secrets } = await this.#givenOf(collector)
     const read = secrets.length > 0 && { secrets: this.#secretsOf(collector, secrets) }
@@ -141,8 +165,10 @@ export class ProcessRunner implements Runner {
       const { collectorId, level } = line
       log(collectorId, level, this.#redactor.redact(line.message), redacted(line.facts, this.#redactor))
     }
-    const [limits, meeting, prices, hosts] = [this.#limits, this.#meeting, this.#prices, this.#hosts]
-    const shared = { chains, deadlineMs, limits, time, meeting, prices, interceptor, isGuarded, hosts }
+    const recentItems = (name: string) => this.#lists.recent(this.#deps.lists?.[name])
+    const answers = { prices: this.#prices, lists: this.#listAnswers, recentItems }
+    const [limits, meeting, hosts] = [this.#limits, this.#meeting, this.#hosts]
+    const shared = { ...answers, chains, deadlineMs, limits, time, meeting, interceptor, isGuarded, hosts }
     const warm = this.#deps.warm?.take(group.key)
     return new CollectorChild({ ...shared, log: write, pinged }, warm ?? (await this.#started(group)), !!warm)
   }
@@ -262,6 +288,10 @@ export interface RunnerDeps {
   readonly chains: Chains
   /** The configured prices by name, and the readers of tokens by the chain's name and a slash. Default: none. */
   readonly prices?: Readonly<Record<string, CollectorConfig>>
+  /** The configured lists by name. Default: none. */
+  readonly lists?: Readonly<Record<string, CollectorConfig>>
+  /** Keeps what they have read. Default: nothing is kept. */
+  readonly listKeeper?: ListKeeper | undefined
   /** Time limit for one collector and hour, unless it has its own, or for loading one collector, in milliseconds. */
   readonly deadlineMs: number
   readonly time: Time
@@ -362,7 +392,8 @@ const knowsNone: Redacting = { add: () => {}, redact: text => text }
 function redactedEnd(end: TaskEnd, by: Redacting): TaskEnd {
   switch (end.kind) {
     case 'schema':
-      // Made without secrets.
+    case 'listed':
+      // Made without secrets, and addresses alone.
       return end
     case 'priced':
       return { ...end, prices: redacted(end.prices, by) }

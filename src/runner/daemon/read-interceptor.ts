@@ -1,5 +1,13 @@
 import type { Hour } from '../../model/hour.ts'
-import type { ChainQuestion, ChainReply, HttpRead, HttpReply, PriceReply, ShownRequests } from '../messages.ts'
+import type {
+  ChainQuestion,
+  ChainReply,
+  HttpRead,
+  HttpReply,
+  ListReply,
+  PriceReply,
+  ShownRequests,
+} from '../messages.ts'
 
 /** A question about a chain with the hour it is as of. */
 export interface ChainRead {
@@ -18,7 +26,7 @@ export interface ReadingRun {
 
 /**
  * Stands between the runs of collectors and their sources: it records what they read, or answers in place of the sources.
- * The runs of prices are not intercepted: a price is one answer. No method rejects.
+ * The runs of prices and lists are not intercepted: each is one answer. No method rejects.
  */
 export interface ReadInterceptor {
   /** Whether off-chain requests are sent and come here with their answers, or come here unsent. */
@@ -27,5 +35,7 @@ export interface ReadInterceptor {
   chain(run: ReadingRun, read: ChainRead, ask: () => Promise<ChainReply>): Promise<ChainReply>
   /** @param ask reads the price */
   price(run: ReadingRun, name: string, ask: () => Promise<PriceReply>): Promise<PriceReply>
+  /** @param ask reads the list */
+  list(run: ReadingRun, name: string, ask: () => Promise<ListReply>): Promise<ListReply>
   http(run: ReadingRun, read: HttpRead): Promise<HttpReply>
 }

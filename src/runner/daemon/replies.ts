@@ -2,25 +2,25 @@ import { LogList } from '../../chain/log-list.ts'
 import type { Chains } from '../../chain/reads.ts'
 import type { CollectorConfig } from '../../config/config.ts'
 import { meant, quoted } from '../../config/mistakes.ts'
-import { type BatchJob, BatchScheduler } from '../../edge/batch-scheduler.ts'
 import type { Time } from '../../edge/time.ts'
 import { unlessAborted } from '../../edge/unless-aborted.ts'
 import type { AsOfBlock, Hex, PinnedBlock, PinnedLogs } from '../../model/block.ts'
 import { Fault, faultRecord } from '../../model/fault.ts'
 import { type Hour, hourAfter } from '../../model/hour.ts'
-import { valueAt } from '../../model/json.ts'
 import {
   type Ask,
   type ChainAsk,
   type ChainQuestion,
   type ChainReply,
   type HttpReply,
+  type Listed,
+  type ListReply,
   type Priced,
-  type PriceFound,
   type PriceReply,
   type Reply,
   type RunQuestion,
   type TaskEnd,
+  tokenIn,
   unknownChain,
 } from '../messages.ts'
 import type { ReadInterceptor, ReadingRun } from './read-interceptor.ts'
@@ -123,7 +123,7 @@ export class RunBlocks {
     const met = this.#byChain.get(chainId) ?? { block: reply.at, logs: [] }
     if (met.block.hash !== reply.at.hash) return { kind: 'faulted', fault: faultRecord(reorganized(name)) }
     this.#byChain.set(chainId, met)
-    if (question.kind === 'logs' && reply.kind === 'logs') {
+    if (question.kind === 'logs' && reply.kind === 'logs' && question.hours === undefined) {
       met.logs.push({ filter: question.filter, digest: new LogList(reply.value).digest })
     }
     return reply
@@ -150,14 +150,15 @@ export class RunBlocks {
   }
 
   /**
-   * Adds the blocks of a price that the run was given.
+   * Adds the blocks of a price or a list that the run was given, and the logs that were read there.
    *
    * @throws Fault `chain-reorganized` when one differs from a block that the run has read
    */
   add(pins: readonly PinnedBlock[]): void {
-    for (const { chainId, block } of pins) {
+    for (const { chainId, block, logs = [] } of pins) {
       const met = this.#byChain.get(chainId) ?? { block, logs: [] }
       if (met.block.hash !== block.hash) throw reorganized(this.#nameOf(chainId))
+      met.logs.push(...logs)
       this.#byChain.set(chainId, met)
     }
   }
@@ -169,6 +170,7 @@ export class RunBlocks {
   /** The end of the run, with the blocks it has read. */
   addedTo(end: TaskEnd): TaskEnd {
     if (end.kind === 'priced') return { ...end, pins: this.all }
+    if (end.kind === 'listed') return { ...end, list: { ...end.list, pins: this.all } }
     return end.kind === 'collected' ? { ...end, outcome: { ...end.outcome, pins: this.all } } : end
   }
 
@@ -204,7 +206,7 @@ async function replyFromChain(
       case 'read':
         return { kind: 'read', ...(await chain.read(hour, question.requests, signal)) }
       case 'logs': {
-        const { at, value } = await chain.logs(hour, question.filter, signal)
+        const { at, value } = await chain.logs(hour, question.filter, signal, question.hours)
         return { kind: 'logs', at, value: value.pieces }
       }
     }
@@ -226,25 +228,28 @@ function chainFault(error: unknown, chain: string): Fault {
 /** A run that asks. */
 interface AskingRun extends ReadingRun {
   readonly pins: RunBlocks
-  /** Whether it reads a price, which is not intercepted. */
-  readonly isOfPrice: boolean
+  /** Whether it reads a price or a list, which is not intercepted. */
+  readonly isShared: boolean
   /** Aborted when the run is over. */
   readonly signal: AbortSignal
 }
 
 /** Dependencies of replies on the daemon. */
-interface ReplyDeps {
+export interface ReplyDeps {
   readonly chains: Chains
-  readonly prices: Prices
+  readonly prices: NamedAnswers<Priced>
+  readonly lists: NamedAnswers<Listed>
+  /** The items of a list when it was last read, of whichever hour. */
+  readonly recentItems: (name: string) => Promise<readonly Hex[]>
   readonly meeting: Meeting
   /** Records or answers what collectors read. Default: nothing does. */
   readonly interceptor?: ReadInterceptor | undefined
 }
 
-/** Questions of one message: for prices first, whose runs join the hour's meeting before a question of a chain ends it. */
+/** Questions of one message: for prices and lists first, whose runs join the hour's meeting before a question of a chain ends it. */
 export function inOrderOfMeeting(asks: readonly Ask[]): readonly Ask[] {
-  const isOfPrice = (ask: Ask) => 'price' in ask
-  return [...asks.filter(isOfPrice), ...asks.filter(ask => !isOfPrice(ask))]
+  const isOfRun = (ask: Ask) => 'price' in ask || 'list' in ask
+  return [...asks.filter(isOfRun), ...asks.filter(ask => !isOfRun(ask))]
 }
 
 /** Answers a run's question. Never rejects: a failure is a reply, too. */
@@ -253,11 +258,17 @@ export async function replyTo(
   run: AskingRun,
   deps: ReplyDeps,
 ): Promise<Reply['reply']> {
-  const interceptor = run.isOfPrice ? undefined : deps.interceptor
+  const interceptor = run.isShared ? undefined : deps.interceptor
   if ('http' in question) return interceptor ? interceptor.http(run, question.http) : unshown
-  if (!('price' in question)) return chainReply(question, run, { ...deps, interceptor })
-  const ask = () => priceReply(question.price, run, deps)
-  return interceptor ? interceptor.price(run, question.price, ask) : ask()
+  if ('price' in question) {
+    const ask = () => priceReply(question.price, run, deps)
+    return interceptor ? interceptor.price(run, question.price, ask) : ask()
+  }
+  if (!('list' in question)) return chainReply(question, run, { ...deps, interceptor })
+  // A recording has no reads of items that turn out not to be on the list.
+  if (question.recent) return { kind: 'list', items: interceptor ? [] : await deps.recentItems(question.list) }
+  const ask = () => listReply(question.list, run, deps)
+  return interceptor ? interceptor.list(run, question.list, ask) : ask()
 }
 
 const unshown: HttpReply = {
@@ -283,105 +294,121 @@ async function chainReply(
   return checked.kind === 'faulted' ? checked : pins.checkedEarlier(chain, question, earlier, hoursBefore)
 }
 
-async function priceReply(
+async function priceReply(name: string, run: AskingRun, { prices, meeting }: ReplyDeps): Promise<PriceReply> {
+  const answer = await answerFor(name, run, prices, meeting)
+  return answer instanceof Fault ? { kind: 'faulted', fault: faultRecord(answer) } : { kind: 'price', price: answer }
+}
+
+async function listReply(name: string, run: AskingRun, { lists, meeting }: ReplyDeps): Promise<ListReply> {
+  const answer = await answerFor(name, run, lists, meeting)
+  return answer instanceof Fault
+    ? { kind: 'faulted', fault: faultRecord(answer) }
+    : { kind: 'list', items: answer.items }
+}
+
+/** A named answer for a run, which depends on its blocks from then on; or why there is none. */
+async function answerFor<A extends NamedAnswer>(
   name: string,
   { token, hour, pins, signal }: AskingRun,
-  { prices, meeting }: ReplyDeps,
-): Promise<PriceReply> {
+  answers: NamedAnswers<A>,
+  meeting: Meeting,
+): Promise<A | Fault> {
   try {
-    const waited = prices.price(name, hour, signal)
+    const waited = answers.of(name, hour, signal)
     void meeting.ask(hour, token)
-    const price = await waited
-    pins.add(price.pins)
-    return { kind: 'price', price }
+    const answer = await waited
+    pins.add(answer.pins)
+    return answer
   } catch (error) {
-    if (error instanceof Fault && error.code === 'chain-reorganized') prices.forget(name, hour)
-    return { kind: 'faulted', fault: faultRecord(faultOf(error, name)) }
+    if (error instanceof Fault && error.code === 'chain-reorganized') answers.forget(name, hour)
+    return error instanceof Fault ? error : new Fault(`${answers.kind}-missing`, `${name} cannot be read`)
   }
 }
 
-function faultOf(error: unknown, name: string): Fault {
-  return error instanceof Fault ? error : new Fault('price-missing', `the price ${name} cannot be read`)
+/** Answers kept, of all names and hours. */
+const answersKeptMax = 10_000
+
+/** Time for which an answer is kept that depends on a block, which a reorg may replace. */
+export const pinnedAnswerKeptMs = 60_000
+
+/** Time for which any other answer is given again without reading it again: runs of one hour may be an hour apart. */
+export const answerKeptMs = 2 * 3_600_000
+
+/** Answer of the configuration to a name, as of an hour. */
+interface NamedAnswer {
+  /** The blocks that it depends on. */
+  readonly pins: readonly PinnedBlock[]
 }
 
-/** Prices kept, of all names and hours. */
-const pricesKeptMax = 10_000
-
-/** The same of one that depends on a block, which a reorg may replace. */
-export const pricePinnedKeptMs = 60_000
-
-/** Time for which a price is given again without reading it again: runs of one hour may be an hour apart. */
-export const priceKeptMs = 2 * 3_600_000
-
-/** A price reader's answer. */
-type PricesRead = Pick<Extract<TaskEnd, { readonly kind: 'priced' }>, 'prices' | 'pins'>
-
-/** Dependencies of `Prices`. */
-export interface PricesDeps {
-  /** The configured prices by name, and the readers of tokens by the chain's name and a slash. */
-  readonly prices: Readonly<Record<string, CollectorConfig>>
-  /** Reads a price, or those of tokens, as a run of its own. Rejects with a Fault. */
-  readonly read: (price: CollectorConfig, hour: Hour, tokens: readonly string[]) => Promise<PricesRead>
+/** Dependencies of `NamedAnswers`. */
+interface NamedAnswersDeps<A> {
+  readonly kind: 'price' | 'list'
+  /** Collectors that read them, by name; that of the tokens of a chain by the chain's name and a slash. */
+  readonly readers: Readonly<Record<string, CollectorConfig>>
+  /** Reads one in runs of its own. Rejects with a Fault. */
+  readonly read: (reader: CollectorConfig, hour: Hour, name: string) => Promise<A>
   readonly meeting: Meeting
   readonly time: Time
 }
 
-interface KeptPrice {
-  readonly price: Promise<Priced>
+interface KeptAnswer<A> {
+  readonly answer: Promise<A>
   /** Until when it is given without reading it again, in milliseconds since 1970; set once it is there. */
   untilMs: number
 }
 
-type FoundAt = PriceFound & Pick<Priced, 'pins'>
-
-/** A question for the price of a token. */
-interface TokenAsk {
-  readonly reader: CollectorConfig
-  readonly hour: Hour
-  readonly token: string
-}
-
 /**
- * The prices of the configuration as of hours. Each is read once an hour, however many runs need it; one that fails is
- * read again when it is next needed. Tokens that are asked for in one turn are read together.
+ * The prices or the lists of the configuration as of hours. Each is read once an hour, however many runs need it; one that
+ * fails is read again when it is next needed.
  */
-export class Prices {
-  readonly #deps: PricesDeps
-  readonly #kept = new Map<string, KeptPrice>()
-  readonly #tokens = new BatchScheduler<TokenAsk, Priced>(asks => this.#readTokens(asks))
+export class NamedAnswers<A extends NamedAnswer> {
+  readonly #deps: NamedAnswersDeps<A>
+  readonly #kept = new Map<string, KeptAnswer<A>>()
 
-  constructor(deps: PricesDeps) {
+  constructor(deps: NamedAnswersDeps<A>) {
     this.#deps = deps
   }
 
-  /**
-   * A price of an hour. Its run joins the meeting of the hour's first questions before this returns, so that its reads
-   * travel with theirs.
-   *
-   * @param name `tokenPriceName` for a token
-   * @throws Fault `price-unknown`, `price-missing`; the signal's reason
-   */
-  async price(name: string, hour: Hour, signal: AbortSignal): Promise<Priced> {
-    const before = this.#kept.get(keyOf(name, hour))
-    const kept = before && this.#deps.time.nowMs() < before.untilMs ? before : this.#keep(name, hour)
-    return unlessAborted(kept.price, signal)
+  get kind(): AnswerKind {
+    return this.#deps.kind
   }
 
-  /** Lets a price be read again: a block that it depends on was replaced. */
+  /**
+   * The answer of an hour. Its run joins the meeting of the hour's first questions before this returns, so that its reads
+   * travel with theirs.
+   *
+   * @param name `tokenPriceName` for the price of a token
+   * @throws Fault `price-unknown`, `price-missing`, `list-unknown`, `list-missing`; the signal's reason
+   */
+  async of(name: string, hour: Hour, signal: AbortSignal): Promise<A> {
+    const before = this.#kept.get(keyOf(name, hour))
+    const kept = before && this.#deps.time.nowMs() < before.untilMs ? before : this.#read(name, hour)
+    return unlessAborted(kept.answer, signal)
+  }
+
+  /** Lets an answer be read again: a block that it depends on was replaced. */
   forget(name: string, hour: Hour): void {
     this.#kept.delete(keyOf(name, hour))
   }
 
-  #keep(name: string, hour: Hour): KeptPrice {
+  /** @throws Fault of an unknown name, at once */
+  #read(name: string, hour: Hour): KeptAnswer<A> {
+    const { kind, readers, read, meeting, time } = this.#deps
+    const chain = kind === 'price' ? tokenIn(name)?.chain : undefined
     const key = keyOf(name, hour)
-    const kept: KeptPrice = {
-      price: this.#read(name, hour).catch(error => Promise.reject(missing(name, error))),
+    const readerName = chain === undefined ? name : `${chain}/`
+    const reader = Object.hasOwn(readers, readerName) ? readers[readerName] : undefined
+    if (!reader) throw chain === undefined ? unknown(kind, name, Object.keys(readers)) : unpricedTokens(chain)
+    meeting.join(hour, reader.id)
+    const answer = read(reader, hour, name).finally(() => meeting.leave(hour, reader.id))
+    const kept: KeptAnswer<A> = {
+      answer: answer.catch(error => Promise.reject(missing(kind, name, error))),
       untilMs: Number.POSITIVE_INFINITY,
     }
     this.#kept.set(key, kept)
-    kept.price.then(
+    kept.answer.then(
       ({ pins }) => {
-        kept.untilMs = this.#deps.time.nowMs() + (pins.length > 0 ? pricePinnedKeptMs : priceKeptMs)
+        kept.untilMs = time.nowMs() + (pins.length > 0 ? pinnedAnswerKeptMs : answerKeptMs)
         this.#drop()
       },
       () => {
@@ -391,46 +418,9 @@ export class Prices {
     return kept
   }
 
-  /** @throws Fault `price-unknown`, at once */
-  #read(name: string, hour: Hour): Promise<Priced> {
-    const { prices } = this.#deps
-    const [, readerName = name, token] = /^(.*\/)(.*)$/.exec(name) ?? []
-    const reader = Object.hasOwn(prices, readerName) ? prices[readerName] : undefined
-    if (!reader)
-      throw token === undefined ? unknownPrice(name, Object.keys(prices)) : unpricedTokens(readerName.slice(0, -1))
-    this.#deps.meeting.join(hour, reader.id)
-    if (token !== undefined) return this.#tokens.schedule({ reader, hour, token })
-    return this.#run(reader, hour, []).then(([only]) => pricedIn(only))
-  }
-
-  /** Those that have names among them are read apart: they alone may depend on blocks. */
-  #readTokens(asks: readonly BatchJob<TokenAsk, Priced>[]): void {
-    const groups = Map.groupBy(asks, ({ request: { reader, hour, token } }) =>
-      [hour, reader.id, isNamed(token, reader.options)].join(' '),
-    )
-    for (const group of groups.values()) this.#readGroup(group)
-  }
-
-  #readGroup(asks: readonly BatchJob<TokenAsk, Priced>[]): void {
-    const [first] = asks
-    if (!first) return
-    const { reader, hour } = first.request
-    const tokens = asks.map(({ request }) => request.token)
-    const reading = this.#run(reader, hour, tokens)
-    for (const [place, { resolve, reject }] of asks.entries()) {
-      reading.then(found => pricedIn(found[place])).then(resolve, reject)
-    }
-  }
-
-  async #run(reader: CollectorConfig, hour: Hour, tokens: readonly string[]): Promise<readonly FoundAt[]> {
-    const { read, meeting } = this.#deps
-    const { prices, pins } = await read(reader, hour, tokens).finally(() => meeting.leave(hour, reader.id))
-    return prices.map(found => ({ ...found, pins }))
-  }
-
   #drop(): void {
     for (const [key, { untilMs }] of this.#kept) {
-      if (this.#kept.size <= pricesKeptMax) return
+      if (this.#kept.size <= answersKeptMax) return
       if (untilMs < Number.POSITIVE_INFINITY) this.#kept.delete(key)
     }
   }
@@ -438,28 +428,14 @@ export class Prices {
 
 const keyOf = (name: string, hour: Hour) => `${hour} ${name}`
 
-/** Whether a token has the name of a price in a chain's sources, which are written by its address. */
-function isNamed(token: string, options: unknown): boolean {
-  const sources = valueAt(options, ['sources'])
-  const keys = Array.isArray(sources) ? sources.flatMap(source => Object.keys(source)) : []
-  return keys.some(key => key.toLowerCase() === token)
-}
+type AnswerKind = NamedAnswersDeps<unknown>['kind']
 
-/** @throws Fault when none was found */
-function pricedIn(found: FoundAt | undefined): Priced {
-  if (!found) throw new Fault('price-missing', 'its reader left it out')
-  if ('failure' in found) throw new Fault('price-missing', found.failure)
-  return found
-}
-
-function missing(name: string, error: unknown): Fault {
-  const { message, facts, fix } = error instanceof Fault ? error : new Fault('price-missing', 'it cannot be read')
-  const [, chain, token] = /^(.*)\/(.*)$/.exec(name) ?? []
-  const of = token === undefined ? name : `the token ${token} of ${chain}`
-  return new Fault('price-missing', `there is no price of ${of}: ${message}`, {
-    facts,
-    ...(fix !== undefined && { fix }),
-  })
+function missing(kind: AnswerKind, name: string, error: unknown): Fault {
+  const { message, facts, fix } = error instanceof Fault ? error : new Fault(`${kind}-missing`, 'it cannot be read')
+  const { token, chain } = tokenIn(name) ?? {}
+  const price = token === undefined ? name : `the token ${token} of ${chain}`
+  const what = kind === 'price' ? `there is no price of ${price}` : `the list ${name} cannot be read`
+  return new Fault(`${kind}-missing`, `${what}: ${message}`, { facts, ...(fix !== undefined && { fix }) })
 }
 
 function unpricedTokens(chain: string): Fault {
@@ -468,11 +444,11 @@ function unpricedTokens(chain: string): Fault {
   })
 }
 
-function unknownPrice(name: string, all: readonly string[]): Fault {
-  const known = all.filter(each => !each.endsWith('/'))
+function unknown(kind: AnswerKind, name: string, all: readonly string[]): Fault {
+  const known = all.filter(each => tokenIn(each) === undefined)
   const near = meant(name, known)
-  const others = known.length > 0 ? `configured are: ${known.join(', ')}` : 'add it under prices:'
-  return new Fault('price-unknown', `there is no price ${quoted(name)} in the configuration`, {
+  const others = known.length > 0 ? `configured are: ${known.join(', ')}` : `add it under ${kind}s:`
+  return new Fault(`${kind}-unknown`, `there is no ${kind} ${quoted(name)} in the configuration`, {
     fix: near === undefined ? others : `did you mean ${near}?`,
   })
 }

@@ -21,6 +21,7 @@ export function fleetConfig(script: FleetScript): Config {
     log: { level: 'error' },
     chains: [],
     prices: [],
+    lists: [],
     notify: [],
     protocols: ['tides', 'ports'].map(id => protocolOf(script, id)),
   }

@@ -3,7 +3,7 @@ import { priceConfig } from '../../../src/config/load.ts'
 import type { PinnedBlock } from '../../../src/model/block.ts'
 import { Fault } from '../../../src/model/fault.ts'
 import { hourAfter } from '../../../src/model/hour.ts'
-import { Meeting, Prices, priceKeptMs, pricePinnedKeptMs } from '../../../src/runner/daemon/replies.ts'
+import { answerKeptMs, Meeting, NamedAnswers, pinnedAnswerKeptMs } from '../../../src/runner/daemon/replies.ts'
 import { VirtualTime } from '../../support/virtual-time.ts'
 import { configured, faultOf, hour, testRunner } from '../setup.ts'
 
@@ -16,12 +16,13 @@ const signal = new AbortController().signal
 function counting(pins: readonly PinnedBlock[] = []) {
   const time = new VirtualTime(hour)
   const state = { reads: 0, failing: false }
-  const prices = new Prices({
-    prices: { ETH: eth },
+  const prices = new NamedAnswers({
+    kind: 'price',
+    readers: { ETH: eth },
     async read() {
       state.reads += 1
       if (state.failing) throw new Fault('http-unreachable', 'it is silent', { fix: 'wait' })
-      return { prices: [{ exact: '2000/1', nearest: 2000 }], pins }
+      return { exact: '2000/1', nearest: 2000, pins }
     },
     meeting: new Meeting(time),
     time,
@@ -31,46 +32,46 @@ function counting(pins: readonly PinnedBlock[] = []) {
 
 describe('a price that is kept', () => {
   it.for([
-    ['that depends on no block', [], priceKeptMs],
-    ['that depends on a block, which a reorg may replace', [{ chainId: 1, block }], pricePinnedKeptMs],
+    ['that depends on no block', [], answerKeptMs],
+    ['that depends on a block, which a reorg may replace', [{ chainId: 1, block }], pinnedAnswerKeptMs],
   ] as const)('%s is read again after its time', async ([, pins, keptMs]) => {
     const { time, state, prices } = counting(pins)
-    await prices.price('ETH', hour, signal)
+    await prices.of('ETH', hour, signal)
     await time.sleep(keptMs - 1)
-    await prices.price('ETH', hour, signal)
+    await prices.of('ETH', hour, signal)
     expect(state.reads).toBe(1)
     await time.sleep(1)
-    await prices.price('ETH', hour, signal)
+    await prices.of('ETH', hour, signal)
     expect(state.reads).toBe(2)
   })
 
   it('is that of its own hour', async () => {
     const { state, prices } = counting()
-    await prices.price('ETH', hour, signal)
-    await prices.price('ETH', hourAfter(hour, 1), signal)
+    await prices.of('ETH', hour, signal)
+    await prices.of('ETH', hourAfter(hour, 1), signal)
     expect(state.reads).toBe(2)
   })
 
   it('is read again once it is forgotten, or has failed', async () => {
     const { state, prices } = counting()
-    await prices.price('ETH', hour, signal)
+    await prices.of('ETH', hour, signal)
     prices.forget('ETH', hour)
     state.failing = true
-    const fault = await faultOf(prices.price('ETH', hour, signal))
+    const fault = await faultOf(prices.of('ETH', hour, signal))
     expect([fault.code, fault.message, fault.fix]).toEqual([
       'price-missing',
       'there is no price of ETH: it is silent',
       'wait',
     ])
     state.failing = false
-    expect((await prices.price('ETH', hour, signal)).nearest).toBe(2000)
+    expect((await prices.of('ETH', hour, signal)).nearest).toBe(2000)
     expect(state.reads).toBe(3)
   })
 
   it('ends the wait of a run that is over, and of no other', async () => {
     const { prices } = counting()
     const ended = new AbortController()
-    const [first, second] = [prices.price('ETH', hour, ended.signal), prices.price('ETH', hour, signal)]
+    const [first, second] = [prices.of('ETH', hour, ended.signal), prices.of('ETH', hour, signal)]
     ended.abort(new Fault('stopped', 'the run is over'))
     expect((await faultOf(first)).code).toBe('stopped')
     expect((await second).nearest).toBe(2000)

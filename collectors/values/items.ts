@@ -1,0 +1,107 @@
+import { type CollectContext, type CollectorLog, z } from 'tidegauge'
+import { type Fraction, fractionOf, total } from './fraction.ts'
+
+/** A list of the configuration in place of addresses. */
+export const eachOption = z
+  .strictObject({ each: z.string({ error: 'must be the name of a list' }) })
+  .describe('the addresses of a list: { each: NAME }')
+
+type Address = `0x${string}`
+
+/** A result of one item of a list. */
+export interface ListItem<T> {
+  readonly address: Address
+  readonly of: T
+}
+
+/**
+ * Begins something for each item of a list, for those of the last time before the list is there, so that the reads of both
+ * travel together. An item that is not on the list is left out of the result.
+ *
+ * @param begin its rejections must be handled: the item may not be on the list
+ */
+export async function ofItems<T>(
+  list: CollectContext<unknown>['list'],
+  name: string,
+  begin: (item: Address) => T,
+): Promise<readonly ListItem<T>[]> {
+  const recent = await list.recent(name)
+  const waited = list(name)
+  const begun = new Map(recent.map(item => [item, begin(item)] as const))
+  return (await waited).map(address => ({ address, of: begun.get(address) ?? begin(address) }))
+}
+
+/** Computations over the values of all items. */
+export const aggregates = {
+  total: (values: readonly Fraction[]) => total(values),
+  mean: (values: readonly Fraction[]) => total(values).div(values.length),
+  highest: (values: readonly Fraction[]) => values.reduce((most, each) => (each.compare(most) > 0 ? each : most)),
+  lowest: (values: readonly Fraction[]) => values.reduce((least, each) => (each.compare(least) < 0 ? each : least)),
+} as const
+
+export type AggregateKind = keyof typeof aggregates
+
+/** A value of all items together. */
+export interface AggregateValue {
+  /** Its label, for messages. */
+  readonly label: string
+  readonly kind: AggregateKind
+  /** Share of the items that must have a value. Default: all must have one. */
+  readonly atLeast?: number | undefined
+}
+
+/**
+ * A value of all items together. An item that cannot have a value is left out, where enough others have one; a read that
+ * may succeed later fails the whole.
+ *
+ * @throws the failure of an item; Error when too few have a value, or there is none to take the mean of
+ */
+export async function aggregate(
+  { label, kind, atLeast }: AggregateValue,
+  items: readonly ListItem<Promise<Fraction>>[],
+  log: CollectorLog,
+): Promise<Fraction> {
+  const settled = await Promise.allSettled(items.map(each => each.of))
+  const values = settled.flatMap(each => (each.status === 'fulfilled' ? [each.value] : []))
+  const failures = settled.flatMap((each, place) =>
+    each.status === 'rejected' ? [{ address: items[place]?.address, error: each.reason as unknown }] : [],
+  )
+  const [first = failures[0]] = failures.filter(({ error }) => !isLasting(error))
+  if (first && (atLeast === undefined || !isLasting(first.error))) throw named(first.error, `item ${first.address}`)
+  if (first) {
+    const words = `${failures.length} of ${items.length} items have no value`
+    const why = failures.slice(0, shownMax).map(({ address, error }) => `${address}: ${messageOf(error)}`)
+    if (
+      fractionOf(atLeast ?? 1)
+        .mul(items.length)
+        .compare(values.length) > 0
+    )
+      throw new Error(`${words}, and atLeast is ${atLeast}: ${why[0]}`)
+    log.warn(`${label}: ${words}, and are left out`, { items: why.join('; ') })
+  }
+  if (values.length === 0 && kind !== 'total') throw new Error(`there is no ${kind} of no items`)
+  return aggregates[kind](values)
+}
+
+/** Items without a value that are named. */
+const shownMax = 10
+
+/** Faults of a contract or a price that are the same whenever the hour is read. */
+const lasting = ['chain-call-reverted', 'chain-call-undecodable', 'price-missing']
+
+/** Whether an item has no value whenever the hour is read. Errors of the formulas have no code. */
+function isLasting(error: unknown): boolean {
+  const { code } = error as { readonly code?: unknown }
+  return code === undefined || lasting.includes(String(code))
+}
+
+/** The same failure, which says what it is of. */
+function named(error: unknown, what: string): unknown {
+  if (!(error instanceof Error)) return error
+  const copy: Error = Object.assign(Object.create(Object.getPrototypeOf(error)), error)
+  return Object.defineProperty(copy, 'message', { value: `${what}: ${error.message}` })
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

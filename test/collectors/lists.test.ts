@@ -1,0 +1,182 @@
+import type { Address } from 'viem'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { OpenChainReader } from '../../src/chain/read/reader.ts'
+import type { CollectorConfig } from '../../src/config/config.ts'
+import { systemTime } from '../../src/edge/time.ts'
+import { type Hour, hourText } from '../../src/model/hour.ts'
+import type { ListKeeper } from '../../src/runner/daemon/lists.ts'
+import { ProcessRunner } from '../../src/runner/daemon/process-runner.ts'
+import type { ListMemory } from '../../src/runner/messages.ts'
+import { configured } from '../runner/setup.ts'
+import { uniswapContract } from '../support/contracts.ts'
+import type { Deployed } from '../support/miner.ts'
+import { ProtocolChain } from '../support/protocol-chain.ts'
+import { publishedContract } from '../support/published.ts'
+
+const mintable = () =>
+  publishedContract('@aave/core-v3/artifacts/contracts/mocks/tokens/MintableERC20.sol/MintableERC20.json')
+
+let chain: ProtocolChain
+let factory: Deployed
+let reader: OpenChainReader
+const tokens: Deployed[] = []
+const hours: Hour[] = []
+/** Pairs in the order of their birth: one in each of the first three hours, two in the fourth. */
+const pairs: Address[] = []
+
+async function createPair(one: number, other: number): Promise<void> {
+  const [a, b] = [tokens[one], tokens[other]]
+  if (!a || !b) throw new Error('there are not so many tokens')
+  await chain.send(factory, 'createPair', [a.address, b.address])
+  const pair = await chain.read<Address>(factory, 'getPair', [a.address, b.address])
+  pairs.push(pair)
+  for (const token of [a, b]) {
+    await chain.send(token, 'mint', [10n ** 18n * BigInt(pairs.length)])
+    await chain.send(token, 'transfer', [pair, 10n ** 18n * BigInt(pairs.length)])
+  }
+}
+
+beforeAll(async () => {
+  chain = await ProtocolChain.start()
+  factory = await chain.deploy(uniswapContract('UniswapV2Factory'), [chain.owner])
+  for (const name of ['A', 'B', 'C', 'D']) tokens.push(await chain.deploy(mintable(), [name, name, 18]))
+  for (const [one, other] of [
+    [0, 1],
+    [0, 2],
+    [1, 2],
+  ] as const) {
+    await createPair(one, other)
+    hours.push(await chain.nextHour())
+  }
+  await createPair(0, 3)
+  await createPair(1, 3)
+  hours.push(await chain.nextHour())
+  hours.push(await chain.nextHour())
+  // The chain has a block past the last hour.
+  await chain.nextHour()
+  reader = chain.reader('dev')
+}, 120_000)
+afterAll(async () => {
+  reader?.close()
+  await chain?.stop()
+})
+
+function listed(name: string, options: Record<string, unknown>): Record<string, CollectorConfig> {
+  return { [name]: configured('list', { id: `list ${name}`, options: { chain: 'dev', ...options } }) }
+}
+
+const ofFactory = () =>
+  listed('pairs', {
+    address: factory.address,
+    length: 'allPairsLength() view returns (uint256)',
+    item: 'allPairs(uint256) view returns (address)',
+  })
+
+const ofEvents = (since = hours[0]) =>
+  listed('pairs', {
+    address: factory.address,
+    event: 'PairCreated(address indexed token0, address indexed token1, address pair, uint256)',
+    take: 'pair',
+    since: hourText(since as Hour),
+  })
+
+/** Keeps in memory what a folder would keep. */
+class Kept implements ListKeeper {
+  readonly memories: ListMemory[] = []
+  async read(): Promise<ListMemory | undefined> {
+    return this.memories.at(-1)
+  }
+  async write(_list: CollectorConfig, memory: ListMemory): Promise<void> {
+    this.memories.push(memory)
+  }
+}
+
+const Token0 = { call: 'token0() view returns (address)', private: true }
+const values = {
+  Token0,
+  In0: {
+    call: 'balanceOf(address) view returns (uint256)',
+    address: 'Token0',
+    args: ['item'],
+    decimals: true,
+    private: true,
+  },
+  TVL: { total: 'In0' },
+  Mean: { mean: 'In0' },
+  Most: { highest: 'In0' },
+  Least: { lowest: 'In0' },
+  Pools: { count: true },
+}
+
+function runnerOn(lists: Record<string, CollectorConfig>, listKeeper?: ListKeeper) {
+  const lines: { message: string; facts: Readonly<Record<string, unknown>> }[] = []
+  const runner = new ProcessRunner({
+    chains: { dev: reader },
+    deadlineMs: 60_000,
+    time: systemTime,
+    lists,
+    listKeeper,
+    log: (_collector, _level, message, facts) => void lines.push({ message, facts }),
+  })
+  return { runner, lines }
+}
+
+const overPairs = (own: Record<string, unknown> = values) =>
+  configured('contract-read', { options: { chain: 'dev', each: 'pairs', values: own } })
+
+/** One, two, three and five pairs; the nth has n of each token. */
+const expected = [
+  { TVL: 1, Mean: 1, Most: 1, Least: 1, Pools: 1 },
+  { TVL: 3, Mean: 1.5, Most: 2, Least: 1, Pools: 2 },
+  { TVL: 6, Mean: 2, Most: 3, Least: 1, Pools: 3 },
+  { TVL: 15, Mean: 3, Most: 5, Least: 1, Pools: 5 },
+  { TVL: 15, Mean: 3, Most: 5, Least: 1, Pools: 5 },
+]
+
+const orders = [
+  [0, 1, 2, 3, 4],
+  [4, 3, 2, 1, 0],
+  [2, 0, 3, 1, 4],
+] as const
+
+describe('a list', () => {
+  it.for([
+    ['of a factory', ofFactory],
+    ['of events', ofEvents],
+  ] as const)('%s has a pool from the hour of its birth on, in whichever order hours are read', async ([, list]) => {
+    for (const order of orders) {
+      const { runner } = runnerOn(list())
+      for (const place of order) {
+        const { readings, failures } = await runner.collect(overPairs(), hours[place] as Hour)
+        expect(failures).toEqual({})
+        expect(readings, `hour ${place} of ${order}`).toEqual(expected[place])
+      }
+      await runner.stop()
+    }
+  })
+
+  it('costs the steps of its values alone once it is known', async () => {
+    const { runner } = runnerOn(ofFactory())
+    const cost = (place: number) => chain.ethCalls(() => runner.collect(overPairs(), hours[place] as Hour))
+    // The length, the new items, and two steps of their values.
+    expect([await cost(2), await cost(3)]).toEqual([4, 4])
+    // No new ones; and an earlier hour, which has fewer.
+    expect([await cost(4), await cost(1)]).toEqual([2, 2])
+    await runner.stop()
+  })
+
+  it('is not read again from its beginning after a restart', async () => {
+    const kept = new Kept()
+    const before = runnerOn(ofEvents(), kept)
+    await before.runner.collect(overPairs(), hours[2] as Hour)
+    await before.runner.stop()
+    expect(kept.memories.at(-1)).toMatchObject({
+      hour: hours[2],
+      items: pairs.slice(0, 3).map(each => each.toLowerCase()),
+    })
+    const after = runnerOn(ofEvents(), kept)
+    const { readings } = await after.runner.collect(overPairs(), hours[3] as Hour)
+    expect(readings).toEqual(expected[3])
+    await after.runner.stop()
+  })
+})
