@@ -1,15 +1,19 @@
-import { address, type ChainAsOf, defineCollector, z } from 'tidegauge'
+import { address, type CollectContext, defineCollector, z } from 'tidegauge'
 import { erc20Abi } from 'viem'
-import { repeated } from './values/contracts.ts'
+import { addressesNow, repeated } from './values/contracts.ts'
 import { decimalsReader } from './values/decimals.ts'
 import { declaration, declared, labelOption } from './values/declared.ts'
 import { type Fraction, nearestNumber, scaled, total } from './values/fraction.ts'
+import { eachOption } from './values/items.ts'
 import { priced, priceOption } from './values/price/exact-price.ts'
 
 const asset = z
   .strictObject({
     native: z.literal(true).optional().describe('the coin of the chain, with 18 decimals'),
-    token: address.optional().describe('an ERC-20 token, with its own decimals'),
+    token: z
+      .union([address, eachOption])
+      .optional()
+      .describe('an ERC-20 token, with its own decimals, or those of a list: { each: NAME }'),
     price: priceOption,
     decimals: z.int().min(0).max(255).optional().describe('of a token that does not say them itself'),
   })
@@ -17,14 +21,16 @@ const asset = z
     const tell = (path: readonly string[], message: string) =>
       context.addIssue({ code: 'custom', path: [...path], message })
     if ((native === undefined) === (token === undefined)) tell([], 'must be { native: true } or { token: "0x…" }')
+    if (typeof token === 'object' && price !== 'token')
+      tell(['price'], 'must be price: token: each token of a list has a price of its own')
     if (native && price === 'token') tell(['price'], 'must be the name of a price: a coin has no address')
     if (native && decimals !== undefined) tell(['decimals'], 'belongs to a token: a coin has 18')
   })
 
-type Asset = z.output<typeof asset>
-
 const holding = z.strictObject({
-  owners: z.array(address).min(1).describe('accounts whose balances are added up'),
+  owners: z
+    .union([z.array(address).min(1), eachOption])
+    .describe('accounts whose balances are added up, or those of a list: { each: NAME }'),
   assets: z.array(asset).min(1).describe('the native coin, or tokens, each with its price'),
 })
 
@@ -47,8 +53,11 @@ const options = z
     if (assets.length > 1 && priceless)
       tell(priceless.path, 'must have a price like price: ETH: without prices, a balance is of one asset on one chain')
     for (const [chain, { owners, assets }] of Object.entries(of)) {
-      for (const place of repeated(owners)) tell([chain, 'owners', place], 'is there already: it would count twice')
-      for (const place of repeated(assets.map(each => each.token ?? 'native')))
+      for (const place of 'each' in owners ? [] : repeated(owners))
+        tell([chain, 'owners', place], 'is there already: it would count twice')
+      for (const place of repeated(
+        assets.map(({ token = 'native' }) => (typeof token === 'string' ? token : `each ${token.each}`)),
+      ))
         tell([chain, 'assets', place], 'is there already: it would count twice')
     }
   })
@@ -61,24 +70,39 @@ export default defineCollector({
   options,
   metrics: ({ label, unit, min = 0, ...more }) => ({ [label]: declaration({ ...more, unit, min }) }),
   history: true,
-  async collect({ options: { of, label }, chain, price }) {
-    // All is asked in one turn.
-    const values = Object.entries(of).flatMap(([name, { owners, assets }]) => {
-      const amountOf = amountReader(owners, chain(name))
-      return assets.map(each => priced(price, each.price, amountOf(each), { chain: name, token: each.token ?? '0x' }))
-    })
+  async collect({ options: { of, label }, ...means }) {
+    // All is asked in one turn, but for lists.
+    const values = Object.entries(of).map(([chain, holding]) => holdingValue(chain, holding, means))
     return { [label]: nearestNumber(total(await Promise.all(values))) }
   },
 })
 
+type Means = Pick<CollectContext<unknown>, 'chain' | 'price' | 'list'>
+
+/** The value of all assets that all owners have on one chain. */
+async function holdingValue(name: string, { owners: written, assets }: Holding, means: Means): Promise<Fraction> {
+  const { price, list } = means
+  const [owners, ...tokens] = await Promise.all([
+    addressesNow(list, written),
+    ...assets.map(({ token }) => (typeof token === 'object' ? list(token.each) : token && [token])),
+  ])
+  const amountOf = amountReader(owners, means.chain(name))
+  const values = assets.flatMap(({ price: written, decimals }, place) => {
+    const of = tokens[place]
+    if (!of) return [priced(price, written, amountOf(undefined, decimals), { chain: name, token: '0x' })]
+    return of.map(token => priced(price, written, amountOf(token, decimals), { chain: name, token }))
+  })
+  return total(await Promise.all(values))
+}
+
 /** Amounts that all owners have together, in whole units of the asset. */
-function amountReader(owners: Holding['owners'], chain: ChainAsOf): (asset: Asset) => Promise<Fraction> {
+function amountReader(owners: readonly `0x${string}`[], chain: ReturnType<Means['chain']>) {
   const decimalsOf = decimalsReader(chain, 'decimals: 18')
   const balancesOf = (token: `0x${string}`) =>
     chain.read(
       owners.map(owner => ({ address: token, abi: erc20Abi, functionName: 'balanceOf', args: [owner] }) as const),
     )
-  return async ({ token, decimals }) => {
+  return async (token: `0x${string}` | undefined, decimals: number | undefined): Promise<Fraction> => {
     const [balances, places] = await Promise.all([
       token ? balancesOf(token) : Promise.all(owners.map(owner => chain.balance(owner))),
       decimals ?? (token ? decimalsOf(token) : 18),

@@ -1,13 +1,15 @@
 import { type ChainAsOf, defineCollector, z } from 'tidegauge'
 import { erc20Abi } from 'viem'
 import { placeMistakes } from './values/by-chain.ts'
-import { addresses, contracts } from './values/contracts.ts'
+import { addressesNow, addressesOrEach, contracts } from './values/contracts.ts'
 import { decimalsReader, tokenDecimals } from './values/decimals.ts'
 import { declaration, declared, labelOption } from './values/declared.ts'
 import { type Fraction, nearestNumber, scaled, total } from './values/fraction.ts'
 import { priced, priceOption } from './values/price/exact-price.ts'
 
-const minus = addresses.optional().describe('accounts whose tokens do not circulate: their balances are subtracted')
+const minus = addressesOrEach
+  .optional()
+  .describe('accounts whose tokens do not circulate: their balances are subtracted')
 
 const place = z.strictObject({ token: contracts, minus, decimals: tokenDecimals })
 
@@ -55,14 +57,17 @@ export default defineCollector({
   metrics: given =>
     Object.fromEntries(suppliesOf(given).map(([label, each]) => [label, { ...declaration(each), min: each.min ?? 0 }])),
   history: true,
-  collect({ options, chain, price }) {
+  collect({ options, chain, price, list }) {
+    const supplyIn = async (written: string | undefined, { chain: name, token, minus = [], decimals }: SupplyPlace) => {
+      const [tokens, less] = await Promise.all([addressesNow(list, token), addressesNow(list, minus)])
+      const parts = tokens.map(token =>
+        priced(price, written, circulating(chain(name), token, less, decimals), { chain: name, token }),
+      )
+      return total(await Promise.all(parts))
+    }
     return Object.fromEntries(
       suppliesOf(options).map(([label, each]) => {
-        const parts = placesOf(each, options.chain).flatMap(place =>
-          place.token.map(token =>
-            priced(price, each.price, circulating(chain(place.chain), token, place), { chain: place.chain, token }),
-          ),
-        )
+        const parts = placesOf(each, options.chain).map(place => supplyIn(each.price, place))
         return [label, Promise.all(parts).then(all => nearestNumber(total(all)))]
       }),
     )
@@ -82,7 +87,8 @@ function placesOf({ of, chain, token = [], minus, decimals }: Supply, chainOfAll
 async function circulating(
   chain: ChainAsOf,
   address: `0x${string}`,
-  { minus = [], decimals: written }: SupplyPlace,
+  minus: readonly `0x${string}`[],
+  written: number | undefined,
 ): Promise<Fraction> {
   const token = { address, abi: erc20Abi } as const
   const [supply, decimals, ...held] = await Promise.all([

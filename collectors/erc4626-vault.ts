@@ -1,7 +1,7 @@
-import { type address, type ChainAsOf, type DeclaredMetric, defineCollector, z } from 'tidegauge'
+import { type ChainAsOf, type CollectContext, type DeclaredMetric, defineCollector, z } from 'tidegauge'
 import { erc4626Abi } from 'viem'
 import { placeMistakes } from './values/by-chain.ts'
-import { contracts } from './values/contracts.ts'
+import { addressesNow, contracts, type WrittenAddresses } from './values/contracts.ts'
 import { decimalsReader, tokenDecimals } from './values/decimals.ts'
 import { declaration, declared, labelOption } from './values/declared.ts'
 import { type Fraction, nearestNumber, scaled, total } from './values/fraction.ts'
@@ -39,7 +39,7 @@ const options = z
     const mistakes = placeMistakes(given, { ofChain: ['vault', 'decimals'], ofValue: ['price', 'unit'] })
     for (const { path, message } of mistakes) tell(path, message)
     for (const [label, each] of Object.entries(given.values ?? {})) {
-      if (each.take === 'SharePrice' && vaultsOf(each).length > 1)
+      if (each.take === 'SharePrice' && !isSingle(each))
         tell(['values', label, 'take'], 'is the price of one vault, and there are several')
     }
   })
@@ -50,7 +50,7 @@ type Value = Vaults & DeclaredMetric & Pick<Options, 'price'> & { readonly take:
 
 interface Vault {
   readonly chain: string
-  readonly address: z.output<typeof address>
+  readonly address: `0x${string}`
   /** Of the asset, where it has no `decimals()`. */
   readonly decimals: number | undefined
 }
@@ -67,10 +67,11 @@ export default defineCollector({
       Object.entries(valuesOf(given)).map(([label, each]) => [label, { ...declaration(each), min: each.min ?? 0 }]),
     ),
   history: true,
-  collect({ options, chain, price }) {
+  collect({ options, chain, price, list }) {
     const read = async ({ take, ...each }: Value) => {
       const of = take === 'TVL' ? assetsOf : sharePriceOf
-      const parts = vaultsOf(each, options.chain).map(vault => {
+      const vaults = await vaultsOf(each, options.chain, list)
+      const parts = vaults.map(vault => {
         const own = chain(vault.chain)
         // Asked for by the price of the token alone.
         const token = each.price === 'token' ? assetOf(own, vault) : '0x'
@@ -86,13 +87,31 @@ export default defineCollector({
 function valuesOf({ values, unit, ...one }: Options): Readonly<Record<string, Value>> {
   if (values) return values
   const TVL = { ...one, unit, take: 'TVL' } as const
-  return vaultsOf(one).length > 1 ? { TVL } : { TVL, SharePrice: { ...TVL, take: 'SharePrice' } }
+  return !isSingle(one) ? { TVL } : { TVL, SharePrice: { ...TVL, take: 'SharePrice' } }
 }
 
-function vaultsOf({ of, chain, vault = [], decimals }: Vaults, chainOfAll = ''): readonly Vault[] {
-  const byChain = of ? Object.entries(of).map(([chain, place]) => ({ chain, ...place })) : undefined
-  const places = byChain ?? [{ chain: chain ?? chainOfAll, vault, decimals }]
-  return places.flatMap(({ chain, vault, decimals }) => vault.map(address => ({ chain, address, decimals })))
+/** The vaults as they are written for each chain. */
+function placesOf({ of, chain, vault = [], decimals }: Vaults, chainOfAll = '') {
+  return of
+    ? Object.entries(of).map(([chain, place]) => ({ chain, ...place }))
+    : [{ chain: chain ?? chainOfAll, vault: vault as WrittenAddresses, decimals }]
+}
+
+/** Whether it is of one vault, which has a price of its share: how many a list has is known by the hour alone. */
+function isSingle(written: Vaults): boolean {
+  const counts = placesOf(written).map(({ vault }) => ('each' in vault ? 2 : vault.length))
+  return counts.every(count => count <= 1) && counts.filter(count => count === 1).length <= 1
+}
+
+async function vaultsOf(
+  written: Vaults,
+  chainOfAll: string | undefined,
+  list: CollectContext<unknown>['list'],
+): Promise<readonly Vault[]> {
+  const vaults = placesOf(written, chainOfAll).map(async ({ chain, vault, decimals }) =>
+    (await addressesNow(list, vault)).map(address => ({ chain, address, decimals })),
+  )
+  return (await Promise.all(vaults)).flat()
 }
 
 async function assetsOf(chain: ChainAsOf, vault: Vault): Promise<Fraction> {

@@ -1,9 +1,11 @@
 import { address, type ChainAsOf, type CollectContext, defineCollector, z } from 'tidegauge'
 import type { AbiFunction } from 'viem'
+import { addressesNow } from './values/contracts.ts'
 import { decimalsOption, decimalsReader } from './values/decimals.ts'
 import { declaration, declared, labelOption } from './values/declared.ts'
 import { eventFilter, type ParsedEvent } from './values/event.ts'
 import { decimalNumber, Fraction, fractionOf, nearestNumber, scaled, total } from './values/fraction.ts'
+import { eachOption } from './values/items.ts'
 import { OptionEntryMistake } from './values/mistake.ts'
 import { exactPrice, exactTokenPrice, priceOption } from './values/price/exact-price.ts'
 
@@ -40,7 +42,9 @@ const signature = z
 const options = z
   .strictObject({
     chain: z.string().describe('the name of a chain of the configuration'),
-    address: z.union([address, z.array(address).min(1)]).describe('the contract, or several'),
+    address: z
+      .union([address, z.array(address).min(1), eachOption])
+      .describe('the contract, several, or those of a list: { each: NAME }'),
     event: signature.optional(),
     events: z
       .array(z.strictObject({ event: signature, ...ofEvent }))
@@ -59,7 +63,7 @@ const options = z
     const kinds = new Set<string>()
     for (const [place, each] of eventsOf(given).entries()) {
       const own = given.events ? ['events', place] : []
-      const isSeveral = Array.isArray(given.address)
+      const isSeveral = typeof given.address !== 'string'
       for (const { path, message } of mistakesOf(each, isSeveral)) tell([...own, ...path], message)
       kinds.add(each.unique === undefined ? 'number' : 'unique')
     }
@@ -69,6 +73,7 @@ const options = z
 type Options = z.output<typeof options>
 type OwnEvent = Pick<Options, keyof typeof ofEvent> & { readonly event: string }
 type Means = Pick<CollectContext<Options>, 'chain' | 'options' | 'price'>
+type Emitters = `0x${string}` | readonly `0x${string}`[]
 
 /**
  * A number out of the events of an hour, those after the as-of block of the hour before up to this hour's: the sum of
@@ -78,10 +83,14 @@ export default defineCollector({
   options,
   metrics: given => ({ [given.label]: declaration(given) }),
   history: true,
-  async collect(means) {
-    const parts = await Promise.all(eventsOf(means.options).map(each => readEvent(each, means)))
+  async collect({ list, ...means }) {
+    const { address, label } = means.options
+    const emitters = typeof address === 'string' ? address : await addressesNow(list, address)
+    // A filter without an address is of all contracts.
+    if (emitters.length === 0) return { [label]: 0 }
+    const parts = await Promise.all(eventsOf(means.options).map(each => readEvent(each, emitters, means)))
     const values = new Set(parts.flatMap(({ values }) => values))
-    return { [means.options.label]: nearestNumber(total(parts.map(({ sum }) => sum))) + values.size }
+    return { [label]: nearestNumber(total(parts.map(({ sum }) => sum))) + values.size }
   },
 })
 
@@ -123,7 +132,11 @@ interface EventParts {
 
 const none = new Fraction(0)
 
-async function readEvent(given: OwnEvent, { options, chain: chainOf, price }: Means): Promise<EventParts> {
+async function readEvent(
+  given: OwnEvent,
+  emitters: Emitters,
+  { options, chain: chainOf, price }: Means,
+): Promise<EventParts> {
   const chain = chainOf(options.chain)
   const event = eventFilter(given)
   const decimalsOf = decimalsReader(chain, 'decimals: 18')
@@ -131,8 +144,8 @@ async function readEvent(given: OwnEvent, { options, chain: chainOf, price }: Me
   const named = given.price === undefined || given.price === 'token' ? undefined : exactPrice(price, given.price)
   named?.catch(() => {})
   const [logs, known] = await Promise.all([
-    chain.logs({ address: options.address, event: event.abi, args: event.indexed }),
-    knownDecimals(given, event, options.address, decimalsOf),
+    chain.logs({ address: emitters, event: event.abi, args: event.indexed }),
+    knownDecimals(given, event, emitters, decimalsOf),
   ])
   const meant = logs.filter(({ args }) => event.isMeant(args))
   if (given.unique !== undefined) return { sum: none, values: meant.map(({ args }) => event.value(args)) }
@@ -154,7 +167,7 @@ async function readEvent(given: OwnEvent, { options, chain: chainOf, price }: Me
 function knownDecimals(
   { decimals, token }: OwnEvent,
   event: ParsedEvent,
-  own: Options['address'],
+  own: Emitters,
   decimalsOf: ReturnType<typeof decimalsReader>,
 ): Promise<number> | number | undefined {
   if (token === undefined) {

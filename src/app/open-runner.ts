@@ -8,6 +8,7 @@ import { ProcessRunner } from '../runner/daemon/process-runner.ts'
 import type { ReadInterceptor } from '../runner/daemon/read-interceptor.ts'
 import type { Runner } from '../runner/runner.ts'
 import type { AppContext } from './context.ts'
+import { ListFiles } from './list-files.ts'
 
 /**
  * Opens a runner without chains: collectors can be loaded and described, offline and without secrets. It leaves its
@@ -25,26 +26,28 @@ export function openOfflineRunner(
 type OpenRunnerDeps = Pick<AppContext, 'time' | 'log' | 'redactor' | 'warm'> &
   Partial<Pick<AppContext, 'config'>> & {
     readonly interceptor?: ReadInterceptor | undefined
+    /** Whether lists are read on from what the data folder keeps of them. Default: from their beginning. */
+    readonly keepsLists?: boolean | undefined
   }
 
 /**
  * Opens a runner on chains; it is closed with the stack.
  *
- * @param interceptor sees what collectors read. Default: nothing does
+ * @param seen `interceptor` sees what collectors read; default: nothing does
  */
 export function runnerOn(
   chains: Chains,
   context: AppContext,
   stack: AsyncDisposableStack,
-  interceptor?: ReadInterceptor,
+  seen: Pick<OpenRunnerDeps, 'interceptor' | 'keepsLists'> = {},
 ): Runner {
-  return runnerWithin(context.config.collect.deadlineMs, chains, { ...context, interceptor }, stack)
+  return runnerWithin(context.config.collect.deadlineMs, chains, { ...context, ...seen }, stack)
 }
 
 function runnerWithin(
   deadlineMs: number,
   chains: Chains,
-  { time, log, redactor, config, warm, interceptor }: OpenRunnerDeps,
+  { time, log, redactor, config, warm, interceptor, keepsLists }: OpenRunnerDeps,
   stack: AsyncDisposableStack,
   leavesWarm = false,
 ): ProcessRunner {
@@ -58,6 +61,7 @@ function runnerWithin(
     ...(config && {
       prices: collectorsByName(config.prices),
       lists: collectorsByName(config.lists),
+      ...(keepsLists && { listKeeper: new ListFiles(config) }),
       hidden: hiddenPaths(config),
       configFolders: configFolders(config),
     }),
@@ -112,7 +116,7 @@ export function openHourReader(
     ]
   })
   return new HourReader({
-    runner: runnerOn(chains, context, stack, interceptor),
+    runner: runnerOn(chains, context, stack, { interceptor, keepsLists: true }),
     elsewhere,
     chains: compared,
     clock,

@@ -179,4 +179,76 @@ describe('a list', () => {
     expect(readings).toEqual(expected[3])
     await after.runner.stop()
   })
+
+  it('stands in place of addresses at other collectors', async () => {
+    const { runner } = runnerOn({ ...ofFactory(), ...listed('tokens', { fixed: tokens.map(each => each.address) }) })
+    const cases: readonly (readonly [string, Record<string, unknown>, Record<string, number>])[] = [
+      [
+        'event-sum',
+        {
+          address: { each: 'pairs' },
+          event: 'Transfer(address indexed from, address indexed to, uint256 value)',
+          count: true,
+          label: 'N',
+        },
+        { N: 0 },
+      ],
+      // All pairs together have 15 of the first tokens of each, and 15 of the others.
+      ['erc20-supply', { token: { each: 'tokens' }, minus: { each: 'pairs' } }, { Supply: 0 }],
+      [
+        'balances',
+        { of: { dev: { owners: { each: 'pairs' }, assets: [{ token: tokens[3]?.address }] } } },
+        { Balance: 9 },
+      ],
+    ]
+    for (const [use, options, wanted] of cases) {
+      const own = use === 'balances' ? options : { chain: 'dev', ...options }
+      const { readings, failures } = await runner.collect(configured(use, { options: own }), hours[4] as Hour)
+      expect(failures, use).toEqual({})
+      expect(readings, use).toEqual(wanted)
+    }
+    await runner.stop()
+  })
+
+  it('leaves items without a value out, as far as atLeast says, and names them', async () => {
+    const addresses = [...tokens.map(each => each.address), factory.address]
+    const { runner, lines } = runnerOn(listed('pairs', { fixed: addresses }))
+    const Supply = { call: 'totalSupply() view returns (uint256)', decimals: true, private: true }
+    const { readings, failures } = await runner.collect(
+      overPairs({
+        Supply,
+        Some: { mean: 'Supply', atLeast: 0.8 },
+        All: { total: 'Supply' },
+        Most: { total: 'Supply', atLeast: 0.81 },
+        N: { count: true },
+      }),
+      hours[0] as Hour,
+    )
+    expect(readings).toEqual({ Some: 0.5, N: 5 })
+    expect(failures['All']?.message).toMatch(new RegExp(`^item ${factory.address.toLowerCase()}: \\w+ reverted`))
+    expect(failures['Most']?.message).toContain('1 of 5 items have no value, and atLeast is 0.81')
+    expect(lines.map(({ message }) => message)).toEqual(['Some: 1 of 5 items have no value, and are left out'])
+    expect(lines[0]?.facts['items']).toContain(factory.address.toLowerCase())
+    await runner.stop()
+  })
+
+  it('has a total of 0, and no mean, where it is empty', async () => {
+    const since = hours[0] as Hour
+    const { runner } = runnerOn(
+      listed('pairs', {
+        address: tokens[0]?.address,
+        event: 'PairCreated(address indexed token0, address indexed token1, address pair, uint256)',
+        take: 'pair',
+        since: hourText(since),
+      }),
+    )
+    const { readings, failures } = await runner.collect(overPairs(), hours[1] as Hour)
+    expect(readings).toEqual({ TVL: 0, Pools: 0 })
+    expect(
+      Object.values(failures)
+        .map(({ message }) => message)
+        .sort(),
+    ).toEqual(['there is no highest of no items', 'there is no lowest of no items', 'there is no mean of no items'])
+    await runner.stop()
+  })
 })

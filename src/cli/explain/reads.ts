@@ -107,7 +107,7 @@ async function pricesOf(
     await using stack = new AsyncDisposableStack()
     const recorder = new ReadRecorder(hour, chains, context.redactor)
     // A source that fails is followed by the next one: what was read is there all the same.
-    await runnerOn(chains, context, stack, recorder)
+    await runnerOn(chains, context, stack, { interceptor: recorder, keepsLists: true })
       .collect(price, hour)
       .catch(() => undefined)
     const own = await readsOf(recorder, chains, context)

@@ -36,6 +36,10 @@ interface KnownList {
   pending?: { readonly memory: ListMemory; readonly hash: Hex } | undefined
   /** As last read, of whichever hour. */
   recent: readonly Hex[]
+  /** Whether anything of it is remembered; unknown until it was read. */
+  hasMemory?: boolean
+  /** A run that reads on for all hours. Never rejects. */
+  step?: Promise<unknown>
 }
 
 /** Reads the lists of the configuration, each on from what it has read before. */
@@ -57,21 +61,44 @@ export class Lists {
     const known = await this.#knownOf(list)
     await this.#adopt(list, known)
     for (;;) {
-      const listed = await this.#run(list, known, hour)
-      if (listed.first === undefined) {
-        known.recent = listed.items
+      await this.#lastStep(known)
+      const { memory, step } = known
+      const isFirst = memory === undefined && known.hasMemory !== false
+      const listed = await (isFirst ? this.#step(list, known, hour) : this.#run(list, known, hour))
+      const { first, items } = listed
+      if (first === undefined) {
+        known.recent = items
         return listed
       }
-      const before = await this.#run(list, known, listed.first)
-      if (known.memory?.hour !== listed.first) throw stuck(before)
+      // Another hour may be reading on.
+      if (!isFirst && known.step !== step) continue
+      await this.#step(list, known, first)
+      if (known.memory === memory) throw new Fault('list-missing', 'its past cannot be read')
     }
+  }
+
+  /** Waits until no hour reads on. */
+  async #lastStep(known: KnownList): Promise<void> {
+    let step: KnownList['step']
+    do {
+      step = known.step
+      await step
+    } while (step !== known.step)
+  }
+
+  /** Runs a list while other hours wait, so that its past is read once. */
+  #step(list: CollectorConfig, known: KnownList, hour: Hour): Promise<Listed> {
+    const run = this.#run(list, known, hour)
+    known.step = run.catch(() => {})
+    return run
   }
 
   async #run(list: CollectorConfig, known: KnownList, hour: Hour): Promise<Listed> {
     const isFinal = this.#isFinal(list, hour)
     const listed = await this.#deps.run(list, { hour, isFinal, known: known.memory })
-    const { memory, pins } = listed
+    const { memory, pins, first } = listed
     const [pin] = pins
+    if (first === undefined) known.hasMemory ??= memory !== undefined
     if (!memory || !pin) return listed
     if (isFinal) await this.#remember(list, known, memory)
     // The first that waits becomes final first.
@@ -92,6 +119,7 @@ export class Lists {
   }
 
   async #remember(list: CollectorConfig, known: KnownList, memory: ListMemory): Promise<void> {
+    if (known.memory && memory.hour <= known.memory.hour) return
     known.memory = memory
     await this.#deps.keeper?.write(list, memory)
   }
@@ -125,9 +153,4 @@ const lookUpMsMax = 10_000
 function fixedItems(options: unknown): readonly Hex[] {
   const fixed = isRecord(options) ? options['fixed'] : undefined
   return Array.isArray(fixed) ? fixed : []
-}
-
-function stuck({ first }: Listed): Fault {
-  const again = first === undefined ? 'nothing is remembered of it' : 'it must be read of yet an earlier hour'
-  return new Fault('list-missing', `its past cannot be read: ${again}`)
 }
