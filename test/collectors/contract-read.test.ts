@@ -154,6 +154,81 @@ describe('contract-read', () => {
     }
   })
 
+  const Owner = { call: 'owner() view returns (address)', private: true }
+  const ofList = [
+    [{ A: { ...Owner, private: false } }, ['values', 'A'], 'is an address, which cannot be sent: add private: true'],
+    [{ A: Supply, T: { total: 'A' } }, ['values', 'A'], 'is of one item: add private: true, and send one of total'],
+    [{ A: Owner, T: { total: 'A' } }, ['values', 'T', 'total'], 'A is an address, and this needs a number of one'],
+    [{ Supply: { ...Supply, private: true }, T: { total: 'Suply' } }, ['values', 'T', 'total'], 'did you mean Supply?'],
+    [{ T: { count: true }, U: { mean: 'T' } }, ['values', 'U', 'mean'], 'T is of all items, and this needs'],
+    [
+      { T: { count: true, atLeast: 0.5 } },
+      ['values', 'T', 'atLeast'],
+      'belongs to one of total, mean, highest, lowest',
+    ],
+    [{ T: { count: true, price: 'token' } }, ['values', 'T', 'price'], 'belongs to a call, and this is a count'],
+    [
+      { A: { ...Owner, args: [], address: 'B' }, B: { ...Owner, address: 'A' }, T: { count: true } },
+      ['values', 'A'],
+      'needs itself: A → B → A',
+    ],
+    [
+      { A: { ...Supply, private: true, address: 'Nobody' }, T: { total: 'A' } },
+      ['values', 'A', 'address'],
+      'or the label of a value that is an address',
+    ],
+    [
+      { A: { ...Cap, private: true, args: ['hour'] }, T: { total: 'A' } },
+      ['values', 'A', 'args', 0],
+      'must be an address',
+    ],
+    [{ A: { ...Owner, decimals: 6 }, T: { count: true } }, ['values', 'A', 'decimals'], 'belongs to a number'],
+  ] as const
+
+  it('tells mistakes of values over a list, and of dependent reads, at their place', async () => {
+    for (const [values, path, message] of ofList) {
+      const collector = configured('contract-read', { options: { chain: 'demo', each: 'pairs', values } })
+      expect(await runner.describe(collector), JSON.stringify(values)).toMatchObject({
+        kind: 'mistaken',
+        mistakes: [{ path, message: expect.stringContaining(message) }],
+      })
+    }
+    const without = configured('contract-read', { options: { chain: 'demo', address, values: { T: { total: 'A' } } } })
+    const message = 'is of the items of a list: add each: NAME next to values'
+    expect(await runner.describe(without)).toMatchObject({ mistakes: [{ path: ['values', 'T', 'total'], message }] })
+  })
+
+  it('tells mistakes of a list at their place', async () => {
+    const indexed = { length: 'n() view returns (uint256)', item: 'at(uint256) view returns (address)', address }
+    const event = {
+      event: 'Made(address indexed vault, uint256 size)',
+      take: 'vault',
+      since: '2024-05-01T00:00:00Z',
+      address,
+    }
+    const cases = [
+      [{}, [], 'must have one of length, array, event, url, fixed, and has nothing of it'],
+      [{ ...indexed, fixed: [address] }, [], 'and has length and fixed'],
+      [{ ...indexed, item: undefined }, ['item'], 'must be the function of one item'],
+      [{ ...indexed, item: 'at(uint256) view returns (uint256)' }, ['item'], 'must return an address, not uint256'],
+      [{ ...indexed, item: 'at() view returns (address)' }, ['item'], 'at takes 0 arguments, not 1'],
+      [{ array: 'all() view returns (address)', address }, ['array'], 'must return a list of addresses, not address'],
+      [{ ...event, take: 'size' }, ['take'], 'must be an argument that is an address, and size is uint256'],
+      [{ ...event, take: 'pool' }, ['take'], 'Made has no argument "pool": it has vault, size'],
+      [{ ...event, since: '2024-05-01T00:30:00Z' }, ['since'], 'must be a full UTC hour'],
+      [{ url: 'https://a.test/tokens', pointer: '/a' }, ['url'], 'must contain {hour}'],
+      [{ fixed: [address, address] }, ['fixed', 1], 'is written twice'],
+      [{ fixed: [address], take: 'a' }, ['take'], 'belongs to another kind of list, and this is of fixed'],
+    ] as const
+    for (const [options, path, words] of cases) {
+      const list = configured('list', { options: { chain: 'demo', ...options } })
+      expect(await runner.describe(list), JSON.stringify(options)).toMatchObject({
+        kind: 'mistaken',
+        mistakes: [{ path, message: expect.stringContaining(words) }],
+      })
+    }
+  })
+
   it('needs an address for each call', async () => {
     answering.use(contractOf(abi, answers))
     const without = configured('contract-read', { options: { chain: 'demo', values: { Supply } } })

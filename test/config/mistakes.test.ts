@@ -554,3 +554,54 @@ tell('files', [
     '2:4: a control character stands here → remove it; is the file really text?',
   ],
 ])
+
+tell('lists', [
+  [
+    'their chains, and the lists that shipped collectors read over, on the same chain',
+    `service: embedded
+chains: { ethereum: { id: 1, rpc: [x.ipc] }, base: { id: 8453, rpc: [y.ipc] } }
+lists:
+  pairs: { chain: polygon, fixed: [] }
+  vaults: { chain: base, fixed: [] }
+protocols:
+  - id: a
+    name: A
+    collectors:
+      - use: contract-read
+        options: { chain: ethereum, each: pair, values: {} }
+      - use: erc4626-vault
+        options: { chain: ethereum, vault: { each: vaults } }
+      - use: balances
+        options: { of: { base: { owners: { each: vaults }, assets: [{ token: { each: tokens }, price: token }] } } }
+      - use: ./own.ts
+        options: { each: day }
+`,
+    '4:19: lists.pairs.chain: there is no chain "polygon" under chains: → configured: ethereum, base; or add it: chains: { polygon: { id: …, rpc: […] } }',
+    '11:43: protocols[0].collectors[0].options.each: there is no list "pair" under lists: → did you mean pairs?',
+    '13:52: protocols[0].collectors[1].options.vault.each: the list vaults is of base, and this is read on ethereum → name a list of the same chain',
+    '15:86: protocols[0].collectors[2].options.of.base.assets[0].token.each: there is no list "tokens" under lists: → configured: pairs, vaults; or add it: lists: { tokens: { chain: …, fixed: ["0x…"] } }',
+    '15:103: protocols[0].collectors[2].options.of.base.assets[0].price: there are no prices of the tokens of "base" under tokenPrices: → add them: tokenPrices: { base: [{ "0x…": USDC }] }',
+  ],
+  [
+    'a sixth call that waits for five',
+    `service: embedded
+chains: { ethereum: { id: 1, rpc: [x.ipc] } }
+lists:
+  pairs: { chain: ethereum, length: l, item: i }
+protocols:
+  - id: a
+    name: A
+    collectors:
+      - use: contract-read
+        options:
+          chain: ethereum
+          each: pairs
+          values:
+            A: { call: a }
+            B: { call: b, address: A }
+            C: { call: c, args: [[B]] }
+            D: { call: d, decimals: { address: C } }
+`,
+    '17:13: protocols[0].collectors[0].options.values.D: needs 6 calls one after the other, 2 of them for the list, and an hour has at most 5 → write an address in place of one that is read',
+  ],
+])

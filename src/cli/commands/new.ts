@@ -16,7 +16,9 @@ import {
   askedIn,
   type CollectorEntry,
   entriesOf,
+  factoryList,
   kindsOf,
+  listName,
   lookAtContract,
   noteAnswers,
   type ReadEntry,
@@ -105,7 +107,16 @@ function printContract(chain: string, address: Hex, seen: SeenContract): void {
   const kinds = kindsOf(facts)
   noteAnswers(chain, address, kinds, seen)
   if (entries.length === 0) throw unknownKind(address, kinds)
-  print(entriesText(entries))
+  const list = factoryList(facts)
+  print([...(list ? listLines(list) : []), entriesText(entries)].join('\n'))
+}
+
+/** The list of a factory, as comments: it stands elsewhere than the entries. */
+function listLines(list: Readonly<Record<string, unknown>>): string[] {
+  const since =
+    'event' in list ? ['# and since: the hour in which the factory was deployed, like 2024-05-01T00:00:00Z'] : []
+  const prices = `# price: token needs the prices of its tokens: tokenPrices: { ${list['chain']}: … }`
+  return ['# to lists: in the configuration', `#   ${listName}: ${flow(list)}`, ...since, prices]
 }
 
 function unknownKind(address: Hex, kinds: readonly string[]): Fault {

@@ -118,6 +118,9 @@ export function kindsOf(facts: Pick<ContractFacts, 'values' | 'own' | 'basics'>)
   const is = (name: StandardName) => values[name] === true && isErc165(values)
   const rules: readonly (readonly [string, boolean])[] = [
     ['Uniswap V3 pool', isV3Pool(values)],
+    ['Algebra pool', isAlgebraPool(values)],
+    ['factory of pairs (Uniswap V2)', isPairFactory(values)],
+    ['factory of pools (Uniswap V3)', isPoolFactory(values)],
     [isStable ? 'stable pair (x³y + xy³)' : 'Uniswap V2 pool', isV2Pool(values)],
     [`Chainlink feed${typeof feed === 'string' ? `, ${feed}` : ''}`, feed !== undefined],
     ['ERC-4626 vault', isVault(values)],
@@ -147,9 +150,16 @@ export function kindsOf(facts: Pick<ContractFacts, 'values' | 'own' | 'basics'>)
 const isErc165 = ({ erc165, noInterface }: StandardValues) => erc165 === true && noInterface === false
 const hasAll = (values: StandardValues, ...names: readonly StandardName[]) =>
   names.every(name => values[name] !== undefined)
+const hasAny = (values: StandardValues, ...names: readonly StandardName[]) =>
+  names.some(name => values[name] !== undefined)
 const isV3Pool = (values: StandardValues) =>
-  hasAll(values, 'token0', 'token1', 'liquidity', 'fee') && (values.slot0 ?? values.slot0Wide) !== undefined
-const isV2Pool = (values: StandardValues) => hasAll(values, 'token0', 'token1', 'getReserves')
+  hasAll(values, 'token0', 'token1', 'liquidity', 'fee') && hasAny(values, 'slot0', 'slot0Wide')
+const isV2Pool = (values: StandardValues) =>
+  hasAll(values, 'token0', 'token1') && hasAny(values, 'getReserves', 'getReservesWide', 'getReservesFees')
+const isAlgebraPool = (values: StandardValues) =>
+  hasAll(values, 'token0', 'token1', 'liquidity') && hasAny(values, 'globalState', 'globalStateShort', 'globalStateOld')
+const isPairFactory = (values: StandardValues) => hasAny(values, 'allPairsLength', 'allPoolsLength')
+const isPoolFactory = (values: StandardValues) => values.poolSpacing === 10 && hasAll(values, 'owner')
 const isVault = (values: StandardValues) => hasAll(values, 'asset', 'totalAssets', 'convertToAssets', 'decimals')
 const isAavePool = (values: StandardValues) => hasAll(values, 'aaveReserves', 'aaveProvider', 'aaveFlashPremium')
 const isComet = (values: StandardValues) => hasAll(values, 'baseToken', 'getUtilization', 'totalBorrow')
@@ -181,7 +191,48 @@ export function entriesOf(facts: ContractFacts, more: Readonly<Record<string, Re
   const { chain, address } = facts
   const values = { ...readValues(facts), ...more }
   const read = { use: 'contract-read', options: { chain, address, values } }
+  if (factoryList(facts)) return [overPools(chain)]
   return [...shippedEntries(facts), ...(Object.keys(values).length > 0 ? [read] : [])]
+}
+
+/** Name of the list of a factory. */
+export const listName = 'pools'
+
+/** The list of what a factory has made, for `lists:`; `undefined` for a contract that is no factory. */
+export function factoryList({ chain, address, values }: ContractFacts): Readonly<Record<string, unknown>> | undefined {
+  if (isPairFactory(values)) {
+    const [length, item] =
+      values.allPairsLength === undefined ? ['allPoolsLength', 'allPools'] : ['allPairsLength', 'allPairs']
+    return {
+      chain,
+      address,
+      length: `${length}() view returns (uint256)`,
+      item: `${item}(uint256) view returns (address)`,
+    }
+  }
+  if (!isPoolFactory(values)) return undefined
+  const event =
+    'PoolCreated(address indexed token0, address indexed token1, uint24 indexed fee, int24 tickSpacing, address pool)'
+  return { chain, address, event, take: 'pool' }
+}
+
+/** The number and the value of all pools of a factory. */
+function overPools(chain: string): CollectorEntry {
+  const token = (name: string) => ({ call: `${name}() view returns (address)`, private: true })
+  const held = (address: string) => ({
+    ...{ call: 'balanceOf(address) view returns (uint256)', address, args: ['item'], decimals: true },
+    ...{ price: 'token', private: true },
+  })
+  const values = {
+    Token0: token('token0'),
+    Token1: token('token1'),
+    In0: held('Token0'),
+    In1: held('Token1'),
+    Both: { sum: ['In0', 'In1'], private: true },
+    TVL: { total: 'Both', atLeast: 0.9, unit: 'USD', min: 0 },
+    Pools: { count: true },
+  }
+  return { use: 'contract-read', options: { chain, each: listName, values } }
 }
 
 function shippedEntries({ chain, address, values, own, tokens, basics }: ContractFacts): CollectorEntry[] {
@@ -191,6 +242,7 @@ function shippedEntries({ chain, address, values, own, tokens, basics }: Contrac
     const options = { chain, pool: address, ...units, tokens: [values.token0, values.token1] }
     return [{ use: 'uniswap-v3-pool', options }]
   }
+  if (isAlgebraPool(values)) return reservesOf(chain, address, values, tokens)
   if (isV2Pool(values)) return [{ use: 'uniswap-v2-pool', options: { chain, pool: address, ...units } }]
   const feed = feedOf({ values, basics })
   if (typeof feed === 'object') {
@@ -207,6 +259,24 @@ function shippedEntries({ chain, address, values, own, tokens, basics }: Contrac
     ...(isVault(values) ? [{ use: 'erc4626-vault', options: vault }] : []),
     ...(isToken(values, own) ? [{ use: 'erc20-supply', options: token }] : []),
   ]
+}
+
+/** The tokens that a pool holds; none where their decimals are not known. */
+function reservesOf(
+  chain: string,
+  pool: Hex,
+  values: StandardValues,
+  tokens: ContractFacts['tokens'],
+): CollectorEntry[] {
+  const reads = [values.token0, values.token1].flatMap((token, place) => {
+    const { decimals, symbol: unit } = tokens.get(String(token).toLowerCase()) ?? {}
+    const call = 'balanceOf(address) view returns (uint256)'
+    const read = { call, address: token, args: [pool], decimals, ...(unit !== undefined && { unit }), min: 0 }
+    return decimals === undefined ? [] : [[`Reserve${place}`, read] as const]
+  })
+  return reads.length < 2
+    ? []
+    : [{ use: 'contract-read', options: { chain, address: pool, values: Object.fromEntries(reads) } }]
 }
 
 /** The currency of a feed described as `ETH / USD`. */
@@ -308,7 +378,11 @@ export const standardFunctions = {
   token1: address('token1'),
   factory: address('factory'),
   getReserves: { call: 'getReserves() view returns (uint112 reserve0, uint112 reserve1, uint32 blockTimestampLast)' },
-  // Solidly, Camelot.
+  // Solidly, Camelot: the same with other widths and fees.
+  getReservesWide: { call: 'getReserves() view returns (uint256 reserve0, uint256 reserve1, uint256 at)' },
+  getReservesFees: {
+    call: 'getReserves() view returns (uint112 reserve0, uint112 reserve1, uint16 fee0, uint16 fee1)',
+  },
   stable: flag('stable'),
   stableSwap: flag('stableSwap'),
   slot0: {
@@ -317,6 +391,21 @@ export const standardFunctions = {
   slot0Wide: {
     call: 'slot0() view returns (uint160 sqrtPriceX96, int24 tick, uint16 observationIndex, uint16 observationCardinality, uint16 observationCardinalityNext, uint32 feeProtocol, bool unlocked)',
   },
+  // Algebra.
+  globalState: {
+    call: 'globalState() view returns (uint160 price, int24 tick, uint16 fee, uint16 index, uint8 fee0, uint8 fee1, bool unlocked)',
+  },
+  globalStateShort: {
+    call: 'globalState() view returns (uint160 price, int24 tick, uint16 fee, uint8 plugin, uint16 communityFee, bool unlocked)',
+  },
+  globalStateOld: {
+    call: 'globalState() view returns (uint160 price, int24 tick, uint16 fee, uint16 index, uint16 fee0, uint16 fee1, bool unlocked)',
+  },
+  // Factories.
+  allPairsLength: number('allPairsLength'),
+  allPoolsLength: number('allPoolsLength'),
+  feeTo: address('feeTo'),
+  poolSpacing: { call: 'feeAmountTickSpacing(uint24 fee) view returns (int24)', args: [500] },
   liquidity: number('liquidity', 128),
   fee: number('fee', 24),
   tickSpacing: { call: 'tickSpacing() view returns (int24)' },

@@ -57,6 +57,20 @@ beforeAll(async () => {
   await chain.send(pairs, 'createPair', [dollar.address, tide.address])
   at['v2 pool'] = await chain.read(pairs, 'getPair', [dollar.address, tide.address])
   await deploy('timelock', zeppelin('TimelockController'), [3_600n, [], [], chain.owner])
+  const word = (value: bigint | string) => BigInt(value).toString(16).padStart(64, '0')
+  const both = { 'token0()': dollar.address, 'token1()': tide.address } as const
+  await deploy(
+    'solidly',
+    tinyContract(
+      { ...both, 'stable()': '0x00', 'getReserves()': `0x${[1n << 120n, 2n, 3n].map(word).join('')}` },
+      'reverts',
+    ),
+  )
+  const state = [1n << 96n, 0n, 500n, 0n, 0n, 1n]
+  await deploy(
+    'algebra',
+    tinyContract({ ...both, 'liquidity()': '0x07', 'globalState()': `0x${state.map(word).join('')}` }, 'reverts'),
+  )
   const old = { 'decimals()': '0x12', 'totalSupply()': '0x0de0b6b3a7640000', 'symbol()': rightPadded('MKR') } as const
   await deploy('old token', tinyContract(old, 'burns all gas'))
   await deploy('answers anything', tinyContract({}, { answers: '0x01' }))
@@ -123,6 +137,34 @@ describe('new --chain --address', () => {
     expect(code).toBe(0)
     expect(entriesIn(stdout)).toEqual(entries())
     printed.push(stdout)
+  })
+
+  it.each([
+    ['v2 factory', 'factory of pairs (Uniswap V2)', { length: 'allPairsLength() view returns (uint256)' }],
+    ['v3 factory', 'factory of pools (Uniswap V3)', { take: 'pool' }],
+  ] as const)('prints the list of a %s, and a TVL over it', async (name, kind, list) => {
+    const { code, stdout, stderr } = await ask(name)
+    expect(stderr).toContain(`${at[name]} on dev: ${kind}`)
+    expect(code).toBe(0)
+    const [, written = ''] = stdout.split('\n')
+    expect(parse(written.slice(1))).toEqual({
+      pools: expect.objectContaining({ chain: 'dev', address: at[name], ...list }),
+    })
+    const [entry] = parse(stdout) as { use: string; options: Record<string, unknown> }[]
+    expect(entry).toMatchObject({
+      use: 'contract-read',
+      options: { each: 'pools', values: { TVL: { total: 'Both' } } },
+    })
+  })
+
+  it.each([
+    ['solidly', 'Uniswap V2 pool', 'uniswap-v2-pool'],
+    ['algebra', 'Algebra pool', 'contract-read'],
+  ])('knows a pool of %s', async (name, kind, use) => {
+    const { code, stdout, stderr } = await ask(name)
+    expect(stderr).toContain(`${at[name]} on dev: ${kind}`)
+    expect(code).toBe(0)
+    expect(Object.keys(entriesIn(stdout))).toEqual([use])
   })
 
   it('names the implementation of a proxy, also behind a beacon, and what was read', async () => {

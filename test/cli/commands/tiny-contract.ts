@@ -5,9 +5,14 @@ import type { Artifact } from '../../support/contracts.ts'
 export type Fallback = 'reverts' | 'burns all gas' | { readonly answers: Hex }
 
 const word = (hex: Hex) => hex.slice(2).padStart(64, '0')
-const answering = (hex: Hex) => `7f${word(hex)}60005260206000f3`
+/** Words are written to memory one after the other. */
+function answering(hex: Hex): string {
+  const words = hex.length > 66 ? (hex.slice(2).match(/.{64}/g) ?? []) : [word(hex)]
+  const stores = words.map((each, place) => `7f${each}61${(32 * place).toString(16).padStart(4, '0')}52`)
+  return `${stores.join('')}61${(32 * words.length).toString(16).padStart(4, '0')}6000f3`
+}
 
-/** A contract in machine code, as old ones are: each function answers one word. */
+/** A contract in machine code, as old ones are: each function answers words. */
 export function tinyContract(answers: Readonly<Record<string, Hex>>, fallback: Fallback): Artifact {
   const cases = Object.entries(answers)
   const other =
