@@ -43,6 +43,11 @@ export async function* noCodeHours(): AsyncGenerator<Figure> {
     values: await treasuryCalls(),
     target: { atMost: 1 },
   }
+  const { ethCalls, requests, cpuMs } = await listCost()
+  const items = 'an hour of 1,000 items of a list with 3 calls each'
+  yield { what: `${items}: eth_call`, values: [ethCalls], target: { atMost: 5 } }
+  yield { what: `${items}: HTTP requests`, values: [requests], target: { atMost: 3 } }
+  yield { what: `${items}: ms of CPU of the daemon`, values: [cpuMs], target: { atMost: 1_000 } }
 }
 
 /** `eth_call`s an hour of each of three chains. */
@@ -92,13 +97,19 @@ async function treasuryCalls(): Promise<readonly number[]> {
 }
 
 /** Cost of an hour, once the first has passed. */
-async function costOf(scene: SyntheticScene, collectors: readonly CollectorConfig[], from: Hour): Promise<Cost> {
+async function costOf(
+  scene: SyntheticScene,
+  collectors: readonly CollectorConfig[],
+  from: Hour,
+  lists: Readonly<Record<string, CollectorConfig>> = {},
+): Promise<Cost> {
   await using place = new Place()
   const outbox = new SqliteOutbox(place.file('outbox.db'))
   const chain = scene.reader(outbox.intake.finalBlocks(1))
   const runner = new ProcessRunner({
     chains: { synthetic: chain },
     prices,
+    lists,
     deadlineMs: 60_000,
     time: systemTime,
     log: () => {},
@@ -145,6 +156,30 @@ function pricesOn(chain: string): Readonly<Record<string, CollectorConfig>> {
 }
 
 const prices = pricesOn(chain)
+
+/** Cost of an hour of a thousand items with three calls each. */
+async function listCost(): Promise<Cost & { readonly cpuMs: number }> {
+  const archive = syntheticArchive(syntheticKinds.slots())
+  await using scene = await SyntheticScene.start(archive)
+  const items = collectorOf('list', 0, { chain, fixed: addresses(1_000, 10_000) })
+  const read = collectorOf('contract-read', 1_000, {
+    chain,
+    each: 'items',
+    values: {
+      Supply: { call: 'totalSupply() view returns (uint256)', decimals: true, private: true },
+      Rate: { call: 'rateOf(uint256 which) view returns (uint256)', args: [1], decimals: 27, private: true },
+      Value: { product: ['Supply', 'Rate'], private: true },
+      TVL: { total: 'Value' },
+    },
+  })
+  const [from] = randomPlaces(archive, 1, hours + 1, seed)
+  if (from === undefined) throw new Error('the archive has no hours')
+  const before = process.resourceUsage()
+  const cost = await costOf(scene, [read], from, { items })
+  const after = process.resourceUsage()
+  const cpuMs = (after.userCPUTime + after.systemCPUTime - before.userCPUTime - before.systemCPUTime) / 1000 / (hours + 1)
+  return { ...cost, cpuMs }
+}
 
 const noCode = Array.from({ length: 50 }, (_, index) => {
   const address = addressOf(1 + index)
