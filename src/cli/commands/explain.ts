@@ -238,13 +238,15 @@ function configurationJson({ place, use, options }: NonNullable<Explanation['con
   return { file: place.file, line: place.line, use, options }
 }
 
-function againJson({ again: { value, failure, contradicted, inputs, reads, prices = {} }, entry }: Explanation) {
+function againJson({ again, entry }: Explanation) {
+  const { value, failure, contradicted, inputs, warnings, reads, prices = {} } = again
   return {
     ...(value !== undefined && { value }),
     ...(value !== undefined && entry && { isSame: Object.is(value, entry.value) }),
     ...(failure !== undefined && { failure }),
     ...(contradicted && { contradicted }),
     ...(inputs && { inputs: inputs.map(({ metric, hour, input }) => ({ metric, hour: hourText(hour), ...input })) }),
+    ...(warnings && { warnings }),
     ...(reads && {
       ...readsJson(reads),
       prices: Object.fromEntries(pricesIn(reads, prices).map(([name, price, own]) => [name, priceJson(price, own)])),
@@ -382,7 +384,7 @@ function configuredFact({ place, options }: NonNullable<Explanation['configured'
 }
 
 function printAgain({ again, entry, origin }: Explanation): void {
-  const { value, failure, reads, prices = {}, contradicted = [], inputs = [] } = again
+  const { value, failure, reads, prices = {}, contradicted = [], inputs = [], warnings = [] } = again
   if (value === undefined) print(`not read again: ${failure ?? ''}`)
   else if (!entry) print(`read again now: ${value}`)
   else
@@ -398,6 +400,7 @@ function printAgain({ again, entry, origin }: Explanation): void {
     ])
     printTable(['hour', 'computed from', 'value'], rows, ['value'])
   }
+  for (const warning of warnings) print(`warning: ${warning}`)
   if (!reads) return
   printBlocks(reads, origin?.blocks ?? [])
   printReads(reads)

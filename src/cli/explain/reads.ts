@@ -9,7 +9,7 @@ import { asFault, type PastStore, usable } from '../../intake/validate.ts'
 import { Fault, faultFromRecord, faultLine } from '../../model/fault.ts'
 import { type Hour, hourAfter, hourText, parseHour } from '../../model/hour.ts'
 import { labelOf } from '../../model/metric.ts'
-import { createLog } from '../../telemetry/log.ts'
+import { createLog, type Log } from '../../telemetry/log.ts'
 import { ReadRecorder } from '../../testing/read-recorder.ts'
 import type { RecordedRead, Recording } from '../../testing/recording.ts'
 
@@ -23,6 +23,8 @@ export interface ReadAgain {
   readonly contradicted?: readonly string[]
   /** Of a derived value: what it is computed from. Absent for another. */
   readonly inputs?: readonly DerivedInput[]
+  /** Warnings of the collector, such as items of a list that are left out. */
+  readonly warnings?: readonly string[]
   /**
    * All that the collector read, without secrets; absent where a read failed, or nothing was read. Where it read logs, its
    * blocks include that of the hour before them.
@@ -41,7 +43,8 @@ export async function readWithRecord(
   pasts: PastStore,
 ): Promise<ReadAgain> {
   await using stack = new AsyncDisposableStack()
-  const logged = { ...context, log: createLog('silent', context.redactor) }
+  const warnings: string[] = []
+  const logged = { ...context, log: warningsOf(collector, createLog('silent', context.redactor), warnings) }
   const chains = openChains(logged, stack)
   const recorder = new ReadRecorder(hour, chains, context.redactor)
   try {
@@ -58,12 +61,22 @@ export async function readWithRecord(
       ...(value === undefined ? { failure } : { value }),
       ...(contradicted && { contradicted }),
       ...(inputs.length > 0 && { inputs }),
+      ...(warnings.length > 0 && { warnings }),
       ...(reads && { reads, prices: await pricesOf(reads, chains, logged, hour) }),
     }
   } catch (error) {
     const reads = await readsOf(recorder, chains, logged)
     return { failure: faultLine(asFault(error)), ...(reads && { reads }) }
   }
+}
+
+/** A log that adds the warnings of a collector to a list. */
+function warningsOf({ id }: CollectorConfig, log: Log, warnings: string[]): Log {
+  const warn = ({ collector, ...facts }: Readonly<Record<string, unknown>>, message = '') => {
+    const rest = Object.values(facts).map(fact => `: ${String(fact)}`)
+    if (collector === id) warnings.push(`${message}${rest.join('')}`)
+  }
+  return Object.assign(log, { warn })
 }
 
 async function readsOf(recorder: ReadRecorder, chains: Chains, context: AppContext): Promise<Recording | undefined> {

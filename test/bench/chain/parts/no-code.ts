@@ -177,7 +177,8 @@ async function listCost(): Promise<Cost & { readonly cpuMs: number }> {
   const before = process.resourceUsage()
   const cost = await costOf(scene, [read], from, { items })
   const after = process.resourceUsage()
-  const cpuMs = (after.userCPUTime + after.systemCPUTime - before.userCPUTime - before.systemCPUTime) / 1000 / (hours + 1)
+  const cpuMs =
+    (after.userCPUTime + after.systemCPUTime - before.userCPUTime - before.systemCPUTime) / 1000 / (hours + 1)
   return { ...cost, cpuMs }
 }
 
