@@ -1,4 +1,5 @@
-import type { Address } from 'viem'
+import { createServer } from 'node:http'
+import { type Address, encodeAbiParameters, parseAbiParameters } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { OpenChainReader } from '../../src/chain/read/reader.ts'
 import type { CollectorConfig } from '../../src/config/config.ts'
@@ -7,6 +8,7 @@ import { type Hour, hourText } from '../../src/model/hour.ts'
 import type { ListKeeper } from '../../src/runner/daemon/lists.ts'
 import { ProcessRunner } from '../../src/runner/daemon/process-runner.ts'
 import type { ListMemory } from '../../src/runner/messages.ts'
+import { tinyContract } from '../cli/commands/tiny-contract.ts'
 import { configured } from '../runner/setup.ts'
 import { uniswapContract } from '../support/contracts.ts'
 import type { Deployed } from '../support/miner.ts'
@@ -18,6 +20,7 @@ const mintable = () =>
 
 let chain: ProtocolChain
 let factory: Deployed
+let registry: Deployed
 let reader: OpenChainReader
 const tokens: Deployed[] = []
 const hours: Hour[] = []
@@ -51,6 +54,15 @@ beforeAll(async () => {
   await createPair(0, 3)
   await createPair(1, 3)
   hours.push(await chain.nextHour())
+  const [one, two] = [tokens[0]?.address ?? '0x', tokens[1]?.address ?? '0x']
+  const rows = encodeAbiParameters(parseAbiParameters('(address token, uint256 weight)[], uint256'), [
+    [
+      { token: two, weight: 1n },
+      { token: one, weight: 2n },
+    ],
+    7n,
+  ])
+  registry = await chain.deploy(tinyContract({ 'all()': rows }, 'reverts'))
   hours.push(await chain.nextHour())
   // The chain has a block past the last hour.
   await chain.nextHour()
@@ -229,6 +241,57 @@ describe('a list', () => {
     expect(failures['Most']?.message).toContain('1 of 5 items have no value, and atLeast is 0.81')
     expect(lines.map(({ message }) => message)).toEqual(['Some: 1 of 5 items have no value, and are left out'])
     expect(lines[0]?.facts['items']).toContain(factory.address.toLowerCase())
+    await runner.stop()
+  })
+
+  it('is an array of tuples, or what an address answers for the hour', async () => {
+    const asked: string[] = []
+    const server = createServer((request, response) => {
+      asked.push(request.url ?? '')
+      response.end(JSON.stringify({ data: { a: { token: tokens[2]?.address }, b: { token: tokens[0]?.address } } }))
+    })
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as { readonly port: number }
+    const array = 'all() view returns ((address token, uint256 weight)[] rows, uint256 total)'
+    const url = `http://127.0.0.1:${port}/?at={hourSeconds}&block={block}`
+    const supply = { call: 'totalSupply() view returns (uint256)', decimals: true, private: true }
+    const values = { S: supply, T: { total: 'S' }, N: { count: true } }
+    const lists = {
+      ...listed('rows', { address: registry.address, array, take: 'rows.token' }),
+      ...listed('web', { url, pointer: '/data/*/token' }),
+    }
+    const { runner } = runnerOn(lists)
+    const over = (each: string) =>
+      runner.collect(configured('contract-read', { options: { chain: 'dev', each, values } }), hours[4] as Hour)
+    // Supplies: A 1 + 2 + 4, B 1 + 3 + 5, C 2 + 3.
+    expect(await over('rows')).toMatchObject({ readings: { T: 16, N: 2 }, failures: {} })
+    expect(await over('web')).toMatchObject({ readings: { T: 12, N: 2 }, failures: {} })
+    const { number } = await reader.block(hours[4] as Hour, new AbortController().signal)
+    expect(asked).toEqual([`/?at=${(hours[4] as Hour) / 1000}&block=${number}`])
+    await runner.stop()
+    server.close()
+  })
+
+  it('reads dependent calls of one contract, with the hour, its block, and an earlier hour', async () => {
+    const { runner } = runnerOn({})
+    const first = { call: 'allPairs(uint256) view returns (address)', args: [0], private: true }
+    const own = {
+      Pair: first,
+      Token: { call: 'token0() view returns (address)', address: 'Pair', private: true },
+      Held: {
+        call: 'balanceOf(address) view returns (uint256)',
+        address: 'Token',
+        args: ['Pair'],
+        decimals: { address: 'Token' },
+      },
+      Pairs: { call: 'allPairsLength() view returns (uint256)' },
+      Before: { call: 'allPairsLength() view returns (uint256)', hoursBefore: 2 },
+      Gained: { difference: ['Pairs', 'Before'] },
+    }
+    const collector = configured('contract-read', { options: { chain: 'dev', address: factory.address, values: own } })
+    const { readings, failures } = await runner.collect(collector, hours[3] as Hour)
+    expect(failures).toEqual({})
+    expect(readings).toEqual({ Held: 1, Pairs: 5, Before: 2, Gained: 3 })
     await runner.stop()
   })
 
