@@ -1,7 +1,15 @@
 import { createServer } from 'node:http'
-import { type Address, encodeAbiParameters, parseAbiParameters } from 'viem'
+import {
+  type Address,
+  decodeFunctionData,
+  encodeAbiParameters,
+  encodeFunctionResult,
+  parseAbi,
+  parseAbiParameters,
+} from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { OpenChainReader } from '../../src/chain/read/reader.ts'
+import type { ChainReader } from '../../src/chain/reads.ts'
 import type { CollectorConfig } from '../../src/config/config.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import { type Hour, hourText } from '../../src/model/hour.ts'
@@ -14,6 +22,7 @@ import { uniswapContract } from '../support/contracts.ts'
 import type { Deployed } from '../support/miner.ts'
 import { ProtocolChain } from '../support/protocol-chain.ts'
 import { publishedContract } from '../support/published.ts'
+import { chainOf } from '../support/reads.ts'
 
 const mintable = () =>
   publishedContract('@aave/core-v3/artifacts/contracts/mocks/tokens/MintableERC20.sol/MintableERC20.json')
@@ -120,10 +129,10 @@ const values = {
   Pools: { count: true },
 }
 
-function runnerOn(lists: Record<string, CollectorConfig>, listKeeper?: ListKeeper) {
+function runnerOn(lists: Record<string, CollectorConfig>, listKeeper?: ListKeeper, dev: ChainReader = reader) {
   const lines: { message: string; facts: Readonly<Record<string, unknown>> }[] = []
   const runner = new ProcessRunner({
-    chains: { dev: reader },
+    chains: { dev },
     deadlineMs: 60_000,
     time: systemTime,
     lists,
@@ -242,6 +251,69 @@ describe('a list', () => {
     expect(lines.map(({ message }) => message)).toEqual(['Some: 1 of 5 items have no value, and are left out'])
     expect(lines[0]?.facts['items']).toContain(factory.address.toLowerCase())
     await runner.stop()
+  })
+
+  it('is read as a whole again where it does not only grow', async () => {
+    const abi = parseAbi([
+      'function n() view returns (uint256)',
+      'function at(uint256) view returns (address)',
+      'function id() view returns (uint256)',
+    ])
+    const [a, b, c, d] = [1, 2, 3, 4].map(each => `0x${String(each).repeat(40)}` as Address) as [
+      Address,
+      Address,
+      Address,
+      Address,
+    ]
+    const ids = new Map([a, b, c, d].map((each, place) => [each, 10n ** BigInt(place)]))
+    // One is removed, and the last takes its place; then one is removed and another added within an hour.
+    const held = [
+      [a, b, c],
+      [c, b],
+      [c, d],
+      [c, d, a],
+    ]
+    const moments = held.map((_, place) => ((hours[0] as Hour) + place * 3_600_000) as Hour)
+    const shrinking = chainOf({
+      block: async at => ({
+        number: BigInt(at),
+        hash: `0x${at.toString(16).padStart(64, '0')}`,
+        timestampSeconds: at / 1000,
+      }),
+      logs: async () => [],
+      read: async (at, requests) =>
+        requests.map(request => {
+          if (request.kind !== 'call') throw new Error('only calls are asked for')
+          const { functionName, args = [] } = decodeFunctionData({ abi, data: request.input })
+          const items = held[moments.indexOf(at)] ?? []
+          const result = { n: BigInt(items.length), at: items[Number(args[0])], id: ids.get(request.to as Address) }[
+            functionName
+          ]
+          if (result === undefined) return { kind: 'reverted', output: '0x' }
+          return { kind: 'returned', output: encodeFunctionResult({ abi, functionName, result } as never) }
+        }),
+    })
+    const values = { Id: { call: 'id() view returns (uint256)', private: true }, Sum: { total: 'Id' } }
+    for (const order of [
+      [0, 1, 2, 3],
+      [3, 2, 1, 0],
+      [1, 3, 0, 2],
+    ]) {
+      const { runner } = runnerOn(
+        listed('pairs', {
+          address: a,
+          length: 'n() view returns (uint256)',
+          item: 'at(uint256) view returns (address)',
+        }),
+        undefined,
+        shrinking,
+      )
+      for (const place of order) {
+        const { readings } = await runner.collect(overPairs(values), moments[place] as Hour)
+        expect(readings, `hour ${place} of ${order}`).toEqual({ Sum: [111, 110, 1100, 1101][place] })
+      }
+      await runner.stop()
+    }
   })
 
   it('is an array of tuples, or what an address answers for the hour', async () => {
