@@ -198,9 +198,9 @@ class DerivedHours {
     const own = [...(this.#byHour.get(run.hour)?.values() ?? [])].filter(one => one.run === run)
     const results = own.map(one => [one.value.label, this.#valueOf(one)] as const)
     const accepted = results.flatMap(([, one]) => ('failure' in one ? [] : [one]))
-    const failures = Object.fromEntries(
-      results.flatMap(([label, one]) => ('failure' in one ? [[label, one.failure]] : [])),
-    )
+    // The hour has the fault of the first: what waits for no window comes before what does.
+    const failed = results.flatMap(([label, one]) => ('failure' in one ? [[label, one.failure] as const] : []))
+    const failures = Object.fromEntries(failed.toSorted(([, a], [, b]) => Number(isWindow(a)) - Number(isWindow(b))))
     const fault = hourFault(failures)
     return { accepted, failures, pins: [], provenance: provenanceOf(run), inputChanges, ...(fault && { fault }) }
   }
@@ -244,6 +244,10 @@ class DerivedHours {
     if (isKept && !('value' in asInput(stored))) return asInput(stored)
     return computed.hold ? { lacks: 'is held' } : { value: computed.metric.value }
   }
+}
+
+function isWindow({ code }: FaultRecord): boolean {
+  return code === 'window-incomplete'
 }
 
 const unusable = new Fault('collector-output', 'it is no metric')

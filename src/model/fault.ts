@@ -47,6 +47,8 @@ const permanenceByCode = {
   'collector-unrecorded': 'permanent',
   /** A value that a derived one is computed from is missing, held or dead. */
   'input-missing': 'transient',
+  /** The window of a derived value reaches back to hours that were not collected. */
+  'window-incomplete': 'transient',
   /** The hour has passed, and its collector can only read the present. */
   'hour-passed': 'permanent',
   /** The hour lies further back than the catch-up range. */

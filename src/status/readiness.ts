@@ -2,6 +2,7 @@ import { clockAgreeMs } from '../model/clock.ts'
 import { type Hour, hourAt } from '../model/hour.ts'
 import { overdueMs } from '../model/limits.ts'
 import { asSentence } from '../model/text.ts'
+import type { LateCollector } from '../outbox/contract/hours.ts'
 import type { Lateness, LatenessWanted } from '../outbox/contract/status-store.ts'
 import { type FleetState, lookAtFleet } from './fleet.ts'
 import { type Observed, readerOf } from './observed.ts'
@@ -32,12 +33,13 @@ export const readinessCauses = [
   'not-delivered',
   'dead',
   'held',
+  'window-incomplete',
 ] as const
 
 type ReadinessCause = (typeof readinessCauses)[number]
 
 /** Causes that wait for a person's decision: nothing is late or stopped. */
-const decisions: ReadonlySet<ReadinessCause> = new Set(['dead', 'held'])
+const decisions: ReadonlySet<ReadinessCause> = new Set(['dead', 'held', 'window-incomplete'])
 
 /** Input of a readiness. */
 export type ReadinessInput = Pick<
@@ -81,7 +83,8 @@ function newestLate(nowMs: number): Hour {
  * hours are those the configuration expects, not the stored rows, so that a broken writer shows, too.
  *
  * For a quarter of an hour after a start, what was merely not tried yet is caught up and is not wrong; what was tried and
- * failed is. Dead and held metrics wait for a person's decision: they are warnings, unless `status.ready` is `strict`.
+ * failed is. Dead and held metrics, and derived values whose window is not full, wait for a person's decision: they are
+ * warnings, unless `status.ready` is `strict`.
  * Pure: the present facts decide, not the state before.
  *
  * @param hour of the lateness. Default: the newest that should be delivered
@@ -110,6 +113,8 @@ function sentencesOf(
   const { config, configuration, outbox, nowMs, startedAtMs, host } = observed
   const { destinations, deadAndHeld, late, missing } = lateness
   const reader = readerOf(observed)
+  const isWindow = ({ fault }: LateCollector) => fault?.code === 'window-incomplete'
+  const overdue = late.filter(each => !isWindow(each))
   const isStarting = nowMs - startedAtMs < overdueMs
   const full = outbox.health.fullSentence
   const locked = outbox.health.lockedSentence(nowMs)
@@ -125,13 +130,14 @@ function sentencesOf(
     'kept-locally': keptSentences(observed.kept),
     'fleet-stuck': (observed.fleetTroubles ?? []).map(asSentence),
     'no-daemon': isStarting ? [] : idle.map(({ reason }) => asSentence(reason)),
-    'not-collected': late.filter(({ fault }) => fault || !isStarting).map(each => lateSentence(each, reader)),
+    'not-collected': overdue.filter(({ fault }) => fault || !isStarting).map(each => lateSentence(each, reader)),
     'not-planned': isPlanned ? missingSentences(missing, hour, reader) : [],
     // Older gaps are history, and shown in the grid.
     gap: lateness.gaps.filter(({ collector }) => expected.has(collector)).map(gap => gapSentence(gap, reader.named)),
     'not-delivered': undeliveredSentences(lateness, host, isStarting, reader),
     dead: deadAndHeldSentences({ ...deadAndHeld, held: 0 }, hour, host, reader.named),
     held: deadAndHeldSentences({ ...deadAndHeld, dead: 0 }, hour, host, reader.named),
+    'window-incomplete': late.filter(isWindow).map(each => lateSentence(each, reader)),
   }
 }
 

@@ -95,6 +95,11 @@ export const faultGuide: Readonly<Record<FaultCode, FaultGuide>> = {
       'A derived value needs a value that is not stored, is held or is dead; the message names the first such input.',
     cure: '`tidegauge explain` of the input says why. Once it is stored or released, the derived value follows; `tidegauge backfill` brings past hours.',
   },
+  'window-incomplete': {
+    cause:
+      'A derived value is over hours of which some were not collected: before its input began, or in a gap. The daemon stays ready; `status` warns.',
+    cure: 'Nothing: it follows as soon as the window is full. `tidegauge backfill` brings the missing hours at once.',
+  },
   'hour-passed': {
     cause: 'The collector reads only the present, and the hour has passed.',
     cure: 'The hour is a gap. A collector that reads by block or hour can have `history: true`.',

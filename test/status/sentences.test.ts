@@ -232,6 +232,11 @@ it.each<[trouble: string, said: () => string, reads: string]>([
     'vault/c has no value of 2026-11-20T13:00:00Z, and it can no longer be collected: this collector reads only the present. What can be mended? tidegauge gaps',
   ],
   [
+    'a derived value whose window is not full',
+    () => failed(new Fault('window-incomplete', 'vault___A of 2026-11-13T13:00:00Z has no value', { fix: 'it follows' })),
+    `${notCollected}: vault___A of 2026-11-13T13:00:00Z has no value. Next try within 10 min. It follows`,
+  ],
+  [
     'dead and held metrics',
     () => said({ deadAndHeld: { dead: 2, held: 1 } }),
     'm.example.com refused 2 metrics of 2026-11-20T13:00:00Z for good. Decide: tidegauge dead ls\n1 value of 2026-11-20T13:00:00Z looks wrong and was not sent. Decide: tidegauge held ls',
@@ -349,4 +354,11 @@ it.each([
   expect(clockSentences({ clock, destinations: [], nowMs: 1_000_000 + upMs, startedAtMs: 1_000_000 })).toEqual(
     sentences,
   )
+})
+
+it('a derived value whose window is not full is a warning alone', () => {
+  const fault = faultRecord(new Fault('window-incomplete', 'vault___A has no value'))
+  const late = [{ collector: 'vault/c', hours: 200, oldest: anHour, fault }]
+  const { ok, warnings } = readinessOf(observedWith(), { ...none, late }, undefined)
+  expect({ ok, warnings: warnings?.length }).toEqual({ ok: true, warnings: 1 })
 })

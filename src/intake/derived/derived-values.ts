@@ -97,7 +97,8 @@ export type InputOf = (id: MetricId, hour: Hour) => InputValue
 /**
  * The value of an hour, exact on the doubles of its inputs and rounded once.
  *
- * @throws Fault `input-missing` where an input lacks, is held or dead; `collector-output` where there is no such number
+ * @throws Fault `input-missing` where an input lacks, is held or dead; `window-incomplete` where only earlier hours lack;
+ *   `collector-output` where there is no such number
  */
 export function derivedNumber(value: DerivedValue, hour: Hour, inputOf: InputOf): number {
   const number = nearestTo(value.kind === 'formula' ? formula(value, hour, inputOf) : window(value, hour, inputOf))
@@ -171,10 +172,17 @@ function numbersOf(value: DerivedValue, hour: Hour, inputOf: InputOf): { id: Met
   const [first] = lacking
   if (!first) return numbers
   const more = lacking.length > 1 ? `, and ${lacking.length - 1} more of its inputs` : ''
-  throw new Fault('input-missing', `${first.id} of ${hourText(first.at)} ${first.why}${more}`, {
-    facts: { label: value.label, metric: first.id, hour: hourText(first.at) },
-    fix: `tidegauge explain ${first.id} ${hourText(first.at)}`,
-  })
+  const isWindow = lacking.every(({ at, why }) => why === 'has no value' && at < hour)
+  throw new Fault(
+    isWindow ? 'window-incomplete' : 'input-missing',
+    `${first.id} of ${hourText(first.at)} ${first.why}${more}`,
+    {
+      facts: { label: value.label, metric: first.id, hour: hourText(first.at) },
+      fix: isWindow
+        ? `it follows when the window is full; tidegauge backfill --from ${hourText(first.at)} fills it`
+        : `tidegauge explain ${first.id} ${hourText(first.at)}`,
+    },
+  )
 }
 
 function noNumber(value: DerivedValue, why: string): Fault {

@@ -238,6 +238,16 @@ describe('a derived value fails by name', () => {
     expect(() => compute(written, values)).toThrow(message)
   })
 
+  it.each<[string, object, (number | InputValue)[], string]>([
+    ['earlier hours alone lack', { of: 'A', take: 'sum', hours: 3 }, [missing, missing, 3], 'window-incomplete'],
+    ['that of a comparison lacks', { of: 'A', take: 'change', hours: 1 }, [missing, 1], 'window-incomplete'],
+    ['the hour itself lacks, too', { of: 'A', take: 'sum', hours: 3 }, [missing, 2, missing], 'input-missing'],
+    ['one of them is held', { of: 'A', take: 'sum', hours: 3 }, [heldInput, missing, 3], 'input-missing'],
+    ['it is no window', { sum: ['A', 'A'] }, [missing], 'input-missing'],
+  ])('and waits for a window only where it is one: %s', (_, written, values, code) => {
+    expect(() => compute(written, values)).toThrow(expect.objectContaining({ code }))
+  })
+
   it('and a mean divides by what is there, where some may lack', () => {
     expect(compute({ of: 'A', take: 'mean', hours: 4, missing: 2 }, [missing, 4, missing, 8])).toBe(6)
     expect(compute({ of: 'A', take: 'min', hours: 3, missing: 1 }, [missing, 4, 8])).toBe(4)
