@@ -233,7 +233,8 @@ it.each<[trouble: string, said: () => string, reads: string]>([
   ],
   [
     'a derived value whose window is not full',
-    () => failed(new Fault('window-incomplete', 'vault___A of 2026-11-13T13:00:00Z has no value', { fix: 'it follows' })),
+    () =>
+      failed(new Fault('window-incomplete', 'vault___A of 2026-11-13T13:00:00Z has no value', { fix: 'it follows' })),
     `${notCollected}: vault___A of 2026-11-13T13:00:00Z has no value. Next try within 10 min. It follows`,
   ],
   [

@@ -134,11 +134,12 @@ function printStatus(status: StatusJson, daemon: string | undefined, options: Co
 }
 
 /** Collectors whose newest hour has failed so far, where no reason above says why. */
-function failingSentences({ hours, ready: { reasons } }: StatusJson, reader: Reader): string[] {
+function failingSentences({ hours, ready: { reasons, warnings = [] } }: StatusJson, reader: Reader): string[] {
+  const said = [...reasons, ...warnings]
   return hours.rows.flatMap(({ collector, cells }) => {
     const place = cells.findLastIndex(({ state, fault }) => state === 'due' && fault)
     const [fault, hour] = [cells[place]?.fault, hours.hours[place]]
-    if (!fault || hour === undefined || reasons.some(reason => reason.includes(fault.message))) return []
+    if (!fault || hour === undefined || said.some(sentence => sentence.includes(fault.message))) return []
     return [failingSentence(collector, hour, fault, reader)]
   })
 }

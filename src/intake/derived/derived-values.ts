@@ -179,7 +179,7 @@ function numbersOf(value: DerivedValue, hour: Hour, inputOf: InputOf): { id: Met
     {
       facts: { label: value.label, metric: first.id, hour: hourText(first.at) },
       fix: isWindow
-        ? `it follows when the window is full; tidegauge backfill --from ${hourText(first.at)} fills it`
+        ? `it follows when the window is full; tidegauge backfill --from ${hourText(first.at)} fills it, if its input can be read for past hours`
         : `tidegauge explain ${first.id} ${hourText(first.at)}`,
     },
   )
