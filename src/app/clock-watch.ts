@@ -12,7 +12,7 @@ import { outboxWritesMs } from '../outbox/open.ts'
 import type { Log } from '../telemetry/log.ts'
 
 /** When the outbox and the configuration were last changed, by this machine's clock. */
-export interface WrittenAt {
+interface WrittenAt {
   /** In milliseconds since 1970; absent when there is no outbox. */
   readonly outboxMs?: number
   /** In milliseconds since 1970; absent when the file cannot be read. */

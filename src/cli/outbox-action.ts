@@ -17,7 +17,7 @@ export interface OutboxCall<O extends ConfigOption = ConfigOption> {
 }
 
 /** The result of a command in both forms, of which one is printed. */
-export interface CommandResult {
+interface CommandResult {
   readonly json: () => unknown
   readonly text: () => void | Promise<void>
   /** Whether the command ends with 1. Default: with 0. */

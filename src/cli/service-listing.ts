@@ -91,7 +91,7 @@ function hourOf(record: object): Hour | undefined {
 }
 
 /** A protocol's metrics as the service lists them, or why they cannot be read. */
-export type ServiceListing =
+type ServiceListing =
   | { readonly kind: 'read'; readonly listed: ListedMetrics }
   | { readonly kind: 'unreadable'; readonly reason: string }
 

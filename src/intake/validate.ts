@@ -87,7 +87,7 @@ function outputFault(label: string, message: string): FaultRecord {
 }
 
 /** Labels that failed for one reason. */
-export interface FailureGroup {
+interface FailureGroup {
   readonly labels: readonly string[]
   readonly reason: string
   /** Instruction for a person; absent when there is nothing to do. */

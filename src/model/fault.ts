@@ -109,10 +109,10 @@ export type FaultCode = keyof typeof permanenceByCode
 export const faultCodes = Object.keys(permanenceByCode) as readonly FaultCode[]
 
 /** `transient`: the same call may succeed later. `permanent`: it fails until something is changed. */
-export type Permanence = 'transient' | 'permanent'
+type Permanence = 'transient' | 'permanent'
 
 /** Optional parts of a Fault. */
-export interface FaultFields {
+interface FaultFields {
   /** Details for the reader: names, numbers, places. Never a secret, never a URL with a path. */
   readonly facts?: Readonly<Record<string, string | number>>
   /** Instruction for a person; absent when there is nothing to do. */

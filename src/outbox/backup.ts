@@ -8,7 +8,7 @@ import { outboxFile } from './data-folders.ts'
 import { outboxSalvage } from './sqlite/outbox-salvage.ts'
 
 /** A copy of an outbox. */
-export interface OutboxBackup {
+interface OutboxBackup {
   /** Absolute path. */
   readonly file: string
   readonly bytes: number

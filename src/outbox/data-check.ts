@@ -11,7 +11,7 @@ import { pagesOf } from './sqlite/look-through.ts'
 const hourBytes = 1_048_576
 
 /** Free room of a disk, in bytes. */
-export interface DiskRoom {
+interface DiskRoom {
   readonly free: number
   /** The least with which a daemon begins to store values. */
   readonly least: number

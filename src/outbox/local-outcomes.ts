@@ -11,7 +11,7 @@ import type { CollectionOutcome } from './contract/hours.ts'
 import type { Accepted } from './contract/metrics.ts'
 
 /** An outcome in the local folder. */
-export interface LocalOutcome {
+interface LocalOutcome {
   /** Name of its file. */
   readonly name: string
   readonly text: string

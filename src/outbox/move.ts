@@ -27,7 +27,7 @@ const tableNames: readonly string[] = [
 ]
 
 /** Input of `moveOutbox`. */
-export interface OutboxMove {
+interface OutboxMove {
   /** The data folder. */
   readonly folder: string
   /** Path of the configuration file. */
@@ -65,7 +65,7 @@ export async function moveOutbox({ folder, config, target, nowMs }: OutboxMove):
 }
 
 /** Input of `moveToFolder`. */
-export interface FolderMove extends Omit<OutboxMove, 'target'> {
+interface FolderMove extends Omit<OutboxMove, 'target'> {
   readonly source: PostgresAddress
 }
 

@@ -27,7 +27,7 @@ export interface ReportCounts {
 }
 
 /** Result of one run. */
-export interface RunResult {
+interface RunResult {
   readonly accepted: readonly unknown[]
   /** Absent when it gave every value. */
   readonly fault?: { readonly code: FaultCode }

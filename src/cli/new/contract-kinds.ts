@@ -569,7 +569,7 @@ export interface SeenContract {
 const standards = Object.entries(standardFunctions).map(([name, one]) => [name as StandardName, askedOf(one)] as const)
 
 /** The function as it was asked for. */
-export function standardAsked(name: StandardName): Asked {
+function standardAsked(name: StandardName): Asked {
   return askedOf(standardFunctions[name])
 }
 

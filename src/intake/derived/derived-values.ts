@@ -38,7 +38,7 @@ export type DerivedValue =
     }
 
 /** A collector, as far as it says whether and what it derives. */
-export type MaybeDerived = Pick<CollectorConfig, 'use' | 'options' | 'protocolId'>
+type MaybeDerived = Pick<CollectorConfig, 'use' | 'options' | 'protocolId'>
 
 /** Whether the values of a collector are computed from the outbox. */
 export function isDerived({ use }: Pick<CollectorConfig, 'use'>): boolean {

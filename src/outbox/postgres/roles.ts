@@ -143,7 +143,7 @@ class LeasedRole implements Role {
 }
 
 /** Time without a renewal after which the delivery role is free. */
-export const roleLeaseMs = 12_000
+const roleLeaseMs = 12_000
 
 /** Age of a daemon's sign up to which the next one is not late: it gives one each four seconds. */
 const freshMs = 5_000
@@ -151,7 +151,7 @@ const freshMs = 5_000
 const untilNext = `now() + interval '${roleLeaseMs} milliseconds'`
 
 /** Takes the delivery role when it is free, or this holder has it. @returns whether this holder has it now */
-export async function takeRole(
+async function takeRole(
   database: PostgresDatabase,
   id: string,
   { pid, since, config, host }: RoleHolder,
@@ -169,7 +169,7 @@ export async function takeRole(
 }
 
 /** Renews the delivery role. @returns whether this holder has it */
-export async function keepRole(database: PostgresDatabase, id: string): Promise<boolean> {
+async function keepRole(database: PostgresDatabase, id: string): Promise<boolean> {
   return database.write(async transaction => {
     const rows = await transaction.query(
       `UPDATE tidegauge.role SET until = ${untilNext} WHERE name = 'delivery' AND holder = $1 RETURNING name`,
@@ -180,14 +180,14 @@ export async function keepRole(database: PostgresDatabase, id: string): Promise<
 }
 
 /** Gives the delivery role up; no effect where another holder has it. */
-export async function leaveRole(database: PostgresDatabase, id: string): Promise<void> {
+async function leaveRole(database: PostgresDatabase, id: string): Promise<void> {
   await database.write(async transaction =>
     transaction.later("DELETE FROM tidegauge.role WHERE name = 'delivery' AND holder = $1", [id]),
   )
 }
 
 /** A process that has a role by its row, which one that was killed leaves. */
-export interface SignOfLife {
+interface SignOfLife {
   readonly holder: RoleHolder
   /** Changes each time that the process shows that it is alive. */
   readonly sign: string

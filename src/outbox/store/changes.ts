@@ -42,7 +42,7 @@ export interface OutboxRow extends MetricPlace {
 }
 
 /** A row of `detained`: why a metric is dead or held. */
-export interface DetainedRow extends MetricPlace {
+interface DetainedRow extends MetricPlace {
   readonly kind: DeadOrHeldMetric['kind']
   readonly reason: string
   readonly status?: number | undefined

@@ -69,7 +69,7 @@ function* inputChanges(of: readonly Pick<DueHour, 'collector' | 'hour'>[]): Stor
 }
 
 /** A derived collector that computes from a metric. */
-export interface Dependent {
+interface Dependent {
   /** Number of the collector. */
   readonly collector: number
   readonly name: string

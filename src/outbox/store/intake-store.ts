@@ -57,7 +57,7 @@ export class UnsentMetrics {
 }
 
 /** Dependencies of `StoreIntake`. */
-export interface StoreIntakeDeps {
+interface StoreIntakeDeps {
   readonly database: StoreDatabase
   readonly health: Pick<OutboxHealth, 'recover' | 'isBeingChecked'>
   readonly unsent: UnsentMetrics

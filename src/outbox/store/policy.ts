@@ -8,7 +8,7 @@ import { type Enqueued, rowDigest } from './digest.ts'
 import { describedFrom, holdAt, type KnownMetric } from './metrics.ts'
 
 /** Metrics to be enqueued. */
-export interface EnqueueRequest {
+interface EnqueueRequest {
   readonly accepted: readonly Accepted[]
   readonly mode: EnqueueMode
   /** In milliseconds since 1970. */
@@ -24,7 +24,7 @@ interface EnqueuedValue {
 }
 
 /** The metrics of a transaction: what is known of their ids, and what it changes of their rows. */
-export interface EnqueuedInto {
+interface EnqueuedInto {
   /** By metric id; changed where a metric is described in another way. */
   readonly known: Map<string, KnownMetric>
   readonly changes: MetricChanges

@@ -29,7 +29,7 @@ export interface RecordedOutcome {
 }
 
 /** Result of recording an outcome. */
-export interface RecordResult {
+interface RecordResult {
   readonly enqueued: Enqueued
   /** Metrics that no process can have sent before the commit. */
   readonly unsent: readonly Metric[]

@@ -2,7 +2,7 @@
 export type SqlValue = string | number | bigint | Uint8Array | null
 
 /** Types of the columns of `rows` and of the values of a list, as PostgreSQL names them. */
-export type SqlType = 'integer' | 'bigint' | 'double precision' | 'text'
+type SqlType = 'integer' | 'bigint' | 'double precision' | 'text'
 
 /** Part of a statement that is not the same in all databases. */
 type SqlPart =
@@ -25,7 +25,7 @@ export interface Statement {
 }
 
 /** A statement as a database takes it. */
-export interface RenderedStatement {
+interface RenderedStatement {
   readonly text: string
   readonly values: readonly unknown[]
 }

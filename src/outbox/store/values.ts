@@ -326,7 +326,7 @@ export function* metricHistory(id: MetricId, from?: Hour, to?: Hour): StoreWork<
 }
 
 /** A selected metric, as it is read. */
-export interface SelectedValue extends RawValue {
+interface SelectedValue extends RawValue {
   readonly protocolId: string
 }
 

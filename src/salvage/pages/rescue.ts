@@ -3,7 +3,7 @@ import { type BtreePage, type CellValue, type PageRow, readBtreePage } from './b
 import type { PageFile } from './pages.ts'
 
 /** A table by its schema. */
-export interface TableShape {
+interface TableShape {
   readonly name: string
   readonly kind: BtreePage['kind']
   readonly columns: readonly { readonly type: string; readonly isRequired: boolean; readonly isRowid: boolean }[]

@@ -10,7 +10,7 @@ import { Fault } from '../../../model/fault.ts'
  * - `refused`: it does not let this user in, or not do this
  * - `other`: of the database, and none of these
  */
-export type DatabaseTrouble = 'conflict' | 'broken' | 'full' | 'refused' | 'other'
+type DatabaseTrouble = 'conflict' | 'broken' | 'full' | 'refused' | 'other'
 
 /** A connection that ended, or could not be made in time. */
 export class LostConnectionError extends Error {}
