@@ -112,7 +112,7 @@ export function pathText(path: readonly PropertyKey[]): string {
     .map(part => {
       if (typeof part === 'number') return `[${part}]`
       const name = String(part)
-      return /^[\w-]{1,40}$/.test(name) ? `.${name}` : `[${quoted(name)}]`
+      return /^([\w-]{1,40}|0x[\da-f]{40})$/i.test(name) ? `.${name}` : `[${quoted(name)}]`
     })
     .join('')
     .replace(/^\./, '')

@@ -450,7 +450,7 @@ export async function sourceFindings(context: AppContext): Promise<readonly Find
 }
 
 /** A price that has several sources is one entry for each. */
-function offChainSources({ protocols, prices }: Config): OffChainSource[] {
+function offChainSources({ protocols, prices, lists }: Config): OffChainSource[] {
   const collectors = protocols.flatMap(protocol => protocol.collectors)
   // Sources of tokens are asked for the tokens that a run needs.
   const named = prices.filter(({ name }) => !name.endsWith('/'))
@@ -464,7 +464,13 @@ function offChainSources({ protocols, prices }: Config): OffChainSource[] {
       isSpare: all.length > 1,
     }))
   })
-  const all = [...collectors.map(collector => ({ collector, name: collector.id, isSpare: false })), ...ofPrices]
+  const ofLists = lists.map(({ name, collector }) => ({
+    collector: { ...collector, protocolId: 'list' },
+    name: `list ${name}`,
+    isSpare: false,
+  }))
+  const ofCollectors = collectors.map(collector => ({ collector, name: collector.id, isSpare: false }))
+  const all = [...ofCollectors, ...ofPrices, ...ofLists]
   return all.flatMap(source => {
     const hosts = hostsIn(source.collector)
     return hosts.length > 0 ? [{ ...source, hosts }] : []

@@ -179,7 +179,7 @@ describe('doctor', () => {
     expect(dry.stdout).toContain('not collected: pool/absent: ')
   })
 
-  it('asks each off-chain source that collectors and prices name, a line a host', async () => {
+  it('asks each off-chain source that collectors, prices and lists name, a line a host', async () => {
     const api = await listening((request, response) => {
       const isFine = !request.url?.startsWith('/odd')
       response.writeHead(200, { 'content-type': 'application/json' }).end(isFine ? '{"pool":{"tvl":7}}' : '{"pool":1}')
@@ -198,9 +198,10 @@ describe('doctor', () => {
       use('id: file, use: sql, options: { path: ./sales.db, query: "SELECT 1 AS m", values: { m: {} } }'),
     ]
     const source = (url: string) => `{ url: "${url}/at/{hourSeconds}", pointer: /pool/tvl }`
+    const lists = `lists: { team: { chain: local, url: "${refusing}/team/{hourSeconds}", pointer: /pool/tvl } }\n`
     const prices = `prices: { TEA: [${source(`http://127.0.0.1:${unused}`)}, ${source(api)}], JAM: [${source(`${api}/odd`)}] }\n`
     const text = readFileSync(config, 'utf8').replace(/ +- use: .*\n/, entries.join(''))
-    writeFileSync(config, prices + text)
+    writeFileSync(config, prices + lists + text)
     vi.stubEnv('GRAPH_URL', `${api}/graph/k3y-in-the-path-0815`)
     vi.stubEnv('SALES_URL', `postgres://till:s3cr3t-of-till@127.0.0.1:${unused}/shop`)
     onTestFinished(() => void vi.unstubAllEnvs())
@@ -209,7 +210,7 @@ describe('doctor', () => {
     const lines = stdout.split('\n').filter(line => / source /.test(line))
     expect(lines).toEqual([
       expect.stringMatching(new RegExp(`^✖ source ${host}: price JAM: .* → `)),
-      expect.stringMatching(new RegExp(`^✖ source ${wrong}: pool/prometheus: .*403.* → `)),
+      expect.stringMatching(new RegExp(`^✖ source ${wrong}: pool/prometheus: .*403.*; and 1 more → `)),
       expect.stringMatching(new RegExp(`^✖ source 127\\.0\\.0\\.1:${unused}: pool/sql: .*; and 1 more → `)),
       expect.stringMatching(/^✖ source \.\/sales\.db: pool\/file: .* → /),
     ])
