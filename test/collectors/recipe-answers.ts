@@ -44,6 +44,9 @@ function llama(prices: Readonly<Record<string, number>>): Exchange {
   }
 }
 
+/** Pages of protocols whose contracts run on a node: `protocol-recipes.test.ts`. */
+export const protocolPages = ['lending.md', 'liquid-staking.md', 'uniswap-v2.md', 'uniswap-v3.md', 'vaults.md']
+
 /** By page, in the order of their configurations. The answers are those of each API's own reference. */
 export const recipes: Readonly<Record<string, readonly (Recipe | PricedRecipe)[]>> = {
   'solana.md': [

@@ -9,7 +9,7 @@ import { z } from 'zod'
 
 const require = createRequire(import.meta.url)
 const folder = fileURLToPath(new URL('../contracts/', import.meta.url))
-const names = ['Token', 'Vault', 'Feed', 'Trader'] as const
+const names = ['Token', 'Vault', 'Feed', 'Trader', 'Staked'] as const
 
 /** A contract ready to deploy: `bytecode` is creation code, to which encoded constructor arguments are appended. */
 export interface Artifact {
@@ -46,7 +46,13 @@ export async function compiledContracts(): Promise<Compiled> {
     if (!contract) throw new Error(`the compiler gave no ${name}`)
     return { abi: contract.abi, bytecode: `0x${contract.evm.bytecode.object}` }
   }
-  return { Token: artifact('Token'), Vault: artifact('Vault'), Feed: artifact('Feed'), Trader: artifact('Trader') }
+  return {
+    Token: artifact('Token'),
+    Vault: artifact('Vault'),
+    Feed: artifact('Feed'),
+    Trader: artifact('Trader'),
+    Staked: artifact('Staked'),
+  }
 }
 
 function compilerInput() {

@@ -35,24 +35,31 @@ export class ProtocolChain {
   readonly #proxy: FakeNode
   readonly #blocks = new Map<Hour, number>()
   /** Of the last block. */
-  #seconds = firstHour / 1000 - 3_000
+  #seconds: number
   #block = 0
 
-  private constructor(anvil: Anvil, proxy: FakeNode, id: number, [owner, ...others]: readonly Address[]) {
+  private constructor(
+    anvil: Anvil,
+    proxy: FakeNode,
+    { id, seconds }: { readonly id: number; readonly seconds: number },
+    [owner, ...others]: readonly Address[],
+  ) {
     if (!owner) throw new Error('the node has no accounts')
     this.#anvil = anvil
     this.#id = id
+    this.#seconds = seconds
     this.#proxy = proxy
     this.url = proxy.url
     this.owner = owner
     this.others = others
   }
 
-  /** Begins within the hour before 2026-11-20T13:00:00Z. */
-  static async start(id = 31_337): Promise<ProtocolChain> {
-    const anvil = await startAnvil(firstHour / 1000 - 3_000, '--no-mining', '--chain-id', String(id))
+  /** Begins within the hour before the first: 2026-11-20T13:00:00Z, where no other is given. */
+  static async start(id = 31_337, first = firstHour): Promise<ProtocolChain> {
+    const seconds = first / 1000 - 3_000
+    const anvil = await startAnvil(seconds, '--no-mining', '--chain-id', String(id))
     const proxy = await startNode(forwardingTo(anvil.url))
-    const chain = new ProtocolChain(anvil, proxy, id, await anvil.rpc<Address[]>('eth_accounts'))
+    const chain = new ProtocolChain(anvil, proxy, { id, seconds }, await anvil.rpc<Address[]>('eth_accounts'))
     const { address } = await chain.deploy({ abi: [], bytecode: multicall3Bytecode() })
     await anvil.rpc('anvil_setCode', multicall3Address, await anvil.rpc<Hex>('eth_getCode', address, 'latest'))
     return chain
