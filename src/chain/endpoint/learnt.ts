@@ -200,6 +200,11 @@ function blocksAbove(blocks: number): number {
 /** Filters of an endpoint whose span is remembered. */
 const logFiltersRememberedMax = 1_000
 
+/** A short name of a filter, which may have a thousand addresses. */
+export function filterKey(filter: LogFilter): string {
+  return createHash('sha256').update(JSON.stringify(filter)).digest('base64')
+}
+
 /**
  * Learnt limits of `eth_getLogs` on one endpoint. Each filter has its own span, as a limit may be one of results: a
  * contract with many events does not shrink the ranges of others. A new filter starts with the largest span of the
@@ -219,7 +224,7 @@ export class LogSpans {
   }
 
   of(filter: LogFilter): LogSpan {
-    const key = createHash('sha256').update(JSON.stringify(filter)).digest('base64')
+    const key = filterKey(filter)
     const span = this.#byFilter.get(key) ?? new LogSpan(this.#most, this.blocksMax)
     // Moves the entry to the end: the least recently used is deleted first.
     this.#byFilter.delete(key)

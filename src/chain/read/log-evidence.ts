@@ -4,6 +4,7 @@ import { isRecord } from '../../model/json.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import type { EndpointWatch } from '../endpoint/endpoint-pool.ts'
 import { EndpointFailure, noContract, StateMissing } from '../endpoint/failures.ts'
+import { filterKey } from '../endpoint/learnt.ts'
 import { lacksPart, type RpcCall, type RpcOutcome, resultOf } from '../endpoint/rpc.ts'
 import type { RawLog } from '../log-list.ts'
 import { headerCall } from '../look-up/look-ups.ts'
@@ -124,12 +125,12 @@ export class LogMemory {
 
   /** Whether an hour without logs of a filter is news: the hour read before had some, or none was read yet. */
   isNewlyEmpty(filter: LogFilter): boolean {
-    return this.#hadLogs.get(JSON.stringify(filter)) ?? true
+    return this.#hadLogs.get(filterKey(filter)) ?? true
   }
 
   /** Records whether an hour had logs of a filter. */
   sawHour(filter: LogFilter, hasLogs: boolean): void {
-    keep(this.#hadLogs, JSON.stringify(filter), hasLogs)
+    keep(this.#hadLogs, filterKey(filter), hasLogs)
   }
 
   /** Reports a mistake of an endpoint that does no harm, once. */
@@ -145,8 +146,8 @@ function isFrom(from: bigint | undefined, number: bigint): boolean {
   return from !== undefined && from <= number
 }
 
-/** Contracts and filters whose logs are remembered to be there. */
-const logSourcesRememberedMax = 10_000
+/** Contracts and filters whose logs are remembered to be there: more than two of the longest lists. */
+const logSourcesRememberedMax = 50_000
 
 function keep<V>(map: Map<string, V>, key: string, value: V): void {
   if (map.size >= logSourcesRememberedMax && !map.has(key)) map.clear()
@@ -169,6 +170,15 @@ interface CheckedLogs {
   readonly remarks: readonly string[]
 }
 
+/** The order of logs, the oldest first; on a few chains the index is that in the transaction. */
+export function byPlace(a: RawLog, b: RawLog): number {
+  return (
+    Number(a.blockNumber - b.blockNumber) ||
+    a.logIndex - b.logIndex ||
+    (a.transactionHash < b.transactionHash ? -1 : Number(a.transactionHash > b.transactionHash))
+  )
+}
+
 /**
  * Validates a node's logs. Logs that a reorg has removed, and repetitions, are left out: what is asked for is what the
  * chain has. Pure.
@@ -179,12 +189,7 @@ export function checkedLogs(result: unknown, question: LogQuestion): CheckedLogs
   const answered = parseLogs(result)
   if (!answered) return 'answered something other than logs'
   const kept = answered.filter(({ removed }) => !removed)
-  const sorted = kept.sort(
-    (a, b) =>
-      Number(a.blockNumber - b.blockNumber) ||
-      a.logIndex - b.logIndex ||
-      (a.transactionHash < b.transactionHash ? -1 : Number(a.transactionHash > b.transactionHash)),
-  )
+  const sorted = kept.sort(byPlace)
   const fits = fitting(question.filter)
   const logs: NodeLog[] = []
   for (const log of sorted) {

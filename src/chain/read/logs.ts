@@ -1,4 +1,4 @@
-import type { Hex } from '../../model/block.ts'
+import type { Hex, LogFilter } from '../../model/block.ts'
 import { isRecord } from '../../model/json.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import type { EndpointPool, Served } from '../endpoint/endpoint-pool.ts'
@@ -10,6 +10,7 @@ import { headerCall } from '../look-up/look-ups.ts'
 import { hexOf, type NodeLog, parseHeader } from '../shapes.ts'
 import {
   type AnsweredLogs,
+  byPlace,
   checkedLogs,
   IncompleteLogs,
   LeftOutLogs,
@@ -278,13 +279,46 @@ interface LogsWanted extends Omit<LogsAsked, 'endpoint'> {
   readonly pool: EndpointPool
 }
 
+/** Most addresses of one filter: geth, Erigon and others refuse more. */
+const logAddressesMax = 1_000
+
+/** Logs in one piece of a list that is put together. */
+const logsPerPiece = 5_000
+
 /**
- * Reads the logs of an hour on any endpoint that can. When an endpoint has no logs, the hour's other reads stay with
- * it. Where there are none although the hour before had some, another host is asked, too.
+ * Reads the logs of an hour, oldest first, on any endpoint that can; of more contracts than nodes take at once, in parts.
  *
  * @throws Fault
  */
-export async function readLogsOnAny({ pool, ...wanted }: LogsWanted, hour: Served): Promise<LogList> {
+export async function readLogsOnAny(wanted: LogsWanted, hour: Served): Promise<LogList> {
+  const parts = partsOf(wanted.filter)
+  const lists = await Promise.all(parts.map(filter => readPartOnAny({ ...wanted, filter }, hour)))
+  const [only] = lists
+  if (only && lists.length === 1) return only
+  const all = lists.flatMap(list => [...list]).sort(byPlace)
+  const pieces = Array.from({ length: Math.ceil(all.length / logsPerPiece) }, (_, index) =>
+    packed(all.slice(index * logsPerPiece, (index + 1) * logsPerPiece)),
+  )
+  return new LogList(pieces)
+}
+
+/** A filter as filters of as many addresses as nodes take. Together they have the same logs, and each log once. */
+function partsOf(filter: LogFilter): LogFilter[] {
+  const { address } = filter
+  if (typeof address === 'string' || address.length <= logAddressesMax) return [filter]
+  const each = [...new Map(address.map(one => [one.toLowerCase(), one])).values()]
+  return Array.from({ length: Math.ceil(each.length / logAddressesMax) }, (_, index) => {
+    return { ...filter, address: each.slice(index * logAddressesMax, (index + 1) * logAddressesMax) }
+  })
+}
+
+/**
+ * Reads the logs of a filter. When an endpoint has no logs, the hour's other reads stay with it. Where there are none
+ * although the hour before had some, another host is asked, too.
+ *
+ * @throws Fault
+ */
+async function readPartOnAny({ pool, ...wanted }: LogsWanted, hour: Served): Promise<LogList> {
   const { filter, memory, signal } = wanted
   return pool.serve({ ...hour, blockNumber: wanted.from, part: 'logs' }, signal, async endpoint => {
     try {

@@ -1,6 +1,6 @@
 import { keccak256 } from 'viem'
 import { describe, expect, it } from 'vitest'
-import { mayHaveLogs } from '../../../src/chain/read/log-evidence.ts'
+import { LogMemory, mayHaveLogs } from '../../../src/chain/read/log-evidence.ts'
 import { hexOf } from '../../../src/chain/shapes.ts'
 import type { Hex } from '../../../src/model/block.ts'
 import { type Hour, hourAfter } from '../../../src/model/hour.ts'
@@ -342,4 +342,11 @@ describe('no logs are none only of a contract that exists', () => {
 it('the Bloom filters of these tests are those of a header', () => {
   expect(mayHaveLogs(bloomOf([contract, topic]), filter)).toBe(true)
   expect(mayHaveLogs(bloomOf([other]), filter)).toBe(false)
+})
+
+it('as many contracts as the longest list has are remembered to exist', () => {
+  const memory = new LogMemory()
+  const addresses = Array.from({ length: 20_000 }, (_, index) => `0x${index.toString(16).padStart(40, '0')}` as const)
+  for (const address of addresses) memory.sawContract(address, 5n)
+  expect(addresses.filter(address => !memory.exists(address, 6n))).toEqual([])
 })

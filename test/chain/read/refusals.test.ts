@@ -315,3 +315,47 @@ describe('a single block', () => {
     expect(spans).toEqual([300])
   })
 })
+
+describe('a filter of more addresses than a node takes', () => {
+  const addresses = (count: number) =>
+    Array.from({ length: count }, (_, index) => `0x${index.toString(16).padStart(40, '0')}` as const)
+
+  /** Refuses as geth and Erigon do; the log of a block is that of the filter's first address. */
+  async function limited() {
+    const asked: number[] = []
+    const answers = archiveAnswers(chain)
+    const server = await node(
+      answering((method, params) => {
+        if (method !== 'eth_getLogs') return answers(method, params)
+        const [{ address }] = params as [{ readonly address: readonly string[] }]
+        asked.push(address.length)
+        if (address.length > 1_000) throw new NodeError(-32602, 'exceed max addresses or topics per search position')
+        const logs = answers(method, params) as { readonly logIndex: string }[]
+        // Each address has a place of its own in the block, the later ones before the first.
+        return logs.map(log => ({ ...log, logIndex: hex(5_000n - BigInt(address[0] ?? 0)) }))
+      }),
+    )
+    return { server, reader: openChain([], { endpoints: [{ url: server.url }] }), asked }
+  }
+
+  it('is read in parts, whose logs are in order, and each contract is asked about once', async () => {
+    const { server, reader, asked } = await limited()
+    const own = { address: addresses(2_500), topics: [] }
+    const { value } = await reader.logs(hour, own, patient)
+    const seen = [...value]
+    expect(seen.map(({ blockNumber }) => blockNumber)).toEqual(all.flatMap(number => [number, number, number]))
+    expect(seen.slice(0, 3).map(({ address }) => Number(address))).toEqual([2_000, 1_000, 0])
+    expect(Math.max(...asked)).toBe(1_000)
+    const codes = () => server.requests.flat().filter(method => method === 'eth_getCode').length
+    const before = codes()
+    await reader.logs(hourAfter(hour, 1), own, patient)
+    expect(codes()).toBe(before)
+  })
+
+  it('has the logs of an address once that is written twice', async () => {
+    const { reader } = await limited()
+    const twice = [...addresses(1_000), ...addresses(1_000)]
+    const { value } = await reader.logs(hour, { address: twice, topics: [] }, patient)
+    expect([...value]).toHaveLength(all.length)
+  })
+})
