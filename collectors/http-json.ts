@@ -3,7 +3,16 @@ import { declaration, declared, labelMistake, labelOption } from './values/decla
 import { circleMistakes, exactValues, formulaMistakes, formulaOf, formulas } from './values/formula.ts'
 import { type Fraction, nearestNumber, scaled } from './values/fraction.ts'
 import { answerOf, jsonPointer, pointerRules, valueAt } from './values/json-answer.ts'
-import { conditions, isOfItems, itemOptions, itemsAt, numberOf, rowsOfCsv, unmet } from './values/json-items.ts'
+import {
+  type AnswerForm,
+  conditions,
+  isOfItems,
+  itemOptions,
+  itemsAt,
+  numberOf,
+  rowsOfCsv,
+  unmet,
+} from './values/json-items.ts'
 import {
   asksBlock,
   inBody,
@@ -125,18 +134,22 @@ export default defineCollector({
     const source = { ...options, pointer: isPlain(options) ? options.pointer : undefined }
     const unmetIn = (json: unknown) => unmet(json, options.require ?? {})
     const schema = answerOf({ ...source, unmet: unmetIn }, { hour, nowMs })
+    const columns = new Set<string>()
     const read = async (address: string): Promise<unknown> => {
       if (options.format !== 'csv') return (await http.json(address, schema, request)).json
       const text = await http.text(address, request)
       return ofAnswer(url, () => {
-        const { data, error } = schema.safeParse(rowsOfCsv(text))
+        const csv = rowsOfCsv(text)
+        const { data, error } = schema.safeParse(csv.rows)
         if (error) throw new Error(error.issues[0]?.message)
+        for (const name of csv.columns) columns.add(name)
         return data.json
       })
     }
     const values = valuesOf(options)
     const answers = await pagesOf(inPlaces(url, moment), options, read)
-    const exact = exactValues(values, async each => ofAnswer(url, () => numberIn(answers, each, options)), price)
+    const form = { ...options, ...(options.format === 'csv' && { columns }) }
+    const exact = exactValues(values, async each => ofAnswer(url, () => numberIn(answers, each, form)), price)
     const sent = Object.keys(values).filter(label => !values[label]?.private)
     return Object.fromEntries(sent.map(label => [label, exact(label).then(nearestNumber)]))
   },
@@ -156,8 +169,8 @@ function headersAt(headers: Readonly<Record<string, string>>, moment: ReadMoment
   return Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, inPlaces(text, moment)]))
 }
 
-function numberIn(answers: readonly unknown[], each: Value, options: Options): Fraction {
-  const number = numberOf(answers, each, options)
+function numberIn(answers: readonly unknown[], each: Value, form: AnswerForm): Fraction {
+  const number = numberOf(answers, each, form)
   return each.take === 'count' ? number : number.mul(scaled(1n, each.decimals ?? 0))
 }
 

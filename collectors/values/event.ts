@@ -145,6 +145,8 @@ function conditionOf(type: AbiParameter, written: unknown, path: readonly string
     min === undefined ? undefined : typed(min, 'min'),
     max === undefined ? undefined : typed(max, 'max'),
   ]
+  if (typeof least === 'bigint' && typeof most === 'bigint' && least > most)
+    throw new OptionEntryMistake([...path, 'max'], 'must be at least min: nothing is in between')
   const excluded = (not === undefined ? [] : listed(not, 'not')).map(plain)
   return {
     holds(value) {

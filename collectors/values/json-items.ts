@@ -1,13 +1,19 @@
 import { z } from 'tidegauge'
 import { decimalNumber, type Fraction, fractionOf, scaled, total } from './fraction.ts'
 import { decimalAt, jsonPointer, valueAt } from './json-answer.ts'
+import { similarWord } from './similar-word.ts'
 
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()])
 const oneOf = z.union([scalar, z.array(scalar).min(1)])
-const condition = z.union(
-  [oneOf, z.strictObject({ min: z.number().optional(), max: z.number().optional(), not: oneOf.optional() })],
-  { error: 'must be a value, a list of values, or { min: 1, max: 5, not: 3 }' },
-)
+const bounds = z
+  .strictObject({ min: z.number().optional(), max: z.number().optional(), not: oneOf.optional() })
+  .refine(({ min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY }) => min <= max, {
+    path: ['max'],
+    error: 'must be at least min',
+  })
+const condition = z.union([oneOf, bounds], {
+  error: 'must be a value, a list of values, or { min: 1, max: 5, not: 3 }',
+})
 
 /** Options schema of conditions: what must stand at each pointer. */
 export const conditions = z.record(jsonPointer, condition)
@@ -28,8 +34,10 @@ export const itemOptions = {
 type Take = NonNullable<z.output<(typeof itemOptions)['take']>>
 
 /** How the texts of an answer are understood. */
-interface AnswerForm {
+export interface AnswerForm {
   readonly format?: 'csv' | undefined
+  /** The names in the header of a CSV. */
+  readonly columns?: ReadonlySet<string>
   readonly thousands?: string | undefined
 }
 
@@ -110,6 +118,7 @@ export function numberOf(pages: readonly unknown[], value: ItemValue, form: Answ
   const exact = (part: unknown, path: string) => fractionOf(decimalAt(part, path, form.thousands))
   if (!isOfItems(pointer, form)) return exact(pages[0], pointer)
   const [, rest] = partsOf(pointer, form)
+  if (form.columns) checkColumns([rest, ...Object.keys(where)], form.columns)
   const items = pages.flatMap(page => itemsAt(page, pointer, form)).filter(item => unmet(item, where).length === 0)
   if (take === 'count') return scaled(BigInt(items.length), 0)
   const numbers = items.map(item => exact(item, rest))
@@ -122,15 +131,41 @@ export function numberOf(pages: readonly unknown[], value: ItemValue, form: Answ
   return others.reduce((one, other) => (other.compare(one) < 0 === (take === 'min') ? other : one), first)
 }
 
+/** Columns of a CSV that are listed. */
+const listedMax = 12
+
+/**
+ * Pointers that lead on from a row begin with a column: without it no row would be meant, and the sum of none is 0.
+ *
+ * @throws Error where one does not
+ */
+function checkColumns(pointers: readonly string[], columns: ReadonlySet<string>): void {
+  if (columns.size === 0) throw new Error('the CSV is empty: it has no header')
+  const named = pointers.flatMap(each => /^\/([^/]*)/.exec(each)?.slice(1) ?? [])
+  const missing = named.map(unescaped).find(name => !columns.has(name))
+  if (missing === undefined) return
+  const known = [...columns]
+  const near = similarWord(missing, known)
+  const hint =
+    near === undefined ? `it has ${known.slice(0, listedMax).join(', ').slice(0, 200)}` : `did you mean ${near}?`
+  throw new Error(`the CSV has no column "${missing}": ${hint}`)
+}
+
+const unescaped = (token: string) => token.replaceAll('~1', '/').replaceAll('~0', '~')
+
 /** The rows of a CSV as maps by its header. @throws Error for what is no CSV */
-export function rowsOfCsv(text: string): readonly Readonly<Record<string, string>>[] {
-  const [header = [], ...rows] = linesOfCsv(text)
-  if (new Set(header).size < header.length) throw new Error('two columns of the CSV have one name')
-  return rows.map((row, place) => {
-    if (row.length !== header.length)
-      throw new Error(`row ${place + 1} of the CSV has ${row.length} fields, and the header ${header.length}`)
-    return Object.fromEntries(header.map((name, column) => [name, row[column] ?? '']))
+export function rowsOfCsv(text: string): {
+  readonly columns: readonly string[]
+  readonly rows: readonly Readonly<Record<string, string>>[]
+} {
+  const [columns = [], ...lines] = linesOfCsv(text)
+  if (new Set(columns).size < columns.length) throw new Error('two columns of the CSV have one name')
+  const rows = lines.map((row, place) => {
+    if (row.length !== columns.length)
+      throw new Error(`row ${place + 1} of the CSV has ${row.length} fields, and the header ${columns.length}`)
+    return Object.fromEntries(columns.map((name, column) => [name, row[column] ?? '']))
   })
+  return { columns, rows }
 }
 
 /** A field: in quotes, which are written twice in it, or plain. */

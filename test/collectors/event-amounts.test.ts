@@ -175,6 +175,11 @@ describe('event-sum', () => {
     [{ event: paid, sum: 'amount', factor: 'a' }, ['factor'], 'must be a number, like 0.003'],
     [{ event: paid, count: true, where: { kind: [] } }, ['where', 'kind'], 'must hold a value'],
     [{ event: paid, count: true, where: { kind: { mni: 1 } } }, ['where', 'kind', 'mni'], '{ min: 1, max: 5, not: 3 }'],
+    [
+      { event: paid, count: true, where: { kind: { min: 9, max: 1 } } },
+      ['where', 'kind', 'max'],
+      'must be at least min',
+    ],
     [{ event: paid, count: true, where: { kind: { min: 'x' } } }, ['where', 'kind', 'min'], 'a whole number that fits'],
     [{ event: filled, count: true, where: { maker: { min: 1 } } }, ['where', 'maker', 'min'], 'or { not: … }'],
     [{ event: 'A(string indexed name)', count: true, where: { name: { not: 'x' } } }, ['where', 'name'], 'only a hash'],

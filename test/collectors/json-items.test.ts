@@ -56,6 +56,9 @@ beforeAll(async () => {
     if (target === '/one.csv') return { body: 'close\n7.5\n' }
     if (target === '/torn.csv') return { body: 'a,b\n1,2\n3\n' }
     if (target === '/quote.csv') return { body: 'a,b\n1,"2\n' }
+    if (target === '/head.csv') return { body: 'close\n' }
+    if (target === '/empty.csv') return { body: '' }
+    if (target.startsWith('/pages.csv')) return { body: target.endsWith('=1') ? 'close\n5\n' : '' }
     return { body: JSON.stringify(pools) }
   })
 })
@@ -106,6 +109,8 @@ describe('http-json over a list', () => {
     ['/csv', inCsv({ pointer: '/-1/tvl, USD' }), 2_000_000],
     ['/csv', inCsv({ where: { '/name': 'Pool "A"' } }), 1234.5],
     ['/one.csv', { format: 'csv', pointer: '/close' }, 7.5],
+    ['/head.csv', { format: 'csv', pointer: '/close', take: 'sum' }, 0],
+    ['/pages.csv', { format: 'csv', pointer: '/close', take: 'sum', pages: { parameter: 'page' } }, 5],
     ['/numbered?size=2&page=7', numbered({ parameter: 'page' }), 33],
     ['/numbered', numbered({ parameter: 'page', from: 2, max: 1 }), 22],
     ['/next', numbered({ next: '/next' }), 7],
@@ -124,6 +129,14 @@ describe('http-json over a list', () => {
     ['/csv', inCsv({ take: 'sum', require: { '/0/status': 'closed' } }), 'must stand at /0/status'],
     ['/torn.csv', { format: 'csv', pointer: '/a', take: 'sum' }, 'row 2 of the CSV has 1 fields, and the header 2'],
     ['/quote.csv', { format: 'csv', pointer: '/a', take: 'sum' }, 'line 2 of the CSV has a quote that is not closed'],
+    ['/head.csv', { format: 'csv', pointer: '/clos', take: 'sum' }, 'has no column "clos": did you mean close?'],
+    [
+      '/head.csv',
+      { format: 'csv', pointer: '/close', take: 'sum', where: { '/at': 1 } },
+      'has no column "at": it has close',
+    ],
+    ['/csv', inCsv({ take: 'count', where: { '/statos': 'active' } }), 'has no column "statos"'],
+    ['/empty.csv', { format: 'csv', pointer: '/close', take: 'sum' }, 'is empty: it has no header'],
     ['/numbered', numbered({ parameter: 'page', max: 1 }), 'has more than 1 pages'],
     ['/next?at=2', numbered({ next: '/next', max: 1 }), 'has more than 1 pages'],
     ['/away', numbered({ next: '/next' }), 'the next page is of another host'],
@@ -149,6 +162,11 @@ describe('http-json over a list', () => {
     [{ pointer: '/a', thousands: '.' }, ['thousands'], 'must be a comma, an apostrophe'],
     [{ pointer: '/a', require: { success: true } }, ['require', 'success'], 'must be a JSON pointer'],
     [{ pointer: '/a/*', where: { '/b': { mni: 1 } } }, ['where', '/b', 'mni'], 'unknown option "mni"'],
+    [
+      { pointer: '/a/*', take: 'sum', where: { '/b': { min: 5, max: 1 } } },
+      ['where', '/b', 'max'],
+      'must be at least min',
+    ],
   ] as const)('tells a mistake at its place: %j', async ([own, path, message]) => {
     const options = { url: source.url, ...own }
     expect(await runner.describe(configured('http-json', { options }))).toMatchObject({
