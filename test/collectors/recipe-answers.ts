@@ -44,7 +44,7 @@ function llama(prices: Readonly<Record<string, number>>): Exchange {
   }
 }
 
-/** Pages of protocols whose contracts run on a node: `protocol-recipes.test.ts`. */
+/** Pages of protocols whose contracts run on a node: `protocol-recipes.long.test.ts`. */
 export const protocolPages = ['lending.md', 'liquid-staking.md', 'uniswap-v2.md', 'uniswap-v3.md', 'vaults.md']
 
 /** By page, in the order of their configurations. The answers are those of each API's own reference. */
