@@ -15,6 +15,11 @@ export const labelOption = z.string().refine(label => labelMistake(label) === un
   error: ({ input }) => labelMistake(String(input)),
 })
 
+/** Options schema of a part, like "20%": a template alone would take one below 0, too. @param error what it must be */
+export function percentage(error: string) {
+  return z.templateLiteral([z.number(), '%'], { error }).refine(text => Number.parseFloat(text) > 0, { error })
+}
+
 /** Options of every value: the fields of its metric, as a collector in code declares them. */
 export const declared = {
   unit: z.string().optional().describe('unit of the value, such as USD'),
@@ -22,7 +27,7 @@ export const declared = {
   min: z.number().optional().describe('a value below is held for a person to look at'),
   max: z.number().optional().describe('a value above is held for a person to look at'),
   maxJump: z
-    .union([z.number().positive(), z.templateLiteral([z.number().positive(), '%'])], { error: jump })
+    .union([z.number().positive(), percentage(jump)], { error: jump })
     .optional()
     .describe('a larger change since the last value is held for a person to look at'),
 }

@@ -114,6 +114,7 @@ describe('contract-read', () => {
   })
 
   const mistakes = [
+    [{ A: { ...Supply, maxJump: '-20%' } }, ['values', 'A', 'maxJump'], 'a part of the last value like "20%"'],
     [{ A: { call: 'a() view returns (string)' } }, ['values', 'A', 'call'], 'must return an integer or a bool'],
     [{ A: { ...Cap, args: ['0x1'] } }, ['values', 'A', 'args', 0], 'must be an address in quotes'],
     [{ A: {} }, ['values', 'A'], 'must have one of call, sum, product, difference, ratio, and has nothing of it'],

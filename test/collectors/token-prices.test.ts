@@ -170,6 +170,8 @@ it('the sources of the prices of tokens are checked', async () => {
     [{ url: 'https://e.com/{tokens}', pointer: '/{token}' }, [0, 'url'], 'a price is of its hour'],
     [{ url: 'https://e.com/{hour}', pointer: '/{token}', batch: 5 }, [0, 'batch'], 'belongs to {tokens}'],
     [{ url, pointer: '/{token}', batch: 0 }, [0, 'batch'], 'must be at least 1'],
+    [{ url, pointer: '/{token}', agreeWithin: '-2%' }, [0, 'agreeWithin'], 'must be a part of the price, like "2%"'],
+    [{ url, pointer: '/{token}', agreeWithin: '0%' }, [0, 'agreeWithin'], 'must be a part of the price, like "2%"'],
     [{ url, pointer: '/{token}', agreeWithin: 2 }, [0, 'agreeWithin'], 'must be a part of the price, like "2%"'],
     [{ url, pointer: '/{token}', token: 'ethereum' }, [0, 'token'], 'must have {address} in it'],
     [{ url, pointer: '/{token}', pinter: 1 }, [0, 'pinter'], 'unknown option "pinter"'],

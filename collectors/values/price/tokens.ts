@@ -1,5 +1,6 @@
 import { address, type CollectContext, headers, z } from 'tidegauge'
 import { getAddress } from 'viem'
+import { percentage } from '../declared.ts'
 import { Fraction, fractionOf, nearestNumber } from '../fraction.ts'
 import { answerOf, decimalAt, jsonPointer } from '../json-answer.ts'
 import { asksBlock, asksHour, inBody, inPlaces, inTexts, sourceBody, sourceUrl } from '../placeholders.ts'
@@ -27,8 +28,7 @@ const urlSource = z
     pointer: jsonPointer
       .optional()
       .describe('where the answer has the price of a token: /coins/{token}/price, or with {address}'),
-    agreeWithin: z
-      .templateLiteral([z.number().positive(), '%'], { error: notShare })
+    agreeWithin: percentage(notShare)
       .optional()
       .describe('the price counts only if a later source gives one that differs by no more'),
     time: jsonPointer.optional().describe('where the answer says what instant a price is of, as pointer'),
