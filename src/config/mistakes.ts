@@ -100,9 +100,13 @@ export function inOrder(mistakes: readonly PlacedMistake[], files: readonly stri
   )
 }
 
-/** Text of the file as it may be quoted in a mistake: printable, and left out when it is long or looks like a URL. */
+/**
+ * Text of the file as it may be quoted in a mistake: printable, and left out when it looks like a URL or is long, save an
+ * address on a chain, which is no secret.
+ */
 export function quoted(text: string): string {
-  if (text.length > 40 || text.includes('://')) return 'this text'
+  const isAddress = /^0x[\da-f]{40}$/i.test(text)
+  if ((text.length > 40 && !isAddress) || text.includes('://')) return 'this text'
   return JSON.stringify(text).replace(/\p{C}/gu, sign => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
@@ -112,7 +116,7 @@ export function pathText(path: readonly PropertyKey[]): string {
     .map(part => {
       if (typeof part === 'number') return `[${part}]`
       const name = String(part)
-      return /^([\w-]{1,40}|0x[\da-f]{40})$/i.test(name) ? `.${name}` : `[${quoted(name)}]`
+      return /^[\w-]{1,40}$/.test(name) ? `.${name}` : `[${quoted(name)}]`
     })
     .join('')
     .replace(/^\./, '')

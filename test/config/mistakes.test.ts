@@ -452,7 +452,7 @@ protocols:
         options: { of: { base: { assets: [{ price: token }] }, polygon: { assets: [{ price: token }] } } }
 `,
     '5:3: tokenPrices.base: there is no chain "base" under chains: → configured: ethereum; or add it: chains: { base: { id: …, rpc: […] } }',
-    '6:62: tokenPrices.ethereum[0].0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48: there is no price "USDT" under prices: → did you mean USDC?',
+    '6:62: tokenPrices.ethereum[0]["0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"]: there is no price "USDT" under prices: → did you mean USDC?',
     '14:26: protocols[0].collectors[1].options.of.base: there is no chain "base" under chains: → configured: ethereum; or add it: chains: { base: { id: …, rpc: […] } }',
     '14:64: protocols[0].collectors[1].options.of.polygon: there is no chain "polygon" under chains: → configured: ethereum; or add it: chains: { polygon: { id: …, rpc: […] } }',
     '14:93: protocols[0].collectors[1].options.of.polygon.assets[0].price: there are no prices of the tokens of "polygon" under tokenPrices: → add them: tokenPrices: { polygon: [{ "0x…": USDC }] }',
