@@ -186,7 +186,7 @@ function ofAnswer<T>(url: string, found: () => T): T {
 /**
  * The answer, or its pages up to an empty one or one without a next.
  *
- * @throws Error for more of them than there may be
+ * @throws Error for more of them than there may be, and for one that leads back
  */
 async function pagesOf(
   first: string,
@@ -200,6 +200,7 @@ async function pagesOf(
   )
   const all: unknown[] = []
   let address: string | undefined = next === undefined ? withParameter(first, parameter, String(from)) : first
+  const seen = new Set([address])
   while (address !== undefined) {
     const page = await read(address)
     const isEmpty = ofAnswer(first, () => lists.every(list => itemsAt(page, list, options).length === 0))
@@ -211,6 +212,11 @@ async function pagesOf(
     if (isLast) address = undefined
     else if (parameter !== undefined) address = withParameter(first, parameter, String(said))
     else address = ofAnswer(first, () => nextAddress(String(said), first))
+    if (address !== undefined && seen.has(address))
+      throw new Error(
+        `page ${all.length} of ${new URL(first).host} leads back to one that was read: compare next with the answer`,
+      )
+    if (address !== undefined) seen.add(address)
   }
   return all
 }

@@ -37,6 +37,8 @@ const nexts: Readonly<Record<string, unknown>> = {
   '/next': { list: [{ v: 1 }], next: '/next?at=2' },
   '/next?at=2': { list: [{ v: 2 }], next: '?at=3' },
   '/next?at=3': { list: [{ v: 4 }], next: null },
+  '/round': { list: [{ v: 1 }], next: '/round?at=2' },
+  '/round?at=2': { list: [{ v: 2 }], next: '/round' },
   '/cursor?key=hidden': { list: [{ v: 1 }], next: 'a b' },
   '/cursor?key=hidden&cursor=a%20b': { list: [{ v: 8 }] },
   '/away': { list: [{ v: 1 }], next: 'http://127.0.0.2/' },
@@ -139,6 +141,7 @@ describe('http-json over a list', () => {
     ['/empty.csv', { format: 'csv', pointer: '/close', take: 'sum' }, 'is empty: it has no header'],
     ['/numbered', numbered({ parameter: 'page', max: 1 }), 'has more than 1 pages'],
     ['/next?at=2', numbered({ next: '/next', max: 1 }), 'has more than 1 pages'],
+    ['/round', numbered({ next: '/next' }), 'page 2 of 127.0.0.1'],
     ['/away', numbered({ next: '/next' }), 'the next page is of another host'],
     ['/cursor?key=hidden', numbered({ next: '/next' }), 'the next page is no address'],
   ] as const)('fails of %s, %j', async ([path, own, words]) => {
