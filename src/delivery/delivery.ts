@@ -265,7 +265,11 @@ export function stopOf(error: unknown, signal: AbortSignal): Stop {
   if (signal.aborted) return { kind: 'stopped', reason: faultLine(error) }
   if (error instanceof Fault && !isOfOutbox(error)) {
     const isKeyMissing = error.code === 'secret-missing' && ({ isKeyMissing: true } as const)
-    return { kind: 'transient', reason: faultLine(error), ...isKeyMissing }
+    // The step of a missing key is said where the reason is: once is enough.
+    const reason = isKeyMissing
+      ? faultLine(new Fault(error.code, error.message, { facts: error.facts }))
+      : faultLine(error)
+    return { kind: 'transient', reason, ...isKeyMissing }
   }
   throw error
 }

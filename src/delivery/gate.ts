@@ -119,11 +119,19 @@ export class Gate {
     const nowMs = this.#deps.time.nowMs()
     const retryAfterMs = retryAfterAt(this.#state, nowMs)
     if (retryAfterMs > 0) return { why: 'retry-after', untilMs: retryAfterMs }
-    // A person's request does not wait for the breaker, nor does a new hour, or a new key in place of a refused one.
-    const isUrgent =
-      occasion === 'asked' || this.#isNew(newest) || this.#keyWatch.hasNew(this.#deps.destination.readKey)
+    // A person's request does not wait for the breaker, nor does a new hour, or a new key in place of a refused or missing one.
+    const isUrgent = occasion === 'asked' || this.#isNew(newest) || this.#hasNewKey()
     const untilMs = isUrgent ? 0 : probeAt(this.#state, nowMs)
     return untilMs > 0 ? { why: 'breaker', untilMs } : undefined
+  }
+
+  #hasNewKey(): boolean {
+    try {
+      const key = this.#deps.destination.readKey()
+      return this.#state.cure === 'key' || this.#keyWatch.isNew(key)
+    } catch {
+      return false // It is being exchanged, or is still missing.
+    }
   }
 
   /** Whether an hour was not due when something was last sent: older ones may be why that failed. */
@@ -354,19 +362,9 @@ class KeyWatch {
     return this.#askedAtMs + keyAskMs
   }
 
-  /**
-   * Whether there is an untried key in place of the refused one, which need not wait for anything.
-   *
-   * @param readKey may throw, for example while the key is being exchanged
-   */
-  hasNew(readKey: () => string): boolean {
-    if (this.#refusedKey === undefined) return false
-    try {
-      const key = readKey()
-      return key !== this.#refusedKey && key !== this.#askedKey
-    } catch {
-      return false
-    }
+  /** Whether a key is an untried one in place of the refused one, which need not wait for anything. */
+  isNew(key: string): boolean {
+    return this.#refusedKey !== undefined && key !== this.#refusedKey && key !== this.#askedKey
   }
 
   /**

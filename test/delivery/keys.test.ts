@@ -92,6 +92,25 @@ describe('a key that is refused', () => {
     expect(bench.state('vault').waiting).toBeUndefined()
   })
 
+  it('that was missing is used at once when it is there again, however long the pause was', async () => {
+    const { bench, service, time, vault } = await refusedBench()
+    service.rule = () => undefined
+    rmSync(vault.path)
+    for (let count = 0; count < 5; count += 1) {
+      await bench.flush()
+      await time.sleep(breakerCapMs)
+    }
+    await bench.flush()
+    expect(bench.state('vault')).toMatchObject({
+      waiting: expect.stringMatching(/^The key of the service cannot be read: [^–]*does not exist[^–]*$/),
+      cure: 'key',
+    })
+    vault.change(secondKey)
+    await bench.flush()
+    expect(new Set(service.pushes.map(({ key }) => key))).toEqual(new Set([secondKey]))
+    expect(bench.balance).toMatchObject({ due: 0, delivered: 3 })
+  })
+
   it('is waited for on while the changed one is refused as well, which is asked about once', async () => {
     const { bench, service, time, vault } = await refusedBench()
     await bench.flush()
