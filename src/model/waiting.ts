@@ -37,22 +37,26 @@ export function waitingSentence(state: Wait, reader: Reader): string | undefined
     return `${asSentence(waiting)} Nothing is lost${next}.`
   }
   const isAskedToWait = notBeforeMs > nowMs
-  const fact = `${capital(waiting)}${isAskedToWait ? ', and its Retry-After asks to wait' : ''}. Nothing is lost`
-  if (cure === 'new-key' || cure === 'key') {
-    const put = stepFor(cure, reader)
-    const next = `${commandLine('flush', named)}, or ${commandLine('run', named)}`
-    return isUnattended ? `${fact}; ${put}, then: ${next}.` : `${fact}; ${put}, and delivery goes on at once.`
+  const until = isUnattended ? ` until ${clockOf(notBeforeMs)}` : ''
+  const fact = `${capital(waiting)}${isAskedToWait ? `, and its Retry-After asks to wait${until}` : ''}. Nothing is lost`
+  const step = stepFor(cure, reader)
+  if (isUnattended) {
+    if (cure !== 'service' && cure !== 'doctor') return `${fact}; ${step}, then: ${sendingCommands(named)}.`
+    return `${fact}, ${unsentWords(reader)}.${isAskedToWait ? '' : ` ${asSentence(step)}`}`
   }
-  const step = isAskedToWait ? flushStep(reader) : asSentence(stepFor(cure, reader))
-  if (isUnattended) return `${fact}, ${unsentWords(reader)}. ${step}`
+  if (cure === 'new-key' || cure === 'key') return `${fact}; ${step}, and delivery goes on at once.`
   const nextMs = Math.max(notBeforeMs, probeAtMs)
-  const next = nextMs > nowMs ? `next try ${new Date(nextMs).toISOString().slice(11, 19)} UTC` : 'it is tried now'
-  return `${fact}; ${next}. ${step}`
+  const next = nextMs > nowMs ? `next try ${clockOf(nextMs)}` : 'it is tried now'
+  const flush = `Nothing is to be done; ${commandLine('flush', named)} sends one small batch at once.`
+  return `${fact}; ${next}. ${isAskedToWait ? flush : asSentence(step)}`
 }
 
-function flushStep({ isUnattended, named }: Reader): string {
-  const flush = `${commandLine('flush', named)} sends one small batch at once.`
-  return isUnattended ? flush : `Nothing is to be done; ${flush}`
+function clockOf(ms: number): string {
+  return `${new Date(ms).toISOString().slice(11, 19)} UTC`
+}
+
+function sendingCommands(named: string | undefined): string {
+  return `${commandLine('flush', named)}, or ${commandLine('run', named)}`
 }
 
 /** The instruction for pushes that wait, as the end of a sentence: for a person only where it is known who can mend that. */
@@ -75,5 +79,5 @@ export function stepFor(cure: Cure | undefined, { named }: Pick<Reader, 'named'>
 
 /** The end of a sentence about metrics where no daemon runs. */
 export function unsentWords({ named }: Reader): string {
-  return `but no daemon runs, so nothing is tried again: ${commandLine('flush', named)}, or ${commandLine('run', named)}`
+  return `but no daemon runs, so nothing is tried again: ${sendingCommands(named)}`
 }

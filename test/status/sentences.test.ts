@@ -82,6 +82,16 @@ it.each<[trouble: string, said: () => string, reads: string]>([
     `${undelivered} The service answers 429, and its Retry-After asks to wait. Nothing is lost; next try 13:16:00 UTC. Nothing is to be done; tidegauge flush sends one small batch at once.`,
   ],
   [
+    'Retry-After, and no daemon',
+    () => waits({ reason: '429', status: 429 }, nowMs + 60_000, unattended),
+    `${undelivered} The service answers 429, and its Retry-After asks to wait until 13:16:00 UTC. Nothing is lost, but no daemon runs, so nothing is tried again: tidegauge flush, or tidegauge run.`,
+  ],
+  [
+    'a redirect, and no daemon: a flush helps only when the address is right',
+    () => waits({ kind: 'misdirected', reason: '302' }, 0, unattended),
+    `${undelivered} The address does not answer like the service (302). Nothing is lost; check service.url, then: tidegauge flush, or tidegauge run.`,
+  ],
+  [
     'a name that does not resolve',
     () => waits({ reason: networkWords('ENOTFOUND') }),
     `${undelivered} Delivery waits (there is no such host, ENOTFOUND). ${goesOn} tidegauge doctor says what to do.`,
