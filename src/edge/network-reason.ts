@@ -32,8 +32,8 @@ const words: readonly (readonly [code: RegExp, words: string, fix: string])[] = 
   ],
   [
     /SELF_SIGNED|^UNABLE_TO_(GET_ISSUER|VERIFY_LEAF)/,
-    'its certificate is of an unknown authority (NODE_EXTRA_CA_CERTS adds one)',
-    'set NODE_EXTRA_CA_CERTS for an authority of your own',
+    'its certificate is of an unknown authority',
+    'set NODE_EXTRA_CA_CERTS to the file of its certificate if it is your own, or check the address',
   ],
   [/CERT|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)|CRL/, 'its certificate is not accepted', 'check the certificate'],
   [/^(EPROTO|ERR_SSL_)/, 'it does not speak TLS', 'write http:// in the address if it speaks that, or check the port'],

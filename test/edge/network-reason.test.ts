@@ -17,7 +17,7 @@ describe('why there was no answer', () => {
     [
       'an own certificate',
       coded('DEPTH_ZERO_SELF_SIGNED_CERT'),
-      'its certificate is of an unknown authority (NODE_EXTRA_CA_CERTS adds one), DEPTH_ZERO_SELF_SIGNED_CERT',
+      'its certificate is of an unknown authority, DEPTH_ZERO_SELF_SIGNED_CERT',
     ],
     [
       'a certificate of another host',

@@ -176,7 +176,7 @@ const advice: Readonly<Partial<Record<FailureKind, string>>> = {
     'the node answers, but only errors: look into the log of the node, or ask its provider; a second endpoint under rpc: takes over',
   'unknown-block':
     'the node does not know a block that it should have: check that it is in sync, and each of them where several answer at one address',
-  rate: 'the provider limits how often it is asked: set rate: of this endpoint to what the plan allows, or put a second one under rpc:',
+  rate: 'set rate: of this endpoint to what the plan of the provider allows, or put a second one under rpc:',
   slow: loadAdvice,
   behind: behindAdvice,
   'wrong-id': 'correct the id of the chain, or this address under rpc:',
