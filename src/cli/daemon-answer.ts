@@ -2,6 +2,7 @@ import { text } from 'node:stream/consumers'
 import { systemTime } from '../edge/time.ts'
 import { Fault } from '../model/fault.ts'
 import { localUrl } from '../model/host.ts'
+import { jsonOf, valueAt } from '../model/json.ts'
 
 // Neither `import` nor `fetch`: an import reads every export of the module, and some of them load all of `fetch`, which takes
 // as long as a bare start.
@@ -36,5 +37,23 @@ export async function daemonAnswer(
     return await promise
   } catch (cause) {
     throw new Fault('daemon-unreachable', `no daemon answers at ${url}`, { fix: 'start it: tidegauge run', cause })
+  }
+}
+
+/**
+ * Reason of a daemon that listens at the address and has no outbox, and so holds none: its data folder was taken away, or is not
+ * there yet. `undefined` without one, for one at work, and for another program.
+ */
+export async function stalledDaemon(server: {
+  readonly host: string
+  readonly port: number
+}): Promise<string | undefined> {
+  try {
+    const status = jsonOf((await daemonAnswer(server, '/status.json')).body)
+    const reason = valueAt(status, ['ready', 'reasons', '0'])
+    if (valueAt(status, ['configuration']) !== undefined || typeof reason !== 'string') return undefined
+    return reason
+  } catch {
+    return undefined
   }
 }

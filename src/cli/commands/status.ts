@@ -16,7 +16,7 @@ import { Reloads } from '../../status/observed.ts'
 import { failingSentence, pushText } from '../../status/sentences.ts'
 import type { CellState } from '../../status/snapshot.ts'
 import { asTyped, type ConfigOption, configuredCommand, type JsonOption, namedFile } from '../configured-command.ts'
-import { daemonAnswer } from '../daemon-answer.ts'
+import { daemonAnswer, stalledDaemon } from '../daemon-answer.ts'
 import { daemonSentence } from '../daemon-role.ts'
 import { endIncomplete } from '../exit.ts'
 import { openContext } from '../open-context.ts'
@@ -38,15 +38,24 @@ export function statusCommand(): Command {
         return
       }
       // This command does not catch up: a late hour is late.
-      const daemon = await daemonSentence(context)
-      const reloads = reloadsOf(config, daemon === undefined ? undefined : running)
-      const status = await readOutbox(context, async outbox =>
+      const holder = await daemonSentence(context)
+      const stalled = holder === undefined ? await stalledDaemon(context.config.status) : undefined
+      const { host, port } = context.config.status
+      const daemon =
+        holder ?? (stalled === undefined ? undefined : `one answers at ${host}:${port}, without this outbox`)
+      const reloads = reloadsOf(config, holder === undefined ? undefined : running)
+      const present = await readOutbox(context, async outbox =>
         statusJson(
           await observe(
             observationOf(context, outbox, namedService(context.config), 0, [], reloads, daemon === undefined),
           ),
         ),
       )
+      // The present folder says nothing while the daemon waits for another one.
+      const status =
+        stalled === undefined
+          ? present
+          : { ...present, ready: { ok: false, reasons: [`the daemon cannot work: ${stalled}`] } }
       if (json) printJson(status)
       else printStatus(status, daemon, { config })
       if (!status.ready.ok) endIncomplete()

@@ -17,7 +17,7 @@ import { judgeTelegram } from '../../reports/notify/receivers.ts'
 import type { StatusJson } from '../../status/json.ts'
 import { checkCollectors, mistakesOf } from '../check-collectors.ts'
 import { asTyped, type ConfigOption } from '../configured-command.ts'
-import { daemonAnswer } from '../daemon-answer.ts'
+import { daemonAnswer, stalledDaemon } from '../daemon-answer.ts'
 import { daemonSentence } from '../daemon-role.ts'
 import { bytesText, counted } from '../terminal.ts'
 
@@ -76,8 +76,15 @@ export async function daemonFindings(
   written: Promise<readonly Finding[]>,
 ): Promise<readonly Finding[]> {
   const holder = await daemonSentence(context)
-  if (holder === undefined) return [warning('daemon', 'none runs on this outbox', asTyped('run', options))]
   const { config } = context
+  if (holder === undefined) {
+    const stalled = await stalledDaemon(config.status)
+    if (stalled !== undefined) {
+      const { host, port } = config.status
+      return [failed('daemon', `one answers at ${host}:${port}, and cannot work: ${stalled}`)]
+    }
+    return [warning('daemon', 'none runs on this outbox', asTyped('run', options))]
+  }
   try {
     const { body } = await daemonAnswer(config.status, '/status.json')
     const { configuration, ready, reports } = jsonOf(body) as StatusJson

@@ -6,6 +6,7 @@ import type { AppContext } from '../../../src/app/context.ts'
 import { dataFindings } from '../../../src/cli/doctor/here.ts'
 import type { Config } from '../../../src/config/config.ts'
 import { hourMs } from '../../../src/model/limits.ts'
+import { openNotReady } from '../../../src/status/server/starting.ts'
 import { type Anvil, startAnvil } from '../../support/anvil.ts'
 import { command } from '../../support/command.ts'
 import { type FaultyRpc, type RpcFault, startFaultyRpc } from '../../support/faulty-rpc.ts'
@@ -116,6 +117,21 @@ describe('doctor', () => {
     expect(stdout).not.toContain('hunter2')
     expect(code).toBe(0)
     expect(posts).toEqual([])
+  })
+
+  it('says why a daemon that answers has no outbox, and not that none runs; `status` too', async () => {
+    const bound = { host: '127.0.0.1', port: await freePort() }
+    const reason = 'the data folder is gone – mount it again'
+    const early = await openNotReady(bound, reason)
+    onTestFinished(() => early.stop())
+    const { config, run } = await stage({}, [node.url], 31_337, bound.port)
+    const { code, stdout } = await run()
+    expect(unusual(stdout)).toEqual([`✖ daemon: one answers at 127.0.0.1:${bound.port}, and cannot work: ${reason}`])
+    expect(code).toBe(1)
+    const status = await command(['status', '--config', config], { METRICS_KEY: key })
+    expect(status.stdout).toContain(`NOT READY\n  the daemon cannot work: ${reason}\n\n`)
+    expect(status.stdout).toContain(`daemon  one answers at 127.0.0.1:${bound.port}, without this outbox\n`)
+    expect(status.code).toBe(1)
   })
 
   it('says of everything that it is well, a line each, and shows no secret', async () => {
