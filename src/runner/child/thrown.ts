@@ -2,6 +2,7 @@ import { basename } from 'node:path'
 import { inspect } from 'node:util'
 import type { z } from 'zod'
 import { meant } from '../../config/mistakes.ts'
+import { networkFix, networkReason } from '../../edge/network-reason.ts'
 import { Fault, type FaultCode } from '../../model/fault.ts'
 import { shortened } from '../../model/text.ts'
 import { collectorTextCharsMax } from '../messages.ts'
@@ -66,10 +67,25 @@ function parseError(error: Error): string | undefined {
 export function faultOf(error: unknown, code: FaultCode, file: string | undefined): Fault {
   if (error instanceof Fault) return error
   const { message, stack } = thrownText(error)
-  const denied = deniedRead(error)
   const at = file === undefined ? undefined : lineIn(stack, file)
   const facts = at === undefined ? {} : { at }
-  return denied === undefined ? new Fault(code, message, { facts }) : new Fault(code, denied, { facts, fix: readFix })
+  const denied = deniedRead(error)
+  if (denied !== undefined) return new Fault(code, denied, { facts, fix: readFix })
+  const own = ofNode(error)
+  return new Fault(code, own?.message ?? message, { facts, ...(own?.fix !== undefined && { fix: own.fix }) })
+}
+
+/** Errors of Node that name no cause, or a flag that a collector's process is not given, in words; `undefined` for others. */
+function ofNode(error: unknown): { readonly message: string; readonly fix: string | undefined } | undefined {
+  if (!(error instanceof Error)) return undefined
+  const { code, permission, cause } = error as { code?: unknown; permission?: unknown; cause?: unknown }
+  if (code === 'ERR_ACCESS_DENIED') {
+    const what = { FileSystemWrite: 'write files', ChildProcess: 'start programs', WorkerThreads: 'start threads' }
+    const name = Object.entries(what).find(([known]) => known === permission)?.[1] ?? `use ${shown(permission)}`
+    return { message: `a collector may not ${name}`, fix: 'a collector reads, and returns values: do that elsewhere' }
+  }
+  if (!(error instanceof TypeError) || error.message !== 'fetch failed' || !(cause instanceof Error)) return undefined
+  return { message: `fetch failed: ${cut(networkReason(error))}`, fix: networkFix(error) }
 }
 
 /** Instruction for a collector that reads a file its process may not. */

@@ -91,3 +91,23 @@ it('what a collector’s own schema throws is one line', () => {
     'a value does not fit its schema: price: must be a number; at: must be text; list.1: must be a number; and 1 more',
   )
 })
+
+it.each([
+  [
+    'a fetch that found no host',
+    new TypeError('fetch failed', { cause: Object.assign(new Error('getaddrinfo'), { code: 'ENOTFOUND' }) }),
+    'fetch failed: there is no such host, ENOTFOUND',
+    /^check the name of the host/,
+  ],
+  [
+    'a file that was written',
+    Object.assign(new Error('Access … Use --allow-fs-write'), {
+      code: 'ERR_ACCESS_DENIED',
+      permission: 'FileSystemWrite',
+    }),
+    'a collector may not write files',
+    /^a collector reads, and returns values/,
+  ],
+])('an error of Node has its cause, and a step that a person can take: %s', (_, error, message, fix) => {
+  expect(faultOf(error, 'collector-threw', undefined)).toMatchObject({ message, fix: expect.stringMatching(fix) })
+})
