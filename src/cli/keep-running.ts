@@ -157,8 +157,11 @@ class DaemonKeeper implements Disposable {
       next.log.info({ changes: changesOf(old.config, next.config) }, 'the new configuration is in force')
       return begun
     } catch (error) {
-      // A failure of the disk is not the new configuration's.
-      if (isSamePlace(next.config, old.config) && error instanceof Fault && isOfOutbox(error)) return this.#begin(next)
+      // A failure of the disk is not the new configuration's, which is in force once the outbox can be opened.
+      if (isSamePlace(next.config, old.config) && error instanceof Fault && isOfOutbox(error)) {
+        reloads.taken(next.config.file, next.time.nowMs())
+        return this.#begin(next)
+      }
       old.log.error({ fault: faultLine(error) }, refused)
       reloads.refused(faultLine(error), old.time.nowMs())
       return this.#begin(old)

@@ -1,6 +1,16 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -161,5 +171,27 @@ describe.skipIf(!mayBeUnprivileged())('a user without rights (needs root, and so
     )
     expect(stderr).toContain(join(data, name))
     expect(stderr).not.toMatch(/ at |SQLITE/)
+  })
+})
+
+it('a folder that is away while the configuration is mended leaves no refusal behind', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tidegauge-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const [data, away] = [join(folder, 'data'), join(folder, 'away')]
+  const { config, url } = await staged(data)
+  const { child, logged } = daemonOn(config)
+  await logged('"msg":"running"')
+  const mended = readFileSync(config, 'utf8')
+  writeFileSync(config, mended.replace('use: host', 'use: hots'))
+  child.kill('SIGHUP')
+  await logged('the new configuration is refused')
+  renameSync(data, away)
+  writeFileSync(config, mended)
+  child.kill('SIGHUP')
+  await logged(waits)
+  renameSync(away, data)
+  await askedUntil(`${url}/status.json`, (_, text) => {
+    const { configuration } = text === '' ? {} : JSON.parse(text)
+    return configuration !== undefined && configuration.refused === undefined
   })
 })
