@@ -143,7 +143,8 @@ function answered(host: string, answer: KeyAnswer): Finding {
     return warning('service', `${host} asks to wait${until} (429)`, 'nothing is to be done')
   }
   if (status >= 300 && status < 400) {
-    return failed('service', `${host} redirects (${what}), and a key is never sent elsewhere`, checkAddress)
+    const redirects = described?.startsWith('redirects') ? `${described} (${status})` : `redirects (${what})`
+    return failed('service', `${host} ${redirects}, and a key is never sent elsewhere`, checkAddress)
   }
   if (status === 404) return failed('service', `${host} does not know /api/validate-key (${what})`, checkAddress)
   if (isForeign(answer)) return failed('service', foreignFact(answer), checkAddress)
