@@ -18,7 +18,7 @@ import type { Log } from '../../src/telemetry/log.ts'
 import { Redactor } from '../../src/telemetry/redactor.ts'
 import { slowOutbox, someTurns } from '../outbox/support/slow-outbox.ts'
 import { readerOn } from '../support/collectors.ts'
-import { atOnce } from '../support/stored-hours.ts'
+import { readAtOnce } from '../support/stored-hours.ts'
 import type { BackfillScript } from './backfill-script.ts'
 import { fillIn } from './backfills.ts'
 import { chainId } from './chain.ts'
@@ -108,7 +108,7 @@ export class Life {
     this.#client = new ScriptedClient(clock, service, isAlive, watch, () => time.nowMs())
     this.outbox = this.#watched(new SqliteOutbox(world.disk.file), watch)
     this.#store = this.#asFarAs(this.outbox, time, new Fortune(script.seed + 1_000 * number + 9))
-    const storedMs = atOnce(this.outbox, newestCollected)
+    const storedMs = readAtOnce(this.outbox, newestCollected)
     time.meet({ service: true, chains: world.chain !== undefined, ...(storedMs !== undefined && { storedMs }) })
     const isDoubted = () => time.verdict.kind === 'doubted'
     const lazy = (fromMs: number, activity: () => number) =>
@@ -248,7 +248,7 @@ export class Life {
 
   #watchedDelivery(delivery: Delivery, name: string, watch: Watch): Delivery {
     const flush = delivery.flush.bind(delivery)
-    const failures = () => atOnce(this.outbox, () => destinationStates([name]))[0]?.failures ?? 0
+    const failures = () => readAtOnce(this.outbox, () => destinationStates([name]))[0]?.failures ?? 0
     delivery.flush = async (...given) => {
       watch.flushBegins(name, failures)
       await flush(...given)

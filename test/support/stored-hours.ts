@@ -9,7 +9,7 @@ import type { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { planHours } from '../../src/outbox/store/planning.ts'
 import { rendered, type Statement, sql } from '../../src/outbox/store/sql.ts'
 import { done, type StoreRow, type StoreWork, write } from '../../src/outbox/store/work.ts'
-import { openDatabase } from '../../src/sqlite/database.ts'
+import { openDatabase, type Sqlite } from '../../src/sqlite/database.ts'
 
 /** Expects an hour of a collector, and all hours from its start to that. */
 export async function expectHours(outbox: Outbox, collector: string, since: Hour, current = since): Promise<void> {
@@ -59,8 +59,20 @@ export async function storedValue(outbox: Outbox, id: MetricId, hour: Hour): Pro
   return (await outbox.operators.stored([{ id, hour }]))[0]
 }
 
-/** Does work on the file of an outbox at once, by a connection of its own. */
-export function atOnce<T>({ file }: Pick<SqliteOutbox, 'file'>, work: () => StoreWork<T>): T {
+/** Writes into the file of an outbox at once, by a connection of its own. */
+export function atOnce<T>(outbox: Pick<SqliteOutbox, 'file'>, work: () => StoreWork<T>): T {
+  return onFile(outbox, (database, answer) => database.transaction(() => done(work(), answer)).immediate())
+}
+
+/** As `atOnce`, for work that only reads: a full disk does not matter. */
+export function readAtOnce<T>(outbox: Pick<SqliteOutbox, 'file'>, work: () => StoreWork<T>): T {
+  return onFile(outbox, (_, answer) => done(work(), answer))
+}
+
+function onFile<T>(
+  { file }: Pick<SqliteOutbox, 'file'>,
+  act: (database: Sqlite, answer: (statement: Statement) => StoreRow[]) => T,
+): T {
   const database = openDatabase(file, outboxSchema)
   try {
     const answer = (statement: Statement) => {
@@ -70,7 +82,7 @@ export function atOnce<T>({ file }: Pick<SqliteOutbox, 'file'>, work: () => Stor
       prepared.run(...values)
       return []
     }
-    return database.transaction(() => done(work(), answer)).immediate()
+    return act(database, answer)
   } finally {
     database.close()
   }
