@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -45,7 +46,8 @@ export class ListFiles implements ListKeeper {
     this.#writes += 1
     const written = `${file}.${process.pid}.${this.#writes}`
     try {
-      await mkdir(this.#folder, { recursive: true, mode: 0o700 })
+      // Not the data folder: it may be a volume that is not mounted now.
+      if (!existsSync(this.#folder)) await mkdir(this.#folder, { mode: 0o700 })
       const text = JSON.stringify({ of: this.#digestOf(list), hour: hourText(hour), items, blocks })
       await writeFile(written, text, { mode: 0o600 })
       // In one step: another process may read it.

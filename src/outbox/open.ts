@@ -1,4 +1,4 @@
-import { constants, copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { constants, copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileStats } from '../edge/file-stats.ts'
@@ -74,7 +74,23 @@ export async function openForCommand(deps: OpenDeps): Promise<Opened> {
 export async function openForReading(deps: OpenDeps): Promise<Opened> {
   const { place } = deps
   if (place.kind === 'postgres') return openDatabase(place.address)
+  if (!isFolderThere(place.folder)) return openEmpty()
   return orCopy(place.folder, () => withFaults(place.folder, file => openShared(file, place.folder, deps, 'quick')))
+}
+
+/** Whether there is a folder, or something that only opening it can judge. */
+function isFolderThere(folder: string): boolean {
+  try {
+    return statSync(folder, { throwIfNoEntry: false }) !== undefined
+  } catch {
+    return true
+  }
+}
+
+/** An outbox elsewhere, so that reading makes no folder where a volume may be mounted again. */
+function openEmpty(): Opened {
+  const copiedTo = mkdtempSync(join(tmpdir(), 'tidegauge-'))
+  return { outbox: new SqliteOutbox(outboxFile(copiedTo)), copiedTo }
 }
 
 /**

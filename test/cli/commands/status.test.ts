@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { statusJson } from '../../../src/status/json.ts'
@@ -21,6 +21,12 @@ it('status salvages an outbox with damaged pages when it meets them, and reads a
   expect(readdirSync(data)).toContainEqual(expect.stringMatching(/^outbox\.db\.corrupt-/))
   expect(stderr).toContain('"aside":')
   expect(stdout).toContain('this-machine/host')
+})
+
+it('status makes no data folder: a volume may be mounted there again', async () => {
+  const { folder, config } = configured(hostYaml)
+  expect((await command(['status', '--config', config])).stdout).toContain('this-machine/host')
+  expect(existsSync(join(folder, 'data'))).toBe(false)
 })
 
 it.each([
