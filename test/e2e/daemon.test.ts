@@ -23,7 +23,7 @@ describe('the daemon', () => {
     // Four an hour: a full hour may pass meanwhile.
     expect([4, 8]).toContain(status.balance.enqueued)
     expect(status.balance.delivered).toBe(status.balance.enqueued)
-    expect(status.hours.rows[0]?.cells.at(-1)?.state).toBe('delivered')
+    expect(status.hours.rows[0]?.cells.map(({ state }) => state)).toContain('delivered')
 
     const get = async (path: string) => await fetch(`${daemon.url}${path}`)
     expect((await get('/livez')).status).toBe(200)
