@@ -1,10 +1,10 @@
-import { fractionOf } from '../../../collectors/values/fraction.ts'
+import { type Fraction, fractionOf, nearestNumber } from '../../../collectors/values/fraction.ts'
 import type { CollectorConfig } from '../../config/config.ts'
 import { Fault } from '../../model/fault.ts'
 import { type Hour, hourAfter, hourText } from '../../model/hour.ts'
 import { type MetricId, metricId } from '../../model/metric.ts'
 import type { InputRange, MetricSpan } from '../../outbox/contract/metrics.ts'
-import { compoundedPercent, exactly, exactSum, growthPercent, nearestTo, operations, type Rational } from './exact.ts'
+import { compoundedPercent, exactly, exactSum, growthPercent } from './exact.ts'
 
 /** Options of the shipped collector `derived`, once its own schema has accepted them. */
 interface DerivedOptions {
@@ -101,40 +101,38 @@ export type InputOf = (id: MetricId, hour: Hour) => InputValue
  *   `collector-output` where there is no such number
  */
 export function derivedNumber(value: DerivedValue, hour: Hour, inputOf: InputOf): number {
-  const number = nearestTo(value.kind === 'formula' ? formula(value, hour, inputOf) : window(value, hour, inputOf))
+  const number = nearestNumber(value.kind === 'formula' ? formula(value, hour, inputOf) : window(value, hour, inputOf))
   if (!Number.isFinite(number)) throw noNumber(value, 'is beyond the largest number')
   return number
 }
 
-function formula(value: DerivedValue & { kind: 'formula' }, hour: Hour, inputOf: InputOf): Rational {
+/** Operations of fractions by the names that a configuration has. */
+const methods = { sum: 'add', product: 'mul', difference: 'sub', ratio: 'div' } as const
+
+/** Exact on the doubles of its inputs; a number of the configuration is the decimal that is written. */
+function formula(value: DerivedValue & { kind: 'formula' }, hour: Hour, inputOf: InputOf): Fraction {
   const inputs = new Map(numbersOf(value, hour, inputOf).map(({ id, number }) => [id, number]))
-  const exact = value.over.map(one => (typeof one === 'number' ? asWritten(one) : exactly(inputs.get(one) ?? 0)))
+  const exact = value.over.map(one => (typeof one === 'number' ? fractionOf(one) : exactly(inputs.get(one) ?? 0)))
   const [first = exactly(0), ...others] = exact
-  if (value.operation === 'ratio' && others.some(({ n }) => n === 0n))
+  if (value.operation === 'ratio' && others.some(other => other.equals(0)))
     throw noNumber(value, `is by ${value.over[1]}, which is 0`)
-  return others.reduce(operations[value.operation], first)
+  return others.reduce((result, other) => result[methods[value.operation]](other), first)
 }
 
-/** A number of the configuration is the decimal that is written. */
-function asWritten(number: number): Rational {
-  const { s, n, d } = fractionOf(number)
-  return { n: s * n, d }
-}
-
-function window(value: DerivedValue & { kind: 'window' }, hour: Hour, inputOf: InputOf): Rational {
+function window(value: DerivedValue & { kind: 'window' }, hour: Hour, inputOf: InputOf): Fraction {
   const numbers = numbersOf(value, hour, inputOf).map(({ number }) => number)
   const [then = 0, now = 0] = numbers
   switch (value.take) {
     case 'sum':
       return exactSum(numbers)
     case 'mean':
-      return operations.ratio(exactSum(numbers), exactly(numbers.length))
+      return exactSum(numbers).div(numbers.length)
     case 'min':
       return exactly(numbers.reduce((least, one) => Math.min(least, one), Number.POSITIVE_INFINITY))
     case 'max':
       return exactly(numbers.reduce((most, one) => Math.max(most, one), Number.NEGATIVE_INFINITY))
     case 'change':
-      return operations.difference(exactly(now), exactly(then))
+      return exactly(now).sub(exactly(then))
     case 'growth':
       return growth(value, then, now, 1n)
     case 'annualised':
@@ -146,7 +144,7 @@ function window(value: DerivedValue & { kind: 'window' }, hour: Hour, inputOf: I
 const yearHours = 8_760n
 
 /** Growth in percent. @param per hours that it is compounded to; 1: it is not */
-function growth(value: DerivedValue & { kind: 'window' }, then: number, now: number, per: bigint): Rational {
+function growth(value: DerivedValue & { kind: 'window' }, then: number, now: number, per: bigint): Fraction {
   if (then === 0) throw noNumber(value, `is of ${value.of} ${value.hours} h before, which is 0`)
   const isCompounded = per > 1n && BigInt(value.hours) !== per
   if (per > 1n && (then < 0 || now < 0)) throw noNumber(value, `is of ${value.of}, which is negative`)

@@ -1,15 +1,4 @@
-import { nearestNumber } from '../../../collectors/values/fraction.ts'
-
-/** A rational number. It need not be reduced; the denominator is above 0. */
-export interface Rational {
-  readonly n: bigint
-  readonly d: bigint
-}
-
-/** The double nearest to a rational number, the even one of two; infinite when it is too large. */
-export function nearestTo({ n, d }: Rational): number {
-  return nearestNumber({ s: n < 0n ? -1n : 1n, n: absolute(n), d })
-}
+import { Fraction } from '../../../collectors/values/fraction.ts'
 
 const absolute = (whole: bigint) => (whole < 0n ? -whole : whole)
 
@@ -25,17 +14,17 @@ function binary(double: number): { readonly whole: bigint; readonly power: numbe
   return { whole: double < 0 ? -natural : natural, power: Math.max(exponent, 1) - 1_075 }
 }
 
-const scaled = (whole: bigint, power: number): Rational =>
-  power < 0 ? { n: whole, d: 1n << BigInt(-power) } : { n: whole << BigInt(power), d: 1n }
+const scaled = (whole: bigint, power: number): Fraction =>
+  power < 0 ? new Fraction(whole, 1n << BigInt(-power)) : new Fraction(whole << BigInt(power), 1n)
 
 /** A finite double, exactly: 0.1 is the double next to a tenth. */
-export function exactly(double: number): Rational {
+export function exactly(double: number): Fraction {
   const { whole, power } = binary(double)
   return scaled(whole, power)
 }
 
 /** The exact sum of doubles, which need no common denominator to be found for each. */
-export function exactSum(doubles: readonly number[]): Rational {
+export function exactSum(doubles: readonly number[]): Fraction {
   const parts = doubles.map(binary)
   const least = parts.reduce((power, part) => Math.min(power, part.power), 0)
   return scaled(
@@ -44,21 +33,9 @@ export function exactSum(doubles: readonly number[]): Rational {
   )
 }
 
-/** Operations on rational numbers. */
-export const operations = {
-  sum: (a: Rational, b: Rational): Rational => ({ n: a.n * b.d + b.n * a.d, d: a.d * b.d }),
-  difference: (a: Rational, b: Rational): Rational => ({ n: a.n * b.d - b.n * a.d, d: a.d * b.d }),
-  product: (a: Rational, b: Rational): Rational => ({ n: a.n * b.n, d: a.d * b.d }),
-  /** @param b not 0 */
-  ratio: (a: Rational, b: Rational): Rational => {
-    const sign = b.n < 0n ? -1n : 1n
-    return { n: sign * a.n * b.d, d: sign * a.d * b.n }
-  },
-}
-
 /** Growth in percent. @param then not 0 */
-export function growthPercent(then: Rational, now: Rational): Rational {
-  return operations.product(operations.ratio(operations.difference(now, then), then), { n: 100n, d: 1n })
+export function growthPercent(then: Fraction, now: Fraction): Fraction {
+  return now.sub(then).div(then).mul(100)
 }
 
 /** Binary places of what has no exact value as a fraction. A double has 53, and growth near 0 loses 60 more. */
@@ -72,8 +49,8 @@ const digits = 200
  * @param then above 0
  * @param now above 0
  */
-export function compoundedPercent(then: Rational, now: Rational, numerator: bigint, denominator: bigint): Rational {
-  const grown = operations.ratio(now, then)
+export function compoundedPercent(then: Fraction, now: Fraction, numerator: bigint, denominator: bigint): Fraction {
+  const grown = now.div(then)
   const exponent = (logarithm(grown) * numerator) / denominator
   const doublings = exponent / ln2() - (exponent < 0n ? 1n : 0n)
   // Beyond any double, or 0 next to 1.
@@ -85,7 +62,7 @@ export function compoundedPercent(then: Rational, now: Rational, numerator: bigi
 }
 
 /** A number with so many of its binary digits. */
-function kept(whole: bigint, power: number): Rational {
+function kept(whole: bigint, power: number): Fraction {
   const dropped = absolute(whole).toString(2).length - digits
   if (dropped <= 0) return scaled(whole, power)
   const half = 1n << BigInt(dropped - 1)
@@ -93,7 +70,7 @@ function kept(whole: bigint, power: number): Rational {
 }
 
 /** The natural logarithm of a number above 0, with `places`. */
-function logarithm({ n, d }: Rational): bigint {
+function logarithm({ n, d }: Fraction): bigint {
   const doublings = n.toString(2).length - d.toString(2).length
   const mantissa = doublings < 0 ? (n << (places + BigInt(-doublings))) / d : (n << places) / (d << BigInt(doublings))
   const one = 1n << places
