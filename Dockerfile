@@ -50,6 +50,6 @@ EXPOSE 9464
 HEALTHCHECK --interval=30s --timeout=15s --start-period=60s --start-interval=2s CMD ["bash", "-c", "\
   { exec 3<>/dev/tcp/127.0.0.1/9464 && printf 'GET /livez HTTP/1.0\\r\\nHost: localhost\\r\\n\\r\\n' >&3 \
   && while read -r -t 5 line <&3; do [[ $line == live* ]] && exit; done; } 2>/dev/null; \
-  exec node /app/dist/cli/main.cjs healthcheck --live"]
-ENTRYPOINT ["node", "/app/dist/cli/main.cjs"]
+  exec node /app/dist/bin.cjs healthcheck --live"]
+ENTRYPOINT ["node", "/app/dist/bin.cjs"]
 CMD ["run"]

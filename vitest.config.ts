@@ -35,6 +35,7 @@ export default defineConfig({
       },
       { extends: true, test: { name: 'commands', include: commandFiles } },
     ],
+    globalSetup: './test/support/built.ts',
     // Real nodes, disks and browsers: generous, so that a slow machine is slow and not red.
     testTimeout: isSoak ? 480_000 : 120_000,
     hookTimeout: 120_000,

@@ -7,7 +7,11 @@ const own = /(\d+)\.(\d+)/.exec(process.version).slice(1).map(Number)
 
 if (own[0] > needed[0] || (own[0] === needed[0] && own[1] >= needed[1])) {
   if (!process.env.NODE_COMPILE_CACHE) cacheCompiled()
-  require('./main.ts')
+  require('./cli/commands/program.ts')
+    .run(process.argv.slice(2))
+    .then(exitCode => {
+      process.exitCode = exitCode
+    })
 } else {
   process.stderr.write(
     `tidegauge: needs Node 24.18.1, 26.5.1, or a newer one of these, and this is ${process.version}: ${

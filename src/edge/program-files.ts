@@ -12,7 +12,7 @@ export const packageUrl = new URL('../../', import.meta.url)
  * build makes a bundle of each.
  */
 export const programFiles = {
-  main: ['src/main.ts', 'dist/cli/main.cjs'],
+  main: ['src/cli/commands/program.ts', 'dist/cli/main.cjs'],
   lookThrough: ['src/outbox/sqlite/look-through-thread.ts', 'dist/cli/look-through-thread.cjs'],
   otlp: ['src/status/otlp/thread.ts', 'dist/cli/otlp-thread.cjs'],
   child: ['src/runner/child/main.ts', 'dist/child/main.js'],

@@ -29,7 +29,7 @@ export interface Daemon {
 
 export function startDaemon(files: { readonly config: string; readonly log: string }, time: Time): Daemon {
   const log = openSync(files.log, 'a')
-  const child = spawn(process.execPath, ['src/main.ts', 'run', '--config', files.config], {
+  const child = spawn(process.execPath, ['src/bin.cjs', 'run', '--config', files.config], {
     cwd: root,
     stdio: ['ignore', log, log],
   })

@@ -14,8 +14,8 @@ function healthCheck(port: string, fallback: string): string[] {
   const [, command = ''] = /^HEALTHCHECK .*? CMD (\[.*\])$/m.exec(file) ?? []
   const [program = '', flag = '', script = ''] = JSON.parse(command) as string[]
   expect(script).toContain('/127.0.0.1/9464')
-  expect(script).toContain('node /app/dist/cli/main.cjs healthcheck --live')
-  const moved = script.replace('/9464', `/${port}`).replace('node /app/dist/cli/main.cjs healthcheck --live', fallback)
+  expect(script).toContain('node /app/dist/bin.cjs healthcheck --live')
+  const moved = script.replace('/9464', `/${port}`).replace('node /app/dist/bin.cjs healthcheck --live', fallback)
   return [program, flag, moved]
 }
 

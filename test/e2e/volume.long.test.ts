@@ -22,7 +22,7 @@ import { mayMount, smallDisk } from '../support/small-disk.ts'
 import { configured, start, tidegauge, untilNextLook } from '../support/tidegauge.ts'
 import { mayBeUnprivileged, unprivileged } from '../support/unprivileged.ts'
 
-const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+const main = fileURLToPath(new URL('../../src/bin.cjs', import.meta.url))
 
 async function staged(data: string) {
   const port = await freePort()

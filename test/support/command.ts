@@ -13,8 +13,7 @@ export async function command(args: readonly string[], env: Readonly<Record<stri
   const ownEnv = { NO_COLOR: '1', ...env }
   const before = Object.keys(ownEnv).map(name => [name, process.env[name]] as const)
   Object.assign(process.env, ownEnv)
-  // Loaded by Node itself, as in a process of its own.
-  const { run }: typeof import('../../src/cli/commands/program.ts') = require('../../src/cli/commands/program.ts')
+  const { run }: typeof import('../../src/cli/commands/program.ts') = require('../../dist/cli/main.cjs')
   const said = listen()
   const forgetSignals = signalsRemembered()
   try {

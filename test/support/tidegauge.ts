@@ -5,14 +5,14 @@ import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
-import { packageUrl, programFiles } from '../../src/edge/program-files.ts'
+import { packageUrl } from '../../src/edge/program-files.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import type { StatusJson } from '../../src/status/json.ts'
 import { temporaryFolder } from './folder.ts'
 
-/** The command line's entry: with `BUNDLE=1` what `npm run build` makes of it. */
-const [source, bundle] = programFiles.main
-const main = fileURLToPath(new URL(process.env['BUNDLE'] === '1' ? bundle : source, packageUrl))
+/** The command line as it is installed, which tests start, and as it is in a clone. */
+const bundled = fileURLToPath(new URL('dist/bin.cjs', packageUrl))
+export const source = fileURLToPath(new URL('src/bin.cjs', packageUrl))
 
 export interface Ended {
   readonly code: number | null
@@ -21,7 +21,11 @@ export interface Ended {
 }
 
 /** Starts a command line; it is killed when the test ends, at the latest. */
-export function start(args: readonly string[], env: Readonly<Record<string, string>>): ChildProcess {
+export function start(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  main: string = bundled,
+): ChildProcess {
   const child = spawn(process.execPath, [main, ...args], {
     env: { ...process.env, NO_COLOR: '1', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -31,8 +35,12 @@ export function start(args: readonly string[], env: Readonly<Record<string, stri
 }
 
 /** Runs a command line as a user types it, to its end. */
-export async function tidegauge(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
-  const child = start(args, env)
+export async function tidegauge(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  main?: string,
+): Promise<Ended> {
+  const child = start(args, env, main)
   let [stdout, stderr] = ['', '']
   child.stdout?.setEncoding('utf8').on('data', text => {
     stdout += text

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
 const isRoot = process.getuid?.() === 0
-const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+const main = fileURLToPath(new URL('../../src/bin.cjs', import.meta.url))
 
 /** A user without rights, by Debian's number, as options of a child process. */
 export const unprivileged = { uid: 65_534, gid: 65_534 } as const

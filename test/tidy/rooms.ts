@@ -99,7 +99,7 @@ const doors: Readonly<Record<string, string>> = { salvage: 'src/salvage/salvage.
 const withSqlite: readonly string[] = ['sqlite', 'outbox', 'salvage', 'reference']
 
 /** Files that may lie directly in src: the entries and the face that collectors see. */
-const entries: readonly string[] = ['bin.cjs', 'collector.ts', 'main.ts', 'testing.ts']
+const entries: readonly string[] = ['bin.cjs', 'collector.ts', 'testing.ts']
 
 const folderOf = (file: string) => (file.split('/').length > 2 ? (file.split('/')[1] ?? '.') : '.')
 

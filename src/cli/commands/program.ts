@@ -1,3 +1,4 @@
+import '../../edge/process-settings.ts'
 import { Command } from 'commander'
 import { version } from '../../edge/version.ts'
 import { demandCommand } from '../configured-command.ts'

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
 const run = promisify(execFile)
-const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
+const main = fileURLToPath(new URL('../../../src/bin.cjs', import.meta.url))
 
 /** Runs Node as a user types it in a folder: nothing of the tests' own run is seen. */
 export async function typed(folder: string, ...args: readonly string[]) {

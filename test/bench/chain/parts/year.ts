@@ -11,7 +11,7 @@ import type { Memory } from '../roles/after-gc.ts'
 import type { Asked } from '../roles/archive.ts'
 
 const afterGc = new URL('../roles/after-gc.ts', import.meta.url).href
-const main = fileURLToPath(new URL('../../../../src/main.ts', import.meta.url))
+const main = fileURLToPath(new URL('../../../../src/bin.cjs', import.meta.url))
 const metricsAnHour = collectors * 5
 const from = parseHour('2024-01-01T00:00:00Z')
 const yearHours = 8_760

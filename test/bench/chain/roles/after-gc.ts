@@ -21,4 +21,4 @@ function sample(): void {
   appendFileSync(file ?? '', `${JSON.stringify(memory)}\n`)
 }
 
-if (file !== undefined && program.endsWith('/src/main.ts')) setInterval(sample, sampleMs).unref()
+if (file !== undefined && program.endsWith('/src/bin.cjs')) setInterval(sample, sampleMs).unref()
