@@ -13,13 +13,19 @@ import type { ConfigurationState, KeptHours } from './snapshot.ts'
 // The sentences about troubles on the page, in `status`, `/readyz`, the heartbeat and messages. Each has its subject first,
 // then the fact, what happens next and when, and what to do.
 
-/** Why an hour failed, when it is tried again, and the cure, as the end of a sentence. */
+/** Why an hour failed, when it is tried again, and the cure, as the end of a sentence. Without a daemon the cure comes first. */
 function triedAgain({ message, fix }: Pick<FaultRecord, 'message' | 'fix'>, { isUnattended, named }: Reader): string {
-  const next = isUnattended
-    ? `No daemon runs, so nothing is tried again: ${commandLine('run', named)}.`
-    : `Next try within ${recollectCapMs / 60_000} min.`
-  const cure = fix === undefined ? '' : ` ${capital(fix)}`
-  return `${message.replace(/\.$/, '')}. ${next}${cure}`
+  const why = `${message.replace(/\.$/, '')}.`
+  if (!isUnattended) {
+    return `${why} Next try within ${recollectCapMs / 60_000} min.${fix === undefined ? '' : ` ${capital(fix)}`}`
+  }
+  const cure = fix === undefined ? '' : ` ${asSentence(fix)}`
+  return `${why}${cure} No daemon runs, so nothing is tried again: ${commandLine('run', named)}`
+}
+
+/** The end of a sentence about an hour that was not tried, as no daemon runs. */
+function untriedWords({ named }: Reader): string {
+  return `, as no daemon runs. Start it: ${commandLine('run', named)}`
 }
 
 /** The fact that overdue hours of a collector are not there. */
@@ -32,9 +38,8 @@ export function lateFact({ collector, hours, oldest }: Pick<LateCollector, 'coll
 export function lateSentence(late: LateCollector, reader: Reader): string {
   const { fault } = late
   if (fault) return `${lateFact(late)}: ${triedAgain(fault, reader)}`
-  const { isUnattended, named } = reader
-  if (isUnattended) return `${lateFact(late)}: no daemon runs: ${commandLine('run', named)}`
-  return `${lateFact(late)}, and has not tried yet. What holds it up? ${commandLine('doctor', named)}`
+  if (reader.isUnattended) return `${lateFact(late)}${untriedWords(reader)}`
+  return `${lateFact(late)}, and has not tried yet. What holds it up? ${commandLine('doctor', reader.named)}`
 }
 
 /** Sentences about an hour of a collector that failed and is not overdue yet. */
@@ -58,9 +63,9 @@ export function gapSentence({ collector, hour, fault }: CollectionRow, named?: s
 const namesMax = 3
 
 /** Sentences about an hour that has no row yet but should: one where the reason is the same for all. */
-export function missingSentences(ids: readonly string[], hour: Hour, { isUnattended, named }: Reader): string[] {
+export function missingSentences(ids: readonly string[], hour: Hour, reader: Reader): string[] {
   const which = `not asked for the hour ${hourText(hour)}`
-  if (!isUnattended)
+  if (!reader.isUnattended)
     return ids.map(
       id => `${id} was ${which}: it was not even planned. Has the disk room? The log of the daemon says why`,
     )
@@ -68,7 +73,7 @@ export function missingSentences(ids: readonly string[], hour: Hour, { isUnatten
   const more = ids.length - namesMax
   const all = [...ids.slice(0, namesMax), ...(more > 0 ? [`${more} more`] : [])]
   const names = all.length === 1 ? `${all[0]} was` : `${all.slice(0, -1).join(', ')} and ${all.at(-1)} were`
-  return [`${names} ${which}: no daemon runs: ${commandLine('run', named)}`]
+  return [`${names} ${which}${untriedWords(reader)}`]
 }
 
 /** The fact that metrics are late. */

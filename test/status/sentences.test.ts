@@ -148,12 +148,12 @@ it.each<[trouble: string, said: () => string, reads: string]>([
   [
     'hours of many that were not planned, and no daemon: one reason',
     () => said({ missing: ['a/c', 'b/c', 'c/c', 'd/c', 'e/c'] }, unattended),
-    'a/c, b/c, c/c and 2 more were not asked for the hour 2026-11-20T13:00:00Z: no daemon runs: tidegauge run',
+    'a/c, b/c, c/c and 2 more were not asked for the hour 2026-11-20T13:00:00Z, as no daemon runs. Start it: tidegauge run',
   ],
   [
     'an hour that was not tried, and no daemon',
     () => said({ late: [{ collector: 'vault/c', hours: 1, oldest: anHour }] }, unattended),
-    `${notCollected}: no daemon runs: tidegauge run`,
+    `${notCollected}, as no daemon runs. Start it: tidegauge run`,
   ],
   [
     '503, and no daemon',
@@ -168,12 +168,12 @@ it.each<[trouble: string, said: () => string, reads: string]>([
   [
     'a node that is down, and no daemon',
     () => node('does not answer', 'unreachable', unattended),
-    `${notCollected}: ethereum: n.example.com does not answer. No daemon runs, so nothing is tried again: tidegauge run. Check that the node runs and can be reached from here; a second endpoint under rpc: takes over`,
+    `${notCollected}: ethereum: n.example.com does not answer. Check that the node runs and can be reached from here; a second endpoint under rpc: takes over. No daemon runs, so nothing is tried again: tidegauge run`,
   ],
   [
     'an hour that was not planned, and no daemon',
     () => said({ missing: ['vault/c'] }, unattended),
-    'vault/c was not asked for the hour 2026-11-20T13:00:00Z: no daemon runs: tidegauge run',
+    'vault/c was not asked for the hour 2026-11-20T13:00:00Z, as no daemon runs. Start it: tidegauge run',
   ],
   [
     'a backlog that nothing holds back',

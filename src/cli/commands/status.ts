@@ -153,13 +153,21 @@ function failingSentences({ hours, ready: { reasons, warnings = [] } }: StatusJs
   })
 }
 
-function printDelivery({ service, balance }: StatusJson, daemon: string | undefined, options: ConfigOption): void {
-  const { lastPush, waiting, nextAttempt } = service
+function printDelivery(
+  { service, balance, ready }: StatusJson,
+  daemon: string | undefined,
+  options: ConfigOption,
+): void {
+  const { lastPush, waiting = '', nextAttempt, gates } = service
+  // Each sentence once: a reason above may have it already, and it says when the next attempt is.
+  const whys = gates.flatMap(gate => gate.waiting ?? [])
+  const said = whys.filter(why => ready.reasons.some(reason => reason.includes(why)))
+  const unsaid = said.reduce((rest, why) => rest.replace(why, '').trim(), waiting)
   const last = lastPush ? `, last push ${lastPush.at}: ${pushText(lastPush)}` : ''
   print(`daemon  ${daemon ?? `none runs on this outbox (${asTyped('run', options)})`}`)
   print(`service ${service.host}${last}`)
-  if (waiting !== undefined) print(`  waiting: ${waiting}`)
-  if (nextAttempt !== undefined && daemon !== undefined) print(`  next attempt ${nextAttempt}`)
+  if (unsaid !== '') print(`  waiting: ${unsaid}`)
+  if (whys.length === 0 && nextAttempt !== undefined && daemon !== undefined) print(`  next attempt ${nextAttempt}`)
   if (service.skewMs !== undefined) print(`clock   ${skewWords(service.skewMs)}`)
   const { enqueued, delivered, dead, held, due, dropped } = balance
   print(`metrics ${enqueued} enqueued = ${delivered} delivered + ${dead} dead + ${held} held + ${due} due`)

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { statusJson } from '../../../src/status/json.ts'
+import type { Snapshot } from '../../../src/status/snapshot.ts'
 import { command } from '../../support/command.ts'
 import { answering } from '../../support/listening.ts'
 import { richSnapshot } from '../../support/snapshot.ts'
@@ -29,18 +30,42 @@ it('status makes no data folder: a volume may be mounted there again', async () 
   expect(existsSync(join(folder, 'data'))).toBe(false)
 })
 
+/** Answers as a daemon that runs on a configuration, which is returned. */
+async function answeringDaemon(shown: (file: string) => Snapshot, yaml = hostYaml): Promise<string> {
+  const { port } = new URL(await answering(() => ({ body: statusJson(shown(config)) })))
+  const { config } = configured(`${yaml.replace(/^status: .*\n/m, '')}\nstatus: { listen: "127.0.0.1:${port}" }\n`)
+  return config
+}
+
+it('status says once why deliveries wait, and when they are tried next', async () => {
+  const why = 'The service answers 503. Nothing is lost; next try 13:20:04 UTC.'
+  const config = await answeringDaemon(file => ({
+    ...richSnapshot,
+    configuration: { file, inForceSinceMs: 0, refused: { atMs: 0, reason: 'a mistake' } },
+    ready: { ok: false, reasons: [`7 metrics are not delivered. ${why}`] },
+    service: {
+      ...richSnapshot.service,
+      waiting: `${why} Metrics of old are not delivered.`,
+      nextAttemptMs: Date.parse('2026-11-20T13:20:04Z'),
+      gates: [{ destination: 'service', waiting: why, failures: 1 }],
+    },
+  }))
+  const { stdout } = await command(['status', '--config', config])
+  expect(stdout.match(/answers 503|13:20:04/g)).toEqual(['answers 503', '13:20:04'])
+  expect(stdout).toContain('\n  waiting: Metrics of old are not delivered.\n')
+})
+
 it.each([
   ['a collector that there is not', hostYaml.replace('use: host', 'use: hosst'), true],
   ['an unknown key', hostYaml.replace('protocols:', 'protocolls:'), false],
 ])('status judges by the configuration in force while the file has %s', async (_, broken, isNoticed) => {
   const inForce = { ...richSnapshot, configuration: { file: '', inForceSinceMs: richSnapshot.startedAtMs } }
-  const { port } = new URL(await answering(() => ({ body: statusJson(shown()) })))
-  const { config } = configured(`${broken.replace(/^status: .*\n/m, '')}\nstatus: { listen: "127.0.0.1:${port}" }\n`)
   const refused = { atMs: richSnapshot.nowMs, reason: 'a mistake' }
-  const shown = () => ({
+  const shown = (file: string) => ({
     ...inForce,
-    configuration: { ...inForce.configuration, file: config, ...(isNoticed && { refused }) },
+    configuration: { ...inForce.configuration, file, ...(isNoticed && { refused }) },
   })
+  const config = await answeringDaemon(shown, broken)
   const { code, stdout } = await command(['status', '--config', config])
   expect(stdout).toContain(`NOT READY\n  ${richSnapshot.ready.reasons[0]}`)
   expect(stdout).toContain('daemon  runs on its configuration of ')
