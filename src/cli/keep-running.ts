@@ -77,7 +77,6 @@ class DaemonKeeper implements Disposable {
           log.info('stopped')
           return event.kind === 'role-lost' ? exitCodes.outboxOwned : exitCodes.done
         } else {
-          log.error({ reason: event.reason }, 'the outbox cannot be used: reopening it')
           const restMs = isYetToCome(brokenAtMs + breakageRestMs, time.nowMs(), breakageRestMs) ? breakageRestMs : 0
           brokenAtMs = time.nowMs()
           begun = await this.#begin(this.#context, { ...event, restMs })
@@ -96,7 +95,10 @@ class DaemonKeeper implements Disposable {
     if (begun.kind !== 'daemon') return begun
     this.#running = begun.daemon
     const event = await Promise.race([this.#changed, begun.daemon.broken])
-    begun.context.log.info(event.kind === 'reload' ? 'reloading' : 'stopping')
+    const { log } = begun.context
+    if (event.kind === 'reload') log.info('reloading')
+    else if (event.kind === 'stop' || event.kind === 'role-lost') log.info('stopping')
+    else log.error({ reason: event.reason }, 'the outbox cannot be used: reopening it')
     await begun.daemon.stop()
     this.#running = undefined
     return event

@@ -177,6 +177,7 @@ describe('the daemon with a damaged outbox', () => {
     await statusAt(url, allDelivered)
     expect(asideIn(join(folder, 'data'))).toHaveLength(1)
     expect(daemon.log.length, 'it does not tell the same thing without end').toBeLessThan(400)
+    expect(daemon.log.join('\n'), 'it goes on').not.toContain('"stopping"')
     expect(await daemon.kill('SIGTERM')).toBe(0)
   })
 
