@@ -258,18 +258,24 @@ function isFile(path: string): boolean {
 /** Mistakes in a default export that should be a collector; empty when it is one. */
 function mistakesOfShape(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return [`its default export is ${shown(value)}`]
-  const part = (name: string): unknown => Reflect.get(value, name)
-  const mistakes: string[] = []
-  if (!isSchema(part('options'))) mistakes.push('options must be a zod schema')
-  const metrics = part('metrics')
-  if (typeof metrics !== 'function' && (typeof metrics !== 'object' || metrics === null)) {
-    mistakes.push('metrics must be an object of labels, or a function of the options')
-  }
-  if (typeof part('history') !== 'boolean' && typeof part('history') !== 'function') {
-    mistakes.push('history must be true or false')
-  }
-  if (typeof part('collect') !== 'function') mistakes.push('collect must be a function')
-  return mistakes
+  return Object.entries(partForms).flatMap(([name, { isOne, form }]) => {
+    const part: unknown = Reflect.get(value, name)
+    if (part === undefined) return [`${name} is missing: ${form}`]
+    return isOne(part) ? [] : [`${name} must be ${form}`]
+  })
+}
+
+const isFunction = (part: unknown) => typeof part === 'function'
+
+/** The parts of a collector, and the form of each. */
+const partForms: Readonly<Record<string, { readonly isOne: (part: unknown) => boolean; readonly form: string }>> = {
+  options: { isOne: isSchema, form: 'a zod schema' },
+  metrics: {
+    isOne: part => isFunction(part) || (typeof part === 'object' && part !== null),
+    form: 'an object of labels, or a function of the options',
+  },
+  history: { isOne: part => typeof part === 'boolean' || isFunction(part), form: 'true or false' },
+  collect: { isOne: isFunction, form: 'a function' },
 }
 
 function isSchema(value: unknown): boolean {

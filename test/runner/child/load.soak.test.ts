@@ -142,7 +142,12 @@ describe('a collector that cannot be used says why:', () => {
     ['a thrown text', `throw 'at once'\nexport default 1`, 'at once', ''],
     ['no default export', 'export const a = 1', 'it has no default export', ''],
     ['no collector', 'export default 5', 'its default export is 5', ''],
-    ['no parts', 'export default {}', 'history must be true or false; collect must be a function', ''],
+    [
+      'no parts, and a wrong one',
+      'export default { metrics: 5, history: undefined }',
+      'options is missing: a zod schema; metrics must be an object of labels, or a function of the options; history is missing: true or false; collect is missing: a function',
+      '',
+    ],
     ['no label', collectorText('1').replace('Level: {}', ''), 'its metrics declare no label', ''],
     ['a label in words', collectorText('1').replace('Level: {}', '"sea level": {}'), 'sea level', ''],
     ['a label with ___', collectorText('1').replace('Level: {}', 'sea___level: {}'), 'holds ___', ''],
