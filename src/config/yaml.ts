@@ -29,8 +29,8 @@ export type FileText =
   | { readonly ok: false; readonly mistake: PlacedMistake<Position> }
 
 const systemWords: Readonly<Record<string, readonly [message: string, fix: string]>> = {
-  ENOENT: ['there is no such file', 'put it there, or give its path with --config FILE'],
-  ENOTDIR: ['there is no such file', 'put it there, or give its path with --config FILE'],
+  ENOENT: ['there is no such file', 'put it there, or correct its path'],
+  ENOTDIR: ['there is no such file', 'put it there, or correct its path'],
   EISDIR: ['this is a folder, not a file', 'give the path of the file in it'],
   ESPIPE: ['this is a pipe, not a file', 'give the path of a file'],
   EACCES: ['the file may not be read', 'let the user of this process read it'],
