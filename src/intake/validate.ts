@@ -4,6 +4,7 @@ import { Fault, type FaultRecord, faultFromRecord, isPermanent } from '../model/
 import { type Hour, hourAfter } from '../model/hour.ts'
 import { jumpHoursMax } from '../model/limits.ts'
 import { type Metric, type MetricId, type MetricSpec, metricId, type Provenance } from '../model/metric.ts'
+import { exactText } from '../model/number-text.ts'
 import { submittedMetric } from '../model/wire.ts'
 import type { IntakeStore } from '../outbox/contract/intake-store.ts'
 import { type Accepted, type Hold, type MetricKey, type Past, unitHold } from '../outbox/contract/metrics.ts'
@@ -224,11 +225,14 @@ export function holdOf(metric: Metric, { min, max, maxJump }: MetricSpec, past: 
   const bounds = (reason: string): Hold => ({ kind: 'bounds', reason })
   const other = past && unitHold(metric, past)
   if (other) return other
-  if (min !== undefined && value < min) return bounds(`${value} is below the declared minimum of ${min}`)
-  if (max !== undefined && value > max) return bounds(`${value} is above the declared maximum of ${max}`)
+  if (min !== undefined && value < min)
+    return bounds(`${exactText(value)} is below the declared minimum of ${exactText(min)}`)
+  if (max !== undefined && value > max)
+    return bounds(`${exactText(value)} is above the declared maximum of ${exactText(max)}`)
   const { previous } = past ?? {}
   if (maxJump === undefined || previous === undefined || !isJump(previous.value, value, maxJump)) return undefined
-  return { kind: 'jump', reason: `${value} after ${previous.value} is a jump of more than the declared ${maxJump}` }
+  const step = `${exactText(value)} after ${exactText(previous.value)}`
+  return { kind: 'jump', reason: `${step} is a jump of more than the declared ${maxJump}` }
 }
 
 function isJump(previous: number, value: number, maxJump: number | string): boolean {

@@ -20,6 +20,11 @@ export function numberText(value: number): string {
   return value < 0 ? minus + text : text
 }
 
+/** Formats a value for a person with all its digits, as `String` does, and with the same minus sign as `numberText`. */
+export function exactText(value: number): string {
+  return String(value).replaceAll('-', minus)
+}
+
 /** Formats a change with its sign: +1.5, −0.5, and 0 without one. */
 export function signedText(value: number): string {
   return value > 0 ? `+${numberText(value)}` : numberText(value)

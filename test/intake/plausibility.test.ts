@@ -11,7 +11,7 @@ function metric(value: number, unit?: string): Metric {
 }
 
 const jumped = (value: number, previous: number, maxJump: MetricSpec['maxJump']): string =>
-  `${value} after ${previous} is a jump of more than the declared ${maxJump}`
+  `${value} after ${previous} is a jump of more than the declared ${maxJump}`.replaceAll('-', '−')
 
 const before = (value: number) => ({ hour: hourAfter(anHour, -1), value })
 
@@ -21,7 +21,7 @@ describe('a value is held', () => {
     [1, { min: 1, max: 1 }, undefined, undefined],
     [0.9, { min: 1 }, undefined, 'bounds', '0.9 is below the declared minimum of 1'],
     [1.1, { max: 1 }, undefined, 'bounds', '1.1 is above the declared maximum of 1'],
-    [-1, { min: 0, maxJump: 1 }, { previous: before(100) }, 'bounds', '-1 is below the declared minimum of 0'],
+    [-1, { min: 0, maxJump: 1 }, { previous: before(100) }, 'bounds', '−1 is below the declared minimum of 0'],
     [100, { maxJump: 1 }, undefined, undefined],
     [100, { maxJump: 1 }, {}, undefined],
     [11, { maxJump: 1 }, { previous: before(10) }, undefined],

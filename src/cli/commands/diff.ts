@@ -4,6 +4,7 @@ import type { AppContext } from '../../app/context.ts'
 import type { CollectorConfig } from '../../config/config.ts'
 import { Fault } from '../../model/fault.ts'
 import { type Hour, hourText } from '../../model/hour.ts'
+import { exactText } from '../../model/number-text.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
 import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { selectCollectors } from '../open-context.ts'
@@ -111,16 +112,16 @@ function printDiff({ collector, hours, equal, changes, cannotRun }: CollectorDif
 
 function rowOf({ metric, hour, stored, again, reason }: ValueChange): string[] {
   const difference = stored !== undefined && again !== undefined ? differenceText(stored, again) : ''
-  const now = again === undefined ? `none: ${cut(reason ?? '', reasonCharsMax)}` : String(again)
-  return [metric, hourText(hour), stored === undefined ? 'none' : String(stored), now, difference]
+  const now = again === undefined ? `none: ${cut(reason ?? '', reasonCharsMax)}` : exactText(again)
+  return [metric, hourText(hour), stored === undefined ? 'none' : exactText(stored), now, difference]
 }
 
 /** The change relative to the stored value, in percent; the bare difference where that is 0. */
 function differenceText(stored: number, changed: number): string {
   const difference = changed - stored
-  if (stored === 0) return difference > 0 ? `+${difference}` : String(difference)
+  if (stored === 0) return difference > 0 ? `+${difference}` : exactText(difference)
   const percent = (difference / Math.abs(stored)) * 100
-  return `${percent > 0 ? '+' : ''}${Number(percent.toPrecision(3))} %`
+  return `${percent > 0 ? '+' : ''}${exactText(Number(percent.toPrecision(3)))} %`
 }
 
 function diffJson({ hours, changes, ...diff }: CollectorDiff) {

@@ -9,6 +9,7 @@ import { faultLine } from '../../model/fault.ts'
 import { type Hour, hourText } from '../../model/hour.ts'
 import { catchUpConcurrency } from '../../model/limits.ts'
 import { labelOf, type MetricId } from '../../model/metric.ts'
+import { exactText } from '../../model/number-text.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
 import type { CollectorDescription } from '../../runner/runner.ts'
 import { createLog } from '../../telemetry/log.ts'
@@ -142,7 +143,12 @@ function printDrift({ deliveredHours, hours, compared, differences, notRead, lef
   }
   if (differences.length > 0) {
     const numbers = ['stored', 'read again']
-    const rows = differences.map(({ metric, hour, stored, again }) => [metric, hour, String(stored), String(again)])
+    const rows = differences.map(({ metric, hour, stored, again }) => [
+      metric,
+      hour,
+      exactText(stored),
+      exactText(again),
+    ])
     print('')
     printFirst(['metric', 'hour', ...numbers], rows, 'value', numbers)
     print(`\n${differences.length} of ${values} differ: the same hour should always give the same value`)

@@ -9,6 +9,7 @@ import { Fault, type FaultRecord } from '../../model/fault.ts'
 import { type Hour, hourAfter, hourAt, hourText, parseHour } from '../../model/hour.ts'
 import { jsonOf } from '../../model/json.ts'
 import { labelOf, type MetricId, type Provenance } from '../../model/metric.ts'
+import { exactText } from '../../model/number-text.ts'
 import type { HistoryEntry, HourOrigin, OriginBlock, UnsuccessfulFlushes } from '../../outbox/contract/hours.ts'
 import type { DeadOrHeldMetric, Warning } from '../../outbox/contract/metrics.ts'
 import type { OperatorStore } from '../../outbox/contract/operator-store.ts'
@@ -297,7 +298,8 @@ type Fact = readonly [name: string, text: string]
 
 function headline({ id, hour, entry, origin, unread }: Explanation): string {
   const what = `${id} of ${hourText(hour)}`
-  if (entry) return `${what}: ${entry.value}${entry.unit === undefined ? '' : ` ${entry.unit}`}, ${entry.state}`
+  if (entry)
+    return `${what}: ${exactText(entry.value)}${entry.unit === undefined ? '' : ` ${entry.unit}`}, ${entry.state}`
   if (unread) return `${what}: no value, a backfill could not read the hour`
   if (!origin) return `${what}: no value, the hour was never expected`
   if (origin.state === 'collected') return `${what}: no value, although the hour is collected`
@@ -316,7 +318,10 @@ function happened(found: Explanation, options: ConfigOption): Fact[] {
     ...(fault ? [['why not', `${fault.message}${fault.fix === undefined ? '' : ` → ${fault.fix}`}`] as const] : []),
     ...(entry?.earlier ?? []).map(({ value, untilMs }, place, all): Fact => {
       const next = all[place + 1]?.value ?? entry?.value
-      return ['corrected', `${instantText(untilMs)}, from ${value} to ${next}`]
+      return [
+        'corrected',
+        `${instantText(untilMs)}, from ${exactText(value)} to ${next === undefined ? 'none' : exactText(next)}`,
+      ]
     }),
     ...flushes.map(({ firstMs, lastMs, flushes: count, reason }): Fact => {
       const when = count === 1 ? instantText(firstMs) : `${instantText(firstMs)} to ${instantText(lastMs)}`
@@ -386,17 +391,17 @@ function configuredFact({ place, options }: NonNullable<Explanation['configured'
 function printAgain({ again, entry, origin }: Explanation): void {
   const { value, failure, reads, prices = {}, contradicted = [], inputs = [], warnings = [] } = again
   if (value === undefined) print(`not read again: ${failure ?? ''}`)
-  else if (!entry) print(`read again now: ${value}`)
+  else if (!entry) print(`read again now: ${exactText(value)}`)
   else
     print(
-      `read again now: ${value}, ${Object.is(value, entry.value) ? 'the same value' : `not the stored ${entry.value}`}`,
+      `read again now: ${exactText(value)}, ${Object.is(value, entry.value) ? 'the same value' : `not the stored ${exactText(entry.value)}`}`,
     )
   for (const sentence of contradicted) print(sentence)
   if (inputs.length > 0) {
     const rows = inputs.map(({ metric, hour, input }) => [
       hourText(hour),
       metric,
-      'value' in input ? String(input.value) : input.lacks,
+      'value' in input ? exactText(input.value) : input.lacks,
     ])
     printTable(['hour', 'computed from', 'value'], rows, ['value'])
   }

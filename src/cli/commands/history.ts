@@ -3,6 +3,7 @@ import { readExistingOutbox } from '../../app/open-outbox.ts'
 import { Fault } from '../../model/fault.ts'
 import { type Hour, hourAfter, hourAt, hoursFrom, hourText, parseHour } from '../../model/hour.ts'
 import type { MetricId } from '../../model/metric.ts'
+import { exactText } from '../../model/number-text.ts'
 import { type HistoryHour, type MetricHistory, metricHistory } from '../../status/history.ts'
 import { historyCsv } from '../../status/page/history.ts'
 import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
@@ -108,11 +109,18 @@ function printHistory({ id, collector, isRemoved, hours }: MetricHistory, asked:
 
 function cellsOf({ hour, value, unit = '', state, collectedMs, deliveredMs }: HistoryHour): string[] {
   const when = (ms: number | undefined) => (ms === undefined ? '' : instantText(ms))
-  return [hourText(hour), value === undefined ? '' : String(value), unit, state, when(collectedMs), when(deliveredMs)]
+  return [
+    hourText(hour),
+    value === undefined ? '' : exactText(value),
+    unit,
+    state,
+    when(collectedMs),
+    when(deliveredMs),
+  ]
 }
 
 /** `2026-11-20T13:00:04Z, before: 5, 7`. */
 function correctedText({ earlier = [] }: HistoryHour): string {
   const last = earlier.at(-1)
-  return last ? `${instantText(last.untilMs)}, before: ${earlier.map(({ value }) => value).join(', ')}` : ''
+  return last ? `${instantText(last.untilMs)}, before: ${earlier.map(({ value }) => exactText(value)).join(', ')}` : ''
 }

@@ -349,8 +349,13 @@ export function* detainedValues({ state, ids, reason, hour }: Selection): StoreW
     WHERE outbox.hour = detained.hour AND outbox.metric = detained.metric AND outbox.state = ${stateNumber(state)}
       AND metric.id = detained.metric AND protocol.id = metric.protocol ${isOfHour('detained', hour)} ${isOfIds(ids)}
     ORDER BY detained.hour, detained.metric`)
-  const words = reason?.toLowerCase() ?? ''
-  return found.filter(row => row.reason.toLowerCase().includes(words))
+  const words = asTyped(reason ?? '')
+  return found.filter(row => asTyped(row.reason).includes(words))
+}
+
+/** A reason as a person may type it: in lower case, with the minus sign of a keyboard. */
+function asTyped(reason: string): string {
+  return reason.toLowerCase().replaceAll('\u2212', '-')
 }
 
 /** Rows of the selected due metrics, by hour. */

@@ -1,5 +1,5 @@
 import { type Hour, hourText } from '../../model/hour.ts'
-import { numberText } from '../../model/number-text.ts'
+import { exactText, numberText } from '../../model/number-text.ts'
 import type { HistoryHour, MetricHistory } from '../history.ts'
 import { clockText, dayClockText, dayText, Html, html, nothing } from './html.ts'
 import { favicon, mark } from './page.ts'
@@ -94,8 +94,8 @@ function rangeText(values: readonly number[]): string {
 
 function row({ hour, value, state, reason, collectedMs, deliveredMs, earlier = [] }: HistoryHour): Html {
   const why = reason === undefined ? nothing : html`: ${reason}`
-  const corrected = earlier.map(one => html`, ${one.value} until ${whenText(one.untilMs, hour)}`)
-  return html`<tr><th scope="row">${clockText(hour)}</th><td>${value ?? '–'}</td><td class="state${
+  const corrected = earlier.map(one => html`, ${exactText(one.value)} until ${whenText(one.untilMs, hour)}`)
+  return html`<tr><th scope="row">${clockText(hour)}</th><td>${value === undefined ? '–' : exactText(value)}</td><td class="state${
     state === 'delivered' ? '' : ' old'
   }">${stateText[state]}${why}${corrected}</td><td>${whenText(collectedMs, hour)}</td><td>${whenText(deliveredMs, hour)}</td></tr>
 `

@@ -1,7 +1,7 @@
 import { type Hour, hourAfter, hourAt } from '../../model/hour.ts'
 import { hourMs, overdueMs } from '../../model/limits.ts'
 import type { MetricId } from '../../model/metric.ts'
-import { numberText, signedText } from '../../model/number-text.ts'
+import { exactText, numberText, signedText } from '../../model/number-text.ts'
 import { shortened } from '../../model/text.ts'
 import type { ProtocolState, WidgetMetric } from '../snapshot.ts'
 import { ago, clockText, dayClockText, type Html, hourTime, html, nothing, spanText } from './html.ts'
@@ -135,7 +135,7 @@ function asOf(hour: Hour, isLate: boolean, nowMs: number): Html {
 function value({ value, unit }: WidgetMetric): Html {
   if (value === undefined) return html`<p class="value none">no value yet</p>`
   const text = numberText(value)
-  const exact = `${value}${unit === undefined ? '' : ` ${unit}`}`
+  const exact = `${exactText(value)}${unit === undefined ? '' : ` ${unit}`}`
   const isLong = text.length + (unit?.length ?? 0) * unitCharWidth >= longValueChars
   return html`<p class="value${isLong ? ' long' : ''}" title="${exact}"><data value="${value}">${text}</data>${
     unit === undefined ? nothing : html` <span class="unit">${unit}</span>`
@@ -188,7 +188,7 @@ function valuelessRow({ collector, reason = '' }: MetricGroup['withoutValue'][nu
 
 function metricRow(metric: WidgetMetric, nowMs: number): Html {
   const { id, label, value, unit, change1h, change24h, curve } = metric
-  const exact = value === undefined ? nothing : html` title="${value}"`
+  const exact = value === undefined ? nothing : html` title="${exactText(value)}"`
   return html`<tr><th scope="row"><a href="${historyPath(id)}">${label}</a>${remarks(metric, nowMs)}</th><td${exact}>${
     value === undefined ? 'no value yet' : numberText(value)
   }${unit === undefined ? nothing : html` <span class="unit">${unit}</span>`}</td><td>${changeText(change1h)}</td><td>${changeText(change24h)}</td><td class="mini">${miniCurve(curve)}</td></tr>

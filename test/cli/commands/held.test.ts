@@ -17,7 +17,7 @@ describe('a value held back', () => {
     expect(collected.stderr).toContain(`0 of 3 delivered, 3 held (tidegauge held ls --config ${config})`)
     expect((await run('held', 'ls')).stdout).toMatch(/^metric +hour +value +unit +kind +since +why\n/)
     expect(await read('held')).toMatchObject([
-      { id: 'pool___TVL', hour: second, value: -1, kind: 'bounds', reason: '-1 is below the declared minimum of 0' },
+      { id: 'pool___TVL', hour: second, value: -1, kind: 'bounds', reason: '−1 is below the declared minimum of 0' },
       { id: 'pool___Price', value: 121, kind: 'jump', reason: expect.stringContaining('121 after 100') },
       { id: 'pool___Rate', value: 500, unit: 'bp', kind: 'unit', reason: expect.stringContaining('was % so far') },
     ])
