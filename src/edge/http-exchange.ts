@@ -1,6 +1,7 @@
 /// <reference path="./undici-parts.d.ts" />
 import type { Dispatcher, Pool } from 'undici'
 import type { AnswerHeaders } from '../model/answer-times.ts'
+import { tlsWantedError } from './network-reason.ts'
 import './unasked-continue.ts'
 import { Semaphore } from './semaphore.ts'
 import type { Time } from './time.ts'
@@ -78,7 +79,7 @@ export class HttpExchange {
   /**
    * Sends a request and reads its answer.
    *
-   * @throws errors of the network; the reason of the time limit's signal, or of `stop`
+   * @throws errors of the network, and where a server says that it speaks TLS; the reason of the time limit's signal, or of `stop`
    */
   async ask(asked: ExchangeRequest): Promise<ExchangeResponse> {
     const { method, path, headers: sent, body = null, bytesMax, stop } = asked
@@ -97,7 +98,10 @@ export class HttpExchange {
     const encoding = headers['content-encoding']
     const read = typeof bytes === 'string' ? bytes : await unpackedBody(bytes, encoding?.toString(), bytesMax)
     if (typeof read === 'string') return { status, headers, text: undefined, unread: read }
-    return { status, headers, text: read.toString('utf8') }
+    const text = read.toString('utf8')
+    const wanted = tlsWantedError(status, text)
+    if (wanted) throw wanted
+    return { status, headers, text }
   }
 
   /** Closes the connections; resolves when they are closed. */

@@ -1,3 +1,18 @@
+/** Code of an error for a server's answer to plain HTTP where it speaks TLS. */
+const tlsWanted = 'TLS_WANTED'
+
+/** Sentences of nginx, Go, Apache and Tomcat about a plain request at a port for TLS. */
+const tlsWantedWords = /\bHTTPS (?:port|server)\b|SSL-enabled server port|requires TLS/i
+
+/** The error for an answer that says that the server speaks TLS; `undefined` for other answers. Pure. */
+export function tlsWantedError(status: number, text: string): Error | undefined {
+  if (status !== 400 || !tlsWantedWords.test(text)) return undefined
+  return Object.assign(new Error('the server speaks TLS'), { code: tlsWanted })
+}
+
+/** Instruction for a plain connection that the server closed without a byte: many do that where they speak TLS. */
+const silentFix = 'look into the log of the server, or write https:// in the address if it speaks TLS'
+
 /** Error codes of Node, OpenSSL and undici, in words for a person, and what to do then. */
 const words: readonly (readonly [code: RegExp, words: string, fix: string])[] = [
   [/^ECONNREFUSED$/, 'nothing listens there', 'check the address and its port, and that the server runs'],
@@ -36,6 +51,7 @@ const words: readonly (readonly [code: RegExp, words: string, fix: string])[] = 
     'set NODE_EXTRA_CA_CERTS to the file of its certificate if it is your own, or check the address',
   ],
   [/CERT|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)|CRL/, 'its certificate is not accepted', 'check the certificate'],
+  [/^TLS_WANTED$/, 'it speaks TLS here', 'write https:// in the address'],
   [/^(EPROTO|ERR_SSL_)/, 'it does not speak TLS', 'write http:// in the address if it speaks that, or check the port'],
   [
     /^(HPE_|HTTPParserError$|UND_ERR_RES_)/,
@@ -50,17 +66,28 @@ export function networkWords(code: string): string {
   return known ? `${known[1]}, ${code}` : code
 }
 
+/** An error of a connection, as Node and undici throw it. */
+interface NetworkError {
+  readonly name?: string
+  readonly code?: string
+  readonly cause?: NetworkError
+  /** Counts of the connection that was closed. */
+  readonly socket?: { readonly bytesRead?: number }
+}
+
 /** Instruction for an error of a connection; `undefined` for an unknown one. Pure. */
 export function networkFix(error: unknown): string | undefined {
-  const { name, code, cause } = error as { name?: string; code?: string; cause?: { code?: string } }
+  const { name, code, cause, socket } = (error ?? {}) as NetworkError
   const said = code ?? cause?.code
+  // A TLS connection has read bytes before its first request.
+  if ((socket ?? cause?.socket)?.bytesRead === 0) return silentFix
   const known = [typeof said === 'string' ? said : '', name ?? '']
   return words.find(([pattern]) => known.some(one => pattern.test(one)))?.[2]
 }
 
 /** Why there was no answer, without a URL or a header. Names the addresses that were tried. Pure. */
 export function networkReason(error: unknown): string {
-  const { name, code, cause } = error as { name?: string; code?: string; cause?: { code?: string } }
+  const { name, code, cause } = error as NetworkError
   if (name === 'TimeoutError') return 'no answer in time'
   const said = networkWords(code ?? cause?.code ?? name ?? 'unknown error')
   return said === name ? `no answer, ${name}` : `${said}${triedAddresses(error)}`

@@ -1,9 +1,12 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { expect, it } from 'vitest'
 import { HttpExchange } from '../../src/edge/http-exchange.ts'
+import { networkFix, networkReason } from '../../src/edge/network-reason.ts'
 import { systemTime } from '../../src/edge/time.ts'
+import { certificateFor } from '../support/certificate.ts'
 
 async function exchangeWith(handle: RequestListener, stack: AsyncDisposableStack): Promise<HttpExchange> {
   const server = stack.use(createServer(handle).listen(0, '127.0.0.1'))
@@ -13,6 +16,32 @@ async function exchangeWith(handle: RequestListener, stack: AsyncDisposableStack
   stack.defer(() => exchange.close())
   return exchange
 }
+
+it.each([
+  ['nginx', '<html><head><title>400 The plain HTTP request was sent to HTTPS port</title></head></html>'],
+  ['Go', 'Client sent an HTTP request to an HTTPS server.\n'],
+  ['Apache', "Reason: You're speaking plain HTTP to an SSL-enabled server port."],
+  ['Tomcat', 'Bad Request\nThis combination of host and port requires TLS.\n'],
+])('takes it from the words of %s that it speaks TLS', async (_, words) => {
+  await using stack = new AsyncDisposableStack()
+  const exchange = await exchangeWith((_, response) => response.writeHead(400).end(words), stack)
+  const error = await exchange.ask(asked('/')).catch(thrown => thrown)
+  expect([networkReason(error), networkFix(error)]).toEqual([
+    'it speaks TLS here, TLS_WANTED',
+    'write https:// in the address',
+  ])
+})
+
+it('asks whether a server speaks TLS that closes a plain connection at once', async () => {
+  await using stack = new AsyncDisposableStack()
+  const server = stack.use(createTlsServer(certificateFor(['localhost'])).listen(0, '127.0.0.1'))
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const exchange = new HttpExchange({ url, connections: 1, time: systemTime })
+  stack.defer(() => exchange.close())
+  const error = await exchange.ask(asked('/')).catch(thrown => thrown)
+  expect(networkFix(error)).toContain('write https:// in the address if it speaks TLS')
+})
 
 const asked = (path: string, bytesMax = 1e6) => ({ method: 'GET', path, headers: {}, bytesMax }) as const
 

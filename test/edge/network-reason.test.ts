@@ -3,6 +3,8 @@ import { networkFix, networkReason } from '../../src/edge/network-reason.ts'
 
 const coded = (code: string) => Object.assign(new Error('http://user:secret@host/'), { code })
 
+const silent = Object.assign(coded('UND_ERR_SOCKET'), { socket: { bytesRead: 0 } })
+
 describe('why there was no answer', () => {
   it.each<[string, unknown, string]>([
     ['a closed port', coded('ECONNREFUSED'), 'nothing listens there, ECONNREFUSED'],
@@ -68,6 +70,17 @@ describe('why there was no answer', () => {
     ['a closed port', coded('ECONNREFUSED'), 'check the address and its port, and that the server runs'],
     ['a cause with a code', new Error('fetch failed', { cause: coded('EPROTO') }), expect.stringContaining('http://')],
     ['a deadline', Object.assign(new Error(), { name: 'TimeoutError' }), expect.stringContaining('ask who runs it')],
+    ['a silent close of a plain connection', silent, expect.stringContaining('write https://')],
+    [
+      'the same, within the error of fetch',
+      new Error('fetch failed', { cause: silent }),
+      expect.stringContaining('https'),
+    ],
+    [
+      'a close after an answer',
+      Object.assign(coded('UND_ERR_SOCKET'), { socket: { bytesRead: 80 } }),
+      expect.not.stringContaining('https'),
+    ],
     ['an unknown code', coded('EWEIRD'), undefined],
   ])('says what to do about %s', (_, error, fix) => {
     expect(networkFix(error)).toEqual(fix)

@@ -239,12 +239,13 @@ function requireReadable(host: string, unread: Unpackable | 'broken-off', encodi
 /** The short reason of an error. Nothing else of it is kept: text, stack and cause may hold the whole URL. */
 function unanswered(error: unknown, url: string): EndpointFailure {
   const reasons = causes(error)
-  const codes = reasons.map(cause => (isRecord(cause) ? cause['code'] : undefined))
-  const code = codes.find(one => typeof one === 'string' && !one.startsWith('UND_ERR_ABORTED'))
+  const codeOf = (cause: unknown) => (isRecord(cause) && typeof cause['code'] === 'string' ? cause['code'] : '')
+  const coded = reasons.find(cause => !/^(UND_ERR_ABORTED|$)/.test(codeOf(cause)))
+  const code = codeOf(coded)
   const innermost = reasons.at(-1)
   const message = innermost instanceof Error ? innermost.message : 'no reason given'
-  const text = typeof code === 'string' ? `${networkWords(code)}${triedAddresses(error)}` : message
-  const fix = networkFix(typeof code === 'string' ? { code } : error)
+  const text = code !== '' ? `${networkWords(code)}${triedAddresses(error)}` : message
+  const fix = networkFix(coded ?? error)
   const advice = fix && `${fix}; a second endpoint under rpc: takes over`
   return new EndpointFailure(hostOf(url), `does not answer: ${redacted(text, url)}`, 'unreachable', undefined, advice)
 }

@@ -168,6 +168,9 @@ export class SocketWire implements Wire {
   }
 }
 
+const webSocketFix =
+  'check that the node runs, its port and its path, and write wss:// if it speaks TLS; a second endpoint under rpc: takes over'
+
 /**
  * Connects to a `ws://` or `wss://` URL. The events of a failed WebSocket carry no reason. Closing ends the TCP socket:
  * a closing handshake would wait for the node, and a frozen one never answers.
@@ -189,7 +192,7 @@ export function webSocketDial(url: string, own: OwnHeaders = () => ({})): Dial {
       socket.addEventListener('error', () => {})
       socket.addEventListener('close', ({ code }) => {
         void dispatcher.destroy().catch(() => {})
-        reject(new EndpointFailure(host, 'does not answer as a WebSocket'))
+        reject(new EndpointFailure(host, 'does not answer as a WebSocket', 'unreachable', undefined, webSocketFix))
         closed(`closed the connection (${code})`)
       })
     })

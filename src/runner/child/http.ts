@@ -1,7 +1,7 @@
 import { type Dispatcher, request as send } from 'undici'
 import type { z } from 'zod'
 import type { HttpRequest } from '../../collector.ts'
-import { networkFix, networkReason } from '../../edge/network-reason.ts'
+import { networkFix, networkReason, tlsWantedError } from '../../edge/network-reason.ts'
 import type { Time } from '../../edge/time.ts'
 import { unpackedBody } from '../../edge/unpacked-body.ts'
 import { type AnswerTimes, answerTimes } from '../../model/answer-times.ts'
@@ -241,7 +241,7 @@ async function judged(answer: HttpResponse, hop: Hop, { statuses, time }: GetDep
   }
   const said = await wordsOf(answer, hop, time)
   const facts = { host, status }
-  const fix = fixOf(status)
+  const fix = networkFix(tlsWantedError(status, said)) ?? fixOf(status)
   if (!mayPass(status)) throw new Fault('http-refused', `${host} refuses the request${said}`, { facts, fix })
   const fault = new Fault('http-unreachable', `${host} answers an error${said}`, { facts, fix })
   return { kind: 'transient', fault, notBeforeMs: times.notBeforeMs }

@@ -102,7 +102,12 @@ describe('http.json', () => {
   })
 
   it.for<[about: string, Answers, message: RegExp, fix: RegExp]>([
-    ['a connection that is cut', { '/secret': 'cut' }, /: it breaks connections off, UND_ERR_SOCKET$/, /^look into/],
+    [
+      'a connection that is cut',
+      { '/secret': 'cut' },
+      /: it breaks connections off, UND_ERR_SOCKET$/,
+      /^look into.*https:/,
+    ],
     [
       'an error, and what it says',
       { '/secret': { status: 500, body: '{"error":"no\n room"}' } },
@@ -118,6 +123,12 @@ describe('http.json', () => {
     ['an error without words', { '/secret': { status: 503 } }, /answers an error$/, /ask who runs it$/],
     ['an error without an end', { '/secret': { status: 500, body: 'ab'.repeat(9e5) } }, /: (ab){60}…$/, /^look/],
     ['a limit', { '/secret': { status: 429, body: 'slow down' } }, /an error: slow down$/, /^ask it less often/],
+    [
+      'plain HTTP where TLS is spoken',
+      { '/secret': { status: 400, body: 'Client sent an HTTP request to an HTTPS server.' } },
+      /refuses the request: Client sent/,
+      /^write https:/,
+    ],
     ['a refusal', { '/secret': { status: 400, body: 'no such coin' } }, /refuses the request: no such coin$/, /^check/],
     ['a refusal that repeats a key', { '/secret': { status: 403, body: 'not hidden' } }, /refuses the request$/, /key/],
     [
