@@ -13,11 +13,13 @@ import { exactText } from '../../model/number-text.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
 import type { CollectorDescription } from '../../runner/runner.ts'
 import { createLog } from '../../telemetry/log.ts'
+import { asTyped, type ConfigOption } from '../configured-command.ts'
 import { selectCollectors } from '../open-context.ts'
 import { onOutbox } from '../outbox-action.ts'
 import { type HourRange, type HourRangeOptions, hourRangeCommand, hourRangeOf, wholeNumber } from '../selection.ts'
 import { printFirst } from '../table.ts'
 import { counted, cut, note, print } from '../terminal.ts'
+import { presentOf } from './explain.ts'
 
 interface DriftOptions extends HourRangeOptions {
   readonly sample: number
@@ -46,6 +48,9 @@ interface Difference {
   readonly hour: string
   readonly stored: number
   readonly again: number
+  readonly collector: string
+  /** What is not the same of the collector as when the value was collected: `code`, `options`. */
+  readonly changed: readonly string[]
 }
 
 /** Delivered hours that were read again. */
@@ -84,7 +89,7 @@ export function driftCommand(): Command {
           : nothing
         return {
           json: () => ({ seed, ...drift }),
-          text: () => printDrift(drift, seed),
+          text: () => printDrift(drift, seed, options),
           isIncomplete: drift.compared === 0 || drift.differences.length > 0,
         }
       }),
@@ -108,9 +113,12 @@ async function readAgain(
     const one = readable.get(collector)
     return one ? [{ ...one, hour }] : []
   })
-  const again = await fewAtATime(chosen, run => hourAgain(reader, outbox, run, 'the collector no longer returns it'))
+  const again = await fewAtATime(chosen, async run => ({
+    ...run,
+    ...(await hourAgain(reader, outbox, run, 'the collector no longer returns it')),
+  }))
   const changes = again.flatMap(one => one.changes)
-  const differences = changes.flatMap(differenceOf)
+  const differences = (await fewAtATime(again, one => differencesOf(outbox, one))).flat()
   return {
     deliveredHours: delivered.length,
     hours: chosen.length,
@@ -126,11 +134,26 @@ async function readAgain(
   }
 }
 
-function differenceOf({ metric, hour, stored, again }: ValueChange): Difference[] {
-  return stored === undefined || again === undefined ? [] : [{ metric, hour: hourText(hour), stored, again }]
+/** The differences of an hour that was read again. */
+async function differencesOf(
+  { operators }: Pick<Outbox, 'operators'>,
+  { collector, hour, changes }: HourAgain & { readonly collector: CollectorConfig; readonly hour: Hour },
+): Promise<Difference[]> {
+  const found = changes.flatMap(({ metric, stored, again }) =>
+    stored === undefined || again === undefined ? [] : [{ metric, hour: hourText(hour), stored, again }],
+  )
+  if (found.length === 0) return []
+  const was = (await operators.origin(collector.id, hour))?.provenance
+  const present = presentOf(collector)
+  const changed = was ? (['code', 'options'] as const).filter(part => was[part] !== present[part]) : []
+  return found.map(difference => ({ ...difference, collector: collector.id, changed }))
 }
 
-function printDrift({ deliveredHours, hours, compared, differences, notRead, leftOut }: Drift, seed: number): void {
+function printDrift(
+  { deliveredHours, hours, compared, differences, notRead, leftOut }: Drift,
+  seed: number,
+  options: ConfigOption,
+): void {
   const values = counted(compared, 'value')
   if (leftOut.length > 0) note(`left out, as they only read “now”: ${leftOut.join(', ')}`)
   if (deliveredHours === 0) print('no delivered hour that could be read again')
@@ -152,8 +175,22 @@ function printDrift({ deliveredHours, hours, compared, differences, notRead, lef
     print('')
     printFirst(['metric', 'hour', ...numbers], rows, 'value', numbers)
     print(`\n${differences.length} of ${values} differ: the same hour should always give the same value`)
+    printCauses(differences, options)
   } else if (compared > 0) print('no difference: every value compared is the one that was stored, bit for bit')
   else if (deliveredHours > 0) print('nothing could be compared')
+}
+
+/** Prints which collectors have changed, and the command that explains one of the other differences, or the first. */
+function printCauses(differences: readonly Difference[], options: ConfigOption): void {
+  const isChanged = ({ changed }: Difference) => changed.length > 0
+  for (const [collector, own] of Map.groupBy(differences.filter(isChanged), each => each.collector)) {
+    const parts = [...new Set(own.flatMap(({ changed }) => changed))].join(' and ')
+    print(
+      `${collector} has other ${parts} now than when ${own.length} of these values ${own.length === 1 ? 'was' : 'were'} collected, which may be why`,
+    )
+  }
+  const shown = differences.find(each => !isChanged(each)) ?? differences[0]
+  if (shown) print(`Why? ${asTyped(`explain ${shown.metric} ${shown.hour}`, options)}`)
 }
 
 /** Draws up to `count` elements by a seed (a whole number): the same ones for the same seed, in the order of `all`. */

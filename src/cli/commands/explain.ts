@@ -158,7 +158,8 @@ async function explanationOf(
   }
 }
 
-function presentOf({ id, use, options, place }: CollectorConfig): Omit<Provenance, 'hosts'> {
+/** Provenance of a collector's values that would be read now. */
+export function presentOf({ id, use, options, place }: CollectorConfig): Omit<Provenance, 'hosts'> {
   return new ProvenanceSource({}).present({ id, use, options, configFile: place.file })
 }
 

@@ -31,7 +31,13 @@ interface Drifted {
   readonly deliveredHours: number
   readonly hours: number
   readonly compared: number
-  readonly differences: readonly { metric: string; hour: string; stored: number; again: number }[]
+  readonly differences: readonly {
+    metric: string
+    hour: string
+    stored: number
+    again: number
+    changed: readonly string[]
+  }[]
   readonly notRead: readonly { of: string; hour?: string; reason: string }[]
   readonly leftOut: readonly string[]
 }
@@ -96,6 +102,13 @@ describe('drift', () => {
     expect(stdout).toMatch(/metric +hour +stored +read again\n/)
     expect(stdout).toMatch(/pool___Sum1 +\S+ +0\.3 +0\.30000000000000004\n/)
     expect(stdout).toMatch(/\n2 of 4 values differ: /)
+    const sum = differences.filter(({ changed }) => changed.length > 0)
+    expect(sum).toMatchObject([{ collector: 'pool/sum', changed: ['code'] }, { metric: 'pool___Sum1' }])
+    expect(stdout).toContain(
+      'pool/sum has other code now than when 2 of these values were collected, which may be why\n',
+    )
+    expect(stdout).toMatch(/\nWhy\? tidegauge explain pool___Sum1 20\S+Z --config \S+\n$/)
+    expect((await stage.run('drift')).stdout).toMatch(/\nWhy\? tidegauge explain pool___Chance1 20\S+Z /)
   })
 
   it('draws as many hours as are asked for, the same ones by the same seed', async () => {
