@@ -65,9 +65,9 @@ export function demandCommand(program: Command, [name, word]: readonly string[])
   throw strayWord(group, word)
 }
 
-/** The Fault for an unknown word. @param also why it is nothing else either */
-export function strayWord(group: Command, word: string, also = ''): Fault {
-  const near = meant(word, namesIn(group))
+/** The Fault for an unknown word. @param also why it is nothing else either @param others further words that may be meant */
+export function strayWord(group: Command, word: string, also = '', others: readonly string[] = []): Fault {
+  const near = meant(word, namesIn(group)) ?? meant(word, others)
   const fix = near ? `did you mean ${group.name()} ${near}?` : `its commands: ${namesIn(group).join(', ')}`
   return new Fault('usage', `${group.name()} has no command ${quoted(word)}${also}`, { fix })
 }

@@ -1,6 +1,7 @@
 import type { AppContext } from '../app/context.ts'
 import type { CollectorConfig, Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
+import { didYouMean } from '../config/mistakes.ts'
 import { secretsOf } from '../config/secret.ts'
 import { systemTime } from '../edge/time.ts'
 import { Fault } from '../model/fault.ts'
@@ -35,12 +36,12 @@ export function openContext(file: string, level: (config: Config) => LogThreshol
 export function selectCollectors(config: Config, only: readonly string[] | undefined): readonly CollectorConfig[] {
   const all = config.protocols.flatMap(protocol => protocol.collectors)
   if (!only || only.length === 0) return all
-  const fits = ({ id, protocolId }: CollectorConfig, name: string) =>
-    name === id || name === protocolId || id === `${protocolId}/${name}`
+  const namesOf = ({ id, protocolId }: CollectorConfig) => [id, protocolId, id.slice(protocolId.length + 1)]
+  const fits = (collector: CollectorConfig, name: string) => namesOf(collector).includes(name)
   const unknown = only.filter(name => !all.some(collector => fits(collector, name)))
   if (unknown.length > 0) {
     throw new Fault('usage', `no protocol or collector is called ${unknown.map(name => `"${name}"`).join(', ')}`, {
-      fix: `there are: ${all.map(({ id }) => id).join(', ')}`,
+      fix: didYouMean(unknown[0] ?? '', all.flatMap(namesOf), `there are: ${all.map(({ id }) => id).join(', ')}`),
     })
   }
   return all.filter(collector => only.some(name => fits(collector, name)))

@@ -1,11 +1,14 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { ProtocolConfig } from '../config/config.ts'
+import { didYouMean, meant } from '../config/mistakes.ts'
 import { Fault } from '../model/fault.ts'
-import { type Hour, hourAt, hourText, parseHour } from '../model/hour.ts'
+import { type Hour, hourAfter, hourAt, hourText, parseHour } from '../model/hour.ts'
 import type { Metric } from '../model/metric.ts'
 import type { Selection } from '../outbox/contract/metrics.ts'
+import type { Outbox } from '../outbox/contract/outbox.ts'
 import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from './configured-command.ts'
 import { endIncomplete } from './exit.ts'
+import type { OutboxCall } from './outbox-action.ts'
 import { counted, note, print } from './terminal.ts'
 
 /** Options that select due, dead or held metrics. */
@@ -92,17 +95,42 @@ export function printDropped(count: number): void {
  * @param misfit a sentence about one
  */
 export async function noteMisfits(
-  { selection, found, options }: SelectedMetrics<string, Pick<Metric, 'id' | 'protocolId'>>,
+  { selection, found, options, ...call }: SelectedMetrics<string, Pick<Metric, 'id' | 'protocolId'>> & NamesFrom,
   misfit: (name: string) => string | Promise<string>,
 ): Promise<void> {
   const { state, ids = [] } = selection
   if (!isNarrow(selection)) return
   const strangers = ids.filter(name => !found.some(({ id, protocolId }) => name === id || name === protocolId))
-  for (const name of strangers) note(await misfit(name))
+  const known = strangers.length > 0 ? await knownNames(call) : []
+  for (const name of strangers) {
+    const near = meant(name, known)
+    note(`${await misfit(name)}${near === undefined || near === name ? '' : `: did you mean ${near}?`}`)
+  }
   if (found.length === 0 && strangers.length === 0) note(`no ${state} metric fits`)
   if (found.length > 0 && strangers.length === 0) return
   note(`  → ${asTyped(`${state} ls`, options)} lists what is ${state}`)
   endIncomplete()
+}
+
+/** Where the names are that a person may have meant. */
+type NamesFrom = Pick<OutboxCall, 'context'> & { readonly outbox: Pick<Outbox, 'operators'> | undefined }
+
+/** Ids of the metrics of the last day, and of the configured protocols. */
+export async function knownNames({ context: { config, time }, outbox }: NamesFrom): Promise<readonly string[]> {
+  const current = hourAt(time.nowMs())
+  const metrics = (await outbox?.operators.metrics(hourAfter(current, -24), current)) ?? []
+  return [...new Set([...metrics.map(({ id }) => id), ...config.protocols.map(({ id }) => id)])]
+}
+
+/** The Fault for an id that is not of a metric. */
+export async function unknownMetric(
+  message: string,
+  id: string,
+  options: ConfigOption,
+  from: NamesFrom,
+): Promise<Fault> {
+  const others = `a metric id is PROTOCOL___LABEL; ${asTyped('status', options)} shows what there is`
+  return new Fault('usage', message, { fix: didYouMean(id, await knownNames(from), others) })
 }
 
 /** The protocols that a person names; all of them without a name. @throws Fault `usage` for an unknown one */
@@ -110,10 +138,11 @@ export function selectProtocols(
   protocols: readonly ProtocolConfig[],
   ids: readonly string[],
 ): readonly ProtocolConfig[] {
-  const unknown = ids.filter(id => !protocols.some(protocol => protocol.id === id))
+  const known = protocols.map(({ id }) => id)
+  const unknown = ids.filter(id => !known.includes(id))
   if (unknown.length > 0) {
     throw new Fault('usage', `no protocol is called ${unknown.map(id => `"${id}"`).join(', ')}`, {
-      fix: `there are: ${protocols.map(({ id }) => id).join(', ')}`,
+      fix: didYouMean(unknown[0] ?? '', known, `there are: ${known.join(', ')}`),
     })
   }
   return ids.length === 0 ? protocols : protocols.filter(({ id }) => ids.includes(id))

@@ -136,6 +136,12 @@ export function meant(word: string, known: readonly string[]): string | undefine
   )
 }
 
+/** Advice for an unknown word: the known one that was probably meant, or others. */
+export function didYouMean(word: string, known: readonly string[], others: string): string {
+  const near = meant(word, known)
+  return near === undefined ? others : `did you mean ${near}?`
+}
+
 /** Whether two words differ only by two swapped neighbours. */
 function isSwapped(one: string, other: string): boolean {
   if (one.length !== other.length) return false

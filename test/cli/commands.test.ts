@@ -42,6 +42,8 @@ describe('the command line', () => {
     [['collect', '--hour', '2999-01-01T00:00:00Z'], 2, 'lies in the future'],
     [['collect', '--only', 'absent'], 2, 'no protocol or collector is called "absent"'],
     [['show', 'absent'], 2, 'no protocol is called "absent"'],
+    [['collect', '--only', 'hots'], 2, 'did you mean host?'],
+    [['show', 'this-machin'], 2, 'did you mean this-machine?'],
     [['show', 'this-machine'], 1, 'start the daemon, which registers it: tidegauge run'],
     [['show'], 2, "missing required argument 'id'"],
     [['dead', 'ls', '--hour', 'noon'], 2, 'is not an hour'],

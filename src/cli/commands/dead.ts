@@ -14,6 +14,7 @@ import {
   changeSelected,
   changingCommand,
   isNarrow,
+  knownNames,
   noteMisfits,
   printDropped,
   type SelectedMetrics,
@@ -117,7 +118,7 @@ function listCommand(state: State): Command {
 async function demandKnown(selected: Selected, group: Command): Promise<void> {
   for (const name of selected.selection.ids ?? []) {
     if (await isKnown(name, selected)) continue
-    throw strayWord(group, name, ', and no metric or protocol has that name')
+    throw strayWord(group, name, ', and no metric or protocol has that name', await knownNames(selected))
   }
 }
 

@@ -49,7 +49,7 @@ interface Difference {
   readonly stored: number
   readonly again: number
   readonly collector: string
-  /** What is not the same of the collector as when the value was collected: `code`, `options`. */
+  /** Parts of the collector that have changed since the value was collected: `code`, `options`. */
   readonly changed: readonly string[]
 }
 

@@ -29,7 +29,7 @@ import {
   rpcLine,
 } from '../explain/reads.ts'
 import { onOutbox } from '../outbox-action.ts'
-import { demandBegun } from '../selection.ts'
+import { demandBegun, unknownMetric } from '../selection.ts'
 import { printTable } from '../table.ts'
 import { counted, cut, instantText, print, redactor } from '../terminal.ts'
 
@@ -46,7 +46,7 @@ export function explainCommand(): Command {
         if (!outbox) throw new Fault('usage', 'nothing was ever collected', { fix: asTyped('collect', options) })
         const hour = hourAsked === undefined ? undefined : parseHour(hourAsked)
         if (hour !== undefined) demandBegun(hour, context.time.nowMs())
-        const asked = await explained(context, outbox.operators, id as MetricId, hour, options)
+        const asked = await explained(context, outbox, id as MetricId, hour, options)
         const found = await explanationOf(context, outbox, asked)
         const { entry, again } = found
         const isOther = entry && again.value !== undefined && !Object.is(again.value, entry.value)
@@ -62,11 +62,12 @@ export function explainCommand(): Command {
 /** @throws Fault `usage` for a metric that no collector gives */
 async function explained(
   context: AppContext,
-  operators: OperatorStore,
+  outbox: Pick<Outbox, 'operators'>,
   id: MetricId,
   asked: Hour | undefined,
   options: ConfigOption,
 ): Promise<Explained> {
+  const { operators } = outbox
   const current = hourAt(context.time.nowMs())
   const to = asked ?? current
   const known = await operators.history(id, hourAfter(to, -historyHours), to)
@@ -74,9 +75,7 @@ async function explained(
   const protocolId = context.config.protocols.find(one => id.startsWith(`${one.id}___`))?.id ?? latest?.protocolId
   const collector = latest?.collector ?? (protocolId && (await collectorOf(context, id, protocolId)))
   if (protocolId === undefined || !collector) {
-    throw new Fault('usage', `no metric is called "${id}"`, {
-      fix: `a metric id is PROTOCOL___LABEL; ${asTyped('status', options)} shows what there is`,
-    })
+    throw await unknownMetric(`no metric is called "${id}"`, id, options, { context, outbox })
   }
   return { id, protocolId, collector, hour: asked ?? latest?.hour ?? current }
 }

@@ -6,10 +6,10 @@ import type { MetricId } from '../../model/metric.ts'
 import { exactText } from '../../model/number-text.ts'
 import { type HistoryHour, type MetricHistory, metricHistory } from '../../status/history.ts'
 import { historyCsv } from '../../status/page/history.ts'
-import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
+import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { endIncomplete } from '../exit.ts'
 import { openContext } from '../open-context.ts'
-import { demandOrder } from '../selection.ts'
+import { demandOrder, unknownMetric } from '../selection.ts'
 import { printTable } from '../table.ts'
 import { counted, cut, instantText, note, print, printJson } from '../terminal.ts'
 
@@ -44,9 +44,10 @@ export function historyCommand(): Command {
         if (!outbox) return undefined
         const known = await outbox.intake.pasts([{ id: id as MetricId, hour: to }])
         const found = await metricHistory({ config, outbox, nowMs: time.nowMs(), from, to }, id)
-        return found ?? (known[0] && 'elsewhere')
+        if (found || known[0]) return found ?? 'elsewhere'
+        throw await unknownMetric(missing(id), id, options, { context, outbox })
       })
-      if (history === undefined) throw unknown(id, options)
+      if (history === undefined) throw await unknownMetric(missing(id), id, options, { context, outbox: undefined })
       if (history === 'elsewhere') {
         note(`no value of ${id} from ${hourText(from)} to ${hourText(to)}`)
         endIncomplete()
@@ -54,11 +55,7 @@ export function historyCommand(): Command {
     })
 }
 
-function unknown(id: string, options: ConfigOption): Fault {
-  return new Fault('usage', `no value of a metric "${id}" is stored`, {
-    fix: `a metric id is PROTOCOL___LABEL; ${asTyped('status', options)} shows what there is`,
-  })
-}
+const missing = (id: string) => `no value of a metric "${id}" is stored`
 
 function show(
   history: MetricHistory,

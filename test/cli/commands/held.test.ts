@@ -22,6 +22,15 @@ describe('a value held back', () => {
       { id: 'pool___Rate', value: 500, unit: 'bp', kind: 'unit', reason: expect.stringContaining('was % so far') },
     ])
     expect((await run('held', 'show', 'pool___Rate')).stdout).toContain('held release pool___Rate --allow-unit-change')
+    for (const words of ['explain', 'history', 'held', 'held show', 'dead ls', 'due ls']) {
+      const { code, stderr } = await run(...words.split(' '), 'pool___TLV')
+      expect([words, code === 0, stderr]).toEqual([
+        words,
+        false,
+        expect.stringMatching(/: did you mean|→ did you mean/),
+      ])
+      expect(stderr).toMatch(/pool___TVL\?/)
+    }
     const status = (await run('status')).stdout
     expect(status).toContain(`  3 held: tidegauge held ls --config ${config}\n`)
     expect(status).toMatch(/^pool___TVL +−1 +USD +\S+Z +held$/m)
