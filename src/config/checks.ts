@@ -389,7 +389,7 @@ function chainsIn(options: unknown, path: FilePath): OptionName[] {
  * The texts of an option of that name, at any depth, with the chain they are read on: the nearest `chain` above, or the key
  * of `of`.
  */
-function textsOf(
+export function textsOf(
   option: 'each' | 'price',
   options: unknown,
   path: FilePath,

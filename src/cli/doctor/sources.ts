@@ -10,6 +10,8 @@ import {
   type EndpointCheck,
   type StateAtAge,
 } from '../../chain/read/node-questions.ts'
+import { isAddress } from '../../chain/shapes.ts'
+import { textsOf } from '../../config/checks.ts'
 import {
   type ChainConfig,
   type CollectorConfig,
@@ -415,6 +417,8 @@ interface OffChainSource {
   readonly hosts: readonly string[]
   /** Whether a price has other sources. */
   readonly isSpare: boolean
+  /** Whether only a run finds out what it is asked for. Default: no */
+  readonly isOpen?: boolean
 }
 
 /** An off-chain source that was read for the current hour. */
@@ -451,11 +455,11 @@ export async function sourceFindings(context: AppContext): Promise<readonly Find
 }
 
 /** A price that has several sources is one entry for each. */
-function offChainSources({ protocols, prices, lists }: Config): OffChainSource[] {
+function offChainSources(config: Config): OffChainSource[] {
+  const { protocols, prices, lists } = config
   const collectors = protocols.flatMap(protocol => protocol.collectors)
-  // Sources of tokens are asked for the tokens that a run needs.
-  const named = prices.filter(({ name }) => !name.endsWith('/'))
-  const ofPrices = named.flatMap(({ name, collector }) => {
+  const ofPrices = prices.flatMap(({ name, collector }) => {
+    if (name.endsWith('/')) return tokenSources(collector, name.slice(0, -1), config)
     const { sources } = collector.options as { readonly sources: unknown }
     const all: readonly unknown[] = Array.isArray(sources) ? sources : []
     return all.map((source, index) => ({
@@ -475,6 +479,43 @@ function offChainSources({ protocols, prices, lists }: Config): OffChainSource[]
   return all.flatMap(source => {
     const hosts = hostsIn(source.collector)
     return hosts.length > 0 ? [{ ...source, hosts }] : []
+  })
+}
+
+/** Each source of the prices of a chain's tokens, to be asked for one that the configuration names. */
+function tokenSources(
+  reader: CollectorConfig,
+  chain: string,
+  { protocols, lists }: Config,
+): Omit<OffChainSource, 'hosts'>[] {
+  const sources = valueAt(reader.options, ['sources'])
+  const all: readonly unknown[] = Array.isArray(sources) ? sources : []
+  const named = all.flatMap(source => Object.keys(Object(source))).filter(isAddress)
+  const wanted = protocols
+    .flatMap(protocol => protocol.collectors)
+    .flatMap(({ options }) => pricedTokens(options, chain, lists))
+    .find(token => !named.some(each => each.toLowerCase() === token.toLowerCase()))
+  const token = wanted ?? named[0]
+  const urls = all.filter(source => valueAt(source, ['url']) !== undefined)
+  const mayLack = urls.every(source => valueAt(source, ['agreeWithin']) === undefined)
+  return urls.map((source, index) => ({
+    collector: { ...reader, protocolId: 'price', options: { sources: [source], tokens: { Price: token } } },
+    name: `prices of tokens of ${chain}${urls.length === 1 ? '' : `, source ${index + 1}`}`,
+    // A token with the name of a price is asked of no source.
+    isSpare: wanted === undefined || (urls.length > 1 && mayLack),
+    isOpen: token === undefined,
+  }))
+}
+
+/** Tokens of a chain whose own prices options ask for, as far as the configuration has their addresses. */
+function pricedTokens(options: unknown, chain: string, lists: Config['lists']): readonly string[] {
+  return textsOf('price', options, []).flatMap(price => {
+    if (price.name !== 'token' || price.chain !== chain) return []
+    const at = price.path.slice(0, -1)
+    const written = valueAt(options, [...at, 'token']) ?? valueAt(options, [...at, 'address'])
+    const name = valueAt(written, ['each']) ?? (written === undefined ? valueAt(options, ['each']) : undefined)
+    const list = lists.find(one => one.name === name)?.collector.options
+    return [written, valueAt(list, ['fixed', 0])].filter(isAddress)
   })
 }
 
@@ -502,7 +543,8 @@ function textsIn(value: unknown): string[] {
 }
 
 async function readSource(reader: HourReader, source: OffChainSource, hour: Hour): Promise<AskedSource> {
-  const { collector } = source
+  const { collector, isOpen = false } = source
+  if (isOpen) return source
   try {
     const description = await reader.describe(collector)
     // Mistakes in options are a finding of the configuration.
@@ -527,7 +569,9 @@ function hostFinding(host: string, asked: readonly AskedSource[]): Finding {
   const wrong = asked.filter(({ fault }) => fault)
   const [first, ...others] = wrong
   if (!first?.fault) {
-    const names = asked.map(({ name }) => name)
+    const isUnknown = asked.every(({ isOpen }) => isOpen)
+    if (isUnknown) return ok(subject, 'not asked: the configuration names no token that it would be asked for')
+    const names = asked.flatMap(({ name, isOpen }) => (isOpen ? [] : [name]))
     return ok(subject, `answers ${names.slice(0, namesMax).join('; ')}${furtherText(names.length - namesMax)}`)
   }
   const { code, message, facts, fix } = first.fault

@@ -245,6 +245,42 @@ describe('doctor', () => {
     expect(well.code).toBe(0)
   })
 
+  it('asks the sources of the prices of tokens for one that is wanted, else for one that has a name', async () => {
+    const wanted = `0xAb${'01'.repeat(19)}`
+    const asked: string[] = []
+    const coins = await listening((request, response) => {
+      asked.push(request.url ?? '')
+      const prices = request.url?.endsWith(wanted.toLowerCase()) ? { [wanted.toLowerCase()]: 3 } : {}
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(prices))
+    })
+    const refusing = await listening((_request, response) => void response.writeHead(403).end('no'))
+    const { config, run } = await stage()
+    const text = readFileSync(config, 'utf8')
+    const sourceAt = (url: string, more = '') =>
+      `{ url: "${url}/{hourSeconds}/{tokens}", token: "{address}", pointer: "/{token}"${more} }`
+    const from = async (options: string, ...sources: string[]) => {
+      const entry = `      - { use: balances, options: { of: { local: { owners: ["0x${'02'.repeat(20)}"], assets: [${options}] } } } }\n`
+      const heads = `prices: { ONE: [{ fixed: 1 }] }\ntokenPrices: { local: [${sources.join(', ')}] }\n`
+      writeFileSync(config, heads + text.replace(/ +- use: .*\n/, entry))
+      return (await run()).stdout.split('\n').filter(line => / source /.test(line))
+    }
+    const [host, wrong] = [new URL(coins).host, new URL(refusing).host]
+    const named = `{ "0x${'03'.repeat(20)}": ONE }`
+    const isWanted = `{ token: "${wanted}", price: token }`
+    expect(await from(isWanted, named, sourceAt(coins), sourceAt(refusing, ', agreeWithin: "2%"'))).toEqual([
+      `✔ source ${host}: answers prices of tokens of local, source 1`,
+      expect.stringMatching(`^✖ source ${wrong}: prices of tokens of local, source 2: .* refuses `),
+    ])
+    const isNamed = `{ token: "0x${'03'.repeat(20)}", price: token }`
+    expect(await from(isNamed, named, sourceAt(coins))).toEqual([
+      expect.stringMatching(`^! source ${host}: prices of tokens of local: .*; the price has other sources`),
+    ])
+    expect(asked.map(target => target.slice(-40))).toEqual([wanted.slice(2).toLowerCase(), '03'.repeat(20)])
+    expect(await from(`{ native: true, price: ONE }`, sourceAt(coins))).toEqual([
+      `✔ source ${host}: not asked: the configuration names no token that it would be asked for`,
+    ])
+  })
+
   it('asks whether each receiver can be reached, and sends none a message', async () => {
     const alerts = await receiver()
     const bots = await listening((request, response) => {
