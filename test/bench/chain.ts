@@ -2,6 +2,8 @@
  * Cost of reading chains as of hours: round trips and calls, counted at synthetic archives of 20 million blocks with a
  * known truth. Ends with 1 when a figure is not what is aimed at. `node test/bench/chain.ts [PART…]`
  */
+
+import { listHours } from './chain/parts/lists.ts'
 import { liveHours } from './chain/parts/live.ts'
 import { hourOfLogs } from './chain/parts/logs.ts'
 import { lookingUp } from './chain/parts/look-up.ts'
@@ -15,6 +17,7 @@ const parts = {
   peers,
   live: liveHours,
   'no-code': noCodeHours,
+  lists: listHours,
   logs: hourOfLogs,
   year: yearBackfilled,
 }

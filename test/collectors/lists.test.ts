@@ -14,7 +14,7 @@ import type { CollectorConfig } from '../../src/config/config.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import { type Hour, hourText } from '../../src/model/hour.ts'
 import type { ListKeeper } from '../../src/runner/daemon/lists.ts'
-import { ProcessRunner } from '../../src/runner/daemon/process-runner.ts'
+import { ProcessRunner, type RunnerDeps } from '../../src/runner/daemon/process-runner.ts'
 import type { ListMemory } from '../../src/runner/messages.ts'
 import { tinyContract } from '../cli/commands/tiny-contract.ts'
 import { configured } from '../runner/setup.ts'
@@ -129,7 +129,12 @@ const values = {
   Pools: { count: true },
 }
 
-function runnerOn(lists: Record<string, CollectorConfig>, listKeeper?: ListKeeper, dev: ChainReader = reader) {
+function runnerOn(
+  lists: Record<string, CollectorConfig>,
+  listKeeper?: ListKeeper,
+  dev: ChainReader = reader,
+  more: Partial<RunnerDeps> = {},
+) {
   const lines: { message: string; facts: Readonly<Record<string, unknown>> }[] = []
   const runner = new ProcessRunner({
     chains: { dev },
@@ -138,6 +143,7 @@ function runnerOn(lists: Record<string, CollectorConfig>, listKeeper?: ListKeepe
     lists,
     listKeeper,
     log: (_collector, _level, message, facts) => void lines.push({ message, facts }),
+    ...more,
   })
   return { runner, lines }
 }
@@ -183,6 +189,17 @@ describe('a list', () => {
     expect([await cost(2), await cost(3)]).toEqual([4, 4])
     // No new ones; and an earlier hour, which has fewer.
     expect([await cost(4), await cost(1)]).toEqual([2, 2])
+    await runner.stop()
+  })
+
+  it('may keep its process busy for long, as many hours of many items do', async () => {
+    const slept: number[] = []
+    const sleep = (ms: number, signal?: AbortSignal) => systemTime.sleep(slept.push(ms) && ms, signal)
+    const [pingEveryMs, time] = [777, { ...systemTime, sleep }]
+    const { runner } = runnerOn(ofFactory(), undefined, reader, { time, limits: { pingEveryMs } })
+    await runner.collect(overPairs(), hours[3] as Hour)
+    // A process that does not answer pings is ended.
+    expect(slept).not.toContain(pingEveryMs)
     await runner.stop()
   })
 

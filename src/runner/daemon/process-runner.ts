@@ -105,7 +105,8 @@ export class ProcessRunner implements Runner {
     this.#hosts = new HostLimits(deps.time, this.#limits)
     const stopping = this.#stopping.signal
     const { idleMsMax, sharedMax: processesMax, aloneMax } = this.#limits
-    const start = (group: ProcessGroup) => this.#start(group, true)
+    // Shipped code may be busy for long with many hours of a long list. It does not loop for ever.
+    const start = (group: ProcessGroup) => this.#start(group, !group.isShipped)
     this.#processes = new Processes({ start, idleMsMax, processesMax, time: deps.time, stopping })
     this.#alone = new LoneProcesses(group => this.#start(group, false), aloneMax, stopping)
   }

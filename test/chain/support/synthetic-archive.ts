@@ -32,6 +32,8 @@ export interface SyntheticArchive {
   head: number
   /** Called before each request is answered, counted already: the chain may change then, or the request be looked at. */
   beforeAnswer: (() => void) | undefined
+  /** Number of pools that `poolCount()` of every contract says; the address of each is its place and 10,000. May be set. */
+  pools: number
   readonly counts: ArchiveCounts
   readonly behaviour: Behaviour
 }
@@ -69,7 +71,7 @@ const logParams = z.tuple([z.object({ address: z.string(), fromBlock: z.string()
 export function syntheticArchive(chain: ScriptedChain, { chainId = 1, delayMs = 0 } = {}): SyntheticArchive {
   const counts = noCounts()
   const head = Number(chain.head)
-  const archive: SyntheticArchive = { chain, chainId, head, beforeAnswer: undefined, counts, behaviour }
+  const archive: SyntheticArchive = { chain, chainId, head, beforeAnswer: undefined, pools: 0, counts, behaviour }
 
   function numberOf(at: unknown): number {
     if (typeof at !== 'string') return numberOfHash(byHash.parse(at).blockHash)
@@ -128,6 +130,8 @@ export function syntheticArchive(chain: ScriptedChain, { chainId = 1, delayMs = 
   function contractAnswer(input: Hex, number: number): Hex {
     if (input === '0x') return '0x'
     if (input === '0x313ce567') return word(18n)
+    if (input === '0xf525cb68') return word(BigInt(archive.pools))
+    if (input.startsWith('0x155fff62')) return word(10_000n + BigInt(`0x${input.slice(10)}`))
     if (input !== '0xfeaf968c') return syntheticValue(input, number)
     const [round, answer, time] = [
       word(1n),

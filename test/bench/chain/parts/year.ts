@@ -23,7 +23,7 @@ interface Run extends Asked {
 
 /** A year of ten collectors with five metrics each, by the command line, out of an archive into a sink. */
 export async function* yearBackfilled(): AsyncGenerator<Figure> {
-  const year = await backfilled(from, yearHours)
+  const year = await backfilled(from, yearHours, writeConfig, metricsAnHour)
   const what = `backfill of ${yearHours.toLocaleString('en')} hours`
   const anHour = (count: number) => [count / yearHours]
   yield { what: `${what}: HTTP requests an hour`, values: anHour(year.requests), target: { atMost: 0.15 } }
@@ -51,19 +51,26 @@ function startMb(samples: readonly number[]): number {
   return median(samples.slice(0, Math.ceil(samples.length / 20)))
 }
 
-async function backfilled(first: Hour, hours: number): Promise<Run> {
+/** Hours that the command line backfills out of an archive. @param pools those of every contract of it */
+export async function backfilled(
+  first: Hour,
+  hours: number,
+  write: typeof writeConfig,
+  metrics: number,
+  pools = 0,
+): Promise<Run> {
   await using place = new Place()
   const sink = await startSink(place)
-  const archive = startRole(new URL('../roles/archive.ts', import.meta.url), ['slots'])
+  const archive = startRole(new URL('../roles/archive.ts', import.meta.url), ['slots', '0', String(pools)])
   try {
     const { url } = await archive.readLine<{ url: string }>()
     const file = place.file('tidegauge.json')
-    writeConfig(file, { rpc: url, service: sink.url })
+    write(file, { rpc: url, service: sink.url })
     const range = ['--from', hourText(first), '--to', hourText(hourAfter(first, hours - 1))]
     const startMs = performance.now()
     const memory = await tidegauge(['backfill', '--config', file, ...range], place)
     const seconds = (performance.now() - startMs) / 1_000
-    await sink.expect(hours * metricsAnHour)
+    await sink.expect(hours * metrics)
     archive.writeLine({})
     return { ...(await archive.readLine<Asked>()), seconds, memory }
   } finally {

@@ -1,5 +1,5 @@
 /**
- * A process with an archive node whose head moves with the machine's clock, for the benchmark: `node archive.ts KIND [DELAY_MS]`.
+ * A process with an archive node whose head moves with the machine's clock, for the benchmark: `node archive.ts KIND [DELAY_MS] [POOLS]`.
  * Prints `{ url }`; answers each line with what it was asked for so far.
  */
 import { once } from 'node:events'
@@ -16,8 +16,9 @@ export interface Asked {
   readonly blocksReadAgain: number
 }
 
-const [kind = 'slots', delayMs = '0'] = process.argv.slice(2)
+const [kind = 'slots', delayMs = '0', pools = '0'] = process.argv.slice(2)
 const archive = syntheticArchive(syntheticKinds[kind as SyntheticKind](), { delayMs: Number(delayMs) })
+archive.pools = Number(pools)
 archive.beforeAnswer = () => {
   archive.head = archive.chain.asOf(Date.now() / 1_000)
 }
