@@ -273,12 +273,15 @@ export function jsonSchema(file: z.ZodType = operatorFile): JsonSchema {
   })
 }
 
+/** Keys of a file that are not read: anchors may stand there. */
+const patternProperties = { '^x-': { description: 'Not read: values with anchors (&) for use elsewhere in the file.' } }
+
 /**
  * The JSON Schema of a file, without the options of collectors, which `tidegauge schema` adds.
  */
 export function editorSchema(kind: 'main' | 'included'): JsonSchema {
-  if (kind === 'included') return { ...jsonSchema(includedFile), minProperties: 1 }
-  return { ...jsonSchema(), anyOf: [{ required: ['protocols'] }, { required: ['include'] }] }
+  if (kind === 'included') return { ...jsonSchema(includedFile), patternProperties, minProperties: 1 }
+  return { ...jsonSchema(), patternProperties, anyOf: [{ required: ['protocols'] }, { required: ['include'] }] }
 }
 
 /** JSON Schemas of the options of collectors, by `use`. */

@@ -86,12 +86,18 @@ export function shortest(file: string): string {
 }
 
 /**
- * Mistakes in the order of the files, and in each by place; of equal ones at the same place, one.
+ * Mistakes in the order of the files, and in each by place; of equal ones at the same place, one, also where a value with an
+ * anchor stands at several paths.
  *
  * @param files the first files, in order; others follow in the order in which the mistakes name them
  */
 export function inOrder(mistakes: readonly PlacedMistake[], files: readonly string[] = []): PlacedMistake[] {
-  const seen = new Map(mistakes.map(mistake => [`${placeText(mistake.place)} ${mistake.message}`, mistake]))
+  const withoutPaths = (message: string) => message.replace(/^[\w.[\]-]+: |[\w.-]+\[\d+\][\w.[\]-]*/g, '')
+  const seen = new Map<string, PlacedMistake>()
+  for (const mistake of mistakes) {
+    const what = `${placeText(mistake.place)} ${withoutPaths(mistake.message)}`
+    if (!seen.has(what)) seen.set(what, mistake)
+  }
   const all = [...new Set([...files, ...mistakes.map(({ place }) => place.file)])]
   const rank = new Map(all.map((file, index) => [file, index]))
   const rankOf = ({ place }: PlacedMistake) => rank.get(place.file) ?? 0

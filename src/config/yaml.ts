@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import {
+  type Alias,
   type Document,
   type ErrorCode,
   isAlias,
@@ -17,7 +18,7 @@ import {
   type YAMLMap,
   YAMLSeq,
 } from 'yaml'
-import type { Mistake, PlacedMistake, Position, ValuePlace } from './mistakes.ts'
+import { type Mistake, meant, type PlacedMistake, type Position, type ValuePlace } from './mistakes.ts'
 
 /** Longest configuration file in bytes, and deepest nesting of maps and lists in it. */
 const configBytesMax = 262_144
@@ -131,7 +132,7 @@ interface Read {
 }
 
 /**
- * Reads YAML 1.2 without tags, anchors, aliases and merge keys. `0x…` is text: YAML's core schema would turn an
+ * Reads YAML 1.2 with anchors, aliases and merge keys, and without tags. `0x…` is text: YAML's core schema would turn an
  * unquoted address into a number and lose its digits.
  */
 export function readTree(text: string): Read {
@@ -171,6 +172,8 @@ function parse(text: string): Read {
     ...odd.map(({ place, readable: _, ...mistake }) => ({ ...mistake, place: at(place) })),
   ]
   if (odd.some(({ readable }) => !readable)) return { yamlMistakes: firstOfEachLine(yamlMistakes) }
+  const lost = expandAnchors(document, configDepthMax).map(mistake => ({ ...mistake, place: at(mistake.place) }))
+  if (lost.length > 0) return { yamlMistakes: firstOfEachLine([...yamlMistakes, ...lost]) }
   const tree: Tree = {
     value: () => document.toJS(),
     positionOf: ({ path, at: part }) => at(offsetOf(document, path, part)),
@@ -239,28 +242,11 @@ function unsupportedYaml(document: Document.Parsed): UnsupportedYaml[] {
 
 function unsupportedKey(node: Node): UnsupportedYaml[] {
   if (!isScalar(node)) return unsupportedValue(node)
-  if (node.value === '<<')
-    return [unsupported(node, 'merge keys (<<) are not used here', 'write the keys themselves', true)]
   if (node.value === '__proto__') return [unsupported(node, 'a key cannot have this name', 'rename it', true)]
   return unsupportedValue(node)
 }
 
 function unsupportedValue(node: Node): UnsupportedYaml[] {
-  if (isAlias(node)) {
-    return [
-      unsupported(
-        node,
-        'aliases (*) are not used here',
-        'write the value itself; put text that begins with * in quotes',
-        false,
-      ),
-    ]
-  }
-  if (node.anchor !== undefined) {
-    return [
-      unsupported(node, 'anchors (&) are not used here', 'remove it; put text that begins with & in quotes', true),
-    ]
-  }
   return isScalar(node) && typeof node.value === 'number' ? unsupportedNumber(node, node.value) : []
 }
 
@@ -286,6 +272,107 @@ function significantDigits(number: string): string | undefined {
   const [, whole, part = ''] = /^[-+]?(\d*)(?:\.(\d*))?(?:e[-+]?\d+)?$/i.exec(number) ?? []
   return whole === undefined ? undefined : `${whole}${part}`.replace(/^0+|0+$/g, '')
 }
+
+/** Parts of a file with the values of all aliases in it, at most: a few lines of aliases could stand for millions. */
+const partsMax = 100_000
+
+/** A value with all that its aliases stand for: its maps, lists and scalars, and how deep they are nested. */
+interface Size {
+  readonly parts: number
+  readonly depth: number
+}
+
+/**
+ * Puts the values of anchors in place of their aliases and the keys of merged maps in place of `<<`, and removes the keys of
+ * the file that begin with `x-`, where anchors may stand. A value of several paths has one place in the text: that of its anchor.
+ *
+ * @returns mistakes, whose place is an offset; with any of them the file cannot be read
+ */
+function expandAnchors(document: Document.Parsed, depthMax: number): PlacedMistake<number>[] {
+  const root = document.contents
+  if (!isNode(root)) return []
+  const expansion = new Expansion(depthMax)
+  document.contents = expansion.expanded(root, 0) as typeof root
+  if (isMap(root)) root.items = root.items.filter(({ key }) => !isScalar(key) || !String(key.value).startsWith('x-'))
+  return expansion.mistakes
+}
+
+class Expansion {
+  readonly mistakes: PlacedMistake<number>[] = []
+  readonly #depthMax: number
+  /** By name: the newest one so far, as YAML has it. */
+  readonly #anchors = new Map<string, Node>()
+  /** Of the nodes whose end was reached. */
+  readonly #sizes = new Map<Node, Size>()
+
+  constructor(depthMax: number) {
+    this.#depthMax = depthMax
+  }
+
+  /** The node that stands for a node: itself, or the one of its anchor. @param above maps and lists around it */
+  expanded(node: Node, above: number): Node {
+    if (isAlias(node)) return this.#anchored(node, above)
+    if (node.anchor !== undefined) this.#anchors.set(node.anchor, node)
+    const within = (part: unknown) => (isNode(part) ? this.expanded(part, above + 1) : part)
+    if (isSeq(node)) node.items = node.items.map(within)
+    if (isMap(node)) {
+      for (const pair of node.items) pair.value = within(pair.value)
+      node.items = this.#withMerged(node)
+    }
+    this.#sizes.set(node, this.#sizeOf(node))
+    return node
+  }
+
+  #anchored(alias: Alias, above: number): Node {
+    const named = this.#anchors.get(alias.source)
+    const size = named && this.#sizes.get(named)
+    if (!named) {
+      const near = meant(alias.source, [...this.#anchors.keys()])
+      const fix = near
+        ? `did you mean *${near}?`
+        : 'write & and its name at a value above; put text that begins with * in quotes'
+      this.#tell(alias, 'no anchor (&) of this name stands above', fix)
+    } else if (!size) {
+      this.#tell(alias, 'this stands for a value that it is a part of', 'write the value itself')
+    } else if (above + size.depth > this.#depthMax) {
+      this.#tell(alias, `with this, maps and lists are nested more than ${this.#depthMax} deep`, 'write them flatter')
+    } else {
+      return named
+    }
+    return alias
+  }
+
+  /** The pairs of a map and those that it merges; its own ones count first, then those of the first map. */
+  #withMerged(map: YAMLMap): Pair[] {
+    const own = map.items.filter(pair => !isMerge(pair))
+    const names = new Set(own.map(nameOf))
+    const merged = map.items.filter(isMerge).flatMap(({ key, value }) => {
+      const sources = isSeq(value) ? value.items : [value]
+      if (!sources.every(source => isMap(source) || isAlias(source)))
+        this.#tell(key as Node, '<< takes a map, or a list of maps', 'name the anchor of one: <<: *NAME')
+      return sources.filter(isMap).flatMap(({ items }) => items)
+    })
+    return [...own, ...merged.filter(pair => !names.has(nameOf(pair)) && names.add(nameOf(pair)))]
+  }
+
+  #sizeOf(node: Node): Size {
+    const inner = isSeq(node) ? node.items : isMap(node) ? node.items.map(({ value }) => value) : undefined
+    const sizes = (inner ?? []).flatMap(part => (isNode(part) ? (this.#sizes.get(part) ?? []) : []))
+    const parts = sizes.reduce((sum, size) => sum + size.parts, 1)
+    const depth = Math.max(0, ...sizes.map(size => size.depth)) + (inner ? 1 : 0)
+    if (parts > partsMax && this.mistakes.length === 0)
+      this.#tell(node, `with its aliases, this has more than ${partsMax} parts`, 'use fewer aliases')
+    return { parts, depth }
+  }
+
+  #tell({ range }: Node, message: string, fix: string): void {
+    this.mistakes.push({ place: range?.[0] ?? 0, message, fix })
+  }
+}
+
+const nameOf = ({ key }: Pair) => (isScalar(key) ? key.value : key)
+
+const isMerge = ({ key }: Pair) => isScalar(key) && key.type === 'PLAIN' && key.value === '<<'
 
 /** A text with its parsed document, and a function from offsets to places. */
 interface Source {
@@ -350,7 +437,11 @@ const unclosed = words(
   'this [ or { is not closed, or a line in it is not indented',
   'close it with ] or }; indent the lines between',
 )
-const plain = words('anchors (&), aliases (*) and tags (!) are not used here', 'write the value itself; text in quotes')
+const plain = words(
+  'an anchor (&), an alias (*) or a tag (!) cannot stand here',
+  'put text that begins with it in quotes',
+)
+const tag = words('tags (!) are not used here', 'write the value itself; put text that begins with ! in quotes')
 const directive = words('a line that begins with % is not supported here', 'remove it')
 
 /** Wording for a file that is nested too deeply. */
@@ -378,11 +469,11 @@ const byCode: Readonly<Record<ErrorCode, Mistake>> = {
   MULTILINE_IMPLICIT_KEY: notAPair,
   MULTIPLE_ANCHORS: plain,
   MULTIPLE_DOCS: words('a second document begins here', 'remove the line --- or ... and what follows it'),
-  MULTIPLE_TAGS: plain,
+  MULTIPLE_TAGS: tag,
   NON_STRING_KEY: words('a key must be plain text', 'write key: value'),
   RESOURCE_EXHAUSTION: tooDeep,
   TAB_AS_INDENT: words('a tab stands in the indentation', 'use blanks alone'),
-  TAG_RESOLVE_FAILED: plain,
+  TAG_RESOLVE_FAILED: tag,
   UNEXPECTED_TOKEN: extra,
 }
 

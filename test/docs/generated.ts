@@ -29,7 +29,20 @@ function configuration(schema: JsonSchema): string {
 offline, and the first line \`# yaml-language-server: $schema=./tidegauge.schema.json\` gives completion in an editor. Only \`service\`, and \`protocols\` here or in an
 included file, are required. Durations are written as \`30s\`, \`15m\`, \`7d\`. \`[]\` stands for each entry of a list, \`NAME\` for a name of your own. What the
 collectors take as \`options\` is in [collectors.md](collectors.md).`
-  return document('Configuration', 'config/tidegauge.schema.json', [intro, ...sections])
+  const anchors = `What is the same in several places is written once: \`&NAME\` before a value names it, \`*NAME\` stands for it, and \`<<: *NAME\` takes the keys of a
+map, of which each may be given again. Such values may also stand under keys of the file that begin with \`x-\`, which mean nothing else. A mistake in one has its own
+place. Anchors hold within a file: an included one has its own.
+
+\`\`\`yaml
+x-vault: &vault { use: erc4626-vault, since: 2026-11-01T00:00:00Z, deadline: 30s }
+protocols:
+  - id: awesome-vaults
+    name: Awesome Vaults
+    collectors:
+      - { <<: *vault, id: one, options: { chain: ethereum, vault: "0x83F20F44975D03b1b09e64809B757c47f942BEeA" } }
+      - { <<: *vault, id: two, options: { chain: ethereum, vault: "0xa3931d71877C0E7a3148CB7Eb4463524FEc27fbD" }, deadline: 60s }
+\`\`\``
+  return document('Configuration', 'config/tidegauge.schema.json', [intro, anchors, ...sections])
 }
 
 function collectors(schema: JsonSchema): string {
