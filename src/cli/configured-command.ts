@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { meant, quoted } from '../config/mistakes.ts'
 import { packageUrl } from '../edge/program-files.ts'
 import { Fault } from '../model/fault.ts'
@@ -37,7 +37,10 @@ export interface JsonOption {
 
 /** A command that works on a configuration. */
 export function configuredCommand(name: string): Command {
-  return new Command(name).option('-c, --config <file>', 'configuration file', defaultFile())
+  const option = new Option('-c, --config <file>', 'configuration file')
+  return new Command(name).addOption(
+    option.default(defaultFile(), 'TIDEGAUGE_CONFIG, ./tidegauge.yaml, or an embedded service'),
+  )
 }
 
 /** Name of the configuration that is used where it lies in the working directory; `init` writes it. */

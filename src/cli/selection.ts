@@ -170,9 +170,9 @@ export interface HourRangeOptions extends ConfigOption, JsonOption {
 /** A command that shows hours of collectors; default: all of them. */
 export function hourRangeCommand(name: string): Command {
   return configuredCommand(name)
-    .option('--only <id...>', 'protocols or collectors')
-    .option('--from <hour>', 'the first hour, like 2026-11-20T13:00:00Z')
-    .option('--to <hour>', 'the last hour, included')
+    .option('--only <id...>', 'protocols or collectors (default: all)')
+    .option('--from <hour>', 'the first hour, like 2026-11-20T13:00:00Z (default: the oldest)')
+    .option('--to <hour>', 'the last hour, included (default: the newest)')
     .option('--json', 'print JSON')
 }
 

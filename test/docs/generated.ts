@@ -1,4 +1,7 @@
 import { readFileSync } from 'node:fs'
+import type { Command } from 'commander'
+import { type CommandHelp, commandHelp } from '../../src/cli/commands/help.ts'
+import { programOf } from '../../src/cli/commands/program.ts'
 import { Fault, faultCodes } from '../../src/model/fault.ts'
 import { faultGuide } from './fault-guide.ts'
 import { type JsonSchema, rowsOf } from './schema-rows.ts'
@@ -6,12 +9,13 @@ import { type JsonSchema, rowsOf } from './schema-rows.ts'
 const note = (source: string) => `<!-- Generated from ${source} by \`node test/docs/generate.ts\`. Do not edit. -->`
 
 /** The generated documents, by their name in `docs/`. */
-export function generated(): Readonly<Record<string, string>> {
+export async function generated(): Promise<Readonly<Record<string, string>>> {
   const schema = JSON.parse(textOf('config/tidegauge.schema.json')) as JsonSchema
   return {
     'configuration.md': configuration(schema),
     'collectors.md': collectors(schema),
     'errors.md': errors(),
+    'cli.md': cli(await programOf()),
   }
 }
 
@@ -75,6 +79,53 @@ function errors(): string {
 never becomes 0 or the last value: the metric has no value for that hour, and the hour is retried where it may pass.`
   return document('Errors', 'src/model/fault.ts', [intro, ...sections])
 }
+
+function cli(program: Command): string {
+  const intro = `Made of what \`tidegauge COMMAND --help\` prints. Every command that reads a configuration takes \`--config FILE\`; without it, it takes what the variable
+\`TIDEGAUGE_CONFIG\` names, \`./tidegauge.yaml\`, or a shipped one with an embedded service. Hours are written like \`2026-11-20T13:00:00Z\`. Results are printed on stdout, the log on stderr.
+
+| exit code | means |
+|---|---|
+| 0 | all done |
+| 1 | something was not collected or not delivered, and nothing is lost; below, for each command |
+| 2 | a wrong command line, or what it names is not there |
+| 75 | another daemon holds this outbox |
+| 78 | a wrong configuration |`
+  return document('Commands', 'the commands’ own help', [intro, ...program.commands.flatMap(commandSections)])
+}
+
+/** A section for each command that does something of its own: `dead` alone only groups others. */
+function commandSections(command: Command): string[] {
+  const words = wordsOf(command)
+  const help = commandHelp[words]
+  const own = help ? [commandSection(command, words, help)] : []
+  return [...own, ...command.commands.flatMap(commandSections)]
+}
+
+function commandSection(command: Command, words: string, { about, examples, fails, owned }: CommandHelp): string {
+  const taken = command.registeredArguments.map(one => ({ name: command.createHelp().argumentTerm(one), one }))
+  const usage = [words, ...taken.map(({ name, one }) => (one.required ? `<${name}>` : `[${name}]`))].join(' ')
+  const rows = [
+    ...taken.map(({ name, one }) => [name, command.createHelp().argumentDescription(one)]),
+    ...command.options
+      .filter(({ long }) => long !== '--config')
+      .map(option => [option.flags, command.createHelp().optionDescription(option)]),
+  ]
+  const ends = [fails && `1 when ${fails}`, owned && `75 when ${owned}`].filter(Boolean).join('; ')
+  return [
+    `## \`${usage}\``,
+    [capital(command.description()), about ?? ''].join('. ').trim(),
+    ...(rows.length === 0 ? [] : [rows.map(([name, meaning]) => `- \`${name}\`: ${meaning}`).join('\n')]),
+    ['```sh', ...examples.map(([typed, does]) => `${`tidegauge ${typed}`.padEnd(55)}  # ${does}`), '```'].join('\n'),
+    ...(ends === '' ? [] : [`Ends with ${ends}.`]),
+  ].join('\n\n')
+}
+
+function wordsOf(command: Command): string {
+  return command.parent?.parent ? `${wordsOf(command.parent)} ${command.name()}` : command.name()
+}
+
+const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
 
 function document(title: string, source: string, parts: readonly string[]): string {
   return `${[`# ${title}`, note(source), ...parts].join('\n\n')}\n`

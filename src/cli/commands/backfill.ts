@@ -243,7 +243,7 @@ function backfillOptions(): Command {
     .description('past hours: collect, queue and push what is missing; a second run continues where it stopped')
     .requiredOption('--from <hour>', 'the first hour, like 2026-11-20T13:00:00Z')
     .requiredOption('--to <hour>', 'the last hour, included')
-    .option('--only <id...>', 'protocols or collectors')
+    .option('--only <id...>', 'protocols or collectors (default: all)')
     .option('--plan', 'show the plan and its cost; send and store nothing')
     .option('--overwrite', 'read collected hours again, and correct differences')
     .option('--newest-first', 'start with the newest hour (default: the oldest)')
@@ -253,7 +253,7 @@ function backfillOptions(): Command {
       wholeNumber(1, concurrencyMax),
       concurrencyDefault,
     )
-    .option('--max-calls <count>', 'stop before more RPC calls are made', wholeNumber(1))
+    .option('--max-calls <count>', 'stop before more RPC calls are made (default: no limit)', wholeNumber(1))
     .option('--json', 'print JSON')
 }
 

@@ -10,7 +10,6 @@ export function backupCommand(): Command {
   return configuredCommand('backup')
     .description('a consistent copy of the outbox, also while the daemon runs')
     .argument('<file>', 'where to; it must not exist yet')
-    .addHelpText('after', '\nTo restore it, see docs/deploy/README.md: Backup and restore.')
     .action((target: string, { config: configFile }: ConfigOption) => {
       const { config } = openContext(configFile)
       const { file, bytes } = backUpOutbox(requireFolder(config, 'back the database up with pg_dump'), target)

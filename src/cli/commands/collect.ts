@@ -51,7 +51,7 @@ export function collectCommand(): Command {
       'one hour, once: collect, queue and push; with --dry-run only show; with --catch-up all hours that are due',
     )
     .option('--hour <hour>', 'a full hour, like 2026-11-20T13:00:00Z (default: the current one)')
-    .option('--only <id...>', 'protocols or collectors')
+    .option('--only <id...>', 'protocols or collectors (default: all)')
     .option('--dry-run', 'queue and push nothing, show what would be sent')
     .option('--watch', 'with --dry-run: again at each save of the configuration, of a collector and of what it imports')
     .option('--allow-unit-change', 'allow another unit than before; it is the unit from this hour on')

@@ -15,7 +15,7 @@ import { print } from '../terminal.ts'
  */
 export function healthcheckCommand(): Command {
   return configuredCommand('healthcheck')
-    .description('is the running daemon ready?')
+    .description('whether the running daemon is ready')
     .option('--live', 'only whether it lives, for the health check of a container')
     .action(async ({ config, live }: ConfigOption & { live?: true }) => {
       const server = statusAddress(config) ?? (await wholeConfig(config)).status

@@ -24,10 +24,6 @@ export function moveCommand(): Command {
     .description('copies the outbox into the PostgreSQL database of a fleet, or from there into a folder')
     .addOption(new Option('--to <store>', 'where to').choices(['postgres', 'folder']).makeOptionMandatory())
     .option('--folder <path>', 'with --to folder: a folder without an outbox')
-    .addHelpText(
-      'after',
-      '\nTo postgres: the variable DATABASE_URL names the database, which must hold no rows. What it copies from is kept.',
-    )
     .action(async (options: MoveOptions) => {
       const copied = options.to === 'postgres' ? await toPostgres(options) : await toFolder(options)
       for (const { table, rows } of copied.tables.filter(one => one.rows > 0))

@@ -4,6 +4,7 @@ import { version } from '../../edge/version.ts'
 import { demandCommand } from '../configured-command.ts'
 import { exitCodes, reportError, takeExitCode } from '../exit.ts'
 import { note, print, takeLostResult } from '../terminal.ts'
+import { helpBelow } from './help.ts'
 
 type MakeCommand = () => Command
 
@@ -42,18 +43,7 @@ const loaders: Readonly<Record<string, () => Promise<MakeCommand>>> = {
 /** Runs one command line. Never rejects: errors are printed on stderr. Resolves to the exit code. */
 export async function run(argv: readonly string[]): Promise<number> {
   takeExitCode()
-  const program = new Command('tidegauge')
-    .description('Collects a protocol’s values every full hour and pushes them to a metrics service.')
-    .version(version)
-    .showHelpAfterError('(tidegauge --help lists the commands; options come after the command)')
-    .enablePositionalOptions()
-    .exitOverride()
-    .configureOutput({ writeOut: text => print(text.trimEnd()), writeErr: text => note(text.trimEnd()) })
-  for (const load of wanted(argv)) {
-    const command = (await load())()
-    program.addCommand(command)
-    inherit(program, command)
-  }
+  const program = await programOf(wanted(argv))
   try {
     demandCommand(program, argv)
     await program.parseAsync([...argv], { from: 'user' })
@@ -61,6 +51,24 @@ export async function run(argv: readonly string[]): Promise<number> {
   } catch (error) {
     return withResult(await reportError(error))
   }
+}
+
+/** The program with these commands, or with all. `docs/cli.md` is made of its help. */
+export async function programOf(loads = Object.values(loaders)): Promise<Command> {
+  const program = new Command('tidegauge')
+    .description('Collects a protocol’s values every full hour and pushes them to a metrics service.')
+    .version(version)
+    .showHelpAfterError('(tidegauge --help lists the commands; options come after the command)')
+    .enablePositionalOptions()
+    .exitOverride()
+    .configureOutput({ writeOut: text => print(text.trimEnd()), writeErr: text => note(text.trimEnd()) })
+    .addHelpText('after', helpBelow('', false))
+  for (const load of loads) {
+    const command = (await load())()
+    program.addCommand(command)
+    inherit(program, command)
+  }
+  return program
 }
 
 /** The exit code of a command that ended: never that of success where its result could not be written. */
@@ -81,7 +89,10 @@ function wanted([name]: readonly string[]): (() => Promise<MakeCommand>)[] {
 /** Gives a command the program's ways to exit and print, which commander does not pass on. */
 function inherit(program: Command, command: Command): void {
   command.copyInheritedSettings(program)
-  command.showHelpAfterError(`(${wordsOf(command)} --help shows more)`)
+  const words = wordsOf(command)
+  const hasConfig = command.options.some(({ long }) => long === '--config')
+  command.showHelpAfterError(`(${words} --help shows more)`)
+  command.addHelpText('after', helpBelow(words.replace(/^tidegauge /, ''), hasConfig))
   for (const child of command.commands) inherit(program, child)
 }
 

@@ -20,7 +20,6 @@ interface SchemaOptions extends ConfigOption {
 export function schemaCommand(): Command {
   return configuredCommand('schema')
     .description('the JSON Schema of the configuration, with the options of shipped collectors and of your own')
-    .addHelpText('after', `\nFor the file that init wrote, after a change of options: ${schemaCommandLine}`)
     .option('--included', 'of a file that the configuration includes')
     .action(async ({ config, included }: SchemaOptions) => {
       printJson(await fileSchema(included ? 'included' : 'main', readableConfig(config)))
