@@ -190,8 +190,11 @@ export const commandHelp: Readonly<Record<string, CommandHelp>> = {
     fails: 'a receiver did not accept the message',
   },
   init: {
-    about: 'Asks no network. Files that exist are kept.',
-    examples: [['init my-values', 'then: cd my-values, npx tidegauge collect --dry-run']],
+    about: 'Asks no network. Files that exist are kept. About packages: docs/collectors-of-others.md.',
+    examples: [
+      ['init my-values', 'then: cd my-values, npx tidegauge collect --dry-run'],
+      ['init --package tides', 'the package tidegauge-collector-tides, with its test'],
+    ],
   },
   new: {
     about:

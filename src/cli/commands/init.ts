@@ -12,12 +12,15 @@ import { ownConfigFile } from '../configured-command.ts'
 import { note, print } from '../terminal.ts'
 import { readableConfig, schemaCommandLine, schemaFile, schemaText } from './schema.ts'
 
-/** `init`: a folder to start from. Files that are there are left as they are. */
+/** `init`: a folder to start from, or a package with a collector. Files that are there are left as they are. */
 export function initCommand(): Command {
   return new Command('init')
     .description('writes a folder to start from: a configuration, collectors of your own and their tests')
-    .argument('[folder]', 'made where it does not exist', '.')
-    .action(async (named: string) => {
+    .argument('[folder]', 'made where it does not exist (default: this one; of a package, its name)')
+    .option('--package <name>', 'a package with a collector instead, for others to install: tidegauge-collector-NAME')
+    .action(async (given: string | undefined, { package: packageName }: { readonly package?: string }) => {
+      if (packageName !== undefined) return initPackage(packageName, given)
+      const named = given ?? '.'
       if (named === '') throw new Fault('usage', 'the folder has no name', { fix: 'tidegauge init my-values' })
       const folder = resolve(named)
       const extension = extensionIn(folder, true)
@@ -36,6 +39,71 @@ export function initCommand(): Command {
     })
 }
 
+/** `init --package`: a package with a collector, its test on a recording, and what a registry shows of it. */
+function initPackage(given: string, folderGiven: string | undefined): void {
+  const name = collectorPackage(given)
+  const named = folderGiven ?? name.replace(/^.*\//, '')
+  const folder = resolve(named)
+  const { written, kept } = writeFiles(folder, packageFiles(name, folder))
+  if (written.length > 0) note(`written to ${named}: ${written.join(', ')}`)
+  if (kept.length > 0) note(`there already, and left as it is: ${kept.join(', ')}`)
+  const links = linkPackages(folder)
+  if (links.length > 0) note(`linked to the package that runs this, on this machine only: ${links.join(', ')}`)
+  print(
+    [
+      'Next:',
+      `  cd ${cdWord(relative(process.cwd(), folder))}`,
+      ...(links.length > 0 ? [] : ['  npm install']),
+      '  npm test                      # the collector, on its recording',
+      '  npm pack                      # the tarball; in a project: npm install path/to/it',
+      `In a configuration: use: ${name}`,
+    ].join('\n'),
+  )
+}
+
+const packagePrefix = 'tidegauge-collector-'
+
+/**
+ * The name of a package with a collector. @param given with or without a scope and the prefix
+ *
+ * @throws Fault `usage` when it is no name of a package
+ */
+function collectorPackage(given: string): string {
+  const [, scope = '', own = ''] = /^(@[a-z0-9][a-z0-9._-]*\/)?([a-z0-9][a-z0-9._-]*)$/.exec(given) ?? []
+  const name = `${scope}${packagePrefix}${own.replace(packagePrefix, '')}`
+  if (own !== '' && !name.endsWith('-') && name.length <= packageCharsMax) return name
+  throw new Fault('usage', `a package is named with small letters, digits, - and _, after a scope like @org/ or none`, {
+    fix: 'tidegauge init --package tides, or --package @org/tides',
+  })
+}
+
+/** Longest name that npm takes. */
+const packageCharsMax = 214
+
+function packageFiles(name: string, folder: string): FolderFiles {
+  const file = (path: string) => starterText(`package/${path}`).replaceAll('PACKAGE', name)
+  return {
+    'index.js': file('index.js'),
+    'index.test.js': file('index.test.js'),
+    'index.recording.json': starterText(`collectors/${template}.recording.json`),
+    'package.json': jsonText({
+      name,
+      version: '0.1.0',
+      description: 'A collector for Tidegauge: the supply of a token',
+      keywords: ['tidegauge', 'tidegauge-collector'],
+      type: 'module',
+      exports: './index.js',
+      files: ['index.js'],
+      scripts: { test: 'node --test' },
+      peerDependencies: { tidegauge: `^${version}` },
+      devDependencies: { tidegauge: tidegaugeSource(folder) },
+    }),
+    'README.md': file('README.md'),
+    ...(isNewProject(folder) && { '.npmrc': npmSettings }),
+    '.gitignore': 'node_modules/\n',
+  }
+}
+
 /** npm writes links that it finds into `package-lock.json`, with paths of this machine. */
 const installAdvice = `
 The links in node_modules hold on this machine only. To install packages in their place, before a commit or on another machine:
@@ -46,7 +114,7 @@ Without the rm, npm writes the links into package-lock.json.`
 function nextSteps(folder: string, install: string | undefined): string {
   return [
     'Next:',
-    ...(folder === '' ? [] : [`  cd ${shellWord(folder.replace(/^-/, './-'))}`]),
+    ...(folder === '' ? [] : [`  cd ${cdWord(folder)}`]),
     ...(install === undefined ? [] : [`  ${install.padEnd(37)} # packages for tests and an editor`]),
     '  npx tidegauge check                   # the configuration and its collectors, offline',
     '  npx tidegauge collect --dry-run       # one hour, shown and not sent',
@@ -61,6 +129,9 @@ function nextSteps(folder: string, install: string | undefined): string {
     `When options of a collector change, an editor needs: ${schemaCommandLine}`,
   ].join('\n')
 }
+
+/** A folder as a shell's `cd` takes it. */
+const cdWord = (folder: string) => shellWord(folder.replace(/^-/, './-'))
 
 /** Files by their path in a folder. */
 type FolderFiles = Readonly<Record<string, string>>
@@ -121,7 +192,7 @@ function starterText(path: string): string {
 const jsonText = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`
 
 function manifest(folder: string) {
-  const tidegauge = isClone ? `file:${relative(folder, packageFolder)}` : `^${version}`
+  const tidegauge = tidegaugeSource(folder)
   return {
     private: true,
     type: 'module',
@@ -129,6 +200,11 @@ function manifest(folder: string) {
     dependencies: { tidegauge, viem: libraryVersion('viem'), zod: libraryVersion('zod') },
     devDependencies: { '@types/node': '^24.12.0', typescript: '>=5.9' },
   }
+}
+
+/** The place that npm installs this program from. */
+function tidegaugeSource(folder: string): string {
+  return isClone ? `file:${relative(folder, packageFolder)}` : `^${version}`
 }
 
 /** The version that this package uses: an editor then shows the types of what runs. */

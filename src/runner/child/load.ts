@@ -9,8 +9,9 @@ import { type OptionMistake, secretId, secretsWritten } from '../../config/confi
 import { meant, quoted } from '../../config/mistakes.ts'
 import { optionsEdge, unreadSecret } from '../../edge/options-edge.ts'
 import { packageUrl, programUrl, sharedLibrary, shippedModules } from '../../edge/program-files.ts'
+import { version } from '../../edge/version.ts'
 import { Fault } from '../../model/fault.ts'
-import { jsonOf } from '../../model/json.ts'
+import { isRecord, jsonOf } from '../../model/json.ts'
 import type { MetricSpec } from '../../model/metric.ts'
 import type { CollectorRef } from '../messages.ts'
 import { originOf, shippedCollectors } from '../origin.ts'
@@ -33,7 +34,7 @@ interface Loaded {
 export async function loadCollector(ref: CollectorRef): Promise<Loaded> {
   const found = findCollector(ref)
   const module = await importModule(found.specifier, ref, found.file)
-  const definition = module['default']
+  const definition = defaultOf(module)
   const mistakes = 'default' in module ? mistakesOfShape(definition) : ['it has no default export']
   if (!isCollector(definition, mistakes)) {
     throw new Fault('collector-unusable', `${found.file ?? ref.use} is not a collector: ${mistakes.join('; ')}`, {
@@ -41,6 +42,12 @@ export async function loadCollector(ref: CollectorRef): Promise<Loaded> {
     })
   }
   return found.file === undefined ? { definition } : { definition, file: found.file }
+}
+
+/** The default export; that of CommonJS which a compiler made of an ES module lies one level deeper. */
+function defaultOf({ default: own }: Readonly<Record<string, unknown>>): unknown {
+  const isCompiled = isRecord(own) && own['__esModule'] === true && 'default' in own
+  return isCompiled ? own['default'] : own
 }
 
 function isCollector(_definition: unknown, mistakes: readonly string[]): _definition is Collector {
@@ -59,9 +66,12 @@ const fixByCode: Readonly<Record<string, string>> = {
   ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX:
     'types are stripped, not compiled: write it without enum, namespace or parameter properties',
   ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING:
-    'Node runs no TypeScript under node_modules: publish the package as JavaScript',
+    'Node runs no TypeScript under node_modules: a package is published as JavaScript (tsc compiles it); or copy the file to where the configuration is, and name it by its path',
   ERR_MODULE_NOT_FOUND: 'check the path (with its extension) or install the package next to the collector',
 }
+
+const packageReadFix =
+  'a package reads its own folder and those of its `dependencies`: its package.json must name what it imports'
 
 function importFault(error: unknown, ref: CollectorRef, file: string | undefined): Fault {
   if (error instanceof Fault) return error
@@ -70,7 +80,8 @@ function importFault(error: unknown, ref: CollectorRef, file: string | undefined
   const missingItself = code === 'ERR_MODULE_NOT_FOUND' && file === undefined && message.includes(`'${ref.use}'`)
   if (missingItself) return nothingCalled(ref)
   const denied = deniedRead(error)
-  const fix = denied === undefined ? (fixByCode[code] ?? fixOf(error)) : readFix
+  const readsFix = file === undefined ? packageReadFix : readFix
+  const fix = denied === undefined ? (fixByCode[code] ?? fixOf(error)) : readsFix
   const at = placeIn(stack)
   const why = denied ?? cut(withoutAddress(message))
   return new Fault('collector-unusable', `${file ?? ref.use} cannot be loaded: ${why}`, {
@@ -120,9 +131,32 @@ function findCollector(ref: Pick<CollectorRef, 'use' | 'configFile'>): Collector
   const { use, configFile } = ref
   const origin = originOf(ref)
   if (origin.kind === 'file') return findFile(linkTarget(origin.file))
-  if (origin.kind === 'package') return { specifier: packageSpecifier(use, configFile) }
+  if (origin.kind === 'package') {
+    demandVersion(origin.name, configFile)
+    return { specifier: packageSpecifier(use, configFile) }
+  }
   const url = new URL(use + shippedModules.extension, shippedModules.url)
   return { specifier: url.href, file: fileURLToPath(url) }
+}
+
+/**
+ * Checks a package's `peerDependencies`, which npm does at an install and others do not. Ranges of several parts are not judged.
+ *
+ * @throws Fault `collector-unusable` when it is made for another major version of this program
+ */
+function demandVersion(name: string, configFile: string): void {
+  const manifest = installedManifest(name, dirname(configFile))
+  const range = String(manifest?.peerDependencies?.['tidegauge'] ?? '')
+  const [, sign, wanted] = /^(\^|~|>=|)(\d+)(?:\.[\w.-]+)?$/.exec(range) ?? []
+  const [major, own] = [Number(wanted), Number.parseInt(version, 10)]
+  if (wanted === undefined || own === major || (sign === '>=' && own > major)) return
+  throw new Fault(
+    'collector-unusable',
+    `${name} ${manifest?.version} is made for tidegauge ${range}, and this is ${version}`,
+    {
+      fix: `install a version of it that fits: npm install ${name}@latest`,
+    },
+  )
 }
 
 /** The file's time of change is part of the address, so that an edited file is loaded again when next used. */
@@ -141,13 +175,16 @@ function changedAtMs(file: string): number {
 
 /** The Fault when `use` is neither a shipped collector nor an installed package. */
 function nothingCalled({ use, configFile }: Pick<CollectorRef, 'use' | 'configFile'>): Fault {
-  const near = meant(use, shippedCollectors())
+  const isPlugIn = /(^|\/)tidegauge-collector-/.test(use)
+  const near = isPlugIn ? undefined : meant(use, shippedCollectors())
   const looked = `collectors/ of tidegauge, and npm packages from ${dirname(configFile)}`
   return new Fault('collector-unusable', `there is no collector ${quoted(use)}`, {
     facts: { lookedIn: looked },
-    fix: near
-      ? `did you mean ${near}?`
-      : `write one of ${shippedCollectors().join(', ')}, or a path that starts with ./, or install the package`,
+    fix: isPlugIn
+      ? `install it there: npm install ${use}`
+      : near
+        ? `did you mean ${near}?`
+        : `write one of ${shippedCollectors().join(', ')}, or a path that starts with ./, or install the package`,
   })
 }
 
@@ -195,8 +232,10 @@ export function registerCollectorHooks(linksJson: string): void {
         const linked = linkedPackage(specifier, context.parentURL)
         return linked ? next(linked.specifier, { ...context, parentURL: linked.parentURL }) : next(specifier, context)
       }
-      const fromDaemon = () => next(bundleOf(specifier) ?? specifier, { ...context, parentURL: daemonUrl })
-      if (!context.parentURL?.includes('/node_modules/')) return fromDaemon()
+      const isRequired = context.conditions.includes('require')
+      const fromDaemon = () => next(bundleOf(specifier, isRequired) ?? specifier, { ...context, parentURL: daemonUrl })
+      // Another instance of `tidegauge` would know neither secrets nor paths: a package brings none of its own.
+      if (/^tidegauge(\/|$)/.test(specifier) || !context.parentURL?.includes('/node_modules/')) return fromDaemon()
       try {
         const found = next(specifier, context)
         const isDaemons = found.url === next(specifier, { ...context, parentURL: daemonUrl }).url
@@ -212,14 +251,17 @@ export function registerCollectorHooks(linksJson: string): void {
   })
 }
 
-/** The daemon's own module for a specifier; absent when it is to be found among packages. */
-function bundleOf(specifier: string): string | undefined {
-  return specifier === 'tidegauge' ? programUrl('tidegauge').href : sharedLibrary(specifier)?.href
+/** The daemon's own module for a specifier, as a path for `require`; absent when it is to be found among packages. */
+function bundleOf(specifier: string, isRequired: boolean): string | undefined {
+  const url = specifier === 'tidegauge' ? programUrl('tidegauge') : sharedLibrary(specifier)
+  return url && isRequired ? fileURLToPath(url) : url?.href
 }
 
-/** The part of a package.json that says where a package begins. */
+/** The part of a package.json that says where a package begins, and what it needs. */
 interface LinkedManifest {
   readonly name?: string
+  readonly version?: string
+  readonly peerDependencies?: Readonly<Record<string, unknown>>
   readonly main?: string
   readonly exports?: unknown
 }
@@ -230,12 +272,24 @@ function linkedPackage(specifier: string, parentUrl: string | undefined) {
   if (links.size === 0 || name === undefined || !parentUrl?.startsWith('file:')) return undefined
   const target = nearestLink(name, dirname(fileURLToPath(parentUrl)))
   if (target === undefined) return undefined
-  const manifest = jsonOf(readFileSync(join(target, 'package.json'), 'utf8')) as LinkedManifest
+  const manifest = manifestIn(target)
   const parentURL = pathToFileURL(join(target, 'package.json')).href
   if (manifest.exports !== undefined) return { specifier: `${manifest.name}${rest}`, parentURL }
   const entry = rest === '' ? (manifest.main ?? 'index.js') : rest.slice(1)
   const found = [entry, `${entry}.js`, join(entry, 'index.js')].find(path => isFile(join(target, path)))
   return { specifier: pathToFileURL(join(target, found ?? entry)).href, parentURL }
+}
+
+const manifestIn = (folder: string) => jsonOf(readFileSync(join(folder, 'package.json'), 'utf8')) as LinkedManifest
+
+/** The package.json of a package as seen from a folder; absent where none can be read. */
+function installedManifest(name: string, from: string): LinkedManifest | undefined {
+  for (let folder = from; ; folder = dirname(folder)) {
+    const place = join(folder, 'node_modules', name)
+    const target = links.get(place) ?? place
+    if (isFile(join(target, 'package.json'))) return manifestIn(target)
+    if (folder === dirname(folder)) return undefined
+  }
 }
 
 /** Target of the nearest package of that name, if it is a link. */

@@ -13,7 +13,7 @@ import { lstat, opendir, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { meant } from '../../config/mistakes.ts'
-import { hasOwnLibraries, packageUrl, programParts } from '../../edge/program-files.ts'
+import { hasOwnLibraries, packageUrl, programParts, sharedLibraries } from '../../edge/program-files.ts'
 import { Fault } from '../../model/fault.ts'
 import { isRecord, parsedJson } from '../../model/json.ts'
 import type { CollectorRef } from '../messages.ts'
@@ -36,7 +36,8 @@ export function groupOf(ref: Pick<CollectorRef, 'use' | 'configFile'>, declared:
   const imported = file === undefined ? [] : importedFiles(file)
   // A shipped collector reads nothing next to the file that uses it: those of all files share a process.
   const key = JSON.stringify([origin, isShipped ? '' : configFile, [...declared].sort(), imported])
-  return { key, file, namedFile, configFile, declared, isShipped }
+  const packageName = origin.kind === 'package' ? origin.name : undefined
+  return { key, file, namedFile, packageName, configFile, declared, isShipped }
 }
 
 /**
@@ -100,6 +101,8 @@ interface Readable {
   readonly file: string | undefined
   /** The same as the configuration names it. */
   readonly namedFile: string | undefined
+  /** Name of the package with the collector; absent for a file or a shipped collector. */
+  readonly packageName: string | undefined
   /** Path of the configuration file. */
   readonly configFile: string
   /** Files and folders that the options declare. */
@@ -150,7 +153,7 @@ export type PackageWalks = Map<string, Promise<Walks>>
  * @param underWay shared by the processes of a runner. Default: they share nothing
  */
 export async function readablePaths(readable: Readable, underWay: PackageWalks = new Map()): Promise<Permitted> {
-  const { file, namedFile, configFile, declared, isShipped, hidden, configFolders } = readable
+  const { file, namedFile, packageName, configFile, declared, isShipped, hidden, configFolders } = readable
   if (isShipped) return { reads: permitted([...shippedReads(), ...(await withReal(declared))]), links: {} }
   const configurations = await withReal([dirname(configFile), dirname(realOf(configFile)), ...configFolders])
   const hiddenPaths = [...(await withReal(hidden)), ...systemFolders]
@@ -158,12 +161,16 @@ export async function readablePaths(readable: Readable, underWay: PackageWalks =
   // The program's own libraries are trusted, as the program is.
   const trusted = hasOwnLibraries ? [] : ownLibraries()
   const packages = [...packageFolders(packageRoot), ...packageFolders(dirname(file ?? configFile))]
-  for (const folder of packages) {
+  for (const folder of packageName === undefined ? packages : []) {
     if (trusted.includes(folder)) continue
     const key = JSON.stringify([folder, hiddenPaths, configurations])
     const found = underWay.get(key) ?? walkedPackages(folder, new Walks(hiddenPaths, configurations))
     underWay.set(key, found)
     walks.addAll(await found.finally(() => underWay.delete(key)))
+  }
+  if (packageName !== undefined) {
+    for (const name of Object.keys(sharedLibraries)) await walks.addPackage(name, packageRoot)
+    await walks.addPackage(packageName, dirname(configFile))
   }
   if (file !== undefined) await walks.addOwn(file, namedFile ?? file)
   for (const path of declared) await walks.addDeclared(path)
@@ -304,6 +311,20 @@ class Walks {
     await this.#add(root, { root, hidesDots: false, isPackages: true, left: packageEntriesMax }, folder)
   }
 
+  /** A package as seen from a folder, and the packages that it depends on; no others that lie next to them. */
+  async addPackage(name: string, from: string): Promise<void> {
+    const places = [...packageFolders(from)].map(folder => join(folder, name))
+    const place = places.find(path => existsSync(path))
+    if (place === undefined || this.#packages.has(place)) return
+    this.#packages.add(place)
+    const root = await real(place)
+    // A link to where packages are installed, as pnpm makes them, needs no care; one to a folder of development does.
+    if (isInstalled(root)) {
+      await this.#add(root, { root, hidesDots: false, isPackages: true, left: packageEntriesMax }, place)
+    } else await this.#addLinked(place, root)
+    for (const dependency of dependenciesOf(root)) await this.addPackage(dependency, root)
+  }
+
   async #add(root: string, rules: WalkRules, name: string): Promise<void> {
     const part = await this.#look(root, rules)
     for (const path of part.isWhole ? [root] : part.paths) {
@@ -354,9 +375,10 @@ class Walks {
     this.links.set(link, target)
     if (target === realOf(packageRoot) || this.#packages.has(target)) return
     this.#packages.add(target)
-    const isInstalled = target.includes(`${sep}node_modules${sep}`)
-    const { named, without } = isInstalled ? { named: [target], without: new Set<string>() } : publishedFiles(target)
-    const rules = { root: target, hidesDots: !isInstalled, isPackages: false, left: packageEntriesMax, without }
+    const { named, without } = isInstalled(target)
+      ? { named: [target], without: new Set<string>() }
+      : publishedFiles(target)
+    const rules = { root: target, hidesDots: !isInstalled(target), isPackages: false, left: packageEntriesMax, without }
     for (const path of named) {
       const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
       if (!isAt(realOf(path), target) || this.#isHidden(realOf(path)) || without.has(path)) continue
@@ -377,6 +399,9 @@ class Walks {
     return this.#hidden.some(one => isAt(path, one))
   }
 }
+
+/** Whether a package's folder is one that a package manager filled. */
+const isInstalled = (folder: string) => folder.includes(`${sep}node_modules${sep}`)
 
 const hasDots = (path: string) => path.split(sep).some(name => name.startsWith('.'))
 
@@ -404,6 +429,13 @@ function publishedFiles(folder: string): { readonly named: readonly string[]; re
   const isTaken = (path: string) => isAt(path, folder) && !hasDots(relative(folder, path))
   const named = entries.flatMap(entry => importedFiles(resolve(folder, entry), isTaken))
   return { named: [manifestFile, ...named], without: new Set() }
+}
+
+/** Names of the packages that a package imports, by its package.json. The program itself is the one that runs. */
+function dependenciesOf(folder: string): string[] {
+  const manifest = manifestOf(join(folder, 'package.json'))
+  const kinds = ['dependencies', 'optionalDependencies', 'peerDependencies'].map(kind => manifest[kind])
+  return kinds.flatMap(kind => (isRecord(kind) ? Object.keys(kind) : [])).filter(name => name !== 'tidegauge')
 }
 
 function manifestOf(file: string): Readonly<Record<string, unknown>> {

@@ -1,8 +1,10 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { temporaryFolder } from '../../support/folder.ts'
+import { packed } from '../../support/package.ts'
 import { typedTidegauge as tidegauge, typed } from './typed.ts'
 
 const compiler = fileURLToPath(new URL('../../../node_modules/typescript/bin/tsc', import.meta.url))
@@ -38,6 +40,28 @@ describe('init and new', () => {
     expect(await typed(folder, compiler, '--project', '.')).toMatchObject({ code: 0, stdout: '' })
     const tests = await typed(folder, '--test')
     expect(tests, tests.stdout).toMatchObject({ code: 0, stdout: expect.stringMatching(/^ℹ pass 14$/m) })
+  })
+
+  it('writes a package that passes its test, and is found in another project', { timeout: 120_000 }, async () => {
+    const above = temporaryFolder()
+    await tidegauge(above, 'init', '--package', 'tides')
+    const name = 'tidegauge-collector-tides'
+    const folder = join(above, name)
+    const tests = await typed(folder, '--test')
+    expect(tests, tests.stdout).toMatchObject({ code: 0, stdout: expect.stringMatching(/^ℹ pass 7$/m) })
+    const project = temporaryFolder()
+    const place = join(project, 'node_modules', name)
+    mkdirSync(place, { recursive: true })
+    execFileSync('tar', ['xzf', packed(folder, project), '--strip-components=1', '-C', place])
+    expect(readdirSync(place).toSorted()).toEqual(['README.md', 'index.js', 'package.json'])
+    const entry = `{ use: ${name}, options: { chain: local, token: "0x9fE46736679d2D9a65F0992F2272dE9f3c7fa6e0" } }`
+    writeFileSync(
+      join(project, 'tidegauge.yaml'),
+      `service: embedded\nchains: { local: { id: 31337, rpc: [http://127.0.0.1:9] } }\nprotocols: [{ id: own, name: Own, collectors: [${entry}] }]\n`,
+    )
+    expect((await tidegauge(project, 'check')).stdout).toMatch(/own___Supply +TIDE +yes/)
+    const schema = JSON.parse((await tidegauge(project, 'schema')).stdout)
+    expect(schema.$defs).toHaveProperty([`options-of-${name}`, 'properties', 'token'])
   })
 
   it('writes a collector with a test that passes, and prints its entry', { timeout: 120_000 }, async () => {

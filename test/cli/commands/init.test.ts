@@ -77,6 +77,37 @@ describe('init of an unusual folder', () => {
   })
 })
 
+describe('init --package', () => {
+  it.each([
+    ['tides', [], 'tidegauge-collector-tides', 'tidegauge-collector-tides'],
+    ['tidegauge-collector-tides', ['own'], 'tidegauge-collector-tides', 'own'],
+    ['@org/tides', [], '@org/tidegauge-collector-tides', 'tidegauge-collector-tides'],
+    // A shipped collector has this name without the prefix: the two are never taken for one another.
+    ['price', [], 'tidegauge-collector-price', 'tidegauge-collector-price'],
+  ])('%s %j is the package %s in %s', async (given, words, name, folder) => {
+    const above = temporaryFolder()
+    const { code, stdout } = await tidegauge(above, 'init', ...words, '--package', given)
+    expect([code, stdout]).toEqual([0, expect.stringContaining(`use: ${name}`)])
+    const read = (file: string) => readFileSync(join(above, folder, file), 'utf8')
+    expect(JSON.parse(read('package.json'))).toMatchObject({
+      name,
+      keywords: expect.arrayContaining(['tidegauge-collector']),
+      peerDependencies: { tidegauge: expect.stringMatching(/^\^\d/) },
+    })
+    expect(read('README.md')).toContain(`use: ${name}`)
+  })
+
+  it.each(['', 'Tides', 'a/b', '../x', '@org/', 'tidegauge-collector-', 'a b', `${'x'.repeat(215)}`])(
+    'refuses %j, and writes nothing',
+    async given => {
+      const folder = temporaryFolder()
+      const { code, stderr } = await tidegauge(folder, 'init', '--package', given)
+      expect([code, stderr]).toEqual([2, expect.stringContaining('a package is named with small letters')])
+      expect(readdirSync(folder)).toEqual([])
+    },
+  )
+})
+
 describe('new NAME', () => {
   it.each([
     ['a name that exists', ['age'], 'collectors/age.ts exists'],
