@@ -99,7 +99,7 @@ export class HttpExchange {
     const read = typeof bytes === 'string' ? bytes : await unpackedBody(bytes, encoding?.toString(), bytesMax)
     if (typeof read === 'string') return { status, headers, text: undefined, unread: read }
     const text = read.toString('utf8')
-    const wanted = tlsWantedError(status, text)
+    const wanted = this.#origin.startsWith('http:') ? tlsWantedError(status, text) : undefined
     if (wanted) throw wanted
     return { status, headers, text }
   }

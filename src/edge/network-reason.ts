@@ -4,9 +4,12 @@ const tlsWanted = 'TLS_WANTED'
 /** Sentences of nginx, Go, Apache and Tomcat about a plain request at a port for TLS. */
 const tlsWantedWords = /\bHTTPS (?:port|server)\b|SSL-enabled server port|requires TLS/i
 
-/** The error for an answer that says that the server speaks TLS; `undefined` for other answers. Pure. */
+/**
+ * The error for an answer to plain HTTP that says that the server speaks TLS; `undefined` for other answers, as for JSON,
+ * which may repeat words of what was sent. Pure.
+ */
 export function tlsWantedError(status: number, text: string): Error | undefined {
-  if (status !== 400 || !tlsWantedWords.test(text)) return undefined
+  if (status !== 400 || /^\s*[{[]/.test(text) || !tlsWantedWords.test(text)) return undefined
   return Object.assign(new Error('the server speaks TLS'), { code: tlsWanted })
 }
 

@@ -32,6 +32,13 @@ it.each([
   ])
 })
 
+it('does not take it from JSON, which may repeat the words of a metric', async () => {
+  await using stack = new AsyncDisposableStack()
+  const words = '{"error":"metric \\"an HTTPS port\\" is refused"}'
+  const exchange = await exchangeWith((_, response) => response.writeHead(400).end(words), stack)
+  expect(await exchange.ask(asked('/'))).toMatchObject({ status: 400, text: words })
+})
+
 it('asks whether a server speaks TLS that closes a plain connection at once', async () => {
   await using stack = new AsyncDisposableStack()
   const server = stack.use(createTlsServer(certificateFor(['localhost'])).listen(0, '127.0.0.1'))
