@@ -121,7 +121,7 @@ export default defineCollector({
       Object.entries(valuesOf(given)).flatMap(([label, each]) => (each.private ? [] : [[label, declaration(each)]])),
     ),
   history: readsPast,
-  async collect({ options, hour, nowMs, http, chain, price }) {
+  async collect({ options, hour, nowMs, http, chain, price, log }) {
     const { url, headers = {}, body } = options
     const block = options.chain === undefined ? {} : { block: (await chain(options.chain).block()).number }
     const moment = { hour, ...block }
@@ -148,7 +148,8 @@ export default defineCollector({
     }
     const values = valuesOf(options)
     const answers = await pagesOf(inPlaces(url, moment), options, read)
-    const form = { ...options, ...(options.format === 'csv' && { columns }) }
+    const warn = (sentence: string) => log.warn(`in the answer of ${new URL(url).host} ${sentence}`)
+    const form = { ...options, warn, ...(options.format === 'csv' && { columns }) }
     const exact = exactValues(values, async each => ofAnswer(url, () => numberIn(answers, each, form)), price)
     const sent = Object.keys(values).filter(label => !values[label]?.private)
     return Object.fromEntries(sent.map(label => [label, exact(label).then(nearestNumber)]))

@@ -39,6 +39,8 @@ export interface AnswerForm {
   /** The names in the header of a CSV. */
   readonly columns?: ReadonlySet<string>
   readonly thousands?: string | undefined
+  /** Takes a sentence about an answer that is not as the options have it. */
+  readonly warn?: (sentence: string) => void
 }
 
 /** A number out of an answer. */
@@ -119,7 +121,12 @@ export function numberOf(pages: readonly unknown[], value: ItemValue, form: Answ
   if (!isOfItems(pointer, form)) return exact(pages[0], pointer)
   const [, rest] = partsOf(pointer, form)
   if (form.columns) checkColumns([rest, ...Object.keys(where)], form.columns)
-  const items = pages.flatMap(page => itemsAt(page, pointer, form)).filter(item => unmet(item, where).length === 0)
+  const all = pages.flatMap(page => itemsAt(page, pointer, form))
+  const items = all.filter(item => unmet(item, where).length === 0)
+  // What is not there at all is more likely written in another way than the same at each item.
+  const absent = unmet(undefined, where).find(path => all.every(item => valueAt(item, path) === undefined))
+  if (absent !== undefined && all.length > 0)
+    form.warn?.(`none of ${all.length} items has anything at ${absent}, which where asks for: none is meant`)
   if (take === 'count') return scaled(BigInt(items.length), 0)
   const numbers = items.map(item => exact(item, rest))
   const [first, ...others] = numbers

@@ -48,7 +48,11 @@ const nexts: Readonly<Record<string, unknown>> = {
 }
 
 let source: Source
-const runner = new ProcessRunner({ chains: {}, deadlineMs: 60_000, time: systemTime, log: () => {} })
+const warnings: string[] = []
+const runner = new ProcessRunner({
+  ...{ chains: {}, deadlineMs: 60_000, time: systemTime },
+  log: (_id, level, message) => void (level === 'warn' && warnings.push(message)),
+})
 beforeAll(async () => {
   source = await startSource(target => {
     if (target.startsWith('/numbered')) return byNumber(target)
@@ -148,6 +152,19 @@ describe('http-json over a list', () => {
     const fault = await faultOf(collected(path, own))
     expect(fault.message).toContain(words)
     expect(fault.message).not.toContain('hidden')
+  })
+
+  it.for([
+    [{ pointer: '/data/*', take: 'count', where: { '/staus': 'active' } }, 0, 'none of 3 items has anything at /staus'],
+    [{ pointer: '/data/*/tvl', take: 'sum', where: { '/fees/day/usd': { min: 1 } } }, 0, 'at /fees/day/usd'],
+    // Some have it, it need not be there, or there are no items.
+    [{ pointer: '/data/*/tvl', take: 'sum', where: { '/fees/day': 7 } }, 0, undefined],
+    [{ pointer: '/data/*', take: 'count', where: { '/hidden': { not: true } } }, 3, undefined],
+    [{ pointer: '/none/*', take: 'count', where: { '/a': 1 } }, 0, undefined],
+  ] as const)('warns of a condition on what no item has: %j', async ([own, value, words]) => {
+    warnings.length = 0
+    expect(await collected('/pools', own)).toBe(value)
+    expect(warnings).toEqual(words === undefined ? [] : [expect.stringContaining(words)])
   })
 
   it.for([
