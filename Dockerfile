@@ -1,14 +1,13 @@
 # syntax=docker/dockerfile:1
 
-# What is not bundled: the binary of better-sqlite3, and zod and viem for collectors that import a part of them. Of
-# these only what is needed to run on this platform, and not to compile against.
+# What is not bundled: the binary of better-sqlite3, and zod for collectors that import a part of it. Of these only what
+# is needed to run on this platform, and not to compile against.
 FROM node:24.21.0-bookworm-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --omit=optional --workspaces=false \
   && rm -rf node_modules/better-sqlite3/deps node_modules/better-sqlite3/src node_modules/node-addon-api node_modules/@types node_modules/undici-types \
   && find node_modules/better-sqlite3/prebuilds -type f ! -name "linux-$(node -p process.arch).node" -delete \
-  && find node_modules -type d \( -name _cjs -o -name _types \) -prune -exec rm -rf {} + \
   && find node_modules -type f \( -name '*.ts' -o -name '*.mts' -o -name '*.cts' -o -name '*.map' -o -name '*.md' \) -delete
 
 # The bundle, as npm pack makes it.

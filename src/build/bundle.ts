@@ -20,6 +20,8 @@ export async function bundle(root: string): Promise<void> {
   const programs = Object.values(programFiles)
   await write(root, 'cli', 'cjs', ofProcess(programs, 'cli'))
   await write(root, 'child', 'esm', { ...ofProcess(programs, 'child'), ...collectors(root), ...libraries() })
+  // Apart, or the chunks of what every collector loads would be cut to pieces.
+  await write(root, 'viem', 'esm', Object.fromEntries(viemParts(root).map(part => [part, part])))
 }
 
 type BundleEntries = Readonly<Record<string, string>>
@@ -36,6 +38,20 @@ function collectors(root: string): BundleEntries {
 
 function libraries(): BundleEntries {
   return Object.fromEntries(Object.entries(sharedLibraries).map(([name, bundled]) => [entryOf(bundled), name]))
+}
+
+/**
+ * Parts of viem that have a name of their own, such as `viem/chains`. Left out are `viem/tempo`, a third of all for
+ * one chain, and `viem/node`, whose types need those of Node. Who wants these installs viem.
+ */
+export function viemParts(root: string): readonly string[] {
+  const { exports } = JSON.parse(readFileSync(join(root, 'node_modules/viem/package.json'), 'utf8')) as ViemManifest
+  const paths = Object.keys(exports).filter(path => path !== '.' && typeof exports[path] !== 'string')
+  return paths.filter(path => !/^\.\/(tempo|node)\b/.test(path)).map(path => path.replace('.', 'viem'))
+}
+
+interface ViemManifest {
+  readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>
 }
 
 const entryOf = (bundled: string) => bundled.replace(/^dist\/|\.c?js$/g, '')

@@ -1,6 +1,6 @@
 import { copyFileSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { programFiles } from '../edge/program-files.ts'
+import { programFiles, sharedLibraries } from '../edge/program-files.ts'
 
 /**
  * The package.json of the tarball: what is installed has no source, no script and no workspace. npm packs the file
@@ -21,6 +21,9 @@ export function published(manifest: Manifest): Manifest {
     exports: {
       '.': { types: './dist/types/collector.d.ts', default: `./${programFiles.tidegauge[1]}` },
       './testing': { types: './dist/types/testing.d.ts', default: `./${programFiles.testing[1]}` },
+      // Named by the types of collectors, and for code that has no viem of its own.
+      './viem': { types: './dist/types/viem.d.ts', default: `./${sharedLibraries.viem}` },
+      './viem/*': { types: './dist/types/viem/*.d.ts', default: './dist/viem/*.js' },
       './package.json': './package.json',
     },
   }

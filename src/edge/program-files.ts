@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+
 /**
  * Where the program's own files are. In a clone it runs from `src` and `collectors`. An installed package has the same
  * modules bundled below `dist`, one folder deep as this file is below `src`: the build keeps it so.
@@ -42,9 +44,16 @@ export const hasOwnLibraries = !isSource
 /** Libraries that collectors share with the program, whole, and where the build puts a bundle of each. */
 export const sharedLibraries = { viem: 'dist/child/viem.js', zod: 'dist/child/zod.js' } as const
 
-/** The bundle of a library that collectors import by that name; absent in a clone and for other names. */
+/**
+ * The bundle of a library, or of a part of viem, that collectors import by that name; absent in a clone and for other names.
+ * An installed package has nothing else of viem, whose own package is ten times as large as its code.
+ */
 export function sharedLibrary(specifier: string): URL | undefined {
-  const name = specifier === 'zod/v4' ? 'zod' : specifier
-  if (isSource || (name !== 'viem' && name !== 'zod')) return undefined
-  return new URL(sharedLibraries[name], packageUrl)
+  if (isSource) return undefined
+  if (!specifier.startsWith('viem/')) {
+    const name = specifier === 'zod/v4' ? 'zod' : specifier
+    return name === 'viem' || name === 'zod' ? new URL(sharedLibraries[name], packageUrl) : undefined
+  }
+  const url = new URL(`dist/${specifier}.js`, packageUrl)
+  return existsSync(url) ? url : undefined
 }

@@ -197,7 +197,7 @@ function manifest(folder: string) {
     private: true,
     type: 'module',
     scripts: { test: 'node --test' },
-    dependencies: { tidegauge, viem: libraryVersion('viem'), zod: libraryVersion('zod') },
+    dependencies: { tidegauge, ...(isClone && { viem: libraryVersion('viem') }), zod: libraryVersion('zod') },
     devDependencies: { '@types/node': '^24.12.0', typescript: '>=5.9' },
   }
 }
@@ -207,9 +207,10 @@ function tidegaugeSource(folder: string): string {
   return isClone ? `file:${relative(folder, packageFolder)}` : `^${version}`
 }
 
-/** The version that this package uses: an editor then shows the types of what runs. */
-function libraryVersion(name: string): string {
-  return String(valueAt(jsonOf(readFileSync(join(packageFolder, 'package.json'), 'utf8')), ['dependencies', name]))
+/** The version that this package uses: an editor then shows the types of what runs. Those of viem come with an installed package. */
+function libraryVersion(name: 'viem' | 'zod'): string {
+  const manifest = jsonOf(readFileSync(join(packageFolder, 'package.json'), 'utf8'))
+  return String(valueAt(manifest, [name === 'viem' ? 'devDependencies' : 'dependencies', name]))
 }
 
 const typescriptConfig = {

@@ -8,7 +8,7 @@ import type { Collector } from '../../collector.ts'
 import { type OptionMistake, secretId, secretsWritten } from '../../config/config.ts'
 import { meant, quoted } from '../../config/mistakes.ts'
 import { optionsEdge, unreadSecret } from '../../edge/options-edge.ts'
-import { packageUrl, programUrl, sharedLibrary, shippedModules } from '../../edge/program-files.ts'
+import { hasOwnLibraries, packageUrl, programUrl, sharedLibrary, shippedModules } from '../../edge/program-files.ts'
 import { version } from '../../edge/version.ts'
 import { Fault } from '../../model/fault.ts'
 import { isRecord, jsonOf } from '../../model/json.ts'
@@ -228,16 +228,18 @@ export function registerCollectorHooks(linksJson: string): void {
         const { specifier: found, parentURL } = linkedPackage(name, from) ?? { specifier: name, parentURL: from }
         return next(found, { ...context, parentURL })
       }
-      if (!given.test(specifier)) {
+      const bundled = bundleOf(specifier, context.conditions.includes('require'))
+      if (!given.test(specifier) || (hasOwnLibraries && bundled === undefined && specifier.startsWith('viem/'))) {
         const linked = linkedPackage(specifier, context.parentURL)
         return linked ? next(linked.specifier, { ...context, parentURL: linked.parentURL }) : next(specifier, context)
       }
-      const isRequired = context.conditions.includes('require')
-      const fromDaemon = () => next(bundleOf(specifier, isRequired) ?? specifier, { ...context, parentURL: daemonUrl })
+      const fromDaemon = () => next(bundled ?? specifier, { ...context, parentURL: daemonUrl })
       // Another instance of `tidegauge` would know neither secrets nor paths: a package brings none of its own.
       if (/^tidegauge(\/|$)/.test(specifier) || !context.parentURL?.includes('/node_modules/')) return fromDaemon()
       try {
         const found = next(specifier, context)
+        // An installed program has no package of viem: whichever is found is the collector's own.
+        if (hasOwnLibraries && specifier.startsWith('viem')) return found
         const isDaemons = found.url === next(specifier, { ...context, parentURL: daemonUrl }).url
         return isDaemons ? fromDaemon() : found
       } catch {
