@@ -41,8 +41,10 @@ it('what decides something is where ARCHITECTURE.md says', () => {
   expect(rows.length).toBeGreaterThan(10)
   const lost = rows.flatMap(([, file = '', names = '']) => {
     const source = readFileSync(new URL(`../src/${file}`, import.meta.url), 'utf8')
-    const functions = [...names.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name)
-    return functions.filter(name => !new RegExp(`^(export )?(async )?(function )? *${name}\\(`, 'm').test(source))
+    const named = [...names.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name)
+    const declaration = (name: string) =>
+      new RegExp(`^(export )?(class ${name}\\b|(async )?(function[ *]+)? *(async )?#?${name}\\()`, 'm')
+    return named.filter(name => !declaration(name).test(source))
   })
   expect(lost).toEqual([])
 })

@@ -123,7 +123,7 @@ export function numberOf(pages: readonly unknown[], value: ItemValue, form: Answ
   if (form.columns) checkColumns([rest, ...Object.keys(where)], form.columns)
   const all = pages.flatMap(page => itemsAt(page, pointer, form))
   const items = all.filter(item => unmet(item, where).length === 0)
-  // What is not there at all is more likely written in another way than the same at each item.
+  // A key that no item has is more likely mistyped than left out by all.
   const absent = unmet(undefined, where).find(path => all.every(item => valueAt(item, path) === undefined))
   if (absent !== undefined && all.length > 0)
     form.warn?.(`none of ${all.length} items has anything at ${absent}, which where asks for: none is meant`)
