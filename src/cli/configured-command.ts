@@ -2,10 +2,12 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command, Option } from 'commander'
-import { meant, quoted } from '../config/mistakes.ts'
+import { meant, quoted, shortest } from '../config/mistakes.ts'
 import { packageUrl } from '../edge/program-files.ts'
+import { adviseFile } from '../model/advice.ts'
 import { Fault } from '../model/fault.ts'
 import { commandLine } from '../model/text.ts'
+import { note } from './terminal.ts'
 
 /**
  * Used when neither `--config` nor `TIDEGAUGE_CONFIG` names a file and there is no `tidegauge.yaml`, so that everything
@@ -38,9 +40,16 @@ export interface JsonOption {
 /** A command that works on a configuration. */
 export function configuredCommand(name: string): Command {
   const option = new Option('-c, --config <file>', 'configuration file')
-  return new Command(name).addOption(
+  const command = new Command(name).addOption(
     option.default(defaultFile(), 'TIDEGAUGE_CONFIG, ./tidegauge.yaml, or an embedded service'),
   )
+  return command.hook('preAction', () => {
+    const config = String(command.opts()['config'])
+    adviseFile(namedFile(config))
+    // The daemon says it in its log.
+    if (config === embeddedDefaults && name !== 'run')
+      note(`no configuration is named, and no ${ownConfigFile} is here: ${shortest(config)} is used`)
+  })
 }
 
 /** Name of the configuration that is used where it lies in the working directory; `init` writes it. */

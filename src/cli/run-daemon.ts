@@ -3,6 +3,7 @@ import { rolesOf } from '../app/open-outbox.ts'
 import type { OpenPort } from '../edge/open-port.ts'
 import { systemTime } from '../edge/time.ts'
 import { WatchedClock } from '../intake/hour-clock.ts'
+import { adviseFile } from '../model/advice.ts'
 import { Fault, faultLine } from '../model/fault.ts'
 import { DataFolders } from '../outbox/data-folders.ts'
 import type { WarmProcesses } from '../runner/daemon/warm-processes.ts'
@@ -73,7 +74,10 @@ async function runOnce(file: string, signals: Signals, warm?: WarmProcesses): Pr
   const { checkOptions } = await whileStarting(() => import('./check-collectors.ts'))
   const checking = checkOptions(context, signals)
   const [{ keepRunning }] = await Promise.all([whileStarting(() => import('./keep-running.ts')), checking])
-  const reloads = new Reloads(context.config.file, context.time.nowMs(), namedFile(file) && context.config.file)
+  // Its advice is read elsewhere than where it was started.
+  const named = namedFile(file) && context.config.file
+  adviseFile(named)
+  const reloads = new Reloads(context.config.file, context.time.nowMs(), named)
   if (signals.stopping.aborted) return exitCodes.done
   const shared = otherConfiguration(context.config)
   if (shared)

@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs'
+import { withFile } from '../model/advice.ts'
 import { firstChars, printable } from '../model/text.ts'
 import { Redactor } from '../telemetry/redactor.ts'
 
@@ -54,14 +55,14 @@ export function cut(words: string, charsMax: number): string {
   return line.length <= charsMax ? line : `${firstChars(line, charsMax - 1).trimEnd()}…`
 }
 
-/** Removes secrets and control sequences, since a line may quote others' words. */
+/** Removes secrets and control sequences, since a line may quote others' words; its commands name the configuration. */
 export function cleaned(line: string): string {
-  return printable(redactor.redact(line))
+  return printable(redactor.redact(withFile(line)))
 }
 
 /** Prints JSON on stdout. */
 export function printJson(value: unknown): void {
-  print(JSON.stringify(value, null, 2))
+  write(1, `${printable(redactor.redact(withFile(JSON.stringify(value, null, 2), 'json')))}\n`)
 }
 
 let lostResult: string | undefined

@@ -1,5 +1,6 @@
 import { mayBeAcceptedLater, type Post, type PostAnswer, postMessage } from '../edge/post-message.ts'
 import type { Time } from '../edge/time.ts'
+import { withFile } from '../model/advice.ts'
 import { backoffMs } from '../model/backoff.ts'
 import { faultLine } from '../model/fault.ts'
 import type { Counters } from '../telemetry/counters.ts'
@@ -70,7 +71,9 @@ async function verdictOf(
   { time, stop }: ReportDeps,
 ): Promise<ReportVerdict> {
   try {
-    const answer = await postMessage(post(), { time, timeoutMs: postTimeoutMs, stop })
+    const written = post()
+    const body = withFile(written.body, written.contentType.includes('json') ? 'json' : 'plain')
+    const answer = await postMessage({ ...written, body }, { time, timeoutMs: postTimeoutMs, stop })
     return judge(answer, time.nowMs())
   } catch (error) {
     // A secret that cannot be used may be put right meanwhile: it is read at each attempt.

@@ -1,5 +1,6 @@
 import { writeSync } from 'node:fs'
 import { type Logger, pino } from 'pino'
+import { withFile } from '../model/advice.ts'
 import { jsonOf } from '../model/json.ts'
 import { printable, printableJson } from '../model/text.ts'
 import type { Redactor } from './redactor.ts'
@@ -15,7 +16,7 @@ export type LogThreshold = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 export function createLog(level: LogThreshold, redactor: Redactor): Log {
   const shaped = process.stderr.isTTY ? (line: string) => terminalLine(line, isColoured()) : printableJson
   const folded = new FoldedLines(line => writeLine(shaped(line)))
-  const sink = { write: (line: string) => folded.take(redactor.redact(line)) }
+  const sink = { write: (line: string) => folded.take(redactor.redact(withFile(line, 'json'))) }
   return pino(
     { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: label => ({ level: label }) } },
     sink,

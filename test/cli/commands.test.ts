@@ -3,6 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
+import { adviseFile, withFile } from '../../src/model/advice.ts'
 import { openStore } from '../../src/reference/store.ts'
 import { openDatabase } from '../../src/sqlite/database.ts'
 import { command } from '../support/command.ts'
@@ -32,6 +33,24 @@ describe('the command line', () => {
     }
   })
 
+  it('completes each command that takes a configuration with that of the person', async () => {
+    const { stdout } = await command(['--help'])
+    const names = [...stdout.matchAll(/^ {2}(\w+) /gm)].flatMap(([, name = '']) => name)
+    adviseFile('own.yaml')
+    const left = names.filter(name => !withFile(`tidegauge ${name}`).endsWith(' --config own.yaml'))
+    adviseFile(undefined)
+    expect(left).toEqual(['notify', 'init', 'new', 'schema', 'service', 'help'])
+  })
+
+  it('says which configuration is used where none is named, apart from the result', async () => {
+    const { stdout, stderr } = await command(['check', '--json'])
+    expect(stderr).toContain('no configuration is named, and no tidegauge.yaml is here: config/local.yaml is used\n')
+    expect(JSON.parse(stdout)).toBeTypeOf('object')
+    const { config } = configured(hostYaml)
+    expect((await command(['check', '--config', config])).stderr).not.toContain('is used')
+    expect((await command(['check'], { TIDEGAUGE_CONFIG: config })).stderr).not.toContain('is used')
+  })
+
   it.each([
     [['frob'], 2, "unknown command 'frob'"],
     [['toString'], 2, "unknown command 'toString'"],
@@ -44,7 +63,7 @@ describe('the command line', () => {
     [['show', 'absent'], 2, 'no protocol is called "absent"'],
     [['collect', '--only', 'hots'], 2, 'did you mean host?'],
     [['show', 'this-machin'], 2, 'did you mean this-machine?'],
-    [['show', 'this-machine'], 1, 'start the daemon, which registers it: tidegauge run'],
+    [['show', 'this-machine'], 1, 'start the daemon, which registers it: tidegauge run --config '],
     [['show'], 2, "missing required argument 'id'"],
     [['dead', 'ls', '--hour', 'noon'], 2, 'is not an hour'],
     [['held', 'ls', '--frob'], 2, "unknown option '--frob'"],

@@ -1,6 +1,7 @@
 import '../../edge/process-settings.ts'
 import { Command } from 'commander'
 import { version } from '../../edge/version.ts'
+import { adviseFile } from '../../model/advice.ts'
 import { demandCommand } from '../configured-command.ts'
 import { exitCodes, reportError, takeExitCode } from '../exit.ts'
 import { note, print, takeLostResult } from '../terminal.ts'
@@ -43,6 +44,7 @@ const loaders: Readonly<Record<string, () => Promise<MakeCommand>>> = {
 /** Runs one command line. Never rejects: errors are printed on stderr. Resolves to the exit code. */
 export async function run(argv: readonly string[]): Promise<number> {
   takeExitCode()
+  adviseFile(undefined)
   const program = await programOf(wanted(argv))
   try {
     demandCommand(program, argv)

@@ -11,6 +11,7 @@ import {
   type WebServer,
   webServer,
 } from '../../edge/web-server.ts'
+import { withFile } from '../../model/advice.ts'
 import { Fault } from '../../model/fault.ts'
 import { localUrl } from '../../model/host.ts'
 import { jsonOf, valueAt } from '../../model/json.ts'
@@ -120,6 +121,10 @@ function guardedServer(bound: ServedAddress, openPort?: OpenPort): WebServer {
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       return reply.code(405).header('allow', 'GET, HEAD').send({ error: 'only GET and HEAD are answered' })
     }
+  })
+  server.addHook('onSend', async (_, reply, payload) => {
+    const [, form] = /\b(json|html)\b/.exec(String(reply.getHeader('content-type'))) ?? []
+    return typeof payload === 'string' && (form === 'json' || form === 'html') ? withFile(payload, form) : payload
   })
   server.setNotFoundHandler(async (_, reply) => reply.code(404).send({ error: 'there is nothing here' }))
   // The error may hold what no page should show, so it is not sent.

@@ -1,0 +1,35 @@
+import { shellWord } from './text.ts'
+
+/** Form of a text, for which a file's name is escaped. */
+type TextForm = 'plain' | 'json' | 'html'
+
+const escapes: Readonly<Record<TextForm, (word: string) => string>> = {
+  plain: word => word,
+  json: word => JSON.stringify(word).slice(1, -1),
+  html: word => word.replace(/[&<>"']/g, sign => `&#${sign.charCodeAt(0)};`),
+}
+
+/** Commands that take `--config`, as sentences name them, and that do not name a file yet. */
+const withoutFile =
+  /\btidegauge (?:(?:dead|held|due) (?:ls|show|retry|release|drop)|warnings ack|notify test|run|collect|backfill|flush|status|gaps|warnings|dead|held|due|history|export|diff|drift|backup|check|doctor|explain|register|show|verify|move|healthcheck)\b(?!(?:(?!\btidegauge )[^\n])* --config\b)/g
+
+let file: string | undefined
+
+/**
+ * Sets the configuration file of this process's advice.
+ *
+ * @param named absent where commands find it without `--config`
+ */
+export function adviseFile(named: string | undefined): void {
+  file = named
+}
+
+/**
+ * A text whose commands name the configuration of this process, as a person must type them. Sentences are made in many places,
+ * and stored, where it is not known how a command was called; all texts for people pass here on their way out.
+ */
+export function withFile(text: string, form: TextForm = 'plain'): string {
+  if (file === undefined) return text
+  const option = ` --config ${escapes[form](shellWord(file))}`
+  return text.replace(withoutFile, command => command + option)
+}
