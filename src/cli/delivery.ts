@@ -11,7 +11,7 @@ import type { OperatorStore } from '../outbox/contract/operator-store.ts'
 import type { Outbox, OutboxHealth } from '../outbox/contract/outbox.ts'
 import type { Role } from '../outbox/contract/role.ts'
 import { waitingSentences } from '../status/sentences.ts'
-import { asTyped, type ConfigOption, namedFile } from './configured-command.ts'
+import { asTyped, type ConfigOption } from './configured-command.ts'
 import { untilDaemon } from './daemon-role.ts'
 import { note } from './terminal.ts'
 
@@ -264,7 +264,7 @@ async function pushUntil(
   }
 }
 
-/** Where and when sentences of a command are read. */
-export function readerOf({ config, time }: AppContext, isUnattended: boolean): Reader {
-  return { nowMs: time.nowMs(), isUnattended, named: namedFile(config.file) }
+/** When sentences of a command are read. */
+export function readerOf({ time }: AppContext, isUnattended: boolean): Reader {
+  return { nowMs: time.nowMs(), isUnattended }
 }

@@ -122,7 +122,7 @@ function stopFact({ kind, reason, status, isKeyMissing, isUnchanged }: Stop): st
 }
 
 /** The way in which the failure of a flush ends. */
-function cureOf({ kind, status = 0, isKeyMissing }: Stop): Cure {
+function cureOf({ kind, status = 0, isKeyMissing, isNoResult }: Stop): Cure {
   switch (kind) {
     case 'key-refused':
       return 'new-key'
@@ -132,6 +132,7 @@ function cureOf({ kind, status = 0, isKeyMissing }: Stop): Cure {
       return 'metrics'
     default:
       if (isKeyMissing) return 'key'
+      if (isNoResult) return 'address'
       return status === 429 || status >= 500 ? 'service' : 'doctor'
   }
 }

@@ -67,6 +67,8 @@ export type Verdict =
       readonly reason: string
       /** HTTP status; absent when there was no answer. */
       readonly status?: number
+      /** Whether a success came with something that is not a push result: the address may not be the service's. */
+      readonly isNoResult?: true
       readonly notBeforeMs?: number
     }
   /** The key is refused: send nothing more with it. */
@@ -137,7 +139,7 @@ function accepted(answer: Extract<Answer, { kind: 'answered' }>, batch: Batch): 
   if (!result) {
     const what = described === undefined ? '' : ` (${status}: ${described})`
     const reason = `the answer is not a push result${what}: it is unknown what was stored`
-    return { kind: 'transient', reason, status }
+    return { kind: 'transient', reason, status, isNoResult: true }
   }
   const warnings = remarksOf(result.warnings, batch)
   if (result.errors.length > 0) return withErrors(status, result, batch, warnings)

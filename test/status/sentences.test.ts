@@ -112,6 +112,11 @@ it.each<[trouble: string, said: () => string, reads: string]>([
     `${undelivered} The address does not answer like the service (302 to https://www.example.com). ${goesOn} Check service.url.`,
   ],
   [
+    'a page of something else, as a success',
+    () => waits({ reason: 'the answer is not a push result (200: text/html)', status: 200, isNoResult: true }),
+    `${undelivered} Delivery waits (the answer is not a push result (200: text/html)). ${goesOn} Check service.url.`,
+  ],
+  [
     'metrics that are left out, while the rest is delivered',
     () => said({ due: { oldest: anHour, metrics: 7 }, destinations: [leftOut] }),
     `${undelivered} Protocol vault is refused (404): register it: tidegauge register vault. Nothing is lost, and it is tried again.`,

@@ -93,7 +93,8 @@ async function pushFindings(
         ? `, next try ${clockText(nextMs)}`
         : ''
       : ', and no daemon runs that tries again'
-    const fix = askedMs > 0 ? 'nothing is to be done' : 'if that goes on, ask who runs the service'
+    const step = state.cure === 'address' ? 'check service.url' : 'if that goes on, ask who runs the service'
+    const fix = askedMs > 0 ? 'nothing is to be done' : step
     const list = `${asTyped('due ls', options)} lists what it does not take`
     return failed('pushes', `${fact}${last}${next}`, `${fix}; ${now}; ${list}`)
   })

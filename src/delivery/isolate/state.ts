@@ -107,6 +107,8 @@ export interface Stop {
   readonly reason: string
   /** The status that the service answered; absent when it did not. */
   readonly status?: number
+  /** As of a verdict. Default: no. */
+  readonly isNoResult?: true
   /** Whether the key could not be read, so that the service is not at fault. Default: no. */
   readonly isKeyMissing?: true
   /** Whether the refused key is the one that was refused before. Default: no. */
@@ -239,6 +241,7 @@ export function andThen({ state, actions }: FlushStep, next: (state: FlushState)
 }
 
 /** Ends the flush, unless it has ended for another reason already. */
-export function stopped(state: FlushState, { kind, reason, status }: Stop): FlushStep {
-  return step({ ...state, stop: state.stop ?? { kind, reason, ...(status !== undefined && { status }) } })
+export function stopped(state: FlushState, { kind, reason, status, isNoResult }: Stop): FlushStep {
+  const stop = { kind, reason, ...(status !== undefined && { status }), ...(isNoResult && { isNoResult }) }
+  return step({ ...state, stop: state.stop ?? stop })
 }
