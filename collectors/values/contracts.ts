@@ -7,7 +7,7 @@ export const addresses = z
   .min(1)
   .superRefine((list, context) => {
     for (const place of repeated(list))
-      context.addIssue({ code: 'custom', path: [place], message: 'is written twice, and would count twice' })
+      context.addIssue({ code: 'custom', path: [place], message: 'is there already: remove one of the two' })
   })
 
 /** Places of texts that stand earlier in a list, too; upper and lower case are the same address. */

@@ -91,6 +91,8 @@ function notNumberAt(json: unknown, path: string): NotNumber {
   const found = valueAt(json, path)
   const message = `there is no number at ${path || 'the root'}`
   if (found === undefined) return { message, fix: insteadOf(json, path) }
+  if (typeof found === 'string' && /^-?[\d.]+e[+-]?\d{4,}$/i.test(found))
+    return { message, fix: 'a number has an exponent of at most three digits: look what the source means by it' }
   if (typeof found === 'string')
     return { message, fix: 'a number is written like 1234.5, without separators and units' }
   if (typeof found !== 'object') return { message, fix: 'let the pointer lead to a number' }

@@ -93,6 +93,11 @@ export class ReadRecorder implements ReadInterceptor {
     return read.answer
   }
 
+  /** Items of the lists that were read, by name. */
+  get lists(): ReadonlyMap<string, readonly Hex[]> {
+    return this.#lists
+  }
+
   /** Whether anything was read. */
   get hasRead(): boolean {
     return this.#blocks.size + this.#prices.size + this.#lists.size + this.#http.length + this.#failures.length > 0

@@ -218,7 +218,7 @@ describe('contract-read', () => {
       [{ ...event, take: 'pool' }, ['take'], 'Made has no argument "pool": it has vault, size'],
       [{ ...event, since: '2024-05-01T00:30:00Z' }, ['since'], 'must be a full UTC hour'],
       [{ url: 'https://a.test/tokens', pointer: '/a' }, ['url'], 'must contain {hour}'],
-      [{ fixed: [address, address] }, ['fixed', 1], 'is written twice'],
+      [{ fixed: [address, address] }, ['fixed', 1], 'is there already'],
       [{ fixed: [address], take: 'a' }, ['take'], 'belongs to another kind of list, and this is of fixed'],
     ] as const
     for (const [options, path, words] of cases) {

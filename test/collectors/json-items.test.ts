@@ -15,6 +15,7 @@ const pools = {
   byName: { x: { v: 1 }, y: { v: 2 } },
   deep: [{ pools: [{ v: 1 }, { v: 2 }] }, { pools: [{ v: 4 }] }],
   none: [],
+  huge: '-1E+99999',
 }
 /** A number that no double holds, as JSON may have it. */
 const long = '{"rows":[{"v":9007199254740993},{"v":-9007199254740992},{"v":1.5E+2},{"v":"25e-2"}]}'
@@ -146,6 +147,7 @@ describe('http-json over a list', () => {
     ['/numbered', numbered({ parameter: 'page', max: 1 }), 'has more than 1 pages'],
     ['/next?at=2', numbered({ next: '/next', max: 1 }), 'has more than 1 pages'],
     ['/round', numbered({ next: '/next' }), 'page 2 of 127.0.0.1'],
+    ['/', { pointer: '/huge', thousands: ',' }, 'has an exponent of at most three digits'],
     ['/away', numbered({ next: '/next' }), 'the next page is of another host'],
     ['/cursor?key=hidden', numbered({ next: '/next' }), 'the next page is no address'],
   ] as const)('fails of %s, %j', async ([path, own, words]) => {
@@ -178,6 +180,8 @@ describe('http-json over a list', () => {
     ],
     [{ pointer: '/a/*', take: 'sum', pages: {} }, ['pages'], 'must be { next: /next }, or { parameter: page'],
     [{ pointer: '/a', pages: { next: '/n' } }, ['pages'], 'needs a pointer with * in it'],
+    [{ pointer: '/a', min: 5, max: 1 }, ['max'], 'must be at least min, which is 5'],
+    [{ values: { A: { pointer: '/a', min: 0, max: -1 } } }, ['values', 'A', 'max'], 'must be at least min'],
     [{ pointer: '/a', format: 'xml' }, ['format'], 'must be csv'],
     [{ pointer: '/a', thousands: '.' }, ['thousands'], 'must be a comma, an apostrophe'],
     [{ pointer: '/a', require: { success: true } }, ['require', 'success'], 'must be a JSON pointer'],

@@ -22,6 +22,7 @@ import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '
 import {
   answerWords,
   decodedText,
+  type ListRead,
   pricesIn,
   type ReadAgain,
   readWithRecord,
@@ -240,7 +241,7 @@ function configurationJson({ place, use, options }: NonNullable<Explanation['con
 }
 
 function againJson({ again, entry }: Explanation) {
-  const { value, failure, contradicted, inputs, warnings, reads, prices = {} } = again
+  const { value, failure, contradicted, inputs, warnings, lists, reads, prices = {} } = again
   return {
     ...(value !== undefined && { value }),
     ...(value !== undefined && entry && { isSame: Object.is(value, entry.value) }),
@@ -248,6 +249,7 @@ function againJson({ again, entry }: Explanation) {
     ...(contradicted && { contradicted }),
     ...(inputs && { inputs: inputs.map(({ metric, hour, input }) => ({ metric, hour: hourText(hour), ...input })) }),
     ...(warnings && { warnings }),
+    ...(lists && { lists }),
     ...(reads && {
       ...readsJson(reads),
       prices: Object.fromEntries(pricesIn(reads, prices).map(([name, price, own]) => [name, priceJson(price, own)])),
@@ -389,7 +391,7 @@ function configuredFact({ place, options }: NonNullable<Explanation['configured'
 }
 
 function printAgain({ again, entry, origin }: Explanation): void {
-  const { value, failure, reads, prices = {}, contradicted = [], inputs = [], warnings = [] } = again
+  const { value, failure, reads, prices = {}, contradicted = [], inputs = [], warnings = [], lists = [] } = again
   if (value === undefined) print(`not read again: ${failure ?? ''}`)
   else if (!entry) print(`read again now: ${exactText(value)}`)
   else
@@ -406,6 +408,7 @@ function printAgain({ again, entry, origin }: Explanation): void {
     printTable(['hour', 'computed from', 'value'], rows, ['value'])
   }
   for (const warning of warnings) print(`warning: ${warning}`)
+  for (const list of lists) print(listText(list))
   if (!reads) return
   printBlocks(reads, origin?.blocks ?? [])
   printReads(reads)
@@ -414,6 +417,13 @@ function printAgain({ again, entry, origin }: Explanation): void {
     print(`price of ${name}: ${usd} USD${others.length > 0 ? `, by the price of ${others.join(', ')}` : ''}`)
     if (own) printReads(own)
   }
+}
+
+/** `list pairs (length) at block 12 of ethereum: 40 items, 1 of them new in this hour: 0x…` */
+function listText({ name, kind, chain, block, items, added }: ListRead): string {
+  const addresses = cut((added ?? []).join(', '), answerCharsMax)
+  const isNew = added === undefined ? '' : `, ${added.length} of them new in this hour`
+  return `list ${name} (${kind}) at block ${block} of ${chain}: ${counted(items, 'item')}${isNew}${addresses && `: ${addresses}`}`
 }
 
 function printReads(recording: Recording): void {

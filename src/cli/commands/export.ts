@@ -37,7 +37,7 @@ export function exportCommand(): Command {
       for (const line of head) print(line)
       const count = await readExistingOutbox(openContext(options.config), async outbox => {
         let values = 0
-        const ids = ((await outbox?.status.newest(range.from, range.to)) ?? []).map(({ id }) => id)
+        const ids = ((await outbox?.status.newest(range.from, range.to, options.all)) ?? []).map(({ id }) => id)
         for (const id of ids.sort()) {
           const entries = (await outbox?.operators.history(id, range.from, range.to)) ?? []
           const wanted = entries.filter(({ state }) => options.all || state === 'delivered')

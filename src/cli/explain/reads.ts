@@ -6,12 +6,16 @@ import type { Chains } from '../../chain/reads.ts'
 import type { CollectorConfig, Config } from '../../config/config.ts'
 import { type DerivedInput, inputsOfHour } from '../../intake/derived-hours.ts'
 import { asFault, type PastStore, usable } from '../../intake/validate.ts'
+import type { Hex } from '../../model/block.ts'
 import { Fault, faultFromRecord, faultLine } from '../../model/fault.ts'
 import { type Hour, hourAfter, hourText, parseHour } from '../../model/hour.ts'
+import { valueAt } from '../../model/json.ts'
 import { labelOf } from '../../model/metric.ts'
 import { createLog, type Log } from '../../telemetry/log.ts'
 import { ReadRecorder } from '../../testing/read-recorder.ts'
 import type { RecordedRead, Recording } from '../../testing/recording.ts'
+
+const listKinds = ['length', 'array', 'event', 'url', 'fixed'] as const
 
 /** Result of reading one label of an hour again, now. */
 export interface ReadAgain {
@@ -30,8 +34,23 @@ export interface ReadAgain {
    * blocks include that of the hour before them.
    */
   readonly reads?: Recording
+  /** The lists that it is over. */
+  readonly lists?: readonly ListRead[]
   /** All reads of each price, by its name, including prices that it depends on. */
   readonly prices?: Readonly<Record<string, Recording>>
+}
+
+/** A list of the configuration as of the hour. */
+export interface ListRead {
+  readonly name: string
+  /** The option that says where its items are: `length`, `array`, `event`, `url` or `fixed`. */
+  readonly kind: string
+  readonly chain: string
+  /** Number of the as-of block. */
+  readonly block: number
+  readonly items: number
+  /** Those that it did not have an hour before; absent where that cannot be read. */
+  readonly added?: readonly Hex[]
 }
 
 /** Reads an hour of a collector, as the daemon does, and records what the first host answers. Stores nothing. Never rejects. */
@@ -63,6 +82,7 @@ export async function readWithRecord(
       ...(inputs.length > 0 && { inputs }),
       ...(warnings.length > 0 && { warnings }),
       ...(reads && { reads, prices: await pricesOf(reads, chains, logged, hour) }),
+      ...(reads?.lists && { lists: await listsOf(reads.lists, chains, logged, hour) }),
     }
   } catch (error) {
     const reads = await readsOf(recorder, chains, logged)
@@ -103,6 +123,32 @@ async function withFirstBlocks(recording: Recording, chains: Chains, { config, t
 
 function ifBeforeFirst(error: unknown): undefined {
   if (!(error instanceof Fault) || error.code !== 'chain-before-first-block') throw error
+}
+
+/** The lists of a collector, compared with those of the hour before. */
+async function listsOf(
+  read: NonNullable<Recording['lists']>,
+  chains: Chains,
+  context: AppContext,
+  hour: Hour,
+): Promise<ListRead[]> {
+  await using stack = new AsyncDisposableStack()
+  const [before, signal] = [hourAfter(hour, -1), context.time.timeout(context.config.collect.deadlineMs)]
+  const recorder = new ReadRecorder(before, chains, context.redactor)
+  const runner = runnerOn(chains, context, stack, { interceptor: recorder, keepsLists: true })
+  const each = Object.entries(read).map(async ([name, items]): Promise<ListRead[]> => {
+    const list = context.config.lists.find(one => one.name === name)?.collector
+    const [chain, kind] = [valueAt(list?.options, ['chain']), listKinds.find(one => one in Object(list?.options))]
+    const block =
+      typeof chain === 'string' ? await chains[chain]?.block(hour, signal).catch(() => undefined) : undefined
+    if (!list || !kind || typeof chain !== 'string' || !block) return []
+    const options = { chain, each: name, values: { Count: { count: true } } }
+    await runner.collect({ ...list, use: 'contract-read', id: `count ${name}`, options }, before).catch(() => undefined)
+    const known = recorder.lists.get(name)
+    const added = known && items.filter(item => !known.includes(item))
+    return [{ name, kind, chain, block: Number(block.number), items: items.length, ...(added && { added }) }]
+  })
+  return (await Promise.all(each)).flat()
 }
 
 /** Reads each price again, and each that it needs, since runs of prices are not recorded with the collector's. */

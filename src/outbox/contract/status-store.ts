@@ -91,9 +91,11 @@ export interface StatusStore {
   detail(wanted: LatenessWanted, from: Hour, to: Hour): Promise<Detail>
   /**
    * The newest value of each metric in a range of hours, both ends included, in the order in which the metrics were first
-   * stored; dropped ones are left out. It reads little more than what it gives.
+   * stored. It reads little more than what it gives.
+   *
+   * @param withDropped whether dropped ones count. Default: no
    */
-  newest(from: Hour, to: Hour): Promise<readonly StoredMetric[]>
+  newest(from: Hour, to: Hour, withDropped?: boolean): Promise<readonly StoredMetric[]>
   /**
    * States of a range of hours, both ends included, without values: an entry an hour, the oldest first. Each hour as of
    * an instant of its own.

@@ -71,8 +71,8 @@ export class StoreStatus implements StatusStore {
     return { ...overview, rows, curves: await this.#database.read(() => curvesOf(values, from, to)) }
   }
 
-  newest(from: Hour, to: Hour): Promise<readonly StoredMetric[]> {
-    return this.#database.read(() => newestMetrics(from, to))
+  newest(from: Hour, to: Hour, withDropped = false): Promise<readonly StoredMetric[]> {
+    return this.#database.read(() => newestMetrics(from, to, withDropped))
   }
 
   async hoursOfAll(collectors: readonly string[], from: Hour, to: Hour): Promise<readonly HourOfAll[]> {

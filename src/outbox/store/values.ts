@@ -244,14 +244,14 @@ export function* metricsBetween(from: Hour, to: Hour): StoreWork<StoredMetric[]>
 }
 
 /** As `StatusStore.newest`: hour by hour backwards, until each metric has been found. */
-export function* newestMetrics(from: Hour, to: Hour): StoreWork<StoredMetric[]> {
+export function* newestMetrics(from: Hour, to: Hour, withDropped: boolean): StoreWork<StoredMetric[]> {
   const count = yield* first<{ metrics: number }>(sql`SELECT count(*) AS metrics FROM tidegauge.metric`)
   const found = new Map<number, RawValue>()
   for (let hour = to; hour >= from && found.size < (count?.metrics ?? 0); hour = hourAfter(hour, -1)) {
     const own = yield* query<RawValue>(sql`
-      SELECT hour, metric, state, value FROM tidegauge.outbox
-      WHERE hour = ${hourNumber(hour)} AND state <> ${stateNumber('dropped')}`)
-    for (const row of own) if (!found.has(row.metric)) found.set(row.metric, row)
+      SELECT hour, metric, state, value FROM tidegauge.outbox WHERE hour = ${hourNumber(hour)}`)
+    const counted = own.filter(({ state }) => withDropped || state !== stateNumber('dropped'))
+    for (const row of counted) if (!found.has(row.metric)) found.set(row.metric, row)
   }
   const sorted = [...found.values()].sort((a, b) => a.metric - b.metric)
   return yield* storedMetrics(sorted, sql`hour BETWEEN ${hourNumber(from)} AND ${hourNumber(to)}`)

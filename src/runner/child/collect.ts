@@ -1,4 +1,5 @@
 import type { ChainAsOf, ChainMoment, CollectContext, Collector, Http, List, Price } from '../../collector.ts'
+import type { OptionMistake } from '../../config/config.ts'
 import { systemTime } from '../../edge/time.ts'
 import type { Hex } from '../../model/block.ts'
 import { Fault, type FaultRecord, faultRecord } from '../../model/fault.ts'
@@ -49,10 +50,26 @@ export async function describeCollector(ref: CollectorRef): Promise<DescribedToD
   const loaded = await loadCollector(ref)
   const parsed = await parseOptions(loaded, ref)
   if (!parsed.ok) return { kind: 'mistaken', mistakes: parsed.mistakes }
+  const mistakes = originOf(ref).kind === 'shipped' ? crossedBounds(parsed.options, []) : []
+  if (mistakes.length > 0) return { kind: 'mistaken', mistakes }
   const metrics = declaredMetrics(loaded.definition, parsed.options, ref.use)
   const history = readsPast(loaded.definition, parsed.options, ref.use)
   const { declared, secrets } = parsed
   return { kind: 'usable', metrics, history, declared, secrets }
+}
+
+/** Mistakes of a `min` above its `max`, at any depth: in the options of shipped code these are bounds. */
+function crossedBounds(options: unknown, path: readonly (string | number)[]): OptionMistake[] {
+  if (typeof options !== 'object' || options === null) return []
+  const { min, max } = options as { readonly min?: unknown; readonly max?: unknown }
+  const isCrossed = typeof min === 'number' && typeof max === 'number' && min > max
+  const message = `must be at least min, which is ${min}: every value would be held`
+  return [
+    ...(isCrossed ? [{ path: [...path, 'max'], message }] : []),
+    ...Object.entries(options).flatMap(([name, part]) =>
+      crossedBounds(part, [...path, Array.isArray(options) ? Number(name) : name]),
+    ),
+  ]
 }
 
 /**

@@ -39,6 +39,10 @@ describe('export', () => {
     expect(await run(...given)).toEqual({ code: 0, stdout: `${[head, ...rows].join('\n')}\n`, stderr: '' })
     const held = `pool___A,${first},2199023255552,USD,held`
     expect((await run(...given, '--all')).stdout).toBe(`${[head, held, ...rows].join('\n')}\n`)
+    // A metric all of whose values are dropped is among all.
+    await run('held', 'drop', 'pool___A')
+    const inFirst = ['export', '--from', first, '--to', first, '--all']
+    expect((await run(...inFirst)).stdout).toContain(`pool___A,${first},2199023255552,USD,dropped\n`)
     expect((await run('export', '--from', third, '--to', third)).stdout.split('\n')).toHaveLength(4)
     const none = await run('export', '--from', hourBack(9), '--to', hourBack(8))
     expect(none).toEqual({ code: 0, stdout: `${head}\n`, stderr: `no value from ${hourBack(9)} to ${hourBack(8)}\n` })
