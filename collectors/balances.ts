@@ -87,8 +87,12 @@ async function holdingValue(name: string, { owners: written, assets }: Holding, 
     ...assets.map(({ token }) => (typeof token === 'object' ? list(token.each) : token && [token])),
   ])
   const amountOf = amountReader(owners, means.chain(name))
-  const values = assets.flatMap(({ price: written, decimals }, place) => {
-    const of = tokens[place]
+  // A token of a list that has an entry of its own counts there alone, and one of two lists once.
+  const counted = new Set(assets.map(({ token }) => typeof token === 'string' && token.toLowerCase()))
+  const values = assets.flatMap(({ token, price: written, decimals }, place) => {
+    const isListed = typeof token === 'object'
+    const of = tokens[place]?.filter(each => !isListed || !counted.has(each.toLowerCase()))
+    for (const each of of ?? []) counted.add(each.toLowerCase())
     if (!of) return [priced(price, written, amountOf(undefined, decimals), { chain: name, token: '0x' })]
     return of.map(token => priced(price, written, amountOf(token, decimals), { chain: name, token }))
   })

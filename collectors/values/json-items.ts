@@ -123,7 +123,7 @@ export function numberOf(pages: readonly unknown[], value: ItemValue, form: Answ
   if (form.columns) checkColumns([rest, ...Object.keys(where)], form.columns)
   const all = pages.flatMap(page => itemsAt(page, pointer, form))
   const items = all.filter(item => unmet(item, where).length === 0)
-  // A key that no item has is more likely mistyped than left out by all.
+  // A pointer that leads nowhere in all items is most likely misspelt.
   const absent = unmet(undefined, where).find(path => all.every(item => valueAt(item, path) === undefined))
   if (absent !== undefined && all.length > 0)
     form.warn?.(`none of ${all.length} items has anything at ${absent}, which where asks for: none is meant`)

@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { OpenChainReader } from '../../src/chain/read/reader.ts'
 import type { ChainReader } from '../../src/chain/reads.ts'
 import type { CollectorConfig } from '../../src/config/config.ts'
+import { priceConfig, tokenPriceConfig } from '../../src/config/load.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import { type Hour, hourText } from '../../src/model/hour.ts'
 import type { ListKeeper } from '../../src/runner/daemon/lists.ts'
@@ -129,6 +130,8 @@ const values = {
   Pools: { count: true },
 }
 
+const place = () => ({ file: '/tidegauge.yaml', line: 1, column: 1 })
+
 function runnerOn(
   lists: Record<string, CollectorConfig>,
   listKeeper?: ListKeeper,
@@ -219,7 +222,21 @@ describe('a list', () => {
   })
 
   it('stands in place of addresses at other collectors', async () => {
-    const { runner } = runnerOn({ ...ofFactory(), ...listed('tokens', { fixed: tokens.map(each => each.address) }) })
+    const addresses = tokens.map(each => each.address)
+    const lists = {
+      ...ofFactory(),
+      ...listed('tokens', { fixed: addresses }),
+      ...listed('some', { fixed: addresses.slice(1) }),
+    }
+    const named = Object.fromEntries(tokens.map(({ address }) => [address, 'One']))
+    const prices = Object.fromEntries(
+      [
+        priceConfig('One', [{ fixed: 1 }], place),
+        priceConfig('Ten', [{ fixed: 10 }], place),
+        tokenPriceConfig('dev', [named], place),
+      ].map(({ name, collector }) => [name, collector]),
+    )
+    const { runner } = runnerOn(lists, undefined, reader, { prices })
     const cases: readonly (readonly [string, Record<string, unknown>, Record<string, number>])[] = [
       [
         'event-sum',
@@ -237,6 +254,23 @@ describe('a list', () => {
         'balances',
         { of: { dev: { owners: { each: 'pairs' }, assets: [{ token: tokens[3]?.address }] } } },
         { Balance: 9 },
+      ],
+      [
+        'balances',
+        {
+          of: {
+            dev: {
+              owners: { each: 'pairs' },
+              assets: [
+                { token: { each: 'tokens' }, price: 'token' },
+                { token: tokens[3]?.address.toUpperCase().replace('X', 'x'), price: 'Ten' },
+                { token: { each: 'some' }, price: 'token', decimals: 9 },
+              ],
+            },
+          },
+        },
+        // Nine of the last token at ten dollars, and 21 of the others at one.
+        { Balance: 111 },
       ],
     ]
     for (const [use, options, wanted] of cases) {

@@ -270,7 +270,10 @@ function partsOf<T>(all: readonly T[], count: number): T[][] {
   return Array.from({ length: Math.ceil(all.length / size) }, (_, index) => all.slice(index * size, (index + 1) * size))
 }
 
-/** Reads in one `aggregate3`, and the hexadecimal digits of their call data. */
+/**
+ * Reads in one `aggregate3`, and the hexadecimal digits of their call data. Nodes give an `eth_call` 50 million gas and 5 s by
+ * default (geth), and a read takes 5,000 to 50,000: of more, the last would run out of gas, and be repeated one by one.
+ */
 const aggregateReadsMax = 1_000
 const aggregateDigitsMax = 4_000_000
 
