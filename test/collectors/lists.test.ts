@@ -13,7 +13,8 @@ import type { ChainReader } from '../../src/chain/reads.ts'
 import type { CollectorConfig } from '../../src/config/config.ts'
 import { priceConfig, tokenPriceConfig } from '../../src/config/load.ts'
 import { systemTime } from '../../src/edge/time.ts'
-import { type Hour, hourText } from '../../src/model/hour.ts'
+import { type Hour, hourAfter, hourText } from '../../src/model/hour.ts'
+import { hourMs } from '../../src/model/limits.ts'
 import type { ListKeeper } from '../../src/runner/daemon/lists.ts'
 import { ProcessRunner, type RunnerDeps } from '../../src/runner/daemon/process-runner.ts'
 import type { ListMemory } from '../../src/runner/messages.ts'
@@ -416,6 +417,36 @@ describe('a list', () => {
     expect(failures).toEqual({})
     expect(readings).toEqual({ Held: 1, Pairs: 5, Before: 2, Gained: 3 })
     await runner.stop()
+  })
+
+  it.for([
+    ['of a factory', ofFactory],
+    ['of events', ofEvents],
+  ] as const)('%s has no pool of a block that a reorg replaced, nor remembers it', async ([, list]) => {
+    const replace = await chain.replaceable()
+    await createPair(2, 3)
+    const born = pairs.pop()?.toLowerCase()
+    const hour = await chain.nextHour()
+    await chain.nextHour()
+    const settleMs = 3 * hourMs
+    let nowMs = hour + hourMs + 1
+    const time = { ...systemTime, nowMs: () => nowMs }
+    const dev = chain.reader('dev', { time, settleMs })
+    const kept = new Kept()
+    const { runner } = runnerOn(list(), kept, dev, { time })
+    const countAt = async (at: Hour) => (await runner.collect(overPairs(), at)).readings['Pools']
+    expect(await countAt(hour)).toBe(pairs.length + 1)
+    expect(kept.memories.flatMap(({ items }) => items)).not.toContain(born)
+
+    await replace()
+    for (let mined = 0; mined < 6; mined += 1) await chain.nextHour()
+    for (const later of [hour, hourAfter(hour, 1), hourAfter(hour, 2)]) {
+      nowMs = later + settleMs + hourMs
+      expect(await countAt(later), hourText(later)).toBe(pairs.length)
+    }
+    expect(kept.memories.at(-1)).toMatchObject({ items: pairs.map(each => each.toLowerCase()) })
+    await runner.stop()
+    dev.close()
   })
 
   it('has a total of 0, and no mean, where it is empty', async () => {

@@ -7,7 +7,7 @@ import {
   type Hex,
   numberToHex,
 } from 'viem'
-import { createChainReader, type OpenChainReader } from '../../src/chain/read/reader.ts'
+import { type ChainReaderDeps, createChainReader, type OpenChainReader } from '../../src/chain/read/reader.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import { type Hour, hourAfter, hourAt } from '../../src/model/hour.ts'
 import { type FakeNode, forwardingTo, startNode } from '../chain/support/node.ts'
@@ -99,8 +99,19 @@ export class ProtocolChain {
     return hour
   }
 
-  reader(name: string): OpenChainReader {
-    return createChainReader({ name, id: this.#id, endpoints: [this.url], time: systemTime })
+  /** What is mined from now on is replaced when the result is called: a reorg. */
+  async replaceable(): Promise<() => Promise<void>> {
+    const [seconds, block] = [this.#seconds, this.#block]
+    const id = await this.#anvil.rpc('evm_snapshot')
+    return async () => {
+      await this.#anvil.rpc('evm_revert', id)
+      this.#seconds = seconds
+      this.#block = block
+    }
+  }
+
+  reader(name: string, more: Partial<ChainReaderDeps> = {}): OpenChainReader {
+    return createChainReader({ name, id: this.#id, endpoints: [this.url], time: systemTime, ...more })
   }
 
   /** Number of `eth_call`s of readers that this work costs. */
