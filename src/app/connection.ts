@@ -1,8 +1,10 @@
-import type { Config } from '../config/config.ts'
-import { readSecret } from '../config/secret.ts'
+import { clientCertificateOf } from '../config/certificates.ts'
+import type { Config, PlacedHeaders } from '../config/config.ts'
+import { readSecret, resolveHeaders } from '../config/secret.ts'
 import { type Destination, destinationsOf } from '../delivery/destination.ts'
 import { type ListingClient, serviceClient } from '../edge/service-client.ts'
 import type { Time } from '../edge/time.ts'
+import { secretPartsOf } from '../model/host.ts'
 import type { AppContext } from './context.ts'
 import type { EmbeddedService } from './embedded.ts'
 import { requireFolder } from './open-outbox.ts'
@@ -33,7 +35,16 @@ export async function connect(
   const destinations = destinationsOf(config, serviceKey, readSecret)
   // Each destination has its own, so that a key on which the service hangs delays no other; one is for widgets.
   const connections = delivery.inFlight * destinations.length + 1
-  const client = serviceClient({ url, timeoutMs: delivery.timeoutMs, connections, time, redact })
+  const { headers, certificate } = service.kind === 'remote' ? service : {}
+  const client = serviceClient({
+    url,
+    timeoutMs: delivery.timeoutMs,
+    connections,
+    time,
+    redact,
+    headers: headers && (() => ownHeaders(headers, redactor)),
+    certificate: certificate && (() => clientCertificateOf(certificate)),
+  })
   stack.defer(() => client.close())
   return {
     client,
@@ -46,6 +57,16 @@ export async function connect(
       return key
     },
   }
+}
+
+function ownHeaders({ headers }: PlacedHeaders, redactor: AppContext['redactor']): Record<string, string> {
+  const values = resolveHeaders({ headers })
+  redactor.add(
+    Object.entries(values).flatMap(([name, value]) =>
+      headers[name]?.kind === 'text' ? [] : [value, ...secretPartsOf(value)],
+    ),
+  )
+  return values
 }
 
 const ownService = 'name a service by its url: the embedded service belongs to one daemon'

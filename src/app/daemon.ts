@@ -24,6 +24,7 @@ import { ClockWatch, witnessesOf, writtenAt } from './clock-watch.ts'
 import { connect } from './connection.ts'
 import { type AppContext, KeptCounts } from './context.ts'
 import { deliveriesTo, deliveryMaker, startDelivering, takeRoles } from './delivering.ts'
+import { useEgress } from './egress.ts'
 import type { FleetMember, joinFleet as join } from './fleet-member.ts'
 import { observationOf } from './observation.ts'
 import { endpointStates, openChains } from './open-chains.ts'
@@ -59,6 +60,7 @@ export interface Daemon {
  * @throws Fault `outbox-held` when there is another daemon; after any error all started parts are stopped
  */
 export async function startDaemon(given: AppContext, reloads: Reloads, damage?: string): Promise<Daemon> {
+  useEgress(given)
   const at = placeOf(given.config)
   await using stack = new AsyncDisposableStack()
   // Taken before the first step that may fail: after it the port is free, for the server that says why.

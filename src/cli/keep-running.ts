@@ -15,7 +15,7 @@ import type { Reloads } from '../status/observed.ts'
 import { openNotReady } from '../status/server/starting.ts'
 import { checkOptions } from './check-collectors.ts'
 import { exitCodeOf, exitCodes } from './exit.ts'
-import { openContext } from './open-context.ts'
+import { readContext } from './open-context.ts'
 import type { Signals } from './signals.ts'
 import { counted } from './terminal.ts'
 import { WatchedFiles } from './watch-files.ts'
@@ -182,7 +182,7 @@ class DaemonKeeper implements Disposable {
       }
       try {
         const next = {
-          ...openContext(config.file, ({ log }) => log.level),
+          ...readContext(config.file, ({ log }) => log.level),
           ...(clock && { clock }),
           ...(place && { place }),
           ...(kept && { kept }),

@@ -1,4 +1,5 @@
 import type { AppContext } from '../app/context.ts'
+import { useEgress } from '../app/egress.ts'
 import type { CollectorConfig, Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { didYouMean } from '../config/mistakes.ts'
@@ -15,13 +16,20 @@ export function dataOfCommand(): Config['data'] | undefined {
   return dataInUse
 }
 
+/** As `readContext`; from here on this process connects as the configuration says. */
+export function openContext(file: string, level?: (config: Config) => LogThreshold): AppContext {
+  const context = readContext(file, level)
+  useEgress(context)
+  return context
+}
+
 /**
  * Reads the configuration and creates the dependencies of a command. From here on the redactor knows its secrets.
  *
  * @param level of the log on stderr; default: silent, as one-shot commands report themselves
  * @throws ConfigError
  */
-export function openContext(file: string, level: (config: Config) => LogThreshold = () => 'silent'): AppContext {
+export function readContext(file: string, level: (config: Config) => LogThreshold = () => 'silent'): AppContext {
   const config = loadConfig(file)
   dataInUse = config.data
   redactor.add(secretsOf(config))

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { isAbsolute } from 'node:path'
 import { isLoopback } from '../model/host.ts'
 import { valueAt } from '../model/json.ts'
@@ -61,6 +62,34 @@ export function postAddress(text: string): ParsedText<string> {
     return refused('http:// is only for loopback addresses: the message would be sent unencrypted', fix)
   }
   return parsed(url.href)
+}
+
+/** Address of an HTTP proxy: its scheme, host and port. A name and a password may stand in a secret alone. */
+export function proxyAddress(text: string, isSecret = false): ParsedText<string> {
+  const variable = unexpanded(text)
+  if (variable) return variable
+  const fix = 'write it like http://proxy.example.com:3128'
+  if (/^socks/i.test(text)) return refused('a SOCKS proxy is not used here, an HTTP proxy is', fix)
+  const url = strictUrl(text, ['http', 'https'])
+  if (!url) return refused('this is not the http:// or https:// address of a proxy', fix)
+  if (!isSecret && (url.username !== '' || url.password !== '')) {
+    const elsewhere = 'keep the whole address elsewhere: { env: PROXY_URL } or { file: /run/secrets/proxy_url }'
+    return refused('the address holds a name or a password, which is a secret', elsewhere)
+  }
+  if (url.pathname !== '/' || /[?#]/.test(text)) return refused('the address of a proxy has no path and no query', fix)
+  return parsed(url.href)
+}
+
+/** A host that is connected to without a proxy: a name with all below it, an address, or a network. */
+export function directHost(text: string): ParsedText<string> {
+  const fix = 'write a name like node.internal or .example.com, an address, or a network like 10.0.0.0/8'
+  const [address = '', prefix, more] = text.split('/')
+  const bitsMax = isIP(address) === 6 ? 128 : 32
+  const isNetwork = isIP(address) !== 0 && more === undefined && (prefix === undefined || /^\d{1,3}$/.test(prefix))
+  if (isNetwork && Number(prefix ?? 0) <= bitsMax) return parsed(text)
+  const name = text.replace(/^\*?\./, '')
+  if (!/^[\d.]+$/.test(name) && new RegExp(hostNamePattern).test(name)) return parsed(text)
+  return refused(`${quoted(text)} is neither a host nor a network`, fix)
 }
 
 /** Address of a logo. */

@@ -2,6 +2,7 @@ import { statSync } from 'node:fs'
 import { isSafeNode } from '../edge/version.ts'
 import { Fault } from '../model/fault.ts'
 import { isForeign, keysInAddress, mayBeSecretHeader } from '../model/host.ts'
+import { certificateNotes } from './certificates.ts'
 import {
   allCollectors,
   type CollectorConfig,
@@ -23,6 +24,7 @@ import {
   resolveAddress,
   resolveDatabase,
   resolvePostAddress,
+  resolveProxy,
 } from './secret.ts'
 
 /** A secret of the configuration: its role and its place. */
@@ -53,6 +55,9 @@ export function cautionsOf(
         return replaced ? [{ place, message: `${what}: ${replaced.message}`, fix: replaced.fix }] : []
       }),
       ...config.protocols.flatMap(protocol => nearChains(protocol, chains)),
+      ...certificateNotes(config).flatMap(({ outcome, place, subject, found, fix }) =>
+        outcome === 'ok' ? [] : [{ place, message: `${subject}: ${found}`, ...(fix !== undefined && { fix }) }],
+      ),
       ...config.includes.flatMap(matchless),
       ...literalKeys(config),
       ...unencrypted(config),
@@ -140,6 +145,11 @@ function readUsed({ ref, use }: ConfigSecret): unknown {
       return resolveAddress(use.chain, ref)
     case 'header':
       return readHeader(use.header, ref)
+    case 'proxy':
+      return resolveProxy(ref)
+    case 'certificate-key':
+      // It is read together with its certificate.
+      return undefined
     case 'post':
       return resolvePostAddress(ref)
     default:

@@ -9,6 +9,8 @@ export function changesOf(before: Config, after: Config): string[] {
   const protocols = (config: Config) => config.protocols.map(({ collectors: _, ...own }) => own)
   const sections = [
     'service',
+    'proxy',
+    'ca',
     'data',
     'fleet',
     'collect',

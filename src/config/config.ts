@@ -64,7 +64,7 @@ export interface ConfigSecret {
   readonly place: Place
   /** Its use, which says what it must be. A `word` is a key or a token. */
   readonly use:
-    | { readonly kind: 'word' | 'chat' | 'database' | 'post' }
+    | { readonly kind: 'word' | 'chat' | 'database' | 'post' | 'proxy' | 'certificate-key' }
     | { readonly kind: 'node'; readonly chain: string }
     | { readonly kind: 'header'; readonly header: string }
   /** Present for the key of a protocol, which an included file may have. */
@@ -72,14 +72,16 @@ export interface ConfigSecret {
 }
 
 /** All secrets that a configuration refers to, but for options of collectors. */
-export function configSecrets({ service, data, chains, protocols, heartbeat, notify }: Config): ConfigSecret[] {
+export function configSecrets(config: Config): ConfigSecret[] {
+  const { service, proxy, data, chains, protocols, heartbeat, notify } = config
   const secret = (what: string, ref: PlacedSecret, use: ConfigSecret['use']): ConfigSecret => {
     return { what, ref, place: ref.place, use }
   }
   const word = { kind: 'word' } as const
   return [
     ...(data.kind === 'postgres' ? [secret('the address of the database', data.address, { kind: 'database' })] : []),
-    ...(service.kind === 'remote' && service.key ? [secret('the key of the service', service.key, word)] : []),
+    ...(proxy && proxy.kind !== 'url' ? [secret('the address of the proxy', proxy, { kind: 'proxy' })] : []),
+    ...(service.kind === 'remote' ? secretsOfService(service) : []),
     ...protocols.flatMap(({ id, key }): ConfigSecret[] =>
       key ? [{ ...secret(`the key of ${id}`, key, word), isOfProtocol: true }] : [],
     ),
@@ -90,16 +92,28 @@ export function configSecrets({ service, data, chains, protocols, heartbeat, not
   ]
 }
 
+function secretsOfService({ key, headers, certificate }: Extract<ServiceConfig, { kind: 'remote' }>) {
+  const [what, isKey] = ['the key of the certificate for the service', { kind: 'certificate-key' }] as const
+  return [
+    ...(key ? [{ what: 'the key of the service', ref: key, place: key.place, use: { kind: 'word' } } as const] : []),
+    ...(certificate ? [{ what, ref: certificate.key, place: certificate.key.place, use: isKey }] : []),
+    ...(headers ? secretsOfHeaders('the service', headers) : []),
+  ]
+}
+
+function secretsOfHeaders(what: string, { headers, place }: PlacedHeaders): ConfigSecret[] {
+  return Object.entries(headers).flatMap(([header, ref]): ConfigSecret[] =>
+    ref.kind === 'text' ? [] : [{ what, ref, place, use: { kind: 'header', header } }],
+  )
+}
+
 function secretsOfNode({ name }: ChainConfig, node: EndpointRef): ConfigSecret[] {
   const { headers = {}, place } = node
   const address: ConfigSecret[] =
     node.kind === 'url'
       ? []
       : [{ what: `the address of a node of ${name}`, ref: node, place, use: { kind: 'node', chain: name } }]
-  const others = Object.entries(headers).flatMap(([header, ref]): ConfigSecret[] =>
-    ref.kind === 'text' ? [] : [{ what: `a node of ${name}`, ref, place, use: { kind: 'header', header } }],
-  )
-  return [...address, ...others]
+  return [...address, ...secretsOfHeaders(`a node of ${name}`, { headers, place })]
 }
 
 /** All collectors of a configuration, those that read prices and lists first. */
@@ -257,7 +271,39 @@ export interface ProtocolConfig {
 export type ServiceConfig =
   | { readonly kind: 'embedded' }
   /** `url` has no trailing slash. The key may be absent when every protocol has its own. */
-  | { readonly kind: 'remote'; readonly url: string; readonly key?: PlacedSecret }
+  | {
+      readonly kind: 'remote'
+      readonly url: string
+      readonly key?: PlacedSecret
+      readonly headers?: PlacedHeaders
+      readonly certificate?: CertificateConfig
+    }
+
+/** Headers of requests by name. */
+export interface PlacedHeaders {
+  readonly headers: Readonly<Record<string, HeaderValue>>
+  readonly place: Place
+}
+
+/** The HTTP proxy of all connections: its address, or where that is kept. */
+export type ProxyConfig = ({ readonly kind: 'url'; readonly url: string } | SecretRef) & {
+  /** Hosts that are connected to directly. */
+  readonly except: readonly string[]
+  readonly place: Place
+}
+
+/** A file, and the place at which it is named. */
+export interface PlacedFile {
+  /** Absolute. */
+  readonly path: string
+  readonly place: Place
+}
+
+/** The certificate that is shown to the service, and its key, as PEM. */
+export interface CertificateConfig {
+  readonly cert: PlacedFile
+  readonly key: PlacedSecret
+}
 
 /** Where the outbox is kept. */
 export type DataConfig =
@@ -313,6 +359,9 @@ export interface Config {
   /** Further files that protocols were read from. */
   readonly includes: readonly Include[]
   readonly service: ServiceConfig
+  readonly proxy?: ProxyConfig
+  /** Certificates of authorities that are trusted besides the usual ones, as PEM. */
+  readonly ca?: PlacedFile
   readonly data: DataConfig
   /** Empty where the outbox is in a folder. */
   readonly fleet: FleetConfig

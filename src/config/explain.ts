@@ -76,9 +76,10 @@ const fixOf = (fix: unknown) => (typeof fix === 'string' ? { fix } : {})
 function isSecret(path: IssuePath): boolean {
   const text = pathText(path)
   return (
-    /^service(\.(key|url)\b|$)/.test(text) ||
+    /^service(\.(key|url|headers|certificate)\b|$)/.test(text) ||
     /^protocols\[\d+\]\.key\b/.test(text) ||
     isEndpoint(path) ||
+    path[0] === 'proxy' ||
     path[0] === 'data' ||
     path[0] === 'heartbeat' ||
     path[0] === 'notify'

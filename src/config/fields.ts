@@ -171,6 +171,15 @@ export const secretRef = z
     return z.NEVER
   })
 
+/** Where a secret is kept. @param name of a variable, for the examples */
+export const secretAt = (description: string, name: string) =>
+  secretRef.meta({
+    description,
+    examples: [{ env: name }, { file: `/run/secrets/${name.toLowerCase()}` }],
+    minProperties: 1,
+    maxProperties: 1,
+  })
+
 /** An API key, which is never written in the file. */
 export const key = secretRef.meta({
   description: 'Where the API key is kept. It is read when needed, and never written in this file.',
@@ -188,6 +197,9 @@ const ownNames = new Set([
   'content-type',
   'expect',
   'host',
+  'keep-alive',
+  'proxy-authorization',
+  'proxy-connection',
   'te',
   'trailer',
   'transfer-encoding',

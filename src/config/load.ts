@@ -14,6 +14,7 @@ import {
   type NamedConfig,
   type PlacedSecret,
   type ProtocolConfig,
+  type ProxyConfig,
   type ReceiverConfig,
   type SecretRef,
   type ServiceConfig,
@@ -97,6 +98,8 @@ function buildConfig(
     file,
     includes,
     service,
+    ...(parsed.proxy && { proxy: proxyOf(parsed.proxy, main) }),
+    ...(parsed.ca !== undefined && { ca: { path: nextTo(file, parsed.ca), place: placeOf(['ca']) } }),
     data: dataOf(main, service),
     fleet: fleetOf(parsed.fleet),
     collect: { deadlineMs: parsed.collect.deadline, catchUpMs: parsed.collect.catchUp },
@@ -161,11 +164,27 @@ function dataFolder(file: string, written: string): string {
 
 function serviceOf(parsed: ParsedFile['service'], file: string, placeOf: PlaceOf): ServiceConfig {
   if (parsed === 'embedded') return { kind: 'embedded' }
+  const { url, key, headers, certificate } = parsed
+  const at = (...path: readonly string[]) => ['service', ...path]
   return {
     kind: 'remote',
-    url: parsed.url,
-    ...(parsed.key && { key: placedSecret(parsed.key, ['service', 'key'], { file, placeOf }) }),
+    url,
+    ...(key && { key: placedSecret(key, at('key'), { file, placeOf }) }),
+    ...(headers && { headers: { headers: headersOf(headers, file), place: placeOf(at('headers')) } }),
+    ...(certificate && {
+      certificate: {
+        cert: { path: nextTo(file, certificate.cert), place: placeOf(at('certificate', 'cert')) },
+        key: placedSecret(certificate.key, at('certificate', 'key'), { file, placeOf }),
+      },
+    }),
   }
+}
+
+function proxyOf(
+  { except, ...where }: NonNullable<ParsedFile['proxy']>,
+  { file, placeOf }: ParsedDocument<ParsedFile>,
+): ProxyConfig {
+  return { ...(where.kind === 'url' ? where : secretOf(where, file)), except, place: placeOf(['proxy']) }
 }
 
 function placedSecret(

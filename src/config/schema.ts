@@ -16,6 +16,7 @@ import {
   serviceUrl,
   type TextParser,
 } from './addresses.ts'
+import { ca, proxy, service } from './egress-fields.ts'
 import {
   displayText,
   duration,
@@ -30,6 +31,7 @@ import {
   machineName,
   namePattern,
   path,
+  secretAt,
   secretRef,
   slug,
   slugPattern,
@@ -48,15 +50,6 @@ const deadlineMsMax = 30 * 60_000
 /** A duration. @param example as written in the file */
 const durationField = (parser: TextParser<number>, description: string, example: string) =>
   textField(parser, { description, examples: [example], pattern: durationPattern })
-
-/** Where a secret is kept. @param name of a variable, for the examples */
-const secretAt = (description: string, name: string) =>
-  secretRef.meta({
-    description,
-    examples: [{ env: name }, { file: `/run/secrets/${name.toLowerCase()}` }],
-    minProperties: 1,
-    maxProperties: 1,
-  })
 
 /** Where an address is kept that messages are posted to. */
 const postAddressAt = (description: string, name: string) =>
@@ -422,22 +415,6 @@ function isOpenAddress(text: string): boolean {
   return /^(http|ws):/i.test(text) && URL.canParse(text) && isForeign(new URL(text).hostname)
 }
 
-const service = z
-  .union([
-    z.literal('embedded').meta({ description: 'The reference service inside the daemon, with its own key.' }),
-    z.strictObject({
-      url: textField(serviceUrl, {
-        description: 'Base address: HTTPS, or http:// on a loopback address. No credentials, no query.',
-        examples: ['https://metrics.example.com'],
-      }),
-      key: key.optional(),
-    }),
-  ])
-  .meta({
-    description: 'The metrics service that the values are pushed to.',
-    examples: ['embedded', { url: 'https://metrics.example.com', key: { env: 'METRICS_KEY' } }],
-  })
-
 const chain = z
   .strictObject({
     id: z
@@ -508,6 +485,8 @@ const includeEntry = z
 export const operatorFile = z
   .strictObject({
     service,
+    proxy: proxy.optional(),
+    ca: ca.optional(),
     data,
     fleet: fleet.optional(),
     collect: z

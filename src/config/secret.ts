@@ -2,7 +2,7 @@ import { fileStats } from '../edge/file-stats.ts'
 import { Fault } from '../model/fault.ts'
 import { decodedPart, secretPartsOf } from '../model/host.ts'
 import { type PostgresAddress, parsePostgresAddress } from '../model/postgres-address.ts'
-import { endpoint, postAddress } from './addresses.ts'
+import { endpoint, postAddress, proxyAddress } from './addresses.ts'
 import { type Config, configSecrets, type EndpointRef, type OptionSecret, type SecretRef } from './config.ts'
 import { type Place, pathText, placeText } from './mistakes.ts'
 import { readBytes } from './yaml.ts'
@@ -146,14 +146,45 @@ const certificatesBytesMax = 1_000_000
 function withAuthorities(address: PostgresAddress, ref: SecretRef): PostgresAddress {
   const { authoritiesFile: file } = address
   if (file === undefined) return address
+  return { ...address, authorities: readCertificates(file, 'the sslrootcert of the database', placeFacts(ref)) }
+}
+
+/**
+ * The certificates of a file, as PEM.
+ *
+ * @param role of the file, for the message
+ * @throws Fault `config` when it cannot be read or holds none
+ */
+export function readCertificates(file: string, role: string, facts: Fault['facts'] = {}): string {
   const bytes = attempt(() => readBytes(file, certificatesBytesMax))
   const code = bytes instanceof Error && 'code' in bytes ? String(bytes.code) : ''
-  const authorities = bytes instanceof Error ? '' : bytes.toString('utf8')
-  if (authorities.includes('-----BEGIN CERTIFICATE-----')) return { ...address, authorities }
+  const certificates = bytes instanceof Error ? '' : bytes.toString('utf8')
+  if (certificates.includes('-----BEGIN CERTIFICATE-----')) return certificates
   const what = bytes instanceof Error ? (unreadable[code] ?? `cannot be read (${code})`) : 'holds no certificate'
-  throw new Fault('config', `the file ${file}, the sslrootcert of the database, ${what}`, {
-    facts: placeFacts(ref),
+  throw new Fault('config', `the file ${file}, ${role}, ${what}`, {
+    facts,
     fix: 'name a file of certificates as PEM there, readable for this process',
+  })
+}
+
+/** A private key, as PEM. Secret. @throws Fault `secret-missing` as `readSecret` */
+export function readPrivateKey(ref: SecretRef): string {
+  return readSecret(ref, /^[\x20-\x7e\s]+$/)
+}
+
+/**
+ * The address of the proxy. Secret: never print it.
+ *
+ * @throws Fault `secret-missing` as `readSecret`; `config` when the secret is not such an address
+ */
+export function resolveProxy(ref: { readonly kind: 'url'; readonly url: string } | SecretRef): string {
+  if (ref.kind === 'url') return ref.url
+  const taken = proxyAddress(readSecret(ref), true)
+  if (taken.ok) return taken.value
+  const { message, fix } = taken.mistake
+  throw new Fault('config', `the secret is not the address of a proxy: ${message}`, {
+    facts: placeFacts(ref),
+    ...(fix !== undefined && { fix }),
   })
 }
 
@@ -162,7 +193,7 @@ function withAuthorities(address: PostgresAddress, ref: SecretRef): PostgresAddr
  *
  * @throws Fault `secret-missing` as `readSecret`; it also names the header
  */
-export function resolveHeaders({ headers = {} }: EndpointRef): Record<string, string> {
+export function resolveHeaders({ headers = {} }: Pick<EndpointRef, 'headers'>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [
       name,
@@ -204,8 +235,9 @@ function readNamed(ref: SecretRef, named: (message: string) => string): string {
 export function secretsOf(config: Config): string[] {
   const nodes = config.chains.flatMap(({ name, rpc }) => rpc.flatMap(ref => secretsOfEndpoint(name, ref)))
   const others = configSecrets(config).flatMap(({ ref, use: { kind } }) => {
-    if (kind === 'chat' || kind === 'node' || kind === 'header') return []
-    const values = known(() => readSecret(ref))
+    if (kind === 'chat' || kind === 'node' || kind === 'certificate-key') return []
+    const values = known(() => readSecret(ref, kind === 'header' ? words : oneWord))
+    if (kind === 'proxy') return values.flatMap(proxySecrets)
     return values.flatMap(value => (kind === 'database' ? databaseSecrets(value) : withParts(value)))
   })
   return longestFirst([...nodes, ...others])
@@ -220,6 +252,12 @@ export function secretsOfEndpoint(chain: string, ref: EndpointRef): string[] {
     .flatMap(value => (value.kind === 'text' ? [] : known(() => readSecret(value, words))))
     .flatMap(withParts)
   return longestFirst([...kept, ...urls.flatMap(url => secretPartsOf(url)), ...headers])
+}
+
+/** The secrets of the address of a proxy: none where it has no password. */
+export function proxySecrets(address: string): string[] {
+  const hasPassword = !URL.canParse(address) || new URL(address).password !== ''
+  return hasPassword ? databaseSecrets(address) : []
 }
 
 /** An address of a database, and its password, however short. Its user, host and name are no secrets. */

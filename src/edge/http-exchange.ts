@@ -3,6 +3,7 @@ import type { Dispatcher, Pool } from 'undici'
 import type { AnswerHeaders } from '../model/answer-times.ts'
 import { tlsWantedError } from './network-reason.ts'
 import './unasked-continue.ts'
+import { type ClientCertificate, egressConnector } from './egress.ts'
 import { Semaphore } from './semaphore.ts'
 import type { Time } from './time.ts'
 import { type Unpackable, unpackedBody } from './unpacked-body.ts'
@@ -19,6 +20,8 @@ interface HttpExchangeOptions {
   /** Concurrent connections, at most. */
   readonly connections: number
   readonly time: Time
+  /** Reads the certificate of this client for each connection. Default: none is shown. */
+  readonly certificate?: (() => ClientCertificate) | undefined
   /** Answers that are longer, in bytes, are read one at a time, as memory may not hold several. Default: all at once. */
   readonly oneAtATimeBytes?: number
 }
@@ -112,15 +115,17 @@ export class HttpExchange {
 
   /** Loads undici for the first request: a daemon starts before it sends anything. */
   async #opened(): Promise<Undici> {
-    const [{ default: OwnPool }, { default: request }] = await Promise.all([
+    const [{ default: OwnPool }, { default: request }, { default: build }] = await Promise.all([
       import('undici/lib/dispatcher/pool.js'),
       import('undici/lib/api/api-request.js'),
+      import('undici/lib/core/connect.js'),
     ])
     if (this.#isClosed) throw new Error('the connections are closed')
-    const { timeoutMs = 0, connections } = this.#options
+    const { timeoutMs = 0, connections, certificate } = this.#options
     this.#undici ??= {
       request,
       pool: new OwnPool(this.#origin, {
+        connect: egressConnector(build, { certificate }),
         connections,
         pipelining: 1,
         headersTimeout: timeoutMs,

@@ -1,3 +1,5 @@
+import { Fault } from '../model/fault.ts'
+
 /** Code of an error for a server's answer to plain HTTP where it speaks TLS. */
 const tlsWanted = 'TLS_WANTED'
 
@@ -37,6 +39,11 @@ const words: readonly (readonly [code: RegExp, words: string, fix: string])[] = 
     'look whether the server has too much to do, or ask who runs it',
   ],
   [/^(EHOST|ENET)(UNREACH|DOWN)$/, 'no network leads there', 'check the address, and the network of this machine'],
+  [
+    /CERTIFICATE_REQUIRED$|_ALERT_(BAD_CERTIFICATE|CERTIFICATE_\w+|UNKNOWN_CA|UNSUPPORTED_CERTIFICATE|HANDSHAKE_FAILURE)$/,
+    'it wants a certificate of this client, or does not accept the one it was given',
+    'ask who runs the server; the certificate for the service is that of service.certificate',
+  ],
   [/^CERT_HAS_EXPIRED$/, 'its certificate has expired', 'renew it, or ask who runs the server'],
   [
     /^CERT_NOT_YET_VALID$/,
@@ -51,7 +58,7 @@ const words: readonly (readonly [code: RegExp, words: string, fix: string])[] = 
   [
     /SELF_SIGNED|^UNABLE_TO_(GET_ISSUER|VERIFY_LEAF)/,
     'its certificate is of an unknown authority',
-    'set NODE_EXTRA_CA_CERTS to the file of its certificate if it is your own, or check the address',
+    'name the file of its authority under ca: if it is your own, or check the address',
   ],
   [/CERT|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)|CRL/, 'its certificate is not accepted', 'check the certificate'],
   [/^TLS_WANTED$/, 'it speaks TLS here', 'write https:// in the address'],
@@ -80,6 +87,7 @@ interface NetworkError {
 
 /** Instruction for an error of a connection; `undefined` for an unknown one. Pure. */
 export function networkFix(error: unknown): string | undefined {
+  if (error instanceof Fault) return error.fix
   const { name, code, cause, socket } = (error ?? {}) as NetworkError
   const said = code ?? cause?.code
   // A TLS connection has read bytes before its first request.
@@ -90,6 +98,7 @@ export function networkFix(error: unknown): string | undefined {
 
 /** Why there was no answer, without a URL or a header. Names the addresses that were tried. Pure. */
 export function networkReason(error: unknown): string {
+  if (error instanceof Fault) return error.message
   const { name, code, cause } = error as NetworkError
   if (name === 'TimeoutError') return 'no answer in time'
   const said = networkWords(code ?? cause?.code ?? name ?? 'unknown error')

@@ -6,6 +6,7 @@ import { answerBytesMax } from '../model/limits.ts'
 import { type Answer, foreignFact, isForeign } from '../model/verdict.ts'
 import { type ReadMetric, type Registration, readMetric } from '../model/wire.ts'
 import { describedAnswer } from './described-answer.ts'
+import type { ClientCertificate } from './egress.ts'
 import { type ExchangeRequest, HttpExchange } from './http-exchange.ts'
 import { networkFix, networkReason } from './network-reason.ts'
 import type { Time } from './time.ts'
@@ -19,6 +20,10 @@ interface ServiceClientOptions {
   /** Concurrent connections, at most. */
   readonly connections: number
   readonly time: Time
+  /** Headers of every request, read for each. Secret; may throw a Fault. Default: none. */
+  readonly headers?: (() => Readonly<Record<string, string>>) | undefined
+  /** Reads the certificate of this client for each connection; may throw a Fault. Default: none is shown. */
+  readonly certificate?: (() => ClientCertificate) | undefined
   /**
    * Removes secrets from an answer, including earlier keys and those of other destinations. Default: only the request's
    * key.
@@ -56,8 +61,9 @@ export interface ListingClient extends ServiceClient {
 const widgetBody = z.array(readMetric)
 
 /** Creates a client of the service at an address. Redirects are never followed: the key must not be sent elsewhere. */
-export function serviceClient({ url, timeoutMs, connections, time, redact }: ServiceClientOptions): ListingClient {
-  const exchange = new HttpExchange({ url, timeoutMs, connections, time })
+export function serviceClient(options: ServiceClientOptions): ListingClient {
+  const { url, timeoutMs, connections, time, redact, headers: more, certificate } = options
+  const exchange = new HttpExchange({ url, timeoutMs, connections, time, certificate })
   const host = new URL(url).host
 
   async function ask(
@@ -67,11 +73,11 @@ export function serviceClient({ url, timeoutMs, connections, time, redact }: Ser
     body?: string,
     stop?: AbortSignal,
   ): Promise<Answer> {
-    // Without an encoding any would be acceptable.
-    const headers: Record<string, string> = { accept: 'application/json', 'accept-encoding': 'identity' }
-    if (key !== undefined) headers['authorization'] = `Bearer ${key}`
-    if (body !== undefined) headers['content-type'] = 'application/json'
     try {
+      // Without an encoding any would be acceptable.
+      const headers: Record<string, string> = { ...more?.(), accept: 'application/json', 'accept-encoding': 'identity' }
+      if (key !== undefined) headers['authorization'] = `Bearer ${key}`
+      if (body !== undefined) headers['content-type'] = 'application/json'
       const sentMs = time.nowMs()
       const {
         status,
@@ -91,7 +97,7 @@ export function serviceClient({ url, timeoutMs, connections, time, redact }: Ser
         ...answerTimes(answered, trip),
       }
     } catch (error) {
-      return { kind: 'unanswered', reason: networkReason(error), fix: networkFix(error) }
+      return { kind: 'unanswered', reason: networkReason(error), fix: fixOf(error, url) }
     }
   }
 
@@ -111,6 +117,13 @@ export function serviceClient({ url, timeoutMs, connections, time, redact }: Ser
     },
     close: () => exchange.close(),
   }
+}
+
+function fixOf(error: unknown, url: string): string | undefined {
+  const fix = networkFix(error)
+  const isCut = (error as { readonly code?: unknown }).code === 'UND_ERR_SOCKET' && url.startsWith('https:')
+  // With TLS 1.3 a server refuses a client without a certificate once the connection is there.
+  return isCut ? `${fix}; it may want a client certificate: service.certificate` : fix
 }
 
 function withoutKey(text: string, key: string | undefined, redact: (text: string) => string = all => all): string {

@@ -5,6 +5,11 @@ declare module 'undici/lib/dispatcher/pool.js' {
   export default pool
 }
 
+declare module 'undici/lib/core/connect.js' {
+  const build: typeof import('undici').buildConnector
+  export default build
+}
+
 declare module 'undici/lib/api/api-request.js' {
   import type { Dispatcher } from 'undici'
   export default function request(

@@ -2,6 +2,7 @@ import { deserialize, serialize } from 'node:v8'
 import { z } from 'zod'
 import type { ReadAnswer, ReadAt, ReadRequest } from '../chain/reads.ts'
 import { isAddress, isBytes, isHash } from '../chain/shapes.ts'
+import type { Egress } from '../edge/egress.ts'
 import type { AsOfBlock, Hex, LogFilter, PinnedBlock } from '../model/block.ts'
 import { Fault, type FaultRecord } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
@@ -273,8 +274,8 @@ export interface EndedRun {
 export type ToChild =
   /** Names of the configured chains; sent before the first run. */
   | { readonly kind: 'chains'; readonly names: readonly string[] }
-  /** Runs started in one turn. */
-  | { readonly kind: 'run'; readonly runs: readonly StartedRun[] }
+  /** Runs started in one turn, and how their requests leave the machine. */
+  | { readonly kind: 'run'; readonly runs: readonly StartedRun[]; readonly egress: Egress }
   /** The run's deadline has passed: it must end now, with the values it has. */
   | { readonly kind: 'abort'; readonly run: string }
   | { readonly kind: 'ping' }

@@ -1,4 +1,5 @@
 import type { AppContext } from '../app/context.ts'
+import { useEgress } from '../app/egress.ts'
 import { openChains } from '../app/open-chains.ts'
 import { type Config, ConfigError, collectorsByName } from '../config/config.ts'
 import { configFolders, hiddenPaths } from '../config/include.ts'
@@ -50,6 +51,7 @@ async function recorded({ hour: asked, ...tried }: RecordedRun, redactor: Redact
   const collector = configured(tried)
   const config = loadConfig(absolutePath(collector.place.file))
   const context: AppContext = { config, redactor, time: systemTime, log: createLog('silent', redactor) }
+  useEgress(context)
   redactor.add(secretsOf(config))
   await using stack = new AsyncDisposableStack()
   const chains = openChains(context, stack)

@@ -19,7 +19,7 @@ tell('keys', [
   [
     'an unknown key',
     `service: embedded\nverbosity: 3\n${fine}`,
-    '2:1: unknown key "verbosity" → known here: service, data, fleet, collect, delivery, outbox, status, log, heartbeat, notify, chains, include, prices, tokenPrices, lists, protocols',
+    '2:1: unknown key "verbosity" → known here: service, proxy, ca, data, fleet, collect, delivery, outbox, status, log, heartbeat, notify, chains, include, prices, tokenPrices, lists, protocols',
   ],
   [
     'what stands under a typo is checked too',
@@ -338,6 +338,63 @@ tell('headers of a node', [
     'a value of another kind',
     `service: embedded\nchains: { a: { id: 1, rpc: [{ url: "https://n.example.com", headers: { x-team: [a] } }] } }\n${fine}`,
     '2:72: chains.a.rpc[0].headers.x-team: must be text or a map, not a list → write text or a map',
+  ],
+])
+
+tell('the way out of the machine', [
+  [
+    'a password in the address of the proxy',
+    `${remote}proxy: http://tide:hunter2@proxy:3128\n${fine}`,
+    '2:8: proxy: the address holds a name or a password, which is a secret → keep the whole address elsewhere: { env: PROXY_URL } or { file: /run/secrets/proxy_url }',
+  ],
+  [
+    'an address without a scheme, and of another kind of proxy',
+    `${remote}proxy: { url: proxy:3128, except: [socks5://a, 10.0.0.0/33, "1.2.3", "*", "*.corp", node.internal] }\n${fine}`,
+    '2:15: proxy.url: this is not the http:// or https:// address of a proxy → write it like http://proxy.example.com:3128',
+    '2:36: proxy.except[0]: this text is neither a host nor a network → write a name like node.internal or .example.com, an address, or a network like 10.0.0.0/8',
+    '2:48: proxy.except[1]: "10.0.0.0/33" is neither a host nor a network → write a name like node.internal or .example.com, an address, or a network like 10.0.0.0/8',
+    '2:61: proxy.except[2]: "1.2.3" is neither a host nor a network → write a name like node.internal or .example.com, an address, or a network like 10.0.0.0/8',
+    '2:70: proxy.except[3]: "*" is neither a host nor a network → write a name like node.internal or .example.com, an address, or a network like 10.0.0.0/8',
+  ],
+  [
+    'a SOCKS proxy',
+    `${remote}proxy: socks5://proxy:1080\n${fine}`,
+    '2:8: proxy: a SOCKS proxy is not used here, an HTTP proxy is → write it like http://proxy.example.com:3128',
+  ],
+  [
+    'a variable of the shell',
+    `${remote}proxy: $HTTPS_PROXY\n${fine}`,
+    '2:8: proxy: variables are not expanded here → write { env: HTTPS_PROXY }',
+  ],
+  [
+    'a path in the address of the proxy',
+    `${remote}proxy: http://proxy:3128/proxy.pac\n${fine}`,
+    '2:8: proxy: the address of a proxy has no path and no query → write it like http://proxy.example.com:3128',
+  ],
+  [
+    'no address, and two',
+    `${remote}proxy: { except: [a.b] }\n${fine}`,
+    '2:1: proxy: says none of url, file and env → write one of { url: … }, { file: … } and { env: … }',
+  ],
+  [
+    'a mistyped key, and a literal key of the certificate',
+    `service: { url: "https://m.example.com", key: { env: KEY }, certificate: { cer: a.crt, key: ./a.key } }\nproxy: { evn: P }\n${fine}`,
+    '1:76: unknown key "cer" in service.certificate → did you mean "cert"?',
+    '1:93: service.certificate.key: a key is never written in this file, only its place → write { env: CLIENT_KEY } or { file: /run/secrets/client_key }',
+    '2:10: unknown key "evn" in proxy → did you mean "env"?',
+  ],
+  [
+    'headers that are ours, or secrets',
+    `service: { url: "https://m.example.com", key: { env: KEY }, headers: { Authorization: { env: K }, host: a, x-api-key: s3cret, content-length: "1", x-tenant: tide } }\n${fine}`,
+    '1:72: service.headers.Authorization: this header is set by tidegauge itself: the key of the service is sent in it → remove it; the key goes to service.key',
+    '1:105: service.headers.host: this header is set by tidegauge itself → remove it',
+    '1:119: service.headers.x-api-key: a secret is never written in this file, only its place → write { env: RPC_TOKEN } or { file: /run/secrets/rpc_token }',
+    '1:143: service.headers.content-length: this header is set by tidegauge itself → remove it',
+  ],
+  [
+    'no file',
+    `${remote}ca: ~/ca.pem\n${fine}`,
+    '2:5: ca: ~ is not expanded here → write the whole path, or one relative to this file',
   ],
 ])
 

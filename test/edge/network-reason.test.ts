@@ -26,6 +26,16 @@ describe('why there was no answer', () => {
       coded('ERR_TLS_CERT_ALTNAME_INVALID'),
       'its certificate is for another name, ERR_TLS_CERT_ALTNAME_INVALID',
     ],
+    [
+      'a certificate of this client',
+      coded('ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED'),
+      'it wants a certificate of this client, or does not accept the one it was given, ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED',
+    ],
+    [
+      'another certificate of this client',
+      coded('ERR_SSL_TLSV1_ALERT_UNKNOWN_CA'),
+      'it wants a certificate of this client, or does not accept the one it was given, ERR_SSL_TLSV1_ALERT_UNKNOWN_CA',
+    ],
     ['a revoked certificate', coded('CERT_REVOKED'), 'its certificate is not accepted, CERT_REVOKED'],
     ['plain HTTP', coded('EPROTO'), 'it does not speak TLS, EPROTO'],
     ['no HTTP', coded('HPE_INVALID_CONSTANT'), 'its answer is no HTTP, HPE_INVALID_CONSTANT'],

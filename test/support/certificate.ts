@@ -17,12 +17,14 @@ const text = (tag: number, ascii: string) => der(tag, Buffer.from(ascii, 'ascii'
 const oid = (hex: string) => der(0x06, Buffer.from(hex, 'hex'))
 
 const ecdsaWithSha256 = sequence(oid('2a8648ce3d040302'))
-const name = sequence(der(0x31, sequence(oid('550403'), text(0x0c, 'Tidegauge test'))))
-const validity = sequence(text(0x17, '200101000000Z'), text(0x18, '21200101000000Z'))
+const named = (host: string) => sequence(der(0x31, sequence(oid('550403'), text(0x0c, host))))
+const generalTime = (at: Date) => text(0x18, `${at.toISOString().replace(/\D/g, '').slice(0, 14)}Z`)
 const isAuthority = sequence(oid('551d13'), der(0x04, sequence(der(0x01, Buffer.from([0xff])))))
 
 /** Makes a certificate for host names (RFC 5280), so that no private key lies in the tree. */
-export function certificateFor(hosts: readonly string[]): Certificate {
+export function certificateFor(hosts: readonly string[], endsAt = new Date('2120-01-01T00:00:00Z')): Certificate {
+  const name = named(hosts[0] ?? 'Tidegauge test')
+  const validity = sequence(text(0x17, '200101000000Z'), generalTime(endsAt))
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const names = sequence(oid('551d11'), der(0x04, sequence(...hosts.map(host => text(0x82, host)))))
   const toSign = sequence(

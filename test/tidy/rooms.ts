@@ -60,6 +60,7 @@ const homes: Readonly<Record<string, readonly string[]>> = {
     'collectors/',
   ],
   undici: [
+    'src/edge/egress.ts',
     'src/edge/http-exchange.ts',
     'src/edge/undici-parts.d.ts',
     'src/runner/child/http.ts',

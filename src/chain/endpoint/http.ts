@@ -238,6 +238,10 @@ function requireReadable(host: string, unread: Unpackable | 'broken-off', encodi
 
 /** The short reason of an error. Nothing else of it is kept: text, stack and cause may hold the whole URL. */
 function unanswered(error: unknown, url: string): EndpointFailure {
+  if (error instanceof Fault) {
+    const { message, fix } = error
+    return new EndpointFailure(hostOf(url), `does not answer: ${redacted(message, url)}`, 'unreachable', undefined, fix)
+  }
   const reasons = causes(error)
   const codeOf = (cause: unknown) => (isRecord(cause) && typeof cause['code'] === 'string' ? cause['code'] : '')
   const coded = reasons.find(cause => !/^(UND_ERR_ABORTED|$)/.test(codeOf(cause)))

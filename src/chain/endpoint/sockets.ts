@@ -1,5 +1,6 @@
 import { connect } from 'node:net'
-import { networkWords } from '../../edge/network-reason.ts'
+import { egressConnector } from '../../edge/egress.ts'
+import { networkReason, networkWords } from '../../edge/network-reason.ts'
 import { unlessAborted } from '../../edge/unless-aborted.ts'
 import { exceededBound, parsedJson } from '../../model/json.ts'
 import { EndpointFailure, hostOf } from './failures.ts'
@@ -172,18 +173,25 @@ const webSocketFix =
   'check that the node runs, its port and its path, and write wss:// if it speaks TLS; a second endpoint under rpc: takes over'
 
 /**
- * Connects to a `ws://` or `wss://` URL. The events of a failed WebSocket carry no reason. Closing ends the TCP socket:
- * a closing handshake would wait for the node, and a frozen one never answers.
+ * Connects to a `ws://` or `wss://` URL. The events of a failed WebSocket carry no reason; its connection's error does. Closing
+ * ends the TCP socket: a closing handshake would wait for the node, and a frozen one never answers.
  */
 export function webSocketDial(url: string, own: OwnHeaders = () => ({})): Dial {
   const host = hostOf(url)
   return async ({ text, closed }, end) => {
-    const { Agent, WebSocket } = await import('undici')
+    const { Agent, buildConnector, WebSocket } = await import('undici')
     end.throwIfAborted()
     return new Promise((resolve, reject) => {
       const headers = ownHeaders(host, own)
+      let why = 'does not answer as a WebSocket'
+      const connect = egressConnector(buildConnector, { timeout: connectMsMax, signal: end })
       const dispatcher = new Agent({
-        connect: { timeout: connectMsMax, signal: end },
+        connect: (target, done) =>
+          connect(target, (...[error, socket]) => {
+            if (!error) return done(null, socket)
+            why = `does not answer: ${networkReason(error)}`
+            done(error, null)
+          }),
         webSocket: { maxPayloadSize: chainAnswerBytesMax },
       })
       const socket = new WebSocket(url, { dispatcher, headers })
@@ -192,7 +200,7 @@ export function webSocketDial(url: string, own: OwnHeaders = () => ({})): Dial {
       socket.addEventListener('error', () => {})
       socket.addEventListener('close', ({ code }) => {
         void dispatcher.destroy().catch(() => {})
-        reject(new EndpointFailure(host, 'does not answer as a WebSocket', 'unreachable', undefined, webSocketFix))
+        reject(new EndpointFailure(host, why, 'unreachable', undefined, webSocketFix))
         closed(`closed the connection (${code})`)
       })
     })

@@ -3,6 +3,7 @@ import type { AppContext } from '../../app/context.ts'
 import { Fault, faultLine } from '../../model/fault.ts'
 import { checkOutboxFile } from '../../outbox/data-check.ts'
 import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
+import { egressFindings } from '../doctor/egress.ts'
 import {
   configFindings,
   daemonFindings,
@@ -54,6 +55,7 @@ function examinations(context: AppContext, options: ConfigOption): Promise<reado
   const service = examined('service', serviceFindings(context, outbox, options))
   return [
     configuration,
+    Promise.resolve(egressFindings(context)),
     service,
     examined('chains', chainFindings(context, service.then(isClockWrong))),
     examined('events', eventFindings(context)),

@@ -191,8 +191,11 @@ const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
 /** Sends one request. @throws Fault when a retry would fail the same way */
 async function getOnce(hop: Hop, deps: GetDeps): Promise<Got> {
+  // A proxy that is down is a Fault, too, and may be up again at the next attempt.
+  const answer = await ask(hop, deps).catch(error => unansweredOf(error, hop))
+  if (answer instanceof Fault) return { kind: 'transient', fault: answer }
   try {
-    return await judged(await ask(hop, deps), hop, deps)
+    return await judged(answer, hop, deps)
   } catch (error) {
     if (error instanceof Fault) throw error
     return { kind: 'transient', fault: unansweredOf(error, hop) }

@@ -4,6 +4,7 @@
  */
 import '../../edge/process-settings.ts'
 import { sentTogether } from '../../edge/batch-scheduler.ts'
+import { setEgress } from '../../edge/egress.ts'
 import { Fault, faultRecord } from '../../model/fault.ts'
 import { hourAfter } from '../../model/hour.ts'
 import {
@@ -116,7 +117,10 @@ function postAsks(all: readonly Ask[]): void {
 
 function receive(message: ToChild): void {
   if (message.kind === 'chains') chainNames = message.names
-  if (message.kind === 'run') for (const run of message.runs) void start(run)
+  if (message.kind === 'run') {
+    setEgress(() => message.egress)
+    for (const run of message.runs) void start(run)
+  }
   if (message.kind === 'abort') controllers.get(message.run)?.abort(new Fault('stopped', 'the deadline has passed'))
   if (message.kind === 'ping') line.post({ kind: 'pong' })
   if (message.kind === 'replies') for (const { ask, reply } of message.replies) asks.replied(ask, reply)

@@ -3,6 +3,7 @@ import '../../edge/unasked-continue.ts'
 import { lookup as systemLookup } from 'node:dns'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
 import { Agent, buildConnector, type Dispatcher } from 'undici'
+import { egressConnector, proxyOf } from '../../edge/egress.ts'
 import { Fault } from '../../model/fault.ts'
 import { connectAsOwn } from './lockdown.ts'
 import { cut } from './thrown.ts'
@@ -97,8 +98,9 @@ export function createNetwork(options: HttpNetworkOptions = {}): HttpNetwork {
   const reached = new Map<string, 'private' | 'public'>()
   // Only HTTP/1.1: one request an hour gains nothing from HTTP/2.
   const shared = { allowH2: false, timeout: httpConnectMsMax, ...(ca === undefined ? {} : { ca }) }
-  const anywhere = buildConnector({ ...shared, lookup })
-  const outside = buildConnector({ ...shared, lookup: publicLookup(lookup, isPublic) })
+  const anywhere = egressConnector(buildConnector, { ...shared, lookup })
+  // Behind a proxy a name is looked up by that alone: what it may reach is for the proxy to say.
+  const outside = egressConnector(buildConnector, { ...shared, lookup: publicLookup(lookup, isPublic) })
 
   function remember(origin: string, address: string | undefined): void {
     // If a name had both kinds of address, the stricter rules for redirects apply.
@@ -111,7 +113,8 @@ export function createNetwork(options: HttpNetworkOptions = {}): HttpNetwork {
     connectAsOwn(() =>
       anywhere(target, (...[error, socket]) => {
         if (error) return done(error, null)
-        remember(new URL(`${target.protocol}//${target.host}`).origin, socket.remoteAddress)
+        const address = proxyOf(target.hostname) ? undefined : socket.remoteAddress
+        remember(new URL(`${target.protocol}//${target.host}`).origin, address)
         done(null, socket)
       }),
     ),

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { sentTogether } from '../../edge/batch-scheduler.ts'
+import { currentEgress } from '../../edge/egress.ts'
 import type { Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import {
@@ -227,7 +228,7 @@ export class CollectorChild {
       return [{ run: token, task: run.task, deadlineMs, ...(requests && { requests }), ...(guarded && { guarded }) }]
     })
     if (runs.length === 0) return
-    this.#say({ kind: 'run', runs })
+    this.#say({ kind: 'run', runs, egress: currentEgress() })
     if (this.#deps.pinged) void this.#pings.watch()
   }
 
