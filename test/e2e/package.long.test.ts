@@ -269,6 +269,23 @@ describe.each([
   })
 })
 
+it('is begun with as README.md says', { timeout: 120_000 }, () => {
+  const [, block = ''] =
+    /^## Quick start\n\n```sh\n([\s\S]*?)^```/m.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? []
+  const lines = block.split('\n').map(line => line.replace(/ +#.*/, ''))
+  const [pack, ...typed] = lines.filter(line => line !== '')
+  // The first one made the tarball, and the last one runs until it is stopped.
+  expect([pack, typed.pop()]).toEqual(['npm pack', 'npx tidegauge run'])
+  const project = join(folder, 'quick-start')
+  mkdirSync(project)
+  const said = execFileSync('sh', ['-ec', typed.join('\n').replace('PATH/', `${folder}/`)], {
+    cwd: project,
+    env: { ...process.env, PATH: bin, npm_config_prefer_offline: 'true' },
+    stdio: 'pipe',
+  })
+  expect(said.toString()).toMatch(/my-protocol___Age +[\d.]+ +days/)
+})
+
 it('says in one line which Node it needs, under one of any age', async () => {
   const dist = join(clone, 'dist/bin.cjs')
   const script = readFileSync(dist, 'utf8').replaceAll('process.version', '"v8.17.0"')
