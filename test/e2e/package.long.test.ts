@@ -1,7 +1,7 @@
 import { type ExecFileException, execFile, execFileSync, spawn } from 'node:child_process'
 import { chownSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core'
@@ -234,7 +234,10 @@ describe.each([
     const tidegauge = join(project, 'node_modules/.bin/tidegauge')
     const command = (file: string, ...args: string[]) =>
       execFileSync(file, args, { cwd: started, env: environment(), stdio: 'pipe' }).toString()
-    command(tidegauge, 'init')
+    expect(command(tidegauge, 'init')).toContain('  npm install ')
+    // Nothing but the tarball is named: no registry has this version.
+    const { dependencies: named } = JSON.parse(readFileSync(join(started, 'package.json'), 'utf8'))
+    expect(resolve(started, named.tidegauge.replace('file:', ''))).toBe(tarball)
     expect(command(tidegauge, 'check')).toMatch(/in order, 1 metric/)
     expect(command(tidegauge, 'collect', '--dry-run')).toMatch(/___Age +[\d.]+ +days/)
     expect(command(join(bin, 'node'), '--test')).toMatch(/fail 0$/m)

@@ -202,9 +202,20 @@ function manifest(folder: string) {
   }
 }
 
-/** The place that npm installs this program from. */
+/**
+ * The place that this program was installed from, as a folder's `package.json` names it: the clone, what the project that
+ * has it names (a tarball, an address, a range), or the registry.
+ */
 function tidegaugeSource(folder: string): string {
-  return isClone ? `file:${relative(folder, packageFolder)}` : `^${version}`
+  if (isClone) return `file:${relative(folder, packageFolder)}`
+  const [project = ''] = packageFolder.split(/[/\\]node_modules[/\\]/)
+  const file = join(project, 'package.json')
+  const manifest = existsSync(file) ? parsedJson(readFileSync(file, 'utf8')) : undefined
+  const written = ['dependencies', 'devDependencies'].map(kind => valueAt(manifest, [kind, ownName])).find(Boolean)
+  const source = typeof written === 'string' ? written : `^${version}`
+  return source.startsWith('file:')
+    ? `file:${relative(folder, resolve(project, source.slice('file:'.length)))}`
+    : source
 }
 
 /** The version that this package uses: an editor then shows the types of what runs. Those of viem come with an installed package. */
@@ -283,8 +294,9 @@ function installCommand(folder: string): string | undefined {
     ['dependencies', 'devDependencies'].some(kind => valueAt(manifest, [kind, name]) !== undefined)
   const isUnnamed = (name: string) => isMissing(name) && !isNamed(name)
   const types = typePackages.filter(isUnnamed)
+  const source = tidegaugeSource(folder)
   const commands = [
-    ...(isUnnamed(ownName) ? [`npm install ${ownName}`] : []),
+    ...(isUnnamed(ownName) ? [`npm install ${source.startsWith('file:') ? shellWord(source) : ownName}`] : []),
     ...(types.length > 0 ? [`npm install --save-dev ${types.join(' ')}`] : []),
   ]
   return commands.length > 0 ? commands.join(' && ') : 'npm install'
