@@ -37,8 +37,10 @@ it('a decision has its parts, at most 60 lines, and a line in the index', () => 
 
 it('what decides something is where ARCHITECTURE.md says', () => {
   const text = readFileSync(new URL('../ARCHITECTURE.md', import.meta.url), 'utf8')
-  const rows = [...text.matchAll(/^\|[^|]+\| `([\w/-]+\.ts)` \| (`[^|]+`) \|$/gm)]
+  const [table = ''] = /(?<=^\| question .*\n)(?:\|.*\n)+/m.exec(text) ?? []
+  const rows = [...table.matchAll(/^\|[^|]+\| `([\w/-]+\.ts)` \| (`[^|]+`) \|$/gm)]
   expect(rows.length).toBeGreaterThan(10)
+  expect(rows.length, 'each row names one file').toBe(table.trimEnd().split('\n').length - 1)
   const lost = rows.flatMap(([, file = '', names = '']) => {
     const source = readFileSync(new URL(`../src/${file}`, import.meta.url), 'utf8')
     const named = [...names.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name)
