@@ -167,7 +167,7 @@ export class Delivery {
     const read = (ids: readonly string[], limit: number, from = newestFirstFrom) => {
       const latest = clock.latestHour(time.nowMs())
       const wanted = { protocolIds: ids, newestFirstFrom: from, latest }
-      return recorder.unrecorded.without(async excluded => [...(await outbox.due(wanted, limit + excluded))])
+      return recorder.unrecorded.without(excluded => outbox.due(wanted, limit + excluded))
     }
     const probesOf: ProbesOf = {
       isAsked: run.occasion === 'asked',

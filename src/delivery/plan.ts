@@ -46,7 +46,7 @@ export async function planFlush(deps: FlushPlanDeps): Promise<Plan | undefined> 
   const newest = await outbox.dueHour('newest', ids, latest)
   const newestFirstFrom = newest !== undefined && newest < nowMs ? newest : hourAt(nowMs)
   const read = async (limit: number) =>
-    newest === undefined ? [] : [...(await outbox.due({ protocolIds: ids, newestFirstFrom, latest }, limit))]
+    newest === undefined ? [] : outbox.due({ protocolIds: ids, newestFirstFrom, latest }, limit)
   const met = (some: readonly Metric[]) =>
     some.filter(metric => quarantine.standing(metric, nowMs, isAsked) !== 'waits')
   const due = await dueWanted(read, met, 1, failures > 0 ? duePageMax : 1)

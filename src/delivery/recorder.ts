@@ -26,8 +26,8 @@ const unrecordedMax = 5_000
 /** Verdicts to be recorded. */
 interface Unrecorded {
   readonly verdicts: MetricVerdicts
-  /** Called at each attempt that cannot record them, since another process has the outbox's lock. */
-  readonly onDelay: () => void
+  /** As `DeliveryStore.recordVerdicts`. */
+  readonly onDelayed: () => void
 }
 
 /** Dependencies of `Recorder`. */
@@ -57,8 +57,8 @@ export class Recorder {
     const { outbox, time } = deps
     this.#commits = new BatchScheduler<Unrecorded, void>(
       async jobs => {
-        const onDelay = () => jobs.forEach(({ request }) => void request.onDelay())
-        await outbox.recordVerdicts(joined(jobs.map(({ request }) => request.verdicts)), time.nowMs(), onDelay)
+        const onDelayed = () => jobs.forEach(({ request }) => void request.onDelayed())
+        await outbox.recordVerdicts(joined(jobs.map(({ request }) => request.verdicts)), time.nowMs(), onDelayed)
         for (const { resolve } of jobs) resolve()
       },
       { sizeOf: ({ verdicts }) => rowsOf(verdicts), sizeMax: commitRowsMax },
@@ -74,9 +74,9 @@ export class Recorder {
     const wanted = dead.length === 0 && warnings.length === 0 ? verdicts : await this.#wanted(verdicts, sending)
     const isRoom = this.unrecorded.size <= unrecordedMax
     await new Promise<void>((resolve, reject) => {
-      const onDelay = () => (isRoom ? resolve() : undefined)
+      const onDelayed = () => (isRoom ? resolve() : undefined)
       // If writing fails after a delay, the metrics are still due: the failure shows when they are sent again.
-      this.#write(wanted, onDelay).then(resolve, reject)
+      this.#write(wanted, onDelayed).then(resolve, reject)
     })
   }
 
@@ -89,21 +89,20 @@ export class Recorder {
     return {
       delivered,
       dead: deadNow,
-      warnings: await unconfirmed.unexpectedWarnings(warnings, sending, [...delivered]),
+      warnings: await unconfirmed.unexpectedWarnings(warnings, sending, delivered),
     }
   }
 
-  async #write(verdicts: MetricVerdicts, onDelay: () => void): Promise<void> {
+  async #write(verdicts: MetricVerdicts, onDelayed: () => void): Promise<void> {
     const { quarantine, unconfirmed } = this.#deps
-    const { dead } = verdicts
-    const delivered = [...verdicts.delivered]
+    const { delivered, dead } = verdicts
     const all = [...delivered, ...dead.map(({ metric }) => metric)]
     const exclude = () => {
       this.unrecorded.add(all)
-      onDelay()
+      onDelayed()
     }
     try {
-      await this.#commits.schedule({ verdicts, onDelay: exclude })
+      await this.#commits.schedule({ verdicts, onDelayed: exclude })
     } catch (error) {
       // The service has them, and the outbox does not know: they are sent again.
       unconfirmed.add(delivered)
@@ -183,7 +182,7 @@ function rowsOf({ delivered, dead, warnings }: MetricVerdicts): number {
 
 function joined(all: readonly MetricVerdicts[]): MetricVerdicts {
   return {
-    delivered: all.flatMap(({ delivered }) => [...delivered]),
+    delivered: all.flatMap(({ delivered }) => delivered),
     dead: all.flatMap(({ dead }) => dead),
     warnings: all.flatMap(({ warnings }) => warnings),
   }
@@ -205,13 +204,13 @@ export class UnconfirmedSends {
 
   /** Adds metrics that were sent with an unknown outcome. */
   add(metrics: readonly Metric[]): void {
-    for (const metric of metrics) this.#sent.add(metric)
+    this.#sent.add(...metrics)
     this.#outbox.maybeSent(metrics)
   }
 
   /** Removes metrics whose outcome is recorded. */
   remove(metrics: readonly Metric[]): void {
-    if (this.#sent.size > 0) for (const metric of metrics) this.#sent.delete(metric)
+    this.#sent.delete(...metrics)
   }
 
   /** Ends the first flush: every metric that was due when the process started has had its turn. */
@@ -232,7 +231,7 @@ export class UnconfirmedSends {
     const existing = new Set(remarks.filter(({ text }) => warningKind(text) === 'already-exists'))
     if (existing.size === 0) return remarks
     if (sending === 'again') return remarks.filter(remark => !existing.has(remark))
-    const unconfirmed = await this.#unconfirmedOf([...existing].flatMap(({ metric }) => metric ?? [...delivered]))
+    const unconfirmed = await this.#unconfirmedOf([...existing].flatMap(({ metric }) => metric ?? delivered))
     const isUnconfirmed = (metric: Metric) => unconfirmed.has(metricKey(metric))
     const isExpected = ({ metric }: Remark) => (metric ? isUnconfirmed(metric) : delivered.some(isUnconfirmed))
     return remarks.filter(remark => !existing.has(remark) || !isExpected(remark))

@@ -146,9 +146,8 @@ export class Worklist {
   async #read(): Promise<void> {
     const { due, free, inFlight } = this.#deps
     const round = inFlight * batchMetricsMax
-    const pick = (read: readonly Metric[]) => free(read)
     const read = (limit: number) => this.#taken.without(excluded => due(limit + excluded))
-    this.#unsent = (await dueWanted(read, pick, round, round)).slice(0, round)
+    this.#unsent = (await dueWanted(read, free, round, round)).slice(0, round)
   }
 
   /** Puts parts before everything else. */

@@ -33,9 +33,9 @@ export interface DeliveryStore {
    * Records verdicts, all or none. A metric corrected since it was sent stays due. They survive the end of the process;
    * a power cut may undo the latest, and those metrics are sent again, which only updates.
    *
-   * @param delayed called at each attempt that cannot record them, since another process writes
+   * @param onDelayed called at each attempt that cannot record them, since another process writes
    */
-  recordVerdicts(verdicts: MetricVerdicts, nowMs: number, delayed?: () => void): Promise<void>
+  recordVerdicts(verdicts: MetricVerdicts, nowMs: number, onDelayed?: () => void): Promise<void>
 
   /** The stored state of a destination; a new one has none of the reasons to wait. */
   destination(name: string): Promise<DestinationState>

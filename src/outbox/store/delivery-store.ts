@@ -6,7 +6,7 @@ import type { DeadLetter, DueWanted, MetricKey } from '../contract/metrics.ts'
 import { MetricChanges, type MetricPlace, placeKey, storedRows } from './changes.ts'
 import type { UnsentMetrics } from './intake-store.ts'
 import { lockProtocols, metricsById } from './metrics.ts'
-import { destinationStates, mayBeLost, recordWarnings, saveDestination, silenceOthers } from './notes.ts'
+import { destinationState, mayBeLost, recordWarnings, saveDestination, silenceOthers } from './notes.ts'
 import { type JudgedMetric, judge } from './policy.ts'
 import { rows, sql } from './sql.ts'
 import {
@@ -70,12 +70,12 @@ export class StoreDelivery implements DeliveryStore {
     this.#unsent.mayBeSent(metrics)
   }
 
-  async recordVerdicts(verdicts: MetricVerdicts, nowMs: number, delayed?: () => void): Promise<void> {
+  async recordVerdicts(verdicts: MetricVerdicts, nowMs: number, onDelayed?: () => void): Promise<void> {
     // They survive the end of the process; a power cut may undo the latest, and those metrics are sent again.
     const record = (all: MetricVerdicts) =>
       this.#database.write(() => recordVerdicts(all, nowMs), {
         durability: 'unsynced',
-        ...(delayed && { onDelayed: delayed }),
+        ...(onDelayed && { onDelayed }),
       })
     try {
       await record(verdicts)
@@ -88,8 +88,9 @@ export class StoreDelivery implements DeliveryStore {
   }
 
   async destination(name: string): Promise<DestinationState> {
-    const [state] = await this.#database.readEach(() => destinationStates([name]))
-    return this.#unsaved.get(name) ?? (state as DestinationState)
+    const stored = await this.#database.readEach(() => destinationState(name))
+    // Taken after the read: it may have become newer meanwhile.
+    return this.#unsaved.get(name) ?? stored
   }
 
   saveDestination(name: string, state: DestinationState): Promise<void> {
@@ -140,7 +141,7 @@ function withoutWords({ delivered, dead }: MetricVerdicts): MetricVerdicts {
 /** Records verdicts on due metrics. */
 function* recordVerdicts({ delivered, dead, warnings }: MetricVerdicts, nowMs: number): StoreWork<void> {
   const asked: { readonly metric: Metric; readonly letter?: DeadLetter }[] = [
-    ...[...delivered].map(metric => ({ metric })),
+    ...delivered.map(metric => ({ metric })),
     ...dead.map(letter => ({ metric: letter.metric, letter })),
   ]
   const [, known] = yield* together(

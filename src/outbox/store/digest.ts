@@ -1,13 +1,3 @@
-/** Result of enqueuing metrics of an hour. */
-export interface Enqueued {
-  /** Number of new metrics. */
-  readonly metrics: number
-  /** Number of metrics whose value changed. */
-  readonly corrected: number
-  /** Change of the sum of the rows' digests. */
-  readonly digest: number
-}
-
 const bits = new DataView(new ArrayBuffer(8))
 
 /**

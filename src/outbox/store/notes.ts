@@ -55,6 +55,12 @@ export function* destinationStates(names: readonly string[]): StoreWork<readonly
   return names.map(name => byName.get(name) ?? freshDestination)
 }
 
+/** The state of a destination. */
+export function* destinationState(name: string): StoreWork<DestinationState> {
+  const [state = freshDestination] = yield* destinationStates([name])
+  return state
+}
+
 /** The states of the destinations whose deliveries wait. */
 export function* waitingDestinations(): StoreWork<readonly DestinationState[]> {
   const found = yield* query<DestinationRow>(

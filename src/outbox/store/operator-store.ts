@@ -24,7 +24,7 @@ import { MetricChanges, storedRows } from './changes.ts'
 import { hourOrigin, hourRanges } from './hours.ts'
 import { lockWithDependents, renewDerived } from './inputs.ts'
 import { changeDescription, descriptionOf, lockProtocols, metricsById, metricsByNumber } from './metrics.ts'
-import { acknowledgeWarnings, allWarnings, askForFlush, destinationStates, unsuccessfulFlushes } from './notes.ts'
+import { acknowledgeWarnings, allWarnings, askForFlush, destinationState, unsuccessfulFlushes } from './notes.ts'
 import { expectHour } from './planning.ts'
 import { type DecidedMetric, type Decision, decide, isReleasable } from './policy.ts'
 import {
@@ -133,9 +133,8 @@ export class StoreOperators implements OperatorStore {
     return this.#database.write(() => acknowledgeWarnings(selection))
   }
 
-  async destination(name: string): Promise<DestinationState> {
-    const [state] = await this.#database.readEach(() => destinationStates([name]))
-    return state as DestinationState
+  destination(name: string): Promise<DestinationState> {
+    return this.#database.readEach(() => destinationState(name))
   }
 
   hurry(): Promise<void> {

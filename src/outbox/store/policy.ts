@@ -4,7 +4,7 @@ import type { EnqueueMode } from '../contract/hours.ts'
 import type { Accepted, DeadLetter, Hold } from '../contract/metrics.ts'
 import type { Units } from '../contract/operator-store.ts'
 import { type MetricChanges, type MetricPlace, type OutboxRow, placeKey, stateNumber, stateOf } from './changes.ts'
-import { type Enqueued, rowDigest } from './digest.ts'
+import { rowDigest } from './digest.ts'
 import { describedFrom, holdAt, type KnownMetric } from './metrics.ts'
 
 /** Metrics to be enqueued. */
@@ -28,6 +28,16 @@ interface EnqueuedInto {
   /** By metric id; changed where a metric is described in another way. */
   readonly known: Map<string, KnownMetric>
   readonly changes: MetricChanges
+}
+
+/** Result of enqueuing metrics of an hour. */
+export interface Enqueued {
+  /** Number of new metrics. */
+  readonly metrics: number
+  /** Number of metrics whose value changed. */
+  readonly corrected: number
+  /** Change of the sum of the rows' digests. */
+  readonly digest: number
 }
 
 /**

@@ -6,7 +6,7 @@ import type { Metric, Provenance } from '../../model/metric.ts'
 import { shortened } from '../../model/text.ts'
 import type { CollectionOutcome, FailedAttempt, PinnedHour } from '../contract/hours.ts'
 import { MetricChanges, storedRows } from './changes.ts'
-import { type Enqueued, rowDigest } from './digest.ts'
+import { rowDigest } from './digest.ts'
 import { lockWithDependents, renewDerived } from './inputs.ts'
 import {
   type KnownMetric,
@@ -15,7 +15,7 @@ import {
   type RegisteredMetric,
   registerMetrics,
 } from './metrics.ts'
-import { enqueue } from './policy.ts'
+import { type Enqueued, enqueue } from './policy.ts'
 import { rows, sql, text } from './sql.ts'
 import { query, type StoreWork, together, write } from './work.ts'
 
@@ -195,14 +195,12 @@ function* addCollected(added: readonly EndedHour[]): StoreWork<void> {
     return [hour, collector, own.length, digest, provenance]
   })
   const columns = {
-    ...({
-      hour: 'integer',
-      collector: 'integer',
-      metrics: 'integer',
-      digest: 'bigint',
-      provenance: 'integer',
-    } as const),
-  }
+    hour: 'integer',
+    collector: 'integer',
+    metrics: 'integer',
+    digest: 'bigint',
+    provenance: 'integer',
+  } as const
   yield* write(sql`INSERT INTO tidegauge.collection (hour, collector, state, attempts, metrics, digest, provenance)
     SELECT hour, collector, 1, 1, metrics, digest, provenance FROM ${rows(columns, given)} AS added
     WHERE true ORDER BY hour, collector ON CONFLICT DO NOTHING`)

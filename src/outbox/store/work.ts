@@ -1,7 +1,7 @@
 import type { CommitStep } from '../contract/fleet-store.ts'
 import type { Statement } from './sql.ts'
 
-/** StoreRow of an answer, by the names of its columns. */
+/** A row of an answer, by the names of its columns. */
 export type StoreRow = object
 
 /**
