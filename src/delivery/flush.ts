@@ -7,13 +7,13 @@ import type { Verdict } from '../model/verdict.ts'
 import {
   type Attempts,
   attemptsMax,
-  type FailedPart,
+  type FailedPiece,
   fresh,
   type NotRegistered,
-  type Part,
+  type Piece,
   type Pushed,
-  type SentPart,
-} from './isolate/parts.ts'
+  type SentPiece,
+} from './isolate/pieces.ts'
 import type { Quarantine } from './isolate/quarantine.ts'
 import { reduce } from './isolate/reduce.ts'
 import {
@@ -67,7 +67,7 @@ export class Flush {
   readonly #deps: FlushDeps
   readonly #worklist: Worklist
   #state: FlushState
-  /** Pushes under way of parts that go after everything else. */
+  /** Pushes under way of pieces that go after everything else. */
   #lastUnderWay = 0
   /** Metrics sent as probes, and those of the newest hour tried out of quarantine: none is sent twice for that. */
   readonly #probed = new MetricSet()
@@ -92,7 +92,7 @@ export class Flush {
     this.#state = initialState({
       registrable,
       attemptsMax: deps.probes.length || attemptsMax,
-      isTriedApart: deps.probes.length > 0,
+      isSplit: deps.probes.length > 0,
     })
   }
 
@@ -128,14 +128,14 @@ export class Flush {
     return this.#state.stop
   }
 
-  /** Sends one part. Resolves to whether there was one. */
+  /** Sends one piece. Resolves to whether there was one. */
   async #sendNext(): Promise<boolean> {
-    const part = await this.#take()
-    if (part) await this.#send(part)
-    return part !== undefined
+    const piece = await this.#take()
+    if (piece) await this.#send(piece)
+    return piece !== undefined
   }
 
-  /** Sends everything, then the parts that had to wait. */
+  /** Sends everything, then the pieces that had to wait. */
   async #drain(): Promise<void> {
     for (;;) {
       await this.#sendAll()
@@ -146,35 +146,35 @@ export class Flush {
 
   /**
    * Sends, with at most `inFlight` pushes under way, until nothing is left and nothing is under way. After each answer
-   * comes the next part, or one of those that a part was split into.
+   * comes the next piece, or one of those that a piece was split into.
    */
   async #sendAll(): Promise<void> {
     const pushes = new Set<Promise<void>>()
     let ended = 0
     for (;;) {
       const endedBefore = ended
-      const part = pushes.size < this.#deps.inFlight ? await this.#take() : undefined
-      if (part) {
-        const push = this.#send(part).finally(() => {
+      const piece = pushes.size < this.#deps.inFlight ? await this.#take() : undefined
+      if (piece) {
+        const push = this.#send(piece).finally(() => {
           pushes.delete(push)
           ended += 1
         })
         pushes.add(push)
       } else if (pushes.size > 0) await Promise.race(pushes)
-      // A push that ended while the next part was looked for may have put some back.
+      // A push that ended while the next piece was looked for may have put some back.
       else if (ended === endedBefore) return
     }
   }
 
-  /** Takes the next part, unless nothing more may be sent. */
-  async #take(): Promise<Part | undefined> {
+  /** Takes the next piece, unless nothing more may be sent. */
+  async #take(): Promise<Piece | undefined> {
     if (this.#isOver) return undefined
     // One push is reserved for fresh metrics.
     const lastMax = Math.max(1, this.#deps.inFlight - 1)
     try {
-      const part = await this.#worklist.take(this.#lastUnderWay < lastMax)
-      if (!part || !this.#isOver) return part
-      this.#worklist.putBack([part])
+      const piece = await this.#worklist.take(this.#lastUnderWay < lastMax)
+      if (!piece || !this.#isOver) return piece
+      this.#worklist.putBack([piece])
     } catch (error) {
       await this.#fail(error)
     }
@@ -185,12 +185,12 @@ export class Flush {
     return this.#state.stop !== undefined || areAttemptsUsed(this.#state)
   }
 
-  async #send(part: Part): Promise<void> {
-    if (part.isLast) this.#lastUnderWay += 1
-    await this.#tell({ kind: 'taken', part })
-    if (part.isLast) this.#lastUnderWay -= 1
+  async #send(piece: Piece): Promise<void> {
+    if (piece.isLast) this.#lastUnderWay += 1
+    await this.#tell({ kind: 'taken', piece })
+    if (piece.isLast) this.#lastUnderWay -= 1
     // A protocol may have left quarantine, and of its metrics some are still in it.
-    if (part.isProbe) await this.#probeNewest()
+    if (piece.isProbe) await this.#probeNewest()
   }
 
   /** Metrics of the newest hour in quarantine are tried before older hours, each once. */
@@ -237,11 +237,11 @@ export class Flush {
       case 'next':
         return await this.#happened(action.event)
       case 'send-first':
-        return worklist.putFirst(action.parts)
+        return worklist.putFirst(action.pieces)
       case 'send-last':
-        return worklist.putLast(action.parts)
-      case 'try-apart':
-        return worklist.putFirst(this.#leastFailedFirst(action.parts))
+        return worklist.putLast(action.pieces)
+      case 'send-separately':
+        return worklist.putFirst(this.#leastFailedFirst(action.pieces))
       case 'probe-others':
         return await this.#probeOthers(action)
       case 'check':
@@ -251,7 +251,7 @@ export class Flush {
       case 'confirm':
         return await this.#confirm(action)
       case 'register':
-        return await this.#register(action.part)
+        return await this.#register(action.piece)
       case 'narrow':
         return await this.#narrow(action.failed)
       case 'sample':
@@ -275,16 +275,16 @@ export class Flush {
     }
   }
 
-  async #push(sent: SentPart): Promise<void> {
+  async #push(sent: SentPiece): Promise<void> {
     const { push, hasDelivered, quarantine } = this.#deps
-    const pushed = await push(sent.part.batch, sent.attempts)
+    const pushed = await push(sent.piece.batch, sent.attempts)
     const { verdict } = pushed
     await this.#happened({
       kind: 'answered',
       sent,
       pushed,
       isAddressProven: verdict.kind === 'refused' && verdict.isUnlisted === true && (await hasDelivered()),
-      isInQuarantine: verdict.kind === 'protocol-refused' && quarantine.hasProtocol(sent.part.batch[0].protocolId),
+      isInQuarantine: verdict.kind === 'protocol-refused' && quarantine.hasProtocol(sent.piece.batch[0].protocolId),
     })
   }
 
@@ -293,10 +293,10 @@ export class Flush {
     this.#worklist.release([...verdicts.delivered, ...verdicts.dead.map(({ metric }) => metric)])
   }
 
-  #leastFailedFirst(parts: readonly Part[]): readonly Part[] {
-    const failuresOf = ({ batch }: Part) =>
+  #leastFailedFirst(pieces: readonly Piece[]): readonly Piece[] {
+    const failuresOf = ({ batch }: Piece) =>
       Math.max(...batch.map(({ protocolId }) => this.#deps.quarantine.failuresOf(protocolId)))
-    return parts.toSorted((a, b) => failuresOf(a) - failuresOf(b))
+    return pieces.toSorted((a, b) => failuresOf(a) - failuresOf(b))
   }
 
   /** Other protocols are read again: their metrics may stand far behind those that were read. */
@@ -344,17 +344,17 @@ export class Flush {
     await this.#happened({ kind: 'confirmed', deadLetter, pushed })
   }
 
-  async #register(part: Part): Promise<void> {
-    const { protocolId } = part.batch[0]
+  async #register(piece: Piece): Promise<void> {
+    const { protocolId } = piece.batch[0]
     const running = this.#registrations.get(protocolId) ?? this.#deps.register(protocolId)
     this.#registrations.set(protocolId, running)
     const refusal = await running
     const isInQuarantine = this.#deps.quarantine.hasProtocol(protocolId)
-    await this.#happened({ kind: 'registered', part, isInQuarantine, ...(refusal !== undefined && { refusal }) })
+    await this.#happened({ kind: 'registered', piece, isInQuarantine, ...(refusal !== undefined && { refusal }) })
   }
 
-  async #narrow(failed: FailedPart): Promise<void> {
-    const { batch } = failed.part
+  async #narrow(failed: FailedPiece): Promise<void> {
+    const { batch } = failed.piece
     const due = await this.#deps.stillDue(batch)
     const isInQuarantine = this.#deps.quarantine.hasProtocol(batch[0].protocolId)
     await this.#happened({ kind: 'narrowing', failed, due, isInQuarantine })
@@ -366,7 +366,7 @@ export class Flush {
     const running = this.#samples.get(protocolId)
     if (running) this.#worklist.putLast([{ ...sample, attemptsMax: 1 }])
     const sampling =
-      running ?? this.#happened({ kind: 'taken', part: sample }).finally(() => this.#samples.delete(protocolId))
+      running ?? this.#happened({ kind: 'taken', piece: sample }).finally(() => this.#samples.delete(protocolId))
     this.#samples.set(protocolId, sampling)
     await sampling
     await this.#happened({ kind: 'sampled', rest, isInQuarantine: this.#deps.quarantine.hasProtocol(protocolId) })
@@ -388,8 +388,8 @@ export class Flush {
   }
 }
 
-/** A part that tries a metric out of quarantine. */
-function asProbe(metric: Metric): Part {
+/** A piece that tries a metric out of quarantine. */
+function asProbe(metric: Metric): Piece {
   return { ...fresh([metric], 1), isProbe: true }
 }
 

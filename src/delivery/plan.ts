@@ -122,7 +122,7 @@ interface ProbesDeps {
 }
 
 /** Largest share of the pace for pushes out of quarantine. */
-const quarantinePacePart = 0.1
+const quarantinePaceShare = 0.1
 
 /** Metrics among which a probe is drawn. */
 const rowsToChooseMax = 50
@@ -189,7 +189,7 @@ export class QuarantineProbes {
 
   get #isTooSoon(): boolean {
     const { intervalMs, time } = this.#deps
-    const restMs = intervalMs / quarantinePacePart
+    const restMs = intervalMs / quarantinePaceShare
     return isYetToCome(this.#lastMs + restMs, time.nowMs(), restMs)
   }
 

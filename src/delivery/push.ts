@@ -6,7 +6,7 @@ import { batchMetricsMax } from '../model/limits.ts'
 import { type Verdict, verdict } from '../model/verdict.ts'
 import type { DeliveryStore } from '../outbox/contract/delivery-store.ts'
 import type { Gate, GateHold } from './gate.ts'
-import { type Attempts, type Pushed, smallerSize } from './isolate/parts.ts'
+import { type Attempts, type Pushed, smallerSize } from './isolate/pieces.ts'
 
 /** Duration from which a failed push is not repeated: pushes behind it would be late. */
 const slowPushMs = 5_000
@@ -72,7 +72,7 @@ export async function pushBatch(
 
 /**
  * Whether a metric of a batch was withdrawn, so that the batch must not be sent again unchanged. The known-good metric need
- * not be due, so another lane may have sent a correction of it, which its old value would overwrite.
+ * not be due, so another worker may have sent a correction of it, which its old value would overwrite.
  */
 async function hasWithdrawn(batch: Batch, { isKnownGood }: Attempts, outbox: PushDeps['outbox']): Promise<boolean> {
   if (!isKnownGood) return (await outbox.stillDue(batch)).length < batch.length

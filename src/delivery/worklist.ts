@@ -3,7 +3,7 @@ import type { Hour } from '../model/hour.ts'
 import { batchMetricsMax } from '../model/limits.ts'
 import type { Metric } from '../model/metric.ts'
 import { MetricSet } from '../model/metric-set.ts'
-import { fresh, type Part } from './isolate/parts.ts'
+import { fresh, type Piece } from './isolate/pieces.ts'
 
 /** Dependencies of `Worklist`. */
 export interface WorklistDeps {
@@ -81,21 +81,21 @@ export class ExcludedMetrics {
 }
 
 /**
- * The work left in a flush: parts of batches that were split, then what is due in the outbox, read a round of pushes at a
- * time. Each metric is handed out once, and comes back only as a part.
+ * The work left in a flush: pieces of batches that were split, then what is due in the outbox, read a round of pushes at a
+ * time. Each metric is handed out once, and comes back only as a piece.
  */
 export class Worklist {
   readonly #deps: WorklistDeps
-  readonly #first: Part[] = []
+  readonly #first: Piece[] = []
   /** Parts of the newest hour that go after its other metrics, and before older hours. */
-  readonly #beforeOlder: Part[] = []
+  readonly #beforeOlder: Piece[] = []
   /** Parts that go after everything else. */
-  readonly #last: Part[] = []
-  /** The part of which it is looked up whether it is still due. */
-  readonly #checked: Part[] = []
-  /** Metrics of the last read that are in no part yet, in the order of delivery. */
+  readonly #last: Piece[] = []
+  /** The piece of which it is looked up whether it is still due. */
+  readonly #checked: Piece[] = []
+  /** Metrics of the last read that are in no piece yet, in the order of delivery. */
   #unsent: readonly Metric[] = []
-  /** Metrics that were handed out, or are in a part: not to be read again. */
+  /** Metrics that were handed out, or are in a piece: not to be read again. */
   readonly #taken = new ExcludedMetrics()
 
   constructor(deps: WorklistDeps) {
@@ -103,26 +103,26 @@ export class Worklist {
   }
 
   /**
-   * Takes the next part to be sent; `undefined` when there is none. Metrics that are not due any more are left out.
+   * Takes the next piece to be sent; `undefined` when there is none. Metrics that are not due any more are left out.
    *
    * @param isLastWanted whether it may be one that goes after everything else
    */
-  async take(isLastWanted = true): Promise<Part | undefined> {
+  async take(isLastWanted = true): Promise<Piece | undefined> {
     for (;;) {
-      const part = this.#first.shift() ?? (await this.#next()) ?? (isLastWanted ? this.#last.shift() : undefined)
-      if (!part) return undefined
-      this.#checked.push(part)
-      const still = new MetricSet(await this.#deps.stillDue(part.batch))
+      const piece = this.#first.shift() ?? (await this.#next()) ?? (isLastWanted ? this.#last.shift() : undefined)
+      if (!piece) return undefined
+      this.#checked.push(piece)
+      const still = new MetricSet(await this.#deps.stillDue(piece.batch))
       this.leaveOut(metric => !still.has(metric), [this.#checked])
       const [checked] = this.#checked.splice(0)
       const [batch, ...tooMany] = batchesOf(checked?.batch ?? [], this.#deps.batchSizeMax())
-      this.putBack(tooMany.map(rest => ({ ...part, batch: rest })))
-      if (batch) return { ...part, batch }
+      this.putBack(tooMany.map(rest => ({ ...piece, batch: rest })))
+      if (batch) return { ...piece, batch }
     }
   }
 
-  /** The next part of what is due; a full batch, if so many are due. */
-  async #next(): Promise<Part | undefined> {
+  /** The next piece of what is due; a full batch, if so many are due. */
+  async #next(): Promise<Piece | undefined> {
     const { batchSizeMax, batchMetricsMin = () => 1, newestFirstFrom } = this.#deps
     if (this.#unsent.length < batchSizeMax()) await this.#read()
     const isNewest = this.#unsent[0] !== undefined && this.#unsent[0].hour >= newestFirstFrom
@@ -150,33 +150,33 @@ export class Worklist {
     this.#unsent = (await dueWanted(read, free, round, round)).slice(0, round)
   }
 
-  /** Puts parts before everything else. */
-  putFirst(parts: readonly Part[]): void {
-    this.#take(parts)
-    this.#first.unshift(...parts)
+  /** Puts pieces before everything else. */
+  putFirst(pieces: readonly Piece[]): void {
+    this.#take(pieces)
+    this.#first.unshift(...pieces)
   }
 
-  /** Puts parts of the newest hour between its other metrics and older hours. */
-  putBeforeOlder(parts: readonly Part[]): void {
-    this.#take(parts)
-    this.#beforeOlder.push(...parts)
+  /** Puts pieces of the newest hour between its other metrics and older hours. */
+  putBeforeOlder(pieces: readonly Piece[]): void {
+    this.#take(pieces)
+    this.#beforeOlder.push(...pieces)
   }
 
-  /** Puts parts after everything else, the latest before the others. */
-  putLast(parts: readonly Part[]): void {
-    this.#take(parts)
-    this.#last.unshift(...parts.map(part => ({ ...part, isLast: true as const })))
+  /** Puts pieces after everything else, the latest before the others. */
+  putLast(pieces: readonly Piece[]): void {
+    this.#take(pieces)
+    this.#last.unshift(...pieces.map(piece => ({ ...piece, isLast: true as const })))
   }
 
-  /** Puts parts back that were taken and not sent. */
-  putBack(parts: readonly Part[]): void {
-    this.putFirst(parts.filter(({ isLast }) => !isLast))
-    this.putLast(parts.filter(({ isLast }) => isLast))
+  /** Puts pieces back that were taken and not sent. */
+  putBack(pieces: readonly Piece[]): void {
+    this.putFirst(pieces.filter(({ isLast }) => !isLast))
+    this.putLast(pieces.filter(({ isLast }) => isLast))
   }
 
-  #take(parts: readonly Part[]): void {
-    if (parts.length === 0) return
-    for (const { batch } of parts) this.#taken.add(batch)
+  #take(pieces: readonly Piece[]): void {
+    if (pieces.length === 0) return
+    for (const { batch } of pieces) this.#taken.add(batch)
     this.#unsent = this.#unsent.filter(metric => !this.#taken.has(metric))
   }
 
@@ -186,14 +186,14 @@ export class Worklist {
   }
 
   /** Removes metrics: they stay due, and are not handed out by this flush. @param from default: from everything */
-  leaveOut(isLeftOut: (metric: Metric) => boolean, from?: readonly Part[][]): void {
-    for (const parts of from ?? [this.#first, this.#beforeOlder, this.#last, this.#checked]) {
-      this.release(parts.flatMap(({ batch }) => batch.filter(isLeftOut)))
-      const kept = parts.flatMap(part => {
-        const batch = part.batch.filter(metric => !isLeftOut(metric))
-        return isBatch(batch) ? [{ ...part, batch }] : []
+  leaveOut(isLeftOut: (metric: Metric) => boolean, from?: readonly Piece[][]): void {
+    for (const pieces of from ?? [this.#first, this.#beforeOlder, this.#last, this.#checked]) {
+      this.release(pieces.flatMap(({ batch }) => batch.filter(isLeftOut)))
+      const kept = pieces.flatMap(piece => {
+        const batch = piece.batch.filter(metric => !isLeftOut(metric))
+        return isBatch(batch) ? [{ ...piece, batch }] : []
       })
-      parts.splice(0, parts.length, ...kept)
+      pieces.splice(0, pieces.length, ...kept)
     }
     if (!from) this.#unsent = this.#unsent.filter(metric => !isLeftOut(metric))
   }
@@ -210,13 +210,13 @@ export class Worklist {
     choose: (upcoming: readonly Metric[]) => readonly Metric[],
   ): Promise<number> {
     const read = this.#deps.free(await this.#taken.without(others))
-    const parts = [...this.#first, ...this.#beforeOlder, ...this.#last]
-    const known = [...parts.flatMap(({ batch }) => batch), ...this.#unsent]
+    const pieces = [...this.#first, ...this.#beforeOlder, ...this.#last]
+    const known = [...pieces.flatMap(({ batch }) => batch), ...this.#unsent]
     const inKnown = new MetricSet(known)
     const chosen = choose([...known, ...read.filter(metric => !inKnown.has(metric))])
-    const alone = chosen.map((metric): Part => {
-      const part = parts.find(({ batch }) => batch.includes(metric))
-      return { ...(part ?? fresh([metric])), batch: [metric] }
+    const alone = chosen.map((metric): Piece => {
+      const piece = pieces.find(({ batch }) => batch.includes(metric))
+      return { ...(piece ?? fresh([metric])), batch: [metric] }
     })
     const forward = new MetricSet(chosen)
     this.leaveOut(metric => forward.has(metric))

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { attemptsMax } from '../../src/delivery/isolate/parts.ts'
+import { attemptsMax } from '../../src/delivery/isolate/pieces.ts'
 import { type Hour, hourAfter, hourText } from '../../src/model/hour.ts'
 import { breakerCapMs, hourMs, probeMetricsMax } from '../../src/model/limits.ts'
 import type { Answer } from '../../src/model/verdict.ts'

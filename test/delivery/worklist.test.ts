@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fresh, type Part, smaller } from '../../src/delivery/isolate/parts.ts'
+import { fresh, type Piece, smaller } from '../../src/delivery/isolate/pieces.ts'
 import { Worklist, type WorklistDeps } from '../../src/delivery/worklist.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import type { Metric } from '../../src/model/metric.ts'
@@ -44,10 +44,10 @@ function outboxOf(due: readonly Metric[], isFree = (_: Metric) => true, turns = 
   }
 }
 
-async function all(worklist: Worklist): Promise<Part[]> {
-  const parts: Part[] = []
-  for (let part = await worklist.take(); part; part = await worklist.take()) parts.push(part)
-  return parts
+async function all(worklist: Worklist): Promise<Piece[]> {
+  const pieces: Piece[] = []
+  for (let piece = await worklist.take(); piece; piece = await worklist.take()) pieces.push(piece)
+  return pieces
 }
 
 /** Brings chosen ones of the upcoming metrics forward. */
@@ -63,10 +63,10 @@ describe('a worklist', () => {
   it('hands out what is due in batches of 100, in order, each metric once', async () => {
     const due = metrics(1_250)
     const worklist = new Worklist(outboxOf(due).ports)
-    const parts = await all(worklist)
-    expect(parts.map(({ batch }) => batch.length)).toEqual([...Array(12).fill(100), 50])
-    expect(parts.flatMap(({ batch }) => [...batch])).toEqual(due)
-    expect(parts.every(({ sent, attemptsMax }) => sent === 0 && attemptsMax === 5)).toBe(true)
+    const pieces = await all(worklist)
+    expect(pieces.map(({ batch }) => batch.length)).toEqual([...Array(12).fill(100), 50])
+    expect(pieces.flatMap(({ batch }) => [...batch])).toEqual(due)
+    expect(pieces.every(({ sent, attemptsMax }) => sent === 0 && attemptsMax === 5)).toBe(true)
   })
 
   it('hands out what has become due meanwhile', async () => {
@@ -113,9 +113,9 @@ describe('a worklist', () => {
     const due = metrics(300)
     const outbox = outboxOf(due)
     const worklist = new Worklist(outbox.ports)
-    const part = await worklist.take()
-    if (!part) throw new Error('nothing is due')
-    worklist.putFirst(smaller({ ...part, sent: 3, attemptsMax: 2 }, part.batch))
+    const piece = await worklist.take()
+    if (!piece) throw new Error('nothing is due')
+    worklist.putFirst(smaller({ ...piece, sent: 3, attemptsMax: 2 }, piece.batch))
     await bringForward(worklist, upcoming => [upcoming[70], upcoming[120]].filter(metric => metric !== undefined))
     expect(await worklist.take()).toEqual({ batch: [due[70]], sent: 3, attemptsMax: 2 })
     expect(await worklist.take()).toEqual({ batch: [due[120]], sent: 0, attemptsMax: 5 })
@@ -166,25 +166,25 @@ describe('a worklist', () => {
         const outbox = outboxOf(due, isFree, () => whole(0, turns))
         const worklist = new Worklist(outbox.ports)
         const [out, done, dropped] = [new Set<string>(), new Set<string>(), new Set<string>()]
-        const send = async (part: Part) => {
-          expect(part.batch.length).toBeLessThanOrEqual(100)
-          for (const metric of part.batch) {
+        const send = async (piece: Piece) => {
+          expect(piece.batch.length).toBeLessThanOrEqual(100)
+          for (const metric of piece.batch) {
             const name = nameOf(metric)
-            const isFresh = part.sent === 0
+            const isFresh = piece.sent === 0
             if (out.has(name) || done.has(name) || (isFresh && !isFree(metric)))
               throw new Error(`${name} twice, or put aside`)
             out.add(name)
           }
           for (let left = whole(1, 4); left > 0; left -= 1) await new Promise(setImmediate)
           await disturb()
-          for (const metric of part.batch) out.delete(nameOf(metric))
-          if (part.batch.length > 1 && part.sent < 3 && roll() < 0.4) {
-            worklist.putFirst(smaller({ ...part, sent: part.sent + 1 }, part.batch))
+          for (const metric of piece.batch) out.delete(nameOf(metric))
+          if (piece.batch.length > 1 && piece.sent < 3 && roll() < 0.4) {
+            worklist.putFirst(smaller({ ...piece, sent: piece.sent + 1 }, piece.batch))
             return
           }
-          outbox.record(part.batch)
-          for (const metric of part.batch) done.add(nameOf(metric))
-          worklist.release(part.batch)
+          outbox.record(piece.batch)
+          for (const metric of piece.batch) done.add(nameOf(metric))
+          worklist.release(piece.batch)
         }
         const disturb = async () => {
           const some = () => due.filter(() => roll() < 0.01).slice(0, 3)
@@ -208,11 +208,11 @@ describe('a worklist', () => {
         for (;;) {
           const endedBefore = ended
           const droppedBefore = new Set(dropped)
-          const part = underWay.size < lanes ? await worklist.take() : undefined
-          if (part) {
-            for (const metric of part.batch)
+          const piece = underWay.size < lanes ? await worklist.take() : undefined
+          if (piece) {
+            for (const metric of piece.batch)
               if (droppedBefore.has(nameOf(metric))) throw new Error(`${metric.id} was dropped`)
-            const sending = send(part).finally(() => {
+            const sending = send(piece).finally(() => {
               underWay.delete(sending)
               ended += 1
             })
@@ -240,8 +240,8 @@ describe('a worklist', () => {
     })
     await worklist.take()
     for (const metric of late) left.set(nameOf(metric), metric)
-    const parts = [await worklist.take(), await worklist.take()]
-    expect(parts.map(part => part?.batch[0])).toEqual([metrics(101).at(-1), late[0]])
+    const pieces = [await worklist.take(), await worklist.take()]
+    expect(pieces.map(piece => piece?.batch[0])).toEqual([metrics(101).at(-1), late[0]])
     expect(limits).toEqual([200, 400])
     expect((await all(worklist)).flatMap(({ batch }) => [...batch])).toHaveLength(1_000 + 20 - 300)
   })
@@ -260,15 +260,15 @@ describe('a worklist', () => {
     outbox.record(second.batch)
     worklist.release(second.batch)
     const taken = await taking
-    const parts = [...(taken ? [taken] : []), ...(await all(worklist))]
-    expect(parts.flatMap(({ batch }) => [...batch])).toEqual([...due.slice(200), ...due.slice(50, 100)])
+    const pieces = [...(taken ? [taken] : []), ...(await all(worklist))]
+    expect(pieces.flatMap(({ batch }) => [...batch])).toEqual([...due.slice(200), ...due.slice(50, 100)])
   })
 })
 
-describe('the halves of a part', () => {
+describe('the halves of a piece', () => {
   it('are thirds of more than four, and remember how often they were sent', () => {
-    const part = { batch: asBatch(metrics(13)), sent: 3, attemptsMax: 2 }
-    const halves = smaller(part, part.batch)
+    const piece = { batch: asBatch(metrics(13)), sent: 3, attemptsMax: 2 }
+    const halves = smaller(piece, piece.batch)
     expect(halves.map(({ batch, sent, attemptsMax }) => [batch.length, sent, attemptsMax])).toEqual([
       [5, 3, 2],
       [5, 3, 2],

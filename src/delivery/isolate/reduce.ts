@@ -6,15 +6,15 @@ import type { Verdict } from '../../model/verdict.ts'
 import type { DeadLetter } from '../../outbox/contract/metrics.ts'
 import {
   attemptsOf,
-  type FailedPart,
+  type FailedPiece,
   fresh,
-  type Part,
+  type Piece,
   type Pushed,
-  partsOf,
+  piecesOf,
   smaller,
   troubledAttemptsMax,
   type VerdictOf,
-} from './parts.ts'
+} from './pieces.ts'
 import {
   andThen,
   areAttemptsUsed,
@@ -31,7 +31,7 @@ import {
 export function reduce(state: FlushState, event: FlushEvent): FlushStep {
   switch (event.kind) {
     case 'taken':
-      return taken(state, event.part)
+      return taken(state, event.piece)
     case 'answered':
       return answered(state, event)
     case 'recorded':
@@ -68,61 +68,61 @@ export function reduce(state: FlushState, event: FlushEvent): FlushStep {
 }
 
 /** Until a push is accepted, all pushes together have as many attempts as one: a service that is down gets no more. */
-function taken(state: FlushState, part: Part): FlushStep {
+function taken(state: FlushState, piece: Piece): FlushStep {
   const { max, used } = state.attempts
   const [sentAt, acceptedBefore] = [state.sequence + 1, state.acceptedPushes]
-  const isCounted = state.knownGood === undefined && part.isProbe === undefined
-  const attemptsMax = isCounted ? Math.max(1, Math.min(attemptsOf(part), max - used)) : part.attemptsMax
+  const isCounted = state.knownGood === undefined && piece.isProbe === undefined
+  const attemptsMax = isCounted ? Math.max(1, Math.min(attemptsOf(piece), max - used)) : piece.attemptsMax
   const attempts = isCounted ? { attemptsMax, failedBefore: used } : { attemptsMax }
   const now = isCounted ? { max, used: used + attemptsMax } : state.attempts
-  const sent = { part, attempts, sentAt, acceptedBefore, isCounted }
+  const sent = { piece, attempts, sentAt, acceptedBefore, isCounted }
   return step({ ...state, sequence: sentAt, attempts: now }, { kind: 'push', sent })
 }
 
 function answered(before: FlushState, event: Extract<FlushEvent, { kind: 'answered' }>): FlushStep {
   const { sent, pushed, isAddressProven, isInQuarantine } = event
   const { verdict, attempts, isSlow = false } = pushed
-  const part = { ...sent.part, sent: sent.part.sent + attempts }
+  const piece = { ...sent.piece, sent: sent.piece.sent + attempts }
   const unused = sent.isCounted ? sent.attempts.attemptsMax - (verdict.kind === 'transient' ? attempts : 0) : 0
   const state = { ...before, attempts: { ...before.attempts, used: before.attempts.used - unused } }
   switch (verdict.kind) {
     case 'settled':
-      return delivered(state, part, sent.sentAt, verdict)
+      return delivered(state, piece, sent.sentAt, verdict)
     case 'refused':
       // A status that the interface does not name may be about the address, as long as nothing was ever accepted there.
       return !verdict.isUnlisted || state.acceptedPushes > 0 || isAddressProven
-        ? rejected(state, part, verdict)
+        ? rejected(state, piece, verdict)
         : stopped(state, { kind: 'misdirected', reason: verdict.reason })
     case 'protocol-refused':
-      return protocolRejected(state, part, verdict, isInQuarantine)
+      return protocolRejected(state, piece, verdict, isInQuarantine)
     case 'transient':
-      return failed(state, { part, verdict, isSlow }, sent.acceptedBefore)
+      return failed(state, { piece, verdict, isSlow }, sent.acceptedBefore)
     case 'key-refused':
     case 'misdirected':
       return stopped(state, verdict)
   }
 }
 
-function delivered(state: FlushState, part: Part, sentAt: number, verdict: VerdictOf<'settled'>): FlushStep {
-  const dead: DeadLetter[] = verdict.dead.map(entry => ({ ...entry, attempts: part.sent }))
+function delivered(state: FlushState, piece: Piece, sentAt: number, verdict: VerdictOf<'settled'>): FlushStep {
+  const dead: DeadLetter[] = verdict.dead.map(entry => ({ ...entry, attempts: piece.sent }))
   const verdicts = { delivered: verdict.delivered, dead, warnings: verdict.warnings }
   return step(
     state,
-    { kind: 'record', verdicts, sending: part.sent > 1 ? 'again' : 'first' },
-    { kind: 'next', event: { kind: 'recorded', part, sentAt, verdict } },
+    { kind: 'record', verdicts, sending: piece.sent > 1 ? 'again' : 'first' },
+    { kind: 'next', event: { kind: 'recorded', piece, sentAt, verdict } },
   )
 }
 
-function recorded(state: FlushState, { part, sentAt, verdict }: Extract<FlushEvent, { kind: 'recorded' }>): FlushStep {
+function recorded(state: FlushState, { piece, sentAt, verdict }: Extract<FlushEvent, { kind: 'recorded' }>): FlushStep {
   const [knownGood] = verdict.delivered
-  if (!knownGood) return undelivered(state, part, verdict.resend)
+  if (!knownGood) return undelivered(state, piece, verdict.resend)
   const now: FlushState = {
     ...state,
     knownGood,
     acceptedPushes: state.acceptedPushes + 1,
     acceptedProtocols: new Set([...state.acceptedProtocols, ...verdict.delivered.map(({ protocolId }) => protocolId)]),
   }
-  return andThen(blamed(now, sentAt), next => accepted(next, sentAt, part, verdict.resend))
+  return andThen(blamed(now, sentAt), next => accepted(next, sentAt, piece, verdict.resend))
 }
 
 /** Accepted, it shows the same as any other push; an unknown protocol of its own says nothing about the service. */
@@ -139,42 +139,42 @@ function withoutKnownGood({ knownGood: _, ...state }: FlushState): FlushState {
 }
 
 /*
- * The walk of a 403 or 404: a protocol that the service does not know, or that another key owns. The part is split by
+ * The walk of a 403 or 404: a protocol that the service does not know, or that another key owns. The piece is split by
  * protocol, and the protocol is registered where that is wanted, else quarantined.
  */
 
-/** 1. A part is rejected for a protocol in it. */
+/** 1. A piece is rejected for a protocol in it. */
 function protocolRejected(
   state: FlushState,
-  part: Part,
+  piece: Piece,
   { status, reason }: VerdictOf<'protocol-refused'>,
   isInQuarantine: boolean,
 ): FlushStep {
-  const byProtocol = [...Map.groupBy(part.batch, ({ protocolId }) => protocolId).values()]
+  const byProtocol = [...Map.groupBy(piece.batch, ({ protocolId }) => protocolId).values()]
   if (byProtocol.length > 1) {
-    const parts = byProtocol.flatMap(own => batchesOf(own, batchMetricsMax)).map(batch => ({ ...part, batch }))
-    return step(state, { kind: 'send-first', parts })
+    const pieces = byProtocol.flatMap(own => batchesOf(own, batchMetricsMax)).map(batch => ({ ...piece, batch }))
+    return step(state, { kind: 'send-first', pieces })
   }
-  const { protocolId } = part.batch[0]
-  const isRegistrable = status === 404 && state.registrable.has(protocolId) && !part.isRegistered
+  const { protocolId } = piece.batch[0]
+  const isRegistrable = status === 404 && state.registrable.has(protocolId) && !piece.isRegistered
   return isRegistrable
-    ? step(state, { kind: 'register', part })
-    : quarantined(state, part, { status, reason, isInQuarantine })
+    ? step(state, { kind: 'register', piece })
+    : quarantined(state, piece, { status, reason, isInQuarantine })
 }
 
-/** 2. It was registered: the part is sent again. It could not be: it is quarantined, for the service's sake or its own. */
+/** 2. It was registered: the piece is sent again. It could not be: it is quarantined, for the service's sake or its own. */
 function registered(state: FlushState, event: Extract<FlushEvent, { kind: 'registered' }>): FlushStep {
-  const { part, refusal, isInQuarantine } = event
+  const { piece, refusal, isInQuarantine } = event
   if (refusal?.kind === 'transient') {
-    return step(state, { kind: 'quarantine-unregistered', metric: newestOf(part.batch), reason: refusal.reason })
+    return step(state, { kind: 'quarantine-unregistered', metric: newestOf(piece.batch), reason: refusal.reason })
   }
-  if (refusal) return quarantined(state, part, { status: 404, reason: refusal.reason, isInQuarantine })
-  return step(state, { kind: 'send-first', parts: [{ ...part, isRegistered: true }] })
+  if (refusal) return quarantined(state, piece, { status: 404, reason: refusal.reason, isInQuarantine })
+  return step(state, { kind: 'send-first', pieces: [{ ...piece, isRegistered: true }] })
 }
 
 function quarantined(
   state: FlushState,
-  { batch, isProbe }: Part,
+  { batch, isProbe }: Piece,
   { isInQuarantine, ...why }: { readonly status: number; readonly reason: string; readonly isInQuarantine: boolean },
 ): FlushStep {
   const isNew = isProbe === true || !isInQuarantine
@@ -196,22 +196,22 @@ const probesMax = 3
 /** Pushes rejected in a row, of any size, after which the service is tested: more than one bad metric costs. */
 const rejectionsMax = 16
 
-/** 1. A part is rejected as a whole: smaller parts follow, or it is a single metric. */
-function rejected(before: FlushState, part: Part, { status, reason }: VerdictOf<'refused'>): FlushStep {
+/** 1. A piece is rejected as a whole: smaller pieces follow, or it is a single metric. */
+function rejected(before: FlushState, piece: Piece, { status, reason }: VerdictOf<'refused'>): FlushStep {
   const state = counted(before)
-  const [metric, second] = part.batch
-  if (second) return andThen(step(state, sendFirst(smaller(part, part.batch, status === 413))), isItTheService)
+  const [metric, second] = piece.batch
+  if (second) return andThen(step(state, sendFirst(smaller(piece, piece.batch, status === 413))), isItTheService)
   const sequence = state.sequence + 1
-  const single: RejectedSingle = { deadLetter: { metric, reason, status, attempts: part.sent }, rejectedAt: sequence }
+  const single: RejectedSingle = { deadLetter: { metric, reason, status, attempts: piece.sent }, rejectedAt: sequence }
   const added = { ...state, sequence, rejected: [...state.rejected, single] }
   const isOther = state.otherOfPair.has(metricKey(metric))
   const judged = isOther ? confirm(added, one => one === single) : step(added)
   return andThen(judged, next => isItTheService(next, next.rejected.length))
 }
 
-/** As `rejected`, when the answer accepts nothing of the part, or leaves open what: smaller parts are sent again. */
-function undelivered(state: FlushState, part: Part, resend: readonly Metric[]): FlushStep {
-  return andThen(step(counted(state), sendFirst(smaller(part, resend))), isItTheService)
+/** As `rejected`, when the answer accepts nothing of the piece, or leaves open what: smaller pieces are sent again. */
+function undelivered(state: FlushState, piece: Piece, resend: readonly Metric[]): FlushStep {
+  return andThen(step(counted(state), sendFirst(smaller(piece, resend))), isItTheService)
 }
 
 function counted(state: FlushState): FlushState {
@@ -261,19 +261,19 @@ function systemic(state: FlushState, said = ''): FlushStep {
  * 4. A push is accepted: metrics that were rejected before it was sent are at fault, and so is the other half of its pair.
  * A push sent earlier may have been accepted earlier, too, and proves nothing.
  *
- * @param part the accepted part; absent for the known-good metric
+ * @param piece the accepted piece; absent for the known-good metric
  * @param resend its metrics to be sent again
  */
-function accepted(state: FlushState, sentAt: number, part?: Part, resend: readonly Metric[] = []): FlushStep {
-  const { pairedWith } = part ?? {}
+function accepted(state: FlushState, sentAt: number, piece?: Piece, resend: readonly Metric[] = []): FlushStep {
+  const { pairedWith } = piece ?? {}
   const otherOfPair = pairedWith ? new Set([...state.otherOfPair, metricKey(pairedWith)]) : state.otherOfPair
   const now = { ...state, probes: 0, rejectionsInRow: 0, otherOfPair }
   const judged = confirm(
     now,
     ({ rejectedAt, deadLetter }) => rejectedAt < sentAt || otherOfPair.has(metricKey(deadLetter.metric)),
   )
-  if (!part || resend.length === 0) return judged
-  return andThen(judged, next => step(next, sendFirst(smaller(part, resend))))
+  if (!piece || resend.length === 0) return judged
+  return andThen(judged, next => step(next, sendFirst(smaller(piece, resend))))
 }
 
 /** Sends rejected singles once more: another instance may have rejected them, or the reason is over. */
@@ -322,8 +322,8 @@ function isAccepted(verdict: Verdict | undefined): boolean {
   return verdict?.kind === 'settled' && verdict.delivered.length > 0
 }
 
-function sendFirst(parts: readonly Part[]): FlushAction {
-  return { kind: 'send-first', parts }
+function sendFirst(pieces: readonly Piece[]): FlushAction {
+  return { kind: 'send-first', pieces }
 }
 
 function metricOf({ deadLetter }: RejectedSingle): Metric {
@@ -344,74 +344,74 @@ function metricOf({ deadLetter }: RejectedSingle): Metric {
 const failingMax = 6
 
 /** Parts of a batch that failed slowly, since each further round takes as long; one that fails at once is halved. */
-const slowPartsMax = 8
+const slowPiecesMax = 8
 
-/** 1. The service failed on a part. @param acceptedBefore pushes of which something had been accepted when it was sent */
-function failed(state: FlushState, failure: FailedPart, acceptedBefore: number): FlushStep {
-  const { part, verdict } = failure
+/** 1. The service failed on a piece. @param acceptedBefore pushes of which something had been accepted when it was sent */
+function failed(state: FlushState, failure: FailedPiece, acceptedBefore: number): FlushStep {
+  const { piece, verdict } = failure
   const asksToWait = verdict.status === 429 || verdict.notBeforeMs !== undefined
   if (asksToWait) return stopped(state, verdict)
-  if (part.isProbe || state.acceptedPushes > acceptedBefore) return step(state, { kind: 'narrow', failed: failure })
-  if (!state.knownGood) return tryApart(state, failure)
+  if (piece.isProbe || state.acceptedPushes > acceptedBefore) return step(state, { kind: 'narrow', failed: failure })
+  if (!state.knownGood) return splitFirst(state, failure)
   const sentAt = state.sequence + 1
   const check: FlushAction = { kind: 'check', metric: state.knownGood, sentAt, why: failure }
   return step({ ...state, sequence: sentAt }, check)
 }
 
 /** 2. The known-good metric was answered: either the service takes others, or it has gone down. */
-function checkedForFailure(state: FlushState, failure: FailedPart, verdict: Verdict | undefined): FlushStep {
+function checkedForFailure(state: FlushState, failure: FailedPiece, verdict: Verdict | undefined): FlushStep {
   if (isAccepted(verdict)) return step(state, { kind: 'narrow', failed: failure })
-  return state.knownGood ? stopped(state, failure.verdict) : tryApart(state, failure)
+  return state.knownGood ? stopped(state, failure.verdict) : splitFirst(state, failure)
 }
 
-/** Splits the first parts and sends the pieces apart, while attempts are left: nothing was accepted yet. */
-function tryApart(state: FlushState, failure: FailedPart): FlushStep {
-  const { part } = failure
-  const { protocolId } = part.batch[0]
-  const isOfOne = part.batch.every(metric => metric.protocolId === protocolId)
+/** Splits the first pieces, to be sent separately, while attempts are left: nothing was accepted yet. */
+function splitFirst(state: FlushState, failure: FailedPiece): FlushStep {
+  const { piece } = failure
+  const { protocolId } = piece.batch[0]
+  const isOfOne = piece.batch.every(metric => metric.protocolId === protocolId)
   const actions: readonly FlushAction[] = isOfOne ? [{ kind: 'count-failure', protocolId }] : []
-  if (part.batch.length === 1 || areAttemptsUsed(state) || state.isTriedApart) {
+  if (piece.batch.length === 1 || areAttemptsUsed(state) || state.isSplit) {
     return step({ ...state, undecided: [...state.undecided, failure] }, ...actions)
   }
-  const parts = partsOf(part, part.batch, slowPartsMax).map(one => ({ ...one, attemptsMax: 1 }))
-  return step({ ...state, isTriedApart: true }, ...actions, { kind: 'try-apart', parts })
+  const pieces = piecesOf(piece, piece.batch, slowPiecesMax).map(one => ({ ...one, attemptsMax: 1 }))
+  return step({ ...state, isSplit: true }, ...actions, { kind: 'send-separately', pieces })
 }
 
-/** 3. Everything else had its turn: parts that failed before anything was accepted are sent again, one at a time. */
+/** 3. Everything else had its turn: pieces that failed before anything was accepted are sent again, one at a time. */
 function drained(state: FlushState): FlushStep {
   const [failure, ...undecided] = state.undecided
   if (!failure) return step(state)
   if (!state.knownGood) return stopped(state, failure.verdict)
-  const again = { ...failure.part, attemptsMax: troubledAttemptsMax }
-  return step({ ...state, undecided }, { kind: 'send-last', parts: [again] })
+  const again = { ...failure.piece, attemptsMax: troubledAttemptsMax }
+  return step({ ...state, undecided }, { kind: 'send-last', pieces: [again] })
 }
 
-/** 4. The service takes others, or the part was a probe: narrows down which metrics it fails on. */
+/** 4. The service takes others, or the piece was a probe: narrows down which metrics it fails on. */
 function narrowing(state: FlushState, event: Extract<FlushEvent, { kind: 'narrowing' }>): FlushStep {
   const { failed: failure, due, isInQuarantine } = event
-  const { part, verdict, isSlow } = failure
+  const { piece, verdict, isSlow } = failure
   const { reason } = verdict
-  if (part.isProbe && isInQuarantine) {
-    return step(state, { kind: 'quarantine-protocol', metric: part.batch[0], reason })
+  if (piece.isProbe && isInQuarantine) {
+    return step(state, { kind: 'quarantine-protocol', metric: piece.batch[0], reason })
   }
   if (!isBatch(due)) return step(state)
   const [metric] = due
   const { protocolId } = metric
   const isProtocolAccepted = state.acceptedProtocols.has(protocolId)
   const isOfOne = due.every(one => one.protocolId === protocolId)
-  // A part that fails fast is halved; each further round of a slow one takes as long.
-  const ways = isSlow ? slowPartsMax : 2
+  // A piece that fails fast is halved; each further round of a slow one takes as long.
+  const ways = isSlow ? slowPiecesMax : 2
   if (!isOfOne || (due.length > 1 && isProtocolAccepted)) {
-    return step(state, { kind: 'send-last', parts: partsOf(part, due, ways) })
+    return step(state, { kind: 'send-last', pieces: piecesOf(piece, due, ways) })
   }
   if (due.length > 1) {
     const picked = due[Math.floor(due.length / 2)] ?? metric
     const rest = due.filter(one => one !== picked)
-    const sample: Part = { ...fresh([picked], 1), sent: part.sent, isSample: true }
-    return step(state, { kind: 'sample', sample, rest: partsOf(part, rest, ways) })
+    const sample: Piece = { ...fresh([picked], 1), sent: piece.sent, isSample: true }
+    return step(state, { kind: 'sample', sample, rest: piecesOf(piece, rest, ways) })
   }
-  const isProtocol = part.isSample === true && !isProtocolAccepted
-  if (part.isProbe) return step(state, { kind: 'quarantine-metric', metric, reason })
+  const isProtocol = piece.isSample === true && !isProtocolAccepted
+  if (piece.isProbe) return step(state, { kind: 'quarantine-metric', metric, reason })
   const sequence = state.sequence + 1
   const failing = [...state.failing, { metric, reason, isProtocol, failedAt: sequence }]
   const now = { ...state, sequence, failing }
@@ -444,12 +444,12 @@ function blamed(state: FlushState, sentAt = Number.POSITIVE_INFINITY): FlushStep
 function sampled(state: FlushState, event: Extract<FlushEvent, { kind: 'sampled' }>): FlushStep {
   const id = event.rest[0]?.batch[0].protocolId
   const isFailing = state.failing.some(({ metric, isProtocol }) => isProtocol && metric.protocolId === id)
-  return event.isInQuarantine || isFailing ? step(state) : step(state, { kind: 'send-last', parts: event.rest })
+  return event.isInQuarantine || isFailing ? step(state) : step(state, { kind: 'send-last', pieces: event.rest })
 }
 
 /** 7. The flush ends since the service fails: the next one begins with other metrics than those that failed alone. */
 function suspected(state: FlushState): FlushStep {
-  const alone = state.undecided.flatMap(({ part: { batch } }) => (batch.length === 1 ? [batch[0]] : []))
+  const alone = state.undecided.flatMap(({ piece: { batch } }) => (batch.length === 1 ? [batch[0]] : []))
   const metrics = [...state.failing.map(({ metric }) => metric), ...alone]
   const isWanted = state.stop?.kind === 'transient' && metrics.length > 0
   return isWanted ? step(state, { kind: 'suspect', metrics }) : step(state)

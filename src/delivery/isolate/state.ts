@@ -4,13 +4,13 @@ import type { MetricVerdicts } from '../../outbox/contract/hours.ts'
 import type { DeadLetter } from '../../outbox/contract/metrics.ts'
 import {
   attemptsMax,
-  type FailedPart,
+  type FailedPiece,
   type NotRegistered,
-  type Part,
+  type Piece,
   type Pushed,
-  type SentPart,
+  type SentPiece,
   type VerdictOf,
-} from './parts.ts'
+} from './pieces.ts'
 
 /** A metric that was rejected alone. */
 export interface RejectedSingle {
@@ -57,9 +57,9 @@ export interface FlushState {
   /** Metrics that failed alone since a later push was accepted: they, or the service, may be at fault. */
   readonly failing: readonly FailingMetric[]
   /** Parts that failed while it was unknown whether the service accepts anything. */
-  readonly undecided: readonly FailedPart[]
-  /** Whether the first parts were split, to be sent apart. */
-  readonly isTriedApart: boolean
+  readonly undecided: readonly FailedPiece[]
+  /** Whether the first pieces were split, to be sent separately. */
+  readonly isSplit: boolean
 }
 
 /** Input of `initialState`. */
@@ -68,13 +68,13 @@ interface FlushStart {
   readonly registrable?: Iterable<string>
   /** Attempts before anything is accepted. Default: as many as one push has. */
   readonly attemptsMax?: number
-  /** Whether the first parts are small and few, and not split further. Default: no. */
-  readonly isTriedApart?: boolean
+  /** Whether the first pieces are small and few, and not split further. Default: no. */
+  readonly isSplit?: boolean
 }
 
 /** The state before the first push. */
 export function initialState(start: FlushStart = {}): FlushState {
-  const { registrable = [], attemptsMax: max = attemptsMax, isTriedApart = false } = start
+  const { registrable = [], attemptsMax: max = attemptsMax, isSplit = false } = start
   return {
     sequence: 0,
     registrable: new Set(registrable),
@@ -87,7 +87,7 @@ export function initialState(start: FlushStart = {}): FlushState {
     rejectionsInRow: 0,
     failing: [],
     undecided: [],
-    isTriedApart,
+    isSplit,
   }
 }
 
@@ -115,24 +115,29 @@ export interface Stop {
   readonly isUnchanged?: true
 }
 
-/** Why the known-good metric is sent: singles were rejected, or the service failed on a part. */
-type CheckReason = 'rejections' | FailedPart
+/** Why the known-good metric is sent: singles were rejected, or the service failed on a piece. */
+type CheckReason = 'rejections' | FailedPiece
 
 /** An event in a flush. Facts other than verdicts are looked up by the loop just before. */
 export type FlushEvent =
-  /** A part was taken from the worklist. */
-  | { readonly kind: 'taken'; readonly part: Part }
+  /** A piece was taken from the worklist. */
+  | { readonly kind: 'taken'; readonly piece: Piece }
   | {
       readonly kind: 'answered'
-      readonly sent: SentPart
+      readonly sent: SentPiece
       readonly pushed: Pushed
       /** Whether the service has accepted a metric at this address before. */
       readonly isAddressProven: boolean
-      /** Whether the verdict refuses a protocol, and that of the part's first metric is in quarantine already. */
+      /** Whether the verdict refuses a protocol, and that of the piece's first metric is in quarantine already. */
       readonly isInQuarantine: boolean
     }
-  /** The verdict on a part is in the outbox. */
-  | { readonly kind: 'recorded'; readonly part: Part; readonly sentAt: number; readonly verdict: VerdictOf<'settled'> }
+  /** The verdict on a piece is in the outbox. */
+  | {
+      readonly kind: 'recorded'
+      readonly piece: Piece
+      readonly sentAt: number
+      readonly verdict: VerdictOf<'settled'>
+    }
   /** The known-good metric was answered; once, however many checks wait for it. */
   | { readonly kind: 'known-good-answered'; readonly verdict: Verdict; readonly sentAt: number }
   /** The known-good metric must not be sent any more. */
@@ -143,24 +148,24 @@ export type FlushEvent =
   | { readonly kind: 'confirmed'; readonly deadLetter: DeadLetter; readonly pushed: Pushed }
   /** Metrics from elsewhere were put first. */
   | { readonly kind: 'probing'; readonly count: number }
-  /** The protocol of a part was registered, or could not be. */
+  /** The protocol of a piece was registered, or could not be. */
   | {
       readonly kind: 'registered'
-      readonly part: Part
+      readonly piece: Piece
       /** Why registration failed; absent when it succeeded. */
       readonly refusal?: NotRegistered
       readonly isInQuarantine: boolean
     }
-  /** The cause of a failed part is to be narrowed down. @param due metrics of the part that are still due */
+  /** The cause of a failed piece is to be narrowed down. @param due metrics of the piece that are still due */
   | {
       readonly kind: 'narrowing'
-      readonly failed: FailedPart
+      readonly failed: FailedPiece
       readonly due: readonly Metric[]
       readonly isInQuarantine: boolean
     }
   /** One metric of a protocol was tried. */
-  | { readonly kind: 'sampled'; readonly rest: readonly Part[]; readonly isInQuarantine: boolean }
-  /** Only undecided parts are left to send. */
+  | { readonly kind: 'sampled'; readonly rest: readonly Piece[]; readonly isInQuarantine: boolean }
+  /** Only undecided pieces are left to send. */
   | { readonly kind: 'drained' }
   /** Nothing is left to send; rejected singles are decided. */
   | { readonly kind: 'concluding' }
@@ -175,18 +180,18 @@ export type Sending = 'first' | 'again'
 
 /** A next action of a flush. Each is complete before the next one of the same step begins. */
 export type FlushAction =
-  /** Pushes a part; its answer is the event `answered`. */
-  | { readonly kind: 'push'; readonly sent: SentPart }
+  /** Pushes a piece; its answer is the event `answered`. */
+  | { readonly kind: 'push'; readonly sent: SentPiece }
   /** Records verdicts in the outbox. */
   | { readonly kind: 'record'; readonly verdicts: MetricVerdicts; readonly sending: Sending }
   /** Continues with an event. */
   | { readonly kind: 'next'; readonly event: FlushEvent }
-  /** Puts parts before everything else that is to be sent. */
-  | { readonly kind: 'send-first'; readonly parts: readonly Part[] }
-  /** Puts parts after everything else that is to be sent. */
-  | { readonly kind: 'send-last'; readonly parts: readonly Part[] }
-  /** Puts parts first, those of the protocols with the fewest failures before the others. */
-  | { readonly kind: 'try-apart'; readonly parts: readonly Part[] }
+  /** Puts pieces before everything else that is to be sent. */
+  | { readonly kind: 'send-first'; readonly pieces: readonly Piece[] }
+  /** Puts pieces after everything else that is to be sent. */
+  | { readonly kind: 'send-last'; readonly pieces: readonly Piece[] }
+  /** Puts pieces first, those of the protocols with the fewest failures before the others. */
+  | { readonly kind: 'send-separately'; readonly pieces: readonly Piece[] }
   /** Puts metrics first that are as unlike the rejected ones as can be; the event `probing` says how many. */
   | { readonly kind: 'probe-others'; readonly rejected: readonly Metric[]; readonly countMax: number }
   /** Sends the known-good metric; the events are `known-good-answered`, once, and `checked` for each that waits. */
@@ -195,12 +200,12 @@ export type FlushAction =
   | { readonly kind: 'check-earlier'; readonly sentAt: number }
   /** Sends a rejected single once more, if it is still due; the event is `confirmed`. */
   | { readonly kind: 'confirm'; readonly deadLetter: DeadLetter }
-  /** Registers a part's protocol; the event is `registered`. */
-  | { readonly kind: 'register'; readonly part: Part }
-  /** Looks up the metrics of a failed part that are still due; the event is `narrowing`. */
-  | { readonly kind: 'narrow'; readonly failed: FailedPart }
+  /** Registers a piece's protocol; the event is `registered`. */
+  | { readonly kind: 'register'; readonly piece: Piece }
+  /** Looks up the metrics of a failed piece that are still due; the event is `narrowing`. */
+  | { readonly kind: 'narrow'; readonly failed: FailedPiece }
   /** Sends one metric of a protocol, once at a time; the event is `sampled`. */
-  | { readonly kind: 'sample'; readonly sample: Part; readonly rest: readonly Part[] }
+  | { readonly kind: 'sample'; readonly sample: Piece; readonly rest: readonly Piece[] }
   /** Counts a failed push of one protocol, while it is unknown whether the service accepts anything. */
   | { readonly kind: 'count-failure'; readonly protocolId: string }
   /** Remembers metrics that failed alone in a flush that the service's failures ended: others are tried before them. */

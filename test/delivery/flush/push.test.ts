@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Pacer } from '../../../src/delivery/gate.ts'
-import { attemptsMax } from '../../../src/delivery/isolate/parts.ts'
+import { attemptsMax } from '../../../src/delivery/isolate/pieces.ts'
 import { pushBatch } from '../../../src/delivery/push.ts'
 import { isBatch } from '../../../src/model/batch.ts'
 import type { Metric } from '../../../src/model/metric.ts'

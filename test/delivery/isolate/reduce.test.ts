@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import {
-  type FailedPart,
+  type FailedPiece,
   fresh,
-  type Part,
-  type SentPart,
+  type Piece,
+  type SentPiece,
   smaller,
   type VerdictOf,
-} from '../../../src/delivery/isolate/parts.ts'
+} from '../../../src/delivery/isolate/pieces.ts'
 import { reduce } from '../../../src/delivery/isolate/reduce.ts'
 import {
   type FlushAction,
@@ -45,7 +45,7 @@ function fail(): never {
 
 const badOne: DeadMetric = { metric: bad, reason: 'odd', status: 200 }
 const refused: Verdict = { kind: 'refused', status: 400, reason: 'odd' }
-const down: FailedPart['verdict'] = { kind: 'transient', reason: '503', status: 503 }
+const down: FailedPiece['verdict'] = { kind: 'transient', reason: '503', status: 503 }
 const isDown = stop('transient', '503')
 const keyRefused: Verdict = { kind: 'key-refused', reason: '401' }
 const settled = (
@@ -54,21 +54,21 @@ const settled = (
   dead: readonly DeadMetric[] = [],
 ): VerdictOf<'settled'> => ({ kind: 'settled', delivered, dead, resend, warnings: [] })
 
-function sent(part: Part, more: Partial<SentPart> = {}): SentPart {
-  return { part, attempts: { attemptsMax: 5 }, sentAt: 1, acceptedBefore: 0, isCounted: false, ...more }
+function sent(piece: Piece, more: Partial<SentPiece> = {}): SentPiece {
+  return { piece, attempts: { attemptsMax: 5 }, sentAt: 1, acceptedBefore: 0, isCounted: false, ...more }
 }
 
-function answered(verdict: Verdict, part: Part, more: Partial<Extract<FlushEvent, { kind: 'answered' }>> = {}) {
+function answered(verdict: Verdict, piece: Piece, more: Partial<Extract<FlushEvent, { kind: 'answered' }>> = {}) {
   const pushed = { verdict, attempts: 1 }
-  return { kind: 'answered', sent: sent(part), pushed, isAddressProven: true, isInQuarantine: false, ...more } as const
+  return { kind: 'answered', sent: sent(piece), pushed, isAddressProven: true, isInQuarantine: false, ...more } as const
 }
 
 const single = (of: Metric, rejectedAt = 3, attempts = 4) => {
   return { deadLetter: { metric: of, reason: 'odd', status: 400, attempts }, rejectedAt }
 }
-const sendFirst = (...parts: readonly Part[]): FlushAction => ({ kind: 'send-first', parts })
+const sendFirst = (...pieces: readonly Piece[]): FlushAction => ({ kind: 'send-first', pieces })
 const confirm = (of: Metric): FlushAction => ({ kind: 'confirm', deadLetter: single(of).deadLetter })
-const check = (sentAt: number, why: 'rejections' | FailedPart = 'rejections'): FlushAction => {
+const check = (sentAt: number, why: 'rejections' | FailedPiece = 'rejections'): FlushAction => {
   return { kind: 'check', metric: good, sentAt, why }
 }
 /** Runs a table: the actions of each row, and what of the state it changes. */
@@ -84,18 +84,18 @@ function play(rows: readonly Transition[]): void {
   }
 }
 
-describe('a part that is taken', () => {
-  const part = fresh(batchOf(3))
+describe('a piece that is taken', () => {
+  const piece = fresh(batchOf(3))
   const two = fresh(asBatch([...metrics(1), ...metrics(1, anHour, 'other')]))
   play([
     [
       'is pushed, and its attempts count while nothing was accepted',
       { sequence: 4 },
-      { kind: 'taken', part },
+      { kind: 'taken', piece },
       [
         {
           kind: 'push',
-          sent: sent(part, { attempts: { attemptsMax: 5, failedBefore: 0 }, sentAt: 5, isCounted: true }),
+          sent: sent(piece, { attempts: { attemptsMax: 5, failedBefore: 0 }, sentAt: 5, isCounted: true }),
         },
       ],
       { sequence: 5, attempts: { max: 5, used: 5 } },
@@ -103,28 +103,28 @@ describe('a part that is taken', () => {
     [
       'has no more attempts than are left',
       { attempts: { max: 5, used: 3 } },
-      { kind: 'taken', part },
-      [{ kind: 'push', sent: sent(part, { attempts: { attemptsMax: 2, failedBefore: 3 }, isCounted: true }) }],
+      { kind: 'taken', piece },
+      [{ kind: 'push', sent: sent(piece, { attempts: { attemptsMax: 2, failedBefore: 3 }, isCounted: true }) }],
       { attempts: { max: 5, used: 5 } },
     ],
     [
       'is tried once while it is of several protocols',
       {},
-      { kind: 'taken', part: two },
+      { kind: 'taken', piece: two },
       [{ kind: 'push', sent: sent(two, { attempts: { attemptsMax: 1, failedBefore: 0 }, isCounted: true }) }],
       { attempts: { max: 5, used: 1 } },
     ],
     [
       'has its own attempts once something was accepted',
       { knownGood: good, acceptedPushes: 7 },
-      { kind: 'taken', part },
-      [{ kind: 'push', sent: sent(part, { acceptedBefore: 7 }) }],
+      { kind: 'taken', piece },
+      [{ kind: 'push', sent: sent(piece, { acceptedBefore: 7 }) }],
       { sequence: 1 },
     ],
     [
       'has its own attempts out of quarantine',
       {},
-      { kind: 'taken', part: { ...fresh([bad], 1), isProbe: true } },
+      { kind: 'taken', piece: { ...fresh([bad], 1), isProbe: true } },
       [{ kind: 'push', sent: sent({ ...fresh([bad], 1), isProbe: true }, { attempts: { attemptsMax: 1 } }) }],
       { sequence: 1 },
     ],
@@ -132,27 +132,27 @@ describe('a part that is taken', () => {
 })
 
 describe('a push that is accepted', () => {
-  const part = fresh(batchOf(3))
-  const verdict = settled(part.batch)
-  const recorded = (of: Part, sentAt: number, what = settled(of.batch)): FlushEvent => {
-    return { kind: 'recorded', part: of, sentAt, verdict: what }
+  const piece = fresh(batchOf(3))
+  const verdict = settled(piece.batch)
+  const recorded = (of: Piece, sentAt: number, what = settled(of.batch)): FlushEvent => {
+    return { kind: 'recorded', piece: of, sentAt, verdict: what }
   }
-  const pair: Part = { ...fresh([other]), pairedWith: bad }
+  const pair: Piece = { ...fresh([other]), pairedWith: bad }
   play([
     [
       'is recorded first, and gives its attempts back',
       { attempts: { max: 5, used: 5 } },
-      answered(verdict, part, { sent: sent(part, { isCounted: true }) }),
+      answered(verdict, piece, { sent: sent(piece, { isCounted: true }) }),
       [
-        { kind: 'record', verdicts: { delivered: part.batch, dead: [], warnings: [] }, sending: 'first' },
-        { kind: 'next', event: recorded({ ...part, sent: 1 }, 1) },
+        { kind: 'record', verdicts: { delivered: piece.batch, dead: [], warnings: [] }, sending: 'first' },
+        { kind: 'next', event: recorded({ ...piece, sent: 1 }, 1) },
       ],
       { attempts: { max: 5, used: 0 } },
     ],
     [
       'is recorded as sent again after another attempt, with what was dead in it',
       { knownGood: good },
-      answered(settled([good], [], [badOne]), { ...part, sent: 2 }),
+      answered(settled([good], [], [badOne]), { ...piece, sent: 2 }),
       [
         {
           kind: 'record',
@@ -165,14 +165,14 @@ describe('a push that is accepted', () => {
         },
         {
           kind: 'next',
-          event: recorded({ ...part, sent: 3 }, 1, settled([good], [], [badOne])),
+          event: recorded({ ...piece, sent: 3 }, 1, settled([good], [], [badOne])),
         },
       ],
     ],
     [
       'makes its first metric the known-good one',
       { rejectionsInRow: 9, probes: 3 },
-      recorded(part, 1),
+      recorded(piece, 1),
       [],
       {
         knownGood: metric(0),
@@ -185,7 +185,7 @@ describe('a push that is accepted', () => {
     [
       'lets what was rejected before it was sent be sent once more',
       { rejected: [single(bad, 3), single(other, 5)] },
-      recorded(part, 4),
+      recorded(piece, 4),
       [confirm(bad)],
       { rejected: [single(other, 5)] },
     ],
@@ -197,40 +197,40 @@ describe('a push that is accepted', () => {
       { rejected: [], otherOfPair: new Set([metricKey(bad)]) },
     ],
     [
-      'in part sends the rest again in smaller parts, after what it has decided',
+      'in part sends the rest again in smaller pieces, after what it has decided',
       { rejected: [single(bad, 3)] },
-      recorded(part, 4, settled([metric(0)], [metric(1), metric(2)])),
-      [confirm(bad), sendFirst(...smaller(part, [metric(1), metric(2)]))],
+      recorded(piece, 4, settled([metric(0)], [metric(1), metric(2)])),
+      [confirm(bad), sendFirst(...smaller(piece, [metric(1), metric(2)]))],
       { acceptedPushes: 1 },
     ],
     [
-      'in nothing, as its count shows, is sent again in smaller parts',
+      'in nothing, as its count shows, is sent again in smaller pieces',
       { rejectionsInRow: 1 },
-      recorded(part, 4, settled([], part.batch)),
-      [sendFirst(...smaller(part, part.batch))],
+      recorded(piece, 4, settled([], piece.batch)),
+      [sendFirst(...smaller(piece, piece.batch))],
       { rejectionsInRow: 2, acceptedPushes: 0 },
     ],
   ])
 })
 
 describe('a push that is rejected as it is', () => {
-  const part = fresh(batchOf(9))
-  const once = { ...part, sent: 1 }
+  const piece = fresh(batchOf(9))
+  const once = { ...piece, sent: 1 }
   const alone = fresh([bad])
   const two = [single(good, 1), single(other, 2)]
   play([
     [
       'is sent again in thirds',
       {},
-      answered(refused, part),
-      [sendFirst(...smaller(once, part.batch))],
+      answered(refused, piece),
+      [sendFirst(...smaller(once, piece.batch))],
       { rejectionsInRow: 1 },
     ],
     [
       'the sixteenth time in a row lets the known-good metric be sent first',
       { knownGood: good, rejectionsInRow: 15, sequence: 7 },
-      answered(refused, part),
-      [sendFirst(...smaller(once, part.batch)), check(8)],
+      answered(refused, piece),
+      [sendFirst(...smaller(once, piece.batch)), check(8)],
       { sequence: 8 },
     ],
     [
@@ -278,15 +278,15 @@ describe('a push that is rejected as it is', () => {
     [
       'with a status the interface does not name stops the flush where nothing was ever accepted',
       {},
-      answered({ ...refused, status: 405, isUnlisted: true }, part, { isAddressProven: false }),
+      answered({ ...refused, status: 405, isUnlisted: true }, piece, { isAddressProven: false }),
       [],
       { stop: stop('misdirected', 'odd') },
     ],
     [
       'with such a status is split where something was accepted in this flush',
       { acceptedPushes: 1 },
-      answered({ ...refused, status: 405, isUnlisted: true }, part, { isAddressProven: false }),
-      [sendFirst(...smaller(once, part.batch))],
+      answered({ ...refused, status: 405, isUnlisted: true }, piece, { isAddressProven: false }),
+      [sendFirst(...smaller(once, piece.batch))],
       { rejectionsInRow: 1 },
     ],
   ])
@@ -390,36 +390,36 @@ describe('the end of a flush', () => {
 })
 
 describe('a push that the service fails on', () => {
-  const part = fresh(batchOf(9))
-  const failed: FailedPart = { part: { ...part, sent: 1 }, verdict: down, isSlow: false }
+  const piece = fresh(batchOf(9))
+  const failed: FailedPiece = { piece: { ...piece, sent: 1 }, verdict: down, isSlow: false }
   const wish = { ...down, status: 429 }
   const ofTwo = fresh(asBatch([...metrics(2), ...metrics(2, anHour, 'other')]))
-  const undecided: FailedPart = { part: { ...fresh([bad]), sent: 1 }, verdict: down, isSlow: false }
+  const undecided: FailedPiece = { piece: { ...fresh([bad]), sent: 1 }, verdict: down, isSlow: false }
   play([
-    ['that asks to wait ends the flush', { knownGood: good }, answered(wish, part), [], { stop: isDown }],
+    ['that asks to wait ends the flush', { knownGood: good }, answered(wish, piece), [], { stop: isDown }],
     [
       'that asks to wait until an instant ends the flush',
       { knownGood: good },
-      answered({ ...down, notBeforeMs: 5 }, part),
+      answered({ ...down, notBeforeMs: 5 }, piece),
       [],
       { stop: isDown },
     ],
     [
       'while it accepted another is narrowed down',
       { knownGood: good, acceptedPushes: 1 },
-      answered(down, part),
+      answered(down, piece),
       [{ kind: 'narrow', failed }],
     ],
     [
       'out of quarantine is narrowed down, whatever else it takes',
       {},
-      answered(down, { ...part, isProbe: true }),
-      [{ kind: 'narrow', failed: { ...failed, part: { ...failed.part, isProbe: true } } }],
+      answered(down, { ...piece, isProbe: true }),
+      [{ kind: 'narrow', failed: { ...failed, piece: { ...failed.piece, isProbe: true } } }],
     ],
     [
       'after it accepted another lets the known-good metric be sent',
       { knownGood: good, acceptedPushes: 1, sequence: 7 },
-      answered(down, part, { sent: sent(part, { acceptedBefore: 1 }) }),
+      answered(down, piece, { sent: sent(piece, { acceptedBefore: 1 }) }),
       [check(8, failed)],
       { sequence: 8 },
     ],
@@ -442,23 +442,23 @@ describe('a push that the service fails on', () => {
       answered(down, ofTwo),
       [
         {
-          kind: 'try-apart',
-          parts: ['vault', 'other'].map(id => ({ batch: asBatch(metrics(2, anHour, id)), sent: 1, attemptsMax: 1 })),
+          kind: 'send-separately',
+          pieces: ['vault', 'other'].map(id => ({ batch: asBatch(metrics(2, anHour, id)), sent: 1, attemptsMax: 1 })),
         },
       ],
-      { isTriedApart: true },
+      { isSplit: true },
     ],
     [
       'of one protocol before anything was accepted counts against it',
-      { isTriedApart: true },
-      answered(down, part),
+      { isSplit: true },
+      answered(down, piece),
       [{ kind: 'count-failure', protocolId: 'vault' }],
       { undecided: [failed] },
     ],
     [
       'with all attempts is decided when something else was accepted',
       { attempts: { max: 5, used: 5 } },
-      answered(down, part),
+      answered(down, piece),
       [{ kind: 'count-failure', protocolId: 'vault' }],
       { undecided: [failed] },
     ],
@@ -467,7 +467,7 @@ describe('a push that the service fails on', () => {
       'is sent again when something was accepted since',
       { undecided: [undecided, failed], knownGood: good },
       { kind: 'drained' },
-      [{ kind: 'send-last', parts: [{ ...undecided.part, attemptsMax: 2 }] }],
+      [{ kind: 'send-last', pieces: [{ ...undecided.piece, attemptsMax: 2 }] }],
       { undecided: [failed] },
     ],
     ['ends the flush when nothing was accepted', { undecided: [undecided] }, { kind: 'drained' }, [], { stop: isDown }],
@@ -475,8 +475,8 @@ describe('a push that the service fails on', () => {
 })
 
 describe('narrowing down what the service fails on', () => {
-  const failure = (part: Part, isSlow = false): FailedPart => ({ part, verdict: down, isSlow })
-  const narrowing = (failed: FailedPart, due: readonly Metric[] = [...failed.part.batch], isInQuarantine = false) => {
+  const failure = (piece: Piece, isSlow = false): FailedPiece => ({ piece, verdict: down, isSlow })
+  const narrowing = (failed: FailedPiece, due: readonly Metric[] = [...failed.piece.batch], isInQuarantine = false) => {
     return { kind: 'narrowing', failed, due, isInQuarantine } as const
   }
   const four = asBatch(['a', 'b', 'c', 'd'].flatMap(id => metrics(1, anHour, id)))
@@ -485,17 +485,19 @@ describe('narrowing down what the service fails on', () => {
     const at = Math.ceil(of.length / 2)
     return [of.slice(0, at), of.slice(at)].map(batch => ({ batch, sent: 0, attemptsMax: 2 }))
   }
-  const sendLast = (parts: readonly { batch: readonly Metric[]; sent: number; attemptsMax: number }[]): FlushAction => {
-    return { kind: 'send-last', parts: parts.map(part => ({ ...part, batch: asBatch([...part.batch]) })) }
+  const sendLast = (
+    pieces: readonly { batch: readonly Metric[]; sent: number; attemptsMax: number }[],
+  ): FlushAction => {
+    return { kind: 'send-last', pieces: pieces.map(piece => ({ ...piece, batch: asBatch([...piece.batch]) })) }
   }
   const alone = (isProtocol = false) => ({ metric: bad, reason: '503', isProtocol, failedAt: 1 })
   const accepted = { acceptedProtocols: new Set(['vault']) }
   const withoutSample = all.filter((_, place) => place !== 5)
-  const sample = (part: Part): Part => ({ ...part, isSample: true })
+  const sample = (piece: Piece): Piece => ({ ...piece, isSample: true })
   play([
     ['halves the protocols first', {}, narrowing(failure(fresh(four))), [sendLast(halves(four))]],
     [
-      'cuts what failed slowly into more parts',
+      'cuts what failed slowly into more pieces',
       {},
       narrowing(failure(fresh(four), true)),
       [sendLast(four.map(one => ({ batch: [one], sent: 0, attemptsMax: 2 })))],
@@ -508,7 +510,7 @@ describe('narrowing down what the service fails on', () => {
         {
           kind: 'sample',
           sample: sample(fresh([metric(5)], 1)),
-          rest: halves(withoutSample).map(part => ({ ...part, batch: asBatch([...part.batch]) })),
+          rest: halves(withoutSample).map(piece => ({ ...piece, batch: asBatch([...piece.batch]) })),
         },
       ],
     ],
@@ -610,7 +612,7 @@ describe('a push that is rejected for a protocol', () => {
       answered(lost, { ...one, isProbe: true }, { isInQuarantine: true }),
       [quarantine(404, 'unknown')],
     ],
-    ['registers it where that is wanted', registrable, answered(lost, one), [{ kind: 'register', part: once }]],
+    ['registers it where that is wanted', registrable, answered(lost, one), [{ kind: 'register', piece: once }]],
     [
       'does not register one that another key owns',
       registrable,
@@ -620,13 +622,13 @@ describe('a push that is rejected for a protocol', () => {
     [
       'sends again what was registered',
       registrable,
-      { kind: 'registered', part: once, isInQuarantine: false },
+      { kind: 'registered', piece: once, isInQuarantine: false },
       [sendFirst({ ...once, isRegistered: true })],
     ],
     [
       'quarantines what could not be registered',
       registrable,
-      { kind: 'registered', part: once, refusal: { kind: 'refused', reason: 'taken' }, isInQuarantine: false },
+      { kind: 'registered', piece: once, refusal: { kind: 'refused', reason: 'taken' }, isInQuarantine: false },
       [quarantine(404, 'taken')],
     ],
     [
