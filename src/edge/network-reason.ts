@@ -15,8 +15,9 @@ export function tlsWantedError(status: number, text: string): Error | undefined 
   return Object.assign(new Error('the server speaks TLS'), { code: tlsWanted })
 }
 
-/** Instruction for a plain connection that the server closed without a byte: many do that where they speak TLS. */
-const silentFix = 'look into the log of the server, or write https:// in the address if it speaks TLS'
+/** Instruction where a server closed a connection without a byte: many do that to plain HTTP, or without a certificate. */
+const silentFix =
+  'look into the log of the server; write https:// in the address if it speaks TLS, and name a client certificate if it wants one'
 
 /** Error codes of Node, OpenSSL and undici, in words for a person, and what to do then. */
 const words: readonly (readonly [code: RegExp, words: string, fix: string])[] = [
@@ -90,7 +91,6 @@ export function networkFix(error: unknown): string | undefined {
   if (error instanceof Fault) return error.fix
   const { name, code, cause, socket } = (error ?? {}) as NetworkError
   const said = code ?? cause?.code
-  // A TLS connection has read bytes before its first request.
   if ((socket ?? cause?.socket)?.bytesRead === 0) return silentFix
   const known = [typeof said === 'string' ? said : '', name ?? '']
   return words.find(([pattern]) => known.some(one => pattern.test(one)))?.[2]

@@ -99,7 +99,7 @@ export class ProtocolChain {
     return hour
   }
 
-  /** What is mined from now on is replaced when the result is called: a reorg. */
+  /** Begins a reorg: the result replaces all that is mined until it is called. */
   async replaceable(): Promise<() => Promise<void>> {
     const [seconds, block] = [this.#seconds, this.#block]
     const id = await this.#anvil.rpc('evm_snapshot')
