@@ -3,7 +3,7 @@ import type { CallMeter } from '../chain/endpoint/call-meter.ts'
 import type { EndpointDeps } from '../chain/endpoint/endpoint.ts'
 import type { EndpointFailed, EndpointSource, EndpointWatch, PassedOver } from '../chain/endpoint/endpoint-pool.ts'
 import { hostOf } from '../chain/endpoint/failures.ts'
-import { ContractLook } from '../chain/read/node-questions.ts'
+import { ContractReader } from '../chain/read/node-questions.ts'
 import { createChainReader, type OpenChainReader } from '../chain/read/reader.ts'
 import type { ChainConfig, EndpointRef } from '../config/config.ts'
 import { placeText } from '../config/mistakes.ts'
@@ -219,16 +219,16 @@ function again({ unlogged }: Outage): { readonly outagesBefore?: number } {
   return unlogged > 0 ? { outagesBefore: unlogged } : {}
 }
 
-/** Opens a configured chain for a look at its last block; it is closed with the stack. */
-export function openContractLook(
+/** Opens a configured chain for a reader at its last block; it is closed with the stack. */
+export function openContractReader(
   { name, id, rpc, multicall }: ChainConfig,
   context: AppContext,
   stack: AsyncDisposableStack,
-): ContractLook {
+): ContractReader {
   const { config, time, redactor } = context
   redactor.add(secretsOf(config))
   const endpoints = rpc.map(ref => endpointSource(name, ref, context))
-  const look = new ContractLook({ name, id, multicall, endpoints, time, timeoutMs: config.collect.deadlineMs })
-  stack.defer(() => look.close())
-  return look
+  const reader = new ContractReader({ name, id, multicall, endpoints, time, timeoutMs: config.collect.deadlineMs })
+  stack.defer(() => reader.close())
+  return reader
 }

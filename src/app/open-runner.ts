@@ -1,4 +1,4 @@
-import { ElsewhereReader, type OpenChainReader } from '../chain/read/reader.ts'
+import { type OpenChainReader, OtherHostReader } from '../chain/read/reader.ts'
 import type { Chains } from '../chain/reads.ts'
 import { collectorsByName } from '../config/config.ts'
 import { configFolders, hiddenPaths } from '../config/include.ts'
@@ -132,7 +132,7 @@ function elsewhereOf({ config }: AppContext, chains: Readers, before: readonly C
       if (!own) return []
       const reader =
         rpc.length > 1
-          ? new ElsewhereReader(
+          ? new OtherHostReader(
               name,
               own,
               before.flatMap(one => one[name] ?? []),

@@ -1,7 +1,7 @@
 import { hourAt } from '../model/hour.ts'
 import { overdueMs } from '../model/limits.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
-import { lookAtFleet } from '../status/fleet.ts'
+import { readFleet } from '../status/fleet.ts'
 import type { Observed } from '../status/observed.ts'
 import { latenessWanted, readinessOf } from '../status/readiness.ts'
 import type { AppContext } from './context.ts'
@@ -43,7 +43,7 @@ async function startHeartbeat(
       const ready = readinessOf(
         { ...observed, startedAtMs: nowMs - overdueMs },
         lateness,
-        await lookAtFleet(observed),
+        await readFleet(observed),
         hour,
       )
       return { hour, lateness, ready, nowMs, startedAtMs }

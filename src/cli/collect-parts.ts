@@ -1,5 +1,5 @@
 import type { AppContext } from '../app/context.ts'
-import { openChains, openContractLook } from '../app/open-chains.ts'
+import { openChains, openContractReader } from '../app/open-chains.ts'
 import { openHourReader } from '../app/open-runner.ts'
 import { LogList } from '../chain/log-list.ts'
 import type { RecentEvents } from '../chain/read/node-questions.ts'
@@ -156,7 +156,7 @@ async function quietText(
   stack: AsyncDisposableStack,
 ): Promise<string | undefined> {
   try {
-    const recent = await openContractLook(chain, context, stack).events(filter)
+    const recent = await openContractReader(chain, context, stack).events(filter)
     if (recent.isSeen) return undefined
     const whose = Array.isArray(filter.address) ? 'these contracts' : 'this contract'
     const blocks = (count: number) => `in the last ${counted(count, 'block')}`

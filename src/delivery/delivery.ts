@@ -183,7 +183,7 @@ export class Delivery {
       free: due =>
         quarantine.isWithoutMetrics
           ? due
-          : due.filter(metric => quarantine.standing(metric, time.nowMs(), false) === 'free'),
+          : due.filter(metric => quarantine.sendStateOf(metric, time.nowMs(), false) === 'free'),
       newestToProbe: () => this.#probes.newest(probesOf, newestFirstFrom),
       toProbe: this.#probes.of(probesOf),
       newestFirstFrom,

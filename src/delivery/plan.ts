@@ -24,7 +24,7 @@ interface FlushPlanDeps {
   readonly protocolIds: readonly string[]
   readonly quarantine: Pick<
     Quarantine,
-    'standing' | 'failuresOf' | 'protocolsToProbe' | 'hasProtocol' | 'hasMetric' | 'isSuspect'
+    'sendStateOf' | 'failuresOf' | 'protocolsToProbe' | 'hasProtocol' | 'hasMetric' | 'isSuspect'
   >
   /** A person wants everything sent at once. */
   readonly isAsked: boolean
@@ -48,7 +48,7 @@ export async function planFlush(deps: FlushPlanDeps): Promise<Plan | undefined> 
   const read = async (limit: number) =>
     newest === undefined ? [] : outbox.due({ protocolIds: ids, newestFirstFrom, latest }, limit)
   const met = (some: readonly Metric[]) =>
-    some.filter(metric => quarantine.standing(metric, nowMs, isAsked) !== 'waits')
+    some.filter(metric => quarantine.sendStateOf(metric, nowMs, isAsked) !== 'waits')
   const due = await dueWanted(read, met, 1, failures > 0 ? duePageMax : 1)
   if (due.length === 0) {
     return quarantine.protocolsToProbe(nowMs, isAsked).length > 0 ? { newestFirstFrom, probes: [] } : undefined
@@ -66,7 +66,7 @@ function probesOf(due: readonly Metric[], deps: FlushPlanDeps): Batch[] {
   const { quarantine, isAsked, nowMs, failures, chance } = deps
   const [first] = due
   const isFree = (metric: Metric) =>
-    !quarantine.hasProtocol(metric.protocolId) && quarantine.standing(metric, nowMs, isAsked) === 'free'
+    !quarantine.hasProtocol(metric.protocolId) && quarantine.sendStateOf(metric, nowMs, isAsked) === 'free'
   const isNewest = ({ hour }: Metric) => hour === first?.hour
   const isUntried = (metric: Metric) => !quarantine.isSuspect(metric) && !quarantine.hasMetric(metric)
   if (due.some(metric => quarantine.isSuspect(metric)) && due.some(isUntried)) {
@@ -212,7 +212,7 @@ export class QuarantineProbes {
       const hour = quarantine.hourToProbe(id)
       const page = await read([id], duePageMax, hour)
       const due = page.filter(metric => hour === undefined || metric.hour === hour)
-      const free = due.filter(metric => quarantine.standing(metric, nowMs, isAsked) === 'free')
+      const free = due.filter(metric => quarantine.sendStateOf(metric, nowMs, isAsked) === 'free')
       const metric = this.#oneOf(free.length > 0 ? free : due)
       if (metric) return metric
     }
@@ -224,7 +224,8 @@ export class QuarantineProbes {
     if (quarantine.isWithoutMetrics) return undefined
     const nowMs = time.nowMs()
     const ids = protocolIds.filter(id => !quarantine.hasProtocol(id))
-    const isWanted = (metric: Metric) => !tried.has(metric) && quarantine.standing(metric, nowMs, isAsked) === 'alone'
+    const isWanted = (metric: Metric) =>
+      !tried.has(metric) && quarantine.sendStateOf(metric, nowMs, isAsked) === 'alone'
     const wanted = await dueWanted(
       limit => read(ids, limit),
       some => some.filter(isWanted),

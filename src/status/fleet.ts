@@ -68,8 +68,8 @@ const clockOffMsMin = 60_000
 /** Protocols that are named of those that a daemon delivers. */
 const deliversShown = 3
 
-/** Input of `lookAtFleet`. */
-interface FleetLook {
+/** Input of `readFleet`. */
+interface FleetInput {
   readonly config: {
     readonly protocols: readonly { readonly id: string; readonly collectors: readonly { readonly id: string }[] }[]
   }
@@ -78,7 +78,7 @@ interface FleetLook {
 }
 
 /** The state of the fleet; `undefined` where the outbox belongs to one daemon, of which nothing is read. */
-export async function lookAtFleet({ config, outbox, nowMs }: FleetLook): Promise<FleetState | undefined> {
+export async function readFleet({ config, outbox, nowMs }: FleetInput): Promise<FleetState | undefined> {
   const store = outbox.shared?.store
   if (!store) return undefined
   const collectors = config.protocols.flatMap(protocol => protocol.collectors.map(({ id }) => id))

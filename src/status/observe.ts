@@ -4,12 +4,12 @@ import { type Hour, hourAfter, hourAt, hoursFrom } from '../model/hour.ts'
 import { labelOf, type Metric, type MetricId } from '../model/metric.ts'
 import { type Reader, waitingSentence } from '../model/waiting.ts'
 import type { DestinationState } from '../outbox/contract/delivery-store.ts'
-import type { CollectionRow, HourOfAll, HourReasons, LateCollector, WithheldHour } from '../outbox/contract/hours.ts'
+import type { CollectionRow, DeadOrHeldHour, HourOfAll, HourReasons, LateCollector } from '../outbox/contract/hours.ts'
 import type { MetricCurve, MetricState } from '../outbox/contract/metrics.ts'
 import type { DiskSpace } from '../outbox/contract/outbox.ts'
 import type { GapCount, OldestHours, Overview } from '../outbox/contract/status-store.ts'
 import type { Counters, DeliveryState } from '../telemetry/counters.ts'
-import { type FleetState, lookAtFleet } from './fleet.ts'
+import { type FleetState, readFleet } from './fleet.ts'
 import { type Observed, readerOf, type WidgetRead } from './observed.ts'
 import { latenessWanted, readinessOf } from './readiness.ts'
 import { strandedSentence, waitingSentences } from './sentences.ts'
@@ -19,7 +19,7 @@ import type {
   GateState,
   HourCell,
   HourGrid,
-  HourRun,
+  HourStretch,
   ProtocolState,
   Snapshot,
   WeekGrid,
@@ -40,7 +40,7 @@ export async function observe(observed: Observed): Promise<Snapshot> {
   const byProtocol = Map.groupBy(curves, ({ latest }) => latest.protocolId)
   const shown = [...config.protocols, ...removedProtocols(config, [...byProtocol.keys()])]
   const { week, states } = await weekOf(observed)
-  const fleet = await lookAtFleet(observed)
+  const fleet = await readFleet(observed)
   const cells = grid(config, hours, states.slice(-shownHours), rows)
   const newest = new Map(cells.rows.map(row => [row.collector, newestTried(row.cells)]))
   return {
@@ -314,21 +314,21 @@ function removedCollector(id: string): { readonly id: string; readonly protocolI
 /** Facts about a cell besides its state. */
 interface CellReason {
   readonly failed?: CollectionRow
-  readonly withheld?: WithheldHour
+  readonly deadOrHeld?: DeadOrHeldHour
 }
 
 function cellKey(hour: Hour, collector: string): string {
   return `${hour} ${collector}`
 }
 
-function byCell({ failed, withheld }: HourReasons): ReadonlyMap<string, CellReason> {
+function byCell({ failed, deadOrHeld }: HourReasons): ReadonlyMap<string, CellReason> {
   const reasons = new Map<string, CellReason>()
   for (const row of failed) reasons.set(cellKey(row.hour, row.collector), { failed: row })
-  for (const row of withheld) {
+  for (const row of deadOrHeld) {
     const key = cellKey(row.hour, row.collector)
     const before = reasons.get(key)
     // Of both, the dead one is shown.
-    if (before?.withheld?.state !== 'dead') reasons.set(key, { ...before, withheld: row })
+    if (before?.deadOrHeld?.state !== 'dead') reasons.set(key, { ...before, deadOrHeld: row })
   }
   return reasons
 }
@@ -338,34 +338,34 @@ function runsOf(
   states: readonly HourOfAll[],
   place: number,
   reasonOf: (hour: Hour) => CellReason | undefined,
-): HourRun[] {
-  const runs: HourRun[] = []
+): HourStretch[] {
+  const runs: HourStretch[] = []
   hours.forEach((hour, index) => {
     const state = stateAt(states[index], place)
-    const run = oneHour(hour, state, state === 'delivered' ? undefined : reasonOf(hour))
+    const stretch = oneHour(hour, state, state === 'delivered' ? undefined : reasonOf(hour))
     const last = runs.at(-1)
-    if (last && kindOf(last) === kindOf(run)) runs[runs.length - 1] = joined(last, run)
-    else runs.push(run)
+    if (last && kindOf(last) === kindOf(stretch)) runs[runs.length - 1] = joined(last, stretch)
+    else runs.push(stretch)
   })
   return runs
 }
 
 /** A reason counts only for its own state: the rows were read at different instants. */
-function oneHour(hour: Hour, state: HourRun['state'], { failed, withheld }: CellReason = {}): HourRun {
+function oneHour(hour: Hour, state: HourStretch['state'], { failed, deadOrHeld }: CellReason = {}): HourStretch {
   const own = { from: hour, hours: 1, state }
   if (failed?.fault && failed.state === state) return { ...own, attempts: failed.attempts, fault: failed.fault }
-  return withheld?.state === state ? { ...own, reason: withheld.reason } : own
+  return deadOrHeld?.state === state ? { ...own, reason: deadOrHeld.reason } : own
 }
 
-/** Equal for hours that belong to one run. */
-function kindOf({ state, fault, reason }: HourRun): string {
+/** Equal for hours that belong to one stretch. */
+function kindOf({ state, fault, reason }: HourStretch): string {
   if (!fault && reason === undefined) return state
   return `${state} ${fault?.code ?? ''} ${(fault?.message ?? reason ?? '').replace(/\d+/g, '0')}`
 }
 
-function joined(run: HourRun, next: HourRun): HourRun {
-  const attempts = Math.max(run.attempts ?? 0, next.attempts ?? 0)
-  return { ...run, ...next, from: run.from, hours: run.hours + 1, ...(attempts > 0 && { attempts }) }
+function joined(stretch: HourStretch, next: HourStretch): HourStretch {
+  const attempts = Math.max(stretch.attempts ?? 0, next.attempts ?? 0)
+  return { ...stretch, ...next, from: stretch.from, hours: stretch.hours + 1, ...(attempts > 0 && { attempts }) }
 }
 
 /** Input of `/metrics`: a snapshot without widgets and without reasons of hours. */
@@ -426,7 +426,7 @@ export async function scrape(observed: Scraped): Promise<Scrape> {
   const gaps = await outbox.status.gapCounts(ids, first, current)
   const overview = await outbox.status.overview(latenessWanted(observed))
   return {
-    ...stateOf(observed, overview, await lookAtFleet(observed)),
+    ...stateOf(observed, overview, await readFleet(observed)),
     hours,
     ages,
     values: newest.filter(({ state, protocolId }) => shownStates.has(state) && configured.includes(protocolId)),
@@ -486,5 +486,5 @@ export function fingerprint(present: PresentState): string {
 /** The fingerprint of the present state: equal to that of a snapshot of the same instant. */
 export async function presentFingerprint(observed: Observed): Promise<string> {
   const overview = await observed.outbox.status.overview(latenessWanted(observed))
-  return fingerprint(stateOf(observed, overview, await lookAtFleet(observed)))
+  return fingerprint(stateOf(observed, overview, await readFleet(observed)))
 }

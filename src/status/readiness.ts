@@ -4,7 +4,7 @@ import { overdueMs } from '../model/limits.ts'
 import { asSentence } from '../model/text.ts'
 import type { LateCollector } from '../outbox/contract/hours.ts'
 import type { Lateness, LatenessWanted } from '../outbox/contract/status-store.ts'
-import { type FleetState, lookAtFleet } from './fleet.ts'
+import { type FleetState, readFleet } from './fleet.ts'
 import { type Observed, readerOf } from './observed.ts'
 import {
   clockSentences,
@@ -60,7 +60,7 @@ export type ReadinessInput = Pick<
 /** Readiness alone, from as few reads as possible: it is probed every few seconds. */
 export async function readiness(observed: ReadinessInput): Promise<Readiness> {
   const lateness = await observed.outbox.status.lateness(latenessWanted(observed))
-  return readinessOf(observed, lateness, await lookAtFleet(observed))
+  return readinessOf(observed, lateness, await readFleet(observed))
 }
 
 /** The lateness that a readiness needs. */

@@ -219,11 +219,11 @@ export interface WeekRow {
   /** Present when the configuration no longer has it. */
   readonly isRemoved?: true
   /** Oldest first, without a hole between them. */
-  readonly runs: readonly HourRun[]
+  readonly runs: readonly HourStretch[]
 }
 
 /** Consecutive hours in one state for one reason; numbers in it may differ. */
-export interface HourRun {
+export interface HourStretch {
   readonly from: Hour
   /** Number of hours. */
   readonly hours: number

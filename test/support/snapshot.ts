@@ -2,7 +2,7 @@ import type { FaultRecord } from '../../src/model/fault.ts'
 import { hourAfter, hourAt, hoursFrom } from '../../src/model/hour.ts'
 import { metricId } from '../../src/model/metric.ts'
 import type { Scrape } from '../../src/status/observe.ts'
-import type { CellState, HourCell, HourRun, Snapshot, WeekRow, WidgetMetric } from '../../src/status/snapshot.ts'
+import type { CellState, HourCell, HourStretch, Snapshot, WeekRow, WidgetMetric } from '../../src/status/snapshot.ts'
 import { Counters } from '../../src/telemetry/counters.ts'
 
 /** The instant of both snapshots. */
@@ -87,9 +87,9 @@ function metric(protocolId: string, label: string, unit: string, curve: (number 
 export function weekRow(
   protocolId: string,
   ownId: string,
-  parts: readonly (Omit<HourRun, 'from'> & { readonly at: number })[] = [],
+  parts: readonly (Omit<HourStretch, 'from'> & { readonly at: number })[] = [],
 ): WeekRow {
-  const runs: HourRun[] = []
+  const runs: HourStretch[] = []
   let next = 0
   const fill = (to: number) => {
     if (to > next) runs.push({ from: hourAfter(lastHour, next - 167), hours: to - next, state: 'delivered' })

@@ -61,8 +61,8 @@ export interface RecentEvents {
   readonly emitted: ReadonlyMap<string, number>
 }
 
-/** Dependencies of `ContractLook`. */
-interface ContractLookDeps {
+/** Dependencies of `ContractReader`. */
+interface ContractReaderDeps {
   /** Name of the chain in the configuration. */
   readonly name: string
   readonly id: number
@@ -77,12 +77,12 @@ interface ContractLookDeps {
 type CallRequest = Extract<ReadRequest, { kind: 'call' }>
 
 /** Reads of one chain's last block, for a person who looks at a contract. Collectors read as of hours. */
-export class ContractLook {
+export class ContractReader {
   readonly #pool: EndpointPool
-  readonly #deps: ContractLookDeps
+  readonly #deps: ContractReaderDeps
   readonly #multicall: Hex
 
-  constructor(deps: ContractLookDeps) {
+  constructor(deps: ContractReaderDeps) {
     const { name, id, time, endpoints } = deps
     this.#deps = deps
     this.#multicall = deps.multicall ?? multicall3Address

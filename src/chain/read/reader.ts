@@ -303,7 +303,7 @@ class HourlyReader implements OpenChainReader {
  * Reads a chain from an endpoint of another host than the ones that served the hour so far, for one more opinion.
  * Endpoints in quarantine are not asked.
  */
-export class ElsewhereReader implements ChainReader {
+export class OtherHostReader implements ChainReader {
   readonly id: number
   readonly settleMs: number
   readonly #name: string

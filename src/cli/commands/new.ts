@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import type { Command } from 'commander'
-import { openContractLook } from '../../app/open-chains.ts'
+import { openContractReader } from '../../app/open-chains.ts'
 import type { ChainConfig, Config } from '../../config/config.ts'
 import { meant } from '../../config/mistakes.ts'
 import type { Hex } from '../../model/block.ts'
@@ -19,9 +19,9 @@ import {
   factoryList,
   kindsOf,
   listName,
-  lookAtContract,
   noteAnswers,
   type ReadEntry,
+  readContract,
   type SeenContract,
 } from '../new/contract-kinds.ts'
 import { openContext } from '../open-context.ts'
@@ -60,8 +60,8 @@ export function newCommand(): Command {
       const abi = options.abi === undefined ? [] : abiFunctions(options.abi)
       const context = openContext(options.config)
       await using stack = new AsyncDisposableStack()
-      const look = openContractLook(chainOf(context.config, chain), context, stack)
-      const seen = await lookAtContract(look, at, abi)
+      const reader = openContractReader(chainOf(context.config, chain), context, stack)
+      const seen = await readContract(reader, at, abi)
       if (!seen.basics.hasCode) throw noCode(chain, at)
       printContract(chain, at, seen)
     })

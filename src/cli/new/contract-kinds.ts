@@ -8,7 +8,7 @@ import {
   isAddress,
   parseAbiItem,
 } from 'viem'
-import type { ContractBasics, ContractLook } from '../../chain/read/node-questions.ts'
+import type { ContractBasics, ContractReader } from '../../chain/read/node-questions.ts'
 import type { ReadAnswer } from '../../chain/reads.ts'
 import { Fault } from '../../model/fault.ts'
 import { isRecord } from '../../model/json.ts'
@@ -576,10 +576,10 @@ function standardAsked(name: StandardName): Asked {
 const call = (to: Hex, input: Hex) => ({ kind: 'call', to, input }) as const
 
 /** Asks a contract for the standard functions and those of an ABI, then the tokens that it names for symbol and decimals. */
-export async function lookAtContract(look: ContractLook, address: Hex, abi: readonly Asked[]): Promise<SeenContract> {
+export async function readContract(reader: ContractReader, address: Hex, abi: readonly Asked[]): Promise<SeenContract> {
   const asked = [...standards.map(([, one]) => one), ...abi]
   const inputs = [...nonsense, ...asked.map(({ input }) => input)]
-  const { basics, answers } = await look.contract(
+  const { basics, answers } = await reader.contract(
     address,
     inputs.map(input => call(address, input)),
   )
@@ -590,7 +590,7 @@ export async function lookAtContract(look: ContractLook, address: Hex, abi: read
   })
   const values: StandardValues = Object.fromEntries(standards.map(([name], index) => [name, read[index]?.value]))
   const isBeacon = basics.beacon !== undefined && basics.implementation === undefined
-  const { tokens, implementation } = await others(look, values, isBeacon ? basics.beacon : undefined)
+  const { tokens, implementation } = await others(reader, values, isBeacon ? basics.beacon : undefined)
   return {
     basics: { ...basics, ...(implementation && { implementation }) },
     values,
@@ -609,7 +609,7 @@ function factsOf(symbol: unknown, decimals: unknown): TokenFacts {
 }
 
 /** Symbols and decimals of the tokens that a contract names, and what a beacon stands for, by one call. */
-async function others(look: ContractLook, values: StandardValues, beacon: Hex | undefined) {
+async function others(reader: ContractReader, values: StandardValues, beacon: Hex | undefined) {
   const named = tokenFunctions.flatMap(name =>
     typeof values[name] === 'string' ? [values[name].toLowerCase() as Hex] : [],
   )
@@ -622,7 +622,7 @@ async function others(look: ContractLook, values: StandardValues, beacon: Hex | 
     ...(beacon ? [call(beacon, implementationOf.input)] : []),
   ]
   if (calls.length === 0) return { tokens: new Map<string, TokenFacts>() }
-  const answers = await look.read(calls)
+  const answers = await reader.read(calls)
   const tokens = new Map(
     addresses.map((one, index) => {
       const [symbol, bytes, decimals] = asked.map((each, at) =>

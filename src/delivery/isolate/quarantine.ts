@@ -93,7 +93,7 @@ export class QuarantineSet<T> {
  * Way to send a due metric: `free`, in a batch with others; `alone`, since the service fails or may fail on its id;
  * `waits`, until a pause ends.
  */
-type Standing = 'free' | 'alone' | 'waits'
+type SendState = 'free' | 'alone' | 'waits'
 
 /** Metrics of one protocol that fail alone, after which the protocol as a whole is in quarantine. */
 const quarantineMetricsMax = 3
@@ -235,7 +235,7 @@ export class Quarantine {
   /** Whether a metric is to be sent alone, and neither it nor a newer one of its id has failed. */
   isUntried(metric: Metric, nowMs: number): boolean {
     const isNew = !this.#rows.has(metric) && !this.#series.hasFailed(metric.id, metric.hour)
-    return isNew && this.standing(metric, nowMs, false) === 'alone'
+    return isNew && this.sendStateOf(metric, nowMs, false) === 'alone'
   }
 
   /** Whether no single metric is in quarantine. */
@@ -249,7 +249,7 @@ export class Quarantine {
   }
 
   /** Way to send a metric of a protocol that is not in quarantine, at an instant. */
-  standing(metric: Metric, nowMs: number, isAsked: boolean): Standing {
+  sendStateOf(metric: Metric, nowMs: number, isAsked: boolean): SendState {
     const rows = this.#rowsOf.get(metric.id) ?? 0
     if (rows === 0) return 'free'
     if (isAsked) return 'alone'

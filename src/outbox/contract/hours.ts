@@ -102,7 +102,7 @@ export interface HourOfAll {
 }
 
 /** Dead or held metrics of a collector's hour. */
-export interface WithheldHour {
+export interface DeadOrHeldHour {
   readonly collector: string
   readonly hour: Hour
   readonly state: 'dead' | 'held'
@@ -116,7 +116,7 @@ export interface WithheldHour {
 export interface HourReasons {
   /** Due hours that have failed, and gaps: each with its fault. */
   readonly failed: readonly CollectionRow[]
-  readonly withheld: readonly WithheldHour[]
+  readonly deadOrHeld: readonly DeadOrHeldHour[]
 }
 
 /** A collector's hour whose values were read at a block that was not final. */

@@ -1,11 +1,11 @@
 /** Entry of the thread that checks a large file for damage. */
 import { parentPort, workerData } from 'node:worker_threads'
-import type { LookedThrough } from './look-through.ts'
+import type { PageCheck } from './look-through.ts'
 import { outboxSalvage } from './outbox-salvage.ts'
 
 parentPort?.postMessage(look(String(workerData)))
 
-function look(file: string): LookedThrough {
+function look(file: string): PageCheck {
   try {
     return { damage: outboxSalvage.brokenPages(file) }
   } catch (error) {

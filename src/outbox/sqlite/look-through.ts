@@ -4,7 +4,7 @@ import { DamageError } from '../../sqlite/damage.ts'
 import type { Disk } from './file/disk.ts'
 
 /** Result of the thread that checks a file. */
-export interface LookedThrough {
+export interface PageCheck {
   /** The damage found; absent when there is none. */
   readonly damage?: string | undefined
   /** The error that ended the check early. */
@@ -27,12 +27,12 @@ export async function lookThrough(file: string, disk: Pick<Disk, 'recover'>): Pr
 }
 
 /** Checks every page of a file in a thread. Never rejects. */
-export function pagesOf(file: string): Promise<LookedThrough> {
-  const { promise, resolve } = Promise.withResolvers<LookedThrough>()
+export function pagesOf(file: string): Promise<PageCheck> {
+  const { promise, resolve } = Promise.withResolvers<PageCheck>()
   const thread = new Worker(programUrl('lookThrough'), { workerData: file })
   // The thread does not keep a process alive.
   thread.unref()
-  thread.once('message', (answer: LookedThrough) => resolve(answer))
+  thread.once('message', (answer: PageCheck) => resolve(answer))
   thread.once('error', ({ message }) => resolve({ failure: { message } }))
   return promise
 }

@@ -9,7 +9,7 @@ import { query, type StoreDatabase, type StoreWork, write } from './work.ts'
 /** A block, and the hour that it was asked for, in hours since 1970. */
 type BlockOfAsked = BlockRow & { readonly asked: number }
 
-type BlockLook = BatchScheduler<Hour, readonly AsOfBlock[]>
+type BlockReads = BatchScheduler<Hour, readonly AsOfBlock[]>
 
 /**
  * The final as-of blocks of one chain; those asked for in one turn are read together. A cache: an error of the store is
@@ -19,16 +19,16 @@ export class FinalBlockCache implements FinalBlocks {
   readonly #database: StoreDatabase
   readonly #chainId: number
   readonly #onError: (error: unknown) => void
-  readonly #of: BlockLook
-  readonly #around: BlockLook
+  readonly #of: BlockReads
+  readonly #around: BlockReads
 
   /** @param onError called with each error of the store */
   constructor(database: StoreDatabase, chainId: number, onError: (error: unknown) => void) {
     this.#database = database
     this.#chainId = chainId
     this.#onError = onError
-    this.#of = this.#look(hours => ofHours(chainId, hours))
-    this.#around = this.#look(hours => aroundHours(chainId, hours))
+    this.#of = this.#readsOf(hours => ofHours(chainId, hours))
+    this.#around = this.#readsOf(hours => aroundHours(chainId, hours))
   }
 
   async of(hour: Hour): Promise<AsOfBlock | undefined> {
@@ -52,7 +52,7 @@ export class FinalBlockCache implements FinalBlocks {
     )
   }
 
-  #look(statementOf: (hours: readonly number[]) => Statement): BlockLook {
+  #readsOf(statementOf: (hours: readonly number[]) => Statement): BlockReads {
     return new BatchScheduler(async jobs => {
       const hours = [...new Set(jobs.map(({ request }) => hourNumber(request)))]
       const found = Map.groupBy(await this.#rows(statementOf(hours)), ({ asked }) => asked)

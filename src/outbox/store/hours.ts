@@ -7,13 +7,13 @@ import type {
   CollectionRow,
   CollectionState,
   CollectorHourRange,
+  DeadOrHeldHour,
   DueHour,
   DueHoursWanted,
   HourOfAll,
   HourOrigin,
   LateCollector,
   OriginBlock,
-  WithheldHour,
 } from '../contract/hours.ts'
 import type { HoursWanted } from '../contract/operator-store.ts'
 import type { GapCount, LatenessWanted, UnresolvedCount } from '../contract/status-store.ts'
@@ -133,8 +133,8 @@ export function* newestCollected(): StoreWork<Hour | undefined> {
 }
 
 /** Hours of a range with dead or held metrics, the newest first. */
-export function* withheldHours(from: Hour, to: Hour): StoreWork<WithheldHour[]> {
-  const found = yield* query<Omit<WithheldHour, 'hour'> & { readonly hour: number }>(sql`
+export function* deadOrHeldHours(from: Hour, to: Hour): StoreWork<DeadOrHeldHour[]> {
+  const found = yield* query<Omit<DeadOrHeldHour, 'hour'> & { readonly hour: number }>(sql`
     SELECT collector.name AS collector, detained.hour, ${detainedState} AS state, count(*) AS metrics,
       min(detained.reason) AS reason
     FROM tidegauge.detained JOIN tidegauge.metric ON metric.id = detained.metric

@@ -1,5 +1,5 @@
 import { type Hour, hourAfter, hourNumber } from '../../model/hour.ts'
-import type { CollectionRow, HourOfAll, HourReasons, WithheldHour } from '../contract/hours.ts'
+import type { CollectionRow, DeadOrHeldHour, HourOfAll, HourReasons } from '../contract/hours.ts'
 import type { MetricCurve, StoredMetric } from '../contract/metrics.ts'
 import type { Reporter, ReportStore } from '../contract/outbox.ts'
 import type {
@@ -15,6 +15,7 @@ import type {
 import { type MetricPlace, stateNumber, stateOf } from './changes.ts'
 import {
   collectorNames,
+  deadOrHeldHours,
   faultyRows,
   gapCounts,
   hoursOfAll,
@@ -23,7 +24,6 @@ import {
   newestDelivered,
   rowsBetween,
   unresolvedCounts,
-  withheldHours,
 } from './hours.ts'
 import { metricAt, metricsByNumber } from './metrics.ts'
 import { allWarnings, destinationStates, reportState, saveReport } from './notes.ts'
@@ -91,20 +91,20 @@ export class StoreStatus implements StatusStore {
 
   async reasons(from: Hour, to: Hour, most: number): Promise<HourReasons> {
     const failed: CollectionRow[] = []
-    const withheld: WithheldHour[] = []
+    const deadOrHeld: DeadOrHeldHour[] = []
     for (let last = to; last >= from; last = hourAfter(last, -hoursTogether)) {
       const first = Math.max(from, hourAfter(last, 1 - hoursTogether)) as Hour
       const [faulty, waiting] = await this.#database.read(() =>
-        together(faultyRows(first, last), withheldHours(first, last)),
+        together(faultyRows(first, last), deadOrHeldHours(first, last)),
       )
       for (let hour = last; hour >= first; hour = hourAfter(hour, -1)) {
-        if (failed.length + withheld.length >= most) return { failed, withheld }
+        if (failed.length + deadOrHeld.length >= most) return { failed, deadOrHeld }
         failed.push(...faulty.filter(row => row.hour === hour))
-        withheld.push(...waiting.filter(row => row.hour === hour))
+        deadOrHeld.push(...waiting.filter(row => row.hour === hour))
       }
       await this.#database.rest()
     }
-    return { failed, withheld }
+    return { failed, deadOrHeld }
   }
 
   unresolved(): Promise<readonly UnresolvedCount[]> {

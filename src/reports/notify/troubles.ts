@@ -16,7 +16,7 @@ import {
 import { joinedWords, type SeenTrouble, type TroubleWords } from './incidents.ts'
 
 /** State of a daemon, as far as troubles show in it. */
-export interface Look
+export interface TroubleInput
   extends Pick<Observed, 'nowMs' | 'startedAtMs' | 'host' | 'destinations' | 'configuration' | 'clock'> {
   /** The newest hour that should be delivered. */
   readonly hour: Hour
@@ -30,13 +30,13 @@ export interface Look
 }
 
 /** All troubles of now. Pure. */
-export function troublesOf(look: Look): SeenTrouble[] {
-  const { destinations, lateness, unresolved } = look
+export function troublesOf(input: TroubleInput): SeenTrouble[] {
+  const { destinations, lateness, unresolved } = input
   return [
-    ...notDelivered(look),
-    ...lateness.destinations.flatMap((state, index) => keyTrouble(destinations[index] ?? '', state, look)),
-    ...unresolved.map(count => unresolvedTrouble(count, look)),
-    ...notReady(look),
+    ...notDelivered(input),
+    ...lateness.destinations.flatMap((state, index) => keyTrouble(destinations[index] ?? '', state, input)),
+    ...unresolved.map(count => unresolvedTrouble(count, input)),
+    ...notReady(input),
   ]
 }
 
@@ -44,12 +44,12 @@ export function troublesOf(look: Look): SeenTrouble[] {
  * Hours and metrics that are late, as readiness sees them: for a quarter of an hour after a start it waits for what is
  * being caught up. A reported trouble is not over until that is delivered.
  */
-function notDelivered(look: Look): SeenTrouble[] {
-  const { nowMs, startedAtMs, hour, lateness } = look
+function notDelivered(input: TroubleInput): SeenTrouble[] {
+  const { nowMs, startedAtMs, hour, lateness } = input
   const isCatchingUp = nowMs - startedAtMs < overdueMs
-  const certain = lateWords(look, isCatchingUp, isKeyRefused(lateness))
+  const certain = lateWords(input, isCatchingUp, isKeyRefused(lateness))
   const isWeak = certain.length === 0
-  const all = isWeak ? lateWords(look, false) : certain
+  const all = isWeak ? lateWords(input, false) : certain
   if (all.length === 0) return []
   const hours = [lateness.due?.oldest ?? hour, ...lateness.late.map(({ oldest }) => oldest)]
   const oldest = hours.reduce((least, one) => (one < least ? one : least))
@@ -64,9 +64,9 @@ function isKeyRefused({ destinations }: Lateness): boolean {
   return failing.length > 0 && failing.every(({ lastPush }) => lastPush?.verdict === 'key-refused')
 }
 
-function lateWords(look: Look, isCatchingUp: boolean, isReported = false): TroubleWords[] {
-  const { lateness, host, hour, clock } = look
-  const reader = readerOf(look)
+function lateWords(input: TroubleInput, isCatchingUp: boolean, isReported = false): TroubleWords[] {
+  const { lateness, host, hour, clock } = input
+  const reader = readerOf(input)
   const doctor = commandLine('doctor', reader.named)
   const { due } = lateness
   const isUndelivered = undeliveredSentences(lateness, host, isCatchingUp, reader).length > 0
@@ -117,7 +117,7 @@ function missingWords(what: string): TroubleWords {
 }
 
 /** A refused key. While its destination fails otherwise it is not known to be accepted again. */
-function keyTrouble(name: string, state: DestinationState, { host, nowMs }: Look): SeenTrouble[] {
+function keyTrouble(name: string, state: DestinationState, { host, nowMs }: TroubleInput): SeenTrouble[] {
   if (state.failures === 0) return []
   const key = name === 'service' ? 'its key' : `the key of ${name}`
   return [
@@ -135,7 +135,7 @@ function keyTrouble(name: string, state: DestinationState, { host, nowMs }: Look
 
 function unresolvedTrouble(
   { kind, collector, count, hour, reason }: UnresolvedCount,
-  { host, configuration: { named } }: Pick<Look, 'host' | 'configuration'>,
+  { host, configuration: { named } }: Pick<TroubleInput, 'host' | 'configuration'>,
 ): SeenTrouble {
   const trouble = { kind, subject: collector, hour, why: reason }
   const metrics = `${count} ${count === 1 ? 'metric' : 'metrics'} of ${collector}`
@@ -167,12 +167,12 @@ function unresolvedTrouble(
 }
 
 /** Why the daemon cannot go on as configured. */
-function notReady(look: Look): SeenTrouble[] {
-  const { nowMs, lateness, configuration, full, locked } = look
+function notReady(input: TroubleInput): SeenTrouble[] {
+  const { nowMs, lateness, configuration, full, locked } = input
   const part = (subject: string, what: string, why: string, instruction: string): SeenTrouble => {
     return { kind: 'not-ready', subject, hour: hourAt(nowMs), what, why, do: instruction }
   }
-  const seen = { ...look, destinations: lateness.destinations }
+  const seen = { ...input, destinations: lateness.destinations }
   const clock = clockSentences(seen).map(why =>
     part('clock', 'the clock of this machine is wrong', why, 'set the clock right'),
   )

@@ -4,7 +4,7 @@ import type { Balance, Warning } from '../../outbox/contract/metrics.ts'
 import { type FleetDaemon, type FleetState, rolesText } from '../fleet.ts'
 import { pushText } from '../sentences.ts'
 import type { BacklogState, EndpointState, GateState, ServiceState, Snapshot } from '../snapshot.ts'
-import { type CellLook, shape } from './hours.ts'
+import { type CellShape, shapeIcon } from './hours.ts'
 import { ago, dayClockText, type Html, html, nothing, spanText, until } from './html.ts'
 
 /** Protocols listed with their backlog. */
@@ -98,8 +98,8 @@ function skew({ skewMs }: ServiceState): Html {
   return html`<div><dt>Clock</dt><dd>${spanText(Math.abs(skewMs))} ${skewMs > 0 ? 'behind' : 'ahead of'} the service’s</dd></div>`
 }
 
-function term(name: string, count: number, look?: CellLook): Html {
-  return html`<div class="${name}${count === 0 ? ' zero' : ''}"><dt>${look ? shape(look) : nothing} ${name}</dt><dd>${numberText(count)}</dd></div>`
+function term(name: string, count: number, shape?: CellShape): Html {
+  return html`<div class="${name}${count === 0 ? ' zero' : ''}"><dt>${shape ? shapeIcon(shape) : nothing} ${name}</dt><dd>${numberText(count)}</dd></div>`
 }
 
 /** Note when the balance does not add up: a metric in no state was lost. */

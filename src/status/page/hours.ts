@@ -2,9 +2,9 @@ import type { FaultRecord } from '../../model/fault.ts'
 import { type Hour, hourAfter, hoursFrom } from '../../model/hour.ts'
 import { hourMs } from '../../model/limits.ts'
 import { commandLine, firstChars } from '../../model/text.ts'
-import type { CellState, HourRun, Snapshot, WeekGrid, WeekRow } from '../snapshot.ts'
+import type { CellState, HourStretch, Snapshot, WeekGrid, WeekRow } from '../snapshot.ts'
 import { clockText, dayText, Html, hoursText, html, nothing } from './html.ts'
-import { barByLook, cellUnits } from './style.ts'
+import { barByShape, cellUnits } from './style.ts'
 
 /** Troubles shown at once, and in all; further ones are counted. */
 const troublesShown = 12
@@ -100,11 +100,11 @@ function troubles(all: readonly HourTrouble[]): Html {
   }`
 }
 
-function trouble({ collector, look, count, first, last, message, facts, fix }: HourTrouble): Html {
+function trouble({ collector, shape, count, first, last, message, facts, fix }: HourTrouble): Html {
   const howMany = count === 1 ? '1 hour' : `${count} hours`
   const details = Object.entries(facts).map(([name, value]) => `${name} ${value}`)
-  return html`<li>${shape(look)}<div>
-<p><b>${collector}</b> <span class="quiet">${look === 'failing' ? 'due' : look} · ${howMany}, ${hoursText(first, last)}</span></p>
+  return html`<li>${shapeIcon(shape)}<div>
+<p><b>${collector}</b> <span class="quiet">${shape === 'failing' ? 'due' : shape} · ${howMany}, ${hoursText(first, last)}</span></p>
 ${message === undefined ? nothing : html`<p>${message}${details.length > 0 ? html` <span class="quiet">(${details.join(', ')})</span>` : nothing}</p>`}
 ${fix === undefined ? nothing : html`<p class="fix">${fix}</p>`}</div></li>`
 }
@@ -121,23 +121,23 @@ const titleChars = 50
 /** Hours at least of a day's part that has a label. */
 const labelledHoursMin = 12
 
-/** A run, or the part of it in one half, with its place in that half. */
+/** A stretch, or the part of it in one half, with its place in that half. */
 interface Placed {
   readonly half: number
   readonly x: number
   readonly hours: number
-  readonly look: CellLook
-  readonly run: HourRun
+  readonly shape: CellShape
+  readonly stretch: HourStretch
 }
 
 /**
- * A row of hours as two drawings. A run of equal hours is one line, as thick as its look says (`barsStyle`), with a
+ * A row of hours as two drawings. A stretch of equal hours is one line, as thick as its shape says (`barsStyle`), with a
  * title that says what it is and why.
  *
  * @param charsMax characters of titles, those of the newest troubles first: a page has a size
  */
 function strip({ from }: Pick<WeekGrid, 'from'>, { runs }: Pick<WeekRow, 'runs'>, charsMax: number): Html {
-  const placed = runs.flatMap(run => partsOf(run, (run.from - from) / hourMs))
+  const placed = runs.flatMap(stretch => partsOf(stretch, (stretch.from - from) / hourMs))
   const titles = titlesOf(placed, charsMax)
   return html`<div class="strip" aria-hidden="true">${[0, 1].map(half =>
     drawing(
@@ -150,13 +150,13 @@ function strip({ from }: Pick<WeekGrid, 'from'>, { runs }: Pick<WeekRow, 'runs'>
 
 function titlesOf(placed: readonly Placed[], charsMax: number): ReadonlyMap<Placed, string> {
   const byNeed = [
-    ...placed.filter(({ look }) => isTrouble(look)).toReversed(),
-    ...placed.filter(({ look }) => !isTrouble(look)).toReversed(),
+    ...placed.filter(({ shape }) => isTrouble(shape)).toReversed(),
+    ...placed.filter(({ shape }) => !isTrouble(shape)).toReversed(),
   ]
   const titles = new Map<Placed, string>()
   let left = charsMax
   for (const part of byNeed) {
-    const text = runText(part.run)
+    const text = stretchText(part.stretch)
     left -= text.length + titleChars
     if (left < 0) break
     titles.set(part, text)
@@ -167,21 +167,21 @@ function titlesOf(placed: readonly Placed[], charsMax: number): ReadonlyMap<Plac
 function drawing(half: number, parts: readonly Placed[], titles: ReadonlyMap<Placed, string>): Html {
   const others = Map.groupBy(
     parts.filter(part => !titles.has(part)),
-    ({ look }) => look,
+    ({ shape }) => shape,
   )
   return html`<svg viewBox="0 0 ${halfHours} ${cellUnits}" preserveAspectRatio="none">${[...others].map(
-    ([look, own]) => html`<path class="${look}" d="${lineText(look, own)}"/>`,
+    ([shape, own]) => html`<path class="${shape}" d="${lineText(shape, own)}"/>`,
   )}${parts
     .filter(part => titles.has(part))
     .map(
       part =>
-        html`<path class="${part.look}" d="${lineText(part.look, [part])}"><title>${titles.get(part)}</title></path>`,
+        html`<path class="${part.shape}" d="${lineText(part.shape, [part])}"><title>${titles.get(part)}</title></path>`,
     )}<use href="#nights-${half}"/></svg>`
 }
 
-/** Path data of runs of one look: steps are relative, since there may be many. */
-function lineText(look: CellLook, parts: readonly Placed[]): string {
-  const { top, height } = barByLook[look]
+/** Path data of stretches of one shape: steps are relative, since there may be many. */
+function lineText(shape: CellShape, parts: readonly Placed[]): string {
+  const { top, height } = barByShape[shape]
   let end = 0
   const steps = parts.map(({ x, hours }, place) => {
     const move = place === 0 ? `M${x} ${top + height / 2}` : `m${x - end} 0`
@@ -191,27 +191,27 @@ function lineText(look: CellLook, parts: readonly Placed[]): string {
   return steps.join('')
 }
 
-function partsOf(run: HourRun, at: number): Placed[] {
-  const look = lookOf(run)
+function partsOf(stretch: HourStretch, at: number): Placed[] {
+  const shape = shapeOf(stretch)
   return [0, 1].flatMap(half => {
     const first = Math.max(at, half * halfHours)
-    const hours = Math.min(at + run.hours, (half + 1) * halfHours) - first
-    return hours > 0 ? [{ half, x: first - half * halfHours, hours, look, run }] : []
+    const hours = Math.min(at + stretch.hours, (half + 1) * halfHours) - first
+    return hours > 0 ? [{ half, x: first - half * halfHours, hours, shape, stretch }] : []
   })
 }
 
 /** Whether a person may want to know why. */
-function isTrouble(look: CellLook): boolean {
-  return look === 'failing' || look === 'dead' || look === 'held' || look === 'gap'
+function isTrouble(shape: CellShape): boolean {
+  return shape === 'failing' || shape === 'dead' || shape === 'held' || shape === 'gap'
 }
 
-/** A run in words: which hours, what they are, and why. */
-function runText(run: HourRun): string {
-  const last = hourAfter(run.from, run.hours - 1)
-  const attempts = (run.attempts ?? 0) > 1 ? `, ${run.attempts} attempts` : ''
-  const reason = run.fault?.message ?? run.reason
+/** A stretch in words: which hours, what they are, and why. */
+function stretchText(stretch: HourStretch): string {
+  const last = hourAfter(stretch.from, stretch.hours - 1)
+  const attempts = (stretch.attempts ?? 0) > 1 ? `, ${stretch.attempts} attempts` : ''
+  const reason = stretch.fault?.message ?? stretch.reason
   const why = reason === undefined ? '' : `: ${cut(reason)}`
-  return `${hoursText(run.from, last)}, ${countText(run.hours)} ${meaningByLook[lookOf(run)]}${attempts}${why}`
+  return `${hoursText(stretch.from, last)}, ${countText(stretch.hours)} ${meaningByShape[shapeOf(stretch)]}${attempts}${why}`
 }
 
 /**
@@ -220,13 +220,14 @@ function runText(run: HourRun): string {
  * @param charsMax characters of the reasons
  */
 function rowText({ runs }: Pick<WeekRow, 'runs'>, charsMax: number): string {
-  const hoursByLook = new Map<CellLook, number>()
-  for (const run of runs) hoursByLook.set(lookOf(run), (hoursByLook.get(lookOf(run)) ?? 0) + run.hours)
-  const counts = [...hoursByLook].map(([look, hours]) => `${countText(hours)} ${meaningByLook[look]}`)
-  const troubles = runs.filter(run => isTrouble(lookOf(run))).toReversed()
+  const hoursByShape = new Map<CellShape, number>()
+  for (const stretch of runs)
+    hoursByShape.set(shapeOf(stretch), (hoursByShape.get(shapeOf(stretch)) ?? 0) + stretch.hours)
+  const counts = [...hoursByShape].map(([shape, hours]) => `${countText(hours)} ${meaningByShape[shape]}`)
+  const troubles = runs.filter(stretch => isTrouble(shapeOf(stretch))).toReversed()
   const spoken: string[] = []
   let left = charsMax
-  for (const text of troubles.map(runText)) {
+  for (const text of troubles.map(stretchText)) {
     left -= text.length
     if (left < 0) break
     spoken.push(text)
@@ -278,12 +279,12 @@ function rangeText({ from, to }: Pick<WeekGrid, 'from' | 'to'>): string {
 /** Hours of one collector that failed in the same way. */
 interface HourTrouble {
   readonly collector: string
-  readonly look: CellLook
+  readonly shape: CellShape
   /** Number of hours. */
   readonly count: number
-  /** First hour of the run. */
+  /** First hour of the stretch. */
   readonly first: Hour
-  /** Last hour of the run, included. */
+  /** Last hour of the stretch, included. */
   readonly last: Hour
   /** Why, as a sentence; absent while unknown. */
   readonly message?: string
@@ -293,7 +294,7 @@ interface HourTrouble {
 }
 
 /** Commands for metrics that wait for a person. */
-const fixes: Partial<Readonly<Record<CellLook, (named: string | undefined) => string>>> = {
+const fixes: Partial<Readonly<Record<CellShape, (named: string | undefined) => string>>> = {
   dead: named => `${commandLine('dead ls', named)} lists them; dead retry sends them again, dead drop gives them up`,
   held: named => `${commandLine('held ls', named)} lists them; held release sends them, held drop gives them up`,
 }
@@ -302,21 +303,21 @@ const fixes: Partial<Readonly<Record<CellLook, (named: string | undefined) => st
 export function troublesOf({ rows }: Pick<WeekGrid, 'rows'>, named?: string): HourTrouble[] {
   const byKind = new Map<string, HourTrouble>()
   for (const { collector, runs, isRemoved } of rows) {
-    for (const run of runs) {
-      const look = lookOf(run)
-      if (!isTrouble(look)) continue
-      const message = run.fault?.message ?? run.reason
+    for (const stretch of runs) {
+      const shape = shapeOf(stretch)
+      if (!isTrouble(shape)) continue
+      const message = stretch.fault?.message ?? stretch.reason
       // The fault of a collector that was removed needs no remedy; its metrics may still wait for a person.
-      const fix = (isRemoved ? undefined : run.fault?.fix) ?? fixes[look]?.(named)
-      const kind = JSON.stringify([collector, look, run.fault?.code, message])
+      const fix = (isRemoved ? undefined : stretch.fault?.fix) ?? fixes[shape]?.(named)
+      const kind = JSON.stringify([collector, shape, stretch.fault?.code, message])
       const before = byKind.get(kind)
       byKind.set(kind, {
         collector,
-        look,
-        count: (before?.count ?? 0) + run.hours,
-        first: before?.first ?? run.from,
-        last: hourAfter(run.from, run.hours - 1),
-        facts: run.fault?.facts ?? {},
+        shape,
+        count: (before?.count ?? 0) + stretch.hours,
+        first: before?.first ?? stretch.from,
+        last: hourAfter(stretch.from, stretch.hours - 1),
+        facts: stretch.fault?.facts ?? {},
         ...(message === undefined ? {} : { message }),
         ...(fix === undefined ? {} : { fix }),
       })
@@ -325,11 +326,11 @@ export function troublesOf({ rows }: Pick<WeekGrid, 'rows'>, named?: string): Ho
   return [...byKind.values()].sort((a, b) => b.last - a.last)
 }
 
-/** Look of an hour: a due hour that has failed looks different from one that just waits. */
-export type CellLook = CellState | 'failing'
+/** Shape of an hour: a due hour that has failed looks different from one that just waits. */
+export type CellShape = CellState | 'failing'
 
-/** Meaning of each look, in the order of the legend. */
-const meaningByLook: Readonly<Record<CellLook, string>> = {
+/** Meaning of each shape, in the order of the legend. */
+const meaningByShape: Readonly<Record<CellShape, string>> = {
   delivered: 'delivered',
   collected: 'collected, on its way',
   due: 'due',
@@ -340,29 +341,29 @@ const meaningByLook: Readonly<Record<CellLook, string>> = {
   unexpected: 'not expected',
 }
 
-const looks = Object.keys(meaningByLook) as CellLook[]
+const shapes = Object.keys(meaningByShape) as CellShape[]
 
-/** The look of a run of hours. */
-function lookOf({ state, fault }: Pick<HourRun, 'state' | 'fault'>): CellLook {
+/** The shape of a stretch of hours. */
+function shapeOf({ state, fault }: Pick<HourStretch, 'state' | 'fault'>): CellShape {
   return state === 'due' && fault ? 'failing' : state
 }
 
-/** Definitions of the shapes, once in the page; `shape` refers to them. */
+/** Definitions of the shapes, once in the page; `shapeIcon` refers to them. */
 export function shapeDefinitions(): Html {
-  return html`<svg class="definitions" width="0" height="0" aria-hidden="true">${looks.map(
-    look =>
-      html`<symbol id="look-${look}" viewBox="0 0 10 10"><rect fill="currentColor" x="2" width="6" y="${barByLook[look].top}" height="${barByLook[look].height}"/></symbol>`,
+  return html`<svg class="definitions" width="0" height="0" aria-hidden="true">${shapes.map(
+    shape =>
+      html`<symbol id="look-${shape}" viewBox="0 0 10 10"><rect fill="currentColor" x="2" width="6" y="${barByShape[shape].top}" height="${barByShape[shape].height}"/></symbol>`,
   )}</svg>`
 }
 
 /** One shape in its colour, as decoration next to a text that says the same. */
-export function shape(look: CellLook): Html {
-  return html`<svg class="shape ${look}" aria-hidden="true"><use href="#look-${look}"/></svg>`
+export function shapeIcon(shape: CellShape): Html {
+  return html`<svg class="shape ${shape}" aria-hidden="true"><use href="#look-${shape}"/></svg>`
 }
 
 /** Every shape with its meaning. */
 function legend(): Html {
-  return html`<ul class="legend">${looks.map(look => html`<li>${shape(look)} ${meaningByLook[look]}</li>`)}</ul>`
+  return html`<ul class="legend">${shapes.map(shape => html`<li>${shapeIcon(shape)} ${meaningByShape[shape]}</li>`)}</ul>`
 }
 
 /** Collectors, and protocols, shown on the page, because a browser loads it often. Others are counted. */
@@ -436,7 +437,7 @@ function inTurn(rows: readonly WeekRow[]): readonly WeekRow[] {
   return placed.sort((a, b) => a.turn - b.turn).map(({ row }) => row)
 }
 
-/** The first rows, up to a number of runs. */
+/** The first rows, up to a number of stretches. */
 function withinRuns(rows: readonly WeekRow[]): readonly WeekRow[] {
   let left = runsMax
   const end = rows.findIndex(({ runs }) => {
@@ -451,5 +452,5 @@ function firstOf<T>(all: readonly T[], isFirst: (one: T) => boolean): readonly T
 }
 
 function hasTrouble({ runs }: WeekRow): boolean {
-  return runs.some(run => isTrouble(lookOf(run)))
+  return runs.some(stretch => isTrouble(shapeOf(stretch)))
 }

@@ -98,7 +98,7 @@ export function widget(metric: WidgetMetric, nowMs: number): Html {
   const { id, label, unit, hour, curve } = metric
   return html`<li class="widget">
 <div class="widget-head"><h4><a href="${historyPath(id)}" title="${id}">${label}</a></h4>${hour === undefined ? nothing : asOf(hour, isOld(metric, nowMs), nowMs)}</div>
-${value(metric)}${isWithheld(metric) ? html`<p class="as-of old">${metric.state}: it was not sent</p>` : nothing}${metric.isRemoved ? html`<p><span class="removed">collector no longer configured</span></p>` : nothing}
+${value(metric)}${isUnsent(metric) ? html`<p class="as-of old">${metric.state}: it was not sent</p>` : nothing}${metric.isRemoved ? html`<p><span class="removed">collector no longer configured</span></p>` : nothing}
 <dl class="changes">${change('1 h', '1 hour', metric.change1h, unit)}${change('24 h', '24 hours', metric.change24h, unit)}</dl>
 ${sparkline({ label, unit, values: curve, lastHour: hourAt(nowMs) })}
 </li>`
@@ -118,7 +118,7 @@ ${reason === undefined ? html`<p class="quiet">Its first hour is being collected
 }
 
 /** Whether the service will not get the value unless a person decides. */
-function isWithheld({ state }: WidgetMetric): boolean {
+function isUnsent({ state }: WidgetMetric): boolean {
   return state === 'held' || state === 'dead' || state === 'dropped'
 }
 

@@ -2,10 +2,10 @@
 export const cellUnits = 10
 
 /**
- * Bar of an hour by its look: distinguishable without colour, also where an hour is two pixels wide. From the bottom: on
+ * Bar of an hour by its shape: distinguishable without colour, also where an hour is two pixels wide. From the bottom: on
  * its way. In the middle: waits for a person. From the top: lost or refused.
  */
-export const barByLook = {
+export const barByShape = {
   delivered: { top: 0, height: 10 },
   collected: { top: 3, height: 7 },
   due: { top: 7.5, height: 2.5 },
@@ -16,9 +16,9 @@ export const barByLook = {
   unexpected: { top: 4.5, height: 1 },
 } as const
 
-/** The thickness of each look's line. */
-export const barsStyle = Object.entries(barByLook)
-  .map(([look, { height }]) => `.strip .${look} { stroke-width: ${height}; }`)
+/** The thickness of each shape's line. */
+export const barsStyle = Object.entries(barByShape)
+  .map(([shape, { height }]) => `.strip .${shape} { stroke-width: ${height}; }`)
   .join('\n')
 
 /**

@@ -255,7 +255,7 @@ export function statusContract(newPlace: NewPlace): void {
       await record(outbox, held(metrics(3, at(-1))))
       await record(outbox, metrics(2))
       await refuse(outbox, metrics(1))
-      const { failed, withheld } = await outbox.status.reasons(at(-3), anHour, 100)
+      const { failed, deadOrHeld } = await outbox.status.reasons(at(-3), anHour, 100)
       expect(failed).toEqual([
         expect.objectContaining({ collector, hour: at(-2), state: 'due', attempts: 1 }),
         expect.objectContaining({
@@ -265,7 +265,7 @@ export function statusContract(newPlace: NewPlace): void {
           fault: expect.objectContaining({ code: tooOld.code }),
         }),
       ])
-      expect(withheld).toEqual([
+      expect(deadOrHeld).toEqual([
         { collector, hour: anHour, state: 'dead', metrics: 1, reason: expect.any(String) },
         { collector, hour: at(-1), state: 'held', metrics: 3, reason: expect.any(String) },
       ])

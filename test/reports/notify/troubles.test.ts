@@ -4,12 +4,12 @@ import { hourAfter } from '../../../src/model/hour.ts'
 import { overdueMs } from '../../../src/model/limits.ts'
 import type { DestinationState } from '../../../src/outbox/contract/delivery-store.ts'
 import type { Lateness } from '../../../src/outbox/contract/status-store.ts'
-import { type Look, troublesOf } from '../../../src/reports/notify/troubles.ts'
+import { type TroubleInput, troublesOf } from '../../../src/reports/notify/troubles.ts'
 import { anHour } from '../../support/metrics.ts'
 
 const nothing: Lateness = { late: [], missing: [], gaps: [], deadAndHeld: { dead: 0, held: 0 }, destinations: [] }
 const nowMs = anHour + overdueMs
-const calm: Look = {
+const calm: TroubleInput = {
   nowMs,
   startedAtMs: 0,
   host: 'm.example.com',
@@ -31,17 +31,17 @@ const refused = state('key-refused', 'the key is refused (401)')
 const due = { oldest: hourAfter(anHour, -2), metrics: 7 }
 const fault = faultRecord(new Fault('chain-unreachable', 'the node does not answer', { fix: 'start it' }))
 const late = (tried: boolean) => [{ collector: 'a/x', hours: 1, oldest: anHour, ...(tried && { fault }) }]
-const look = (lateness: Partial<Lateness>, more: Partial<Look> = {}): Look => ({
+const look = (lateness: Partial<Lateness>, more: Partial<TroubleInput> = {}): TroubleInput => ({
   ...calm,
   ...more,
   lateness: { ...nothing, ...lateness },
 })
 const justStarted = { startedAtMs: nowMs - 60_000 }
-const short = (of: Look) =>
+const short = (of: TroubleInput) =>
   troublesOf(of).map(({ kind, subject, isWeak }) => `${isWeak ? '~' : ''}${kind} ${subject}`.trim())
 
 describe('the troubles of a daemon', () => {
-  it.each<[string, Look, string[]]>([
+  it.each<[string, TroubleInput, string[]]>([
     ['are none where nothing is late', calm, []],
     ['are metrics that are late', look({ due, destinations: [state('delivered')] }), ['not-delivered']],
     ['are hours that are late', look({ late: late(true) }), ['not-delivered']],

@@ -79,10 +79,10 @@ describe('the page', () => {
   it('says nothing to do about the faults of a collector that was removed', () => {
     const { week } = richSnapshot
     const removed = { ...week, rows: week.rows.map(row => ({ ...row, isRemoved: true as const })) }
-    const fixes = (of: typeof week) => troublesOf(of).flatMap(({ look, fix = [] }) => (look === 'failing' ? fix : []))
+    const fixes = (of: typeof week) => troublesOf(of).flatMap(({ shape, fix = [] }) => (shape === 'failing' ? fix : []))
     expect(fixes(week)).not.toEqual([])
     expect(fixes(removed)).toEqual([])
-    expect(troublesOf(removed).some(({ look, fix }) => look === 'dead' && fix !== undefined)).toBe(true)
+    expect(troublesOf(removed).some(({ shape, fix }) => shape === 'dead' && fix !== undefined)).toBe(true)
   })
 
   it('says in words how the last push ended', () => {
@@ -149,7 +149,7 @@ describe('the page', () => {
 
 it('troubles are put together by collector, state and reason, the newest first', () => {
   const troubles = troublesOf(richSnapshot.week)
-  expect(troubles.map(({ collector, look, count }) => [collector, look, count])).toEqual([
+  expect(troubles.map(({ collector, shape, count }) => [collector, shape, count])).toEqual([
     ['awesome-vault/utilisation', 'failing', 5],
     ['tide-dex/gas', 'held', 4],
     ['script/host', 'gap', 3],
