@@ -1,4 +1,5 @@
 import { type Price, z } from 'tidegauge'
+import { circlesIn } from './circles.ts'
 import { decimalNumber, type Fraction, fractionOf } from './fraction.ts'
 import { exactPrice } from './price/exact-price.ts'
 import { similarWord } from './similar-word.ts'
@@ -44,30 +45,6 @@ export function formulaOf(value: WrittenFormula): Formula | undefined {
 /** The labels that a value needs. */
 export function neededBy(value: WrittenFormula): readonly string[] {
   return formulaOf(value)?.over.filter(each => typeof each === 'string') ?? []
-}
-
-/** Labels in a circle, each of which needs the next and the last the first; `undefined` when there is none. */
-function circleIn<V>(
-  values: Readonly<Record<string, V>>,
-  neededOf: (value: V) => readonly string[],
-): readonly string[] | undefined {
-  const sound = new Set<string>()
-  const from = (label: string, above: readonly string[]): readonly string[] | undefined => {
-    if (above.includes(label)) return above.slice(above.indexOf(label))
-    if (sound.has(label)) return undefined
-    const value = Object.hasOwn(values, label) ? values[label] : undefined
-    for (const needed of value === undefined ? [] : neededOf(value)) {
-      const circle = from(needed, [...above, label])
-      if (circle) return circle
-    }
-    sound.add(label)
-    return undefined
-  }
-  for (const label of Object.keys(values)) {
-    const circle = from(label, [])
-    if (circle) return circle
-  }
-  return undefined
 }
 
 /** A mistake in a value; `path` leads to it from there. */
@@ -120,10 +97,15 @@ export function circleMistakes<V extends WrittenFormula & { readonly private?: b
   values: Readonly<Record<string, V>>,
   neededOf: (value: V) => readonly string[] = neededBy,
 ): readonly FormulaMistake[] {
-  const circle = circleIn(values, neededOf)
+  const circles = circlesIn(Object.keys(values), label =>
+    Object.hasOwn(values, label) ? neededOf(values[label] as V) : [],
+  )
   const isSent = Object.values(values).some(each => !each.private)
   return [
-    ...(circle ? [{ path: [circle[0] ?? ''], message: `needs itself: ${[...circle, circle[0]].join(' → ')}` }] : []),
+    ...circles.map(circle => ({
+      path: [circle[0] ?? ''],
+      message: `needs itself: ${[...circle, circle[0]].join(' → ')}`,
+    })),
     ...(isSent ? [] : [{ path: [], message: 'must hold a value that is not private' }]),
   ]
 }

@@ -152,6 +152,10 @@ function checkColumns(pointers: readonly string[], columns: ReadonlySet<string>)
   const missing = named.map(unescaped).find(name => !columns.has(name))
   if (missing === undefined) return
   const known = [...columns]
+  const [only = ''] = known
+  const other = known.length === 1 ? /[;\t|]/.exec(only)?.[0] : undefined
+  if (other)
+    throw new Error(`the fields of the CSV stand between ${JSON.stringify(other)}, and in a CSV between commas`)
   const near = similarWord(missing, known)
   const hint =
     near === undefined ? `it has ${known.slice(0, listedMax).join(', ').slice(0, 200)}` : `did you mean ${near}?`

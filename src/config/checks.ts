@@ -1,3 +1,4 @@
+import { circlesIn } from '../../collectors/values/circles.ts'
 import { isRecord, valueAt } from '../model/json.ts'
 import { type ConfigDocument, operatorForm, type PlaceOf } from './document.ts'
 import { exampleOf, partAt } from './explain.ts'
@@ -410,26 +411,16 @@ export function textsOf(
 /** Whether a price has a name: `price: token` is that of the token itself. */
 const isNamed = ({ name }: OptionName) => name !== 'token'
 
-/** Finds prices that need themselves, each circle once. */
+/** Finds prices that need themselves. */
 function pricesInCircles(files: readonly Pick<MapAtPath, 'map' | 'placeOf'>[]): PlacedMistake[] {
-  const prices = new Map(files.flatMap(({ map }) => Object.entries(map)))
-  const sound = new Set<string>()
-  const from = (name: string, above: readonly string[]): readonly string[] | undefined => {
-    if (above.includes(name)) return above.slice(above.indexOf(name))
-    if (sound.has(name)) return undefined
-    sound.add(name)
-    for (const needed of textsOf('price', prices.get(name), [])) {
-      const circle = from(needed.name, [...above, name])
-      if (circle) return circle
-    }
-    return undefined
-  }
-  return files.flatMap(({ map, placeOf }) =>
-    Object.keys(map).flatMap(name => {
-      const circle = from(name, [])
-      if (!circle) return []
-      const message = `${pathText(['prices', name])}: needs itself: ${[...circle, circle[0]].join(' → ')}`
-      return [{ place: placeOf(['prices', name], 'key'), message, fix: 'let one of them have a source of its own' }]
-    }),
+  const prices = new Map(
+    files.flatMap(({ map, placeOf }) => Object.entries(map).map(([name, own]) => [name, { own, placeOf }])),
   )
+  const neededBy = (name: string) => textsOf('price', prices.get(name)?.own, []).map(needed => needed.name)
+  return circlesIn(prices.keys(), neededBy).flatMap(circle => {
+    const [name = ''] = circle
+    const message = `${pathText(['prices', name])}: needs itself: ${[...circle, name].join(' → ')}`
+    const place = prices.get(name)?.placeOf(['prices', name], 'key')
+    return place ? [{ place, message, fix: 'let one of them have a source of its own' }] : []
+  })
 }

@@ -64,6 +64,7 @@ beforeAll(async () => {
     if (target === '/torn.csv') return { body: 'a,b\n1,2\n3\n' }
     if (target === '/quote.csv') return { body: 'a,b\n1,"2\n' }
     if (target === '/head.csv') return { body: 'close\n' }
+    if (target === '/semi.csv') return { body: 'name;tvl, USD;status\na;1;active\n'.replace(', ', ' ') }
     if (target === '/empty.csv') return { body: '' }
     if (target.startsWith('/pages.csv')) return { body: target.endsWith('=1') ? 'close\n5\n' : '' }
     return { body: JSON.stringify(pools) }
@@ -143,6 +144,7 @@ describe('http-json over a list', () => {
       'has no column "at": it has close',
     ],
     ['/csv', inCsv({ take: 'count', where: { '/statos': 'active' } }), 'has no column "statos"'],
+    ['/semi.csv', inCsv({ take: 'count' }), 'the fields of the CSV stand between ";", and in a CSV between commas'],
     ['/empty.csv', { format: 'csv', pointer: '/close', take: 'sum' }, 'is empty: it has no header'],
     ['/numbered', numbered({ parameter: 'page', max: 1 }), 'has more than 1 pages'],
     ['/next?at=2', numbered({ next: '/next', max: 1 }), 'has more than 1 pages'],

@@ -99,7 +99,7 @@ export class ProtocolChain {
     return hour
   }
 
-  /** Begins a reorg: the result replaces all that is mined until it is called. */
+  /** Result: replaces all blocks from now on, as a reorg does. */
   async replaceable(): Promise<() => Promise<void>> {
     const [seconds, block] = [this.#seconds, this.#block]
     const id = await this.#anvil.rpc('evm_snapshot')

@@ -1,3 +1,4 @@
+import { circlesIn } from '../../../collectors/values/circles.ts'
 import type { CollectorConfig, Config } from '../../config/config.ts'
 import { meant, type PlacedMistake, pathText, quoted } from '../../config/mistakes.ts'
 import { hourMs } from '../../model/limits.ts'
@@ -83,29 +84,15 @@ function unknownInputs(
   })
 }
 
-/** Values that need themselves, each circle once. */
+/** Values that need themselves. */
 function circles(values: readonly PlacedValue[]): PlacedMistake[] {
   const byId = new Map(values.map(one => [one.id, one]))
-  const sound = new Set<MetricId>()
-  const from = (id: MetricId, above: readonly MetricId[]): readonly MetricId[] | undefined => {
-    if (above.includes(id)) return above.slice(above.indexOf(id))
-    const one = byId.get(id)
-    if (!one || sound.has(id)) return undefined
-    for (const needed of inputsOf(one.value)) {
-      const circle = from(needed, [...above, id])
-      if (circle) return circle
-    }
-    sound.add(id)
-    return undefined
-  }
-  return values.flatMap(one => {
-    const circle = from(one.id, [])
-    for (const id of circle ?? []) sound.add(id)
-    if (!circle) return []
-    const named = byId.get(circle[0] ?? one.id) ?? one
-    return [
-      at(named, [], `needs itself: ${[...circle, circle[0]].join(' → ')}`, 'let one of them be read, not derived'),
-    ]
+  const inputs = (id: MetricId) => [byId.get(id)].flatMap(one => (one ? inputsOf(one.value) : []))
+  return circlesIn(byId.keys(), inputs).flatMap(circle => {
+    const [first] = circle
+    const named = first && byId.get(first)
+    const message = `needs itself: ${[...circle, first].join(' → ')}`
+    return named ? [at(named, [], message, 'let one of them be read, not derived')] : []
   })
 }
 
