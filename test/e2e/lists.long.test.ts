@@ -1,0 +1,192 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { systemTime } from '../../src/edge/time.ts'
+import { type Hour, hourAfter, hourAt, hourText } from '../../src/model/hour.ts'
+import { type Source, startSource } from '../runner/source.ts'
+import { uniswapContract } from '../support/contracts.ts'
+import type { Deployed } from '../support/miner.ts'
+import { useTestDatabases } from '../support/postgres/databases.ts'
+import { postgresPlace } from '../support/postgres/programs.ts'
+import { ProtocolChain } from '../support/protocol-chain.ts'
+import { publishedContract } from '../support/published.ts'
+import { configured, startDaemon, tidegauge, untilNextLook } from '../support/tidegauge.ts'
+
+const hoursCount = 27
+
+let chain: ProtocolChain
+let source: Source
+let factory: Deployed
+/** The pairs in the order of their birth, in lower case. */
+let born: readonly string[]
+const hours: Hour[] = []
+const hourOf = (place: number) => hourText(hours.at(place) as Hour)
+
+/** Prices by token and hour, in thousandths. */
+function prices(target: string) {
+  const [, seconds = '', tokens = ''] = target.split('/')
+  const price = (token: string) => Number((BigInt(token) % 997n) + (BigInt(seconds) % 89n) + 1n) / 1000
+  return { body: JSON.stringify(Object.fromEntries(tokens.split(',').map(token => [token, price(token)]))) }
+}
+
+beforeAll(async () => {
+  source = await startSource(prices)
+  // The last hour is well before the current one, so that none turns meanwhile.
+  chain = await ProtocolChain.start(1, hourAfter(hourAt(systemTime.nowMs()), -hoursCount - 1))
+  const mintable = publishedContract(
+    '@aave/core-v3/artifacts/contracts/mocks/tokens/MintableERC20.sol/MintableERC20.json',
+  )
+  const pair = uniswapContract('UniswapV2Pair')
+  factory = await chain.deploy(uniswapContract('UniswapV2Factory'), [chain.owner])
+  const tokens: Deployed[] = []
+  for (const decimals of [6, 18, 8, 18]) tokens.push(await chain.deploy(mintable, [`T${decimals}`, 'T', decimals]))
+  const [first, ...others] = tokens
+  const pairs: Deployed[] = []
+  if (!first) throw new Error('there is no token')
+  while (hours.length < hoursCount) {
+    const other = others[pairs.length]
+    // A pair is born in every eighth hour.
+    if (other && hours.length % 8 === 0) {
+      await chain.send(factory, 'createPair', [first.address, other.address])
+      pairs.push({ address: await chain.read(factory, 'getPair', [first.address, other.address]), abi: pair.abi })
+    }
+    for (const [place, one] of pairs.entries()) {
+      for (const token of [first, others[place] ?? first]) {
+        await chain.send(token, 'mint', [10n ** 7n * BigInt(hours.length + 3)])
+        await chain.send(token, 'transfer', [one.address, 10n ** 7n * BigInt(hours.length + 3)])
+      }
+      await chain.send(one, 'sync')
+    }
+    hours.push(await chain.nextHour())
+  }
+  await chain.nextHour()
+  born = pairs.map(({ address }) => address.toLowerCase())
+}, 240_000)
+afterAll(async () => {
+  await chain?.stop()
+  await source?.stop()
+})
+
+const env = { METRICS_KEY: 'a-key' }
+
+/** A DEX, of which every kind of value without code is read over its pairs. @param head where the outbox is, and to whom is pushed */
+function dex(head = 'service: embedded\n') {
+  return configured(`${head}
+status: { listen: "127.0.0.1:0" }
+chains: { ethereum: { id: 1, rpc: ["${chain.url}"], settle: 60s } }
+lists: { pairs: { chain: ethereum, address: "${factory.address}", length: "allPairsLength() view returns (uint256)", item: "allPairs(uint256) view returns (address)" } }
+tokenPrices: { ethereum: [{ url: "${source.url}/{hourSeconds}/{tokens}", token: "{address}", pointer: "/{token}" }] }
+protocols:
+  - id: dex
+    name: DEX
+    collectors:
+      - use: contract-read
+        since: ${hourOf(0)}
+        options:
+          chain: ethereum
+          each: pairs
+          values:
+            Token0: { call: "token0() view returns (address)", private: true }
+            Token1: { call: "token1() view returns (address)", private: true }
+            In0: { call: "balanceOf(address) view returns (uint256)", address: Token0, args: [item], decimals: true, price: token, private: true }
+            In1: { call: "balanceOf(address) view returns (uint256)", address: Token1, args: [item], decimals: true, price: token, private: true }
+            In: { sum: [In0, In1], private: true }
+            TVL: { total: In, unit: USD }
+            Pairs: { count: true }
+      - use: event-sum
+        since: ${hourOf(0)}
+        options: { chain: ethereum, address: { each: pairs }, event: "Sync(uint112 reserve0, uint112 reserve1)", sum: reserve0, token: "token0() view returns (address)", price: token, label: Volume, unit: USD }
+      - use: derived
+        since: ${hourOf(23)}
+        options: { values: { Volume24h: { of: Volume, take: sum, hours: 24, unit: USD }, Growth: { of: TVL, take: growth, hours: 24 } } }
+`)
+}
+
+async function exported(config: string, own = env): Promise<readonly string[]> {
+  const range = ['--from', hourOf(0), '--to', hourOf(-1)]
+  const { stdout } = await tidegauge(['export', ...range, '--all', '--config', config], own)
+  // Whether it is delivered depends on the service.
+  return stdout
+    .trim()
+    .split('\n')
+    .slice(1)
+    .map(line => line.replace(/,\w+$/, ''))
+    .sort()
+}
+
+/** Three values in each hour; of the derived ones, one compares with the value 24 hours before. */
+const rowsCount = 3 * hoursCount + (hoursCount - 23) + (hoursCount - 24)
+
+describe('a DEX over a list, with prices of tokens, events, and windows', () => {
+  it('has the same bits in a backfill, in collect, in a daemon, and in PostgreSQL', async () => {
+    const range = ['--from', hourOf(0), '--to', hourOf(-1)]
+    const one = dex()
+    await tidegauge(['backfill', ...range, '--config', one.config])
+    const rows = await exported(one.config)
+    expect(rows.filter(row => row.includes('Pairs')).map(row => row.split(',')[2])).toEqual(
+      hours.map((_, place) => String(Math.min(3, Math.floor(place / 8) + 1))),
+    )
+    expect(rows).toHaveLength(rowsCount)
+
+    const explained = await tidegauge(['explain', 'dex___TVL', hourOf(8), '--config', one.config])
+    expect(explained.stdout).toMatch(
+      /^list pairs \(length\) at block \d+ of ethereum: 2 items, 1 of them new in this hour: 0x\w{40}$/m,
+    )
+    expect(explained.stdout).toContain('the same value')
+
+    const two = dex()
+    const daemon = await startDaemon(two.config)
+    for (let found: readonly string[] = []; found.length < rowsCount; found = await exported(two.config))
+      await untilNextLook()
+    expect(await exported(two.config)).toEqual(rows)
+    expect(await daemon.kill('SIGTERM')).toBe(0)
+
+    const dry = await tidegauge(['collect', '--dry-run', '--hour', hourOf(-1), '--json', '--config', two.config])
+    const { metrics } = JSON.parse(dry.stdout) as { metrics: { metricId?: string; id?: string; value: number }[] }
+    const again = metrics.map(({ metricId, id = metricId, value }) => `${id},${hourOf(-1)},${value}`)
+    const last = rows.filter(row => row.includes(hourOf(-1)))
+    expect(again.sort()).toEqual(last.map(row => row.split(',').slice(0, 3).join()))
+
+    // A memory that cannot be used is read again.
+    const file = join(one.folder, 'data/embedded/lists/pairs.json')
+    expect(readdirSync(join(one.folder, 'data/embedded/lists'))).toEqual(['pairs.json'])
+    const whole = readFileSync(file, 'utf8')
+    const foreign = JSON.stringify({ ...JSON.parse(whole), of: 'another', items: [factory.address] })
+    for (const text of [whole.slice(0, 100), '{"items":7}', '', foreign]) {
+      writeFileSync(file, text)
+      const filled = await tidegauge([
+        'backfill',
+        '--from',
+        hourOf(25),
+        '--to',
+        hourOf(-1),
+        '--overwrite',
+        '--json',
+        '--config',
+        one.config,
+      ])
+      expect(filled.code, text).toBe(0)
+      expect(await exported(one.config), text).toEqual(rows)
+      // Of hours that are read at once, any may be kept last.
+      const { of, items } = JSON.parse(readFileSync(file, 'utf8')) as { of: string; items: string[] }
+      expect([of, items], text).toEqual([JSON.parse(whole).of, born.slice(0, items.length)])
+    }
+  }, 400_000)
+})
+
+describe.skipIf(postgresPlace.kind === 'missing')('with PostgreSQL as the outbox', () => {
+  const databases = useTestDatabases()
+
+  it('has the same bits', async () => {
+    const own = { ...env, DATABASE_URL: await databases.empty() }
+    const head =
+      'service: { url: "http://127.0.0.1:9", key: { env: METRICS_KEY } }\ndata: { postgres: { env: DATABASE_URL } }\n'
+    const [file, fleet] = [dex(), dex(head)]
+    const range = ['--from', hourOf(0), '--to', hourOf(-1)]
+    await tidegauge(['backfill', ...range, '--config', file.config])
+    await tidegauge(['backfill', ...range, '--config', fleet.config], own)
+    const rows = await exported(fleet.config, own)
+    expect(rows).toHaveLength(rowsCount)
+    expect(rows).toEqual(await exported(file.config))
+  }, 200_000)
+})
