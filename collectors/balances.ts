@@ -7,6 +7,12 @@ import { type Fraction, nearestNumber, scaled, total } from './values/fraction.t
 import { eachOption } from './values/items.ts'
 import { priced, priceOption } from './values/price/exact-price.ts'
 
+/** The configuration puts the token of the price in place of its name; what is left has none on the chain. */
+const assetName = z
+  .string()
+  .transform(price => ({ price, native: undefined, token: undefined, decimals: undefined }))
+  .describe('the name of a price of the configuration that has a token on this chain')
+
 const asset = z
   .strictObject({
     native: z.literal(true).optional().describe('the coin of the chain, with 18 decimals'),
@@ -31,7 +37,10 @@ const holding = z.strictObject({
   owners: z
     .union([z.array(address).min(1), eachOption])
     .describe('accounts whose balances are added up, or those of a list: { each: NAME }'),
-  assets: z.array(asset).min(1).describe('the native coin, or tokens, each with its price'),
+  assets: z
+    .array(z.union([assetName, asset]))
+    .min(1)
+    .describe('the native coin, or tokens, each with its price, or the names of prices that have tokens'),
 })
 
 type Holding = z.output<typeof holding>
@@ -56,7 +65,10 @@ const options = z
       for (const place of 'each' in owners ? [] : repeated(owners))
         tell([chain, 'owners', place], 'is there already: it would count twice')
       for (const place of repeated(
-        assets.map(({ token = 'native' }) => (typeof token === 'string' ? token : `each ${token.each}`)),
+        assets.map(({ token, native, price }) => {
+          if (typeof token === 'object') return `each ${token.each}`
+          return token ?? (native ? 'native' : `named ${price}`)
+        }),
       ))
         tell([chain, 'assets', place], 'is there already: it would count twice')
     }
@@ -82,6 +94,11 @@ type Means = Pick<CollectContext<unknown>, 'chain' | 'price' | 'list'>
 /** The value of all assets that all owners have on one chain. */
 async function holdingValue(name: string, { owners: written, assets }: Holding, means: Means): Promise<Fraction> {
   const { price, list } = means
+  const unknown = assets.find(({ native, token }) => !native && token === undefined)
+  if (unknown)
+    throw new Error(
+      `no token of the price ${unknown.price} is known on ${name}: write { token: "0x…", price: ${unknown.price} }`,
+    )
   const [owners, ...tokens] = await Promise.all([
     addressesNow(list, written),
     ...assets.map(({ token }) => (typeof token === 'object' ? list(token.each) : token && [token])),

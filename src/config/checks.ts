@@ -4,6 +4,7 @@ import { type ConfigDocument, operatorForm, type PlaceOf } from './document.ts'
 import { exampleOf, partAt } from './explain.ts'
 import { ownIdOf, sanitised, slug } from './fields.ts'
 import { meant, type Place, type PlacedMistake, pathText, placeText, quoted } from './mistakes.ts'
+import { namedAssets, tokensOfPrices } from './named-assets.ts'
 
 /** A path in a file, down into the options of a collector. */
 type FilePath = readonly PropertyKey[]
@@ -124,16 +125,41 @@ function checkPrices(documents: readonly ConfigDocument[], protocols: readonly M
     ...maps.flatMap(({ map, path, placeOf }) => [
       ...unknownNames('chain', chainsIn(map, path), chainNames(documents), placeOf),
       ...unknownNames('price', textsOf('price', map, path), known, placeOf),
+      ...Object.entries(map).flatMap(([name, price]) => {
+        const tokens = valueAt(price, ['tokens'])
+        const chains = isRecord(tokens) ? keysOf(tokens, [...path, name, 'tokens']) : []
+        return unknownNames('chain', chains, chainNames(documents), placeOf)
+      }),
     ]),
     ...shippedOf(protocols).flatMap(({ map, path, placeOf }) => {
       const at = [...path, 'options']
       return [
         ...unknownNames('price', textsOf('price', map['options'], at).filter(isNamed), known, placeOf),
         ...unpricedTokens(map['options'], at, priced, placeOf),
+        ...(map['use'] === 'balances' ? unknownAssets(map['options'], at, maps, placeOf) : []),
       ]
     }),
     ...pricesInCircles(maps),
   ]
+}
+
+/** Mistakes of assets of `balances` by the name of a price that is not there, or has no address on the chain. */
+function unknownAssets(
+  options: unknown,
+  at: FilePath,
+  prices: readonly MapAtPath[],
+  placeOf: PlaceOf,
+): PlacedMistake[] {
+  const tokens = new Map(prices.flatMap(({ map }) => [...tokensOfPrices(map)]))
+  return namedAssets(options).flatMap(({ name, chain, path }) => {
+    const own = tokens.get(name)
+    const place = [...at, ...path]
+    if (!own) return unknownNames('price', [{ name, path: place, at: 'value' }], [...tokens.keys()], placeOf)
+    if (Object.hasOwn(own, chain)) return []
+    const message = `${pathText(place)}: the price ${name} has no token on ${chain}`
+    const fix = `add it: prices: { ${name}: { sources: […], tokens: { ${chain}: "0x…" } } }, or write { token: "0x…", price: ${name} } here`
+    return [{ place: placeOf(place), message, fix }]
+  })
 }
 
 function keysOf(map: WrittenMap, path: FilePath): OptionName[] {

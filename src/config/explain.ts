@@ -309,10 +309,13 @@ export function withOptions(file: JsonSchema, schemas: OptionsSchemas): JsonSche
   }
   for (const [section, use] of Object.entries(sourceSections)) {
     const prices = valueAt(whole, ['properties', section, 'additionalProperties'])
+    // Of a price that has tokens, too, the list is one of its keys.
+    const lists = [prices, valueAt(prices, ['anyOf', 0]), valueAt(prices, ['anyOf', 1, 'properties', 'sources'])]
     const source = valueAt(schemas[use], ['properties', 'sources', 'items'])
-    if (isRecord(prices) && isRecord(prices['items']) && isRecord(source)) {
-      const { description } = prices['items']
-      Object.assign(prices, { items: { description, $ref: `${pathOf(use)}/properties/sources/items` } })
+    for (const list of lists) {
+      if (!isRecord(list) || !isRecord(list['items']) || !isRecord(source)) continue
+      const { description } = list['items']
+      Object.assign(list, { items: { description, $ref: `${pathOf(use)}/properties/sources/items` } })
     }
   }
   const lists = valueAt(whole, listsPath)

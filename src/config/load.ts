@@ -24,6 +24,7 @@ import { type FileForm, jsonSchema, keysOf, partAt } from './explain.ts'
 import { ownIdOf } from './fields.ts'
 import { configFiles, expandIncludes, ungrantedSecrets } from './include.ts'
 import { inOrder, placeText } from './mistakes.ts'
+import { tokensOfPrices, withAddresses } from './named-assets.ts'
 import { includedFile, operatorFile, type ParsedFile, type ParsedIncludedFile } from './schema.ts'
 import { type FileText, readText } from './yaml.ts'
 
@@ -94,6 +95,7 @@ function buildConfig(
 ): Config {
   const { file, parsed, placeOf } = main
   const service = serviceOf(parsed.service, file, placeOf)
+  const tokens = new Map([main, ...included].flatMap(document => [...tokensOfPrices(document.parsed.prices)]))
   return deepFreeze({
     file,
     includes,
@@ -130,7 +132,9 @@ function buildConfig(
       Object.entries(parsed.lists ?? {}).map(([name, list]) => listConfig(name, list, placeOf)),
     ),
     protocols: [main, ...included].flatMap(document =>
-      (document.parsed.protocols ?? []).map((protocol, index) => protocolOf(protocol, index, service, document)),
+      (document.parsed.protocols ?? []).map((protocol, index) =>
+        protocolOf(protocol, index, { service, tokens }, document),
+      ),
     ),
   })
 }
@@ -244,7 +248,7 @@ function addressOf(endpoint: string, file: string): { readonly kind: 'url'; read
 function protocolOf(
   { id, name, logo, chains, key, register, collectors }: ParsedProtocol,
   index: number,
-  service: ServiceConfig,
+  { service, tokens }: { readonly service: ServiceConfig; readonly tokens: ReturnType<typeof tokensOfPrices> },
   { file, placeOf }: Pick<ParsedDocument<unknown>, 'file' | 'placeOf'>,
 ): ProtocolConfig {
   const path = ['protocols', index]
@@ -255,7 +259,10 @@ function protocolOf(
     ...(chains && { chains }),
     ...(key && { key: placedSecret(key, [...path, 'key'], { file, placeOf }) }),
     register: register ?? service.kind === 'embedded',
-    collectors: collectors.map((one, at) => collectorOf(one, id, [...path, 'collectors', at], placeOf)),
+    collectors: collectors.map((one, at) => {
+      const options = one.use === 'balances' ? withAddresses(one.options, tokens) : one.options
+      return { ...collectorOf(one, id, [...path, 'collectors', at], placeOf), options }
+    }),
     place: placeOf(path),
   }
 }
@@ -279,10 +286,11 @@ function collectorOf(
   }
 }
 
-/** @param sources as written: the collector parses them */
-export function priceConfig(name: string, sources: unknown, placeOf: PlaceOf): NamedConfig {
-  const own = { id: `price ${name}`, use: 'price', options: { sources } }
-  return { name, collector: readerOf(own, ['prices', name], placeOf) }
+/** @param written its sources, which the collector parses, alone or with its tokens */
+export function priceConfig(name: string, written: unknown, placeOf: PlaceOf): NamedConfig {
+  const hasTokens = isRecord(written)
+  const own = { id: `price ${name}`, use: 'price', options: { sources: hasTokens ? written['sources'] : written } }
+  return { name, collector: readerOf(own, ['prices', name, ...(hasTokens ? ['sources'] : [])], placeOf) }
 }
 
 /** The prices of the tokens of a chain. @param sources as written: the collector parses them */
@@ -323,8 +331,9 @@ function deepFreeze<T>(value: T): T {
  */
 function draftsIn({ written, placeOf }: ConfigDocument): CollectorConfig[] {
   const isPrice = (sources: unknown) => Array.isArray(sources) && sources.length > 0
+  const mayHaveTokens = (written: unknown) => isPrice(isRecord(written) ? written['sources'] : written)
   const kinds = [
-    ['prices', priceConfig, isPrice],
+    ['prices', priceConfig, mayHaveTokens],
     ['tokenPrices', tokenPriceConfig, isPrice],
     ['lists', listConfig, isRecord],
   ] as const

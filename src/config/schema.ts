@@ -219,9 +219,32 @@ const source = z.record(z.string(), z.unknown()).meta({
   examples: [{ fixed: 1 }],
 })
 
+const sources = z.array(source).min(1)
+
+const tokenAddress = z.union([
+  z.literal('native'),
+  textField(contractAddress, {
+    description: 'Address of the token on that chain.',
+    examples: ['0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48'],
+    pattern: contractAddressPattern,
+  }),
+])
+
+/** A price together with the tokens that it is of. */
+const priceOfTokens = z
+  .strictObject({
+    sources: sources.meta({ description: 'Sources of the price, in order.', examples: [[{ fixed: 1 }]] }),
+    tokens: z.record(chainName, tokenAddress).meta({
+      description:
+        'Address of what the price is of, by chain, or `native` for the coin of the chain: `assets` of `balances` then name it by the price.',
+      examples: [{ ethereum: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48' }],
+    }),
+  })
+  .meta({ description: 'Sources, and the tokens that the price is of.' })
+
 /** The prices of a file by name. Their sources are checked by the shipped collector that reads them. */
 const prices = z
-  .record(z.string().regex(/^[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}$/), z.array(source).min(1))
+  .record(z.string().regex(/^[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}$/), z.union([sources, priceOfTokens]))
   .prefault({})
   .meta({
     description:

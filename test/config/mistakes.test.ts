@@ -458,6 +458,32 @@ tell('chains that options name', [
 
 tell('prices', [
   [
+    'tokens of prices, and assets that are named by them',
+    `service: embedded
+chains: { ethereum: { id: 1, rpc: [x.ipc] }, base: { id: 2, rpc: [y.ipc] } }
+prices:
+  ETH: { sources: [{ fixed: 3000 }], tokens: { ethereum: native, bas: native } }
+  USDC: { sources: [{ fixed: 1 }], tokens: { ethereum: "0x12", base: Native } }
+  DAI: [{ fixed: 1 }]
+  UNI: { sources: [{ price: UNY }], tokens: {} }
+protocols:
+  - id: a
+    name: A
+    collectors:
+      - use: balances
+        options: { of: { ethereum: { assets: [ETH, USDCC, DAI] }, base: { assets: [UNI] } } }
+      - use: ./own/balances-of-mine.ts
+        options: { of: { ethereum: { assets: [what, ever] } } }
+`,
+    '4:66: prices.ETH.tokens.bas: there is no chain "bas" under chains: → did you mean base?',
+    '5:56: prices.USDC.tokens.ethereum: "0x12" is not an address → an address is 0x and 40 hexadecimal digits, in quotes',
+    '5:70: prices.USDC.tokens.base: "Native" is not an address → an address is 0x and 40 hexadecimal digits, in quotes',
+    '7:29: prices.UNI.sources[0].price: there is no price "UNY" under prices: → did you mean UNI?',
+    '13:52: protocols[0].collectors[0].options.of.ethereum.assets[1]: there is no price "USDCC" under prices: → did you mean USDC?',
+    '13:59: protocols[0].collectors[0].options.of.ethereum.assets[2]: the price DAI has no token on ethereum → add it: prices: { DAI: { sources: […], tokens: { ethereum: "0x…" } } }, or write { token: "0x…", price: DAI } here',
+    '13:84: protocols[0].collectors[0].options.of.base.assets[0]: the price UNI has no token on base → add it: prices: { UNI: { sources: […], tokens: { base: "0x…" } } }, or write { token: "0x…", price: UNI } here',
+  ],
+  [
     'their chains, and the prices that they and shipped collectors need',
     `service: embedded
 chains: { ethereum: { id: 1, rpc: [x.ipc] } }
@@ -475,7 +501,7 @@ protocols:
 `,
     '4:18: prices.ETH[0].chain: there is no chain "base" under chains: → configured: ethereum; or add it: chains: { base: { id: …, rpc: […] } }',
     '4:48: prices.ETH[1].price: there is no price "USD" under prices: → did you mean USDC?',
-    '5:3: prices.USDC: must have at least 1 entry → write a list',
+    '5:3: prices.USDC: must have at least 1 entry → write a list or a map',
     '11:59: protocols[0].collectors[0].options.values.TVL.product[1].price: there is no price "ETHH" under prices: → did you mean ETH?',
   ],
   [

@@ -1,0 +1,45 @@
+import { isRecord, valueAt } from '../model/json.ts'
+
+/** Addresses of the tokens that a price is of, by the name of their chain; `native` is the coin of the chain. */
+type TokensOfPrice = Readonly<Record<string, unknown>>
+
+/** The tokens of the prices of a file, by the name of the price, as far as they are written well. */
+export function tokensOfPrices(prices: unknown): ReadonlyMap<string, TokensOfPrice> {
+  return new Map(
+    Object.entries(isRecord(prices) ? prices : {}).flatMap(([name, price]) => {
+      const tokens = valueAt(price, ['tokens'])
+      return [[name, isRecord(tokens) ? tokens : {}] as const]
+    }),
+  )
+}
+
+/** An asset of `balances` that is named by its price. */
+interface NamedAsset {
+  readonly name: string
+  readonly chain: string
+  /** Within the options. */
+  readonly path: readonly PropertyKey[]
+}
+
+/** The assets in options of `balances` that are named by their prices. */
+export function namedAssets(options: unknown): NamedAsset[] {
+  const of = valueAt(options, ['of'])
+  return Object.entries(isRecord(of) ? of : {}).flatMap(([chain, holding]) => {
+    const assets = valueAt(holding, ['assets'])
+    return (Array.isArray(assets) ? assets : []).flatMap((name: unknown, index): NamedAsset[] =>
+      typeof name === 'string' ? [{ name, chain, path: ['of', chain, 'assets', index] }] : [],
+    )
+  })
+}
+
+/** Options of `balances` in which each named asset is written out: its address on the chain, and its price. */
+export function withAddresses(options: unknown, tokens: ReadonlyMap<string, TokensOfPrice>): unknown {
+  if (namedAssets(options).length === 0) return options
+  const whole = structuredClone(options)
+  for (const { name, chain, path } of namedAssets(options)) {
+    const address = tokens.get(name)?.[chain]
+    const assets = valueAt(whole, path.slice(0, -1)) as unknown[]
+    assets[Number(path.at(-1))] = { ...(address === 'native' ? { native: true } : { token: address }), price: name }
+  }
+  return whole
+}
