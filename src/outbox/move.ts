@@ -2,6 +2,7 @@ import { existsSync, renameSync, rmSync } from 'node:fs'
 import { Fault } from '../model/fault.ts'
 import type { PostgresAddress } from '../model/postgres-address.ts'
 import { openDatabase, openReadOnly, type Sqlite } from '../sqlite/database.ts'
+import { migrateFile } from '../sqlite/migrate.ts'
 import { withFileFaults } from '../sqlite/trouble.ts'
 import { outboxFile } from './data-folders.ts'
 import type { CopiedRows, CopiedTable, ReadTable } from './postgres/copy.ts'
@@ -50,6 +51,7 @@ export async function moveOutbox({ folder, config, target, nowMs }: OutboxMove):
   const roles = new FolderRoles(folder, config)
   const [delivery, daemon] = [await roles.takeDelivery(nowMs), await roles.takeDaemon(nowMs)]
   try {
+    withFileFaults('the outbox', file, () => migrateFile(file, outboxSchema))
     requireSound(file)
     const database = withFileFaults('the outbox', file, () => openReadOnly(file))
     try {

@@ -6,12 +6,13 @@ import { systemTime } from '../edge/time.ts'
 import { type PostgresAddress, postgresPlaceOf } from '../model/postgres-address.ts'
 import type { SalvageContext, Salvaged } from '../salvage/salvage.ts'
 import { isDamage } from '../sqlite/damage.ts'
+import type { Migrated } from '../sqlite/migrate.ts'
 import { fileFault, isTrouble, withFileFaults } from '../sqlite/trouble.ts'
 import type { Outbox, OutboxPlace } from './contract/outbox.ts'
 import { outboxFile } from './data-folders.ts'
 import { daemonHolder, deliveryHolder, takeDeliveryRole } from './roles.ts'
 import { Disk } from './sqlite/file/disk.ts'
-import { type OpenedFile, openChecking, openSalvaged, openUndamaged } from './sqlite/open-outbox.ts'
+import { type OpenedFile, openAsItIs, openChecking, openSalvaged } from './sqlite/open-outbox.ts'
 import { SqliteOutbox } from './sqlite/sqlite-outbox.ts'
 
 /** Dependencies of `openForDaemon` and `openForCommand`. */
@@ -29,11 +30,13 @@ export interface DaemonOpening {
   readonly damage?: string | undefined
 }
 
-/** An open outbox, and the result of a salvage if one was needed. */
+/** An open outbox, and the result of a salvage or a migration if one was needed. */
 export interface Opened {
   readonly outbox: Outbox
   /** Absent when nothing had to be salvaged. */
   readonly salvaged?: Salvaged
+  /** Absent when the tables of its file were of this version. */
+  readonly migrated?: Migrated | undefined
   /** Folder of the copy that was opened instead, to be deleted afterwards; absent when the file itself is open. */
   readonly copiedTo?: string
 }
@@ -47,7 +50,7 @@ export interface Opened {
  */
 export async function openForDaemon(deps: OpenDeps, { hasRole, damage }: DaemonOpening): Promise<Opened> {
   const { place } = deps
-  if (place.kind === 'postgres') return openDatabase(place.address)
+  if (place.kind === 'postgres') return openDatabase(place.address, 'daemon')
   const opened = withFaults(place.folder, file =>
     hasRole ? openChecking(file, deps, damage) : openShared(file, place.folder, deps),
   )
@@ -163,9 +166,9 @@ export async function explainOutboxError(place: OutboxPlace, error: unknown): Pr
 }
 
 /** Loads what speaks to a database: a daemon on a file needs none of it. */
-async function openDatabase(address: PostgresAddress): Promise<Opened> {
+async function openDatabase(address: PostgresAddress, migrator?: 'daemon'): Promise<Opened> {
   const { openPostgresOutbox } = await import('./postgres/postgres-outbox.ts')
-  return { outbox: await openPostgresOutbox(address) }
+  return { outbox: await openPostgresOutbox(address, systemTime, migrator) }
 }
 
 function withFaults(folder: string, open: (file: string) => OpenedFile): OpenedFile {
@@ -175,9 +178,9 @@ function withFaults(folder: string, open: (file: string) => OpenedFile): OpenedF
 
 function openShared(file: string, folder: string, deps: OpenDeps, look: 'whole' | 'quick' = 'whole'): OpenedFile {
   if (deliveryHolder(folder) || daemonHolder(folder)) return { outbox: new SqliteOutbox(file) }
-  const outbox = openUndamaged(file, look)
+  const outbox = openAsItIs(file, look)
   if (outbox) return { outbox }
-  // A process that has taken the role meanwhile salvages the file.
+  // A process that has taken the role meanwhile salvages or migrates the file.
   const role = takeDeliveryRole(folder, deps.config, deps.nowMs)
   try {
     return openSalvaged(file, deps)
@@ -186,9 +189,9 @@ function openShared(file: string, folder: string, deps: OpenDeps, look: 'whole' 
   }
 }
 
-/** The clock of a database, in milliseconds since 1970. @throws Fault as `openForDaemon` */
+/** The clock of a database, in milliseconds since 1970, for a daemon that starts. @throws Fault as `openForDaemon` */
 export async function databaseNowMs(address: PostgresAddress): Promise<number> {
-  const { outbox } = await openDatabase(address)
+  const { outbox } = await openDatabase(address, 'daemon')
   try {
     return (await outbox.shared?.store.nowMs()) ?? Number.NaN
   } finally {

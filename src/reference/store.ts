@@ -4,6 +4,7 @@ import { Fault } from '../model/fault.ts'
 import { jsonOf } from '../model/json.ts'
 import { openDatabase, type Schema, type Sqlite } from '../sqlite/database.ts'
 import { groupCommit } from '../sqlite/group-commit.ts'
+import { migrateFile } from '../sqlite/migrate.ts'
 import { withFileFaults } from '../sqlite/trouble.ts'
 
 /**
@@ -353,7 +354,10 @@ export type Store = ReturnType<typeof openStore>
  * @throws Fault `outbox-unusable` or `disk-full`; other errors of `openDatabase`
  */
 export function openStore(file: string, time: Time) {
-  const database = withFileFaults('the service’s file', file, () => openDatabase(file, serviceSchema))
+  const database = withFileFaults('the service’s file', file, () => {
+    migrateFile(file, serviceSchema)
+    return openDatabase(file, serviceSchema)
+  })
   database.exec('CREATE INDEX IF NOT EXISTS form_by_unit ON form (unit, module)')
   return {
     keys: keysIn(database, time),

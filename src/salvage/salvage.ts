@@ -1,9 +1,17 @@
 import { closeSync, existsSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
+import { Fault } from '../model/fault.ts'
 import { hourAt, hourNumber } from '../model/hour.ts'
 import { catchUpHoursMax, hourMs } from '../model/limits.ts'
 import { isDamage } from '../sqlite/damage.ts'
-import { OtherSchemaError, openDatabase, openReadOnly, type Schema, type Sqlite } from '../sqlite/database.ts'
+import {
+  migrationsFrom,
+  OtherSchemaError,
+  openDatabase,
+  openReadOnly,
+  type Schema,
+  type Sqlite,
+} from '../sqlite/database.ts'
 import { fileFault } from '../sqlite/trouble.ts'
 import { loadRows, prepareLoad } from './load.ts'
 import { type LostHours, listLostHours, mend, type RowDigest, recount, takeOutDoubtful } from './mend.ts'
@@ -189,7 +197,7 @@ interface Made {
 function remake(damaged: string, file: string, tables: SalvagedTables, context: SalvageContext): Made {
   const pages = openPages(damaged)
   try {
-    requireVersion(pages, damaged, tables.schema.version)
+    requireVersion(pages, damaged, tables.schema)
     const database = openDatabase(freshFile(file), tables.schema)
     try {
       return fill(database, pages, damaged, tables, context)
@@ -202,9 +210,14 @@ function remake(damaged: string, file: string, tables: SalvagedTables, context: 
 }
 
 /** Schema version of a file; this version if it cannot be read. */
-function requireVersion({ version }: PageFile, damaged: string, known: number): void {
-  if (version === undefined || version === 0 || version === known) return
-  throw fileFault('the outbox', damaged, new OtherSchemaError(damaged, version, known))
+function requireVersion({ version }: PageFile, damaged: string, schema: Schema): void {
+  if (version === undefined || version === 0 || version === schema.version) return
+  if (migrationsFrom(version, schema).length > 0) {
+    throw new Fault('outbox-unusable', `${damaged} is damaged, and its tables are of the older version ${version}`, {
+      fix: 'run the tidegauge that wrote it once more: it saves what can be read; then run this one again',
+    })
+  }
+  throw fileFault('the outbox', damaged, new OtherSchemaError(damaged, version, schema))
 }
 
 function fill(

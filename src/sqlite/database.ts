@@ -2,6 +2,7 @@ import { closeSync, existsSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { makeFolders } from '../edge/make-folders.ts'
+import { version } from '../edge/version.ts'
 import { logBytesMax } from '../model/limits.ts'
 
 export type Sqlite = Database.Database
@@ -21,21 +22,41 @@ export interface Schema {
   readonly version: number
   /** Statements that create the tables of an empty file. */
   readonly sql: string
+  /** Changes since the first released version, oldest first, one a version. Default: none. */
+  readonly migrations?: readonly SchemaMigration[]
+}
+
+/** Makes the tables of a version of those of the version before. */
+export interface SchemaMigration {
+  readonly to: number
+  readonly sql: string
+}
+
+/** The migrations that a file of a version needs; empty when it needs none, or has none: it was never released, or is newer. */
+export function migrationsFrom(found: number, { migrations = [] }: Schema): readonly SchemaMigration[] {
+  const [first] = migrations
+  return first && found >= first.to - 1 ? migrations.filter(({ to }) => to > found) : []
 }
 
 /** The tables of a database file are not those of this version; callers turn it into a Fault of their own. */
 export class OtherSchemaError extends Error {
-  /** Author of the tables: another version of tidegauge, or another program. */
-  readonly madeBy: 'newer' | 'older' | 'other'
+  /** Author of the tables: another version of tidegauge, or another program. `waiting` is an older one whose tables can be migrated. */
+  readonly madeBy: 'newer' | 'older' | 'waiting' | 'other'
+  /** The version of tidegauge that made the tables, as far as the file says. */
+  readonly writer: string | undefined
 
   /** @param found the file's `user_version`; other programs rarely set one */
-  constructor(file: string, found: number, known: number) {
+  constructor(file: string, found: number, schema: Schema, writer?: string) {
+    const known = schema.version
+    const own = `this is tidegauge ${version}, which reads ${known}`
     super(
       found === 0
         ? `${file} is a database of another program`
-        : `${file} has schema version ${found}; this version of tidegauge reads ${known}`,
+        : `${file} has schema version ${found}${writer === undefined ? '' : `, made by tidegauge ${writer}`}; ${own}`,
     )
-    this.madeBy = found === 0 ? 'other' : found > known ? 'newer' : 'older'
+    const older = migrationsFrom(found, schema).length > 0 ? 'waiting' : 'older'
+    this.madeBy = found === 0 ? 'other' : found > known ? 'newer' : older
+    this.writer = writer
   }
 }
 
@@ -118,12 +139,39 @@ export function unsynced<T>(database: Sqlite, write: (what: T) => void): (what: 
 }
 
 /** Whether a file is empty. @throws OtherSchemaError when its tables are not those of the schema */
-function hasNoTables(database: Sqlite, file: string, { version }: Schema): boolean {
-  const found = database.pragma('user_version', { simple: true }) as number
-  if (found === version) return false
+function hasNoTables(database: Sqlite, file: string, schema: Schema): boolean {
+  const found = schemaVersion(database)
+  if (found === schema.version) return false
   const tables = database.prepare<[], number>('SELECT count(*) FROM sqlite_schema').pluck()
   if (found === 0 && tables.get() === 0) return true
-  throw new OtherSchemaError(file, found, version)
+  throw new OtherSchemaError(file, found, schema, writerOf(database))
+}
+
+/** The version of a file's tables; 0 for a file of another program, or an empty one. */
+export function schemaVersion(database: Sqlite): number {
+  return database.pragma('user_version', { simple: true }) as number
+}
+
+const migrationTable = `
+  -- The versions of these tables that the file has had, and which tidegauge made each. No later version changes this table.
+  CREATE TABLE IF NOT EXISTS migration (version INTEGER PRIMARY KEY, made_by TEXT NOT NULL, at TEXT NOT NULL) STRICT`
+
+/** Sets the version of a file's tables, and writes down who made them. */
+export function setSchemaVersion(database: Sqlite, to: number): void {
+  database.exec(migrationTable)
+  const note = "INSERT OR REPLACE INTO migration VALUES (?, ?, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))"
+  database.prepare(note).run(to, version)
+  database.pragma(`user_version = ${to}`)
+}
+
+/** The version of tidegauge that made a file's tables; `undefined` when the file does not say. */
+function writerOf(database: Sqlite): string | undefined {
+  try {
+    const newest = database.prepare<[], string>('SELECT made_by FROM migration ORDER BY version DESC LIMIT 1')
+    return newest.pluck().get()
+  } catch {
+    return undefined
+  }
 }
 
 function makeTables(database: Sqlite, file: string, schema: Schema): void {
@@ -132,7 +180,7 @@ function makeTables(database: Sqlite, file: string, schema: Schema): void {
     .transaction(() => {
       if (!hasNoTables(database, file, schema)) return
       database.exec(schema.sql)
-      database.pragma(`user_version = ${schema.version}`)
+      setSchemaVersion(database, schema.version)
     })
     .immediate()
 }

@@ -4,12 +4,13 @@ import {
   constants,
   existsSync,
   openSync,
+  readdirSync,
   statfsSync,
   statSync,
   unlinkSync,
   writeSync,
 } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { Fault } from '../model/fault.ts'
 import { codesOf } from './damage.ts'
 import { OtherSchemaError } from './database.ts'
@@ -247,7 +248,7 @@ function user(): string {
 export function fileFault(what: string, file: string, error: unknown): Fault {
   if (error instanceof Fault) return error
   if (error instanceof OtherSchemaError) {
-    const fix = otherSchemaFixes[error.madeBy]
+    const fix = otherSchemaFix(file, error)
     return new Fault('outbox-unusable', `cannot open ${what}: ${error.message}`, { fix, cause: error })
   }
   return troubleFault(what, file, troubleOf(file, error), error)
@@ -255,8 +256,24 @@ export function fileFault(what: string, file: string, error: unknown): Fault {
 
 const otherSchemaFixes: Readonly<Record<OtherSchemaError['madeBy'], string>> = {
   newer: 'run the version of tidegauge that wrote it, or a newer one',
-  older: 'deliver what is due with the version of tidegauge that wrote it (flush), then move the file aside',
+  older:
+    'its version was never released: deliver what is due with the tidegauge that wrote it (flush), then move the file aside',
+  waiting: 'stop the older tidegauge that works on it: this one then brings the file up to date, and keeps a copy',
   other: 'use another data folder, or move the file',
+}
+
+/** Advice about tables of another version. Going back is offered where there is the copy that a newer version made first. */
+function otherSchemaFix(file: string, { madeBy, writer }: OtherSchemaError): string {
+  if (madeBy !== 'newer') return otherSchemaFixes[madeBy]
+  const run = writer === undefined ? otherSchemaFixes.newer : `run tidegauge ${writer} or newer`
+  const prefix = `${basename(file)}.before-`
+  const copies = readdirSync(dirname(file)).filter(
+    name => name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length)),
+  )
+  const [copy] = copies.sort((a, b) => Number(b.slice(prefix.length)) - Number(a.slice(prefix.length)))
+  return copy === undefined
+    ? run
+    : `${run}; to go back, move the file and its -wal aside and rename ${copy} to ${basename(file)}`
 }
 
 /**

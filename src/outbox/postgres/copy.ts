@@ -40,7 +40,7 @@ export async function copyTables(
   address: PostgresAddress,
   tables: readonly CopiedRows[],
 ): Promise<readonly CopiedTable[]> {
-  const database = await openPostgresDatabase(address, systemTime, copyMsMax)
+  const database = await openPostgresDatabase(address, systemTime, { silenceMsMax: copyMsMax })
   try {
     return await database.write(transaction => copied(transaction, tables))
   } catch (error) {
@@ -65,7 +65,7 @@ export async function readTables<T>(
   address: PostgresAddress,
   begin: () => { readonly tables: readonly ReadTable[]; end(): T },
 ): Promise<T> {
-  const database = await openPostgresDatabase(address, systemTime, copyMsMax)
+  const database = await openPostgresDatabase(address, systemTime, { silenceMsMax: copyMsMax })
   try {
     return await database.read(async transaction => {
       const { tables, end } = begin()

@@ -14,165 +14,57 @@ import { StoreDelivery } from '../store/delivery-store.ts'
 import { StoreIntake, UnsentMetrics } from '../store/intake-store.ts'
 import { StoreOperators } from '../store/operator-store.ts'
 import { OldValues } from '../store/pruning.ts'
-import { postgresTables, tablesVersion } from '../store/schema.ts'
+import { tablesVersion } from '../store/schema.ts'
 import { rendered } from '../store/sql.ts'
 import { StoreReports, StoreStatus } from '../store/status-store.ts'
 import type { StoreDatabase, StoreRow, StoreWork, WriteOptions } from '../store/work.ts'
 import { PostgresDatabase, type Transaction } from './connection/database.ts'
-import { codeOfDatabase, databaseFault, databaseTrouble, OtherTablesError } from './connection/errors.ts'
+import { databaseFault, databaseTrouble } from './connection/errors.ts'
 import { PostgresHealth } from './connection/health.ts'
 import { PostgresBackfillStore, PostgresFleetStore } from './fleet-store.ts'
-
-/** Tables and columns that only daemons of a fleet share. */
-const sharedTables = `
-  -- With "salt" keys are compared: only their digests are stored.
-  CREATE TABLE tidegauge.version (
-    version integer NOT NULL PRIMARY KEY CHECK (version > 0),
-    salt uuid NOT NULL DEFAULT gen_random_uuid()
-  );
-
-  -- Where the hours of a collector are collected.
-  ALTER TABLE tidegauge.collector ADD COLUMN lane text COLLATE "C";
-
-  -- The instant from which the next push is in time with the pace of the whole fleet.
-  ALTER TABLE tidegauge.destination ADD COLUMN pace_tat timestamptz;
-
-  -- A daemon of a fleet, by its name, and when it was last seen by the database's clock. "namesake" is another one that
-  -- announces itself by this name, and "clock_off_ms" its machine's clock minus the database's.
-  CREATE TABLE tidegauge.daemon (
-    name text COLLATE "C" PRIMARY KEY,
-    version text NOT NULL,
-    config bytea,
-    lanes text[] NOT NULL DEFAULT '{}',
-    roles text[] NOT NULL DEFAULT '{}',
-    pid integer NOT NULL,
-    host text NOT NULL,
-    config_file text NOT NULL,
-    instance uuid NOT NULL,
-    namesake text,
-    clock_off_ms bigint NOT NULL,
-    started timestamptz NOT NULL DEFAULT now(),
-    seen timestamptz NOT NULL DEFAULT now()
-  );
-
-  -- Hours of a backfill that was asked for and is not done: jobs are made of it, also once the engine's schema was dropped.
-  CREATE TABLE tidegauge.backfill_window (
-    id uuid PRIMARY KEY,
-    lane text COLLATE "C" NOT NULL,
-    collectors text[] NOT NULL CHECK (cardinality(collectors) > 0),
-    first_hour integer NOT NULL CHECK (first_hour > 0),
-    last_hour integer NOT NULL,
-    what text NOT NULL CHECK (what IN ('missing', 'overwrite')),
-    hour_order text NOT NULL CHECK (hour_order IN ('oldest-first', 'newest-first')),
-    CHECK (last_hour >= first_hour)
-  );
-
-  -- The command that delivers while no daemon is there: until an instant of the database's clock, unless it is renewed.
-  CREATE TABLE tidegauge.role (
-    name text PRIMARY KEY CHECK (name = 'delivery'),
-    holder text NOT NULL,
-    pid integer NOT NULL,
-    host text NOT NULL,
-    since text NOT NULL,
-    config text NOT NULL,
-    until timestamptz NOT NULL
-  );
-
-  INSERT INTO tidegauge.version (version) VALUES (${tablesVersion});
-`
-
-/** `server_version_num` of the oldest server that has all that the statements use. */
-const serverVersionMin = 130_000
-
-/** SQLSTATE of a schema or table that another process has just made. */
-const madeByAnother: ReadonlySet<string> = new Set(['42P06', '42P07', '23505'])
+import { type Migrator, migrateTables, prepareTables } from './tables.ts'
 
 /**
- * Makes the tables in a database that has none. Processes that do so at once end with the tables of one of them.
+ * Opens the outbox in a database, and makes its tables where there are none, or brings older ones up to date.
  *
- * @throws OtherTablesError when the server is too old, its encoding is not UTF8, or the tables are those of another version; errors of the database
- */
-export async function makeTables(database: PostgresDatabase): Promise<void> {
-  await requireServer(database)
-  while (!(await hasTables(database))) {
-    try {
-      await made(database)
-    } catch (error) {
-      if (!madeByAnother.has(codeOfDatabase(error))) throw error
-    }
-  }
-}
-
-async function requireServer(database: PostgresDatabase): Promise<void> {
-  const [row] = await database.rows<{ number: number; words: string; encoding: string }>(
-    `SELECT current_setting('server_version_num')::integer AS number, current_setting('server_version') AS words,
-       current_setting('server_encoding') AS encoding`,
-  )
-  if (row && row.number < serverVersionMin) {
-    throw new OtherTablesError('unsupported', `its server has version ${row.words}`)
-  }
-  if (row && row.encoding !== 'UTF8') {
-    throw new OtherTablesError(
-      'encoded',
-      `its encoding is ${row.encoding}, which does not hold all that a service or node may say`,
-    )
-  }
-}
-
-/** @throws OtherTablesError when they are those of another version */
-async function hasTables(database: PostgresDatabase): Promise<boolean> {
-  const [table] = await database.rows<{ is_there: boolean }>(
-    `SELECT to_regclass('tidegauge.version') IS NOT NULL AS is_there`,
-  )
-  if (!table?.is_there) return false
-  const [row] = await database.rows<{ version: number }>('SELECT version FROM tidegauge.version')
-  const found = row?.version ?? 0
-  if (found === tablesVersion) return true
-  const madeBy = found > tablesVersion ? 'newer' : 'older'
-  throw new OtherTablesError(
-    madeBy,
-    `its tables have version ${found}, another version of the daemon; this one reads ${tablesVersion}`,
-  )
-}
-
-/** All in one transaction: another process sees all of it or nothing. */
-async function made(database: PostgresDatabase): Promise<void> {
-  await database.write(async transaction => {
-    // The schema may have been made by who may make one, for a user who may not.
-    const found = await transaction.query(`SELECT 1 FROM pg_namespace WHERE nspname = 'tidegauge'`)
-    if (found.length === 0) await transaction.query('CREATE SCHEMA tidegauge')
-    for (const statement of `${postgresTables}${sharedTables}`.split(/;\s*\n/)) {
-      if (statement.trim() !== '') transaction.later(statement)
-    }
-  })
-}
-
-/**
- * Opens the outbox in a database, and makes its tables where there are none.
- *
+ * @param migrator by default a command
  * @param time for the waits between attempts
  * @throws Fault `database-unreachable`, `database-unusable`, `database-failed` or `disk-full`
  */
 export async function openPostgresOutbox(
   address: PostgresAddress,
   time: Pick<Time, 'sleep' | 'chance'> = systemTime,
+  migrator: Migrator = 'command',
 ): Promise<PostgresOutbox> {
-  return new PostgresOutbox(await openPostgresDatabase(address, time), time)
+  return new PostgresOutbox(await openPostgresDatabase(address, time, { migrator }), time)
 }
 
 /** As `openPostgresOutbox`, for what is no port of an outbox. */
 export async function openPostgresDatabase(
   address: PostgresAddress,
   time: Pick<Time, 'sleep' | 'chance'> = systemTime,
-  silenceMsMax?: number,
+  { silenceMsMax, migrator = 'command' }: { readonly silenceMsMax?: number; readonly migrator?: Migrator } = {},
 ): Promise<PostgresDatabase> {
   const database = new PostgresDatabase(address, time, silenceMsMax)
   try {
-    await makeTables(database)
+    if ((await prepareTables(database, migrator)) === 'older') await migrateOlder(address, time)
+    database.expectTables(tablesVersion)
     return database
   } catch (error) {
     await database.close()
     throw databaseFault(database.place, error)
+  }
+}
+
+/** Time for an answer of a migration: it copies all tables. */
+const migrationMsMax = 3_600_000
+
+async function migrateOlder(address: PostgresAddress, time: Pick<Time, 'sleep' | 'chance'>): Promise<void> {
+  const database = new PostgresDatabase(address, time, migrationMsMax)
+  try {
+    await migrateTables(database)
+  } finally {
+    await database.close()
   }
 }
 

@@ -1,23 +1,26 @@
 import { statSync } from 'node:fs'
 import type { SalvageContext, Salvaged } from '../../salvage/salvage.ts'
 import { isDamage } from '../../sqlite/damage.ts'
+import { isMigratable, type Migrated, migrateFile } from '../../sqlite/migrate.ts'
 import { Disk } from './file/disk.ts'
 import { lookThrough } from './look-through.ts'
-import { outboxSalvage } from './outbox-salvage.ts'
+import { outboxSalvage, outboxSchema } from './outbox-salvage.ts'
 import { SqliteOutbox } from './sqlite-outbox.ts'
 
 /** Size of the file above which a thread checks it for damage after the daemon has started, instead of before. */
 const lookInThreadBytes = 64 * 1_048_576
 
-/** An open file, and the result of a salvage if one was needed. */
+/** An open file, and the result of a salvage or a migration if one was needed. */
 export interface OpenedFile {
   readonly outbox: SqliteOutbox
   /** Absent when nothing had to be salvaged. */
   readonly salvaged?: Salvaged
+  /** Absent when its tables were of this version. */
+  readonly migrated?: Migrated | undefined
 }
 
 /**
- * Opens the file in the process that has the delivery role. A damaged file is moved aside, and everything readable is
+ * Opens the file in the process that has the delivery role. Tables of an older version are brought up to date. A damaged file is moved aside, and everything readable is
  * salvaged into a new one.
  *
  * @param known damage already found while it was open; default: the file is checked
@@ -47,13 +50,13 @@ export function openChecking(
 }
 
 /**
- * Opens the file if it is not damaged. Changes nothing of a damaged one.
+ * Opens the file if it is neither damaged nor of an older version. Changes nothing of such a one.
  *
  * @param look `quick`: the pages are not read, for a process that writes nothing: damage in one is an error where it is read
  */
-export function openUndamaged(file: string, look: 'whole' | 'quick' = 'whole'): SqliteOutbox | undefined {
+export function openAsItIs(file: string, look: 'whole' | 'quick' = 'whole'): SqliteOutbox | undefined {
   const damageOf = look === 'whole' ? wholeDamageOf : quickDamageOf
-  if (withRoom(file, () => damageOf(file)) !== undefined) return undefined
+  if (isMigratable(file, outboxSchema) || withRoom(file, () => damageOf(file)) !== undefined) return undefined
   try {
     return new SqliteOutbox(file)
   } catch (error) {
@@ -85,7 +88,8 @@ function openSound(file: string, deps: SalvageContext, known: string | undefined
   const damage = known ?? withRoom(file, () => look(file))
   if (damage !== undefined) return saved(file, damage, deps)
   try {
-    return { outbox: new SqliteOutbox(file) }
+    const migrated = withRoom(file, () => migrateFile(file, outboxSchema))
+    return { outbox: new SqliteOutbox(file), migrated }
   } catch (error) {
     // The quick check can miss damage that opening meets in a page.
     if (!isDamage(error)) throw error

@@ -1,6 +1,21 @@
 /** Version of the tables, the same in all stores and for all daemons of a fleet. Versions 1 to 12 were never released. */
 export const tablesVersion = 13
 
+/** Makes the tables of a version of those of the version before, with the rows in them. */
+interface Migration {
+  readonly to: number
+  /** Statements for a file, which run while references are not checked. */
+  readonly sqlite: string
+  /** Statements for a database, whose tables are in the schema `tidegauge`. */
+  readonly postgres: string
+}
+
+/**
+ * Changes since 13, the version of the first release: one for each later version, oldest first. One that was released is never
+ * changed. `test/outbox/released.test.ts` holds a dump of each released version against them.
+ */
+export const migrations: readonly Migration[] = []
+
 /**
  * The tables of an outbox, the same in all stores, written for PostgreSQL: `sqliteTables` translates them. Instants are
  * milliseconds since 1970, unless a comment says otherwise; hours are hours since 1970. Keys begin with the hour: rows are

@@ -25,10 +25,11 @@ const schemaTable: TableShape = {
   columns: ['TEXT', 'TEXT', 'TEXT', 'INTEGER', 'TEXT'].map(type => ({ type, isRequired: false, isRowid: false })),
 }
 
-/** The tables of a database. */
+/** The tables of a database, without that of its versions: a new file has its own. */
 export function shapesOf(database: Sqlite): TableShape[] {
   const tables = database.prepare<[], { name: string; wr: number }>(
-    `SELECT name, wr FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite_%'`,
+    `SELECT name, wr FROM pragma_table_list WHERE schema = 'main' AND type = 'table' 
+       AND name NOT LIKE 'sqlite_%' AND name <> 'migration'`,
   )
   const columns = database.prepare<[string], { type: string; notnull: number; pk: number }>(
     'SELECT type, "notnull", pk FROM pragma_table_info(?)',

@@ -4,7 +4,7 @@ import type { Time } from '../../../edge/time.ts'
 import { backoffMs } from '../../../model/backoff.ts'
 import { type PostgresAddress, postgresPlaceOf } from '../../../model/postgres-address.ts'
 import type { StatementRunner } from '../../contract/fleet-store.ts'
-import { clientError, databaseTrouble } from './errors.ts'
+import { clientError, databaseTrouble, OtherTablesError } from './errors.ts'
 import { ConnectionPool, unpooledSettings } from './pool.ts'
 
 /** Row of an answer, by the names of its columns. */
@@ -127,6 +127,7 @@ export class PostgresDatabase {
   readonly #free = new Semaphore(connectionsMax)
   readonly #closed = new AbortController()
   #isRepeating = true
+  #tablesVersion: number | undefined
   readonly #underWay = new Set<Promise<unknown>>()
 
   /** @param silenceMsMax time for an answer; longer for what copies whole tables */
@@ -137,6 +138,11 @@ export class PostgresDatabase {
     const both = { all: new Set<ConnectionPool>(), givenUp: this.#givenUp }
     this.#pool = new ConnectionPool(address, { ...own, ...both })
     this.#jobs = new ConnectionPool(address, { ...jobs, ...both })
+  }
+
+  /** From now on every transaction fails with `OtherTablesError` once the tables have another version: nothing is read or written. */
+  expectTables(version: number): void {
+    this.#tablesVersion = version
   }
 
   /** Connections for the job engine. They end with this database. */
@@ -154,7 +160,7 @@ export class PostgresDatabase {
 
   /** Reads as of one instant. @param act may run more than once */
   read<T>(act: (transaction: Transaction) => Promise<T>): Promise<T> {
-    return this.#repeated(client => within(client, begins.reading, act))
+    return this.#repeated(client => within(client, begins.reading, act, this.#tablesVersion))
   }
 
   /**
@@ -164,7 +170,7 @@ export class PostgresDatabase {
    * @param act must change nothing but rows
    */
   write<T>(act: (transaction: Transaction) => Promise<T>, durability: Durability = 'synced'): Promise<T> {
-    return this.#repeated(client => within(client, begins[durability], act))
+    return this.#repeated(client => within(client, begins[durability], act, this.#tablesVersion))
   }
 
   /** The process stops: a database that does not answer is waited for seconds, once. */
@@ -234,18 +240,37 @@ export class PostgresDatabase {
   }
 }
 
-async function within<T>(client: PoolClient, begin: string, act: (it: Transaction) => Promise<T>): Promise<T> {
+async function within<T>(
+  client: PoolClient,
+  begin: string,
+  act: (it: Transaction) => Promise<T>,
+  tablesVersion: number | undefined,
+): Promise<T> {
   const transaction = new ClientTransaction(client)
   transaction.command(begin)
+  const checked = tablesVersion === undefined ? Promise.resolve() : requireTables(transaction, tablesVersion)
+  checked.catch(() => {})
   let result: T
   try {
     result = await act(transaction)
+    await checked
   } catch (error) {
     const failure = transaction.failure ? transaction.failure.error : error
     // A connection that is lost is ended, which rolls it back.
     if (databaseTrouble(clientError(failure)) !== 'broken') await transaction.end('ROLLBACK').catch(() => {})
+    // Statements fail on other tables, too.
+    await checked.catch((other: unknown) => {
+      if (other instanceof OtherTablesError) throw other
+    })
     throw failure
   }
   await transaction.end('COMMIT')
   return result
+}
+
+/** Costs no round trip. A migration waits for those that have asked, and those that ask meanwhile wait for it. */
+async function requireTables(transaction: Transaction, known: number): Promise<void> {
+  const [row] = await transaction.query<{ version: number }>('SELECT version FROM tidegauge.version')
+  if (row?.version === known) return
+  throw new OtherTablesError('newer', `a newer tidegauge has brought its tables to version ${row?.version}`)
 }

@@ -101,8 +101,11 @@ export function clientError(error: unknown): unknown {
 
 /** A database cannot be used by this version as it is: its tables, its server or its encoding. */
 export class OtherTablesError extends Error {
-  /** Version that wrote the tables, compared with this one; `unsupported`: the server is too old for any. */
-  readonly madeBy: 'newer' | 'older' | 'unsupported' | 'encoded'
+  /**
+   * Version that wrote the tables, compared with this one; `waiting`: an older one whose tables can be migrated; `unsupported`: the
+   * server is too old for any.
+   */
+  readonly madeBy: 'newer' | 'older' | 'waiting' | 'unsupported' | 'encoded'
 
   constructor(madeBy: OtherTablesError['madeBy'], message: string) {
     super(message)
@@ -111,8 +114,9 @@ export class OtherTablesError extends Error {
 }
 
 const otherTablesFixes: Readonly<Record<OtherTablesError['madeBy'], string>> = {
-  newer: 'run the version of tidegauge that the other daemons run, or a newer one',
-  older: 'stop the daemons of the version that wrote it, and use an empty database',
+  newer: 'run the version of tidegauge that the other daemons run, or a newer one; docs/install.md says how to go back',
+  older: 'its version was never released: stop the daemons that wrote it, and use an empty database',
+  waiting: 'start a daemon of this version, which brings the tables up to date, or use the version of the daemons',
   unsupported: 'use PostgreSQL 13 or newer',
   encoded: "name a database in UTF8: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0",
 }

@@ -1,0 +1,223 @@
+import { version } from '../../edge/version.ts'
+import { migrations, postgresTables, tablesVersion } from '../store/schema.ts'
+import type { PostgresDatabase, Transaction } from './connection/database.ts'
+import { codeOfDatabase, OtherTablesError } from './connection/errors.ts'
+
+/** Tables and columns that only daemons of a fleet share. */
+const sharedTables = `
+  -- With "salt" keys are compared: only their digests are stored.
+  CREATE TABLE tidegauge.version (
+    version integer NOT NULL PRIMARY KEY CHECK (version > 0),
+    salt uuid NOT NULL DEFAULT gen_random_uuid()
+  );
+
+  -- The versions of these tables that the database has had, and which tidegauge made each. No later version changes this table.
+  CREATE TABLE tidegauge.migration (
+    version integer NOT NULL PRIMARY KEY,
+    made_by text NOT NULL,
+    at text NOT NULL DEFAULT to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+  );
+
+  -- Where the hours of a collector are collected.
+  ALTER TABLE tidegauge.collector ADD COLUMN lane text COLLATE "C";
+
+  -- The instant from which the next push is in time with the pace of the whole fleet.
+  ALTER TABLE tidegauge.destination ADD COLUMN pace_tat timestamptz;
+
+  -- A daemon of a fleet, by its name, and when it was last seen by the database's clock. "namesake" is another one that
+  -- announces itself by this name, and "clock_off_ms" its machine's clock minus the database's.
+  CREATE TABLE tidegauge.daemon (
+    name text COLLATE "C" PRIMARY KEY,
+    version text NOT NULL,
+    config bytea,
+    lanes text[] NOT NULL DEFAULT '{}',
+    roles text[] NOT NULL DEFAULT '{}',
+    pid integer NOT NULL,
+    host text NOT NULL,
+    config_file text NOT NULL,
+    instance uuid NOT NULL,
+    namesake text,
+    clock_off_ms bigint NOT NULL,
+    started timestamptz NOT NULL DEFAULT now(),
+    seen timestamptz NOT NULL DEFAULT now()
+  );
+
+  -- Hours of a backfill that was asked for and is not done: jobs are made of it, also once the engine's schema was dropped.
+  CREATE TABLE tidegauge.backfill_window (
+    id uuid PRIMARY KEY,
+    lane text COLLATE "C" NOT NULL,
+    collectors text[] NOT NULL CHECK (cardinality(collectors) > 0),
+    first_hour integer NOT NULL CHECK (first_hour > 0),
+    last_hour integer NOT NULL,
+    what text NOT NULL CHECK (what IN ('missing', 'overwrite')),
+    hour_order text NOT NULL CHECK (hour_order IN ('oldest-first', 'newest-first')),
+    CHECK (last_hour >= first_hour)
+  );
+
+  -- The command that delivers while no daemon is there: until an instant of the database's clock, unless it is renewed.
+  CREATE TABLE tidegauge.role (
+    name text PRIMARY KEY CHECK (name = 'delivery'),
+    holder text NOT NULL,
+    pid integer NOT NULL,
+    host text NOT NULL,
+    since text NOT NULL,
+    config text NOT NULL,
+    until timestamptz NOT NULL
+  );
+
+  INSERT INTO tidegauge.version (version) VALUES (${tablesVersion});
+`
+
+const noteVersion = `
+  INSERT INTO tidegauge.migration (version, made_by) VALUES ($1, $2) ON CONFLICT (version) DO UPDATE SET made_by = excluded.made_by`
+
+/** `server_version_num` of the oldest server that has all that the statements use. */
+const serverVersionMin = 130_000
+
+/** SQLSTATE of a schema or table that another process has just made. */
+const madeByAnother: ReadonlySet<string> = new Set(['42P06', '42P07', '23505'])
+
+/** Who may bring older tables up to date: a daemon at any time, a command only while no daemon is alive. */
+export type Migrator = 'daemon' | 'command'
+
+/**
+ * Makes the tables in a database that has none. Processes that do so at once end with the tables of one of them.
+ *
+ * @returns `older` when `migrateTables` is to be called
+ * @throws OtherTablesError when the server is too old, its encoding is not UTF8, or the tables are those of another version and stay
+ * so; errors of the database
+ */
+export async function prepareTables(database: PostgresDatabase, migrator: Migrator): Promise<'current' | 'older'> {
+  await requireServer(database)
+  for (;;) {
+    const found = await foundTables(database)
+    if (found === tablesVersion) return 'current'
+    if (found !== undefined) {
+      await requireMigratable(database, found, migrator)
+      return 'older'
+    }
+    try {
+      await made(database)
+    } catch (error) {
+      if (!madeByAnother.has(codeOfDatabase(error))) throw error
+    }
+  }
+}
+
+async function requireServer(database: PostgresDatabase): Promise<void> {
+  const [row] = await database.rows<{ number: number; words: string; encoding: string }>(
+    `SELECT current_setting('server_version_num')::integer AS number, current_setting('server_version') AS words,
+       current_setting('server_encoding') AS encoding`,
+  )
+  if (row && row.number < serverVersionMin) {
+    throw new OtherTablesError('unsupported', `its server has version ${row.words}`)
+  }
+  if (row && row.encoding !== 'UTF8') {
+    throw new OtherTablesError(
+      'encoded',
+      `its encoding is ${row.encoding}, which does not hold all that a service or node may say`,
+    )
+  }
+}
+
+/** The version of the tables; `undefined` when there are none. */
+async function foundTables(database: PostgresDatabase): Promise<number | undefined> {
+  const [table] = await database.rows<{ is_there: boolean }>(
+    `SELECT to_regclass('tidegauge.version') IS NOT NULL AS is_there`,
+  )
+  if (!table?.is_there) return undefined
+  const [row] = await database.rows<{ version: number }>('SELECT version FROM tidegauge.version')
+  return row?.version ?? 0
+}
+
+function migrationsFrom(found: number) {
+  const [first] = migrations
+  return first && found >= first.to - 1 ? migrations.filter(({ to }) => to > found) : []
+}
+
+/** @throws OtherTablesError when tables of another version stay as they are */
+async function requireMigratable(database: PostgresDatabase, found: number, migrator: Migrator): Promise<void> {
+  const words = `its tables have version ${found}, another version of the daemon; this one reads ${tablesVersion}`
+  if (migrationsFrom(found).length === 0) {
+    const writer = found > tablesVersion ? await writerOf(database) : undefined
+    const made = writer === undefined ? '' : ` (made by tidegauge ${writer}; this is ${version})`
+    throw new OtherTablesError(found > tablesVersion ? 'newer' : 'older', `${words}${made}`)
+  }
+  if (migrator === 'daemon') return
+  const [alive] = await database.rows<{ name: string; version: string }>(
+    `SELECT name, version FROM tidegauge.daemon WHERE seen > now() - interval '1 minute' LIMIT 1`,
+  )
+  if (alive) {
+    throw new OtherTablesError('waiting', `${words} (the daemon ${alive.name} of tidegauge ${alive.version} uses them)`)
+  }
+}
+
+/** The version of tidegauge that made the tables, as far as they say. */
+async function writerOf(database: PostgresDatabase): Promise<string | undefined> {
+  const newest = 'SELECT made_by FROM tidegauge.migration ORDER BY version DESC LIMIT 1'
+  const [row] = await database.rows<{ made_by: string }>(newest).catch(() => [])
+  return row?.made_by
+}
+
+/**
+ * Brings the tables up to date in one transaction, which first copies them into the schema `tidegauge_before_VERSION`. Daemons
+ * of an older version wait for it, and then refuse the tables. Of several processes that do so at once, one does.
+ */
+export async function migrateTables(database: PostgresDatabase): Promise<void> {
+  await database.write(async transaction => {
+    transaction.later('SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL statement_timeout = 0')
+    // Every transaction of a daemon begins with a look at this table.
+    transaction.later('LOCK TABLE tidegauge.version IN ACCESS EXCLUSIVE MODE')
+    const [row] = await transaction.query<{ version: number }>('SELECT version FROM tidegauge.version')
+    const steps = migrationsFrom(row?.version ?? 0)
+    if (steps.length === 0) return
+    await copySchema(transaction, `tidegauge_before_${tablesVersion}`)
+    for (const { to, postgres } of steps) {
+      transaction.later(postgres)
+      transaction.later('UPDATE tidegauge.version SET version = $1', [to])
+      transaction.later(noteVersion, [to, version])
+    }
+  })
+}
+
+/** Copies the tables with all that belongs to them, so that the schema can take the place of the other one by its name. */
+async function copySchema(transaction: Transaction, copy: string): Promise<void> {
+  transaction.later(`DROP SCHEMA IF EXISTS ${copy} CASCADE`)
+  transaction.later(`CREATE SCHEMA ${copy}`)
+  const tables = await transaction.query<{ name: string }>(
+    `SELECT relname AS name FROM pg_class WHERE relnamespace = 'tidegauge'::regnamespace AND relkind = 'r'`,
+  )
+  for (const { name } of tables) {
+    transaction.later(`CREATE TABLE ${copy}.${name} (LIKE tidegauge.${name} INCLUDING ALL)`)
+    transaction.later(`INSERT INTO ${copy}.${name} SELECT * FROM tidegauge.${name}`)
+  }
+  const numbered = await transaction.query<{ name: string; id: string }>(
+    `SELECT table_name AS name, column_name AS id FROM information_schema.columns
+     WHERE table_schema = 'tidegauge' AND is_identity = 'YES'`,
+  )
+  for (const { name, id } of numbered) {
+    transaction.later(
+      `SELECT setval(pg_get_serial_sequence('${copy}.${name}', '${id}'), max(${id})) FROM ${copy}.${name}`,
+    )
+  }
+  const parts = await transaction.query<{ sql: string }>(
+    `SELECT format('ALTER TABLE %s ADD CONSTRAINT %I %s', conrelid::regclass, conname, pg_get_constraintdef(oid)) AS sql
+       FROM pg_constraint WHERE connamespace = 'tidegauge'::regnamespace AND contype = 'f'
+     UNION ALL SELECT format('CREATE VIEW %s AS %s', oid::regclass, pg_get_viewdef(oid))
+       FROM pg_class WHERE relnamespace = 'tidegauge'::regnamespace AND relkind = 'v'`,
+  )
+  for (const { sql } of parts) transaction.later(sql.replaceAll('tidegauge.', `${copy}.`))
+}
+
+/** All in one transaction: another process sees all of it or nothing. */
+async function made(database: PostgresDatabase): Promise<void> {
+  await database.write(async transaction => {
+    // The schema may have been made by who may make one, for a user who may not.
+    const found = await transaction.query(`SELECT 1 FROM pg_namespace WHERE nspname = 'tidegauge'`)
+    if (found.length === 0) await transaction.query('CREATE SCHEMA tidegauge')
+    for (const statement of `${postgresTables}${sharedTables}`.split(/;\s*\n/)) {
+      if (statement.trim() !== '') transaction.later(statement)
+    }
+    transaction.later(noteVersion, [tablesVersion, version])
+  })
+}

@@ -1,0 +1,107 @@
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
+import { dirname } from 'node:path'
+import Database from 'better-sqlite3'
+import {
+  lockMsMax,
+  migrationsFrom,
+  type Schema,
+  type SchemaMigration,
+  type Sqlite,
+  schemaVersion,
+  setSchemaVersion,
+} from './database.ts'
+
+/** A file whose tables were brought up to date. */
+export interface Migrated {
+  readonly from: number
+  readonly to: number
+  /** Path of a copy of the file as it was before. */
+  readonly backup: string
+}
+
+/** Whether a file's tables are of an older version that can be brought up to date. A file that cannot be read counts as none: opening it says why. */
+export function isMigratable(file: string, schema: Schema): boolean {
+  if (!existsSync(file) || (schema.migrations ?? []).length === 0) return false
+  try {
+    const database = new Database(file, { readonly: true, timeout: lockMsMax })
+    try {
+      return migrationsFrom(schemaVersion(database), schema).length > 0
+    } finally {
+      database.close()
+    }
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Brings the tables of a file up to date, in one transaction, after it was copied to `FILE.before-VERSION`. Whatever ends it
+ * early, a full disk or a kill, leaves the file as it was. No process of an older version may have the file open.
+ *
+ * @returns `undefined` when there was nothing to do
+ */
+export function migrateFile(file: string, schema: Schema): Migrated | undefined {
+  if (!isMigratable(file, schema)) return undefined
+  const database = new Database(file, { timeout: lockMsMax })
+  try {
+    database.pragma('synchronous = FULL')
+    // A table that others refer to may have to be replaced; all references are checked at the end.
+    database.pragma('foreign_keys = OFF')
+    for (;;) {
+      const from = schemaVersion(database)
+      const steps = migrationsFrom(from, schema)
+      const backup = `${file}.before-${schema.version}`
+      if (steps.length === 0) return undefined
+      const state = dataVersion(database)
+      backUp(database, backup)
+      const isDone = database.transaction(() => {
+        // Written to since it was copied: what is kept must be what was there.
+        if (dataVersion(database) !== state) return false
+        migrate(database, steps)
+        return true
+      })
+      if (isDone.immediate()) return { from, to: schema.version, backup }
+    }
+  } finally {
+    database.close()
+  }
+}
+
+function migrate(database: Sqlite, steps: readonly SchemaMigration[]): void {
+  for (const { to, sql } of steps) {
+    database.exec(sql)
+    setSchemaVersion(database, to)
+  }
+  const [broken] = database.pragma('foreign_key_check') as readonly { readonly table: string }[]
+  if (broken) throw new Error(`a migration breaks a reference of ${broken.table}`)
+}
+
+/** Changes when another connection has committed. */
+function dataVersion(database: Sqlite): unknown {
+  return database.pragma('data_version', { simple: true })
+}
+
+/** Copies a database into a file (mode 0600) that is whole and on disk when it appears under its name. */
+function backUp(database: Sqlite, file: string): void {
+  const fresh = `${file}.part`
+  const parts = [fresh, `${fresh}-journal`]
+  for (const part of parts) rmSync(part, { force: true })
+  try {
+    closeSync(openSync(fresh, 'wx', 0o600))
+    database.prepare('VACUUM INTO ?').run(fresh)
+    sync(fresh)
+    renameSync(fresh, file)
+    sync(dirname(file))
+  } finally {
+    for (const part of parts) rmSync(part, { force: true })
+  }
+}
+
+function sync(path: string): void {
+  const descriptor = openSync(path, 'r')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}
