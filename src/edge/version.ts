@@ -2,10 +2,16 @@ import { readFileSync } from 'node:fs'
 import { packageUrl } from '../edge/program-files.ts'
 import { jsonOf } from '../model/json.ts'
 
+const manifest = jsonOf(readFileSync(new URL('package.json', packageUrl), 'utf8')) as {
+  readonly name: string
+  readonly version: string
+}
+
 /** This package's version. */
-export const version = (
-  jsonOf(readFileSync(new URL('package.json', packageUrl), 'utf8')) as { readonly version: string }
-).version
+export const version = manifest.version
+
+/** The name under which this package is published. It is imported as `tidegauge`, whatever its name. */
+export const packageName = manifest.name
 
 /**
  * Whether a Node has no published hole in its permission model, which confines collectors. The last one, CVE-2026-58043,

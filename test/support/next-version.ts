@@ -27,7 +27,7 @@ const changes: Readonly<Record<string, readonly (readonly [text: string, by: str
     ['migrations: readonly Migration[] = [', `migrations: readonly Migration[] = [...${JSON.stringify([migration])}, `],
     ['state::json IS NOT NULL)\n  );', 'state::json IS NOT NULL),\n    note text\n  );'],
   ],
-  '/src/edge/version.ts': [[').version\n', ").version.replace(/.*/, '9.9.9')\n"]],
+  '/src/edge/version.ts': [['= manifest.version\n', "= '9.9.9'\n"]],
 }
 
 registerHooks({

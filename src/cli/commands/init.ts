@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { makeFolders } from '../../edge/make-folders.ts'
 import { packageUrl } from '../../edge/program-files.ts'
-import { version } from '../../edge/version.ts'
+import { packageName, version } from '../../edge/version.ts'
 import { Fault } from '../../model/fault.ts'
 import { jsonOf, parsedJson, valueAt } from '../../model/json.ts'
 import { shellWord } from '../../model/text.ts'
@@ -18,8 +18,8 @@ export function initCommand(): Command {
     .description('writes a folder to start from: a configuration, collectors of your own and their tests')
     .argument('[folder]', 'made where it does not exist (default: this one; of a package, its name)')
     .option('--package <name>', 'a package with a collector instead, for others to install: tidegauge-collector-NAME')
-    .action(async (given: string | undefined, { package: packageName }: { readonly package?: string }) => {
-      if (packageName !== undefined) return initPackage(packageName, given)
+    .action(async (given: string | undefined, { package: ofOwn }: { readonly package?: string }) => {
+      if (ofOwn !== undefined) return initPackage(ofOwn, given)
       const named = given ?? '.'
       if (named === '') throw new Fault('usage', 'the folder has no name', { fix: 'tidegauge init my-values' })
       const folder = resolve(named)
@@ -96,7 +96,7 @@ function packageFiles(name: string, folder: string): FolderFiles {
       files: ['index.js'],
       scripts: { test: 'node --test' },
       peerDependencies: { tidegauge: `^${version}` },
-      devDependencies: { tidegauge: tidegaugeSource(folder) },
+      devDependencies: { tidegauge: originFor(folder) },
     }),
     'README.md': file('README.md'),
     ...(isNewProject(folder) && { '.npmrc': npmSettings }),
@@ -192,30 +192,30 @@ function starterText(path: string): string {
 const jsonText = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`
 
 function manifest(folder: string) {
-  const tidegauge = tidegaugeSource(folder)
   return {
     private: true,
     type: 'module',
     scripts: { test: 'node --test' },
-    dependencies: { tidegauge, ...(isClone && { viem: libraryVersion('viem') }), zod: libraryVersion('zod') },
+    dependencies: {
+      [ownName]: originFor(folder),
+      ...(isClone && { viem: libraryVersion('viem') }),
+      zod: libraryVersion('zod'),
+    },
     devDependencies: { '@types/node': '^24.12.0', typescript: '>=5.9' },
   }
 }
 
-/**
- * The place that this program was installed from, as a folder's `package.json` names it: the clone, what the project that
- * has it names (a tarball, an address, a range), or the registry.
- */
-function tidegaugeSource(folder: string): string {
-  if (isClone) return `file:${relative(folder, packageFolder)}`
-  const [project = ''] = packageFolder.split(/[/\\]node_modules[/\\]/)
-  const file = join(project, 'package.json')
-  const manifest = existsSync(file) ? parsedJson(readFileSync(file, 'utf8')) : undefined
-  const written = ['dependencies', 'devDependencies'].map(kind => valueAt(manifest, [kind, ownName])).find(Boolean)
-  const source = typeof written === 'string' ? written : `^${version}`
-  return source.startsWith('file:')
-    ? `file:${relative(folder, resolve(project, source.slice('file:'.length)))}`
-    : source
+/** What npm installs this package from in a folder: the tarball or address that it came from, or a version of the registry's. */
+function originFor(folder: string): string {
+  const project = /^(.*)[/\\]node_modules[/\\]/.exec(packageFolder)?.[1]
+  const file = project === undefined ? undefined : join(project, 'package.json')
+  const named = file !== undefined && existsSync(file) ? parsedJson(readFileSync(file, 'utf8')) : undefined
+  const origin = valueAt(named, ['dependencies', ownName]) ?? valueAt(named, ['devDependencies', ownName])
+  // A clone, or a package that was installed for all users.
+  if (isClone || project === undefined || typeof origin !== 'string') return `file:${relative(folder, packageFolder)}`
+  if (origin.startsWith('file:')) return `file:${relative(folder, resolve(project, origin.slice('file:'.length)))}`
+  if (/^(https?|git)/.test(origin)) return origin
+  return packageName === ownName ? `^${version}` : `npm:${packageName}@^${version}`
 }
 
 /** The version that this package uses: an editor then shows the types of what runs. Those of viem come with an installed package. */
@@ -243,6 +243,7 @@ const typescriptConfig = {
   include: ['collectors'],
 }
 
+/** The name that collectors import. */
 const ownName = 'tidegauge'
 
 /** Packages that the types of collectors need, and that no production install brings. */
@@ -294,12 +295,18 @@ function installCommand(folder: string): string | undefined {
     ['dependencies', 'devDependencies'].some(kind => valueAt(manifest, [kind, name]) !== undefined)
   const isUnnamed = (name: string) => isMissing(name) && !isNamed(name)
   const types = typePackages.filter(isUnnamed)
-  const source = tidegaugeSource(folder)
   const commands = [
-    ...(isUnnamed(ownName) ? [`npm install ${source.startsWith('file:') ? shellWord(source) : ownName}`] : []),
+    ...(isUnnamed(ownName) ? [`npm install ${installedAs(folder)}`] : []),
     ...(types.length > 0 ? [`npm install --save-dev ${types.join(' ')}`] : []),
   ]
   return commands.length > 0 ? commands.join(' && ') : 'npm install'
+}
+
+/** This package as `npm install` is told of it. */
+function installedAs(folder: string): string {
+  const origin = originFor(folder)
+  if (/^\^/.test(origin)) return ownName
+  return origin.startsWith('file:') ? shellWord(origin.slice('file:'.length)) : `${ownName}@${origin}`
 }
 
 /** The folder of a package as seen from another folder; `undefined` when there is none. */
