@@ -119,6 +119,14 @@ describe('the files for a container:', () => {
     expect(textOf('docs/deploy/compose-fleet.yaml')).not.toMatch(/PASSWORD: /)
   })
 
+  it('an image of a folder of one’s own has no secret in it, and is not root', () => {
+    const dockerfile = textOf('docs/deploy/own.Dockerfile')
+    const copied = [...dockerfile.matchAll(/^COPY (.*) \S+$/gm)].flatMap(([, from = '']) => from.split(' '))
+    expect(copied).toEqual(['package.json', 'package-lock.json', '*.tgz', 'tidegauge.yaml', 'collectors'])
+    expect(dockerfile).toMatch(/^USER node\nVOLUME \/app\/data$/m)
+    expect(dockerfile).toMatch(/^HEALTHCHECK .*"healthcheck", "--live"\]$/m)
+  })
+
   it('the image has what they need', () => {
     const dockerfile = textOf('Dockerfile')
     expect(dockerfile).toMatch(/^USER node$/m)

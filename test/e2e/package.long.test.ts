@@ -105,14 +105,14 @@ describe('the tarball', () => {
       ...['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'dist/bin.cjs', 'dist/types/collector.d.ts'],
       ...['collectors/README.md', 'collectors/host.ts', 'collectors/values/formula.ts', 'dist/collectors/host.js'],
       ...['config/local.yaml', 'config/production.example.yaml', 'config/tidegauge.schema.json'],
-      ...['dist/cli/LICENSES.txt', 'dist/child/LICENSES.txt', 'docs/recipes/README.md', 'docs/deploy/README.md'],
+      ...['dist/cli/LICENSES.txt', 'dist/child/LICENSES.txt', 'docs/recipes/README.md', 'docs/deploy/own.Dockerfile'],
     ]) {
       expect(files).toContain(needed)
     }
     expect(
       files.filter(
         file =>
-          /^test\/|\.test\.|\.map$|clone|^src\/|^build\/|Dockerfile/.test(file) && !file.startsWith('config/starter/'),
+          /^test\/|\.test\.|\.map$|clone|^src\/|^build\/|^Dockerfile/.test(file) && !file.startsWith('config/starter/'),
       ),
     ).toEqual([])
   })

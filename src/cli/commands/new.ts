@@ -3,6 +3,7 @@ import { dirname, join, relative, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { openContractReader } from '../../app/open-chains.ts'
 import type { ChainConfig, Config } from '../../config/config.ts'
+import { loadConfig } from '../../config/load.ts'
 import { meant } from '../../config/mistakes.ts'
 import type { Hex } from '../../model/block.ts'
 import { Fault } from '../../model/fault.ts'
@@ -150,7 +151,7 @@ async function newCollector(name: string, configFile: string): Promise<void> {
   for (const file of written) note(`written: ${shown(file)}`)
   await refreshSchema(configFile)
   print(`- use: ./collectors/${name}${extension}`)
-  print('  options: { chain: local, token: "0x9fE46736679d2D9a65F0992F2272dE9f3c7fa6e0" }')
+  print(`  options: { chain: ${firstChain(configFile)}, token: "0x9fE46736679d2D9a65F0992F2272dE9f3c7fa6e0" }`)
   note(
     [
       'Next: put these lines under collectors: of a protocol, with a chain of the configuration, then',
@@ -158,6 +159,11 @@ async function newCollector(name: string, configFile: string): Promise<void> {
       `  npx tidegauge collect --watch --only ${name} --dry-run`,
     ].join('\n'),
   )
+}
+
+/** A chain of the configuration, for an entry that is pasted; that of the tutorial where none can be read. */
+function firstChain(configFile: string): string {
+  return attempt(() => loadConfig(configFile).chains[0]?.name) ?? 'local'
 }
 
 /** As deep as entries of `collectors:` stand in a configuration. */

@@ -127,6 +127,17 @@ describe('new NAME', () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining('tidegauge init')])
   })
 
+  it('prints an entry with a chain that the configuration has', async () => {
+    const folder = temporaryFolder()
+    await tidegauge(folder, 'init')
+    const own = 'service: embedded\nchains: { base: { id: 8453, rpc: [http://127.0.0.1:9] } }\n'
+    writeFileSync(
+      join(folder, 'tidegauge.yaml'),
+      `${own}protocols: [{ id: own, name: Own, collectors: [{ use: host }] }]\n`,
+    )
+    expect((await tidegauge(folder, 'new', 'own')).stdout).toContain('options: { chain: base, token:')
+  })
+
   it('writes no second collector of a name, whatever the first one ends with', async () => {
     const folder = temporaryFolder()
     await tidegauge(folder, 'init')
