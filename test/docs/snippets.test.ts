@@ -15,6 +15,21 @@ function snippet(language: string, holding: string): string {
   return only
 }
 
+it('the configuration of docs/collectors-of-others.md is in order, with the package that init writes', async () => {
+  const page = readFileSync(new URL('../../docs/collectors-of-others.md', import.meta.url), 'utf8')
+  const [, yaml = ''] = /^```yaml\n([\s\S]*?)^```/m.exec(page) ?? []
+  const collector = readFileSync(new URL('../../config/starter/package/index.js', import.meta.url), 'utf8')
+  const { config } = configured(yaml, {
+    'node_modules/tidegauge-collector-tides/package.json': '{ "type": "module", "exports": "./index.js" }',
+    'node_modules/tidegauge-collector-tides/index.js': collector,
+  })
+  const { code, stdout, stderr } = await command(['check', '--config', config], {
+    ETHEREUM_RPC_URL: 'http://127.0.0.1:9',
+  })
+  expect(stdout, stderr).toContain('my-protocol___Supply')
+  expect(code).toBe(0)
+})
+
 it('the configuration of docs/SKILL.md is in order', async () => {
   const { config } = configured(snippet('yaml', 'contract-read'))
   const { code, stdout, stderr } = await command(['check', '--config', config], {

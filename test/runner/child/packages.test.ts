@@ -70,9 +70,11 @@ describe('a collector of a package', () => {
       },
     ],
     [
-      'that brings another tidegauge, which is not the one that runs',
-      name,
+      'of one’s own file, next to another tidegauge, which is not the one that runs',
+      './own.js',
       {
+        '../package.json': '{ "type": "module" }',
+        '../own.js': `export { default } from '${name}'`,
         [`${name}/package.json`]: manifest({ peerDependencies: { tidegauge: '*' } }),
         [`${name}/index.js`]: collector('7'),
         'tidegauge/package.json': manifest({}, 'tidegauge'),
