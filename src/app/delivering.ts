@@ -1,6 +1,6 @@
 import { Delivery, type DeliveryDeps, DeliveryLoop } from '../delivery/delivery.ts'
 import type { Destination } from '../delivery/destination.ts'
-import { Pacer, ServiceClock, type Turns } from '../delivery/gate.ts'
+import { Pacer, type RequestSlots, ServiceClock } from '../delivery/gate.ts'
 import type { Time } from '../edge/time.ts'
 import { faultLine } from '../model/fault.ts'
 import type { DeliveryStore } from '../outbox/contract/delivery-store.ts'
@@ -162,7 +162,7 @@ type DeliveryContext = AppContext & { readonly counters?: Counters }
 /** Makes the delivery to a destination, at a pace. @param own parts of that destination alone */
 export type MakeDelivery = (
   destination: Destination,
-  pacer: Turns,
+  pacer: RequestSlots,
   own?: Pick<DeliveryDeps, 'client' | 'onPushed'>,
 ) => Delivery
 

@@ -60,7 +60,7 @@ export type ReadAnswer =
 export interface RawReads {
   /** As-of block of the hour. Rejects with `chain-behind` while the chain has no block past the hour. */
   block(hour: Hour, signal: AbortSignal): Promise<AsOfBlock>
-  /** Answers in the order of the requests. Requests made in the same turn for the same hour share `eth_call`s. */
+  /** Answers in the order of the requests. Requests made in the same tick for the same hour share `eth_call`s. */
   read(hour: Hour, requests: readonly ReadRequest[], signal: AbortSignal): Promise<readonly ReadAnswer[]>
   /** Logs after the previous hour's as-of block, up to and including this hour's. */
   logs(hour: Hour, filter: LogFilter, signal: AbortSignal): Promise<Iterable<RawLog>>
@@ -74,7 +74,7 @@ export interface ReadAt<T> {
 }
 
 /**
- * One chain, read as of hours. Every method rejects with a Fault. Requests of one event-loop turn are sent together.
+ * One chain, read as of hours. Every method rejects with a Fault. Requests of one event-loop tick are sent together.
  */
 export interface ChainReader {
   /** As `eth_chainId` answers it. */
@@ -95,7 +95,7 @@ export interface ChainReader {
   servedBy?(hour: Hour): string | undefined
   /** Hosts of the endpoints that are asked; absent where a reader does not know hosts. */
   hosts?(): readonly string[]
-  /** Resolves in the turn in which hours are looked up next, so that other requests can be sent with them. */
+  /** Resolves in the tick in which hours are looked up next, so that other requests can be sent with them. */
   readonly nextLookUp: Promise<void>
 }
 

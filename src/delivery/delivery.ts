@@ -18,7 +18,7 @@ import type { Redactor } from '../telemetry/redactor.ts'
 import { breakerBaseMs } from './breaker.ts'
 import type { Destination } from './destination.ts'
 import { Flush, type FlushDeps } from './flush.ts'
-import { type FlushOccasion, Gate, type ServiceClock, type Turns } from './gate.ts'
+import { type FlushOccasion, Gate, type RequestSlots, type ServiceClock } from './gate.ts'
 import type { Attempts, NotRegistered, Pushed } from './isolate/pieces.ts'
 import { Quarantine } from './isolate/quarantine.ts'
 import type { Stop } from './isolate/state.ts'
@@ -32,7 +32,7 @@ export interface DeliveryDeps {
   readonly client: ServiceClient
   readonly destination: Destination
   /** Pacer and clock are shared by all destinations: it is one service. */
-  readonly pacer: Turns
+  readonly pacer: RequestSlots
   readonly clock: ServiceClock
   /** Concurrent pushes, at most. */
   readonly inFlight: number
@@ -215,7 +215,7 @@ export class Delivery {
     const { client, destination } = this.#deps
     const protocol = destination.protocols.find(({ id }) => id === protocolId)
     if (!protocol) return { kind: 'refused', reason: 'it is not configured' }
-    await this.#gate.requestTurn(signal)
+    await this.#gate.requestSlot(signal)
     const refusal = await registerProtocol(client, protocol, key, signal)
     if (refusal?.kind === 'transient') await this.#gate.pushed(refusal, key)
     return refusal
@@ -305,7 +305,7 @@ export class DeliveryLoop {
 
   /** @param health sees the errors of the outbox, and makes room where that helps */
   constructor(deliveries: readonly Delivery[], time: Time, log: Log, health: LoopHealth) {
-    this.#loops = deliveries.map(delivery => new Loop(signal => turn(delivery, health, time, log, signal)))
+    this.#loops = deliveries.map(delivery => new Loop(signal => pass(delivery, health, time, log, signal)))
     for (const loop of this.#loops) loop.start()
   }
 
@@ -315,7 +315,7 @@ export class DeliveryLoop {
   }
 }
 
-async function turn(delivery: Delivery, health: LoopHealth, time: Time, log: Log, signal: AbortSignal): Promise<void> {
+async function pass(delivery: Delivery, health: LoopHealth, time: Time, log: Log, signal: AbortSignal): Promise<void> {
   // Only the outbox makes a flush reject. It may be mended by the next one.
   const restMs = await delivery.flush('due', signal, neverBrokenOff).then(
     () => pollMs,

@@ -38,7 +38,7 @@ interface GateDeps {
   readonly outbox: Pick<DeliveryStore, 'destination' | 'saveDestination'>
   readonly client: Pick<ServiceClient, 'validateKey'>
   /** The pace of the destination: the service's, shared by all, or a fleet's. */
-  readonly pacer: Turns
+  readonly pacer: RequestSlots
   /** The service's clock, shared by all destinations. */
   readonly clock: ServiceClock
   readonly redactor: Pick<Redactor, 'add'>
@@ -184,8 +184,8 @@ export class Gate {
   }
 
   /** Resolves when a request other than a push may start. Rejects with the signal's reason. */
-  async requestTurn(signal: AbortSignal): Promise<void> {
-    await this.#deps.pacer.turn(signal)
+  async requestSlot(signal: AbortSignal): Promise<void> {
+    await this.#deps.pacer.slot(signal)
   }
 
   /**
@@ -194,7 +194,7 @@ export class Gate {
    * @returns a hold that lasts longer than a flush waits
    * @throws the signal's reason
    */
-  async pushTurn(key: string, signal: AbortSignal): Promise<GateHold | undefined> {
+  async pushSlot(key: string, signal: AbortSignal): Promise<GateHold | undefined> {
     const { time, pacer } = this.#deps
     for (;;) {
       signal.throwIfAborted()
@@ -202,10 +202,10 @@ export class Gate {
       const untilMs = retryAfterAt(this.#state, nowMs)
       if (untilMs - nowMs > retryAfterWaitMsMax) return { why: 'retry-after', untilMs }
       if (untilMs > 0) await time.sleep(untilMs - nowMs, signal)
-      await this.#ownPacer.turn(signal)
-      await pacer.turn(signal)
+      await this.#ownPacer.slot(signal)
+      await pacer.slot(signal)
       await this.#takeShared()
-      // Either may have happened while this push waited for its turn.
+      // Either may have happened while this push waited for its slot.
       if (this.#keyWatch.isRefused(key)) return { why: 'key-refused', untilMs: this.#keyWatch.askAtMs }
       if (retryAfterAt(this.#state, time.nowMs()) === 0) return undefined
     }
@@ -287,7 +287,7 @@ export class Gate {
   }
 
   async #validate(key: string, signal: AbortSignal): Promise<Answer> {
-    await this.requestTurn(signal)
+    await this.requestSlot(signal)
     const answer = await this.#deps.client.validateKey(key, signal)
     this.noteClock(answer)
     await this.#retryAfter(transientOf(answer)?.notBeforeMs)
@@ -464,26 +464,26 @@ export const slowedIntervalMsMax = 60_000
 /** Factor by which an accepted push shortens the pause between requests, until it is the configured one again. */
 const recovery = 0.9
 
-/** Gives requests their turns, one after the other. */
-export interface Turns {
+/** Gives requests their slots, one after the other. */
+export interface RequestSlots {
   /** Pause between two requests. */
   readonly intervalMs: number
   /** Resolves when the next request may start. Rejects with the signal's reason, or an error of the outbox. */
-  turn(signal: AbortSignal): Promise<void>
+  slot(signal: AbortSignal): Promise<void>
   /** The retry-after of all daemons that push with the same key. Absent where no others do. */
   readonly shared?: SharedRetryAfter
 }
 
 /** A retry-after that one daemon of a fleet learns and all keep. */
 interface SharedRetryAfter {
-  /** As of the last turn, in milliseconds since 1970; 0 for none. */
+  /** As of the last slot, in milliseconds since 1970; 0 for none. */
   readonly notBeforeMs: number
   /** Tells the others. 0 ends it. Rejects with errors of the outbox. */
   note(notBeforeMs: number): Promise<void>
 }
 
 /** Starts requests at an even pace, never faster than configured, and slower for a while after a 429. */
-export class Pacer implements Turns {
+export class Pacer implements RequestSlots {
   readonly #time: Time
   readonly #configuredMs: number
   #intervalMs: number
@@ -500,8 +500,8 @@ export class Pacer implements Turns {
     return this.#configuredMs
   }
 
-  /** As `Turns.turn`. */
-  async turn(signal: AbortSignal): Promise<void> {
+  /** As `RequestSlots.slot`. */
+  async slot(signal: AbortSignal): Promise<void> {
     const nowMs = this.#time.steadyMs()
     const startMs = Math.max(nowMs, this.#lastMs + this.#intervalMs)
     this.#lastMs = startMs

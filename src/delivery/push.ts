@@ -20,7 +20,7 @@ export interface PushDeps {
   readonly client: Pick<ServiceClient, 'push'>
   /** The API key; never logged. */
   readonly key: string
-  readonly gate: Pick<Gate, 'pushTurn' | 'noteClock' | 'pushed' | 'isRetrySoon'>
+  readonly gate: Pick<Gate, 'pushSlot' | 'noteClock' | 'pushed' | 'isRetrySoon'>
   readonly outbox: Pick<DeliveryStore, 'present' | 'stillDue'>
   readonly time: Time
   /** Ends waits. */
@@ -46,12 +46,12 @@ export async function pushBatch(
   if (failedBefore > 0) await time.sleep(jitterMs(failedBefore, time), signal)
   let before: Verdict | undefined
   for (let attempts = 1; ; attempts += 1) {
-    let hold = await gate.pushTurn(key, signal)
+    let hold = await gate.pushSlot(key, signal)
     if (before && !hold) {
       // After all waiting: it may have taken as long as the service has asked for.
       if (await hasWithdrawn(batch, wanted, outbox)) return { verdict: before, attempts: attempts - 1 }
-      // A slow disk may have let the turn pass, and the next push has the next one.
-      hold = await gate.pushTurn(key, signal)
+      // A slow disk may have let the slot pass, and the next push has the next one.
+      hold = await gate.pushSlot(key, signal)
     }
     if (hold) return { verdict: verdictOf(hold), attempts: attempts - 1 }
     const sentMs = time.nowMs()

@@ -45,7 +45,7 @@ interface RecorderDeps {
 /** Records verdicts in the outbox and in the log, and what they mean for later flushes: quarantine, unconfirmed sends. */
 export class Recorder {
   readonly #deps: RecorderDeps
-  /** Verdicts of one turn of the event loop share a commit. */
+  /** Verdicts of one tick of the event loop share a commit. */
   readonly #commits: BatchScheduler<Unrecorded, void>
   /** Metrics whose verdict waits for the outbox's lock: they are still due in it. */
   readonly unrecorded = new ExcludedMetrics()

@@ -26,7 +26,7 @@ type UntilComplete = (batch: OpenBatch) => Promise<void>
 
 /** Options of a `BatchScheduler`. */
 export interface BatchOptions<Request> {
-  /** Default: at the end of the event-loop turn in which the first request came. */
+  /** Default: at the end of the event-loop tick in which the first request came. */
   readonly untilComplete?: UntilComplete
   /** Size of a request. Default: 1. */
   readonly sizeOf?: (request: Request) => number
@@ -49,7 +49,7 @@ interface Entry<Request, Answer> extends BatchJob<Request, Answer> {
 }
 
 /**
- * Executes together what is requested in one turn of the event loop: one HTTP request, one message or one commit instead
+ * Executes together what is requested in one tick of the event loop: one HTTP request, one message or one commit instead
  * of many. Each caller gets the answer to its own request.
  *
  * @example
@@ -151,19 +151,19 @@ export class BatchScheduler<Request, Answer> {
   }
 }
 
-/** Completes a batch once a whole turn has brought no further request. @param turnsMax waited for at most */
-export function afterQuietTurn(turnsMax: number): UntilComplete {
+/** Completes a batch once a whole tick has brought no further request. @param ticksMax waited for at most */
+export function afterQuietTick(ticksMax: number): UntilComplete {
   return async batch => {
     await nextTurn()
     let seen = 0
-    for (let turns = 1; turns < turnsMax && batch.size > seen; turns += 1) {
+    for (let ticks = 1; ticks < ticksMax && batch.size > seen; ticks += 1) {
       seen = batch.size
       await nextTurn()
     }
   }
 }
 
-/** A function that takes items one by one; those of one turn are sent together. Nothing is answered. */
+/** A function that takes items one by one; those of one tick are sent together. Nothing is answered. */
 export function sentTogether<T>(send: (items: readonly T[]) => void): (item: T) => void {
   const scheduler = new BatchScheduler<T, void>(jobs => {
     send(jobs.map(({ request }) => request))

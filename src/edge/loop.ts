@@ -1,14 +1,14 @@
 import type { Time } from './time.ts'
 
-/** Runs one turn after another until it is stopped. */
+/** Runs one pass after another until it is stopped. */
 export class Loop {
-  readonly #turn: (signal: AbortSignal) => Promise<void>
+  readonly #pass: (signal: AbortSignal) => Promise<void>
   readonly #stopping = new AbortController()
   #running: Promise<void> | undefined
 
-  /** @param turn one turn with its rest, which the signal ends; must not reject */
-  constructor(turn: (signal: AbortSignal) => Promise<void>) {
-    this.#turn = turn
+  /** @param pass one pass with its rest, which the signal ends; must not reject */
+  constructor(pass: (signal: AbortSignal) => Promise<void>) {
+    this.#pass = pass
   }
 
   /** Aborted by `stop`. */
@@ -16,12 +16,12 @@ export class Loop {
     return this.#stopping.signal
   }
 
-  /** Begins the first turn at once. No effect when it runs, or has been stopped. */
+  /** Begins the first pass at once. No effect when it runs, or has been stopped. */
   start(): void {
     this.#running ??= this.#run()
   }
 
-  /** Aborts the signal at once; resolves when the running turn has ended. */
+  /** Aborts the signal at once; resolves when the running pass has ended. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('stopped'))
     await this.#running
@@ -29,7 +29,7 @@ export class Loop {
 
   async #run(): Promise<void> {
     const { signal } = this.#stopping
-    while (!signal.aborted) await this.#turn(signal)
+    while (!signal.aborted) await this.#pass(signal)
   }
 }
 

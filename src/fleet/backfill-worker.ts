@@ -89,7 +89,7 @@ export class BackfillWorker {
   readonly #reading = new Map<Lane, WindowReading>()
   /** When a window of a lane was last given back, by the steady clock. */
   readonly #refusedAtMs = new Map<Lane, number>()
-  readonly #loop = new Loop(signal => this.#turn(signal))
+  readonly #loop = new Loop(signal => this.#pass(signal))
   /** Lanes of which a window is being claimed. */
   readonly #claiming = new Set<Lane>()
   #isStopping = false
@@ -109,7 +109,7 @@ export class BackfillWorker {
     await Promise.all(all.map(([lane]) => this.#deps.rest(lane)))
   }
 
-  async #turn(signal: AbortSignal): Promise<void> {
+  async #pass(signal: AbortSignal): Promise<void> {
     const { lanes, time, failed } = this.#deps
     const touching = [...this.#reading.values()].map(reading => this.#touch(reading).catch(failed))
     const open = await lanes().catch((error: unknown) => {

@@ -9,7 +9,7 @@ import type { RoleClaim } from './roles.ts'
 
 /** Dependencies of `FleetPacer`. */
 interface FleetPacerDeps {
-  readonly store: Pick<FleetStore, 'transaction' | 'takeTurn' | 'noteRetryAfter'>
+  readonly store: Pick<FleetStore, 'transaction' | 'takeSlot' | 'noteRetryAfter'>
   /** The role of delivering to the destination. */
   readonly role: Pick<RoleClaim, 'owns' | 'isOwned' | 'lost'>
   /** Name of what the pace is of, the same in all daemons; it may change with a key. */
@@ -20,8 +20,8 @@ interface FleetPacerDeps {
 }
 
 /**
- * Starts requests to a destination at an even pace, which all daemons of a fleet keep together. A daemon gets a turn only
- * while it has the role of delivering there. With the turn it learns the retry-after that another daemon has met.
+ * Starts requests to a destination at an even pace, which all daemons of a fleet keep together. A daemon gets a slot only
+ * while it has the role of delivering there. With the slot it learns the retry-after that another daemon has met.
  */
 export class FleetPacer {
   readonly #deps: FleetPacerDeps
@@ -45,17 +45,17 @@ export class FleetPacer {
    *
    * @throws the signal's reason; errors of the outbox
    */
-  async turn(signal: AbortSignal): Promise<void> {
+  async slot(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     const { store, role, destination, time } = this.#deps
     const given = await store.transaction(async transaction =>
-      (await role.owns(transaction)) ? store.takeTurn(destination(), this.intervalMs, transaction) : undefined,
+      (await role.owns(transaction)) ? store.takeSlot(destination(), this.intervalMs, transaction) : undefined,
     )
     this.#notBeforeMs = given?.notBeforeMs ?? 0
     if (given && given.waitMs > 0) await time.sleep(Math.ceil(given.waitMs), signal)
     // A process that was paused has waited for longer.
-    const hasTurn = given !== undefined && (role.isOwned || (await store.transaction(async tx => role.owns(tx))))
-    if (hasTurn) return
+    const hasSlot = given !== undefined && (role.isOwned || (await store.transaction(async tx => role.owns(tx))))
+    if (hasSlot) return
     role.lost()
     await aborted(signal)
   }
@@ -94,7 +94,7 @@ interface StaleSend {
  */
 export class PushBack {
   readonly #deps: PushBackDeps
-  readonly #loop = new Loop(signal => this.#turn(signal))
+  readonly #loop = new Loop(signal => this.#pass(signal))
   readonly #sends = new Set<StaleSend>()
 
   constructor(deps: PushBackDeps) {
@@ -113,7 +113,7 @@ export class PushBack {
     await this.#look(Number.POSITIVE_INFINITY)
   }
 
-  async #turn(signal: AbortSignal): Promise<void> {
+  async #pass(signal: AbortSignal): Promise<void> {
     const { time } = this.#deps
     await this.#look(time.steadyMs())
     await time.sleep(claimMs, signal).catch(() => {})

@@ -50,7 +50,7 @@ export class RoleClaims {
   readonly #deps: RoleClaimsDeps
   readonly #claims = new Set<RoleClaim>()
   readonly #own: string
-  readonly #loop = new Loop(signal => this.#turn(signal))
+  readonly #loop = new Loop(signal => this.#pass(signal))
   /** Since when a wanted role is seen without a living owner, by the steady clock. */
   readonly #unownedSinceMs = new Map<string, number>()
   #supervisedAtMs = Number.NEGATIVE_INFINITY
@@ -103,7 +103,7 @@ export class RoleClaims {
     await Promise.all([...this.#claims].map(claim => claim.stop()))
   }
 
-  async #turn(signal: AbortSignal): Promise<void> {
+  async #pass(signal: AbortSignal): Promise<void> {
     const { time, failed } = this.#deps
     try {
       await this.#touch()

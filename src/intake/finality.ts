@@ -55,7 +55,7 @@ export class Finality {
   }
 
   /** Starts checks that are due and not under way. */
-  turn(): void {
+  pass(): void {
     for (const chain of this.#deps.chains) {
       if (this.#underWay.has(chain)) continue
       const work = this.#confirmDue(chain).finally(() => this.#underWay.delete(chain))

@@ -73,7 +73,7 @@ export class HourReader {
   }
 
   /**
-   * Starts runs in one turn, so that their reads share requests, and so for each further host. Whether a value is held
+   * Starts runs in one tick, so that their reads share requests, and so for each further host. Whether a value is held
    * does not depend on how many are read together. Rejects with the outbox's error alone.
    *
    * @param runs of a collector in the order of their hours

@@ -49,7 +49,7 @@ interface IntakeDeps {
  */
 export class Intake {
   readonly #deps: IntakeDeps
-  readonly #loop = new Loop(() => this.#turnAndRest())
+  readonly #loop = new Loop(() => this.#passAndRest())
   readonly #underWay = new Map<DueHour, Promise<void>>()
   readonly #descriptions = new Map<string, CollectorDescription>()
   /** The hour each collector was last planned for. A collector whose file hangs while loading delays no other. */
@@ -113,11 +113,11 @@ export class Intake {
     this.#wake.resolve()
   }
 
-  async #turnAndRest(): Promise<void> {
+  async #passAndRest(): Promise<void> {
     let restMs = recollectBaseMs
     let isMore = false
     try {
-      isMore = await this.#turn()
+      isMore = await this.#pass()
       restMs = await this.#restMs()
       if (this.#underWay.size === 0) this.#catchUpLog.ended()
     } catch (error) {
@@ -128,7 +128,7 @@ export class Intake {
   }
 
   /** One turn of the loop. @returns whether there are collectors left to check */
-  async #turn(): Promise<boolean> {
+  async #pass(): Promise<boolean> {
     const { outbox, time, collectors } = this.#deps
     const { health } = outbox
     // Running collections are stored in the reserve; waiting hours lose nothing.
@@ -148,7 +148,7 @@ export class Intake {
     for (const hours of this.#order.startable(due, underWay, current, isPlanned)) this.#start(hours)
     const others = due.filter(one => !this.#isDerived(one))
     for (const one of startableHours(others, underWay, current)) this.#start([one])
-    this.#finality.turn()
+    this.#finality.pass()
     return this.#attention.isLeft
   }
 
@@ -310,11 +310,11 @@ export class Intake {
   }
 }
 
-/** Collectors checked in one turn; the event loop is blocked for as long. */
+/** Collectors checked in one pass; the event loop is blocked for as long. */
 const atOnceMax = 250
 
 /**
- * Chooses the collectors a turn checks: those with a change, and now and then all. With a thousand collectors, checking
+ * Chooses the collectors a pass checks: those with a change, and now and then all. With a thousand collectors, checking
  * each after every run would keep a core busy.
  */
 export class Attention {
@@ -333,7 +333,7 @@ export class Attention {
     this.#areAllDue = true
   }
 
-  /** The collectors to check now; with many, the rest follow in the next turns. */
+  /** The collectors to check now; with many, the rest follow in the next passes. */
   take<T extends { readonly id: string }>(all: readonly T[], nowMs: number): readonly T[] {
     const areAll = this.#areAllDue || Math.abs(nowMs - this.#lookedMs) >= attentionMs
     if (areAll) for (const { id } of all) this.#changed.add(id)

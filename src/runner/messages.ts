@@ -174,7 +174,7 @@ export type HttpReply =
   | { readonly kind: 'faulted'; readonly fault: FaultRecord }
 
 /** Leave to send one request to a host, with the time left of the run; or the time for which the host must be left alone. */
-export type TurnReply =
+export type SlotReply =
   | { readonly kind: 'granted'; readonly leftMs: number }
   | { readonly kind: 'refused'; readonly waitMs: number }
 
@@ -221,7 +221,7 @@ export type RequestEnd =
   | { readonly kind: 'refused'; readonly retryAfterMs?: number | undefined }
 
 /** The end of a request for which leave was granted. */
-export interface TurnEnd {
+export interface SlotEnd {
   /** Number of the question for it. */
   readonly ask: number
   /** Outcome of the request. */
@@ -261,7 +261,7 @@ export type ShownRequests = 'sent' | 'unsent'
 export interface Reply {
   /** Number of the question. */
   readonly ask: number
-  readonly reply: ChainReply | PriceReply | ListReply | HttpReply | TurnReply
+  readonly reply: ChainReply | PriceReply | ListReply | HttpReply | SlotReply
 }
 
 /** The end of a run. */
@@ -274,23 +274,23 @@ export interface EndedRun {
 export type ToChild =
   /** Names of the configured chains; sent before the first run. */
   | { readonly kind: 'chains'; readonly names: readonly string[] }
-  /** Runs started in one turn, and how their requests leave the machine. */
+  /** Runs started in one tick, and how their requests leave the machine. */
   | { readonly kind: 'run'; readonly runs: readonly StartedRun[]; readonly egress: Egress }
   /** The run's deadline has passed: it must end now, with the values it has. */
   | { readonly kind: 'abort'; readonly run: string }
   | { readonly kind: 'ping' }
-  /** Replies of one turn, so that the next questions can be sent together, too. */
+  /** Replies of one tick, so that the next questions can be sent together, too. */
   | { readonly kind: 'replies'; readonly replies: readonly Reply[] }
 
 export type FromChild =
   | { readonly kind: 'ready' }
   | { readonly kind: 'pong' }
-  /** Runs ended in one turn. */
+  /** Runs ended in one tick. */
   | { readonly kind: 'ended'; readonly runs: readonly EndedRun[] }
-  /** Questions gathered until a turn brought no new one, so that the reads of all runs are sent together. */
+  /** Questions gathered until a tick brought no new one, so that the reads of all runs are sent together. */
   | { readonly kind: 'asks'; readonly asks: readonly Ask[] }
-  /** Requests that ended in one turn of the event loop. */
-  | { readonly kind: 'turn-ends'; readonly ends: readonly TurnEnd[] }
+  /** Requests that ended in one tick of the event loop. */
+  | { readonly kind: 'slot-ends'; readonly ends: readonly SlotEnd[] }
   | ({ readonly kind: 'log' } & LogLine)
 
 const address = z.custom<Hex>(isAddress, { error: 'is no address: 0x and 40 hexadecimal digits' })

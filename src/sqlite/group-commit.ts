@@ -14,18 +14,18 @@ type CommitJob = BatchJob<CommitWork, void>
 type Announce = () => void
 
 /**
- * Runs work in its own transaction, together with other work of the same turn.
+ * Runs work in its own transaction, together with other work of the same tick.
  *
  * @param rows written, about; default 1
  */
 export type Commit = <T>(work: () => T, rows?: number) => Promise<T>
 
 /**
- * Runs each piece of work in its own transaction, all or nothing, and commits those of one event-loop turn together:
+ * Runs each piece of work in its own transaction, all or nothing, and commits those of one event-loop tick together:
  * the wait for the disk is paid once, and a nested transaction costs none. A promise resolves only when its work is on
  * disk; when the commit fails, all that shared it reject.
  *
- * @param rowsMax of one commit, which blocks the event loop; further work waits for the next turn
+ * @param rowsMax of one commit, which blocks the event loop; further work waits for the next tick
  * @param whenFree runs a commit, later if it cannot be done at once; default: at once
  */
 export function groupCommit(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { afterQuietTurn, type BatchOptions, BatchScheduler, sentTogether } from '../../src/edge/batch-scheduler.ts'
+import { afterQuietTick, type BatchOptions, BatchScheduler, sentTogether } from '../../src/edge/batch-scheduler.ts'
 
 const turn = () => new Promise(resolve => setImmediate(resolve))
 const turns = async (count: number) => {
@@ -140,7 +140,7 @@ describe('a request that is aborted', () => {
 
 describe('a batch that waits for a quiet turn', () => {
   it('waits for a whole turn that brings nothing new', async () => {
-    const { batches, scheduler } = stage({ untilComplete: afterQuietTurn(50) })
+    const { batches, scheduler } = stage({ untilComplete: afterQuietTick(50) })
     const answers: Promise<number>[] = []
     for (let one = 0; one < 10; one += 1) {
       answers.push(scheduler.schedule(one))
@@ -152,7 +152,7 @@ describe('a batch that waits for a quiet turn', () => {
   })
 
   it('does not wait for ever for callers that never rest', async () => {
-    const { batches, scheduler } = stage({ untilComplete: afterQuietTurn(5) })
+    const { batches, scheduler } = stage({ untilComplete: afterQuietTick(5) })
     const answers: Promise<number>[] = []
     for (let one = 0; one < 20; one += 1) {
       answers.push(scheduler.schedule(one))

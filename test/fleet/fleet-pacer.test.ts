@@ -49,12 +49,12 @@ describe.skipIf(postgresPlace.kind === 'missing')('the pace of a fleet', () => {
     const { signal } = new AbortController()
     const one = await deliverer(address, 'one')
     await one.begun
-    await one.pacer.turn(signal)
-    await one.pacer.turn(signal)
+    await one.pacer.slot(signal)
+    await one.pacer.slot(signal)
     await one.claims.stop()
     const other = await deliverer(address, 'other')
     await other.begun
-    await other.pacer.turn(signal)
+    await other.pacer.slot(signal)
     expect(one.waits).toHaveLength(1)
     expect(one.waits[0]).toBeGreaterThan(10_000)
     expect(other.waits[0], 'two turns were given before').toBeGreaterThan(25_000)
@@ -67,7 +67,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('the pace of a fleet', () => {
     const attempt = { id: roleJob(role).id, retryCount: 0, madeAtMs: 0 }
     await inTransaction(address, tx => engine.complete(roleQueue, attempt, tx))
     const stopping = new AbortController()
-    const turn = pacer.turn(stopping.signal)
+    const turn = pacer.slot(stopping.signal)
     await ended
     stopping.abort(new Error('stopped'))
     await expect(turn).rejects.toThrow('stopped')
@@ -91,7 +91,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('the pace of a fleet', () => {
       client: { validateKey: async () => ({ kind: 'unanswered', reason: 'it is not asked' }) },
     })
     await gate.occasion('due')
-    return { gate, outbox, mayPush: async () => (await gate.pushTurn(key, new AbortController().signal)) ?? 'now' }
+    return { gate, outbox, mayPush: async () => (await gate.pushSlot(key, new AbortController().signal)) ?? 'now' }
   }
 
   it('lets no daemon push before the retry-after that another one has met with the same key', async () => {

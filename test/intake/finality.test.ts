@@ -153,7 +153,7 @@ async function replaced(readAgain: FinalityDeps['readAgain']) {
   const stopping = new AbortController()
   const log = pino({ level: 'silent' })
   const finality = new Finality({ outbox, chains: [reader], time, log, readAgain, signal: stopping.signal })
-  finality.turn()
+  finality.pass()
   await finality.ended()
   return (await outbox.intake.pinnedHours(1, anHour, 10)).map(({ collector }) => collector)
 }

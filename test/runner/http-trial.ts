@@ -3,7 +3,7 @@ import { expect, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { systemTime, type Time } from '../../src/edge/time.ts'
 import type { Fault } from '../../src/model/fault.ts'
-import type { RequestTurns } from '../../src/runner/child/child-end.ts'
+import type { HostSlots } from '../../src/runner/child/child-end.ts'
 import { fetchJson, type HttpDeps } from '../../src/runner/child/http.ts'
 import { createNetwork, type HttpNetworkOptions } from '../../src/runner/child/network.ts'
 import { type Answer, type Answers, type Source, type SourceParts, startSource } from './source.ts'
@@ -30,8 +30,8 @@ export function stillTime(slept: number[] = []): Time {
   return { ...systemTime, nowMs: () => nowMs, chance: () => 0.5, sleep: async ms => void slept.push(ms) }
 }
 
-/** Turns without a limit. @param leftMs time until the run's deadline */
-export function freely(leftMs: number): RequestTurns {
+/** Slots without a limit. @param leftMs time until the run's deadline */
+export function freely(leftMs: number): HostSlots {
   return { take: async () => ({ kind: 'granted', deadlineAtMs: nowMs + leftMs, end: () => {} }) }
 }
 
@@ -39,7 +39,7 @@ export function freely(leftMs: number): RequestTurns {
 export function edgeOf(parts: Partial<HttpDeps> = {}): HttpDeps {
   return {
     time: stillTime(),
-    turns: freely(60_000),
+    slots: freely(60_000),
     signal: new AbortController().signal,
     waitsFor: (_name, promise) => promise,
     network: createNetwork(),
@@ -57,7 +57,7 @@ export interface Trial {
 export async function trial(answers: Answers, leftMs = 60_000): Promise<Trial> {
   const slept: number[] = []
   const started = await source(answers)
-  const edge = edgeOf({ time: stillTime(slept), turns: freely(leftMs) })
+  const edge = edgeOf({ time: stillTime(slept), slots: freely(leftMs) })
   return {
     source: started,
     slept,

@@ -71,7 +71,7 @@ describe('what a child says', () => {
   }
   const turnAsk = (parts: object) =>
     JSON.stringify({ kind: 'asks', asks: [{ ask: 1, run: 'ab'.repeat(16), host: 'example.com:443', ...parts }] })
-  const turnEnd = (how: unknown) => JSON.stringify({ kind: 'turn-ends', ends: [{ ask: 1, how }] })
+  const slotEnd = (how: unknown) => JSON.stringify({ kind: 'slot-ends', ends: [{ ask: 1, how }] })
 
   it('is taken without what it has no say in', () => {
     const line = ended({ kind: 'collected', outcome: { readings: { A: 1 }, failures: {}, pins: ['mine'] }, more: 1 })
@@ -112,9 +112,9 @@ describe('what a child says', () => {
     ['a turn at a host without a port', turnAsk({ host: 'example.com' })],
     ['a turn at a page', turnAsk({ host: 'example.com/page:80' })],
     ['a turn of a guessed run', turnAsk({ run: 'a' })],
-    ['a Retry-After of years', turnEnd({ kind: 'refused', retryAfterMs: 1e12 })],
-    ['a Retry-After in the past', turnEnd({ kind: 'refused', retryAfterMs: -1 })],
-    ['an unknown end of a turn', turnEnd({ kind: 'done' })],
+    ['a Retry-After of years', slotEnd({ kind: 'refused', retryAfterMs: 1e12 })],
+    ['a Retry-After in the past', slotEnd({ kind: 'refused', retryAfterMs: -1 })],
+    ['an unknown end of a turn', slotEnd({ kind: 'done' })],
     ['an unknown kind', '{"kind":"shutdown"}'],
     ['a log line of a thousand facts', logOf(1_100)],
     ['a log line whose kind is not its first word', logOf(1_100).replace('{', '{"runs":[],')],
@@ -134,8 +134,8 @@ describe('what a child says', () => {
     logOf(50),
     turnAsk({}),
     turnAsk({ host: '[::1]:80' }),
-    turnEnd({ kind: 'refused' }),
-    turnEnd({ kind: 'answered' }),
+    slotEnd({ kind: 'refused' }),
+    slotEnd({ kind: 'answered' }),
   ])('is taken: %s', line => expect(heard(line).ok).toBe(true))
 
   it.for<[unknown, boolean]>([

@@ -1,5 +1,5 @@
 import { type RateLimit, rateTriesMax } from '../../edge/rate/rate-limit.ts'
-import type { Turn } from '../../edge/rate/sent-calls.ts'
+import type { AdmittedRequest } from '../../edge/rate/sent-calls.ts'
 import { Semaphore } from '../../edge/semaphore.ts'
 import type { Time } from '../../edge/time.ts'
 import type { CallMeter, CallOutcomes } from './call-meter.ts'
@@ -311,22 +311,22 @@ export class CallSender {
     const { rate, batch } = this.#deps
     // A cheap call sent with those refused for the rate tells whether the rate is the reason.
     const asked = batch.callsMax > 1 ? this.#refusals.accompanied(calls) : calls
-    const turn = await this.#admitted(asked.length, options.signal)
+    const sent = await this.#admitted(asked.length, options.signal)
     try {
       const outcomes = await this.#withoutState(asked, await this.#answers(asked, options), options)
       const refused = outcomes.filter(isRefused)
       const [refusal] = refused
-      if (!refusal) rate.answered(turn)
-      else if (refused.length < asked.length) rate.refused(turn, refusal.retryAtMs)
+      if (!refusal) rate.answered(sent)
+      else if (refused.length < asked.length) rate.refused(sent, refusal.retryAtMs)
       else {
         if (await this.#isOfBatch(asked, refusal, options))
           throw new BatchRefused(refusal.host, refusal.reason, 'calls')
-        rate.refused(turn, refusal.retryAtMs)
+        rate.refused(sent, refusal.retryAtMs)
         throw refusal
       }
       return outcomes.slice(0, calls.length)
     } finally {
-      rate.ended(turn)
+      rate.ended(sent)
     }
   }
 
@@ -465,11 +465,11 @@ export class CallSender {
   }
 
   /** Waits until the calls may be sent. A batch is cut again when the limits changed meanwhile. */
-  async #admitted(count: number, signal: AbortSignal): Promise<Turn> {
+  async #admitted(count: number, signal: AbortSignal): Promise<AdmittedRequest> {
     const { host, rate, time } = this.#deps
     const isGiven = rate.notBeforeMs <= time.nowMs() || this.#isWorthWaiting()
-    const turn = isGiven ? await rate.admitted(count, signal) : undefined
-    if (turn) return turn
+    const sent = isGiven ? await rate.admitted(count, signal) : undefined
+    if (sent) return sent
     const seconds = Math.max(1, Math.ceil((rate.notBeforeMs - time.nowMs()) / 1000))
     const text = `limits how often it is asked: not again for ${seconds} s`
     throw new EndpointFailure(host, text, 'rate', rate.notBeforeMs)

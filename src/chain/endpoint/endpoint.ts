@@ -41,7 +41,7 @@ export const nodeRate: RateBounds = {
 }
 
 /**
- * Sends the calls of one event-loop turn together. Each caller gets the outcomes of its own calls. Calls aborted before
+ * Sends the calls of one event-loop tick together. Each caller gets the outcomes of its own calls. Calls aborted before
  * they are sent are left out, and the request is aborted when no caller waits any more.
  */
 function batchedCalls(send: SendCalls): SendCalls {
@@ -136,7 +136,7 @@ export interface Endpoint {
   /** Whether its `eth_call` reads the block that a hash names, and no other; absent until it was asked. */
   takesHashes?: boolean
   /**
-   * Answers in the order of the calls. Calls of one event-loop turn are sent together, in as few requests as the node
+   * Answers in the order of the calls. Calls of one event-loop tick are sent together, in as few requests as the node
    * accepts. The first request also checks the chain id.
    *
    * @throws EndpointFailure when it does not answer in time or cannot be understood; the signal's reason when aborted

@@ -309,7 +309,7 @@ const passingKinds: ReadonlySet<FailureKind> = new Set(['unreachable', 'rate', '
 
 /**
  * Whether an endpoint lacks a part of a block that it has of its last block: one harmless call fails there and is
- * answered here, in one turn, twice. So neither a call that no node can answer, nor a node that fails at everything,
+ * answered here, in one tick, twice. So neither a call that no node can answer, nor a node that fails at everything,
  * nor one of several behind a balancer is taken for missing state.
  */
 export async function lacksPart(

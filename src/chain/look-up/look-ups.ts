@@ -62,7 +62,7 @@ interface Search {
   /** Seconds since 1970. */
   readonly nowSeconds: number
   /**
-   * Called in the turn in which a candidate is asked for: it is the hour's as-of block unless its timestamp is too
+   * Called in the tick in which a candidate is asked for: it is the hour's as-of block unless its timestamp is too
    * late.
    */
   readonly onCandidate?: (hour: Hour, block: CandidateBlock) => void
@@ -410,7 +410,7 @@ interface LookUpDeps {
   /** Delay after an hour until its block counts as final, in milliseconds. */
   readonly settleMs: number
   readonly time: Time
-  /** Called with a candidate for the as-of block, in the turn in which it is asked for. */
+  /** Called with a candidate for the as-of block, in the tick in which it is asked for. */
   readonly onCandidate: (state: HourLookUp, block: CandidateBlock, endpoint: Endpoint) => void
 }
 
@@ -427,7 +427,7 @@ type LookUpOutcome = Extract<AsOfAnswer, { kind: 'found' }> | Extract<AsOfAnswer
 /** A head older than this, by our clock, means that the node lags, not that the chain waits for its next block. */
 const headAgeMsMax = 120_000
 
-/** Looks up as-of blocks. Hours of one event-loop turn are searched together, in the same requests. */
+/** Looks up as-of blocks. Hours of one event-loop tick are searched together, in the same requests. */
 export class LookUps {
   readonly #deps: LookUpDeps
   readonly #scheduler: BatchScheduler<HourToLookUp, LookUpOutcome>
@@ -455,7 +455,7 @@ export class LookUps {
     return this.#kept
   }
 
-  /** Resolves in the turn in which the next hours are looked up, so that other requests can be sent with them. */
+  /** Resolves in the tick in which the next hours are looked up, so that other requests can be sent with them. */
   get nextSearch(): Promise<void> {
     return this.#nextSearch.promise
   }
@@ -471,7 +471,7 @@ export class LookUps {
     return outcome
   }
 
-  /** One turn for those who wait for `nextSearch`. */
+  /** One tick for those who wait for `nextSearch`. */
   async #announceSearch(): Promise<void> {
     await setImmediate()
     this.#nextSearch.resolve()

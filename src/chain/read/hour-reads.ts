@@ -235,7 +235,7 @@ export class HourReads {
   async #travel(signal: AbortSignal): Promise<ReadAt<AnyRead>> {
     const at = await this.#deps.asOf(signal)
     const tried = await this.#tried(at)
-    // One turn for requests made when the block became known.
+    // One tick for requests made when the block became known.
     if (tried.length < this.#requests.length) await setImmediate()
     this.#deps.closed()
     const requests = this.#requests

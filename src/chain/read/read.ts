@@ -385,7 +385,7 @@ function passed(error: unknown): EndpointFailure {
 /**
  * Executes reads at one block in as few `eth_call`s as fit: one through Multicall3, split while the node finds it too
  * much or fails at it, one by one where Multicall3 is not deployed. Calls that do not depend on each other are sent in
- * one turn. A read the node fails at does not affect the others; a read it is too slow for is a failure of kind `slow`,
+ * one tick. A read the node fails at does not affect the others; a read it is too slow for is a failure of kind `slow`,
  * which `readLate` may still answer.
  *
  * @param memory of the chain, the same for all of its hours and endpoints

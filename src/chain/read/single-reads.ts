@@ -166,7 +166,7 @@ interface Sent {
 const batchReadsMax = 50
 
 /**
- * Sends calls in batches of one turn, or each alone, with a witness in each. By number the block's header is read
+ * Sends calls in batches of one tick, or each alone, with a witness in each. By number the block's header is read
  * with them.
  */
 async function sent(
@@ -225,7 +225,7 @@ export function isAnswer(outcome: ReadOutcome | undefined): outcome is ReadAnswe
 }
 
 /**
- * Executes reads one by one, each as its own call of a JSON-RPC batch, all batches in one turn: where Multicall3 is not
+ * Executes reads one by one, each as its own call of a JSON-RPC batch, all batches in one tick: where Multicall3 is not
  * deployed, and where an aggregate's answer is not certain. A failed read does not affect the others. Every answer
  * carries the certificate of its block, or is pinned by a hash that the endpoint was shown to honour.
  *

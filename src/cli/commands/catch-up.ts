@@ -366,7 +366,7 @@ function startFinality(
     signal: over.signal,
     readAgain: (id, hour, because) => recollectHour(again, id, hour, because),
   })
-  finality.turn()
+  finality.pass()
   return {
     async finish() {
       const waiting = new AbortController()

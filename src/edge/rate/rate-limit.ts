@@ -2,7 +2,7 @@ import { backoffMs } from '../../model/backoff.ts'
 import { Semaphore } from '../semaphore.ts'
 import type { Time } from '../time.ts'
 import { type DiscoveredRate, lowered, type RateBounds, risen } from './discovered-rate.ts'
-import { SentCalls, type Turn } from './sent-calls.ts'
+import { type AdmittedRequest, SentCalls } from './sent-calls.ts'
 
 /** Refusals in a row after which a request that was answered once proves nothing any more. */
 export const rateTriesMax = 4
@@ -76,7 +76,7 @@ export class RateLimit {
    *
    * @returns the calls, as sent now; undefined when the server refused others meanwhile, because the rate has changed
    */
-  async admitted(count: number, signal: AbortSignal): Promise<Turn | undefined> {
+  async admitted(count: number, signal: AbortSignal): Promise<AdmittedRequest | undefined> {
     const refusals = this.#refusals
     this.#waiting += 1
     try {
@@ -101,23 +101,23 @@ export class RateLimit {
     return this.#found ? Math.min(waitMs, rateLookMs) : waitMs
   }
 
-  #send(count: number): Turn {
-    const turn: Turn = { count, sentMs: this.#time.nowMs() }
-    this.#sent.add(turn)
-    return turn
+  #send(count: number): AdmittedRequest {
+    const request: AdmittedRequest = { count, sentMs: this.#time.nowMs() }
+    this.#sent.add(request)
+    return request
   }
 
   /** Records that the server answered. */
-  answered(turn: Turn): void {
-    this.ended(turn)
-    this.#answeredMax = Math.max(this.#answeredMax, turn.count)
+  answered(request: AdmittedRequest): void {
+    this.ended(request)
+    this.#answeredMax = Math.max(this.#answeredMax, request.count)
     this.#answeredMs = this.#time.nowMs()
     this.#refusalsInRow = 0
   }
 
   /** Records that a request has ended, with or without an answer. */
-  ended(turn: Turn): void {
-    turn.endedMs ??= this.#time.nowMs()
+  ended(request: AdmittedRequest): void {
+    request.endedMs ??= this.#time.nowMs()
   }
 
   /**
@@ -126,12 +126,12 @@ export class RateLimit {
    * @param retryAtMs its retry-after
    * @returns false when an earlier refusal already counted for calls sent as early as these
    */
-  refused(turn: Turn, retryAtMs: number | undefined): boolean {
-    this.ended(turn)
+  refused(request: AdmittedRequest, retryAtMs: number | undefined): boolean {
+    this.ended(request)
     const nowMs = this.#time.nowMs()
     const untilMs = retryAtMs === undefined ? undefined : Math.min(retryAtMs, nowMs + this.#bounds.retryAfterMsMax)
     // Concurrent requests are refused for the same reason, which counts once.
-    if (this.#refusals > 0 && turn.sentMs <= this.#refusedMs) {
+    if (this.#refusals > 0 && request.sentMs <= this.#refusedMs) {
       this.#notBeforeMs = Math.max(this.#notBeforeMs, untilMs ?? 0)
       return false
     }
@@ -141,8 +141,8 @@ export class RateLimit {
     this.#refusedMs = nowMs
     this.#notBeforeMs = Math.max(untilMs ?? nowMs + this.#backoffMs(), nowMs + 1)
     if (this.#refusalsInRow > rateTriesMax) this.#answeredMax = 0
-    const inSecond = this.#sent.inSecondOf(turn)
-    const refusal = { count: turn.count, inSecond, answeredMax: this.#answeredMax, isAfterAnswer, nowMs }
+    const inSecond = this.#sent.inSecondOf(request)
+    const refusal = { count: request.count, inSecond, answeredMax: this.#answeredMax, isAfterAnswer, nowMs }
     this.#found = lowered(this.#found, refusal, this.#notBeforeMs, this.#bounds)
     return true
   }

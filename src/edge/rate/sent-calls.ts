@@ -5,8 +5,8 @@ const rateTransitMsMax = 500
 /** Time for which the calls that a server answered in a second are remembered. */
 const rateHistoryMs = 10_000
 
-/** A sent request. */
-export interface Turn {
+/** A request that was admitted, and sent. */
+export interface AdmittedRequest {
   /** Number of its calls. */
   readonly count: number
   /** When it was sent, in milliseconds since 1970. */
@@ -17,14 +17,14 @@ export interface Turn {
 
 /** The calls recently sent to a server, in order. */
 export class SentCalls {
-  #turns: Turn[] = []
+  #requests: AdmittedRequest[] = []
 
   /** Records that a request is sent now. */
-  add(turn: Turn): void {
-    const keptMs = turn.sentMs - rateHistoryMs
-    const first = this.#turns.findIndex(({ sentMs }) => sentMs >= keptMs)
-    if (first > 0) this.#turns.splice(0, first)
-    this.#turns.push(turn)
+  add(request: AdmittedRequest): void {
+    const keptMs = request.sentMs - rateHistoryMs
+    const first = this.#requests.findIndex(({ sentMs }) => sentMs >= keptMs)
+    if (first > 0) this.#requests.splice(0, first)
+    this.#requests.push(request)
   }
 
   /**
@@ -37,25 +37,26 @@ export class SentCalls {
     // Without a limit the calls of the last seconds need not be counted.
     if (perSecond === Number.POSITIVE_INFINITY) return 0
     let used = 0
-    for (const turn of this.#turns.toReversed()) {
-      const countsMs = turn.sentMs > fromMs ? Math.max(rateWindowMs, (turn.count * 1000) / perSecond) : rateWindowMs
-      const untilMs = countsUntilMs(turn, countsMs, nowMs)
+    for (const request of this.#requests.toReversed()) {
+      const countsMs =
+        request.sentMs > fromMs ? Math.max(rateWindowMs, (request.count * 1000) / perSecond) : rateWindowMs
+      const untilMs = countsUntilMs(request, countsMs, nowMs)
       if (untilMs <= nowMs) continue
-      used += turn.count
+      used += request.count
       if (used + count > perSecond) return Math.ceil(untilMs - nowMs)
     }
     return 0
   }
 
   /** Calls of the second up to a request. */
-  inSecondOf({ sentMs }: Turn): number {
-    const turns = this.#turns.filter(turn => turn.sentMs > sentMs - 1000 && turn.sentMs <= sentMs)
-    return turns.reduce((calls, { count }) => calls + count, 0)
+  inSecondOf({ sentMs }: AdmittedRequest): number {
+    const requests = this.#requests.filter(request => request.sentMs > sentMs - 1000 && request.sentMs <= sentMs)
+    return requests.reduce((calls, { count }) => calls + count, 0)
   }
 }
 
 /** The server counts a request when it arrives, some time between sending and answer. */
-function countsUntilMs({ sentMs, endedMs }: Turn, countsMs: number, nowMs: number): number {
+function countsUntilMs({ sentMs, endedMs }: AdmittedRequest, countsMs: number, nowMs: number): number {
   if (endedMs !== undefined) return Math.min(endedMs, sentMs + rateTransitMsMax) + countsMs
   return sentMs + countsMs > nowMs ? sentMs + countsMs : sentMs + rateTransitMsMax + countsMs
 }

@@ -82,7 +82,7 @@ interface FailedRun {
   readonly fault: Fault
 }
 
-/** One backfill: window after window of hours. All runs of a window are started in one turn. */
+/** One backfill: window after window of hours. All runs of a window are started in one tick. */
 export class Backfill {
   readonly #deps: BackfillDeps
   readonly #counts: Counts
@@ -290,7 +290,7 @@ async function stillToDo(
   return { work, hours: left }
 }
 
-/** Starts all runs of a window in one turn, and stores their results. Rejects with the outbox's Fault. */
+/** Starts all runs of a window in one tick, and stores their results. Rejects with the outbox's Fault. */
 async function readRound(window: readonly CollectorHours[], deps: RoundDeps, listener: RoundListener): Promise<void> {
   const { reader, outbox, time } = deps
   const startedMs = time.nowMs()

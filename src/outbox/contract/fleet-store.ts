@@ -109,9 +109,9 @@ export interface SeenDaemon extends Omit<DaemonEntry, 'instance'> {
   readonly seenAtMs: number
 }
 
-/** A daemon's turn to push to a destination. */
-export interface PushTurn {
-  /** Time until the turn, in milliseconds; at least 0. */
+/** A daemon's slot to push to a destination. */
+export interface PushSlot {
+  /** Time until the slot, in milliseconds; at least 0. */
   readonly waitMs: number
   /** Until when the service wants no push, as any daemon has noted it, in milliseconds since 1970; 0 for none. */
   readonly notBeforeMs: number
@@ -140,11 +140,11 @@ export interface FleetStore {
    */
   isDue(collectors: readonly string[], hour: Hour, beforeMs: number, transaction?: SharedTransaction): Promise<boolean>
   /**
-   * Takes the next turn of a destination, of all that push to it.
+   * Takes the next slot of a destination, of all that push to it.
    *
-   * @param intervalMs between two turns
+   * @param intervalMs between two slots
    */
-  takeTurn(destination: string, intervalMs: number, transaction: SharedTransaction): Promise<PushTurn>
+  takeSlot(destination: string, intervalMs: number, transaction: SharedTransaction): Promise<PushSlot>
   /**
    * Notes until when the service wants no push to a destination, for all that push to it. The latest counts.
    *

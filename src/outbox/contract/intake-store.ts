@@ -17,7 +17,7 @@ import type { InputRange, MetricKey, MetricSpan, Past, StoredInputs } from './me
 export interface IntakeStore {
   /**
    * Inserts the expected hours of a collector as due, and turns those that cannot be collected any more into gaps. None
-   * is expected before the collector's start or after the current hour. Calls of one turn share commits.
+   * is expected before the collector's start or after the current hour. Calls of one tick share commits.
    *
    * @returns how many hours became gaps
    */
@@ -48,7 +48,7 @@ export interface IntakeStore {
   /**
    * Stores values, the blocks they were read at and the state of their hour. It resolves when a power cut cannot undo
    * it. All or none of an outcome is stored, unless it has more metrics than one commit may hold: that one is stored in
-   * parts, the hour's state last, so that an hour is never collected without its values. Outcomes of one turn share a
+   * parts, the hour's state last, so that an hour is never collected without its values. Outcomes of one tick share a
    * commit.
    *
    * @throws Fault `disk-full` when there is no room, `outbox-moved` when the file is not in its place

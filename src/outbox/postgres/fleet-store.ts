@@ -11,14 +11,14 @@ import type {
   DueLaneHour,
   FleetStore,
   LaneWork,
-  PushTurn,
+  PushSlot,
   SeenDaemon,
   SharedTransaction,
 } from '../contract/fleet-store.ts'
 import type { PostgresDatabase } from './connection/database.ts'
 
-/** Longest wait for a turn that is believed: the server's clock may have been set back. */
-const turnMsMax = 60_000
+/** Longest wait for a slot that is believed: the server's clock may have been set back. */
+const slotMsMax = 60_000
 
 /** Time after which a daemon that was not seen is forgotten. */
 const forgottenAfter = '1 day'
@@ -114,14 +114,14 @@ export class PostgresFleetStore implements FleetStore {
     return (await found).length > 0
   }
 
-  async takeTurn(destination: string, intervalMs: number, transaction: SharedTransaction): Promise<PushTurn> {
+  async takeSlot(destination: string, intervalMs: number, transaction: SharedTransaction): Promise<PushSlot> {
     const [row] = await transaction.query<{ wait_ms: number; not_before_ms: number }>(
       `INSERT INTO tidegauge.destination AS own (name, pace_tat)
        VALUES ($1, clock_timestamp() + $2::float8 * interval '1 ms')
        ON CONFLICT (name) DO UPDATE SET pace_tat = $2::float8 * interval '1 ms' + greatest(
          clock_timestamp(), least(own.pace_tat, clock_timestamp() + $3::float8 * interval '1 ms'))
        RETURNING extract(epoch FROM own.pace_tat - clock_timestamp())::float8 * 1000 - $2::float8 AS wait_ms, own.not_before_ms`,
-      [destination, intervalMs, turnMsMax],
+      [destination, intervalMs, slotMsMax],
     )
     return { waitMs: Math.max(0, row?.wait_ms ?? 0), notBeforeMs: row?.not_before_ms ?? 0 }
   }

@@ -141,7 +141,7 @@ interface KeptOutbox {
 class PostgresUpkeep {
   readonly #kept: KeptOutbox
   readonly #deps: UpkeepDeps
-  readonly #loop = new Loop(signal => this.#turnAndRest(signal))
+  readonly #loop = new Loop(signal => this.#passAndRest(signal))
   #wasFull = false
   #wasLost = false
 
@@ -156,7 +156,7 @@ class PostgresUpkeep {
     await this.#loop.stop()
   }
 
-  async #turnAndRest(signal: AbortSignal): Promise<void> {
+  async #passAndRest(signal: AbortSignal): Promise<void> {
     const { health } = this.#kept
     try {
       this.#lookAtRole()
@@ -168,7 +168,7 @@ class PostgresUpkeep {
     await this.#rest(signal)
   }
 
-  /** Waits for the next turn; shorter while the database is full or the role is lost. */
+  /** Waits for the next pass; shorter while the database is full or the role is lost. */
   async #rest(signal: AbortSignal): Promise<void> {
     const { time, role } = this.#deps
     for (let restedMs = 0; restedMs < upkeepMs && !signal.aborted; restedMs += roomLookMs) {

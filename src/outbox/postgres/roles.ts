@@ -98,7 +98,7 @@ interface LeasedRoleDeps {
 /** The delivery role, renewed until it is released. While the database does not answer, it counts as held: nothing can be delivered then. */
 class LeasedRole implements Role {
   readonly #deps: LeasedRoleDeps
-  readonly #loop = new Loop(signal => this.#turn(signal))
+  readonly #loop = new Loop(signal => this.#pass(signal))
   #state: 'held' | 'renewed' | 'lost' = 'held'
 
   constructor(deps: LeasedRoleDeps) {
@@ -129,7 +129,7 @@ class LeasedRole implements Role {
     await database.close()
   }
 
-  async #turn(signal: AbortSignal): Promise<void> {
+  async #pass(signal: AbortSignal): Promise<void> {
     const { database, id, holder, time } = this.#deps
     await time.sleep(renewMs, signal).catch(() => {})
     if (signal.aborted) return

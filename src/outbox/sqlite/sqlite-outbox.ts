@@ -30,7 +30,7 @@ import { Writer } from './file/writer.ts'
 import { outboxSchema } from './outbox-salvage.ts'
 import { Upkeep } from './upkeep.ts'
 
-/** The outbox's file, as the store asks it: work is done within one turn of the event loop. */
+/** The outbox's file, as the store asks it: work is done within one tick of the event loop. */
 class SqliteDatabase implements StoreDatabase {
   readonly #database: Sqlite
   readonly #writer: Writer

@@ -33,7 +33,7 @@ interface KeptFile {
  */
 export class Upkeep {
   readonly #deps: UpkeepDeps & { readonly outbox: KeptFile }
-  readonly #loop = new Loop(signal => this.#turnAndRest(signal))
+  readonly #loop = new Loop(signal => this.#passAndRest(signal))
   #wasFull = false
   #wasLost = false
   #wasLocked = false
@@ -49,17 +49,17 @@ export class Upkeep {
     await this.#loop.stop()
   }
 
-  async #turnAndRest(signal: AbortSignal): Promise<void> {
+  async #passAndRest(signal: AbortSignal): Promise<void> {
     const { outbox, report } = this.#deps
     try {
-      await this.#turn(signal)
+      await this.#pass(signal)
     } catch (error) {
       if (outbox.disk.recover(error) === 'other') report({ kind: 'failed', error: outbox.disk.explain(error) })
     }
     await this.#rest(signal)
   }
 
-  /** Waits for the next turn; shorter while the disk is full or the role is lost. */
+  /** Waits for the next pass; shorter while the disk is full or the role is lost. */
   async #rest(signal: AbortSignal): Promise<void> {
     const { time, outbox, role } = this.#deps
     for (let restedMs = 0; restedMs < upkeepMs && !signal.aborted; restedMs += roomLookMs) {
@@ -76,7 +76,7 @@ export class Upkeep {
     }
   }
 
-  async #turn(signal: AbortSignal): Promise<void> {
+  async #pass(signal: AbortSignal): Promise<void> {
     // Before a lock file is created in a folder that was replaced.
     this.#deps.outbox.disk.requireInPlace()
     this.#lookAtRole()
@@ -114,7 +114,7 @@ export class Upkeep {
     try {
       while (!signal.aborted && (await outbox.pruneSome(before))) await time.sleep(pruneRestMs, signal).catch(() => {})
     } catch (error) {
-      // Deleting old history can wait until the next turn.
+      // Deleting old history can wait until the next pass.
       if (!isBusy(error)) throw error
     }
   }

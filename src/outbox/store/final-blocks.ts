@@ -12,7 +12,7 @@ type BlockOfAsked = BlockRow & { readonly asked: number }
 type BlockReads = BatchScheduler<Hour, readonly AsOfBlock[]>
 
 /**
- * The final as-of blocks of one chain; those asked for in one turn are read together. A cache: an error of the store is
+ * The final as-of blocks of one chain; those asked for in one tick are read together. A cache: an error of the store is
  * reported, and a block that is not read or stored is looked up again.
  */
 export class FinalBlockCache implements FinalBlocks {

@@ -165,7 +165,7 @@ interface OutcomeRequest {
 
 type OutcomeJob = BatchJob<OutcomeRequest, { readonly metrics: number; readonly corrected: number }>
 
-/** Stores outcomes of collections, those of one turn in one commit. */
+/** Stores outcomes of collections, those of one tick in one commit. */
 class OutcomeWriter {
   readonly #deps: StoreIntakeDeps
   readonly #scheduler: BatchScheduler<OutcomeRequest, { readonly metrics: number; readonly corrected: number }>
@@ -214,7 +214,7 @@ class OutcomeWriter {
 
   *#work(all: readonly RecordedOutcome[]) {
     const results = yield* recordOutcomes(all)
-    // Before the commit: afterwards another turn may have sent them.
+    // Before the commit: afterwards another tick may have sent them.
     this.#deps.unsent.add(results.flatMap(({ unsent }) => unsent))
     return results.map(({ enqueued }) => enqueued)
   }

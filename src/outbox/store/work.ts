@@ -6,7 +6,7 @@ export type StoreRow = object
 
 /**
  * Work on a database: a generator that yields statements and is resumed with the rows of each. So it is written once: the
- * driver of PostgreSQL waits for the answers, and that of SQLite has them at once, which keeps a transaction in one turn
+ * driver of PostgreSQL waits for the answers, and that of SQLite has them at once, which keeps a transaction in one tick
  * of the event loop.
  */
 export type StoreWork<T> = Generator<readonly Statement[], T, readonly (readonly StoreRow[])[]>

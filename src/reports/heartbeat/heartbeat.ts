@@ -48,7 +48,7 @@ export class Heartbeat {
   constructor(deps: HeartbeatDeps) {
     this.#deps = deps
     this.#sender = new PingSender(deps)
-    this.#loop = new Loop(signal => this.#turn(signal))
+    this.#loop = new Loop(signal => this.#pass(signal))
     this.#loop.start()
   }
 
@@ -58,7 +58,7 @@ export class Heartbeat {
     await this.#ending
   }
 
-  async #turn(signal: AbortSignal): Promise<void> {
+  async #pass(signal: AbortSignal): Promise<void> {
     const { outbox, time } = this.#deps
     // An outbox that cannot be read is reported by those that work with it.
     await this.#look().catch(error => outbox.health.recover(error))

@@ -51,7 +51,7 @@ export class Notifier {
     this.#deps = deps
     const { receivers, time, log, redactor, counters } = deps
     this.#names = receivers.map(({ name }) => name)
-    this.#loop = new Loop(signal => this.#turn(signal))
+    this.#loop = new Loop(signal => this.#pass(signal))
     this.#senders = receivers.map(receiver => {
       const { name } = receiver
       const next = () => this.#state?.queue.find(entry => entry.receivers.includes(name))?.notice
@@ -66,7 +66,7 @@ export class Notifier {
     await Promise.all([this.#loop.stop(), ...this.#senders.map(sender => sender.stop())])
   }
 
-  async #turn(signal: AbortSignal): Promise<void> {
+  async #pass(signal: AbortSignal): Promise<void> {
     const { outbox, time } = this.#deps
     // An outbox that cannot be read is reported by those that work with it.
     await this.#look().catch(error => outbox.health.recover(error))
@@ -153,7 +153,7 @@ class NoticeSender {
   constructor(deps: NoticeSenderDeps) {
     this.#deps = deps
     this.#log = new ReceiverLog(deps.receiver.name, deps.log, deps.counters)
-    this.#loop = new Loop(signal => this.#turn(signal))
+    this.#loop = new Loop(signal => this.#pass(signal))
     this.#loop.start()
   }
 
@@ -174,7 +174,7 @@ class NoticeSender {
     await ended
   }
 
-  async #turn(enough: AbortSignal): Promise<void> {
+  async #pass(enough: AbortSignal): Promise<void> {
     const { receiver, next, done, time, redactor } = this.#deps
     await this.#wake.promise
     this.#wake = Promise.withResolvers<void>()

@@ -1,7 +1,7 @@
 import { Socket } from 'node:net'
 import { LogList } from '../../chain/log-list.ts'
 import type { RawReads } from '../../chain/reads.ts'
-import { afterQuietTurn, BatchScheduler } from '../../edge/batch-scheduler.ts'
+import { afterQuietTick, BatchScheduler } from '../../edge/batch-scheduler.ts'
 import { systemTime } from '../../edge/time.ts'
 import type { Hex } from '../../model/block.ts'
 import { Fault, faultFromRecord, faultRecord } from '../../model/fault.ts'
@@ -21,8 +21,8 @@ import {
   type RequestEnd,
   type RunQuestion,
   type ShownRequests,
+  type SlotEnd,
   type ToChild,
-  type TurnEnd,
 } from '../messages.ts'
 import type { Scope } from './scope.ts'
 
@@ -84,19 +84,19 @@ function writtenOf(value: unknown): Written {
   }
 }
 
-/** The first questions of the runs of one message come within a turn or two; the bound is for runs that never pause. */
-const untilComplete = afterQuietTurn(50)
+/** The first questions of the runs of one message come within a tick or two; the bound is for runs that never pause. */
+const untilComplete = afterQuietTick(50)
 
 /** Questions of a child to the daemon: those of all runs are sent together once no new one comes. */
 export class Asks {
   readonly #waiting = new Map<number, (reply: Reply['reply']) => void>()
   readonly #scheduler: BatchScheduler<Ask, Reply['reply']>
-  readonly #endTurn: (end: TurnEnd) => void
+  readonly #endSlot: (end: SlotEnd) => void
   #lastAsk = 0
 
-  /** @param post sends questions to the daemon @param endTurn tells it that a request has ended */
-  constructor(post: (asks: readonly Ask[]) => void, endTurn: (end: TurnEnd) => void) {
-    this.#endTurn = endTurn
+  /** @param post sends questions to the daemon @param endSlot tells it that a request has ended */
+  constructor(post: (asks: readonly Ask[]) => void, endSlot: (end: SlotEnd) => void) {
+    this.#endSlot = endSlot
     this.#scheduler = new BatchScheduler<Ask, Reply['reply']>(
       jobs => {
         for (const { request, resolve } of jobs) this.#waiting.set(request.ask, resolve)
@@ -163,8 +163,8 @@ export class Asks {
     return reply.kind === 'http' ? reply.text : mismatch('a request')
   }
 
-  /** The turns of a run: the daemon gives them, so that a host's limit holds for the collectors of all processes. */
-  turnsOf(run: string): RequestTurns {
+  /** The slots of a run: the daemon gives them, so that a host's limit holds for the collectors of all processes. */
+  slotsOf(run: string): HostSlots {
     return {
       take: async (host, signal) => {
         const ask = this.#nextAsk()
@@ -172,17 +172,17 @@ export class Asks {
         const nowMs = systemTime.nowMs()
         if (reply.kind === 'refused') return { kind: 'refused', untilMs: nowMs + reply.waitMs }
         if (reply.kind !== 'granted') return mismatch(`a request to ${host}`)
-        const end = (how: RequestEnd) => this.#endTurn({ ask, how })
+        const end = (how: RequestEnd) => this.#endSlot({ ask, how })
         return { kind: 'granted', deadlineAtMs: nowMs + reply.leftMs, end }
       },
     }
   }
 
-  /** Resolves the question that the daemon has replied to. A turn that no run waits for any more is ended at once. */
+  /** Resolves the question that the daemon has replied to. A slot that no run waits for any more is ended at once. */
   replied(ask: number, reply: Reply['reply']): void {
     const resolve = this.#waiting.get(ask)
     if (resolve) resolve(reply)
-    else if (reply.kind === 'granted') this.#endTurn({ ask, how: { kind: 'failed' } })
+    else if (reply.kind === 'granted') this.#endSlot({ ask, how: { kind: 'failed' } })
   }
 
   #nextAsk(): number {
@@ -246,18 +246,18 @@ async function answerOf(send: () => Promise<string>): Promise<HttpReply> {
   }
 }
 
-/** A turn to send one request, or the instant until which the host must be left alone. */
-type RequestTurn =
+/** A slot to send one request, or the instant until which the host must be left alone. */
+type HostSlot =
   | {
       readonly kind: 'granted'
-      /** The run's deadline by now: time that it waited for turns does not count. */
+      /** The run's deadline by now: time that it waited for slots does not count. */
       readonly deadlineAtMs: number
       readonly end: (how: RequestEnd) => void
     }
   | { readonly kind: 'refused'; readonly untilMs: number }
 
-/** Turns to send requests, which the requests of all collectors to a host share. */
-export interface RequestTurns {
-  /** Waits for a turn. Rejects with the signal's reason. @param host name and port */
-  take(host: string, signal: AbortSignal): Promise<RequestTurn>
+/** Slots to send requests, which the requests of all collectors to a host share. */
+export interface HostSlots {
+  /** Waits for a slot. Rejects with the signal's reason. @param host name and port */
+  take(host: string, signal: AbortSignal): Promise<HostSlot>
 }

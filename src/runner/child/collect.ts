@@ -17,7 +17,7 @@ import {
 } from '../messages.ts'
 import { originOf } from '../origin.ts'
 import type { RunOutcome } from '../runner.ts'
-import type { RequestTurns, ShownHttp } from './child-end.ts'
+import type { HostSlots, ShownHttp } from './child-end.ts'
 import { declaredMetrics, loadCollector, parseOptions, readsPast } from './load.ts'
 import { type Scope, type Settled, settledOrLate } from './scope.ts'
 import { cut, faultOf, shown } from './thrown.ts'
@@ -28,8 +28,8 @@ export interface RunDeps {
   readonly signal: AbortSignal
   /** Time limit of the run, in milliseconds. */
   readonly deadlineMs: number
-  /** Turns for its requests. */
-  readonly turns: RequestTurns
+  /** Slots for its requests. */
+  readonly slots: HostSlots
   /** Where the daemon sees its requests; absent where it does not. */
   readonly shown?: ShownHttp | undefined
   /**
@@ -168,8 +168,8 @@ async function outcomeOf(output: unknown, prepared: Prepared, deps: RunDeps): Pr
 }
 
 function contextOf(options: unknown, hour: Hour, deps: RunDeps): CollectContext<unknown> {
-  const { scope, signal, turns, chain, shown } = deps
-  const httpDeps = { signal, turns, time: systemTime, waitsFor: scope.waitsFor, ...(shown && { shown }) }
+  const { scope, signal, slots, chain, shown } = deps
+  const httpDeps = { signal, slots, time: systemTime, waitsFor: scope.waitsFor, ...(shown && { shown }) }
   const http: Http = {
     // Loaded when first used: undici costs more than most collectors.
     async json(url, schema, request = {}) {

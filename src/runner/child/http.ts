@@ -12,7 +12,7 @@ import { JsonBeyondBounds, jsonOf, jsonWithNumbersAsText } from '../../model/jso
 import { retryAfterMsMax } from '../../model/limits.ts'
 import { shortened } from '../../model/text.ts'
 import type { HttpRead, RequestEnd } from '../messages.ts'
-import type { RequestTurns, ShownHttp } from './child-end.ts'
+import type { HostSlots, ShownHttp } from './child-end.ts'
 import { createNetwork, type HttpNetwork, PrivateAddressError, type Reach, sentRequest } from './network.ts'
 import { plainWords } from './thrown.ts'
 
@@ -32,8 +32,8 @@ export interface HttpDeps {
   /** Aborted at the run's deadline. */
   readonly signal: AbortSignal
   readonly time: Time
-  /** Turns that the requests of all collectors to a host share. */
-  readonly turns: RequestTurns
+  /** Slots that the requests of all collectors to a host share. */
+  readonly slots: HostSlots
   /** Names what is waited for until the promise settles. */
   waitsFor<T>(name: string, promise: Promise<T>): Promise<T>
   /** Where the daemon sees the requests of the run; absent where it does not. */
@@ -72,7 +72,7 @@ function shownOrSent(hop: Hop, as: HttpRead['as'], isRead: boolean, deps: HttpDe
 }
 
 type Tried = Exclude<Got, { readonly kind: 'redirects' }> & {
-  /** The run's deadline, which moves while it waits for turns. */
+  /** The run's deadline, which moves while it waits for slots. */
   readonly deadlineAtMs: number
 }
 
@@ -135,17 +135,17 @@ async function tryOnce(first: Hop, deps: HttpDeps): Promise<Tried> {
 }
 
 /** Follows redirects. Which ones are allowed is decided here, not by a library. */
-async function follow(first: Hop, { network = sharedNetwork, turns, time, signal, request }: HttpDeps): Promise<Tried> {
+async function follow(first: Hop, { network = sharedNetwork, slots, time, signal, request }: HttpDeps): Promise<Tried> {
   const statuses = request?.statuses ?? []
   let hop = first
   let leftMs = httpTryMsMax
   for (let redirects = 0; redirects <= httpRedirectsMax; redirects += 1) {
-    const turn = await turns.take(hostAndPort(hop.address), signal)
-    if (turn.kind === 'refused') throw heldBack(hop.address.host, turn.untilMs)
+    const slot = await slots.take(hostAndPort(hop.address), signal)
+    if (slot.kind === 'refused') throw heldBack(hop.address.host, slot.untilMs)
     const startMs = time.steadyMs()
     const limit = AbortSignal.any([signal, time.timeout(Math.max(1, Math.ceil(leftMs)))])
-    const got = await inTurn(getOnce(hop, { network, time, signal: limit, statuses }), turn.end, time)
-    if (got.kind !== 'redirects') return { ...got, deadlineAtMs: turn.deadlineAtMs }
+    const got = await inSlot(getOnce(hop, { network, time, signal: limit, statuses }), slot.end, time)
+    if (got.kind !== 'redirects') return { ...got, deadlineAtMs: slot.deadlineAtMs }
     leftMs -= time.steadyMs() - startMs
     hop = nextHop(hop, got, hop.reach === 'any' ? network.cameFrom(hop.address.origin) : 'public')
   }
@@ -156,8 +156,8 @@ async function follow(first: Hop, { network = sharedNetwork, turns, time, signal
   })
 }
 
-/** The result of a request. Its turn ends with it, so that no turn is held while another one is waited for. */
-async function inTurn(getting: Promise<Got>, end: (how: RequestEnd) => void, time: Time): Promise<Got> {
+/** The result of a request. Its slot ends with it, so that none is taken while another one is waited for. */
+async function inSlot(getting: Promise<Got>, end: (how: RequestEnd) => void, time: Time): Promise<Got> {
   let how: RequestEnd = { kind: 'failed' }
   try {
     const got = await getting
@@ -346,7 +346,7 @@ export function firstHop(url: string, { method, headers, body }: Pick<Hop, 'meth
 /**
  * The request that a redirect leads to. A source must not choose what is requested inside the operator's network: after
  * an answer from a public address only public ones may follow, after one from a private address only the same host or
- * public ones. A POST stays a POST with 307 and 308, within its origin; 303 turns it into a GET.
+ * public ones. A POST stays a POST with 307 and 308, within its origin; 303 slots it into a GET.
  *
  * @param from the kind of address that answered
  * @throws Fault `http-refused` for another protocol, a step from https to http, a name or password, and a POST that

@@ -11,11 +11,11 @@ import {
   type Ask,
   type EndedRun,
   type LogLine,
+  type SlotEnd,
   type StartedRun,
   type Task,
   type TaskEnd,
   type ToChild,
-  type TurnEnd,
   unknownChain,
 } from '../messages.ts'
 import { Asks, ChildEnd, ShownHttp } from './child-end.ts'
@@ -32,8 +32,8 @@ let chainNames: readonly string[] = []
 /** Loaded once there is a chain to read: viem takes a good part of a child's start and memory. */
 let typedReads: typeof import('./typed-reads.ts') | undefined
 const line = new ChildEnd(receive)
-const endTurn = sentTogether<TurnEnd>(ends => line.postAll('turn-ends', 'ends', ends, () => {}))
-const asks = new Asks(postAsks, endTurn)
+const endSlot = sentTogether<SlotEnd>(ends => line.postAll('slot-ends', 'ends', ends, () => {}))
+const asks = new Asks(postAsks, endSlot)
 const postLine = (said: LogLine) => line.post({ kind: 'log', ...said })
 const postEnd = sentTogether(postEnds)
 const controllers = new Map<string, AbortController>()
@@ -50,8 +50,8 @@ registerCollectorHooks(process.argv[2] ?? '{}')
 registerOptionsEdge()
 lockDown(line.socket)
 
-/** Turns a run has after its abort: more than each label has, so that values there by then are returned. */
-const turnsAfterAbort = 50
+/** Ticks a run has after its abort: more than each label has, so that values there by then are returned. */
+const ticksAfterAbort = 50
 
 async function perform(task: Task, deps: RunDeps): Promise<TaskEnd> {
   if (task.kind === 'describe') return { kind: 'described', description: await describeCollector(task.collector) }
@@ -78,12 +78,12 @@ async function start({ run, task, deadlineMs, requests, guarded }: StartedRun): 
   }
   const price = (name: string) => asks.price(run, name, scope, signal)
   const list = (name: string, recent: boolean) => asks.list(run, name, recent, scope, signal)
-  const own = asks.turnsOf(run)
+  const own = asks.slotsOf(run)
   const shown = requests && new ShownHttp(requests, request => asks.http(run, request, signal))
-  const performed = () => perform(task, { scope, signal, deadlineMs, turns: own, shown, chain, price, list })
+  const performed = () => perform(task, { scope, signal, deadlineMs, slots: own, shown, chain, price, list })
   const work = inScope(scope, () => (guarded ? withoutNetwork(stray.reject, performed) : performed()))
   const first = Promise.race([work, stray.promise])
-  const settled = await settledOrLate(first, signal, turnsAfterAbort)
+  const settled = await settledOrLate(first, signal, ticksAfterAbort)
   controllers.delete(run)
   postEnd({ run, end: endOf(settled, lateFault(scope, deadlineMs)) })
 }

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Console } from 'node:console'
 import { Writable } from 'node:stream'
-import { setImmediate as turn } from 'node:timers/promises'
+import { setImmediate as tick } from 'node:timers/promises'
 import type { CollectorLog } from '../../collector.ts'
 import { Fault } from '../../model/fault.ts'
 import { type ChildLogLevel, furtherLeftOut, type LogLine, runLogLinesMax } from '../messages.ts'
@@ -119,29 +119,29 @@ export type Settled<T = unknown> =
   /** The signal was aborted first. */
   | { readonly kind: 'late' }
 
-/** Event-loop turns a collector's code has to settle after its signal is aborted. */
-const turnsAfterAbort = 10
+/** Event-loop ticks a collector's code has to settle after its signal is aborted. */
+const ticksAfterAbort = 10
 
 /**
  * Result of a promise, or `late` when it has not settled at the abort of its signal. A rejection caused by the abort is
  * late, too.
  *
- * @param turns event-loop turns it has to settle after the abort
+ * @param ticks event-loop ticks it has to settle after the abort
  */
 export async function settledOrLate<T>(
   promise: Promise<T>,
   signal: AbortSignal,
-  turns = turnsAfterAbort,
+  ticks = ticksAfterAbort,
 ): Promise<Settled<T>> {
   const settled = promise.then(
     (value): Settled<T> => ({ kind: 'value', value }),
     (error: unknown): Settled<T> => (signal.aborted ? { kind: 'late' } : { kind: 'threw', error }),
   )
-  return Promise.race([settled, lateAfter(signal, turns)])
+  return Promise.race([settled, lateAfter(signal, ticks)])
 }
 
-async function lateAfter(signal: AbortSignal, turns: number): Promise<{ readonly kind: 'late' }> {
+async function lateAfter(signal: AbortSignal, ticks: number): Promise<{ readonly kind: 'late' }> {
   if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
-  for (let turned = 0; turned < turns; turned += 1) await turn()
+  for (let ticked = 0; ticked < ticks; ticked += 1) await tick()
   return { kind: 'late' }
 }

@@ -240,7 +240,7 @@ export function spawnChild(deps: SpawnDeps): Spawned {
   } catch (error) {
     return unstarted(Promise.resolve(error))
   }
-  // Node reports some errors in the next turn, and has made no streams if there were no descriptors for them.
+  // Node reports some errors in the next tick, and has made no streams if there were no descriptors for them.
   if (child.pid === undefined) return unstarted(new Promise(resolve => child.once('error', resolve)))
   standBack(child)
   endWithThis(child)
@@ -382,8 +382,8 @@ function boundMemory(child: ChildProcess, mbMax: number): { readonly how?: strin
   return fate
 }
 
-/** Event-loop turns to read the last output; a process started by a collector may hold the pipe open. */
-const turnsToRead = 50
+/** Event-loop ticks to read the last output; a process started by a collector may hold the pipe open. */
+const ticksToRead = 50
 
 async function exitOf(
   child: ChildProcess,
@@ -393,7 +393,7 @@ async function exitOf(
   const signal = await new Promise<NodeJS.Signals | null>(resolve => {
     child.once('exit', (_, by) => resolve(by))
   })
-  await Promise.race([closed, turned(turnsToRead)])
+  await Promise.race([closed, ticks(ticksToRead)])
   return { how: why(signal) ?? `ended with ${signal ?? `exit code ${child.exitCode}`}` }
 }
 
@@ -418,8 +418,8 @@ function unstarted(why: Promise<unknown>): Spawned {
   return { collectors: new Set(), listen() {}, post: () => true, kill() {}, abandon() {}, exited }
 }
 
-async function turned(turns: number): Promise<void> {
-  for (let turn = 0; turn < turns; turn += 1) await setImmediate()
+async function ticks(count: number): Promise<void> {
+  for (let left = count; left > 0; left -= 1) await setImmediate()
 }
 
 /**

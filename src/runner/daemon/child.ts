@@ -17,7 +17,7 @@ import {
 } from '../messages.ts'
 import type { Lost, Spawned } from './child-spawn.ts'
 import { heard } from './from-child.ts'
-import { ChildTurns, type HostLimits, isOver, RunDeadline } from './hosts.ts'
+import { ChildSlots, type HostLimits, isOver, RunDeadline } from './hosts.ts'
 import type { RunnerLimits } from './limits.ts'
 import { inOrderOfMeeting, type ReplyDeps, RunBlocks, replyTo } from './replies.ts'
 
@@ -157,10 +157,10 @@ export class CollectorChild {
   readonly #deps: ChildDeps
   readonly #spawned: Spawned
   readonly #runs = new Map<string, ChildRun>()
-  /** Runs started in one turn are sent in one message, and so are the replies of one turn. */
+  /** Runs started in one tick are sent in one message, and so are the replies of one tick. */
   readonly #start = sentTogether<string>(runs => this.#post(runs))
   readonly #tell = sentTogether<Reply>(replies => this.#say({ kind: 'replies', replies }))
-  readonly #turns: ChildTurns
+  readonly #slots: ChildSlots
   readonly #pings: PingWatch
   readonly #ready = Promise.withResolvers<void>()
   readonly #gone = new AbortController()
@@ -171,7 +171,7 @@ export class CollectorChild {
   constructor(deps: ChildDeps, spawned: Spawned, isReady: boolean) {
     this.#deps = deps
     const { chains, limits, log, time, hosts } = deps
-    this.#turns = new ChildTurns(
+    this.#slots = new ChildSlots(
       (...wanted) => hosts.take(...wanted),
       (ask, reply) => this.#tell({ ask, reply }),
     )
@@ -273,7 +273,7 @@ export class CollectorChild {
     this.#gone.abort(new Fault('stopped', 'the process has ended'))
     this.#ready.resolve()
     for (const token of this.#runs.keys()) this.#settle(token, lost)
-    this.#turns.endAll()
+    this.#slots.endAll()
   }
 
   #settle(token: string, end: TaskEnd | Lost): void {
@@ -313,8 +313,8 @@ export class CollectorChild {
         return undefined
       case 'ended':
         return message.runs.map(ended => this.#end(ended)).find(wrong => wrong !== undefined)
-      case 'turn-ends':
-        for (const end of message.ends) this.#turns.end(end)
+      case 'slot-ends':
+        for (const end of message.ends) this.#slots.end(end)
         return undefined
     }
   }
@@ -337,12 +337,12 @@ export class CollectorChild {
 
   async #reply({ ask, run: token, ...question }: Ask): Promise<void> {
     const run = this.#runs.get(token)
-    // Also of a run that is over: questions of its last turn may arrive after its end.
+    // Also of a run that is over: questions of its last tick may arrive after its end.
     if (!run || !('hour' in run.task)) return
     const { task, pins, over, deadline } = run
     if ('host' in question) {
       const asker = { collectorId: task.collector.id, hour: task.hour, signal: over.signal }
-      return deadline && this.#turns.ask(ask, question.host, { ...asker, deadline })
+      return deadline && this.#slots.ask(ask, question.host, { ...asker, deadline })
     }
     const asking = { token, hour: task.hour, pins, isShared: isShared(task), signal: over.signal }
     const reply = await replyTo(question, asking, this.#deps)

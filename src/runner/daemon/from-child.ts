@@ -196,7 +196,7 @@ const message = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('pong') }),
   z.object({ kind: z.literal('ended'), runs: z.array(z.object({ run: token, end })) }),
   z.object({ kind: z.literal('asks'), asks: z.array(ask) }),
-  z.object({ kind: z.literal('turn-ends'), ends: z.array(z.object({ ask: count, how })) }),
+  z.object({ kind: z.literal('slot-ends'), ends: z.array(z.object({ ask: count, how })) }),
   z.object({
     kind: z.literal('log'),
     collectorId: text,
@@ -213,7 +213,7 @@ const messageBounds = { bytesMax: childMessageCharsMax, depthMax: 64, partsMax: 
 const shortBounds = { bytesMax: 1_048_576, depthMax: 8, partsMax: 1_000 }
 
 /** A child writes the kind first. */
-const isLongKind = (line: string) => /^\{"kind":"(asks|ended|turn-ends)",/.test(line)
+const isLongKind = (line: string) => /^\{"kind":"(asks|ended|slot-ends)",/.test(line)
 
 /** A child's line as a message, or what is wrong with it. Repeats nothing of the line, which may hold anything. */
 type Heard = { readonly ok: true; readonly message: FromChild } | { readonly ok: false; readonly wrong: string }

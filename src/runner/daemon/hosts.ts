@@ -1,18 +1,18 @@
 import type { RateBounds } from '../../edge/rate/discovered-rate.ts'
 import { RateLimit } from '../../edge/rate/rate-limit.ts'
-import type { Turn } from '../../edge/rate/sent-calls.ts'
+import type { AdmittedRequest } from '../../edge/rate/sent-calls.ts'
 import type { Time } from '../../edge/time.ts'
 import { unlessAborted } from '../../edge/unless-aborted.ts'
 import type { Hour } from '../../model/hour.ts'
 import { retryAfterMsMax } from '../../model/limits.ts'
-import type { RequestEnd, TurnEnd, TurnReply } from '../messages.ts'
+import type { RequestEnd, SlotEnd, SlotReply } from '../messages.ts'
 import type { RunnerLimits } from './limits.ts'
 
-/** Time that a run waits for turns at hosts without coming nearer to its deadline, at most. */
+/** Time that a run waits for slots at hosts without coming nearer to its deadline, at most. */
 export const hostWaitMsMax = 10 * 60_000
 
 /**
- * The deadline of one run. Time that the run waits for its turn at a host does not count, up to a limit: it is busy
+ * The deadline of one run. Time that the run waits for its slot at a host does not count, up to a limit: it is busy
  * because of others.
  */
 export class RunDeadline {
@@ -63,8 +63,8 @@ export function isOver(wait: Promise<void>): Promise<boolean> {
   )
 }
 
-/** Longest time for which a request holds its turn: an attempt, and some time for the messages. */
-export const hostTurnMsMax = 25_000
+/** Longest time for which a request holds its slot: an attempt, and some time for the messages. */
+export const hostSlotMsMax = 25_000
 
 /** Answers in a row after which a host that refused is sent one more concurrent request. */
 const hostAnswersToRise = 20
@@ -81,20 +81,20 @@ export interface Asker {
   readonly signal: AbortSignal
 }
 
-/** A turn, to be ended once; or the time that the host must be left alone, when it ends after the run's deadline. */
-type TurnResult =
+/** A slot, to be ended once; or the time that the host must be left alone, when it ends after the run's deadline. */
+type SlotResult =
   | { readonly kind: 'granted'; readonly end: (how: RequestEnd) => void }
   | { readonly kind: 'refused'; readonly waitMs: number }
 
 interface Waiter {
   readonly asker: Asker
-  resolve(result: TurnResult): void
+  resolve(result: SlotResult): void
 }
 
 type HostLimitDeps = Pick<RunnerLimits, 'hostRequestsMax' | 'hostPerSecondMax'> & { readonly time: Time }
 
 /**
- * Gives turns to send a request to one host: only so many at a time, and a second. A 429 or a `Retry-After` holds all
+ * Gives slots to send a request to one host: only so many at a time, and a second. A 429 or a `Retry-After` holds all
  * requests back until its instant and halves both limits, which rise again as the host answers.
  *
  * The newest hour is first, so that a backfill does not delay the current one. Within an hour collectors take turns.
@@ -104,9 +104,9 @@ export class HostLimit {
   readonly #requestsMax: number
   readonly #rate: RateLimit
   readonly #waiting = new Set<Waiter>()
-  /** Number of the last turn of each collector, while any waits. */
-  readonly #lastTurns = new Map<string, number>()
-  #turns = 0
+  /** Number of the last slot of each collector, while any waits. */
+  readonly #lastSlots = new Map<string, number>()
+  #slots = 0
   #underWay = 0
   #underWayMax: number
   #answers = 0
@@ -125,11 +125,11 @@ export class HostLimit {
     return this.#waiting.size === 0 && this.#underWay === 0 && this.#rate.notBeforeMs <= this.#time.nowMs()
   }
 
-  /** Waits for a turn. Rejects with the reason of the asker's signal. */
-  async take(asker: Asker): Promise<TurnResult> {
+  /** Waits for a slot. Rejects with the reason of the asker's signal. */
+  async take(asker: Asker): Promise<SlotResult> {
     const waitMs = this.#waitMsPast(asker)
     if (waitMs !== undefined) return { kind: 'refused', waitMs }
-    const { promise, resolve } = Promise.withResolvers<TurnResult>()
+    const { promise, resolve } = Promise.withResolvers<SlotResult>()
     const waiter: Waiter = { asker, resolve }
     this.#waiting.add(waiter)
     void this.#grantAll()
@@ -137,7 +137,7 @@ export class HostLimit {
       return await unlessAborted(promise, asker.signal)
     } catch (error) {
       if (this.#waiting.has(waiter)) this.#leave(waiter)
-      // The turn was granted at the moment of the abort.
+      // The slot was granted at the moment of the abort.
       else void promise.then(result => result.kind === 'granted' && result.end({ kind: 'failed' }))
       throw error
     }
@@ -148,61 +148,61 @@ export class HostLimit {
     this.#isGranting = true
     while (this.#waiting.size > 0 && this.#underWay < this.#underWayMax) {
       this.#emptied = new AbortController()
-      const turn = await this.#rate.admitted(1, this.#emptied.signal).catch(() => undefined)
-      const next = turn && this.#next()
-      if (next) this.#grant(next, turn)
-      else if (turn) this.#rate.ended(turn)
+      const slot = await this.#rate.admitted(1, this.#emptied.signal).catch(() => undefined)
+      const next = slot && this.#next()
+      if (next) this.#grant(next, slot)
+      else if (slot) this.#rate.ended(slot)
     }
     this.#isGranting = false
   }
 
   #next(): Waiter | undefined {
-    const lastTurn = ({ asker }: Waiter) => this.#lastTurns.get(asker.collectorId) ?? 0
+    const lastSlot = ({ asker }: Waiter) => this.#lastSlots.get(asker.collectorId) ?? 0
     const isBefore = (one: Waiter, other: Waiter) =>
-      one.asker.hour === other.asker.hour ? lastTurn(one) < lastTurn(other) : one.asker.hour > other.asker.hour
+      one.asker.hour === other.asker.hour ? lastSlot(one) < lastSlot(other) : one.asker.hour > other.asker.hour
     let first: Waiter | undefined
     for (const waiter of this.#waiting) if (!first || isBefore(waiter, first)) first = waiter
     return first
   }
 
-  #grant(waiter: Waiter, turn: Turn): void {
-    this.#turns += 1
-    this.#lastTurns.set(waiter.asker.collectorId, this.#turns)
+  #grant(waiter: Waiter, slot: AdmittedRequest): void {
+    this.#slots += 1
+    this.#lastSlots.set(waiter.asker.collectorId, this.#slots)
     this.#leave(waiter)
     this.#underWay += 1
     const over = new AbortController()
     const end = (how: RequestEnd) => {
       if (over.signal.aborted) return
       over.abort()
-      this.#end(turn, how)
+      this.#end(slot, how)
     }
-    // A process that never ends a turn must not keep it from the others.
-    void this.#time.sleep(hostTurnMsMax, over.signal).then(
+    // A process that never ends a slot must not keep it from the others.
+    void this.#time.sleep(hostSlotMsMax, over.signal).then(
       () => end({ kind: 'failed' }),
       () => {},
     )
     waiter.resolve({ kind: 'granted', end })
   }
 
-  #end(turn: Turn, how: RequestEnd): void {
+  #end(slot: AdmittedRequest, how: RequestEnd): void {
     this.#underWay -= 1
-    if (how.kind === 'answered') this.#answered(turn)
-    if (how.kind === 'refused') this.#refused(turn, how.retryAfterMs)
-    if (how.kind === 'failed') this.#rate.ended(turn)
+    if (how.kind === 'answered') this.#answered(slot)
+    if (how.kind === 'refused') this.#refused(slot, how.retryAfterMs)
+    if (how.kind === 'failed') this.#rate.ended(slot)
     void this.#grantAll()
   }
 
-  #answered(turn: Turn): void {
-    this.#rate.answered(turn)
+  #answered(slot: AdmittedRequest): void {
+    this.#rate.answered(slot)
     this.#answers += 1
     if (this.#answers < hostAnswersToRise) return
     this.#answers = 0
     this.#underWayMax = Math.min(this.#underWayMax + 1, this.#requestsMax)
   }
 
-  #refused(turn: Turn, retryAfterMs: number | undefined): void {
+  #refused(slot: AdmittedRequest, retryAfterMs: number | undefined): void {
     const retryAtMs = retryAfterMs === undefined ? undefined : this.#time.nowMs() + retryAfterMs
-    if (this.#rate.refused(turn, retryAtMs)) {
+    if (this.#rate.refused(slot, retryAtMs)) {
       this.#answers = 0
       this.#underWayMax = Math.max(1, Math.floor(this.#underWayMax / 2))
     }
@@ -228,7 +228,7 @@ export class HostLimit {
   #leave(waiter: Waiter): void {
     this.#waiting.delete(waiter)
     if (this.#waiting.size > 0) return
-    this.#lastTurns.clear()
+    this.#lastSlots.clear()
     this.#emptied.abort()
   }
 }
@@ -247,8 +247,8 @@ export class HostLimits {
     this.#limits = limits
   }
 
-  /** Waits for a turn to send a request. Rejects with the reason of the asker's signal. @param host name and port */
-  take(host: string, asker: Asker): Promise<TurnResult> {
+  /** Waits for a slot to send a request. Rejects with the reason of the asker's signal. @param host name and port */
+  take(host: string, asker: Asker): Promise<SlotResult> {
     const limit = this.#byHost.get(host) ?? this.#newLimit()
     this.#byHost.set(host, limit)
     return limit.take(asker)
@@ -262,23 +262,23 @@ export class HostLimits {
   }
 }
 
-/** Gives a turn to send a request to a host, by name and port. Rejects when the asker's run is over. */
-type TakeTurn = (host: string, asker: Asker) => Promise<TurnResult>
+/** Gives a slot to send a request to a host, by name and port. Rejects when the asker's run is over. */
+type TakeSlot = (host: string, asker: Asker) => Promise<SlotResult>
 
-/** The turns that one process has asked for. */
-export class ChildTurns {
-  readonly #take: TakeTurn
-  readonly #tell: (ask: number, reply: TurnReply) => void
-  /** Ends of the granted turns by the number of the question; undefined while a turn is waited for. */
+/** The slots that one process has asked for. */
+export class ChildSlots {
+  readonly #take: TakeSlot
+  readonly #tell: (ask: number, reply: SlotReply) => void
+  /** Ends of the granted slots by the number of the question; undefined while a slot is waited for. */
   readonly #ends = new Map<number, ((how: RequestEnd) => void) | undefined>()
   #isOver = false
 
-  constructor(take: TakeTurn, tell: (ask: number, reply: TurnReply) => void) {
+  constructor(take: TakeSlot, tell: (ask: number, reply: SlotReply) => void) {
     this.#take = take
     this.#tell = tell
   }
 
-  /** Waits for a turn and replies. Never rejects. A question that was asked before is ignored. */
+  /** Waits for a slot and replies. Never rejects. A question that was asked before is ignored. */
   async ask(ask: number, host: string, asker: Asker): Promise<void> {
     if (this.#ends.has(ask)) return
     this.#ends.set(ask, undefined)
@@ -294,15 +294,15 @@ export class ChildTurns {
     }
   }
 
-  /** Ends a turn. One that is not held any more is ignored. */
-  end({ ask, how }: TurnEnd): void {
+  /** Ends a slot. One that is not held any more is ignored. */
+  end({ ask, how }: SlotEnd): void {
     const end = this.#ends.get(ask)
     if (!end) return
     this.#ends.delete(ask)
     end(how)
   }
 
-  /** Ends all turns, because the process has ended. */
+  /** Ends all slots, because the process has ended. */
   endAll(): void {
     this.#isOver = true
     for (const ask of this.#ends.keys()) this.end({ ask, how: { kind: 'failed' } })

@@ -18,7 +18,7 @@ interface TokenAsk {
   readonly token: string
 }
 
-/** Reads the prices of the configuration. Tokens that are asked for in one turn are read together. */
+/** Reads the prices of the configuration. Tokens that are asked for in one tick are read together. */
 export class Prices {
   readonly #run: RunReader
   readonly #tokens = new BatchScheduler<TokenAsk, Priced>(asks => this.#readTokens(asks))

@@ -38,7 +38,7 @@ interface Round {
 }
 
 /**
- * Lets the first questions of an hour's runs meet, from all processes: questions of one turn are one request to the
+ * Lets the first questions of an hour's runs meet, from all processes: questions of one tick are one request to the
  * node. A question waits until all runs of its hour have asked or ended, but only up to a limit, since a process may be
  * slow to start.
  */
@@ -69,7 +69,7 @@ export class Meeting {
     if (round?.silent.size === 0) this.#end(hour, round)
   }
 
-  /** Waits for the others. Resolves in one turn for all that wait. */
+  /** Waits for the others. Resolves in one tick for all that wait. */
   async ask(hour: Hour, run: string): Promise<void> {
     const round = this.#rounds.get(hour)
     // Further questions of a run wait with its first.

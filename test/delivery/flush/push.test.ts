@@ -119,7 +119,7 @@ describe('the pacer', () => {
     const pacer = new Pacer(time, 5)
     const startsMs = await Promise.all(
       Array.from({ length: 20 }, async () => {
-        await pacer.turn(new AbortController().signal)
+        await pacer.slot(new AbortController().signal)
         return time.nowMs() - startMs
       }),
     )

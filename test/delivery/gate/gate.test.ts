@@ -189,19 +189,19 @@ describe('a retry-after', () => {
     const { gate } = gateAt(time)
     await gate.pushed(asksToWait(startMs + retryAfterWaitMsMax), 'a-key')
     expect(gate.isRetrySoon).toBe(true)
-    expect(await gate.pushTurn('a-key', goOn)).toBeUndefined()
+    expect(await gate.pushSlot('a-key', goOn)).toBeUndefined()
     expect(time.nowMs()).toBeGreaterThanOrEqual(startMs + retryAfterWaitMsMax)
     const untilMs = time.nowMs() + retryAfterWaitMsMax + 1
     await gate.pushed(asksToWait(untilMs), 'a-key')
     expect(gate.isRetrySoon).toBe(false)
-    expect(await gate.pushTurn('a-key', goOn)).toEqual({ why: 'retry-after', untilMs })
+    expect(await gate.pushSlot('a-key', goOn)).toEqual({ why: 'retry-after', untilMs })
   })
 
   it('that comes while a push waits for its turn holds that push back, too', async () => {
     const time = new VirtualTime(startMs)
     const { gate } = gateAt(time, { pacePerSecond: 1 })
-    await gate.pushTurn('a-key', goOn)
-    const turn = gate.pushTurn('a-key', goOn)
+    await gate.pushSlot('a-key', goOn)
+    const turn = gate.pushSlot('a-key', goOn)
     await gate.pushed(asksToWait(startMs + hourMs), 'a-key')
     expect(whyOf(await turn)).toBe('retry-after')
   })
@@ -211,8 +211,8 @@ describe('a push', () => {
   it('is held back by a key that was refused while it waited, until the service is asked again', async () => {
     const time = new VirtualTime(startMs)
     const { gate } = gateAt(time, { pacePerSecond: 1 })
-    await gate.pushTurn('a-key', goOn)
-    const turn = gate.pushTurn('a-key', goOn)
+    await gate.pushSlot('a-key', goOn)
+    const turn = gate.pushSlot('a-key', goOn)
     await gate.pushed(refused, 'a-key')
     expect(await turn).toEqual({ why: 'key-refused', untilMs: startMs + keyAskMs })
   })
@@ -222,7 +222,7 @@ describe('a push', () => {
     const bench = gateAt(time, { pacePerSecond: 10 })
     const gapMs = async () => {
       const fromMs = time.nowMs()
-      await bench.gate.pushTurn('a-key', goOn)
+      await bench.gate.pushSlot('a-key', goOn)
       return time.nowMs() - fromMs
     }
     await gapMs()
@@ -230,7 +230,7 @@ describe('a push', () => {
     await bench.gate.pushed({ kind: 'transient', reason: '429', status: 429 }, 'a-key')
     expect(await gapMs()).toBe(200)
     const fromMs = time.nowMs()
-    await bench.gate.requestTurn(goOn)
+    await bench.gate.requestSlot(goOn)
     expect(time.nowMs() - fromMs).toBe(100)
     for (let count = 0; count < 20; count += 1) await bench.gate.pushed(settled, 'a-key')
     expect(await gapMs()).toBeLessThanOrEqual(100)
@@ -238,9 +238,9 @@ describe('a push', () => {
 
   it('is given up when it is stopped while it waits', async () => {
     const { gate } = gateAt(new VirtualTime(startMs), { pacePerSecond: 1 / 600 })
-    await gate.pushTurn('a-key', goOn)
+    await gate.pushSlot('a-key', goOn)
     const stopping = new AbortController()
-    const turn = gate.pushTurn('a-key', stopping.signal)
+    const turn = gate.pushSlot('a-key', stopping.signal)
     stopping.abort(new Error('stopped'))
     await expect(turn).rejects.toThrow('stopped')
   })

@@ -8,7 +8,7 @@ const goOn = new AbortController().signal
 
 async function starts(pacer: Pacer, time: VirtualTime, count: number): Promise<number[]> {
   const turn = async () => {
-    await pacer.turn(goOn)
+    await pacer.slot(goOn)
     return time.nowMs()
   }
   return await Promise.all(Array.from({ length: count }, turn))
@@ -109,9 +109,9 @@ describe('the pacer', () => {
     const time = new VirtualTime(startMs)
     const pacer = new Pacer(time, 5)
     const realMs = time.nowMs.bind(time)
-    await pacer.turn(goOn)
+    await pacer.slot(goOn)
     time.nowMs = () => realMs() + 24 * 3_600_000
-    await pacer.turn(goOn)
+    await pacer.slot(goOn)
     expect(realMs()).toBe(startMs + 200)
   })
 
@@ -120,7 +120,7 @@ describe('the pacer', () => {
     const pacer = new Pacer(time, 5)
     const realMs = time.nowMs.bind(time)
     const turn = async () => {
-      await pacer.turn(goOn)
+      await pacer.slot(goOn)
       return realMs()
     }
     const before = [turn(), turn(), turn()]
@@ -133,9 +133,9 @@ describe('the pacer', () => {
   it('ends a wait that is broken off', async () => {
     const time = new VirtualTime(startMs)
     const pacer = new Pacer(time, 1 / 600)
-    await pacer.turn(goOn)
+    await pacer.slot(goOn)
     const stopping = new AbortController()
-    const waiting = pacer.turn(stopping.signal)
+    const waiting = pacer.slot(stopping.signal)
     stopping.abort(new Error('stopped'))
     await expect(waiting).rejects.toThrow('stopped')
   })

@@ -36,7 +36,7 @@ export interface DeliveryBenchOptions {
   readonly inFlight?: number
   /** The service's clock was seen already, and is as this machine's: it need not be asked for. */
   readonly isClockKnown?: boolean
-  /** Turns of the event loop until the outbox is asked, and again until its answer is there, at most; default: none. */
+  /** RequestSlots of the event loop until the outbox is asked, and again until its answer is there, at most; default: none. */
   readonly storeTurns?: number
   /** The outbox as the deliveries see it; default: as it is. */
   readonly asSeen?: (store: DeliveryStore) => DeliveryStore

@@ -22,9 +22,9 @@ export interface FlushBenchOptions {
   /** Out of quarantine, to be tried alone. */
   readonly toProbe?: readonly Metric[]
   readonly probes?: readonly Batch[]
-  /** Turns of the event loop until an answer is there. The service has decided at once. */
+  /** RequestSlots of the event loop until an answer is there. The service has decided at once. */
   readonly delayTurns?: () => number
-  /** Turns of the event loop until the outbox does what it is asked, and again until its answer is there; default: none. */
+  /** RequestSlots of the event loop until the outbox does what it is asked, and again until its answer is there; default: none. */
   readonly storeTurns?: () => number
 }
 

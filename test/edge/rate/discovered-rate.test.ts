@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { nodeRate } from '../../../src/chain/endpoint/endpoint.ts'
 import { type DiscoveredRate, lowered, type RefusedBurst, risen } from '../../../src/edge/rate/discovered-rate.ts'
-import { SentCalls, type Turn } from '../../../src/edge/rate/sent-calls.ts'
+import { type AdmittedRequest, SentCalls } from '../../../src/edge/rate/sent-calls.ts'
 
 const refusal: RefusedBurst = { count: 60, inSecond: 60, answeredMax: 300, isAfterAnswer: true, nowMs: 10_000 }
 const found: DiscoveredRate = { perSecond: 100, isCut: false, sinceMs: 0, doublesMs: 3_000 }
@@ -41,37 +41,37 @@ it('a found rate doubles, ever faster, until there is none; not during the wait 
 })
 
 describe('calls that were sent', () => {
-  function sent(...turns: readonly Turn[]): SentCalls {
+  function sent(...requests: readonly AdmittedRequest[]): SentCalls {
     const calls = new SentCalls()
-    for (const turn of turns) calls.add(turn)
+    for (const request of requests) calls.add(request)
     return calls
   }
-  const turn = (sentMs: number, count: number, endedMs = sentMs): Turn => ({
+  const request = (sentMs: number, count: number, endedMs = sentMs): AdmittedRequest => ({
     count,
     sentMs,
     endedMs,
   })
 
   it('count for a second from when they were answered, as far as that may be their way to the node', () => {
-    const waitMs = (one: Turn, nowMs: number) => sent(one).waitMs(7, 10, nowMs, -1)
-    expect(waitMs(turn(0, 7, 100), 100)).toBe(1_001)
-    expect(waitMs(turn(0, 7, 4_000), 1_100)).toBe(401)
+    const waitMs = (one: AdmittedRequest, nowMs: number) => sent(one).waitMs(7, 10, nowMs, -1)
+    expect(waitMs(request(0, 7, 100), 100)).toBe(1_001)
+    expect(waitMs(request(0, 7, 4_000), 1_100)).toBe(401)
     expect(waitMs({ sentMs: 0, count: 7 }, 400)).toBe(601)
     expect(waitMs({ sentMs: 0, count: 7 }, 1_001)).toBe(500)
-    expect(waitMs(turn(0, 3, 100), 100)).toBe(0)
+    expect(waitMs(request(0, 3, 100), 100)).toBe(0)
   })
 
   it('that are more than the rate of a second wait for all before, and are waited for longer', () => {
-    expect(sent(turn(0, 1)).waitMs(100, 10, 0, -1)).toBe(1_001)
+    expect(sent(request(0, 1)).waitMs(100, 10, 0, -1)).toBe(1_001)
     expect(sent().waitMs(100, 10, 0, -1)).toBe(0)
-    expect(sent(turn(0, 100)).waitMs(1, 10, 0, -1)).toBe(10_000)
+    expect(sent(request(0, 100)).waitMs(1, 10, 0, -1)).toBe(10_000)
     // Sent while another rate held.
-    expect(sent(turn(0, 100)).waitMs(1, 10, 0, 0)).toBe(1_001)
+    expect(sent(request(0, 100)).waitMs(1, 10, 0, 0)).toBe(1_001)
   })
 
   it('tell what the node had in the second up to one', () => {
-    const refused: Turn = { sentMs: 2_500, count: 9, endedMs: 6_000 }
-    const calls = sent(turn(0, 5), turn(999, 5), turn(1_000, 5), turn(2_400, 2), refused)
+    const refused: AdmittedRequest = { sentMs: 2_500, count: 9, endedMs: 6_000 }
+    const calls = sent(request(0, 5), request(999, 5), request(1_000, 5), request(2_400, 2), refused)
     expect(calls.inSecondOf(refused)).toBe(11)
   })
 })

@@ -88,7 +88,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('the store of a fleet', () => 
     const startedAtMs = await store.nowMs()
     const intervalMs = 60_000 / 20
     const take = async (destination: string) =>
-      (await store.transaction(transaction => store.takeTurn(destination, intervalMs, transaction))).waitMs +
+      (await store.transaction(transaction => store.takeSlot(destination, intervalMs, transaction))).waitMs +
       (await store.nowMs())
     const turns = (await Promise.all(Array.from({ length: 10 }, () => take('service')))).sort((a, b) => a - b)
     const lateMs = (await store.nowMs()) - startedAtMs
@@ -102,18 +102,18 @@ describe.skipIf(postgresPlace.kind === 'missing')('the store of a fleet', () => 
   it('gives no turn away in a transaction that is rolled back', async () => {
     const { store } = await opened()
     const taken = store.transaction(async transaction => {
-      await store.takeTurn('service', 50_000, transaction)
+      await store.takeSlot('service', 50_000, transaction)
       throw new Error('the role is lost')
     })
     await expect(taken).rejects.toThrow('the role is lost')
     const free = { waitMs: 0, notBeforeMs: 0 }
-    expect(await store.transaction(transaction => store.takeTurn('service', 50_000, transaction))).toEqual(free)
+    expect(await store.transaction(transaction => store.takeSlot('service', 50_000, transaction))).toEqual(free)
   })
 
   it('waits no longer than a minute for a turn that a wrong clock has given', async () => {
     const { store, run } = await opened()
     await run(`INSERT INTO tidegauge.destination (name, pace_tat) VALUES ('service', now() + interval '3 hours')`)
-    const turn = await store.transaction(transaction => store.takeTurn('service', 100, transaction))
+    const turn = await store.transaction(transaction => store.takeSlot('service', 100, transaction))
     expect(turn.waitMs).toBeLessThanOrEqual(60_000)
   })
 
@@ -126,7 +126,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('the store of a fleet', () => 
   ])('gives %s of the retry-afters of a destination with each turn', async (_, noted, kept) => {
     const { store } = await opened()
     for (const notBeforeMs of noted) await store.noteRetryAfter('service', notBeforeMs)
-    const turn = (destination: string) => store.transaction(tx => store.takeTurn(destination, 100, tx))
+    const turn = (destination: string) => store.transaction(tx => store.takeSlot(destination, 100, tx))
     expect(await turn('service')).toMatchObject({ notBeforeMs: kept })
     expect(await turn('another')).toMatchObject({ notBeforeMs: 0 })
   })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type Hour, hourAfter } from '../../../src/model/hour.ts'
 import { hourMs } from '../../../src/model/limits.ts'
-import { type Asker, HostLimit, hostTurnMsMax, hostWaitMsMax, RunDeadline } from '../../../src/runner/daemon/hosts.ts'
+import { type Asker, HostLimit, hostSlotMsMax, hostWaitMsMax, RunDeadline } from '../../../src/runner/daemon/hosts.ts'
 import type { RequestEnd } from '../../../src/runner/messages.ts'
 import { VirtualTime } from '../../support/virtual-time.ts'
 import { hour } from '../setup.ts'
@@ -163,11 +163,11 @@ describe('the limit of a host', () => {
     const { time, limit, askerOf } = hostOf({ requestsMax: 1 })
     const held = await limit.take(askerOf({}))
     await limit.take(askerOf({}))
-    expect(time.nowMs()).toBe(startMs + hostTurnMsMax)
+    expect(time.nowMs()).toBe(startMs + hostSlotMsMax)
     if (held.kind === 'granted') held.end({ kind: 'refused', retryAfterMs: 86_400_000 })
     const next = await limit.take(askerOf({}))
     expect(next.kind).toBe('granted')
-    expect(time.nowMs()).toBe(startMs + 2 * hostTurnMsMax)
+    expect(time.nowMs()).toBe(startMs + 2 * hostSlotMsMax)
   })
 })
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemTime, type Time } from '../../../src/edge/time.ts'
 import { hourAfter } from '../../../src/model/hour.ts'
-import { hostTurnMsMax } from '../../../src/runner/daemon/hosts.ts'
+import { hostSlotMsMax } from '../../../src/runner/daemon/hosts.ts'
 import type { RunnerDeps } from '../../../src/runner/daemon/process-runner.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { configured, faultOf, hour, testRunner } from '../setup.ts'
@@ -102,7 +102,7 @@ describe('collectors of one host', () => {
   it('get the turn of a process that has ended', async () => {
     const { url } = await slowSource(() => 200)
     // No turn is taken back before its process has ended.
-    const sleep: Time['sleep'] = (ms, signal) => systemTime.sleep(ms === hostTurnMsMax ? 3_600_000 : ms, signal)
+    const sleep: Time['sleep'] = (ms, signal) => systemTime.sleep(ms === hostSlotMsMax ? 3_600_000 : ms, signal)
     const { runner } = testRunner({ limits: { hostRequestsMax: 1 }, time: { ...systemTime, sleep } })
     const collector = inProcesses(2)
     const killed = faultOf(runner.collect(collector(0, { url, requests: 5, isKilled: true }), hour))

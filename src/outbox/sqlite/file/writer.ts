@@ -40,7 +40,7 @@ export class Writer {
   }
 
   /**
-   * Runs writes in one transaction, in a commit shared with other writes of the same turn. Resolves when it is on disk.
+   * Runs writes in one transaction, in a commit shared with other writes of the same tick. Resolves when it is on disk.
    *
    * @param rows written, about
    * @param onDelayed called when the write has to wait for another process
