@@ -287,7 +287,7 @@ class FleetParts {
     const givingBack = async () => {
       log.warn({ destination: name }, 'this daemon does not reach the service: another one is let try')
       // It does not wait as long as this one would have.
-      await outbox.operators.hurry()
+      await outbox.operators.requestFlush()
     }
     const roles = destination.protocols.map(({ id }) => deliverRole(id))
     const isAble = () => this.#identity.isOfFleet

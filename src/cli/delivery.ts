@@ -41,7 +41,7 @@ export async function deliverNow(
   const { config, time } = context
   // As long as one push and the daemon's look into the outbox may take.
   const untilMs = time.nowMs() + config.delivery.timeoutMs + 2 * pollMs
-  for (let [said, isHurried] = [noted, false]; ; ) {
+  for (let [said, isRequested] = [noted, false]; ; ) {
     const taken = await roleOrDeliverer(context)
     if ('release' in taken) {
       if (await deliverAs(taken, context, outbox)) return 'own'
@@ -49,8 +49,8 @@ export async function deliverNow(
     }
     if (taken.sentence !== said) note(taken.sentence)
     said = taken.sentence
-    if (!isHurried) await outbox.operators.hurry()
-    isHurried = true
+    if (!isRequested) await outbox.operators.requestFlush()
+    isRequested = true
     if (await isDelivered(outbox.operators, time, Math.min(untilMs, time.nowMs() + pollMs))) return taken.by
     if (time.nowMs() < untilMs) continue
     const { waiting } = await outbox.operators.backlog()

@@ -47,8 +47,8 @@ export interface DeliveryDeps {
   readonly counters?: Counters | undefined
 }
 
-/** The parts of one flush that its pushes need. */
-interface FlushRun {
+/** A flush that the gate has admitted. */
+interface AdmittedFlush {
   readonly occasion: FlushOccasion
   readonly key: string
   /** Ends waits. */
@@ -159,7 +159,7 @@ export class Delivery {
     return this.#deps.outbox.dueHour('newest', this.#protocolIds, endOfTime)
   }
 
-  #flushDeps({ newestFirstFrom, probes }: Plan, run: FlushRun): FlushDeps {
+  #flushDeps({ newestFirstFrom, probes }: Plan, run: AdmittedFlush): FlushDeps {
     const { outbox, destination, clock, inFlight, batchMetricsMin, time } = this.#deps
     const [recorder, quarantine, protocolIds] = [this.#recorder, this.#quarantine, this.#protocolIds]
     const { protocols } = destination
@@ -180,10 +180,7 @@ export class Delivery {
       stillDue: metrics => outbox.stillDue(metrics),
       recorder,
       quarantine,
-      free: due =>
-        quarantine.isWithoutMetrics
-          ? due
-          : due.filter(metric => quarantine.sendStateOf(metric, time.nowMs(), false) === 'free'),
+      free: due => due.filter(metric => quarantine.sendStateOf(metric, time.nowMs(), false) === 'free'),
       newestToProbe: () => this.#probes.newest(probesOf, newestFirstFrom),
       toProbe: this.#probes.of(probesOf),
       newestFirstFrom,
@@ -211,7 +208,7 @@ export class Delivery {
   }
 
   /** @returns why the protocol is not registered; `undefined` when it is */
-  async #register(protocolId: string, { key, signal }: FlushRun): Promise<NotRegistered | undefined> {
+  async #register(protocolId: string, { key, signal }: AdmittedFlush): Promise<NotRegistered | undefined> {
     const { client, destination } = this.#deps
     const protocol = destination.protocols.find(({ id }) => id === protocolId)
     if (!protocol) return { kind: 'refused', reason: 'it is not configured' }
@@ -221,7 +218,7 @@ export class Delivery {
     return refusal
   }
 
-  #pushDeps({ key, signal, breakOff }: FlushRun): PushDeps {
+  #pushDeps({ key, signal, breakOff }: AdmittedFlush): PushDeps {
     const { outbox, client, time } = this.#deps
     return { client, outbox, gate: this.#gate, time, key, signal, breakOff }
   }

@@ -61,7 +61,7 @@ describe('a key that is refused', () => {
       await time.sleep(60_000)
       await bench.flush()
       expect(bench.balance.due).toBe(3)
-      if (isOther) await bench.outbox.operators.hurry()
+      if (isOther) await bench.outbox.operators.requestFlush()
       await bench.flush(isOther ? 'due' : 'asked')
       expect(bench.balance).toMatchObject({ due: 0, delivered: 3 })
       expect(service.checkedKeys).toEqual([firstKey, firstKey])

@@ -109,7 +109,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('the pace of a fleet', () => {
     expect(await elsewhere.mayPush(), 'another key').toBe('now')
     const afterRestart = await gateOf(address, 'host-2', 'a')
     expect(afterRestart.gate.hold('due'), 'it is stored, for status and the next process').toEqual(hold)
-    await other.outbox.operators.hurry()
+    await other.outbox.operators.requestFlush()
     expect(await other.gate.occasion('due'), 'a person wants a flush').toBe('asked')
     expect(await other.mayPush()).toBe('now')
     expect(await (await gateOf(address, 'a-third', 'a')).mayPush()).toBe('now')

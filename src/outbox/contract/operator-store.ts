@@ -90,6 +90,6 @@ export interface OperatorStore {
 
   /** The stored state of a destination. */
   destination(name: string): Promise<DestinationState>
-  /** Lets the process that delivers flush at its next look instead of waiting for its breakers. */
-  hurry(): Promise<void>
+  /** Lets the process that delivers flush at its next pass instead of waiting for its breakers. */
+  requestFlush(): Promise<void>
 }

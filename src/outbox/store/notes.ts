@@ -94,8 +94,8 @@ export function mayBeLost({ failures, notBeforeMs }: DestinationState): boolean 
   return failures === 0 && notBeforeMs === 0
 }
 
-/** Lets the process that delivers probe at its next look instead of waiting for the breakers: a person asked for it. */
-export function askForFlush(): StoreWork<void> {
+/** Lets the process that delivers probe at its next pass instead of waiting for the breakers: a person asked for it. */
+export function requestFlush(): StoreWork<void> {
   return write(sql`UPDATE tidegauge.destination SET probe_at_ms = ${askedAtMs}`)
 }
 

@@ -24,7 +24,7 @@ import { MetricChanges, storedRows } from './changes.ts'
 import { hourOrigin, hourRanges } from './hours.ts'
 import { lockWithDependents, renewDerived } from './inputs.ts'
 import { changeDescription, descriptionOf, lockProtocols, metricsById, metricsByNumber } from './metrics.ts'
-import { acknowledgeWarnings, allWarnings, askForFlush, destinationState, unsuccessfulFlushes } from './notes.ts'
+import { acknowledgeWarnings, allWarnings, destinationState, requestFlush, unsuccessfulFlushes } from './notes.ts'
 import { expectHour } from './planning.ts'
 import { type DecidedMetric, type Decision, decide, isReleasable } from './policy.ts'
 import {
@@ -137,8 +137,8 @@ export class StoreOperators implements OperatorStore {
     return this.#database.readEach(() => destinationState(name))
   }
 
-  hurry(): Promise<void> {
-    return this.#database.write(askForFlush)
+  requestFlush(): Promise<void> {
+    return this.#database.write(requestFlush)
   }
 
   /** In several commits: the locks of one of many rows would block the daemons. @returns how many metrics changed */

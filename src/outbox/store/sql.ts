@@ -4,22 +4,22 @@ export type SqlValue = string | number | bigint | Uint8Array | null
 /** Types of the columns of `rows` and of the values of a list, as PostgreSQL names them. */
 type SqlType = 'integer' | 'bigint' | 'double precision' | 'text'
 
-/** Part of a statement that is not the same in all databases. */
-type SqlPart =
-  | { readonly part: 'list'; readonly type: SqlType; readonly values: readonly SqlValue[] }
+/** Fragment of a statement that is not the same in all databases. */
+type SqlFragment =
+  | { readonly kind: 'list'; readonly type: SqlType; readonly values: readonly SqlValue[] }
   | {
-      readonly part: 'rows'
+      readonly kind: 'rows'
       readonly columns: Readonly<Record<string, SqlType>>
       readonly rows: readonly (readonly SqlValue[])[]
     }
-  | { readonly part: 'words'; readonly postgres: string; readonly sqlite: string }
+  | { readonly kind: 'words'; readonly postgres: string; readonly sqlite: string }
   | Statement
 
-/** A statement: its text, with values and parts between. `sql` makes it. */
+/** A statement: its text, with values and fragments between. `sql` makes it. */
 export interface Statement {
-  readonly part: 'statement'
+  readonly kind: 'statement'
   readonly texts: readonly string[]
-  readonly between: readonly (SqlValue | SqlPart)[]
+  readonly between: readonly (SqlValue | SqlFragment)[]
   /** Whether the rows of its answer are not needed: nothing waits for them. Default: they are. */
   readonly isLater?: boolean
 }
@@ -37,13 +37,13 @@ export type Dialect = 'postgres' | 'sqlite'
  *
  * @example sql`SELECT id FROM tidegauge.metric WHERE name ${isIn('text', names)} AND protocol = ${protocol}`
  */
-export function sql(texts: TemplateStringsArray, ...between: readonly (SqlValue | SqlPart)[]): Statement {
-  return { part: 'statement', texts, between }
+export function sql(texts: TemplateStringsArray, ...between: readonly (SqlValue | SqlFragment)[]): Statement {
+  return { kind: 'statement', texts, between }
 }
 
 /** The condition that what stands before it is one of some values. */
-export function isIn(type: SqlType, values: readonly SqlValue[]): SqlPart {
-  return { part: 'list', type, values }
+export function isIn(type: SqlType, values: readonly SqlValue[]): SqlFragment {
+  return { kind: 'list', type, values }
 }
 
 /**
@@ -51,17 +51,17 @@ export function isIn(type: SqlType, values: readonly SqlValue[]): SqlPart {
  *
  * @example sql`SELECT given.name FROM ${rows({ name: 'text' }, [['a'], ['b']])} AS given ORDER BY given.place`
  */
-export function rows(columns: Readonly<Record<string, SqlType>>, all: readonly (readonly SqlValue[])[]): SqlPart {
-  return { part: 'rows', columns, rows: all }
+export function rows(columns: Readonly<Record<string, SqlType>>, all: readonly (readonly SqlValue[])[]): SqlFragment {
+  return { kind: 'rows', columns, rows: all }
 }
 
-/** Text that is a part of a statement; it must not come from outside. */
-export function text(words: string): SqlPart {
-  return { part: 'words', postgres: words, sqlite: words }
+/** Text that is a fragment of a statement; it must not come from outside. */
+export function text(words: string): SqlFragment {
+  return { kind: 'words', postgres: words, sqlite: words }
 }
 
 /** Keeps the rows of a `SELECT` from being changed until the transaction ends. In SQLite there is one writer at a time. */
-export const forUpdate: SqlPart = { part: 'words', postgres: 'FOR NO KEY UPDATE', sqlite: '' }
+export const forUpdate: SqlFragment = { kind: 'words', postgres: 'FOR NO KEY UPDATE', sqlite: '' }
 
 /** Writes a statement in the dialect of a database. */
 export function rendered(statement: Statement, dialect: Dialect): RenderedStatement {
@@ -71,19 +71,20 @@ export function rendered(statement: Statement, dialect: Dialect): RenderedStatem
     return dialect === 'postgres' ? `$${values.length}` : '?'
   }
   const write = ({ texts, between }: Statement): string =>
-    texts.reduce((before, after, index) => before + writePart(between[index - 1] ?? null) + after)
-  const writePart = (part: SqlValue | SqlPart): string => {
-    if (part === null || typeof part !== 'object' || part instanceof Uint8Array) return bind(clean(part))
-    if (part.part === 'statement') return write(part)
-    if (part.part === 'words') return part[dialect]
-    if (part.part === 'list') {
-      const list = part.values.map(clean)
-      if (dialect === 'postgres') return `= ANY (${bind(list)}::${part.type}[])`
+    texts.reduce((before, after, index) => before + writeFragment(between[index - 1] ?? null) + after)
+  const writeFragment = (fragment: SqlValue | SqlFragment): string => {
+    if (fragment === null || typeof fragment !== 'object' || fragment instanceof Uint8Array)
+      return bind(clean(fragment))
+    if (fragment.kind === 'statement') return write(fragment)
+    if (fragment.kind === 'words') return fragment[dialect]
+    if (fragment.kind === 'list') {
+      const list = fragment.values.map(clean)
+      if (dialect === 'postgres') return `= ANY (${bind(list)}::${fragment.type}[])`
       return `IN (SELECT value FROM json_each(${bind(JSON.stringify(list))}))`
     }
     return dialect === 'postgres'
-      ? postgresRows(part.columns, part.rows, bind)
-      : sqliteRows(part.columns, part.rows, bind)
+      ? postgresRows(fragment.columns, fragment.rows, bind)
+      : sqliteRows(fragment.columns, fragment.rows, bind)
   }
   const written = write(statement)
   return { text: dialect === 'postgres' ? written : written.replaceAll('tidegauge.', ''), values }

@@ -53,7 +53,7 @@ export function destinationsContract(newPlace: NewPlace): void {
       await outbox.delivery.saveDestination('service', full)
       const other = await handles.another()
       expect((await outbox.delivery.destination('service')).isAsked ?? false).toBe(false)
-      await other.operators.hurry()
+      await other.operators.requestFlush()
       expect(await outbox.delivery.destination('service')).toMatchObject({ isAsked: true, failures: 7 })
       const again = await handles.reopened()
       const asked = await again.delivery.destination('service')
