@@ -20,8 +20,9 @@ export function declarations(root: string): void {
   const compiler = join(root, 'node_modules/typescript/bin/tsc')
   const project = join(root, 'src/build/tsconfig.types.json')
   execFileSync(process.execPath, [compiler, '--project', project, '--outDir', compiled], { stdio: 'inherit' })
-  const copies = new Copies(root, compiled)
-  for (const name of ['collector', 'testing']) copies.add(join(compiled, `${name}.d.ts`))
+  const own = join(compiled, 'src')
+  const copies = new Copies(root, own)
+  for (const name of ['collector', 'testing']) copies.add(join(own, `${name}.d.ts`))
   const parts = ['viem', ...viemParts(root)]
   for (const part of parts) copies.addAs(packageTypes(root, part), `${part}.d.ts`)
   rmSync(compiled, { recursive: true })
