@@ -160,7 +160,9 @@ export function logUpkeep(log: Log, news: UpkeepNews): void {
       log.warn('the lock file was removed from the data folder: it is taken again')
       return
     case 'role-lost':
-      log.error('the lock file was removed from the data folder, and another tidegauge has the lock now')
+      log.error(
+        'the lock file was removed from the data folder, and another tidegauge has the lock now: this daemon ends',
+      )
       return
     case 'log-large':
       log.warn(

@@ -83,7 +83,7 @@ class DaemonKeeper implements Disposable {
         }
       } catch (error) {
         // The log of a running daemon is read by programs: a line of plain text would break it.
-        log.error({ fault: faultLine(error) }, 'ended')
+        log.error({ fault: faultLine(error) }, 'the daemon has ended')
         return exitCodeOf(error)
       }
       if (begun.kind === 'daemon') this.#context = begun.context
@@ -125,10 +125,13 @@ class DaemonKeeper implements Disposable {
         const mayPassSoon = error instanceof Fault && ['outbox-unusable', 'disk-full'].includes(error.code)
         if (!again && !(error instanceof Fault && isOfOutbox(error))) throw error
         reason = faultLine(error)
-        if (reason !== reported)
-          log.error({ fault: reason }, 'the outbox cannot be opened yet: the daemon waits for it')
-        reported = reason
         waitMs = mayPassSoon ? roomLookMs : breakageRestMs
+        if (reason !== reported)
+          log.error(
+            { fault: reason, againSeconds: waitMs / 1_000 },
+            'the outbox cannot be opened yet: the daemon waits for it',
+          )
+        reported = reason
       }
     }
   }

@@ -2,6 +2,7 @@ import { backoffMs, isYetToCome } from '../model/backoff.ts'
 import { offSentence } from '../model/clock.ts'
 import { type Hour, hourText } from '../model/hour.ts'
 import { breakerCapMs, hourMs } from '../model/limits.ts'
+import { isOfPage } from '../model/verdict.ts'
 import type { Cure } from '../model/waiting.ts'
 import type { DestinationState } from '../outbox/contract/delivery-store.ts'
 import type { DeliveryState } from '../telemetry/counters.ts'
@@ -110,6 +111,7 @@ const sentencesMax = 3
 function stopFact({ kind, reason, status, isKeyMissing, isUnchanged }: Stop): string {
   switch (kind) {
     case 'key-refused':
+      if (isOfPage(reason)) return `The address does not answer like the service (${reason})`
       return `The service refuses the key (${reason})${isUnchanged ? ', and it has not changed since' : ''}`
     case 'misdirected':
       return `The address does not answer like the service (${reason})`
@@ -122,10 +124,10 @@ function stopFact({ kind, reason, status, isKeyMissing, isUnchanged }: Stop): st
 }
 
 /** The way in which the failure of a flush ends. */
-function cureOf({ kind, status = 0, isKeyMissing, isNoResult }: Stop): Cure {
+function cureOf({ kind, reason, status = 0, isKeyMissing, isNoResult }: Stop): Cure {
   switch (kind) {
     case 'key-refused':
-      return 'new-key'
+      return isOfPage(reason) ? 'address' : 'new-key'
     case 'misdirected':
       return 'address'
     case 'systemic':

@@ -320,7 +320,10 @@ async function pass(delivery: Delivery, health: LoopHealth, time: Time, log: Log
       const seen = health.recover(error)
       if (seen === 'room-made') return 0
       if (seen === 'other')
-        log.error({ fault: faultLine(health.explain(error)) }, 'delivery: the outbox cannot be read or written')
+        log.error(
+          { fault: faultLine(health.explain(error)) },
+          'delivery: the outbox cannot be read or written: retrying',
+        )
       return breakerBaseMs
     },
   )

@@ -5,6 +5,7 @@ import { commitRowsMax } from '../model/limits.ts'
 import type { Metric } from '../model/metric.ts'
 import { MetricSet, metricKey } from '../model/metric-set.ts'
 import { type Remark, warningKind } from '../model/remarks.ts'
+import { isOfPage } from '../model/verdict.ts'
 import type { DeliveryStore } from '../outbox/contract/delivery-store.ts'
 import type { MetricVerdicts } from '../outbox/contract/hours.ts'
 import type { Counters } from '../telemetry/counters.ts'
@@ -41,6 +42,8 @@ interface RecorderDeps {
   /** Counts what is delivered. Default: nothing is counted. */
   readonly counters?: Counters | undefined
 }
+
+const failingFix = 'nothing is lost, and the others are delivered: if that goes on, ask who runs the service'
 
 /** Records verdicts in the outbox and in the log, and what they mean for later flushes: quarantine, unconfirmed sends. */
 export class Recorder {
@@ -121,29 +124,41 @@ export class Recorder {
   quarantineRejected(metric: Metric, status: number, reason: string): void {
     const id = metric.protocolId
     this.#quarantine(metric, protocolSentence(id, status, reason))
-    const fix = protocolFix(id, status)
-    this.#deps.log.error({ protocol: id, status, reason, fix }, 'protocol refused: its metrics stay due')
+    const fix = protocolFix(id, status, reason)
+    this.#deps.log.error(
+      { protocol: id, status, reason, fix },
+      'protocol refused: its metrics stay due, and are tried again',
+    )
   }
 
   /** The service cannot register a metric's protocol now. */
   quarantineUnregistered(metric: Metric, reason: string): void {
     const { protocolId } = metric
     this.#quarantine(metric, unregisteredSentence(protocolId, reason))
-    this.#deps.log.warn({ protocol: protocolId, reason }, 'protocol not registered yet: its metrics stay due')
+    this.#deps.log.warn(
+      { protocol: protocolId, reason },
+      'protocol not registered yet: its metrics stay due, and that is tried again',
+    )
   }
 
   /** The service fails on a metric as on all of its protocol. */
   quarantineProtocol(metric: Metric, reason: string): void {
     const { protocolId } = metric
     this.#quarantine(metric, failingSentence(protocolId, reason))
-    this.#deps.log.error({ protocol: protocolId, reason }, 'the service fails on a protocol: its metrics stay due')
+    this.#deps.log.error(
+      { protocol: protocolId, reason, fix: failingFix },
+      'the service fails on a protocol: its metrics stay due, and are tried again',
+    )
   }
 
   /** The service fails on a metric, and on its protocol where it does so on several. */
   quarantineMetric(metric: Metric, reason: string): void {
     const { quarantine, log, time } = this.#deps
     const isProtocol = quarantine.addMetric(metric, reason, time.nowMs(), time.chance())
-    log.error({ metric: metric.id, hour: hourText(metric.hour), reason }, 'the service fails on a metric: it stays due')
+    log.error(
+      { metric: metric.id, hour: hourText(metric.hour), reason, fix: failingFix },
+      'the service fails on a metric: it stays due, and is tried again',
+    )
     if (isProtocol) this.quarantineProtocol(metric, reason)
   }
 
@@ -249,7 +264,7 @@ export class UnconfirmedSends {
 
 /** Why a protocol is left out, and what to do about it. */
 function protocolSentence(id: string, status: number, reason: string): string {
-  return `protocol ${id} is refused (${reason}): ${protocolFix(id, status)}`
+  return `protocol ${id} is refused (${reason}): ${protocolFix(id, status, reason)}`
 }
 
 /** Why a protocol is left out that could not be registered, which is not its fault. */
@@ -263,6 +278,7 @@ function failingSentence(id: string, reason: string): string {
 }
 
 /** Instruction for a protocol that is refused with a status. */
-function protocolFix(id: string, status: number): string {
-  return status === 404 ? `register it: tidegauge register ${id}` : 'use the key that owns it'
+function protocolFix(id: string, status: number, reason: string): string {
+  if (isOfPage(reason)) return 'that is a page, and not the service’s answer; check service.url, and what is in between'
+  return status === 404 ? `register it with tidegauge register ${id}` : 'use the key that owns it'
 }

@@ -135,7 +135,8 @@ export async function recordHour(
     const nextAttemptMs = nowMs + retryDelayMs(fault, attempts + 1, time.chance())
     await outbox.intake.record({ ...values, failed: { fault, nextAttemptMs } }, nowMs)
     const level = fault.code === 'chain-behind' ? 'debug' : isPermanent(fault) ? 'error' : 'warn'
-    log[level]({ ...facts, fault: faultLine(fault), attempt: attempts + 1 }, 'not collected')
+    const nextAttempt = new Date(nextAttemptMs).toISOString()
+    log[level]({ ...facts, fault: faultLine(fault), attempt: attempts + 1, nextAttempt }, 'not collected')
   }
   for (const { metric, hold } of accepted) {
     if (hold)

@@ -229,7 +229,10 @@ export class Intake {
     }
     const gaps = plan ? await this.#deps.outbox.intake.planHours(plan) : 0
     if (gaps > 0)
-      this.#deps.log.warn({ collector: collector.id, hours: gaps }, 'hours that can no longer be collected: gaps')
+      this.#deps.log.warn(
+        { collector: collector.id, hours: gaps },
+        'hours that can no longer be collected: see tidegauge gaps',
+      )
   }
 
   /** Starts hours of one collector. */

@@ -118,6 +118,15 @@ export function reasonOf({ status, body, described }: Extract<Answer, { kind: 'a
   return [`${status}`, words === '' ? described : words].filter(Boolean).join(': ')
 }
 
+/**
+ * Whether a refusal came as a web page: of a proxy, a firewall or another server, where the service would answer JSON. Pure.
+ *
+ * @param reason as `reasonOf` gives it
+ */
+export function isOfPage(reason: string): boolean {
+  return /^\d+: text\/html\b/.test(reason)
+}
+
 /** Judges an answer by the verdict table of the product. Pure. */
 export function verdict(answer: Answer, batch: Batch): Verdict {
   if (answer.kind === 'unanswered') return { kind: 'transient', reason: answer.reason }

@@ -107,8 +107,8 @@ const pushWords: Readonly<Record<string, string>> = {
   systemic: 'every metric was rejected',
   'key-refused': 'the key was refused',
   'protocol-refused': 'the protocol was refused',
-  'partly-refused': 'accepted in part',
-  misdirected: 'sent elsewhere by a redirect',
+  'partly-refused': 'not all accepted',
+  misdirected: 'not answered like by the service',
 }
 
 /** The result of the last push, with the status that ended it. */

@@ -214,16 +214,25 @@ describe.each(storeTurnsEach)('with an outbox that answers within %i turns,', st
       expect(await bench.pushes('due')).toBe(2)
     })
 
-    it.each([
-      [404, 'register it: tidegauge register vault'],
+    it.each<[status: number, fix: string, described?: string]>([
+      [404, 'register it with tidegauge register vault'],
       [403, 'use the key that owns it'],
-    ])('sets it aside after a %i with a sentence of its own, and the others are on time', async (status, fix) => {
+      [
+        403,
+        'that is a page, and not the service’s answer; check service.url, and what is in between',
+        'text/html, "Blocked"',
+      ],
+    ])('sets it aside after a %i with a sentence of its own, and the others are on time', async (...row) => {
+      const [status, fix, described] = row
       const bench = new MemoryBench({ storeTurns })
       await bench.store([...metrics(2), ...metrics(2, anHour, 'other')])
-      bench.service.rule = ({ protocolIds }) => (protocolIds.includes('vault') ? answered(status) : undefined)
+      bench.service.rule = ({ protocolIds }) =>
+        protocolIds.includes('vault')
+          ? { ...answered(status), body: undefined, ...(described !== undefined && { described }) }
+          : undefined
       await bench.pushes()
       expect(bench.balance).toMatchObject({ due: 2, delivered: 2, dead: 0 })
-      const sentence = `protocol vault is refused (${status}): ${fix}`
+      const sentence = `protocol vault is refused (${status}${described === undefined ? '' : `: ${described}`}): ${fix}`
       expect(bench.state()).toMatchObject({ probeAtMs: 0, notBeforeMs: 0, failures: 0, waiting: sentence })
 
       await bench.store(metrics(3, hourAfter(anHour, -1), 'other'))

@@ -254,7 +254,7 @@ describe('an unknown protocol', () => {
     await bench.flush()
     expect(service.registered).toEqual([{ id: 'vault', name: 'vault' }])
     expect(bench.balance).toMatchObject({ delivered: 5, due: 5, dead: 0 })
-    expect(bench.state().waiting).toBe('protocol other is refused (404): register it: tidegauge register other')
+    expect(bench.state().waiting).toBe('protocol other is refused (404): register it with tidegauge register other')
   })
 })
 

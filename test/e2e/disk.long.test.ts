@@ -191,7 +191,9 @@ describe('the daemon with a damaged outbox', () => {
     const other = takeDaemonRole({ dataFolder, config: 'other.yaml', nowMs: 0 })
     onTestFinished(() => other.release())
     process.kill(daemon.pid, 'SIGCONT')
-    await daemon.logged('the lock file was removed from the data folder, and another tidegauge has the lock now')
+    await daemon.logged(
+      'the lock file was removed from the data folder, and another tidegauge has the lock now: this daemon ends',
+    )
     await daemon.logged('stopped')
     expect(await daemon.ended, 'its last line is one of the log').toBe(75)
   })

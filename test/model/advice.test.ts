@@ -9,7 +9,7 @@ it.each([
     'decide: tidegauge held ls; or tidegauge flush',
     'decide: tidegauge held ls --config own.yaml; or tidegauge flush --config own.yaml',
   ],
-  ['register it: tidegauge register pool', 'register it: tidegauge register --config own.yaml pool'],
+  ['register it with tidegauge register pool', 'register it with tidegauge register --config own.yaml pool'],
   [
     'tidegauge explain a___B 2026-11-20T13:00:00Z --config own.yaml',
     'tidegauge explain a___B 2026-11-20T13:00:00Z --config own.yaml',

@@ -59,7 +59,7 @@ function waits(
   const state = afterFlush({ ...closed, notBeforeMs }, end, nowMs, 0)
   return said({ due: { oldest: anHour, metrics: 7 }, destinations: [state] }, more)
 }
-const leftOut = { ...closed, waiting: 'protocol vault is refused (404): register it: tidegauge register vault' }
+const leftOut = { ...closed, waiting: 'protocol vault is refused (404): register it with tidegauge register vault' }
 const unattended = { isUnattended: true }
 
 const failed = (fault: Fault, more?: Partial<ReadinessInput>) =>
@@ -117,14 +117,19 @@ it.each<[trouble: string, said: () => string, reads: string]>([
     `${undelivered} Delivery waits (the answer is not a push result (200: text/html)). ${goesOn} Check service.url.`,
   ],
   [
+    'a page that asks for a login, before the service',
+    () => waits({ kind: 'key-refused', reason: '401: text/html, "Authorization Required"' }),
+    `${undelivered} The address does not answer like the service (401: text/html, "Authorization Required"). ${goesOn} Check service.url.`,
+  ],
+  [
     'metrics that are left out, while the rest is delivered',
     () => said({ due: { oldest: anHour, metrics: 7 }, destinations: [leftOut] }),
-    `${undelivered} Protocol vault is refused (404): register it: tidegauge register vault. Nothing is lost, and it is tried again.`,
+    `${undelivered} Protocol vault is refused (404): register it with tidegauge register vault. Nothing is lost, and it is tried again.`,
   ],
   [
     'the same, and no daemon',
     () => said({ due: { oldest: anHour, metrics: 7 }, destinations: [leftOut] }, unattended),
-    `${undelivered} Protocol vault is refused (404): register it: tidegauge register vault. Nothing is lost, but no daemon runs, so nothing is tried again: tidegauge flush, or tidegauge run.`,
+    `${undelivered} Protocol vault is refused (404): register it with tidegauge register vault. Nothing is lost, but no daemon runs, so nothing is tried again: tidegauge flush, or tidegauge run.`,
   ],
   [
     'a key whose file is missing',

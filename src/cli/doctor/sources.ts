@@ -30,7 +30,7 @@ import { shownHost } from '../../model/host.ts'
 import { type Hour, hourAt } from '../../model/hour.ts'
 import { valueAt } from '../../model/json.ts'
 import { hourMs } from '../../model/limits.ts'
-import { type Answer, foreignFact, isForeign, reasonOf } from '../../model/verdict.ts'
+import { type Answer, foreignFact, isForeign, isOfPage, reasonOf } from '../../model/verdict.ts'
 import type { DestinationState } from '../../outbox/contract/delivery-store.ts'
 import type { OutboxFileCheck } from '../../outbox/data-check.ts'
 import { createLog } from '../../telemetry/log.ts'
@@ -150,7 +150,7 @@ function answered(host: string, answer: KeyAnswer): Finding {
     return failed('service', `${host} ${redirects}, and a key is never sent elsewhere`, checkAddress)
   }
   if (status === 404) return failed('service', `${host} does not know /api/validate-key (${what})`, checkAddress)
-  if (isForeign(answer)) return failed('service', foreignFact(answer), checkAddress)
+  if (isForeign(answer) || isOfPage(reasonOf(answer))) return failed('service', foreignFact(answer), checkAddress)
   if (status >= 400 && status !== 401 && status !== 403) {
     const found = `${host} refuses the question whether the key is valid (${reasonOf(answer)}), which says nothing about the key`
     return failed('service', found, 'check service.url, and ask who runs it')
@@ -176,6 +176,7 @@ function keyFix({ service }: Config, protocol: ProtocolConfig | undefined): stri
 /** @returns `undefined` for an answer that says nothing about the key */
 function keyFinding(subject: string, answer: KeyAnswer, fix: string): Finding | undefined {
   const { status } = answer
+  if (isOfPage(reasonOf(answer))) return undefined
   if (status === 401 || status === 403) return failed(subject, `the service refuses the key (${status})`, fix)
   const isAccepted = status >= 200 && status < 300 && !isForeign(answer)
   return isAccepted ? ok(subject, 'the service accepts the key') : undefined

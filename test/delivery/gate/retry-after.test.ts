@@ -47,7 +47,7 @@ it('what waits is shown in three sentences and a count, however much it is', asy
   expect(bench.balance).toMatchObject({ due: 22, delivered: 2 })
   const sentences = bench.state().waiting?.split('; ') ?? []
   expect(sentences.map(sentence => sentence.replace(/p\d+/g, 'p'))).toEqual([
-    ...Array.from({ length: 3 }, () => 'protocol p is refused (404): register it: tidegauge register p'),
+    ...Array.from({ length: 3 }, () => 'protocol p is refused (404): register it with tidegauge register p'),
     'and 8 more like it',
   ])
 })
