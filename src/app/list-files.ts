@@ -12,7 +12,7 @@ import type { ListKeeper } from '../runner/daemon/lists.ts'
 import type { ListMemory } from '../runner/messages.ts'
 
 const stored = z.object({
-  /** Digest of the list and its chain: another list with its name has nothing in common with it. */
+  /** Digest of the list, its chain and what follows: of another list with its name, and of damaged text, it is another. */
   of: z.string(),
   hour: z.iso.datetime().transform(text => Date.parse(text) as Hour),
   items: z.array(z.custom<Hex>(isAddress)),
@@ -35,20 +35,21 @@ export class ListFiles implements ListKeeper {
   async read(list: CollectorConfig): Promise<ListMemory | undefined> {
     try {
       const { of, ...memory } = stored.parse(jsonOf(await readFile(this.#fileOf(list), 'utf8')))
-      return of === this.#digestOf(list) ? memory : undefined
+      return of === this.#digestOf(list, memory) ? memory : undefined
     } catch {
       return undefined
     }
   }
 
-  async write(list: CollectorConfig, { hour, items, blocks }: ListMemory): Promise<void> {
+  async write(list: CollectorConfig, memory: ListMemory): Promise<void> {
+    const { hour, ...rest } = memory
     const file = this.#fileOf(list)
     this.#writes += 1
     const written = `${file}.${process.pid}.${this.#writes}`
     try {
       // Not the data folder: it may be a volume that is not mounted now.
       if (!existsSync(this.#folder)) await mkdir(this.#folder, { mode: 0o700 })
-      const text = JSON.stringify({ of: this.#digestOf(list), hour: hourText(hour), items, blocks })
+      const text = JSON.stringify({ of: this.#digestOf(list, memory), hour: hourText(hour), ...rest })
       await writeFile(written, text, { mode: 0o600 })
       // In one step: another process may read it.
       await rename(written, file)
@@ -61,10 +62,10 @@ export class ListFiles implements ListKeeper {
     return join(this.#folder, `${id.slice('list '.length)}.json`)
   }
 
-  #digestOf({ options }: CollectorConfig): string {
+  #digestOf({ options }: CollectorConfig, { hour, items, blocks = [] }: ListMemory): string {
     const chains = this.#chains.map(({ name, id }) => [name, id])
     return createHash('sha256')
-      .update(JSON.stringify([options, chains]))
+      .update(JSON.stringify([options, chains, hour, items, blocks]))
       .digest('hex')
   }
 }
