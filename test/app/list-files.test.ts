@@ -7,7 +7,7 @@ import { parseHour } from '../../src/model/hour.ts'
 import { configured } from '../runner/setup.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
-const chainsOf = (id: number) => [{ name: 'one', id }] as unknown as Config['chains']
+const chainsOf = (id: number): Config['chains'] => [{ name: 'one', id, rpc: [], settleMs: 0 }]
 const list = configured('list', { id: 'list pools', options: { chain: 'one', event: 'Made(address pool)' } })
 const memory = {
   hour: parseHour('2026-11-20T13:00:00Z'),
