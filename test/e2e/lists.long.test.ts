@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
@@ -102,26 +102,24 @@ protocols:
 `)
 }
 
+const backfilled = (config: string, from = hourOf(0), own = env) =>
+  tidegauge(['backfill', '--from', from, '--to', hourOf(-1), '--overwrite', '--config', config], own)
+
+/** Rows without their state: whether they are delivered depends on the service. */
 async function exported(config: string, own = env): Promise<readonly string[]> {
   const range = ['--from', hourOf(0), '--to', hourOf(-1)]
   const { stdout } = await tidegauge(['export', ...range, '--all', '--config', config], own)
-  // Whether it is delivered depends on the service.
-  return stdout
-    .trim()
-    .split('\n')
-    .slice(1)
-    .map(line => line.replace(/,\w+$/, ''))
-    .sort()
+  const [, ...rows] = stdout.trim().split('\n')
+  return rows.map(line => line.replace(/,\w+$/, '')).sort()
 }
 
 /** Three values in each hour; of the derived ones, one compares with the value 24 hours before. */
 const rowsCount = 3 * hoursCount + (hoursCount - 23) + (hoursCount - 24)
 
 describe('a DEX over a list, with prices of tokens, events, and windows', () => {
-  it('has the same bits in a backfill, in collect, in a daemon, and in PostgreSQL', async () => {
-    const range = ['--from', hourOf(0), '--to', hourOf(-1)]
+  it('has the same bits in a backfill, in collect and in a daemon, also after its list is damaged on disk', async () => {
     const one = dex()
-    await tidegauge(['backfill', ...range, '--config', one.config])
+    await backfilled(one.config)
     const rows = await exported(one.config)
     expect(rows.filter(row => row.includes('Pairs')).map(row => row.split(',')[2])).toEqual(
       hours.map((_, place) => String(Math.min(3, Math.floor(place / 8) + 1))),
@@ -147,29 +145,15 @@ describe('a DEX over a list, with prices of tokens, events, and windows', () => 
     const last = rows.filter(row => row.includes(hourOf(-1)))
     expect(again.sort()).toEqual(last.map(row => row.split(',').slice(0, 3).join()))
 
-    // A memory that cannot be used is read again.
+    // A memory that is damaged is read again.
     const file = join(one.folder, 'data/embedded/lists/pairs.json')
-    expect(readdirSync(join(one.folder, 'data/embedded/lists'))).toEqual(['pairs.json'])
     const whole = readFileSync(file, 'utf8')
-    const foreign = JSON.stringify({ ...JSON.parse(whole), of: 'another', items: [factory.address] })
-    for (const text of [whole.slice(0, 100), '{"items":7}', '', foreign]) {
+    const [first = ''] = born
+    for (const text of [whole.slice(0, 100), whole.replace(first, factory.address.toLowerCase())]) {
       writeFileSync(file, text)
-      const filled = await tidegauge([
-        'backfill',
-        '--from',
-        hourOf(25),
-        '--to',
-        hourOf(-1),
-        '--overwrite',
-        '--json',
-        '--config',
-        one.config,
-      ])
-      expect(filled.code, text).toBe(0)
+      expect((await backfilled(one.config, hourOf(25))).code, text).toBe(0)
       expect(await exported(one.config), text).toEqual(rows)
-      // Of hours that are read at once, any may be kept last.
-      const { of, items } = JSON.parse(readFileSync(file, 'utf8')) as { of: string; items: string[] }
-      expect([of, items], text).toEqual([JSON.parse(whole).of, born.slice(0, items.length)])
+      expect(readFileSync(file, 'utf8'), text).toContain(first)
     }
   }, 400_000)
 })
@@ -179,12 +163,10 @@ describe.skipIf(postgresPlace.kind === 'missing')('with PostgreSQL as the outbox
 
   it('has the same bits', async () => {
     const own = { ...env, DATABASE_URL: await databases.empty() }
-    const head =
-      'service: { url: "http://127.0.0.1:9", key: { env: METRICS_KEY } }\ndata: { postgres: { env: DATABASE_URL } }\n'
-    const [file, fleet] = [dex(), dex(head)]
-    const range = ['--from', hourOf(0), '--to', hourOf(-1)]
-    await tidegauge(['backfill', ...range, '--config', file.config])
-    await tidegauge(['backfill', ...range, '--config', fleet.config], own)
+    const service = 'service: { url: "http://127.0.0.1:9", key: { env: METRICS_KEY } }\n'
+    const [file, fleet] = [dex(), dex(`${service}data: { postgres: { env: DATABASE_URL } }\n`)]
+    await backfilled(file.config)
+    await backfilled(fleet.config, hourOf(0), own)
     const rows = await exported(fleet.config, own)
     expect(rows).toHaveLength(rowsCount)
     expect(rows).toEqual(await exported(file.config))
