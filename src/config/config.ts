@@ -80,7 +80,7 @@ export function configSecrets(config: Config): ConfigSecret[] {
   const word = { kind: 'word' } as const
   return [
     ...(data.kind === 'postgres' ? [secret('the address of the database', data.address, { kind: 'database' })] : []),
-    ...(proxy && proxy.kind !== 'url' ? [secret('the address of the proxy', proxy, { kind: 'proxy' })] : []),
+    ...(proxy && proxy.kind !== 'url' ? [secret('proxy', proxy, { kind: 'proxy' })] : []),
     ...(service.kind === 'remote' ? secretsOfService(service) : []),
     ...protocols.flatMap(({ id, key }): ConfigSecret[] =>
       key ? [{ ...secret(`the key of ${id}`, key, word), isOfProtocol: true }] : [],

@@ -179,7 +179,12 @@ export function readPrivateKey(ref: SecretRef): string {
  */
 export function resolveProxy(ref: { readonly kind: 'url'; readonly url: string } | SecretRef): string {
   if (ref.kind === 'url') return ref.url
-  const taken = proxyAddress(readSecret(ref), true)
+  const where = ref.kind === 'file' ? ref.path : ref.name
+  const named = (message: string) => message.replace(/the secret's (file|variable)/, `the $1 ${where}`)
+  const taken = proxyAddress(
+    readNamed(ref, message => `the address of the proxy: ${named(message)}`),
+    true,
+  )
   if (taken.ok) return taken.value
   const { message, fix } = taken.mistake
   throw new Fault('config', `the secret is not the address of a proxy: ${message}`, {

@@ -155,7 +155,7 @@ function tunnel(proxy: URL, target: Target, secureContext: SecureContext): Promi
   })
   asked.on('error', failure => {
     const error: unknown = limit.aborted ? limit.reason : failure
-    const fix = networkFix(error)?.replace('the address', 'the address under proxy:') ?? checkProxy
+    const fix = networkFix(error)?.replace('the address', "the proxy's address") ?? checkProxy
     reject(unreachable(proxy, `does not answer: ${networkReason(error)}`, fix))
   })
   asked.end()
@@ -171,8 +171,9 @@ function unreachable(proxy: URL, what: string, fix: string): Fault {
 
 function refusal(proxy: URL, host: string, status: number, isNamed: boolean): Fault {
   if (status === 407) {
-    const what = isNamed ? 'does not take the name and password it is given' : 'asks for a name and a password'
-    const fix = 'write proxy: { env: PROXY_URL }, and put http://NAME:PASSWORD@HOST:PORT in that variable'
+    const [what, fix] = isNamed
+      ? ['does not take the name and password it is given', 'put the right ones where proxy: keeps its address']
+      : ['asks for a name and a password', 'write proxy: { env: PROXY_URL }, and http://NAME:PASSWORD@HOST:PORT there']
     return unreachable(proxy, `${what} (407)`, fix)
   }
   if (status === 403 || status === 405)

@@ -146,12 +146,37 @@ describe('behind a proxy', () => {
     const named = `the proxy 127.0.0.1:${proxy.port} does not take the name and password it is given (407)`
     expect(lines(ended.stdout, /^. (service|source|heartbeat)/)).toEqual([
       expect.stringContaining(
-        `✖ service: metrics.example.test does not answer: ${named} → write proxy: { env: PROXY_URL }`,
+        `✖ service: metrics.example.test does not answer: ${named} → put the right ones where proxy: keeps its address`,
       ),
       expect.stringContaining(named),
       expect.stringContaining(`! heartbeat: checks.example.test does not answer: ${named}`),
     ])
     expect(ended.stdout + ended.stderr).not.toContain('an-old-pass-word')
+  })
+
+  it.each([
+    [
+      'is down',
+      { PROXY_URL: 'http://127.0.0.1:9' },
+      "the proxy 127.0.0.1:9 does not answer: nothing listens there, ECONNREFUSED → check the proxy's address and its port, and that the server runs",
+    ],
+    [
+      'is not known',
+      { PROXY_URL: '' },
+      'the address of the proxy: the variable PROXY_URL is empty → put the secret there, and nothing else',
+    ],
+    [
+      'is of another kind',
+      { PROXY_URL: `socks5://tides:${password}@127.0.0.1:1` },
+      'the secret is not the address of a proxy: a SOCKS proxy is not used here, an HTTP proxy is → write it like http://proxy.example.com:3128',
+    ],
+  ])('a proxy that %s is the reason, with what to do', async (_, changed, reason) => {
+    const { proxy } = await stage()
+    const { config, env } = settings(proxy)
+    const doctor = await command(['doctor', '--config', config], { ...env, ...changed })
+    requireNoSecret(doctor)
+    expect(lines(doctor.stdout, /^. service/)).toEqual([`✖ service: metrics.example.test does not answer: ${reason}`])
+    expect(doctor.code).toBe(1)
   })
 
   it('HTTPS_PROXY alone is not used, and doctor says so', async () => {

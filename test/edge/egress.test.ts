@@ -78,7 +78,7 @@ describe('a proxy', () => {
       'wants a password',
       { credentials: 'a:b' },
       'asks for a name and a password (407)',
-      'write proxy: { env: PROXY_URL }, and put http://NAME:PASSWORD@HOST:PORT in that variable',
+      'write proxy: { env: PROXY_URL }, and http://NAME:PASSWORD@HOST:PORT there',
     ],
     [
       'does not reach the host',
@@ -108,7 +108,7 @@ describe('a proxy', () => {
       'speaks another protocol',
       { writes: 'SSH-2.0-OpenSSH_9.2\r\n' },
       'does not answer: its answer is no HTTP, HPE_INVALID_CONSTANT',
-      'check the port, and write https:// in the address under proxy: if it speaks that',
+      "check the port, and write https:// in the proxy's address if it speaks that",
     ],
     [
       'breaks off',
@@ -135,7 +135,7 @@ describe('a proxy', () => {
     const port = await freePort()
     expect(await asked(`https://${host}`, { proxy: `http://127.0.0.1:${port}` })).toEqual({
       reason: `the proxy 127.0.0.1:${port} does not answer: nothing listens there, ECONNREFUSED`,
-      fix: 'check the address under proxy: and its port, and that the server runs',
+      fix: "check the proxy's address and its port, and that the server runs",
     })
   })
 

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { egressConnector } from '../../edge/egress.ts'
-import { networkReason, networkWords } from '../../edge/network-reason.ts'
+import { networkFix, networkReason, networkWords } from '../../edge/network-reason.ts'
 import { unlessAborted } from '../../edge/unless-aborted.ts'
 import { exceededBound, parsedJson } from '../../model/json.ts'
 import { EndpointFailure, hostOf } from './failures.ts'
@@ -183,13 +183,15 @@ export function webSocketDial(url: string, own: OwnHeaders = () => ({})): Dial {
     end.throwIfAborted()
     return new Promise((resolve, reject) => {
       const headers = ownHeaders(host, own)
-      let why = 'does not answer as a WebSocket'
+      const failure = (words: string, fix = webSocketFix) =>
+        new EndpointFailure(host, words, 'unreachable', undefined, fix)
+      let why = failure('does not answer as a WebSocket')
       const connect = egressConnector(buildConnector, { timeout: connectMsMax, signal: end })
       const dispatcher = new Agent({
         connect: (target, done) =>
           connect(target, (...[error, socket]) => {
             if (!error) return done(null, socket)
-            why = `does not answer: ${networkReason(error)}`
+            why = failure(`does not answer: ${networkReason(error)}`, networkFix(error))
             done(error, null)
           }),
         webSocket: { maxPayloadSize: chainAnswerBytesMax },
@@ -200,7 +202,7 @@ export function webSocketDial(url: string, own: OwnHeaders = () => ({})): Dial {
       socket.addEventListener('error', () => {})
       socket.addEventListener('close', ({ code }) => {
         void dispatcher.destroy().catch(() => {})
-        reject(new EndpointFailure(host, why, 'unreachable', undefined, webSocketFix))
+        reject(why)
         closed(`closed the connection (${code})`)
       })
     })
