@@ -13,10 +13,13 @@ async function stage() {
     '/ok': ok,
     '/name': to('http://other.example.test/ok'),
     '/inner': to('http://10.0.0.5/secret'),
+    '/self': to('/ok'),
     '/machine': to('http://127.0.0.1:9/secret'),
   })
   const port = Number(new URL(started.url).port)
-  const proxy = await startProxy({ reaches: { 'api.example.test:80': port, 'other.example.test:80': port } })
+  const proxy = await startProxy({
+    reaches: { 'api.example.test:80': port, 'other.example.test:80': port, '10.0.0.5:80': port },
+  })
   setEgress(() => ({ proxy: proxy.url, except: [] }))
   const edge = edgeOf()
   return { proxy, get: (path: string) => fetchJson(`http://api.example.test${path}?key=hidden`, schema, edge) }
@@ -28,6 +31,11 @@ describe('behind a proxy, a source', () => {
     expect(await get('/ok')).toEqual({ value: 1 })
     expect(await get('/name')).toEqual({ value: 1 })
     expect(new Set(proxy.asked)).toEqual(new Set(['api.example.test:80', 'other.example.test:80']))
+  })
+
+  it('at a private address may lead to itself', async () => {
+    await stage()
+    expect(await fetchJson('http://10.0.0.5/self?key=hidden', schema, edgeOf())).toEqual({ value: 1 })
   })
 
   it.each(['/inner', '/machine'])('leads to no address of a private network or of this machine: %s', async path => {

@@ -113,7 +113,9 @@ export function createNetwork(options: HttpNetworkOptions = {}): HttpNetwork {
     connectAsOwn(() =>
       anywhere(target, (...[error, socket]) => {
         if (error) return done(error, null)
-        const address = proxyOf(target.hostname) ? undefined : socket.remoteAddress
+        // Behind a proxy only an address that is written as one is known.
+        const known = isIP(target.hostname) === 0 ? undefined : target.hostname
+        const address = proxyOf(target.hostname) ? known : socket.remoteAddress
         remember(new URL(`${target.protocol}//${target.host}`).origin, address)
         done(null, socket)
       }),
