@@ -55,7 +55,7 @@ export const faultGuide: Readonly<Record<FaultCode, FaultGuide>> = {
   },
   'database-version': {
     cause: 'The PostgreSQL of the outbox is older than 13, or its tables are those of another version of tidegauge.',
-    cure: 'Install the version that the other daemons run, or use a newer server; the daemon ends with 78 until then.',
+    cure: 'Install the version that the other daemons run, or use a newer server; the daemon ends with 78 until then. One that runs while a newer version changes the tables collects and delivers nothing more until it is updated, too.',
   },
   'database-failed': {
     cause: 'The PostgreSQL of the outbox refused a statement; the message has its words.',

@@ -205,7 +205,7 @@ function manifest(folder: string) {
   }
 }
 
-/** Origin of this package as a folder's `package.json` names it: the tarball or address that it was installed from, or a version. */
+/** Source of this package for npm, as seen from a folder: the tarball or address that it came from, or a version of the registry. */
 function originFor(folder: string): string {
   const project = /^(.*)[/\\]node_modules[/\\]/.exec(packageFolder)?.[1]
   const file = project === undefined ? undefined : join(project, 'package.json')
@@ -302,7 +302,7 @@ function installCommand(folder: string): string | undefined {
   return commands.length > 0 ? commands.join(' && ') : 'npm install'
 }
 
-/** The argument of `npm install` for this package. */
+/** Argument of `npm install` for this package. */
 function installedAs(folder: string): string {
   const origin = originFor(folder)
   if (/^\^/.test(origin)) return ownName

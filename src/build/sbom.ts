@@ -1,0 +1,41 @@
+import { execFileSync } from 'node:child_process'
+import { globSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+/**
+ * Prints the CycloneDX SBOM of the package: what an install brings, and what is bundled in `dist`, which npm counts as needed for
+ * development alone. `dist` must have been built.
+ */
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+interface Component {
+  readonly 'bom-ref': string
+  readonly name: string
+  readonly version: string
+  readonly properties?: readonly { readonly name: string }[]
+}
+
+interface Bom {
+  readonly components: readonly Component[]
+  readonly dependencies: readonly { readonly ref: string; readonly dependsOn?: readonly string[] }[]
+}
+
+/** Names and versions of the packages in the bundles, as their licences are listed. */
+function bundledPackages(): ReadonlySet<string> {
+  const texts = globSync('dist/*/LICENSES.txt', { cwd: root }).map(file => readFileSync(`${root}${file}`, 'utf8'))
+  if (texts.length === 0) throw new Error('there is no bundle: npm run build')
+  const named = texts.flatMap(text => [...text.matchAll(/^(\S+) (\d\S*) \([^)]*\)$/gm)])
+  return new Set(named.map(([, name, version]) => `${name}@${version}`))
+}
+
+const args = ['sbom', '--sbom-format', 'cyclonedx', '--workspaces=false']
+const bom = JSON.parse(execFileSync('npm', args, { cwd: root, maxBuffer: 1e8 }).toString()) as Bom
+const bundled = bundledPackages()
+const isShipped = ({ name, version, properties = [] }: Component) =>
+  bundled.has(`${name}@${version}`) || !properties.some(property => property.name === 'cdx:npm:package:development')
+const components = bom.components.filter(isShipped)
+const refs = new Set(components.map(component => component['bom-ref']))
+const dependencies = bom.dependencies
+  .filter(({ ref }) => refs.has(ref) || !bom.components.some(component => component['bom-ref'] === ref))
+  .map(({ ref, dependsOn = [] }) => ({ ref, dependsOn: dependsOn.filter(each => refs.has(each)) }))
+process.stdout.write(`${JSON.stringify({ ...bom, components, dependencies }, null, 2)}\n`)
