@@ -119,4 +119,15 @@ describe.skipIf(postgresPlace.kind === 'missing')('opening an outbox in PostgreS
     await databases.server.query('DELETE FROM tidegauge.version', [], address.database)
     expect(await refusal(address)).toMatch(/version 0/)
   })
+
+  it('writes nothing more once a newer version has changed the tables', async () => {
+    const address = addressOf(await databases.empty())
+    const outbox = await opened(address)
+    await outbox.reports.save('notify', '{}')
+    await databases.server.query('UPDATE tidegauge.version SET version = 99', [], address.database)
+    await expect(outbox.reports.save('notify', '{"later":1}')).rejects.toThrow(/brought its tables to version 99/)
+    expect(await databases.server.query('SELECT state FROM tidegauge.report', [], address.database)).toEqual([
+      { state: '{}' },
+    ])
+  })
 })

@@ -140,7 +140,7 @@ export class PostgresDatabase {
     this.#jobs = new ConnectionPool(address, { ...jobs, ...both })
   }
 
-  /** From now on every transaction fails with `OtherTablesError` once the tables have another version: nothing is read or written. */
+  /** From now on every transaction fails with `OtherTablesError` once the tables have another version: nothing more is written. */
   expectTables(version: number): void {
     this.#tablesVersion = version
   }
