@@ -272,7 +272,7 @@ describe.each([
   })
 })
 
-it('is begun with as README.md says', { timeout: 120_000 }, () => {
+it('is begun with as README.md says', { timeout: 300_000 }, () => {
   const [, block = ''] =
     /^## Quick start\n\n```sh\n([\s\S]*?)^```/m.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? []
   const lines = block.split('\n').map(line => line.replace(/ +#.*/, ''))

@@ -40,7 +40,11 @@ it('the tutorial ends with a value at the service, as written, in a clean clone'
 
   expect(await done(checkTide)).toContain('in order, 4 metrics an hour')
   const [, asked = '', answered = ''] = /^\$ (npx tidegauge new .*)\n((?:.+\n)+?)^```/m.exec(readme) ?? []
-  const local = (text: string) => text.replaceAll('mainnet', 'local')
+  // The README's vault is one of Ethereum's; here that of the local chain stands for it.
+  const [vault = ''] = /0x[0-9a-fA-F]{40}(?= +an ERC-4626 vault)/.exec(chain) ?? []
+  const [itself = ''] = /0x[0-9a-fA-F]{40}/.exec(asked) ?? []
+  const local = (text: string) =>
+    text.replaceAll('mainnet', 'local').replaceAll(itself, vault).replaceAll('unit: DAI', 'unit: DUSD')
   const answer = await done(`${local(asked)} --config config/tide.yaml`)
   for (const line of local(answered).trimEnd().split('\n')) expect(answer.split('\n')).toContain(line)
   expect(await done(dryRunTide)).toMatch(
