@@ -93,8 +93,9 @@ export class Delivery {
     await this.#quarantine.keepDue(this.#deps.outbox)
     const isDue = newest !== undefined && (await this.#plan(occasion)) !== undefined
     const isWork = isDue || this.#gate.isClockWanted(newest)
-    const run = () => this.#run(occasion, newest, signal, breakOff)
-    const stop = isWork ? await run().catch(error => stopOf(error, signal)) : undefined
+    const stop = isWork
+      ? await this.#run(occasion, newest, signal, breakOff).catch(error => stopOf(error, signal))
+      : undefined
     if (stop?.kind === 'stopped') return
     if (stop || this.#pushes > 0) await this.#conclude(stop)
     else await this.#rest(newest)
@@ -112,7 +113,10 @@ export class Delivery {
     return plan && (await new Flush(this.#flushDeps(plan, { ...entry, occasion, signal, breakOff })).run())
   }
 
-  /** The plan of a flush; `undefined` when nothing may be sent now. A person's request sends everything at once. */
+  /**
+   * The plan of a flush; `undefined` when nothing may be sent now. A person's request sends everything at once. Made before
+   * the gate is entered, to ask the service nothing in vain, and again afterwards: its clock may be another one then.
+   */
   #plan(occasion: FlushOccasion): Promise<Plan | undefined> {
     const { outbox, clock, time } = this.#deps
     const nowMs = time.nowMs()

@@ -251,7 +251,7 @@ export interface StartedRun {
   /** Default: its requests are sent, and the daemon does not see them. */
   readonly requests?: ShownRequests
   /** Whether its own connections fail it, since a recording cannot hold what they read. Default: no. */
-  readonly guarded?: boolean
+  readonly isGuarded?: true
 }
 
 /** Off-chain requests that the daemon sees: `sent` with their answers, to be recorded; `unsent`, to be answered by it. */

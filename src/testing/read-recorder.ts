@@ -1,5 +1,4 @@
-import type { RawLog } from '../chain/log-list.ts'
-import { LogList } from '../chain/log-list.ts'
+import { LogList, type RawLog } from '../chain/log-list.ts'
 import type { Chains, ReadAnswer, ReadRequest } from '../chain/reads.ts'
 import type { AsOfBlock, Hex } from '../model/block.ts'
 import { Fault, faultFromRecord, faultLine } from '../model/fault.ts'

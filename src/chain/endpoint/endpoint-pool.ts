@@ -3,8 +3,7 @@ import { Fault } from '../../model/fault.ts'
 import type { CallMeter, CallOutcome, CountsOf } from './call-meter.ts'
 import { type Endpoint, type EndpointDeps, type OpenEndpoint, openEndpoint } from './endpoint.ts'
 import { adviceOf, allFailed, EndpointFailure, type FailureKind, ReadFailure, StateMissing } from './failures.ts'
-import type { ChainHead } from './learnt.ts'
-import { stateBlocksMin } from './learnt.ts'
+import { type ChainHead, stateBlocksMin } from './learnt.ts'
 import { type BlockPart, headCall, lacksPart, type SendCalls } from './rpc.ts'
 
 /** Failure of an endpoint, whatever work it was. `quarantine`: its answers are contradicted. */

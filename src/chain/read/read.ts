@@ -16,8 +16,7 @@ import {
   requireState,
   takesHashes,
 } from './certificate.ts'
-import type { ReadMemory, ReadScope } from './read-memory.ts'
-import { multicall3Address } from './read-memory.ts'
+import { multicall3Address, type ReadMemory, type ReadScope } from './read-memory.ts'
 import { callAt, isAnswer, isUnsure, type ReadOutcome, readOneByOne, seenByCode } from './single-reads.ts'
 
 /** Number of reads before the requested ones: number, timestamp and parent hash of the block they run in. */

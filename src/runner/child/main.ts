@@ -62,7 +62,7 @@ async function perform(task: Task, deps: RunDeps): Promise<TaskEnd> {
   return { kind: 'collected', outcome: await collectHour(task.collector, task.hour, deps) }
 }
 
-async function start({ run, task, deadlineMs, requests, guarded }: StartedRun): Promise<void> {
+async function start({ run, task, deadlineMs, requests, isGuarded }: StartedRun): Promise<void> {
   const { signal } = controllerOf(run)
   if (chainNames.length > 0) typedReads ??= await import('./typed-reads.ts')
   const stray = Promise.withResolvers<never>()
@@ -81,7 +81,7 @@ async function start({ run, task, deadlineMs, requests, guarded }: StartedRun): 
   const own = asks.slotsOf(run)
   const shown = requests && new ShownHttp(requests, request => asks.http(run, request, signal))
   const performed = () => perform(task, { scope, signal, deadlineMs, slots: own, shown, chain, price, list })
-  const work = inScope(scope, () => (guarded ? withoutNetwork(stray.reject, performed) : performed()))
+  const work = inScope(scope, () => (isGuarded ? withoutNetwork(stray.reject, performed) : performed()))
   const first = Promise.race([work, stray.promise])
   const settled = await settledOrLate(first, signal, ticksAfterAbort)
   controllers.delete(run)

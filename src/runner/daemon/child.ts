@@ -43,7 +43,7 @@ interface ChildDeps extends ReplyDeps {
   /** Limits of the hosts that all processes send requests to. */
   readonly hosts: HostLimits
   /** Whether it is ended as soon as it stops answering; otherwise only a run's deadline ends it. */
-  readonly pinged: boolean
+  readonly isPinged: boolean
 }
 
 /** Allowance of a child for each run it was given, and once more for itself. */
@@ -224,12 +224,14 @@ export class CollectorChild {
       void this.#watchDeadline(token, run.over.signal, run.deadline)
       const requests = run.task.kind === 'collect' ? this.#deps.interceptor?.requests : undefined
       // A price or a list is one answer of the recording, however it is read.
-      const guarded = !isShared(run.task) && this.#deps.isGuarded
-      return [{ run: token, task: run.task, deadlineMs, ...(requests && { requests }), ...(guarded && { guarded }) }]
+      const isGuarded = !isShared(run.task) && this.#deps.isGuarded === true
+      return [
+        { run: token, task: run.task, deadlineMs, ...(requests && { requests }), ...(isGuarded && { isGuarded }) },
+      ]
     })
     if (runs.length === 0) return
     this.#say({ kind: 'run', runs, egress: currentEgress() })
-    if (this.#deps.pinged) void this.#pings.watch()
+    if (this.#deps.isPinged) void this.#pings.watch()
   }
 
   get isAlive(): boolean {

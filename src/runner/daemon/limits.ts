@@ -17,7 +17,7 @@ export interface RunnerLimits {
   /** Heap of one process, and all its memory: buffers lie outside of the heap. */
   readonly heapMbMax: number
   readonly memoryMbMax: number
-  /** Concurrent requests of all collectors to one host, and requests a second. */
+  /** Concurrent requests of all collectors to one host. */
   readonly hostRequestsMax: number
   /** Requests a second to one host. */
   readonly hostPerSecondMax: number

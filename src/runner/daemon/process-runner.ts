@@ -4,8 +4,13 @@ import { findPackageJSON } from 'node:module'
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Chains } from '../../chain/reads.ts'
-import type { CollectorConfig, OptionSecret } from '../../config/config.ts'
-import { type OptionMistake, secretId, secretsWritten } from '../../config/config.ts'
+import {
+  type CollectorConfig,
+  type OptionMistake,
+  type OptionSecret,
+  secretId,
+  secretsWritten,
+} from '../../config/config.ts'
 import { readOption } from '../../config/secret.ts'
 import { shippedModules } from '../../edge/program-files.ts'
 import type { Time } from '../../edge/time.ts'
@@ -49,13 +54,13 @@ import {
 } from './sandbox.ts'
 import type { WarmProcesses } from './warm-processes.ts'
 
-/** Paths and secrets that a collector's options declare and its process is given. */
-interface Given {
+/** Paths and secrets that a collector's options declare and its process is granted. */
+interface Granted {
   readonly paths: readonly string[]
   readonly secrets: readonly OptionSecret[]
 }
 
-const nothing: Given = { paths: [], secrets: [] }
+const nothing: Granted = { paths: [], secrets: [] }
 
 type Done = Exclude<TaskEnd, { kind: 'faulted' }>
 
@@ -85,7 +90,7 @@ export class ProcessRunner implements Runner {
   /** Ids of collectors that ended their process; they run alone. */
   readonly #culprits = new Set<string>()
   /** Declarations of each collector, once it has been described. */
-  readonly #known = new WeakMap<CollectorConfig, Promise<Given>>()
+  readonly #known = new WeakMap<CollectorConfig, Promise<Granted>>()
 
   constructor(deps: RunnerDeps) {
     this.#deps = deps
@@ -145,7 +150,7 @@ export class ProcessRunner implements Runner {
   }
 
   async #performOn(collector: CollectorConfig, asked: OfHour<Task>): Promise<Done> {
-    const { paths, secrets } = await this.#givenOf(collector)
+    const { paths, secrets } = await this.#grantedOf(collector)
     const read = secrets.length > 0 && { secrets: this.#secretsOf(collector, secrets) }
     return this.#perform({ ...asked, collector: { ...refOf(collector), ...read } }, paths)
   }
@@ -160,7 +165,7 @@ export class ProcessRunner implements Runner {
     return Object.fromEntries(read)
   }
 
-  async #start(group: ProcessGroup, pinged: boolean): Promise<CollectorChild> {
+  async #start(group: ProcessGroup, isPinged: boolean): Promise<CollectorChild> {
     const { chains, deadlineMs, time, log, interceptor, isGuarded } = this.#deps
     const write = (line: LogLine) => {
       const { collectorId, level } = line
@@ -171,7 +176,7 @@ export class ProcessRunner implements Runner {
     const [limits, meeting, hosts] = [this.#limits, this.#meeting, this.#hosts]
     const shared = { ...answers, chains, deadlineMs, limits, time, meeting, interceptor, isGuarded, hosts }
     const warm = this.#deps.warm?.take(group.key)
-    return new CollectorChild({ ...shared, log: write, pinged }, warm ?? (await this.#started(group)), !!warm)
+    return new CollectorChild({ ...shared, log: write, isPinged }, warm ?? (await this.#started(group)), !!warm)
   }
 
   async #started(group: ProcessGroup): Promise<Spawned> {
@@ -197,11 +202,11 @@ export class ProcessRunner implements Runner {
     throw endedFault(use, end)
   }
 
-  async #perform(task: Task, given: readonly string[]): Promise<Done> {
+  async #perform(task: Task, granted: readonly string[]): Promise<Done> {
     const { signal } = this.#stopping
     signal.throwIfAborted()
     requireFile(task.collector)
-    const group = groupOf(task.collector, given)
+    const group = groupOf(task.collector, granted)
     const isCulprit = this.#culprits.has(task.collector.id)
     const first: TaskEnd | Lost | undefined = isCulprit ? undefined : await this.#processes.run(task, group)
     if (first?.kind === 'lost') signal.throwIfAborted()
@@ -221,27 +226,27 @@ export class ProcessRunner implements Runner {
     const ref = refOf(collector)
     const end = await this.#perform({ kind: 'describe', collector: ref }, [])
     if (end.kind !== 'described') throw mismatch(end.kind)
-    const { given, mistakes } = await this.#givenTo(ref, end.description)
-    this.#known.set(collector, Promise.resolve(given))
+    const { granted, mistakes } = await this.#grant(ref, end.description)
+    this.#known.set(collector, Promise.resolve(granted))
     if (mistakes.length > 0) return { kind: 'mistaken', mistakes }
     if (end.description.kind === 'mistaken') return end.description
     const { metrics, history } = end.description
-    return { kind: 'usable', metrics, history, ...(given.secrets.length > 0 && { secrets: given.secrets }) }
+    return { kind: 'usable', metrics, history, ...(granted.secrets.length > 0 && { secrets: granted.secrets }) }
   }
 
-  async #givenTo(ref: CollectorRef, description: DescribedToDaemon) {
-    if (description.kind === 'mistaken') return { given: nothing, mistakes: [] }
+  async #grant(ref: CollectorRef, description: DescribedToDaemon) {
+    if (description.kind === 'mistaken') return { granted: nothing, mistakes: [] }
     const { declared: said } = description
     const secrets = declaredSecrets(ref, description.secrets)
-    if (originOf(ref).kind === 'shipped') return { given: { paths: said, secrets }, mistakes: [] }
-    const { given: paths, mistakes } = await declaredPaths(ref, said, this.#hidden)
-    return { given: { paths, secrets }, mistakes }
+    if (originOf(ref).kind === 'shipped') return { granted: { paths: said, secrets }, mistakes: [] }
+    const { granted: paths, mistakes } = await declaredPaths(ref, said, this.#hidden)
+    return { granted: { paths, secrets }, mistakes }
   }
 
   /** Declarations of a collector, describing it first if needed. Many hours of it share the wait. */
-  #givenOf(collector: CollectorConfig): Promise<Given> {
-    const given = this.#known.get(collector)
-    if (given) return given
+  #grantedOf(collector: CollectorConfig): Promise<Granted> {
+    const granted = this.#known.get(collector)
+    if (granted) return granted
     const described = this.describe(collector).then(() => this.#known.get(collector) ?? nothing)
     this.#known.set(collector, described)
     described.catch(() => this.#known.delete(collector))
@@ -332,9 +337,9 @@ function declaredSecrets(
 }
 
 /** Declared paths that a process may read, and mistakes in others. */
-interface Declared {
+interface PathsChecked {
   /** Absolute paths that the process may read. */
-  readonly given: readonly string[]
+  readonly granted: readonly string[]
   readonly mistakes: readonly OptionMistake[]
 }
 
@@ -346,12 +351,12 @@ async function declaredPaths(
   { options, configFile }: Pick<CollectorRef, 'options' | 'configFile'>,
   said: readonly string[],
   hidden: readonly string[],
-): Promise<Declared> {
+): Promise<PathsChecked> {
   const written = new Map(textsIn(options, []).map(({ text, path }) => [resolve(dirname(configFile), text), path]))
   const meant = said.filter(path => written.has(path))
   const refusals = await Promise.all(meant.map(async path => ({ path, message: await refusal(path, hidden) })))
   return {
-    given: refusals.flatMap(({ path, message }) => (message === undefined ? [path] : [])),
+    granted: refusals.flatMap(({ path, message }) => (message === undefined ? [path] : [])),
     mistakes: refusals.flatMap(({ path, message }) =>
       message === undefined ? [] : [{ path: written.get(path) ?? [], message }],
     ),
