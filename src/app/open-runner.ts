@@ -97,8 +97,8 @@ export function openHourReader(
   const { warm, ...own } = context
   const places: Readonly<Record<string, Chains[string]>>[] = [chains]
   const hostsMost = Math.max(1, ...config.chains.map(({ rpc }) => rpc.length))
-  const elsewhere = Array.from({ length: hostsMost - 1 }, () => {
-    const readers = elsewhereOf(context, chains, places)
+  const otherHosts = Array.from({ length: hostsMost - 1 }, () => {
+    const readers = readersOfOthers(context, chains, places)
     places.push(readers)
     return runnerOn(readers, own, stack)
   })
@@ -117,7 +117,7 @@ export function openHourReader(
   })
   return new HourReader({
     runner: runnerOn(chains, context, stack, { interceptor, keepsLists: true }),
-    elsewhere,
+    otherHosts,
     chains: compared,
     clock,
     log,
@@ -125,7 +125,7 @@ export function openHourReader(
 }
 
 /** Readers of the endpoints of other hosts than those before; a chain with one endpoint is read from that. */
-function elsewhereOf({ config }: AppContext, chains: Readers, before: readonly Chains[]): Chains {
+function readersOfOthers({ config }: AppContext, chains: Readers, before: readonly Chains[]): Chains {
   return Object.fromEntries(
     config.chains.flatMap(({ name, rpc }) => {
       const own = chains[name]

@@ -87,9 +87,9 @@ export class ExcludedMetrics {
 export class Worklist {
   readonly #deps: WorklistDeps
   readonly #first: Piece[] = []
-  /** Parts of the newest hour that go after its other metrics, and before older hours. */
+  /** Pieces of the newest hour that go after its other metrics, and before older hours. */
   readonly #beforeOlder: Piece[] = []
-  /** Parts that go after everything else. */
+  /** Pieces that go after everything else. */
   readonly #last: Piece[] = []
   /** The piece of which it is looked up whether it is still due. */
   readonly #checked: Piece[] = []

@@ -1,4 +1,4 @@
-import { nextTurn } from './next-turn.ts'
+import { nextTick } from './next-tick.ts'
 
 /** A request of a batch. The function that executes the batch answers it, once. */
 export interface BatchJob<Request, Answer> {
@@ -118,7 +118,7 @@ export class BatchScheduler<Request, Answer> {
   }
 
   async #runBatches(): Promise<void> {
-    const { untilComplete = nextTurn, isSerial } = this.#options
+    const { untilComplete = nextTick, isSerial } = this.#options
     this.#isCollecting = true
     while (this.#waiting.length > 0) {
       await untilComplete(this.#open)
@@ -154,11 +154,11 @@ export class BatchScheduler<Request, Answer> {
 /** Completes a batch once a whole tick has brought no further request. @param ticksMax waited for at most */
 export function afterQuietTick(ticksMax: number): UntilComplete {
   return async batch => {
-    await nextTurn()
+    await nextTick()
     let seen = 0
     for (let ticks = 1; ticks < ticksMax && batch.size > seen; ticks += 1) {
       seen = batch.size
-      await nextTurn()
+      await nextTick()
     }
   }
 }

@@ -25,7 +25,7 @@ import {
 interface HourReaderDeps {
   readonly runner: Runner
   /** Each reads an hour from endpoints of other hosts than those before it. */
-  readonly elsewhere: readonly Pick<Runner, 'collect' | 'stop'>[]
+  readonly otherHosts: readonly Pick<Runner, 'collect' | 'stop'>[]
   /** The chains that have endpoints of several hosts. */
   readonly chains: readonly ComparedChain[]
   /** The current hour: a collector that reads only the present is asked for no other. */
@@ -62,8 +62,8 @@ export class HourReader {
 
   /** Ends every process; resolves when they have ended. */
   async stop(): Promise<void> {
-    const { runner, elsewhere } = this.#deps
-    await Promise.all([runner, ...elsewhere].map(one => one.stop()))
+    const { runner, otherHosts } = this.#deps
+    await Promise.all([runner, ...otherHosts].map(one => one.stop()))
   }
 
   /** Reads one hour of one collector. Rejects with the outbox's error alone. */
@@ -122,7 +122,7 @@ export class HourReader {
   async #another(reading: HourUnderWay): Promise<HourUnderWay> {
     const { run, first, opinions } = reading
     const place = opinions.length
-    const runner = this.#deps.elsewhere[place]
+    const runner = this.#deps.otherHosts[place]
     if (!runner || first instanceof Fault) return reading
     const result = await runner.collect(run.collector, run.hour).catch((error: unknown) => asFault(error))
     const opinion = answered(run, result, this.#hostsOf(run, place + 1))
@@ -144,7 +144,7 @@ export class HourReader {
   }
 
   async #judged(readings: readonly HourUnderWay[], pasts: PastStore) {
-    const { chains, elsewhere } = this.#deps
+    const { chains, otherHosts } = this.#deps
     const metrics = readings.flatMap(({ run: { collector, hour, description }, first }) =>
       first instanceof Fault ? [] : metricsOf(collector, hour, description, first),
     )
@@ -152,7 +152,7 @@ export class HourReader {
     return readings.map(reading => {
       const { first, opinions, silence } = reading
       if (first instanceof Fault) return { collected: nothing(first) }
-      const isMore = !silence && opinions.length < elsewhere.length
+      const isMore = !silence && opinions.length < otherHosts.length
       const asked: AskedRun = { ...reading, first, isMore }
       const judgement = judged(asked, chains, past.of)
       past.add(judgement.collected.accepted)

@@ -60,7 +60,7 @@ function stage({ answers, agree = 1, chainIds = [1], metrics = jumping, before =
       return answer
     },
   })
-  const [runner, ...elsewhere] = hosts.map((_, run) => runnerOf(run))
+  const [runner, ...otherHosts] = hosts.map((_, run) => runnerOf(run))
   if (!runner) throw new Error('no host')
   const chains = chainIds.map(id => ({
     id,
@@ -69,7 +69,7 @@ function stage({ answers, agree = 1, chainIds = [1], metrics = jumping, before =
     servedBy: (_: Hour, run: number) => hostOf(isMoved ? 1 : run),
     quarantine: (host: string, _: Hour, reason: string) => void quarantined.set(host, reason),
   }))
-  const reader = new HourReader({ runner, elsewhere, chains, clock: uncompared({ nowMs: () => anHour }), log })
+  const reader = new HourReader({ runner, otherHosts, chains, clock: uncompared({ nowMs: () => anHour }), log })
   const pasts = {
     ...noPasts,
     pasts: async (keys: readonly { readonly hour: Hour }[]) =>

@@ -55,5 +55,5 @@ export class ScriptedRunner implements Runner {
 /** Reads hours where no chain has endpoints of several hosts. */
 export function readerOn(runner: Runner, time: Parameters<typeof uncompared>[0] | HourClock): HourReader {
   const clock = 'onBelieved' in time ? time : uncompared(time)
-  return new HourReader({ runner, elsewhere: [], chains: [], clock, log: silentLog })
+  return new HourReader({ runner, otherHosts: [], chains: [], clock, log: silentLog })
 }

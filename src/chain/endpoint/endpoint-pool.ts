@@ -353,7 +353,7 @@ export class EndpointPool {
    * @throws Fault when no endpoint can; other errors of `work`, unchanged
    */
   async serve<T>(hour: Served, signal: AbortSignal, work: (endpoint: Endpoint) => Promise<T>): Promise<T> {
-    const outcome = await this.serveElsewhere(hour, signal, async endpoint => ({ value: await work(endpoint) }), [])
+    const outcome = await this.serveOnOthers(hour, signal, async endpoint => ({ value: await work(endpoint) }), [])
     if ('value' in outcome) return outcome.value
     throw allFailed(this.#deps.name, outcome)
   }
@@ -363,7 +363,7 @@ export class EndpointPool {
    *
    * @returns the failures, when no other endpoint can
    */
-  async serveElsewhere<T>(
+  async serveOnOthers<T>(
     hour: Served,
     signal: AbortSignal,
     work: (endpoint: Endpoint) => Promise<T>,

@@ -88,7 +88,7 @@ class Rest {
       const [failure] = this.#last.values()
       if (!failure) return this.#outcomes
       before.push({ endpoint, failure })
-      const next = await this.#readElsewhere(before, signal)
+      const next = await this.#readOnOthers(before, signal)
       if (!next) return this.#outcomes
       endpoint = next
     }
@@ -117,12 +117,12 @@ class Rest {
   }
 
   /** @returns the next endpoint that could read something; undefined when there is none */
-  async #readElsewhere(before: readonly RefusedWork[], signal: AbortSignal): Promise<Endpoint | undefined> {
+  async #readOnOthers(before: readonly RefusedWork[], signal: AbortSignal): Promise<Endpoint | undefined> {
     const { name, pool, hour } = this.#deps
     const requests = [...this.#last.keys()]
     const work = readOn(this.#deps, requests, signal)
     // The hour stays with the endpoint that answered most of it.
-    const served = await pool.serveElsewhere({ ...hour }, signal, work, before)
+    const served = await pool.serveOnOthers({ ...hour }, signal, work, before)
     if ('endpoint' in served) {
       this.#last = this.#keep(requests, served.outcomes)
       return served.endpoint

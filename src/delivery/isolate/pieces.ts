@@ -104,7 +104,7 @@ export function smaller({ sent, attemptsMax }: Piece, metrics: readonly Metric[]
 }
 
 /**
- * Parts of a batch that the service failed on: whole protocols as long as there are several, then metrics.
+ * Pieces of a batch that the service failed on: whole protocols as long as there are several, then metrics.
  *
  * @param ways how many pieces there may be
  */

@@ -343,7 +343,7 @@ function metricOf({ deadLetter }: RejectedSingle): Metric {
 /** Metrics that fail alone in a row, with nothing accepted between them, after which the service is at fault. */
 const failingMax = 6
 
-/** Parts of a batch that failed slowly, since each further round takes as long; one that fails at once is halved. */
+/** Pieces of a batch that failed slowly, since each further round takes as long; one that fails at once is halved. */
 const slowPiecesMax = 8
 
 /** 1. The service failed on a piece. @param acceptedBefore pushes of which something had been accepted when it was sent */

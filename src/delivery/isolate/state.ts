@@ -56,7 +56,7 @@ export interface FlushState {
   readonly rejectionsInRow: number
   /** Metrics that failed alone since a later push was accepted: they, or the service, may be at fault. */
   readonly failing: readonly FailingMetric[]
-  /** Parts that failed while it was unknown whether the service accepts anything. */
+  /** Pieces that failed while it was unknown whether the service accepts anything. */
   readonly undecided: readonly FailedPiece[]
   /** Whether the first pieces were split, to be sent separately. */
   readonly isSplit: boolean

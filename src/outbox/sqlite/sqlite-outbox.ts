@@ -1,4 +1,4 @@
-import { nextTurn } from '../../edge/next-turn.ts'
+import { nextTick } from '../../edge/next-tick.ts'
 import { systemTime, type Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
@@ -60,7 +60,7 @@ class SqliteDatabase implements StoreDatabase {
   }
 
   rest(): Promise<void> {
-    return nextTurn()
+    return nextTick()
   }
 
   whileWaiting<T>(rows: number, act: () => Promise<T>): Promise<T> {
