@@ -2,7 +2,7 @@ import type { Time } from '../edge/time.ts'
 import { isYetToCome } from '../model/backoff.ts'
 import { type Batch, isBatch } from '../model/batch.ts'
 import { type Hour, hourAt } from '../model/hour.ts'
-import { batchMetricsMax, duePageMax, probeMetricsMax } from '../model/limits.ts'
+import { batchMetricsMax, dueListMax, probeMetricsMax } from '../model/limits.ts'
 import type { Metric } from '../model/metric.ts'
 import { MetricSet } from '../model/metric-set.ts'
 import type { DeliveryStore } from '../outbox/contract/delivery-store.ts'
@@ -47,9 +47,9 @@ export async function planFlush(deps: FlushPlanDeps): Promise<Plan | undefined> 
   const newestFirstFrom = newest !== undefined && newest < nowMs ? newest : hourAt(nowMs)
   const read = async (limit: number) =>
     newest === undefined ? [] : outbox.due({ protocolIds: ids, newestFirstFrom, latest }, limit)
-  const met = (some: readonly Metric[]) =>
+  const sendable = (some: readonly Metric[]) =>
     some.filter(metric => quarantine.sendStateOf(metric, nowMs, isAsked) !== 'waits')
-  const due = await dueWanted(read, met, 1, failures > 0 ? duePageMax : 1)
+  const due = await dueWanted(read, sendable, 1, failures > 0 ? dueListMax : 1)
   if (due.length === 0) {
     return quarantine.protocolsToProbe(nowMs, isAsked).length > 0 ? { newestFirstFrom, probes: [] } : undefined
   }
@@ -174,15 +174,15 @@ export class QuarantineProbes {
     const nowMs = time.nowMs()
     const found: (Metric | undefined)[] = []
     for (const [id, hour] of quarantine.newHours) {
-      const page = await read([id], batchMetricsMax, hour)
-      found.push(this.#oneOf(page.filter(metric => metric.hour === hour)))
+      const list = await read([id], batchMetricsMax, hour)
+      found.push(this.#oneOf(list.filter(metric => metric.hour === hour)))
     }
     if (!quarantine.isWithoutMetrics) {
-      const page = await read(
+      const list = await read(
         protocolIds.filter(id => !quarantine.hasProtocol(id)),
-        duePageMax,
+        dueListMax,
       )
-      found.push(...page.filter(metric => metric.hour >= newestFirstFrom && quarantine.isUntried(metric, nowMs)))
+      found.push(...list.filter(metric => metric.hour >= newestFirstFrom && quarantine.isUntried(metric, nowMs)))
     }
     return found.filter(metric => metric !== undefined)
   }
@@ -210,8 +210,8 @@ export class QuarantineProbes {
     for (const id of quarantine.protocolsToProbe(nowMs, isAsked)) {
       if (tried.has(id) || !protocolIds.includes(id)) continue
       const hour = quarantine.hourToProbe(id)
-      const page = await read([id], duePageMax, hour)
-      const due = page.filter(metric => hour === undefined || metric.hour === hour)
+      const list = await read([id], dueListMax, hour)
+      const due = list.filter(metric => hour === undefined || metric.hour === hour)
       const free = due.filter(metric => quarantine.sendStateOf(metric, nowMs, isAsked) === 'free')
       const metric = this.#oneOf(free.length > 0 ? free : due)
       if (metric) return metric
@@ -230,7 +230,7 @@ export class QuarantineProbes {
       limit => read(ids, limit),
       some => some.filter(isWanted),
       rowsToChooseMax,
-      duePageMax,
+      dueListMax,
     )
     // Another one each time: where a metric id fails for some hours only, its other hours must not wait behind them.
     const newest = wanted.filter(metric => metric.hour === wanted[0]?.hour && !quarantine.hasMetric(metric))

@@ -34,7 +34,7 @@ export const commitRowsMax = 1_000
 export const waitingRowsMax = 50_000
 
 /** Due metrics a flush reads at a time. Each read has a fixed cost of about 500 rows. */
-export const duePageMax = 2_000
+export const dueListMax = 2_000
 
 /** Age up to which the previous value is compared with a new one. */
 export const jumpHoursMax = 24
@@ -91,7 +91,7 @@ const relations: readonly [holds: boolean, relation: string][] = [
   [commitRowsMax < waitingRowsMax, 'commitRowsMax < waitingRowsMax'],
   [roomLookMs <= upkeepMs, 'roomLookMs <= upkeepMs'],
   [probeMetricsMax < batchMetricsMax, 'probeMetricsMax < batchMetricsMax'],
-  [batchMetricsMax <= duePageMax, 'batchMetricsMax <= duePageMax: a page fills a batch'],
+  [batchMetricsMax <= dueListMax, 'batchMetricsMax <= dueListMax: a list fills a batch'],
   [overdueMs < hourMs, 'overdueMs < hourMs: readiness is red within one hour'],
 ]
 for (const [holds, relation] of relations) if (!holds) throw new Error(`limits contradict each other: ${relation}`)

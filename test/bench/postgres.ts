@@ -5,7 +5,7 @@
  */
 import { Fault } from '../../src/model/fault.ts'
 import { hourAfter } from '../../src/model/hour.ts'
-import { batchMetricsMax, duePageMax } from '../../src/model/limits.ts'
+import { batchMetricsMax, dueListMax } from '../../src/model/limits.ts'
 import { openPostgresOutbox, type PostgresOutbox } from '../../src/outbox/postgres/postgres-outbox.ts'
 import { anHour, metrics } from '../support/metrics.ts'
 import { addressOf } from '../support/postgres/place.ts'
@@ -40,7 +40,7 @@ async function store({ intake }: PostgresOutbox): Promise<void> {
 async function drain({ delivery }: PostgresOutbox): Promise<void> {
   const wanted = { protocolIds: protocols, newestFirstFrom: anHour, latest: hourAfter(anHour, hours) }
   for (;;) {
-    const page = await delivery.due(wanted, duePageMax)
+    const page = await delivery.due(wanted, dueListMax)
     if (page.length === 0) return
     for (let at = 0; at < page.length; at += batchMetricsMax) {
       const delivered = page.slice(at, at + batchMetricsMax)

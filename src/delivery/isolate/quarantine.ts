@@ -98,7 +98,7 @@ type SendState = 'free' | 'alone' | 'waits'
 /** Metrics of one protocol that fail alone, after which the protocol as a whole is in quarantine. */
 const quarantineMetricsMax = 3
 
-/** Suspects after which all may be tried again: many times what a page of due metrics has. */
+/** Suspects after which all may be tried again: many times what a list of due metrics has. */
 const suspectsMax = 10_000
 
 /** Rows of one metric id that failed alone, after which its other rows wait, too, until one of them is accepted. */

@@ -1,4 +1,4 @@
-import { batchMetricsMax, duePageMax } from '../../../../src/model/limits.ts'
+import { batchMetricsMax, dueListMax } from '../../../../src/model/limits.ts'
 import type { Metric } from '../../../../src/model/metric.ts'
 import type { SqliteOutbox } from '../../../../src/outbox/sqlite/sqlite-outbox.ts'
 import type { Figure } from '../../figures.ts'
@@ -39,7 +39,7 @@ async function once(outbox: SqliteOutbox, run: number) {
 
 function nextPage(outbox: SqliteOutbox, run: number): Promise<readonly Metric[]> {
   const latest = hourOf((run + 1) * hoursARun)
-  return outbox.delivery.due({ protocolIds: [bench.protocolId], newestFirstFrom: latest, latest }, duePageMax)
+  return outbox.delivery.due({ protocolIds: [bench.protocolId], newestFirstFrom: latest, latest }, dueListMax)
 }
 
 async function deliver(outbox: SqliteOutbox, page: readonly Metric[]): Promise<void> {
