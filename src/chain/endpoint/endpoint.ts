@@ -301,7 +301,12 @@ class Node implements OpenEndpoint {
     if (answer instanceof EndpointFailure) return answer
     if (answer?.kind === 'error') return new EndpointFailure(this.host, errorText(answer.error, this.#url), 'refused')
     const served = Number(answer?.result)
-    if (!Number.isSafeInteger(served)) return new EndpointFailure(this.host, 'answered no chain id')
+    // As a number null and an empty text are 0, which no chain has.
+    if (!Number.isSafeInteger(served) || served < 1) {
+      const fix =
+        'check that this address under rpc: is of a node of the chain; a second endpoint under rpc: takes over'
+      return new EndpointFailure(this.host, 'answered no chain id', 'unreachable', undefined, fix)
+    }
     if (served === this.#chainId) return undefined
     return new EndpointFailure(this.host, `serves chain ${served}, not ${this.#chainId}`, 'wrong-id')
   }

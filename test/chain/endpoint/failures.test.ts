@@ -51,6 +51,7 @@ const broken: [name: string, behaviour: Behaviour, says: RegExp][] = [
   ['leaves calls out of a batch', (_, response) => json(response, []), /without an answer/],
   ['closes the connection', (_, response) => void response.destroy(), /does not answer: .*, UND_ERR_SOCKET/],
   ['redirects', (_, response) => void response.writeHead(302, { location: '/elsewhere' }).end(), /HTTP 302/],
+  ['answers null for its chain id', answering(() => null), /answered no chain id/],
   ['serves another chain', answering(method => (method === 'eth_chainId' ? '0x5' : null)), /serves chain 5, not 1/],
   [
     'answers null for the latest block',
