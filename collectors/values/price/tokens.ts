@@ -111,7 +111,8 @@ export async function tokenPrices(
       if (!answer) continue
       const name = isOfUrl(source) ? new URL(source.url).host : `price ${nameIn(source, token)}`
       if ('price' in answer) offers.push({ name, price: answer.price, within })
-      else failures.push(`${name}: ${answer.failure}`)
+      // A request that failed names its host.
+      else failures.push(answer.failure.startsWith(name) ? answer.failure : `${name}: ${answer.failure}`)
     }
   }
   return all.map(decided)
