@@ -66,7 +66,7 @@ function authoritiesNote(path: string, nowMs?: number): Note {
 function ownNote(config: CertificateConfig, nowMs?: number): Note {
   const { cert } = clientCertificateOf(config)
   const [first] = certificatesIn(cert, config.cert.path)
-  return timed(first, `${shortest(config.cert.path)} and its key fit together`, nowMs)
+  return timed(first, `${shortest(config.cert.path)} fits its key`, nowMs)
 }
 
 /** Days before its end from which a certificate is to be renewed. */

@@ -20,7 +20,7 @@ protocols: [{ id: a, name: A, collectors: [{ use: host }] }]
 `
 
 it.each([
-  ['of use', {}, /^ok client\.crt and its key fit together, and ends in \d+ days, on 2120-01-01 → undefined$/],
+  ['of use', {}, /^ok client\.crt fits its key, and ends in \d+ days, on 2120-01-01 → undefined$/],
   [
     'that ends in 20 days',
     { 'client.crt': soon.cert, 'client.key': soon.key },
