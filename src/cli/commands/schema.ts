@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { openOfflineRunner } from '../../app/open-runner.ts'
@@ -55,7 +55,7 @@ type SchemaKind = 'main' | 'included'
 
 /**
  * The JSON Schema of a configuration's files, with the options of every shipped collector and of those that the
- * configuration uses; the configuration's own file also knows those in `collectors/` next to it. One that cannot be loaded
+ * configuration uses; the configuration's own file also knows those in `collectors/` and the packages next to it. One that cannot be loaded
  * may have any options, and is left out where nothing uses it.
  *
  * @param config absent where none can be read
@@ -66,7 +66,8 @@ async function fileSchema(kind: SchemaKind, config?: Config): Promise<JsonSchema
   const runner = openOfflineRunner({ ...edge, ...(config && { config }) }, loadMsMax, stack)
   const used = [...shippedCollectors().map(shipped), ...ownCollectors(config)]
   const isUsed = new Set(used.map(({ use }) => use))
-  const unused = kind === 'main' && config ? collectorsNextTo(config.file).filter(({ use }) => !isUsed.has(use)) : []
+  const near = kind === 'main' && config ? [...collectorsNextTo(config.file), ...packagesNextTo(config.file)] : []
+  const unused = near.filter(({ use }) => !isUsed.has(use))
   const schemas = await Promise.all(
     [...used, ...unused].map(async collector => {
       const schema = await runner.optionsSchema(collector).catch(() => (isUsed.has(collector.use) ? {} : undefined))
@@ -91,6 +92,13 @@ function collectorsNextTo(configFile: string): CollectorConfig[] {
     entry => entry.isFile() && /^[^.].*\.m?[jt]s$/.test(entry.name) && !/\.(test|spec|d)\.m?[jt]s$/.test(entry.name),
   )
   return sources.map(({ name }) => withoutOptions(`./collectors/${name}`, resolve(configFile))).toSorted(byUse)
+}
+
+/** Packages with a collector, by their names, in `node_modules` next to the configuration. */
+function packagesNextTo(configFile: string): CollectorConfig[] {
+  const folder = join(dirname(resolve(configFile)), 'node_modules')
+  const names = globSync(['tidegauge-collector-*', '@*/tidegauge-collector-*'], { cwd: folder })
+  return names.map(name => withoutOptions(name, resolve(configFile))).toSorted(byUse)
 }
 
 const byUse = (one: CollectorConfig, other: CollectorConfig) => (one.use < other.use ? -1 : 1)

@@ -82,6 +82,21 @@ describe('schema', () => {
     expect(mistakesIn(of('{ use: ./own.ts, options: { any: 1 } }'), main)).toEqual([])
   })
 
+  it('has the options of packages with a collector, before they are used', async () => {
+    const text = readFileSync(shipped('starter/package/index.js'), 'utf8')
+    const packages = ['tidegauge-collector-tides', '@org/tidegauge-collector-tides', 'another']
+    const files = packages.flatMap(name => [
+      [`node_modules/${name}/package.json`, '{ "type": "module", "exports": "./index.js" }'],
+      [`node_modules/${name}/index.js`, text],
+    ])
+    const { stdout } = await tidegauge(['schema', '--config', configured(hostYaml, Object.fromEntries(files)).config])
+    const { $defs } = JSON.parse(stdout)
+    for (const name of ['tidegauge-collector-tides', 'org-tidegauge-collector-tides']) {
+      expect($defs).toHaveProperty([`options-of-${name}`, 'properties', 'token'])
+    }
+    expect($defs).not.toHaveProperty('options-of-another')
+  })
+
   it('has the options of the collectors that the configuration uses', async () => {
     const own = `import { defineCollector, secret, z } from 'tidegauge'
 export default defineCollector({
