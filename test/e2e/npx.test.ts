@@ -35,7 +35,7 @@ describe('npx tidegauge', () => {
     const [major = 0, minor = 0] = version.slice(1).split('.').map(Number)
     const [code, stdout, stderr] = await run(node, ['src/bin.cjs', '--version'])
     if (major > 24 || (major === 24 && minor >= 12)) {
-      expect([code, stdout]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+$/)])
+      expect([code, stdout]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+(-rc\.\d+)?$/)])
     } else {
       expect(code).toBe(1)
       expect(stderr).toBe(
