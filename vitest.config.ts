@@ -8,11 +8,11 @@ process.env['NODE_COMPILE_CACHE'] ??= new URL('./node_modules/.cache/node-compil
 // `npm test` leaves out what takes long.
 const pattern = isSoak ? '*.{soak,long}.test.ts' : '!(*.long).test.ts'
 
-/**
- * Files with a process of their own. Command lines that run in the process of the tests load the sources by Node itself,
- * for a second time; zod has one registry of schemas a process, whose names a second load overwrites.
- */
-const commandFiles = [`test/{cli,e2e}/**/${pattern}`, ...(isSoak ? [] : ['test/reference/openapi.test.ts'])]
+/** Files whose commands run in the process of the tests: they load the program's bundle there. */
+const commandFiles = [`test/{cli,e2e}/**/${pattern}`]
+
+/** A file with a process of its own: zod has one registry of schemas a process, whose names a bundle overwrites. */
+const aloneFiles = isSoak ? [] : ['test/reference/openapi.test.ts']
 
 export default defineConfig({
   resolve: {
@@ -23,17 +23,18 @@ export default defineConfig({
   },
   test: {
     projects: [
-      // To load the sources once a worker, and not once a file, saves more than half of what most files cost.
+      // To load the program once a worker, and not once a file, saves more than half of what most files cost.
       {
         extends: true,
         test: {
           name: 'modules',
           isolate: false,
           include: [`test/**/${pattern}`],
-          exclude: [...configDefaults.exclude, ...commandFiles],
+          exclude: [...configDefaults.exclude, ...commandFiles, ...aloneFiles],
         },
       },
-      { extends: true, test: { name: 'commands', include: commandFiles } },
+      { extends: true, test: { name: 'commands', isolate: false, include: commandFiles } },
+      { extends: true, test: { name: 'alone', include: aloneFiles } },
     ],
     globalSetup: './test/support/built.ts',
     // Real nodes, disks and browsers: generous, so that a slow machine is slow and not red.
