@@ -6,7 +6,6 @@ import { meant, quoted, shortest } from '../config/mistakes.ts'
 import { packageUrl } from '../edge/program-files.ts'
 import { adviseFile } from '../model/advice.ts'
 import { Fault } from '../model/fault.ts'
-import { commandLine } from '../model/text.ts'
 import { note } from './terminal.ts'
 
 /**
@@ -19,11 +18,6 @@ const embeddedDefaults = fileURLToPath(new URL('config/local.yaml', packageUrl))
 export interface ConfigOption {
   /** Path of the configuration file, as typed or the default. */
   readonly config: string
-}
-
-/** A command line as advice, with the configuration file if `--config` was given. */
-export function asTyped(words: string, { config }: ConfigOption): string {
-  return commandLine(words, namedFile(config))
 }
 
 /** The configuration file, where commands do not find it without `--config`; otherwise `undefined`. */

@@ -2,12 +2,11 @@ import type { AppContext } from '../app/context.ts'
 import { rolesOf } from '../app/open-outbox.ts'
 import type { Config } from '../config/config.ts'
 import { pollMs } from '../model/limits.ts'
-import { asTyped, type ConfigOption } from './configured-command.ts'
 
 /** Who pushes what is due, or how to have it pushed. */
-export async function delivererSentence(context: AppContext, options: ConfigOption): Promise<string> {
+export async function delivererSentence(context: AppContext): Promise<string> {
   const holder = await daemonSentence(context)
-  if (holder === undefined) return `no daemon runs; push with ${asTyped('flush', options)}`
+  if (holder === undefined) return 'no daemon runs; push with tidegauge flush'
   return `the running daemon (${holder}) pushes`
 }
 

@@ -11,18 +11,14 @@ import type { OperatorStore } from '../outbox/contract/operator-store.ts'
 import type { Outbox, OutboxHealth } from '../outbox/contract/outbox.ts'
 import type { Role } from '../outbox/contract/role.ts'
 import { waitingSentences } from '../status/sentences.ts'
-import { asTyped, type ConfigOption } from './configured-command.ts'
 import { untilDaemon } from './daemon-role.ts'
 import { note } from './terminal.ts'
 
 /** Metrics that wait for a person, with the commands that list them; empty when there are none. */
-export function waitingText(
-  { dead, held }: { readonly dead: number; readonly held: number },
-  options: ConfigOption,
-): string {
+export function waitingText({ dead, held }: { readonly dead: number; readonly held: number }): string {
   return [
-    ...(dead > 0 ? [`, ${dead} dead (${asTyped('dead ls', options)})`] : []),
-    ...(held > 0 ? [`, ${held} held (${asTyped('held ls', options)})`] : []),
+    ...(dead > 0 ? [`, ${dead} dead (tidegauge dead ls)`] : []),
+    ...(held > 0 ? [`, ${held} held (tidegauge held ls)`] : []),
   ].join('')
 }
 

@@ -75,9 +75,8 @@ async function runOnce(file: string, signals: Signals, warm?: WarmProcesses): Pr
   const checking = checkOptions(context, signals)
   const [{ keepRunning }] = await Promise.all([whileStarting(() => import('./keep-running.ts')), checking])
   // Its advice is read elsewhere than where it was started.
-  const named = namedFile(file) && context.config.file
-  adviseFile(named)
-  const reloads = new Reloads(context.config.file, context.time.nowMs(), named)
+  adviseFile(namedFile(file) && context.config.file)
+  const reloads = new Reloads(context.config.file, context.time.nowMs())
   if (signals.stopping.aborted) return exitCodes.done
   const shared = otherConfiguration(context.config)
   if (shared)

@@ -6,7 +6,7 @@ import { type Hour, hourAfter, hourAt, hourText, parseHour } from '../model/hour
 import type { Metric } from '../model/metric.ts'
 import type { Selection } from '../outbox/contract/metrics.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
-import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from './configured-command.ts'
+import { type ConfigOption, configuredCommand, type JsonOption } from './configured-command.ts'
 import { endIncomplete } from './exit.ts'
 import type { OutboxCall } from './outbox-action.ts'
 import { counted, note, print } from './terminal.ts'
@@ -77,7 +77,7 @@ export async function changeSelected(
   const { state } = selection
   if (!isNarrow(selection) && options.all !== true) {
     throw new Fault('usage', `which ${state} metrics? Nothing is selected`, {
-      fix: `name metric or protocol ids, --reason TEXT or --hour H; all of them: ${asTyped(`${state} ${verb} --all`, options)}`,
+      fix: `name metric or protocol ids, --reason TEXT or --hour H; all of them: tidegauge ${state} ${verb} --all`,
     })
   }
   if (found.length > 0) await act()
@@ -108,7 +108,7 @@ export async function noteMisfits(
   }
   if (found.length === 0 && strangers.length === 0) note(`no ${state} metric fits`)
   if (found.length > 0 && strangers.length === 0) return
-  note(`  → ${asTyped(`${state} ls`, options)} lists what is ${state}`)
+  note(`  → tidegauge ${state} ls lists what is ${state}`)
   endIncomplete()
 }
 
@@ -123,13 +123,8 @@ export async function knownNames({ context: { config, time }, outbox }: NamesFro
 }
 
 /** The Fault for an id that is not of a metric. */
-export async function unknownMetric(
-  message: string,
-  id: string,
-  options: ConfigOption,
-  from: NamesFrom,
-): Promise<Fault> {
-  const others = `a metric id is PROTOCOL___LABEL; ${asTyped('status', options)} shows what there is`
+export async function unknownMetric(message: string, id: string, from: NamesFrom): Promise<Fault> {
+  const others = 'a metric id is PROTOCOL___LABEL; tidegauge status shows what there is'
   return new Fault('usage', message, { fix: didYouMean(id, await knownNames(from), others) })
 }
 

@@ -49,20 +49,32 @@ export function instantText(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`
 }
 
-/** Words of any length, on one line of at most that many characters. */
+/** Words of any length, on one line of at most that many characters; the file of a command comes only when it is printed. */
 export function cut(words: string, charsMax: number): string {
-  const line = cleaned(words.replace(/\s+/g, ' ').trim())
+  const line = safe(words.replace(/\s+/g, ' ').trim())
   return line.length <= charsMax ? line : `${firstChars(line, charsMax - 1).trimEnd()}…`
 }
 
 /** Removes secrets and control sequences, since a line may quote others' words; its commands name the configuration. */
 export function cleaned(line: string): string {
-  return printable(redactor.redact(withFile(line)))
+  return safe(withFile(line))
 }
 
-/** Prints JSON on stdout. */
+const safe = (text: string) => printable(redactor.redact(text))
+
+/** Prints JSON on stdout; its commands name the configuration. */
 export function printJson(value: unknown): void {
-  write(1, `${printable(redactor.redact(withFile(JSON.stringify(value, null, 2), 'json')))}\n`)
+  printStored(withFile(jsonText(value), 'json'))
+}
+
+/** Prints on stdout what is stored, for other programs, or to be selected by: others' words stay as they are. */
+export function printStored(text: string): void {
+  write(1, `${safe(text)}\n`)
+}
+
+/** JSON for a person or a program. */
+export function jsonText(value: unknown): string {
+  return JSON.stringify(value, null, 2)
 }
 
 let lostResult: string | undefined

@@ -141,7 +141,7 @@ export class Delivery {
     if (stop) {
       const nextAttempt = new Date(Math.max(state.notBeforeMs, state.probeAtMs)).toISOString()
       const facts = { destination: destination.name, reason: state.waiting, nextAttempt }
-      log.warn({ ...facts, fix: stepFor(state.cure, {}) }, 'delivery waits')
+      log.warn({ ...facts, fix: stepFor(state.cure) }, 'delivery waits')
     } else {
       // Every metric that was due when the process started has had its turn.
       this.#unconfirmed.endFirstFlush()

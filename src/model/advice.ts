@@ -9,9 +9,12 @@ const escapes: Readonly<Record<TextForm, (word: string) => string>> = {
   html: word => word.replace(/[&<>"']/g, sign => `&#${sign.charCodeAt(0)};`),
 }
 
-/** Commands that take `--config`, as sentences name them, and that do not name a file yet. */
-const withoutFile =
-  /\btidegauge (?:(?:dead|held|due) (?:ls|show|retry|release|drop)|warnings ack|notify test|run|collect|backfill|flush|status|gaps|warnings|dead|held|due|history|export|diff|drift|backup|check|doctor|explain|register|show|verify|move|healthcheck)\b(?!(?:(?!\btidegauge )[^\n])* --config\b)/g
+/**
+ * Commands that take `--config`, as sentences name them: not as a part of a path, and at the begin of a line also where JSON
+ * escapes the break. Another process may have named its file.
+ */
+const commands =
+  /(?<=^|\\n|[^\w/.-])tidegauge (?:(?:dead|held|due) (?:ls|show|retry|release|drop)|warnings ack|notify test|run|collect|backfill|flush|status|gaps|warnings|dead|held|due|history|export|diff|drift|backup|check|doctor|explain|register|show|verify|move|healthcheck)(?![\w/-])( --config\b)?/g
 
 let file: string | undefined
 
@@ -26,10 +29,11 @@ export function adviseFile(named: string | undefined): void {
 
 /**
  * A text whose commands name the configuration of this process, as a person must type them. Sentences are made in many places,
- * and stored, where it is not known how a command was called; all texts for people pass here on their way out.
+ * and stored, where it is not known how a command was called: they write `tidegauge dead ls`, and all texts for people pass
+ * here on their way out.
  */
 export function withFile(text: string, form: TextForm = 'plain'): string {
   if (file === undefined) return text
   const option = ` --config ${escapes[form](shellWord(file))}`
-  return text.replace(withoutFile, command => command + option)
+  return text.replace(commands, (command, named?: string) => (named === undefined ? command + option : command))
 }

@@ -1,4 +1,4 @@
-import { asSentence, capital, commandLine } from './text.ts'
+import { asSentence, capital } from './text.ts'
 
 /**
  * The way in which a failure of pushes ends. `service`: it is at fault, and is tried again. `doctor`: the cause is not known, and it is
@@ -18,36 +18,34 @@ interface Wait {
   readonly probeAtMs: number
 }
 
-/** Where and when a sentence is read: what happens next, and what is to be typed, depends on it. */
+/** When a sentence is read, on which depends what happens next. */
 export interface Reader {
   readonly nowMs: number
   /** Whether no daemon runs, so that nothing is tried again. Default: one does. */
   readonly isUnattended?: boolean | undefined
-  /** As `ConfigurationState.named`. */
-  readonly named?: string | undefined
 }
 
 /** Why pushes to a destination wait, what happens next and when, and what to do; `undefined` when they do not wait. */
 export function waitingSentence(state: Wait, reader: Reader): string | undefined {
   const { waiting, cure, notBeforeMs, probeAtMs } = state
   if (waiting === undefined) return undefined
-  const { nowMs, isUnattended, named } = reader
+  const { nowMs, isUnattended } = reader
   if (cure === undefined) {
-    const next = isUnattended ? `, ${unsentWords(reader)}` : ', and it is tried again'
+    const next = isUnattended ? `, ${unsentWords}` : ', and it is tried again'
     return `${asSentence(waiting)} Nothing is lost${next}.`
   }
   const isAskedToWait = notBeforeMs > nowMs
   const until = isUnattended ? ` until ${clockOf(notBeforeMs)}` : ''
   const fact = `${capital(waiting)}${isAskedToWait ? `, and its Retry-After asks to wait${until}` : ''}. Nothing is lost`
-  const step = stepFor(cure, reader)
+  const step = stepFor(cure)
   if (isUnattended) {
-    if (cure !== 'service' && cure !== 'doctor') return `${fact}; ${step}, then: ${sendingCommands(named)}.`
-    return `${fact}, ${unsentWords(reader)}.${isAskedToWait ? '' : ` ${asSentence(step)}`}`
+    if (cure !== 'service' && cure !== 'doctor') return `${fact}; ${step}, then: ${sendingCommands}.`
+    return `${fact}, ${unsentWords}.${isAskedToWait ? '' : ` ${asSentence(step)}`}`
   }
   if (cure === 'new-key' || cure === 'key') return `${fact}; ${step}, and delivery goes on at once.`
   const nextMs = Math.max(notBeforeMs, probeAtMs)
   const next = nextMs > nowMs ? `next try ${clockOf(nextMs)}` : 'it is tried now'
-  const flush = `Nothing is to be done; ${commandLine('flush', named)} sends one small batch at once.`
+  const flush = 'Nothing is to be done; tidegauge flush sends one small batch at once.'
   return `${fact}; ${next}. ${isAskedToWait ? flush : asSentence(step)}`
 }
 
@@ -55,29 +53,25 @@ function clockOf(ms: number): string {
   return `${new Date(ms).toISOString().slice(11, 19)} UTC`
 }
 
-function sendingCommands(named: string | undefined): string {
-  return `${commandLine('flush', named)}, or ${commandLine('run', named)}`
-}
+const sendingCommands = 'tidegauge flush, or tidegauge run'
 
 /** The instruction for pushes that wait, as the end of a sentence: for a person only where it is known who can mend that. */
-export function stepFor(cure: Cure | undefined, { named }: Pick<Reader, 'named'>): string {
+export function stepFor(cure: Cure | undefined): string {
   switch (cure) {
     case 'service':
       return 'the service is at fault: if that goes on, ask who runs it'
     case 'address':
       return 'check service.url'
     case 'metrics':
-      return `compare them with what the service says (${commandLine('due ls', named)}), or ask who runs it`
+      return 'compare them with what the service says (tidegauge due ls), or ask who runs it'
     case 'new-key':
       return 'put a valid key in its place'
     case 'key':
       return 'put the key there'
     default:
-      return `${commandLine('doctor', named)} says what to do`
+      return 'tidegauge doctor says what to do'
   }
 }
 
 /** The end of a sentence about metrics where no daemon runs. */
-export function unsentWords({ named }: Reader): string {
-  return `but no daemon runs, so nothing is tried again: ${sendingCommands(named)}`
-}
+export const unsentWords = `but no daemon runs, so nothing is tried again: ${sendingCommands}`

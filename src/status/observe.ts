@@ -84,7 +84,7 @@ function serviceState(
 ): Snapshot['service'] {
   const { config, host, nowMs, destinations } = observed
   const reader = readerOf(observed)
-  const stranded = strandedSentence(config.protocols, backlog.byProtocol, reader.named)
+  const stranded = strandedSentence(config.protocols, backlog.byProtocol)
   const waiting = [...waitingSentences(states, reader), ...(stranded === undefined ? [] : [stranded])]
   const attemptsMs = states.map(({ notBeforeMs, probeAtMs }) => Math.max(notBeforeMs, probeAtMs))
   const nextAttemptMs = Math.min(...attemptsMs.filter(atMs => atMs > nowMs))

@@ -8,13 +8,9 @@ import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { Counters } from '../telemetry/counters.ts'
 import type { ConfigurationState, EndpointState, KeptHours } from './snapshot.ts'
 
-/** Where and when the sentences of an observation are read. */
-export function readerOf({
-  nowMs,
-  isUnattended,
-  configuration,
-}: Pick<Observed, 'nowMs' | 'isUnattended' | 'configuration'>): Reader {
-  return { nowMs, isUnattended, named: configuration.named }
+/** When the sentences of an observation are read. */
+export function readerOf({ nowMs, isUnattended }: Pick<Observed, 'nowMs' | 'isUnattended'>): Reader {
+  return { nowMs, isUnattended }
 }
 
 /** Input of an observation. */
@@ -53,10 +49,9 @@ export class Reloads {
   readonly startedAtMs: number
   #state: ConfigurationState
 
-  /** @param named as `ConfigurationState.named` */
-  constructor(file: string, nowMs: number, named?: string) {
+  constructor(file: string, nowMs: number) {
     this.startedAtMs = nowMs
-    this.#state = { file, ...(named !== undefined && { named }), inForceSinceMs: nowMs }
+    this.#state = { file, inForceSinceMs: nowMs }
   }
 
   get state(): ConfigurationState {

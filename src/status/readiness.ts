@@ -133,10 +133,10 @@ function sentencesOf(
     'not-collected': overdue.filter(({ fault }) => fault || !isStarting).map(each => lateSentence(each, reader)),
     'not-planned': isPlanned ? missingSentences(missing, hour, reader) : [],
     // Older gaps are history, and shown in the grid.
-    gap: lateness.gaps.filter(({ collector }) => expected.has(collector)).map(gap => gapSentence(gap, reader.named)),
+    gap: lateness.gaps.filter(({ collector }) => expected.has(collector)).map(gap => gapSentence(gap)),
     'not-delivered': undeliveredSentences(lateness, host, isStarting, reader),
-    dead: deadAndHeldSentences({ ...deadAndHeld, held: 0 }, hour, host, reader.named),
-    held: deadAndHeldSentences({ ...deadAndHeld, dead: 0 }, hour, host, reader.named),
+    dead: deadAndHeldSentences({ ...deadAndHeld, held: 0 }, hour, host),
+    held: deadAndHeldSentences({ ...deadAndHeld, dead: 0 }, hour, host),
     'window-incomplete': late.filter(isWindow).map(each => lateSentence(each, reader)),
   }
 }

@@ -2,7 +2,7 @@ import { type ClockVerdict, clockReportMs, offSentence, witnessWaitMs } from '..
 import type { FaultRecord } from '../model/fault.ts'
 import { type Hour, hourText } from '../model/hour.ts'
 import { recollectCapMs } from '../model/limits.ts'
-import { asSentence, capital, commandLine } from '../model/text.ts'
+import { asSentence, capital } from '../model/text.ts'
 import { type Reader, unsentWords, waitingSentence } from '../model/waiting.ts'
 import type { DestinationState, LastPush } from '../outbox/contract/delivery-store.ts'
 import type { CollectionRow, LateCollector } from '../outbox/contract/hours.ts'
@@ -14,19 +14,17 @@ import type { ConfigurationState, KeptHours } from './snapshot.ts'
 // then the fact, what happens next and when, and what to do.
 
 /** Why an hour failed, when it is tried again, and the cure, as the end of a sentence. Without a daemon the cure comes first. */
-function triedAgain({ message, fix }: Pick<FaultRecord, 'message' | 'fix'>, { isUnattended, named }: Reader): string {
+function triedAgain({ message, fix }: Pick<FaultRecord, 'message' | 'fix'>, { isUnattended }: Reader): string {
   const why = `${message.replace(/\.$/, '')}.`
   if (!isUnattended) {
     return `${why} Next try within ${recollectCapMs / 60_000} min.${fix === undefined ? '' : ` ${capital(fix)}`}`
   }
   const cure = fix === undefined ? '' : ` ${asSentence(fix)}`
-  return `${why}${cure} No daemon runs, so nothing is tried again: ${commandLine('run', named)}`
+  return `${why}${cure} No daemon runs, so nothing is tried again: tidegauge run`
 }
 
 /** The end of a sentence about an hour that was not tried, as no daemon runs. */
-function untriedWords({ named }: Reader): string {
-  return `, as no daemon runs. Start it: ${commandLine('run', named)}`
-}
+const untriedWords = ', as no daemon runs. Start it: tidegauge run'
 
 /** The fact that overdue hours of a collector are not there. */
 export function lateFact({ collector, hours, oldest }: Pick<LateCollector, 'collector' | 'hours' | 'oldest'>): string {
@@ -38,8 +36,8 @@ export function lateFact({ collector, hours, oldest }: Pick<LateCollector, 'coll
 export function lateSentence(late: LateCollector, reader: Reader): string {
   const { fault } = late
   if (fault) return `${lateFact(late)}: ${triedAgain(fault, reader)}`
-  if (reader.isUnattended) return `${lateFact(late)}${untriedWords(reader)}`
-  return `${lateFact(late)}, and has not tried yet. What holds it up? ${commandLine('doctor', reader.named)}`
+  if (reader.isUnattended) return `${lateFact(late)}${untriedWords}`
+  return `${lateFact(late)}, and has not tried yet. What holds it up? tidegauge doctor`
 }
 
 /** Sentences about an hour of a collector that failed and is not overdue yet. */
@@ -52,11 +50,11 @@ export function failingSentence(
   return `${collector} has not collected the hour ${hour} yet: ${triedAgain(fault, reader)}`
 }
 
-/** Sentences about an hour that became a gap. @param named as `ConfigurationState.named` */
-export function gapSentence({ collector, hour, fault }: CollectionRow, named?: string): string {
+/** Sentences about an hour that became a gap. */
+export function gapSentence({ collector, hour, fault }: CollectionRow): string {
   const why = fault ? `: ${fault.message.replace(/\.$/, '')}` : ''
   const fact = `${collector} has no value of ${hourText(hour)}, and it can no longer be collected${why}`
-  return `${fact}. What can be mended? ${commandLine('gaps', named)}`
+  return `${fact}. What can be mended? tidegauge gaps`
 }
 
 /** Collectors that a sentence names; further ones are counted. */
@@ -73,7 +71,7 @@ export function missingSentences(ids: readonly string[], hour: Hour, reader: Rea
   const more = ids.length - namesMax
   const all = [...ids.slice(0, namesMax), ...(more > 0 ? [`${more} more`] : [])]
   const names = all.length === 1 ? `${all[0]} was` : `${all.slice(0, -1).join(', ')} and ${all.at(-1)} were`
-  return [`${names} ${which}${untriedWords(reader)}`]
+  return [`${names} ${which}${untriedWords}`]
 }
 
 /** The fact that metrics are late. */
@@ -91,7 +89,7 @@ export function undeliveredSentences(
 ): string[] {
   const waiting = waitingSentences(destinations, reader)
   if (!due || (isCatchingUp && waiting.length === 0)) return []
-  const goesOn = reader.isUnattended ? unsentWords(reader) : 'delivery goes on'
+  const goesOn = reader.isUnattended ? unsentWords : 'delivery goes on'
   const why = waiting.length > 0 ? waiting.join(' ') : `Nothing is lost${reader.isUnattended ? ',' : ';'} ${goesOn}.`
   return [`${undeliveredFact(due, host)}. ${why}`]
 }
@@ -117,30 +115,23 @@ export function pushText({ verdict, status }: Pick<LastPush, 'verdict' | 'status
   return status === undefined ? words : `${words} (${status})`
 }
 
-/** Sentences about the dead and held metrics of an hour; older ones are only counted in the balance. @param named as `ConfigurationState.named` */
-export function deadAndHeldSentences(
-  { dead, held }: DeadAndHeldCounts,
-  hour: Hour,
-  host: string,
-  named?: string,
-): string[] {
+/** Sentences about the dead and held metrics of an hour; older ones are only counted in the balance. */
+export function deadAndHeldSentences({ dead, held }: DeadAndHeldCounts, hour: Hour, host: string): string[] {
   const of = (number: number, noun: string) => `${number} ${noun}${number === 1 ? '' : 's'} of ${hourText(hour)}`
-  const decide = (command: string) => `Decide: ${commandLine(command, named)}`
   const looks = held === 1 ? 'looks wrong and was' : 'look wrong and were'
   return [
-    ...(dead > 0 ? [`${host} refused ${of(dead, 'metric')} for good. ${decide('dead ls')}`] : []),
-    ...(held > 0 ? [`${of(held, 'value')} ${looks} not sent. ${decide('held ls')}`] : []),
+    ...(dead > 0 ? [`${host} refused ${of(dead, 'metric')} for good. Decide: tidegauge dead ls`] : []),
+    ...(held > 0 ? [`${of(held, 'value')} ${looks} not sent. Decide: tidegauge held ls`] : []),
   ]
 }
 
 /**
  * Sentences about due metrics that will not be delivered, as their protocol was removed from the configuration;
- * `undefined` when there are none. @param named as `ConfigurationState.named`
+ * `undefined` when there are none.
  */
 export function strandedSentence(
   configured: readonly { readonly id: string }[],
   byProtocol: ReadonlyMap<string, { readonly due: number }>,
-  named?: string,
 ): string | undefined {
   const known = new Set(configured.map(({ id }) => id))
   const stranded = [...byProtocol]
@@ -149,7 +140,7 @@ export function strandedSentence(
   const [[first] = []] = stranded
   if (first === undefined) return undefined
   const counts = stranded.map(([id, { due }]) => `${due} due of ${id}`).join(', ')
-  return `Metrics of protocols that are no longer configured are not delivered: ${counts}. Configure them again, or give them up: ${commandLine(`due drop ${first}`, named)}`
+  return `Metrics of protocols that are no longer configured are not delivered: ${counts}. Configure them again, or give them up: tidegauge due drop ${first}`
 }
 
 /** Sentence about values that wait on this machine for the database; empty when none do. */

@@ -36,8 +36,6 @@ export interface Snapshot {
 export interface ConfigurationState {
   /** Path of the file. */
   readonly file: string
-  /** The same, where commands do not find it without `--config`; absent otherwise. */
-  readonly named?: string
   /** When it was taken, at the start or at the last valid reload, in milliseconds since 1970. */
   readonly inForceSinceMs: number
   /** Why the present file cannot be used; absent when it is the one in force. */

@@ -34,8 +34,7 @@ describe('the daemon', () => {
     expect([200, ...(hourAt(Date.now()) > begunAt ? [503] : [])]).toContain(readiness)
     expect(await (await get('/metrics')).text()).toContain('tidegauge_')
     expect(await (await get('/')).text()).toContain('This machine')
-    // Of a configuration that is not the default, the commands name it.
-    expect(status.configuration).toMatchObject({ named: config })
+    expect(status.configuration).toMatchObject({ file: config })
 
     const shown = await tidegauge(['show', 'this-machine', '--json', '--config', config])
     const labels = (JSON.parse(shown.stdout) as { id: string }[]).map(({ id }) => id)

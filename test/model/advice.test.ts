@@ -9,11 +9,9 @@ it.each([
     'decide: tidegauge held ls; or tidegauge flush',
     'decide: tidegauge held ls --config own.yaml; or tidegauge flush --config own.yaml',
   ],
-  ['register it with tidegauge register pool', 'register it with tidegauge register --config own.yaml pool'],
-  [
-    'tidegauge explain a___B 2026-11-20T13:00:00Z --config own.yaml',
-    'tidegauge explain a___B 2026-11-20T13:00:00Z --config own.yaml',
-  ],
+  ['give it up\ntidegauge due drop pool', 'give it up\ntidegauge due drop --config own.yaml pool'],
+  ['tidegauge due drop --config of/another.yaml pool', undefined],
+  ['/srv/tidegauge backup/a, my tidegauge run/b and tidegauge check-out', undefined],
   ['another tidegauge holds this outbox; run the version of tidegauge that wrote it', undefined],
 ])('%s names the configuration', (text, completed = text) => {
   expect(withFile(text)).toBe(text)
@@ -25,6 +23,8 @@ it.each([
 it('escapes the file for a shell, JSON and a page', () => {
   adviseFile('my "own".yaml')
   expect(withFile('tidegauge run')).toBe(`tidegauge run --config 'my "own".yaml'`)
-  expect(JSON.parse(withFile('"tidegauge run"', 'json'))).toBe(`tidegauge run --config 'my "own".yaml'`)
+  expect(JSON.parse(withFile(JSON.stringify('first\ntidegauge run'), 'json'))).toBe(
+    `first\ntidegauge run --config 'my "own".yaml'`,
+  )
   expect(withFile('tidegauge run', 'html')).not.toMatch(/["']/)
 })

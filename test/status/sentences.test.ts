@@ -142,13 +142,9 @@ it.each<[trouble: string, said: () => string, reads: string]>([
     `${undelivered} The service rejects every metric; all are kept: 400: odd. ${goesOn} Compare them with what the service says (tidegauge due ls), or ask who runs it.`,
   ],
   [
-    'a refused key, and no daemon, with a configuration that commands do not find',
-    () =>
-      waits({ kind: 'key-refused', reason: '401' }, 0, {
-        ...unattended,
-        configuration: { file: 'own.yaml', inForceSinceMs: 0, named: 'own.yaml' },
-      }),
-    `${undelivered} The service refuses the key (401). Nothing is lost; put a valid key in its place, then: tidegauge flush --config own.yaml, or tidegauge run --config own.yaml.`,
+    'a refused key, and no daemon',
+    () => waits({ kind: 'key-refused', reason: '401' }, 0, unattended),
+    `${undelivered} The service refuses the key (401). Nothing is lost; put a valid key in its place, then: tidegauge flush, or tidegauge run.`,
   ],
   [
     '503, whose next try is due',

@@ -25,7 +25,7 @@ import type { Outbox } from '../../outbox/contract/outbox.ts'
 import { type BackfillPlan, callsIn, makePlan } from '../backfill/plan.ts'
 import { type BackfillRun, durationText, LimitedCalls, ProgressLine, readAll } from '../backfill/run.ts'
 import { type SelectedCollectors, type UsableCollector, usableCollectors } from '../check-collectors.ts'
-import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
+import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { startDelivery, waitingText } from '../delivery.ts'
 import { endIncomplete } from '../exit.ts'
 import { openContext } from '../open-context.ts'
@@ -115,9 +115,9 @@ async function collectAndDeliver(
   noteLeft(end, options)
   const [dead, held] = [after.dead - before.dead, after.held - before.held]
   if (after.due + dead + held > 0) {
-    const next = delivery.by === 'daemon' ? 'the running daemon delivers them' : asTyped('flush', options)
+    const next = delivery.by === 'daemon' ? 'the running daemon delivers them' : 'tidegauge flush'
     const advice = after.due > 0 ? ` (${next})` : ''
-    note(`${counted(after.due, 'metric')} due${advice}${waitingText({ dead, held }, options)}`)
+    note(`${counted(after.due, 'metric')} due${advice}${waitingText({ dead, held })}`)
   }
   const failed = end.collectors.reduce((sum, counts) => sum + counts.failed, 0)
   return failed + end.left + after.due + dead + held === 0
@@ -283,14 +283,14 @@ function resumption(options: BackfillOptions, at: Hour | undefined): string {
   const isFrom = overwrite && !newestFirst && at !== undefined
   const isTo = overwrite && newestFirst && at !== undefined
   const words = [
-    `backfill --from ${isFrom ? hourText(at) : options.from} --to ${isTo ? hourText(at) : options.to}`,
+    `tidegauge backfill --from ${isFrom ? hourText(at) : options.from} --to ${isTo ? hourText(at) : options.to}`,
     ...(only ? [`--only ${only.map(shellWord).join(' ')}`] : []),
     ...(overwrite ? ['--overwrite'] : []),
     ...(newestFirst ? ['--newest-first'] : []),
     ...(concurrency === concurrencyDefault ? [] : [`--concurrency ${concurrency}`]),
     ...(maxCalls === undefined ? [] : [`--max-calls ${maxCalls}`]),
   ]
-  return asTyped(words.join(' '), options)
+  return words.join(' ')
 }
 
 function faultsOf({ faults }: BackfillPlan) {

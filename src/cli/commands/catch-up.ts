@@ -19,7 +19,7 @@ import type { Balance } from '../../outbox/contract/metrics.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { type UsableCollector, usableCollectors } from '../check-collectors.ts'
-import { asTyped, type ConfigOption, type JsonOption } from '../configured-command.ts'
+import type { ConfigOption, JsonOption } from '../configured-command.ts'
 import { type CommandDelivery, startDelivery, waitingText } from '../delivery.ts'
 import { endIncomplete } from '../exit.ts'
 import { openContext } from '../open-context.ts'
@@ -463,8 +463,8 @@ function printCaughtUp(caughtUp: CaughtUp, options: CatchUpOptions): void {
   print(`${what}; ${counted(delivered, 'metric')} delivered`)
   if (left > 0) print(`${counted(left, 'more hour')} ${left === 1 ? 'is' : 'are'} due: run it again`)
   if (due + dead + held === 0) return
-  const next = due > 0 ? ` (${asTyped('flush', options)}, or the next run)` : ''
-  note(`${counted(due, 'metric')} not delivered${next}${waitingText({ dead, held }, options)}`)
+  const next = due > 0 ? ' (tidegauge flush, or the next run)' : ''
+  note(`${counted(due, 'metric')} not delivered${next}${waitingText({ dead, held })}`)
 }
 
 /** Attempts at one ping: the run ends soon after its work. */

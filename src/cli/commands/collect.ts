@@ -21,7 +21,7 @@ import {
   collectParts,
   quietEvents,
 } from '../collect-parts.ts'
-import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
+import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { deliverNow, waitingText } from '../delivery.ts'
 import { endIncomplete, endWith, exitCodes } from '../exit.ts'
 import { openContext, selectCollectors } from '../open-context.ts'
@@ -146,13 +146,10 @@ async function queueAndDeliver(
   const warnings = (await outbox.operators.warnings()).filter(
     ({ lastSeenMs, isAcknowledged }) => lastSeenMs >= pushedAtMs && !isAcknowledged,
   )
-  await printResult(
-    { json: () => partsJson(collected, warnings), text: () => printWarnings(warnings, options) },
-    options,
-  )
+  await printResult({ json: () => partsJson(collected, warnings), text: () => printWarnings(warnings) }, options)
   const stored = await outbox.operators.stored(metrics.map(({ metric }) => ({ id: metric.id, hour })))
   const count = (state: string) => stored.filter(each => each?.state === state).length
-  const rest = waitingText({ dead: count('dead'), held: count('held') }, options)
+  const rest = waitingText({ dead: count('dead'), held: count('held') })
   note(`${count('delivered')} of ${stored.length} delivered${rest}`)
   return count('due') + count('dead') + count('held') === 0
 }
@@ -202,12 +199,12 @@ async function storeParts(
 }
 
 /** Prints the warnings on the pushes just made. */
-function printWarnings(warnings: readonly Warning[], options: CollectOptions): void {
+function printWarnings(warnings: readonly Warning[]): void {
   for (const { metricId, text } of warnings.slice(0, warningsShown)) {
     print(`the service warns: ${metricId ? `${metricId}: ` : ''}${cut(text, warningCharsMax)}`)
   }
   const more = warnings.length - warningsShown
-  if (more > 0) print(`and ${counted(more, 'warning')} more: ${asTyped('warnings', options)}`)
+  if (more > 0) print(`and ${counted(more, 'warning')} more: tidegauge warnings`)
 }
 
 /**

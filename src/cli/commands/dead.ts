@@ -6,7 +6,7 @@ import { numberText } from '../../model/number-text.ts'
 import { shellWord } from '../../model/text.ts'
 import type { DeadOrHeldMetric, Selection } from '../../outbox/contract/metrics.ts'
 import { jsonForm } from '../../status/json.ts'
-import { asTyped, configuredCommand, type JsonOption, strayWord } from '../configured-command.ts'
+import { configuredCommand, type JsonOption, strayWord } from '../configured-command.ts'
 import { delivererSentence } from '../daemon-role.ts'
 import { endIncomplete } from '../exit.ts'
 import { type OutboxCall, onOutbox } from '../outbox-action.ts'
@@ -23,7 +23,7 @@ import {
   selectionOf,
 } from '../selection.ts'
 import { printTable, rowsMax } from '../table.ts'
-import { counted, cut, grouped, instantText, note, print, printJson } from '../terminal.ts'
+import { counted, cut, grouped, instantText, jsonText, note, print, printStored } from '../terminal.ts'
 
 type State = Selection['state']
 
@@ -80,7 +80,7 @@ async function releaseHeld(selected: Selected): Promise<void> {
   endIncomplete()
 }
 
-async function noteStaying(stays: readonly DeadOrHeldMetric[], { outbox, options }: Selected): Promise<void> {
+async function noteStaying(stays: readonly DeadOrHeldMetric[], { outbox }: Selected): Promise<void> {
   const byId = [...Map.groupBy(stays, ({ id }) => id).values()].flatMap(([first]) => first ?? [])
   note(`${counted(stays.length, 'metric')} stay${stays.length === 1 ? 's' : ''} held, because the unit changes:`)
   const shown = byId.slice(0, idsMax)
@@ -91,8 +91,8 @@ async function noteStaying(stays: readonly DeadOrHeldMetric[], { outbox, options
   }
   if (byId.length > idsMax) note(`  and ${counted(byId.length - idsMax, 'metric id')} more`)
   const which = byId.length > idsMax ? 'ID…' : byId.map(({ id }) => id).join(' ')
-  note(`  → if that is meant: ${asTyped(`held release ${which} --allow-unit-change`, options)}`)
-  note(`    if not, repair the collector and then: ${asTyped(`held drop ${which}`, options)}`)
+  note(`  → if that is meant: tidegauge held release ${which} --allow-unit-change`)
+  note(`    if not, repair the collector and then: tidegauge held drop ${which}`)
 }
 
 /** `ls`: dead or held metrics as a table. */
@@ -106,7 +106,7 @@ function listCommand(state: State): Command {
         async selected => {
           const { command, found, options } = selected
           if (command.parent && command.parent.args[0] !== 'ls') await demandKnown(selected, command.parent)
-          if (options.json) printJson(found.map(deadOrHeldJson))
+          if (options.json) printStored(jsonText(found.map(deadOrHeldJson)))
           else printDeadOrHeld(selected)
         },
         openExistingForListing,
@@ -133,7 +133,7 @@ function showCommand(state: State): Command {
       onSelected(
         state,
         async selected => {
-          if (selected.options.json) printJson(selected.found.map(deadOrHeldJson))
+          if (selected.options.json) printStored(jsonText(selected.found.map(deadOrHeldJson)))
           else printInFull(selected)
         },
         openExistingForListing,
@@ -178,7 +178,7 @@ async function isKnown(name: string, { context, outbox, found }: Selected): Prom
 }
 
 async function misfit(name: string, selected: Selected): Promise<string> {
-  const { outbox, selection, options } = selected
+  const { outbox, selection } = selected
   const { state, hour, reason } = selection
   const isOf = hour === undefined ? '' : ` of ${hourText(hour)}`
   if (!(await isKnown(name, selected))) return `no metric or protocol is called "${name}"`
@@ -186,19 +186,15 @@ async function misfit(name: string, selected: Selected): Promise<string> {
   const others = (await outbox?.operators.deadOrHeld({ ...selection, state: other, ids: [name] }))?.length ?? 0
   const due = (await outbox?.operators.due({ ids: [name], ...(hour === undefined ? {} : { hour }) }))?.length ?? 0
   const counts = [
-    ...(others > 0 ? [`; ${counted(others, 'metric')} ${other}: ${asTyped(`${other} ls ${name}`, options)}`] : []),
-    ...(due > 0 ? [`; ${counted(due, 'metric')} due: ${asTyped(`due ls ${name}`, options)}`] : []),
+    ...(others > 0 ? [`; ${counted(others, 'metric')} ${other}: tidegauge ${other} ls ${name}`] : []),
+    ...(due > 0 ? [`; ${counted(due, 'metric')} due: tidegauge due ls ${name}`] : []),
   ]
   return `nothing of ${name}${isOf} is ${state}${reason === undefined ? '' : ' for such a reason'}${counts.join('')}`
 }
 
 /** Reports that metrics are due from now on, and which process pushes them. */
-async function printDue(
-  count: number,
-  released: readonly DeadOrHeldMetric[],
-  { context, options }: Selected,
-): Promise<void> {
-  const deliverer = count === 0 ? '' : `: ${await delivererSentence(context, options)}`
+async function printDue(count: number, released: readonly DeadOrHeldMetric[], { context }: Selected): Promise<void> {
+  const deliverer = count === 0 ? '' : `: ${await delivererSentence(context)}`
   print(`${counted(count, 'metric')} due${deliverer}`)
   const configured = new Set(context.config.protocols.map(({ id }) => id))
   const homeless = new Set(released.map(({ protocolId }) => protocolId).filter(id => !configured.has(id)))
@@ -212,7 +208,7 @@ function deadOrHeldJson(metric: DeadOrHeldMetric) {
 }
 
 /** Prints dead or held metrics as a table: the newest hours, and if there are more, the words they share. */
-function printDeadOrHeld({ found, selection, options }: Selected): void {
+function printDeadOrHeld({ found, selection }: Selected): void {
   const { state } = selection
   if (found.length === 0) {
     if (!isNarrow(selection)) print(`nothing is ${state}`)
@@ -225,9 +221,7 @@ function printDeadOrHeld({ found, selection, options }: Selected): void {
   print('')
   print(`${counted(found.length, 'metric')} ${state}, the newest ${shown.length} shown; --json has all. Why:`)
   printGroups(found)
-  print(
-    `select with ids, --hour H, or --reason TEXT, as in ${asTyped(`${state} ls --reason ${sampleWords(found)}`, options)}`,
-  )
+  print(`select with ids, --hour H, or --reason TEXT, as in tidegauge ${state} ls --reason ${sampleWords(found)}`)
 }
 
 function printDead(metrics: readonly DeadOrHeldMetric[]): void {
@@ -285,17 +279,17 @@ function sampleWords(found: readonly DeadOrHeldMetric[]): string {
 }
 
 /** Prints each metric in full, and what to do next. */
-function printInFull(selected: Selected): void {
-  const shown = selected.found.slice(-inFullMax)
+function printInFull({ found }: Selected): void {
+  const shown = found.slice(-inFullMax)
   for (const [index, metric] of shown.entries()) {
     if (index > 0) print('')
-    for (const line of inFull(metric, selected)) print(line)
+    for (const line of inFull(metric)) print(line)
   }
-  const more = selected.found.length - shown.length
+  const more = found.length - shown.length
   if (more > 0) note(`${counted(more, 'older one')} not shown: --hour H picks one hour, --json has all`)
 }
 
-function inFull(metric: DeadOrHeldMetric, { options }: Selected): string[] {
+function inFull(metric: DeadOrHeldMetric): string[] {
   const { id, hour, value, unit, kind, status, attempts, sinceMs, collector } = metric
   const facts: readonly (readonly [name: string, fact: string | undefined])[] = [
     ['value', unit === undefined ? numberText(value) : `${numberText(value)} ${unit}`],
@@ -306,7 +300,7 @@ function inFull(metric: DeadOrHeldMetric, { options }: Selected): string[] {
     ['collector', collector],
     [kind === 'refused' ? 'words' : 'why', words(metric)],
     ...nextSteps(metric).map(([when, words], index) => {
-      return [index === 0 ? 'next' : '', `${when}: ${asTyped(words, options)}`] as const
+      return [index === 0 ? 'next' : '', `${when}: tidegauge ${words}`] as const
     }),
   ]
   const lines = facts.flatMap(([name, fact]) => (fact === undefined ? [] : [`  ${name.padEnd(9)}  ${indented(fact)}`]))

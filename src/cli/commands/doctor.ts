@@ -30,7 +30,7 @@ export function doctorCommand(): Command {
     .action(async (options: ConfigOption & JsonOption) => {
       const context = openContext(options.config)
       const found: Finding[] = []
-      const examining = examinations(context, options)
+      const examining = examinations(context)
       // A question that fails before its turn is reported at its turn.
       for (const findings of examining) findings.catch(() => {})
       for (const findings of examining) {
@@ -47,12 +47,12 @@ export function doctorCommand(): Command {
 }
 
 /** All questions are asked at once, and printed in this order. */
-function examinations(context: AppContext, options: ConfigOption): Promise<readonly Finding[]>[] {
+function examinations(context: AppContext): Promise<readonly Finding[]>[] {
   // Before anything opens it, which would save what can be read of a damaged one.
   const { data } = context.config
   const outbox = data.kind === 'folder' ? checkOutboxFile(data.folder) : Promise.resolve(undefined)
   const configuration = examined('configuration', configFindings(context))
-  const service = examined('service', serviceFindings(context, outbox, options))
+  const service = examined('service', serviceFindings(context, outbox))
   return [
     configuration,
     Promise.resolve(egressFindings(context)),
@@ -61,8 +61,8 @@ function examinations(context: AppContext, options: ConfigOption): Promise<reado
     examined('events', eventFindings(context)),
     examined('sources', sourceFindings(context)),
     examined('disk', dataFindings(context, outbox)),
-    examined('receivers', receiverFindings(context, options)),
-    examined('daemon', daemonFindings(context, options, configuration)),
+    examined('receivers', receiverFindings(context)),
+    examined('daemon', daemonFindings(context, configuration)),
   ]
 }
 

@@ -13,7 +13,6 @@ import { exactText } from '../../model/number-text.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
 import type { CollectorDescription } from '../../runner/runner.ts'
 import { createLog } from '../../telemetry/log.ts'
-import { asTyped, type ConfigOption } from '../configured-command.ts'
 import { selectCollectors } from '../open-context.ts'
 import { onOutbox } from '../outbox-action.ts'
 import { type HourRange, type HourRangeOptions, hourRangeCommand, hourRangeOf, wholeNumber } from '../selection.ts'
@@ -89,7 +88,7 @@ export function driftCommand(): Command {
           : nothing
         return {
           json: () => ({ seed, ...drift }),
-          text: () => printDrift(drift, seed, options),
+          text: () => printDrift(drift, seed),
           isIncomplete: drift.compared === 0 || drift.differences.length > 0,
         }
       }),
@@ -149,11 +148,7 @@ async function differencesOf(
   return found.map(difference => ({ ...difference, collector: collector.id, changed }))
 }
 
-function printDrift(
-  { deliveredHours, hours, compared, differences, notRead, leftOut }: Drift,
-  seed: number,
-  options: ConfigOption,
-): void {
+function printDrift({ deliveredHours, hours, compared, differences, notRead, leftOut }: Drift, seed: number): void {
   const values = counted(compared, 'value')
   if (leftOut.length > 0) note(`left out, as they only read “now”: ${leftOut.join(', ')}`)
   if (deliveredHours === 0) print('no delivered hour that could be read again')
@@ -175,13 +170,13 @@ function printDrift(
     print('')
     printFirst(['metric', 'hour', ...numbers], rows, 'value', numbers)
     print(`\n${differences.length} of ${values} differ: the same hour should always give the same value`)
-    printCauses(differences, options)
+    printCauses(differences)
   } else if (compared > 0) print('no difference: every value compared is the one that was stored, bit for bit')
   else if (deliveredHours > 0) print('nothing could be compared')
 }
 
 /** Prints which collectors have changed, and the command that explains one of the other differences, or the first. */
-function printCauses(differences: readonly Difference[], options: ConfigOption): void {
+function printCauses(differences: readonly Difference[]): void {
   const isChanged = ({ changed }: Difference) => changed.length > 0
   for (const [collector, own] of Map.groupBy(differences.filter(isChanged), each => each.collector)) {
     const parts = [...new Set(own.flatMap(({ changed }) => changed))].join(' and ')
@@ -190,7 +185,7 @@ function printCauses(differences: readonly Difference[], options: ConfigOption):
     )
   }
   const shown = differences.find(each => !isChanged(each)) ?? differences[0]
-  if (shown) print(`Why? ${asTyped(`explain ${shown.metric} ${shown.hour}`, options)}`)
+  if (shown) print(`Why? tidegauge explain ${shown.metric} ${shown.hour}`)
 }
 
 /** Draws up to `count` elements by a seed (a whole number): the same ones for the same seed, in the order of `all`. */

@@ -6,7 +6,7 @@ import { hourText } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
 import { numberText } from '../../model/number-text.ts'
 import type { Backlog } from '../../outbox/contract/delivery-store.ts'
-import { asTyped, type JsonOption } from '../configured-command.ts'
+import type { JsonOption } from '../configured-command.ts'
 import { type OutboxCall, onOutbox } from '../outbox-action.ts'
 import {
   changeSelected,
@@ -99,7 +99,7 @@ function whyIn({ config }: AppContext, backlog: Backlog | undefined): SelectedDu
 }
 
 /** Prints the due metrics of each protocol, and single ones when some were selected. */
-function printDue({ found: metrics, selection, whyOf, options }: SelectedDue): void {
+function printDue({ found: metrics, selection, whyOf }: SelectedDue): void {
   if (metrics.length === 0) {
     if (!isNarrow(selection)) print('nothing is due')
     return
@@ -115,10 +115,7 @@ function printDue({ found: metrics, selection, whyOf, options }: SelectedDue): v
     ['metrics'],
   )
   if (isNarrow(selection)) printRows(metrics)
-  else
-    print(
-      `which ones: ${asTyped('due ls PROTOCOL', options)}; to give some up: ${asTyped('due drop PROTOCOL', options)}`,
-    )
+  else print('which ones: tidegauge due ls PROTOCOL; to give some up: tidegauge due drop PROTOCOL')
 }
 
 function printRows(metrics: readonly Metric[]): void {

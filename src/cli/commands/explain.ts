@@ -18,7 +18,7 @@ import { ProvenanceSource } from '../../runner/daemon/process-runner.ts'
 import { historyHours } from '../../status/history.ts'
 import type { Recording } from '../../testing/recording.ts'
 import { startLoadMsMax } from '../check-collectors.ts'
-import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
+import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import {
   answerWords,
   decodedText,
@@ -43,17 +43,17 @@ export function explainCommand(): Command {
     .option('--json', 'print JSON')
     .action(
       onOutbox<ConfigOption & JsonOption, [id: string, hour?: string]>(async (call, id, hourAsked) => {
-        const { context, outbox, options } = call
-        if (!outbox) throw new Fault('usage', 'nothing was ever collected', { fix: asTyped('collect', options) })
+        const { context, outbox } = call
+        if (!outbox) throw new Fault('usage', 'nothing was ever collected', { fix: 'tidegauge collect' })
         const hour = hourAsked === undefined ? undefined : parseHour(hourAsked)
         if (hour !== undefined) demandBegun(hour, context.time.nowMs())
-        const asked = await explained(context, outbox, id as MetricId, hour, options)
+        const asked = await explained(context, outbox, id as MetricId, hour)
         const found = await explanationOf(context, outbox, asked)
         const { entry, again } = found
         const isOther = entry && again.value !== undefined && !Object.is(again.value, entry.value)
         return {
           json: () => explanationJson(found),
-          text: () => printExplanation(found, options),
+          text: () => printExplanation(found),
           isIncomplete: isOther || !entry,
         }
       }, openExistingForListing),
@@ -66,7 +66,6 @@ async function explained(
   outbox: Pick<Outbox, 'operators'>,
   id: MetricId,
   asked: Hour | undefined,
-  options: ConfigOption,
 ): Promise<Explained> {
   const { operators } = outbox
   const current = hourAt(context.time.nowMs())
@@ -76,7 +75,7 @@ async function explained(
   const protocolId = context.config.protocols.find(one => id.startsWith(`${one.id}___`))?.id ?? latest?.protocolId
   const collector = latest?.collector ?? (protocolId && (await collectorOf(context, id, protocolId)))
   if (protocolId === undefined || !collector) {
-    throw await unknownMetric(`no metric is called "${id}"`, id, options, { context, outbox })
+    throw await unknownMetric(`no metric is called "${id}"`, id, { context, outbox })
   }
   return { id, protocolId, collector, hour: asked ?? latest?.hour ?? current }
 }
@@ -286,10 +285,10 @@ const [optionCharsMax, answerCharsMax] = [600, 200]
 const nameChars = 13
 
 /** Prints an explanation for a person. */
-function printExplanation(found: Explanation, options: ConfigOption): void {
+function printExplanation(found: Explanation): void {
   print(headline(found))
   print('')
-  for (const [name, text] of [...happened(found, options), ...origins(found)]) {
+  for (const [name, text] of [...happened(found), ...origins(found)]) {
     print(`${name.padEnd(nameChars)} ${text}`)
   }
   print('')
@@ -309,7 +308,7 @@ function headline({ id, hour, entry, origin, unread }: Explanation): string {
 }
 
 /** Facts about its collection and its pushes. */
-function happened(found: Explanation, options: ConfigOption): Fact[] {
+function happened(found: Explanation): Fact[] {
   const { entry, origin, detained, flushes, warnings, collector, id } = found
   const fault = origin?.fault ?? found.unread
   const attempts = origin && origin.attempts > 1 ? `, after ${counted(origin.attempts, 'attempt')}` : ''
@@ -332,8 +331,8 @@ function happened(found: Explanation, options: ConfigOption): Fact[] {
     ...(entry?.deliveredMs === undefined
       ? []
       : [['delivered', `${instantText(entry.deliveredMs)}, the service accepted it`] as const]),
-    ...(detained ? detainedFacts(detained, asTyped(`${detained.state} show ${id}`, options)) : []),
-    ...(entry?.state === 'due' ? [['due', `not delivered yet: ${asTyped('status', options)}`] as const] : []),
+    ...(detained ? detainedFacts(detained, `tidegauge ${detained.state} show ${id}`) : []),
+    ...(entry?.state === 'due' ? [['due', 'not delivered yet: tidegauge status'] as const] : []),
     ...warnings.map(({ text, count }): Fact => ['warning', `${counted(count, 'time')}: ${cut(text, answerCharsMax)}`]),
   ]
 }

@@ -7,7 +7,7 @@ import { csvField } from '../../status/page/history.ts'
 import { type ConfigOption, configuredCommand } from '../configured-command.ts'
 import { openContext } from '../open-context.ts'
 import { demandOrder } from '../selection.ts'
-import { note, print } from '../terminal.ts'
+import { note, printStored } from '../terminal.ts'
 
 const formats = ['csv', 'openmetrics'] as const
 
@@ -34,19 +34,19 @@ export function exportCommand(): Command {
       const range = { from: parseHour(options.from), to: parseHour(options.to) }
       demandOrder(range)
       const { head, rowOf, end } = options.format === 'csv' ? csv : openMetrics(options.all ?? false)
-      for (const line of head) print(line)
+      for (const line of head) printStored(line)
       const count = await readExistingOutbox(openContext(options.config), async outbox => {
         let values = 0
         const ids = ((await outbox?.status.newest(range.from, range.to, options.all)) ?? []).map(({ id }) => id)
         for (const id of ids.sort()) {
           const entries = (await outbox?.operators.history(id, range.from, range.to)) ?? []
           const wanted = entries.filter(({ state }) => options.all || state === 'delivered')
-          if (wanted.length > 0) print(wanted.map(rowOf).join('\n'))
+          if (wanted.length > 0) printStored(wanted.map(rowOf).join('\n'))
           values += wanted.length
         }
         return values
       })
-      for (const line of end) print(line)
+      for (const line of end) printStored(line)
       if (count === 0) note(`no value from ${hourText(range.from)} to ${hourText(range.to)}`)
     })
 }

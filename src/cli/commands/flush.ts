@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { openOutbox } from '../../app/open-outbox.ts'
 import { strandedSentence } from '../../status/sentences.ts'
-import { type ConfigOption, configuredCommand, namedFile } from '../configured-command.ts'
+import { type ConfigOption, configuredCommand } from '../configured-command.ts'
 import { deliverNow, waitingText } from '../delivery.ts'
 import { endIncomplete } from '../exit.ts'
 import { openContext } from '../open-context.ts'
@@ -21,11 +21,9 @@ export function flushCommand(): Command {
       const backlog = await outbox.operators.backlog()
       const after = backlog.balance
       const dead = after.dead - before.dead
-      const stranded = strandedSentence(context.config.protocols, backlog.byProtocol, namedFile(options.config))
+      const stranded = strandedSentence(context.config.protocols, backlog.byProtocol)
       if (stranded !== undefined) note(stranded)
-      print(
-        `${after.delivered - before.delivered} delivered, ${after.due} due${waitingText({ dead, held: 0 }, options)}`,
-      )
+      print(`${after.delivered - before.delivered} delivered, ${after.due} due${waitingText({ dead, held: 0 })}`)
       if (after.due > 0 || dead > 0) endIncomplete()
     })
 }

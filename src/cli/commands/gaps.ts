@@ -9,7 +9,6 @@ import { overdueMs } from '../../model/limits.ts'
 import { shellWord } from '../../model/text.ts'
 import type { CollectorHourRange } from '../../outbox/contract/hours.ts'
 import { startLoadMsMax } from '../check-collectors.ts'
-import { asTyped, type ConfigOption } from '../configured-command.ts'
 import { daemonSentence } from '../daemon-role.ts'
 import { selectCollectors } from '../open-context.ts'
 import { type OutboxCall, onOutbox } from '../outbox-action.ts'
@@ -73,7 +72,7 @@ async function find({ context, outbox, options }: OutboxCall<HourRangeOptions>):
   const mendable = await mendableOf(context, concerned)
   const advised = (range: CollectorHourRange) => ({
     ...range,
-    advice: gapAdvice(range, mendable(range.collector), options),
+    advice: gapAdvice(range, mendable(range.collector)),
   })
   const isNew = ((await status?.collectors()) ?? []).length === 0
   return { gaps: gaps.map(advised), unread: unread.map(advised), waiting, isNew }
@@ -95,11 +94,11 @@ async function mendableOf(
   return id => byId.get(id) ?? 'unknown'
 }
 
-async function printFound(found: ListedHours, { context, options }: OutboxCall<HourRangeOptions>): Promise<void> {
+async function printFound(found: ListedHours, { context }: OutboxCall<HourRangeOptions>): Promise<void> {
   const { gaps, unread, waiting, isNew } = found
   if (isNew) {
     print('no gaps yet: no collector was asked for any hour')
-    return printWho([], context, options)
+    return printWho([], context)
   }
   if (gaps.length === 0) print(waiting.length === 0 ? 'no gaps: every expected hour is collected' : 'no gaps')
   else {
@@ -120,13 +119,13 @@ async function printFound(found: ListedHours, { context, options }: OutboxCall<H
   print('')
   if (removed.length > 0)
     print(`not in this configuration, and tried again only with one that has it: ${removed.join(', ')}`)
-  if (removed.length < all.length) await printWho(removed, context, options)
+  if (removed.length < all.length) await printWho(removed, context)
 }
 
 /** Prints who collects, or how. @param removed collectors whose hours are not tried */
-async function printWho(removed: readonly string[], context: AppContext, options: ConfigOption): Promise<void> {
+async function printWho(removed: readonly string[], context: AppContext): Promise<void> {
   const holder = await daemonSentence(context)
-  if (holder === undefined) print(`no daemon runs: ${asTyped('run', options)}`)
+  if (holder === undefined) print('no daemon runs: tidegauge run')
   else print(`the running daemon (${holder}) goes on trying${removed.length > 0 ? ' the others' : ''}`)
 }
 
@@ -168,19 +167,12 @@ function rangeJson({ collector, from, to, hours, fault, advice }: CollectorHourR
 type Mendable = 'past' | 'now' | 'unusable' | 'unknown'
 
 /** Advice about a gap. Pure. */
-function gapAdvice(
-  { collector, from, to, fault }: CollectorHourRange,
-  mendable: Mendable,
-  options: ConfigOption,
-): string {
+function gapAdvice({ collector, from, to, fault }: CollectorHourRange, mendable: Mendable): string {
   if (mendable === 'unknown') return 'nothing: the collector is no longer configured'
   if (mendable === 'now') return 'nothing: it can only read “now”'
-  if (mendable === 'unusable') return `repair the collector: ${asTyped('check', options)}`
+  if (mendable === 'unusable') return 'repair the collector: tidegauge check'
   if (fault?.code === 'chain-before-first-block') return 'nothing: the chain had no block yet'
-  const backfill = asTyped(
-    `backfill --from ${hourText(from)} --to ${hourText(to)} --only ${shellWord(collector)}`,
-    options,
-  )
+  const backfill = `tidegauge backfill --from ${hourText(from)} --to ${hourText(to)} --only ${shellWord(collector)}`
   if (fault?.code === 'chain-state-missing') return `with an endpoint that has the state of then: ${backfill}`
   return backfill
 }

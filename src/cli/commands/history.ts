@@ -11,7 +11,7 @@ import { endIncomplete } from '../exit.ts'
 import { openContext } from '../open-context.ts'
 import { demandOrder, unknownMetric } from '../selection.ts'
 import { printTable } from '../table.ts'
-import { counted, cut, instantText, note, print, printJson } from '../terminal.ts'
+import { counted, cut, instantText, jsonText, note, print, printStored } from '../terminal.ts'
 
 interface HistoryOptions extends ConfigOption, JsonOption {
   readonly from?: string
@@ -45,9 +45,9 @@ export function historyCommand(): Command {
         const known = await outbox.intake.pasts([{ id: id as MetricId, hour: to }])
         const found = await metricHistory({ config, outbox, nowMs: time.nowMs(), from, to }, id)
         if (found || known[0]) return found ?? 'elsewhere'
-        throw await unknownMetric(missing(id), id, options, { context, outbox })
+        throw await unknownMetric(missing(id), id, { context, outbox })
       })
-      if (history === undefined) throw await unknownMetric(missing(id), id, options, { context, outbox: undefined })
+      if (history === undefined) throw await unknownMetric(missing(id), id, { context, outbox: undefined })
       if (history === 'elsewhere') {
         note(`no value of ${id} from ${hourText(from)} to ${hourText(to)}`)
         endIncomplete()
@@ -62,8 +62,8 @@ function show(
   range: { readonly from: Hour; readonly to: Hour },
   options: HistoryOptions,
 ): void {
-  if (options.csv) print(historyCsv(history).replaceAll('\r\n', '\n').trimEnd())
-  else if (options.json) printJson(historyJson(history))
+  if (options.csv) printStored(historyCsv(history).replaceAll('\r\n', '\n').trimEnd())
+  else if (options.json) printStored(jsonText(historyJson(history)))
   else printHistory(history, hoursFrom(range.from, range.to).length)
 }
 

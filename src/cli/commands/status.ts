@@ -15,7 +15,7 @@ import { observe } from '../../status/observe.ts'
 import { Reloads } from '../../status/observed.ts'
 import { failingSentence, pushText } from '../../status/sentences.ts'
 import type { CellState } from '../../status/snapshot.ts'
-import { asTyped, type ConfigOption, configuredCommand, type JsonOption, namedFile } from '../configured-command.ts'
+import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { daemonAnswer, stalledDaemon } from '../daemon-answer.ts'
 import { daemonSentence } from '../daemon-role.ts'
 import { endIncomplete } from '../exit.ts'
@@ -33,7 +33,7 @@ export function statusCommand(): Command {
       // Where the file has mistakes, the daemon runs on what it was before, and that judges.
       const context = running?.configuration.refused ? undefined : readable(config, running)
       if (!context) {
-        if (running) printRunning(running, { config, json })
+        if (running) printRunning(running, { json })
         if (!running?.ready.ok) endIncomplete()
         return
       }
@@ -57,14 +57,14 @@ export function statusCommand(): Command {
           ? present
           : { ...present, ready: { ok: false, reasons: [`the daemon cannot work: ${stalled}`] } }
       if (json) printJson(status)
-      else printStatus(status, daemon, { config })
+      else printStatus(status, daemon)
       if (!status.ready.ok) endIncomplete()
     })
 }
 
-function printRunning(running: StatusJson, options: ConfigOption & JsonOption): void {
+function printRunning(running: StatusJson, options: JsonOption): void {
   if (options.json) printJson(running)
-  else printStatus(running, `runs on its configuration of ${running.configuration.inForceSince}`, options)
+  else printStatus(running, `runs on its configuration of ${running.configuration.inForceSince}`)
 }
 
 /** Reads the configuration; `undefined` when it has mistakes and a daemon runs on what it was before. @throws ConfigError */
@@ -92,10 +92,9 @@ async function runningStatus(file: string): Promise<StatusJson | undefined> {
 
 /** @param running state of the daemon that runs; absent without one */
 function reloadsOf(file: string, running: StatusJson | undefined): Reloads {
-  const named = namedFile(file)
-  if (!running) return new Reloads(resolve(file), 0, named)
+  if (!running) return new Reloads(resolve(file), 0)
   const { startedAt, configuration } = running
-  const reloads = new Reloads(configuration.file, Date.parse(startedAt), named)
+  const reloads = new Reloads(configuration.file, Date.parse(startedAt))
   reloads.taken(configuration.file, Date.parse(configuration.inForceSince))
   return reloads
 }
@@ -120,15 +119,15 @@ const mark: Record<CellState, string> = {
 /** Warnings shown; further ones are counted. */
 const warningsShown = 10
 
-function printStatus(status: StatusJson, daemon: string | undefined, options: ConfigOption): void {
+function printStatus(status: StatusJson, daemon: string | undefined): void {
   const { ready, hours, protocols, fleet } = status
   print(headline(ready.ok, daemon))
   for (const reason of ready.reasons) print(`  ${reason}`)
   for (const warning of ready.warnings ?? []) print(`  warning: ${warning}`)
-  const reader = { nowMs: Date.parse(status.now), isUnattended: daemon === undefined, named: namedFile(options.config) }
+  const reader = { nowMs: Date.parse(status.now), isUnattended: daemon === undefined }
   for (const sentence of failingSentences(status, reader)) print(`  ${sentence}`)
   print('')
-  printDelivery(status, daemon, options)
+  printDelivery(status, daemon)
   if (fleet) printFleet(fleet)
   print('')
   printGrid(hours)
@@ -139,7 +138,7 @@ function printStatus(status: StatusJson, daemon: string | undefined, options: Co
   )
   if (rows.length > 0) print('')
   if (rows.length > 0) printTable(['metric', 'last value', 'unit', 'hour', 'state'], rows, ['last value'])
-  printWarnings(status, options)
+  printWarnings(status)
 }
 
 /** Collectors whose newest hour has failed so far, where no reason above says why. */
@@ -153,26 +152,22 @@ function failingSentences({ hours, ready: { reasons, warnings = [] } }: StatusJs
   })
 }
 
-function printDelivery(
-  { service, balance, ready }: StatusJson,
-  daemon: string | undefined,
-  options: ConfigOption,
-): void {
+function printDelivery({ service, balance, ready }: StatusJson, daemon: string | undefined): void {
   const { lastPush, waiting = '', nextAttempt, gates } = service
   // Each sentence once: a reason above may have it already, and it says when the next attempt is.
   const whys = gates.flatMap(gate => gate.waiting ?? [])
   const said = whys.filter(why => ready.reasons.some(reason => reason.includes(why)))
   const unsaid = said.reduce((rest, why) => rest.replace(why, '').trim(), waiting)
   const last = lastPush ? `, last push ${lastPush.at}: ${pushText(lastPush)}` : ''
-  print(`daemon  ${daemon ?? `none runs on this outbox (${asTyped('run', options)})`}`)
+  print(`daemon  ${daemon ?? 'none runs on this outbox (tidegauge run)'}`)
   print(`service ${service.host}${last}`)
   if (unsaid !== '') print(`  waiting: ${unsaid}`)
   if (whys.length === 0 && nextAttempt !== undefined && daemon !== undefined) print(`  next attempt ${nextAttempt}`)
   if (service.skewMs !== undefined) print(`clock   ${skewWords(service.skewMs)}`)
   const { enqueued, delivered, dead, held, due, dropped } = balance
   print(`metrics ${enqueued} enqueued = ${delivered} delivered + ${dead} dead + ${held} held + ${due} due`)
-  if (dead > 0) print(`  ${dead} dead: ${asTyped('dead ls', options)}`)
-  if (held > 0) print(`  ${held} held: ${asTyped('held ls', options)}`)
+  if (dead > 0) print(`  ${dead} dead: tidegauge dead ls`)
+  if (held > 0) print(`  ${held} held: tidegauge held ls`)
   if (dropped > 0) print(`  ${dropped} dropped, not counted above`)
 }
 
@@ -183,7 +178,7 @@ function skewWords(skewMs: number): string {
   return `${seconds} s ${skewMs > 0 ? 'behind' : 'ahead of'} the service’s`
 }
 
-function printWarnings({ warnings }: StatusJson, options: ConfigOption): void {
+function printWarnings({ warnings }: StatusJson): void {
   const news = warnings.filter(({ isAcknowledged }) => !isAcknowledged)
   const silent = warnings.length - news.length
   if (warnings.length > 0) print('')
@@ -191,9 +186,9 @@ function printWarnings({ warnings }: StatusJson, options: ConfigOption): void {
     print(`warning ${count}× ${metricId ? `${metricId}: ` : ''}${cut(text, 160)}`)
   }
   const more = news.length - warningsShown
-  if (more > 0) print(`and ${counted(more, 'warning')} more: ${asTyped('warnings', options)}`)
-  else if (news.length > 0) print(`to acknowledge: ${asTyped('warnings ack --all', options)}`)
-  if (silent > 0) print(`${counted(silent, 'acknowledged warning')}: ${asTyped('warnings --all', options)}`)
+  if (more > 0) print(`and ${counted(more, 'warning')} more: tidegauge warnings`)
+  else if (news.length > 0) print('to acknowledge: tidegauge warnings ack --all')
+  if (silent > 0) print(`${counted(silent, 'acknowledged warning')}: tidegauge warnings --all`)
 }
 
 function printGrid({ hours, rows }: StatusJson['hours']): void {

@@ -5,7 +5,7 @@ import type { Metric, MetricId } from '../../model/metric.ts'
 import type { StoredMetric } from '../../outbox/contract/metrics.ts'
 import type { OperatorStore } from '../../outbox/contract/operator-store.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
-import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
+import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { deliverNow } from '../delivery.ts'
 import { onOutbox } from '../outbox-action.ts'
 import { demandOrder, selectProtocols } from '../selection.ts'
@@ -40,7 +40,7 @@ export function verifyCommand(): Command {
         const pushed = options.repair && outbox ? await repair(context, outbox, first) : 0
         const found = pushed > 0 ? await verifiedNow() : first
         if (!options.repair && repairableIn(found).length > 0) {
-          note(`  → ${asTyped('verify --repair', options)} pushes again what is missing or shown otherwise`)
+          note('  → tidegauge verify --repair pushes again what is missing or shown otherwise')
         }
         return {
           json: () => verifiedJson(found, pushed),

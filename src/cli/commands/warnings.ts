@@ -4,7 +4,7 @@ import { Fault } from '../../model/fault.ts'
 import type { Warning } from '../../outbox/contract/metrics.ts'
 import type { OperatorStore } from '../../outbox/contract/operator-store.ts'
 import { jsonForm } from '../../status/json.ts'
-import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
+import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { endIncomplete } from '../exit.ts'
 import { onOutbox } from '../outbox-action.ts'
 import { printFirst } from '../table.ts'
@@ -48,7 +48,7 @@ function listCommand(): Command {
 }
 
 function printWarnings(wanted: readonly Warning[], silent: number, options: ListOptions): void {
-  const kept = silent > 0 ? ` (${silent} acknowledged: ${asTyped('warnings --all', options)})` : ''
+  const kept = silent > 0 ? ` (${silent} acknowledged: tidegauge warnings --all)` : ''
   if (wanted.length === 0) {
     print(`no warnings${kept}`)
     return
@@ -65,7 +65,7 @@ function printWarnings(wanted: readonly Warning[], silent: number, options: List
   const acknowledged = options.all ? ['acknowledged'] : []
   const head = ['kind', 'metric', 'count', 'first seen', 'last seen', ...acknowledged, 'words']
   printFirst(head, rows, 'warning', ['count'])
-  if (!options.all) print(`\nto acknowledge: ${asTyped('warnings ack [ID…] [--kind KIND] [--all]', options)}${kept}`)
+  if (!options.all) print(`\nto acknowledge: tidegauge warnings ack [ID…] [--kind KIND] [--all]${kept}`)
 }
 
 function acknowledgeCommand(): Command {
@@ -79,13 +79,13 @@ function acknowledgeCommand(): Command {
         const isAll = ids.length === 0 && options.kind === undefined
         if (isAll && !options.all) {
           throw new Fault('usage', 'which warnings? Nothing is selected', {
-            fix: `name metric or protocol ids, or --kind KIND; all of them: ${asTyped('warnings ack --all', options)}`,
+            fix: 'name metric or protocol ids, or --kind KIND; all of them: tidegauge warnings ack --all',
           })
         }
         const count = outbox ? await acknowledge(outbox.operators, ids, options) : 0
         if (count > 0 || isAll) return void print(`${counted(count, 'warning')} acknowledged`)
         note('no warning fits that is not acknowledged yet')
-        note(`  → ${asTyped('warnings --all', options)} lists them`)
+        note('  → tidegauge warnings --all lists them')
         return void endIncomplete()
       }),
     )

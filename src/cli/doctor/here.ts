@@ -16,7 +16,6 @@ import { diskRoom, type OutboxFileCheck, openToOthers, writingFault } from '../.
 import { judgeTelegram } from '../../reports/notify/receivers.ts'
 import type { StatusJson } from '../../status/json.ts'
 import { checkCollectors, mistakesOf } from '../check-collectors.ts'
-import { asTyped, type ConfigOption } from '../configured-command.ts'
 import { daemonAnswer, stalledDaemon } from '../daemon-answer.ts'
 import { daemonSentence } from '../daemon-role.ts'
 import { bytesText, counted } from '../terminal.ts'
@@ -72,7 +71,6 @@ export async function configFindings(context: AppContext): Promise<readonly Find
  */
 export async function daemonFindings(
   context: AppContext,
-  options: ConfigOption,
   written: Promise<readonly Finding[]>,
 ): Promise<readonly Finding[]> {
   const holder = await daemonSentence(context)
@@ -83,7 +81,7 @@ export async function daemonFindings(
       const { host, port } = config.status
       return [failed('daemon', `one answers at ${host}:${port}, and cannot work: ${stalled}`)]
     }
-    return [warning('daemon', 'none runs on this outbox', asTyped('run', options))]
+    return [warning('daemon', 'none runs on this outbox', 'tidegauge run')]
   }
   try {
     const { body } = await daemonAnswer(config.status, '/status.json')
@@ -91,7 +89,7 @@ export async function daemonFindings(
     return [
       ...forceFindings(context, configuration, await written),
       ...readinessFindings(holder, ready, configuration),
-      ...reportFindings(reports, options),
+      ...reportFindings(reports),
     ]
   } catch {
     const fix = 'its status.listen may be another than this configuration’s'
@@ -139,11 +137,11 @@ function readinessFindings(
 }
 
 /** The receivers of reports, as the running daemon found them. */
-function reportFindings(reports: StatusJson['reports'], options: ConfigOption): Finding[] {
+function reportFindings(reports: StatusJson['reports']): Finding[] {
   return (reports ?? []).map(({ receiver, accepted, failing }) =>
     failing === undefined
       ? ok(receiver, `has accepted ${counted(accepted, 'report')} since the start`)
-      : warning(receiver, `takes no report: ${failing}`, `mend it, then ${asTyped('notify test', options)}`),
+      : warning(receiver, `takes no report: ${failing}`, 'mend it, then tidegauge notify test'),
   )
 }
 
@@ -217,17 +215,17 @@ const [answerMsMax, answerBytesMax] = [10_000, 65_536]
  * The heartbeat and each receiver of alerts, without sending a message. A GET of a check's or a webhook's own address may
  * count as one, so only its host's first page is asked for; Telegram says of a chat whether the bot may see it.
  */
-export async function receiverFindings(context: AppContext, options: ConfigOption): Promise<readonly Finding[]> {
+export async function receiverFindings(context: AppContext): Promise<readonly Finding[]> {
   const { heartbeat, notify } = context.config
   const findings = [
     ...(heartbeat ? [hostFinding(context, 'heartbeat', heartbeat.url, 'the next hour is reported to it')] : []),
-    ...notify.map(receiver => receiverFinding(context, receiver, asTyped('notify test', options))),
+    ...notify.map(receiver => receiverFinding(context, receiver)),
   ]
   return (await Promise.all(findings)).flat()
 }
 
-function receiverFinding(context: AppContext, receiver: ReceiverConfig, test: string): Promise<Finding[]> {
-  const next = `${test} sends it a message`
+function receiverFinding(context: AppContext, receiver: ReceiverConfig): Promise<Finding[]> {
+  const next = 'tidegauge notify test sends it a message'
   if (receiver.kind === 'telegram') return chatFinding(context, receiver, next)
   return hostFinding(context, `${receiver.kind} ${placeName(receiver.url)}`, receiver.url, next)
 }

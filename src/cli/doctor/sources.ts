@@ -35,7 +35,6 @@ import type { DestinationState } from '../../outbox/contract/delivery-store.ts'
 import type { OutboxFileCheck } from '../../outbox/data-check.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { collectParts, quietEvents } from '../collect-parts.ts'
-import { asTyped, type ConfigOption } from '../configured-command.ts'
 import { daemonSentence } from '../daemon-role.ts'
 import { selectCollectors } from '../open-context.ts'
 import { counted } from '../terminal.ts'
@@ -47,7 +46,6 @@ const checkAddress = 'check service.url, and the network from here to it'
 export async function serviceFindings(
   context: AppContext,
   outbox: Promise<OutboxFileCheck | undefined>,
-  options: ConfigOption,
 ): Promise<readonly Finding[]> {
   await using stack = new AsyncDisposableStack()
   const connection = await connect(context, stack)
@@ -59,11 +57,11 @@ export async function serviceFindings(
   const isReadable = checked?.damage === undefined && checked?.hidden === undefined
   const names = connection.destinations.map(({ name }) => name)
   const { delivered, states } = isReadable ? await storedOf(context, usable, names) : nothingStored
-  const protocols = await protocolFindings(connection, usable, delivered, options)
+  const protocols = await protocolFindings(connection, usable, delivered)
   // One service: what several keys say about it is said once.
   const shared = new Map(perKey.flatMap(({ service }) => service).map(finding => [JSON.stringify(finding), finding]))
   const found = [...shared.values(), ...perKey.flatMap(({ key }) => key), ...protocols]
-  return [...found, ...(await pushFindings(context, found, states, options))]
+  return [...found, ...(await pushFindings(context, found, states))]
 }
 
 /** Pushes that were not accepted at their last try, though nothing else is wrong with the service. */
@@ -71,7 +69,6 @@ async function pushFindings(
   context: AppContext,
   others: readonly Finding[],
   states: readonly DestinationState[],
-  options: ConfigOption,
 ): Promise<Finding[]> {
   if (others.some(({ subject, outcome }) => outcome === 'failed' || (subject === 'service' && outcome !== 'ok')))
     return []
@@ -83,7 +80,6 @@ async function pushFindings(
   if (waits.length === 0) return []
   const nowMs = context.time.nowMs()
   const isTried = (await daemonSentence(context)) !== undefined
-  const now = `${asTyped('flush', options)} tries now`
   return waits.map(({ fact, lastPush, ...state }) => {
     const askedMs = retryAfterAt(state, nowMs)
     const nextMs = Math.max(askedMs, probeAt(state, nowMs))
@@ -95,8 +91,11 @@ async function pushFindings(
       : ', and no daemon runs that tries again'
     const step = state.cure === 'address' ? 'check service.url' : 'if that goes on, ask who runs the service'
     const fix = askedMs > 0 ? 'nothing is to be done' : step
-    const list = `${asTyped('due ls', options)} lists what it does not take`
-    return failed('pushes', `${fact}${last}${next}`, `${fix}; ${now}; ${list}`)
+    return failed(
+      'pushes',
+      `${fact}${last}${next}`,
+      `${fix}; tidegauge flush tries now; tidegauge due ls lists what it does not take`,
+    )
   })
 }
 
@@ -186,12 +185,11 @@ async function protocolFindings(
   { client, keyOf }: Connection,
   protocols: readonly ProtocolConfig[],
   delivered: ReadonlySet<string>,
-  options: ConfigOption,
 ): Promise<Finding[]> {
   return Promise.all(
     protocols.map(async protocol => {
       const answer = await client.latest(protocol.id, keyOf(protocol.id))
-      return protocolFinding(protocol, answer, delivered.has(protocol.id), options)
+      return protocolFinding(protocol, answer, delivered.has(protocol.id))
     }),
   )
 }
@@ -225,19 +223,14 @@ async function storedOf(
   }
 }
 
-function protocolFinding(
-  { id, register }: ProtocolConfig,
-  answer: Answer,
-  hasDelivered: boolean,
-  options: ConfigOption,
-): Finding {
+function protocolFinding({ id, register }: ProtocolConfig, answer: Answer, hasDelivered: boolean): Finding {
   const subject = `protocol ${id}`
   if (answer.kind === 'unanswered') return failed(subject, `no answer: ${answer.reason}`, 'try again later')
   const { status } = answer
   if (status === 404) {
     return register
       ? ok(subject, 'is not registered yet; the daemon registers it')
-      : failed(subject, 'is not registered', asTyped(`register ${id}`, options))
+      : failed(subject, 'is not registered', `tidegauge register ${id}`)
   }
   if (status === 401 || status === 403) {
     return failed(subject, `belongs to another key (${status})`, 'choose another id, or give the key that owns it')

@@ -1,7 +1,7 @@
 import { type Hour, hourAt, hourText } from '../../model/hour.ts'
 import { overdueMs } from '../../model/limits.ts'
-import { asSentence, commandLine } from '../../model/text.ts'
-import { type Reader, stepFor } from '../../model/waiting.ts'
+import { asSentence } from '../../model/text.ts'
+import { stepFor } from '../../model/waiting.ts'
 import type { DestinationState } from '../../outbox/contract/delivery-store.ts'
 import type { LateCollector } from '../../outbox/contract/hours.ts'
 import type { Lateness, UnresolvedCount } from '../../outbox/contract/status-store.ts'
@@ -35,7 +35,7 @@ export function troublesOf(input: TroubleInput): SeenTrouble[] {
   return [
     ...notDelivered(input),
     ...lateness.destinations.flatMap((state, index) => keyTrouble(destinations[index] ?? '', state, input)),
-    ...unresolved.map(count => unresolvedTrouble(count, input)),
+    ...unresolved.map(count => unresolvedTrouble(count, input.host)),
     ...notReady(input),
   ]
 }
@@ -67,13 +67,12 @@ function isKeyRefused({ destinations }: Lateness): boolean {
 function lateWords(input: TroubleInput, isCatchingUp: boolean, isReported = false): TroubleWords[] {
   const { lateness, host, hour, clock } = input
   const reader = readerOf(input)
-  const doctor = commandLine('doctor', reader.named)
   const { due } = lateness
   const isUndelivered = undeliveredSentences(lateness, host, isCatchingUp, reader).length > 0
   const isPlanned = clock?.kind !== 'doubted'
   return [
-    ...(due && isUndelivered && !isReported ? [undeliveredWords(due, lateness.destinations, host, reader)] : []),
-    ...lateness.late.filter(({ fault }) => fault || !isCatchingUp).map(late => uncollectedWords(late, doctor)),
+    ...(due && isUndelivered && !isReported ? [undeliveredWords(due, lateness.destinations, host)] : []),
+    ...lateness.late.filter(({ fault }) => fault || !isCatchingUp).map(uncollectedWords),
     ...(isCatchingUp || !isPlanned ? [] : missingSentences(lateness.missing, hour, reader).map(missingWords)),
   ]
 }
@@ -82,7 +81,6 @@ function undeliveredWords(
   due: NonNullable<Lateness['due']>,
   destinations: readonly DestinationState[],
   host: string,
-  reader: Reader,
 ): TroubleWords {
   // Without the next try, which is over when a person reads it.
   const why = destinations.flatMap(({ waiting }) => (waiting === undefined ? [] : [asSentence(waiting)]))
@@ -90,21 +88,21 @@ function undeliveredWords(
   return {
     what: undeliveredFact(due, host),
     why: why.join('\n') || 'pushes are slower than what is collected',
-    do: `nothing is lost, and delivery goes on automatically; ${stepFor(cures.size === 1 ? [...cures][0] : undefined, reader)}`,
+    do: `nothing is lost, and delivery goes on automatically; ${stepFor(cures.size === 1 ? [...cures][0] : undefined)}`,
   }
 }
 
-function uncollectedWords({ fault, ...late }: LateCollector, doctor: string): TroubleWords {
+function uncollectedWords({ fault, ...late }: LateCollector): TroubleWords {
   return {
     what: lateFact(late),
     why: fault?.message ?? 'it was not tried yet',
-    do: fault?.fix ?? `it is tried again automatically; ${sourceWords(fault, doctor)}`,
+    do: fault?.fix ?? `it is tried again automatically; ${sourceWords(fault)}`,
   }
 }
 
-function sourceWords(fault: LateCollector['fault'], doctor: string): string {
+function sourceWords(fault: LateCollector['fault']): string {
   const host = fault?.code === 'http-unreachable' ? fault.facts['host'] : undefined
-  if (host === undefined) return `${doctor} says whether a node is at fault`
+  if (host === undefined) return 'tidegauge doctor says whether a node is at fault'
   return `if that goes on, check the address, and ask who runs ${host}`
 }
 
@@ -133,10 +131,7 @@ function keyTrouble(name: string, state: DestinationState, { host, nowMs }: Trou
   ]
 }
 
-function unresolvedTrouble(
-  { kind, collector, count, hour, reason }: UnresolvedCount,
-  { host, configuration: { named } }: Pick<TroubleInput, 'host' | 'configuration'>,
-): SeenTrouble {
+function unresolvedTrouble({ kind, collector, count, hour, reason }: UnresolvedCount, host: string): SeenTrouble {
   const trouble = { kind, subject: collector, hour, why: reason }
   const metrics = `${count} ${count === 1 ? 'metric' : 'metrics'} of ${collector}`
   const newest = `the newest of ${hourText(hour)}`
@@ -147,7 +142,7 @@ function unresolvedTrouble(
       return {
         ...trouble,
         what,
-        do: `${commandLine('gaps', named)} lists them, and what may still be read`,
+        do: 'tidegauge gaps lists them, and what may still be read',
         lost: count,
       }
     }
@@ -155,13 +150,13 @@ function unresolvedTrouble(
       return {
         ...trouble,
         what: `${host} refused ${metrics} for good, ${newest}`,
-        do: `${commandLine('dead ls', named)}; then dead retry or dead drop`,
+        do: 'tidegauge dead ls; then dead retry or dead drop',
       }
     case 'held':
       return {
         ...trouble,
         what: `${metrics} ${count === 1 ? 'is' : 'are'} held, ${newest}`,
-        do: `${commandLine('held ls', named)}; then held release or held drop`,
+        do: 'tidegauge held ls; then held release or held drop',
       }
   }
 }

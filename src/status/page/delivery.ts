@@ -1,5 +1,4 @@
 import { numberText } from '../../model/number-text.ts'
-import { commandLine } from '../../model/text.ts'
 import type { Balance, Warning } from '../../outbox/contract/metrics.ts'
 import { type FleetDaemon, type FleetState, rolesText } from '../fleet.ts'
 import { pushText } from '../sentences.ts'
@@ -11,27 +10,23 @@ import { ago, dayClockText, type Html, html, nothing, spanText, until } from './
 const backlogMax = 12
 
 /** The holds on pushes, the outbox's balance, and the service's last answer. */
-export function delivery({ balance, backlog, service, nowMs, configuration: { named }, reports = [] }: Snapshot): Html {
+export function delivery({ balance, backlog, service, nowMs, reports = [] }: Snapshot): Html {
   return html`<section aria-labelledby="delivery"><h2 id="delivery">Delivery</h2>
 ${gate(service, nowMs)}
 <dl class="balance" aria-label="Metrics in the outbox">
 ${term('enqueued', balance.enqueued)}${term('delivered', balance.delivered, 'delivered')}${term('dead', balance.dead, 'dead')}${term('held', balance.held, 'held')}${term('due', balance.due, 'due')}
 </dl>
-${balanceNote(balance)}${dueNote(backlog, named)}${commands(balance, named)}
-<dl class="facts"><div><dt>Service</dt><dd>${service.host}</dd></div><div><dt>Last push</dt><dd>${lastPush(service, nowMs)}</dd></div>${skew(service)}${reports.map(report => receiver(report, named))}</dl>
+${balanceNote(balance)}${dueNote(backlog)}${commands(balance)}
+<dl class="facts"><div><dt>Service</dt><dd>${service.host}</dd></div><div><dt>Last push</dt><dd>${lastPush(service, nowMs)}</dd></div>${skew(service)}${reports.map(receiver)}</dl>
 </section>`
 }
 
 /** A receiver of alerts, and why it does not take them. */
-function receiver(
-  { receiver: name, accepted, refused, failing }: NonNullable<Snapshot['reports']>[number],
-  named: string | undefined,
-): Html {
-  const test = commandLine('notify test', named)
+function receiver({ receiver: name, accepted, refused, failing }: NonNullable<Snapshot['reports']>[number]): Html {
   const state =
     failing === undefined
       ? html`${numberText(accepted)} reports accepted, ${numberText(refused)} refused`
-      : html`<span class="notice">takes no report: ${failing}. It is sent again; <code>${test}</code> tries it</span>`
+      : html`<span class="notice">takes no report: ${failing}. It is sent again; <code>tidegauge notify test</code> tries it</span>`
   return html`<div><dt>Alerts</dt><dd>${name}: ${state}</dd></div>`
 }
 
@@ -61,7 +56,7 @@ function gateText(
 }
 
 /** The due metrics by protocol, and how late they are. */
-function dueNote({ byProtocol, late }: BacklogState, named: string | undefined): Html {
+function dueNote({ byProtocol, late }: BacklogState): Html {
   if (byProtocol.length === 0) return nothing
   const rest = byProtocol.length - backlogMax
   const removed = byProtocol.find(({ isRemoved }) => isRemoved)
@@ -76,18 +71,16 @@ function dueNote({ byProtocol, late }: BacklogState, named: string | undefined):
   }${
     removed === undefined
       ? nothing
-      : html`<p class="quiet">What a removed protocol left is not delivered: <code>${commandLine(`due drop ${removed.protocolId}`, named)}</code> gives it up.</p>`
+      : html`<p class="quiet">What a removed protocol left is not delivered: <code>tidegauge due drop ${removed.protocolId}</code> gives it up.</p>`
   }`
 }
 
 /** The commands that list what waits for a person. */
-function commands({ dead, held, due }: Balance, named: string | undefined): Html {
+function commands({ dead, held, due }: Balance): Html {
   const listed = [
-    ...(dead > 0 ? [html`<li><code>${commandLine('dead ls', named)}</code> lists what the service refused</li>`] : []),
-    ...(held > 0 ? [html`<li><code>${commandLine('held ls', named)}</code> lists what is implausible</li>`] : []),
-    ...(due > 0
-      ? [html`<li><code>${commandLine('due ls', named)}</code> lists what is on its way, and why it waits</li>`]
-      : []),
+    ...(dead > 0 ? [html`<li><code>tidegauge dead ls</code> lists what the service refused</li>`] : []),
+    ...(held > 0 ? [html`<li><code>tidegauge held ls</code> lists what is implausible</li>`] : []),
+    ...(due > 0 ? [html`<li><code>tidegauge due ls</code> lists what is on its way, and why it waits</li>`] : []),
   ]
   return listed.length === 0 ? nothing : html`<ul class="commands quiet" aria-label="Commands">${listed}</ul>`
 }
@@ -213,15 +206,15 @@ function daemon({ name, version, configuration, lanes, seenAtMs, isAway, ...role
 /** Warnings shown; further ones are counted. */
 const warningsMax = 20
 
-/** The service's warnings that no person has acknowledged, each with its count. @param states the latest first @param named as `ConfigurationState.named` */
-export function warnings(states: readonly Warning[], nowMs: number, named?: string): Html {
+/** The service's warnings that no person has acknowledged, each with its count. @param states the latest first */
+export function warnings(states: readonly Warning[], nowMs: number): Html {
   const rest = states.length - warningsMax
   return html`<section aria-labelledby="warnings"><h2 id="warnings">Warnings of the service</h2>${
     states.length === 0
       ? html`<p class="empty">None. What the service remarks about a push is kept here.</p>`
       : html`<ul class="warnings">${states.slice(0, warningsMax).map(state => warning(state, nowMs))}${
           rest > 0 ? html`<li class="quiet">and ${rest} more</li>` : nothing
-        }</ul><p class="quiet commands"><code>${commandLine('warnings', named)}</code> lists them; <code>${commandLine('warnings ack --all', named)}</code> takes them off this page.</p>`
+        }</ul><p class="quiet commands"><code>tidegauge warnings</code> lists them; <code>tidegauge warnings ack --all</code> takes them off this page.</p>`
   }</section>`
 }
 

@@ -1,7 +1,7 @@
 import type { FaultRecord } from '../../model/fault.ts'
 import { type Hour, hourAfter, hoursFrom } from '../../model/hour.ts'
 import { hourMs } from '../../model/limits.ts'
-import { commandLine, firstChars } from '../../model/text.ts'
+import { firstChars } from '../../model/text.ts'
 import type { CellState, HourStretch, Snapshot, WeekGrid, WeekRow } from '../snapshot.ts'
 import { clockText, dayText, Html, hoursText, html, nothing } from './html.ts'
 import { barByShape, cellUnits } from './style.ts'
@@ -21,11 +21,11 @@ const rowCharsMax = 3_000
  * @param folds the collectors by protocol, if they are too many to be read at once
  * @param named as `ConfigurationState.named`
  */
-export function hours(week: WeekGrid, folds: readonly Fold[] = [], named?: string): Html {
+export function hours(week: WeekGrid, folds: readonly Fold[] = []): Html {
   return html`<section aria-labelledby="hours"><h2 id="hours">Hours</h2>${
     week.rows.length === 0
       ? html`<p class="empty">No hour is expected yet: each collector gets a row here, with the hours of the last seven days.</p>`
-      : html`${firstHourNote(week)}${folds.length > 0 ? folded(week, folds) : table(week, week.rows)}${twoLinesNote()}${legend()}${troubles(troublesOf(week, named))}`
+      : html`${firstHourNote(week)}${folds.length > 0 ? folded(week, folds) : table(week, week.rows)}${twoLinesNote()}${legend()}${troubles(troublesOf(week))}`
   }</section>`
 }
 
@@ -294,13 +294,13 @@ interface HourTrouble {
 }
 
 /** Commands for metrics that wait for a person. */
-const fixes: Partial<Readonly<Record<CellShape, (named: string | undefined) => string>>> = {
-  dead: named => `${commandLine('dead ls', named)} lists them; dead retry sends them again, dead drop gives them up`,
-  held: named => `${commandLine('held ls', named)} lists them; held release sends them, held drop gives them up`,
+const fixes: Partial<Readonly<Record<CellShape, string>>> = {
+  dead: 'tidegauge dead ls lists them; dead retry sends them again, dead drop gives them up',
+  held: 'tidegauge held ls lists them; held release sends them, held drop gives them up',
 }
 
-/** The troubles in the grid, those with the newest hour first. @param named as `ConfigurationState.named` */
-export function troublesOf({ rows }: Pick<WeekGrid, 'rows'>, named?: string): HourTrouble[] {
+/** The troubles in the grid, those with the newest hour first. */
+export function troublesOf({ rows }: Pick<WeekGrid, 'rows'>): HourTrouble[] {
   const byKind = new Map<string, HourTrouble>()
   for (const { collector, runs, isRemoved } of rows) {
     for (const stretch of runs) {
@@ -308,7 +308,7 @@ export function troublesOf({ rows }: Pick<WeekGrid, 'rows'>, named?: string): Ho
       if (!isTrouble(shape)) continue
       const message = stretch.fault?.message ?? stretch.reason
       // The fault of a collector that was removed needs no remedy; its metrics may still wait for a person.
-      const fix = (isRemoved ? undefined : stretch.fault?.fix) ?? fixes[shape]?.(named)
+      const fix = (isRemoved ? undefined : stretch.fault?.fix) ?? fixes[shape]
       const kind = JSON.stringify([collector, shape, stretch.fault?.code, message])
       const before = byKind.get(kind)
       byKind.set(kind, {

@@ -37,11 +37,11 @@ ${shapeDefinitions()}
 ${masthead(snapshot)}
 <main>
 ${part('protocols', protocols(shown.protocols, nowMs), more(shown.moreProtocols, 'protocols'))}
-${part('hours', hours(shown.week, shown.folds, snapshot.configuration.named), more(shown.moreCollectors, 'collectors'))}
+${part('hours', hours(shown.week, shown.folds), more(shown.moreCollectors, 'collectors'))}
 ${part('delivery', delivery(snapshot))}
 ${part('fleet', fleet(snapshot.fleet, nowMs))}
 ${part('chains', endpoints(snapshot.endpoints, nowMs))}
-${part('warnings', warnings(news, nowMs, snapshot.configuration.named))}
+${part('warnings', warnings(news, nowMs))}
 </main>
 ${footer(snapshot)}
 <script>${Html.trusted(liveScript)}</script>

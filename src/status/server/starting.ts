@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { OpenPort } from '../../edge/open-port.ts'
+import { withFile } from '../../model/advice.ts'
 import { familyText, readyFamily } from '../exposition/families.ts'
 import { html } from '../page/html.ts'
 import { isAllowed, patience, type ServedAddress, securityHeaders } from './guard.ts'
@@ -26,7 +27,8 @@ export async function openEarly(bound: BoundAddress, reason = 'Tidegauge is star
  */
 export function openNotReady(bound: BoundAddress, reason: string): Promise<OpenPort> {
   const { host, port } = bound
-  return OpenPort.open({ host, port, ...patience }, (request, response) => answer(bound, reason, request, response))
+  const advice = withFile(reason)
+  return OpenPort.open({ host, port, ...patience }, (request, response) => answer(bound, advice, request, response))
 }
 
 function answer(bound: ServedAddress, reason: string, request: IncomingMessage, response: ServerResponse): void {

@@ -35,7 +35,9 @@ describe('backfill', () => {
     expect(code).toBe(1)
     expect(stderr).toContain('20 runs of a collector for an hour left; go on with')
     expect(stderr).toContain(`60 metrics due (tidegauge flush --config ${stage.config})`)
-    expect(stderr).toContain(`→ tidegauge backfill ${stage.range.join(' ')} --concurrency 10 --config ${stage.config}`)
+    expect(stderr).toContain(
+      `→ tidegauge backfill --config ${stage.config} ${stage.range.join(' ')} --concurrency 10\n`,
+    )
     expect(stderr).not.toContain('    at ')
     stage.set('hangs-from', undefined)
     expect((await stage.run(...stage.range)).code).toBe(0)

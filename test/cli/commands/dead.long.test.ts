@@ -8,7 +8,7 @@ type DeadAndHeld = Record<string, unknown>
 describe('a metric the service refuses', () => {
   it('is listed with its words, shown in full, and delivered after a retry once the service takes it', async () => {
     const { service, run, read, config } = await stage(twoMetrics)
-    service.refuses = ({ id }) => (id === 'pool___TVL' ? 'the value is\nnot plausible' : undefined)
+    service.refuses = ({ id }) => (id === 'pool___TVL' ? 'the value is\nnot plausible in a tidegauge run' : undefined)
     const hour = hourBack(3)
     const collected = await run('collect', '--hour', hour)
     expect(collected.code).toBe(1)
@@ -17,7 +17,9 @@ describe('a metric the service refuses', () => {
     const { code, stdout } = await run('dead', 'ls')
     expect(code).toBe(0)
     expect(stdout).toMatch(/^metric +hour +value +unit +status +attempts +since +the service’s words\n/)
-    expect(stdout).toMatch(/\npool___TVL +\S+Z +12\.5 +USD +400 +\d+ +\S+Z +the value is not plausible\n$/)
+    expect(stdout).toMatch(
+      /\npool___TVL +\S+Z +12\.5 +USD +400 +\d+ +\S+Z +the value is not plausible in a tidegauge run/,
+    )
     expect(stdout).toContain(hour)
     const [dead, ...others] = await read<DeadAndHeld[]>('dead', 'ls')
     expect(others).toEqual([])
@@ -28,7 +30,7 @@ describe('a metric the service refuses', () => {
       value: 12.5,
       unit: 'USD',
       kind: 'refused',
-      reason: '400: the value is not plausible',
+      reason: '400: the value is not plausible in a tidegauge run',
       status: 400,
       attempts: expect.any(Number),
       since: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
@@ -36,13 +38,19 @@ describe('a metric the service refuses', () => {
     })
 
     const shown = (await run('dead', 'show', 'pool')).stdout
-    for (const fact of ['12.5 USD', '400', 'pool/given', 'not plausible', `dead retry pool___TVL --hour ${hour}`]) {
+    for (const fact of [
+      '12.5 USD',
+      '400',
+      'pool/given',
+      'not plausible',
+      `dead retry --config ${config} pool___TVL --hour ${hour}`,
+    ]) {
       expect(shown).toContain(fact)
     }
     expect(await read('dead', 'show', 'pool___TVL')).toEqual([dead])
 
     service.refuses = () => undefined
-    const retried = await run('dead', 'retry', '--reason', 'NOT PLAUSIBLE')
+    const retried = await run('dead', 'retry', '--reason', 'PLAUSIBLE IN A TIDEGAUGE RUN')
     expect(retried).toMatchObject({
       code: 0,
       stdout: `1 metric due: no daemon runs; push with tidegauge flush --config ${config}\n`,
@@ -94,7 +102,7 @@ describe('a metric the service refuses', () => {
 
 describe('a selection', () => {
   it('must be made for what changes something, and says how', async () => {
-    const { run } = await stage(twoMetrics)
+    const { run, config } = await stage(twoMetrics)
     for (const args of [
       ['dead', 'retry'],
       ['held', 'drop'],
@@ -103,7 +111,7 @@ describe('a selection', () => {
       const { code, stderr } = await run(...args)
       expect(code).toBe(2)
       expect(stderr).toContain('Nothing is selected')
-      expect(stderr).toContain(`tidegauge ${args.join(' ')} --all`)
+      expect(stderr).toContain(`tidegauge ${args.join(' ')} --config ${config} --all`)
     }
     expect(await run('dead', 'retry', '--reason', '')).toMatchObject({ code: 2 })
     expect(await run('dead', 'ls', '--hour', 'noon')).toMatchObject({ code: 2 })
@@ -117,7 +125,7 @@ describe('a selection', () => {
   })
 
   it('that fits nothing is said, and ends with 1; what fits is done all the same', async () => {
-    const { service, run } = await stage({
+    const { service, run, config } = await stage({
       metrics: { TVL: { min: 20 }, Fee: {}, Odd: {} },
       values: { TVL: 1, Fee: 1, Odd: 1 },
     })
@@ -127,7 +135,9 @@ describe('a selection', () => {
     expect(none).toMatchObject({ code: 1, stdout: '' })
     expect(none.stderr).toContain('no metric or protocol is called "absent"\n')
     expect(none.stderr).toContain('nothing of pool___Fee is dead\n')
-    expect(none.stderr).toContain('nothing of pool___TVL is dead; 1 metric held: tidegauge held ls pool___TVL')
+    expect(none.stderr).toContain(
+      `nothing of pool___TVL is dead; 1 metric held: tidegauge held ls --config ${config} pool___TVL`,
+    )
     expect(await run('dead', 'ls', '--hour', hourBack(4))).toMatchObject({ code: 1, stdout: '' })
     const some = await run('dead', 'retry', 'pool___Odd', 'pool___Fee')
     expect(some.code).toBe(1)

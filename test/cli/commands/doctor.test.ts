@@ -362,7 +362,7 @@ describe('doctor', () => {
     [
       'an unknown protocol',
       { statuses: { '/metrics': 404 } },
-      [/^✖ protocol pool: is not registered → tidegauge register pool --config/],
+      [/^✖ protocol pool: is not registered → tidegauge register --config \S+ pool$/],
       1,
     ],
     [

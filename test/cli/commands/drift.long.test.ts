@@ -107,8 +107,8 @@ describe('drift', () => {
     expect(stdout).toContain(
       'pool/sum has other code now than when 2 of these values were collected, which may be why\n',
     )
-    expect(stdout).toMatch(/\nWhy\? tidegauge explain pool___Sum1 20\S+Z --config \S+\n$/)
-    expect((await stage.run('drift')).stdout).toMatch(/\nWhy\? tidegauge explain pool___Chance1 20\S+Z /)
+    expect(stdout).toMatch(/\nWhy\? tidegauge explain --config \S+ pool___Sum1 20\S+Z\n$/)
+    expect((await stage.run('drift')).stdout).toMatch(/\nWhy\? tidegauge explain --config \S+ pool___Chance1 20/)
   })
 
   it('draws as many hours as are asked for, the same ones by the same seed', async () => {

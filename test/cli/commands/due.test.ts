@@ -46,7 +46,9 @@ describe('what a removed protocol left', () => {
     ])
     const flushed = await run('flush')
     expect(flushed.code).toBe(1)
-    expect(flushed.stderr).toMatch(/no longer configured.*2 due of away, 3 due of gone\. .*tidegauge due drop away/)
+    expect(flushed.stderr).toMatch(
+      /no longer configured.*2 due of away, 3 due of gone\. .*tidegauge due drop --config \S+ away/,
+    )
 
     const none = await run('due', 'drop')
     expect(none.code).toBe(2)
@@ -73,7 +75,9 @@ describe('what a removed protocol left', () => {
     await left(config, 'gone', commitRowsMax + 7, hourBack(2))
     const daemon = await startDaemon(config, env)
     const dead = await run('dead', 'drop', 'gone')
-    expect(dead.stderr).toContain(`nothing of gone is dead; 1,007 metrics due: tidegauge due ls gone`)
+    expect(dead.stderr).toContain(
+      `nothing of gone is dead; 1,007 metrics due: tidegauge due ls --config ${config} gone`,
+    )
     expect((await run('due', 'drop', '--all')).stdout).toMatch(/^[\d,]+ metrics? dropped/)
     const status = await daemon.status<{ balance: Record<string, number> }>(({ balance }) => balance['due'] === 0)
     expect(status.balance['dropped']).toBeGreaterThanOrEqual(commitRowsMax + 7)

@@ -89,10 +89,10 @@ describe('explain', () => {
     await run('collect', '--hour', hourBack(1))
     const dead = await run('explain', 'pool___B')
     expect(dead.stdout).toMatch(
-      /\ndead +\S+Z after \d+ push(es)?: the service answered 400: label is reserved → tidegauge dead show pool___B/,
+      /\ndead +\S+Z after \d+ push(es)?: the service answered 400: label is reserved → tidegauge dead show --config \S+ pool___B/,
     )
     const held = await run('explain', 'pool___A')
-    expect(held.stdout).toMatch(/\nheld +\S+Z: .*10.* → tidegauge held show pool___A/)
+    expect(held.stdout).toMatch(/\nheld +\S+Z: .*10.* → tidegauge held show --config \S+ pool___A/)
   })
 
   it('tells each failed attempt with its reason, also once the hour is delivered', async () => {

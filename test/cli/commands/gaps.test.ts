@@ -85,7 +85,7 @@ describe('gaps', () => {
     })
     const { gaps } = await read()
     const backfill = (from: number, to: number) =>
-      `tidegauge backfill --from ${at(from)} --to ${at(to)} --only pool/past --config ${config}`
+      `tidegauge backfill --config ${config} --from ${at(from)} --to ${at(to)} --only pool/past`
     expect(gaps.map(({ collector, hours, advice }) => [collector, hours, advice])).toEqual([
       ['gone/away', 1, 'nothing: the collector is no longer configured'],
       ['pool/broken', 2, `repair the collector: tidegauge check --config ${config}`],
@@ -122,7 +122,7 @@ describe('gaps', () => {
     })
     const { stdout, code } = await run('gaps')
     expect(code).toBe(0)
-    const backfill = `tidegauge backfill --from ${at(0)} --to ${at(9)} --only pool/past --config ${config}`
+    const backfill = `tidegauge backfill --config ${config} --from ${at(0)} --to ${at(9)} --only pool/past`
     expect(stdout).toMatch(
       /^no gaps: every expected hour is collected\n\nasked for by a backfill that could not read them:\n/,
     )

@@ -21,7 +21,9 @@ describe('a value held back', () => {
       { id: 'pool___Price', value: 121, kind: 'jump', reason: expect.stringContaining('121 after 100') },
       { id: 'pool___Rate', value: 500, unit: 'bp', kind: 'unit', reason: expect.stringContaining('was % so far') },
     ])
-    expect((await run('held', 'show', 'pool___Rate')).stdout).toContain('held release pool___Rate --allow-unit-change')
+    expect((await run('held', 'show', 'pool___Rate')).stdout).toMatch(
+      /held release --config \S+ pool___Rate --allow-unit-change/,
+    )
     for (const words of ['explain', 'history', 'held', 'held show', 'dead ls', 'due ls']) {
       const { code, stderr } = await run(...words.split(' '), 'pool___TLV')
       expect([words, code === 0, stderr]).toEqual([
@@ -41,7 +43,7 @@ describe('a value held back', () => {
     expect(released.stdout).toMatch(/^1 metric due: /)
     expect(released.stderr).toContain('1 metric stays held, because the unit changes:\n')
     expect(released.stderr).toContain(`  pool___Rate: from % to bp, from ${second} on\n`)
-    expect(released.stderr).toContain('tidegauge held release pool___Rate --allow-unit-change')
+    expect(released.stderr).toContain(`tidegauge held release --config ${config} pool___Rate --allow-unit-change`)
     expect(await run('held', 'release', '--all', '--allow-unit-change')).toMatchObject({ code: 0 })
     expect(await run('flush')).toMatchObject({ code: 0, stdout: '2 delivered, 0 due\n' })
     expect(service.stored.filter(({ timestamp }) => timestamp === second)).toEqual([
@@ -108,7 +110,7 @@ describe('a list too long for a terminal', () => {
     expect(stdout.match(/^pool___M/gm)).toHaveLength(50)
     expect(stdout).toContain('60 metrics held, the newest 50 shown; --json has all. Why:')
     expect(stdout).toContain('60× … is above the declared maximum of … (')
-    expect(stdout).toContain("held ls --reason 'is above the declared maximum of'")
+    expect(stdout).toMatch(/held ls --config \S+ --reason 'is above the declared maximum of'/)
     expect(await read<unknown[]>('held', 'ls')).toHaveLength(60)
     expect(await read<unknown[]>('held', '--reason', 'maximum of -5')).toHaveLength(40)
     expect((await run('held', 'show', 'pool')).stderr).toContain('40 older ones not shown')

@@ -47,7 +47,7 @@ it('says that all is equal, and what differs, and pushes that again, once', asyn
     '',
   ])
   expect(stderr).toBe(
-    `  → tidegauge verify --repair --config ${config} pushes again what is missing or shown otherwise\n`,
+    `  → tidegauge verify --config ${config} --repair pushes again what is missing or shown otherwise\n`,
   )
   service.remarks = metric => {
     lost.push(metric)

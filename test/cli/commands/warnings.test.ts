@@ -75,8 +75,10 @@ describe('what the service would warn about', () => {
     const status = (await run('status')).stdout
     expect(status).toContain('warning 4× pool___TVL: unit USD is odd')
     expect(status).not.toContain('label is too long')
-    expect(status).toContain('1 acknowledged warning: tidegauge warnings --all')
+    expect(status).toMatch(/1 acknowledged warning: tidegauge warnings --config \S+ --all/)
     expect(await run('warnings', 'ack', 'pool')).toMatchObject({ code: 0, stdout: '2 warnings acknowledged\n' })
-    expect((await run('warnings')).stdout).toMatch(/^no warnings \(3 acknowledged: tidegauge warnings --all/)
+    expect((await run('warnings')).stdout).toMatch(
+      /^no warnings \(3 acknowledged: tidegauge warnings --config \S+ --all/,
+    )
   })
 })

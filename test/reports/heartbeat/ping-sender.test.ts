@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { adviseFile } from '../../../src/model/advice.ts'
 import { type Ping, PingSender } from '../../../src/reports/heartbeat/heartbeat.ts'
 import { createLog } from '../../../src/telemetry/log.ts'
 import { Redactor } from '../../../src/telemetry/redactor.ts'
@@ -48,6 +49,14 @@ describe('pings', () => {
       [check, '2026-11-20T13:00:00Z'],
     ])
     expect(posts[0]?.headers['content-type']).toBe('text/plain; charset=utf-8')
+  })
+
+  it('name the configuration in advice', async () => {
+    adviseFile('own.yaml')
+    onTestFinished(() => adviseFile(undefined))
+    const { sender, posts } = await stage()
+    await sender.send({ ...fail, sentences: ['Why? tidegauge doctor'] })
+    expect(posts[0]?.body).toMatch(/tidegauge doctor --config own\.yaml$/)
   })
 
   it('say why an hour failed, without a secret', async () => {

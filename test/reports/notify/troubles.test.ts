@@ -145,14 +145,6 @@ describe('the troubles of a daemon', () => {
     )
   })
 
-  it('name commands as they have to be typed for this configuration', () => {
-    const configuration = { ...calm.configuration, named: '/config/tidegauge.yaml' }
-    for (const lateness of [{ due }, { late: late(false) }]) {
-      const [first] = troublesOf(look(lateness, { configuration }))
-      expect(first?.do).toContain('tidegauge doctor --config /config/tidegauge.yaml says')
-    }
-  })
-
   it('are kept short, however many have them', () => {
     const many = Array.from({ length: 500 }, (_, index) => ({
       collector: `a/${index}`,

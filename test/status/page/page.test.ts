@@ -183,11 +183,3 @@ it.each([
 ])('the initials of "%s" are %s', (name, initials) => {
   expect(initialsOf(name)).toBe(initials)
 })
-
-it('commands name a configuration that is not the default', () => {
-  const configuration = { ...richSnapshot.configuration, named: '/srv/my gauge.yaml' }
-  const text = page({ ...richSnapshot, configuration })
-  for (const words of ['dead ls', 'held ls', 'due ls', 'warnings', 'warnings ack --all'])
-    expect(text).toContain(`<code>tidegauge ${words} --config &#39;/srv/my gauge.yaml&#39;</code>`)
-  expect(page(richSnapshot)).not.toContain('--config')
-})

@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { systemTime } from '../../../src/edge/time.ts'
 import type { Listening } from '../../../src/edge/web-server.ts'
+import { adviseFile } from '../../../src/model/advice.ts'
 import { metricId } from '../../../src/model/metric.ts'
 import { isHostAllowed } from '../../../src/status/server/guard.ts'
 import { type StatusDeps, startStatus } from '../../../src/status/server/server.ts'
@@ -15,6 +16,7 @@ let server: Listening | undefined
 afterEach(async () => {
   await server?.stop()
   server = undefined
+  adviseFile(undefined)
 })
 
 async function start(parts: Partial<StatusDeps> = {}): Promise<string> {
@@ -92,6 +94,19 @@ describe('the status server', () => {
     expect(JSON.parse(json.body)).toMatchObject({ now: '2026-11-20T13:04:05.250Z' })
     expect(metrics.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8')
     expect(metrics.body).toBe('tidegauge_ready 1\n')
+  })
+
+  it('names the configuration in the commands of the page, of the readiness and of the snapshot', async () => {
+    adviseFile('/srv/my "gauge".yaml')
+    const reasons = ['The node is down.\nWhy? tidegauge doctor']
+    const url = await start({ snapshot: () => ({ ...richSnapshot, ready: { ok: false, reasons } }) })
+    const advised = [reasons[0]?.replace('doctor', `doctor --config '/srv/my "gauge".yaml'`)]
+    expect(JSON.parse((await ask(`${url}/readyz`)).body).reasons).toEqual(advised)
+    expect(JSON.parse((await ask(`${url}/status.json`)).body).ready.reasons).toEqual(advised)
+    const { body } = await ask(`${url}/`)
+    for (const words of ['dead ls', 'held ls', 'due ls', 'warnings'])
+      expect(body).toContain(`<code>tidegauge ${words} --config &#39;/srv/my &#34;gauge&#34;.yaml&#39;</code>`)
+    expect(body).toContain('<code>tidegauge warnings ack --config &#39;/srv/my &#34;gauge&#34;.yaml&#39; --all</code>')
   })
 
   it('gives the history of a metric as a page and as CSV, whatever is in its id', async () => {

@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers'
 import { expect, it, onTestFinished } from 'vitest'
 import type { OpenPort } from '../../../src/edge/open-port.ts'
 import { systemTime } from '../../../src/edge/time.ts'
+import { adviseFile } from '../../../src/model/advice.ts'
 import { startStatus } from '../../../src/status/server/server.ts'
 import { openEarly } from '../../../src/status/server/starting.ts'
 import { emptySnapshot } from '../../support/snapshot.ts'
@@ -34,6 +35,15 @@ it('a daemon that starts is live and not ready, and says so', async () => {
   const page = await ask(`${url}/`)
   expect(page).toMatchObject({ status: 503, body: expect.stringContaining(`<p>${reasons[0]}</p>`) })
   expect(page.headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' })
+})
+
+it('a daemon that is not ready names its configuration in advice', async () => {
+  adviseFile('own.yaml')
+  onTestFinished(() => adviseFile(undefined))
+  const opened = await openEarly({ host: '127.0.0.1', port: 0 }, 'It waits. Why? tidegauge doctor')
+  onTestFinished(() => opened?.stop())
+  for (const path of ['/', '/readyz', '/status.json'])
+    expect((await ask(`${opened?.url}${path}`)).body).toContain('tidegauge doctor --config own.yaml')
 })
 
 it('a daemon that starts answers foreign names and other methods as later on', async () => {
