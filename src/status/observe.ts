@@ -10,7 +10,7 @@ import type { DiskSpace } from '../outbox/contract/outbox.ts'
 import type { GapCount, OldestHours, Overview } from '../outbox/contract/status-store.ts'
 import type { Counters, DeliveryState } from '../telemetry/counters.ts'
 import { type FleetState, readFleet } from './fleet.ts'
-import { type Observed, readerOf, type WidgetRead } from './observed.ts'
+import type { Observed, WidgetRead } from './observed.ts'
 import { latenessWanted, readinessOf } from './readiness.ts'
 import { strandedSentence, waitingSentences } from './sentences.ts'
 import type {
@@ -83,16 +83,15 @@ function serviceState(
   { destinations: states, backlog }: Pick<Overview, 'destinations' | 'backlog'>,
 ): Snapshot['service'] {
   const { config, host, nowMs, destinations } = observed
-  const reader = readerOf(observed)
   const stranded = strandedSentence(config.protocols, backlog.byProtocol)
-  const waiting = [...waitingSentences(states, reader), ...(stranded === undefined ? [] : [stranded])]
+  const waiting = [...waitingSentences(states, observed), ...(stranded === undefined ? [] : [stranded])]
   const attemptsMs = states.map(({ notBeforeMs, probeAtMs }) => Math.max(notBeforeMs, probeAtMs))
   const nextAttemptMs = Math.min(...attemptsMs.filter(atMs => atMs > nowMs))
   const lastPush = states
     .flatMap(state => state.lastPush ?? [])
     .reduce<Snapshot['service']['lastPush']>((last, push) => (last && last.atMs >= push.atMs ? last : push), undefined)
   const skewMs = states.find(state => state.skewMs !== undefined)?.skewMs
-  const gates = states.flatMap((state, place) => gateState(destinations[place] ?? '', state, reader))
+  const gates = states.flatMap((state, place) => gateState(destinations[place] ?? '', state, observed))
   return {
     host,
     ...(lastPush && { lastPush }),

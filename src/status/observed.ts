@@ -2,16 +2,10 @@ import type { Config } from '../config/config.ts'
 import type { ServiceClient } from '../edge/service-client.ts'
 import type { Time } from '../edge/time.ts'
 import type { ClockVerdict } from '../model/clock.ts'
-import type { Reader } from '../model/waiting.ts'
 import type { ReadMetric } from '../model/wire.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { Counters } from '../telemetry/counters.ts'
 import type { ConfigurationState, EndpointState, KeptHours } from './snapshot.ts'
-
-/** When the sentences of an observation are read. */
-export function readerOf({ nowMs, isUnattended }: Pick<Observed, 'nowMs' | 'isUnattended'>): Reader {
-  return { nowMs, isUnattended }
-}
 
 /** Input of an observation. */
 export interface Observed {

@@ -5,7 +5,7 @@ import { asSentence } from '../model/text.ts'
 import type { LateCollector } from '../outbox/contract/hours.ts'
 import type { Lateness, LatenessWanted } from '../outbox/contract/status-store.ts'
 import { type FleetState, readFleet } from './fleet.ts'
-import { type Observed, readerOf } from './observed.ts'
+import type { Observed } from './observed.ts'
 import {
   clockSentences,
   deadAndHeldSentences,
@@ -112,7 +112,6 @@ function sentencesOf(
 ): Readonly<Record<ReadinessCause, readonly string[]>> {
   const { config, configuration, outbox, nowMs, startedAtMs, host } = observed
   const { destinations, deadAndHeld, late, missing } = lateness
-  const reader = readerOf(observed)
   const isWindow = ({ fault }: LateCollector) => fault?.code === 'window-incomplete'
   const overdue = late.filter(each => !isWindow(each))
   const isStarting = nowMs - startedAtMs < overdueMs
@@ -130,14 +129,14 @@ function sentencesOf(
     'kept-locally': keptSentences(observed.kept),
     'fleet-stuck': (observed.fleetTroubles ?? []).map(asSentence),
     'no-daemon': isStarting ? [] : idle.map(({ reason }) => asSentence(reason)),
-    'not-collected': overdue.filter(({ fault }) => fault || !isStarting).map(each => lateSentence(each, reader)),
-    'not-planned': isPlanned ? missingSentences(missing, hour, reader) : [],
+    'not-collected': overdue.filter(({ fault }) => fault || !isStarting).map(each => lateSentence(each, observed)),
+    'not-planned': isPlanned ? missingSentences(missing, hour, observed) : [],
     // Older gaps are history, and shown in the grid.
     gap: lateness.gaps.filter(({ collector }) => expected.has(collector)).map(gap => gapSentence(gap)),
-    'not-delivered': undeliveredSentences(lateness, host, isStarting, reader),
+    'not-delivered': undeliveredSentences(lateness, host, isStarting, observed),
     dead: deadAndHeldSentences({ ...deadAndHeld, held: 0 }, hour, host),
     held: deadAndHeldSentences({ ...deadAndHeld, dead: 0 }, hour, host),
-    'window-incomplete': late.filter(isWindow).map(each => lateSentence(each, reader)),
+    'window-incomplete': late.filter(isWindow).map(each => lateSentence(each, observed)),
   }
 }
 

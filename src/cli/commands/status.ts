@@ -33,7 +33,7 @@ export function statusCommand(): Command {
       // Where the file has mistakes, the daemon runs on what it was before, and that judges.
       const context = running?.configuration.refused ? undefined : readable(config, running)
       if (!context) {
-        if (running) printRunning(running, { json })
+        if (running) printRunning(running, json)
         if (!running?.ready.ok) endIncomplete()
         return
       }
@@ -43,7 +43,7 @@ export function statusCommand(): Command {
       const { host, port } = context.config.status
       const daemon =
         holder ?? (stalled === undefined ? undefined : `one answers at ${host}:${port}, without this outbox`)
-      const reloads = reloadsOf(config, holder === undefined ? undefined : running)
+      const reloads = holder !== undefined && running ? reloadsOf(running) : undefined
       const present = await readOutbox(context, async outbox =>
         statusJson(
           await observe(
@@ -62,8 +62,8 @@ export function statusCommand(): Command {
     })
 }
 
-function printRunning(running: StatusJson, options: JsonOption): void {
-  if (options.json) printJson(running)
+function printRunning(running: StatusJson, json: boolean | undefined): void {
+  if (json) printJson(running)
   else printStatus(running, `runs on its configuration of ${running.configuration.inForceSince}`)
 }
 
@@ -90,10 +90,8 @@ async function runningStatus(file: string): Promise<StatusJson | undefined> {
   }
 }
 
-/** @param running state of the daemon that runs; absent without one */
-function reloadsOf(file: string, running: StatusJson | undefined): Reloads {
-  if (!running) return new Reloads(resolve(file), 0)
-  const { startedAt, configuration } = running
+/** The configuration of a daemon that runs. */
+function reloadsOf({ startedAt, configuration }: StatusJson): Reloads {
   const reloads = new Reloads(configuration.file, Date.parse(startedAt))
   reloads.taken(configuration.file, Date.parse(configuration.inForceSince))
   return reloads

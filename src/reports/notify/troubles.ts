@@ -5,7 +5,7 @@ import { stepFor } from '../../model/waiting.ts'
 import type { DestinationState } from '../../outbox/contract/delivery-store.ts'
 import type { LateCollector } from '../../outbox/contract/hours.ts'
 import type { Lateness, UnresolvedCount } from '../../outbox/contract/status-store.ts'
-import { type Observed, readerOf } from '../../status/observed.ts'
+import type { Observed } from '../../status/observed.ts'
 import {
   clockSentences,
   lateFact,
@@ -66,14 +66,13 @@ function isKeyRefused({ destinations }: Lateness): boolean {
 
 function lateWords(input: TroubleInput, isCatchingUp: boolean, isReported = false): TroubleWords[] {
   const { lateness, host, hour, clock } = input
-  const reader = readerOf(input)
   const { due } = lateness
-  const isUndelivered = undeliveredSentences(lateness, host, isCatchingUp, reader).length > 0
+  const isUndelivered = undeliveredSentences(lateness, host, isCatchingUp, input).length > 0
   const isPlanned = clock?.kind !== 'doubted'
   return [
     ...(due && isUndelivered && !isReported ? [undeliveredWords(due, lateness.destinations, host)] : []),
     ...lateness.late.filter(({ fault }) => fault || !isCatchingUp).map(uncollectedWords),
-    ...(isCatchingUp || !isPlanned ? [] : missingSentences(lateness.missing, hour, reader).map(missingWords)),
+    ...(isCatchingUp || !isPlanned ? [] : missingSentences(lateness.missing, hour, input).map(missingWords)),
   ]
 }
 
