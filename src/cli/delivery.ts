@@ -6,7 +6,6 @@ import type { Delivery } from '../delivery/delivery.ts'
 import type { Time } from '../edge/time.ts'
 import { Fault } from '../model/fault.ts'
 import { batchMetricsMax, pollMs } from '../model/limits.ts'
-import type { Reader } from '../model/waiting.ts'
 import type { OperatorStore } from '../outbox/contract/operator-store.ts'
 import type { Outbox, OutboxHealth } from '../outbox/contract/outbox.ts'
 import type { Role } from '../outbox/contract/role.ts'
@@ -50,7 +49,8 @@ export async function deliverNow(
     if (await isDelivered(outbox.operators, time, Math.min(untilMs, time.nowMs() + pollMs))) return taken.by
     if (time.nowMs() < untilMs) continue
     const { waiting } = await outbox.operators.backlog()
-    for (const reason of waitingSentences(waiting, readerOf(context, taken.by === 'command'))) note(reason)
+    for (const reason of waitingSentences(waiting, { nowMs: time.nowMs(), isUnattended: taken.by === 'command' }))
+      note(reason)
     if (waiting.length === 0) note('not delivered yet: does the daemon run with the same configuration?')
     return taken.by
   }
@@ -134,11 +134,11 @@ async function noteWaiting(connection: Connection, context: AppContext, store: O
   for (const { name } of connection.destinations) {
     const state = await store.destination(name)
     const { notBeforeMs } = state
-    const [waiting] = waitingSentences([state], readerOf(context, true))
+    const nowMs = context.time.nowMs()
+    const [waiting] = waitingSentences([state], { nowMs, isUnattended: true })
     // This command ends, and no daemon runs: it has the role.
     if (waiting !== undefined) note(waiting)
-    else if (notBeforeMs > context.time.nowMs())
-      note(`the service asked to wait until ${new Date(notBeforeMs).toISOString()}`)
+    else if (notBeforeMs > nowMs) note(`the service asked to wait until ${new Date(notBeforeMs).toISOString()}`)
   }
 }
 
@@ -241,7 +241,7 @@ async function startOwn(
       await Promise.all(deliveries.map(delivery => delivery.flush('asked', stopping.signal)))
       if (isHandedOver) return void (await deliverNow(context, outbox))
       const { waiting } = await outbox.operators.backlog()
-      for (const reason of waitingSentences(waiting, readerOf(context, true))) note(reason)
+      for (const reason of waitingSentences(waiting, { nowMs: context.time.nowMs(), isUnattended: true })) note(reason)
     },
   }
 }
@@ -258,9 +258,4 @@ async function pushUntil(
     await delivery.flush('due', stopping).catch(error => health.recover(error))
     await time.sleep(pollMs, finishing).catch(() => {})
   }
-}
-
-/** When sentences of a command are read. */
-export function readerOf({ time }: AppContext, isUnattended: boolean): Reader {
-  return { nowMs: time.nowMs(), isUnattended }
 }

@@ -95,7 +95,7 @@ export function printDropped(count: number): void {
  * @param misfit a sentence about one
  */
 export async function noteMisfits(
-  { selection, found, options, ...call }: SelectedMetrics<string, Pick<Metric, 'id' | 'protocolId'>> & NamesFrom,
+  { selection, found, ...call }: SelectedMetrics<string, Pick<Metric, 'id' | 'protocolId'>> & NamesFrom,
   misfit: (name: string) => string | Promise<string>,
 ): Promise<void> {
   const { state, ids = [] } = selection

@@ -64,17 +64,12 @@ const safe = (text: string) => printable(redactor.redact(text))
 
 /** Prints JSON on stdout; its commands name the configuration. */
 export function printJson(value: unknown): void {
-  printStored(withFile(jsonText(value), 'json'))
+  write(1, `${safe(withFile(JSON.stringify(value, null, 2), 'json'))}\n`)
 }
 
-/** Prints on stdout what is stored, for other programs, or to be selected by: others' words stay as they are. */
-export function printStored(text: string): void {
-  write(1, `${safe(text)}\n`)
-}
-
-/** JSON for a person or a program. */
-export function jsonText(value: unknown): string {
-  return JSON.stringify(value, null, 2)
+/** Prints on stdout what is stored, as text or as JSON: others' words stay as they are, since a person selects by them. */
+export function printStored(stored: unknown): void {
+  write(1, `${safe(typeof stored === 'string' ? stored : JSON.stringify(stored, null, 2))}\n`)
 }
 
 let lostResult: string | undefined

@@ -23,7 +23,7 @@ import {
   selectionOf,
 } from '../selection.ts'
 import { printTable, rowsMax } from '../table.ts'
-import { counted, cut, grouped, instantText, jsonText, note, print, printStored } from '../terminal.ts'
+import { counted, cut, grouped, instantText, note, print, printStored } from '../terminal.ts'
 
 type State = Selection['state']
 
@@ -106,7 +106,7 @@ function listCommand(state: State): Command {
         async selected => {
           const { command, found, options } = selected
           if (command.parent && command.parent.args[0] !== 'ls') await demandKnown(selected, command.parent)
-          if (options.json) printStored(jsonText(found.map(deadOrHeldJson)))
+          if (options.json) printStored(found.map(deadOrHeldJson))
           else printDeadOrHeld(selected)
         },
         openExistingForListing,
@@ -133,7 +133,7 @@ function showCommand(state: State): Command {
       onSelected(
         state,
         async selected => {
-          if (selected.options.json) printStored(jsonText(selected.found.map(deadOrHeldJson)))
+          if (selected.options.json) printStored(selected.found.map(deadOrHeldJson))
           else printInFull(selected)
         },
         openExistingForListing,

@@ -11,7 +11,7 @@ import { endIncomplete } from '../exit.ts'
 import { openContext } from '../open-context.ts'
 import { demandOrder, unknownMetric } from '../selection.ts'
 import { printTable } from '../table.ts'
-import { counted, cut, instantText, jsonText, note, print, printStored } from '../terminal.ts'
+import { counted, cut, instantText, note, print, printStored } from '../terminal.ts'
 
 interface HistoryOptions extends ConfigOption, JsonOption {
   readonly from?: string
@@ -63,7 +63,7 @@ function show(
   options: HistoryOptions,
 ): void {
   if (options.csv) printStored(historyCsv(history).replaceAll('\r\n', '\n').trimEnd())
-  else if (options.json) printStored(jsonText(historyJson(history)))
+  else if (options.json) printStored(historyJson(history))
   else printHistory(history, hoursFrom(range.from, range.to).length)
 }
 
