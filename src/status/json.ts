@@ -5,7 +5,7 @@ import type { Snapshot } from './snapshot.ts'
  * Version of the form of `/status.json`. It grows by one when a field is removed or means something else; fields may be
  * added without that. `docs/status.md` describes it.
  */
-export const statusFormat = 2
+export const statusFormat = 1
 
 /**
  * A value as in `/status.json`: the same names and nesting, with instants and hours as text.

@@ -20,7 +20,7 @@ function status(pool: readonly CellState[], host: CellState, due = 0): StatusJso
   })
   const fault = { code: 'collector-threw', message: 'it broke', facts: {} } as const
   return {
-    format: 2,
+    format: 1,
     version: '0.1.0',
     now: '2026-11-20T13:05:00.000Z',
     startedAt: '2026-11-20T13:04:00.000Z',
