@@ -159,19 +159,15 @@ export async function readablePaths(readable: Readable, underWay: PackageWalks =
   const hiddenPaths = [...(await withReal(hidden)), ...systemFolders]
   const walks = new Walks(hiddenPaths, configurations)
   // The program's own libraries are trusted, as the program is.
-  const trusted = hasOwnLibraries ? [] : ownLibraries()
-  const packages = [...packageFolders(packageRoot), ...packageFolders(dirname(file ?? configFile))]
-  for (const folder of packageName === undefined ? packages : []) {
+  const trusted = ownLibraries()
+  for (const folder of packageName === undefined ? packageFolders(dirname(file ?? configFile)) : []) {
     if (trusted.includes(folder)) continue
     const key = JSON.stringify([folder, hiddenPaths, configurations])
     const found = underWay.get(key) ?? walkedPackages(folder, new Walks(hiddenPaths, configurations))
     underWay.set(key, found)
     walks.addAll(await found.finally(() => underWay.delete(key)))
   }
-  if (packageName !== undefined) {
-    for (const name of Object.keys(sharedLibraries)) await walks.addPackage(name, packageRoot)
-    await walks.addPackage(packageName, dirname(configFile))
-  }
+  if (packageName !== undefined) await walks.addPackage(packageName, dirname(configFile))
   if (file !== undefined) await walks.addOwn(file, namedFile ?? file)
   for (const path of declared) await walks.addDeclared(path)
   return { reads: permitted([...own, ...trusted, ...walks.paths]), links: Object.fromEntries(walks.links) }
@@ -184,11 +180,14 @@ async function walkedPackages(folder: string, walks: Walks): Promise<Walks> {
 
 /** Files and folders that shipped collectors without declarations read, whatever the configuration: the program. */
 function shippedReads(): string[] {
-  return permitted([...own, ...(hasOwnLibraries ? [] : ownLibraries())])
+  return permitted([...own, ...ownLibraries()])
 }
 
+/** Packages that collectors share with the program: those that are not bundled with it whole. */
 function ownLibraries(): string[] {
-  const folders = [...packageFolders(packageRoot)].filter(folder => existsSync(folder))
+  const all = [...packageFolders(packageRoot)]
+  const shared = Object.keys(sharedLibraries).flatMap(name => all.map(folder => join(folder, name)))
+  const folders = (hasOwnLibraries ? shared : all).filter(folder => existsSync(folder))
   // The folder may be a link; modules are loaded by its real path.
   return [...folders, ...folders.map(folder => realpathSync(folder))]
 }
