@@ -1,12 +1,8 @@
-import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { temporaryFolder } from '../../support/folder.ts'
 import { typedTidegauge as tidegauge } from './typed.ts'
-
-const run = promisify(execFile)
 
 describe('init', () => {
   it('writes over nothing, and where Node takes .ts for scripts the collectors are .mts', async () => {
@@ -22,58 +18,6 @@ describe('init', () => {
     writeFileSync(join(folder, 'tidegauge.yaml'), '# mine\n')
     expect((await tidegauge(folder, 'init')).stderr).toMatch(/^there already, and left as it is: tidegauge.yaml, /m)
     expect(readFileSync(join(folder, 'tidegauge.yaml'), 'utf8')).toBe('# mine\n')
-  })
-})
-
-describe('init in a project', () => {
-  it.each([
-    ['of its own without types', '{ "type": "module" }', [], 'npm install --save-dev @types/node typescript'],
-    ['of its own with one of them', '{ "type": "module" }', ['typescript'], 'npm install --save-dev @types/node'],
-    ['of its own with types', '{ "type": "module" }', ['@types/node', 'typescript'], undefined],
-    [
-      'of its own that names them',
-      '{ "devDependencies": { "@types/node": "*", "typescript": "*" } }',
-      [],
-      'npm install',
-    ],
-    ['that it sets up', undefined, [], 'npm install'],
-  ])('%s says how the types of collectors are found', async (_, manifest, installed, command) => {
-    const folder = temporaryFolder()
-    if (manifest !== undefined) writeFileSync(join(folder, 'package.json'), manifest)
-    for (const name of ['tidegauge', ...installed]) mkdirSync(join(folder, 'node_modules', name), { recursive: true })
-    const { stdout } = await tidegauge(folder, 'init')
-    expect(/^ {2}(npm install.*?) +#/m.exec(stdout)?.[1]).toBe(command)
-  })
-
-  it('says how the package itself is found, where it can be neither found nor linked', async () => {
-    const folder = temporaryFolder()
-    writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
-    writeFileSync(join(folder, 'node_modules'), '')
-    const { stdout } = await tidegauge(folder, 'init')
-    expect(stdout).toMatch(/^ {2}npm install \S+ && npm install --save-dev @types\/node typescript #/m)
-  })
-})
-
-describe('init of an unusual folder', () => {
-  it.each([
-    ['a file', ['taken'], 'taken is a file, not a folder'],
-    ['below a file', ['taken/x'], 'taken is a file, not a folder'],
-    ['where collectors is a file', [], 'collectors is a file, not a folder'],
-    ['without a name', [''], 'the folder has no name'],
-  ])('writes nothing: %s', async (_, words, message) => {
-    const folder = temporaryFolder()
-    for (const name of ['taken', 'collectors']) writeFileSync(join(folder, name), '')
-    const { code, stderr } = await tidegauge(folder, 'init', ...words)
-    expect([code, stderr]).toEqual([2, expect.stringContaining(message)])
-    expect(readdirSync(folder).toSorted()).toEqual(['collectors', 'taken'])
-  })
-
-  it.each(['-x', '-', "it's a folder"])('prints a cd that a shell understands: %s', async name => {
-    const above = temporaryFolder()
-    const { stdout } = await tidegauge(above, 'init', '--', name)
-    const cd = /^ {2}(cd .*)$/m.exec(stdout)?.[1]
-    const moved = await run('sh', ['-c', `${cd} && pwd -P`], { cwd: above })
-    expect(moved.stdout.trim()).toBe(join(realpathSync(above), name))
   })
 })
 
