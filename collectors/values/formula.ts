@@ -85,7 +85,8 @@ export function unknownLabel(label: string, value: unknown, values: Readonly<Rec
 function insteadOf(label: string, others: readonly string[]): string {
   const near = similarWord(label, others)
   if (near !== undefined) return `did you mean ${near}?`
-  return others.length === 0 ? 'add it to these values' : `add it, or name one of ${others.join(', ')}`
+  const own = others.length === 0 ? 'add it to these values' : `add it, or name one of ${others.join(', ')}`
+  return `${own}; values of other collectors are for use: derived`
 }
 
 /**

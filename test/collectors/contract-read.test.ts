@@ -129,7 +129,7 @@ describe('contract-read', () => {
     [
       { A: { sum: ['Other', 1] }, B: Supply, C: Cap },
       ['values', 'A', 'sum'],
-      'there is no value "Other": add it, or name one of B, C',
+      'there is no value "Other": add it, or name one of B, C; values of other collectors are for use: derived',
     ],
     [{ A: { sum: ['B', 1] }, B: { ratio: ['A', 2] } }, ['values', 'A'], 'needs itself: A → B → A'],
     [{ A: { sum: [1, 2], decimals: 6 } }, ['values', 'A', 'decimals'], 'belongs to a call, and this is a sum'],
