@@ -59,7 +59,7 @@ describe('diff', () => {
     expect(code).toBe(1)
     expect(stdout).toMatch(/^metric +hour +stored +changed +difference$/m)
     expect(stdout).toMatch(/^pool___High +\S+ +1\d\d +1\d\d\S* +\+10 %$/m)
-    expect(stdout).toMatch(/^pool___Low +\S+ +0 +-3 +-3$/m)
+    expect(stdout).toMatch(/^pool___Low +\S+ +0 +−3 +−3$/m)
     expect(stdout).toMatch(/^pool___Old +\S+ +7 +none: the changed collector does not return it$/m)
     expect(stdout).toMatch(/^pool___New +\S+ +none +1$/m)
     expect(stdout).toMatch(/2 delivered hours of pool\/level, .*: 0 values the same, 8 values not\n$/)
