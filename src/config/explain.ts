@@ -404,7 +404,9 @@ function unknown(
 ): PlacedMistake {
   const name = String(path.at(-1))
   const near = missed ? String(missed.path.at(-1)) : meant(name, known)
-  const others = known.length > 0 ? `known here: ${known.join(', ')}` : `${use} has no such option`
+  const here = known.length > 0 ? `known here: ${known.join(', ')}` : `${use} has no such option`
+  // Most want a sum or a change over a day.
+  const others = name === 'hours' ? `${here}; windows of hours are for use: derived` : here
   return {
     place: placeOf(path, 'key'),
     message: `unknown option ${quoted(name)} of ${use}`,

@@ -72,3 +72,12 @@ it('compares an unknown option with all that there are', () => {
     '10:11: unknown option "colour" of erc4626-vault → known here: chain, vault, unit',
   ])
 })
+
+it('names derived to somebody who looks for a window of hours', () => {
+  const mistake = { path: ['hours'], message: 'unknown option "hours"', known: ['chain', 'vault'] }
+  expect(linesOf([mistake])).toEqual([
+    expect.stringMatching(
+      /unknown option "hours" .* → known here: chain, vault; windows of hours are for use: derived$/,
+    ),
+  ])
+})
