@@ -11,6 +11,7 @@ import {
   allDelivered,
   configured,
   hostYaml,
+  source,
   start,
   startDaemon,
   tidegauge,
@@ -26,7 +27,11 @@ const nextTables = tablesVersion + 1
 const env = { METRICS_KEY: 'a-key-nobody-may-see' }
 
 async function statusOf(config: string, more: Readonly<Record<string, string>> = {}): Promise<StatusJson> {
-  const { code, stdout, stderr } = await tidegauge(['status', '--json', '--config', config], { ...env, ...more })
+  const { code, stdout, stderr } = await tidegauge(
+    ['status', '--json', '--config', config],
+    { ...env, ...more },
+    source,
+  )
   if (code !== 0) throw new Error(stderr)
   return JSON.parse(stdout) as StatusJson
 }
@@ -55,7 +60,7 @@ async function collected(parent?: string) {
 describe('the file of an older version', () => {
   it('is as it was after a kill in the middle, then brought up to date, and back again', async () => {
     const { config, file, backup, balance } = await collected()
-    const killed = start(['status', '--config', config], endless)
+    const killed = start(['status', '--config', config], endless, source)
     while (!existsSync(backup)) await untilNextLook()
     killed.kill('SIGKILL')
     expect(versionOf(file)).toBe(tablesVersion)
@@ -77,7 +82,7 @@ describe('the file of an older version', () => {
     const { folder, config } = configured(hostYaml)
     const daemon = await startDaemon(config)
     const { balance } = await daemon.status<StatusJson>(allDelivered)
-    const refused = await tidegauge(['collect', '--config', config], next)
+    const refused = await tidegauge(['collect', '--config', config], next, source)
     expect(refused).toMatchObject({ code: 1, stdout: '' })
     expect(refused.stderr).toMatch(/schema version \d+.*\n.*stop the older tidegauge/)
     expect(readdirSync(join(folder, 'data', 'embedded')).filter(name => name.includes('before'))).toEqual([])
@@ -91,7 +96,7 @@ describe('the file of an older version', () => {
     // Even what is kept in reserve is used up.
     rmSync(join(data, 'ballast'), { force: true })
     disk.fill()
-    const refused = await tidegauge(['status', '--config', config], next)
+    const refused = await tidegauge(['status', '--config', config], next, source)
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringMatching(/no room|is full/)])
     disk.empty()
     expect([versionOf(file), existsSync(backup)]).toEqual([tablesVersion, false])
@@ -120,13 +125,13 @@ describe.skipIf(postgresPlace.kind === 'missing')('the database of an older vers
     const older = await startDaemon(first, own)
     const { balance } = await older.status<StatusJson>(({ balance: { enqueued } }) => enqueued > 0)
 
-    const command = await tidegauge(['status', '--config', second], { ...own, ...next })
+    const command = await tidegauge(['status', '--config', second], { ...own, ...next }, source)
     expect([command.code, command.stderr]).toEqual([
       78,
       expect.stringMatching(/the daemon eu-1 of tidegauge .*\n.*start a daemon of this version/),
     ])
 
-    const killed = start(['run', '--config', second], { ...own, ...endless })
+    const killed = start(['run', '--config', second], { ...own, ...endless }, source)
     const asleep = `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%pg_sleep(3600)' AND wait_event = 'PgSleep'`
     while ((await query(asleep)).length === 0) await untilNextLook()
     killed.kill('SIGKILL')
@@ -134,7 +139,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('the database of an older vers
     expect(await query('SELECT version FROM tidegauge.version')).toEqual([{ version: tablesVersion }])
     expect(await query(`SELECT 1 FROM pg_namespace WHERE nspname LIKE 'tidegauge_before%'`)).toEqual([])
 
-    const newer = await startDaemon(second, { ...own, ...next })
+    const newer = await startDaemon(second, { ...own, ...next }, source)
     const ready = async () => (await fetch(`${older.url}/readyz`)).text()
     while (!(await ready()).includes(`version ${nextTables}`)) await untilNextLook()
     expect((await newer.status<StatusJson>(() => true)).balance.enqueued).toBeGreaterThanOrEqual(balance.enqueued)

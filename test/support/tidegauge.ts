@@ -83,8 +83,12 @@ export interface RunningDaemon {
 }
 
 /** Starts `tidegauge run` and waits until it runs. */
-export async function startDaemon(config: string, env: Readonly<Record<string, string>> = {}): Promise<RunningDaemon> {
-  const child = start(['run', '--config', config], env)
+export async function startDaemon(
+  config: string,
+  env: Readonly<Record<string, string>> = {},
+  main?: string,
+): Promise<RunningDaemon> {
+  const child = start(['run', '--config', config], env, main)
   const closed = once(child, 'close') as Promise<[number | null]>
   const log: string[] = []
   const waiting = new Set<() => void>()
