@@ -1,5 +1,8 @@
 import { CallOutcomes } from '../chain/endpoint/call-meter.ts'
+import { egressOf } from '../config/certificates.ts'
 import type { Config } from '../config/config.ts'
+import { proxySecrets } from '../config/secret.ts'
+import { setEgress } from '../edge/egress.ts'
 import type { OpenPort } from '../edge/open-port.ts'
 import type { Time } from '../edge/time.ts'
 import type { WatchedClock } from '../intake/hour-clock.ts'
@@ -66,4 +69,13 @@ export class EarlyPort implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.take()?.stop()
   }
+}
+
+/** Has this process connect as its configuration says, from now on: through its proxy, with its authorities. */
+export function useEgress({ config, redactor }: Pick<AppContext, 'config' | 'redactor'>): void {
+  setEgress(() => {
+    const egress = egressOf(config)
+    if (egress.proxy !== undefined) redactor.add(proxySecrets(egress.proxy))
+    return egress
+  })
 }

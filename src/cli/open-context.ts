@@ -1,5 +1,5 @@
 import type { AppContext } from '../app/context.ts'
-import { useEgress } from '../app/egress.ts'
+import { useEgress } from '../app/context.ts'
 import type { CollectorConfig, Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { didYouMean } from '../config/mistakes.ts'

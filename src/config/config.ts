@@ -293,7 +293,7 @@ export type ProxyConfig = ({ readonly kind: 'url'; readonly url: string } | Secr
 }
 
 /** A file, and the place at which it is named. */
-export interface PlacedFile {
+interface PlacedFile {
   /** Absolute. */
   readonly path: string
   readonly place: Place

@@ -3,15 +3,9 @@ import { basename, dirname } from 'node:path'
 import { Fault } from '../model/fault.ts'
 import { hourAt, hourNumber } from '../model/hour.ts'
 import { catchUpHoursMax, hourMs } from '../model/limits.ts'
+import { stepsFrom } from '../model/migrations.ts'
 import { isDamage } from '../sqlite/damage.ts'
-import {
-  migrationsFrom,
-  OtherSchemaError,
-  openDatabase,
-  openReadOnly,
-  type Schema,
-  type Sqlite,
-} from '../sqlite/database.ts'
+import { OtherSchemaError, openDatabase, openReadOnly, type Schema, type Sqlite } from '../sqlite/database.ts'
 import { fileFault } from '../sqlite/trouble.ts'
 import { loadRows, prepareLoad } from './load.ts'
 import { type LostHours, listLostHours, mend, type RowDigest, recount, takeOutDoubtful } from './mend.ts'
@@ -212,7 +206,7 @@ function remake(damaged: string, file: string, tables: SalvagedTables, context: 
 /** Schema version of a file; this version if it cannot be read. */
 function requireVersion({ version }: PageFile, damaged: string, schema: Schema): void {
   if (version === undefined || version === 0 || version === schema.version) return
-  if (migrationsFrom(version, schema).length > 0) {
+  if (stepsFrom(version, schema.migrations ?? []).length > 0) {
     throw new Fault('outbox-unusable', `${damaged} is damaged, and its tables are of the older version ${version}`, {
       fix: 'run the tidegauge that wrote it once more: it saves what can be read; then run this one again',
     })

@@ -4,6 +4,7 @@ import Database from 'better-sqlite3'
 import { makeFolders } from '../edge/make-folders.ts'
 import { version } from '../edge/version.ts'
 import { logBytesMax } from '../model/limits.ts'
+import { stepsFrom } from '../model/migrations.ts'
 
 export type Sqlite = Database.Database
 
@@ -32,12 +33,6 @@ export interface SchemaMigration {
   readonly sql: string
 }
 
-/** The migrations that a file of a version needs; empty when it needs none, or has none: it was never released, or is newer. */
-export function migrationsFrom(found: number, { migrations = [] }: Schema): readonly SchemaMigration[] {
-  const [first] = migrations
-  return first && found >= first.to - 1 ? migrations.filter(({ to }) => to > found) : []
-}
-
 /** The tables of a database file are not those of this version; callers turn it into a Fault of their own. */
 export class OtherSchemaError extends Error {
   /** Author of the tables: another version of tidegauge, or another program. `waiting` is an older one whose tables can be migrated. */
@@ -54,7 +49,7 @@ export class OtherSchemaError extends Error {
         ? `${file} is a database of another program`
         : `${file} has schema version ${found}${writer === undefined ? '' : `, made by tidegauge ${writer}`}; ${own}`,
     )
-    const older = migrationsFrom(found, schema).length > 0 ? 'waiting' : 'older'
+    const older = stepsFrom(found, schema.migrations ?? []).length > 0 ? 'waiting' : 'older'
     this.madeBy = found === 0 ? 'other' : found > known ? 'newer' : older
     this.writer = writer
   }

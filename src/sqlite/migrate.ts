@@ -1,9 +1,9 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
+import { stepsFrom } from '../model/migrations.ts'
 import {
   lockMsMax,
-  migrationsFrom,
   type Schema,
   type SchemaMigration,
   type Sqlite,
@@ -25,7 +25,7 @@ export function isMigratable(file: string, schema: Schema): boolean {
   try {
     const database = new Database(file, { readonly: true, timeout: lockMsMax })
     try {
-      return migrationsFrom(schemaVersion(database), schema).length > 0
+      return stepsFrom(schemaVersion(database), schema.migrations ?? []).length > 0
     } finally {
       database.close()
     }
@@ -49,7 +49,7 @@ export function migrateFile(file: string, schema: Schema): Migrated | undefined 
     database.pragma('foreign_keys = OFF')
     for (;;) {
       const from = schemaVersion(database)
-      const steps = migrationsFrom(from, schema)
+      const steps = stepsFrom(from, schema.migrations ?? [])
       const backup = `${file}.before-${schema.version}`
       if (steps.length === 0) return undefined
       const state = dataVersion(database)

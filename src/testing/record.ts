@@ -1,5 +1,5 @@
 import type { AppContext } from '../app/context.ts'
-import { useEgress } from '../app/egress.ts'
+import { useEgress } from '../app/context.ts'
 import { openChains } from '../app/open-chains.ts'
 import { type Config, ConfigError, collectorsByName } from '../config/config.ts'
 import { configFolders, hiddenPaths } from '../config/include.ts'

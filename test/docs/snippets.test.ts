@@ -18,7 +18,7 @@ function snippet(language: string, holding: string): string {
 it('the configuration of docs/collectors-of-others.md is in order, with the package that init writes', async () => {
   const page = readFileSync(new URL('../../docs/collectors-of-others.md', import.meta.url), 'utf8')
   const [, yaml = ''] = /^```yaml\n([\s\S]*?)^```/m.exec(page) ?? []
-  const collector = readFileSync(new URL('../../config/starter/package/index.js', import.meta.url), 'utf8')
+  const collector = readFileSync(new URL('../../config/starter/collectors/supply.ts', import.meta.url), 'utf8')
   const { config } = configured(yaml, {
     'node_modules/tidegauge-collector-tides/package.json': '{ "type": "module", "exports": "./index.js" }',
     'node_modules/tidegauge-collector-tides/index.js': collector,

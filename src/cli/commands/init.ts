@@ -83,7 +83,8 @@ const packageCharsMax = 214
 function packageFiles(name: string, folder: string): FolderFiles {
   const file = (path: string) => starterText(`package/${path}`).replaceAll('PACKAGE', name)
   return {
-    'index.js': file('index.js'),
+    // It has no types: Node runs no TypeScript of an installed package.
+    'index.js': starterText(`collectors/${template}.ts`),
     'index.test.js': file('index.test.js'),
     'index.recording.json': starterText(`collectors/${template}.recording.json`),
     'package.json': jsonText({

@@ -1,4 +1,5 @@
 import { version } from '../../edge/version.ts'
+import { stepsFrom } from '../../model/migrations.ts'
 import { migrations, postgresTables, tablesVersion } from '../store/schema.ts'
 import type { PostgresDatabase, Transaction } from './connection/database.ts'
 import { codeOfDatabase, OtherTablesError } from './connection/errors.ts'
@@ -130,15 +131,10 @@ async function foundTables(database: PostgresDatabase): Promise<number | undefin
   return row?.version ?? 0
 }
 
-function migrationsFrom(found: number) {
-  const [first] = migrations
-  return first && found >= first.to - 1 ? migrations.filter(({ to }) => to > found) : []
-}
-
 /** @throws OtherTablesError when tables of another version stay as they are */
 async function requireMigratable(database: PostgresDatabase, found: number, migrator: Migrator): Promise<void> {
   const words = `its tables have version ${found}, another version of the daemon; this one reads ${tablesVersion}`
-  if (migrationsFrom(found).length === 0) {
+  if (stepsFrom(found, migrations).length === 0) {
     const writer = found > tablesVersion ? await writerOf(database) : undefined
     const made = writer === undefined ? '' : ` (made by tidegauge ${writer}; this is ${version})`
     throw new OtherTablesError(found > tablesVersion ? 'newer' : 'older', `${words}${made}`)
@@ -169,7 +165,7 @@ export async function migrateTables(database: PostgresDatabase): Promise<void> {
     // Every transaction of a daemon begins with a look at this table.
     transaction.later('LOCK TABLE tidegauge.version IN ACCESS EXCLUSIVE MODE')
     const [row] = await transaction.query<{ version: number }>('SELECT version FROM tidegauge.version')
-    const steps = migrationsFrom(row?.version ?? 0)
+    const steps = stepsFrom(row?.version ?? 0, migrations)
     if (steps.length === 0) return
     await copySchema(transaction, `tidegauge_before_${tablesVersion}`)
     for (const { to, postgres } of steps) {

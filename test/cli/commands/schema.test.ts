@@ -83,7 +83,7 @@ describe('schema', () => {
   })
 
   it('has the options of packages with a collector, before they are used', async () => {
-    const text = readFileSync(shipped('starter/package/index.js'), 'utf8')
+    const text = readFileSync(shipped('starter/collectors/supply.ts'), 'utf8')
     const packages = ['tidegauge-collector-tides', '@org/tidegauge-collector-tides', 'another']
     const files = packages.flatMap(name => [
       [`node_modules/${name}/package.json`, '{ "type": "module", "exports": "./index.js" }'],
