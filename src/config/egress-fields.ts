@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { directHost, proxyAddress, serviceUrl } from './addresses.ts'
-import { environmentName, environmentNamePattern, headers, key, path, secretAt, textField } from './fields.ts'
+import { addressFields, addressOf, headers, key, path, secretAt, textField } from './fields.ts'
 
 const proxyText = textField(text => proxyAddress(text), {
   description: 'The address itself, if it holds no name and password.',
@@ -13,13 +13,7 @@ export const proxy = z
     proxyText,
     z.strictObject({
       url: proxyText.optional(),
-      file: textField(path, {
-        description: 'File that holds the address and nothing else; relative to this file.',
-      }).optional(),
-      env: textField(environmentName, {
-        description: 'Environment variable that holds the address.',
-        pattern: environmentNamePattern,
-      }).optional(),
+      ...addressFields,
       except: z
         .array(textField(directHost, { description: 'A name, an address or a network.', examples: ['node.internal'] }))
         .max(1_000)
@@ -33,15 +27,8 @@ export const proxy = z
   ])
   .transform((written, context) => {
     if (typeof written === 'string') return { kind: 'url' as const, url: written, except: [] }
-    const { url, file, env, except } = written
-    const named = [url, file, env].filter(one => one !== undefined).length
-    if (named === 1 && url !== undefined) return { kind: 'url' as const, url, except }
-    if (named === 1 && file !== undefined) return { kind: 'file' as const, path: file, except }
-    if (named === 1 && env !== undefined) return { kind: 'env' as const, name: env, except }
-    const message = named === 0 ? 'says none of url, file and env' : 'says more than one of url, file and env'
-    const fix = 'write one of { url: … }, { file: … } and { env: … }'
-    context.addIssue({ code: 'custom', message, params: { fix } })
-    return z.NEVER
+    const where = addressOf(written, context)
+    return where ? { ...where, except: written.except } : z.NEVER
   })
   .meta({
     description:

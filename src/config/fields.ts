@@ -238,3 +238,33 @@ function mistakeIn(name: string, isText: boolean): readonly [message: string, fi
     'write { env: RPC_TOKEN } or { file: /run/secrets/rpc_token }',
   ]
 }
+
+/** Fields of an address that is written itself, or kept in a file or a variable. */
+export const addressFields = {
+  file: textField(path, {
+    description: 'File that holds the address and nothing else; relative to this file.',
+  }).optional(),
+  env: textField(environmentName, {
+    description: 'Environment variable that holds the address.',
+    pattern: environmentNamePattern,
+  }).optional(),
+}
+
+/** Where an address is, which one of the fields says; else a mistake is noted. */
+export function addressOf(
+  {
+    url,
+    file,
+    env,
+  }: { readonly url?: string | undefined; readonly file?: string | undefined; readonly env?: string | undefined },
+  context: z.RefinementCtx,
+) {
+  const named = [url, file, env].filter(one => one !== undefined).length
+  if (named === 1 && url !== undefined) return { kind: 'url' as const, url }
+  if (named === 1 && file !== undefined) return { kind: 'file' as const, path: file }
+  if (named === 1 && env !== undefined) return { kind: 'env' as const, name: env }
+  const message = named === 0 ? 'says none of url, file and env' : 'says more than one of url, file and env'
+  const fix = 'write one of { url: … }, { file: … } and { env: … }'
+  context.addIssue({ code: 'custom', message, params: { fix } })
+  return undefined
+}

@@ -18,12 +18,12 @@ import {
 } from './addresses.ts'
 import { ca, proxy, service } from './egress-fields.ts'
 import {
+  addressFields,
+  addressOf,
   displayText,
   duration,
   durationOrNone,
   durationPattern,
-  environmentName,
-  environmentNamePattern,
   fullHour,
   headers,
   key,
@@ -365,13 +365,7 @@ const endpointText = textField(endpoint, {
 const withLimits = z
   .strictObject({
     url: textField(endpoint, { description: 'The address itself, if it holds no secret.' }).optional(),
-    file: textField(path, {
-      description: 'File that holds the address and nothing else; relative to this file.',
-    }).optional(),
-    env: textField(environmentName, {
-      description: 'Environment variable that holds the address.',
-      pattern: environmentNamePattern,
-    }).optional(),
+    ...addressFields,
     rate: z
       .number()
       .positive()
@@ -415,14 +409,8 @@ const withLimits = z
       const message = 'http:// is only for private networks: the header would be sent unencrypted'
       context.addIssue({ code: 'custom', path: ['url'], message, params: { fix: 'write https://' } })
     }
-    const named = [url, file, env].filter(one => one !== undefined).length
-    if (named === 1 && url !== undefined) return { kind: 'url' as const, url, ...limits }
-    if (named === 1 && file !== undefined) return { kind: 'file' as const, path: file, ...limits }
-    if (named === 1 && env !== undefined) return { kind: 'env' as const, name: env, ...limits }
-    const message = named === 0 ? 'says none of url, file and env' : 'says more than one of url, file and env'
-    const fix = 'write one of { url: … }, { file: … } and { env: … }'
-    context.addIssue({ code: 'custom', message, params: { fix } })
-    return z.NEVER
+    const where = addressOf({ url, file, env }, context)
+    return where ? { ...where, ...limits } : z.NEVER
   })
   .meta({
     description: 'Where the address is kept, or the address with limits of the node.',
