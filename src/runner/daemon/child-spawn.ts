@@ -183,6 +183,8 @@ export interface Lost {
   readonly how: string
   /** Advice about the collector; absent when there is none. */
   readonly fix?: string
+  /** Whether it had, or the machine had, too little memory for what the process did. Default: no. */
+  readonly lacksMemory?: boolean
 }
 
 /** A started process, as seen by the daemon. */
@@ -265,9 +267,11 @@ export function spawnChild(deps: SpawnDeps): Spawned {
       child.unref()
     },
     exited: exitOf(child, signal => {
-      if (fate.how !== undefined) return fate.how
-      if (crashed()) return `needed more than ${heapMbMax} MB of memory`
-      return signal === 'SIGKILL' && isCut() ? 'ended with SIGKILL, or closed its connection to the daemon' : undefined
+      if (fate.how !== undefined) return { how: fate.how, lacksMemory: true }
+      if (crashed()) return { how: `needed more than ${heapMbMax} MB of memory`, lacksMemory: true }
+      if (signal !== 'SIGKILL') return {}
+      // The system ends processes with it where the machine or the container has no memory left.
+      return isCut() ? { how: 'ended with SIGKILL, or closed its connection to the daemon' } : { lacksMemory: true }
     }),
   }
 }
@@ -387,14 +391,14 @@ const ticksToRead = 50
 
 async function exitOf(
   child: ChildProcess,
-  why: (signal: NodeJS.Signals | null) => string | undefined,
+  why: (signal: NodeJS.Signals | null) => Partial<Omit<Lost, 'kind'>>,
 ): Promise<Omit<Lost, 'kind'>> {
   const closed = new Promise<void>(resolve => child.once('close', () => resolve()))
   const signal = await new Promise<NodeJS.Signals | null>(resolve => {
     child.once('exit', (_, by) => resolve(by))
   })
   await Promise.race([closed, ticks(ticksToRead)])
-  return { how: why(signal) ?? `ended with ${signal ?? `exit code ${child.exitCode}`}` }
+  return { how: `ended with ${signal ?? `exit code ${child.exitCode}`}`, ...why(signal) }
 }
 
 /** Why the system starts no process, and what a person can do. */

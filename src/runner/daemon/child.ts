@@ -180,17 +180,17 @@ export class CollectorChild {
       limits,
       isBusy: () => this.#runs.size > 0,
       ping: () => this.#say({ kind: 'ping' }),
-      silent: () => this.#lose(busy),
+      silent: () => this.#lose({ how: busy }),
       gone: this.#gone.signal,
     })
     this.#spawned = spawned
-    void spawned.exited.then(({ how, fix }) => this.#lose(how, fix))
+    void spawned.exited.then(fate => this.#lose(fate))
     if (isReady) this.#ready.resolve()
     else void this.#watchStart()
     spawned.listen({
       log,
       hear: line => this.#hear(line),
-      tooLong: () => this.#lose('sent an invalid message: a line that is too long', meddled),
+      tooLong: () => this.#lose({ how: 'sent an invalid message: a line that is too long', fix: meddled }),
     })
     this.#say({ kind: 'chains', names: Object.keys(chains) })
   }
@@ -251,7 +251,7 @@ export class CollectorChild {
 
   /** Ends the process; resolves when it has ended. */
   async end(): Promise<void> {
-    this.#lose('was stopped')
+    this.#lose({ how: 'was stopped' })
     await this.gone
   }
 
@@ -261,13 +261,13 @@ export class CollectorChild {
   }
 
   #say(message: ToChild): void {
-    if (!this.#spawned.post(message)) this.#lose('does not read its replies', meddled)
+    if (!this.#spawned.post(message)) this.#lose({ how: 'does not read its replies', fix: meddled })
   }
 
-  #lose(how: string, fix?: string): void {
+  #lose(fate: Omit<Lost, 'kind'>): void {
     if (this.#gone.signal.aborted) return
     this.#spawned.kill()
-    this.#leave({ kind: 'lost', how, ...(fix !== undefined && { fix }) })
+    this.#leave({ kind: 'lost', ...fate })
   }
 
   #leave(lost: Lost): void {
@@ -290,7 +290,7 @@ export class CollectorChild {
   #hear(line: string): void {
     if (this.#gone.signal.aborted) return
     const wrong = this.#mistakeIn(line)
-    if (wrong !== undefined) this.#lose(`sent an invalid message: ${wrong}`, meddled)
+    if (wrong !== undefined) this.#lose({ how: `sent an invalid message: ${wrong}`, fix: meddled })
   }
 
   #mistakeIn(line: string): string | undefined {
@@ -356,7 +356,8 @@ export class CollectorChild {
     const { startMsMax } = limits
     const started = new AbortController()
     void this.#ready.promise.then(() => started.abort())
-    if (await isOver(time.sleep(startMsMax, started.signal))) this.#lose(`was not ready within ${startMsMax / 1000} s`)
+    if (await isOver(time.sleep(startMsMax, started.signal)))
+      this.#lose({ how: `was not ready within ${startMsMax / 1000} s` })
   }
 
   #deadlineOf({ task }: ChildRun): number {
@@ -368,6 +369,6 @@ export class CollectorChild {
     const { time, limits } = this.#deps
     if (!(await isOver(deadline.passed(over)))) return
     this.#say({ kind: 'abort', run: token })
-    if (await isOver(time.sleep(limits.graceMs, over))) this.#lose(busy)
+    if (await isOver(time.sleep(limits.graceMs, over))) this.#lose({ how: busy })
   }
 }

@@ -70,7 +70,8 @@ type OfHour<T> = T extends { readonly hour: Hour } ? Omit<T, 'collector'> : neve
 /**
  * Runs collectors in processes: one shared by all collectors shipped with the daemon, and one for each file or package
  * of one's own. When a process ends or stops answering, its runs are repeated, each collector alone in a process of its
- * own, so that only the culprit fails; a culprit runs alone until it succeeds.
+ * own, so that only the culprit fails; a culprit runs alone until it succeeds. Hours that lacked memory together are first
+ * repeated with fewer at once.
  */
 export class ProcessRunner implements Runner {
   readonly #deps: RunnerDeps

@@ -86,7 +86,10 @@ export class Processes {
   }
 }
 
-/** A process that several collectors share. It is started on demand, and again when it has ended. */
+/**
+ * A process that several collectors share. It is started on demand, and again when it has ended. When its memory was not
+ * enough for the hours that were under way, they are run again, half as many at once.
+ */
 class SharedProcess {
   readonly isShipped: boolean
   readonly #deps: Pick<ProcessesDeps, 'idleMsMax' | 'time' | 'stopping'>
@@ -95,6 +98,7 @@ class SharedProcess {
   #starting: Promise<CollectorChild> | undefined
   /** Runs begun so far. */
   #runs = 0
+  readonly #hours = new HourPlaces()
 
   /** @param start starts a process, once there is a place for it */
   constructor(
@@ -109,17 +113,29 @@ class SharedProcess {
 
   /** Runs a task. Never rejects. */
   async run(task: Task): Promise<TaskEnd | Lost> {
+    // Prices and lists take no place: the hours that have one wait for them.
+    const takesPlace = task.kind === 'collect'
+    for (;;) {
+      if (takesPlace) await this.#hours.take()
+      const { end, isTooMuch } = await this.#runOnce(task)
+      if (takesPlace) this.#hours.leave()
+      if (!isTooMuch) return end
+    }
+  }
+
+  /** @returns its end, and whether it was lost because too many hours were under way */
+  async #runOnce(task: Task): Promise<{ readonly end: TaskEnd | Lost; readonly isTooMuch: boolean }> {
     this.#runs += 1
-    const child = await this.#living()
-    if (this.#deps.stopping.aborted) return { kind: 'lost', how: 'was stopped' }
+    const child = this.#deps.stopping.aborted ? undefined : await this.#living()
+    if (!child || this.#deps.stopping.aborted) return { end: { kind: 'lost', how: 'was stopped' }, isTooMuch: false }
     const end = await child.run(task)
     if (child.isIdle) void this.#endWhenIdle(child)
-    return end
+    return { end, isTooMuch: end.kind === 'lost' && end.lacksMemory === true && this.#hours.halve(child) }
   }
 
   /** Whether there is a process without work. */
   get isIdle(): boolean {
-    return this.#starting === undefined && this.#child?.isAlive === true && this.#child.isIdle
+    return this.#starting === undefined && this.#child?.isAlive === true && this.#child.isIdle && this.#hours.areFree
   }
 
   /**
@@ -153,6 +169,56 @@ class SharedProcess {
       () => false,
     )
     if (isOver && runs === this.#runs && child === this.#child) await this.stop()
+  }
+}
+
+/** Places of hours that are under way in one process. Unlimited until its memory was not enough for them. */
+class HourPlaces {
+  #taken = 0
+  #places = Number.POSITIVE_INFINITY
+  readonly #waiting: (() => void)[] = []
+  /** The process that lacked memory last, and whether it had more than one hour. */
+  #lost: { readonly child: CollectorChild; readonly hadMany: boolean } | undefined
+
+  get areFree(): boolean {
+    return this.#taken === 0
+  }
+
+  /** Resolves when a place is taken, in the order of the calls. */
+  async take(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#waiting.push(resolve)
+    this.#give()
+    await promise
+  }
+
+  leave(): void {
+    this.#taken -= 1
+    this.#give()
+    // A single hour that needs too much is repeated in a process of its own: it limits others no longer than now.
+    if (this.areFree && this.#places === 1) this.#places = Number.POSITIVE_INFINITY
+  }
+
+  /**
+   * Leaves half as many places after a process lacked memory. To be called before the hours that were lost leave theirs.
+   *
+   * @returns whether there are fewer than before: repeating an hour that was alone would not help
+   */
+  halve(child: CollectorChild): boolean {
+    if (child !== this.#lost?.child) {
+      this.#lost = { child, hadMany: this.#taken > 1 }
+      if (this.#lost.hadMany) this.#places = Math.floor(this.#taken / 2)
+    }
+    return this.#lost.hadMany
+  }
+
+  #give(): void {
+    while (this.#taken < this.#places) {
+      const next = this.#waiting.shift()
+      if (!next) return
+      this.#taken += 1
+      next()
+    }
   }
 }
 
