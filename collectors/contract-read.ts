@@ -108,12 +108,13 @@ export default defineCollector({
       const exact = begin(options.address)
       return Object.fromEntries(sent.map(([label]) => [label, exact(label).then(nearestNumber)]))
     }
-    const items = await ofItems(list, options.each, begin)
-    const together = async (label: string, { count, atLeast, ...value }: Value) => {
-      if (count) return fractionOf(items.length)
-      const kind = aggregateKinds.find(each => value[each] !== undefined) ?? 'total'
-      const values = items.map(({ address, of }) => ({ address, of: of(value[kind] ?? '') }))
-      return aggregate({ label, kind, atLeast }, values, log)
+    const totalled = sent.flatMap(([, value]) => (value.count ? [] : [value[kindOf(value)] ?? '']))
+    const items = await ofItems(list, options.each, begin, totalled)
+    const together = async (label: string, value: Value) => {
+      if (value.count) return fractionOf(items.length)
+      const kind = kindOf(value)
+      const values = items.map(({ address, of }) => ({ address, of: of.then(exact => exact(value[kind] ?? '')) }))
+      return aggregate({ label, kind, atLeast: value.atLeast }, values, log)
     }
     return Object.fromEntries(sent.map(([label, each]) => [label, together(label, each).then(nearestNumber)]))
   },
@@ -224,6 +225,10 @@ function namesFor(label: string, values: Values, each: string | undefined): Argu
 
 function isAddress(value: Value | undefined): boolean {
   return value?.call !== undefined && returnsAddress({ ...value, call: value.call })
+}
+
+function kindOf(value: Value): AggregateKind {
+  return aggregateKinds.find(kind => value[kind] !== undefined) ?? 'total'
 }
 
 function isAggregate(value: Value): boolean {

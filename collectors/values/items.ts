@@ -14,21 +14,41 @@ export interface ListItem<T> {
   readonly of: T
 }
 
+/** The exact values of an item, by their labels. */
+type ItemValues = (label: string) => Promise<Fraction>
+
+/** Items that are read at once: the reads of a whole long list would fill the memory of a process. */
+const itemsAtOnce = 1_000
+
 /**
- * Begins something for each item of a list, for those of the last time before the list is there, so that the reads of both
- * travel together. An item that is not on the list is left out of the result.
+ * Reads the values of each item of a list, those of the last time before the list is there, so that the reads of both
+ * travel together. An item that is not on the list is left out of the result. Of a long list an item is begun once those
+ * before it are settled.
  *
  * @param begin its rejections must be handled: the item may not be on the list
+ * @param labels the values that `begin` has begun
  */
-export async function ofItems<T>(
+export async function ofItems(
   list: CollectContext<unknown>['list'],
   name: string,
-  begin: (item: Address) => T,
-): Promise<readonly ListItem<T>[]> {
+  begin: (item: Address) => ItemValues,
+  labels: readonly string[],
+): Promise<readonly ListItem<Promise<ItemValues>>[]> {
+  let underWay: Promise<unknown>[] = []
+  let turn: Promise<unknown> = Promise.resolve()
+  const beginInTurn = (item: Address) => {
+    if (underWay.length === itemsAtOnce) {
+      turn = Promise.all(underWay)
+      underWay = []
+    }
+    const begun = turn.then(() => begin(item))
+    underWay.push(begun.then(values => Promise.allSettled(labels.map(values))))
+    return begun
+  }
   const recent = await list.recent(name)
   const waited = list(name)
-  const begun = new Map(recent.map(item => [item, begin(item)] as const))
-  return (await waited).map(address => ({ address, of: begun.get(address) ?? begin(address) }))
+  const begun = new Map(recent.map(item => [item, beginInTurn(item)] as const))
+  return (await waited).map(address => ({ address, of: begun.get(address) ?? beginInTurn(address) }))
 }
 
 /** Computations over the values of all items. */

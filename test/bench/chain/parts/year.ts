@@ -47,14 +47,13 @@ function startMb(samples: readonly number[]): number {
   return median(samples.slice(0, Math.ceil(samples.length / 20)))
 }
 
-/** Hours that the command line backfills out of an archive. @param pools of every contract of it @param more options */
+/** Hours that the command line backfills out of an archive. @param pools of every contract of it */
 export async function backfilled(
   first: Hour,
   hours: number,
   write: typeof writeConfig,
   metrics: number,
   pools = 0,
-  more: readonly string[] = [],
 ): Promise<Run> {
   await using place = new Place()
   const sink = await startSink(place)
@@ -63,7 +62,7 @@ export async function backfilled(
     const { url } = await archive.readLine<{ url: string }>()
     const file = place.file('tidegauge.json')
     write(file, { rpc: url, service: sink.url })
-    const range = ['--from', hourText(first), '--to', hourText(hourAfter(first, hours - 1)), ...more]
+    const range = ['--from', hourText(first), '--to', hourText(hourAfter(first, hours - 1))]
     const startMs = performance.now()
     const memory = await tidegauge(['backfill', '--config', file, ...range], place)
     const seconds = (performance.now() - startMs) / 1_000
