@@ -1,8 +1,9 @@
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync, statSync } from 'node:fs'
+import { closeSync, existsSync, linkSync, openSync, rmSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { Fault } from '../model/fault.ts'
 import { isDamage } from '../sqlite/damage.ts'
 import { openReadOnly } from '../sqlite/database.ts'
+import { syncPath } from '../sqlite/sync-path.ts'
 import { fileFault, isTrouble, withFileFaults } from '../sqlite/trouble.ts'
 import { outboxFile } from './data-folders.ts'
 import { outboxSalvage } from './sqlite/outbox-salvage.ts'
@@ -31,7 +32,7 @@ export function backUpOutbox(folder: string, target: string): OutboxBackup {
     copy(source, fresh, file)
     const damage = outboxSalvage.damageOf(fresh)
     if (damage !== undefined) throw damaged(damage)
-    keep(fresh)
+    syncPath(fresh)
     publish(fresh, file)
     return { file, bytes: statSync(file).size }
   } finally {
@@ -70,15 +71,6 @@ function damaged(damage: string): Fault {
   })
 }
 
-function keep(path: string): void {
-  const descriptor = openSync(path, 'r')
-  try {
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
-  }
-}
-
 /** A link fails if the file was created meanwhile; a rename would replace it. */
 function publish(fresh: string, file: string): void {
   try {
@@ -87,7 +79,7 @@ function publish(fresh: string, file: string): void {
     if (existsSync(file)) throw taken(file)
     throw fileFault('the copy', file, cause)
   }
-  keep(dirname(file))
+  syncPath(dirname(file))
 }
 
 function taken(file: string): Fault {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { makeFolders } from '../edge/make-folders.ts'
@@ -7,6 +7,7 @@ import { Fault, type FaultRecord, faultCodes, faultFromRecord, faultRecord } fro
 import { type Hour, hourAt, hourText } from '../model/hour.ts'
 import { jsonOf } from '../model/json.ts'
 import type { MetricId } from '../model/metric.ts'
+import { syncPath } from '../sqlite/sync-path.ts'
 import type { CollectionOutcome } from './contract/hours.ts'
 import type { Accepted } from './contract/metrics.ts'
 
@@ -141,12 +142,7 @@ export class LocalOutcomes {
     } finally {
       rmSync(fresh, { force: true })
     }
-    const folder = openSync(this.#folder, 'r')
-    try {
-      fsyncSync(folder)
-    } finally {
-      closeSync(folder)
-    }
+    syncPath(this.#folder)
   }
 }
 

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { Fault } from '../model/fault.ts'
 import { hourAt, hourNumber } from '../model/hour.ts'
@@ -6,6 +6,7 @@ import { catchUpHoursMax, hourMs } from '../model/limits.ts'
 import { stepsFrom } from '../model/migrations.ts'
 import { isDamage } from '../sqlite/damage.ts'
 import { OtherSchemaError, openDatabase, openReadOnly, type Schema, type Sqlite } from '../sqlite/database.ts'
+import { syncPath } from '../sqlite/sync-path.ts'
 import { fileFault } from '../sqlite/trouble.ts'
 import { loadRows, prepareLoad } from './load.ts'
 import { type LostHours, listLostHours, mend, type RowDigest, recount, takeOutDoubtful } from './mend.ts'
@@ -83,15 +84,6 @@ function stampOf(file: string): string {
 function free(path: string): string {
   if (!existsSync(path)) return path
   for (let number = 2; ; number += 1) if (!existsSync(`${path}.${number}`)) return `${path}.${number}`
-}
-
-function syncPath(path: string): void {
-  const descriptor = openSync(path, 'r')
-  try {
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
-  }
 }
 
 /** Checks the file's length and its log. @returns the damage; `undefined` when there is none */

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { stepsFrom } from '../model/migrations.ts'
@@ -10,6 +10,7 @@ import {
   schemaVersion,
   setSchemaVersion,
 } from './database.ts'
+import { syncPath } from './sync-path.ts'
 
 /** A file whose tables were brought up to date. */
 export interface Migrated {
@@ -89,19 +90,10 @@ function backUp(database: Sqlite, file: string): void {
   try {
     closeSync(openSync(fresh, 'wx', 0o600))
     database.prepare('VACUUM INTO ?').run(fresh)
-    sync(fresh)
+    syncPath(fresh)
     renameSync(fresh, file)
-    sync(dirname(file))
+    syncPath(dirname(file))
   } finally {
     for (const part of parts) rmSync(part, { force: true })
-  }
-}
-
-function sync(path: string): void {
-  const descriptor = openSync(path, 'r')
-  try {
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
   }
 }
