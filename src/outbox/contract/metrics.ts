@@ -1,4 +1,4 @@
-import { type Hour, hoursFrom } from '../../model/hour.ts'
+import type { Hour } from '../../model/hour.ts'
 import type { Metric, MetricId } from '../../model/metric.ts'
 import type { DeadMetric } from '../../model/verdict.ts'
 
@@ -121,8 +121,6 @@ export interface DueWanted {
   readonly newestFirstFrom: Hour
   /** Last hour to read: the service would reject later ones as future. */
   readonly latest: Hour
-  /** Lists of metrics that are left out, as they are when the outbox is read. Default: none. */
-  readonly except?: Iterable<readonly Metric[]> | undefined
 }
 
 /** Values of a metric in a range of hours. */
@@ -131,19 +129,6 @@ export interface MetricCurve {
   readonly latest: Omit<StoredMetric, 'reason'>
   /** One for each hour of the range, the oldest first; `null` where there is none. */
   readonly values: readonly (number | null)[]
-}
-
-/** The curves of metrics that are sorted by hour, in the order in which they come first. */
-export function curvesOf(metrics: readonly StoredMetric[], from: Hour, to: Hour): MetricCurve[] {
-  const places = new Map(hoursFrom(from, to).map((hour, place) => [hour, place]))
-  const curves = new Map<MetricId, { latest: MetricCurve['latest']; readonly values: (number | null)[] }>()
-  for (const { reason: _, ...latest } of metrics) {
-    const curve = curves.get(latest.id) ?? { latest, values: Array<null>(places.size).fill(null) }
-    curve.latest = latest
-    curve.values[places.get(latest.hour) ?? 0] = latest.value
-    curves.set(latest.id, curve)
-  }
-  return [...curves.values()]
 }
 
 /**

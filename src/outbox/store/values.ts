@@ -1,7 +1,6 @@
 import { endOfTime, type Hour, hourAfter, hourFromNumber, hourNumber } from '../../model/hour.ts'
 import { jumpHoursMax } from '../../model/limits.ts'
 import type { Metric, MetricId } from '../../model/metric.ts'
-import { MetricSet } from '../../model/metric-set.ts'
 import type { Backlog } from '../contract/delivery-store.ts'
 import type { DeliveredHour, EarlierValue, HistoryEntry } from '../contract/hours.ts'
 import type {
@@ -40,17 +39,13 @@ interface RawValue extends MetricPlace {
 
 /** Due metrics of some protocols: the hours from `newestFirstFrom` on first, then the backlog. */
 export function* dueMetrics(wanted: DueWanted, limit: number): StoreWork<Metric[]> {
-  const excluded = new MetricSet(...(wanted.except ?? []))
   const protocols = yield* protocolNumbers(wanted.protocolIds)
-  // The metrics that are left out may all come first.
-  const most = limit + excluded.size
   const [start, last] = [hourNumber(wanted.newestFirstFrom), storedHour(wanted.latest)]
-  const found = yield* dueBetween(protocols, { from: start, to: last, first: 'newest' }, most)
+  const found = yield* dueBetween(protocols, { from: start, to: last, first: 'newest' }, limit)
   const backlog = { from: 0, to: Math.min(start - 1, last), first: 'oldest' } as const
-  if (found.length < most) found.push(...(yield* dueBetween(protocols, backlog, most - found.length)))
+  if (found.length < limit) found.push(...(yield* dueBetween(protocols, backlog, limit - found.length)))
   const known = yield* metricsByNumber(found.map(({ metric }) => metric))
-  const metrics = found.flatMap(row => metricOf(known, row) ?? [])
-  return metrics.filter(metric => !excluded.has(metric)).slice(0, limit)
+  return found.flatMap(row => metricOf(known, row) ?? [])
 }
 
 /** Numbers of those protocols that have metrics, in the order asked. */

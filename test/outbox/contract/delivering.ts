@@ -76,28 +76,6 @@ export function deliveringContract(newPlace: NewPlace): void {
       }
     })
 
-    it('leave out those that are not wanted, wherever they stand, and give others in their place', async () => {
-      const { outbox } = await emptyAt(newPlace)
-      for (const protocol of ['vault', 'market']) await plan(outbox, { collector: `${protocol}/c`, since: at(-1) })
-      for (const [offset, protocol] of [
-        [-1, 'vault'],
-        [0, 'market'],
-        [0, 'vault'],
-      ] as const) {
-        await record(outbox, metrics(5, at(offset), protocol), { collector: `${protocol}/c` })
-      }
-      const all = await dueOf(outbox)
-      for (const places of [[0], [4], [1, 3], [0, 1, 2, 3, 4], [5, 6, 9, 10, 14], [...all.keys()]]) {
-        // In lists, some as they were read and some not.
-        const listed = places.map(place => all[place] ?? only(all))
-        const except = [listed.slice(0, 2), listed.slice(2).map(metric => ({ ...metric }))]
-        const left = all.filter((_, place) => !places.includes(place))
-        expect(await dueOf(outbox, { except })).toEqual(left)
-        expect(await dueOf(outbox, { except }, 3)).toEqual(left.slice(0, 3))
-      }
-      expect(await dueOf(outbox, { except: [metrics(5, at(0), 'unknown')] })).toEqual(all)
-    })
-
     it('may be wanted up to an hour later than any', async () => {
       const { outbox } = await begun(newPlace)
       await record(outbox, metrics(2))

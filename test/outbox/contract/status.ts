@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import { hourMs } from '../../../src/model/limits.ts'
-import { curvesOf } from '../../../src/outbox/contract/metrics.ts'
 import type { LatenessWanted } from '../../../src/outbox/contract/status-store.ts'
 import { anHour, metrics } from '../../support/metrics.ts'
 import { emptyAt, type NewPlace } from './place.ts'
@@ -169,7 +168,12 @@ export function statusContract(newPlace: NewPlace): void {
         [collector, anHour, 'collected'],
         [collector, at(1), 'due'],
       ])
-      expect(curves).toEqual(curvesOf(await outbox.operators.metrics(anHour, at(1)), anHour, at(1)))
+      const byId = Map.groupBy(await outbox.operators.metrics(anHour, at(1)), ({ id }) => id)
+      const expected = [...byId.values()].map(own => {
+        const { reason: _, ...latest } = own.at(-1) ?? {}
+        return { latest, values: [anHour, at(1)].map(hour => own.find(one => one.hour === hour)?.value ?? null) }
+      })
+      expect(curves).toEqual(expected)
       expect(curves.some(({ values }) => values[0] !== null)).toBe(true)
     })
 

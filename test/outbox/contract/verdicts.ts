@@ -47,7 +47,7 @@ export function verdictsContract(newPlace: NewPlace, soakRuns: number): void {
       )
     })
 
-    it('delivers lists as they were read, cut and joined, and the next read goes past those under way', async () => {
+    it('delivers lists as they were read, cut and joined', async () => {
       const cuts = fc.array(fc.nat({ max: several.length }), { minLength: 3, maxLength: 3 })
       await fc.assert(
         fc.asyncProperty(cuts, fc.boolean(), async (unsorted, isOther) => {
@@ -58,7 +58,6 @@ export function verdictsContract(newPlace: NewPlace, soakRuns: number): void {
           const [one, other] = [list.slice(from, middle), list.slice(middle, to)]
           const named = new Set([...one, ...other].map(keyOf))
           const left = several.map(keyOf).filter(key => !named.has(key))
-          expect((await dueOf(outbox, { except: [one, other] })).map(keyOf).toSorted()).toEqual(left.toSorted())
           // Another connection numbers the same metrics, and does not know where they were read.
           await deliver(isOther ? await handles.another() : outbox, [...other, ...one])
           expect((await dueOf(outbox)).map(keyOf).toSorted()).toEqual(left.toSorted())
