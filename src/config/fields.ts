@@ -81,7 +81,7 @@ export function fullHour(text: string): ParsedText<Hour> {
 }
 
 /** Pattern of an environment variable's name, for the JSON Schema. */
-export const environmentNamePattern = '^[A-Za-z_][A-Za-z0-9_]*$'
+const environmentNamePattern = '^[A-Za-z_][A-Za-z0-9_]*$'
 
 /**
  * The name of an environment variable. A mistake does not repeat it: it may be the secret itself, in the wrong place.
