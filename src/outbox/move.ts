@@ -86,7 +86,7 @@ export async function moveToFolder({ folder, config, source, nowMs }: FolderMove
     import('./postgres/copy.ts'),
   ])
   const roles = new PostgresRoles(source, config)
-  const own = takeDaemonRole({ dataFolder: folder, config, nowMs })
+  const own = takeDaemonRole(folder, config, nowMs)
   const fresh = `${file}.copy`
   try {
     const delivery = await roles.takeDelivery(nowMs)

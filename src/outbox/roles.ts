@@ -4,20 +4,11 @@ import { join } from 'node:path'
 import { makeFolders } from '../edge/make-folders.ts'
 import { Fault } from '../model/fault.ts'
 import { jsonOf } from '../model/json.ts'
-import { isLocked, openLock } from '../sqlite/lock.ts'
+import { isLocked, type Lock, openLock } from '../sqlite/lock.ts'
 import { withFileFaults } from '../sqlite/trouble.ts'
 import type { OutboxPlace } from './contract/outbox.ts'
 import type { DaemonRoles, Role, RoleHolder, Roles } from './contract/role.ts'
 import { identityOf } from './sqlite/file/disk.ts'
-
-/** A process that wants a role. */
-interface RoleSeeker {
-  readonly dataFolder: string
-  /** Path of its configuration file. */
-  readonly config: string
-  /** Milliseconds since 1970. */
-  readonly nowMs: number
-}
 
 /**
  * The two roles. `daemon`: the one daemon of a data folder. `lock`: the process that delivers from it, daemon or
@@ -38,7 +29,7 @@ export class FolderRoles implements DaemonRoles {
   }
 
   async takeDaemon(nowMs: number): Promise<Role> {
-    return takeDaemonRole(this.#seeker(nowMs))
+    return takeDaemonRole(this.#dataFolder, this.#config, nowMs)
   }
 
   async takeDelivery(nowMs: number): Promise<Role> {
@@ -46,7 +37,8 @@ export class FolderRoles implements DaemonRoles {
   }
 
   async takeDeliveryAsDaemon(nowMs: number): Promise<Role | undefined> {
-    return takeDeliveryRoleAsDaemon(this.#seeker(nowMs))
+    // Looking is quick; taking waits for the looks of others.
+    return deliveryHolder(this.#dataFolder) ? undefined : take('lock', this.#dataFolder, this.#config, nowMs)
   }
 
   async deliverer(): Promise<Partial<RoleHolder> | undefined> {
@@ -56,54 +48,35 @@ export class FolderRoles implements DaemonRoles {
   async daemon(): Promise<Partial<RoleHolder> | undefined> {
     return daemonHolder(this.#dataFolder)
   }
-
-  #seeker(nowMs: number): RoleSeeker {
-    return { dataFolder: this.#dataFolder, config: this.#config, nowMs }
-  }
 }
 
-/**
- * Takes the role of the daemon.
- *
- * @throws Fault `outbox-held` when another daemon has it, with its pid and start
- */
-export function takeDaemonRole(seeker: RoleSeeker): Role {
-  return take('daemon', seeker) ?? refuse('daemon', seeker.dataFolder)
+/** As `DaemonRoles.takeDaemon`. @param config path of the configuration file of this process */
+export function takeDaemonRole(dataFolder: string, config: string, nowMs: number): Role {
+  return take('daemon', dataFolder, config, nowMs) ?? refuse('daemon', dataFolder)
 }
 
-/**
- * Takes the delivery role for a command.
- *
- * @throws Fault `outbox-held` when another process has it, or a daemon is starting
- */
+/** As `Roles.takeDelivery`. @param config path of the configuration file of this process */
 export function takeDeliveryRole(dataFolder: string, config: string, nowMs: number): Role {
   if (daemonHolder(dataFolder)) refuse('daemon', dataFolder)
-  return take('lock', { dataFolder, config, nowMs }) ?? refuse('lock', dataFolder)
+  return take('lock', dataFolder, config, nowMs) ?? refuse('lock', dataFolder)
 }
 
-/**
- * Takes the delivery role for the daemon; `undefined` while a command has it. The command releases it when it sees the
- * daemon.
- */
-function takeDeliveryRoleAsDaemon(seeker: RoleSeeker): Role | undefined {
-  // Looking is quick; taking waits for the looks of others.
-  return deliveryHolder(seeker.dataFolder) ? undefined : take('lock', seeker)
+function take(name: RoleName, dataFolder: string, config: string, nowMs: number): Role | undefined {
+  const file = join(dataFolder, `${name}.db`)
+  return withFileFaults('the lock', file, () => {
+    makeFolders(dataFolder, 0o700)
+    const taken = openLock(file)
+    if (!taken) return undefined
+    const holder: RoleHolder = { pid: process.pid, since: new Date(nowMs).toISOString(), config, host: hostname() }
+    return lockedRole(file, taken, () => tell(join(dataFolder, `${name}.json`), holder))
+  })
 }
 
-function take(name: RoleName, seeker: RoleSeeker): Role | undefined {
-  const file = join(seeker.dataFolder, `${name}.db`)
-  return withFileFaults('the lock', file, () => takeLock(file, name, seeker))
-}
-
-function takeLock(file: string, name: RoleName, { dataFolder, config, nowMs }: RoleSeeker): Role | undefined {
-  makeFolders(dataFolder, 0o700)
-  const holder: RoleHolder = { pid: process.pid, since: new Date(nowMs).toISOString(), config, host: hostname() }
-  const taken = openLock(file)
-  if (!taken) return undefined
+/** @param noted called with each lock that is taken: it writes down who has it */
+function lockedRole(file: string, taken: Lock, noted: () => void): Role {
   let lock = taken
   let identity = identityOf(file)
-  const tellFile = join(dataFolder, `${name}.json`)
-  tell(tellFile, holder)
+  noted()
   return {
     release: () => lock.release(),
     get isInPlace() {
@@ -116,7 +89,7 @@ function takeLock(file: string, name: RoleName, { dataFolder, config, nowMs }: R
       lock.release()
       lock = next
       identity = identityOf(file)
-      tell(tellFile, holder)
+      noted()
       return 'renewed'
     },
   }

@@ -188,7 +188,7 @@ describe('the daemon with a damaged outbox', () => {
     // It must not be the first to take the new lock.
     process.kill(daemon.pid, 'SIGSTOP')
     renameSync(join(dataFolder, 'daemon.db'), join(dataFolder, 'daemon.db.old'))
-    const other = takeDaemonRole({ dataFolder, config: 'other.yaml', nowMs: 0 })
+    const other = takeDaemonRole(dataFolder, 'other.yaml', 0)
     onTestFinished(() => other.release())
     process.kill(daemon.pid, 'SIGCONT')
     await daemon.logged(

@@ -82,13 +82,13 @@ describe('the data folder of a process that had it open', () => {
 
 it('a role of another container names its host, and one of this machine does not', () => {
   const dataFolder = temporaryFolder()
-  const role = takeDaemonRole({ dataFolder, config: 'a.yaml', nowMs: 0 })
+  const role = takeDaemonRole(dataFolder, 'a.yaml', 0)
   onTestFinished(() => role.release())
   expect(daemonHolder(dataFolder)).toEqual({ pid: process.pid, since: '1970-01-01T00:00:00.000Z', config: 'a.yaml' })
   const tellFile = join(dataFolder, 'daemon.json')
   const elsewhere = { ...JSON.parse(readFileSync(tellFile, 'utf8')), pid: 1, host: '7d0f3e6c11aa' }
   writeFileSync(tellFile, JSON.stringify(elsewhere))
-  expect(() => takeDaemonRole({ dataFolder, config: 'b.yaml', nowMs: 0 })).toThrow(
+  expect(() => takeDaemonRole(dataFolder, 'b.yaml', 0)).toThrow(
     expect.objectContaining({ code: 'outbox-held', facts: expect.objectContaining({ pid: 1, host: '7d0f3e6c11aa' }) }),
   )
 })

@@ -67,7 +67,7 @@ describe('collect --catch-up', () => {
 
   it('leaves the work to a daemon or another command on its outbox, and says so', async () => {
     const { at, folder, config, arrivals } = await catchUpStage()
-    const daemon = takeDaemonRole({ dataFolder: `${folder}/data`, config, nowMs: Date.now() })
+    const daemon = takeDaemonRole(`${folder}/data`, config, Date.now())
     const second = await at(0.2)
     expect(second).toMatchObject({ code: 0, stdout: '' })
     expect(second.stderr).toContain('the running daemon')

@@ -126,7 +126,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('move (needs the program initd
 
   it('copies nothing while a daemon works on the folder, or without an address', async () => {
     const [{ config, data }, url] = [await filledFolder(), await databases.empty()]
-    const role = takeDaemonRole({ dataFolder: data, config, nowMs: anHour })
+    const role = takeDaemonRole(data, config, anHour)
     onTestFinished(() => role.release())
     expect(await move(config, url)).toMatchObject({ code: 75, stdout: '' })
     expect(await move(config, 'mysql://hunter2hunter2@db/x')).toMatchObject({ code: 78 })
