@@ -6,13 +6,14 @@ import { systemTime } from '../edge/time.ts'
 import { type PostgresAddress, postgresPlaceOf } from '../model/postgres-address.ts'
 import type { SalvageContext, Salvaged } from '../salvage/salvage.ts'
 import { isDamage } from '../sqlite/damage.ts'
-import type { Migrated } from '../sqlite/migrate.ts'
+import { isMigratable, type Migrated, migrateFile } from '../sqlite/migrate.ts'
 import { fileFault, isTrouble, withFileFaults } from '../sqlite/trouble.ts'
 import type { Outbox, OutboxPlace } from './contract/outbox.ts'
 import { outboxFile } from './data-folders.ts'
 import { daemonHolder, deliveryHolder, takeDeliveryRole } from './roles.ts'
 import { Disk } from './sqlite/file/disk.ts'
-import { type OpenedFile, openAsItIs, openChecking, openSalvaged } from './sqlite/open-outbox.ts'
+import { lookThrough } from './sqlite/look-through.ts'
+import { outboxSalvage, outboxSchema } from './sqlite/outbox-salvage.ts'
 import { SqliteOutbox } from './sqlite/sqlite-outbox.ts'
 
 /** Dependencies of `openForDaemon` and `openForCommand`. */
@@ -40,6 +41,9 @@ export interface Opened {
   /** Folder of the copy that was opened instead, to be deleted afterwards; absent when the file itself is open. */
   readonly copiedTo?: string
 }
+
+/** As `Opened`, of a file. */
+type OpenedFile = Opened & { readonly outbox: SqliteOutbox }
 
 /**
  * Opens the outbox for a process that runs for long: no write blocks it. With the delivery role, everything readable of
@@ -176,9 +180,9 @@ function withFaults(folder: string, open: (file: string) => OpenedFile): OpenedF
   return withFileFaults('the outbox', file, () => open(file))
 }
 
-function openShared(file: string, folder: string, deps: OpenDeps, look: 'whole' | 'quick' = 'whole'): OpenedFile {
+function openShared(file: string, folder: string, deps: OpenDeps, check: DamageCheck = 'whole'): OpenedFile {
   if (deliveryHolder(folder) || daemonHolder(folder)) return { outbox: new SqliteOutbox(file) }
-  const outbox = openAsItIs(file, look)
+  const outbox = openAsItIs(file, check)
   if (outbox) return { outbox }
   // A process that has taken the role meanwhile salvages or migrates the file.
   const role = takeDeliveryRole(folder, deps.config, deps.nowMs)
@@ -196,5 +200,109 @@ export async function databaseNowMs(address: PostgresAddress): Promise<number> {
     return (await outbox.shared?.store.nowMs()) ?? Number.NaN
   } finally {
     await outbox.close()
+  }
+}
+
+/** Size of the file above which a thread checks it for damage after the daemon has started, instead of before. */
+const lookInThreadBytes = 64 * 1_048_576
+
+/**
+ * Opens the file in the process that has the delivery role. Tables of an older version are brought up to date. A damaged
+ * file is moved aside, and everything readable is salvaged into a new one.
+ *
+ * @param known damage already found while it was open; default: the file is checked
+ * @throws Fault `disk-full`, `outbox-unusable`, and errors of SQLite and the file system
+ */
+export function openSalvaged(file: string, deps: SalvageContext, known?: string): OpenedFile {
+  return writable(openSound(file, deps, known))
+}
+
+/**
+ * As `openSalvaged`, for a process that runs for long: a large file is checked while it is open. Nothing is written
+ * until the check ends; damage resolves `outbox.disk.broken`.
+ *
+ * @param largeBytes size above which a file is large
+ */
+export function openChecking(
+  file: string,
+  deps: SalvageContext,
+  known?: string,
+  largeBytes = lookInThreadBytes,
+): OpenedFile {
+  // Checking the pages of a large one takes too long to wait for.
+  const isLarge = (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > largeBytes
+  if (known !== undefined || !isLarge) return openSalvaged(file, deps, known)
+  const opened = openSound(file, deps, undefined, 'quick')
+  const { disk } = opened.outbox
+  if (!opened.salvaged) disk.holdUntil(lookThrough(file, disk))
+  return writable(opened)
+}
+
+/** Opens the file if it is neither damaged nor of an older version. Changes nothing of such a one. */
+function openAsItIs(file: string, check: DamageCheck): SqliteOutbox | undefined {
+  if (isMigratable(file, outboxSchema) || damageOf(file, check) !== undefined) return undefined
+  try {
+    return new SqliteOutbox(file)
+  } catch (error) {
+    if (isDamage(error)) return undefined
+    throw error
+  }
+}
+
+/**
+ * Checks that the file can be written: SQLite opens a read-only file without an error, and fails at the first write.
+ */
+function writable(opened: OpenedFile): OpenedFile {
+  try {
+    opened.outbox.writer.requireWritable()
+    return opened
+  } catch (error) {
+    opened.outbox.close()
+    throw error
+  }
+}
+
+function openSound(
+  file: string,
+  deps: SalvageContext,
+  known: string | undefined,
+  check: DamageCheck = 'whole',
+): OpenedFile {
+  outboxSalvage.finishMoves(file)
+  const damage = known ?? damageOf(file, check)
+  if (damage !== undefined) return saved(file, damage, deps)
+  try {
+    const migrated = withRoom(file, () => migrateFile(file, outboxSchema))
+    return { outbox: new SqliteOutbox(file), migrated }
+  } catch (error) {
+    // The quick check can miss damage that opening meets in a page.
+    if (!isDamage(error)) throw error
+    return saved(file, error instanceof Error ? error.message : String(error), deps)
+  }
+}
+
+function saved(file: string, damage: string, deps: SalvageContext): OpenedFile {
+  const salvaged = withRoom(file, () => outboxSalvage.salvage(file, damage, deps))
+  return { outbox: new SqliteOutbox(file), salvaged }
+}
+
+/**
+ * `quick`: the pages are not read, as by a process that writes nothing: damage in one is an error where it is read.
+ */
+type DamageCheck = 'whole' | 'quick'
+
+function damageOf(file: string, check: DamageCheck): string | undefined {
+  return withRoom(file, () => (check === 'whole' ? outboxSalvage.damageOf(file) : outboxSalvage.quickDamageOf(file)))
+}
+
+/** Runs `act` again after deleting the ballast when the disk is full. */
+function withRoom<T>(file: string, act: () => T): T {
+  const disk = new Disk(file)
+  try {
+    return act()
+  } catch (error) {
+    const seen = disk.recover(error)
+    if (seen === 'room-made') return act()
+    throw seen === 'full' ? disk.fault(error) : error
   }
 }

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { hourMs } from '../../../src/model/limits.ts'
-import type { OpenDeps } from '../../../src/outbox/open.ts'
-import { type OpenedFile, openSalvaged } from '../../../src/outbox/sqlite/open-outbox.ts'
+import { type OpenDeps, type Opened, openSalvaged } from '../../../src/outbox/open.ts'
 import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
 import { dice } from '../../support/dice.ts'
 import { temporaryFolder } from '../../support/folder.ts'
@@ -54,7 +53,7 @@ export function soundOutboxes(): () => Sound {
 }
 
 /** Opens it as the daemon does, closes it, and checks that it is as sound as any. */
-export function mended(file: string, damage?: string): OpenedFile['salvaged'] {
+export function mended(file: string, damage?: string): Opened['salvaged'] {
   const { outbox, salvaged } = openSalvaged(file, openDeps(file), damage)
   outbox.close()
   expect(flawsOf(file)).toEqual([])

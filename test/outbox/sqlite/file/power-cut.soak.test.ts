@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 
 import { hourMs } from '../../../../src/model/limits.ts'
-import { openSalvaged } from '../../../../src/outbox/sqlite/open-outbox.ts'
+import { openSalvaged } from '../../../../src/outbox/open.ts'
 import { backlogOf } from '../../../../src/outbox/store/values.ts'
 import { type Dice, dice } from '../../../support/dice.ts'
 import { temporaryFolder } from '../../../support/folder.ts'
