@@ -2,9 +2,8 @@ import { systemTime } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import type { PostgresAddress } from '../../model/postgres-address.ts'
 import { RowsDigest } from '../store/rows-digest.ts'
-import type { Transaction } from './connection/database.ts'
-import { databaseFault } from './connection/errors.ts'
-import { openPostgresDatabase } from './postgres-outbox.ts'
+import type { PostgresDatabase, Transaction } from './connection/database.ts'
+import { withPostgresDatabase } from './postgres-outbox.ts'
 
 /** The rows of a table, to be copied. */
 export interface CopiedRows {
@@ -40,14 +39,8 @@ export async function copyTables(
   address: PostgresAddress,
   tables: readonly CopiedRows[],
 ): Promise<readonly CopiedTable[]> {
-  const database = await openPostgresDatabase(address, systemTime, { silenceMsMax: copyMsMax })
-  try {
-    return await database.write(transaction => copied(transaction, tables))
-  } catch (error) {
-    throw databaseFault(database.place, error)
-  } finally {
-    await database.close()
-  }
+  const copy = (database: PostgresDatabase) => database.write(transaction => copied(transaction, tables))
+  return withPostgresDatabase(address, copy, systemTime, copyMsMax)
 }
 
 /** A table that is read, and what takes its rows. */
@@ -65,18 +58,13 @@ export async function readTables<T>(
   address: PostgresAddress,
   begin: () => { readonly tables: readonly ReadTable[]; end(): T },
 ): Promise<T> {
-  const database = await openPostgresDatabase(address, systemTime, { silenceMsMax: copyMsMax })
-  try {
-    return await database.read(async transaction => {
+  const copy = (database: PostgresDatabase) =>
+    database.read(async transaction => {
       const { tables, end } = begin()
       for (const table of tables) await readTable(transaction, table)
       return end()
     })
-  } catch (error) {
-    throw databaseFault(database.place, error)
-  } finally {
-    await database.close()
-  }
+  return withPostgresDatabase(address, copy, systemTime, copyMsMax)
 }
 
 async function readTable(transaction: Transaction, { table, columns, take }: ReadTable): Promise<void> {

@@ -1,8 +1,6 @@
-import { Loop } from '../../edge/loop.ts'
 import { systemTime, type Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
-import { hourAt } from '../../model/hour.ts'
-import { roomLookMs, upkeepMs } from '../../model/limits.ts'
+import type { Hour } from '../../model/hour.ts'
 import type { PostgresAddress } from '../../model/postgres-address.ts'
 import type { DeliveryStore } from '../contract/delivery-store.ts'
 import type { SharedOutbox } from '../contract/fleet-store.ts'
@@ -17,6 +15,7 @@ import { OldValues } from '../store/pruning.ts'
 import { tablesVersion } from '../store/schema.ts'
 import { rendered } from '../store/sql.ts'
 import { StoreReports, StoreStatus } from '../store/status-store.ts'
+import { Upkeep } from '../store/upkeep.ts'
 import type { StoreDatabase, StoreRow, StoreWork, WriteOptions } from '../store/work.ts'
 import { PostgresDatabase, type Transaction } from './connection/database.ts'
 import { databaseFault, databaseTrouble } from './connection/errors.ts'
@@ -53,6 +52,23 @@ export async function openPostgresDatabase(
   } catch (error) {
     await database.close()
     throw databaseFault(database.place, error)
+  }
+}
+
+/** Opens a database, does something with it, and closes it. @throws Fault of the database */
+export async function withPostgresDatabase<T>(
+  address: PostgresAddress,
+  act: (database: PostgresDatabase) => Promise<T>,
+  time?: Pick<Time, 'sleep' | 'chance'>,
+  silenceMsMax?: number,
+): Promise<T> {
+  const database = await openPostgresDatabase(address, time, silenceMsMax === undefined ? {} : { silenceMsMax })
+  try {
+    return await act(database)
+  } catch (error) {
+    throw databaseFault(database.place, error)
+  } finally {
+    await database.close()
   }
 }
 
@@ -125,86 +141,6 @@ async function done<T>(
   return step.value
 }
 
-/** Pause between two commits that delete old values, so that other work can run. */
-const pruneRestMs = 20
-
-/** The parts of an outbox that upkeep works on. */
-interface KeptOutbox {
-  readonly old: OldValues
-  readonly health: PostgresHealth
-}
-
-/**
- * Maintains the outbox: reports a database that is full and its end, deletes old values, and checks that the delivery role is
- * still held.
- */
-class PostgresUpkeep {
-  readonly #kept: KeptOutbox
-  readonly #deps: UpkeepDeps
-  readonly #loop = new Loop(signal => this.#passAndRest(signal))
-  #wasFull = false
-  #wasLost = false
-
-  constructor(kept: KeptOutbox, deps: UpkeepDeps) {
-    this.#kept = kept
-    this.#deps = deps
-    this.#loop.start()
-  }
-
-  /** Stops the loop; resolves when it has ended. */
-  async stop(): Promise<void> {
-    await this.#loop.stop()
-  }
-
-  async #passAndRest(signal: AbortSignal): Promise<void> {
-    const { health } = this.#kept
-    try {
-      this.#lookAtRole()
-      await this.#lookAtRoom()
-      if (!this.#wasFull) await this.#prune(signal)
-    } catch (error) {
-      if (health.recover(error) === 'other') this.#deps.report({ kind: 'failed', error: health.explain(error) })
-    }
-    await this.#rest(signal)
-  }
-
-  /** Waits for the next pass; shorter while the database is full or the role is lost. */
-  async #rest(signal: AbortSignal): Promise<void> {
-    const { time, role } = this.#deps
-    for (let restedMs = 0; restedMs < upkeepMs && !signal.aborted; restedMs += roomLookMs) {
-      await time.sleep(roomLookMs, signal).catch(() => {})
-      if (this.#wasFull || this.#kept.health.fullSentence !== undefined || !role.isInPlace) return
-    }
-  }
-
-  async #lookAtRoom(): Promise<void> {
-    const { health } = this.#kept
-    await health.keepReserve()
-    const sentence = health.fullSentence
-    const isFull = sentence !== undefined
-    if (isFull !== this.#wasFull) {
-      this.#deps.report(isFull ? { kind: 'disk-full', sentence } : { kind: 'room-again' })
-    }
-    this.#wasFull = isFull
-  }
-
-  async #prune(signal: AbortSignal): Promise<void> {
-    const { keepMs, time, mayPrune } = this.#deps
-    if (mayPrune && !mayPrune()) return
-    const before = hourAt(time.nowMs() - keepMs)
-    while (!signal.aborted && (await this.#kept.old.pruneSome(before)))
-      await time.sleep(pruneRestMs, signal).catch(() => {})
-  }
-
-  #lookAtRole(): void {
-    const { role, report } = this.#deps
-    const state = role.renew()
-    if (state === 'renewed') report({ kind: 'role-renewed' })
-    if (state === 'lost' && !this.#wasLost) report({ kind: 'role-lost' })
-    this.#wasLost = state === 'lost'
-  }
-}
-
 /** Time for which a write is tried again once the process stops. */
 const stopMs = 2_000
 
@@ -219,8 +155,7 @@ export class PostgresOutbox implements Outbox {
   readonly health: PostgresHealth
   /** For who takes part in the same commits. */
   readonly database: PostgresDatabase
-  /** For upkeep. */
-  readonly old: OldValues
+  readonly #old: OldValues
   readonly #time: Pick<Time, 'sleep'>
   readonly #closed = new AbortController()
 
@@ -236,7 +171,7 @@ export class PostgresOutbox implements Outbox {
     this.operators = new StoreOperators(own)
     this.status = new StoreStatus(own)
     this.reports = new StoreReports(own)
-    this.old = new OldValues(own)
+    this.#old = new OldValues(own)
     this.shared = {
       store: new PostgresFleetStore(database),
       backfills: new PostgresBackfillStore(database),
@@ -246,7 +181,15 @@ export class PostgresOutbox implements Outbox {
   }
 
   startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
-    return new PostgresUpkeep(this, deps)
+    return new Upkeep(this, deps)
+  }
+
+  get noRoomSentence(): string | undefined {
+    return this.health.fullSentence
+  }
+
+  pruneSome(before: Hour): Promise<boolean> {
+    return this.#old.pruneSome(before)
   }
 
   limitWaits(): void {

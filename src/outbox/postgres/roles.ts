@@ -8,7 +8,7 @@ import type { PostgresAddress } from '../../model/postgres-address.ts'
 import type { Role, RoleHolder, Roles } from '../contract/role.ts'
 import type { PostgresDatabase } from './connection/database.ts'
 import { databaseFault } from './connection/errors.ts'
-import { openPostgresDatabase } from './postgres-outbox.ts'
+import { openPostgresDatabase, withPostgresDatabase } from './postgres-outbox.ts'
 
 /** Interval at which the delivery role is renewed. It is taken from a process that has not renewed it for `roleLeaseMs`. */
 const renewMs = 1_000
@@ -54,27 +54,16 @@ export class PostgresRoles implements Roles {
       }
     } catch (error) {
       await database.close()
-      throw error instanceof Fault ? error : databaseFault(database.place, error)
+      throw databaseFault(database.place, error)
     }
   }
 
   async deliverer(): Promise<RoleHolder | undefined> {
-    return (await this.#with(deliveryHolder))?.holder
+    return (await withPostgresDatabase(this.#address, deliveryHolder, this.#time))?.holder
   }
 
   async daemon(): Promise<RoleHolder | undefined> {
-    return (await this.#with(daemonHolder))?.holder
-  }
-
-  async #with<T>(look: (database: PostgresDatabase) => Promise<T>): Promise<T> {
-    const database = await openPostgresDatabase(this.#address, this.#time)
-    try {
-      return await look(database)
-    } catch (error) {
-      throw databaseFault(database.place, error)
-    } finally {
-      await database.close()
-    }
+    return (await withPostgresDatabase(this.#address, daemonHolder, this.#time))?.holder
   }
 }
 

@@ -2,7 +2,7 @@ import { nextTick } from '../../edge/next-tick.ts'
 import { systemTime, type Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
-import { isDamage } from '../../sqlite/damage.ts'
+import { isBusy, isDamage } from '../../sqlite/damage.ts'
 import { openDatabase, type Sqlite, type SqliteStatement, trimLog } from '../../sqlite/database.ts'
 import { fileFault, isTrouble } from '../../sqlite/trouble.ts'
 import type { DeliveryStore } from '../contract/delivery-store.ts'
@@ -24,11 +24,12 @@ import { StoreOperators } from '../store/operator-store.ts'
 import { OldValues } from '../store/pruning.ts'
 import { rendered, type Statement } from '../store/sql.ts'
 import { StoreReports, StoreStatus } from '../store/status-store.ts'
+import { Upkeep } from '../store/upkeep.ts'
 import { done, type StoreDatabase, type StoreRow, type StoreWork, type WriteOptions } from '../store/work.ts'
 import { Disk } from './file/disk.ts'
+import { LogWatch } from './file/log-watch.ts'
 import { Writer } from './file/writer.ts'
 import { outboxSchema } from './outbox-salvage.ts'
-import { Upkeep } from './upkeep.ts'
 
 /** The outbox's file, as the store asks it: work is done within one tick of the event loop. */
 class SqliteDatabase implements StoreDatabase {
@@ -100,6 +101,7 @@ export class SqliteOutbox implements Outbox {
   readonly writer: Writer
   readonly #database: Sqlite
   readonly #old: OldValues
+  readonly #logWatch: LogWatch
 
   /**
    * @param file created if missing, with its folder
@@ -121,15 +123,40 @@ export class SqliteOutbox implements Outbox {
     this.status = new StoreStatus(database)
     this.reports = new StoreReports(database)
     this.#old = new OldValues(database)
+    this.#logWatch = new LogWatch(disk, () => this.trimLog())
   }
 
   startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
     return new Upkeep(this, deps)
   }
 
+  /** For upkeep: a disk that cannot be written has broken the outbox. */
+  get noRoomSentence(): string | undefined {
+    return this.disk.isFull && !this.disk.isReadOnly ? this.disk.fullSentence : undefined
+  }
+
+  get isInTrouble(): boolean {
+    return !this.disk.isInPlace || !this.disk.seemsWritable
+  }
+
+  requireInPlace(): void {
+    this.disk.requireInPlace()
+  }
+
+  look(report: UpkeepDeps['report']): void {
+    this.disk.look()
+    this.#logWatch.look(report)
+  }
+
   /** Deletes a part of the delivered and dropped values before an hour. @returns whether there is more */
   async pruneSome(before: Hour): Promise<boolean> {
-    return this.disk.held === undefined && (await this.#old.pruneSome(before))
+    try {
+      return this.disk.held === undefined && (await this.#old.pruneSome(before))
+    } catch (error) {
+      // Deleting old values can wait until the next pass.
+      if (isBusy(error)) return false
+      throw error
+    }
   }
 
   /** Truncates the log, if no process reads or writes now. */
