@@ -73,10 +73,7 @@ async function startNotifier({ context, outbox, now }: ReportingDeps, stack: Asy
       const observed = now()
       const wanted = latenessWanted(observed)
       const [lateness, unresolved] = await Promise.all([outbox.status.lateness(wanted), outbox.status.unresolved()])
-      const { fullSentence: full } = outbox.health
-      const locked = outbox.health.lockedSentence(observed.nowMs)
-      const health = { ...(full !== undefined && { full }), ...(locked !== undefined && { locked }) }
-      return troublesOf({ ...observed, hour: wanted.hour, lateness, unresolved, ...health })
+      return troublesOf({ ...observed, hour: wanted.hour, lateness, unresolved })
     },
     time,
     log,

@@ -96,11 +96,42 @@ export function readinessOf(
   hour: Hour = newestLate(observed.nowMs),
 ): Readiness {
   const said = sentencesOf(observed, lateness, fleet, hour)
-  const isWarning = (cause: ReadinessCause) => decisions.has(cause) && observed.config.status.ready !== 'strict'
+  const isWarning = (cause: ReadinessCause) => decisions.has(cause) && !isStrict(observed)
   const of = (causes: readonly ReadinessCause[]) => causes.flatMap(cause => said[cause])
   const reasons = of(readinessCauses.filter(cause => !isWarning(cause)))
   const warnings = of(readinessCauses.filter(isWarning))
   return { ok: reasons.length === 0, reasons, ...(warnings.length > 0 && { warnings }) }
+}
+
+/** The part of a lateness that is a trouble now. */
+interface LateHours {
+  /** Overdue hours; after a start only those that have failed. */
+  readonly uncollected: readonly LateCollector[]
+  /** Overdue hours of derived values whose window is not full. */
+  readonly incomplete: readonly LateCollector[]
+  /** Collectors without a row for the hour, unless something else is why nothing is planned. */
+  readonly unplanned: readonly string[]
+}
+
+/** Troubles among what is late, for readiness and for notices. @param isStarting whether it is merely caught up */
+export function lateHours(
+  { outbox, clock }: Pick<ReadinessInput, 'outbox' | 'clock'>,
+  { late, missing, destinations }: Lateness,
+  isStarting: boolean,
+): LateHours {
+  const isWindow = ({ fault }: LateCollector) => fault?.code === 'window-incomplete'
+  // With a doubted clock or a full disk nothing is planned, which has a cause of its own.
+  const isPlanned = !isStarting && outbox.health.fullSentence === undefined && !isDoubted(clock, destinations)
+  return {
+    uncollected: late.filter(each => !isWindow(each) && (each.fault || !isStarting)),
+    incomplete: late.filter(isWindow),
+    unplanned: isPlanned ? missing : [],
+  }
+}
+
+/** Whether what waits for a person's decision turns readiness red, too. */
+export function isStrict({ config }: Pick<ReadinessInput, 'config'>): boolean {
+  return config.status.ready === 'strict'
 }
 
 /** The sentences of each cause; none of one that does not hold. */
@@ -111,16 +142,13 @@ function sentencesOf(
   hour: Hour,
 ): Readonly<Record<ReadinessCause, readonly string[]>> {
   const { config, configuration, outbox, nowMs, startedAtMs, host } = observed
-  const { destinations, deadAndHeld, late, missing } = lateness
-  const isWindow = ({ fault }: LateCollector) => fault?.code === 'window-incomplete'
-  const overdue = late.filter(each => !isWindow(each))
+  const { destinations, deadAndHeld } = lateness
   const isStarting = nowMs - startedAtMs < overdueMs
+  const { uncollected, incomplete, unplanned } = lateHours(observed, lateness, isStarting)
   const full = outbox.health.fullSentence
   const locked = outbox.health.lockedSentence(nowMs)
   const idle = fleet?.idleLanes.filter(({ oldest }) => oldest <= hour) ?? []
   const expected = new Set(config.protocols.flatMap(({ collectors }) => collectors.map(({ id }) => id)))
-  // With a doubted clock or a full disk nothing is planned, which has a cause of its own.
-  const isPlanned = !isStarting && full === undefined && !isDoubted(observed.clock, destinations)
   return {
     'config-refused': refusedSentences(configuration),
     'clock-wrong': clockSentences({ ...observed, destinations }),
@@ -129,14 +157,14 @@ function sentencesOf(
     'kept-locally': keptSentences(observed.kept),
     'fleet-stuck': (observed.fleetTroubles ?? []).map(asSentence),
     'no-daemon': isStarting ? [] : idle.map(({ reason }) => asSentence(reason)),
-    'not-collected': overdue.filter(({ fault }) => fault || !isStarting).map(each => lateSentence(each, observed)),
-    'not-planned': isPlanned ? missingSentences(missing, hour, observed) : [],
+    'not-collected': uncollected.map(each => lateSentence(each, observed)),
+    'not-planned': missingSentences(unplanned, hour, observed),
     // Older gaps are history, and shown in the grid.
     gap: lateness.gaps.filter(({ collector }) => expected.has(collector)).map(gap => gapSentence(gap)),
     'not-delivered': undeliveredSentences(lateness, host, isStarting, observed),
     dead: deadAndHeldSentences({ ...deadAndHeld, held: 0 }, hour, host),
     held: deadAndHeldSentences({ ...deadAndHeld, dead: 0 }, hour, host),
-    'window-incomplete': late.filter(isWindow).map(each => lateSentence(each, observed)),
+    'window-incomplete': incomplete.map(each => lateSentence(each, observed)),
   }
 }
 

@@ -5,7 +5,7 @@ import { stepFor } from '../../model/waiting.ts'
 import type { DestinationState } from '../../outbox/contract/delivery-store.ts'
 import type { LateCollector } from '../../outbox/contract/hours.ts'
 import type { Lateness, UnresolvedCount } from '../../outbox/contract/status-store.ts'
-import type { Observed } from '../../status/observed.ts'
+import { isStrict, lateHours, type ReadinessInput } from '../../status/readiness.ts'
 import {
   clockSentences,
   lateFact,
@@ -16,17 +16,12 @@ import {
 import { joinedWords, type SeenTrouble, type TroubleWords } from './incidents.ts'
 
 /** State of a daemon, as far as troubles show in it. */
-export interface TroubleInput
-  extends Pick<Observed, 'nowMs' | 'startedAtMs' | 'host' | 'destinations' | 'configuration' | 'clock'> {
+export interface TroubleInput extends ReadinessInput {
   /** The newest hour that should be delivered. */
   readonly hour: Hour
   /** Lateness of that hour. */
   readonly lateness: Lateness
   readonly unresolved: readonly UnresolvedCount[]
-  /** Sentence about a full disk; absent while there is room. */
-  readonly full?: string
-  /** Sentence about another process that keeps the outbox from being written; absent when there is none. */
-  readonly locked?: string
 }
 
 /** All troubles of now. Pure. */
@@ -51,7 +46,7 @@ function notDelivered(input: TroubleInput): SeenTrouble[] {
   const isWeak = certain.length === 0
   const all = isWeak ? lateWords(input, false) : certain
   if (all.length === 0) return []
-  const hours = [lateness.due?.oldest ?? hour, ...lateness.late.map(({ oldest }) => oldest)]
+  const hours = [lateness.due?.oldest ?? hour, ...overdueOf(input, false).map(({ oldest }) => oldest)]
   const oldest = hours.reduce((least, one) => (one < least ? one : least))
   return [
     { kind: 'not-delivered', subject: '', hour: oldest, ...joinedWords(all), items: all, ...(isWeak && { isWeak }) },
@@ -64,15 +59,21 @@ function isKeyRefused({ destinations }: Lateness): boolean {
   return failing.length > 0 && failing.every(({ lastPush }) => lastPush?.verdict === 'key-refused')
 }
 
+/** Overdue hours of collectors that turn readiness red. */
+function overdueOf(input: TroubleInput, isCatchingUp: boolean): readonly LateCollector[] {
+  const { uncollected, incomplete } = lateHours(input, input.lateness, isCatchingUp)
+  return isStrict(input) ? [...uncollected, ...incomplete] : uncollected
+}
+
 function lateWords(input: TroubleInput, isCatchingUp: boolean, isReported = false): TroubleWords[] {
-  const { lateness, host, hour, clock } = input
+  const { lateness, host, hour } = input
   const { due } = lateness
   const isUndelivered = undeliveredSentences(lateness, host, isCatchingUp, input).length > 0
-  const isPlanned = clock?.kind !== 'doubted'
+  const { unplanned } = lateHours(input, lateness, isCatchingUp)
   return [
     ...(due && isUndelivered && !isReported ? [undeliveredWords(due, lateness.destinations, host)] : []),
-    ...lateness.late.filter(({ fault }) => fault || !isCatchingUp).map(uncollectedWords),
-    ...(isCatchingUp || !isPlanned ? [] : missingSentences(lateness.missing, hour, input).map(missingWords)),
+    ...overdueOf(input, isCatchingUp).map(uncollectedWords),
+    ...missingSentences(unplanned, hour, input).map(missingWords),
   ]
 }
 
@@ -162,7 +163,9 @@ function unresolvedTrouble({ kind, collector, count, hour, reason }: UnresolvedC
 
 /** Why the daemon cannot go on as configured. */
 function notReady(input: TroubleInput): SeenTrouble[] {
-  const { nowMs, lateness, configuration, full, locked } = input
+  const { nowMs, lateness, configuration, outbox } = input
+  const full = outbox.health.fullSentence
+  const locked = outbox.health.lockedSentence(nowMs)
   const part = (subject: string, what: string, why: string, instruction: string): SeenTrouble => {
     return { kind: 'not-ready', subject, hour: hourAt(nowMs), what, why, do: instruction }
   }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { Config } from '../../../src/config/config.ts'
 import { Fault, faultRecord } from '../../../src/model/fault.ts'
 import { hourAfter } from '../../../src/model/hour.ts'
 import { overdueMs } from '../../../src/model/limits.ts'
@@ -14,11 +15,19 @@ const calm: TroubleInput = {
   startedAtMs: 0,
   host: 'm.example.com',
   destinations: ['service'],
+  config: { status: { ready: 'late' } } as Config,
   configuration: { file: '/config/tidegauge.yaml', inForceSinceMs: 0 },
+  outbox: healthy(),
   hour: anHour,
   lateness: nothing,
   unresolved: [],
 }
+
+/** An outbox, and what keeps it from being written. */
+function healthy(fullSentence?: string, locked?: string): TroubleInput['outbox'] {
+  return { health: { fullSentence, lockedSentence: () => locked } } as never
+}
+
 const state = (verdict: string, waiting?: string): DestinationState => ({
   notBeforeMs: 0,
   probeAtMs: 0,
@@ -30,6 +39,8 @@ const down = state('transient', 'it answers 503')
 const refused = state('key-refused', 'the key is refused (401)')
 const due = { oldest: hourAfter(anHour, -2), metrics: 7 }
 const fault = faultRecord(new Fault('chain-unreachable', 'the node does not answer', { fix: 'start it' }))
+const window = faultRecord(new Fault('window-incomplete', 'b/y___A has no value'))
+const strict = { config: { status: { ready: 'strict' } } as Config }
 const late = (tried: boolean) => [{ collector: 'a/x', hours: 1, oldest: anHour, ...(tried && { fault }) }]
 const look = (lateness: Partial<Lateness>, more: Partial<TroubleInput> = {}): TroubleInput => ({
   ...calm,
@@ -99,8 +110,27 @@ describe('the troubles of a daemon', () => {
       { ...calm, configuration: { ...calm.configuration, refused: { atMs: 1, reason: 'r' } } },
       ['not-ready configuration'],
     ],
-    ['are a full disk', { ...calm, full: 'no room' }, ['not-ready disk']],
-    ['are an outbox that another process locks', { ...calm, locked: 'for 60 s' }, ['not-ready lock']],
+    ['are a full disk', { ...calm, outbox: healthy('no room') }, ['not-ready disk']],
+    [
+      'are a full disk alone, where it is why hours are not planned',
+      look({ missing: ['a/x'] }, { outbox: healthy('no room') }),
+      ['not-ready disk'],
+    ],
+    [
+      'are an outbox that another process locks',
+      { ...calm, outbox: healthy(undefined, 'for 60 s') },
+      ['not-ready lock'],
+    ],
+    [
+      'are no window that is not full, as in readiness',
+      look({ late: [{ ...late(true)[0], fault: window }] as never }),
+      [],
+    ],
+    [
+      'are a window that is not full where readiness is strict',
+      look({ late: [{ ...late(true)[0], fault: window }] as never }, strict),
+      ['not-delivered'],
+    ],
     [
       'are a wrong clock, which plans nothing',
       look({ missing: ['a/x'] }, { clock: { kind: 'doubted', why: 'unconfirmed', reason: 'r' } as never }),
