@@ -5,6 +5,7 @@ import { backoffMs } from '../model/backoff.ts'
 import { faultLine } from '../model/fault.ts'
 import type { Counters } from '../telemetry/counters.ts'
 import type { Log } from '../telemetry/log.ts'
+import type { Redactor } from '../telemetry/redactor.ts'
 
 /** Meaning of the answer to a report. `later`: it is sent again, not before an instant if the server names one. */
 export type ReportVerdict =
@@ -31,8 +32,7 @@ const repeatCapMs = 5 * 60_000
 interface ReportDeps {
   readonly time: Time
   readonly receiver: ReceiverLog
-  /** Removes secrets from an answer. */
-  readonly redact: (text: string) => string
+  readonly redactor: Pick<Redactor, 'redact'>
   /** Ends the exchange and all waits. */
   readonly stop: AbortSignal
   /** Ends the waits between attempts. Default: nothing but `stop`. */
@@ -53,7 +53,7 @@ export async function sendReport(report: OutgoingReport, deps: ReportDeps): Prom
     const verdict = await verdictOf(report, deps)
     if (stop.aborted) return 'left'
     if (verdict.kind === 'accepted') receiver.accepted()
-    else receiver.refused(deps.redact(verdict.reason))
+    else receiver.refused(deps.redactor.redact(verdict.reason))
     if (verdict.kind !== 'later') return verdict.kind
     if (attempt >= attemptsMax) return 'left'
     const backoff = backoffMs({ baseMs: repeatBaseMs, capMs: repeatCapMs }, attempt, 0.5 + time.chance() / 2)

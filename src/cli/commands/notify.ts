@@ -45,10 +45,9 @@ async function tried(receiver: NoticeReceiver, context: AppContext) {
     else fix = answer.fix ?? 'check its address, and the network from here to it'
     return receiver.judge(answer, nowMs)
   }
-  const outgoing = { post, judge }
-  const redact = (text: string) => redactor.redact(text)
   const stop = new AbortController().signal
-  await sendReport(outgoing, { time, receiver: new ReceiverLog(name, log, counters), redact, stop, attemptsMax: 1 })
+  const once = { time, receiver: new ReceiverLog(name, log, counters), redactor, stop, attemptsMax: 1 }
+  await sendReport({ post, judge }, once)
   const failing = counters.reports.get(name)?.failing
   return { receiver: name, ok: failing === undefined, ...(failing !== undefined && { failing, ...(fix && { fix }) }) }
 }

@@ -13,7 +13,7 @@ import { Fault } from '../../model/fault.ts'
 import { secretPartsOf, shownHost } from '../../model/host.ts'
 import { jsonOf } from '../../model/json.ts'
 import { diskRoom, type OutboxFileCheck, openToOthers, writingFault } from '../../outbox/data-check.ts'
-import { judgeTelegram } from '../../reports/notify/receivers.ts'
+import { botPath, judgeTelegram } from '../../reports/notify/receivers.ts'
 import type { StatusJson } from '../../status/json.ts'
 import { checkCollectors, mistakesOf } from '../check-collectors.ts'
 import { daemonAnswer, stalledDaemon } from '../daemon-answer.ts'
@@ -251,8 +251,7 @@ async function chatFinding(
   const { secret, chatId } = known
   context.redactor.add([secret, ...secretPartsOf(secret)])
   const subject = `telegram ${placeName(token)} ${chat.kind === 'text' ? chat.text : placeName(chat)}`
-  const bot = encodeURIComponent(secret).replaceAll('%3A', ':')
-  const answer = await got(context, url, `/bot${bot}/getChat?chat_id=${encodeURIComponent(chatId)}`)
+  const answer = await got(context, url, `${botPath(secret)}/getChat?chat_id=${encodeURIComponent(chatId)}`)
   const host = shownHost(new URL(url))
   if (answer.kind === 'unanswered') return [unreachable(subject, host, answer)]
   const verdict = judgeTelegram(answer, context.time.nowMs())

@@ -21,12 +21,8 @@ import { judgeStatus, ReceiverLog, type ReportVerdict, sendReport } from '../sen
 const lookMs = 5_000
 
 /** The hour that was reported last, which survives a restart. */
-interface Beat {
-  readonly hour: number
-  readonly phase: 'started' | 'ended'
-}
-
 const storedBeat = z.object({ hour: z.number(), phase: z.enum(['started', 'ended']) })
+type Beat = Readonly<z.infer<typeof storedBeat>>
 
 /** Dependencies of `Heartbeat`. */
 interface HeartbeatDeps extends PingSenderDeps {
@@ -143,15 +139,14 @@ export class PingSender {
 
   async #send(ping: Ping, enough: AbortSignal): Promise<boolean> {
     const { url, time, redactor, attemptsMax } = this.#deps
-    const redact = (text: string) => redactor.redact(text)
     const post = () => {
       const check = resolvePostAddress(url)
       redactor.add(secretPartsOf(check))
-      const body = redact(pingText(ping))
+      const body = redactor.redact(pingText(ping))
       return { url: pingUrl(check, ping.kind), contentType: 'text/plain; charset=utf-8', body }
     }
     const stop = this.#stopping.signal
-    const deps = { time, receiver: this.#receiver, redact, stop, enough, ...(attemptsMax && { attemptsMax }) }
+    const deps = { time, receiver: this.#receiver, redactor, stop, enough, ...(attemptsMax && { attemptsMax }) }
     return (await sendReport({ post, judge: judgePing }, deps)) !== 'left'
   }
 }

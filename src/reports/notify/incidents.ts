@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { type Hour, hourFromNumber, hourNumber, hourText } from '../../model/hour.ts'
 import { hourMs } from '../../model/limits.ts'
 
@@ -14,44 +15,47 @@ const quietMsMax = 6 * hourMs
 /** Time after which a trouble that comes back counts as a new one. */
 const rememberedMs = 24 * hourMs
 
+/** Kinds of trouble that are reported. `not-ready`: the daemon cannot go on as configured. */
+const troubleKinds = ['not-delivered', 'key-refused', 'dead', 'held', 'gap', 'not-ready'] as const
+const kind = z.enum(troubleKinds)
+
 /** A trouble that was reported and is not over. */
-interface Incident {
-  readonly kind: ReportedTrouble
+const incident = z.object({
+  kind,
   /** The collectors, protocols or destinations that have the trouble. */
-  readonly subjects: readonly string[]
+  subjects: z.array(z.string()),
   /** In hours since 1970. */
-  readonly hour: number
-  readonly what: string
-  readonly beganMs: number
+  hour: z.number(),
+  what: z.string(),
+  beganMs: z.number(),
   /** Number of times it began, each within a day of the one before. */
-  readonly times: number
+  times: z.number(),
   /** Since when none of its subjects has it; absent while one has. */
-  readonly clearSinceMs?: number
-}
+  clearSinceMs: z.exactOptional(z.number()),
+})
 
 /** A subject and a trouble that it has, not reported yet. */
-interface Fresh {
-  readonly kind: ReportedTrouble
-  readonly subject: string
-  readonly sinceMs: number
-}
+const fresh = z.object({ kind, subject: z.string(), sinceMs: z.number() })
 
 /** A subject whose trouble is over. */
-interface PastTrouble {
-  readonly kind: ReportedTrouble
-  readonly subject: string
-  readonly times: number
-  readonly endedMs: number
-}
+const pastTrouble = z.object({ kind, subject: z.string(), times: z.number(), endedMs: z.number() })
 
-/** Troubles that were reported, and all that is needed to report each once. Plain data. */
-export interface Incidents {
-  readonly open: readonly Incident[]
-  readonly fresh: readonly Fresh[]
-  readonly past: readonly PastTrouble[]
+/** Troubles that were reported, and all that is needed to report each once; as it is stored. */
+export const incidents = z.object({
+  open: z.array(incident),
+  fresh: z.array(fresh),
+  past: z.array(pastTrouble),
   /** Number of lost hours of each collector that were reported, or were there at first. */
-  readonly lost: Readonly<Record<string, number>>
-}
+  lost: z.record(z.string(), z.number()),
+})
+
+/** As in `incidents`. */
+export type Incidents = z.infer<typeof incidents>
+
+type ReportedTrouble = z.infer<typeof kind>
+type Incident = z.infer<typeof incident>
+type Fresh = z.infer<typeof fresh>
+type PastTrouble = z.infer<typeof pastTrouble>
 
 /** The incidents before the first look: hours that were lost before are not reported. */
 export function firstIncidents(seen: readonly SeenTrouble[]): Incidents {
@@ -156,18 +160,11 @@ function pastsOf({ kind, subjects, times }: Incident, nowMs: number): PastTroubl
   return subjects.map(subject => ({ kind, subject, times, endedMs: nowMs }))
 }
 
-/** Kinds of trouble that are reported. `not-ready`: the daemon cannot go on as configured. */
-export const troubleKinds = ['not-delivered', 'key-refused', 'dead', 'held', 'gap', 'not-ready'] as const
+/** A trouble in words for a person; `do` is an instruction. */
+const troubleWords = z.object({ what: z.string(), why: z.string(), do: z.string() })
 
-type ReportedTrouble = (typeof troubleKinds)[number]
-
-/** A trouble in words for a person. */
-export interface TroubleWords {
-  readonly what: string
-  readonly why: string
-  /** Instruction. */
-  readonly do: string
-}
+/** As in `troubleWords`. */
+export type TroubleWords = Readonly<z.infer<typeof troubleWords>>
 
 /** A trouble as it is now. Troubles of one kind that begin together are reported in one message. */
 export interface SeenTrouble extends TroubleWords {
@@ -184,15 +181,18 @@ export interface SeenTrouble extends TroubleWords {
 }
 
 /** A message to people; its words are those of all items, joined. */
-export interface Notice extends TroubleWords {
-  /** At least one. */
-  readonly items: readonly TroubleWords[]
+export const notice = troubleWords.extend({
   /** `test`: nothing is wrong, a person asked for the message. */
-  readonly trouble: ReportedTrouble | 'test'
-  readonly state: 'begin' | 'over'
+  trouble: z.enum([...troubleKinds, 'test']),
+  state: z.enum(['begin', 'over']),
   /** The hour that the trouble began with, as text; the same in both messages. */
-  readonly hour: string
-}
+  hour: z.string(),
+  /** At least one. */
+  items: z.array(troubleWords),
+})
+
+/** As in `notice`. */
+export type Notice = Readonly<z.infer<typeof notice>>
 
 /** Sentences of each kind, and items, that a message holds. */
 const wordsMax = 5

@@ -10,16 +10,19 @@ import { ReceiverLog, sendReport } from '../send-report.ts'
 import {
   afterLook,
   firstIncidents,
-  type Incidents,
+  incidents,
   type Notice,
+  notice,
   type SeenTrouble,
   type TroubleWords,
-  troubleKinds,
 } from './incidents.ts'
 import type { NoticeReceiver } from './receivers.ts'
 
 /** Interval of looking for troubles. */
 const lookMs = 5_000
+
+/** Notices that wait, at most: the oldest are given up. */
+const waitingMax = 100
 
 /** Dependencies of `Notifier`. */
 interface NotifierDeps {
@@ -49,14 +52,12 @@ export class Notifier {
 
   constructor(deps: NotifierDeps) {
     this.#deps = deps
-    const { receivers, time, log, redactor, counters } = deps
-    this.#names = receivers.map(({ name }) => name)
+    this.#names = deps.receivers.map(({ name }) => name)
     this.#loop = new Loop(signal => this.#pass(signal))
-    this.#senders = receivers.map(receiver => {
+    this.#senders = deps.receivers.map(receiver => {
       const { name } = receiver
       const next = () => this.#state?.queue.find(entry => entry.receivers.includes(name))?.notice
-      const done = (notice: Notice) => this.#done(notice, name)
-      return new NoticeSender({ receiver, next, done, time, log, redactor, counters })
+      return new NoticeSender(receiver, { next, done: sent => this.#done(sent, name) }, deps)
     })
     this.#loop.start()
   }
@@ -87,16 +88,18 @@ export class Notifier {
     const known = before?.incidents ?? firstIncidents(seen)
     const { incidents, notices } = afterLook(known, seen, time.nowMs())
     // Read again: a receiver may have accepted a notice meanwhile.
-    const queue = forReceivers((this.#state ?? before)?.queue ?? [], this.#names)
+    const queue = waitingIn((this.#state ?? before)?.queue ?? [], name => this.#names.includes(name))
+    const added = notices.map(one => ({ notice: one, receivers: this.#names }))
     const isNews = notices.length > 0 || !before || JSON.stringify(incidents.lost) !== JSON.stringify(known.lost)
-    this.#state = { incidents, queue: queued(queue, notices, this.#names) }
+    this.#state = { incidents, queue: [...queue, ...added].slice(-waitingMax) }
     if (isNews || !this.#isStored) await this.#save()
     for (const sender of this.#senders) sender.wake()
   }
 
-  async #done(notice: Notice, receiver: string): Promise<void> {
+  async #done(sent: Notice, receiver: string): Promise<void> {
     if (!this.#state) return
-    this.#state = { ...this.#state, queue: without(this.#state.queue, notice, receiver) }
+    const queue = waitingIn(this.#state.queue, (name, one) => one !== sent || name !== receiver)
+    this.#state = { ...this.#state, queue }
     await this.#save()
   }
 
@@ -128,31 +131,29 @@ const paceMs = 1_000
 /** Time for the answer to a notice that is on its way when the process stops. */
 const graceMs = 2_000
 
-/** Dependencies of `NoticeSender`. */
-interface NoticeSenderDeps {
-  readonly receiver: NoticeReceiver
+/** The notices of one receiver. */
+interface WaitingNotices {
   /** The notice to be sent next; `undefined` when there is none. */
-  readonly next: () => Notice | undefined
+  next(): Notice | undefined
   /** Called once a notice needs no further attempt. Never rejects. */
-  readonly done: (notice: Notice) => Promise<void>
-  readonly time: Time
-  readonly log: Log
-  /** Counts the answers of receivers. Default: nothing is counted. */
-  readonly counters?: Counters | undefined
-  readonly redactor: Pick<Redactor, 'redact'>
+  done(notice: Notice): Promise<void>
 }
 
 /** Sends one receiver its notices, one after the other. */
 class NoticeSender {
-  readonly #deps: NoticeSenderDeps
+  readonly #receiver: NoticeReceiver
+  readonly #notices: WaitingNotices
+  readonly #deps: NotifierDeps
   readonly #loop: Loop
   readonly #log: ReceiverLog
   readonly #aborting = new AbortController()
   #wake = Promise.withResolvers<void>()
 
-  constructor(deps: NoticeSenderDeps) {
+  constructor(receiver: NoticeReceiver, notices: WaitingNotices, deps: NotifierDeps) {
+    this.#receiver = receiver
+    this.#notices = notices
     this.#deps = deps
-    this.#log = new ReceiverLog(deps.receiver.name, deps.log, deps.counters)
+    this.#log = new ReceiverLog(receiver.name, deps.log, deps.counters)
     this.#loop = new Loop(signal => this.#pass(signal))
     this.#loop.start()
   }
@@ -175,110 +176,50 @@ class NoticeSender {
   }
 
   async #pass(enough: AbortSignal): Promise<void> {
-    const { receiver, next, done, time, redactor } = this.#deps
+    const { time, redactor } = this.#deps
+    const [receiver, notices] = [this.#receiver, this.#notices]
     await this.#wake.promise
     this.#wake = Promise.withResolvers<void>()
-    for (let notice = next(); notice && !enough.aborted; notice = next()) {
-      const own = notice
+    for (let next = notices.next(); next && !enough.aborted; next = notices.next()) {
+      const own = next
       const end = await sendReport(
         { post: () => receiver.post(own), judge: receiver.judge },
         {
           time,
           receiver: this.#log,
-          redact: text => redactor.redact(text),
+          redactor,
           stop: this.#aborting.signal,
           enough,
           attemptsMax,
         },
       )
       if (end === 'left' && enough.aborted) return
-      await done(own)
+      await notices.done(own)
       await time.sleep(paceMs, enough).catch(() => {})
     }
   }
 }
 
-/** Notices that wait for one receiver, at most: the oldest are given up. */
-const waitingMax = 100
+/** A notice and the names of the receivers that have not accepted it yet. */
+const queuedNotice = z.object({ notice, receivers: z.array(z.string()).readonly() })
+type QueuedNotice = z.infer<typeof queuedNotice>
 
-/** A notice and the receivers that have not accepted it yet. */
-interface QueuedNotice {
-  readonly notice: Notice
-  /** Names. */
-  readonly receivers: readonly string[]
-}
+/** State of notifications, which survives a restart; the oldest notice is first. */
+const notifyState = z.object({ incidents, queue: z.array(queuedNotice) })
+type NotifyState = z.infer<typeof notifyState>
 
-/** State of notifications, which survives a restart. Plain data. */
-interface NotifyState {
-  readonly incidents: Incidents
-  /** The oldest first. */
-  readonly queue: readonly QueuedNotice[]
-}
-
-/** Adds notices for all receivers. Pure. */
-export function queued(
+/** The part of a queue that receivers still wait for. Pure. */
+function waitingIn(
   queue: readonly QueuedNotice[],
-  notices: readonly Notice[],
-  receivers: readonly string[],
+  waitsFor: (name: string, notice: Notice) => boolean,
 ): QueuedNotice[] {
-  return [...queue, ...notices.map(notice => ({ notice, receivers }))].slice(-waitingMax)
-}
-
-/** Removes receivers that are not configured any more, and notices that wait for none. Pure. */
-function forReceivers(queue: readonly QueuedNotice[], receivers: readonly string[]): QueuedNotice[] {
-  return queue.flatMap(({ notice, receivers: waiting }) => {
-    const left = waiting.filter(name => receivers.includes(name))
-    return left.length === 0 ? [] : [{ notice, receivers: left }]
-  })
-}
-
-/** Removes one notice for one receiver. Pure. */
-export function without(queue: readonly QueuedNotice[], notice: Notice, receiver: string): QueuedNotice[] {
   return queue.flatMap(entry => {
-    if (entry.notice !== notice) return [entry]
-    const left = entry.receivers.filter(name => name !== receiver)
-    return left.length === 0 ? [] : [{ notice, receivers: left }]
+    const receivers = entry.receivers.filter(name => waitsFor(name, entry.notice))
+    return receivers.length === 0 ? [] : [{ ...entry, receivers }]
   })
 }
-
-const kind = z.enum(troubleKinds)
-const subject = z.string()
-const ms = z.number()
-
-const storedState = z.object({
-  incidents: z.object({
-    open: z.array(
-      z.object({
-        kind,
-        subjects: z.array(subject),
-        hour: z.number(),
-        what: z.string(),
-        beganMs: ms,
-        times: z.number(),
-        clearSinceMs: z.exactOptional(ms),
-      }),
-    ),
-    fresh: z.array(z.object({ kind, subject, sinceMs: ms })),
-    past: z.array(z.object({ kind, subject, times: z.number(), endedMs: ms })),
-    lost: z.record(z.string(), z.number()),
-  }),
-  queue: z.array(
-    z.object({
-      notice: z.object({
-        trouble: kind,
-        state: z.enum(['begin', 'over']),
-        hour: z.string(),
-        what: z.string(),
-        why: z.string(),
-        do: z.string(),
-        items: z.array(z.object({ what: z.string(), why: z.string(), do: z.string() })),
-      }),
-      receivers: z.array(z.string()),
-    }),
-  ),
-})
 
 /** Reads a stored state; `undefined` when there is none, or it is of another form. */
 function stateFrom(text: string | undefined): NotifyState | undefined {
-  return text === undefined ? undefined : storedState.safeParse(jsonOf(text)).data
+  return text === undefined ? undefined : notifyState.safeParse(jsonOf(text)).data
 }

@@ -51,7 +51,7 @@ function telegramReceiver(
     addSecrets([secret, ...secretPartsOf(secret)])
     const chatId = movedTo ?? (chat.kind === 'text' ? chat.text : readSecret(chat))
     const body = { chat_id: chatId, text: noticeText(notice), link_preview_options: { is_disabled: true } }
-    return jsonPost(`${url}/bot${encodeURIComponent(secret).replaceAll('%3A', ':')}/sendMessage`, body)
+    return jsonPost(`${url}${botPath(secret)}/sendMessage`, body)
   }
   const judge = (answer: PostAnswer, nowMs: number) => {
     movedTo = movedChat(answer) ?? movedTo
@@ -59,6 +59,11 @@ function telegramReceiver(
   }
   const place = chat.kind === 'text' ? chat.text : placeName(chat)
   return { name: `telegram ${placeName(token)} ${place}`, post, judge }
+}
+
+/** Path of a bot's methods at the Bot API. @param token secret */
+export function botPath(token: string): string {
+  return `/bot${encodeURIComponent(token).replaceAll('%3A', ':')}`
 }
 
 function jsonPost(url: string, body: unknown): Post {
