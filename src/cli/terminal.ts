@@ -44,11 +44,6 @@ export function bytesText(bytes: number): string {
   return `${(bytes / size).toFixed(bytes < 10 * size && size > 1 ? 1 : 0)} ${unit}`
 }
 
-/** An instant to the second: `2026-11-20T13:00:04Z`. */
-export function instantText(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 19)}Z`
-}
-
 /** Words of any length, on one line of at most that many characters; the file of a command comes only when it is printed. */
 export function cut(words: string, charsMax: number): string {
   const line = safe(words.replace(/\s+/g, ' ').trim())

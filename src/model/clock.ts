@@ -1,4 +1,4 @@
-import { type Hour, hourAt } from './hour.ts'
+import { type Hour, hourAt, instantText } from './hour.ts'
 import { futureMsMax, hourMs, overdueMs } from './limits.ts'
 
 /**
@@ -107,7 +107,7 @@ export function judgeClock(evidence: ClockEvidence): ClockVerdict {
   if (isWitnessed(evidence)) return trusted(evidence, true)
   if (other !== undefined) return doubted('contradicted', `${other}: ${setIt}`)
   if (!isPossible(wallMs))
-    return doubted('contradicted', `this machine's clock says ${textOf(wallMs)}, which cannot be: ${setIt}`)
+    return doubted('contradicted', `this machine's clock says ${instantText(wallMs)}, which cannot be: ${setIt}`)
   return judgeAlone(evidence)
 }
 
@@ -122,7 +122,7 @@ function judgeAlone(evidence: ClockEvidence): ClockVerdict {
   if (expected?.isMet) return trusted(evidence, false)
   const last = Math.max(storedMs ?? 0, configuredMs ?? 0)
   if (last > wallMs + clockReportMs && evenMs < clockPatienceLongMs) {
-    const what = `this machine's clock says ${textOf(wallMs)}, and has said ${textOf(last)} before`
+    const what = `this machine's clock says ${instantText(wallMs)}, and has said ${instantText(last)} before`
     return doubted('contradicted', `${what}: ${setIt}`)
   }
   if (expected && evenMs < clockPatienceMs) {
@@ -192,10 +192,6 @@ export function agreedHour(verdict: ClockVerdict): Hour | undefined {
 
 function doubted(why: DoubtedClock['why'], reason: string): DoubtedClock {
   return { kind: 'doubted', why, reason }
-}
-
-function textOf(ms: number): string {
-  return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z')
 }
 
 /** `130 min ahead of`, or `behind` when negative. */

@@ -28,7 +28,12 @@ export function hoursFrom(from: Hour, to: Hour): Hour[] {
 
 /** The hour in its wire form: `2026-11-20T13:00:00Z`. */
 export function hourText(hour: Hour): string {
-  return `${new Date(hour).toISOString().slice(0, 19)}Z`
+  return instantText(hour)
+}
+
+/** An instant to the second: `2026-11-20T13:00:04Z`. */
+export function instantText(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`
 }
 
 /**

@@ -49,7 +49,8 @@ export function waitingSentence(state: Wait, reader: Reader): string | undefined
   return `${fact}; ${next}. ${isAskedToWait ? flush : asSentence(step)}`
 }
 
-function clockOf(ms: number): string {
+/** `13:00:04 UTC` */
+export function clockOf(ms: number): string {
   return `${new Date(ms).toISOString().slice(11, 19)} UTC`
 }
 

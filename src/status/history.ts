@@ -1,4 +1,4 @@
-import { type Hour, hourAfter, hourAt, hoursFrom } from '../model/hour.ts'
+import { type Hour, hourAfter, hourAt, hoursFrom, hourText } from '../model/hour.ts'
 import { labelOf, type MetricId } from '../model/metric.ts'
 import type { EarlierValue, HistoryEntry, HourOfAll } from '../outbox/contract/hours.ts'
 import type { MetricState } from '../outbox/contract/metrics.ts'
@@ -130,4 +130,35 @@ function historyHour(
   const state = look?.stateOf(0)
   if (state === undefined) return { hour, state: 'unexpected' }
   return state === 'collected' ? { hour, state: 'none' } : { hour, state, ...why }
+}
+
+const columns = ['hour', 'value', 'unit', 'state', 'collected', 'delivered', 'corrected', 'before', 'reason']
+
+/**
+ * A history as CSV (RFC 4180), the oldest hour first. Instants are to the millisecond; `corrected` is when the value was
+ * last replaced, and `before` are the values until then, the oldest first, separated by blanks.
+ */
+export function historyCsv({ hours }: { readonly hours: readonly HistoryHour[] }): string {
+  const rows = hours.map(({ hour, value, unit = '', state, collectedMs, deliveredMs, earlier = [], reason = '' }) => [
+    hourText(hour),
+    value === undefined ? '' : String(value),
+    csvField(unit),
+    state,
+    instant(collectedMs),
+    instant(deliveredMs),
+    instant(earlier.at(-1)?.untilMs),
+    earlier.map(one => String(one.value)).join(' '),
+    csvField(reason),
+  ])
+  return [columns, ...rows].map(row => `${row.join(',')}\r\n`).join('')
+}
+
+function instant(ms: number | undefined): string {
+  return ms === undefined ? '' : new Date(ms).toISOString()
+}
+
+/** A text from outside, marked as text where a spreadsheet would take it for a formula. */
+export function csvField(text: string): string {
+  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }

@@ -1,6 +1,6 @@
 import { type ClockVerdict, clockReportMs, offSentence, witnessWaitMs } from '../model/clock.ts'
 import type { FaultRecord } from '../model/fault.ts'
-import { type Hour, hourText } from '../model/hour.ts'
+import { type Hour, hourText, instantText } from '../model/hour.ts'
 import { recollectCapMs } from '../model/limits.ts'
 import { asSentence, capital } from '../model/text.ts'
 import { type Reader, unsentWords, waitingSentence } from '../model/waiting.ts'
@@ -155,9 +155,9 @@ export function keptSentences(kept: KeptHours | undefined): string[] {
 /** Sentences about a refused file: red until it is repaired, as the next start would fail with it. */
 export function refusedSentences({ file, refused }: ConfigurationState): string[] {
   if (!refused) return []
-  const since = new Date(refused.atMs).toISOString().slice(0, 19)
+  const since = instantText(refused.atMs)
   return [
-    `${file} was changed and has been refused since ${since}Z. The previous configuration stays in force until it is mended: ${refused.reason}`,
+    `${file} was changed and has been refused since ${since}. The previous configuration stays in force until it is mended: ${refused.reason}`,
   ]
 }
 

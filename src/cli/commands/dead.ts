@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { openExistingForListing } from '../../app/open-outbox.ts'
-import { hourAt, hourText } from '../../model/hour.ts'
+import { hourAt, hourText, instantText } from '../../model/hour.ts'
 import type { MetricId } from '../../model/metric.ts'
 import { numberText } from '../../model/number-text.ts'
 import { shellWord } from '../../model/text.ts'
@@ -23,7 +23,7 @@ import {
   selectionOf,
 } from '../selection.ts'
 import { printTable, rowsMax } from '../table.ts'
-import { counted, cut, grouped, instantText, note, print, printStored } from '../terminal.ts'
+import { counted, cut, grouped, note, print, printStored } from '../terminal.ts'
 
 type State = Selection['state']
 

@@ -6,7 +6,7 @@ import { openExistingForListing } from '../../app/open-outbox.ts'
 import { openOfflineRunner } from '../../app/open-runner.ts'
 import type { CollectorConfig } from '../../config/config.ts'
 import { Fault, type FaultRecord } from '../../model/fault.ts'
-import { type Hour, hourAfter, hourAt, hourText, parseHour } from '../../model/hour.ts'
+import { type Hour, hourAfter, hourAt, hourText, instantText, parseHour } from '../../model/hour.ts'
 import { jsonOf } from '../../model/json.ts'
 import { labelOf, type MetricId, type Provenance } from '../../model/metric.ts'
 import { exactText } from '../../model/number-text.ts'
@@ -32,7 +32,7 @@ import {
 import { onOutbox } from '../outbox-action.ts'
 import { demandBegun, unknownMetric } from '../selection.ts'
 import { printTable } from '../table.ts'
-import { counted, cut, instantText, print, redactor } from '../terminal.ts'
+import { counted, cut, print, redactor } from '../terminal.ts'
 
 /** `explain METRIC [HOUR]`: the origin of a value, or why there is none. Ends with 1 where it is not as stored. */
 export function explainCommand(): Command {

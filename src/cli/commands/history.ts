@@ -1,17 +1,16 @@
 import type { Command } from 'commander'
 import { readExistingOutbox } from '../../app/open-outbox.ts'
 import { Fault } from '../../model/fault.ts'
-import { type Hour, hourAfter, hourAt, hoursFrom, hourText, parseHour } from '../../model/hour.ts'
+import { type Hour, hourAfter, hourAt, hoursFrom, hourText, instantText, parseHour } from '../../model/hour.ts'
 import type { MetricId } from '../../model/metric.ts'
 import { exactText } from '../../model/number-text.ts'
-import { type HistoryHour, type MetricHistory, metricHistory } from '../../status/history.ts'
-import { historyCsv } from '../../status/page/history.ts'
+import { type HistoryHour, historyCsv, type MetricHistory, metricHistory } from '../../status/history.ts'
 import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { endIncomplete } from '../exit.ts'
 import { openContext } from '../open-context.ts'
 import { demandOrder, unknownMetric } from '../selection.ts'
 import { printTable } from '../table.ts'
-import { counted, cut, instantText, note, print, printStored } from '../terminal.ts'
+import { counted, cut, note, print, printStored } from '../terminal.ts'
 
 interface HistoryOptions extends ConfigOption, JsonOption {
   readonly from?: string

@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { openExistingForListing } from '../../app/open-outbox.ts'
 import { Fault } from '../../model/fault.ts'
+import { instantText } from '../../model/hour.ts'
 import type { Warning } from '../../outbox/contract/metrics.ts'
 import type { OperatorStore } from '../../outbox/contract/operator-store.ts'
 import { jsonForm } from '../../status/json.ts'
@@ -8,7 +9,7 @@ import { type ConfigOption, configuredCommand, type JsonOption } from '../config
 import { endIncomplete } from '../exit.ts'
 import { onOutbox } from '../outbox-action.ts'
 import { printFirst } from '../table.ts'
-import { counted, cut, instantText, note, print } from '../terminal.ts'
+import { counted, cut, note, print } from '../terminal.ts'
 
 interface ListOptions extends ConfigOption, JsonOption {
   readonly all?: boolean

@@ -31,6 +31,7 @@ import { type Hour, hourAt } from '../../model/hour.ts'
 import { valueAt } from '../../model/json.ts'
 import { hourMs } from '../../model/limits.ts'
 import { type Answer, foreignFact, isForeign, isOfPage, reasonOf } from '../../model/verdict.ts'
+import { clockOf } from '../../model/waiting.ts'
 import type { DestinationState } from '../../outbox/contract/delivery-store.ts'
 import type { OutboxFileCheck } from '../../outbox/data-check.ts'
 import { createLog } from '../../telemetry/log.ts'
@@ -83,12 +84,8 @@ async function pushFindings(
   return waits.map(({ fact, lastPush, ...state }) => {
     const askedMs = retryAfterAt(state, nowMs)
     const nextMs = Math.max(askedMs, probeAt(state, nowMs))
-    const last = lastPush ? `; last tried at ${clockText(lastPush.atMs)}` : ''
-    const next = isTried
-      ? nextMs > 0
-        ? `, next try ${clockText(nextMs)}`
-        : ''
-      : ', and no daemon runs that tries again'
+    const last = lastPush ? `; last tried at ${clockOf(lastPush.atMs)}` : ''
+    const next = isTried ? (nextMs > 0 ? `, next try ${clockOf(nextMs)}` : '') : ', and no daemon runs that tries again'
     const step = state.cure === 'address' ? 'check service.url' : 'if that goes on, ask who runs the service'
     const fix = askedMs > 0 ? 'nothing is to be done' : step
     return failed(
@@ -97,11 +94,6 @@ async function pushFindings(
       `${fix}; tidegauge flush tries now; tidegauge due ls lists what it does not take`,
     )
   })
-}
-
-/** `02:41:06 UTC` */
-function clockText(atMs: number): string {
-  return `${new Date(atMs).toISOString().slice(11, 19)} UTC`
 }
 
 /** Findings of a key about the service and about itself, and whether protocols can be asked for with it. */
@@ -141,7 +133,7 @@ function answered(host: string, answer: KeyAnswer): Finding {
   const what = described === undefined ? `${status}` : `${status}: ${described}`
   if (status >= 500) return failed('service', `${host} answers with an error (${what})`, 'ask who runs the service')
   if (status === 429) {
-    const until = notBeforeMs === undefined ? '' : ` until ${clockText(notBeforeMs)}`
+    const until = notBeforeMs === undefined ? '' : ` until ${clockOf(notBeforeMs)}`
     return warning('service', `${host} asks to wait${until} (429)`, 'nothing is to be done')
   }
   if (status >= 300 && status < 400) {

@@ -111,19 +111,20 @@ function lastPush({ lastPush }: ServiceState, nowMs: number): Html {
   return html`${pushText(lastPush)}${next}, ${ago(lastPush.atMs, nowMs)}`
 }
 
+/** The roles repeat what the elements say, because rows are laid out as blocks where the page is narrow. */
+function table(labelledBy: string, columns: readonly string[], rows: readonly Html[]): Html {
+  return html`<table class="endpoints" role="table" aria-labelledby="${labelledBy}"><thead role="rowgroup"><tr role="row">${columns.map(
+    name => html`<th role="columnheader" scope="col">${name}</th>`,
+  )}</tr></thead>
+<tbody role="rowgroup">${rows}</tbody></table>`
+}
+
 /** The endpoints by chain; empty without a chain. */
 export function endpoints(states: readonly EndpointState[], nowMs: number): Html {
   if (states.length === 0) return nothing
+  const rows = states.map(state => endpoint(state, nowMs))
   return html`<section aria-labelledby="chains"><h2 id="chains">Chains</h2>
-<table class="endpoints" role="table" aria-labelledby="chains"><thead role="rowgroup"><tr role="row">${[
-    'Chain',
-    'Endpoint',
-    'State',
-    'Head',
-    'Depth',
-    'Limits',
-  ].map(name => html`<th role="columnheader" scope="col">${name}</th>`)}</tr></thead>
-<tbody role="rowgroup">${states.map(state => endpoint(state, nowMs))}</tbody></table>
+${table('chains', ['Chain', 'Endpoint', 'State', 'Head', 'Depth', 'Limits'], rows)}
 </section>`
 }
 
@@ -181,18 +182,11 @@ function limitsText({ callsPerSecondMax, batchCallsMax }: EndpointState): Html {
 /** The daemons that share the outbox; empty where it belongs to one. */
 export function fleet(state: FleetState | undefined, nowMs: number): Html {
   if (!state) return nothing
+  const rows = state.daemons.map(each => daemon(each, nowMs))
   const notes = [...state.idleLanes.map(({ reason }) => reason), ...state.differences]
   return html`<section aria-labelledby="fleet"><h2 id="fleet">Fleet</h2>
 ${notes.length === 0 ? nothing : html`<ul class="warnings">${notes.map(note => html`<li>${note}</li>`)}</ul>`}
-<table class="endpoints" role="table" aria-labelledby="fleet"><thead role="rowgroup"><tr role="row">${[
-    'Daemon',
-    'State',
-    'Lanes',
-    'Roles',
-    'Version',
-    'Configuration',
-  ].map(name => html`<th role="columnheader" scope="col">${name}</th>`)}</tr></thead>
-<tbody role="rowgroup">${state.daemons.map(each => daemon(each, nowMs))}</tbody></table>
+${table('fleet', ['Daemon', 'State', 'Lanes', 'Roles', 'Version', 'Configuration'], rows)}
 </section>`
 }
 

@@ -2,9 +2,8 @@ import { type Hour, hourText } from '../../model/hour.ts'
 import { exactText, numberText } from '../../model/number-text.ts'
 import type { HistoryHour, MetricHistory } from '../history.ts'
 import { clockText, dayClockText, dayText, Html, html, nothing } from './html.ts'
-import { favicon, mark } from './page.ts'
+import { head, mark } from './page.ts'
 import { historyPath, sparkline } from './protocols.ts'
-import { style } from './style.ts'
 
 /** Parts of a unit of height in the large curve. */
 const curveParts = 4
@@ -24,16 +23,7 @@ const stateText: Readonly<Record<HistoryHour['state'], string>> = {
 /** The page with a metric's history: only from the history, without script. */
 export function historyPage(history: MetricHistory): string {
   const { id, label, nowMs } = history
-  return html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${label} · Tidegauge</title>
-<link rel="icon" href="${favicon}">
-<style>${Html.trusted(style)}</style>
-</head>
+  return html`${head(`${label} · Tidegauge`)}
 <body class="history">
 <header class="masthead"><div class="bar"><p class="home"><a href="/">${mark()} Tidegauge</a></p><p class="now">${dayText(nowMs)}, <b>${clockText(nowMs)}</b> UTC</p></div></header>
 <main>
@@ -106,35 +96,4 @@ function whenText(ms: number | undefined, hour: Hour): string {
   if (ms === undefined) return '–'
   const [day = '', time = ''] = new Date(ms).toISOString().split('T')
   return hourText(hour).startsWith(day) ? time.slice(0, 8) : `${day} ${time.slice(0, 8)}`
-}
-
-const columns = ['hour', 'value', 'unit', 'state', 'collected', 'delivered', 'corrected', 'before', 'reason']
-
-/**
- * A history as CSV (RFC 4180), the oldest hour first. Instants are to the millisecond; `corrected` is when the value was
- * last replaced, and `before` are the values until then, the oldest first, separated by blanks.
- */
-export function historyCsv({ hours }: { readonly hours: readonly HistoryHour[] }): string {
-  const rows = hours.map(({ hour, value, unit = '', state, collectedMs, deliveredMs, earlier = [], reason = '' }) => [
-    hourText(hour),
-    value === undefined ? '' : String(value),
-    csvField(unit),
-    state,
-    instant(collectedMs),
-    instant(deliveredMs),
-    instant(earlier.at(-1)?.untilMs),
-    earlier.map(one => String(one.value)).join(' '),
-    csvField(reason),
-  ])
-  return [columns, ...rows].map(row => `${row.join(',')}\r\n`).join('')
-}
-
-function instant(ms: number | undefined): string {
-  return ms === undefined ? '' : new Date(ms).toISOString()
-}
-
-/** A text from outside, marked as text where a spreadsheet would take it for a formula. */
-export function csvField(text: string): string {
-  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }

@@ -1,9 +1,9 @@
 import type { FaultRecord } from '../../model/fault.ts'
 import { type Hour, hourAfter, hoursFrom } from '../../model/hour.ts'
 import { hourMs } from '../../model/limits.ts'
-import { firstChars } from '../../model/text.ts'
+import { shortened } from '../../model/text.ts'
 import type { CellState, HourStretch, Snapshot, WeekGrid, WeekRow } from '../snapshot.ts'
-import { clockText, dayText, Html, hoursText, html, nothing } from './html.ts'
+import { clockText, dayText, Html, hoursText, html, nothing, ownId } from './html.ts'
 import { barByShape, cellUnits } from './style.ts'
 
 /** Troubles shown at once, and in all; further ones are counted. */
@@ -19,7 +19,6 @@ const rowCharsMax = 3_000
  * The last seven days of each collector, with what went wrong below.
  *
  * @param folds the collectors by protocol, if they are too many to be read at once
- * @param named as `ConfigurationState.named`
  */
 export function hours(week: WeekGrid, folds: readonly Fold[] = []): Html {
   return html`<section aria-labelledby="hours"><h2 id="hours">Hours</h2>${
@@ -54,10 +53,6 @@ function folded(week: WeekGrid, folds: readonly Fold[]): Html {
   })}`
 }
 
-function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`
-}
-
 function twoLinesNote(): Html {
   return html`<p class="two-lines quiet">Each collector has two lines: three and a half days, and below them the three and a half up to now.</p>`
 }
@@ -81,10 +76,8 @@ function table(week: WeekGrid, rows: readonly WeekRow[], of?: string): Html {
 
 /** A collector's own id, with its protocol next to it where that is not above. */
 function collectorName({ collector, protocolId, isRemoved }: WeekRow, isAlone: boolean): Html {
-  const prefix = `${protocolId}/`
-  const ownId = collector.startsWith(prefix) ? collector.slice(prefix.length) : collector
   const removed = isRemoved ? html` <span class="removed">no longer configured</span>` : nothing
-  return html`<span class="own-id">${ownId}</span>${isAlone ? html` <span class="of">${protocolId}</span>` : nothing}${removed}`
+  return html`<span class="own-id">${ownId(collector, protocolId)}</span>${isAlone ? html` <span class="of">${protocolId}</span>` : nothing}${removed}`
 }
 
 function troubles(all: readonly HourTrouble[]): Html {
@@ -101,10 +94,9 @@ function troubles(all: readonly HourTrouble[]): Html {
 }
 
 function trouble({ collector, shape, count, first, last, message, facts, fix }: HourTrouble): Html {
-  const howMany = count === 1 ? '1 hour' : `${count} hours`
   const details = Object.entries(facts).map(([name, value]) => `${name} ${value}`)
   return html`<li>${shapeIcon(shape)}<div>
-<p><b>${collector}</b> <span class="quiet">${shape === 'failing' ? 'due' : shape} · ${howMany}, ${hoursText(first, last)}</span></p>
+<p><b>${collector}</b> <span class="quiet">${shape === 'failing' ? 'due' : shape} · ${counted(count, 'hour')}, ${hoursText(first, last)}</span></p>
 ${message === undefined ? nothing : html`<p>${message}${details.length > 0 ? html` <span class="quiet">(${details.join(', ')})</span>` : nothing}</p>`}
 ${fix === undefined ? nothing : html`<p class="fix">${fix}</p>`}</div></li>`
 }
@@ -210,8 +202,8 @@ function stretchText(stretch: HourStretch): string {
   const last = hourAfter(stretch.from, stretch.hours - 1)
   const attempts = (stretch.attempts ?? 0) > 1 ? `, ${stretch.attempts} attempts` : ''
   const reason = stretch.fault?.message ?? stretch.reason
-  const why = reason === undefined ? '' : `: ${cut(reason)}`
-  return `${hoursText(stretch.from, last)}, ${countText(stretch.hours)} ${meaningByShape[shapeOf(stretch)]}${attempts}${why}`
+  const why = reason === undefined ? '' : `: ${shortened(reason, reasonCharsMax)}`
+  return `${hoursText(stretch.from, last)}, ${counted(stretch.hours, 'hour')} ${meaningByShape[shapeOf(stretch)]}${attempts}${why}`
 }
 
 /**
@@ -223,7 +215,7 @@ function rowText({ runs }: Pick<WeekRow, 'runs'>, charsMax: number): string {
   const hoursByShape = new Map<CellShape, number>()
   for (const stretch of runs)
     hoursByShape.set(shapeOf(stretch), (hoursByShape.get(shapeOf(stretch)) ?? 0) + stretch.hours)
-  const counts = [...hoursByShape].map(([shape, hours]) => `${countText(hours)} ${meaningByShape[shape]}`)
+  const counts = [...hoursByShape].map(([shape, hours]) => `${counted(hours, 'hour')} ${meaningByShape[shape]}`)
   const troubles = runs.filter(stretch => isTrouble(shapeOf(stretch))).toReversed()
   const spoken: string[] = []
   let left = charsMax
@@ -263,12 +255,8 @@ function percent(x: number): string {
   return `${Number(((100 * x) / halfHours).toFixed(2))}%`
 }
 
-function countText(hours: number): string {
-  return hours === 1 ? '1 hour' : `${hours} hours`
-}
-
-function cut(text: string): string {
-  return text.length <= reasonCharsMax ? text : `${firstChars(text, reasonCharsMax - 1)}…`
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`
 }
 
 /** The range of the week, for the head of the column. */

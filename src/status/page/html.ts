@@ -1,4 +1,4 @@
-import { type Hour, hourText } from '../../model/hour.ts'
+import { type Hour, hourText, instantText } from '../../model/hour.ts'
 
 /** Markup that is safe to send. Only `html` creates it, so unescaped text is a type error. */
 export class Html {
@@ -84,7 +84,7 @@ export function spanText(ms: number): string {
 
 /** An instant as `12 min ago`, with the exact one in the title. */
 export function ago(atMs: number, nowMs: number): Html {
-  const exact = `${new Date(atMs).toISOString().slice(0, 19)}Z`
+  const exact = instantText(atMs)
   const text = nowMs - atMs < 10 * secondMs ? 'just now' : `${spanText(nowMs - atMs)} ago`
   return html`<time datetime="${exact}" title="${exact}">${text}</time>`
 }
@@ -103,7 +103,12 @@ export function hourTime(hour: Hour, text: string): Html {
 
 /** An instant to come as `13:06 (in 2 min)`; one that has passed as its time alone. The page's script counts it down. */
 export function until(atMs: number, nowMs: number): Html {
-  const exact = `${new Date(atMs).toISOString().slice(0, 19)}Z`
+  const exact = instantText(atMs)
   if (atMs <= nowMs) return html`<time datetime="${exact}">${clockText(atMs)}</time>`
   return html`<time datetime="${exact}">${clockText(atMs)}</time> (<span data-until="${atMs}">in ${spanText(atMs - nowMs)}</span>)`
+}
+
+/** A collector's id without that of its protocol. */
+export function ownId(collector: string, protocolId: string): string {
+  return collector.startsWith(`${protocolId}/`) ? collector.slice(protocolId.length + 1) : collector
 }

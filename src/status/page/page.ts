@@ -20,17 +20,9 @@ export function page(snapshot: Snapshot): string {
   const { nowMs } = snapshot
   const shown = bounded(snapshot)
   const news = snapshot.warnings.filter(({ isAcknowledged }) => !isAcknowledged)
-  return html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<noscript><meta http-equiv="refresh" content="${refreshSeconds}"></noscript>
-<title>${titleOf(snapshot)}</title>
-<link rel="icon" href="${favicon}">
-<style>${Html.trusted(style)}</style>
-</head>
+  const reload = html`<noscript><meta http-equiv="refresh" content="${refreshSeconds}"></noscript>
+`
+  return html`${head(titleOf(snapshot), reload)}
 <body data-state="${fingerprint(snapshot)}" data-now="${nowMs}">
 ${shapeDefinitions()}
 <p id="connection" role="status"></p>
@@ -48,6 +40,20 @@ ${footer(snapshot)}
 </body>
 </html>
 `.toString()
+}
+
+/** The beginning of each page, up to its body. */
+export function head(title: string, more: Html = nothing): Html {
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+${more}<title>${title}</title>
+<link rel="icon" href="data:image/svg+xml,${encodeURIComponent(icon)}">
+<style>${Html.trusted(style)}</style>
+</head>`
 }
 
 /** A part that the script replaces when it differs; each is there, if empty. */
@@ -74,9 +80,6 @@ This page follows the daemon; without script it loads again every ${refreshSecon
 
 /** A staff with marks in the water. Both drawings are the same; an icon in a `data:` address needs its own colours. */
 const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#0b6470"/><path d="M10 6v20M10 8h5M10 13h3.5M10 18h5" stroke="#fff" stroke-width="2" stroke-linecap="round" fill="none"/><path d="M5 22q3.7-3 7.3 0t7.3 0 7.3 0" stroke="#8fe0e8" stroke-width="2.4" stroke-linecap="round" fill="none"/></svg>`
-
-/** Address of the page's icon, without a request. */
-export const favicon = `data:image/svg+xml,${encodeURIComponent(icon)}`
 
 /** Reasons shown at once, and in all. */
 const reasonsShown = 8

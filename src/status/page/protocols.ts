@@ -4,7 +4,7 @@ import type { MetricId } from '../../model/metric.ts'
 import { exactText, numberText, signedText } from '../../model/number-text.ts'
 import { shortened } from '../../model/text.ts'
 import type { ProtocolState, WidgetMetric } from '../snapshot.ts'
-import { ago, clockText, dayClockText, type Html, hourTime, html, nothing, spanText } from './html.ts'
+import { ago, clockText, dayClockText, type Html, hourTime, html, nothing, ownId, spanText } from './html.ts'
 
 /** Metrics up to which each has a card. Of more, all are rows of one table, up to a number: the page is loaded often. */
 const cardsMax = 40
@@ -109,9 +109,8 @@ function valuelessWidget(
   { collector, reason, fix }: NonNullable<ProtocolState['withoutValue']>[number],
   protocolId: string,
 ): Html {
-  const own = collector.startsWith(`${protocolId}/`) ? collector.slice(protocolId.length + 1) : collector
   return html`<li class="widget">
-<div class="widget-head"><h4>${own}</h4></div>
+<div class="widget-head"><h4>${ownId(collector, protocolId)}</h4></div>
 <p class="value none">no value yet</p>
 ${reason === undefined ? html`<p class="quiet">Its first hour is being collected.</p>` : html`<p>${reason}</p>`}${fix === undefined ? nothing : html`<p class="fix">${fix}</p>`}
 </li>`

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { hourAfter } from '../../../src/model/hour.ts'
 import { hourMs } from '../../../src/model/limits.ts'
 import { metricId } from '../../../src/model/metric.ts'
-import type { HistoryHour, MetricHistory } from '../../../src/status/history.ts'
-import { historyCsv, historyPage } from '../../../src/status/page/history.ts'
+import { type HistoryHour, historyCsv, type MetricHistory } from '../../../src/status/history.ts'
+import { historyPage } from '../../../src/status/page/history.ts'
 import { lastHour, nowMs } from '../../support/snapshot.ts'
 
 const special: Readonly<Record<number, Omit<HistoryHour, 'hour'>>> = {
