@@ -38,7 +38,7 @@ import type { BackfillOutbox, IntakeOutbox, Outbox, Reporter, ReportStore } from
 import type { Role, Roles } from '../outbox/contract/role.ts'
 import { LocalOutcomes } from '../outbox/local-outcomes.ts'
 import { partDigest } from '../status/fleet.ts'
-import type { Observed } from '../status/observed.ts'
+import type { Observed } from '../status/sources.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Connection } from './connection.ts'
 import type { AppContext } from './context.ts'

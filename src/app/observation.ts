@@ -1,7 +1,7 @@
 import { version } from '../edge/version.ts'
 import { LocalOutcomes } from '../outbox/local-outcomes.ts'
-import { type Observed, Reloads } from '../status/observed.ts'
 import type { KeptHours } from '../status/snapshot.ts'
+import { type Observed, Reloads } from '../status/sources.ts'
 import type { NamedService } from './connection.ts'
 import type { AppContext } from './context.ts'
 

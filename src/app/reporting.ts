@@ -2,8 +2,8 @@ import { hourAt } from '../model/hour.ts'
 import { overdueMs } from '../model/limits.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 import { readFleet } from '../status/fleet.ts'
-import type { Observed } from '../status/observed.ts'
 import { latenessWanted, readinessOf } from '../status/readiness.ts'
+import type { Observed } from '../status/sources.ts'
 import type { AppContext } from './context.ts'
 
 /** Dependencies of `startReports`. */

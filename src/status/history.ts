@@ -3,7 +3,7 @@ import { labelOf, type MetricId } from '../model/metric.ts'
 import type { EarlierValue, HistoryEntry, HourOfAll } from '../outbox/contract/hours.ts'
 import type { MetricState } from '../outbox/contract/metrics.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
-import type { Observed } from './observed.ts'
+import type { Observed } from './sources.ts'
 
 /** Hours of a history. Default of its range. */
 export const historyHours = 30 * 24

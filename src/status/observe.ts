@@ -3,6 +3,7 @@ import type { Config } from '../config/config.ts'
 import { type Hour, hourAfter, hourAt, hoursFrom } from '../model/hour.ts'
 import { labelOf, type Metric, type MetricId } from '../model/metric.ts'
 import { type Reader, waitingSentence } from '../model/waiting.ts'
+import type { ReadMetric } from '../model/wire.ts'
 import type { DestinationState } from '../outbox/contract/delivery-store.ts'
 import type { CollectionRow, DeadOrHeldHour, HourOfAll, HourReasons, LateCollector } from '../outbox/contract/hours.ts'
 import type { MetricCurve, MetricState } from '../outbox/contract/metrics.ts'
@@ -10,7 +11,6 @@ import type { DiskSpace } from '../outbox/contract/outbox.ts'
 import type { GapCount, OldestHours, Overview } from '../outbox/contract/status-store.ts'
 import type { Counters, DeliveryState } from '../telemetry/counters.ts'
 import { type FleetState, readFleet } from './fleet.ts'
-import type { Observed, WidgetRead } from './observed.ts'
 import { latenessWanted, readinessOf } from './readiness.ts'
 import { strandedSentence, waitingSentences } from './sentences.ts'
 import type {
@@ -26,6 +26,7 @@ import type {
   WeekRow,
   WidgetMetric,
 } from './snapshot.ts'
+import type { Observed, WidgetRead } from './sources.ts'
 
 /** Hours shown. */
 const shownHours = 48
@@ -42,23 +43,22 @@ export async function observe(observed: Observed): Promise<Snapshot> {
   const { week, states } = await weekOf(observed)
   const fleet = await readFleet(observed)
   const cells = grid(config, hours, states.slice(-shownHours), rows)
-  const newest = new Map(cells.rows.map(row => [row.collector, newestTried(row.cells)]))
+  const tried = new Map(cells.rows.map(row => [row.collector, row.cells.findLast(({ fault }) => fault)?.fault]))
   return {
     ...stateOf(observed, overview, fleet),
     protocols: shown.map(protocol =>
-      protocolState(protocol, hours, byProtocol.get(protocol.id) ?? [], observed.widgets.get(protocol.id), newest),
+      protocolState(protocol, hours, byProtocol.get(protocol.id) ?? [], observed.widgets.get(protocol.id), tried),
     ),
     hours: cells,
     week,
   }
 }
 
-/** The part of the state that needs no hour: the same for the page and for a scrape. */
-function stateOf(
-  observed: Observed,
-  overview: Overview,
-  fleet: FleetState | undefined,
-): Omit<Snapshot, 'protocols' | 'hours' | 'week'> {
+/** The part of a snapshot that is read without hours and values: cheap, and different after each hour and push. */
+type PresentState = Omit<Snapshot, 'protocols' | 'hours' | 'week'>
+
+/** The present state: the same for the page and for a scrape. */
+function stateOf(observed: Observed, overview: Overview, fleet: FleetState | undefined): PresentState {
   return {
     version: observed.version,
     nowMs: observed.nowMs,
@@ -149,14 +149,17 @@ function protocolState(
   hours: readonly Hour[],
   curves: readonly MetricCurve[],
   read: WidgetRead | undefined,
-  newest: ReadonlyMap<string, HourCell | undefined>,
+  tried: ReadonlyMap<string, HourCell['fault']>,
 ): ProtocolState {
   const own = new Map(curves.map(curve => [curve.latest.id, curve]))
   const configured = new Set(collectors.map(collector => collector.id))
   const withValue = new Set(curves.map(({ latest }) => latest.collector))
   const withoutValue = collectors
     .filter(collector => !withValue.has(collector.id))
-    .map(collector => valueless(collector.id, newest.get(collector.id)))
+    .map(collector => {
+      const { message: reason, fix } = tried.get(collector.id) ?? {}
+      return { collector: collector.id, ...(reason !== undefined && { reason }), ...(fix !== undefined && { fix }) }
+    })
   const ids = new Set([...own.keys(), ...(read?.metrics.map(metric => metric.id as MetricId) ?? [])])
   return {
     id,
@@ -171,17 +174,6 @@ function protocolState(
       return curve && !configured.has(curve.latest.collector) ? { ...metric, isRemoved: true } : metric
     }),
   }
-}
-
-/** The newest hour that was tried; `undefined` when none was. */
-function newestTried(cells: readonly HourCell[]): HourCell | undefined {
-  return cells.findLast(({ fault }) => fault)
-}
-
-/** A collector without a value, and why. */
-function valueless(collector: string, tried: HourCell | undefined): NonNullable<ProtocolState['withoutValue']>[number] {
-  const { message, fix } = tried?.fault ?? {}
-  return { collector, ...(message !== undefined && { reason: message }), ...(fix !== undefined && { fix }) }
 }
 
 function widgetMetric(
@@ -201,36 +193,28 @@ function widgetMetric(
     label: labelOf({ id, protocolId }),
     ...(value === undefined ? {} : { value }),
     ...(unit === undefined ? {} : { unit }),
-    ...changesOf(shown ?? ownChanges(hours, curve)),
+    ...changesOf(shown, hours, curve),
     ...(hour === undefined || Number.isNaN(hour) ? {} : { hour }),
     ...(shown || !latest ? {} : { state: latest.state }),
     curve: curve?.values ?? hours.map(() => null),
   }
 }
 
-type WidgetChanges = Pick<WidgetMetric, 'change1h' | 'change24h'>
-
-function changesOf({
-  change1h,
-  change24h,
-}: { readonly [name in keyof WidgetChanges]: number | null | undefined }): WidgetChanges {
-  return {
-    ...(typeof change1h === 'number' ? { change1h } : {}),
-    ...(typeof change24h === 'number' ? { change24h } : {}),
-  }
-}
-
-/** The differences of the newest value to those 1 and 24 hours before it, while the service gives none. */
-function ownChanges(
+/** The service's changes; while it gives none, the differences of the newest value to those 1 and 24 hours before it. */
+function changesOf(
+  shown: ReadMetric | undefined,
   hours: readonly Hour[],
   curve: MetricCurve | undefined,
-): Required<{ [name in keyof WidgetChanges]: number | null }> {
+): Pick<WidgetMetric, 'change1h' | 'change24h'> {
   const since = (back: number) => {
-    if (!curve) return null
-    const base = curve.values[hours.indexOf(hourAfter(curve.latest.hour, -back))]
-    return typeof base === 'number' ? curve.latest.value - base : null
+    const base = curve?.values[hours.indexOf(hourAfter(curve.latest.hour, -back))]
+    return curve && typeof base === 'number' ? curve.latest.value - base : null
   }
-  return { change1h: since(1), change24h: since(24) }
+  const { change1h, change24h } = shown ?? { change1h: since(1), change24h: since(24) }
+  return {
+    ...(typeof change1h === 'number' && { change1h }),
+    ...(typeof change24h === 'number' && { change24h }),
+  }
 }
 
 /**
@@ -277,14 +261,11 @@ const weekHours = 7 * 24
 /** Reasons read at most, the newest first: an outbox in which everything failed for days has one for each cell. */
 const reasonsMax = 5_000
 
-/** The last seven days, as they are shown, and the states of their hours: the configured collectors in their order, then others. */
-interface Week {
-  readonly week: WeekGrid
-  readonly states: readonly HourOfAll[]
-}
-
-/** The last seven days of all collectors, also of those that were removed from the configuration meanwhile. */
-async function weekOf({ config, outbox, nowMs }: Pick<Observed, 'config' | 'outbox' | 'nowMs'>): Promise<Week> {
+/**
+ * The last seven days of all collectors, also of those that were removed from the configuration meanwhile, and the states of
+ * their hours: the configured collectors in their order, then others.
+ */
+async function weekOf({ config, outbox, nowMs }: Pick<Observed, 'config' | 'outbox' | 'nowMs'>) {
   const to = hourAt(nowMs)
   const from = hourAfter(to, 1 - weekHours)
   const hours = hoursFrom(from, to)
@@ -302,7 +283,8 @@ async function weekOf({ config, outbox, nowMs }: Pick<Observed, 'config' | 'outb
     if (isRemoved && runs.every(({ state }) => state === 'unexpected')) continue
     rows.push({ collector, protocolId, ...(isRemoved && { isRemoved }), runs })
   }
-  return { week: { from, to, rows }, states }
+  const week: WeekGrid = { from, to, rows }
+  return { week, states }
 }
 
 /** The protocol is the first part of a collector's id. */
@@ -462,9 +444,6 @@ async function newestDelivered({ outbox, nowMs, startedAtMs }: Observed, grid: H
   // A collector that was never planned is expected from this start on.
   return new Map(shown.map(([collector, hour]) => [collector, hour ?? older.get(collector) ?? hourAt(startedAtMs)]))
 }
-
-/** The part of a snapshot that is read without hours and values: cheap, and different after each hour and push. */
-type PresentState = Omit<Snapshot, 'protocols' | 'hours' | 'week'>
 
 /** Time after which a page is old although nothing has changed: its ages and countdowns are. */
 const minuteMs = 60_000

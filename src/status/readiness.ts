@@ -5,7 +5,6 @@ import { asSentence } from '../model/text.ts'
 import type { LateCollector } from '../outbox/contract/hours.ts'
 import type { Lateness, LatenessWanted } from '../outbox/contract/status-store.ts'
 import { type FleetState, readFleet } from './fleet.ts'
-import type { Observed } from './observed.ts'
 import {
   clockSentences,
   deadAndHeldSentences,
@@ -17,6 +16,7 @@ import {
   undeliveredSentences,
 } from './sentences.ts'
 import type { Readiness } from './snapshot.ts'
+import type { Observed } from './sources.ts'
 
 /** Why a daemon is not ready, as a closed list in the order in which reasons are shown. */
 export const readinessCauses = [

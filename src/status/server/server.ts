@@ -48,7 +48,7 @@ export interface StatusDeps {
   readonly exposition: () => Promise<string>
   /** A metric's history by its id; `undefined` when none of its values is stored. */
   readonly history: (id: string) => Promise<MetricHistory | undefined>
-  /** As `ChangesDeps.state`. */
+  /** A text that differs when the page does; called while a page listens. */
   readonly state: () => Promise<string>
   readonly time: Time
   /** Its port, if that is open already. Default: it is opened. */
@@ -89,7 +89,7 @@ export async function startStatus(deps: StatusDeps): Promise<Listening> {
     reply.header('content-disposition', `attachment; filename="${name}"`)
     return reply.type('text/csv; charset=utf-8').send(historyCsv(history))
   })
-  const changes = new Changes({ time: deps.time, state: () => inTime(deps.time, deps.state) })
+  const changes = new Changes(() => inTime(deps.time, deps.state), deps.time)
   server.addHook('preClose', async () => changes.stop())
   server.get('/events', { exposeHeadRoute: false }, (_, reply) => changes.add(reply.hijack().raw))
   server.get('/', async (_, reply) => reply.type('text/html; charset=utf-8').send(page(await snapshot())))
@@ -169,23 +169,19 @@ const unsentBytesMax = 16_384
 /** Wait after which a browser connects again, in milliseconds. */
 const retryMs = 2_000
 
-/** Dependencies of `Changes`. */
-interface ChangesDeps {
-  /** A text that differs when the page does; called while a page listens. */
-  readonly state: () => Promise<string>
-  readonly time: Pick<Time, 'sleep'>
-}
-
 /** Sends open pages an event when the state has changed, by server-sent events. While no page listens, nothing is read. */
 export class Changes {
-  readonly #deps: ChangesDeps
+  readonly #state: () => Promise<string>
+  readonly #time: Pick<Time, 'sleep'>
   readonly #listeners = new Set<ServerResponse>()
   readonly #stopping = new AbortController()
   #last: string | undefined
   #isLooking = false
 
-  constructor(deps: ChangesDeps) {
-    this.#deps = deps
+  /** @param state as in `StatusDeps` */
+  constructor(state: () => Promise<string>, time: Pick<Time, 'sleep'>) {
+    this.#state = state
+    this.#time = time
   }
 
   /** Answers a page that listens, until it leaves. */
@@ -216,13 +212,13 @@ export class Changes {
     let quiet = 0
     while (this.#listeners.size > 0 && !signal.aborted) {
       // A state that cannot be read is another one: the page finds out why.
-      const state = await this.#deps.state().catch(() => 'unreadable')
+      const state = await this.#state().catch(() => 'unreadable')
       const isNews = state !== this.#last
       this.#last = state
       quiet = isNews || quiet >= quietLooksMax ? 0 : quiet + 1
       const text = isNews ? eventText(state) : ': still here\n\n'
       if (quiet === 0) for (const listener of this.#listeners) send(listener, text)
-      await this.#deps.time.sleep(lookMs, signal).catch(() => {})
+      await this.#time.sleep(lookMs, signal).catch(() => {})
     }
     this.#isLooking = false
   }
@@ -240,15 +236,8 @@ function send(listener: ServerResponse, text: string): void {
 /** Longest wait for a daemon on this machine. */
 const otherAnswerMsMax = 1_000
 
-/** The address that another server listens on. */
-interface Taken {
-  readonly host: string
-  readonly port: number
-  readonly time: Time
-}
-
 /** Why the status server cannot listen; names the other daemon if it is one that does. */
-async function takenBy(error: unknown, taken: Taken): Promise<unknown> {
+async function takenBy(error: unknown, taken: StatusDeps): Promise<unknown> {
   if (!(error instanceof Fault) || error.code !== 'address-unusable' || taken.port === 0) return error
   const isTaken = error.message.endsWith('another program listens there')
   const file = isTaken ? await otherConfiguration(taken) : undefined
@@ -261,7 +250,7 @@ async function takenBy(error: unknown, taken: Taken): Promise<unknown> {
   })
 }
 
-async function otherConfiguration(taken: Taken): Promise<string | undefined> {
+async function otherConfiguration(taken: StatusDeps): Promise<string | undefined> {
   try {
     const signal = taken.time.timeout(otherAnswerMsMax)
     const answer = jsonOf(await (await fetch(`${localUrl(taken)}/status.json`, { signal })).text())

@@ -37,13 +37,7 @@ function answer(bound: ServedAddress, reason: string, request: IncomingMessage, 
   response.end(request.method === 'HEAD' ? undefined : body)
 }
 
-interface EarlyReply {
-  readonly status: number
-  readonly type: string
-  readonly body: string
-}
-
-function replyTo(bound: ServedAddress, reason: string, { url, method = '', headers }: IncomingMessage): EarlyReply {
+function replyTo(bound: ServedAddress, reason: string, { url, method = '', headers }: IncomingMessage) {
   const plain = (status: number, text: string) => ({ status, type: 'text/plain', body: `${text}\n` })
   const json = (body: unknown) => ({ status: 503, type: 'application/json', body: JSON.stringify(body) })
   const reasons = [reason]
