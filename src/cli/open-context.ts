@@ -1,7 +1,7 @@
 import type { AppContext } from '../app/context.ts'
 import { useEgress } from '../app/context.ts'
 import type { CollectorConfig, Config } from '../config/config.ts'
-import { loadConfig } from '../config/load.ts'
+import { loadChains, loadConfig } from '../config/load.ts'
 import { didYouMean } from '../config/mistakes.ts'
 import { secretsOf } from '../config/secret.ts'
 import { systemTime } from '../edge/time.ts'
@@ -23,6 +23,13 @@ export function openContext(file: string, level?: (config: Config) => LogThresho
   return context
 }
 
+/** As `openContext`, of a configuration that need have no more than its chains. */
+export function openChainsContext(file: string): AppContext {
+  const context = contextOf(loadChains(file), 'silent')
+  useEgress(context)
+  return context
+}
+
 /**
  * Reads the configuration and creates the dependencies of a command. From here on the redactor knows its secrets.
  *
@@ -32,8 +39,12 @@ export function openContext(file: string, level?: (config: Config) => LogThresho
 export function readContext(file: string, level: (config: Config) => LogThreshold = () => 'silent'): AppContext {
   const config = loadConfig(file)
   dataInUse = config.data
+  return contextOf(config, level(config))
+}
+
+function contextOf(config: Config, level: LogThreshold): AppContext {
   redactor.add(secretsOf(config))
-  return { config, time: systemTime, log: createLog(level(config), redactor), redactor }
+  return { config, time: systemTime, log: createLog(level, redactor), redactor }
 }
 
 /**

@@ -25,7 +25,7 @@ import { ownIdOf } from './fields.ts'
 import { configFiles, expandIncludes, ungrantedSecrets } from './include.ts'
 import { inOrder, placeText } from './mistakes.ts'
 import { tokensOfPrices, withAddresses } from './named-assets.ts'
-import { includedFile, operatorFile, type ParsedFile, type ParsedIncludedFile } from './schema.ts'
+import { chainsOfFile, includedFile, operatorFile, type ParsedFile, type ParsedIncludedFile } from './schema.ts'
 import { type FileText, readText } from './yaml.ts'
 
 /** An included file. */
@@ -46,6 +46,22 @@ const includedForm: FileForm<typeof includedFile> = {
 export function loadConfig(file: string): Config {
   const absolute = resolve(file)
   return parseFiles(absolute, readText(absolute))
+}
+
+const chainsForm: FileForm<typeof chainsOfFile> = { ...operatorForm, schema: chainsOfFile }
+
+/**
+ * The chains of a configuration, with the rest at its defaults: what else is missing or wrong in the file does not matter
+ * while it is being written. Secrets are not read.
+ *
+ * @throws ConfigError with the mistakes of these parts
+ */
+export function loadChains(file: string): Config {
+  const absolute = resolve(file)
+  const main = readDocument(absolute, readText(absolute), chainsForm)
+  if (!isParsed(main)) throw new ConfigError(absolute, inOrder([...main.yamlMistakes, ...main.found]))
+  const others = operatorFile.parse({ service: 'embedded' })
+  return buildConfig({ ...main, parsed: { ...others, ...main.parsed } }, [], [])
 }
 
 /** As `loadConfig`, from the file's text. */

@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import { openContractReader } from '../../app/open-chains.ts'
 import type { ChainConfig, Config } from '../../config/config.ts'
 import { loadConfig } from '../../config/load.ts'
-import { meant } from '../../config/mistakes.ts'
+import { meant, shortest } from '../../config/mistakes.ts'
 import type { Hex } from '../../model/block.ts'
 import { Fault } from '../../model/fault.ts'
 import { isRecord, parsedJson } from '../../model/json.ts'
@@ -25,7 +25,7 @@ import {
   readContract,
   type SeenContract,
 } from '../new/contract-kinds.ts'
-import { openContext } from '../open-context.ts'
+import { openChainsContext } from '../open-context.ts'
 import { note, print } from '../terminal.ts'
 import { collectorFiles, extensionIn, writeFiles } from './init.ts'
 import { refreshSchema } from './schema.ts'
@@ -59,9 +59,9 @@ export function newCommand(): Command {
       }
       const at = addressOf(address)
       const abi = options.abi === undefined ? [] : abiFunctions(options.abi)
-      const context = openContext(options.config)
+      const context = openChainsContext(options.config)
       await using stack = new AsyncDisposableStack()
-      const reader = openContractReader(chainOf(context.config, chain), context, stack)
+      const reader = openContractReader(chainOf(context.config, chain, options.config), context, stack)
       const seen = await readContract(reader, at, abi)
       if (!seen.basics.hasCode) throw noCode(chain, at)
       printContract(chain, at, seen)
@@ -82,12 +82,15 @@ function demandOwnConfig({ config, chain, address, abi }: NewOptions, name: stri
 }
 
 /** @throws Fault `usage` for a chain that is not configured */
-function chainOf({ chains }: Config, name: string): ChainConfig {
+function chainOf({ chains }: Config, name: string, file: string): ChainConfig {
   const found = chains.find(chain => chain.name === name)
   if (found) return found
   const known = chains.map(chain => chain.name)
   const near = meant(name, known)
-  const there = known.length > 0 ? `there are: ${known.join(', ')}` : 'add it to chains: in the configuration'
+  const own = isOwnFile(file) ? shortest(file) : `${ownConfigFile} here`
+  const entry = `chains: { ${/^[\w-]+$/.test(name) ? name : 'mainnet'}: { id: …, rpc: [https://…] } }`
+  const there =
+    known.length > 0 ? `there are: ${known.join(', ')}` : `write it into ${own}, as ${entry}; no more is needed`
   throw new Fault('usage', `no chain is called "${name}"`, { fix: near ? `did you mean ${near}?` : there })
 }
 

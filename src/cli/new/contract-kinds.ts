@@ -658,9 +658,10 @@ function callText({ abi, args }: Answered): string {
 }
 
 function valueText(value: unknown): string {
-  const text = JSON.stringify(value, (_, part: unknown) => (typeof part === 'bigint' ? String(part) : part)) ?? ''
+  const isNumber = (part: unknown) => typeof part === 'bigint' || typeof part === 'number'
+  const text = JSON.stringify(value, (_, part: unknown) => (isNumber(part) ? String(part) : part)) ?? ''
   const plain = text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '')
-  const shown = typeof value === 'bigint' ? String(value) : plain
+  const shown = isNumber(value) ? String(value) : plain
   return shortened(shown, charsMax)
 }
 

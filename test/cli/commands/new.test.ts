@@ -236,6 +236,27 @@ describe('new --chain --address', () => {
     expect({ code, stdout }).toEqual({ code: expected, stdout: '' })
   })
 
+  it.each([
+    ['the chains alone', '', 0, 'ERC-20 token'],
+    ['a protocol that has no collectors yet', 'protocols:\n  - id: p\n    collectors:\n', 0, 'ERC-20 token'],
+    ['a mistake of other parts', 'service: nowhere\nstatuss: {}\n', 0, 'ERC-20 token'],
+    ['a mistake of what leads to a chain', 'proxy: 5\n', 78, 'proxy'],
+  ])('needs of a configuration its chains: %s', async (_, rest, code, words) => {
+    writeFileSync(config, `chains: { dev: { id: 31337, rpc: ["${chain.url}"] } }\n${rest}`)
+    expect(await ask('token')).toMatchObject({ code, stderr: expect.stringContaining(words) })
+    writeFileSync(config, fileWith([]))
+  })
+
+  it('says where a chain is written when there is none', async () => {
+    const empty = join(folder, 'empty.yaml')
+    writeFileSync(empty, 'service: embedded\n')
+    const { code, stderr } = await ask('token', '--chain', 'base', '--config', empty)
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringContaining('empty.yaml, as chains: { base: { id: …, rpc: [https://…] } }'),
+    })
+  })
+
   it('asks each function for itself where Multicall3 is not deployed', async () => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'anvil_setCode', params: [multicall3Address, '0x'] })
     await fetch(chain.url, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
