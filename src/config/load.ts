@@ -1,4 +1,5 @@
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
+import { z } from 'zod'
 import { settleMsOf } from '../model/block.ts'
 import { isRecord, valueAt } from '../model/json.ts'
 import { check } from './checks.ts'
@@ -25,7 +26,7 @@ import { ownIdOf } from './fields.ts'
 import { configFiles, expandIncludes, ungrantedSecrets } from './include.ts'
 import { inOrder, placeText } from './mistakes.ts'
 import { tokensOfPrices, withAddresses } from './named-assets.ts'
-import { chainsOfFile, includedFile, operatorFile, type ParsedFile, type ParsedIncludedFile } from './schema.ts'
+import { includedFile, operatorFile, type ParsedFile, type ParsedIncludedFile } from './schema.ts'
 import { type FileText, readText } from './yaml.ts'
 
 /** An included file. */
@@ -48,7 +49,9 @@ export function loadConfig(file: string): Config {
   return parseFiles(absolute, readText(absolute))
 }
 
-const chainsForm: FileForm<typeof chainsOfFile> = { ...operatorForm, schema: chainsOfFile }
+const { chains, proxy, ca } = operatorFile.shape
+
+const chainsForm = { ...operatorForm, schema: z.object({ chains, proxy, ca }) }
 
 /**
  * The chains of a configuration, with the rest at its defaults: what else is missing or wrong in the file does not matter

@@ -618,13 +618,6 @@ export const operatorFile = z
 /** The parsed file: durations in milliseconds, defaults filled in. Paths are still as written. */
 export type ParsedFile = z.output<typeof operatorFile>
 
-/** The chains of an operator's file and the way to them, whatever else is in it. */
-export const chainsOfFile = z.object({
-  chains: operatorFile.shape.chains,
-  proxy: operatorFile.shape.proxy,
-  ca: operatorFile.shape.ca,
-})
-
 /** A file that the operator's file includes. */
 export const includedFile = z
   .strictObject({ prices, tokenPrices, lists, protocols: protocols.optional() })
