@@ -44,6 +44,7 @@ function initPackage(given: string, folderGiven: string | undefined): void {
   const name = collectorPackage(given)
   const named = folderGiven ?? name.replace(/^.*\//, '')
   const folder = resolve(named)
+  demandNoOther(name, folder)
   const { written, kept } = writeFiles(folder, packageFiles(name, folder))
   if (written.length > 0) note(`written to ${named}: ${written.join(', ')}`)
   if (kept.length > 0) note(`there already, and left as it is: ${kept.join(', ')}`)
@@ -56,10 +57,23 @@ function initPackage(given: string, folderGiven: string | undefined): void {
       ...(links.length > 0 ? [] : ['  npm install']),
       '  npm test                      # the collector, on its recording',
       '  npm pack                      # the tarball; in a project: npm install path/to/it',
-      `In a configuration: use: ${name}`,
+      `In a configuration: use: ${yamlName(name)}`,
     ].join('\n'),
   )
 }
+
+/** @throws Fault `usage` when the folder is that of another package, which one without the same scope is, too */
+function demandNoOther(name: string, folder: string): void {
+  const file = join(folder, 'package.json')
+  const other = existsSync(file) ? valueAt(parsedJson(readFileSync(file, 'utf8')), ['name']) : undefined
+  if (other === undefined || other === name) return
+  throw new Fault('usage', `${folder} is the folder of the package ${String(other)}`, {
+    fix: `name another folder: tidegauge init FOLDER --package ${name}`,
+  })
+}
+
+/** A package's name as YAML takes it: no text begins with @ there. */
+const yamlName = (name: string) => (name.startsWith('@') ? JSON.stringify(name) : name)
 
 const packagePrefix = 'tidegauge-collector-'
 
@@ -81,7 +95,10 @@ function collectorPackage(given: string): string {
 const packageCharsMax = 214
 
 function packageFiles(name: string, folder: string): FolderFiles {
-  const file = (path: string) => starterText(`package/${path}`).replaceAll('PACKAGE', name)
+  const file = (path: string) =>
+    starterText(`package/${path}`)
+      .replaceAll('use: PACKAGE', `use: ${yamlName(name)}`)
+      .replaceAll('PACKAGE', name)
   return {
     // It has no types: Node runs no TypeScript of an installed package.
     'index.js': starterText(`collectors/${template}.ts`),

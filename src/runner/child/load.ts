@@ -11,7 +11,7 @@ import { optionsEdge, unreadSecret } from '../../edge/options-edge.ts'
 import { hasOwnLibraries, packageUrl, programUrl, sharedLibrary, shippedModules } from '../../edge/program-files.ts'
 import { version } from '../../edge/version.ts'
 import { Fault } from '../../model/fault.ts'
-import { isRecord, jsonOf } from '../../model/json.ts'
+import { isRecord, jsonOf, parsedJson } from '../../model/json.ts'
 import type { MetricSpec } from '../../model/metric.ts'
 import type { CollectorRef } from '../messages.ts'
 import { originOf, shippedCollectors } from '../origin.ts'
@@ -181,7 +181,7 @@ function nothingCalled({ use, configFile }: Pick<CollectorRef, 'use' | 'configFi
   return new Fault('collector-unusable', `there is no collector ${quoted(use)}`, {
     facts: { lookedIn: looked },
     fix: isPlugIn
-      ? `install it there: npm install ${use}`
+      ? `check the name, and install it in the folder of the configuration: npm install --ignore-scripts ${use}`
       : near
         ? `did you mean ${near}?`
         : `write one of ${shippedCollectors().join(', ')}, or a path that starts with ./, or install the package`,
@@ -282,7 +282,13 @@ function linkedPackage(specifier: string, parentUrl: string | undefined) {
   return { specifier: pathToFileURL(join(target, found ?? entry)).href, parentURL }
 }
 
-const manifestIn = (folder: string) => jsonOf(readFileSync(join(folder, 'package.json'), 'utf8')) as LinkedManifest
+/** @throws Fault `collector-unusable` when it is damaged */
+function manifestIn(folder: string): LinkedManifest {
+  const file = join(folder, 'package.json')
+  const manifest = parsedJson(readFileSync(file, 'utf8'))
+  if (isRecord(manifest)) return manifest
+  throw new Fault('collector-unusable', `${file} is no JSON`, { fix: 'install the package again' })
+}
 
 /** The package.json of a package as seen from a folder; absent where none can be read. */
 function installedManifest(name: string, from: string): LinkedManifest | undefined {

@@ -31,14 +31,26 @@ describe('init --package', () => {
   ])('%s %j is the package %s in %s', async (given, words, name, folder) => {
     const above = temporaryFolder()
     const { code, stdout } = await tidegauge(above, 'init', ...words, '--package', given)
-    expect([code, stdout]).toEqual([0, expect.stringContaining(`use: ${name}`)])
+    const use = `use: ${name.startsWith('@') ? `"${name}"` : name}\n`
+    expect([code, stdout]).toEqual([0, expect.stringContaining(use)])
     const read = (file: string) => readFileSync(join(above, folder, file), 'utf8')
     expect(JSON.parse(read('package.json'))).toMatchObject({
       name,
       keywords: expect.arrayContaining(['tidegauge-collector']),
       peerDependencies: { tidegauge: expect.stringMatching(/^\^\d/) },
     })
-    expect(read('README.md')).toContain(`use: ${name}`)
+    expect(read('README.md')).toContain(use)
+  })
+
+  it('leaves the folder of a package of another scope alone', async () => {
+    const above = temporaryFolder()
+    await tidegauge(above, 'init', '--package', 'tides')
+    const { code, stderr } = await tidegauge(above, 'init', '--package', '@org/tides')
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining('is the folder of the package tidegauge-collector-tides'),
+    ])
+    expect(await tidegauge(above, 'init', '--package', '@org/tides', 'org')).toMatchObject({ code: 0 })
   })
 
   it.each(['', 'Tides', 'a/b', '../x', '@org/', 'tidegauge-collector-', 'a b', `${'x'.repeat(215)}`])(

@@ -131,8 +131,21 @@ describe('a collector of a package', () => {
   })
 
   it.each<[string, string, Readonly<Record<string, string>>, string, string]>([
-    ['that is not installed', name, {}, `there is no collector "${name}"`, `npm install ${name}`],
-    ['with a scope that is not installed', `@org/${name}`, {}, `"@org/${name}"`, `npm install @org/${name}`],
+    ['that is not installed', name, {}, `there is no collector "${name}"`, `npm install --ignore-scripts ${name}`],
+    [
+      'with a scope that is not installed',
+      `@org/${name}`,
+      {},
+      `"@org/${name}"`,
+      `npm install --ignore-scripts @org/${name}`,
+    ],
+    [
+      'with a damaged package.json',
+      name,
+      { [`${name}/package.json`]: '{ "name": "ti', [`${name}/index.js`]: collector('7') },
+      `${name}/package.json is no JSON`,
+      'install the package again',
+    ],
     [
       'without a default export',
       name,
