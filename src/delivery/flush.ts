@@ -1,17 +1,16 @@
-import type { ProtocolConfig } from '../config/config.ts'
-import { type Batch, isBatch } from '../model/batch.ts'
+import { isBatch } from '../model/batch.ts'
 import { batchMetricsMax } from '../model/limits.ts'
 import type { Metric } from '../model/metric.ts'
 import { MetricSet } from '../model/metric-set.ts'
 import type { Verdict } from '../model/verdict.ts'
+import type { DeliveryStore } from '../outbox/contract/delivery-store.ts'
+import type { Destination } from './destination.ts'
 import {
-  type Attempts,
   attemptsMax,
   type FailedPiece,
   fresh,
   type NotRegistered,
   type Piece,
-  type Pushed,
   type SentPiece,
 } from './isolate/pieces.ts'
 import type { Quarantine } from './isolate/quarantine.ts'
@@ -24,36 +23,21 @@ import {
   initialState,
   type Stop,
 } from './isolate/state.ts'
+import type { FlushPlan, QuarantineProbes } from './plan.ts'
+import type { Sender } from './push.ts'
 import type { Recorder } from './recorder.ts'
-import { Worklist, type WorklistDeps } from './worklist.ts'
+import { type PushLimits, Worklist } from './worklist.ts'
 
-/** Dependencies of a flush. */
-export interface FlushDeps extends Omit<WorklistDeps, 'due'> {
-  /** All protocols of the destination. */
-  readonly protocols: readonly ProtocolConfig[]
-  /** Small batches that are sent first, once each, to test whether the service is up; none when nothing has failed. */
-  readonly probes: readonly Batch[]
-  /** Due metrics of the protocols, in the order of delivery, at most `limit`. */
-  due(protocolIds: readonly string[], limit: number): Promise<readonly Metric[]>
-  /** A metric of an hour as it would be sent; `undefined` unless it is due or delivered. */
-  present(metric: Metric): Promise<Metric | undefined>
-  /** A recently delivered metric, to test whether the service still accepts anything; `undefined` when there is none. */
-  earlier(): Promise<Metric | undefined>
-  /** Whether the service ever accepted a metric of these protocols, so that its address is right. */
-  hasDelivered(): Promise<boolean>
-  /** Sends a batch. */
-  push(batch: Batch, attempts: Attempts): Promise<Pushed>
-  /** Registers a protocol. Resolves to the reason when it could not, else to `undefined`. */
-  register(protocolId: string): Promise<NotRegistered | undefined>
+/** The parts of a delivery that its flushes work with. */
+export interface FlushDeps extends PushLimits {
+  readonly outbox: Pick<DeliveryStore, 'present' | 'stillDue' | 'hasDelivered'>
+  readonly destination: Pick<Destination, 'protocols'>
   readonly recorder: Pick<
     Recorder,
     'record' | 'quarantineRejected' | 'quarantineUnregistered' | 'quarantineProtocol' | 'quarantineMetric'
   >
   readonly quarantine: Pick<Quarantine, 'hasProtocol' | 'countFailure' | 'failuresOf' | 'suspect'>
-  /** Metrics of the newest hour that are tried out of quarantine, each alone, before all older hours. */
-  newestToProbe(): Promise<readonly Metric[]>
-  /** The next metric in quarantine to be probed, after everything else; `undefined` when there is none. */
-  toProbe(): Promise<Metric | undefined>
+  readonly quarantineProbes: Pick<QuarantineProbes, 'newest' | 'of'>
 }
 
 type ActionOf<K extends FlushAction['kind']> = Extract<FlushAction, { kind: K }>
@@ -65,6 +49,8 @@ type ActionOf<K extends FlushAction['kind']> = Extract<FlushAction, { kind: K }>
  */
 export class Flush {
   readonly #deps: FlushDeps
+  readonly #plan: FlushPlan
+  readonly #sender: Pick<Sender, 'push' | 'register' | 'batchSizeMax'>
   readonly #worklist: Worklist
   #state: FlushState
   /** Pushes under way of pieces that go after everything else. */
@@ -76,23 +62,17 @@ export class Flush {
   readonly #samples = new Map<string, Promise<void>>()
   /** Kept for the whole flush: each protocol is registered once. */
   readonly #registrations = new Map<string, Promise<NotRegistered | undefined>>()
-  /** Protocols quarantined by this flush: their metrics are left out, even if one is accepted later. */
-  readonly #leftOut = new Set<string>()
   #failure: { readonly error: unknown } | undefined
 
-  constructor(deps: FlushDeps) {
+  constructor(plan: FlushPlan, sender: Pick<Sender, 'push' | 'register' | 'batchSizeMax'>, deps: FlushDeps) {
+    this.#plan = plan
+    this.#sender = sender
     this.#deps = deps
-    this.#worklist = new Worklist({
-      ...deps,
-      due: limit => deps.due(this.#protocolIds, limit),
-      // A protocol may have been left out since the read began.
-      free: due => deps.free(due.filter(({ protocolId }) => !this.#isLeftOut(protocolId))),
-    })
-    const registrable = deps.protocols.filter(({ register }) => register).map(({ id }) => id)
+    this.#worklist = new Worklist(plan, sender, deps.outbox, deps)
     this.#state = initialState({
-      registrable,
-      attemptsMax: deps.probes.length || attemptsMax,
-      isSplit: deps.probes.length > 0,
+      registrable: deps.destination.protocols.filter(({ register }) => register).map(({ id }) => id),
+      attemptsMax: plan.probes.length || attemptsMax,
+      isSplit: plan.probes.length > 0,
     })
   }
 
@@ -102,7 +82,8 @@ export class Flush {
    * @returns why it stopped; `undefined` when nothing was left to send
    */
   async run(): Promise<Stop | undefined> {
-    const { probes, toProbe } = this.#deps
+    const { probes } = this.#plan
+    const nextProbe = this.#deps.quarantineProbes.of(this.#plan)
     for (const probe of probes) this.#probed.add(...probe)
     await this.#probeNewest()
     for (const probe of probes) {
@@ -117,7 +98,7 @@ export class Flush {
     }
     await this.#drain()
     while (!this.#state.stop) {
-      const metric = await toProbe()
+      const metric = await nextProbe()
       if (!metric) break
       await this.#send(asProbe(metric))
       await this.#drain()
@@ -196,7 +177,8 @@ export class Flush {
   /** Metrics of the newest hour in quarantine are tried before older hours, each once. */
   async #probeNewest(): Promise<void> {
     try {
-      const newest = (await this.#deps.newestToProbe()).filter(metric => !this.#probed.has(metric))
+      const found = await this.#deps.quarantineProbes.newest(this.#plan)
+      const newest = found.filter(metric => !this.#probed.has(metric))
       this.#probed.add(...newest)
       this.#worklist.putBeforeOlder(newest.map(asProbe))
     } catch (error) {
@@ -276,14 +258,15 @@ export class Flush {
   }
 
   async #push(sent: SentPiece): Promise<void> {
-    const { push, hasDelivered, quarantine } = this.#deps
-    const pushed = await push(sent.piece.batch, sent.attempts)
+    const { outbox, quarantine } = this.#deps
+    const pushed = await this.#sender.push(sent.piece.batch, sent.attempts)
     const { verdict } = pushed
+    const isUnlisted = verdict.kind === 'refused' && verdict.isUnlisted === true
     await this.#happened({
       kind: 'answered',
       sent,
       pushed,
-      isAddressProven: verdict.kind === 'refused' && verdict.isUnlisted === true && (await hasDelivered()),
+      isAddressProven: isUnlisted && (await outbox.hasDelivered(this.#plan.protocolIds)),
       isInQuarantine: verdict.kind === 'protocol-refused' && quarantine.hasProtocol(sent.piece.batch[0].protocolId),
     })
   }
@@ -302,8 +285,8 @@ export class Flush {
   /** Other protocols are read again: their metrics may stand far behind those that were read. */
   async #probeOthers({ rejected, countMax }: ActionOf<'probe-others'>): Promise<void> {
     const rejectedIds = new Set(rejected.map(({ protocolId }) => protocolId))
-    const otherIds = this.#protocolIds.filter(id => !rejectedIds.has(id))
-    const others = () => this.#deps.due(otherIds, batchMetricsMax)
+    const otherIds = this.#plan.openIds.filter(id => !rejectedIds.has(id))
+    const others = () => this.#plan.due(batchMetricsMax, otherIds)
     const count = await this.#worklist.bringForward(others, all => dissimilar(all, rejectedIds, countMax))
     await this.#happened({ kind: 'probing', count })
   }
@@ -314,7 +297,7 @@ export class Flush {
   }
 
   async #checkEarlier({ sentAt }: ActionOf<'check-earlier'>): Promise<void> {
-    const metric = await this.#deps.earlier()
+    const metric = await this.#plan.earlier()
     if (metric) await this.#ask(metric, sentAt)
   }
 
@@ -327,26 +310,26 @@ export class Flush {
 
   /** Sends a metric with its present value: an old value would overwrite a correction at the service. */
   async #askOnce(metric: Metric, sentAt: number): Promise<Verdict | undefined> {
-    const present = await this.#deps.present(metric)
+    const present = await this.#deps.outbox.present(metric)
     if (!present) {
       await this.#happened({ kind: 'known-good-gone' })
       return undefined
     }
-    const { verdict } = await this.#deps.push([present], { attemptsMax, isKnownGood: true })
+    const { verdict } = await this.#sender.push([present], { attemptsMax, isKnownGood: true })
     await this.#happened({ kind: 'known-good-answered', verdict, sentAt })
     return verdict
   }
 
   async #confirm({ deadLetter }: ActionOf<'confirm'>): Promise<void> {
-    const due = await this.#deps.stillDue([deadLetter.metric])
+    const due = await this.#deps.outbox.stillDue([deadLetter.metric])
     if (!isBatch(due)) return
-    const pushed = await this.#deps.push(due, { attemptsMax })
+    const pushed = await this.#sender.push(due, { attemptsMax })
     await this.#happened({ kind: 'confirmed', deadLetter, pushed })
   }
 
   async #register(piece: Piece): Promise<void> {
     const { protocolId } = piece.batch[0]
-    const running = this.#registrations.get(protocolId) ?? this.#deps.register(protocolId)
+    const running = this.#registrations.get(protocolId) ?? this.#sender.register(protocolId)
     this.#registrations.set(protocolId, running)
     const refusal = await running
     const isInQuarantine = this.#deps.quarantine.hasProtocol(protocolId)
@@ -355,7 +338,7 @@ export class Flush {
 
   async #narrow(failed: FailedPiece): Promise<void> {
     const { batch } = failed.piece
-    const due = await this.#deps.stillDue(batch)
+    const due = await this.#deps.outbox.stillDue(batch)
     const isInQuarantine = this.#deps.quarantine.hasProtocol(batch[0].protocolId)
     await this.#happened({ kind: 'narrowing', failed, due, isInQuarantine })
   }
@@ -372,18 +355,10 @@ export class Flush {
     await this.#happened({ kind: 'sampled', rest, isInQuarantine: this.#deps.quarantine.hasProtocol(protocolId) })
   }
 
-  get #protocolIds(): readonly string[] {
-    return this.#deps.protocols.map(({ id }) => id).filter(id => !this.#isLeftOut(id))
-  }
-
-  #isLeftOut(protocolId: string): boolean {
-    return this.#leftOut.has(protocolId) || this.#deps.quarantine.hasProtocol(protocolId)
-  }
-
   /** A quarantined metric may have taken its protocol with it. */
   #leaveOut(protocolId: string): void {
     const { quarantine } = this.#deps
-    if (quarantine.hasProtocol(protocolId)) this.#leftOut.add(protocolId)
+    this.#plan.leaveOut(protocolId)
     this.#worklist.leaveOut(metric => quarantine.hasProtocol(metric.protocolId))
   }
 }

@@ -6,54 +6,183 @@ import { batchMetricsMax, dueListMax, probeMetricsMax } from '../model/limits.ts
 import type { Metric } from '../model/metric.ts'
 import { MetricSet } from '../model/metric-set.ts'
 import type { DeliveryStore } from '../outbox/contract/delivery-store.ts'
+import type { ServiceClock } from './gate.ts'
 import type { Quarantine } from './isolate/quarantine.ts'
-import { dueWanted } from './worklist.ts'
 
-/** Order and start of one flush. */
-export interface Plan {
-  /** Hours from this one on go first, the newest before the others; then the oldest. */
-  readonly newestFirstFrom: Hour
-  /** Small batches that are sent before anything else; none when nothing has failed. */
-  readonly probes: readonly Batch[]
+/**
+ * Due metrics that are wanted, at least `countMin` if there are so many: reads on while unwanted ones stand before them.
+ *
+ * @param due reads due metrics in the order of delivery
+ * @param pick picks the wanted ones, as soon as they were read
+ * @param limit of the first read
+ */
+export async function dueWanted(
+  due: (limit: number) => Promise<readonly Metric[]>,
+  pick: (read: readonly Metric[]) => readonly Metric[],
+  countMin: number,
+  limit: number,
+): Promise<readonly Metric[]> {
+  for (let reach = limit; ; reach *= 2) {
+    const read = await due(reach)
+    const wanted = pick(read)
+    if (wanted.length >= countMin || read.length < reach) return wanted
+  }
 }
 
-/** Dependencies of `planFlush`. */
-interface FlushPlanDeps {
-  readonly outbox: Pick<DeliveryStore, 'dueHour' | 'due'>
-  /** All protocols of the destination. */
+/** Metrics that are due in the outbox and must not be read as such: handed out, or their verdict is not recorded yet. */
+export class ExcludedMetrics {
+  readonly #metrics = new MetricSet()
+  /** For each read under way, the metrics removed since it began: it may have found them due. */
+  readonly #removedSince = new Set<MetricSet>()
+
+  get size(): number {
+    return this.#metrics.size
+  }
+
+  has(metric: Metric): boolean {
+    return this.#metrics.has(metric)
+  }
+
+  add(metrics: readonly Metric[]): void {
+    this.#metrics.add(...metrics)
+  }
+
+  delete(metrics: readonly Metric[]): void {
+    this.#metrics.delete(...metrics)
+    for (const removed of this.#removedSince) removed.add(...metrics)
+  }
+
+  /** Reads metrics without the excluded ones. @param read is given how many there are */
+  async without(read: (excluded: number) => Promise<readonly Metric[]>): Promise<readonly Metric[]> {
+    const removed = new MetricSet()
+    this.#removedSince.add(removed)
+    try {
+      return (await read(this.size)).filter(metric => !this.has(metric) && !removed.has(metric))
+    } finally {
+      this.#removedSince.delete(removed)
+    }
+  }
+}
+
+/** The parts of a delivery that its plans ask. */
+export interface PlanDeps {
+  readonly outbox: Pick<DeliveryStore, 'dueHour' | 'due' | 'lastDelivered'>
+  /** Of all protocols of the destination. */
   readonly protocolIds: readonly string[]
   readonly quarantine: Pick<
     Quarantine,
     'sendStateOf' | 'failuresOf' | 'protocolsToProbe' | 'hasProtocol' | 'hasMetric' | 'isSuspect'
   >
-  /** A person wants everything sent at once. */
-  readonly isAsked: boolean
-  /** Latest hour the service accepts. */
-  readonly latest: Hour
-  /** Milliseconds since 1970. */
-  readonly nowMs: number
-  /** Failed flushes in a row that call for a probe. */
-  readonly failures: number
-  /** A random number from 0 up to 1, for the choice of a probe. */
-  readonly chance: number
+  /** Metrics that are still due in the outbox, as their verdict waits for its lock. */
+  readonly unrecorded: ExcludedMetrics
+  readonly clock: Pick<ServiceClock, 'latestHour' | 'skewMs'>
+  readonly time: Time
 }
 
-/** The plan of a flush; `undefined` when nothing may be sent now. Reads only. */
-export async function planFlush(deps: FlushPlanDeps): Promise<Plan | undefined> {
-  const { outbox, protocolIds, quarantine, isAsked, latest, nowMs, failures } = deps
+/** Order of the metrics that one flush may send. It leaves out the protocols that the flush has quarantined. */
+export class FlushPlan {
+  readonly #deps: PlanDeps
+  readonly #leftOut = new Set<string>()
+  /** Whether a person wants everything sent at once. */
+  readonly isAsked: boolean
+  /** Hours from this one on go first, the newest before the others; then the oldest. */
+  readonly newestFirstFrom: Hour
+  /** The current hour: it is not mixed with older ones in a batch, which a service may fail on alone. */
+  readonly current: Hour
+  /** Small batches that are sent before anything else, once each, to test whether the service is up; none when nothing has failed. */
+  readonly probes: readonly Batch[]
+
+  constructor(deps: PlanDeps, isAsked: boolean, newestFirstFrom: Hour, probes: readonly Batch[] = []) {
+    this.#deps = deps
+    this.isAsked = isAsked
+    this.newestFirstFrom = newestFirstFrom
+    this.current = hourAt(deps.time.nowMs())
+    this.probes = probes
+  }
+
+  /** Of all protocols of the destination. */
+  get protocolIds(): readonly string[] {
+    return this.#deps.protocolIds
+  }
+
+  /** Of the protocols that are not left out. */
+  get openIds(): readonly string[] {
+    return this.protocolIds.filter(id => !this.#isLeftOut(id))
+  }
+
+  /** Leaves a protocol out of the rest of the flush if it is in quarantine, even if a metric of it is accepted later. */
+  leaveOut(protocolId: string): void {
+    if (this.#deps.quarantine.hasProtocol(protocolId)) this.#leftOut.add(protocolId)
+  }
+
+  /**
+   * Due metrics in the order of delivery, at most `limit`.
+   *
+   * @param protocolIds default: all that are not left out
+   * @param from hours from there on go first; default: `newestFirstFrom`
+   */
+  due(limit: number, protocolIds = this.openIds, from = this.newestFirstFrom): Promise<readonly Metric[]> {
+    return dueOf(this.#deps, protocolIds, from, limit)
+  }
+
+  /** The metrics that may be sent with others now. */
+  free(due: readonly Metric[]): readonly Metric[] {
+    const { quarantine, time } = this.#deps
+    const nowMs = time.nowMs()
+    // A protocol may have been left out since the read began.
+    return due.filter(
+      metric => !this.#isLeftOut(metric.protocolId) && quarantine.sendStateOf(metric, nowMs, false) === 'free',
+    )
+  }
+
+  /**
+   * A recently delivered metric, to test whether the service still accepts anything; `undefined` when there is none. Without
+   * the service's clock a refusal may be about the time, which such a metric cannot show.
+   */
+  async earlier(): Promise<Metric | undefined> {
+    const { outbox, clock, time } = this.#deps
+    if (clock.skewMs === undefined) return undefined
+    return await outbox.lastDelivered(this.protocolIds, hourAt(time.nowMs()))
+  }
+
+  #isLeftOut(protocolId: string): boolean {
+    return this.#leftOut.has(protocolId) || this.#deps.quarantine.hasProtocol(protocolId)
+  }
+}
+
+function dueOf(
+  { outbox, unrecorded, clock, time }: PlanDeps,
+  protocolIds: readonly string[],
+  newestFirstFrom: Hour,
+  limit: number,
+): Promise<readonly Metric[]> {
+  const wanted = { protocolIds, newestFirstFrom, latest: clock.latestHour(time.nowMs()) }
+  return unrecorded.without(excluded => outbox.due(wanted, limit + excluded))
+}
+
+/**
+ * The plan of a flush; `undefined` when nothing may be sent now. Reads only.
+ *
+ * @param failures failed flushes in a row that call for a probe
+ */
+export async function planFlush(deps: PlanDeps, isAsked: boolean, failures: number): Promise<FlushPlan | undefined> {
+  const { outbox, protocolIds, quarantine, clock, time } = deps
+  const nowMs = time.nowMs()
   // After a failure the newest hour goes first whatever its protocol: one in quarantine may be taken again from there on.
   const ids = failures > 0 ? protocolIds : protocolIds.filter(id => !quarantine.hasProtocol(id))
-  const newest = await outbox.dueHour('newest', ids, latest)
+  const newest = await outbox.dueHour('newest', ids, clock.latestHour(nowMs))
   const newestFirstFrom = newest !== undefined && newest < nowMs ? newest : hourAt(nowMs)
-  const read = async (limit: number) =>
-    newest === undefined ? [] : outbox.due({ protocolIds: ids, newestFirstFrom, latest }, limit)
-  const sendable = (some: readonly Metric[]) =>
-    some.filter(metric => quarantine.sendStateOf(metric, nowMs, isAsked) !== 'waits')
-  const due = await dueWanted(read, sendable, 1, failures > 0 ? dueListMax : 1)
-  if (due.length === 0) {
-    return quarantine.protocolsToProbe(nowMs, isAsked).length > 0 ? { newestFirstFrom, probes: [] } : undefined
-  }
-  return { newestFirstFrom, probes: failures > 0 ? probesOf(due, deps) : [] }
+  const stateOf = (metric: Metric) => quarantine.sendStateOf(metric, nowMs, isAsked)
+  const due = await dueWanted(
+    async limit => (newest === undefined ? [] : dueOf(deps, ids, newestFirstFrom, limit)),
+    some => some.filter(metric => stateOf(metric) !== 'waits'),
+    1,
+    failures > 0 ? dueListMax : 1,
+  )
+  if (due.length === 0 && quarantine.protocolsToProbe(nowMs, isAsked).length === 0) return undefined
+  const isFree = (metric: Metric) => !quarantine.hasProtocol(metric.protocolId) && stateOf(metric) === 'free'
+  const probes = failures > 0 ? probesOf(due, quarantine, isFree, failures, time.chance()) : []
+  return new FlushPlan(deps, isAsked, newestFirstFrom, probes)
 }
 
 /**
@@ -62,11 +191,14 @@ export async function planFlush(deps: FlushPlanDeps): Promise<Plan | undefined> 
  *
  * @param due in the order of delivery
  */
-function probesOf(due: readonly Metric[], deps: FlushPlanDeps): Batch[] {
-  const { quarantine, isAsked, nowMs, failures, chance } = deps
+function probesOf(
+  due: readonly Metric[],
+  quarantine: PlanDeps['quarantine'],
+  isFree: (metric: Metric) => boolean,
+  failures: number,
+  chance: number,
+): Batch[] {
   const [first] = due
-  const isFree = (metric: Metric) =>
-    !quarantine.hasProtocol(metric.protocolId) && quarantine.sendStateOf(metric, nowMs, isAsked) === 'free'
   const isNewest = ({ hour }: Metric) => hour === first?.hour
   const isUntried = (metric: Metric) => !quarantine.isSuspect(metric) && !quarantine.hasMetric(metric)
   if (due.some(metric => quarantine.isSuspect(metric)) && due.some(isUntried)) {
@@ -113,29 +245,14 @@ export function probeOf(due: readonly Metric[], failures: number, chance: number
   return isBatch(probe) ? probe : undefined
 }
 
-/** Dependencies of `QuarantineProbes`. */
-interface ProbesDeps {
-  readonly quarantine: Quarantine
-  readonly time: Time
-  /** Configured pause between two requests to the service. */
-  readonly intervalMs: number
-}
-
 /** Largest share of the pace for pushes out of quarantine. */
 const quarantinePaceShare = 0.1
 
 /** Metrics among which a probe is drawn. */
 const rowsToChooseMax = 50
 
-/** The parameters of one flush. */
-export interface ProbesOf {
-  /** Whether a person wants everything tried at once. */
-  readonly isAsked: boolean
-  /** All protocols of the destination. */
-  readonly protocolIds: readonly string[]
-  /** Reads due metrics. @param newestFirstFrom hours from there on go first; default: as in the flush */
-  due(protocolIds: readonly string[], limit: number, newestFirstFrom?: Hour): Promise<readonly Metric[]>
-}
+/** A flush, as far as probes depend on it. */
+type ProbedFlush = Pick<FlushPlan, 'isAsked' | 'protocolIds' | 'newestFirstFrom' | 'due'>
 
 /**
  * Picks the metrics that are tried out of quarantine: those of a new hour once before all older hours, and others one
@@ -143,16 +260,22 @@ export interface ProbesOf {
  * delays what it accepts.
  */
 export class QuarantineProbes {
-  readonly #deps: ProbesDeps
+  readonly #quarantine: Quarantine
+  readonly #time: Time
+  /** Pause between two of them. */
+  readonly #restMs: number
   #lastMs = Number.NEGATIVE_INFINITY
   #isProtocolsTurn = true
 
-  constructor(deps: ProbesDeps) {
-    this.#deps = deps
+  /** @param intervalMs configured pause between two requests to the service */
+  constructor(quarantine: Quarantine, time: Time, intervalMs: number) {
+    this.#quarantine = quarantine
+    this.#time = time
+    this.#restMs = intervalMs / quarantinePaceShare
   }
 
   /** Picks for one flush: one metric a call; `undefined` when there are no more. */
-  of(flush: ProbesOf): () => Promise<Metric | undefined> {
+  of(flush: ProbedFlush): () => Promise<Metric | undefined> {
     const [metrics, protocols] = [new MetricSet(), new Set<string>()]
     let count = 0
     return async () => {
@@ -162,38 +285,38 @@ export class QuarantineProbes {
       count += 1
       metrics.add(metric)
       protocols.add(metric.protocolId)
-      this.#lastMs = this.#deps.time.nowMs()
+      this.#lastMs = this.#time.nowMs()
       this.#isProtocolsTurn = !this.#isProtocolsTurn
       return metric
     }
   }
 
   /** Metrics of the newest hour whose protocol or id has failed at older hours only: one of each protocol, each id. */
-  async newest({ protocolIds, due: read }: ProbesOf, newestFirstFrom: Hour): Promise<readonly Metric[]> {
-    const { quarantine, time } = this.#deps
-    const nowMs = time.nowMs()
+  async newest(flush: ProbedFlush): Promise<readonly Metric[]> {
+    const quarantine = this.#quarantine
+    const nowMs = this.#time.nowMs()
     const found: (Metric | undefined)[] = []
     for (const [id, hour] of quarantine.newHours) {
-      const list = await read([id], batchMetricsMax, hour)
+      const list = await flush.due(batchMetricsMax, [id], hour)
       found.push(this.#oneOf(list.filter(metric => metric.hour === hour)))
     }
     if (!quarantine.isWithoutMetrics) {
-      const list = await read(
-        protocolIds.filter(id => !quarantine.hasProtocol(id)),
-        dueListMax,
-      )
-      found.push(...list.filter(metric => metric.hour >= newestFirstFrom && quarantine.isUntried(metric, nowMs)))
+      const list = await flush.due(dueListMax, this.#outside(flush))
+      found.push(...list.filter(metric => metric.hour >= flush.newestFirstFrom && quarantine.isUntried(metric, nowMs)))
     }
     return found.filter(metric => metric !== undefined)
   }
 
   get #isTooSoon(): boolean {
-    const { intervalMs, time } = this.#deps
-    const restMs = intervalMs / quarantinePaceShare
-    return isYetToCome(this.#lastMs + restMs, time.nowMs(), restMs)
+    return isYetToCome(this.#lastMs + this.#restMs, this.#time.nowMs(), this.#restMs)
   }
 
-  async #pick(flush: ProbesOf, metrics: MetricSet, protocols: ReadonlySet<string>): Promise<Metric | undefined> {
+  /** Of the protocols that are not in quarantine. */
+  #outside({ protocolIds }: ProbedFlush): readonly string[] {
+    return protocolIds.filter(id => !this.#quarantine.hasProtocol(id))
+  }
+
+  async #pick(flush: ProbedFlush, metrics: MetricSet, protocols: ReadonlySet<string>): Promise<Metric | undefined> {
     const ofProtocols = () => this.#ofProtocols(flush, protocols)
     const ofRows = () => this.#ofRows(flush, metrics)
     const [first, second] = this.#isProtocolsTurn ? [ofProtocols, ofRows] : [ofRows, ofProtocols]
@@ -201,33 +324,29 @@ export class QuarantineProbes {
   }
 
   /** Draws another metric of a protocol each time, of its newest hour or any, in case the last one alone is at fault. */
-  async #ofProtocols(
-    { isAsked, protocolIds, due: read }: ProbesOf,
-    tried: ReadonlySet<string>,
-  ): Promise<Metric | undefined> {
-    const { quarantine, time } = this.#deps
-    const nowMs = time.nowMs()
-    for (const id of quarantine.protocolsToProbe(nowMs, isAsked)) {
-      if (tried.has(id) || !protocolIds.includes(id)) continue
+  async #ofProtocols(flush: ProbedFlush, tried: ReadonlySet<string>): Promise<Metric | undefined> {
+    const quarantine = this.#quarantine
+    const nowMs = this.#time.nowMs()
+    for (const id of quarantine.protocolsToProbe(nowMs, flush.isAsked)) {
+      if (tried.has(id) || !flush.protocolIds.includes(id)) continue
       const hour = quarantine.hourToProbe(id)
-      const list = await read([id], dueListMax, hour)
+      const list = await flush.due(dueListMax, [id], hour)
       const due = list.filter(metric => hour === undefined || metric.hour === hour)
-      const free = due.filter(metric => quarantine.sendStateOf(metric, nowMs, isAsked) === 'free')
+      const free = due.filter(metric => quarantine.sendStateOf(metric, nowMs, flush.isAsked) === 'free')
       const metric = this.#oneOf(free.length > 0 ? free : due)
       if (metric) return metric
     }
     return undefined
   }
 
-  async #ofRows({ isAsked, protocolIds, due: read }: ProbesOf, tried: MetricSet): Promise<Metric | undefined> {
-    const { quarantine, time } = this.#deps
+  async #ofRows(flush: ProbedFlush, tried: MetricSet): Promise<Metric | undefined> {
+    const quarantine = this.#quarantine
     if (quarantine.isWithoutMetrics) return undefined
-    const nowMs = time.nowMs()
-    const ids = protocolIds.filter(id => !quarantine.hasProtocol(id))
+    const nowMs = this.#time.nowMs()
     const isWanted = (metric: Metric) =>
-      !tried.has(metric) && quarantine.sendStateOf(metric, nowMs, isAsked) === 'alone'
+      !tried.has(metric) && quarantine.sendStateOf(metric, nowMs, flush.isAsked) === 'alone'
     const wanted = await dueWanted(
-      limit => read(ids, limit),
+      limit => flush.due(limit, this.#outside(flush)),
       some => some.filter(isWanted),
       rowsToChooseMax,
       dueListMax,
@@ -239,9 +358,8 @@ export class QuarantineProbes {
 
   /** Draws one, from those that have not failed themselves if there are any. */
   #oneOf(metrics: readonly Metric[]): Metric | undefined {
-    const { quarantine, time } = this.#deps
-    const untried = metrics.filter(metric => !quarantine.hasMetric(metric))
+    const untried = metrics.filter(metric => !this.#quarantine.hasMetric(metric))
     const from = untried.length > 0 ? untried : metrics
-    return from[Math.floor(time.chance() * from.length)]
+    return from[Math.floor(this.#time.chance() * from.length)]
   }
 }

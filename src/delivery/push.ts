@@ -1,12 +1,18 @@
+import type { ProtocolConfig } from '../config/config.ts'
 import type { ServiceClient } from '../edge/service-client.ts'
 import type { Time } from '../edge/time.ts'
 import { backoffMs } from '../model/backoff.ts'
 import { type Batch, pushBody } from '../model/batch.ts'
+import { hourText } from '../model/hour.ts'
 import { batchMetricsMax } from '../model/limits.ts'
-import { type Verdict, verdict } from '../model/verdict.ts'
+import { foreignFact, isForeign, reasonOf, transientOf, type Verdict, verdict } from '../model/verdict.ts'
+import { registration } from '../model/wire.ts'
 import type { DeliveryStore } from '../outbox/contract/delivery-store.ts'
+import type { Log } from '../telemetry/log.ts'
+import type { Destination } from './destination.ts'
 import type { Gate, GateHold } from './gate.ts'
-import { type Attempts, type Pushed, smallerSize } from './isolate/pieces.ts'
+import { type Attempts, type NotRegistered, type Pushed, smallerSize } from './isolate/pieces.ts'
+import type { UnconfirmedSends } from './recorder.ts'
 
 /** Duration from which a failed push is not repeated: pushes behind it would be late. */
 const slowPushMs = 5_000
@@ -15,58 +21,122 @@ const slowPushMs = 5_000
 const backoffBaseMs = 500
 const backoffCapMs = 30_000
 
-/** Dependencies of `pushBatch`. */
-export interface PushDeps {
-  readonly client: Pick<ServiceClient, 'push'>
+/** The parts of a delivery that its requests need. */
+export interface SenderDeps {
+  readonly client: Pick<ServiceClient, 'push' | 'register'>
+  readonly destination: Pick<Destination, 'protocols'>
+  readonly gate: Pick<Gate, 'pushSlot' | 'requestSlot' | 'noteClock' | 'pushed' | 'isRetrySoon'>
+  readonly outbox: Pick<DeliveryStore, 'present' | 'stillDue'>
+  readonly unconfirmed: Pick<UnconfirmedSends, 'add'>
+  readonly batchSize: BatchSize
+  /** Called with a batch when its push has ended, whatever the outcome. Default: nothing is. */
+  readonly onPushed?: (batch: Batch) => void
+  readonly log: Log
+  readonly time: Time
+}
+
+/** A flush that the gate has admitted. */
+interface AdmittedFlush {
   /** The API key; never logged. */
   readonly key: string
-  readonly gate: Pick<Gate, 'pushSlot' | 'noteClock' | 'pushed' | 'isRetrySoon'>
-  readonly outbox: Pick<DeliveryStore, 'present' | 'stillDue'>
-  readonly time: Time
   /** Ends waits. */
   readonly signal: AbortSignal
-  /** Aborts a request under way. */
+  /** Aborts requests under way. */
   readonly breakOff: AbortSignal
 }
 
-/**
- * Pushes one batch until there is a verdict that waiting does not change: at most `attemptsMax` attempts, with full
- * jitter, each when the gate admits it. A batch that fails slowly, or of which a metric was withdrawn, is not repeated:
- * the caller decides what to send next.
- *
- * Rejects only with the signal's reason, when it is stopped during or between attempts.
- */
-export async function pushBatch(
-  batch: Batch,
-  wanted: Attempts,
-  { client, key, gate, outbox, time, signal, breakOff }: PushDeps,
-): Promise<Pushed> {
-  const { attemptsMax, failedBefore = 0 } = wanted
-  const body = pushBody(batch)
-  if (failedBefore > 0) await time.sleep(jitterMs(failedBefore, time), signal)
-  let before: Verdict | undefined
-  for (let attempts = 1; ; attempts += 1) {
-    let hold = await gate.pushSlot(key, signal)
-    if (before && !hold) {
-      // After all waiting: it may have taken as long as the service has asked for.
-      if (await hasWithdrawn(batch, wanted, outbox)) return { verdict: before, attempts: attempts - 1 }
-      // A slow disk may have let the slot pass, and the next push has the next one.
-      hold = await gate.pushSlot(key, signal)
+/** Sends the pushes and registrations of one flush, each when the gate admits it. */
+export class Sender {
+  readonly #deps: SenderDeps
+  readonly #flush: AdmittedFlush
+
+  constructor(deps: SenderDeps, flush: AdmittedFlush) {
+    this.#deps = deps
+    this.#flush = flush
+  }
+
+  /** Metrics of the next batch, at most. */
+  get batchSizeMax(): number {
+    return this.#deps.batchSize.max
+  }
+
+  /**
+   * Pushes one batch until there is a verdict that waiting does not change: at most `attemptsMax` attempts, with full
+   * jitter, each when the gate admits it. A batch that fails slowly, or of which a metric was withdrawn, is not repeated:
+   * the caller decides what to send next.
+   *
+   * Rejects only with the signal's reason, when it is stopped during or between attempts.
+   */
+  async push(batch: Batch, wanted: Attempts): Promise<Pushed> {
+    const { unconfirmed, onPushed } = this.#deps
+    try {
+      const pushed = await this.#pushed(batch, wanted)
+      this.#note(batch, pushed)
+      return pushed
+    } catch (error) {
+      unconfirmed.add(batch)
+      throw error
+    } finally {
+      onPushed?.(batch)
     }
-    if (hold) return { verdict: verdictOf(hold), attempts: attempts - 1 }
-    const sentMs = time.nowMs()
-    const answer = await client.push(body, key, breakOff)
-    const isSlow = time.nowMs() - sentMs >= slowPushMs
-    gate.noteClock(answer)
-    // An aborted request says nothing about the service, not even at the last attempt.
-    if (answer.kind === 'unanswered') signal.throwIfAborted()
-    const found = verdict(answer, batch)
-    await gate.pushed(found, key)
-    if (found.kind !== 'transient') return { verdict: found, attempts }
-    if (isSlow) return { verdict: found, attempts, isSlow }
-    if (attempts === attemptsMax || !gate.isRetrySoon) return { verdict: found, attempts }
-    before = found
-    await time.sleep(jitterMs(failedBefore + attempts, time), signal)
+  }
+
+  /** @returns why the protocol is not registered; `undefined` when it is */
+  async register(protocolId: string): Promise<NotRegistered | undefined> {
+    const { client, destination, gate } = this.#deps
+    const { key, signal } = this.#flush
+    const protocol = destination.protocols.find(({ id }) => id === protocolId)
+    if (!protocol) return { kind: 'refused', reason: 'it is not configured' }
+    await gate.requestSlot(signal)
+    const refusal = await registerProtocol(client, protocol, key, signal)
+    if (refusal?.kind === 'transient') await gate.pushed(refusal, key)
+    return refusal
+  }
+
+  async #pushed(batch: Batch, wanted: Attempts): Promise<Pushed> {
+    const { client, gate, outbox, time } = this.#deps
+    const { key, signal, breakOff } = this.#flush
+    const { attemptsMax, failedBefore = 0 } = wanted
+    const body = pushBody(batch)
+    if (failedBefore > 0) await time.sleep(jitterMs(failedBefore, time), signal)
+    let before: Verdict | undefined
+    for (let attempts = 1; ; attempts += 1) {
+      let hold = await gate.pushSlot(key, signal)
+      if (before && !hold) {
+        // After all waiting: it may have taken as long as the service has asked for.
+        if (await hasWithdrawn(batch, wanted, outbox)) return { verdict: before, attempts: attempts - 1 }
+        // A slow disk may have let the slot pass, and the next push has the next one.
+        hold = await gate.pushSlot(key, signal)
+      }
+      if (hold) return { verdict: verdictOf(hold), attempts: attempts - 1 }
+      const sentMs = time.nowMs()
+      const answer = await client.push(body, key, breakOff)
+      const isSlow = time.nowMs() - sentMs >= slowPushMs
+      gate.noteClock(answer)
+      // An aborted request says nothing about the service, not even at the last attempt.
+      if (answer.kind === 'unanswered') signal.throwIfAborted()
+      const found = verdict(answer, batch)
+      await gate.pushed(found, key)
+      if (found.kind !== 'transient') return { verdict: found, attempts }
+      if (isSlow) return { verdict: found, attempts, isSlow }
+      if (attempts === attemptsMax || !gate.isRetrySoon) return { verdict: found, attempts }
+      before = found
+      await time.sleep(jitterMs(failedBefore + attempts, time), signal)
+    }
+  }
+
+  #note(batch: Batch, { verdict: found, attempts }: Pushed): void {
+    const { unconfirmed, batchSize, log } = this.#deps
+    // An earlier attempt may have been stored, whatever the last one was answered.
+    if (found.kind === 'transient' || (found.kind !== 'settled' && attempts > 1)) unconfirmed.add(batch)
+    if (found.kind === 'settled') {
+      unconfirmed.add(found.resend)
+      if (found.delivered.length > 0) batchSize.accepted(batch.length)
+    }
+    if (found.kind === 'refused' && found.status === 413) batchSize.refused(batch.length)
+    if (log.isLevelEnabled('debug')) {
+      log.debug({ metrics: batch.length, first: hourText(batch[0].hour), verdict: found.kind, attempts }, 'pushed')
+    }
   }
 }
 
@@ -74,7 +144,7 @@ export async function pushBatch(
  * Whether a metric of a batch was withdrawn, so that the batch must not be sent again unchanged. The known-good metric need
  * not be due, so another worker may have sent a correction of it, which its old value would overwrite.
  */
-async function hasWithdrawn(batch: Batch, { isKnownGood }: Attempts, outbox: PushDeps['outbox']): Promise<boolean> {
+async function hasWithdrawn(batch: Batch, { isKnownGood }: Attempts, outbox: SenderDeps['outbox']): Promise<boolean> {
   if (!isKnownGood) return (await outbox.stillDue(batch)).length < batch.length
   const present = await outbox.present(batch[0])
   return present?.value !== batch[0].value || present.unit !== batch[0].unit
@@ -88,6 +158,28 @@ function jitterMs(failed: number, time: Time): number {
 function verdictOf({ why, untilMs }: GateHold): Verdict {
   if (why === 'key-refused') return { kind: 'key-refused', reason: '401' }
   return { kind: 'transient', reason: 'the service asked to wait', notBeforeMs: untilMs }
+}
+
+/**
+ * Registers a protocol with the service.
+ *
+ * @returns why it is not registered; `undefined` when it is
+ */
+export async function registerProtocol(
+  client: Pick<ServiceClient, 'register'>,
+  { id, name, logo, chains }: ProtocolConfig,
+  key: string,
+  stop?: AbortSignal,
+): Promise<NotRegistered | undefined> {
+  const body = registration.parse({ id, name, ...(logo && { logo }), ...(chains && { chains }) })
+  const answer = await client.register(body, key, stop)
+  const transient = transientOf(answer)
+  if (transient || answer.kind === 'unanswered') return transient
+  if (isForeign(answer)) return { kind: 'refused', reason: `${foreignFact(answer)}: check service.url` }
+  if (answer.status >= 200 && answer.status < 300) return undefined
+  const isTaken = answer.status === 400
+  const reason = `registration refused${isTaken ? ', is the id taken by another key?' : ''} (${reasonOf(answer)})`
+  return { kind: 'refused', reason }
 }
 
 /** Full batches accepted in a row after which twice as many metrics are tried. */

@@ -13,7 +13,7 @@ import type { Log } from '../telemetry/log.ts'
 import type { ServiceClock } from './gate.ts'
 import type { Quarantine } from './isolate/quarantine.ts'
 import type { Sending } from './isolate/state.ts'
-import { ExcludedMetrics } from './worklist.ts'
+import { ExcludedMetrics } from './plan.ts'
 
 /** Warnings of one push that are logged singly; all are kept. */
 const loggedWarningsMax = 10

@@ -1,83 +1,18 @@
 import { type Batch, batchesOf, isBatch } from '../model/batch.ts'
-import type { Hour } from '../model/hour.ts'
 import { batchMetricsMax } from '../model/limits.ts'
 import type { Metric } from '../model/metric.ts'
 import { MetricSet } from '../model/metric-set.ts'
+import type { DeliveryStore } from '../outbox/contract/delivery-store.ts'
 import { fresh, type Piece } from './isolate/pieces.ts'
+import { dueWanted, ExcludedMetrics, type FlushPlan } from './plan.ts'
+import type { Sender } from './push.ts'
 
-/** Dependencies of `Worklist`. */
-export interface WorklistDeps {
+/** Sizes of the pushes of a flush. */
+export interface PushLimits {
   /** Concurrent pushes, at most. */
   readonly inFlight: number
-  /** Number of metrics that the service takes at once, as far as known. */
-  batchSizeMax(): number
-  /** Smallest number of metrics worth a push. Default: 1. */
-  batchMetricsMin?(): number
-  /** Hours from this one on go first. */
-  readonly newestFirstFrom: Hour
-  /** The current hour: it is not mixed with older ones in a batch, which a service may fail on alone. */
-  readonly current: Hour
-  /** Reads due metrics in the order of delivery. */
-  due(limit: number): Promise<readonly Metric[]>
-  /** The due metrics that may be sent with others. */
-  free(due: readonly Metric[]): readonly Metric[]
-  /** The metrics that are still due: a person may have dropped one, or a correction may be held. */
-  stillDue(metrics: readonly Metric[]): Promise<readonly Metric[]>
-}
-
-/**
- * Due metrics that are wanted, at least `countMin` if there are so many: reads on while unwanted ones stand before them.
- *
- * @param due reads due metrics in the order of delivery
- * @param pick picks the wanted ones, as soon as they were read
- * @param limit of the first read
- */
-export async function dueWanted(
-  due: (limit: number) => Promise<readonly Metric[]>,
-  pick: (read: readonly Metric[]) => readonly Metric[],
-  countMin: number,
-  limit: number,
-): Promise<readonly Metric[]> {
-  for (let reach = limit; ; reach *= 2) {
-    const read = await due(reach)
-    const wanted = pick(read)
-    if (wanted.length >= countMin || read.length < reach) return wanted
-  }
-}
-
-/** Metrics that are due in the outbox and must not be read as such: handed out, or their verdict is not recorded yet. */
-export class ExcludedMetrics {
-  readonly #metrics = new MetricSet()
-  /** For each read under way, the metrics removed since it began: it may have found them due. */
-  readonly #removedSince = new Set<MetricSet>()
-
-  get size(): number {
-    return this.#metrics.size
-  }
-
-  has(metric: Metric): boolean {
-    return this.#metrics.has(metric)
-  }
-
-  add(metrics: readonly Metric[]): void {
-    this.#metrics.add(...metrics)
-  }
-
-  delete(metrics: readonly Metric[]): void {
-    this.#metrics.delete(...metrics)
-    for (const removed of this.#removedSince) removed.add(...metrics)
-  }
-
-  /** Reads metrics without the excluded ones. @param read is given how many there are */
-  async without(read: (excluded: number) => Promise<readonly Metric[]>): Promise<readonly Metric[]> {
-    const removed = new MetricSet()
-    this.#removedSince.add(removed)
-    try {
-      return (await read(this.size)).filter(metric => !this.has(metric) && !removed.has(metric))
-    } finally {
-      this.#removedSince.delete(removed)
-    }
-  }
+  /** Smallest number of metrics worth a push while more are being collected. Default: 1. */
+  readonly batchMetricsMin?: () => number
 }
 
 /**
@@ -85,7 +20,10 @@ export class ExcludedMetrics {
  * time. Each metric is handed out once, and comes back only as a piece.
  */
 export class Worklist {
-  readonly #deps: WorklistDeps
+  readonly #plan: Pick<FlushPlan, 'due' | 'free' | 'newestFirstFrom' | 'current'>
+  readonly #sender: Pick<Sender, 'batchSizeMax'>
+  readonly #outbox: Pick<DeliveryStore, 'stillDue'>
+  readonly #limits: PushLimits
   readonly #first: Piece[] = []
   /** Pieces of the newest hour that go after its other metrics, and before older hours. */
   readonly #beforeOlder: Piece[] = []
@@ -98,8 +36,16 @@ export class Worklist {
   /** Metrics that were handed out, or are in a piece: not to be read again. */
   readonly #taken = new ExcludedMetrics()
 
-  constructor(deps: WorklistDeps) {
-    this.#deps = deps
+  constructor(
+    plan: Pick<FlushPlan, 'due' | 'free' | 'newestFirstFrom' | 'current'>,
+    sender: Pick<Sender, 'batchSizeMax'>,
+    outbox: Pick<DeliveryStore, 'stillDue'>,
+    limits: PushLimits,
+  ) {
+    this.#plan = plan
+    this.#sender = sender
+    this.#outbox = outbox
+    this.#limits = limits
   }
 
   /**
@@ -112,10 +58,10 @@ export class Worklist {
       const piece = this.#first.shift() ?? (await this.#next()) ?? (isLastWanted ? this.#last.shift() : undefined)
       if (!piece) return undefined
       this.#checked.push(piece)
-      const still = new MetricSet(await this.#deps.stillDue(piece.batch))
+      const still = new MetricSet(await this.#outbox.stillDue(piece.batch))
       this.leaveOut(metric => !still.has(metric), [this.#checked])
       const [checked] = this.#checked.splice(0)
-      const [batch, ...tooMany] = batchesOf(checked?.batch ?? [], this.#deps.batchSizeMax())
+      const [batch, ...tooMany] = batchesOf(checked?.batch ?? [], this.#sender.batchSizeMax)
       this.putBack(tooMany.map(rest => ({ ...piece, batch: rest })))
       if (batch) return { ...piece, batch }
     }
@@ -123,17 +69,17 @@ export class Worklist {
 
   /** The next piece of what is due; a full batch, if so many are due. */
   async #next(): Promise<Piece | undefined> {
-    const { batchSizeMax, batchMetricsMin = () => 1, newestFirstFrom } = this.#deps
-    if (this.#unsent.length < batchSizeMax()) await this.#read()
-    const isNewest = this.#unsent[0] !== undefined && this.#unsent[0].hour >= newestFirstFrom
+    const { batchMetricsMin = () => 1 } = this.#limits
+    if (this.#unsent.length < this.#sender.batchSizeMax) await this.#read()
+    const isNewest = this.#unsent[0] !== undefined && this.#unsent[0].hour >= this.#plan.newestFirstFrom
     const before = isNewest ? undefined : this.#beforeOlder.shift()
     if (before || this.#unsent.length < batchMetricsMin()) return before
-    const batch = this.#cut(batchSizeMax())
+    const batch = this.#cut(this.#sender.batchSizeMax)
     return batch && fresh(batch)
   }
 
   #cut(sizeMax: number): Batch | undefined {
-    const isCurrent = ({ hour }: Metric) => hour >= this.#deps.current
+    const isCurrent = ({ hour }: Metric) => hour >= this.#plan.current
     const some = this.#unsent.slice(0, sizeMax)
     const other = some.findIndex(metric => some[0] && isCurrent(metric) !== isCurrent(some[0]))
     const batch = other < 0 ? some : some.slice(0, other)
@@ -144,10 +90,9 @@ export class Worklist {
 
   /** Reads the next round of pushes, and the rest of the last one again: others may go before it now. */
   async #read(): Promise<void> {
-    const { due, free, inFlight } = this.#deps
-    const round = inFlight * batchMetricsMax
-    const read = (limit: number) => this.#taken.without(excluded => due(limit + excluded))
-    this.#unsent = (await dueWanted(read, free, round, round)).slice(0, round)
+    const round = this.#limits.inFlight * batchMetricsMax
+    const read = (limit: number) => this.#taken.without(excluded => this.#plan.due(limit + excluded))
+    this.#unsent = (await dueWanted(read, some => this.#plan.free(some), round, round)).slice(0, round)
   }
 
   /** Puts pieces before everything else. */
@@ -209,7 +154,7 @@ export class Worklist {
     others: () => Promise<readonly Metric[]>,
     choose: (upcoming: readonly Metric[]) => readonly Metric[],
   ): Promise<number> {
-    const read = this.#deps.free(await this.#taken.without(others))
+    const read = this.#plan.free(await this.#taken.without(others))
     const pieces = [...this.#first, ...this.#beforeOlder, ...this.#last]
     const known = [...pieces.flatMap(({ batch }) => batch), ...this.#unsent]
     const inKnown = new MetricSet(known)

@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { fresh, type Piece, smaller } from '../../src/delivery/isolate/pieces.ts'
-import { Worklist, type WorklistDeps } from '../../src/delivery/worklist.ts'
+import { Worklist } from '../../src/delivery/worklist.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import type { Metric } from '../../src/model/metric.ts'
+import type { DeliveryStore } from '../../src/outbox/contract/delivery-store.ts'
 import { asBatch } from '../model/batches.ts'
 import { dice } from '../support/dice.ts'
 import { anHour, metrics } from '../support/metrics.ts'
@@ -23,18 +24,19 @@ function outboxOf(due: readonly Metric[], isFree = (_: Metric) => true, turns = 
     for (let count = turns(); count > 0; count -= 1) await new Promise(setImmediate)
     return found
   }
-  const ports: WorklistDeps = {
-    inFlight: 4,
-    due: limit => asked(() => [...left.values()].slice(0, limit).map(metric => ({ ...metric }))),
-    free: some => some.filter(isFree),
+  const plan = {
+    due: (limit: number) => asked(() => [...left.values()].slice(0, limit).map(metric => ({ ...metric }))),
+    free: (some: readonly Metric[]) => some.filter(isFree),
     newestFirstFrom: anHour,
     current: anHour,
-    batchSizeMax: () => 100,
-    stillDue: some => asked(() => some.filter(metric => left.has(nameOf(metric)))),
+  }
+  const outbox: Pick<DeliveryStore, 'stillDue'> = {
+    stillDue: some => asked(() => some.filter(({ id, hour }) => left.has(`${id} ${hour}`))),
   }
   return {
     left,
-    ports,
+    plan,
+    worklist: (inFlight = 4, own = plan) => new Worklist(own, { batchSizeMax: 100 }, outbox, { inFlight }),
     drop: (dropped: readonly Metric[]) => {
       for (const metric of dropped) left.delete(nameOf(metric))
     },
@@ -62,7 +64,7 @@ function bringForward(
 describe('a worklist', () => {
   it('hands out what is due in batches of 100, in order, each metric once', async () => {
     const due = metrics(1_250)
-    const worklist = new Worklist(outboxOf(due).ports)
+    const worklist = outboxOf(due).worklist()
     const pieces = await all(worklist)
     expect(pieces.map(({ batch }) => batch.length)).toEqual([...Array(12).fill(100), 50])
     expect(pieces.flatMap(({ batch }) => [...batch])).toEqual(due)
@@ -71,7 +73,7 @@ describe('a worklist', () => {
 
   it('hands out what has become due meanwhile', async () => {
     const outbox = outboxOf(metrics(100))
-    const worklist = new Worklist(outbox.ports)
+    const worklist = outbox.worklist()
     const [first] = await all(worklist)
     outbox.record(first?.batch ?? [])
     worklist.release(first?.batch ?? [])
@@ -81,14 +83,14 @@ describe('a worklist', () => {
 
   it('does not hand out what is in quarantine', async () => {
     const due = metrics(120)
-    const worklist = new Worklist(outboxOf(due, ({ value }) => value >= 110).ports)
+    const worklist = outboxOf(due, ({ value }) => value >= 110).worklist()
     expect((await all(worklist)).flatMap(({ batch }) => [...batch])).toEqual(due.slice(110))
   })
 
   it('hands out nothing that was dropped, be it read before or on its way meanwhile', async () => {
     const due = metrics(350)
     const outbox = outboxOf(due)
-    const worklist = new Worklist(outbox.ports)
+    const worklist = outbox.worklist()
     const [first, second] = [await worklist.take(), await worklist.take()]
     if (!first || !second) throw new Error('nothing was handed out')
     outbox.drop([...first.batch.slice(0, 99), ...due.slice(200, 290)])
@@ -102,7 +104,7 @@ describe('a worklist', () => {
 
   it('hands out again what was recorded and is due still: it was not recorded after all', async () => {
     const due = metrics(2)
-    const worklist = new Worklist(outboxOf(due).ports)
+    const worklist = outboxOf(due).worklist()
     await worklist.take()
     expect(await worklist.take()).toBeUndefined()
     worklist.release(due.slice(1))
@@ -112,7 +114,7 @@ describe('a worklist', () => {
   it('brings metrics forward, each alone, with what they have behind them', async () => {
     const due = metrics(300)
     const outbox = outboxOf(due)
-    const worklist = new Worklist(outbox.ports)
+    const worklist = outbox.worklist()
     const piece = await worklist.take()
     if (!piece) throw new Error('nothing is due')
     worklist.putFirst(smaller({ ...piece, sent: 3, attemptsMax: 2 }, piece.batch))
@@ -132,7 +134,7 @@ describe('a worklist', () => {
 
   it('names each upcoming metric once, also when it is among the others', async () => {
     const due = [...metrics(105), ...metrics(5, anHour, 'other')]
-    const worklist = new Worklist(outboxOf(due).ports)
+    const worklist = outboxOf(due).worklist()
     await worklist.take()
     const others = due.slice(105).map(metric => ({ ...metric }))
     const chosenFrom: Metric[] = []
@@ -164,7 +166,7 @@ describe('a worklist', () => {
         let isLost = false
         const isFree = (metric: Metric) => !asideNames.has(nameOf(metric)) && !(isLost && metric.protocolId === 'lost')
         const outbox = outboxOf(due, isFree, () => whole(0, turns))
-        const worklist = new Worklist(outbox.ports)
+        const worklist = outbox.worklist()
         const [out, done, dropped] = [new Set<string>(), new Set<string>(), new Set<string>()]
         const send = async (piece: Piece) => {
           expect(piece.batch.length).toBeLessThanOrEqual(100)
@@ -190,7 +192,7 @@ describe('a worklist', () => {
           const some = () => due.filter(() => roll() < 0.01).slice(0, 3)
           if (roll() < 0.1)
             await worklist.bringForward(
-              () => outbox.ports.due(50),
+              () => outbox.plan.due(50),
               upcoming => upcoming.filter(() => roll() < 0.05).slice(0, 3),
             )
           if (roll() < 0.05) {
@@ -227,17 +229,14 @@ describe('a worklist', () => {
   })
 
   it('reads a round of pushes at a time, and what has become due meanwhile before the rest', async () => {
-    const { ports, left } = outboxOf(metrics(1_000))
+    const { plan, left, worklist: worklistOf } = outboxOf(metrics(1_000))
     const late = metrics(20, hourAfter(anHour, 1))
     const limits: number[] = []
-    const worklist = new Worklist({
-      ...ports,
-      inFlight: 2,
-      due: async limit => {
-        limits.push(limit)
-        return [...left.values()].toSorted((a, b) => b.hour - a.hour).slice(0, limit)
-      },
-    })
+    const due = async (limit: number) => {
+      limits.push(limit)
+      return [...left.values()].toSorted((a, b) => b.hour - a.hour).slice(0, limit)
+    }
+    const worklist = worklistOf(2, { ...plan, due })
     await worklist.take()
     for (const metric of late) left.set(nameOf(metric), metric)
     const pieces = [await worklist.take(), await worklist.take()]
@@ -249,7 +248,7 @@ describe('a worklist', () => {
   it('looks up again what comes back while it looks, and reads nothing that is recorded while it reads', async () => {
     const due = metrics(250)
     const outbox = outboxOf(due, undefined, () => 2)
-    const worklist = new Worklist(outbox.ports)
+    const worklist = outbox.worklist()
     const [first, second] = [await worklist.take(), await worklist.take()]
     if (!first || !second) throw new Error('nothing was handed out')
     const taking = worklist.take()

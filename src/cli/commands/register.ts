@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { type Connection, connect } from '../../app/connection.ts'
 import type { ProtocolConfig } from '../../config/config.ts'
-import { registerProtocol } from '../../delivery/delivery.ts'
+import { registerProtocol } from '../../delivery/push.ts'
 import { type ConfigOption, configuredCommand } from '../configured-command.ts'
 import { endIncomplete } from '../exit.ts'
 import { openContext } from '../open-context.ts'

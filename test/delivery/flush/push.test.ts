@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { Pacer } from '../../../src/delivery/gate.ts'
 import { attemptsMax } from '../../../src/delivery/isolate/pieces.ts'
-import { pushBatch } from '../../../src/delivery/push.ts'
+import { BatchSize, Sender } from '../../../src/delivery/push.ts'
 import { isBatch } from '../../../src/model/batch.ts'
 import type { Metric } from '../../../src/model/metric.ts'
 import type { Answer } from '../../../src/model/verdict.ts'
+import { silentLog } from '../../support/log.ts'
 import { metrics } from '../../support/metrics.ts'
 import { VirtualTime } from '../../support/virtual-time.ts'
 import { gateAt } from '../support/gate-bench.ts'
@@ -38,22 +39,18 @@ async function push(answers: readonly Answer[], { chance = 0.5, dueAfter = () =>
   const batch = metrics(present ? 1 : 2)
   if (!isBatch(batch)) throw new Error('empty')
   const signal = new AbortController().signal
-  const { verdict } = await pushBatch(
-    batch,
-    { attemptsMax, ...(present && { isKnownGood: true }) },
+  const sender = new Sender(
     {
-      client,
-      key: 'k',
-      gate: gateAt(time).gate,
+      ...{ client: { push: client.push, register: client.push }, gate: gateAt(time).gate, time },
+      ...{ destination: { protocols: [] }, batchSize: new BatchSize(), log: silentLog, unconfirmed: { add() {} } },
       outbox: {
         present: async () => present?.(batch[0]),
         stillDue: async batch => batch.slice(0, dueAfter(time.nowMs() - startMs)),
       },
-      breakOff: signal,
-      time,
-      signal,
     },
+    { key: 'k', breakOff: signal, signal },
   )
+  const { verdict } = await sender.push(batch, { attemptsMax, ...(present && { isKnownGood: true }) })
   return { verdict, sentAtMs }
 }
 

@@ -25,10 +25,10 @@ it('what is in quarantine is tried with a tenth of the pace, one a flush, howeve
   const quarantine = new Quarantine()
   const due = Array.from({ length: 40 }, (_, index) => metrics(1, anHour, `p${index}`)).flat()
   for (const { protocolId } of due) quarantine.addProtocol(protocolId, anHour, 'bad', startMs - quarantineCapMs, 0)
-  const protocolIds = due.map(({ protocolId }) => protocolId)
-  const probes = new QuarantineProbes({ quarantine, time, intervalMs: 200 })
-  const flush = () =>
-    probes.of({ isAsked: false, protocolIds, due: async ids => due.filter(one => ids.includes(one.protocolId)) })
+  const protocolIds: readonly string[] = due.map(({ protocolId }) => protocolId)
+  const probes = new QuarantineProbes(quarantine, time, 200)
+  const read = async (_: number, ids = protocolIds) => due.filter(one => ids.includes(one.protocolId))
+  const flush = () => probes.of({ isAsked: false, protocolIds, newestFirstFrom: anHour, due: read })
   let tried = 0
   for (let looks = 0; looks < 600; looks += 1) {
     const next = flush()

@@ -1,13 +1,16 @@
 import type { ProtocolConfig } from '../../../src/config/config.ts'
 import { Flush, type FlushDeps } from '../../../src/delivery/flush.ts'
+import type { Attempts } from '../../../src/delivery/isolate/pieces.ts'
 import type { Sending, Stop } from '../../../src/delivery/isolate/state.ts'
+import { ExcludedMetrics, FlushPlan, type PlanDeps } from '../../../src/delivery/plan.ts'
 import type { Batch } from '../../../src/model/batch.ts'
 import type { Metric } from '../../../src/model/metric.ts'
 import { MetricSet } from '../../../src/model/metric-set.ts'
 import { type Answer, type Verdict, verdict } from '../../../src/model/verdict.ts'
-import type { DeadLetter } from '../../../src/outbox/contract/metrics.ts'
+import type { DeadLetter, MetricKey } from '../../../src/outbox/contract/metrics.ts'
 import { asBatch } from '../../model/batches.ts'
 import { anHour } from '../../support/metrics.ts'
+import { VirtualTime } from '../../support/virtual-time.ts'
 import { accepted } from './answers.ts'
 import { protocol } from './protocol.ts'
 
@@ -100,35 +103,39 @@ export class FlushBench {
       quarantineMetric: metric => void this.quarantined.push(...this.#own([metric])),
       quarantineRejected: ({ protocolId }) => void this.rejectedProtocols.push(protocolId),
     }
-    const deps: FlushDeps = {
-      protocols,
-      inFlight,
-      present: metric => this.#asked(() => metric),
-      stillDue: some => this.#asked(() => some.filter(metric => this.#own([metric]).some(own => this.due.has(own)))),
-      recorder,
-      quarantine: {
-        hasProtocol: id => this.rejectedProtocols.includes(id) || this.failingProtocols.includes(id),
-        countFailure: () => {},
-        failuresOf: () => 0,
-        suspect: () => {},
-      },
-      earlier: () => this.#asked(() => this.earlier),
-      hasDelivered: () => this.#asked(() => this.hasDelivered),
-      free: due => due.filter(metric => !keptApart.has(metric)),
-      newestToProbe: async () => [],
-      toProbe: async () => probesLeft.shift(),
-      newestFirstFrom: anHour,
-      current: anHour,
-      batchSizeMax: () => 100,
-      probes,
-      due: (ids, limit) => this.#asked(() => this.#read(ids, limit)),
-      push: (batch, { attemptsMax }) => this.#push(batch, attemptsMax),
-      register: async id => {
-        this.registered.push(id)
-        return undefined
-      },
+    const quarantine: FlushDeps['quarantine'] & PlanDeps['quarantine'] = {
+      hasProtocol: id => this.rejectedProtocols.includes(id) || this.failingProtocols.includes(id),
+      hasMetric: () => false,
+      isSuspect: () => false,
+      sendStateOf: metric => (keptApart.has(metric) ? 'waits' : 'free'),
+      protocolsToProbe: () => [],
+      countFailure: () => {},
+      failuresOf: () => 0,
+      suspect: () => {},
     }
-    return await new Flush(deps).run()
+    const outbox: FlushDeps['outbox'] & PlanDeps['outbox'] = {
+      due: ({ protocolIds: ids }, limit) => this.#asked(() => this.#read(ids, limit)),
+      dueHour: async () => anHour,
+      present: metric => this.#asked(() => metric as Metric),
+      stillDue: some => this.#asked(() => some.filter(metric => this.#own([metric]).some(own => this.due.has(own)))),
+      lastDelivered: () => this.#asked(() => this.earlier),
+      hasDelivered: () => this.#asked(() => this.hasDelivered),
+    }
+    const sender = {
+      batchSizeMax: 100,
+      push: (batch: Batch, { attemptsMax }: Attempts) => this.#push(batch, attemptsMax),
+      register: async (id: string) => void this.registered.push(id),
+    }
+    const clock = { latestHour: () => anHour, skewMs: 0 }
+    const time = new VirtualTime(anHour)
+    const protocolIds = protocols.map(({ id }) => id)
+    const parts = { outbox, protocolIds, quarantine, unrecorded: new ExcludedMetrics(), clock, time }
+    const plan = new FlushPlan(parts, false, anHour, probes)
+    const quarantineProbes = { newest: async () => [], of: () => async () => probesLeft.shift() }
+    return await new Flush(plan, sender, {
+      ...{ outbox, recorder, quarantine, quarantineProbes, inFlight },
+      destination: { protocols },
+    }).run()
   }
 
   /** The outbox does something, and answers, in its own time. */
@@ -150,7 +157,7 @@ export class FlushBench {
     return due.slice(0, limit).map(metric => ({ ...metric }))
   }
 
-  #own(metrics: readonly Metric[]): readonly Metric[] {
+  #own(metrics: readonly MetricKey[]): readonly Metric[] {
     return metrics.map(
       ({ id, hour }) => this.#byKey.get(`${id} ${hour}`) ?? this.earlier ?? fail(`${id} was never due`),
     )
