@@ -5,7 +5,14 @@ import { hourAt, hourNumber } from '../model/hour.ts'
 import { catchUpHoursMax, hourMs } from '../model/limits.ts'
 import { stepsFrom } from '../model/migrations.ts'
 import { isDamage } from '../sqlite/damage.ts'
-import { OtherSchemaError, openDatabase, openReadOnly, type Schema, type Sqlite } from '../sqlite/database.ts'
+import {
+  OtherSchemaError,
+  openDatabase,
+  openReadOnly,
+  type Schema,
+  type Sqlite,
+  schemaVersion,
+} from '../sqlite/database.ts'
 import { syncPath } from '../sqlite/sync-path.ts'
 import { fileFault } from '../sqlite/trouble.ts'
 import { loadRows, prepareLoad } from './load.ts'
@@ -51,19 +58,6 @@ function moveIn(file: string, at: string): void {
   syncPath(dirname(file))
 }
 
-/** Continues a replacement that a crash interrupted. */
-function finishMoves(file: string): void {
-  const folder = dirname(file)
-  if (!existsSync(folder)) return
-  const prefix = `${basename(file)}${wholePart}`
-  const whole = readdirSync(folder).filter(name => name.startsWith(prefix) && !/-(wal|shm|journal)$/.test(name))
-  for (const name of whole.sort()) {
-    const at = name.slice(prefix.length)
-    moveAside(file, `${file}${asidePart}${at}`)
-    moveIn(file, at)
-  }
-}
-
 /** A file name for an instant that is not taken yet: `20261120T130000Z`. */
 function nameFor(file: string, nowMs: number): string {
   const at = new Date(nowMs).toISOString().replace(/[-:]|\.\d+/g, '')
@@ -84,12 +78,6 @@ function stampOf(file: string): string {
 function free(path: string): string {
   if (!existsSync(path)) return path
   for (let number = 2; ; number += 1) if (!existsSync(`${path}.${number}`)) return `${path}.${number}`
-}
-
-/** Checks the file's length and its log. @returns the damage; `undefined` when there is none */
-function quickDamageOf(file: string): string | undefined {
-  if (!existsSync(file)) return undefined
-  return emptied(file) ?? brokenLog(file)
 }
 
 /** Damage of the log: a few milliseconds, or a few seconds for several GiB. */
@@ -116,31 +104,6 @@ function emptied(file: string): string | undefined {
   const hasLog = logOf(file).frames.length > 0
   // A new, unwritten file has equal birth and change times; a truncated one has not.
   return hasLog || (birthtimeMs > 0 && mtimeMs - birthtimeMs > 1) ? 'the file was emptied' : undefined
-}
-
-/**
- * Reads every page: 170 ms for 1,000,000 metrics.
- *
- * @param known version of the tables
- * @returns the damage; `undefined` when there is none
- */
-function brokenPages(file: string, known: number): string | undefined {
-  const database = openReadOnly(file)
-  try {
-    const found = database.pragma('quick_check(1)', { simple: true })
-    if (found !== 'ok') return String(found)
-    const version = database.pragma('user_version', { simple: true })
-    // A file of another version has other tables; it is refused when it is opened.
-    if (version !== known) return undefined
-    // A due metric that its index does not list is never delivered; a quick check does not compare the two.
-    const isAsCounted = database.prepare<[], number>(countsAgree).pluck().get()
-    return isAsCounted === 1 ? undefined : 'the metrics are not as many as were counted'
-  } catch (error) {
-    if (isDamage(error)) return error instanceof Error ? error.message : String(error)
-    throw error
-  } finally {
-    database.close()
-  }
 }
 
 const countsAgree = `
@@ -282,19 +245,41 @@ export class Salvage {
     return this.quickDamageOf(file) ?? (existsSync(file) ? this.brokenPages(file) : undefined)
   }
 
-  /** As `damageOf`, without reading the pages. */
+  /** As `damageOf`, without reading the pages: the file's length and its log alone. */
   quickDamageOf(file: string): string | undefined {
-    return quickDamageOf(file)
+    return existsSync(file) ? (emptied(file) ?? brokenLog(file)) : undefined
   }
 
   /** Reads every page: 170 ms for 1,000,000 metrics. @returns the damage; `undefined` when there is none */
   brokenPages(file: string): string | undefined {
-    return brokenPages(file, this.#tables.schema.version)
+    const database = openReadOnly(file)
+    try {
+      const found = database.pragma('quick_check(1)', { simple: true })
+      if (found !== 'ok') return String(found)
+      // A file of another version has other tables; it is refused when it is opened.
+      if (schemaVersion(database) !== this.#tables.schema.version) return undefined
+      // A due metric that its index does not list is never delivered; a quick check does not compare the two.
+      const isAsCounted = database.prepare<[], number>(countsAgree).pluck().get()
+      return isAsCounted === 1 ? undefined : 'the metrics are not as many as were counted'
+    } catch (error) {
+      if (isDamage(error)) return error instanceof Error ? error.message : String(error)
+      throw error
+    } finally {
+      database.close()
+    }
   }
 
   /** Continues a salvage that a crash interrupted. Call it before the file is opened. */
   finishMoves(file: string): void {
-    finishMoves(file)
+    const folder = dirname(file)
+    if (!existsSync(folder)) return
+    const prefix = `${basename(file)}${wholePart}`
+    const whole = readdirSync(folder).filter(name => name.startsWith(prefix) && !/-(wal|shm|journal)$/.test(name))
+    for (const name of whole.sort()) {
+      const at = name.slice(prefix.length)
+      moveAside(file, `${file}${asidePart}${at}`)
+      moveIn(file, at)
+    }
   }
 
   /**
@@ -307,18 +292,15 @@ export class Salvage {
   salvage(file: string, reason: string, context: SalvageContext): Salvaged {
     const at = nameFor(file, context.nowMs)
     const stamp = stampOf(file)
-    const made = remake(file, file, this.#tables, context)
+    let made = remake(file, file, this.#tables, context)
     const aside = callWhole(file, at)
     moveAside(file, aside)
-    // A command that had the outbox open may have written while it was read.
-    const final = stampOf(aside) === stamp ? made : this.#again(file, aside, at, context)
+    if (stampOf(aside) !== stamp) {
+      // A command that had the outbox open has written while it was read.
+      made = remake(aside, file, this.#tables, context)
+      callWhole(file, at)
+    }
     moveIn(file, at)
-    return { reason, aside, ...final }
-  }
-
-  #again(file: string, aside: string, at: string, context: SalvageContext): Made {
-    const made = remake(aside, file, this.#tables, context)
-    callWhole(file, at)
-    return made
+    return { reason, aside, ...made }
   }
 }
