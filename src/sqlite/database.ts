@@ -117,16 +117,16 @@ function undoCreation(file: string): void {
 }
 
 /**
- * Wraps a write in a transaction whose commit does not wait for the disk. It survives the end of the process; a power
+ * Runs writes, each in a transaction whose commit does not wait for the disk. It survives the end of the process; a power
  * cut may undo such writes since the last synced commit, and nothing else.
  */
-export function unsynced<T>(database: Sqlite, write: (what: T) => void): (what: T) => void {
-  const transaction = database.transaction(write)
-  return what => {
+export function unsynced(database: Sqlite): <T>(act: () => T) => T {
+  const transaction = database.transaction((act: () => unknown) => act())
+  return <T>(act: () => T) => {
     // A prepared PRAGMA works only once.
     database.exec('PRAGMA synchronous = NORMAL')
     try {
-      transaction.immediate(what)
+      return transaction.immediate(act) as T
     } finally {
       database.exec('PRAGMA synchronous = FULL')
     }

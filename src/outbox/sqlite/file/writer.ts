@@ -24,7 +24,7 @@ export class Writer {
   readonly #disk: Disk
   readonly #time: Pick<Time, 'nowMs' | 'sleep'>
   readonly #together: Commit
-  readonly #unsynced: (act: () => void) => void
+  readonly #unsynced: ReturnType<typeof unsynced>
   readonly #delayed = new Set<() => void>()
   readonly #givenUp = new AbortController()
   #lockedSinceMs: number | undefined
@@ -36,7 +36,7 @@ export class Writer {
     this.#time = time
     const whenFree = <T>(commit: () => T) => this.whenFree(commit, () => this.#noteDelay())
     this.#together = groupCommit(database, commitRowsMax, whenFree)
-    this.#unsynced = unsynced(database, (act: () => void) => act())
+    this.#unsynced = unsynced(database)
   }
 
   /**
@@ -67,11 +67,11 @@ export class Writer {
   unsynced<T>(act: () => T, onDelayed?: () => void): Promise<T> {
     return this.whenFree(() => {
       try {
-        return this.#result(this.#unsynced, act)
+        return this.#unsynced(act)
       } catch (error) {
         // A full disk must not keep a delivery from being recorded.
         if (!this.isAgain(error)) throw error
-        return this.#result(this.#unsynced, act)
+        return this.#unsynced(act)
       }
     }, onDelayed)
   }
@@ -80,15 +80,7 @@ export class Writer {
   async atOnce<T>(act: () => T): Promise<T> {
     if (this.#disk.held) throw Object.assign(new Error('the outbox is being checked'), { code: 'SQLITE_BUSY' })
     this.#disk.requireInPlace()
-    return this.#result(this.#unsynced, act)
-  }
-
-  #result<T>(transaction: (act: () => void) => void, act: () => T): T {
-    let result: T | undefined
-    transaction(() => {
-      result = act()
-    })
-    return result as T
+    return this.#unsynced(act)
   }
 
   #noteDelay(): void {
