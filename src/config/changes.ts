@@ -5,64 +5,46 @@ import type { Config, NamedConfig } from './config.ts'
  * name, other sections by key. Pure; holds no secret, as a configuration only refers to secrets.
  */
 export function changesOf(before: Config, after: Config): string[] {
-  const collectors = (config: Config) => config.protocols.flatMap(protocol => protocol.collectors)
   const protocols = (config: Config) => config.protocols.map(({ collectors: _, ...own }) => own)
-  const sections = [
-    'service',
-    'proxy',
-    'ca',
-    'data',
-    'fleet',
-    'collect',
-    'delivery',
-    'outbox',
-    'status',
-    'log',
-    'heartbeat',
-    'notify',
-  ] as const
   return [
-    ...listed(
-      'protocol',
-      named(protocols(before), ({ id }) => id),
-      named(protocols(after), ({ id }) => id),
-    ),
-    ...listed(
-      'collector',
-      named(collectors(before), ({ id }) => id),
-      named(collectors(after), ({ id }) => id),
-    ),
-    ...listed(
-      'chain',
-      named(before.chains, ({ name }) => name),
-      named(after.chains, ({ name }) => name),
-    ),
-    ...listed('price', named(before.prices, priceName), named(after.prices, priceName)),
-    ...listed(
-      'list',
-      named(before.lists, ({ name }) => name),
-      named(after.lists, ({ name }) => name),
-    ),
+    ...listed('protocol', protocols(before), protocols(after), ({ id }) => id),
+    ...listed('collector', collectorsOf(before), collectorsOf(after), ({ id }) => id),
+    ...listed('chain', before.chains, after.chains, ({ name }) => name),
+    ...listed('price', before.prices, after.prices, priceName),
+    ...listed('list', before.lists, after.lists, ({ name }) => name),
     ...sections.filter(key => textOf(before[key]) !== textOf(after[key])).map(key => `${key} changed`),
   ]
 }
 
+const collectorsOf = ({ protocols }: Config) => protocols.flatMap(({ collectors }) => collectors)
+
 const priceName = ({ name }: NamedConfig) => (name.endsWith('/') ? `of the tokens of ${name.slice(0, -1)}` : name)
 
-type ByName = ReadonlyMap<string, string>
+/** Keys of the sections that are compared as a whole. */
+const sections = [
+  'service',
+  'proxy',
+  'ca',
+  'data',
+  'fleet',
+  'collect',
+  'delivery',
+  'outbox',
+  'status',
+  'log',
+  'heartbeat',
+  'notify',
+] as const
 
-function named<T>(things: readonly T[], nameOf: (thing: T) => string): ByName {
-  return new Map(things.map(thing => [nameOf(thing), textOf(thing)]))
-}
-
-function listed(kind: string, before: ByName, after: ByName): string[] {
-  const added = [...after.keys()].filter(name => !before.has(name))
-  const removed = [...before.keys()].filter(name => !after.has(name))
-  const changed = [...after].filter(([name, text]) => before.has(name) && before.get(name) !== text)
+function listed<T>(kind: string, before: readonly T[], after: readonly T[], nameOf: (thing: T) => string): string[] {
+  const textsOf = (things: readonly T[]) => new Map(things.map(thing => [nameOf(thing), textOf(thing)]))
+  const [old, now] = [textsOf(before), textsOf(after)]
   return [
-    ...added.map(name => `${kind} ${name} added`),
-    ...removed.map(name => `${kind} ${name} removed`),
-    ...changed.map(([name]) => `${kind} ${name} changed`),
+    ...[...now.keys()].filter(name => !old.has(name)).map(name => `${kind} ${name} added`),
+    ...[...old.keys()].filter(name => !now.has(name)).map(name => `${kind} ${name} removed`),
+    ...[...now.keys()]
+      .filter(name => old.has(name) && old.get(name) !== now.get(name))
+      .map(name => `${kind} ${name} changed`),
   ]
 }
 
