@@ -3,7 +3,7 @@ import { isRecord, valueAt } from '../model/json.ts'
 import { type ConfigDocument, operatorForm, type PlaceOf } from './document.ts'
 import { exampleOf, partAt } from './explain.ts'
 import { ownIdOf, sanitised, slug } from './fields.ts'
-import { meant, type Place, type PlacedMistake, pathText, placeText, quoted } from './mistakes.ts'
+import { didYouMean, type Place, type PlacedMistake, pathText, placeText, quoted } from './mistakes.ts'
 import { namedAssets, tokensOfPrices } from './named-assets.ts'
 
 /** A path in a file, down into the options of a collector. */
@@ -346,9 +346,8 @@ function unknownLanes(main: WrittenMap, placeOf: PlaceOf): PlacedMistake[] {
   return lanes.flatMap((lane, index) => {
     if (typeof lane !== 'string' || known.includes(lane) || lane.startsWith('machine/') || lane.trim() === '') return []
     const path = ['fleet', 'lanes', index]
-    const near = meant(lane, known)
     const message = `${pathText(path)}: ${quoted(lane)} is neither a chain under chains: nor web nor machine/NAME`
-    return [{ place: placeOf(path), message, fix: near ? `did you mean ${near}?` : `there are: ${known.join(', ')}` }]
+    return [{ place: placeOf(path), message, fix: didYouMean(lane, known, `there are: ${known.join(', ')}`) }]
   })
 }
 
@@ -370,13 +369,12 @@ function unknownNames(
   return named
     .filter(({ name }) => !known.includes(name))
     .map(({ name, path, at }) => {
-      const near = meant(name, known)
       const add = `add it: ${kind}s: { ${/^[\w-]+$/.test(name) ? name : quoted(name)}: ${examples[kind]} }`
       const others = known.length === 0 ? add : `configured: ${known.join(', ')}; or ${add}`
       return {
         place: placeOf(path, at),
         message: `${pathText(path)}: there is no ${kind} ${quoted(name)} under ${kind}s:`,
-        fix: near === undefined ? others : `did you mean ${near}?`,
+        fix: didYouMean(name, known, others),
       }
     })
 }
