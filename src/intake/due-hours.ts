@@ -8,7 +8,7 @@ import type { DueHour, DueHoursWanted, HourPlan } from '../outbox/contract/hours
 import type { IntakeOutbox } from '../outbox/contract/outbox.ts'
 import type { Log } from '../telemetry/log.ts'
 import { hourPassed, oldestCollected } from './hour-clock.ts'
-import type { Collected } from './validate.ts'
+import { type Collected, storedPart } from './validate.ts'
 
 /** Attempts after which a past hour whose state no endpoint has becomes a gap. */
 const stateMissingAttemptsMax = 3
@@ -113,18 +113,12 @@ interface RecordHourDeps {
 export async function recordHour(
   { outbox, log, time }: RecordHourDeps,
   due: DueHour,
-  { accepted, pins, provenance, fault, inputChanges }: Collected,
+  collected: Collected,
 ): Promise<void> {
   const nowMs = time.nowMs()
   const { collector, hour, attempts } = due
-  const values = {
-    collector,
-    hour,
-    accepted,
-    pins,
-    ...(provenance && { provenance }),
-    ...(inputChanges !== undefined && { inputChanges }),
-  }
+  const { accepted, fault } = collected
+  const values = { collector, hour, ...storedPart(collected) }
   const facts = { collector, hour: hourText(hour), metrics: accepted.length }
   if (!fault) {
     await outbox.intake.record(values, nowMs)

@@ -10,7 +10,7 @@ import type { CollectorDescription } from '../runner/runner.ts'
 import type { Log } from '../telemetry/log.ts'
 import { oldestCollected } from './hour-clock.ts'
 import type { HourReader } from './hour-reader.ts'
-import type { PastStore } from './validate.ts'
+import { type PastStore, storedPart } from './validate.ts'
 
 /** A block that may be final is checked with the chain's next look-up, or alone after this many times its `settle`. */
 const settlesPatientMax = 4
@@ -190,23 +190,16 @@ export async function recollectHour(deps: RecollectDeps, id: string, hour: Hour,
     return
   }
   const startedMs = time.nowMs()
-  const { accepted, pins, provenance, fault } = await reader.collect({ collector, description, hour }, pasts)
+  const read = await reader.collect({ collector, description, hour }, pasts)
+  const { accepted, fault } = read
   if (fault) {
     if (hour >= oldestCollected(hourAt(startedMs), description, catchUpMs)) throw fault
     await intake.forgetPins(id, hour)
     log.error({ ...facts, fault: faultLine(fault) }, staysAsItIs)
     return
   }
-  const open = notFinal(pins, hour, chains, startedMs)
-  const outcome = {
-    collector: id,
-    hour,
-    accepted,
-    pins: open,
-    mode: 'correct',
-    ...(provenance && { provenance }),
-  } as const
-  const { corrected } = await intake.record(outcome, time.nowMs())
+  const stored = storedPart({ ...read, pins: notFinal(read.pins, hour, chains, startedMs) })
+  const { corrected } = await intake.record({ collector: id, hour, ...stored, mode: 'correct' }, time.nowMs())
   const end =
     corrected > 0 ? `${corrected} of ${accepted.length} values differ and are pushed again` : 'the same values'
   log.warn({ ...facts, corrected }, `read again ${after}: ${end}`)

@@ -273,6 +273,16 @@ export function checked({ collector, description, hour }: HourToRead, outcome: R
   return { accepted, pins, failures, ...(provenance && { provenance }), ...(fault && { fault }) }
 }
 
+/** The values of a result, and how they came about, as they are stored. */
+export function storedPart({ accepted, pins, provenance, inputChanges }: Collected) {
+  return {
+    accepted,
+    pins,
+    ...(provenance && { provenance }),
+    ...(inputChanges !== undefined && { inputChanges }),
+  }
+}
+
 /** Result of a run without values. */
 export function nothing(fault: Fault): Collected {
   return { accepted: [], pins: [], failures: {}, fault }

@@ -7,7 +7,7 @@ import type { Backlog } from '../../outbox/contract/delivery-store.ts'
 import type { Recorded } from '../../outbox/contract/hours.ts'
 import type { BackfillOutbox } from '../../outbox/contract/outbox.ts'
 import type { HourReader } from '../hour-reader.ts'
-import { asFault, type Collected } from '../validate.ts'
+import { asFault, type Collected, storedPart } from '../validate.ts'
 import {
   type BackfillRequest,
   type CollectorCounts,
@@ -327,11 +327,14 @@ async function store(
     const mode = asked.what === 'overwrite' ? 'correct' : 'first-stands'
     const pins = notFinal(read.pins, hour, chains, startedMs)
     const failed = fault && { failed: { fault, nextAttemptMs: nowMs } }
-    const origin = {
-      ...(read.provenance && { provenance: read.provenance }),
-      ...(read.inputChanges !== undefined && { inputChanges: read.inputChanges }),
-    }
-    const outcome = { collector: id, hour, accepted, pins, mode, unexpected: true, ...origin, ...failed } as const
+    const outcome = {
+      collector: id,
+      hour,
+      ...storedPart({ ...read, pins }),
+      mode,
+      unexpected: true,
+      ...failed,
+    } as const
     listener.stored(id, await outbox.intake.record(outcome, nowMs))
   }
   listener.ended({ work, hour, ...(fault && { fault }), chainIds: read.pins.map(({ chainId }) => chainId) })
