@@ -25,10 +25,10 @@ import { connect } from './connection.ts'
 import { type AppContext, KeptCounts, useEgress } from './context.ts'
 import { deliveriesTo, deliveryMaker, startDelivering, takeRoles } from './delivering.ts'
 import type { FleetMember, joinFleet as join } from './fleet-member.ts'
-import { observationOf } from './observation.ts'
 import { endpointStates, openChains } from './open-chains.ts'
 import { openDaemonOutbox, placeOf } from './open-outbox.ts'
 import { openHourReader } from './open-runner.ts'
+import { presentState } from './present-state.ts'
 import { startReports } from './reporting.ts'
 
 /** Why a daemon cannot continue: its outbox must be reopened, or another process has its role. */
@@ -95,7 +95,7 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   const collectors = config.protocols.flatMap(protocol => protocol.collectors)
   const reading = { reader, chains: Object.values(chains), clock, counters }
   const make = () => deliveryMaker(connection, outbox.delivery, withCounts)
-  const seen = () => observationOf(context, outbox, connection, startedAtMs, endpointStates(chains), reloads)
+  const seen = () => presentState(context, outbox, connection, startedAtMs, endpointStates(chains), reloads)
   const member = { context: withCounts, outbox, connection, chains, make, seen }
   const { own, now } = sharedTime ? await joinFleet(member, sharedTime, stack) : { own: outbox, now: seen }
   const intake = new Intake({ outbox: own, collectors, catchUpMs: config.collect.catchUpMs, time, log, ...reading })

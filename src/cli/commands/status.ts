@@ -2,8 +2,8 @@ import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { namedService } from '../../app/connection.ts'
 import type { AppContext } from '../../app/context.ts'
-import { observationOf } from '../../app/observation.ts'
 import { readOutbox } from '../../app/open-outbox.ts'
+import { presentState } from '../../app/present-state.ts'
 import { statusAddress } from '../../config/addresses.ts'
 import { ConfigError } from '../../config/config.ts'
 import { jsonOf } from '../../model/json.ts'
@@ -47,7 +47,7 @@ export function statusCommand(): Command {
       const present = await readOutbox(context, async outbox =>
         statusJson(
           await observe(
-            observationOf(context, outbox, namedService(context.config), 0, [], reloads, daemon === undefined),
+            presentState(context, outbox, namedService(context.config), 0, [], reloads, daemon === undefined),
           ),
         ),
       )

@@ -5,8 +5,8 @@ import { type Observed, Reloads } from '../status/sources.ts'
 import type { NamedService } from './connection.ts'
 import type { AppContext } from './context.ts'
 
-/** Input for observing the state, without the service's widgets. */
-export function observationOf(
+/** The present state, without the service's widgets. */
+export function presentState(
   { config, time, clock, kept }: AppContext,
   outbox: Observed['outbox'],
   service: NamedService,
