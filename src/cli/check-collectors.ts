@@ -19,7 +19,7 @@ import type { Units } from '../outbox/contract/operator-store.ts'
 import type { CollectorDescription } from '../runner/runner.ts'
 import { endIncomplete } from './exit.ts'
 import { selectCollectors } from './open-context.ts'
-import type { Signals } from './signals.ts'
+import { onceAborted, type Signals } from './signals.ts'
 import { note } from './terminal.ts'
 
 /** Longest load of one collector while the daemon starts; after that the daemon starts without it. */
@@ -62,7 +62,7 @@ export async function checkEach(
 ): Promise<Checked> {
   await using stack = new AsyncDisposableStack()
   const runner = openOfflineRunner(edge, deadlineMs, stack)
-  stopping?.addEventListener('abort', () => void runner.stop())
+  onceAborted(stopping, () => void runner.stop())
   const results = await Promise.all(
     collectors.map(async collector => {
       try {
@@ -198,11 +198,12 @@ export interface Sighted extends Pick<Metric, 'id' | 'protocolId' | 'unit'> {
 
 /** Predicts the service's warnings, and what we do about them. Pure. */
 export function foreseen(metric: Sighted): Foreseen[] {
-  const texts = { 'label-long': longLabel(metric), 'unit-changed': otherUnit(metric), 'already-exists': again(metric) }
-  return (['label-long', 'unit-changed', 'already-exists'] as const).flatMap(kind => {
-    const text = texts[kind]
-    return text === undefined ? [] : [{ metric: metric.id, kind, text }]
-  })
+  const texts = [
+    ['label-long', longLabel(metric)],
+    ['unit-changed', otherUnit(metric)],
+    ['already-exists', again(metric)],
+  ] as const
+  return texts.flatMap(([kind, text]) => (text === undefined ? [] : [{ metric: metric.id, kind, text }]))
 }
 
 function longLabel(metric: Sighted): string | undefined {

@@ -16,35 +16,53 @@ import type { Accepted, MetricState } from '../outbox/contract/metrics.ts'
 import type { Units } from '../outbox/contract/operator-store.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { CollectorDescription } from '../runner/runner.ts'
-import { createLog } from '../telemetry/log.ts'
 import { type Foreseen, foreseen } from './check-collectors.ts'
+import { loud } from './open-context.ts'
+import { onceAborted } from './signals.ts'
 import { counted } from './terminal.ts'
 
 /**
- * Runs collectors for one hour and predicts how outbox and service will treat the result. Stores nothing.
+ * Runs collectors for one hour, the derived ones after the others, from their values, and predicts how outbox and service
+ * will treat the result.
  *
  * @param outbox absent when nothing was ever collected
+ * @param store stores the results of some collectors. Default: nothing is stored
  */
 export async function collectParts(
   context: AppContext,
   outbox: Pick<Outbox, 'intake' | 'operators'> | undefined,
   collectors: readonly CollectorConfig[],
   asked: AskedHour,
+  store: (parts: readonly CollectedPart[]) => Promise<void> = async () => {},
 ): Promise<CollectedReport> {
-  const { hour, units, stopping, collected = [] } = asked
   await using stack = new AsyncDisposableStack()
-  // The person who runs this sees the collectors' log.
-  const log = createLog(context.config.log.level, context.redactor)
-  const loud = { ...context, log }
-  const chains = openChains(loud, stack, { store: outbox?.intake })
-  const reader = openHourReader(loud, chains, stack)
-  stopping?.addEventListener('abort', () => void reader.stop())
-  const values = withCollected(outbox?.intake ?? noPasts, collected)
-  const read = (some: readonly CollectorConfig[]) => readParts(reader, some, values, asked)
+  const own = loud(context)
+  const chains = openChains(own, stack, { store: outbox?.intake })
+  const reader = openHourReader(own, chains, stack)
+  onceAborted(asked.stopping, () => void reader.stop())
+  const pasts = outbox?.intake ?? noPasts
   // One that is slow to load keeps no other; derived ones need each other.
-  const derived = collectors.filter(isDerived)
-  const others = collectors.filter(one => !isDerived(one))
-  const parts = (await Promise.all([...others.map(one => read([one])), read(derived)])).flat()
+  const alone = collectors.filter(one => !isDerived(one)).map(one => readParts(reader, [one], pasts, asked))
+  const others = await reportOf((await Promise.all(alone)).flat(), outbox, asked)
+  await store(others.parts)
+  const collected = others.parts.flatMap(({ accepted }) => accepted)
+  const derived = await readParts(reader, collectors.filter(isDerived), withCollected(pasts, collected), asked)
+  const computed = await reportOf(derived, outbox, asked)
+  await store(derived)
+  return {
+    hour: asked.hour,
+    parts: [...others.parts, ...derived],
+    stored: new Map([...others.stored, ...computed.stored]),
+    warnings: [...others.warnings, ...computed.warnings],
+  }
+}
+
+/** Results that are not stored yet, compared with the outbox. */
+async function reportOf(
+  parts: readonly CollectedPart[],
+  outbox: Pick<Outbox, 'intake' | 'operators'> | undefined,
+  { hour, units }: AskedHour,
+): Promise<CollectedReport> {
   const metrics = parts.flatMap(({ accepted }) => accepted.map(({ metric }) => metric))
   const keys = metrics.map(({ id }) => ({ id, hour }))
   const entries = (await outbox?.operators.stored(keys)) ?? []
@@ -100,8 +118,6 @@ export interface AskedHour {
   readonly units: Units
   /** Ends it early: collectors that have not answered by then have Fault `stopped`. Default: nothing does. */
   readonly stopping?: AbortSignal | undefined
-  /** Values that derived ones may be computed from, besides those of the outbox. Default: none. */
-  readonly collected?: readonly Accepted[]
 }
 
 /** The result of one collector for the hour. */

@@ -1,7 +1,5 @@
 import type { AppContext } from '../app/context.ts'
 import { rolesOf } from '../app/open-outbox.ts'
-import type { Config } from '../config/config.ts'
-import { pollMs } from '../model/limits.ts'
 
 /** Who pushes what is due, or how to have it pushed. */
 export async function delivererSentence(context: AppContext): Promise<string> {
@@ -21,26 +19,4 @@ export async function daemonSentence({ config }: AppContext): Promise<string | u
     ...(since === undefined ? [] : [`since ${since.replace(/\.\d+Z$/, 'Z')}`]),
   ]
   return [...parts, ...(file === undefined || file === config.file ? [] : [`configuration ${file}`])].join(', ')
-}
-
-/**
- * Waits for a daemon to start: a command then releases the delivery role.
- *
- * @returns whether there is one; `false` once the signal is aborted
- */
-export async function untilDaemon({ config, time }: AppContext, signal: AbortSignal): Promise<boolean> {
-  while (!signal.aborted) {
-    if (await isThere(config)) return true
-    await time.sleep(pollMs, signal).catch(() => {})
-  }
-  return false
-}
-
-/** Whether a daemon has its role. An unreadable folder has none: the daemon could not have created its files. */
-async function isThere(config: Config): Promise<boolean> {
-  try {
-    return (await (await rolesOf(config)).daemon()) !== undefined
-  } catch {
-    return false
-  }
 }

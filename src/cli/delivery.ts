@@ -10,7 +10,6 @@ import type { OperatorStore } from '../outbox/contract/operator-store.ts'
 import type { Outbox, OutboxHealth } from '../outbox/contract/outbox.ts'
 import type { Role } from '../outbox/contract/role.ts'
 import { waitingSentences } from '../status/sentences.ts'
-import { untilDaemon } from './daemon-role.ts'
 import { note } from './terminal.ts'
 
 /** Metrics that wait for a person, with the commands that list them; empty when there are none. */
@@ -111,12 +110,24 @@ async function deliverAs(role: Role, context: AppContext, outbox: Outbox): Promi
 }
 
 /** Calls back once a daemon has started. `end` ends the watch, and resolves to whether one has. */
-function watchForDaemon(context: AppContext, started: () => Promise<void> | void): { end(): Promise<boolean> } {
+function watchForDaemon(
+  { config, time }: AppContext,
+  started: () => Promise<void> | void,
+): { end(): Promise<boolean> } {
   const watching = new AbortController()
-  const isThere = untilDaemon(context, watching.signal).then(async isStarted => {
-    if (isStarted) await started()
-    return isStarted
-  })
+  const watch = async () => {
+    while (!watching.signal.aborted) {
+      const holder = rolesOf(config).then(roles => roles.daemon())
+      // An unreadable folder has no daemon: it could not have created its files.
+      if (await holder.catch(() => undefined)) {
+        await started()
+        return true
+      }
+      await time.sleep(pollMs, watching.signal).catch(() => {})
+    }
+    return false
+  }
+  const isThere = watch()
   return {
     end() {
       watching.abort(commandEnded)

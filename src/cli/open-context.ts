@@ -47,6 +47,11 @@ function contextOf(config: Config, level: LogThreshold): AppContext {
   return { config, time: systemTime, log: createLog(level, redactor), redactor }
 }
 
+/** A context whose log is on stderr at the configured level: the person who runs the command sees that of the collectors. */
+export function loud(context: AppContext): AppContext {
+  return { ...context, log: createLog(context.config.log.level, context.redactor) }
+}
+
 /**
  * The collectors that a person names: by protocol id, by collector id, or by the collector's own name.
  *

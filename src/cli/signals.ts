@@ -1,6 +1,7 @@
 import { unwatchFile, watchFile } from 'node:fs'
 import { systemTime } from '../edge/time.ts'
 import { unlessAborted } from '../edge/unless-aborted.ts'
+import { Fault } from '../model/fault.ts'
 
 /** Interval of checking the configuration file for a change. */
 const fileLookMs = 5_000
@@ -34,7 +35,7 @@ export class Signals {
     }
     const stop = () => {
       this.#signal('stop')
-      this.#stopping.abort(new Error('stopped'))
+      this.#stopping.abort(new Fault('stopped', 'it was asked to stop'))
     }
     process
       .on('SIGTERM', stop)
@@ -85,6 +86,12 @@ export class Signals {
   async untilStop(): Promise<void> {
     while ((await this.next()) !== 'stop');
   }
+}
+
+/** Acts once a signal is aborted, at once where it is already. */
+export function onceAborted(signal: AbortSignal | undefined, act: () => void): void {
+  if (signal?.aborted) act()
+  else signal?.addEventListener('abort', act, { once: true })
 }
 
 /**

@@ -38,7 +38,7 @@ import { hourAt } from '../../model/hour.ts'
 import { daemonAwayMs } from '../../model/limits.ts'
 import type { BackfillWindow, SharedOutbox } from '../../outbox/contract/fleet-store.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
-import { createLog } from '../../telemetry/log.ts'
+import { loud } from '../open-context.ts'
 import { counted, cut, grouped, note, redraw } from '../terminal.ts'
 import { callsIn } from './plan.ts'
 
@@ -115,12 +115,11 @@ async function readHere(
   stack: AsyncDisposableStack,
 ): Promise<PartEnd> {
   const before = meter.counts()
-  // The person who runs this sees the collectors' log; delivery is reported in other words.
-  const loud = { ...context, log: createLog(context.config.log.level, context.redactor) }
-  const chains = openChains(loud, stack, { store: run.outbox.intake, meterOf: () => meter })
+  const own = loud(context)
+  const chains = openChains(own, stack, { store: run.outbox.intake, meterOf: () => meter })
   const end = await new Backfill({
     ...run,
-    reader: openHourReader(loud, chains, stack),
+    reader: openHourReader(own, chains, stack),
     time: context.time,
     chains: context.config.chains,
     ...(budget && { budget }),

@@ -17,7 +17,7 @@ import {
 } from '../../intake/backfill/work.ts'
 import { inputSpans, isDerived } from '../../intake/derived/derived-values.ts'
 import { computeDueHours } from '../../intake/derived-hours.ts'
-import { Fault, faultLine } from '../../model/fault.ts'
+import { faultLine } from '../../model/fault.ts'
 import { type Hour, hourAt, hourText, parseHour } from '../../model/hour.ts'
 import { shellWord } from '../../model/text.ts'
 import type { IntakeStore } from '../../outbox/contract/intake-store.ts'
@@ -99,7 +99,7 @@ async function collectAndDeliver(
   const asked = askedOf(context, options, range, delivery.by === 'daemon')
   const due = async () => (await outbox.operators.backlog()).balance.due
   const progress = new ProgressLine(time, () => calls.meter.counts(), due)
-  const signal = AbortSignal.any([stopOf(signals), calls.reached.signal])
+  const signal = AbortSignal.any([signals.stopping, calls.reached.signal])
   const report = (news: BackfillNews) => progress.show(news)
   const run = { context, outbox, asked, order: orderOf(options), concurrency: options.concurrency, signal, report }
   const { end, calls: counts } = await readInOrder(selected, run, calls, stack)
@@ -156,15 +156,6 @@ async function computeAgain(
 ): Promise<void> {
   const due = { outbox, collectors, current, time, log }
   await computeDueHours(due, ({ hour, attempts }) => attempts > 0 && hour >= from)
-}
-
-/** Aborted by a signal, with the reason in words. */
-function stopOf({ stopping }: Signals): AbortSignal {
-  const controller = new AbortController()
-  const stop = () => controller.abort(new Fault('stopped', 'it was asked to stop'))
-  if (stopping.aborted) stop()
-  stopping.addEventListener('abort', stop, { once: true })
-  return controller.signal
 }
 
 function askedOf(

@@ -22,10 +22,10 @@ import { type UsableCollector, usableCollectors } from '../check-collectors.ts'
 import type { ConfigOption, JsonOption } from '../configured-command.ts'
 import { type CommandDelivery, startDelivery, waitingText } from '../delivery.ts'
 import { endIncomplete } from '../exit.ts'
-import { openContext } from '../open-context.ts'
+import { loud, openContext } from '../open-context.ts'
 import { openedByClock } from '../require-clock.ts'
 import { askService, type ListedMetrics } from '../service-listing.ts'
-import { Signals } from '../signals.ts'
+import { onceAborted, Signals } from '../signals.ts'
 import { counted, note, print, printJson } from '../terminal.ts'
 import { warmProcesses } from '../warm-processes.ts'
 
@@ -96,6 +96,20 @@ interface HourEnd {
   readonly faults: readonly { readonly collector: string; readonly fault: Fault }[]
 }
 
+/** The result of one collector for an hour. */
+interface CollectorEnd {
+  readonly hour: Hour
+  /** Id of the collector. */
+  readonly collector: string
+  /** Number of its values. */
+  readonly metrics: number
+  readonly fault?: Fault
+}
+
+function collectorEnd({ hour, collector }: DueHour, metrics: number, fault: Fault | undefined): CollectorEnd {
+  return { hour, collector, metrics, ...(fault && { fault }) }
+}
+
 /** A collector and one of its due hours. */
 interface DueRun extends UsableCollector {
   readonly due: DueHour
@@ -117,44 +131,36 @@ async function collectAndDeliver(
   const due = inTurn(await planDueHours(run, current), current)
   const hours = due.slice(0, options.maxHours)
 
-  // The person who runs this sees the collectors' log; hours are reported in other words.
   const chains = openChains(context, stack, { store: outbox.intake })
-  const log = createLog(context.config.log.level, context.redactor)
-  const reader = openHourReader({ ...context, log }, chains, stack)
+  const reader = openHourReader(loud(context), chains, stack)
   const finality = startFinality(run, reader, Object.values(chains))
-  stopWith(signals, reader)
+  // Running collectors end with the signal; their hours stay due.
+  onceAborted(signals.stopping, () => void reader.stop())
   // A daemon that has started meanwhile collects the rest.
   const isOver = () => signals.stopping.aborted || delivery.by !== 'own'
-  const ends: HourEnd[] = []
+  const taken = new Set<Hour>()
+  const ends: CollectorEnd[] = []
   for (let at = 0; at < hours.length && !isOver(); ) {
     const size = at === 0 ? 1 : hoursTogether
     outbox.health.requireRoom()
-    const window = hours.slice(at, at + size).map(([hour, runs]) =>
-      collectHour(
-        run,
-        reader,
-        isOver,
-        hour,
-        runs.filter(({ collector }) => !isDerived(collector)),
-      ),
-    )
-    const collected = await Promise.all(window)
+    const window = hours.slice(at, at + size)
+    // Derived values follow.
+    const runs = window.flatMap(([, own]) => own).filter(({ collector }) => !isDerived(collector))
+    const collected = await Promise.all(runs.map(one => collectRun(run, reader, isOver, one)))
     if (isOver()) break
+    for (const [hour] of window) taken.add(hour)
     ends.push(...collected)
-    if (!options.json) {
-      // Derived values follow.
-      for (const end of collected) if (end.metrics + end.faults.length > 0) printHour(end)
-    }
+    if (!options.json) printHours(hourEnds(collected), 'value')
     at += size
   }
   await finality.finish()
-  const computed = isOver() ? [] : await computeDerived(run, current, new Set(ends.map(({ hour }) => hour)))
-  if (!options.json) for (const end of computed) printDerived(end)
+  const computed = isOver() ? [] : await computeDerived(run, current, taken)
+  if (!options.json) printHours(hourEnds(computed), 'derived value')
   if (!signals.stopping.aborted) await delivery.finish()
   const { balance } = await outbox.operators.backlog()
   return {
-    ends: byHour([...ends, ...computed]),
-    left: due.length - ends.length,
+    ends: hourEnds([...ends, ...computed], taken),
+    left: due.length - taken.size,
     balance,
     delivered: balance.delivered - before.delivered,
     dead: balance.dead - before.dead,
@@ -162,60 +168,39 @@ async function collectAndDeliver(
   }
 }
 
-/** The results of each hour as one. */
-function byHour(ends: readonly HourEnd[]): HourEnd[] {
-  return [...Map.groupBy(ends, ({ hour }) => hour)].map(([hour, own]) => ({
-    hour,
-    metrics: own.reduce((sum, { metrics }) => sum + metrics, 0),
-    faults: own.flatMap(({ faults }) => faults),
-  }))
+/** Results by hour. @param taken hours that come first, also without a result */
+function hourEnds(ends: readonly CollectorEnd[], taken: Iterable<Hour> = []): HourEnd[] {
+  const byHour = Map.groupBy(ends, ({ hour }) => hour)
+  return [...new Set([...taken, ...byHour.keys()])].map(hour => {
+    const own = byHour.get(hour) ?? []
+    return {
+      hour,
+      metrics: own.reduce((sum, { metrics }) => sum + metrics, 0),
+      faults: own.flatMap(({ collector, fault }) => (fault ? [{ collector, fault }] : [])),
+    }
+  })
 }
 
 /** Derived hours, once all else is collected: those that had their turn, and those whose inputs have changed. */
 async function computeDerived(
   { context, outbox, usable }: CatchUpRun,
   current: Hour,
-  hours: ReadonlySet<Hour>,
-): Promise<HourEnd[]> {
+  taken: ReadonlySet<Hour>,
+): Promise<CollectorEnd[]> {
   const collectors = usable.filter(({ collector }) => isDerived(collector))
   const { time, log } = context
   const results = await computeDueHours({ outbox, collectors, current, time, log }, ({ hour, attempts }) => {
-    return hours.has(hour) || attempts > 0
+    return taken.has(hour) || attempts > 0
   })
-  const ordered = [...Map.groupBy(results, ({ due }) => due.hour)].toSorted(([one], [other]) => one - other)
-  return ordered.map(([hour, own]) => ({
-    hour,
-    metrics: own.reduce((sum, { collected }) => sum + collected.accepted.length, 0),
-    faults: own.flatMap(({ due: { collector }, collected: { fault } }) => (fault ? [{ collector, fault }] : [])),
-  }))
+  return results
+    .map(({ due, collected }) => collectorEnd(due, collected.accepted.length, collected.fault))
+    .toSorted((one, other) => one.hour - other.hour)
 }
 
 /** The current hour first, then the oldest. */
 function inTurn(due: ReadonlyMap<Hour, readonly DueRun[]>, current: Hour): (readonly [Hour, readonly DueRun[]])[] {
   const own = due.get(current)
   return [...(own ? [[current, own] as const] : []), ...[...due].filter(([hour]) => hour !== current)]
-}
-
-/** Running collectors end with the signal; their hours stay due. */
-function stopWith({ stopping }: Signals, reader: HourReader): void {
-  const stop = () => void reader.stop()
-  if (stopping.aborted) stop()
-  stopping.addEventListener('abort', stop, { once: true })
-}
-
-async function collectHour(
-  run: CatchUpRun,
-  reader: HourReader,
-  isOver: () => boolean,
-  hour: Hour,
-  runs: readonly DueRun[],
-): Promise<HourEnd> {
-  const results = await Promise.all(runs.map(one => collectRun(run, reader, isOver, one)))
-  const faults = results.flatMap(({ fault }, index) => {
-    const collector = runs[index]?.collector.id ?? ''
-    return fault ? [{ collector, fault }] : []
-  })
-  return { hour, metrics: results.reduce((sum, { metrics }) => sum + metrics, 0), faults }
 }
 
 /** Attempts at one hour; more while the chain has no block past it, which takes seconds. */
@@ -230,19 +215,19 @@ async function collectRun(
   reader: HourReader,
   isOver: () => boolean,
   { collector, description, due }: DueRun,
-): Promise<{ readonly metrics: number; readonly fault?: Fault }> {
+): Promise<CollectorEnd> {
   const { config, time, log } = context
   for (let attempt = 1; ; attempt += 1) {
     const startedMs = time.nowMs()
     const collected = await reader.collect({ collector, description, hour: due.hour }, outbox.intake)
     const { fault } = collected
-    if (fault && isOver()) return { metrics: 0, fault }
+    if (fault && isOver()) return collectorEnd(due, 0, fault)
     const pins = notFinal(collected.pins, due.hour, config.chains, startedMs)
     const attempts = due.attempts + attempt - 1
     await recordHour({ outbox, time, log }, { ...due, attempts }, { ...collected, pins })
     const isBehind = fault?.code === 'chain-behind'
     if (!fault || isPermanent(fault) || attempt >= (isBehind ? chainBehindAttemptsMax : attemptsMax)) {
-      return { metrics: collected.accepted.length, ...(fault && { fault }) }
+      return collectorEnd(due, collected.accepted.length, fault)
     }
     await time.sleep(isBehind ? retryDelayMs(fault, attempt, time.chance()) : retryRestMs)
   }
@@ -420,15 +405,12 @@ function noteSkipped({ by }: CommandDelivery, { json }: JsonOption): void {
   )
 }
 
-/** Prints an hour that had its turn. */
-function printHour({ hour, metrics, faults }: HourEnd): void {
-  print(`${hourText(hour)}  ${counted(metrics, 'value')}`)
-  for (const { collector, fault } of faults) print(`  not collected: ${collector}: ${faultLine(fault)}`)
-}
-
-function printDerived({ hour, metrics, faults }: HourEnd): void {
-  print(`${hourText(hour)}  ${counted(metrics, 'derived value')}`)
-  for (const { collector, fault } of faults) print(`  not collected: ${collector}: ${faultLine(fault)}`)
+/** Prints hours that had their turn. @param noun of their values */
+function printHours(ends: readonly HourEnd[], noun: string): void {
+  for (const { hour, metrics, faults } of ends) {
+    print(`${hourText(hour)}  ${counted(metrics, noun)}`)
+    for (const { collector, fault } of faults) print(`  not collected: ${collector}: ${faultLine(fault)}`)
+  }
 }
 
 /** Hours and metrics that a run left undone, a sentence each; empty when it is complete. */

@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander'
 import type { AppContext } from '../../app/context.ts'
 import { openOutbox } from '../../app/open-outbox.ts'
-import { type CollectorConfig, ConfigError } from '../../config/config.ts'
-import { inputSpans, isDerived } from '../../intake/derived/derived-values.ts'
+import { ConfigError } from '../../config/config.ts'
+import { inputSpans } from '../../intake/derived/derived-values.ts'
 import { retryDelayMs } from '../../intake/due-hours.ts'
 import { failureGroups, failureLine } from '../../intake/validate.ts'
 import { pushedMetric } from '../../model/batch.ts'
@@ -14,13 +14,7 @@ import type { Accepted, MetricState, Warning } from '../../outbox/contract/metri
 import type { Units } from '../../outbox/contract/operator-store.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
 import { checkCollectors, noteForeseen } from '../check-collectors.ts'
-import {
-  type AskedHour,
-  type CollectedPart,
-  type CollectedReport,
-  collectParts,
-  quietEvents,
-} from '../collect-parts.ts'
+import { type CollectedPart, type CollectedReport, collectParts, quietEvents } from '../collect-parts.ts'
 import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { deliverNow, waitingText } from '../delivery.ts'
 import { endIncomplete, endWith, exitCodes } from '../exit.ts'
@@ -101,9 +95,10 @@ async function collectOnce(options: CollectOptions, stopping?: AbortSignal): Pro
   const outbox = existing ?? (options.dryRun ? undefined : await openOutbox(context, stack))
   if (!options.dryRun) outbox?.health.requireRoom()
   const units: Units = options.allowUnitChange ? 'changed' : 'locked'
-  const stored = (parts: readonly CollectedPart[]) =>
-    outbox && !options.dryRun ? storeParts(context, outbox, parts, hour) : Promise.resolve()
-  const collected = await collectInOrder(context, outbox, collectors, { hour, units, stopping }, stored)
+  const storeParts = async (parts: readonly CollectedPart[]) => {
+    if (outbox && !options.dryRun) await store(context, outbox, parts, hour)
+  }
+  const collected = await collectParts(context, outbox, collectors, { hour, units, stopping }, storeParts)
   if (stopping?.aborted) return
   if (!outbox || options.dryRun) await showOnly(context, collected, options)
   else if (!(await queueAndDeliver(context, outbox, collected, options))) endIncomplete()
@@ -154,46 +149,31 @@ async function queueAndDeliver(
   return count('due') + count('dead') + count('held') === 0
 }
 
-/**
- * As `collectParts`, the derived collectors after the others, from their values.
- *
- * @param stored called with the parts that are to be stored
- */
-async function collectInOrder(
-  context: AppContext,
-  outbox: Outbox | undefined,
-  collectors: readonly CollectorConfig[],
-  asked: AskedHour,
-  stored: (parts: readonly CollectedPart[]) => Promise<void>,
-): Promise<CollectedReport> {
-  const derived = collectors.filter(isDerived)
-  const others = collectors.filter(one => !isDerived(one))
-  const read = await collectParts(context, outbox, others, asked)
-  await stored(read.parts)
-  if (derived.length === 0) return read
-  const collected = read.parts.flatMap(({ accepted }) => accepted)
-  const computed = await collectParts(context, outbox, derived, { ...asked, collected })
-  await stored(computed.parts)
-  return {
-    hour: read.hour,
-    parts: [...read.parts, ...computed.parts],
-    stored: new Map([...read.stored, ...computed.stored]),
-    warnings: [...read.warnings, ...computed.warnings],
-  }
-}
-
-async function storeParts(
+async function store(
   { config, time }: AppContext,
-  outbox: Pick<Outbox, 'operators' | 'intake'>,
+  { operators, intake }: Pick<Outbox, 'operators' | 'intake'>,
   parts: readonly CollectedPart[],
   hour: Hour,
 ): Promise<void> {
   await Promise.all(
-    parts.map(async part => {
-      const { collector } = part
-      if (part.inputChanges !== undefined) await outbox.intake.setInputs(collector.id, inputSpans(collector))
-      const pins = notFinal(part.pins, hour, config.chains, time.nowMs())
-      await store(outbox, { ...part, pins }, hour, time.nowMs(), time.chance())
+    parts.map(async ({ collector, accepted, pins, provenance, fault, inputChanges }) => {
+      if (inputChanges !== undefined) await intake.setInputs(collector.id, inputSpans(collector))
+      const isRefused = fault?.code === 'hour-passed'
+      if (isRefused) return
+      const nowMs = time.nowMs()
+      await operators.expectHour(collector.id, hour, hourAt(nowMs))
+      await intake.record(
+        {
+          collector: collector.id,
+          hour,
+          accepted,
+          pins: notFinal(pins, hour, config.chains, nowMs),
+          ...(provenance && { provenance }),
+          ...(inputChanges !== undefined && { inputChanges }),
+          ...(fault && { failed: { fault, nextAttemptMs: nowMs + retryDelayMs(fault, 1, time.chance()) } }),
+        },
+        nowMs,
+      )
     }),
   )
 }
@@ -229,22 +209,6 @@ async function changeUnits(
   for (const [place, metric] of next.entries()) {
     if (pasts[place]?.unit !== metric.unit) await operators.changeUnit(metric)
   }
-}
-
-async function store(
-  { operators, intake }: Pick<Outbox, 'operators' | 'intake'>,
-  { collector, accepted, pins, provenance, fault, inputChanges }: CollectedPart,
-  hour: Hour,
-  nowMs: number,
-  chance: number,
-): Promise<void> {
-  const isRefused = fault?.code === 'hour-passed'
-  if (isRefused) return
-  await operators.expectHour(collector.id, hour, hourAt(nowMs))
-  const failed = fault && { fault, nextAttemptMs: nowMs + retryDelayMs(fault, 1, chance) }
-  const values = { collector: collector.id, hour, accepted, pins, ...(provenance && { provenance }) }
-  const derived = inputChanges === undefined ? {} : { inputChanges }
-  await intake.record({ ...values, ...derived, ...(failed && { failed }) }, nowMs)
 }
 
 /**

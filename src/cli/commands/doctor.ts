@@ -3,11 +3,11 @@ import type { AppContext } from '../../app/context.ts'
 import { Fault, faultLine } from '../../model/fault.ts'
 import { checkOutboxFile } from '../../outbox/data-check.ts'
 import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
-import { egressFindings } from '../doctor/egress.ts'
 import {
   configFindings,
   daemonFindings,
   dataFindings,
+  egressFindings,
   type Finding,
   failed,
   type Outcome,

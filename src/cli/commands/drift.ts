@@ -12,8 +12,7 @@ import { labelOf, type MetricId } from '../../model/metric.ts'
 import { exactText } from '../../model/number-text.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
 import type { CollectorDescription } from '../../runner/runner.ts'
-import { createLog } from '../../telemetry/log.ts'
-import { selectCollectors } from '../open-context.ts'
+import { loud, selectCollectors } from '../open-context.ts'
 import { onOutbox } from '../outbox-action.ts'
 import { type HourRange, type HourRangeOptions, hourRangeCommand, hourRangeOf, wholeNumber } from '../selection.ts'
 import { printFirst } from '../table.ts'
@@ -239,8 +238,8 @@ interface ReadableCollector {
 
 /** Reads hours with no cached as-of block, and logs at the configured level; it is closed with the stack. */
 export function openLoggedReader(context: AppContext, stack: AsyncDisposableStack): HourReader {
-  const loud = { ...context, log: createLog(context.config.log.level, context.redactor) }
-  return openHourReader(loud, openChains(loud, stack), stack)
+  const own = loud(context)
+  return openHourReader(own, openChains(own, stack), stack)
 }
 
 /** Whether the past hours of a collector can be read again, and if not, why. */

@@ -154,7 +154,7 @@ interface ServiceComparison {
  */
 export function compare(stored: readonly StoredMetric[], shown: ListedMetrics, upTo: Hour): ServiceComparison {
   const differences: ServiceDifference[] = []
-  const [known, oldest] = [new Set<string>(), oldestHour(stored)]
+  const [known, oldest] = [new Set<string>(), oldestOf(stored.map(({ hour }) => hour))]
   const counts = { compared: 0, notShown: 0 }
   const firstShown = firstHours(shown)
   for (const metric of stored) {
@@ -179,20 +179,15 @@ export function compare(stored: readonly StoredMetric[], shown: ListedMetrics, u
 
 /** The first hour of each metric from which on the service should have it. */
 function firstHours(shown: ListedMetrics): ReadonlyMap<string, number> {
-  const own = [...shown].map(([id, hours]) => [id, oldestOf(hours)] as const)
+  const own = [...shown].map(([id, hours]) => [id, oldestOf(hours.keys())] as const)
   const isHistory = [...shown.values()].some(({ size }) => size > 1)
-  const first = own.reduce((oldest, [, hour]) => Math.min(oldest, hour), Number.POSITIVE_INFINITY)
+  const first = oldestOf(own.map(([, hour]) => hour))
   return new Map(own.map(([id, hour]) => [id, isHistory ? first : hour]))
 }
 
-function oldestOf(hours: ReadonlyMap<Hour, ListedValue>): number {
-  let oldest = Number.POSITIVE_INFINITY
-  for (const hour of hours.keys()) oldest = Math.min(oldest, hour)
-  return oldest
-}
-
-function oldestHour(stored: readonly StoredMetric[]): number {
-  return stored.reduce((oldest, { hour }) => Math.min(oldest, hour), Number.POSITIVE_INFINITY)
+/** The least of any number of hours; infinity of none. */
+function oldestOf(hours: Iterable<number>): number {
+  return [...hours].reduce((oldest, hour) => Math.min(oldest, hour), Number.POSITIVE_INFINITY)
 }
 
 function differenceOf(

@@ -2,6 +2,7 @@ import { statSync } from 'node:fs'
 import type { AppContext } from '../../app/context.ts'
 import { readOutbox } from '../../app/open-outbox.ts'
 import { cautionsOf } from '../../config/cautions.ts'
+import { certificateNotes, egressOf } from '../../config/certificates.ts'
 import { placeName, type ReceiverConfig, type SecretRef } from '../../config/config.ts'
 import { configFiles } from '../../config/include.ts'
 import { placeText, shortest } from '../../config/mistakes.ts'
@@ -62,6 +63,33 @@ export async function configFindings(context: AppContext): Promise<readonly Find
   const whole =
     mistakes.length === 0 ? [ok('configuration', `${shortest(context.config.file)} is in order: ${count}`)] : []
   return [...whole, ...mistakes, ...cautions]
+}
+
+/** Findings about the way out of this machine: the proxy and what cannot be checked behind it, certificates, headers for the service. */
+export function egressFindings({ config, time }: AppContext): Finding[] {
+  const { service } = config
+  const names = service.kind === 'remote' ? Object.keys(service.headers?.headers ?? {}) : []
+  return [
+    ...proxyFindings(config),
+    ...certificateNotes(config, time.nowMs()).map(({ place: _, ...finding }) => finding),
+    ...(names.length > 0 ? [ok('headers', `the service is sent ${names.join(', ')}`)] : []),
+  ]
+}
+
+function proxyFindings(config: AppContext['config']): Finding[] {
+  if (!config.proxy) {
+    const set = ['HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'].find(name => process.env[name])
+    return set ? [ok('proxy', `${set} is set here and not used; proxy: { env: ${set} } would use it`)] : []
+  }
+  try {
+    const { proxy = '', except } = egressOf({ proxy: config.proxy })
+    const used = `${shownHost(new URL(proxy))} is used for all but ${['this machine', ...except].join(', ')}`
+    const unchecked = 'whether a redirect of a source leads into a private network is for the proxy to check'
+    return [ok('proxy', `${used}; ${unchecked}`)]
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    return [failed('proxy', error.message, error.fix)]
+  }
 }
 
 /**
@@ -270,7 +298,7 @@ function unreachable(
 }
 
 /** A secret's value; `undefined` for one that cannot be used: that is a finding of the configuration. */
-function usable<T>(read: () => T): T | undefined {
+export function usable<T>(read: () => T): T | undefined {
   try {
     return read()
   } catch (error) {

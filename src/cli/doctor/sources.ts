@@ -39,7 +39,7 @@ import { collectParts, quietEvents } from '../collect-parts.ts'
 import { daemonSentence } from '../daemon-role.ts'
 import { selectCollectors } from '../open-context.ts'
 import { counted } from '../terminal.ts'
-import { type Finding, failed, type Outcome, ok, warning } from './here.ts'
+import { type Finding, failed, type Outcome, ok, usable, warning } from './here.ts'
 
 const checkAddress = 'check service.url, and the network from here to it'
 
@@ -53,12 +53,17 @@ export async function serviceFindings(
   const perKey = await Promise.all(
     connection.destinations.map(async destination => keyFindings(context, connection, destination)),
   )
-  const usable = perKey.filter(({ isUsable }) => isUsable).flatMap(({ protocols }) => protocols)
+  const known = perKey.filter(({ isUsable }) => isUsable).flatMap(({ protocols }) => protocols)
   const checked = await outbox
   const isReadable = checked?.damage === undefined && checked?.hidden === undefined
   const names = connection.destinations.map(({ name }) => name)
-  const { delivered, states } = isReadable ? await storedOf(context, usable, names) : nothingStored
-  const protocols = await protocolFindings(connection, usable, delivered)
+  const { delivered, states } = isReadable ? await storedOf(context, known, names) : nothingStored
+  const protocols = await Promise.all(
+    known.map(async protocol => {
+      const answer = await connection.client.latest(protocol.id, connection.keyOf(protocol.id))
+      return protocolFinding(protocol, answer, delivered.has(protocol.id))
+    }),
+  )
   // One service: what several keys say about it is said once.
   const shared = new Map(perKey.flatMap(({ service }) => service).map(finding => [JSON.stringify(finding), finding]))
   const found = [...shared.values(), ...perKey.flatMap(({ key }) => key), ...protocols]
@@ -173,19 +178,6 @@ function keyFinding(subject: string, answer: KeyAnswer, fix: string): Finding | 
   return isAccepted ? ok(subject, 'the service accepts the key') : undefined
 }
 
-async function protocolFindings(
-  { client, keyOf }: Connection,
-  protocols: readonly ProtocolConfig[],
-  delivered: ReadonlySet<string>,
-): Promise<Finding[]> {
-  return Promise.all(
-    protocols.map(async protocol => {
-      const answer = await client.latest(protocol.id, keyOf(protocol.id))
-      return protocolFinding(protocol, answer, delivered.has(protocol.id))
-    }),
-  )
-}
-
 /** The outbox about the service. */
 interface StoredOfService {
   /** Protocols of which something was delivered: the interface shows ownership only by taking a push. */
@@ -286,14 +278,8 @@ async function endpointFindings(
 
 /** A kept address by its name and its host: other output shows the one or the other. */
 function fullNameOf({ name }: ChainConfig, ref: EndpointRef): string {
-  const shown = nameOf(ref)
-  if (ref.kind === 'url') return shown
-  try {
-    return `${shown} (${hostOf(resolveAddress(name, ref))})`
-  } catch (error) {
-    if (error instanceof Fault) return shown
-    throw error
-  }
+  const host = ref.kind === 'url' ? undefined : usable(() => hostOf(resolveAddress(name, ref)))
+  return `${nameOf(ref)}${host === undefined ? '' : ` (${host})`}`
 }
 
 /** This machine's clock, in milliseconds since 1970. */
