@@ -12,10 +12,13 @@ interface Component {
   readonly 'bom-ref': string
   readonly name: string
   readonly version: string
+  readonly type?: string
+  readonly purl?: string
   readonly properties?: readonly { readonly name: string }[]
 }
 
 interface Bom {
+  readonly metadata: { readonly component: Component }
   readonly components: readonly Component[]
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn?: readonly string[] }[]
 }
@@ -28,14 +31,32 @@ function bundledPackages(): ReadonlySet<string> {
   return new Set(named.map(([, name, version]) => `${name}@${version}`))
 }
 
+/** In the binary of better-sqlite3: its holes are those of no npm package. */
+function sqlite(): Component {
+  const header = readFileSync(`${root}node_modules/better-sqlite3/deps/sqlite3/sqlite3.h`, 'utf8')
+  const version = /^#define SQLITE_VERSION +"([\d.]+)"/m.exec(header)?.[1] ?? ''
+  const ref = `sqlite@${version}`
+  return { type: 'library', 'bom-ref': ref, name: 'sqlite', version, purl: `pkg:generic/${ref}` }
+}
+
 const args = ['sbom', '--sbom-format', 'cyclonedx', '--workspaces=false']
 const bom = JSON.parse(execFileSync('npm', args, { cwd: root, maxBuffer: 1e8 }).toString()) as Bom
 const bundled = bundledPackages()
 const isShipped = ({ name, version, properties = [] }: Component) =>
   bundled.has(`${name}@${version}`) || !properties.some(property => property.name === 'cdx:npm:package:development')
-const components = bom.components.filter(isShipped)
+// As npm sees the clone, most of it is for development, and a scanner would leave it out.
+const asPublished = <C extends Component>({ properties: _, ...component }: C) => component
+const library = sqlite()
+const components = [...bom.components.filter(isShipped).map(asPublished), library]
 const refs = new Set(components.map(component => component['bom-ref']))
+const holder = components.find(({ name }) => name === 'better-sqlite3')?.['bom-ref']
 const dependencies = bom.dependencies
   .filter(({ ref }) => refs.has(ref) || !bom.components.some(component => component['bom-ref'] === ref))
-  .map(({ ref, dependsOn = [] }) => ({ ref, dependsOn: dependsOn.filter(each => refs.has(each)) }))
-process.stdout.write(`${JSON.stringify({ ...bom, components, dependencies }, null, 2)}\n`)
+  .map(({ ref, dependsOn = [] }) => ({
+    ref,
+    dependsOn: [...dependsOn.filter(each => refs.has(each)), ...(ref === holder ? [library['bom-ref']] : [])],
+  }))
+const own = asPublished(bom.metadata.component)
+// npm takes the name of the clone's folder.
+const metadata = { ...bom.metadata, component: { ...own, name: own['bom-ref'].replace(/@[^@]*$/, '') } }
+process.stdout.write(`${JSON.stringify({ ...bom, metadata, components, dependencies }, null, 2)}\n`)
