@@ -83,10 +83,15 @@ const configured = values({
   config: { 'tidegauge.yaml': 'service: embedded\n# a "comment"\nprotocols: []\n', 'b.ts': '' },
 })
 const fleet = values({ database: { secret: 'pg', key: 'uri' }, replicas: 3, storage: { size: '2Gi', class: 'fast' } })
+const own = values({
+  env: [{ name: 'RPC_URL', valueFrom: { secretKeyRef: { name: 'nodes', key: 'ethereum' } } }],
+  pod: { imagePullSecrets: [{ name: 'registry' }], nodeSelector: { disk: 'ssd' } },
+})
 const cases: readonly (readonly [string, Values])[] = [
   ['as it is', values()],
   ['with a configuration', configured],
   ['as a fleet', fleet],
+  ['with keys of one’s own', own],
   ['without a network policy', values({ networkPolicy: false })],
 ]
 
@@ -118,12 +123,24 @@ describe('the Helm chart', () => {
     expect(policy).toMatchObject({ kind: 'NetworkPolicy' })
   })
 
+  it('has variables of the daemon and keys of the pod as they were written', () => {
+    const [, deployment] = documentsOf(rendered(own))
+    const { pod, env } = own as { pod: Values; env: readonly unknown[] }
+    expect(deployment).toMatchObject({ spec: { template: { spec: { ...pod, containers: [{ env: [{}, ...env] }] } } } })
+  })
+
   it('knows its values: each is used, and a wrong one refused', () => {
     const used = [...template.matchAll(/\.Values\.(\w+)/g)].map(([, name = '']) => name)
     expect([...new Set(used)].sort()).toEqual(Object.keys(standard).sort())
     const validate = new Ajv({ strict: false }).compile(JSON.parse(textOf('values.schema.json')) as object)
     for (const [, good] of cases) expect(validate(good), JSON.stringify(validate.errors)).toBe(true)
-    for (const bad of [{ replicas: 2 }, { replica: 1 }, { image: '' }, { storage: { sise: '1Gi' } }]) {
+    for (const bad of [
+      { replicas: 2 },
+      { replica: 1 },
+      { image: '' },
+      { storage: { sise: '1Gi' } },
+      { env: { A: 'b' } },
+    ]) {
       expect(validate(values(bad)), JSON.stringify(bad)).toBe(false)
     }
     expect(parse(textOf('Chart.yaml'))).toMatchObject({
