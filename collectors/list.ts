@@ -145,8 +145,8 @@ const readsMax = 10_000
 const itemForm = { wants: 'address', names: { place: 0n } } as const satisfies CallForm
 
 /**
- * Items by their place. Of those that are known, the last is read again: where another one is there now, the list is not
- * one that only grows, and is read as a whole.
+ * Items by their place. All are read each hour, since a contract may put one in the place of another. Those at the places
+ * that are known are read in the same turn as the length.
  */
 async function indexed({ options, chain, hour, known }: Context): Promise<ReadList> {
   const { address = '0x', length = '', item = '', take } = options
@@ -156,28 +156,22 @@ async function indexed({ options, chain, hour, known }: Context): Promise<ReadLi
   const callOf = (place: number) => ({
     ...{ address, abi: [abi], functionName: abi.name, args: argsOf({ place: BigInt(place) }) },
   })
-  const itemAt = async (place: number) => lower(addresses(await own.read(callOf(place))))[0]
   const itemsFrom = async (from: number, to: number) => {
     const places = Array.from({ length: to - from }, (_, index) => from + index)
     const questions = chunks(places, readsMax).map(each => own.read(each.map(callOf)))
-    return lower((await Promise.all(questions)).flat().flatMap(addresses))
+    return (await Promise.all(questions)).flat().flatMap(addresses)
   }
 
-  const before = known?.items ?? []
-  const isLater = known === undefined || hour >= known.hour
-  const [said, lastNow] = await Promise.all([
+  // An earlier hour may have fewer: old contracts burn all gas at a place that they do not have.
+  const isLater = known !== undefined && hour >= known.hour
+  const [said, first] = await Promise.all([
     own.read({ address, abi: [size.abi], functionName: size.abi.name }),
-    // Not of an earlier hour, which may have fewer: old contracts burn all gas at a place that they do not have.
-    isLater && before.length > 0 ? itemAt(before.length - 1).catch(() => undefined) : undefined,
+    itemsFrom(0, isLater ? known.items.length : 0).catch(() => []),
   ])
   const now = Number(size.taken(said))
   checkSize(now)
-  const isGrown = isLater ? now >= before.length : now <= before.length
-  const shared = isGrown ? Math.min(now, before.length) : 0
-  const check = shared === 0 || isLater ? lastNow : await itemAt(shared - 1)
-  const from = check === before[shared - 1] ? shared : 0
-  const items = [...before.slice(0, from), ...(await itemsFrom(from, now))]
-  return { items, ...(isLater && { memory: { hour, items } }) }
+  const items = now < first.length ? first.slice(0, now) : [...first, ...(await itemsFrom(first.length, now))]
+  return { items, memory: { hour, items: lower(items) } }
 }
 
 function lower(items: readonly Address[]): readonly Address[] {

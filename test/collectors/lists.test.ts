@@ -305,7 +305,7 @@ describe('a list', () => {
     await runner.stop()
   })
 
-  it('is read as a whole again where it does not only grow', async () => {
+  it('is as of each hour where it does not only grow', async () => {
     const abi = parseAbi([
       'function n() view returns (uint256)',
       'function at(uint256) view returns (address)',
@@ -318,9 +318,11 @@ describe('a list', () => {
       Address,
     ]
     const ids = new Map([a, b, c, d].map((each, place) => [each, 10n ** BigInt(place)]))
-    // One is removed, and the last takes its place; then one is removed and another added within an hour.
+    // Within an hour one is added and another removed, whose place it takes: neither the length nor the last tells.
+    // Then one is removed, and the last takes its place; then one is removed, and another added.
     const held = [
       [a, b, c],
+      [d, b, c],
       [c, b],
       [c, d],
       [c, d, a],
@@ -347,9 +349,9 @@ describe('a list', () => {
     })
     const values = { Id: { call: 'id() view returns (uint256)', private: true }, Sum: { total: 'Id' } }
     for (const order of [
-      [0, 1, 2, 3],
-      [3, 2, 1, 0],
-      [1, 3, 0, 2],
+      [0, 1, 2, 3, 4],
+      [4, 3, 2, 1, 0],
+      [2, 4, 1, 0, 3],
     ]) {
       const { runner } = runnerOn(
         listed('pairs', {
@@ -362,7 +364,7 @@ describe('a list', () => {
       )
       for (const place of order) {
         const { readings } = await runner.collect(overPairs(values), moments[place] as Hour)
-        expect(readings, `hour ${place} of ${order}`).toEqual({ Sum: [111, 110, 1100, 1101][place] })
+        expect(readings, `hour ${place} of ${order}`).toEqual({ Sum: [111, 1110, 110, 1100, 1101][place] })
       }
       await runner.stop()
     }
