@@ -144,9 +144,13 @@ const readsMax = 10_000
 
 const itemForm = { wants: 'address', names: { place: 0n } } as const satisfies CallForm
 
+/** Known items that are read again with the list's length, in the same `eth_call`. */
+const readAgainMax = 1_000
+
 /**
- * Items by their place. All are read each hour, since a contract may put one in the place of another. Those at the places
- * that are known are read in the same turn as the length.
+ * Items by their place. A contract that removes one may put another in its place, so those of a list that fits into one
+ * `eth_call` are all read again. A longer one is a factory's, which only adds: what is known of it stands while its last
+ * item is the same.
  */
 async function indexed({ options, chain, hour, known }: Context): Promise<ReadList> {
   const { address = '0x', length = '', item = '', take } = options
@@ -159,19 +163,29 @@ async function indexed({ options, chain, hour, known }: Context): Promise<ReadLi
   const itemsFrom = async (from: number, to: number) => {
     const places = Array.from({ length: to - from }, (_, index) => from + index)
     const questions = chunks(places, readsMax).map(each => own.read(each.map(callOf)))
-    return (await Promise.all(questions)).flat().flatMap(addresses)
+    return lower((await Promise.all(questions)).flat().flatMap(addresses))
   }
 
+  const before = known?.items ?? []
+  const believed = before.length > readAgainMax ? before.length - 1 : 0
   // An earlier hour may have fewer: old contracts burn all gas at a place that they do not have.
   const isLater = known !== undefined && hour >= known.hour
-  const [said, first] = await Promise.all([
+  const [said, again] = await Promise.all([
     own.read({ address, abi: [size.abi], functionName: size.abi.name }),
-    itemsFrom(0, isLater ? known.items.length : 0).catch(() => []),
+    isLater ? itemsFrom(believed, before.length).catch(() => []) : [],
   ])
   const now = Number(size.taken(said))
   checkSize(now)
-  const items = now < first.length ? first.slice(0, now) : [...first, ...(await itemsFrom(first.length, now))]
-  return { items, memory: { hour, items: lower(items) } }
+  const first = async () => {
+    if (believed === 0) return again.slice(0, now)
+    const shared = isLater ? before.length : now
+    if (shared > Math.min(now, before.length)) return []
+    const [last] = isLater ? again : await itemsFrom(Math.max(shared - 1, 0), shared)
+    return last === before[shared - 1] ? before.slice(0, shared) : []
+  }
+  const items = [...(await first())]
+  items.push(...(await itemsFrom(items.length, now)))
+  return { items, memory: { hour, items } }
 }
 
 function lower(items: readonly Address[]): readonly Address[] {
