@@ -8,7 +8,7 @@ import { outboxFile } from './data-folders.ts'
 import type { CopiedRows, CopiedTable, ReadTable } from './postgres/copy.ts'
 import { FolderRoles, takeDaemonRole } from './roles.ts'
 import { outboxSalvage, outboxSchema } from './sqlite/outbox-salvage.ts'
-import { RowsDigest } from './store/rows-digest.ts'
+import { RowsDigest } from './store/digest.ts'
 
 /** The tables of an outbox; those that others refer to come first. */
 const tableNames: readonly string[] = [

@@ -1,7 +1,7 @@
 import { systemTime } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import type { PostgresAddress } from '../../model/postgres-address.ts'
-import { RowsDigest } from '../store/rows-digest.ts'
+import { RowsDigest } from '../store/digest.ts'
 import type { PostgresDatabase, Transaction } from './connection/database.ts'
 import { withPostgresDatabase } from './postgres-outbox.ts'
 
