@@ -50,30 +50,28 @@ export class FleetIntakeStore implements IntakeStore {
   readonly #planned = new Map<Lane, Hour>()
   /** Hours whose job was ended in a transaction; a step that comes later in the same one finds it ended. */
   readonly #endedIn = new WeakMap<SharedTransaction, Set<ClaimedHour>>()
-  readonly pasts: IntakeStore['pasts']
-  readonly endRetryWaits: IntakeStore['endRetryWaits']
-  readonly hourStates: IntakeStore['hourStates']
-  readonly setInputs: IntakeStore['setInputs']
-  readonly inputs: IntakeStore['inputs']
-  readonly newestCollected: IntakeStore['newestCollected']
-  readonly confirmPin: IntakeStore['confirmPin']
-  readonly forgetPins: IntakeStore['forgetPins']
-  readonly finalBlocks: IntakeStore['finalBlocks']
-  readonly backlog: IntakeStore['backlog']
+  readonly hourStates: IntakeStore['hourStates'] = (...given) => this.#deps.intake.hourStates(...given)
+  readonly setInputs: IntakeStore['setInputs'] = (...given) => this.#deps.intake.setInputs(...given)
+  readonly inputs: IntakeStore['inputs'] = (...given) => this.#deps.intake.inputs(...given)
+  readonly newestCollected: IntakeStore['newestCollected'] = () => this.#deps.intake.newestCollected()
+  readonly confirmPin: IntakeStore['confirmPin'] = (...given) => this.#deps.intake.confirmPin(...given)
+  readonly forgetPins: IntakeStore['forgetPins'] = (...given) => this.#deps.intake.forgetPins(...given)
+  readonly finalBlocks: IntakeStore['finalBlocks'] = chainId => this.#deps.intake.finalBlocks(chainId)
+  readonly backlog: IntakeStore['backlog'] = () => this.#deps.intake.backlog()
 
   constructor(deps: FleetIntakeDeps) {
     this.#deps = deps
-    const { intake, local } = deps
-    this.pasts = metrics => intake.pasts(metrics).catch((error: unknown) => local.pasts(metrics, error))
-    this.endRetryWaits = collectors => intake.endRetryWaits(collectors).catch(deps.failed)
-    this.hourStates = (collector, from, to) => intake.hourStates(collector, from, to)
-    this.setInputs = (collector, inputs) => intake.setInputs(collector, inputs)
-    this.inputs = (ranges, of) => intake.inputs(ranges, of)
-    this.newestCollected = () => intake.newestCollected()
-    this.confirmPin = (chainId, pinned) => intake.confirmPin(chainId, pinned)
-    this.forgetPins = (collector, hour) => intake.forgetPins(collector, hour)
-    this.finalBlocks = chainId => intake.finalBlocks(chainId)
-    this.backlog = () => intake.backlog()
+  }
+
+  /** As the outbox. While the database is away: as this daemon knows them. */
+  pasts(metrics: readonly MetricKey[]): Promise<readonly (Past | undefined)[]> {
+    const { intake, local } = this.#deps
+    return intake.pasts(metrics).catch((error: unknown) => local.pasts(metrics, error))
+  }
+
+  /** As the outbox; an error is mended later. */
+  async endRetryWaits(collectors: readonly string[]): Promise<void> {
+    await this.#deps.intake.endRetryWaits(collectors).catch(this.#deps.failed)
   }
 
   /** As the outbox. Creates the jobs of lanes when no planning is in progress, so that a job sees every collector. */
