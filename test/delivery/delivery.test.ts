@@ -142,65 +142,6 @@ describe.each(storeTurnsEach)('with an outbox that answers within %i turns,', st
     })
   })
 
-  describe('a delivery whose key is refused', () => {
-    async function refused(): Promise<MemoryBench> {
-      const bench = new MemoryBench({ storeTurns })
-      await bench.store(metrics(3))
-      bench.service.rule = ({ key }) => (key === 'the-first-key' ? answered(401) : undefined)
-      expect(await bench.pushes()).toBe(1)
-      return bench
-    }
-
-    it('sends nothing more with it, also when a person asks', async () => {
-      const bench = await refused()
-      expect(bench.state()).toMatchObject({ failures: 1, lastPush: { verdict: 'key-refused' } })
-      expect(bench.state()).toMatchObject({ waiting: 'The service refuses the key (401)', cure: 'new-key' })
-      bench.service.keyAnswer = () => answered(401)
-      await bench.time.sleep(hourMs / 2)
-      expect(await bench.pushes('due')).toBe(0)
-      expect(bench.service.checkedKeys).toEqual([])
-      expect(bench.state().waiting).toMatch(/has not changed/)
-      expect(await bench.pushes('asked')).toBe(0)
-      expect(bench.service.checkedKeys).toEqual(['the-first-key'])
-      expect(bench.state().waiting).toMatch(/\(401\), and it has not changed since/)
-      expect(bench.balance).toMatchObject({ due: 3, dead: 0 })
-    })
-
-    it('asks about a changed key first, and goes on with it', async () => {
-      const bench = await refused()
-      bench.key = 'the-second-key'
-      await bench.time.sleep(hourMs)
-      expect(await bench.pushes()).toBe(1)
-      expect(bench.service.checkedKeys).toEqual(['the-second-key'])
-      expect(bench.service.pushes.at(-1)?.key).toBe('the-second-key')
-      expect(bench.balance).toMatchObject({ due: 0, delivered: 3 })
-      expect(bench.state().waiting).toBeUndefined()
-      await bench.store(metrics(1, hourAfter(anHour, 1)))
-      await bench.pushes()
-      expect(bench.service.checkedKeys).toHaveLength(1)
-    })
-
-    it('asks once about a changed key that is refused as well', async () => {
-      const bench = await refused()
-      bench.key = 'the-second-key'
-      bench.service.keyAnswer = () => answered(401)
-      expect(await bench.pushes('asked')).toBe(0)
-      await bench.time.sleep(breakerCapMs)
-      expect(await bench.pushes('due')).toBe(0)
-      expect(bench.service.checkedKeys).toEqual(['the-second-key'])
-    })
-
-    it('asks again about a changed key while there is no answer about it', async () => {
-      const bench = await refused()
-      bench.key = 'the-second-key'
-      bench.service.keyAnswer = () => ({ kind: 'unanswered', reason: 'no answer in time' })
-      expect(await bench.pushes('asked')).toBe(0)
-      expect(bench.state().waiting).toMatch(/could not be checked: no answer in time/)
-      bench.service.keyAnswer = () => answered(200)
-      expect(await bench.pushes('asked')).toBe(1)
-    })
-  })
-
   describe('a delivery of a protocol the service refuses', () => {
     it('does not keep it aside for longer than a pause can be when the clock is set back', async () => {
       const bench = new MemoryBench({ storeTurns })

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { Pacer } from '../../../src/delivery/gate.ts'
 import { attemptsMax } from '../../../src/delivery/isolate/pieces.ts'
 import { BatchSize, Sender } from '../../../src/delivery/push.ts'
 import { isBatch } from '../../../src/model/batch.ts'
@@ -107,19 +106,5 @@ describe('a push', () => {
     for (const status of [400, 401, 403, 404, 413, 422, 302]) {
       expect((await push([{ kind: 'answered', status, body: {} }])).sentAtMs).toEqual([0])
     }
-  })
-})
-
-describe('the pacer', () => {
-  it('lets requests start no faster than its pace, however many ask', async () => {
-    const time = new VirtualTime(startMs)
-    const pacer = new Pacer(time, 5)
-    const startsMs = await Promise.all(
-      Array.from({ length: 20 }, async () => {
-        await pacer.slot(new AbortController().signal)
-        return time.nowMs() - startMs
-      }),
-    )
-    expect(startsMs).toEqual(Array.from({ length: 20 }, (_, index) => index * 200))
   })
 })
