@@ -38,7 +38,10 @@ export async function deliverNow(
   for (let [said, isRequested] = [noted, false]; ; ) {
     const taken = await roleOrDeliverer(context)
     if ('release' in taken) {
-      if (await deliverAs(taken, context, outbox)) return 'own'
+      await using stack = new AsyncDisposableStack()
+      const own = await openOwn(taken, context, outbox, stack)
+      await own.flush()
+      if (own.by === 'own') return 'own'
       continue
     }
     if (taken.sentence !== said) note(taken.sentence)
@@ -88,58 +91,18 @@ async function roleOrDeliverer({ config, time }: AppContext): Promise<Role | Del
   }
 }
 
-/** @returns whether all had their turn; `false` when a daemon started meanwhile and has the role now */
-async function deliverAs(role: Role, context: AppContext, outbox: Outbox): Promise<boolean> {
-  await using stack = new AsyncDisposableStack()
-  stack.defer(() => role.release())
-  await outbox.health.keepReserve()
-  const connection = await connect(context, stack)
-  const flushing = new AbortController()
-  const watch = watchForDaemon(context, () =>
-    flushing.abort(new Fault('stopped', 'a daemon has started, which delivers')),
-  )
-  stack.defer(async () => void (await watch.end()))
-  const deliveries = await deliveriesTo(connection, outbox.delivery, context)
-  await Promise.all(deliveries.map(delivery => delivery.flush('asked', flushing.signal)))
-  if (await watch.end()) {
-    note(handedOver)
-    return false
+/** Resolves to whether a daemon has started before the signal is aborted. */
+async function untilDaemon({ config, time }: AppContext, signal: AbortSignal): Promise<boolean> {
+  while (!signal.aborted) {
+    const holder = rolesOf(config).then(roles => roles.daemon())
+    // An unreadable folder has no daemon: it could not have created its files.
+    if (await holder.catch(() => undefined)) return true
+    await time.sleep(pollMs, signal).catch(() => {})
   }
-  await noteWaiting(connection, context, outbox.operators)
-  return true
-}
-
-/** Calls back once a daemon has started. `end` ends the watch, and resolves to whether one has. */
-function watchForDaemon(
-  { config, time }: AppContext,
-  started: () => Promise<void> | void,
-): { end(): Promise<boolean> } {
-  const watching = new AbortController()
-  const watch = async () => {
-    while (!watching.signal.aborted) {
-      const holder = rolesOf(config).then(roles => roles.daemon())
-      // An unreadable folder has no daemon: it could not have created its files.
-      if (await holder.catch(() => undefined)) {
-        await started()
-        return true
-      }
-      await time.sleep(pollMs, watching.signal).catch(() => {})
-    }
-    return false
-  }
-  const isThere = watch()
-  return {
-    end() {
-      watching.abort(commandEnded)
-      return isThere
-    },
-  }
+  return false
 }
 
 const commandEnded = new Fault('stopped', 'the command has ended')
-
-/** Reported when a command releases the delivery role. */
-const handedOver = 'a daemon has started: it delivers the rest'
 
 async function noteWaiting(connection: Connection, context: AppContext, store: OperatorStore): Promise<void> {
   for (const { name } of connection.destinations) {
@@ -168,93 +131,88 @@ export interface CommandDelivery {
   finish(): Promise<void>
 }
 
-/** Takes the delivery role, or finds which process has it; what it opens is closed with the stack. */
+/**
+ * Takes the delivery role and pushes from now on, or finds which process has it. Until `finish` only full batches are pushed: a
+ * push of one metric costs the service as much as one of a hundred. The stack closes all that is opened.
+ */
 export async function startDelivery(
   context: AppContext,
   outbox: Outbox,
   stack: AsyncDisposableStack,
 ): Promise<CommandDelivery> {
   const role = await roleOrDeliverer(context)
-  if (!('release' in role)) {
-    note(role.sentence)
-    let by: CommandDelivery['by'] = role.by
-    return {
-      get by() {
-        return by
-      },
-      pushes: 0,
-      async finish() {
-        by = await deliverNow(context, outbox, role.sentence)
-      },
-    }
+  if ('release' in role) {
+    const own = await openOwn(role, context, outbox, stack)
+    own.pushFull()
+    return own
   }
-  stack.defer(() => role.release())
-  await outbox.health.keepReserve()
-  return await startOwn(role, context, outbox, await connect(context, stack), stack)
-}
-
-/**
- * Pushes only full batches while hours are being collected: a push of one metric costs the service as much as one of a
- * hundred.
- */
-async function startOwn(
-  role: Role,
-  context: AppContext,
-  outbox: Outbox,
-  connection: Connection,
-  stack: AsyncDisposableStack,
-): Promise<CommandDelivery> {
-  let pushes = 0
-  const { client } = connection
-  const counting: typeof client = {
-    ...client,
-    push: (...push) => {
-      pushes += 1
-      return client.push(...push)
+  note(role.sentence)
+  const others = {
+    by: role.by as CommandDelivery['by'],
+    pushes: 0,
+    async finish() {
+      others.by = await deliverNow(context, outbox, role.sentence)
     },
   }
-  let metricsMin = batchMetricsMax
-  const deliveries = await deliveriesTo({ ...connection, client: counting }, outbox.delivery, context, () => metricsMin)
+  return others
+}
+
+/** Delivery by this process, which hands over to a daemon that starts. */
+async function openOwn(role: Role, context: AppContext, outbox: Outbox, stack: AsyncDisposableStack) {
+  stack.defer(() => role.release())
+  await outbox.health.keepReserve()
+  const connection = await connect(context, stack)
+  const push: typeof connection.client.push = (...pushed) => {
+    own.pushes += 1
+    return connection.client.push(...pushed)
+  }
+  const counting = { ...connection, client: { ...connection.client, push } }
+  let metricsMin = 1
+  const deliveries = await deliveriesTo(counting, outbox.delivery, context, () => metricsMin)
   const [finishing, stopping] = [new AbortController(), new AbortController()]
-  const pushing = deliveries.map(delivery =>
-    pushUntil(delivery, finishing.signal, stopping.signal, outbox.health, context.time),
-  )
+  let pushing: Promise<unknown> = Promise.resolve()
   const end = async () => {
     stopping.abort(commandEnded)
     finishing.abort(commandEnded)
-    await Promise.all(pushing)
+    await pushing.catch(() => {})
   }
-  let isHandedOver = false
-  const watch = watchForDaemon(context, async () => {
-    isHandedOver = true
-    await end()
-    role.release()
-    note(handedOver)
-  })
-  stack.defer(async () => {
-    const ended = watch.end()
-    await end()
-    await ended
-  })
-  return {
+  const own = {
     role,
-    get by() {
-      return isHandedOver ? 'daemon' : 'own'
+    by: 'own' as CommandDelivery['by'],
+    pushes: 0,
+    pushFull() {
+      metricsMin = batchMetricsMax
+      pushing = Promise.all(
+        deliveries.map(one => pushUntil(one, finishing.signal, stopping.signal, outbox.health, context.time)),
+      )
     },
-    get pushes() {
-      return pushes
+    /** Pushes all that is due, and reports what is left. Resolves early when a daemon starts. */
+    async flush() {
+      finishing.abort(commandEnded)
+      await pushing
+      metricsMin = 1
+      if (own.by !== 'own') return
+      pushing = Promise.all(deliveries.map(delivery => delivery.flush('asked', stopping.signal)))
+      await pushing
+      if (own.by === 'own') await noteWaiting(connection, context, outbox.operators)
     },
     async finish() {
-      finishing.abort(commandEnded)
-      await Promise.all(pushing)
-      metricsMin = 1
-      if (isHandedOver) return void (await deliverNow(context, outbox))
-      await Promise.all(deliveries.map(delivery => delivery.flush('asked', stopping.signal)))
-      if (isHandedOver) return void (await deliverNow(context, outbox))
-      const { waiting } = await outbox.operators.backlog()
-      for (const reason of waitingSentences(waiting, { nowMs: context.time.nowMs(), isUnattended: true })) note(reason)
+      await own.flush()
+      if (own.by !== 'own') await deliverNow(context, outbox)
     },
   }
+  const watch = untilDaemon(context, stopping.signal).then(async isStarted => {
+    if (!isStarted) return
+    own.by = 'daemon'
+    await end()
+    role.release()
+    note('a daemon has started: it delivers the rest')
+  })
+  stack.defer(async () => {
+    await end()
+    await watch
+  })
+  return own
 }
 
 /** Flushes repeatedly; a running flush is not aborted at the end. Never rejects. */
