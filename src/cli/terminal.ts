@@ -44,6 +44,11 @@ export function bytesText(bytes: number): string {
   return `${(bytes / size).toFixed(bytes < 10 * size && size > 1 ? 1 : 0)} ${unit}`
 }
 
+/** An instant in JSON, to the millisecond; `undefined`, which JSON leaves out, where there is none. */
+export function instant(ms: number | undefined): string | undefined {
+  return ms === undefined ? undefined : new Date(ms).toISOString()
+}
+
 /** Words of any length, on one line of at most that many characters; the file of a command comes only when it is printed. */
 export function cut(words: string, charsMax: number): string {
   const line = safe(words.replace(/\s+/g, ' ').trim())

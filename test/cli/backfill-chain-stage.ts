@@ -9,7 +9,7 @@ import { type Steps, steppedChain } from '../chain/support/stepped-chain.ts'
 import { type SyntheticArchive, syntheticArchive } from '../chain/support/synthetic-archive.ts'
 import { command } from '../support/command.ts'
 import { configured, type Ended, start } from '../support/tidegauge.ts'
-import { type CountingService, countingService } from './backfill-stage.ts'
+import { type ScriptedService, scriptedService } from './stage.ts'
 
 const collectorFile = fileURLToPath(new URL('../chain/support/synthetic-collector.ts', import.meta.url))
 
@@ -23,7 +23,7 @@ export interface ChainStage {
   instead: ((...request: Parameters<Behaviour>) => boolean) | undefined
   /** Questions to the node: the methods of each HTTP request. */
   readonly node: FakeNode
-  readonly service: CountingService
+  readonly service: ScriptedService
   readonly config: string
   readonly env: Readonly<Record<string, string>>
   readonly range: readonly string[]
@@ -37,7 +37,7 @@ export interface ChainStage {
  * @param hours how many, up to three hours before the current one
  */
 export async function chainStage(steps: Steps, hours: number, collectors: number): Promise<ChainStage> {
-  const service = await countingService()
+  const service = await scriptedService()
   const current = hourAt(systemTime.nowMs())
   const secondsEach = steps.seconds(1)
   const blocks = Math.floor((10_000 * hourMs) / 1000 / secondsEach)

@@ -1,36 +1,9 @@
 import { systemTime } from '../../src/edge/time.ts'
 import { type Hour, hourAfter, hourAt, hoursFrom, hourText } from '../../src/model/hour.ts'
 import { command } from '../support/command.ts'
-import { allAccepted, answering, listening } from '../support/listening.ts'
+import { listening } from '../support/listening.ts'
 import { configured, type Ended, levelCollector, start } from '../support/tidegauge.ts'
-import type { Sent } from './stage.ts'
-
-/** Requests that a service received. */
-export interface CountingService {
-  readonly url: string
-  /** The metrics of each push, in order. */
-  readonly pushes: (readonly Sent[])[]
-  /** Every metric, in order. */
-  readonly sent: readonly Sent[]
-}
-
-/** Takes everything. Ends with the test. */
-export async function countingService(): Promise<CountingService> {
-  const pushes: Sent[][] = []
-  const url = await answering((request, body) => {
-    if (request.method !== 'POST') return { status: 404, body: { error: 'there is nothing here' } }
-    const { metrics } = JSON.parse(body) as { metrics: Sent[] }
-    pushes.push(metrics)
-    return allAccepted(metrics)
-  })
-  return {
-    url,
-    pushes,
-    get sent() {
-      return pushes.flat()
-    },
-  }
-}
+import { type ScriptedService, scriptedService } from './stage.ts'
 
 /** Orders to the collector. */
 interface Orders {
@@ -76,7 +49,7 @@ export const metricsAnHour = 3
 
 /** Surroundings of a test of the command. */
 export interface BackfillStage {
-  readonly service: CountingService
+  readonly service: ScriptedService
   readonly config: string
   readonly env: Readonly<Record<string, string>>
   readonly hours: readonly Hour[]
@@ -97,7 +70,7 @@ export interface BackfillStage {
  * @param count hours, well before the current one
  */
 export async function backfillStage(count: number, more = ''): Promise<BackfillStage> {
-  const service = await countingService()
+  const service = await scriptedService()
   const post = await watchPost()
   const yaml = `service: { url: "${service.url}", key: { env: METRICS_KEY } }
 status: { listen: "127.0.0.1:0" }
@@ -133,7 +106,7 @@ protocols:
 
 /** The hours the service has been sent, each as often as it was. */
 export function sentHours({ service }: BackfillStage, label = 'Count'): string[] {
-  return service.sent.filter(({ id }) => id === `pool___${label}`).map(({ timestamp }) => timestamp)
+  return service.stored.filter(({ id }) => id === `pool___${label}`).map(({ timestamp }) => timestamp)
 }
 
 export const hourTexts = (hours: readonly Hour[]) => hours.map(hour => hourText(hour))

@@ -17,6 +17,8 @@ export interface Sent {
 /** A service over real HTTP that stores what it is sent, and refuses and remarks what a test wants. */
 export interface ScriptedService {
   readonly url: string
+  /** The metrics of each push that it has accepted, in order. */
+  readonly pushes: (readonly Sent[])[]
   /** Everything it has stored, in order. */
   readonly stored: Sent[]
   /** The reason to refuse a metric for; none at first. */
@@ -28,10 +30,10 @@ export interface ScriptedService {
 }
 
 /** Ends with the test. */
-async function scriptedService(): Promise<ScriptedService> {
-  const stored: Sent[] = []
+export async function scriptedService(): Promise<ScriptedService> {
   const scripted: Omit<ScriptedService, 'url'> = {
-    stored,
+    pushes: [],
+    stored: [],
     refuses: () => undefined,
     shows: () => nothing,
     remarks: () => [],
@@ -46,9 +48,10 @@ const nothing = { status: 404, body: { error: 'there is nothing here' } }
 
 const metricsOf = (body: string) => (JSON.parse(body) as { metrics: Sent[] }).metrics
 
-function answer({ stored, refuses, remarks }: Omit<ScriptedService, 'url'>, metrics: readonly Sent[]) {
+function answer({ pushes, stored, refuses, remarks }: Omit<ScriptedService, 'url'>, metrics: readonly Sent[]) {
   const errors = metrics.flatMap(metric => refuses(metric) ?? [])
   if (errors.length > 0) return { status: 400, body: { success: false, processed: 0, errors, warnings: [] } }
+  pushes.push(metrics)
   stored.push(...metrics)
   const warnings = metrics.flatMap(metric => remarks(metric).map(message => ({ id: metric.id, message })))
   return { status: 200, body: { success: true, processed: metrics.length, errors: [], warnings } }

@@ -218,13 +218,12 @@ async function changeUnits(
  */
 function partsJson({ hour, parts, warnings }: CollectedReport, ofService?: readonly Warning[]) {
   const accepted = parts.flatMap(part => part.accepted)
-  const serviceWarnings = ofService?.map(({ metricId, text }) => ({ ...(metricId && { metric: metricId }), text }))
   return {
     hour: hourText(hour),
     metrics: accepted.map(({ metric }) => pushedMetric(metric)),
     held: accepted.flatMap(({ metric, hold }) => (hold ? [{ id: metric.id, ...hold }] : [])),
     warnings,
-    ...(serviceWarnings && { serviceWarnings }),
+    serviceWarnings: ofService?.map(({ metricId, text }) => ({ metric: metricId, text })),
     faults: faultsOf(parts),
   }
 }

@@ -32,7 +32,7 @@ import {
 import { onOutbox } from '../outbox-action.ts'
 import { demandBegun, unknownMetric } from '../selection.ts'
 import { printTable } from '../table.ts'
-import { counted, cut, print, redactor } from '../terminal.ts'
+import { counted, cut, instant, print, redactor } from '../terminal.ts'
 
 /** `explain METRIC [HOUR]`: the origin of a value, or why there is none. Ends with 1 where it is not as stored. */
 export function explainCommand(): Command {
@@ -173,25 +173,35 @@ async function flushesOf(
   return own ? operators.unsuccessfulFlushes(own.name, collectedMs, deliveredMs ?? time.nowMs()) : []
 }
 
-/** An explanation as JSON: instants as text, blocks by number. */
+/** An explanation as JSON: instants as text, blocks by number. Fields that are undefined are not printed. */
 function explanationJson(found: Explanation) {
-  const { id, hour, collector, entry, origin, unread, configured, present, flushes, warnings } = found
+  const { id, hour, collector, entry, origin, unread, detained, configured, present, flushes, warnings } = found
   return {
     id,
     hour: hourText(hour),
     collector,
     state: entry?.state ?? origin?.state ?? 'unexpected',
-    ...valueJson(found),
-    ...(unread && { fault: unread }),
-    ...(origin && {
-      attempts: origin.attempts,
-      failedAttempts: origin.failed.map(({ atMs, reason }) => ({ at: instant(atMs), reason: redactor.redact(reason) })),
-      ...(origin.fault && { fault: origin.fault }),
-    }),
+    value: entry?.value,
+    unit: entry?.unit,
+    collected: instant(entry?.collectedMs),
+    delivered: instant(entry?.deliveredMs),
+    corrections: entry?.earlier.map(({ value, untilMs }) => ({ from: value, at: instant(untilMs) })),
+    reason: detained?.reason,
+    since: instant(detained?.sinceMs),
+    status: detained?.status,
+    pushes: detained?.attempts,
+    attempts: origin?.attempts,
+    failedAttempts: origin?.failed.map(({ atMs, reason }) => ({ at: instant(atMs), reason: redactor.redact(reason) })),
+    fault: origin?.fault ?? unread,
     blocks: blocksJson(origin),
-    ...(origin?.provenance && { provenance: origin.provenance }),
-    ...(present && { present }),
-    ...(configured && { configuration: configurationJson(configured) }),
+    provenance: origin?.provenance,
+    present,
+    configuration: configured && {
+      file: configured.place.file,
+      line: configured.place.line,
+      use: configured.use,
+      options: configured.options,
+    },
     notAccepted: flushes.map(({ firstMs, lastMs, flushes: count, reason }) => ({
       from: instant(firstMs),
       to: instant(lastMs),
@@ -203,52 +213,27 @@ function explanationJson(found: Explanation) {
   }
 }
 
-function valueJson({ entry, detained }: Explanation) {
-  return {
-    ...(entry && {
-      value: entry.value,
-      ...(entry.unit !== undefined && { unit: entry.unit }),
-      collected: instant(entry.collectedMs),
-      ...(entry.deliveredMs !== undefined && { delivered: instant(entry.deliveredMs) }),
-      corrections: entry.earlier.map(({ value, untilMs }) => ({ from: value, at: instant(untilMs) })),
-    }),
-    ...(detained && {
-      reason: detained.reason,
-      since: instant(detained.sinceMs),
-      ...(detained.status !== undefined && { status: detained.status }),
-      ...(detained.attempts !== undefined && { pushes: detained.attempts }),
-    }),
-  }
-}
-
 function blocksJson(origin: Explanation['origin']) {
-  return (origin?.blocks ?? []).map(({ chainId, block, isFinal }) => {
-    const host = origin?.provenance?.hosts[String(chainId)]
-    return {
-      chainId,
-      number: Number(block.number),
-      hash: block.hash,
-      timestamp: instant(block.timestampSeconds * 1000),
-      isFinal,
-      ...(host !== undefined && { host }),
-    }
-  })
-}
-
-function configurationJson({ place, use, options }: NonNullable<Explanation['configured']>) {
-  return { file: place.file, line: place.line, use, options }
+  return (origin?.blocks ?? []).map(({ chainId, block, isFinal }) => ({
+    chainId,
+    number: Number(block.number),
+    hash: block.hash,
+    timestamp: instant(block.timestampSeconds * 1000),
+    isFinal,
+    host: origin?.provenance?.hosts[String(chainId)],
+  }))
 }
 
 function againJson({ again, entry }: Explanation) {
   const { value, failure, contradicted, inputs, warnings, lists, reads, prices = {} } = again
   return {
-    ...(value !== undefined && { value }),
-    ...(value !== undefined && entry && { isSame: Object.is(value, entry.value) }),
-    ...(failure !== undefined && { failure }),
-    ...(contradicted && { contradicted }),
-    ...(inputs && { inputs: inputs.map(({ metric, hour, input }) => ({ metric, hour: hourText(hour), ...input })) }),
-    ...(warnings && { warnings }),
-    ...(lists && { lists }),
+    value,
+    isSame: value === undefined || !entry ? undefined : Object.is(value, entry.value),
+    failure,
+    contradicted,
+    inputs: inputs?.map(({ metric, hour, input }) => ({ metric, hour: hourText(hour), ...input })),
+    warnings,
+    lists,
     ...(reads && {
       ...readsJson(reads),
       prices: Object.fromEntries(pricesIn(reads, prices).map(([name, price, own]) => [name, priceJson(price, own)])),
@@ -262,21 +247,17 @@ function priceJson(price: Recording['prices'][string], own: Recording | undefine
 
 function readsJson(recording: Recording) {
   const reads = recording.reads.map(read => {
-    const [decoded, request] = [decodedText(read), rpcLine(read, recording)]
+    const request = rpcLine(read, recording)
     return {
       chain: read.chain,
       what: readWords(read),
       answer: answerWords(read),
-      ...(decoded !== undefined && { decoded }),
-      ...('logs' in read && { logs: read.answer }),
-      ...(request !== undefined && { request: jsonOf(request) }),
+      decoded: decodedText(read),
+      logs: 'logs' in read ? read.answer : undefined,
+      request: request === undefined ? undefined : jsonOf(request),
     }
   })
   return { reads, http: recording.http }
-}
-
-function instant(ms: number): string {
-  return new Date(ms).toISOString()
 }
 
 /** Characters of an option list, of a raw answer, and of an answer by HTTP. */

@@ -155,7 +155,8 @@ function rangeJson({ collector, from, to, hours, fault, advice }: CollectorHourR
     from: hourText(from),
     to: hourText(to),
     hours,
-    ...(fault && { code: fault.code, reason: faultLine(faultFromRecord(fault)) }),
+    code: fault?.code,
+    reason: fault && faultLine(faultFromRecord(fault)),
     advice,
   }
 }

@@ -10,7 +10,7 @@ import { endIncomplete } from '../exit.ts'
 import { openContext } from '../open-context.ts'
 import { demandOrder, unknownMetric } from '../selection.ts'
 import { printTable } from '../table.ts'
-import { counted, cut, note, print, printStored } from '../terminal.ts'
+import { counted, cut, instant, note, print, printStored } from '../terminal.ts'
 
 interface HistoryOptions extends ConfigOption, JsonOption {
   readonly from?: string
@@ -71,20 +71,16 @@ function historyJson({ id, protocolId, collector, isRemoved, unit, hours }: Metr
     id,
     protocolId,
     collector,
-    ...(isRemoved && { isRemoved }),
-    ...(unit !== undefined && { unit }),
+    isRemoved,
+    unit,
     hours: hours.map(({ hour, collectedMs, deliveredMs, earlier, ...rest }) => ({
       hour: hourText(hour),
       ...rest,
-      ...(collectedMs !== undefined && { collected: instant(collectedMs) }),
-      ...(deliveredMs !== undefined && { delivered: instant(deliveredMs) }),
-      ...(earlier && { earlier: earlier.map(({ value, untilMs }) => ({ value, until: instant(untilMs) })) }),
+      collected: instant(collectedMs),
+      delivered: instant(deliveredMs),
+      earlier: earlier?.map(({ value, untilMs }) => ({ value, until: instant(untilMs) })),
     })),
   }
-}
-
-function instant(ms: number): string {
-  return new Date(ms).toISOString()
 }
 
 function printHistory({ id, collector, isRemoved, hours }: MetricHistory, asked: number): void {

@@ -10,7 +10,7 @@ import { startReference } from '../../reference/server.ts'
 import { openStore, type Store } from '../../reference/store.ts'
 import { Signals } from '../signals.ts'
 import { printTable } from '../table.ts'
-import { note, print, printJson } from '../terminal.ts'
+import { instant, note, print, printJson } from '../terminal.ts'
 
 /** `service`: the reference service alone, and its keys. */
 export function serviceCommand(): Command {
@@ -115,10 +115,14 @@ function give({ out, force = false }: OutOptions, make: () => string): void {
 }
 
 function printKeys(keys: ReturnType<Store['keys']['list']>): void {
-  const day = (ms: number | undefined) => (ms === undefined ? '' : new Date(ms).toISOString())
   printTable(
     ['begins with', 'name', 'created', 'revoked'],
-    keys.map(({ prefix, name, createdAtMs, revokedAtMs }) => [prefix, name, day(createdAtMs), day(revokedAtMs)]),
+    keys.map(({ prefix, name, createdAtMs, revokedAtMs }) => [
+      prefix,
+      name,
+      instant(createdAtMs) ?? '',
+      instant(revokedAtMs) ?? '',
+    ]),
   )
 }
 

@@ -54,7 +54,7 @@ describe('backfill of a chain', () => {
     expect(planned.requests).toBeGreaterThan(0)
     expect(planned.pushes).toBe(actual.pushes)
     expect(stage.service.pushes).toHaveLength(planned.pushes)
-    expect(stage.service.sent).toHaveLength(hours * 2 * 5)
+    expect(stage.service.stored).toHaveLength(hours * 2 * 5)
     // All collectors of an hour in one call, all hours of a window in one request.
     expect(calls['eth_call']).toBe(hours)
     expect([...stage.archive.counts.ethCallsByBlock.values()].every(count => count === 1)).toBe(true)
@@ -77,21 +77,21 @@ describe('backfill of a chain', () => {
     expect(stderr).toMatch(/one more hour takes about \d+ RPC calls, and \d+ of the 100 of --max-calls are left/)
     expect(stderr).toMatch(new RegExp(`→ tidegauge backfill --config \\S+ ${range.join(' ')} --max-calls 100\n`))
     expect(stage.archive.counts.calls).toBeLessThanOrEqual(100)
-    const done = stage.service.sent.length / 10
+    const done = stage.service.stored.length / 10
     expect(done).toBeGreaterThanOrEqual(10)
     // No call was made for an hour that was not stored.
     expect(stage.archive.counts.ethCallsByBlock.size).toBe(done)
     expect((await stage.run(...range)).code).toBe(0)
     expect([...stage.archive.counts.ethCallsByBlock.values()].every(count => count === 1)).toBe(true)
     expect(stage.archive.counts.ethCallsByBlock.size).toBe(60)
-    expect(stage.service.sent).toHaveLength(60 * 10)
+    expect(stage.service.stored).toHaveLength(60 * 10)
   })
 
   it('ends with few calls at a time, and refuses fewer than one hour takes', async () => {
     const stage = await chainStage(regularSteps, 20, 1)
-    for (let before = -1; stage.service.sent.length < 100; ) {
-      expect(stage.service.sent.length).toBeGreaterThan(before)
-      before = stage.service.sent.length
+    for (let before = -1; stage.service.stored.length < 100; ) {
+      expect(stage.service.stored.length).toBeGreaterThan(before)
+      before = stage.service.stored.length
       await stage.run(...stage.range, '--max-calls', '30')
     }
     expect([...stage.archive.counts.ethCallsByBlock.values()]).toEqual(Array(20).fill(1))
@@ -111,7 +111,7 @@ describe('backfill of a chain', () => {
     stage.instead = undefined
     const [code] = (await once(child, 'close')) as [number]
     expect(code).toBe(0)
-    expect(stage.service.sent).toHaveLength(40 * 10)
+    expect(stage.service.stored).toHaveLength(40 * 10)
     expect([...stage.archive.counts.ethCallsByBlock.values()]).toEqual(Array(40).fill(1))
   })
 
