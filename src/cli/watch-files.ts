@@ -159,13 +159,12 @@ function filesOf(
 
 /** Names and contents of files; an unreadable one is reported when it is loaded. */
 function textsOf(files: readonly string[]): string {
-  return JSON.stringify(files.map(file => [file, attempt(() => readFileSync(file, 'utf8'))]))
-}
-
-function attempt(read: () => string): string | undefined {
-  try {
-    return read()
-  } catch {
-    return undefined
+  const textOf = (file: string) => {
+    try {
+      return readFileSync(file, 'utf8')
+    } catch {
+      return undefined
+    }
   }
+  return JSON.stringify(files.map(file => [file, textOf(file)]))
 }

@@ -11,28 +11,6 @@ import { answering } from '../support/listening.ts'
 import { configured, hostYaml } from '../support/tidegauge.ts'
 
 describe('the command line', () => {
-  it('lists its commands', async () => {
-    const { code, stdout } = await command(['--help'])
-    expect(code).toBe(0)
-    const names = [
-      'run',
-      'collect',
-      'flush',
-      'check',
-      'status',
-      'dead',
-      'held',
-      'warnings',
-      'new',
-      'show',
-      'register',
-      'service',
-    ]
-    for (const name of [...names, 'healthcheck']) {
-      expect(stdout).toContain(`  ${name} `)
-    }
-  })
-
   it('completes each command that takes a configuration with that of the person', async () => {
     const { stdout } = await command(['--help'])
     const names = [...stdout.matchAll(/^ {2}(\w+) /gm)].flatMap(([, name = '']) => name)
@@ -212,13 +190,6 @@ export default defineCollector({
     expect(JSON.parse(status.stdout)).toMatchObject({ balance: { enqueued: 0, delivered: 0 } })
   })
 
-  it('tells mistakes to programs, too', async () => {
-    const { config } = configured(`${hostYaml}        options: { pth: / }\n`)
-    const { code, stdout } = await command(['check', '--json', '--config', config])
-    expect(code).toBe(78)
-    expect(JSON.parse(stdout)).toMatchObject({ mistakes: [{ line: 8, message: expect.stringContaining('pth') }] })
-  })
-
   it('does not ask a collector that reads only "now" for a past hour', async () => {
     const { config } = configured(hostYaml)
     const { code, stdout } = await command(['collect', '--hour', '2026-01-01T00:00:00Z', '--config', config])
@@ -236,13 +207,6 @@ export default defineCollector({
       code: 0,
       stdout: 'this-machine: registered before\n',
     })
-  })
-
-  it('checks options with the collector’s own schema, at their place in the file', async () => {
-    const { config } = configured(`${hostYaml}        options: { pth: / }\n`)
-    const { code, stderr } = await command(['check', '--config', config])
-    expect(code).toBe(78)
-    expect(stderr).toMatch(/tidegauge\.yaml:8:\d+: .*pth/)
   })
 
   it('refuses two collectors of one protocol that give the same metric', async () => {

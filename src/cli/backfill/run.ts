@@ -184,7 +184,7 @@ class FleetBackfill {
       await this.#readAgain()
       if (this.#left.length > 0) await context.time.sleep(claimMs, signal).catch(() => {})
     }
-    const fault = signal.reason instanceof Fault ? signal.reason : stopped
+    const fault = signal.reason instanceof Fault ? signal.reason : new Fault('stopped', 'it was asked to stop')
     if (this.#left.length > 0) note('the daemons go on with it: the same command shows how far they are')
     const parts: readonly BackfillPart[] = this.#windows
     return joinedEnd(new Counts(works).all, parts, fault)
@@ -264,8 +264,6 @@ function askedOf(window: readonly CollectorHours[], { asked, order }: BackfillRu
     order,
   }
 }
-
-const stopped = new Fault('stopped', 'it was asked to stop')
 
 /** Percent between two lines when stderr is not a terminal. */
 const plainPercent = 5
@@ -398,17 +396,18 @@ export function durationText(ms: number): string {
 function lineOf(news: Exclude<BackfillNews, { readonly kind: 'went-on' }>): string {
   if (news.kind === 'waits') return waitText(news.wait)
   if (news.kind === 'leaves-protocol') return stuckText(news.stuck)
-  if (news.kind === 'tries-again') return againText(news.runs)
+  if (news.kind === 'tries-again') {
+    return `${counted(news.runs, 'run')} failed for a reason that may pass: tried once more`
+  }
   const { fault, forMs } = news.wait
   return `waits: ${fault.message}; tries again in ${durationText(forMs)}`
 }
 
-const notAsFast = 'delivery is not as fast as collecting'
 const nothingDelivered = 'nothing of it was delivered for a minute: see tidegauge status'
 
 function waitText({ due, reasons, isMoving, forMs }: BacklogWait): string {
-  const why =
-    reasons.length > 0 ? `the service: ${reasons.join('; ')}` : isMoving || forMs === 0 ? notAsFast : nothingDelivered
+  const own = isMoving || forMs === 0 ? 'delivery is not as fast as collecting' : nothingDelivered
+  const why = reasons.length > 0 ? `the service: ${reasons.join('; ')}` : own
   const still = forMs > 0 ? `, for ${durationText(forMs)} now` : ''
   return `waiting for delivery${still}: ${counted(due, 'metric')} are due (${why}); Ctrl-C stops, nothing is lost`
 }
@@ -416,8 +415,4 @@ function waitText({ due, reasons, isMoving, forMs }: BacklogWait): string {
 function stuckText({ protocolId, due, reasons }: StuckBacklog): string {
   const why = reasons.length > 0 ? reasons.join('; ') : nothingDelivered
   return `no longer waits for ${protocolId}: ${counted(due, 'metric')} of it stay due (${why})`
-}
-
-function againText(runs: number): string {
-  return `${counted(runs, 'run')} failed for a reason that may pass: tried once more`
 }

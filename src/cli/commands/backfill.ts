@@ -75,7 +75,7 @@ async function planOnly(
     {
       json: () => planJson(plan, range),
       text: () => printPlan(plan),
-      isIncomplete: plan.faults.some(({ fault }) => fault?.code !== 'chain-before-first-block'),
+      isIncomplete: isLimited(plan),
     },
     options,
   )
@@ -284,6 +284,9 @@ function resumption(options: BackfillOptions, at: Hour | undefined): string {
   return words.join(' ')
 }
 
+/** Whether a sampled hour could not be read, though its chain had blocks. */
+const isLimited = ({ faults }: BackfillPlan) => faults.some(({ fault }) => fault?.code !== 'chain-before-first-block')
+
 function faultsOf({ faults }: BackfillPlan) {
   return faults.flatMap(({ work, hour, fault }) =>
     fault ? [{ collector: work.collector.id, hour: hourText(hour), fault }] : [],
@@ -321,13 +324,14 @@ function planJson(plan: BackfillPlan, { from, to }: HourSpan) {
 /** Prints the plan for a person. */
 function printPlan(plan: BackfillPlan): void {
   const { works, hours, cost, pushes, durationMs, certainty, spent, hoursRead } = plan
+  const numbers = ['hours to do', 'already there', 'the daemon’s', 'not possible', 'metrics']
   printTable(
-    ['collector', 'hours to do', 'already there', 'the daemon’s', 'not possible', 'metrics'],
+    ['collector', ...numbers],
     works.map(({ collector, hours: own, alreadyCollected, leftToDaemon, impossible, metrics }) => [
       collector.id,
       ...[own.length, alreadyCollected, leftToDaemon, impossible, metrics].map(grouped),
     ]),
-    ['hours to do', 'already there', 'the daemon’s', 'not possible', 'metrics'],
+    numbers,
   )
   if (certainty === 'unknown') print(`\n${counted(hours, 'hour')}; their cost is unknown, as none could be read`)
   else {
@@ -339,8 +343,7 @@ function printPlan(plan: BackfillPlan): void {
   for (const { collector, hour, fault } of faultsOf(plan)) {
     print(`${hour} could not be read by ${collector}: ${faultLine(fault)}`)
   }
-  const isLimited = plan.faults.some(({ fault }) => fault?.code !== 'chain-before-first-block')
-  if (isLimited && certainty !== 'unknown') print('the plan does not include the cost of more hours like these')
+  if (isLimited(plan) && certainty !== 'unknown') print('the plan does not include the cost of more hours like these')
 }
 
 /** Input for the summary of a backfill. */

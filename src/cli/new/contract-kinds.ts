@@ -525,16 +525,12 @@ export function strictValue({ abi, args }: Asked, answer: ReadAnswer | undefined
   if (answer?.kind !== 'returned' || answer.output === '0x' || fallback.has(answer.output)) return undefined
   try {
     const value: unknown = decodeFunctionResult({ abi: [abi], functionName: abi.name, args, data: answer.output })
-    const values = abi.outputs.length === 1 ? [value] : listOf(value)
-    const again = encodeAbiParameters(abi.outputs, values)
+    const values: unknown = abi.outputs.length === 1 ? [value] : value
+    const again = encodeAbiParameters(abi.outputs, Array.isArray(values) ? values : [])
     return again.toLowerCase() === answer.output.toLowerCase() ? value : undefined
   } catch {
     return undefined
   }
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : []
 }
 
 /** Text of a token, also one in 32 bytes: printable, at most 32 characters; absent when nothing is left of it. */
@@ -567,11 +563,6 @@ export interface SeenContract {
 }
 
 const standards = Object.entries(standardFunctions).map(([name, one]) => [name as StandardName, askedOf(one)] as const)
-
-/** The function as it was asked for. */
-function standardAsked(name: StandardName): Asked {
-  return askedOf(standardFunctions[name])
-}
 
 const call = (to: Hex, input: Hex) => ({ kind: 'call', to, input }) as const
 
@@ -614,8 +605,7 @@ async function others(reader: ContractReader, values: StandardValues, beacon: He
     typeof values[name] === 'string' ? [values[name].toLowerCase() as Hex] : [],
   )
   const addresses = [...new Set(named)].filter(one => !/^0x0{40}$/.test(one))
-  const facts = ['symbol', 'symbolBytes', 'decimals'] as const
-  const asked = facts.map(standardAsked)
+  const asked = (['symbol', 'symbolBytes', 'decimals'] as const).map(name => askedOf(standardFunctions[name]))
   const implementationOf = askedOf({ call: 'implementation() view returns (address)' })
   const calls = [
     ...addresses.flatMap(to => asked.map(({ input }) => call(to, input))),

@@ -39,29 +39,28 @@ function samplesOf(text: string): Map<string, number> {
 }
 
 describe('the exposition of a snapshot', () => {
+  const rich = samplesOf(snapshotText(richScrape))
+
   it('is in the format and under the prefix in every line', () => {
-    const samples = samplesOf(snapshotText(richScrape))
-    expect([...samples.keys()].filter(key => !key.startsWith('tidegauge_'))).toEqual([])
+    expect([...rich.keys()].filter(key => !key.startsWith('tidegauge_'))).toEqual([])
   })
 
   it('holds what waits in the outbox by state', () => {
-    const samples = samplesOf(snapshotText(richScrape))
-    const states = ['due', 'dead', 'held'].map(state => samples.get(`tidegauge_outbox_metrics{state="${state}"}`))
+    const states = ['due', 'dead', 'held'].map(state => rich.get(`tidegauge_outbox_metrics{state="${state}"}`))
     expect(states).toEqual([14, 3, 12])
   })
 
   it('holds readiness, the last push, the reload, and ages in seconds', () => {
-    const samples = samplesOf(snapshotText(richScrape))
-    expect(samples.get('tidegauge_ready{}')).toBe(0)
-    expect(samples.get('tidegauge_config_last_reload_successful{}')).toBe(1)
-    expect(samples.get('tidegauge_config_last_reload_success_timestamp_seconds{}')).toBe((nowMs - 2_400_000) / 1000)
-    expect(samples.get('tidegauge_last_push_timestamp_seconds{}')).toBe((nowMs - 120_000) / 1000)
-    expect(samples.get('tidegauge_oldest_hour_age_seconds{state="due"}')).toBe(4 * 3600 + 245.25)
-    expect(samples.get('tidegauge_oldest_hour_age_seconds{state="held"}')).toBe(70 * 3600 + 245.25)
+    expect(rich.get('tidegauge_ready{}')).toBe(0)
+    expect(rich.get('tidegauge_config_last_reload_successful{}')).toBe(1)
+    expect(rich.get('tidegauge_config_last_reload_success_timestamp_seconds{}')).toBe((nowMs - 2_400_000) / 1000)
+    expect(rich.get('tidegauge_last_push_timestamp_seconds{}')).toBe((nowMs - 120_000) / 1000)
+    expect(rich.get('tidegauge_oldest_hour_age_seconds{state="due"}')).toBe(4 * 3600 + 245.25)
+    expect(rich.get('tidegauge_oldest_hour_age_seconds{state="held"}')).toBe(70 * 3600 + 245.25)
     const vault = 'protocol="awesome-vault",collector="awesome-vault/utilisation"'
-    expect(samples.get(`tidegauge_collector_delivered_age_seconds{${vault}}`)).toBe(5 * 3600 + 245.25)
+    expect(rich.get(`tidegauge_collector_delivered_age_seconds{${vault}}`)).toBe(5 * 3600 + 245.25)
     const old = 'protocol="awesome-vault",collector="awesome-vault/erc4626-vault"'
-    expect(samples.get(`tidegauge_collector_delivered_age_seconds{${old}}`)).toBe(21 * 24 * 3600 + 245.25)
+    expect(rich.get(`tidegauge_collector_delivered_age_seconds{${old}}`)).toBe(21 * 24 * 3600 + 245.25)
   })
 
   it('says of a refused reload that it failed', () => {
@@ -71,9 +70,8 @@ describe('the exposition of a snapshot', () => {
   })
 
   it('has one state of delivery for each key, and of each node when it was asked last', () => {
-    const samples = samplesOf(snapshotText(richScrape))
     const present = (name: string) =>
-      [...samples].filter(([key, value]) => key.startsWith(`${name}{`) && value === 1).map(([key]) => key)
+      [...rich].filter(([key, value]) => key.startsWith(`${name}{`) && value === 1).map(([key]) => key)
     expect(present('tidegauge_delivery_gate')).toEqual([
       'tidegauge_delivery_gate{destination="service",state="unavailable"}',
       'tidegauge_delivery_gate{destination="env:OTHER_KEY",state="open"}',
@@ -83,7 +81,7 @@ describe('the exposition of a snapshot', () => {
       'tidegauge_endpoint_state{chain="ethereum",endpoint="rpc.example.com",state="unreachable"}',
     ])
     const calls = 'tidegauge_endpoint_calls_total{chain="ethereum",endpoint="rpc.example.com",outcome="unanswered"}'
-    expect(samples.get(calls)).toBe(12)
+    expect(rich.get(calls)).toBe(12)
   })
 
   it('numbers two nodes of a chain on one host', () => {
@@ -95,9 +93,8 @@ describe('the exposition of a snapshot', () => {
   })
 
   it('counts the hours of each collector by state, and gaps by their reason', () => {
-    const samples = samplesOf(snapshotText(richScrape))
     const of = (collector: string) => (state: string) =>
-      samples.get(`tidegauge_collections{protocol="awesome-vault",collector="awesome-vault/${collector}",${state}}`)
+      rich.get(`tidegauge_collections{protocol="awesome-vault",collector="awesome-vault/${collector}",${state}}`)
     const vault = of('erc4626-vault')
     expect(['delivered', 'collected', 'dead'].map(state => vault(`state="${state}"`))).toEqual([44, 1, 0])
     expect(vault('state="gap",code="chain-state-missing"')).toBe(2)
@@ -106,19 +103,17 @@ describe('the exposition of a snapshot', () => {
   })
 
   it('counts late hours by the reason, and runs with their duration and failures', () => {
-    const samples = samplesOf(snapshotText(richScrape))
     const late = 'protocol="awesome-vault",collector="awesome-vault/utilisation",code="http-unreachable"'
-    expect(samples.get(`tidegauge_overdue_collections{${late}}`)).toBe(5)
-    expect(samples.get(`tidegauge_collection_failures_total{${late}}`)).toBe(1)
+    expect(rich.get(`tidegauge_overdue_collections{${late}}`)).toBe(5)
+    expect(rich.get(`tidegauge_collection_failures_total{${late}}`)).toBe(1)
     const vault = 'protocol="awesome-vault",collector="awesome-vault/erc4626-vault"'
-    expect(samples.get(`tidegauge_collection_duration_seconds_sum{${vault}}`)).toBe(2)
-    expect(samples.get(`tidegauge_collection_duration_seconds_count{${vault}}`)).toBe(2)
+    expect(rich.get(`tidegauge_collection_duration_seconds_sum{${vault}}`)).toBe(2)
+    expect(rich.get(`tidegauge_collection_duration_seconds_count{${vault}}`)).toBe(2)
   })
 
   it('holds the values, with a unit where there is one', () => {
-    const samples = samplesOf(snapshotText(richScrape))
     const value = (metric: string, unit: string) =>
-      samples.get(`tidegauge_metric_value{protocol="awesome-vault",metric="${metric}",unit="${unit}"}`)
+      rich.get(`tidegauge_metric_value{protocol="awesome-vault",metric="${metric}",unit="${unit}"}`)
     expect([value('TVL', 'USDC'), value('Paused', '')]).toEqual([12_345_678.9, 0])
   })
 
