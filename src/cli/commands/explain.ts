@@ -270,13 +270,14 @@ function printExplanation(found: Explanation): void {
   print(headline(found))
   print('')
   for (const [name, text] of [...happened(found), ...origins(found)]) {
-    print(`${name.padEnd(nameChars)} ${text}`)
+    if (text !== undefined) print(`${name.padEnd(nameChars)} ${text}`)
   }
   print('')
   printAgain(found)
 }
 
-type Fact = readonly [name: string, text: string]
+/** A fact that is not known has no text. */
+type Fact = readonly [name: string, text: string | undefined]
 
 function headline({ id, hour, entry, origin, unread }: Explanation): string {
   const what = `${id} of ${hourText(hour)}`
@@ -293,27 +294,24 @@ function happened(found: Explanation): Fact[] {
   const { entry, origin, detained, flushes, warnings, collector, id } = found
   const fault = origin?.fault ?? found.unread
   const attempts = origin && origin.attempts > 1 ? `, after ${counted(origin.attempts, 'attempt')}` : ''
+  const delivered = entry?.deliveredMs
   return [
-    ...(entry ? [['collected', `${instantText(entry.collectedMs)}, by ${collector}${attempts}`] as const] : []),
-    ...(entry ? [] : [['collector', `${collector}${attempts}`] as const]),
+    ['collected', entry && `${instantText(entry.collectedMs)}, by ${collector}${attempts}`],
+    ['collector', entry ? undefined : `${collector}${attempts}`],
     ...attemptFacts(origin),
-    ...(fault ? [['why not', `${fault.message}${fault.fix === undefined ? '' : ` → ${fault.fix}`}`] as const] : []),
+    ['why not', fault && `${fault.message}${fault.fix === undefined ? '' : ` → ${fault.fix}`}`],
     ...(entry?.earlier ?? []).map(({ value, untilMs }, place, all): Fact => {
       const next = all[place + 1]?.value ?? entry?.value
-      return [
-        'corrected',
-        `${instantText(untilMs)}, from ${exactText(value)} to ${next === undefined ? 'none' : exactText(next)}`,
-      ]
+      const to = next === undefined ? 'none' : exactText(next)
+      return ['corrected', `${instantText(untilMs)}, from ${exactText(value)} to ${to}`]
     }),
     ...flushes.map(({ firstMs, lastMs, flushes: count, reason }): Fact => {
       const when = count === 1 ? instantText(firstMs) : `${instantText(firstMs)} to ${instantText(lastMs)}`
       return ['not accepted', `${when}, ${counted(count, 'flush', 'flushes')}: ${cut(reason, answerCharsMax)}`]
     }),
-    ...(entry?.deliveredMs === undefined
-      ? []
-      : [['delivered', `${instantText(entry.deliveredMs)}, the service accepted it`] as const]),
+    ['delivered', delivered === undefined ? undefined : `${instantText(delivered)}, the service accepted it`],
     ...(detained ? detainedFacts(detained, `tidegauge ${detained.state} show ${id}`) : []),
-    ...(entry?.state === 'due' ? [['due', 'not delivered yet: tidegauge status'] as const] : []),
+    ['due', entry?.state === 'due' ? 'not delivered yet: tidegauge status' : undefined],
     ...warnings.map(({ text, count }): Fact => ['warning', `${counted(count, 'time')}: ${cut(text, answerCharsMax)}`]),
   ]
 }
@@ -338,10 +336,10 @@ function detainedFacts(
 function origins({ origin, present, configured }: Explanation): Fact[] {
   const provenance = origin?.provenance
   return [
-    ...(origin?.blocks ?? []).map(block => ['block', blockText(block, provenance)] as const),
+    ...(origin?.blocks ?? []).map((block): Fact => ['block', blockText(block, provenance)]),
     ...(provenance ? programFacts(provenance, present) : []),
-    ...(configured ? [['uses', configured.use] as const, configuredFact(configured)] : []),
-    ...(configured ? [] : [['uses', 'nothing: it is no longer configured'] as const]),
+    ['uses', configured ? configured.use : 'nothing: it is no longer configured'],
+    ['configured', configured && configuredText(configured)],
   ]
 }
 
@@ -364,10 +362,10 @@ function programFacts({ version, code, options }: Provenance, present: Explanati
   ]
 }
 
-function configuredFact({ place, options }: NonNullable<Explanation['configured']>): Fact {
+function configuredText({ place, options }: CollectorConfig): string {
   const below = relative(process.cwd(), place.file)
   const file = below.startsWith('..') ? place.file : below
-  return ['configured', `${file}:${place.line}: ${cut(JSON.stringify(options) ?? '', optionCharsMax)}`]
+  return `${file}:${place.line}: ${cut(JSON.stringify(options) ?? '', optionCharsMax)}`
 }
 
 function printAgain({ again, entry, origin }: Explanation): void {
