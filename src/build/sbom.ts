@@ -14,6 +14,7 @@ interface Component {
   readonly version: string
   readonly type?: string
   readonly purl?: string
+  readonly licenses?: readonly unknown[]
   readonly properties?: readonly { readonly name: string }[]
 }
 
@@ -36,7 +37,8 @@ function sqlite(): Component {
   const header = readFileSync(`${root}node_modules/better-sqlite3/deps/sqlite3/sqlite3.h`, 'utf8')
   const version = /^#define SQLITE_VERSION +"([\d.]+)"/m.exec(header)?.[1] ?? ''
   const ref = `sqlite@${version}`
-  return { type: 'library', 'bom-ref': ref, name: 'sqlite', version, purl: `pkg:generic/${ref}` }
+  const licenses = [{ license: { id: 'blessing' } }]
+  return { type: 'library', 'bom-ref': ref, name: 'sqlite', version, purl: `pkg:generic/${ref}`, licenses }
 }
 
 const args = ['sbom', '--sbom-format', 'cyclonedx', '--workspaces=false']
