@@ -3,7 +3,7 @@ import { dirname, join, relative, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { openContractReader } from '../../app/open-chains.ts'
 import type { ChainConfig, Config } from '../../config/config.ts'
-import { loadConfig } from '../../config/load.ts'
+import { loadChains } from '../../config/load.ts'
 import { meant, shortest } from '../../config/mistakes.ts'
 import type { Hex } from '../../model/block.ts'
 import { Fault } from '../../model/fault.ts'
@@ -166,7 +166,7 @@ async function newCollector(name: string, configFile: string): Promise<void> {
 
 /** A chain of the configuration, for an entry that is pasted; that of the tutorial where none can be read. */
 function firstChain(configFile: string): string {
-  return attempt(() => loadConfig(configFile).chains[0]?.name) ?? 'local'
+  return attempt(() => loadChains(configFile).chains[0]?.name) ?? 'local'
 }
 
 /** As deep as entries of `collectors:` stand in a configuration. */

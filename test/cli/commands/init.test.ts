@@ -89,7 +89,7 @@ describe('new NAME', () => {
     const own = 'service: embedded\nchains: { base: { id: 8453, rpc: [http://127.0.0.1:9] } }\n'
     writeFileSync(
       join(folder, 'tidegauge.yaml'),
-      `${own}protocols: [{ id: own, name: Own, collectors: [{ use: host }] }]\n`,
+      `${own}protocols:\n  - id: own\n    name: Own\n    collectors: # the entry comes here\n`,
     )
     expect((await tidegauge(folder, 'new', 'own')).stdout).toContain('options: { chain: base, token:')
   })
