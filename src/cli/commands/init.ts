@@ -17,7 +17,7 @@ export function initCommand(): Command {
   return new Command('init')
     .description('writes a folder to start from: a configuration, collectors of your own and their tests')
     .argument('[folder]', 'made where it does not exist (default: this one; of a package, its name)')
-    .option('--package <name>', 'a package with a collector instead, for others to install: tidegauge-collector-NAME')
+    .option('--package <name>', 'a package with a collector instead, for others to install: NAME or @org/NAME')
     .action(async (given: string | undefined, { package: ofOwn }: { readonly package?: string }) => {
       if (ofOwn !== undefined) return initPackage(ofOwn, given)
       const named = given ?? '.'

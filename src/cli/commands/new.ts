@@ -46,7 +46,7 @@ export function newCommand(): Command {
       'a collector with its test, ready to edit; with --chain and --address asks a contract what it is, and prints entries',
     )
     .argument('[name]', 'of a collector that is written to collectors/ next to the configuration')
-    .option('--chain <name>', 'a chain of the configuration')
+    .option('--chain <name>', 'a chain of the configuration, of which nothing else is needed')
     .option('--address <address>', 'the contract, 0x and 40 digits')
     .option('--abi <file>', 'its JSON ABI, or an artefact that has it: view functions without arguments are asked, too')
     .action(async (name: string | undefined, options: NewOptions) => {
