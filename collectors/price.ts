@@ -1,8 +1,9 @@
 import { type CollectContext, defineCollector, z } from 'tidegauge'
 import { labelOption } from './values/declared.ts'
 import { type Fraction, nearestNumber } from './values/fraction.ts'
-import { priceFound } from './values/price/exact-price.ts'
+import { isUnread, priceFound } from './values/price/exact-price.ts'
 import { isOnChain, type PriceSource, source, sourceName, sourcePrice } from './values/price/source.ts'
+import { reworded } from './values/reworded.ts'
 
 const options = z.strictObject({
   sources: z.array(source).min(1).describe('in order: the first that answers stands'),
@@ -36,7 +37,7 @@ interface Failure {
   readonly error: unknown
 }
 
-/** @throws Error when no source answers; it says why each does not */
+/** @throws Error when no source answers; it says why each does not, and has the code of one that could not be asked */
 async function firstPrice({ options: { sources }, ...means }: Context): Promise<Fraction> {
   // Those on chains are asked at once: their reads travel together, and the first may fail.
   const onChain = new Map(sources.filter(isOnChain).map(each => [each, begun(each, means)]))
@@ -52,7 +53,7 @@ async function firstPrice({ options: { sources }, ...means }: Context): Promise<
   }
   const [only, ...others] = failures
   if (only && others.length === 0) throw only.error
-  throw new Error(wordsOf(failures))
+  throw reworded(failures.find(({ error }) => isUnread(error))?.error ?? new Error(), wordsOf(failures))
 }
 
 function begun(each: PriceSource, means: Omit<Context, 'options'>): Promise<Fraction> {

@@ -1,5 +1,6 @@
 import { type CollectContext, type CollectorLog, z } from 'tidegauge'
 import { type Fraction, fractionOf, total } from './fraction.ts'
+import { reworded } from './reworded.ts'
 
 /** A list of the configuration in place of addresses. */
 export const eachOption = z
@@ -87,7 +88,8 @@ export async function aggregate(
     each.status === 'rejected' ? [{ address: items[place]?.address, error: each.reason as unknown }] : [],
   )
   const [first = failures[0]] = failures.filter(({ error }) => !isLasting(error))
-  if (first && (atLeast === undefined || !isLasting(first.error))) throw named(first.error, `item ${first.address}`)
+  if (first && (atLeast === undefined || !isLasting(first.error)))
+    throw reworded(first.error, `item ${first.address}: ${messageOf(first.error)}`)
   if (first) {
     const words = `${failures.length} of ${items.length} items have no value`
     const why = failures.slice(0, shownMax).map(({ address, error }) => `${address}: ${messageOf(error)}`)
@@ -113,13 +115,6 @@ const lasting = ['chain-call-reverted', 'chain-call-undecodable', 'price-missing
 function isLasting(error: unknown): boolean {
   const { code } = error as { readonly code?: unknown }
   return code === undefined || lasting.includes(String(code))
-}
-
-/** The same failure, which says what it is of. */
-function named(error: unknown, what: string): unknown {
-  if (!(error instanceof Error)) return error
-  const copy: Error = Object.assign(Object.create(Object.getPrototypeOf(error)), error)
-  return Object.defineProperty(copy, 'message', { value: `${what}: ${error.message}` })
 }
 
 function messageOf(error: unknown): string {

@@ -77,8 +77,10 @@ const permanenceByCode = {
   'chain-call-undecodable': 'permanent',
   /** The Fault when a collector asks for a chain that is not configured. */
   'chain-unknown': 'permanent',
-  /** No source of a price answers for the hour. */
+  /** No source of a price has one for the hour. */
   'price-missing': 'transient',
+  /** No source of a price has one for the hour, and one that may have it cannot be asked. */
+  'price-unread': 'transient',
   /** A price that is asked for is not configured. */
   'price-unknown': 'permanent',
   /** A list of the configuration cannot be read for the hour. */

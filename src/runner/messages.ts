@@ -124,8 +124,8 @@ export interface Priced {
   readonly pins: readonly PinnedBlock[]
 }
 
-/** A price as its reader gives it, or why there is none. */
-export type PriceFound = Omit<Priced, 'pins'> | { readonly failure: string }
+/** A price as its reader gives it, or why there is none: a source that cannot be asked may have it. */
+export type PriceFound = Omit<Priced, 'pins'> | { readonly failure: string; readonly isUnread?: boolean | undefined }
 
 /** The name of the price of a token: no price and no chain of the configuration has a slash in its name. */
 export function tokenPriceName(chain: string, address: string): string {

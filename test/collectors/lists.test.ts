@@ -20,6 +20,7 @@ import { ProcessRunner, type RunnerDeps } from '../../src/runner/daemon/process-
 import type { ListMemory } from '../../src/runner/messages.ts'
 import { tinyContract } from '../cli/commands/tiny-contract.ts'
 import { configured } from '../runner/setup.ts'
+import { startSource } from '../runner/source.ts'
 import { uniswapContract } from '../support/contracts.ts'
 import type { Deployed } from '../support/miner.ts'
 import { ProtocolChain } from '../support/protocol-chain.ts'
@@ -131,7 +132,7 @@ const values = {
   Pools: { count: true },
 }
 
-const place = () => ({ file: '/tidegauge.yaml', line: 1, column: 1 })
+const configPlace = () => ({ file: '/tidegauge.yaml', line: 1, column: 1 })
 
 function runnerOn(
   lists: Record<string, CollectorConfig>,
@@ -232,9 +233,9 @@ describe('a list', () => {
     const named = Object.fromEntries(tokens.map(({ address }) => [address, 'One']))
     const prices = Object.fromEntries(
       [
-        priceConfig('One', [{ fixed: 1 }], place),
-        priceConfig('Ten', [{ fixed: 10 }], place),
-        tokenPriceConfig('dev', [named], place),
+        priceConfig('One', [{ fixed: 1 }], configPlace),
+        priceConfig('Ten', [{ fixed: 10 }], configPlace),
+        tokenPriceConfig('dev', [named], configPlace),
       ].map(({ name, collector }) => [name, collector]),
     )
     const { runner } = runnerOn(lists, undefined, reader, { prices })
@@ -304,6 +305,31 @@ describe('a list', () => {
     expect(lines[0]?.facts['items']).toContain(factory.address.toLowerCase())
     await runner.stop()
   })
+
+  it.for([
+    ['no answer', 503, '{token}', { code: 'price-unread', message: expect.stringMatching(/^item /) }],
+    ['a refusal of many', 404, '{tokens}', { code: 'price-unread', message: expect.stringMatching(/^item /) }],
+    ['a refusal of one', 404, '{token}', undefined],
+  ] as const)(
+    'leaves items without a price out, and none whose price is unread: %s',
+    async ([, status, place, fails]) => {
+      const [unread = '', ...others] = tokens.map(each => each.address.toLowerCase())
+      const answered = JSON.stringify(Object.fromEntries(others.map(each => [each, 2])))
+      const source = await startSource(target => (target.endsWith(unread) ? { status } : { body: answered }))
+      const asked = { url: `${source.url}/{hourSeconds}/${place}`, pointer: '/{token}' }
+      const sources = [{ ...asked, ...(place === '{tokens}' && { batch: 1 }) }]
+      const { name, collector } = tokenPriceConfig('dev', sources, configPlace)
+      const { runner } = runnerOn(listed('pairs', { fixed: [unread, ...others] }), undefined, reader, {
+        prices: { [name]: collector },
+      })
+      const supply = { call: 'totalSupply() view returns (uint256)', decimals: true, price: 'token', private: true }
+      const values = { Worth: supply, Some: { mean: 'Worth', atLeast: 0.5 } }
+      const { failures } = await runner.collect(overPairs(values), hours[4] as Hour)
+      expect(failures).toEqual(fails === undefined ? {} : { Some: expect.objectContaining(fails) })
+      await runner.stop()
+      await source.stop()
+    },
+  )
 
   it('is as of each hour where it does not only grow', async () => {
     const abi = parseAbi([

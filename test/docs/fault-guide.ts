@@ -158,8 +158,12 @@ export const faultGuide: Readonly<Record<FaultCode, FaultGuide>> = {
     cause: 'The collector asks for a chain that is not configured.',
     cure: 'Add it under `chains`, or correct the name.',
   },
+  'price-unread': {
+    cause: 'No source of the price has one for the hour, and one of them cannot be asked: it does not answer.',
+    cure: 'The message says why of each source. It is tried again. A total over a list waits for it, whatever `atLeast` is.',
+  },
   'price-missing': {
-    cause: 'No source of the price answers for the hour: stale, zero, or unreachable.',
+    cause: 'No source of the price has one for the hour: stale, zero, or absent.',
     cure: 'The message says why of each source. Add a second source. What needs the price has no value, and never 0.',
   },
   'price-unknown': {

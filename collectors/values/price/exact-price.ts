@@ -29,6 +29,12 @@ export async function priced(
   return each ? whole.mul(each) : whole
 }
 
+/** Whether it says nothing of a price: a source that could not be asked may have one. */
+export function isUnread(error: unknown): boolean {
+  const { code, permanence } = error as { readonly code?: unknown; readonly permanence?: unknown }
+  return permanence === 'transient' && code !== 'price-missing'
+}
+
 /** Characters of an exact price: the mean of a pool in another price has some hundreds. */
 const exactCharsMax = 4_000
 

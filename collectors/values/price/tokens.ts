@@ -4,7 +4,7 @@ import { percentage } from '../declared.ts'
 import { Fraction, fractionOf, nearestNumber } from '../fraction.ts'
 import { answerOf, decimalAt, jsonPointer } from '../json-answer.ts'
 import { asksBlock, asksHour, inBody, inPlaces, inTexts, sourceBody, sourceUrl } from '../placeholders.ts'
-import { exactPrice, requirePrice } from './exact-price.ts'
+import { exactPrice, isUnread, requirePrice } from './exact-price.ts'
 
 /** Tokens in a request, where nothing else is written. */
 const batchUsual = 100
@@ -69,7 +69,13 @@ type TokenSource = z.output<typeof tokenSources>[number]
 type Means = Pick<CollectContext<unknown>, 'http' | 'price' | 'log' | 'hour' | 'nowMs'>
 
 /** A price of a token, or why there is none. */
-type TokenAnswer = { readonly price: Fraction } | { readonly failure: string }
+type TokenAnswer = { readonly price: Fraction } | TokenFailure
+
+interface TokenFailure {
+  readonly failure: string
+  /** Whether the source could not be asked, and may have one. */
+  readonly isUnread: boolean
+}
 
 /** A price that a source has. */
 interface Offer {
@@ -85,7 +91,7 @@ interface WantedToken {
   /** Its address in lower case. */
   readonly token: string
   readonly offers: Offer[]
-  readonly failures: string[]
+  readonly failures: TokenFailure[]
 }
 
 /**
@@ -112,7 +118,8 @@ export async function tokenPrices(
       const name = isOfUrl(source) ? new URL(source.url).host : `price ${nameIn(source, token)}`
       if ('price' in answer) offers.push({ name, price: answer.price, within })
       // A request that failed names its host.
-      else failures.push(answer.failure.startsWith(name) ? answer.failure : `${name}: ${answer.failure}`)
+      else
+        failures.push(answer.failure.startsWith(name) ? answer : { ...answer, failure: `${name}: ${answer.failure}` })
     }
   }
   return all.map(decided)
@@ -126,7 +133,9 @@ function isDecided([first, ...others]: readonly Offer[]): boolean {
 
 function decided({ offers, failures }: WantedToken): TokenAnswer {
   const [first, ...others] = offers
-  if (!first) return { failure: failures.join('; ') || 'no source of tokenPrices has it' }
+  const isOpen = failures.some(({ isUnread }) => isUnread)
+  const all = failures.map(({ failure }) => failure)
+  if (!first) return { failure: all.join('; ') || 'no source of tokenPrices has it', isUnread: isOpen }
   if (first.within === undefined) return first
   const agreed = offers.find((offer, place) =>
     offers.slice(place + 1).some(later => isNear(offer, later, offer.within ?? first.within)),
@@ -134,7 +143,7 @@ function decided({ offers, failures }: WantedToken): TokenAnswer {
   if (agreed) return agreed
   const said = offers.map(({ name, price }) => `${name} says ${nearestNumber(price)}`).join(', ')
   const why = others.length > 0 ? 'no two of them agree' : 'no later source has a price to agree with it'
-  return { failure: [`${said}: ${why}`, ...failures].join('; ') }
+  return { failure: [`${said}: ${why}`, ...all].join('; '), isUnread: isOpen }
 }
 
 /** Whether a later price differs by no more than a part of the first. */
@@ -185,9 +194,11 @@ async function askedOf(
   )
   const asked = batches.map(batch =>
     answerTo(source, batch, means).catch((error: unknown) => {
-      const { failure } = failed(error)
-      if (!isOfOne(source)) means.log.warn(`${failure}: no prices of tokens`, { tokens: batch.length })
-      return batch.map(token => [token, { failure }] as const)
+      const answer = failed(error)
+      if (isOfOne(source)) return batch.map(token => [token, answer] as const)
+      means.log.warn(`${answer.failure}: no prices of tokens`, { tokens: batch.length })
+      // A refusal of many says nothing of one of them.
+      return batch.map(token => [token, { ...answer, isUnread: true }] as const)
     }),
   )
   return new Map((await Promise.all(asked)).flat())
@@ -211,7 +222,7 @@ async function answerTo(
     const at = filled(pointer, own)
     const checked = answerOf({ url, body, maxAge, pointer: at, ...(time && { time: filled(time, own) }) }, run)
     const { success, error } = checked.safeParse(json)
-    if (!success) return [token, { failure: error.issues[0]?.message ?? 'it has none' }] as const
+    if (!success) return [token, { failure: error.issues[0]?.message ?? 'it has none', isUnread: false }] as const
     try {
       return [token, found(fractionOf(decimalAt(json, at)))] as const
     } catch (thrown) {
@@ -225,8 +236,8 @@ function found(price: Fraction): TokenAnswer {
   return { price: requirePrice(price) }
 }
 
-function failed(error: unknown) {
-  return { failure: error instanceof Error ? error.message : String(error) }
+function failed(error: unknown): TokenFailure {
+  return { failure: error instanceof Error ? error.message : String(error), isUnread: isUnread(error) }
 }
 
 const tokenPlaces = /\{(tokens|token|address)\}/g

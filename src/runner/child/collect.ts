@@ -103,7 +103,7 @@ export async function readPrices(
   const { definition, options, file } = await prepare(ref)
   if (!isPriceReader(definition)) throw new Fault('collector-unusable', `${ref.use} reads no price`)
   const prices = await awaited(definition.pricesOf(contextOf(options, hour, deps), tokens), file, deps)
-  return prices.map(found => ('failure' in found ? { failure: cut(found.failure) } : found))
+  return prices.map(found => ('failure' in found ? { ...found, failure: cut(found.failure) } : found))
 }
 
 /** Result of a collector's code. @throws Fault when it rejects, or not in time */

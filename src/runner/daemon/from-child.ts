@@ -103,7 +103,10 @@ const fraction = z
   .max(childTextCharsMax)
   .regex(/^[1-9]\d*\/[1-9]\d*$/)
 
-const priceFound = z.union([z.object({ exact: fraction, nearest: z.number().positive() }), z.object({ failure: text })])
+const priceFound = z.union([
+  z.object({ exact: fraction, nearest: z.number().positive() }),
+  z.object({ failure: text, isUnread: z.boolean().optional() }),
+])
 
 /** Items of a list. */
 const listItemsMax = 20_000
@@ -234,7 +237,7 @@ export function heard(line: string): Heard {
 }
 
 const ownNames = new Set(
-  'kind runs run end asks ask chain question hoursBefore level message facts code fix readings failures outcome description metrics history declared secrets mistakes known requests filter address topics host ends how retryAfterMs prices exact nearest failure list items memory blocks first hour hours recent'.split(
+  'kind runs run end asks ask chain question hoursBefore level message facts code fix readings failures outcome description metrics history declared secrets mistakes known requests filter address topics host ends how retryAfterMs prices exact nearest failure isUnread list items memory blocks first hour hours recent'.split(
     ' ',
   ),
 )

@@ -65,6 +65,6 @@ function isNamed(token: string, options: unknown): boolean {
 /** @throws Fault when none was found */
 function pricedIn(found: PriceFound | undefined): Omit<Priced, 'pins'> {
   if (!found) throw new Fault('price-missing', 'its reader left it out')
-  if ('failure' in found) throw new Fault('price-missing', found.failure)
+  if ('failure' in found) throw new Fault(found.isUnread ? 'price-unread' : 'price-missing', found.failure)
   return found
 }

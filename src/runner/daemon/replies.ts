@@ -5,7 +5,7 @@ import { meant, quoted } from '../../config/mistakes.ts'
 import type { Time } from '../../edge/time.ts'
 import { unlessAborted } from '../../edge/unless-aborted.ts'
 import type { AsOfBlock, Hex, PinnedBlock, PinnedLogs } from '../../model/block.ts'
-import { Fault, faultRecord } from '../../model/fault.ts'
+import { Fault, faultRecord, isPermanent } from '../../model/fault.ts'
 import { type Hour, hourAfter } from '../../model/hour.ts'
 import {
   type Ask,
@@ -378,7 +378,7 @@ export class NamedAnswers<A extends NamedAnswer> {
    * travel with theirs.
    *
    * @param name `tokenPriceName` for the price of a token
-   * @throws Fault `price-unknown`, `price-missing`, `list-unknown`, `list-missing`; the signal's reason
+   * @throws Fault `price-unknown`, `price-missing`, `price-unread`, `list-unknown`, `list-missing`; the signal's reason
    */
   async of(name: string, hour: Hour, signal: AbortSignal): Promise<A> {
     const before = this.#kept.get(keyOf(name, hour))
@@ -435,7 +435,13 @@ function missing(kind: AnswerKind, name: string, error: unknown): Fault {
   const { token, chain } = tokenIn(name) ?? {}
   const price = token === undefined ? name : `the token ${token} of ${chain}`
   const what = kind === 'price' ? `there is no price of ${price}` : `the list ${name} cannot be read`
-  return new Fault(`${kind}-missing`, `${what}: ${message}`, { facts, ...(fix !== undefined && { fix }) })
+  const code = kind === 'price' && isUnread(error) ? 'price-unread' : (`${kind}-missing` as const)
+  return new Fault(code, `${what}: ${message}`, { facts, ...(fix !== undefined && { fix }) })
+}
+
+/** Whether a price could not be asked for. Its reader throws where its sources say that there is none. */
+function isUnread(error: unknown): boolean {
+  return error instanceof Fault && !isPermanent(error) && !['collector-threw', 'price-missing'].includes(error.code)
 }
 
 function unpricedTokens(chain: string): Fault {

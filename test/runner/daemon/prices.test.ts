@@ -59,7 +59,7 @@ describe('a price that is kept', () => {
     state.failing = true
     const fault = await faultOf(prices.of('ETH', hour, signal))
     expect([fault.code, fault.message, fault.fix]).toEqual([
-      'price-missing',
+      'price-unread',
       'there is no price of ETH: it is silent',
       'wait',
     ])
