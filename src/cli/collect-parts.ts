@@ -4,6 +4,7 @@ import { openHourReader } from '../app/open-runner.ts'
 import { LogList } from '../chain/log-list.ts'
 import type { RecentEvents } from '../chain/read/node-questions.ts'
 import type { ChainConfig, CollectorConfig } from '../config/config.ts'
+import { quoted } from '../config/mistakes.ts'
 import { isDerived } from '../intake/derived/derived-values.ts'
 import { withCollected } from '../intake/derived-hours.ts'
 import type { HourReader } from '../intake/hour-reader.ts'
@@ -11,6 +12,7 @@ import { asFault, type Collected, holdOf, noPasts, nothing, type PastStore, usab
 import type { LogFilter } from '../model/block.ts'
 import { Fault } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
+import { isRecord } from '../model/json.ts'
 import { labelOf, type MetricId } from '../model/metric.ts'
 import type { Accepted, MetricState } from '../outbox/contract/metrics.ts'
 import type { Units } from '../outbox/contract/operator-store.ts'
@@ -158,13 +160,27 @@ export async function quietEvents(
   const found = await Promise.all(
     asked.map(async ({ part, chain, filter }) => {
       const text = await quietText(context, chain, filter, stack)
-      return text === undefined ? [] : [{ part, text }]
+      return text === undefined ? [] : [{ part, text: `no ${await eventIn(part.collector, filter)} ${text}` }]
     }),
   )
-  return found.flat()
+  // Two sums of one event read it once each.
+  return [...new Map(found.flat().map(each => [`${each.part.collector.id} ${each.text}`, each])).values()]
 }
 
-/** @returns undefined when the event was seen, or no endpoint says whether it was */
+/** The event of a filter, in words: its signature where the collector has several. */
+async function eventIn({ options }: CollectorConfig, { topics: [topic] }: LogFilter): Promise<string> {
+  const events = isRecord(options) && Array.isArray(options['events']) ? options['events'] : []
+  const [{ eventFilter }, { toEventSelector }] = await Promise.all([
+    import('../../collectors/values/event.ts'),
+    import('viem'),
+  ])
+  const of = events.find(
+    each => isRecord(each) && toEventSelector(eventFilter({ event: String(each['event']) }).abi) === topic,
+  )
+  return of === undefined ? 'such event' : `event ${quoted(String(of.event))}`
+}
+
+/** How long it was not seen. @returns undefined when the event was seen, or no endpoint says whether it was */
 async function quietText(
   context: AppContext,
   chain: ChainConfig,
@@ -177,7 +193,7 @@ async function quietText(
     const whose = Array.isArray(filter.address) ? 'these contracts' : 'this contract'
     const blocks = (count: number) => `in the last ${counted(count, 'block')}`
     const place = recent.blocks === recent.emittedBlocks ? '' : ` ${blocks(recent.emittedBlocks)}`
-    return `no such event ${blocks(recent.blocks)}; ${whose} emitted ${kindsText(recent)}${place}`
+    return `${blocks(recent.blocks)}; ${whose} emitted ${kindsText(recent)}${place}`
   } catch (error) {
     if (error instanceof Fault) return undefined
     throw error

@@ -179,6 +179,10 @@ describe('doctor', () => {
     const sums = [
       sum('seen', token, 'Transfer(address,address,uint256)'),
       sum('unseen', token, 'Paid(address indexed who, uint128 amount)'),
+      sum('several', token, 'Transfer(address,address,uint256)').replace(
+        /(count: true), (.*) (event: .*) } }/,
+        '$2 events: [{ $1, event: "Paid(uint8 kind)" }, { $1, $3 }, { $1, event: "Paid(uint8 kind)" }] } }',
+      ),
       sum('absent', absent, 'Transfer(address,address,uint256)'),
     ]
     writeFileSync(config, readFileSync(config, 'utf8').replace(/ +- use: .*\n/, sums.join('')))
@@ -187,6 +191,7 @@ describe('doctor', () => {
     expect(unusual(stdout)).toEqual([
       expect.stringMatching(/^! pool\/absent: 0x0d0d.* has no events: no contract there at that hour → check address/),
       expect.stringMatching(new RegExp(`^! pool/unseen: ${quiet.source} → check its address and event`)),
+      expect.stringMatching(/^! pool\/several: no event "Paid\(uint8 kind\)" in the last/),
     ])
     expect(code).toBe(0)
     const dry = await command(['collect', '--dry-run', '--config', config], { METRICS_KEY: key })
