@@ -14,6 +14,7 @@ import {
 import { type Fraction, fractionOf, nearestNumber, scaled } from './values/fraction.ts'
 import { type AggregateKind, aggregate, aggregates, ofItems } from './values/items.ts'
 import { priced } from './values/price/exact-price.ts'
+import { similarWord } from './values/similar-word.ts'
 import { callMistakes, returnsAddress, type ViewCall, viewCall } from './values/view-function.ts'
 
 type Address = `0x${string}`
@@ -293,14 +294,15 @@ function callMistakesOf(label: string, call: string, values: Values, common: Com
   const value = values[label] ?? {}
   const names = namesFor(label, values, common.each)
   const mistakes: ReadMistake[] = [...callMistakes(call, value, { wants: 'number or address', names })]
-  const wrongAddress = (name: string | undefined) =>
-    name !== undefined && !/^0x[0-9a-f]{40}$/i.test(name) && !(Object.hasOwn(names, name) && names[name] !== 0n)
-  const words =
-    'must be an address in quotes (0x and 40 hexadecimal digits), or the label of a value that is an address'
-  if (wrongAddress(value.address)) mistakes.push({ path: ['address'], message: words })
-  const { decimals } = value
-  if (typeof decimals === 'object' && wrongAddress(decimals.address))
-    mistakes.push({ path: ['decimals', 'address'], message: words })
+  const known = Object.keys(names).filter(name => names[name] !== 0n)
+  const checkAddress = (path: readonly string[], name: string | undefined) => {
+    if (name === undefined || /^0x[0-9a-f]{40}$/i.test(name) || known.includes(name)) return
+    const near = similarWord(name, known)
+    const words = 'an address in quotes (0x and 40 hexadecimal digits), or the label of a value that is an address'
+    mistakes.push({ path, message: `must be ${words}${near === undefined ? '' : `: did you mean ${near}?`}` })
+  }
+  checkAddress(['address'], value.address)
+  if (typeof value.decimals === 'object') checkAddress(['decimals', 'address'], value.decimals.address)
   if (value.address === undefined && common.address === undefined && common.each === undefined)
     mistakes.push({ path: ['address'], message: 'must be an address: here, or next to values for all of them' })
   if (!isAddress(value)) return mistakes

@@ -114,13 +114,23 @@ function mistakesOf(given: OwnEvent, isOfSeveral: boolean): readonly Pick<Option
     tell(['decimals'], 'must be a number, of a token that has none: the token says its own')
   if (given.price === 'token' && given.token === undefined)
     tell(['price'], 'needs the token: token: an argument of the event, an address, or a call of the contract')
+  return given.event === '' ? found : [...found, ...eventMistakes(given)]
+}
+
+/** All mistakes of an event: what is wrong is left out, and the rest is parsed again. */
+function eventMistakes(given: OwnEvent): OptionEntryMistake[] {
   try {
-    if (given.event !== '') eventFilter(given)
+    eventFilter(given)
+    return []
   } catch (error) {
     if (!(error instanceof OptionEntryMistake)) throw error
-    found.push(error)
+    const [option, name] = error.path
+    if (option === 'event') return [error]
+    const { [option === 'where' ? String(name) : '']: _, ...where } = given.where ?? {}
+    const others = eventMistakes({ ...given, where, ...(option !== 'where' && { [String(option)]: undefined }) })
+    // An anonymous event may need a condition that is left out here.
+    return [error, ...others.filter(({ path }) => path[0] !== 'event')]
   }
-  return found
 }
 
 interface EventParts {

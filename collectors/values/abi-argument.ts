@@ -1,5 +1,6 @@
 import { type AbiParameter, encodeAbiParameters } from 'viem'
 import { OptionEntryMistake } from './mistake.ts'
+import { similarWord } from './similar-word.ts'
 
 /** A part of a tuple or a list. */
 export function part(value: unknown, step: string | number): unknown {
@@ -33,7 +34,10 @@ export function argument(
   if ('components' in input) return tupleArgument(input.components, written, path, names)
   const value = plainArgument(input.type, named(input.type, written, names))
   if (value === undefined)
-    throw new OptionEntryMistake(path, `must be ${wordsOf(input.type)}${exact(input.type, written)}`)
+    throw new OptionEntryMistake(
+      path,
+      `must be ${wordsOf(input.type)}${exact(input.type, written)}${near(input.type, written, names)}`,
+    )
   try {
     encodeAbiParameters([input], [value])
     return value
@@ -90,6 +94,14 @@ function wordsOf(type: string): string {
   if (type === 'bool') return 'true or false'
   if (type === 'string') return 'text'
   return /^u?int/.test(type) ? `a whole number that fits ${type}` : `${type} in quotes: 0x and hexadecimal digits`
+}
+
+/** The name that was probably meant. */
+function near(type: string, written: unknown, names: ArgumentNames): string {
+  const kind = type === 'address' ? 'string' : 'bigint'
+  const known = Object.keys(names).filter(name => typeof names[name] === kind)
+  const meant = typeof written === 'string' ? similarWord(written, known) : undefined
+  return meant === undefined ? '' : `: did you mean ${meant}?`
 }
 
 function exact(type: string, written: unknown): string {

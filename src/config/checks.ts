@@ -369,12 +369,14 @@ function unknownNames(
   return named
     .filter(({ name }) => !known.includes(name))
     .map(({ name, path, at }) => {
+      // A price may be that of a token, by its address.
+      const words = kind === 'price' ? [...known, 'token'] : known
       const add = `add it: ${kind}s: { ${/^[\w-]+$/.test(name) ? name : quoted(name)}: ${examples[kind]} }`
       const others = known.length === 0 ? add : `configured: ${known.join(', ')}; or ${add}`
       return {
         place: placeOf(path, at),
         message: `${pathText(path)}: there is no ${kind} ${quoted(name)} under ${kind}s:`,
-        fix: didYouMean(name, known, others),
+        fix: didYouMean(name, words, others),
       }
     })
 }

@@ -179,6 +179,16 @@ describe('contract-read', () => {
       'or the label of a value that is an address',
     ],
     [
+      { Vault: Owner, A: { ...Supply, private: true, address: 'Valt' }, T: { total: 'A' } },
+      ['values', 'A', 'address'],
+      'did you mean Vault?',
+    ],
+    [
+      { A: { ...Cap, private: true, args: ['itm'] }, T: { total: 'A' } },
+      ['values', 'A', 'args', 0],
+      'did you mean item?',
+    ],
+    [
       { A: { ...Cap, private: true, args: ['hour'] }, T: { total: 'A' } },
       ['values', 'A', 'args', 0],
       'must be an address',

@@ -147,6 +147,15 @@ it('event-sum takes an anonymous event whose logs are distinct from others', asy
   }
 })
 
+it('event-sum tells all mistakes of an event at once', async () => {
+  const { runner } = testRunner()
+  const where = { who: address, to: '0x1', from: address, value: { mni: 5 } }
+  const options = { chain: 'demo', address, event, label: 'Value', sum: 'valu', token: 'value', where }
+  const description = await runner.describe(configured('event-sum', { options }))
+  const paths = description.kind === 'mistaken' && description.mistakes.map(({ path }) => path.join('.'))
+  expect(paths).toEqual(['sum', 'where.who', 'where.to', 'where.value.mni', 'token'])
+})
+
 it('event-sum tells mistakes at their place', async () => {
   const { runner } = testRunner()
   for (const [own, path, message] of mistakes) {

@@ -495,7 +495,7 @@ protocols:
     name: A
     collectors:
       - use: contract-read
-        options: { values: { TVL: { product: [2, { price: ETHH }] } } }
+        options: { values: { TVL: { product: [2, { price: ETHH }] }, V: { price: tokn } } }
       - use: ./own.ts
         options: { price: high }
 `,
@@ -503,6 +503,7 @@ protocols:
     '4:48: prices.ETH[1].price: there is no price "USD" under prices: → did you mean USDC?',
     '5:3: prices.USDC: must have at least 1 entry → write a list or a map',
     '11:59: protocols[0].collectors[0].options.values.TVL.product[1].price: there is no price "ETHH" under prices: → did you mean ETH?',
+    '11:82: protocols[0].collectors[0].options.values.V.price: there is no price "tokn" under prices: → did you mean token?',
   ],
   [
     'a circle',
