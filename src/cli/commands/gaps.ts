@@ -3,8 +3,9 @@ import type { AppContext } from '../../app/context.ts'
 import { openExistingForListing } from '../../app/open-outbox.ts'
 import { openOfflineRunner } from '../../app/open-runner.ts'
 import type { CollectorConfig } from '../../config/config.ts'
+import { inputSpans } from '../../intake/derived/derived-values.ts'
 import { faultFromRecord, faultLine } from '../../model/fault.ts'
-import { hourAt, hourText } from '../../model/hour.ts'
+import { hourAfter, hourAt, hourText } from '../../model/hour.ts'
 import { overdueMs } from '../../model/limits.ts'
 import { shellWord } from '../../model/text.ts'
 import type { CollectorHourRange } from '../../outbox/contract/hours.ts'
@@ -70,10 +71,10 @@ async function find({ context, outbox, options }: OutboxCall<HourRangeOptions>):
   const waiting = (await operators?.hourRanges('due', { ...wanted, to: until })) ?? []
   const concerned = collectors.filter(({ id }) => [...gaps, ...unread].some(({ collector }) => collector === id))
   const mendable = await mendableOf(context, concerned)
-  const advised = (range: CollectorHourRange) => ({
-    ...range,
-    advice: gapAdvice(range, mendable(range.collector)),
-  })
+  const advised = (range: CollectorHourRange) => {
+    const collector = concerned.find(({ id }) => id === range.collector)
+    return { ...range, advice: gapAdvice(range, mendable(range.collector), collector) }
+  }
   const isNew = ((await status?.collectors()) ?? []).length === 0
   return { gaps: gaps.map(advised), unread: unread.map(advised), waiting, isNew }
 }
@@ -168,12 +169,19 @@ function rangeJson({ collector, from, to, hours, fault, advice }: CollectorHourR
 type Mendable = 'past' | 'now' | 'unusable' | 'unknown'
 
 /** Advice about a gap. Pure. */
-function gapAdvice({ collector, from, to, fault }: CollectorHourRange, mendable: Mendable): string {
+function gapAdvice(
+  { collector, from, to, fault }: CollectorHourRange,
+  mendable: Mendable,
+  configured: CollectorConfig | undefined,
+): string {
   if (mendable === 'unknown') return 'nothing: the collector is no longer configured'
   if (mendable === 'now') return 'nothing: it can only read “now”'
   if (mendable === 'unusable') return 'repair the collector: tidegauge check'
   if (fault?.code === 'chain-before-first-block') return 'nothing: the chain had no block yet'
-  const backfill = `tidegauge backfill --from ${hourText(from)} --to ${hourText(to)} --only ${shellWord(collector)}`
+  // A backfill fills no hour before its first, and a window needs those.
+  const spans = configured && fault?.code === 'window-incomplete' ? inputSpans(configured) : []
+  const first = hourAfter(from, 1 - Math.max(1, ...spans.map(({ hours }) => hours)))
+  const backfill = `tidegauge backfill --from ${hourText(first)} --to ${hourText(to)} --only ${shellWord(collector)}`
   if (fault?.code === 'chain-state-missing') return `with an endpoint that has the state of then: ${backfill}`
   return backfill
 }

@@ -18,6 +18,7 @@ protocols:
       - use: ./past.js
       - use: ./now.js
       - use: ./broken.js
+      - { use: derived, options: { values: { Day: { of: A, take: sum, hours: 24 }, Now: { sum: [A, 1] } } } }
 `
 const source = (history: boolean) => `import { defineCollector, z } from 'tidegauge'
 export default defineCollector({
@@ -81,20 +82,23 @@ describe('gaps', () => {
       mark(outbox, 'pool/past', 50, 51, new Fault('chain-state-missing', 'no endpoint has the state of then'))
       mark(outbox, 'pool/now', 3, 4, new Fault('hour-passed', 'not collected in its hour'))
       mark(outbox, 'pool/broken', 3, 4, new Fault('hour-too-old', 'too old'))
+      mark(outbox, 'pool/derived', 30, 33, new Fault('window-incomplete', 'Day: pool___A has no value'))
       mark(outbox, 'gone/away', 5, 5, new Fault('hour-too-old', 'too old'))
     })
     const { gaps } = await read()
-    const backfill = (from: number, to: number) =>
-      `tidegauge backfill --config ${config} --from ${at(from)} --to ${at(to)} --only pool/past`
+    const backfill = (from: number, to: number, only = 'past') =>
+      `tidegauge backfill --config ${config} --from ${at(from)} --to ${at(to)} --only pool/${only}`
     expect(gaps.map(({ collector, hours, advice }) => [collector, hours, advice])).toEqual([
       ['gone/away', 1, 'nothing: the collector is no longer configured'],
       ['pool/broken', 2, `repair the collector: tidegauge check --config ${config}`],
+      // The window of the first hour begins 23 hours before it.
+      ['pool/derived', 4, backfill(7, 33, 'derived')],
       ['pool/now', 2, 'nothing: it can only read “now”'],
       ['pool/past', 31, backfill(0, 30)],
       ['pool/past', 1, 'nothing: the chain had no block yet'],
       ['pool/past', 2, `with an endpoint that has the state of then: ${backfill(50, 51)}`],
     ])
-    expect(gaps[3]).toMatchObject({
+    expect(gaps[4]).toMatchObject({
       from: at(0),
       to: at(30),
       code: 'hour-too-old',
@@ -104,7 +108,7 @@ describe('gaps', () => {
     expect(code).toBe(0)
     expect(stdout).toMatch(/^collector +from +to +hours +reason +what to do\n/)
     expect(stdout).toContain(backfill(0, 30))
-    expect(stdout).toMatch(/\n39 hours missing\n$/)
+    expect(stdout).toMatch(/\n43 hours missing\n$/)
     const { stdout: narrow } = await run('gaps', '--only', 'past', '--from', at(20), '--to', at(45))
     expect(narrow.match(/^pool\/past/gm)).toHaveLength(2)
     expect(narrow).toMatch(/\n12 hours missing\n$/)
