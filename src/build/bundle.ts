@@ -81,7 +81,9 @@ async function write(root: string, folder: string, format: 'cjs' | 'esm', input:
   for (const { fileName } of output) inAscii(join(root, 'dist', fileName))
   if (format === 'cjs') importable(root, output)
   const modules = output.flatMap(chunk => (chunk.type === 'chunk' ? chunk.moduleIds : []))
-  writeFileSync(join(root, 'dist', folder, 'LICENSES.txt'), notices(packageFolders(modules)))
+  // Compiled contracts are parts of packages that no module is of.
+  const contracts = folder === 'cli' ? `\n${readFileSync(join(root, 'src/devchain/LICENSES.txt'), 'utf8')}` : ''
+  writeFileSync(join(root, 'dist', folder, 'LICENSES.txt'), notices(packageFolders(modules)) + contracts)
 }
 
 const ownImport =

@@ -1,9 +1,9 @@
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { Anvil } from '../../src/devchain/anvil.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import { hourAfter, hourAt, hourText } from '../../src/model/hour.ts'
 import { hourMs } from '../../src/model/limits.ts'
-import { type Anvil, startAnvil } from '../support/anvil.ts'
 import { command } from '../support/command.ts'
 import { type FaultyRpc, startFaultyRpc } from '../support/faulty-rpc.ts'
 import { configured } from '../support/tidegauge.ts'
@@ -19,7 +19,7 @@ let second: FaultyRpc
 /** 100 ETH until an hour ago, then `after`; the last block lies past the current hour. */
 async function chain(after: bigint): Promise<void> {
   const current = hourAt(systemTime.nowMs())
-  anvil = await startAnvil((current - 3 * hourMs) / 1_000)
+  anvil = await Anvil.start((current - 3 * hourMs) / 1_000)
   await anvil.rpc('anvil_setBalance', account, hex(100n * ether))
   await anvil.rpc('anvil_mine', hex(130), hex(60))
   await anvil.rpc('anvil_setBalance', account, hex(after))

@@ -11,12 +11,12 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { multicall3Address } from '../../src/chain/read/read-memory.ts'
 import type { RawReads } from '../../src/chain/reads.ts'
+import { Anvil } from '../../src/devchain/anvil.ts'
 import type { Hex } from '../../src/model/block.ts'
 import { type Hour, hourAfter } from '../../src/model/hour.ts'
 import { chainAsOf } from '../../src/runner/child/typed-reads.ts'
 import type { Runner } from '../../src/runner/runner.ts'
 import { configured, testRunner } from '../runner/setup.ts'
-import { type Anvil, startAnvil } from '../support/anvil.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { forwardingTo } from './support/node.ts'
 import { compileProbe, mineAt, placeMulticall3, probeAbi, sendAt, sender, storeInput } from './support/probe.ts'
@@ -48,7 +48,7 @@ const [before, deployed, aggregated, quiet, exact, head] = hours.map(hour => hou
 ]
 
 beforeAll(async () => {
-  anvil = await startAnvil(genesisSeconds, '--chain-id', '1')
+  anvil = await Anvil.start(genesisSeconds, ['--chain-id', '1'])
   const [s1, s2, s3, , s5] = hours.map(hourSeconds) as [number, number, number, number, number, number]
   await mineAt(anvil, s1 - 700, s1 - 13, s1 + 1)
   const { contractAddress } = await sendAt(anvil, s1 + 100, { data: await compileProbe() })
@@ -349,7 +349,7 @@ describe('a real chain, as of hours', () => {
 
   it.each(['websocket', 'ipc'])('gives the same over %s', async kind => {
     const path = join(temporaryFolder(), 'node.ipc')
-    const second = kind === 'ipc' ? await startAnvil(genesisSeconds, '--chain-id', '1', '--ipc', path) : undefined
+    const second = kind === 'ipc' ? await Anvil.start(genesisSeconds, ['--chain-id', '1', '--ipc', path]) : undefined
     try {
       if (second) await mineAt(second, hourSeconds(firstHour) - 20, hourSeconds(firstHour) + 20)
       const reader = openReader([second ? path : anvil.url.replace('http', 'ws')])

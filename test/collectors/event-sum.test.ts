@@ -1,22 +1,22 @@
 import { createPublicClient, erc20Abi, http, parseAbiItem } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createChainReader, type OpenChainReader } from '../../src/chain/read/reader.ts'
+import { Devchain } from '../../src/devchain/devchain.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import type { Hour } from '../../src/model/hour.ts'
 import { ProcessRunner } from '../../src/runner/daemon/process-runner.ts'
 import type { Runner } from '../../src/runner/runner.ts'
 import { configured, faultOf, testRunner } from '../runner/setup.ts'
-import { buildScene, type Scene } from '../support/scene.ts'
 
 const event = 'Transfer(address indexed from, address indexed to, uint256 value)'
 const address = `0x${'11'.repeat(20)}`
 
 describe('event-sum on a chain', () => {
-  let scene: Scene
+  let scene: Devchain
   let reader: OpenChainReader
   let runner: Runner
   beforeAll(async () => {
-    scene = await buildScene({ nowMs: systemTime.nowMs(), hours: 4 })
+    scene = await Devchain.build({ nowMs: systemTime.nowMs(), hours: 4 })
     reader = createChainReader({ name: 'demo', id: scene.chainId, endpoints: [scene.url], time: systemTime })
     runner = new ProcessRunner({ chains: { demo: reader }, deadlineMs: 60_000, time: systemTime, log: () => {} })
   })

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CallMeter } from '../../src/chain/endpoint/call-meter.ts'
 import { createChainReader, type OpenChainReader } from '../../src/chain/read/reader.ts'
+import { Devchain } from '../../src/devchain/devchain.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import type { Hour } from '../../src/model/hour.ts'
 import { metricId } from '../../src/model/metric.ts'
@@ -8,18 +9,17 @@ import { ProcessRunner } from '../../src/runner/daemon/process-runner.ts'
 import type { Runner } from '../../src/runner/runner.ts'
 import { type Truth, truthOf } from '../demo/truth.ts'
 import { configured } from '../runner/setup.ts'
-import { buildScene, type Scene } from '../support/scene.ts'
 import { sampleOf } from '../support/soak.ts'
 import { collectorContract } from './contract.ts'
 
 /** Against a real node with real contracts and a past of a few hours. */
-let scene: Scene
+let scene: Devchain
 let truth: Truth
 let reader: OpenChainReader
 const meter = new CallMeter()
 
 beforeAll(async () => {
-  scene = await buildScene({ nowMs: systemTime.nowMs(), hours: 4 })
+  scene = await Devchain.build({ nowMs: systemTime.nowMs(), hours: 4 })
   truth = await truthOf(scene)
   reader = createChainReader({ name: 'demo', id: scene.chainId, endpoints: [scene.url], time: systemTime, meter })
 })
@@ -30,7 +30,7 @@ afterAll(async () => {
 
 const chains = () => ({ demo: reader })
 const hours = () => scene.hours.slice(1, 4)
-const at = (option: string, name: keyof Scene['addresses']) => () => ({
+const at = (option: string, name: keyof Devchain['addresses']) => () => ({
   chain: 'demo',
   [option]: scene.addresses[name],
 })
@@ -86,7 +86,7 @@ describe('what is collected is what the chain says as of the hour:', () => {
   })
 })
 
-function dollarSide({ addresses: { dollar, tide } }: Scene): 'token0' | 'token1' {
+function dollarSide({ addresses: { dollar, tide } }: Devchain): 'token0' | 'token1' {
   return BigInt(dollar) < BigInt(tide) ? 'token0' : 'token1'
 }
 

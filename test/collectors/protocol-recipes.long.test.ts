@@ -3,15 +3,16 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { type Address, encodeAbiParameters, parseAbiParameters, parseUnits } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { artifact } from '../../src/devchain/contracts.ts'
+import type { Deployed } from '../../src/devchain/miner.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import { type Hour, hourAfter, hourAt, hourText } from '../../src/model/hour.ts'
 import { tinyContract } from '../cli/commands/tiny-contract.ts'
 import { type Source, startSource } from '../runner/source.ts'
 import { aaveContract, deployAave } from '../support/aave.ts'
 import { command } from '../support/command.ts'
-import { type Compiled, compiledContracts, uniswapContract } from '../support/contracts.ts'
+import { stakedContract, uniswapContract } from '../support/contracts.ts'
 import { exactly } from '../support/exactly.ts'
-import type { Deployed } from '../support/miner.ts'
 import { ProtocolChain } from '../support/protocol-chain.ts'
 import { publishedContract } from '../support/published.ts'
 import { configured } from '../support/tidegauge.ts'
@@ -21,7 +22,6 @@ import { protocolPages } from './recipe-answers.ts'
 const hoursCount = 244
 
 let chain: ProtocolChain
-let compiled: Compiled
 let source: Source
 let hours: readonly Hour[]
 const hourOf = (place: number) => hours.at(place) as Hour
@@ -51,7 +51,6 @@ beforeAll(async () => {
   source = await startSource(llama)
   // The last hour is well before the current one, so that none turns meanwhile.
   chain = await ProtocolChain.start(1, hourAfter(hourAt(systemTime.nowMs()), -hoursCount - 1))
-  compiled = await compiledContracts()
   const pages = [await dex(), await pools(), await vaults(), await staking(), await lending()]
   deployed = Object.assign({}, ...pages)
   const all: Hour[] = []
@@ -133,7 +132,7 @@ const usd = (amounts: readonly Amount[], hour: Hour) =>
 const usdUnit = 10n ** 24n
 
 async function token(name: string, decimals: number): Promise<Deployed> {
-  const own = await chain.deploy(compiled.Token, [name, name, decimals])
+  const own = await chain.deploy(artifact('Token'), [name, name, decimals])
   decimalsOf.set(own.address, decimals)
   return own
 }
@@ -153,7 +152,7 @@ const pairs: { readonly pair: Deployed; readonly sides: readonly Deployed[]; rea
 /** Pairs that are born in different hours, and trades in both directions. */
 async function dex(): Promise<Record<string, Address>> {
   const factory = await chain.deploy(uniswapContract('UniswapV2Factory'), [chain.owner])
-  const trader = await chain.deploy(compiled.Trader)
+  const trader = await chain.deploy(artifact('Trader'))
   const tokens = [await token('USD', 6), await token('TIDE', 18), await token('COIN', 8)]
   for (const each of tokens) await chain.send(each, 'mint', [trader.address, 10n ** 27n])
   const whole = (of: Deployed, count: bigint) => count * 10n ** BigInt(decimalsOf.get(of.address) ?? 0)
@@ -279,7 +278,7 @@ const family: { readonly vault: Deployed; readonly asset: Deployed }[] = []
 async function vaults(): Promise<Record<string, Address>> {
   for (const decimals of [6, 18]) {
     const asset = await token('ASSET', decimals)
-    const vault = await chain.deploy(compiled.Vault, [asset.address, 'Vault', 'V'])
+    const vault = await chain.deploy(artifact('Vault'), [asset.address, 'Vault', 'V'])
     const amount = parseUnits('1234567.654321', decimals)
     await chain.send(asset, 'mint', [chain.owner, amount])
     await chain.send(asset, 'approve', [vault.address, amount])
@@ -337,8 +336,8 @@ function expectCompounded(double: number, now: number, then: number, [power, roo
 let staked: Deployed
 
 async function staking(): Promise<Record<string, Address>> {
-  staked = await chain.deploy(compiled.Staked)
-  const feed = await chain.deploy(compiled.Feed, ['ETH / USD', 8])
+  staked = await chain.deploy(await stakedContract())
+  const feed = await chain.deploy(artifact('Feed'), ['ETH / USD', 8])
   await chain.send(staked, 'mint', [chain.owner, parseUnits('321.123456789', 18)])
   plays.push(async place => {
     // Prices are read in these hours alone.

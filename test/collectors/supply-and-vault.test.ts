@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { OpenChainReader } from '../../src/chain/read/reader.ts'
+import { artifact } from '../../src/devchain/contracts.ts'
+import type { Deployed } from '../../src/devchain/miner.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import type { Hour } from '../../src/model/hour.ts'
 import { ProcessRunner } from '../../src/runner/daemon/process-runner.ts'
 import type { Runner } from '../../src/runner/runner.ts'
 import { configured, testRunner } from '../runner/setup.ts'
-import { compiledContracts } from '../support/contracts.ts'
-import type { Deployed } from '../support/miner.ts'
 import { ProtocolChain } from '../support/protocol-chain.ts'
 
 const [first, second] = ['first', 'second'] as const
@@ -23,18 +23,17 @@ describe('supplies and vaults on two chains', () => {
   let hours: readonly [Hour, Hour]
 
   beforeAll(async () => {
-    const { Token, Vault } = await compiledContracts()
     const [here, there] = await Promise.all([ProtocolChain.start(), ProtocolChain.start(31_338)])
     chains = [here, there]
     tokens = {
-      tide: await here.deploy(Token, ['Tide', 'TIDE', 18]),
-      small: await here.deploy(Token, ['Small', 'SML', 6]),
-      bridged: await there.deploy(Token, ['Tide', 'TIDE', 8]),
+      tide: await here.deploy(artifact('Token'), ['Tide', 'TIDE', 18]),
+      small: await here.deploy(artifact('Token'), ['Small', 'SML', 6]),
+      bridged: await there.deploy(artifact('Token'), ['Tide', 'TIDE', 8]),
     }
     vaults = {
-      large: await here.deploy(Vault, [tokens.tide.address, 'Large', 'L']),
-      little: await here.deploy(Vault, [tokens.tide.address, 'Little', 'l']),
-      away: await there.deploy(Vault, [tokens.bridged.address, 'Away', 'A']),
+      large: await here.deploy(artifact('Vault'), [tokens.tide.address, 'Large', 'L']),
+      little: await here.deploy(artifact('Vault'), [tokens.tide.address, 'Little', 'l']),
+      away: await there.deploy(artifact('Vault'), [tokens.bridged.address, 'Away', 'A']),
     }
     const live = async (factor: bigint) => {
       await mintAll(here, there, factor)

@@ -1,4 +1,4 @@
-import type { Dice } from '../support/dice.ts'
+import type { Dice } from '../../src/devchain/dice.ts'
 
 /** One way to spoil a configuration file, as people, editors and disks do it. */
 type Spoiler = (text: string, dice: Dice) => string | Uint8Array

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { dice } from '../../src/devchain/dice.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import { breakerCapMs, hourMs } from '../../src/model/limits.ts'
-import { dice } from '../support/dice.ts'
 import { anHour, metrics } from '../support/metrics.ts'
 import { answered } from './support/answers.ts'
 import { MemoryBench } from './support/memory-bench.ts'

@@ -2,11 +2,11 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { fresh, type Piece, smaller } from '../../src/delivery/isolate/pieces.ts'
 import { Worklist } from '../../src/delivery/worklist.ts'
+import { dice } from '../../src/devchain/dice.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import type { Metric } from '../../src/model/metric.ts'
 import type { DeliveryStore } from '../../src/outbox/contract/delivery-store.ts'
 import { asBatch } from '../model/batches.ts'
-import { dice } from '../support/dice.ts'
 import { anHour, metrics } from '../support/metrics.ts'
 
 const nameOf = ({ id, hour }: Metric) => `${id} ${hour}`

@@ -1,9 +1,8 @@
+import type { Devchain } from '../../src/devchain/devchain.ts'
 import type { StatusJson } from '../../src/status/json.ts'
-import type { Scene } from '../support/scene.ts'
 import { catchUp, isShown, troubles, type Watch, watch } from './catch-up.ts'
 import { compare } from './compare.ts'
 import { type Daemon, statusOf } from './daemon.ts'
-import { untilAborted } from './edge.ts'
 import { DemoError } from './ending.ts'
 import { thisMachine } from './protocols.ts'
 import { type DemoContext, type Running, start } from './start.ts'
@@ -28,7 +27,7 @@ export async function demo({ once }: { readonly once: boolean }, context: DemoCo
   const running = await start(context, stack)
   const status = await caughtUp(running, context)
   report(status, running, (time.nowMs() - startedMs) / 1000, terminal)
-  if (once) return await compared(status, running.scene, terminal)
+  if (once) return await compared(status, running.chain, terminal)
   terminal.say('Stop with Ctrl-C.')
   return await untilAborted(ending.signal)
 }
@@ -77,9 +76,9 @@ function report(status: StatusJson, { protocols, page }: Running, seconds: numbe
   terminal.say(`The page: ${page}/`)
 }
 
-async function compared(status: StatusJson, scene: Scene, terminal: Terminal): Promise<number> {
+async function compared(status: StatusJson, chain: Devchain, terminal: Terminal): Promise<number> {
   const protocols = status.protocols.filter(({ id }) => id !== thisMachine)
-  const { checked, differences } = await compare({ ...status, protocols }, await truthOf(scene))
+  const { checked, differences } = await compare({ ...status, protocols }, await truthOf(chain))
   if (differences.length === 0 && checked > 0) {
     terminal.say(`${checked} values checked against the chain, all equal`)
     return 0
@@ -87,4 +86,12 @@ async function compared(status: StatusJson, scene: Scene, terminal: Terminal): P
   terminal.say(`${checked} values checked against the chain, ${differences.length} differ:`)
   for (const line of differences) terminal.say(`  ${line}`)
   return 1
+}
+
+/** @throws the signal's reason */
+function untilAborted(signal: AbortSignal): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  if (signal.aborted) reject(signal.reason)
+  signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  return promise
 }

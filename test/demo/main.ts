@@ -1,5 +1,8 @@
 import { parseArgs } from 'node:util'
-import { atTheEdge } from './edge.ts'
+import { systemTime } from '../../src/edge/time.ts'
+import { DemoError, Ending } from './ending.ts'
+import type { DemoContext } from './start.ts'
+import { terminal } from './terminal.ts'
 
 const usage = `Usage: npm run demo [-- --once]
 
@@ -17,6 +20,25 @@ function parse(argv: readonly string[]): { readonly once: boolean; readonly help
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : error}\n\n${usage}\n`)
     return undefined
+  }
+}
+
+/** Runs what stays until it is done or a person ends it; says what went wrong. @returns the exit code */
+async function atTheEdge(act: (context: DemoContext) => Promise<number>): Promise<number> {
+  const [time, ending] = [systemTime, new Ending(systemTime)]
+  const { say, progress, complain } = terminal({ out: process.stdout, err: process.stderr }, time)
+  ending.listen()
+  try {
+    return await act({ time, terminal: { say, progress, complain }, ending })
+  } catch (error) {
+    if (ending.isAsked) {
+      say('Stopped.')
+      return 0
+    }
+    const cause = ending.causeOf(error)
+    if (!(cause instanceof DemoError)) throw cause
+    for (const line of [cause.message, ...cause.details]) complain(line)
+    return 1
   }
 }
 

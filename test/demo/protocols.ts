@@ -1,4 +1,4 @@
-import type { Scene } from '../support/scene.ts'
+import type { Devchain } from '../../src/devchain/devchain.ts'
 
 export interface DemoCollector {
   readonly use: string
@@ -17,12 +17,12 @@ export interface DemoProtocol {
 export const thisMachine = 'this-machine'
 
 /** Sources of the prices in US dollars, by name. */
-export function demoPrices({ feed }: Scene['addresses']): Readonly<Record<string, readonly unknown[]>> {
+export function demoPrices({ feed }: Devchain['addresses']): Readonly<Record<string, readonly unknown[]>> {
   return { TIDE: [{ chain: 'demo', feed }], DUSD: [{ fixed: 1 }] }
 }
 
 /** Collectors of the demo: each shipped collector that needs no internet, on the scene's contracts and this machine. */
-export function demoProtocols({ dollar, tide, vault, pool, feed, treasury }: Scene['addresses']): DemoProtocol[] {
+export function demoProtocols({ dollar, tide, vault, pool, feed, treasury }: Devchain['addresses']): DemoProtocol[] {
   const onChain = (use: string, options: Readonly<Record<string, unknown>>) => ({
     use,
     options: { chain: 'demo', ...options },

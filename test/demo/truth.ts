@@ -1,7 +1,7 @@
 import { type Address, createPublicClient, erc20Abi, erc4626Abi, http, type PublicClient, parseAbi } from 'viem'
+import type { Devchain } from '../../src/devchain/devchain.ts'
 import type { Hour } from '../../src/model/hour.ts'
 import type { MetricId } from '../../src/model/metric.ts'
-import type { Scene } from '../support/scene.ts'
 
 /** The chain, read without any of the product's code. */
 export interface Truth {
@@ -22,7 +22,7 @@ const poolAbi = parseAbi(['function getReserves() view returns (uint112, uint112
 const feedAbi = parseAbi(['function latestRoundData() view returns (uint80, int256, uint256, uint256, uint80)'])
 
 /** Reads every header of the chain, from the first to the last, and finds each hour's block by looking at all of them. */
-export async function truthOf({ url, addresses }: Pick<Scene, 'url' | 'addresses'>): Promise<Truth> {
+export async function truthOf({ url, addresses }: Pick<Devchain, 'url' | 'addresses'>): Promise<Truth> {
   const client: PublicClient = createPublicClient({ transport: http(url, { batch: true }) })
   const count = Number(await client.getBlockNumber({ cacheTime: 0 })) + 1
   const numbers = Array.from({ length: count }, (_, number) => BigInt(number))
@@ -40,7 +40,7 @@ export async function truthOf({ url, addresses }: Pick<Scene, 'url' | 'addresses
 }
 
 /** Meaning of each metric of the demo. */
-function readingsOf({ dollar, tide, vault, pool, feed, treasury }: Scene['addresses']): Record<string, Reading> {
+function readingsOf({ dollar, tide, vault, pool, feed, treasury }: Devchain['addresses']): Record<string, Reading> {
   const isTideFirst = BigInt(tide) < BigInt(dollar)
   const reserves = async (at: At) => {
     const [amount0, amount1] = await reservesOf(pool, at)

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Address, decodeFunctionResult, encodeFunctionData, parseAbi } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Devchain } from '../../src/devchain/devchain.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import { hourText } from '../../src/model/hour.ts'
 import { type Source, startSource } from '../runner/source.ts'
 import { command } from '../support/command.ts'
-import { buildScene, type Scene } from '../support/scene.ts'
 import { configured } from '../support/tidegauge.ts'
 
 const folder = fileURLToPath(new URL('../../docs/coming-from/', import.meta.url))
@@ -26,7 +26,7 @@ const abi = parseAbi([
   'function latestAnswer() view returns (int256)',
 ])
 
-let scene: Scene
+let scene: Devchain
 let source: Source
 let factory: Address
 
@@ -38,7 +38,7 @@ beforeAll(async () => {
     const coins = tokens.split(',').map(name => [name, { price: 2, timestamp: Number(seconds) }])
     return { body: JSON.stringify({ coins: Object.fromEntries(coins) }) }
   })
-  scene = await buildScene({ nowMs: systemTime.nowMs(), hours: 2 })
+  scene = await Devchain.build({ nowMs: systemTime.nowMs(), hours: 2 })
   factory = (await read(scene.addresses.pool, 'factory')) as Address
 }, 120_000)
 afterAll(async () => {

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { startDemo } from './demo-run.ts'
 
 it('it stays up with a page to look at until Ctrl-C, then ends with 0 and leaves nothing', async () => {
-  const { folder, child, says, ended, text, hasProcesses } = startDemo([])
+  const { folder, child, says, ended, text, processes } = startDemo([])
   const [, page = ''] = await says(/^The page: (\S+)$/m)
   await says(/Stop with Ctrl-C/)
   expect(await (await fetch(page)).text()).toContain('Demo Treasury')
@@ -13,16 +13,16 @@ it('it stays up with a page to look at until Ctrl-C, then ends with 0 and leaves
   expect(await ended, text()).toBe(0)
   expect(text()).toMatch(/Stopped\.\n$/)
   await expect(fetch(page)).rejects.toThrow()
-  expect(hasProcesses()).toBe(false)
+  expect(processes()).toEqual([])
   expect(readdirSync(folder)).toEqual([])
 })
 
 it('stopped in the middle of its start, it ends with 0 and leaves nothing', async () => {
-  const { folder, child, says, ended, text, hasProcesses } = startDemo([])
+  const { folder, child, says, ended, text, processes } = startDemo([])
   await says(/Building a local chain/)
   child.kill('SIGTERM')
   expect(await ended, text()).toBe(0)
-  expect(hasProcesses()).toBe(false)
+  expect(processes()).toEqual([])
   expect(readdirSync(folder)).toEqual([])
 })
 

@@ -68,7 +68,7 @@ it('the tutorial ends with a value at the service, as written, in a clean clone'
 })
 
 it('the tutorial’s port is the one that the chain listens on by default', () => {
-  const source = readFileSync(join(root, 'test/demo/devchain.ts'), 'utf8')
+  const source = readFileSync(join(root, 'src/cli/commands/devchain.ts'), 'utf8')
   expect(source).toContain('portDefault = 18_545')
   expect(tutorial).toContain('http://127.0.0.1:18545')
 })

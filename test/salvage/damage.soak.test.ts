@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { dice } from '../../src/devchain/dice.ts'
 import { contentsOf } from '../outbox/support/contents.ts'
 import { betrayals, damagePage, damages } from '../outbox/support/damage.ts'
 import { mended, soundOutboxes } from '../outbox/support/salvaging.ts'
-import { dice } from '../support/dice.ts'
 import { repetitions } from '../support/soak.ts'
 
 const sound = soundOutboxes()

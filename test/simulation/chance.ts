@@ -1,4 +1,4 @@
-import { dice } from '../support/dice.ts'
+import { dice } from '../../src/devchain/dice.ts'
 
 /** A number from 0 up to 1 that depends on the seed and the words alone: what is true of a thing whenever it is asked. */
 export function chanceOf(seed: number, ...words: readonly (string | number)[]): number {

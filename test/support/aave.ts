@@ -1,5 +1,5 @@
 import { type Address, parseUnits, zeroAddress } from 'viem'
-import type { Deployed } from './miner.ts'
+import type { Deployed } from '../../src/devchain/miner.ts'
 import type { ProtocolChain } from './protocol-chain.ts'
 import { publishedContract } from './published.ts'
 

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseUnits, stringToHex } from 'viem'
-import type { Artifact } from './contracts.ts'
-import { compiledContracts } from './contracts.ts'
-import type { Deployed } from './miner.ts'
+import { type Artifact, artifact } from '../../src/devchain/contracts.ts'
+import type { Deployed } from '../../src/devchain/miner.ts'
 import type { ProtocolChain } from './protocol-chain.ts'
 import { parsedArtifact } from './published.ts'
 
@@ -25,10 +24,9 @@ export const usd = (price: string) => parseUnits(price, 8)
 
 /** @throws Error where there are no artefacts */
 export async function deployComet(chain: ProtocolChain): Promise<CometMarket> {
-  const { Token, Feed } = await compiledContracts()
-  const token = (name: string, decimals: number) => chain.deploy(Token, [name, name, decimals])
+  const token = (name: string, decimals: number) => chain.deploy(artifact('Token'), [name, name, decimals])
   const feed = async (price: string) => {
-    const deployed = await chain.deploy(Feed, ['', 8])
+    const deployed = await chain.deploy(artifact('Feed'), ['', 8])
     await chain.send(deployed, 'update', [usd(price)])
     return deployed
   }

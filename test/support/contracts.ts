@@ -1,23 +1,14 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Abi, Hex } from 'viem'
+import type { Abi } from 'viem'
 import { z } from 'zod'
+import type { Artifact } from '../../src/devchain/contracts.ts'
 
 const require = createRequire(import.meta.url)
-const folder = fileURLToPath(new URL('../contracts/', import.meta.url))
-const names = ['Token', 'Vault', 'Feed', 'Trader', 'Staked'] as const
-
-/** A contract ready to deploy: `bytecode` is creation code, to which encoded constructor arguments are appended. */
-export interface Artifact {
-  readonly abi: Abi
-  readonly bytecode: Hex
-}
-
-export type Compiled = Readonly<Record<(typeof names)[number], Artifact>>
 
 const compilerOutput = z.object({
   errors: z.array(z.object({ severity: z.string(), formattedMessage: z.string() })).default([]),
@@ -33,50 +24,54 @@ const compilerOutput = z.object({
 })
 
 /**
- * Compiles `test/contracts` with solc-js in about two seconds, the first time. In a process of its own: the compiler
- * installs a handler for unhandled rejections and keeps 100 MB.
+ * Compiles files of a folder, each with a contract of its own name, with solc-js in about two seconds, the first time. In a
+ * process of its own: the compiler installs a handler for unhandled rejections and keeps 100 MB.
  *
  * @throws Error with the compiler's own words
  */
-export async function compiledContracts(): Promise<Compiled> {
-  const { errors, contracts } = compilerOutput.parse(JSON.parse(await compilerAnswer()))
+export async function compiledContracts<Name extends string>(
+  folder: string,
+  names: readonly Name[],
+): Promise<Readonly<Record<Name, Artifact>>> {
+  const { errors, contracts } = compilerOutput.parse(JSON.parse(await compilerAnswer(folder, names)))
   if (errors.length > 0) throw new Error(errors.map(({ formattedMessage }) => formattedMessage).join('\n'))
   const artifact = (name: string): Artifact => {
     const contract = contracts[`${name}.sol`]?.[name]
     if (!contract) throw new Error(`the compiler gave no ${name}`)
     return { abi: contract.abi, bytecode: `0x${contract.evm.bytecode.object}` }
   }
-  return {
-    Token: artifact('Token'),
-    Vault: artifact('Vault'),
-    Feed: artifact('Feed'),
-    Trader: artifact('Trader'),
-    Staked: artifact('Staked'),
-  }
+  return Object.fromEntries(names.map(name => [name, artifact(name)])) as Record<Name, Artifact>
 }
 
-function compilerInput() {
-  return {
-    language: 'Solidity',
-    sources: Object.fromEntries(names.map(name => [`${name}.sol`, { urls: [`${name}.sol`] }])),
-    settings: { optimizer: { enabled: true }, outputSelection: { '*': { '*': ['abi', 'evm.bytecode.object'] } } },
-  }
+/** A liquid staking token of `test/contracts`. */
+export async function stakedContract(): Promise<Artifact> {
+  return (await compiledContracts(fileURLToPath(new URL('../contracts/', import.meta.url)), ['Staked'])).Staked
+}
+
+/** Code without opcodes that an older node would not know, and without the digest of its source. */
+const settings = {
+  optimizer: { enabled: true },
+  evmVersion: 'paris',
+  metadata: { appendCBOR: false },
+  outputSelection: { '*': { '*': ['abi', 'evm.bytecode.object'] } },
 }
 
 const modules = join(require.resolve('@openzeppelin/contracts/package.json'), '../../..')
 
-/** The compiler's output for the contracts, or has said of the same ones, with the same libraries, before. */
-async function compilerAnswer(): Promise<string> {
-  const input = JSON.stringify(compilerInput())
+/** The compiler's output for the contracts, or what it has said of the same ones, with the same libraries, before. */
+async function compilerAnswer(folder: string, names: readonly string[]): Promise<string> {
+  const sources = Object.fromEntries(names.map(name => [`${name}.sol`, { urls: [`${name}.sol`] }]))
+  const input = JSON.stringify({ language: 'Solidity', sources, settings })
   const digest = createHash('sha256').update(input)
-  for (const name of names) digest.update(await readFile(join(folder, `${name}.sol`)))
+  // A contract may import others of the folder.
+  for (const name of (await readdir(folder)).sort()) digest.update(await readFile(join(folder, name)))
   for (const library of ['solc', '@openzeppelin/contracts']) {
     digest.update(await readFile(require.resolve(`${library}/package.json`)))
   }
   const file = join(modules, '.cache/tidegauge', `contracts-${digest.digest('hex')}.json`)
   const known = await readFile(file, 'utf8').catch(() => undefined)
   if (known !== undefined) return known
-  const answer = await solc(input)
+  const answer = await solc(folder, input)
   await keep(file, answer).catch(() => {})
   return answer
 }
@@ -88,7 +83,7 @@ async function keep(file: string, text: string): Promise<void> {
   await rename(`${file}.${process.pid}`, file)
 }
 
-function solc(input: string): Promise<string> {
+function solc(folder: string, input: string): Promise<string> {
   const flags = ['--standard-json', '--base-path', folder, '--include-path', modules]
   return new Promise((resolve, reject) => {
     const argv = [require.resolve('solc/solc.js'), ...flags]
@@ -107,14 +102,4 @@ const published = z.object({ abi: z.custom<Abi>(Array.isArray), bytecode: z.stri
 export function uniswapContract(name: 'UniswapV2Factory' | 'UniswapV2Pair'): Artifact {
   const { abi, bytecode } = published.parse(require(join('@uniswap/v2-core/build', `${name}.json`)))
   return { abi, bytecode: `0x${bytecode}` }
-}
-
-/** Where Multicall3 lives on nearly every chain. */
-export const multicall3Address = '0xcA11bde05977b3631167028862bE2a173976CA11'
-
-/** Multicall3's creation code, which viem carries without exporting it. */
-export function multicall3Bytecode(): Hex {
-  const constants = join(dirname(require.resolve('viem')), 'constants/contracts.js')
-  const { multicall3Bytecode } = require(constants) as { multicall3Bytecode: Hex }
-  return multicall3Bytecode
 }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
+import type { Dice } from '../../src/devchain/dice.ts'
 import type { PushResult } from '../../src/model/wire.ts'
-import type { Dice } from './dice.ts'
 
 /**
  * Outcomes of a push: whether its metrics are stored all the same, and whether the client learns so. A push

@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
+import type { Dice } from '../../src/devchain/dice.ts'
 import { type PushResult, push as pushSchema, registration, type SubmittedMetric } from '../../src/model/wire.ts'
-import type { Dice } from './dice.ts'
 import { type Fault, fail, judged, send, slowly } from './faults.ts'
 import { listening } from './listening.ts'
 

@@ -1,5 +1,5 @@
+import { dice } from '../../src/devchain/dice.ts'
 import { isPortFree } from '../demo/daemon.ts'
-import { dice } from './dice.ts'
 
 // Below the ports that the system gives to connections and to servers on port 0, of which other tests have many.
 const [portMin, portMax] = [20_000, 32_000]

@@ -7,13 +7,14 @@ import {
   type Hex,
   numberToHex,
 } from 'viem'
+import { multicall3Address } from '../../src/chain/read/read-memory.ts'
 import { type ChainReaderDeps, createChainReader, type OpenChainReader } from '../../src/chain/read/reader.ts'
+import { Anvil } from '../../src/devchain/anvil.ts'
+import { type Artifact, artifact } from '../../src/devchain/contracts.ts'
+import type { Deployed } from '../../src/devchain/miner.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import { type Hour, hourAfter, hourAt } from '../../src/model/hour.ts'
 import { type FakeNode, forwardingTo, startNode } from '../chain/support/node.ts'
-import { type Anvil, startAnvil } from './anvil.ts'
-import { type Artifact, multicall3Address, multicall3Bytecode } from './contracts.ts'
-import type { Deployed } from './miner.ts'
 
 interface Sent {
   /** Default: the owner. */
@@ -57,10 +58,10 @@ export class ProtocolChain {
   /** Begins within the hour before the first: 2026-11-20T13:00:00Z, where no other is given. */
   static async start(id = 31_337, first = firstHour): Promise<ProtocolChain> {
     const seconds = first / 1000 - 3_000
-    const anvil = await startAnvil(seconds, '--no-mining', '--chain-id', String(id))
+    const anvil = await Anvil.start(seconds, ['--no-mining', '--chain-id', String(id)])
     const proxy = await startNode(forwardingTo(anvil.url))
     const chain = new ProtocolChain(anvil, proxy, { id, seconds }, await anvil.rpc<Address[]>('eth_accounts'))
-    const { address } = await chain.deploy({ abi: [], bytecode: multicall3Bytecode() })
+    const { address } = await chain.deploy(artifact('Multicall3'))
     await anvil.rpc('anvil_setCode', multicall3Address, await anvil.rpc<Hex>('eth_getCode', address, 'latest'))
     return chain
   }

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { type Abi, type Address, type Hex, isHex } from 'viem'
 import { z } from 'zod'
-import type { Artifact } from './contracts.ts'
+import type { Artifact } from '../../src/devchain/contracts.ts'
 
 const require = createRequire(import.meta.url)
 

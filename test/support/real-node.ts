@@ -1,21 +1,20 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { numberToHex } from 'viem'
 import { onTestFinished } from 'vitest'
 import { multicall3Address } from '../../src/chain/read/read-memory.ts'
+import { Anvil } from '../../src/devchain/anvil.ts'
+import { artifact } from '../../src/devchain/contracts.ts'
 import type { Hex } from '../../src/model/block.ts'
-import { startAnvil } from './anvil.ts'
 import { freePort } from './free-port.ts'
 
 /** EVM nodes that others wrote. Hardhat and ganache are installed by `npm ci --prefix test/nodes`, anvil by `npm ci`. */
 export type NodeName = 'anvil' | 'hardhat' | 'ganache'
 
 const folder = fileURLToPath(new URL('../nodes/', import.meta.url))
-const require = createRequire(import.meta.url)
 
 /**
  * Whether the nodes of `test/nodes` are installed.
@@ -41,7 +40,7 @@ export class RealNode {
   /** @param flags of anvil or ganache; Hardhat takes those of its task `node` */
   static async start(name: NodeName, genesisSeconds: number, ...flags: readonly string[]): Promise<RealNode> {
     if (name !== 'anvil') return new RealNode(name, await startProgram(name, genesisSeconds, flags))
-    const anvil = await startAnvil(genesisSeconds, ...flags)
+    const anvil = await Anvil.start(genesisSeconds, flags)
     onTestFinished(() => anvil.stop())
     return new RealNode(name, anvil.url)
   }
@@ -86,10 +85,7 @@ export class RealNode {
 
   /** Puts Multicall3 where every chain has it. Blocks mined before do not have it. */
   async placeMulticall3(): Promise<void> {
-    const { multicall3Bytecode }: { multicall3Bytecode: Hex } = require(
-      join(dirname(require.resolve('viem')), 'constants/contracts.js'),
-    )
-    const code = await this.rpc<Hex>('eth_call', { data: multicall3Bytecode }, 'latest')
+    const code = await this.rpc<Hex>('eth_call', { data: artifact('Multicall3').bytecode }, 'latest')
     const method = { anvil: 'anvil_setCode', hardhat: 'hardhat_setCode', ganache: 'evm_setAccountCode' }[this.name]
     await this.rpc(method, multicall3Address, code)
   }

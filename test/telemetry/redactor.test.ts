@@ -1,8 +1,8 @@
 import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { dice } from '../../src/devchain/dice.ts'
 import { secretPartsOf } from '../../src/model/host.ts'
 import { Redactor } from '../../src/telemetry/redactor.ts'
-import { dice } from '../support/dice.ts'
 
 describe('the redactor', () => {
   it('takes a secret out in each form in which it occurs', () => {

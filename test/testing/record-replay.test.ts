@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { collectorContract, type RecordedRun, type Recording, record, replay } from 'tidegauge/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Devchain } from '../../src/devchain/devchain.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import { hourAt, hourText } from '../../src/model/hour.ts'
 import type { HttpRead } from '../../src/runner/messages.ts'
 import { Redactor } from '../../src/telemetry/redactor.ts'
 import { ReadRecorder } from '../../src/testing/read-recorder.ts'
-import { buildScene, type Scene } from '../support/scene.ts'
 
 /** Reads everything that can be recorded: by every method of a chain, of an earlier hour, a price, and over HTTP. */
 const everything = `import { address, defineCollector, secret, units, z } from 'tidegauge'
@@ -46,7 +46,7 @@ export default defineCollector({
 
 const secrets = { TEST_KEY: 'key-0123456789abcdef', TEST_HOOK: '' }
 const rpcKey = 'rpc-key-0123456789'
-let scene: Scene
+let scene: Devchain
 let run: RecordedRun
 let recording: Recording
 let text: string
@@ -71,7 +71,7 @@ async function source(): Promise<string> {
 }
 
 beforeAll(async () => {
-  scene = await buildScene({ nowMs: systemTime.nowMs(), hours: 2 })
+  scene = await Devchain.build({ nowMs: systemTime.nowMs(), hours: 2 })
   const url = await source()
   Object.assign(process.env, { ...secrets, TEST_HOOK: `${url}/hooks/hook-0123456789/{hour}?token=hook-9876543210` })
   const { tide, feed, treasury } = scene.addresses

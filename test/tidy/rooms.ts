@@ -12,6 +12,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   config: ['model', 'edge'],
   chain: ['model', 'edge'],
   salvage: ['model', 'sqlite'],
+  devchain: ['model', 'edge', 'chain'],
   outbox: ['model', 'edge', 'sqlite', 'salvage'],
   fleet: ['model', 'edge', 'config', 'outbox', 'telemetry'],
   runner: ['model', 'edge', 'config', 'chain'],
@@ -57,6 +58,7 @@ const homes: Readonly<Record<string, readonly string[]>> = {
     'src/collector.ts',
     'src/cli/new/',
     'src/cli/explain/',
+    'src/devchain/',
     'collectors/',
   ],
   undici: [

@@ -246,6 +246,15 @@ export const commandHelp: Readonly<Record<string, CommandHelp>> = {
   'service protocol private': {
     examples: [['service protocol private awesome-vault', 'its owner alone may read it']],
   },
+  devchain: {
+    about:
+      'Prints where it is and what is on it: tokens, a vault, a pair, a feed, at the same addresses each time. It lives until Ctrl-C. It runs on anvil, of the packages of this folder or on PATH: npm install --no-save @foundry-rs/anvil, or https://getfoundry.sh.',
+    examples: [
+      ['devchain', 'at http://127.0.0.1:18545, as in the tutorial'],
+      ['devchain --port 8545', 'at another port'],
+    ],
+    fails: 'there is no anvil, it ends, or the port is in use',
+  },
   healthcheck: {
     about: 'For alerts, never for restarts: not ready means that a due hour was not delivered. --live is for restarts.',
     examples: [

@@ -38,6 +38,7 @@ const loaders: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   verify: async () => (await import('./verify.ts')).verifyCommand,
   register: async () => (await import('./register.ts')).registerCommand,
   service: async () => (await import('./service.ts')).serviceCommand,
+  devchain: async () => (await import('./devchain.ts')).devchainCommand,
   healthcheck: async () => (await import('./healthcheck.ts')).healthcheckCommand,
 }
 

@@ -1,10 +1,10 @@
 import { inspect } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createChainReader, type OpenChainReader } from '../../../src/chain/read/reader.ts'
+import { Anvil } from '../../../src/devchain/anvil.ts'
 import type { Hex } from '../../../src/model/block.ts'
 import { Fault } from '../../../src/model/fault.ts'
 import { type Hour, hourAt } from '../../../src/model/hour.ts'
-import { type Anvil, startAnvil } from '../../support/anvil.ts'
 import { type FaultyRpc, type RpcFault, startFaultyRpc } from '../../support/faulty-rpc.ts'
 import { VirtualTime } from '../../support/virtual-time.ts'
 
@@ -23,7 +23,7 @@ let truth: { number: bigint; balance: Hex }[]
 
 /** 60 blocks an hour, and another balance in each hour. */
 beforeAll(async () => {
-  anvil = await startAnvil(genesisSeconds)
+  anvil = await Anvil.start(genesisSeconds)
   truth = []
   for (let hour = 0; hour < hours; hour++) {
     await anvil.rpc('anvil_setBalance', account, `0x${(1000 + hour).toString(16)}`)

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ReadRequest } from '../../../src/chain/reads.ts'
+import { Anvil } from '../../../src/devchain/anvil.ts'
 import type { Hex } from '../../../src/model/block.ts'
 import { hourAfter } from '../../../src/model/hour.ts'
-import { type Anvil, startAnvil } from '../../support/anvil.ts'
 import { mineAt, placeMulticall3 } from '../support/probe.ts'
 import { firstHour, genesisSeconds, hourSeconds, openChain, patient } from '../support/readers.ts'
 
@@ -28,7 +28,7 @@ const good = at('a1')
 const asker = at('c1')
 
 beforeAll(async () => {
-  anvil = await startAnvil(genesisSeconds, '--chain-id', '1')
+  anvil = await Anvil.start(genesisSeconds, ['--chain-id', '1'])
   await anvil.rpc('anvil_setCode', good, '0x602a60005260206000f3')
   await anvil.rpc('anvil_setCode', asker, '0x3360005260206000f3')
   for (const [address, code] of Object.values(contracts)) await anvil.rpc('anvil_setCode', address, code)

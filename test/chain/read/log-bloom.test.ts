@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { mayHaveLogs } from '../../../src/chain/read/log-evidence.ts'
-import { startAnvil } from '../../support/anvil.ts'
+import { Anvil } from '../../../src/devchain/anvil.ts'
 
 const [weth, other] = [`0x${'c0'.repeat(20)}`, `0x${'c1'.repeat(20)}`] as const
 const filter = { address: other, topics: [] }
@@ -22,7 +22,7 @@ describe('the Bloom filter of a header', () => {
   })
 
   it('is read as a node writes it', async () => {
-    const anvil = await startAnvil(1_700_000_000)
+    const anvil = await Anvil.start(1_700_000_000)
     try {
       // Emits a log with one topic, 0x77…: PUSH32 topic, PUSH1 0, PUSH1 0, LOG1.
       await anvil.rpc('anvil_setCode', weth, `0x7f${'77'.repeat(32)}60006000a1`)

@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path'
 import { encodeFunctionData, parseAbi } from 'viem'
 import { z } from 'zod'
 import { multicall3Address } from '../../../src/chain/read/read-memory.ts'
+import type { Anvil } from '../../../src/devchain/anvil.ts'
 import type { Hex } from '../../../src/model/block.ts'
-import type { Anvil } from '../../support/anvil.ts'
 
 const require = createRequire(import.meta.url)
 

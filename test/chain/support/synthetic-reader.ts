@@ -1,9 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { type ChainReaderDeps, createChainReader, type OpenChainReader } from '../../../src/chain/read/reader.ts'
+import { dice } from '../../../src/devchain/dice.ts'
 import { systemTime, type Time } from '../../../src/edge/time.ts'
 import type { FinalBlocks } from '../../../src/model/block.ts'
 import type { Hour } from '../../../src/model/hour.ts'
-import { dice } from '../../support/dice.ts'
 import type { FakeNode } from './node.ts'
 import { type SyntheticArchive, startArchive } from './synthetic-archive.ts'
 

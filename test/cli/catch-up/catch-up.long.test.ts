@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { numberToHex } from 'viem'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { Anvil } from '../../../src/devchain/anvil.ts'
 import { hourAfter, hourAt, hourText } from '../../../src/model/hour.ts'
 import { takeDaemonRole, takeDeliveryRole } from '../../../src/outbox/roles.ts'
-import { startAnvil } from '../../support/anvil.ts'
 import { tidegauge } from '../../support/tidegauge.ts'
 import { catchUpStage } from './stage.ts'
 
@@ -83,7 +83,7 @@ describe('collect --catch-up', () => {
 
   it('reads an hour again whose block was replaced after its values were sent', async () => {
     const seconds = hourAfter(hourAt(Date.now()), 1) / 1000
-    const anvil = await startAnvil(seconds - 3_000, '--no-mining')
+    const anvil = await Anvil.start(seconds - 3_000, ['--no-mining'])
     onTestFinished(() => anvil.stop())
     const mine = async (at: number) => {
       await anvil.rpc('evm_setNextBlockTimestamp', at)

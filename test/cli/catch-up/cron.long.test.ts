@@ -1,5 +1,5 @@
 import { describe, it } from 'vitest'
-import { dice } from '../../support/dice.ts'
+import { dice } from '../../../src/devchain/dice.ts'
 import { liveThrough } from './cron.ts'
 
 describe('a cron that drops 40 of 100 runs and delays the others by up to 12 hours', () => {

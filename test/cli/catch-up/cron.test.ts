@@ -1,5 +1,5 @@
 import { it } from 'vitest'
-import { dice } from '../../support/dice.ts'
+import { dice } from '../../../src/devchain/dice.ts'
 import { liveThrough } from './cron.ts'
 
 it('a cron that drops 40 of 100 runs and delays the others delivers what a daemon does', async () => {

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { Dice } from '../../support/dice.ts'
+import type { Dice } from '../../../src/devchain/dice.ts'
 import { catchUpStage, expectedArrivals, type Shape } from './stage.ts'
 
 /** A cron that is late or skips, and a machine that may keep nothing. */

@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'v
 import type { AppContext } from '../../../src/app/context.ts'
 import { dataFindings } from '../../../src/cli/doctor/here.ts'
 import type { Config } from '../../../src/config/config.ts'
+import { Anvil } from '../../../src/devchain/anvil.ts'
 import { hourMs } from '../../../src/model/limits.ts'
 import { openNotReady } from '../../../src/status/server/starting.ts'
-import { type Anvil, startAnvil } from '../../support/anvil.ts'
 import { command } from '../../support/command.ts'
 import { type FaultyRpc, type RpcFault, startFaultyRpc } from '../../support/faulty-rpc.ts'
 import { freePort } from '../../support/free-port.ts'
@@ -34,7 +34,7 @@ let other: FaultyRpc
 /** A chain of two days, whose last block is a few seconds old. */
 beforeAll(async () => {
   const nowSeconds = Math.floor(Date.now() / 1_000)
-  anvil = await startAnvil(nowSeconds - 48 * 3_600)
+  anvil = await Anvil.start(nowSeconds - 48 * 3_600)
   await anvil.rpc('anvil_mine', hex(48 * 60), hex(60))
   node = await startFaultyRpc(anvil.url, `/v2/${rpcKey}`)
   other = await startFaultyRpc(anvil.url)
@@ -161,7 +161,7 @@ describe('doctor', () => {
 
   it('says which event sums have no contract, or an event that is not seen, as the first dry run does', async () => {
     const nowSeconds = Math.floor(Date.now() / 1_000)
-    const emitting = await startAnvil(nowSeconds - 7_200)
+    const emitting = await Anvil.start(nowSeconds - 7_200)
     onTestFinished(() => emitting.stop())
     const [token, absent] = [`0x${'c0'.repeat(20)}`, `0x${'0d'.repeat(20)}`]
     // Emits a log without data for each call: PUSH32 topic, PUSH1 0, PUSH1 0, LOG1.

@@ -1,8 +1,8 @@
 import { expect, it, onTestFinished } from 'vitest'
+import { Devchain } from '../../../src/devchain/devchain.ts'
 import { systemTime } from '../../../src/edge/time.ts'
 import { hourText } from '../../../src/model/hour.ts'
 import { command } from '../../support/command.ts'
-import { buildScene } from '../../support/scene.ts'
 import { configured } from '../../support/tidegauge.ts'
 
 interface ShownReads {
@@ -17,7 +17,7 @@ interface ExplainedSources {
 }
 
 it('an explanation repeats logs, and what prices were read from', async () => {
-  const scene = await buildScene({ nowMs: systemTime.nowMs(), hours: 4 })
+  const scene = await Devchain.build({ nowMs: systemTime.nowMs(), hours: 4 })
   onTestFinished(() => scene.stop())
   const { tide, feed } = scene.addresses
   const { config } = configured(`service: embedded

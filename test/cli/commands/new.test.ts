@@ -5,10 +5,12 @@ import { join } from 'node:path'
 import { type Address, stringToHex } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
+import { multicall3Address } from '../../../src/chain/read/read-memory.ts'
+import { artifact } from '../../../src/devchain/contracts.ts'
+import type { Deployed } from '../../../src/devchain/miner.ts'
 import { forwardingTo, startNode } from '../../chain/support/node.ts'
 import { command } from '../../support/command.ts'
-import { compiledContracts, multicall3Address, uniswapContract } from '../../support/contracts.ts'
-import type { Deployed } from '../../support/miner.ts'
+import { uniswapContract } from '../../support/contracts.ts'
 import { ProtocolChain } from '../../support/protocol-chain.ts'
 import { publishedContract } from '../../support/published.ts'
 import { configured } from '../../support/tidegauge.ts'
@@ -33,7 +35,6 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'tidegauge-test-'))
   config = join(folder, 'tidegauge.yaml')
   writeFileSync(config, fileWith([]))
-  const { Vault, Feed } = await compiledContracts()
   const deployed: Record<string, Deployed> = {}
   const deploy = async (name: string, ...made: Parameters<ProtocolChain['deploy']>) => {
     const one = await chain.deploy(...made)
@@ -44,11 +45,11 @@ beforeAll(async () => {
   const dollar = await deploy('token', mintable(), ['Dollar', 'USD', 6])
   await chain.send(dollar, 'mint', [1_234_567n])
   const tide = await deploy('tide', mintable(), ['Tide', 'TIDE', 18])
-  const vault = await deploy('vault', Vault, [dollar.address, 'Saved Dollar', 'sUSD'])
+  const vault = await deploy('vault', artifact('Vault'), [dollar.address, 'Saved Dollar', 'sUSD'])
   await deploy('proxy', zeppelin('ERC1967Proxy'), [vault.address, initialised])
   const beacon = await deploy('beacon', zeppelin('UpgradeableBeacon'), [vault.address, chain.owner])
   await deploy('beaconProxy', zeppelin('BeaconProxy'), [beacon.address, initialised])
-  const feed = await deploy('feed', Feed, ['ETH / USD', 8])
+  const feed = await deploy('feed', artifact('Feed'), ['ETH / USD', 8])
   await chain.send(feed, 'update', [212_345_678n])
   const makers = await deploy('v3 factory', core('UniswapV3Factory'))
   await chain.send(makers, 'createPool', [dollar.address, tide.address, 3_000])

@@ -1,5 +1,5 @@
 import { type Hex, toFunctionSelector } from 'viem'
-import type { Artifact } from '../../support/contracts.ts'
+import type { Artifact } from '../../../src/devchain/contracts.ts'
 
 /** Reaction of a contract to functions that it does not have. */
 export type Fallback = 'reverts' | 'burns all gas' | { readonly answers: Hex }

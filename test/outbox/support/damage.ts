@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import type { Dice } from '../../support/dice.ts'
+import type { Dice } from '../../../src/devchain/dice.ts'
 import type { Contents } from './contents.ts'
 
 const pageBytes = 4_096

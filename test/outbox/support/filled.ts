@@ -1,10 +1,10 @@
+import type { Dice } from '../../../src/devchain/dice.ts'
 import { Fault } from '../../../src/model/fault.ts'
 import { type Hour, hourAfter } from '../../../src/model/hour.ts'
 import { hourMs } from '../../../src/model/limits.ts'
 import { type Metric, metricId } from '../../../src/model/metric.ts'
 import type { Accepted } from '../../../src/outbox/contract/metrics.ts'
 import type { Outbox } from '../../../src/outbox/contract/outbox.ts'
-import type { Dice } from '../../support/dice.ts'
 import { anHour } from '../../support/metrics.ts'
 import { aBlock, aPin } from './blocks.ts'
 

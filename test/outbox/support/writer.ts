@@ -3,9 +3,9 @@
  * `hour walBytes` for each hour that is stored for certain.
  */
 import { statSync, writeSync } from 'node:fs'
+import { dice } from '../../../src/devchain/dice.ts'
 import { hourAfter, hourNumber } from '../../../src/model/hour.ts'
 import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
-import { dice } from '../../support/dice.ts'
 import { anHour, metrics } from '../../support/metrics.ts'
 import { expectEach, expectHours } from '../../support/stored-hours.ts'
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { dice } from '../../../src/devchain/dice.ts'
 import { hourAfter } from '../../../src/model/hour.ts'
 import { hourMs } from '../../../src/model/limits.ts'
 import {
@@ -8,7 +9,6 @@ import {
   type Notice,
   type SeenTrouble,
 } from '../../../src/reports/notify/incidents.ts'
-import { dice } from '../../support/dice.ts'
 import { anHour } from '../../support/metrics.ts'
 
 /** `kind subject`, `~` for one that begins nothing, `#n` for the hours lost so far. */

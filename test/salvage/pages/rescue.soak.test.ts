@@ -1,10 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { type Dice, dice } from '../../../src/devchain/dice.ts'
 import { openPages } from '../../../src/salvage/pages/pages.ts'
 import { type RescuedRow, rescue, shapesOf } from '../../../src/salvage/pages/rescue.ts'
 import { openDatabase, type Sqlite } from '../../../src/sqlite/database.ts'
-import { type Dice, dice } from '../../support/dice.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { sampleOf } from '../../support/soak.ts'
 

@@ -1,9 +1,9 @@
 import { appendFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { dice } from '../../../src/devchain/dice.ts'
 import { openLog, readWal as readBytes } from '../../../src/salvage/pages/pages.ts'
 import { openDatabase } from '../../../src/sqlite/database.ts'
-import { dice } from '../../support/dice.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 
 const frameBytes = 24 + 4_096

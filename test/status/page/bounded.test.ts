@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
+import { dice } from '../../../src/devchain/dice.ts'
 import type { FaultRecord } from '../../../src/model/fault.ts'
 import { metricId } from '../../../src/model/metric.ts'
 import { page } from '../../../src/status/page/page.ts'
 import type { Snapshot, WeekRow } from '../../../src/status/snapshot.ts'
-import { dice } from '../../support/dice.ts'
 import { emptySnapshot, lastHour, richSnapshot, weekRow } from '../../support/snapshot.ts'
 
 const bytesMax = 150_000

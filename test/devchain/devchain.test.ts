@@ -1,14 +1,14 @@
 import { createPublicClient, erc20Abi, http, multicall3Abi } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { multicall3Address } from '../../src/chain/read/read-memory.ts'
+import { Devchain } from '../../src/devchain/devchain.ts'
 import { hourAfter, hourAt, hoursFrom, parseHour } from '../../src/model/hour.ts'
-import { multicall3Address } from '../support/contracts.ts'
-import { buildScene, type Scene } from '../support/scene.ts'
 
 const hour = parseHour('2026-11-20T13:00:00Z')
 const nowMs = hour + 754_321
 const nowSeconds = Math.floor(nowMs / 1000)
 
-async function blocksOf(scene: Scene) {
+async function blocksOf(scene: Devchain) {
   const client = createPublicClient({ transport: http(scene.url, { batch: true }) })
   const count = Number(await client.getBlockNumber({ cacheTime: 0 })) + 1
   const numbers = Array.from({ length: count }, (_, number) => BigInt(number))
@@ -16,11 +16,11 @@ async function blocksOf(scene: Scene) {
 }
 
 describe('a scene of 48 hours', () => {
-  let scene: Scene
+  let scene: Devchain
   let blocks: Awaited<ReturnType<typeof blocksOf>>
   let seconds: number[]
   beforeAll(async () => {
-    scene = await buildScene({ nowMs, hours: 48 })
+    scene = await Devchain.build({ nowMs, hours: 48 })
     blocks = await blocksOf(scene)
     seconds = blocks.map(({ timestamp }) => Number(timestamp))
   })
@@ -82,7 +82,7 @@ describe('a scene of 48 hours', () => {
 })
 
 it('life goes on at the pulse, one block for a second and none back in time', async () => {
-  const scene = await buildScene({ nowMs, hours: 1 })
+  const scene = await Devchain.build({ nowMs, hours: 1 })
   try {
     const before = (await blocksOf(scene)).length
     for (const ms of [nowMs + 60_000, nowMs + 60_500, nowMs, nowMs + 3_600_000]) await scene.pulse(ms)
@@ -94,7 +94,7 @@ it('life goes on at the pulse, one block for a second and none back in time', as
 })
 
 it('the current hour counts only once a block can lie past it', async () => {
-  const scene = await buildScene({ nowMs: hour + 999, hours: 1 })
+  const scene = await Devchain.build({ nowMs: hour + 999, hours: 1 })
   try {
     expect(scene.hours).toEqual(hoursFrom(hourAfter(hour, -2), hourAfter(hour, -1)))
     await scene.pulse(hour + 1999)
@@ -105,7 +105,7 @@ it('the current hour counts only once a block can lie past it', async () => {
 })
 
 it('the same instant gives the same past', async () => {
-  const scenes = await Promise.all([1, 2].map(() => buildScene({ nowMs, hours: 3 })))
+  const scenes = await Promise.all([1, 2].map(() => Devchain.build({ nowMs, hours: 3 })))
   try {
     const [one, two] = await Promise.all(scenes.map(blocksOf))
     expect(one?.map(({ stateRoot }) => stateRoot)).toEqual(two?.map(({ stateRoot }) => stateRoot))
@@ -115,7 +115,7 @@ it('the same instant gives the same past', async () => {
 })
 
 it('a stopped scene leaves nothing: its node has ended', async () => {
-  const scene = await buildScene({ nowMs, hours: 1 })
+  const scene = await Devchain.build({ nowMs, hours: 1 })
   await scene.stop()
   await scene.ended
   await expect(fetch(scene.url)).rejects.toThrow()

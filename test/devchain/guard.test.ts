@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 
-const fixture = fileURLToPath(new URL('./fixtures/guarded.ts', import.meta.url))
+const fixture = fileURLToPath(new URL('guarded.ts', import.meta.url))
 
 it('a guarded child ends with its parent, even when that is killed', async () => {
   const parent = spawn(process.execPath, [fixture], { stdio: ['ignore', 'pipe', 'inherit'] })

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import { pulsePauseMs } from '../../src/devchain/devchain.ts'
 import { hourMs } from '../../src/model/limits.ts'
-import { pulsePauseMs } from './life.ts'
 
 it('a block comes every minute', () => {
   expect(pulsePauseMs(hourMs * 5)).toBe(60_000)

@@ -1,17 +1,11 @@
-import { type Address, type Hex, numberToHex, parseEther, parseUnits } from 'viem'
+import { type Address, numberToHex, parseAbi, parseEther, parseUnits } from 'viem'
+import { multicall3Address } from '../chain/read/read-memory.ts'
 import type { Anvil } from './anvil.ts'
-import {
-  type Artifact,
-  type Compiled,
-  compiledContracts,
-  multicall3Address,
-  multicall3Bytecode,
-  uniswapContract,
-} from './contracts.ts'
+import { artifact } from './contracts.ts'
 import { call, type Deployed, type Miner } from './miner.ts'
 
-/** Everything that stands on the scene's chain. The accounts are the node's own, unlocked. */
-export interface Stage {
+/** Contracts and accounts of the local chain. The accounts are the node's own, unlocked. */
+export interface Deployment {
   /** Owns what is not in a contract, and signs nearly everything. */
   readonly owner: Address
   /** An account with nothing but native balance. */
@@ -22,7 +16,7 @@ export interface Stage {
   readonly tide: Deployed
   /** ERC-4626 over the dollar. */
   readonly vault: Deployed
-  /** Uniswap V2 pair of the two tokens. */
+  /** Pair of the two tokens, with the functions and events of Uniswap V2. */
   readonly pool: Deployed
   /** Price of a tide in dollars, 8 decimals. */
   readonly feed: Deployed
@@ -30,8 +24,13 @@ export interface Stage {
   readonly trader: Deployed
 }
 
+/** The one function of a pair that is called here. */
+const pairAbi = parseAbi(['function getReserves() view returns (uint112, uint112, uint32)'])
+
+/** Amounts in smallest units; of the feed, a price. */
 export const dollars = (amount: number) => parseUnits(amount.toFixed(6), 6)
 export const tides = (amount: number) => parseUnits(amount.toFixed(12), 18)
+/** In wei. */
 export const ethers = (amount: number) => parseEther(amount.toFixed(9))
 export const feedAnswer = (price: number) => parseUnits(price.toFixed(8), 8)
 
@@ -39,32 +38,31 @@ export const feedAnswer = (price: number) => parseUnits(price.toFixed(8), 8)
  * Deploys everything and gives it its first balances: a pool of 1,000,000 tides at 2 dollars, a vault of 750,000
  * dollars, a treasury of 250 coins.
  */
-export async function buildStage(anvil: Anvil, miner: Miner): Promise<Stage> {
-  const compiled = await compiledContracts()
+export async function deploy(anvil: Anvil, miner: Miner): Promise<Deployment> {
   const [owner, treasury] = await anvil.rpc<Address[]>('eth_accounts')
   if (!owner || !treasury) throw new Error('the node has no accounts')
   await placeMulticall3(anvil, miner, owner)
-  const stage = { owner, treasury, ...(await deployAll(miner, owner, compiled)) }
+  const deployment = { owner, treasury, ...(await deployContracts(miner, owner)) }
   await anvil.rpc('anvil_setBalance', treasury, numberToHex(ethers(250)))
-  await fund(stage, miner)
-  return stage
+  await fund(deployment, miner)
+  return deployment
 }
 
-async function deployAll(miner: Miner, owner: Address, compiled: Compiled) {
-  const dollar = await miner.deploy(owner, compiled.Token, ['Demo Dollar', 'DUSD', 6])
-  const tide = await miner.deploy(owner, compiled.Token, ['Tide', 'TIDE', 18])
-  const vault = await miner.deploy(owner, compiled.Vault, [dollar.address, 'Demo Dollar Vault', 'vDUSD'])
-  const feed = await miner.deploy(owner, compiled.Feed, ['TIDE / USD', 8])
-  const trader = await miner.deploy(owner, compiled.Trader)
-  const factory = await miner.deploy(owner, uniswapContract('UniswapV2Factory'), [owner])
+async function deployContracts(miner: Miner, owner: Address) {
+  const dollar = await miner.deploy(owner, artifact('Token'), ['Demo Dollar', 'DUSD', 6])
+  const tide = await miner.deploy(owner, artifact('Token'), ['Tide', 'TIDE', 18])
+  const vault = await miner.deploy(owner, artifact('Vault'), [dollar.address, 'Demo Dollar Vault', 'vDUSD'])
+  const feed = await miner.deploy(owner, artifact('Feed'), ['TIDE / USD', 8])
+  const trader = await miner.deploy(owner, artifact('Trader'))
+  const factory = await miner.deploy(owner, artifact('PairFactory'))
   await miner.mine(miner.lastSeconds + 1, [
     { ...call(owner, factory, 'createPair', tide.address, dollar.address), gas: 4_000_000 },
   ])
   const address = (await miner.read(factory, 'getPair', [tide.address, dollar.address])) as Address
-  return { dollar, tide, vault, feed, trader, pool: { address, abi: uniswapContract('UniswapV2Pair').abi } }
+  return { dollar, tide, vault, feed, trader, pool: { address, abi: pairAbi } }
 }
 
-async function fund({ owner, dollar, tide, vault, pool, feed, trader }: Stage, miner: Miner): Promise<void> {
+async function fund({ owner, dollar, tide, vault, pool, feed, trader }: Deployment, miner: Miner): Promise<void> {
   await miner.mine(miner.lastSeconds + 1, [
     call(owner, dollar, 'mint', trader.address, dollars(12_000_000)),
     call(owner, tide, 'mint', trader.address, tides(6_000_000)),
@@ -79,7 +77,6 @@ async function fund({ owner, dollar, tide, vault, pool, feed, trader }: Stage, m
 
 /** Multicall3 has no immutables: its code, deployed anywhere, works at its own address. */
 async function placeMulticall3(anvil: Anvil, miner: Miner, owner: Address): Promise<void> {
-  const artifact: Artifact = { abi: [], bytecode: multicall3Bytecode() }
-  const { address } = await miner.deploy(owner, artifact)
-  await anvil.rpc('anvil_setCode', multicall3Address, await anvil.rpc<Hex>('eth_getCode', address, 'latest'))
+  const { address } = await miner.deploy(owner, artifact('Multicall3'))
+  await anvil.rpc('anvil_setCode', multicall3Address, await anvil.rpc('eth_getCode', address, 'latest'))
 }

@@ -8,6 +8,7 @@ export interface Dice {
   whole(low: number, high: number): number
 }
 
+/** @param seed equal ones give equal chance */
 export function dice(seed: number): Dice {
   let state = seed
   const roll = () => {
