@@ -1,4 +1,4 @@
-import type { AbiEvent, AbiFunction, AbiParameter } from 'viem'
+import { type AbiEvent, type AbiFunction, type AbiParameter, toEventSelector } from 'viem'
 import { argument, part } from './abi-argument.ts'
 import { OptionEntryMistake } from './mistake.ts'
 import { isNumber, parsedSignature } from './signature.ts'
@@ -33,6 +33,11 @@ export interface ParsedEvent {
   amount(args: unknown): bigint
   /** The argument whose different values are counted, as a text. */
   value(args: unknown): string
+}
+
+/** Whether logs with a first topic are of the event with that signature. */
+export function isEventOf(signature: string, topic: unknown): boolean {
+  return toEventSelector(parsedEvent(signature)) === topic
 }
 
 /** @throws OptionEntryMistake when it is no event, or an argument is not of it */

@@ -170,17 +170,12 @@ export async function quietEvents(
 /** The event of a filter, in words: its signature where the collector has several. */
 async function eventIn({ options }: CollectorConfig, { topics: [topic] }: LogFilter): Promise<string> {
   const events = isRecord(options) && Array.isArray(options['events']) ? options['events'] : []
-  const [{ eventFilter }, { toEventSelector }] = await Promise.all([
-    import('../../collectors/values/event.ts'),
-    import('viem'),
-  ])
-  const of = events.find(
-    each => isRecord(each) && toEventSelector(eventFilter({ event: String(each['event']) }).abi) === topic,
-  )
+  const { isEventOf } = await import('../../collectors/values/event.ts')
+  const of = events.find(each => isRecord(each) && isEventOf(String(each['event']), topic))
   return of === undefined ? 'such event' : `event ${quoted(String(of.event))}`
 }
 
-/** How long it was not seen. @returns undefined when the event was seen, or no endpoint says whether it was */
+/** Time for which it was not seen. @returns undefined when the event was seen, or no endpoint says whether it was */
 async function quietText(
   context: AppContext,
   chain: ChainConfig,
