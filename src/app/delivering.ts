@@ -15,7 +15,6 @@ import { logUpkeep } from './open-outbox.ts'
 /** Interval at which a daemon checks whether the command that delivers in its place has ended. */
 const roleLookMs = 500
 
-/** Dependencies of `Delivering`. */
 interface RoleWorkDeps {
   /** Takes the delivery role; `undefined` while a command has it. */
   readonly take: () => Promise<Role | undefined>

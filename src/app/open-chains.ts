@@ -15,7 +15,6 @@ import type { EndpointState } from '../status/snapshot.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { AppContext } from './context.ts'
 
-/** Options of `openChains`. */
 interface ChainsDeps {
   /** Caches final as-of blocks. Default: none are, so that results do not depend on earlier searches. */
   readonly store?: Pick<IntakeStore, 'finalBlocks'> | undefined

@@ -74,7 +74,6 @@ function runnerWithin(
 /** Readers by the name of their chain. */
 type Readers = Readonly<Record<string, OpenChainReader>>
 
-/** Options of `openHourReader`. */
 interface HourReaderOptions {
   /** The current hour. Default: by the time of the context. */
   readonly clock?: HourClock

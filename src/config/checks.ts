@@ -437,7 +437,6 @@ export function textsOf(
 /** Whether a price has a name: `price: token` is that of the token itself. */
 const isNamed = ({ name }: OptionName) => name !== 'token'
 
-/** Finds prices that need themselves. */
 function pricesInCircles(files: readonly Pick<MapAtPath, 'map' | 'placeOf'>[]): PlacedMistake[] {
   const prices = new Map(
     files.flatMap(({ map, placeOf }) => Object.entries(map).map(([name, own]) => [name, { own, placeOf }])),

@@ -351,7 +351,6 @@ const protocol = z
   })
   .meta({ description: 'A protocol: one widget.', examples: [example] })
 
-/** The protocols of a file. */
 const protocols = z
   .array(protocol)
   .min(1)

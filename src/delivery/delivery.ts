@@ -29,7 +29,6 @@ export interface DeliveryDeps {
   /** Pacer and clock are shared by all destinations: it is one service. */
   readonly pacer: RequestSlots
   readonly clock: ServiceClock
-  /** Concurrent pushes, at most. */
   readonly inFlight: number
   /** Smallest number of metrics worth a push while more are being collected. Default: 1. */
   readonly batchMetricsMin?: () => number

@@ -27,7 +27,6 @@ export const clockAskMs = 60_000
 /** Longest `Retry-After` that is waited for within one flush; a longer one ends the flush and is remembered. */
 export const retryAfterWaitMsMax = 60_000
 
-/** Dependencies of `Gate`. */
 interface GateDeps {
   readonly destination: {
     readonly name: string
@@ -329,7 +328,6 @@ export class Gate {
 /** Interval of asking the service about a key it has refused. */
 export const keyAskMs = hourMs
 
-/** Asks the service about a key. */
 type ValidateKey = (key: string) => Promise<Answer>
 
 const refusedBy401: Stop = { kind: 'key-refused', reason: '401' }
@@ -495,12 +493,10 @@ export class Pacer implements RequestSlots {
     this.#intervalMs = this.#configuredMs
   }
 
-  /** Configured pause between two requests. */
   get intervalMs(): number {
     return this.#configuredMs
   }
 
-  /** As `RequestSlots.slot`. */
   async slot(signal: AbortSignal): Promise<void> {
     const nowMs = this.#time.steadyMs()
     const startMs = Math.max(nowMs, this.#lastMs + this.#intervalMs)

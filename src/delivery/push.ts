@@ -195,7 +195,6 @@ export class BatchSize {
   #passed = 0
   #accepted = 0
 
-  /** Metrics of the next batch, at most. */
   get max(): number {
     return this.#max
   }

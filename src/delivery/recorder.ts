@@ -31,7 +31,6 @@ interface Unrecorded {
   readonly onDelayed: () => void
 }
 
-/** Dependencies of `Recorder`. */
 interface RecorderDeps {
   readonly outbox: Pick<DeliveryStore, 'recordVerdicts'>
   readonly clock: ServiceClock

@@ -9,7 +9,6 @@ import type { Sender } from './push.ts'
 
 /** Sizes of the pushes of a flush. */
 export interface PushLimits {
-  /** Concurrent pushes, at most. */
   readonly inFlight: number
   /** Smallest number of metrics worth a push while more are being collected. Default: 1. */
   readonly batchMetricsMin?: () => number
@@ -95,7 +94,6 @@ export class Worklist {
     this.#unsent = (await dueWanted(read, some => this.#plan.free(some), round, round)).slice(0, round)
   }
 
-  /** Puts pieces before everything else. */
   putFirst(pieces: readonly Piece[]): void {
     this.#take(pieces)
     this.#first.unshift(...pieces)

@@ -41,7 +41,6 @@ export interface WindowClaim {
   readonly owned: CommitStep
 }
 
-/** Dependencies of `BackfillWorker`. */
 interface BackfillWorkerDeps {
   readonly store: Pick<FleetStore, 'transaction'>
   readonly backfills: Pick<BackfillStore, 'finish'>

@@ -23,7 +23,6 @@ import type { ClaimedHour, LaneClaims } from './lane-claims.ts'
 /** A claimed hour is kept for a next attempt that is this close; a later one makes a job of its own. */
 export const keptForRetryMs = 60_000
 
-/** Dependencies of `FleetIntakeStore`. */
 interface FleetIntakeDeps {
   readonly intake: SharedIntakeStore
   readonly store: Pick<FleetStore, 'isDue'>
@@ -227,7 +226,6 @@ function takenOver(hour: Hour): Fault {
   return new Fault('hour-taken-over', `another daemon has taken over the hour ${hourText(hour)}: it stores the values`)
 }
 
-/** Dependencies of `LocalHours`. */
 interface LocalHoursDeps {
   readonly intake: Pick<SharedIntakeStore, 'record' | 'pasts'>
   readonly store: Pick<FleetStore, 'isDue' | 'nowMs'>

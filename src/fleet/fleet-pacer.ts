@@ -7,7 +7,6 @@ import type { Log } from '../telemetry/log.ts'
 import { claimMs } from './limits.ts'
 import type { RoleClaim } from './roles.ts'
 
-/** Dependencies of `FleetPacer`. */
 interface FleetPacerDeps {
   readonly store: Pick<FleetStore, 'transaction' | 'takeSlot' | 'noteRetryAfter'>
   /** The role of delivering to the destination. */
@@ -69,7 +68,6 @@ function aborted(signal: AbortSignal): Promise<never> {
   })
 }
 
-/** Dependencies of `PushBack`. */
 interface PushBackDeps {
   readonly operators: Pick<OperatorStore, 'stored' | 'resend'>
   /** Time limit of a push, in milliseconds. */

@@ -35,7 +35,6 @@ export interface SeenJob {
   readonly result?: unknown
 }
 
-/** Dependencies of `JobEngine`. */
 interface JobEngineDeps {
   /** Connections to the database. */
   readonly statements: StatementRunner

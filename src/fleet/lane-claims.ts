@@ -38,7 +38,6 @@ export interface ClaimedHour extends LaneHour {
   failingSinceMs?: number
 }
 
-/** Dependencies of `LaneClaims`. */
 interface LaneClaimsDeps {
   readonly engine: JobEngine
   /** The lanes that this daemon works now. */

@@ -32,7 +32,6 @@ export const engineSilentMsMax = 30_000
 /** Begin of the role that each daemon has for itself: as long as it is owned, the daemon lives. */
 const daemonPrefix = 'daemon/'
 
-/** Dependencies of `RoleClaims`. */
 interface RoleClaimsDeps {
   readonly engine: JobEngine
   /** Name of this daemon. */
@@ -213,7 +212,6 @@ interface WantedRoles {
   readonly work?: RoleWork
 }
 
-/** Dependencies of `RoleClaim`. */
 interface RoleClaimDeps {
   readonly engine: JobEngine
   readonly time: Pick<Time, 'steadyMs' | 'sleep'>
@@ -276,7 +274,6 @@ export class RoleClaim {
     return this.#wanted.isAble?.() ?? true
   }
 
-  /** All roles that it wants. */
   get roles(): readonly string[] {
     return this.#wanted.roles
   }

@@ -62,7 +62,6 @@ export async function collectDerived(runs: readonly HourToRead[], store: PastSto
   return runs.map((run, place) => hours.resultOf(run, inputs.changes[place] ?? 0))
 }
 
-/** Dependencies of `computeDueHours`. */
 interface ComputeDueDeps {
   readonly outbox: IntakeOutbox
   /** Derived collectors. */

@@ -98,7 +98,6 @@ export function retryDelayMs(fault: Fault, attempt: number, chance: number): num
   return backoffMs(fault.code === 'chain-behind' ? chainBehind : ordinary, attempt, 0.5 + chance / 2)
 }
 
-/** Dependencies of `recordHour`. */
 interface RecordHourDeps {
   readonly outbox: Pick<IntakeOutbox, 'intake'>
   readonly time: Pick<Time, 'nowMs' | 'chance'>

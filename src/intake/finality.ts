@@ -151,7 +151,6 @@ async function allDone(works: readonly Promise<void>[]): Promise<void> {
   for (const end of ends) if (end.status === 'rejected') throw end.reason
 }
 
-/** Dependencies of `recollectHour`. */
 interface RecollectDeps {
   readonly outbox: Pick<Outbox, 'intake'>
   readonly reader: HourReader

@@ -21,7 +21,6 @@ import {
   WindowPast,
 } from './validate.ts'
 
-/** Dependencies of `HourReader`. */
 interface HourReaderDeps {
   readonly runner: Runner
   /** Each reads an hour from endpoints of other hosts than those before it. */

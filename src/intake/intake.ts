@@ -26,7 +26,6 @@ export const attentionMs = 1_000
 /** Hours of a derived collector computed together: their windows are read once. */
 const derivedHoursMax = 200
 
-/** Dependencies of `Intake`. */
 interface IntakeDeps {
   readonly outbox: IntakeOutbox
   readonly reader: HourReader

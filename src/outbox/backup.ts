@@ -8,7 +8,6 @@ import { fileFault, isTrouble, withFileFaults } from '../sqlite/trouble.ts'
 import { outboxFile } from './data-folders.ts'
 import { outboxSalvage } from './sqlite/outbox-salvage.ts'
 
-/** A copy of an outbox. */
 interface OutboxBackup {
   /** Absolute path. */
   readonly file: string

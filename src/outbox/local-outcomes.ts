@@ -11,7 +11,6 @@ import { syncPath } from '../sqlite/sync-path.ts'
 import type { CollectionOutcome } from './contract/hours.ts'
 import type { Accepted } from './contract/metrics.ts'
 
-/** An outcome in the local folder. */
 interface LocalOutcome {
   /** Name of its file. */
   readonly name: string
@@ -107,7 +106,6 @@ export class LocalOutcomes {
     if (this.#read(name)?.text === text) rmSync(join(this.#folder, name), { force: true })
   }
 
-  /** Number of outcomes. */
   get count(): number {
     return this.#names().length
   }

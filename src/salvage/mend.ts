@@ -175,11 +175,8 @@ const find = `
 /** Hours of a collector to be collected again. */
 export interface LostHours {
   readonly collector: string
-  /** Number of lost hours. */
   readonly hours: number
-  /** The first lost hour. */
   readonly oldest: Hour
-  /** The last lost hour. */
   readonly newest: Hour
 }
 

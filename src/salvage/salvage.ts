@@ -130,7 +130,6 @@ export interface SalvageContext {
   readonly collectors: readonly string[]
 }
 
-/** Result of `remake`. */
 interface Made {
   /** Number of metrics in the new file. */
   readonly metrics: number

@@ -29,7 +29,6 @@ export interface Piece {
 
 /** Limits on the attempts of a batch. */
 export interface Attempts {
-  /** Attempts, at most. */
   readonly attemptsMax: number
   /** Attempts of other batches that failed just before: the first attempt waits as if they were its own. */
   readonly failedBefore?: number

@@ -78,7 +78,6 @@ export class QuarantineSet<T> {
     return this.#members.get(this.#keyOf(subject))?.failures ?? 0
   }
 
-  /** All members. */
   get all(): readonly T[] {
     return [...this.#members.values()].map(({ subject }) => subject)
   }

@@ -66,7 +66,6 @@ export interface BackfillDeps extends RoundDeps {
 /** Result of a backfill. */
 export interface BackfillEnd {
   readonly collectors: readonly CollectorCounts[]
-  /** Failed hours by reason. */
   readonly failures: readonly Reason[]
   /** Reasons of impossible hours: they lie before the first block of a chain. */
   readonly early: readonly Reason[]
@@ -253,7 +252,6 @@ interface RunEnd {
   readonly chainIds: readonly number[]
 }
 
-/** Dependencies of `readRound`. */
 interface RoundDeps {
   readonly outbox: BackfillOutbox
   /** Stopped together with the backfill. */
@@ -364,7 +362,6 @@ interface ChainWait {
   readonly forMs: number
 }
 
-/** Dependencies of `ChainOutage`. */
 interface ChainOutageDeps {
   readonly time: Time
   readonly signal: AbortSignal
@@ -493,7 +490,6 @@ type BackpressureNews =
   /** A protocol has no deliveries: the others continue. Reported once each time a protocol gets stuck. */
   | { readonly kind: 'leaves-protocol'; readonly stuck: StuckBacklog }
 
-/** Dependencies of `Backpressure`. */
 interface BackpressureDeps {
   readonly outbox: Pick<BackfillOutbox, 'intake'>
   /** Protocols of the backfill's collectors: it does not add to the due metrics of others. */
@@ -595,7 +591,6 @@ function reasonsIn({ waiting }: Backlog): string[] {
 
 /** Limit on the RPC calls of a backfill. */
 export interface CallBudget {
-  /** Calls, at most. */
   readonly callsMax: number
   /** Number of calls made so far. */
   readonly spent: () => number

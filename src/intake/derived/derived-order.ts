@@ -7,7 +7,6 @@ import { inputSpans, isDerived } from './derived-values.ts'
 
 /** The order of derived collectors among all: each after those that give its inputs. */
 export class DerivedOrder {
-  /** The derived collectors. */
   readonly derived: readonly CollectorConfig[]
   readonly #all: readonly CollectorConfig[]
   readonly #owners = new Map<MetricId, string>()

@@ -79,7 +79,6 @@ export interface DaemonEntry {
   readonly instance: string
   /** Digests of its `configurationParts`, `partBytes` of each, and then those of each protocol's id and of its key. */
   readonly digest: Buffer
-  /** The lanes that it works. */
   readonly lanes: readonly string[]
   /** The roles that it has of the whole fleet, such as `deliver/PROTOCOL`. */
   readonly roles: readonly string[]

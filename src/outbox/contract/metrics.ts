@@ -98,9 +98,7 @@ export interface Selection {
 
 /** Counts of dead and held metrics. */
 export interface DeadAndHeldCounts {
-  /** Number of dead metrics. */
   readonly dead: number
-  /** Number of held metrics. */
   readonly held: number
 }
 

@@ -74,7 +74,6 @@ function heldBy(by: 'daemon' | 'command', { pid, host = '', since, config }: Rol
   })
 }
 
-/** Dependencies of `LeasedRole`. */
 interface LeasedRoleDeps {
   /** It is closed with the role. */
   readonly database: PostgresDatabase

@@ -146,7 +146,6 @@ export class MetricChanges {
     if (stateOf(state) === 'delivered') this.#count(protocol, prunedNumber, metrics)
   }
 
-  /** Lists a metric as dead or held. */
   detain(row: DetainedRow): void {
     const { isRemoved = false } = this.#detained.get(placeKey(row)) ?? {}
     this.#detained.set(placeKey(row), { ...row, isRemoved, words: '', row })
@@ -184,7 +183,6 @@ export class MetricChanges {
     this.#described.set(`${metric} ${from.since}`, [metric, from])
   }
 
-  /** Stores the changes. */
   *write(): StoreWork<void> {
     yield* this.#writeRows()
     yield* this.#writeTally()

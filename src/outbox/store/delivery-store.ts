@@ -138,7 +138,6 @@ function withoutWords({ delivered, dead }: MetricVerdicts): MetricVerdicts {
   return { delivered, dead: dead.map(letter => ({ ...letter, reason })), warnings: [] }
 }
 
-/** Records verdicts on due metrics. */
 function* recordVerdicts({ delivered, dead, warnings }: MetricVerdicts, nowMs: number): StoreWork<void> {
   const asked: { readonly metric: Metric; readonly letter?: DeadLetter }[] = [
     ...delivered.map(metric => ({ metric })),

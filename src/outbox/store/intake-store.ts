@@ -56,7 +56,6 @@ export class UnsentMetrics {
   }
 }
 
-/** Dependencies of `StoreIntake`. */
 interface StoreIntakeDeps {
   readonly database: StoreDatabase
   readonly health: Pick<OutboxHealth, 'recover' | 'isBeingChecked'>
