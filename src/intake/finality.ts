@@ -5,12 +5,12 @@ import { type AsOfBlock, notFinal } from '../model/block.ts'
 import { faultLine } from '../model/fault.ts'
 import { type Hour, hourAfter, hourAt, hourText } from '../model/hour.ts'
 import type { PinnedHour } from '../outbox/contract/hours.ts'
-import type { IntakeOutbox, Outbox } from '../outbox/contract/outbox.ts'
+import type { IntakeOutbox } from '../outbox/contract/outbox.ts'
 import type { CollectorDescription } from '../runner/runner.ts'
 import type { Log } from '../telemetry/log.ts'
 import { oldestCollected } from './hour-clock.ts'
 import type { HourReader } from './hour-reader.ts'
-import { type PastStore, storedPart } from './validate.ts'
+import { reportedPasts, storedPart } from './validate.ts'
 
 /** A block that may be final is checked with the chain's next look-up, or alone after this many times its `settle`. */
 const settlesPatientMax = 4
@@ -21,22 +21,33 @@ const recheckedHoursMax = 500
 /** Wait after a check for finality failed. */
 const recheckRestMs = 60_000
 
-/** The part that changed since an hour was read, now that its block is final. */
-export type Changed = 'block' | 'logs'
+/** Words for the part that changed since an hour was read, now that its block is final. */
+const changes = {
+  block: {
+    found: 'a reorg replaced the hour’s block',
+    is: 'its block was replaced',
+    after: 'after a reorg',
+  },
+  logs: {
+    found: 'the hour has other logs than a node answered',
+    is: 'its logs have changed',
+    after: 'as its logs have changed',
+  },
+} as const
 
-const changes: Readonly<Record<Changed, string>> = {
-  block: 'a reorg replaced the hour’s block',
-  logs: 'the hour has other logs than a node answered',
-}
+type Changed = keyof typeof changes
 
-/** Dependencies of `Finality`. */
-export interface FinalityDeps {
+interface FinalityDeps {
   readonly outbox: IntakeOutbox
+  readonly reader: HourReader
+  readonly collectors: readonly CollectorConfig[]
   readonly chains: readonly ChainReader[]
+  /** @throws Fault when it cannot be loaded */
+  readonly describe: (collector: CollectorConfig) => Promise<CollectorDescription>
+  /** Age up to which hours are read again, in milliseconds; older ones keep their values. */
+  readonly catchUpMs: number
   readonly time: Time
   readonly log: Log
-  /** Reads a collector's hour again and stores the changes. Rejects to be called again later. */
-  readonly readAgain: (collector: string, hour: Hour, because: Changed, signal: AbortSignal) => Promise<void>
   readonly signal: AbortSignal
 }
 
@@ -133,15 +144,45 @@ export class Finality {
     block: AsOfBlock,
     because: Changed,
   ): Promise<void> {
-    const { log, readAgain, signal } = this.#deps
+    const { log } = this.#deps
     const facts = { chainId: id, collector, hour: hourText(hour), was: `${read.number} ${read.hash}` }
     const known = `${collector} ${hour} ${block.hash}`
     // It may be retried for long.
     const level = this.#reported.has(known) ? 'debug' : 'warn'
     this.#reported.add(known)
-    log[level]({ ...facts, is: `${block.number} ${block.hash}` }, `${changes[because]}: reading it again`)
-    await readAgain(collector, hour, because, signal)
+    log[level]({ ...facts, is: `${block.number} ${block.hash}` }, `${changes[because].found}: reading it again`)
+    await this.#recollect(collector, hour, because)
     this.#reported.delete(known)
+  }
+
+  /** Reads an hour again and stores the changes: values that differ become due again. Rejects to be called again later. */
+  async #recollect(id: string, hour: Hour, because: Changed): Promise<void> {
+    const { outbox, reader, collectors, chains, describe, catchUpMs, time, log } = this.#deps
+    const { intake } = outbox
+    const collector = collectors.find(entry => entry.id === id)
+    const description = collector && (await describe(collector))
+    const { is, after } = changes[because]
+    const staysAsItIs = `${is}, and it cannot be read again: its values stay as they are`
+    const facts = { collector: id, hour: hourText(hour) }
+    if (!collector || !description?.history) {
+      await intake.forgetPins(id, hour)
+      log.error(facts, staysAsItIs)
+      return
+    }
+    const startedMs = time.nowMs()
+    const read = await reader.collect({ collector, description, hour }, reportedPasts(outbox))
+    const { accepted, fault } = read
+    if (fault) {
+      if (hour >= oldestCollected(hourAt(startedMs), description, catchUpMs)) throw fault
+      await intake.forgetPins(id, hour)
+      log.error({ ...facts, fault: faultLine(fault) }, staysAsItIs)
+      return
+    }
+    const stored = storedPart({ ...read, pins: notFinal(read.pins, hour, chains, startedMs) })
+    const { corrected } = await intake.record({ collector: id, hour, ...stored, mode: 'correct' }, time.nowMs())
+    const end =
+      corrected > 0 ? `${corrected} of ${accepted.length} values differ and are pushed again` : 'the same values'
+    log.warn({ ...facts, corrected }, `read again ${after}: ${end}`)
   }
 }
 
@@ -149,57 +190,4 @@ export class Finality {
 async function allDone(works: readonly Promise<void>[]): Promise<void> {
   const ends = await Promise.allSettled(works)
   for (const end of ends) if (end.status === 'rejected') throw end.reason
-}
-
-interface RecollectDeps {
-  readonly outbox: Pick<Outbox, 'intake'>
-  readonly reader: HourReader
-  readonly collectors: readonly CollectorConfig[]
-  readonly chains: readonly ChainReader[]
-  /** History of metrics. */
-  readonly pasts: PastStore
-  /** @throws Fault when it cannot be loaded */
-  readonly describe: (collector: CollectorConfig) => Promise<CollectorDescription>
-  /** Age up to which hours are read again, in milliseconds; older ones keep their values. */
-  readonly catchUpMs: number
-  readonly time: Time
-  readonly log: Log
-}
-
-const words: Readonly<Record<Changed, { readonly is: string; readonly after: string }>> = {
-  block: { is: 'its block was replaced', after: 'after a reorg' },
-  logs: { is: 'its logs have changed', after: 'as its logs have changed' },
-}
-
-/**
- * Reads an hour again whose block was replaced or whose logs differ; changed values become due again. Rejects to be
- * called again later.
- */
-export async function recollectHour(deps: RecollectDeps, id: string, hour: Hour, because: Changed): Promise<void> {
-  const { outbox, reader, collectors, chains, pasts, describe, catchUpMs, time, log } = deps
-  const { intake } = outbox
-  const collector = collectors.find(entry => entry.id === id)
-  const description = collector && (await describe(collector))
-  const { is, after } = words[because]
-  const staysAsItIs = `${is}, and it cannot be read again: its values stay as they are`
-  const facts = { collector: id, hour: hourText(hour) }
-  if (!collector || !description?.history) {
-    await intake.forgetPins(id, hour)
-    log.error(facts, staysAsItIs)
-    return
-  }
-  const startedMs = time.nowMs()
-  const read = await reader.collect({ collector, description, hour }, pasts)
-  const { accepted, fault } = read
-  if (fault) {
-    if (hour >= oldestCollected(hourAt(startedMs), description, catchUpMs)) throw fault
-    await intake.forgetPins(id, hour)
-    log.error({ ...facts, fault: faultLine(fault) }, staysAsItIs)
-    return
-  }
-  const stored = storedPart({ ...read, pins: notFinal(read.pins, hour, chains, startedMs) })
-  const { corrected } = await intake.record({ collector: id, hour, ...stored, mode: 'correct' }, time.nowMs())
-  const end =
-    corrected > 0 ? `${corrected} of ${accepted.length} values differ and are pushed again` : 'the same values'
-  log.warn({ ...facts, corrected }, `read again ${after}: ${end}`)
 }

@@ -15,7 +15,7 @@ import type { Log } from '../telemetry/log.ts'
 import { DerivedOrder } from './derived/derived-order.ts'
 import { inputSpans, isDerived } from './derived/derived-values.ts'
 import { dueHoursWanted, hourPlanOf, recordHour, startableHours } from './due-hours.ts'
-import { type Changed, Finality, recollectHour } from './finality.ts'
+import { Finality } from './finality.ts'
 import { CautiousTime, type HourClock, uncompared } from './hour-clock.ts'
 import type { HourReader } from './hour-reader.ts'
 import { asFault, type Collected, nothing, type PastStore, reportedPasts, usable } from './validate.ts'
@@ -79,15 +79,12 @@ export class Intake {
     this.#tryAtOnce = new Set(this.#byId.keys())
     this.#clock = deps.clock ?? uncompared(deps.time)
     this.#clock.onBelieved(() => this.#wake.resolve())
-    const time = new CautiousTime(deps.time, this.#clock)
-    const again = {
+    this.#finality = new Finality({
       ...deps,
-      time,
-      pasts: this.#pasts,
-      describe: (collector: CollectorConfig) => this.#describe(collector),
-    }
-    const readAgain = (id: string, hour: Hour, because: Changed) => recollectHour(again, id, hour, because)
-    this.#finality = new Finality({ ...deps, time, readAgain, signal: this.#loop.signal })
+      time: new CautiousTime(deps.time, this.#clock),
+      describe: collector => this.#describe(collector),
+      signal: this.#loop.signal,
+    })
     this.#everyHour = deps.time.everyHour(() => this.#wake.resolve())
     this.#loop.start()
   }

@@ -3,7 +3,7 @@ import { pino } from 'pino'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { LogList, packed, type RawLog } from '../../src/chain/log-list.ts'
 import type { ChainReader } from '../../src/chain/reads.ts'
-import { Finality, type FinalityDeps } from '../../src/intake/finality.ts'
+import { Finality } from '../../src/intake/finality.ts'
 import { Intake } from '../../src/intake/intake.ts'
 import type { AsOfBlock, LogFilter } from '../../src/model/block.ts'
 import { Fault } from '../../src/model/fault.ts'
@@ -14,6 +14,7 @@ import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { metricsBetween } from '../../src/outbox/store/values.ts'
 import { collector, readerOn, type Script, ScriptedRunner } from '../support/collectors.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { silentLog } from '../support/log.ts'
 import { anHour, metrics } from '../support/metrics.ts'
 import { atOnce, pinCount } from '../support/stored-hours.ts'
 import { VirtualTime } from '../support/virtual-time.ts'
@@ -134,39 +135,35 @@ function stage({
   }
 }
 
-/** Two collectors' values of an hour, read at a block that a reorg has replaced since; a third one's block still stands. */
-async function replaced(readAgain: FinalityDeps['readAgain']) {
-  const time = new VirtualTime(anHour + 10 * hourMs)
-  const outbox = new SqliteOutbox(join(temporaryFolder(), 'outbox.db'))
-  onTestFinished(() => outbox.close())
-  const { chain, reader } = scriptedChain(time)
-  chain.now = block('b')
-  for (const [name, branch] of [
-    ['a', 'a'],
-    ['b', 'a'],
-    ['c', 'b'],
-  ] as const) {
-    const accepted = metrics(1, anHour, name).map(metric => ({ metric }))
-    const pins = [{ chainId: 1, block: block(branch) }]
-    await outbox.intake.record({ collector: name, hour: anHour, accepted, pins, unexpected: true }, anHour)
-  }
-  const stopping = new AbortController()
-  const log = pino({ level: 'silent' })
-  const finality = new Finality({ outbox, chains: [reader], time, log, readAgain, signal: stopping.signal })
-  finality.pass()
-  await finality.ended()
-  return (await outbox.intake.pinnedHours(1, anHour, 10)).map(({ collector }) => collector)
-}
-
 describe('a collector that cannot be read again', () => {
   it('holds up no other', async () => {
-    const asked: string[] = []
-    const left = await replaced(async collector => {
-      asked.push(collector)
-      if (collector === 'a') throw new Fault('collector-threw', 'it throws')
+    const time = new VirtualTime(anHour + 10 * hourMs)
+    const outbox = new SqliteOutbox(join(temporaryFolder(), 'outbox.db'))
+    onTestFinished(() => outbox.close())
+    const { chain, reader } = scriptedChain(time)
+    chain.now = block('b')
+    const collectors = ['broken', 'other', 'final'].map(protocolId => collector('x', { protocolId }))
+    for (const { id, protocolId } of collectors) {
+      const accepted = metrics(1, anHour, protocolId).map(metric => ({ metric }))
+      const pins = [{ chainId: 1, block: block(protocolId === 'final' ? 'b' : 'a') }]
+      await outbox.intake.record({ collector: id, hour: anHour, accepted, pins, unexpected: true }, anHour)
+    }
+    const described = { history: true, metrics: { M0: { unit: 'USD' } } } as const
+    const runner = new ScriptedRunner({
+      'broken/x': { ...described, script: () => new Fault('collector-threw', 'it throws') },
+      'other/x': { ...described, script: () => ({ readings: { M0: 5 }, failures: {}, pins: [] }) },
     })
-    expect(asked).toEqual(['a', 'b'])
-    expect(left).toEqual(['a', 'b'])
+    const finality = new Finality({
+      ...{ outbox, reader: readerOn(runner, time), collectors, chains: [reader], time, catchUpMs: 24 * hourMs },
+      describe: async () => described,
+      log: silentLog,
+      signal: new AbortController().signal,
+    })
+    finality.pass()
+    await finality.ended()
+    expect(runner.asked.map(({ id }) => id)).toEqual(['broken/x', 'other/x'])
+    const left = await outbox.intake.pinnedHours(1, anHour, 10)
+    expect(left.map(({ collector }) => collector)).toEqual(['broken/x'])
   })
 
   it('is tried again until its hour is too old to be caught up; then its values stay, and that is said', async () => {

@@ -6,9 +6,8 @@ import type { ChainReader } from '../../chain/reads.ts'
 import { inputSpans, isDerived } from '../../intake/derived/derived-values.ts'
 import { computeDueHours } from '../../intake/derived-hours.ts'
 import { hourPlanOf, recordHour, retryDelayMs } from '../../intake/due-hours.ts'
-import { Finality, recollectHour } from '../../intake/finality.ts'
+import { Finality } from '../../intake/finality.ts'
 import type { HourReader } from '../../intake/hour-reader.ts'
-import { reportedPasts } from '../../intake/validate.ts'
 import { notFinal } from '../../model/block.ts'
 import { Fault, faultLine, isPermanent } from '../../model/fault.ts'
 import { type Hour, hourAfter, hourAt, hoursFrom, hourText } from '../../model/hour.ts'
@@ -333,23 +332,16 @@ function startFinality(
 ): { finish(): Promise<void> } {
   const { config, time, log } = context
   const over = new AbortController()
-  const own = { outbox, chains, time, log }
-  const again = {
-    ...own,
-    reader,
+  const finality = new Finality({
+    ...{ outbox, reader, chains, time, log },
     collectors: usable.map(({ collector }) => collector),
-    pasts: reportedPasts(outbox),
     catchUpMs: config.collect.catchUpMs,
-    describe: async ({ id }: { readonly id: string }) => {
+    describe: async ({ id }) => {
       const known = usable.find(({ collector }) => collector.id === id)
       if (!known) throw new Fault('stopped', `${id} is not loaded`)
       return known.description
     },
-  }
-  const finality = new Finality({
-    ...own,
     signal: over.signal,
-    readAgain: (id, hour, because) => recollectHour(again, id, hour, because),
   })
   finality.pass()
   return {
