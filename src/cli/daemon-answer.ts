@@ -10,7 +10,6 @@ const { get } = process.getBuiltinModule('node:http')
 
 const answerMsMax = 5_000
 
-/** Answer of the status server. */
 interface DaemonAnswer {
   /** Whether its status is 200. */
   readonly ok: boolean

@@ -80,12 +80,10 @@ function isMistyped(error: unknown, configFile: string): boolean {
   return (error instanceof Fault && error.code === 'usage') || !existsSync(configFile)
 }
 
-/** Parts of a configuration that name files. */
 type NamingFiles = Pick<Config, 'file' | 'includes'> & {
   readonly protocols: readonly Pick<ProtocolConfig, 'collectors'>[]
 }
 
-/** Options of `WatchedFiles`. */
 interface WatchedOptions {
   /** Whether a file that a collector names by a relative path counts, too. Default: where it is code. */
   readonly isFollowed?: (file: string) => boolean

@@ -13,7 +13,6 @@ export type ReportVerdict =
   | { readonly kind: 'later'; readonly reason: string; readonly notBeforeMs?: number }
   | { readonly kind: 'refused'; readonly reason: string }
 
-/** A report and its receiver. */
 interface OutgoingReport {
   /** Makes the request; reads secrets each time. @throws Fault when one cannot be used */
   readonly post: () => Post
@@ -28,7 +27,6 @@ const postTimeoutMs = 10_000
 const repeatBaseMs = 2_000
 const repeatCapMs = 5 * 60_000
 
-/** Dependencies of `sendReport`. */
 interface ReportDeps {
   readonly time: Time
   readonly receiver: ReceiverLog

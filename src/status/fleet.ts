@@ -68,7 +68,6 @@ const clockOffMsMin = 60_000
 /** Protocols that are named of those that a daemon delivers. */
 const deliversShown = 3
 
-/** Input of `readFleet`. */
 interface FleetInput {
   readonly config: {
     readonly protocols: readonly { readonly id: string; readonly collectors: readonly { readonly id: string }[] }[]

@@ -47,7 +47,6 @@ export interface HistoryHour {
   readonly reason?: string
 }
 
-/** Input of a history. */
 interface HistoryInput extends Pick<Observed, 'nowMs'> {
   readonly config: Pick<Observed['config'], 'protocols'>
   readonly outbox: Pick<Outbox, 'status' | 'operators'>

@@ -77,7 +77,6 @@ function stateOf(observed: Observed, overview: Overview, fleet: FleetState | und
   }
 }
 
-/** State of delivery to the service. */
 function serviceState(
   observed: Omit<Observed, 'outbox' | 'widgets'>,
   { destinations: states, backlog }: Pick<Overview, 'destinations' | 'backlog'>,
@@ -375,7 +374,6 @@ interface DestinationGate {
   readonly failures: number
 }
 
-/** Input of a scrape. */
 type Scraped = Observed & Pick<Scrape, 'counters'>
 
 /** Hours whose values are exposed: an older value says nothing about the present. */

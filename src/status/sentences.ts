@@ -161,7 +161,6 @@ export function refusedSentences({ file, refused }: ConfigurationState): string[
   ]
 }
 
-/** Input of `clockSentences`. */
 interface ClockSeen {
   readonly clock?: ClockVerdict
   readonly destinations: readonly Pick<DestinationState, 'skewMs'>[]

@@ -210,7 +210,6 @@ const concurrencyDefault = 100
 /** Upper bound: hours being read are in memory, and are lost when the process is killed. */
 const concurrencyMax = 500
 
-/** The options, as parsed by commander. */
 interface BackfillOptions extends ConfigOption, JsonOption {
   /** First hour, as typed. */
   readonly from: string
@@ -228,7 +227,6 @@ interface BackfillOptions extends ConfigOption, JsonOption {
   readonly maxCalls?: number
 }
 
-/** The command and its options, without its action. */
 function backfillOptions(): Command {
   return configuredCommand('backfill')
     .description('past hours: collect, queue and push what is missing; a second run continues where it stopped')
@@ -259,7 +257,6 @@ function readRange({ from, to }: Pick<BackfillOptions, 'from' | 'to'>, nowMs: nu
   return range
 }
 
-/** The requested order. */
 function orderOf({ newestFirst }: Pick<BackfillOptions, 'newestFirst'>): HourOrder {
   return newestFirst ? 'newest-first' : 'oldest-first'
 }
@@ -293,7 +290,6 @@ function faultsOf({ faults }: BackfillPlan) {
   )
 }
 
-/** The plan as JSON. */
 function planJson(plan: BackfillPlan, { from, to }: HourSpan) {
   const { works, hours, cost, pushes, durationMs, certainty, spent, hoursRead } = plan
   return {
@@ -321,7 +317,6 @@ function planJson(plan: BackfillPlan, { from, to }: HourSpan) {
   }
 }
 
-/** Prints the plan for a person. */
 function printPlan(plan: BackfillPlan): void {
   const { works, hours, cost, pushes, durationMs, certainty, spent, hoursRead } = plan
   const numbers = ['hours to do', 'already there', 'the daemon’s', 'not possible', 'metrics']
@@ -346,7 +341,6 @@ function printPlan(plan: BackfillPlan): void {
   if (isLimited(plan) && certainty !== 'unknown') print('the plan does not include the cost of more hours like these')
 }
 
-/** Input for the summary of a backfill. */
 interface Summary {
   readonly range: HourSpan
   readonly end: BackfillEnd
@@ -367,7 +361,6 @@ const reasonCharsMin = 40
 
 const lineChars = () => process.stdout.columns || plainLineChars
 
-/** The summary as JSON. */
 function summaryJson({ range, end, counts, pushes, durationMs, due }: Summary) {
   return {
     from: hourText(range.from),
@@ -395,7 +388,6 @@ function summaryJson({ range, end, counts, pushes, durationMs, due }: Summary) {
   }
 }
 
-/** Prints the summary for a person. */
 function printSummary({ end, counts, pushes, durationMs }: Summary): void {
   const columns = columnsOf(end.collectors)
   printTable(

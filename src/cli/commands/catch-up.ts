@@ -28,7 +28,6 @@ import { onceAborted, Signals } from '../signals.ts'
 import { counted, note, print, printJson } from '../terminal.ts'
 import { warmProcesses } from '../warm-processes.ts'
 
-/** Options of `collect --catch-up`. */
 interface CatchUpOptions extends ConfigOption, JsonOption {
   readonly only?: readonly string[]
   /** Hours in all, at most. Default: all that are due. */
@@ -66,7 +65,6 @@ export async function catchUp(options: CatchUpOptions): Promise<void> {
   if (!isComplete) endIncomplete()
 }
 
-/** A run of the command. */
 interface CatchUpRun {
   readonly context: AppContext
   readonly outbox: Outbox
@@ -74,7 +72,6 @@ interface CatchUpRun {
   readonly usable: readonly UsableCollector[]
 }
 
-/** Result of a run. */
 interface CaughtUp {
   /** Hours that had their turn, in their order. */
   readonly ends: readonly HourEnd[]
@@ -109,7 +106,6 @@ function collectorEnd({ hour, collector }: DueHour, metrics: number, fault: Faul
   return { hour, collector, metrics, ...(fault && { fault }) }
 }
 
-/** A collector and one of its due hours. */
 interface DueRun extends UsableCollector {
   readonly due: DueHour
 }

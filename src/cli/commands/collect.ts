@@ -178,7 +178,6 @@ async function store(
   )
 }
 
-/** Prints the warnings on the pushes just made. */
 function printWarnings(warnings: readonly Warning[]): void {
   for (const { metricId, text } of warnings.slice(0, warningsShown)) {
     print(`the service warns: ${metricId ? `${metricId}: ` : ''}${cut(text, warningCharsMax)}`)
@@ -228,7 +227,6 @@ function partsJson({ hour, parts, warnings }: CollectedReport, ofService?: reado
   }
 }
 
-/** Prints the collected values as a table. */
 function printParts({ hour, parts, stored, warnings }: CollectedReport): void {
   const accepted = parts.flatMap(part => part.accepted)
   print(hourText(hour))

@@ -149,12 +149,10 @@ function dropCommand(state: State): Command {
   })
 }
 
-/** A command that changes the selected metrics. */
 function changing(command: Command, state: State, act: (selected: Selected) => Promise<void>): Command {
   return command.action(onSelected(state, selected => changeSelected(command.name(), selected, () => act(selected))))
 }
 
-/** The action of a command on dead or held metrics. */
 function onSelected(state: State, act: (selected: Selected) => Promise<void>, open?: typeof openExistingForListing) {
   return onOutbox<WaitingOptions, [ids: readonly string[]]>(async (call, ids) => {
     const selection = selectionOf(state, ids, call.options)
@@ -278,7 +276,6 @@ function sampleWords(found: readonly DeadOrHeldMetric[]): string {
   return shellWord(longest)
 }
 
-/** Prints each metric in full, and what to do next. */
 function printInFull({ found }: Selected): void {
   const shown = found.slice(-inFullMax)
   for (const [index, metric] of shown.entries()) {
@@ -307,7 +304,6 @@ function inFull(metric: DeadOrHeldMetric): string[] {
   return [`${id}  ${hourText(hour)}`, ...lines]
 }
 
-/** Indents further lines of a text. */
 function indented(fact: string): string {
   return fact.trim().replace(/\n/g, `\n${' '.repeat(13)}`)
 }

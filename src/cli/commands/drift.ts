@@ -132,7 +132,6 @@ async function readAgain(
   }
 }
 
-/** The differences of an hour that was read again. */
 async function differencesOf(
   { operators }: Pick<Outbox, 'operators'>,
   { collector, hour, changes }: HourAgain & { readonly collector: CollectorConfig; readonly hour: Hour },

@@ -63,7 +63,6 @@ function dropCommand(): Command {
     )
 }
 
-/** The selected due metrics. */
 interface SelectedDue extends OutboxCall<SelectionOptions & JsonOption>, SelectedMetrics<'due'> {
   readonly options: SelectionOptions & JsonOption
   /** Protocols whose metrics wait for the given reason. */
@@ -71,7 +70,6 @@ interface SelectedDue extends OutboxCall<SelectionOptions & JsonOption>, Selecte
   whyOf(metric: Pick<Metric, 'protocolId'>): string
 }
 
-/** The action of a command on due metrics. */
 function onDue(act: (due: SelectedDue) => Promise<void>, open?: typeof openExistingForListing) {
   return onOutbox<SelectionOptions & JsonOption, [ids: readonly string[]]>(async (call, ids) => {
     const selection = selectionOf('due', ids, call.options)

@@ -265,7 +265,6 @@ const [optionCharsMax, answerCharsMax] = [600, 200]
 /** Width of the names of facts. */
 const nameChars = 13
 
-/** Prints an explanation for a person. */
 function printExplanation(found: Explanation): void {
   print(headline(found))
   print('')
@@ -289,7 +288,6 @@ function headline({ id, hour, entry, origin, unread }: Explanation): string {
   return `${what}: no value, ${origin.state === 'gap' ? 'the hour is a gap' : 'the hour is not collected yet'}`
 }
 
-/** Facts about its collection and its pushes. */
 function happened(found: Explanation): Fact[] {
   const { entry, origin, detained, flushes, warnings, collector, id } = found
   const fault = origin?.fault ?? found.unread

@@ -168,7 +168,6 @@ function rangeJson({ collector, from, to, hours, fault, advice }: CollectorHourR
  */
 type Mendable = 'past' | 'now' | 'unusable' | 'unknown'
 
-/** Advice about a gap. Pure. */
 function gapAdvice(
   { collector, from, to, fault }: CollectorHourRange,
   mendable: Mendable,

@@ -12,7 +12,6 @@ import { counted, print } from '../terminal.ts'
 /** Where the address of the target is kept. */
 const target = { kind: 'env', name: 'DATABASE_URL' } as const
 
-/** Options of `move`. */
 interface MoveOptions extends ConfigOption {
   readonly to: 'postgres' | 'folder'
   readonly folder?: string
@@ -33,7 +32,6 @@ export function moveCommand(): Command {
     })
 }
 
-/** Result of a move. */
 interface Moved {
   readonly tables: Awaited<ReturnType<typeof moveOutbox>>
   readonly place: string

@@ -64,7 +64,7 @@ async function fileSchema(kind: SchemaKind, config?: Config): Promise<JsonSchema
   await using stack = new AsyncDisposableStack()
   const edge = { time: systemTime, log: createLog('silent', redactor), redactor }
   const runner = openOfflineRunner({ ...edge, ...(config && { config }) }, loadMsMax, stack)
-  const used = [...shippedCollectors().map(shipped), ...ownCollectors(config)]
+  const used = [...shippedCollectors().map(use => withoutOptions(use, '/tidegauge.yaml')), ...ownCollectors(config)]
   const isUsed = new Set(used.map(({ use }) => use))
   const near = kind === 'main' && config ? [...collectorsNextTo(config.file), ...packagesNextTo(config.file)] : []
   const unused = near.filter(({ use }) => !isUsed.has(use))
@@ -79,10 +79,6 @@ async function fileSchema(kind: SchemaKind, config?: Config): Promise<JsonSchema
 
 /** Time limit for loading one collector. */
 const loadMsMax = 60_000
-
-function shipped(use: string): CollectorConfig {
-  return withoutOptions(use, '/tidegauge.yaml')
-}
 
 /** Files in `collectors/` next to the configuration, which an entry may be about to use. */
 function collectorsNextTo(configFile: string): CollectorConfig[] {

@@ -100,7 +100,6 @@ function repairableIn(found: readonly Verified[]): { readonly id: MetricId; read
 
 const isUnreadable = ({ kind }: Verified) => kind === 'unreadable'
 
-/** Why a repair pushed nothing. */
 function idleText(found: readonly Verified[]): string {
   const unread = found.filter(isUnreadable).map(({ protocolId }) => protocolId)
   if (unread.length === 0) return 'nothing to push again'

@@ -127,7 +127,6 @@ export async function daemonFindings(
   }
 }
 
-/** Compares the running configuration with the written one. */
 function forceFindings(
   { config }: AppContext,
   running: StatusJson['configuration'],

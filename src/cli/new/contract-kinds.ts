@@ -25,7 +25,6 @@ interface TokenFacts {
 /** Values of the standard functions that a contract answered. */
 export type StandardValues = Readonly<Partial<Record<StandardName, unknown>>>
 
-/** All that is known of a contract. */
 interface ContractFacts {
   readonly chain: string
   readonly address: Hex

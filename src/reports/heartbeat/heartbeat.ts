@@ -24,7 +24,6 @@ const lookMs = 5_000
 const storedBeat = z.object({ hour: z.number(), phase: z.enum(['started', 'ended']) })
 type Beat = Readonly<z.infer<typeof storedBeat>>
 
-/** Dependencies of `Heartbeat`. */
 interface HeartbeatDeps extends PingSenderDeps {
   readonly outbox: Pick<Outbox, 'reports' | 'health'>
   /** The current hour; `undefined` while the clock is not believed. */
@@ -91,7 +90,6 @@ export class Heartbeat {
   }
 }
 
-/** Dependencies of `PingSender`. */
 interface PingSenderDeps {
   /** Where the address of the check is kept. */
   readonly url: SecretRef

@@ -216,7 +216,6 @@ export function joinedWords(all: readonly TroubleWords[]): TroubleWords {
   }
 }
 
-/** Message that troubles of one kind have begun. */
 function beginNotice(kind: ReportedTrouble, hour: Hour, seen: readonly SeenTrouble[]): Notice {
   const items = seen.flatMap(({ items: own, what, why, do: instruction }) => own ?? [{ what, why, do: instruction }])
   return {

@@ -24,7 +24,6 @@ const lookMs = 5_000
 /** Notices that wait, at most: the oldest are given up. */
 const waitingMax = 100
 
-/** Dependencies of `Notifier`. */
 interface NotifierDeps {
   readonly receivers: readonly NoticeReceiver[]
   readonly outbox: Pick<Outbox, 'reports' | 'health'>
@@ -131,7 +130,6 @@ const paceMs = 1_000
 /** Time for the answer to a notice that is on its way when the process stops. */
 const graceMs = 2_000
 
-/** The notices of one receiver. */
 interface WaitingNotices {
   /** The notice to be sent next; `undefined` when there is none. */
   next(): Notice | undefined

@@ -6,11 +6,8 @@ import type { CellState, EndpointState } from '../snapshot.ts'
 /** Labels of a sample, by name. */
 export type Labels = Readonly<Record<string, string>>
 
-/** Suffix of the family's name. */
-type SampleSuffix = '_sum' | '_count' | '_bucket'
-
 /** One line: its labels, the value, and the end of its name, of a summary or histogram. */
-export type MetricSample = readonly [labels: Labels, value: number, suffix?: SampleSuffix]
+export type MetricSample = readonly [labels: Labels, value: number, suffix?: '_sum' | '_count' | '_bucket']
 
 /** Samples of one metric name, with its description. */
 export interface Family {
@@ -298,7 +295,6 @@ function hourFamilies(scrape: Scrape): Family[] {
   ]
 }
 
-/** Labels of a collector by its id. */
 type LabelsById = ReadonlyMap<string, Labels>
 
 function runFamilies({ counters }: Scrape, labels: LabelsById): Family[] {

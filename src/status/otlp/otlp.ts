@@ -8,7 +8,6 @@ import type { Family } from '../exposition/families.ts'
 /** Time for which a stop waits for the last metrics to be sent. */
 const flushMsMax = 2_000
 
-/** Dependencies of `OtlpExport`. */
 interface OtlpDeps {
   readonly settings: OtlpOn
   /** All metrics, read at each export. */
@@ -85,7 +84,6 @@ export class OtlpExport {
 const fix =
   'check OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS and the collector; nothing else depends on it'
 
-/** Environment of the process. */
 type Environment = Readonly<Record<string, string | undefined>>
 
 /** Interval of OpenTelemetry's SDKs between two exports, and time limit of one, in milliseconds. */
@@ -101,7 +99,6 @@ type OtlpSettings =
   | { readonly kind: 'mistaken'; readonly variable: string; readonly reason: string; readonly fix: string }
   | OtlpOn
 
-/** Settings of an export. */
 interface OtlpOn {
   readonly kind: 'on'
   readonly protocol: 'http/protobuf' | 'http/json'

@@ -331,7 +331,6 @@ const meaningByShape: Readonly<Record<CellShape, string>> = {
 
 const shapes = Object.keys(meaningByShape) as CellShape[]
 
-/** The shape of a stretch of hours. */
 function shapeOf({ state, fault }: Pick<HourStretch, 'state' | 'fault'>): CellShape {
   return state === 'due' && fault ? 'failing' : state
 }
@@ -349,7 +348,6 @@ export function shapeIcon(shape: CellShape): Html {
   return html`<svg class="shape ${shape}" aria-hidden="true"><use href="#look-${shape}"/></svg>`
 }
 
-/** Every shape with its meaning. */
 function legend(): Html {
   return html`<ul class="legend">${shapes.map(shape => html`<li>${shapeIcon(shape)} ${meaningByShape[shape]}</li>`)}</ul>`
 }

@@ -207,7 +207,6 @@ function changeText(difference: number | undefined): string {
 const heightUnits = 100
 const paddingUnits = 8
 
-/** Input of a sparkline. */
 interface SparklineProps {
   readonly label: string
   readonly unit: string | undefined
