@@ -18,7 +18,7 @@ import type { MetricState, Past } from '../outbox/contract/metrics.ts'
 import type { Units } from '../outbox/contract/operator-store.ts'
 import type { CollectorDescription } from '../runner/runner.ts'
 import { endIncomplete } from './exit.ts'
-import { selectCollectors } from './open-context.ts'
+import { selectCollectors } from './selection.ts'
 import { onceAborted, type Signals } from './signals.ts'
 import { note } from './terminal.ts'
 

@@ -1,11 +1,9 @@
 import type { AppContext } from '../app/context.ts'
 import { useEgress } from '../app/context.ts'
-import type { CollectorConfig, Config } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
 import { loadChains, loadConfig } from '../config/load.ts'
-import { didYouMean } from '../config/mistakes.ts'
 import { secretsOf } from '../config/secret.ts'
 import { systemTime } from '../edge/time.ts'
-import { Fault } from '../model/fault.ts'
 import { createLog, type LogThreshold } from '../telemetry/log.ts'
 import { redactor } from './terminal.ts'
 
@@ -50,23 +48,4 @@ function contextOf(config: Config, level: LogThreshold): AppContext {
 /** A context whose log is on stderr at the configured level: the person who runs the command sees that of the collectors. */
 export function loud(context: AppContext): AppContext {
   return { ...context, log: createLog(context.config.log.level, context.redactor) }
-}
-
-/**
- * The collectors that a person names: by protocol id, by collector id, or by the collector's own name.
- *
- * @throws Fault `usage` for an unknown name
- */
-export function selectCollectors(config: Config, only: readonly string[] | undefined): readonly CollectorConfig[] {
-  const all = config.protocols.flatMap(protocol => protocol.collectors)
-  if (!only || only.length === 0) return all
-  const namesOf = ({ id, protocolId }: CollectorConfig) => [id, protocolId, id.slice(protocolId.length + 1)]
-  const fits = (collector: CollectorConfig, name: string) => namesOf(collector).includes(name)
-  const unknown = only.filter(name => !all.some(collector => fits(collector, name)))
-  if (unknown.length > 0) {
-    throw new Fault('usage', `no protocol or collector is called ${unknown.map(name => `"${name}"`).join(', ')}`, {
-      fix: didYouMean(unknown[0] ?? '', all.flatMap(namesOf), `there are: ${all.map(({ id }) => id).join(', ')}`),
-    })
-  }
-  return all.filter(collector => only.some(name => fits(collector, name)))
 }

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import type { ProtocolConfig } from '../config/config.ts'
+import type { CollectorConfig, Config, ProtocolConfig } from '../config/config.ts'
 import { didYouMean, meant } from '../config/mistakes.ts'
 import { Fault } from '../model/fault.ts'
 import { type Hour, hourAfter, hourAt, hourText, parseHour } from '../model/hour.ts'
@@ -134,13 +134,35 @@ export function selectProtocols(
   ids: readonly string[],
 ): readonly ProtocolConfig[] {
   const known = protocols.map(({ id }) => id)
-  const unknown = ids.filter(id => !known.includes(id))
-  if (unknown.length > 0) {
-    throw new Fault('usage', `no protocol is called ${unknown.map(id => `"${id}"`).join(', ')}`, {
-      fix: didYouMean(unknown[0] ?? '', known, `there are: ${known.join(', ')}`),
-    })
-  }
+  demandNames(ids, known, 'protocol', known)
   return ids.length === 0 ? protocols : protocols.filter(({ id }) => ids.includes(id))
+}
+
+/**
+ * The collectors that a person names: by protocol id, by collector id, or by the collector's own name.
+ *
+ * @throws Fault `usage` for an unknown name
+ */
+export function selectCollectors(config: Config, only: readonly string[] | undefined): readonly CollectorConfig[] {
+  const all = config.protocols.flatMap(protocol => protocol.collectors)
+  if (!only || only.length === 0) return all
+  const namesOf = ({ id, protocolId }: CollectorConfig) => [id, protocolId, id.slice(protocolId.length + 1)]
+  demandNames(
+    only,
+    all.flatMap(namesOf),
+    'protocol or collector',
+    all.map(({ id }) => id),
+  )
+  return all.filter(collector => namesOf(collector).some(name => only.includes(name)))
+}
+
+/** @throws Fault `usage` for names that are not among the known ones */
+function demandNames(names: readonly string[], known: readonly string[], what: string, ids: readonly string[]): void {
+  const unknown = names.filter(name => !known.includes(name))
+  if (unknown.length === 0) return
+  throw new Fault('usage', `no ${what} is called ${unknown.map(name => `"${name}"`).join(', ')}`, {
+    fix: didYouMean(unknown[0] ?? '', known, `there are: ${ids.join(', ')}`),
+  })
 }
 
 /** Parses an option that is a whole number. @param most default: no limit */

@@ -12,9 +12,16 @@ import { labelOf, type MetricId } from '../../model/metric.ts'
 import { exactText } from '../../model/number-text.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
 import type { CollectorDescription } from '../../runner/runner.ts'
-import { loud, selectCollectors } from '../open-context.ts'
+import { loud } from '../open-context.ts'
 import { onOutbox } from '../outbox-action.ts'
-import { type HourRange, type HourRangeOptions, hourRangeCommand, hourRangeOf, wholeNumber } from '../selection.ts'
+import {
+  type HourRange,
+  type HourRangeOptions,
+  hourRangeCommand,
+  hourRangeOf,
+  selectCollectors,
+  wholeNumber,
+} from '../selection.ts'
 import { printFirst } from '../table.ts'
 import { counted, cut, note, print } from '../terminal.ts'
 import { presentOf } from './explain.ts'

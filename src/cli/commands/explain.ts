@@ -3,7 +3,6 @@ import type { Command } from 'commander'
 import { namedService } from '../../app/connection.ts'
 import type { AppContext } from '../../app/context.ts'
 import { openExistingForListing } from '../../app/open-outbox.ts'
-import { openOfflineRunner } from '../../app/open-runner.ts'
 import type { CollectorConfig } from '../../config/config.ts'
 import { Fault, type FaultRecord } from '../../model/fault.ts'
 import { type Hour, hourAfter, hourAt, hourText, instantText, parseHour } from '../../model/hour.ts'
@@ -17,7 +16,7 @@ import type { Outbox } from '../../outbox/contract/outbox.ts'
 import { ProvenanceSource } from '../../runner/daemon/process-runner.ts'
 import { historyHours } from '../../status/history.ts'
 import type { Recording } from '../../testing/recording.ts'
-import { startLoadMsMax } from '../check-collectors.ts'
+import { checkEach, startLoadMsMax } from '../check-collectors.ts'
 import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import {
   answerWords,
@@ -82,14 +81,9 @@ async function explained(
 
 /** The configured collector that declares a metric which has no value yet. */
 async function collectorOf(context: AppContext, id: MetricId, protocolId: string): Promise<string | undefined> {
-  await using stack = new AsyncDisposableStack()
-  const runner = openOfflineRunner(context, startLoadMsMax, stack)
   const own = context.config.protocols.find(one => one.id === protocolId)?.collectors ?? []
-  for (const collector of own) {
-    const description = await runner.describe(collector).catch(() => undefined)
-    if (description?.kind === 'usable' && labelOf({ id, protocolId }) in description.metrics) return collector.id
-  }
-  return undefined
+  const { usable } = await checkEach(own, context, startLoadMsMax)
+  return usable.find(({ description }) => labelOf({ id, protocolId }) in description.metrics)?.collector.id
 }
 
 /** All that is known of a metric of an hour. */

@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
 import type { AppContext } from '../../app/context.ts'
 import { openExistingForListing } from '../../app/open-outbox.ts'
-import { openOfflineRunner } from '../../app/open-runner.ts'
 import type { CollectorConfig } from '../../config/config.ts'
 import { inputSpans } from '../../intake/derived/derived-values.ts'
 import { faultFromRecord, faultLine } from '../../model/fault.ts'
@@ -9,11 +8,10 @@ import { hourAfter, hourAt, hourText } from '../../model/hour.ts'
 import { overdueMs } from '../../model/limits.ts'
 import { shellWord } from '../../model/text.ts'
 import type { CollectorHourRange } from '../../outbox/contract/hours.ts'
-import { startLoadMsMax } from '../check-collectors.ts'
+import { checkEach, startLoadMsMax } from '../check-collectors.ts'
 import { daemonSentence } from '../daemon-role.ts'
-import { selectCollectors } from '../open-context.ts'
 import { type OutboxCall, onOutbox } from '../outbox-action.ts'
-import { type HourRangeOptions, hourRangeCommand, hourRangeOf } from '../selection.ts'
+import { type HourRangeOptions, hourRangeCommand, hourRangeOf, selectCollectors } from '../selection.ts'
 import { printTable, rowsMax } from '../table.ts'
 import { counted, cut, print } from '../terminal.ts'
 
@@ -84,14 +82,9 @@ async function mendableOf(
   context: AppContext,
   collectors: readonly CollectorConfig[],
 ): Promise<(collector: string) => Mendable> {
-  await using stack = new AsyncDisposableStack()
-  const runner = openOfflineRunner(context, startLoadMsMax, stack)
-  const described = collectors.map(async (collector): Promise<readonly [string, Mendable]> => {
-    const description = await runner.describe(collector).catch(() => undefined)
-    if (description?.kind !== 'usable') return [collector.id, 'unusable']
-    return [collector.id, description.history ? 'past' : 'now']
-  })
-  const byId = new Map(await Promise.all(described))
+  const { usable } = await checkEach(collectors, context, startLoadMsMax)
+  const byId = new Map<string, Mendable>(collectors.map(({ id }) => [id, 'unusable']))
+  for (const { collector, description } of usable) byId.set(collector.id, description.history ? 'past' : 'now')
   return id => byId.get(id) ?? 'unknown'
 }
 

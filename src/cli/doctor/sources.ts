@@ -37,7 +37,7 @@ import type { OutboxFileCheck } from '../../outbox/data-check.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { collectParts, quietEvents } from '../collect-parts.ts'
 import { daemonSentence } from '../daemon-role.ts'
-import { selectCollectors } from '../open-context.ts'
+import { selectCollectors } from '../selection.ts'
 import { counted } from '../terminal.ts'
 import { type Finding, failed, type Outcome, ok, usable, warning } from './here.ts'
 
