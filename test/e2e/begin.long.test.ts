@@ -35,7 +35,7 @@ it('from init to a value of a chain in the widget, as docs/tutorial.md says it',
   await shown(/^Age +[\d.,]+ +days/m)
 
   const [devchain = ''] = commands('A chain to try it on')
-  await type(`${devchain} -- --port ${chainPort}`, clone).says(/Stop with Ctrl-C/)
+  await type(`${devchain} --port ${chainPort}`, clone).says(/Stop with Ctrl-C/)
   edit(text => text.replace(/^( *)# (chains:| {2}local:|- use:| {2}options:)/gm, '$1$2'))
   await type(watch.replace('age', 'supply'), folder).says(/my-protocol___Supply +[\d.,]+ +TIDE[\s\S]*watching/)
   await shown(/^Supply +[\d.,]+ +TIDE/m)

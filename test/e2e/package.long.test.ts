@@ -1,5 +1,16 @@
 import { type ExecFileException, execFile, execFileSync, spawn } from 'node:child_process'
-import { chownSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import {
+  chownSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -8,6 +19,7 @@ import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/co
 import { publint } from 'publint'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { temporaryFolder } from '../support/folder.ts'
+import { freePort } from '../support/free-port.ts'
 import { bareBin, cleanClone, ownPackage, packed, sharedFolder } from '../support/package.ts'
 import type { Ended } from '../support/tidegauge.ts'
 import { notRoot } from '../support/unprivileged.ts'
@@ -272,7 +284,7 @@ describe.each([
   })
 })
 
-it('is begun with as README.md says', { timeout: 300_000 }, () => {
+it('is begun with as README.md says, and a value of its chain is collected', { timeout: 300_000 }, async () => {
   const [, block = ''] =
     /^## Quick start\n\n```sh\n([\s\S]*?)^```/m.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? []
   const lines = block.split('\n').map(line => line.replace(/ +#.*/, ''))
@@ -287,6 +299,25 @@ it('is begun with as README.md says', { timeout: 300_000 }, () => {
     stdio: 'pipe',
   })
   expect(said.toString()).toMatch(/my-protocol___Age +[\d.]+ +days/)
+
+  // The anvil of the clone stands for npm's package, which this folder or one above may have.
+  symlinkSync(join(root, 'node_modules/.bin/anvil'), join(project, 'node_modules/.bin/anvil'))
+  const mine = { cwd: join(project, 'mine'), env: environment() }
+  const tidegauge = join(project, 'node_modules/.bin/tidegauge')
+  const port = String(await freePort())
+  const chain = spawn(tidegauge, ['devchain', '--port', port], { ...mine, stdio: ['ignore', 'pipe', 'inherit'] })
+  const closed = once(chain, 'close')
+  onTestFinished(() => void chain.kill('SIGKILL'))
+  for await (const line of createInterface({ input: chain.stdout })) {
+    if (!line.includes('Stop with Ctrl-C')) continue
+    const file = join(mine.cwd, 'tidegauge.yaml')
+    const yaml = readFileSync(file, 'utf8').replace(/^( *)# (chains:| {2}local:|- use:| {2}options:)/gm, '$1$2')
+    writeFileSync(file, yaml.replace('18545', port))
+    const collected = execFileSync(tidegauge, ['collect', '--dry-run', '--only', 'supply'], { ...mine, stdio: 'pipe' })
+    expect(collected.toString()).toMatch(/my-protocol___Supply +[\d.,]+ +TIDE/)
+    chain.kill('SIGINT')
+  }
+  expect(await closed).toEqual([0, null])
 })
 
 it('says in one line which Node it needs, under one of any age', async () => {

@@ -22,7 +22,7 @@ it('the tutorial ends with a value at the service, as written, in a clean clone'
   }
 
   const [devchain = ''] = commands('A chain to try it on')
-  expect(devchain).toBe('npm run devchain')
+  expect(devchain).toBe('npx tidegauge devchain')
   const [checkTide, dryRunTide, ...none] = commands('Without code')
   const [check, dryRun, run = '', show, ...more] = commands('Your first collector')
   expect([...none, ...more]).toEqual([])
@@ -33,7 +33,7 @@ it('the tutorial ends with a value at the service, as written, in a clean clone'
   writeFileSync(join(clone, 'config/supply.ts'), collector)
   writeFileSync(join(clone, 'config/mine.yaml'), here(configuration))
 
-  const chain = await type(`${devchain} -- --port ${chainPort}`, clone).says(/Stop with Ctrl-C/)
+  const chain = await type(`${devchain} --port ${chainPort}`, clone).says(/Stop with Ctrl-C/)
   const [token = ''] = /0x[0-9a-fA-F]{40}/.exec(configuration) ?? []
   expect(chain).toContain(`${token}  TIDE`)
   expect(configuration).toContain(`id: ${/chain id (\d+)/.exec(chain)?.[1]}`)
