@@ -2,11 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
+import { endWithThis } from '../edge/end-with-this.ts'
 import { HttpExchange } from '../edge/http-exchange.ts'
 import { systemTime } from '../edge/time.ts'
 import { unlessAborted } from '../edge/unless-aborted.ts'
 import { jsonOf } from '../model/json.ts'
-import { guard } from './guard.ts'
 
 const answerBytesMax = 64 * 1_048_576
 
@@ -43,10 +43,10 @@ export class Anvil {
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     })
-    const guarding = guard(child.pid && -child.pid)
+    endWithThis(child, 'group')
     // Not `events.once`: that rejects where it cannot be started, and nothing would catch it.
     const closed = new Promise<number | null>(resolve => child.once('close', resolve))
-    const ended = closed.then(() => guarding[Symbol.dispose]())
+    const ended = closed.then(() => {})
     try {
       const url = await unlessAborted(listening(child, closed), signal)
       return new Anvil(url, child, ended)

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
+import { endWithThis } from '../../src/edge/end-with-this.ts'
 import type { Time } from '../../src/edge/time.ts'
 import type { StatusJson } from '../../src/status/json.ts'
 
@@ -14,7 +15,6 @@ const tailLines = 15
 
 /** The real daemon, as a child process. */
 export interface Daemon {
-  readonly pid: number | undefined
   /** Its end, once it has ended. */
   readonly ended: Promise<string>
   /** The last lines of its log. */
@@ -33,10 +33,10 @@ export function startDaemon(files: { readonly config: string; readonly log: stri
     cwd: root,
     stdio: ['ignore', log, log],
   })
+  endWithThis(child)
   closeSync(log)
   const closed = once(child, 'close')
   return {
-    pid: child.pid,
     ended: closed.then(([code, signal]) => (signal ? `signal ${signal}` : `exit code ${code}`)),
     tail: () => readFileSync(files.log, 'utf8').trimEnd().split('\n').slice(-tailLines),
     async stop({ isAsked }) {

@@ -2,7 +2,6 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Devchain } from '../../src/devchain/devchain.ts'
-import { guard } from '../../src/devchain/guard.ts'
 import type { Time } from '../../src/edge/time.ts'
 import { hourAfter, hourAt } from '../../src/model/hour.ts'
 import { configText } from './config.ts'
@@ -57,7 +56,6 @@ export async function start(context: DemoContext, stack: AsyncDisposableStack): 
   terminal.say(`Its log: ${files.log}`)
   ending.signal.throwIfAborted()
   const daemon = startDaemon(files, time)
-  stack.use(guard(daemon.pid))
   stack.defer(() => daemon.stop({ isAsked: ending.reachesChildren }))
   const died = (how: string) => new DemoError(`The daemon ended: ${how}. Its last lines:`, daemon.tail())
   stack.use(ending.watch(daemon.ended, died))
