@@ -89,6 +89,7 @@ export class Devchain {
     return this.#anvil.ended
   }
 
+  /** Of its contracts, and of an account. They are the same for each chain. */
   get addresses(): Readonly<Record<'dollar' | 'tide' | 'vault' | 'pool' | 'feed' | 'treasury', Address>> {
     const { dollar, tide, vault, pool, feed, treasury } = this.#writing.deployment
     return {

@@ -8,26 +8,26 @@ const hour = parseHour('2026-11-20T13:00:00Z')
 const nowMs = hour + 754_321
 const nowSeconds = Math.floor(nowMs / 1000)
 
-async function blocksOf(scene: Devchain) {
-  const client = createPublicClient({ transport: http(scene.url, { batch: true }) })
+async function blocksOf(chain: Devchain) {
+  const client = createPublicClient({ transport: http(chain.url, { batch: true }) })
   const count = Number(await client.getBlockNumber({ cacheTime: 0 })) + 1
   const numbers = Array.from({ length: count }, (_, number) => BigInt(number))
   return Promise.all(numbers.map(blockNumber => client.getBlock({ blockNumber })))
 }
 
-describe('a scene of 48 hours', () => {
-  let scene: Devchain
+describe('a local chain with 48 hours of past', () => {
+  let chain: Devchain
   let blocks: Awaited<ReturnType<typeof blocksOf>>
   let seconds: number[]
   beforeAll(async () => {
-    scene = await Devchain.build({ nowMs, hours: 48 })
-    blocks = await blocksOf(scene)
+    chain = await Devchain.build({ nowMs, hours: 48 })
+    blocks = await blocksOf(chain)
     seconds = blocks.map(({ timestamp }) => Number(timestamp))
   })
-  afterAll(() => scene.stop())
+  afterAll(() => chain.stop())
 
   it('covers the current hour and the 48 before it', () => {
-    expect(scene.hours).toEqual(hoursFrom(hourAfter(hour, -48), hour))
+    expect(chain.hours).toEqual(hoursFrom(hourAfter(hour, -48), hour))
   })
 
   it('has timestamps that rise from block to block and never lie ahead of now', () => {
@@ -36,7 +36,7 @@ describe('a scene of 48 hours', () => {
   })
 
   it('has an as-of block for every hour, with a block past it', () => {
-    for (const asOf of scene.hours) {
+    for (const asOf of chain.hours) {
       const index = seconds.findLastIndex(second => second <= asOf / 1000)
       expect(index).toBeGreaterThan(0)
       expect(seconds[index + 1]).toBeGreaterThan(asOf / 1000)
@@ -45,13 +45,13 @@ describe('a scene of 48 hours', () => {
 
   it('is irregular: several blocks in each hour, on the full hour itself now and then', () => {
     const inHour = (from: number) => seconds.filter(second => second > from && second <= from + 3600).length
-    expect(scene.hours.slice(0, -1).every(from => inHour(from / 1000) >= 3)).toBe(true)
+    expect(chain.hours.slice(0, -1).every(from => inHour(from / 1000) >= 3)).toBe(true)
     expect(seconds.some(second => second % 3600 === 0)).toBe(true)
-    expect(new Set(scene.hours.map(from => inHour(from / 1000))).size).toBeGreaterThan(3)
+    expect(new Set(chain.hours.map(from => inHour(from / 1000))).size).toBeGreaterThan(3)
   })
 
   it('has no transaction that failed', async () => {
-    const client = createPublicClient({ transport: http(scene.url, { batch: true }) })
+    const client = createPublicClient({ transport: http(chain.url, { batch: true }) })
     const hashes = blocks.flatMap(({ transactions }) => transactions)
     const receipts = await Promise.all(hashes.map(hash => client.getTransactionReceipt({ hash })))
     expect(receipts.length).toBeGreaterThan(49 * 5)
@@ -59,12 +59,12 @@ describe('a scene of 48 hours', () => {
   })
 
   it('changes what can be read from hour to hour', async () => {
-    const client = createPublicClient({ transport: http(scene.url, { batch: true }) })
+    const client = createPublicClient({ transport: http(chain.url, { batch: true }) })
     const asOf = (at: number) => BigInt(seconds.findLastIndex(second => second <= at / 1000))
     const supplies = await Promise.all(
-      scene.hours.map(at =>
+      chain.hours.map(at =>
         client.readContract({
-          address: scene.addresses.tide,
+          address: chain.addresses.tide,
           abi: erc20Abi,
           functionName: 'totalSupply',
           blockNumber: asOf(at),
@@ -75,48 +75,48 @@ describe('a scene of 48 hours', () => {
   })
 
   it('has Multicall3 at its own address', async () => {
-    const client = createPublicClient({ transport: http(scene.url) })
+    const client = createPublicClient({ transport: http(chain.url) })
     const call = { address: multicall3Address, abi: multicall3Abi, functionName: 'getCurrentBlockTimestamp' } as const
     expect(await client.readContract(call)).toBe(BigInt(seconds.at(-1) ?? 0))
   })
 })
 
 it('life goes on at the pulse, one block for a second and none back in time', async () => {
-  const scene = await Devchain.build({ nowMs, hours: 1 })
+  const chain = await Devchain.build({ nowMs, hours: 1 })
   try {
-    const before = (await blocksOf(scene)).length
-    for (const ms of [nowMs + 60_000, nowMs + 60_500, nowMs, nowMs + 3_600_000]) await scene.pulse(ms)
-    const later = (await blocksOf(scene)).slice(before).map(({ timestamp }) => Number(timestamp))
+    const before = (await blocksOf(chain)).length
+    for (const ms of [nowMs + 60_000, nowMs + 60_500, nowMs, nowMs + 3_600_000]) await chain.pulse(ms)
+    const later = (await blocksOf(chain)).slice(before).map(({ timestamp }) => Number(timestamp))
     expect(later).toEqual([nowSeconds + 60, nowSeconds + 3600])
   } finally {
-    await scene.stop()
+    await chain.stop()
   }
 })
 
 it('the current hour counts only once a block can lie past it', async () => {
-  const scene = await Devchain.build({ nowMs: hour + 999, hours: 1 })
+  const chain = await Devchain.build({ nowMs: hour + 999, hours: 1 })
   try {
-    expect(scene.hours).toEqual(hoursFrom(hourAfter(hour, -2), hourAfter(hour, -1)))
-    await scene.pulse(hour + 1999)
-    expect((await blocksOf(scene)).at(-1)?.timestamp).toBe(BigInt(hourAt(nowMs) / 1000 + 1))
+    expect(chain.hours).toEqual(hoursFrom(hourAfter(hour, -2), hourAfter(hour, -1)))
+    await chain.pulse(hour + 1999)
+    expect((await blocksOf(chain)).at(-1)?.timestamp).toBe(BigInt(hourAt(nowMs) / 1000 + 1))
   } finally {
-    await scene.stop()
+    await chain.stop()
   }
 })
 
 it('the same instant gives the same past', async () => {
-  const scenes = await Promise.all([1, 2].map(() => Devchain.build({ nowMs, hours: 3 })))
+  const chains = await Promise.all([1, 2].map(() => Devchain.build({ nowMs, hours: 3 })))
   try {
-    const [one, two] = await Promise.all(scenes.map(blocksOf))
+    const [one, two] = await Promise.all(chains.map(blocksOf))
     expect(one?.map(({ stateRoot }) => stateRoot)).toEqual(two?.map(({ stateRoot }) => stateRoot))
   } finally {
-    await Promise.all(scenes.map(scene => scene.stop()))
+    await Promise.all(chains.map(chain => chain.stop()))
   }
 })
 
-it('a stopped scene leaves nothing: its node has ended', async () => {
-  const scene = await Devchain.build({ nowMs, hours: 1 })
-  await scene.stop()
-  await scene.ended
-  await expect(fetch(scene.url)).rejects.toThrow()
+it('a stopped chain leaves nothing: its node has ended', async () => {
+  const chain = await Devchain.build({ nowMs, hours: 1 })
+  await chain.stop()
+  await chain.ended
+  await expect(fetch(chain.url)).rejects.toThrow()
 })

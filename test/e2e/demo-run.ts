@@ -1,6 +1,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
 import { temporaryFolder } from '../support/folder.ts'
 
 const main = fileURLToPath(new URL('../demo/main.ts', import.meta.url))
@@ -29,7 +30,10 @@ export function startDemo(args: readonly string[], env?: NodeJS.ProcessEnv): Pro
   return startProgram([main, ...args], env)
 }
 
-/** Starts a program of Node in a group of its own, in an empty folder that is its folder for temporary files, too. */
+/**
+ * Starts a program of Node in a group of its own, in an empty folder that is its folder for temporary files, too. It ends
+ * with the test, at the latest.
+ */
 export function startProgram(argv: readonly string[], env: NodeJS.ProcessEnv = {}): ProgramRun {
   const folder = temporaryFolder()
   const child = spawn(process.execPath, argv, {
@@ -38,6 +42,7 @@ export function startProgram(argv: readonly string[], env: NodeJS.ProcessEnv = {
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })
+  onTestFinished(() => void child.kill('SIGKILL'))
   let printed = ''
   child.stdout.on('data', chunk => {
     printed += chunk

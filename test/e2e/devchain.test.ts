@@ -1,7 +1,7 @@
 import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it } from 'vitest'
 import { packageUrl } from '../../src/edge/program-files.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { freePort } from '../support/free-port.ts'
@@ -12,9 +12,7 @@ import { type ProgramRun, startProgram } from './demo-run.ts'
 const bundled = fileURLToPath(new URL('dist/bin.cjs', packageUrl))
 
 async function startDevchain(env?: NodeJS.ProcessEnv, port?: string): Promise<ProgramRun> {
-  const run = startProgram([bundled, 'devchain', '--port', port ?? String(await freePort())], env)
-  onTestFinished(() => void run.child.kill('SIGKILL'))
-  return run
+  return startProgram([bundled, 'devchain', '--port', port ?? String(await freePort())], env)
 }
 
 /** A folder with an `anvil` that is a script. */
