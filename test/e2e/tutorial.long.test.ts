@@ -46,7 +46,9 @@ it('the tutorial ends with a value at the service, as written, in a clean clone'
   const local = (text: string) =>
     text.replaceAll('mainnet', 'local').replaceAll(itself, vault).replaceAll('unit: DAI', 'unit: DUSD')
   const answer = await done(`${local(asked)} --config config/tide.yaml`)
-  for (const line of local(answered).trimEnd().split('\n')) expect(answer.split('\n')).toContain(line)
+  // A line of dots stands for what is left out.
+  const lines = local(answered).trimEnd().split('\n')
+  for (const line of lines.filter(each => each !== '…')) expect(answer.split('\n')).toContain(line)
   expect(await done(dryRunTide)).toMatch(
     /Supply +[\d.,]+ +TIDE\n.*MarketCap +[\d.,]+ +USD\n.*Locked +[\d.,]+ +USD\n.*Transferred +[\d.,]+ +TIDE/,
   )
