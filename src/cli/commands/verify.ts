@@ -144,8 +144,8 @@ interface ServiceComparison {
 
 /**
  * Compares what was delivered with what a service shows. If it shows several hours of any metric, those of all of them
- * must be there from the oldest shown hour on; otherwise those of each from its own hour on. Of a metric that it does not
- * show at all, every hour is missing. Pure.
+ * must be there after the oldest shown hour, within which a list of limited length may end; otherwise those of each from
+ * its own hour on. Of a metric that it does not show at all, every hour is missing. Pure.
  *
  * @param stored of some hours and protocols, in any state
  * @param shown of the same protocols
@@ -160,10 +160,12 @@ export function compare(stored: readonly StoredMetric[], shown: ListedMetrics, u
     const { id, hour, state } = metric
     known.add(`${hour} ${id}`)
     if (state !== 'delivered') continue
-    if (hour < (firstShown.get(id) ?? 0)) counts.notShown += 1
+    const first = firstShown.get(id) ?? 0
+    const own = shown.get(id)?.get(hour)
+    if (hour < first || (hour === first && !own)) counts.notShown += 1
     else {
       counts.compared += 1
-      const difference = differenceOf(metric, shown.get(id)?.get(hour))
+      const difference = differenceOf(metric, own)
       if (difference) differences.push(difference)
     }
   }

@@ -103,6 +103,15 @@ it('never says that all is equal where the answer cannot be read, or shows the l
   })
 })
 
+it('takes nothing for missing where a list of limited length ends within an hour', async () => {
+  const { run } = await delivered(stored => stored.toSorted((a, b) => (a.timestamp < b.timestamp ? 1 : -1)).slice(0, 5))
+  expect(await run('verify')).toEqual({
+    code: 0,
+    stdout: 'pool: 5 metrics compared, all equal; 1 metric not compared: the service does not show those hours\n',
+    stderr: '',
+  })
+})
+
 it('refuses an unknown protocol', async () => {
   const { run } = await stage({ metrics, values: { A: 1, B: 9 } })
   expect(await run('verify', 'other')).toMatchObject({
