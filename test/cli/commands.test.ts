@@ -17,7 +17,7 @@ describe('the command line', () => {
     adviseFile('own.yaml')
     const left = names.filter(name => !withFile(`tidegauge ${name}`).endsWith(' --config own.yaml'))
     adviseFile(undefined)
-    expect(left).toEqual(['notify', 'init', 'new', 'schema', 'service', 'help'])
+    expect(left).toEqual(['notify', 'init', 'new', 'schema', 'service', 'devchain', 'help'])
   })
 
   it('says which configuration is used where none is named, apart from the result', async () => {
