@@ -104,15 +104,9 @@ export class Backfill {
     this.#runs = runsOf(deps.works)
     this.#hours = hoursOf(deps.works)
     this.#affordable = new HoursAffordable(deps.budget)
-    const { time, signal, report, chains } = deps
     const protocolIds = [...new Set(deps.works.map(({ collector }) => collector.protocolId))]
     this.#backpressure = new Backpressure({ dueMax: backfillBacklogMax, ...deps, protocolIds })
-    this.#outage = new ChainOutage({
-      time,
-      signal,
-      report: wait => report({ kind: 'waits-for-chain', wait }),
-      chains,
-    })
+    this.#outage = new ChainOutage(deps)
   }
 
   /** Runs the backfill, once. Never rejects: failures are part of the result. */
@@ -362,16 +356,7 @@ interface ChainWait {
   readonly forMs: number
 }
 
-interface ChainOutageDeps {
-  readonly time: Time
-  readonly signal: AbortSignal
-  /** Called once for each wait. */
-  readonly report: (wait: ChainWait) => void
-  /**
-   * Configured chains, as faults name them. For a chain that is not listed, any hour read shows that it is readable.
-   */
-  readonly chains: readonly { readonly name: string; readonly id: number }[]
-}
+type ChainOutageDeps = Pick<BackfillDeps, 'time' | 'signal' | 'report' | 'chains'>
 
 /** Decides which runs wait for their chain, and waits. */
 class ChainOutage {
@@ -413,7 +398,7 @@ class ChainOutage {
     if (nowMs - this.#nothingSinceMs >= nothingMsMax) throw nothingRead(fault)
     const forMs = Math.min(wait.longestMs, wait.firstMs * 2 ** this.#waits)
     this.#waits += 1
-    report({ fault, forMs })
+    report({ kind: 'waits-for-chain', wait: { fault, forMs } })
     await time.sleep(forMs, signal)
   }
 
@@ -431,6 +416,7 @@ class ChainOutage {
     return this.#isRead(readByHour.get(end.hour) ?? [], chainOf(end))
   }
 
+  /** Of a chain that is not configured, any hour that was read shows that it is readable. */
   #isRead(read: readonly RunEnd[], name: string): boolean {
     const id = this.#deps.chains.find(chain => chain.name === name)?.id
     return read.some(({ chainIds }) => id === undefined || chainIds.includes(id))
