@@ -70,8 +70,7 @@ export class RoleClaims {
 
   /** Wants roles from now on, until the claim is stopped. */
   claim(wanted: WantedRoles): RoleClaim {
-    const { engine, time, failed } = this.#deps
-    const claim = new RoleClaim(wanted, { engine, time, failed })
+    const claim = new RoleClaim(wanted, this.#deps)
     this.#claims.add(claim)
     return claim
   }
@@ -212,19 +211,12 @@ interface WantedRoles {
   readonly work?: RoleWork
 }
 
-interface RoleClaimDeps {
-  readonly engine: JobEngine
-  readonly time: Pick<Time, 'steadyMs' | 'sleep'>
-  /** Called with errors of attempts, which are repeated. */
-  readonly failed: (error: unknown) => void
-}
-
 /**
  * Roles that one daemon of a fleet has at a time, each a job that always exists and that its owner keeps. Their work is
  * done while any is owned, and ended when one was taken by another daemon. `RoleClaims` takes them and touches them.
  */
 export class RoleClaim {
-  readonly #deps: RoleClaimDeps
+  readonly #deps: Pick<RoleClaimsDeps, 'engine' | 'time' | 'failed'>
   readonly #wanted: WantedRoles
   /** By the name of the role. */
   readonly #claims = new Map<string, Claim>()
@@ -236,7 +228,7 @@ export class RoleClaim {
   #patienceMs = patienceMs
   #restUntilMs = Number.NEGATIVE_INFINITY
 
-  constructor(wanted: WantedRoles, deps: RoleClaimDeps) {
+  constructor(wanted: WantedRoles, deps: Pick<RoleClaimsDeps, 'engine' | 'time' | 'failed'>) {
     this.#wanted = wanted
     this.#deps = deps
   }
