@@ -1,3 +1,4 @@
+import { protocolCollectors } from '../config/config.ts'
 import type { Time } from '../edge/time.ts'
 import { unlessAborted } from '../edge/unless-aborted.ts'
 import { version } from '../edge/version.ts'
@@ -92,7 +93,7 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   const deliveries = () => deliveriesTo(connection, outbox.delivery, withCounts)
   const delivering = taken && startDelivering(context, outbox, taken, deliveries)
   stack.defer(() => delivering?.stop())
-  const collectors = config.protocols.flatMap(protocol => protocol.collectors)
+  const collectors = protocolCollectors(config)
   const reading = { reader, chains: Object.values(chains), clock, counters }
   const make = () => deliveryMaker(connection, outbox.delivery, withCounts)
   const seen = () => presentState(context, outbox, connection, startedAtMs, endpointStates(chains), reloads)

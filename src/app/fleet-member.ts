@@ -1,7 +1,7 @@
 import { createHmac, randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { CallMeter } from '../chain/endpoint/call-meter.ts'
-import type { CollectorConfig, Config } from '../config/config.ts'
+import { type CollectorConfig, type Config, protocolCollectors } from '../config/config.ts'
 import { DeliveryLoop } from '../delivery/delivery.ts'
 import type { Destination } from '../delivery/destination.ts'
 import { type Loop, repeated } from '../edge/loop.ts'
@@ -115,7 +115,7 @@ class FleetParts {
     this.#sharedTime = sharedTime
     this.#parts = parts
     this.#name = config.fleet.name ?? hostname()
-    this.#collectors = config.protocols.flatMap(protocol => protocol.collectors)
+    this.#collectors = protocolCollectors(config)
     this.#trouble = troubleLog(context, outbox)
     const { failed } = this.#trouble
     this.#engine = this.#keep(new JobEngine({ statements: shared.jobs, time, failed }))

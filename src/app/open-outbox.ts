@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs'
-import type { Config } from '../config/config.ts'
+import { type Config, protocolCollectors } from '../config/config.ts'
 import { resolveDatabase } from '../config/secret.ts'
 import { Fault, faultLine } from '../model/fault.ts'
 import { hourText } from '../model/hour.ts'
@@ -81,7 +81,7 @@ export async function openExistingForListing(
 }
 
 function outboxDeps({ config, time }: AppContext): OpenDeps {
-  const collectors = config.protocols.flatMap(protocol => protocol.collectors).map(({ id }) => id)
+  const collectors = protocolCollectors(config).map(({ id }) => id)
   const { file, outbox } = config
   return { place: placeOf(config), config: file, keepMs: outbox.keepMs, collectors, nowMs: time.nowMs() }
 }

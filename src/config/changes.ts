@@ -1,4 +1,4 @@
-import type { Config, NamedConfig } from './config.ts'
+import { type Config, type NamedConfig, protocolCollectors } from './config.ts'
 
 /**
  * Describes the changes between two configurations as short sentences for the log: protocols, collectors and chains by
@@ -8,15 +8,13 @@ export function changesOf(before: Config, after: Config): string[] {
   const protocols = (config: Config) => config.protocols.map(({ collectors: _, ...own }) => own)
   return [
     ...listed('protocol', protocols(before), protocols(after), ({ id }) => id),
-    ...listed('collector', collectorsOf(before), collectorsOf(after), ({ id }) => id),
+    ...listed('collector', protocolCollectors(before), protocolCollectors(after), ({ id }) => id),
     ...listed('chain', before.chains, after.chains, ({ name }) => name),
     ...listed('price', before.prices, after.prices, priceName),
     ...listed('list', before.lists, after.lists, ({ name }) => name),
     ...sections.filter(key => textOf(before[key]) !== textOf(after[key])).map(key => `${key} changed`),
   ]
 }
-
-const collectorsOf = ({ protocols }: Config) => protocols.flatMap(({ collectors }) => collectors)
 
 const priceName = ({ name }: NamedConfig) => (name.endsWith('/') ? `of the tokens of ${name.slice(0, -1)}` : name)
 

@@ -119,7 +119,12 @@ function secretsOfNode({ name }: ChainConfig, node: EndpointRef): ConfigSecret[]
 /** All collectors of a configuration, those that read prices and lists first. */
 export function allCollectors(config: Pick<Config, 'prices' | 'lists' | 'protocols'>): CollectorConfig[] {
   const { prices, lists, protocols } = config
-  return [...[...prices, ...lists].map(each => each.collector), ...protocols.flatMap(({ collectors }) => collectors)]
+  return [...[...prices, ...lists].map(each => each.collector), ...protocolCollectors({ protocols })]
+}
+
+/** The collectors of all protocols. */
+export function protocolCollectors({ protocols }: Pick<Config, 'protocols'>): CollectorConfig[] {
+  return protocols.flatMap(({ collectors }) => collectors)
 }
 
 /** Id of a secret's place, for names of receivers: equal for equal places. */

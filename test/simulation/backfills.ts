@@ -1,5 +1,5 @@
 import type { ChainReader } from '../../src/chain/reads.ts'
-import type { Config } from '../../src/config/config.ts'
+import { type Config, protocolCollectors } from '../../src/config/config.ts'
 import type { Time } from '../../src/edge/time.ts'
 import { Backfill } from '../../src/intake/backfill/backfill.ts'
 import { type BackfillRequest, workOf } from '../../src/intake/backfill/work.ts'
@@ -25,7 +25,7 @@ export async function fillIn({ script, outbox, runner, time, config, chain, sign
   const { hours, what, order, concurrency } = script
   const current = hourAt(time.nowMs())
   const asked: BackfillRequest = { from: hourAfter(current, -hours), to: current, current, what, daemon: 'runs' }
-  const collectors = config.protocols.flatMap(protocol => protocol.collectors)
+  const collectors = protocolCollectors(config)
   const described = await Promise.all(
     collectors.map(async collector => ({
       collector,

@@ -1,6 +1,6 @@
 import { ClockWatch } from '../../src/app/clock-watch.ts'
 import { logUpkeep } from '../../src/app/open-outbox.ts'
-import type { Config, ProtocolConfig } from '../../src/config/config.ts'
+import { type Config, type ProtocolConfig, protocolCollectors } from '../../src/config/config.ts'
 import { Delivery, DeliveryLoop } from '../../src/delivery/delivery.ts'
 import { destinationsOf } from '../../src/delivery/destination.ts'
 import { Pacer, ServiceClock } from '../../src/delivery/gate.ts'
@@ -126,7 +126,7 @@ export class Life {
       log,
       lazy(pollMs, () => 0),
     )
-    const collectors = world.config.protocols.flatMap(protocol => protocol.collectors)
+    const collectors = protocolCollectors(world.config)
     const hourly = () => hourAt(clock.nowMs())
     this.#intake = new Intake({
       outbox: this.#store,

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { AppContext } from '../../../src/app/context.ts'
 import { deliveryMaker } from '../../../src/app/delivering.ts'
 import { type FleetMember, joinFleet } from '../../../src/app/fleet-member.ts'
+import { protocolCollectors } from '../../../src/config/config.ts'
 import { destinationsOf } from '../../../src/delivery/destination.ts'
 import type { Time } from '../../../src/edge/time.ts'
 import { SharedTime } from '../../../src/fleet/shared-time.ts'
@@ -135,7 +136,7 @@ export class FleetLife implements Owner {
     }
     const { own: member } = await joinFleet(daemon, sharedTime, stack)
     this.#watch(member.intake)
-    const collectors = config.protocols.flatMap(protocol => protocol.collectors)
+    const collectors = protocolCollectors(config)
     const runner = new FleetRunner(this)
     const both = { outbox: member, reader: readerOn(runner, clock), collectors, chains: [], time: clock, clock, log }
     const intake = new Intake({ ...both, catchUpMs: 7 * 24 * hourMs })
