@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { CallCounts } from '../../chain/endpoint/call-meter.ts'
 import { type Fault, type FaultRecord, faultFromRecord, faultRecord } from '../../model/fault.ts'
 import type { BackfillEnd } from './backfill.ts'
-import { type CollectorCounts, type CollectorHours, joinedReasons, type Reason } from './work.ts'
+import { type CollectorCounts, type CollectorHours, joinedReasons, type Reason, runsOf } from './work.ts'
 
 /** The end of a part of a backfill, and the calls that it took. */
 export interface PartEnd {
@@ -64,7 +64,7 @@ export interface BackfillPart {
  */
 export function joinedEnd(before: readonly CollectorCounts[], parts: readonly BackfillPart[], stopped: Fault): PartEnd {
   const ends = parts.flatMap(({ ended }) => ended ?? [])
-  const left = parts.reduce((sum, { window, ended }) => sum + (ended ? ended.end.left : runsIn(window)), 0)
+  const left = parts.reduce((sum, { window, ended }) => sum + (ended ? ended.end.left : runsOf(window)), 0)
   const fault = ends.find(({ end }) => end.stopped)?.end.stopped?.fault ?? (left > 0 ? stopped : undefined)
   const end = {
     collectors: before.map(counts => joinedCounts(counts, parts)),
@@ -114,8 +114,4 @@ function joinedCalls(all: readonly CallCounts[]): CallCounts {
     for (const [method, count] of Object.entries(counts.calls)) calls[method] = (calls[method] ?? 0) + count
   }
   return { requests: all.reduce((sum, { requests }) => sum + requests, 0), calls }
-}
-
-function runsIn(window: readonly CollectorHours[]): number {
-  return window.reduce((sum, { hours }) => sum + hours.length, 0)
 }
