@@ -72,10 +72,8 @@ export function loadRows(database: Sqlite, pages: PageFile, age: 'newest' | 'old
   all(waiting)
 }
 
-type Insert = (found: RescuedRow) => boolean | undefined
-
 /** @returns a function that inserts a row: whether it is new; `undefined` for one that does not fit */
-function inserter(database: Sqlite): Insert {
+function inserter(database: Sqlite): (found: RescuedRow) => boolean | undefined {
   const inserts = new Map(
     shapesOf(database).map(({ name, columns }) => {
       const sql = `INSERT OR IGNORE INTO ${name} VALUES (${columns.map(() => '?').join(', ')})`

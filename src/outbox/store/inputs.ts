@@ -41,10 +41,8 @@ export function* inputValues(
   return { values, changes }
 }
 
-type RangeRow = readonly number[]
-
 /** Every row is found by its key. @param wanted metric, first and last hour */
-function* valuesIn(wanted: readonly RangeRow[]) {
+function* valuesIn(wanted: readonly (readonly number[])[]) {
   if (wanted.length === 0) return []
   const least = wanted.reduce((hour, [, from = 0]) => Math.min(hour, from), Number.POSITIVE_INFINITY)
   const most = wanted.reduce((hour, [, , to = 0]) => Math.max(hour, to), 0)
