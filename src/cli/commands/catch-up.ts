@@ -123,7 +123,7 @@ async function collectAndDeliver(
   const { context, outbox, delivery } = run
   const { balance: before } = await outbox.operators.backlog()
   const current = hourAt(context.time.nowMs())
-  const due = inTurn(await planDueHours(run, current), current)
+  const due = await planDueHours(run, current)
   const hours = due.slice(0, options.maxHours)
 
   const chains = openChains(context, stack, { store: outbox.intake })
@@ -192,12 +192,6 @@ async function computeDerived(
     .toSorted((one, other) => one.hour - other.hour)
 }
 
-/** The current hour first, then the oldest. */
-function inTurn(due: ReadonlyMap<Hour, readonly DueRun[]>, current: Hour): (readonly [Hour, readonly DueRun[]])[] {
-  const own = due.get(current)
-  return [...(own ? [[current, own] as const] : []), ...[...due].filter(([hour]) => hour !== current)]
-}
-
 /** Attempts at one hour; more while the chain has no block past it, which takes seconds. */
 const attemptsMax = 2
 const chainBehindAttemptsMax = 7
@@ -229,10 +223,10 @@ async function collectRun(
 }
 
 /**
- * Plans the hours that are due since the last delivered one, and gives all that are due, the oldest first. The service is
- * asked about collectors that the outbox does not know: it may be a new one of a machine that keeps nothing.
+ * Plans the hours that are due since the last delivered one, and gives all that are due: the current one first, then the
+ * oldest. The service is asked about collectors that the outbox does not know: it may be a new one of a machine that keeps nothing.
  */
-async function planDueHours(run: CatchUpRun, current: Hour): Promise<ReadonlyMap<Hour, readonly DueRun[]>> {
+async function planDueHours(run: CatchUpRun, current: Hour): Promise<[Hour, DueRun[]][]> {
   const { context, outbox, usable } = run
   const nowMs = context.time.nowMs()
   const byId = new Map(usable.map(one => [one.collector.id, one]))
@@ -247,7 +241,8 @@ async function planDueHours(run: CatchUpRun, current: Hour): Promise<ReadonlyMap
     const collector = byId.get(one.collector)
     return collector ? [{ ...collector, due: one }] : []
   })
-  return new Map([...Map.groupBy(due, one => one.due.hour)].sort(([one], [other]) => one - other))
+  const turnOf = (hour: Hour) => (hour === current ? 0 : hour)
+  return [...Map.groupBy(due, one => one.due.hour)].sort(([one], [other]) => turnOf(one) - turnOf(other))
 }
 
 /** Collectors named in one line. */
