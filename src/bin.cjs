@@ -17,7 +17,7 @@ if (own[0] > needed[0] || (own[0] === needed[0] && own[1] >= needed[1])) {
     `tidegauge: needs Node 24.18.1, 26.5.1, or a newer one of these, and this is ${process.version}: ${
       hasOwnNode()
         ? 'npx tidegauge uses the one of its folder'
-        : 'install one of them; for npx in this folder alone, npm install node@24'
+        : 'install one of them; for npx in this folder alone, npm install --ignore-scripts=false node@24'
     }\n`,
   )
   process.exitCode = 1
