@@ -171,8 +171,13 @@ function keyFix({ service }: Config, protocol: ProtocolConfig | undefined): stri
 
 /** @returns `undefined` for an answer that says nothing about the key */
 function keyFinding(subject: string, answer: KeyAnswer, fix: string): Finding | undefined {
-  const { status } = answer
+  const { status, body, described } = answer
   if (isOfPage(reasonOf(answer))) return undefined
+  if (status === 403 && body === undefined && described !== undefined) {
+    // The service answers JSON.
+    const found = `the service, or what is before it, refuses the request (${reasonOf(answer)})`
+    return failed(subject, found, `check service.headers and service.certificate, or ${fix}`)
+  }
   if (status === 401 || status === 403) return failed(subject, `the service refuses the key (${status})`, fix)
   const isAccepted = status >= 200 && status < 300 && !isForeign(answer)
   return isAccepted ? ok(subject, 'the service accepts the key') : undefined

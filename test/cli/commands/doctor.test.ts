@@ -23,6 +23,8 @@ interface Wrong {
   readonly statuses?: Readonly<Record<string, number>>
   /** Paths that are answered with a login page, by their beginning. */
   readonly page?: string
+  /** Whether a gateway refuses all, in its own words. */
+  readonly isRefusing?: true
   /** Lead of its clock. */
   readonly aheadMs?: number
 }
@@ -53,12 +55,21 @@ function taken(body: string): string {
   return JSON.stringify({ success: true, processed, errors: [], warnings: [] })
 }
 
-async function stage({ statuses = {}, page, aheadMs = 0 }: Wrong = {}, rpc = [node.url], chainId = 31_337, port = 0) {
+async function stage(
+  { statuses = {}, page, isRefusing, aheadMs = 0 }: Wrong = {},
+  rpc = [node.url],
+  chainId = 31_337,
+  port = 0,
+) {
   const url = await listening(async (request, response) => {
     const path = request.url ?? ''
     const body = await text(request)
     const status = Object.entries(statuses).find(([start]) => path.startsWith(start))?.[1] ?? 200
     const date = new Date(Date.now() + aheadMs).toUTCString()
+    if (isRefusing) {
+      response.writeHead(403, { date, 'content-type': 'text/plain' }).end('no such tenant')
+      return
+    }
     const isPage = page !== undefined && path.startsWith(page)
     response
       .writeHead(status, { date, 'content-type': isPage ? 'text/html' : 'application/json' })
@@ -386,6 +397,12 @@ describe('doctor', () => {
       'a forbidden key',
       { statuses: { '/api/validate-key': 403 } },
       [/^✖ key: the service refuses the key \(403\) → put/],
+      1,
+    ],
+    [
+      'a gateway that refuses',
+      { isRefusing: true },
+      [/^✖ key: the service, or what is before it, refuses .*\(403: text\/plain.* → check service.headers/],
       1,
     ],
     [
