@@ -215,7 +215,7 @@ const hoursMax = 720
 const openHoursMax = 24
 
 /** The argument of all events up to the hour, on from those that are known. */
-async function emitted({ options, hour, known, isFinal, ...means }: Context): Promise<ReadList> {
+async function emitted({ options, hour, known, isFinal, log, ...means }: Context): Promise<ReadList> {
   const { address = '0x', event = '', take = '', since = hour } = options
   if (hour < since)
     throw new Error(`it is read from ${hourText(since)} on: for ${hourText(hour)} write an earlier since`)
@@ -241,6 +241,11 @@ async function emitted({ options, hour, known, isFinal, ...means }: Context): Pr
   }
   checkSize(blocks.size)
   const items = [...blocks.keys()]
+  // A mistyped event is none, too, and what is over it would be 0 for ever.
+  if (items.length === 0)
+    log.warn(
+      `is empty: no such event since ${hourText(since)}; check its address, its since, and which arguments are indexed`,
+    )
   return { items, memory: { hour, items, blocks: [...blocks.values()] } }
 }
 

@@ -479,7 +479,7 @@ describe('a list', () => {
 
   it('has a total of 0, and no mean, where it is empty', async () => {
     const since = hours[0] as Hour
-    const { runner } = runnerOn(
+    const { runner, lines } = runnerOn(
       listed('pairs', {
         address: tokens[0]?.address,
         event: 'PairCreated(address indexed token0, address indexed token1, address pair, uint256)',
@@ -489,6 +489,7 @@ describe('a list', () => {
     )
     const { readings, failures } = await runner.collect(overPairs(), hours[1] as Hour)
     expect(readings).toEqual({ TVL: 0, Pools: 0 })
+    expect(lines.map(({ message }) => message)).toEqual([expect.stringContaining('is empty: no such event since')])
     expect(
       Object.values(failures)
         .map(({ message }) => message)
