@@ -241,7 +241,7 @@ async function emitted({ options, hour, known, isFinal, log, ...means }: Context
   }
   checkSize(blocks.size)
   const items = [...blocks.keys()]
-  // A mistyped event is none, too, and what is over it would be 0 for ever.
+  // So is that of a mistyped event, and what is over it would be 0 for ever.
   if (items.length === 0)
     log.warn(
       `is empty: no such event since ${hourText(since)}; check its address, its since, and which arguments are indexed`,
