@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { endWithThis } from '../edge/end-with-this.ts'
@@ -37,16 +39,20 @@ export class Anvil {
     flags: readonly string[] = [],
     signal = new AbortController().signal,
   ): Promise<Anvil> {
+    const program = anvilProgram()
     const port = flags.includes('--port') ? [] : ['--port', '0']
+    // It keeps states that it has no memory for, 250 KB each, and never removes them.
+    const states = await mkdtemp(join(tmpdir(), 'tidegauge-chain-'))
     // In a group of its own, which is what ends: a package of npm puts a script before the program, and Ctrl-C is for us.
-    const child = spawn(anvilProgram(), [...port, '--timestamp', String(genesisSeconds), ...flags], {
+    const own = [...port, '--cache-path', states, '--timestamp', String(genesisSeconds)]
+    const child = spawn(program, [...own, ...flags], {
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     })
     endWithThis(child, 'group')
     // Not `events.once`: that rejects where it cannot be started, and nothing would catch it.
     const closed = new Promise<number | null>(resolve => child.once('close', resolve))
-    const ended = closed.then(() => {})
+    const ended = closed.then(() => rm(states, { recursive: true, force: true }))
     try {
       const url = await unlessAborted(listening(child, closed), signal)
       return new Anvil(url, child, ended)

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Address } from 'viem'
 import type { Time } from '../edge/time.ts'
 import { unlessAborted } from '../edge/unless-aborted.ts'
@@ -13,7 +10,7 @@ import { type Dice, dice } from './dice.ts'
 import { type Action, Miner } from './miner.ts'
 
 const hourSeconds = hourMs / 1000
-// The node keeps the states of its last 500 blocks in memory and older ones, 250 KB each, in a folder it never removes.
+// The node keeps the states of its last 500 blocks in memory and older ones in its folder.
 const nodeFlags = ['--no-mining', '--order', 'fifo', '--balance', '1000000', '--max-persisted-states', '1000']
 
 const blocksBetween = { low: 2, high: 6 }
@@ -69,10 +66,8 @@ export class Devchain {
     const last = hourAt(nowMs - 1000)
     const hours = hoursFrom(hourAfter(last, -count), last)
     await using stack = new AsyncDisposableStack()
-    const folder = await mkdtemp(join(tmpdir(), 'tidegauge-chain-'))
-    stack.defer(() => rm(folder, { recursive: true, force: true }))
     const genesisSeconds = hourAfter(last, -count - 1) / 1000
-    const flags = [...nodeFlags, '--port', String(port), '--cache-path', folder]
+    const flags = [...nodeFlags, '--port', String(port)]
     const anvil = await Anvil.start(genesisSeconds, flags, signal)
     stack.defer(() => anvil.stop())
     const writing = await unlessAborted(writePast(anvil, genesisSeconds, hours, nowMs), signal)
