@@ -59,13 +59,21 @@ function defaultFile(): string {
 }
 
 /**
- * Refuses a misspelt command of a group: `warnings akc`. Commander would pass the word to the group's default command.
+ * Refuses a misspelt command of a group, `warnings akc`, and one behind an option, `held --json ls`. Commander would pass
+ * the word to the group's default command.
  *
  * @throws Fault `usage`, unless that command takes such words
  */
-export function demandCommand(program: Command, [name, word]: readonly string[]): void {
+export function demandCommand(program: Command, [name, word, ...others]: readonly string[]): void {
   const group = program.commands.find(command => command.name() === name)
-  if (!group || group.commands.length === 0 || word === undefined || word.startsWith('-')) return
+  if (!group || group.commands.length === 0 || word === undefined) return
+  if (word.startsWith('-')) {
+    const late = others.find(other => namesIn(group).includes(other))
+    if (late === undefined) return
+    throw new Fault('usage', `${quoted(late)} stands behind an option`, {
+      fix: `write ${name} ${late} first, and its options behind it`,
+    })
+  }
   if ([...namesIn(group), 'help'].includes(word)) return
   if (group.commands.find(command => command.name() === 'ls')?.registeredArguments.length) return
   throw strayWord(group, word)

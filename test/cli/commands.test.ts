@@ -53,6 +53,7 @@ describe('the command line', () => {
     [['dead', 'frobnicate'], 2, 'dead has no command "frobnicate", and no metric or protocol has that name'],
     [['dead', 'retyr'], 2, 'did you mean dead retry?'],
     [['held', 'relaese', 'x'], 2, 'did you mean held release?'],
+    [['held', '--config', 'config/local.yaml', 'ls'], 2, 'write held ls first, and its options behind it'],
     [['dead', 'this-machine'], 1, 'nothing of this-machine is dead'],
     [['dead', 'ls', 'frobnicate'], 1, 'no metric or protocol is called "frobnicate"'],
     [['warnings', 'akc'], 2, 'did you mean warnings ack?'],
