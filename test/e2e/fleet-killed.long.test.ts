@@ -38,7 +38,8 @@ describe.skipIf(postgresPlace.kind === 'missing')(
       for (const hour of expected) expect([...(world.sent.get(hourText(hour)) ?? [])]).toEqual([hourNumber(hour)])
       const again = world.reads.filter(hour => hour <= current).length - expected.length
       expect(again).toBeGreaterThan(0)
-      expect(again).toBeLessThanOrEqual(kills * claimedHoursMax)
+      // The hour of the day may be in hand next to past ones.
+      expect(again).toBeLessThanOrEqual(kills * (claimedHoursMax + 1))
       const fullPushes = Math.ceil(expected.length / batchMetricsMax)
       expect(world.pushedAtMs.length).toBeLessThanOrEqual(fullPushes + 2 * kills + expected.length + 1)
       for (const daemon of daemons) expect(await daemon.kill('SIGTERM')).toBe(0)
