@@ -69,8 +69,9 @@ export class Upkeep {
     // Before a lock file is created in a folder that was replaced.
     this.#outbox.requireInPlace?.()
     this.#lookAtRole()
-    this.#outbox.look?.(this.#deps.report)
+    // Before what needs room itself, and fails where there is none.
     await this.#lookAtRoom()
+    this.#outbox.look?.(this.#deps.report)
     if (!this.#wasFull) await this.#prune(signal)
   }
 

@@ -186,4 +186,18 @@ describe.skipIf(!mayMount)('upkeep on a full disk (needs the right to mount one)
     expect(existsSync(join(disk.folder, 'ballast'))).toBe(true)
     expect(roomLookMs).toBeLessThan(hourMs)
   })
+
+  it('says so, too, where a large log needs room to be cut off', async () => {
+    const disk = smallDisk(60)
+    const { outbox, news, until } = kept(disk.folder, ({ file }) => {
+      const filler = new Database(file)
+      filler.pragma('wal_autocheckpoint = 0')
+      filler.exec(`CREATE TABLE filler (b BLOB); INSERT INTO filler VALUES (zeroblob(${17 * 1_048_576}))`)
+      filler.close()
+      disk.fill()
+    })
+    expect(outbox.disk.logBytes).toBeGreaterThan(16 * 1_048_576)
+    await until(() => news.length > 0)
+    expect(news).toEqual(['disk-full'])
+  })
 })
