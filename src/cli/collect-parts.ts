@@ -167,11 +167,13 @@ export async function quietEvents(
   return [...new Map(found.flat().map(each => [`${each.part.collector.id} ${each.text}`, each])).values()]
 }
 
-/** The event of a filter, in words: its signature where the collector has several. */
-async function eventIn({ options }: CollectorConfig, { topics: [topic] }: LogFilter): Promise<string> {
+/** The event of a filter, in words: its signature where an event-sum has several. */
+async function eventIn({ use, options }: CollectorConfig, { topics: [topic] }: LogFilter): Promise<string> {
   const events = isRecord(options) && Array.isArray(options['events']) ? options['events'] : []
   const { isEventOf } = await import('../../collectors/values/event.ts')
-  const of = events.find(each => isRecord(each) && isEventOf(String(each['event']), topic))
+  // A collector of one's own may mean something else by that name.
+  const known = use === 'event-sum' ? events : []
+  const of = known.find(each => isRecord(each) && isEventOf(String(each['event']), topic))
   return of === undefined ? 'such event' : `event ${quoted(String(of.event))}`
 }
 

@@ -1,5 +1,5 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { AppContext } from '../../../src/app/context.ts'
@@ -46,6 +46,19 @@ afterAll(async () => {
   await Promise.all([node.stop(), other.stop()])
   await anvil.stop()
 })
+
+/** Its options have events, too, which are no signatures. */
+const ownCollector = `import { defineCollector, z } from 'tidegauge'
+export default defineCollector({
+  options: z.looseObject({ address: z.string() }),
+  metrics: { Own: {} },
+  history: true,
+  async collect({ options, chain }) {
+    const event = { type: 'event', name: 'Paid', inputs: [] }
+    return { Own: (await chain('local').logs({ address: options.address, event })).length }
+  },
+})
+`
 
 const hex = (count: number) => `0x${count.toString(16)}`
 
@@ -195,7 +208,9 @@ describe('doctor', () => {
         '$2 events: [{ $1, event: "Paid(uint8 kind)" }, { $1, $3 }, { $1, event: "Paid(uint8 kind)" }] } }',
       ),
       sum('absent', absent, 'Transfer(address,address,uint256)'),
+      `      - { use: ./own.ts, options: { address: "${token}", events: [{ event: paid }] } }\n`,
     ]
+    writeFileSync(join(dirname(config), 'own.ts'), ownCollector)
     writeFileSync(config, readFileSync(config, 'utf8').replace(/ +- use: .*\n/, sums.join('')))
     const quiet = /no such event in the last \d\d\d? blocks; this contract emitted Transfer ×2/
     const { code, stdout } = await run()
@@ -206,7 +221,7 @@ describe('doctor', () => {
     ])
     expect(code).toBe(0)
     const dry = await command(['collect', '--dry-run', '--config', config], { METRICS_KEY: key })
-    expect(dry.stderr).toMatch(new RegExp(`warning: pool___unseen: ${quiet.source}`))
+    expect(dry.stderr).toMatch(new RegExp(`warning: pool___unseen, pool___Own: ${quiet.source}`))
     expect(dry.stderr).not.toContain('pool___seen')
     expect(dry.stdout).toContain('not collected: pool/absent: ')
   })
