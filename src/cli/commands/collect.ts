@@ -4,7 +4,7 @@ import { openOutbox } from '../../app/open-outbox.ts'
 import { ConfigError } from '../../config/config.ts'
 import { inputSpans } from '../../intake/derived/derived-values.ts'
 import { retryDelayMs } from '../../intake/due-hours.ts'
-import { failureGroups, failureLine } from '../../intake/validate.ts'
+import { failureGroups, failureLine, storedPart } from '../../intake/validate.ts'
 import { pushedMetric } from '../../model/batch.ts'
 import { notFinal } from '../../model/block.ts'
 import { Fault, faultLine } from '../../model/fault.ts'
@@ -156,22 +156,17 @@ async function store(
   hour: Hour,
 ): Promise<void> {
   await Promise.all(
-    parts.map(async ({ collector, accepted, pins, provenance, fault, inputChanges }) => {
+    parts.map(async part => {
+      const { collector, fault, inputChanges } = part
       if (inputChanges !== undefined) await intake.setInputs(collector.id, inputSpans(collector))
       const isRefused = fault?.code === 'hour-passed'
       if (isRefused) return
       const nowMs = time.nowMs()
       await operators.expectHour(collector.id, hour, hourAt(nowMs))
+      const pins = notFinal(part.pins, hour, config.chains, nowMs)
+      const failed = fault && { fault, nextAttemptMs: nowMs + retryDelayMs(fault, 1, time.chance()) }
       await intake.record(
-        {
-          collector: collector.id,
-          hour,
-          accepted,
-          pins: notFinal(pins, hour, config.chains, nowMs),
-          ...(provenance && { provenance }),
-          ...(inputChanges !== undefined && { inputChanges }),
-          ...(fault && { failed: { fault, nextAttemptMs: nowMs + retryDelayMs(fault, 1, time.chance()) } }),
-        },
+        { collector: collector.id, hour, ...storedPart({ ...part, pins }), ...(failed && { failed }) },
         nowMs,
       )
     }),
