@@ -115,7 +115,7 @@ function withUnits(entry: Accepted, { metrics }: CollectorDescription, units: Un
 }
 
 /** An hour that is collected by hand. */
-export interface AskedHour {
+interface AskedHour {
   readonly hour: Hour
   readonly units: Units
   /** Ends it early: collectors that have not answered by then have Fault `stopped`. Default: nothing does. */

@@ -75,11 +75,11 @@ function unknownInputs(
   return namedInputs(one).flatMap(({ id, path }) => {
     const of = id.slice(0, id.indexOf('___'))
     if (specs.has(id) || unclear.has(of)) return []
-    const own = [...specs.keys()].filter(other => other !== one.id && other.startsWith(metricId(of, '')))
-    const all = [...specs.keys()]
-    const elsewhere =
-      all.find(other => other.endsWith(id.slice(of.length))) ?? (own.length > 0 ? undefined : meant(id, all))
-    const near = meant(nameOf(id), own.map(nameOf)) ?? elsewhere
+    const all = [...specs.keys()].filter(other => other !== one.id)
+    const own = all.filter(other => other.startsWith(metricId(of, '')))
+    const near =
+      (own.length > 0 ? meant(nameOf(id), own.map(nameOf)) : meant(id, all)) ??
+      all.find(other => other.endsWith(id.slice(of.length)))
     const others = own.length > 0 ? `${of} has ${own.map(nameOf).join(', ')}` : `nothing gives a metric of ${of}`
     return [
       at(one, path, `no collector gives ${quoted(nameOf(id))}`, near === undefined ? others : `did you mean ${near}?`),

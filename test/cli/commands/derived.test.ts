@@ -60,7 +60,8 @@ H: { sum: [Supplied, Coins], unit: USD }
 I: { of: Coins, take: mean, hours: 2, unit: USD }
 J: { of: Coins, take: growth, hours: 2, unit: ETH }
 K: { of: Coins, take: sum, hours: 241 }
-L: { of: pool___Hid, take: max, hours: 2 }`)
+L: { of: pool___Hid, take: max, hours: 2 }
+M: { of: elsewhere___M, take: max, hours: 2 }`)
     expect(code).toBe(78)
     const reported = (line: number, text: string) =>
       expect(mistakes).toMatch(new RegExp(`^${line}:\\d+: options\\.values\\.${text}`, 'm'))
@@ -69,6 +70,8 @@ L: { of: pool___Hid, take: max, hours: 2 }`)
     // Another metric of the protocol is not near by its name alone.
     reported(22, 'L\\.of: no collector gives "Hid"\n +pool has Supplied, Borrowed, Coins, Share, A')
     reported(13, 'C\\.of: no collector gives "elsewhere___Number"\n +nothing gives a metric of elsewhere')
+    // Nor is it meant itself.
+    reported(23, 'M\\.of: no collector gives "elsewhere___M"\n +nothing gives a metric of elsewhere')
     reported(14, 'D: needs itself: pool___D → pool___D')
     reported(15, 'E: needs itself: pool___E → pool___F → pool___G → pool___E')
     reported(18, 'H\\.sum\\[1\\]: pool___Coins is in "ETH", and pool___Supplied in "USD": a sum has one unit')
