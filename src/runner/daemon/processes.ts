@@ -34,7 +34,7 @@ export class Processes {
     this.#deps = deps
   }
 
-  /** Runs a task. Never rejects. */
+  /** Runs a task. Rejects when no process can be started. */
   async run(task: Task, group: ProcessGroup): Promise<TaskEnd | Lost> {
     const shared = this.#byKey.get(group.key) ?? new SharedProcess(this.#deps, group, () => this.#start(group))
     this.#byKey.set(group.key, shared)
@@ -111,15 +111,18 @@ class SharedProcess {
     this.#start = start
   }
 
-  /** Runs a task. Never rejects. */
+  /** Runs a task. Rejects when no process can be started. */
   async run(task: Task): Promise<TaskEnd | Lost> {
     // Prices and lists take no place: the hours that have one wait for them.
     const takesPlace = task.kind === 'collect'
     for (;;) {
       if (takesPlace) await this.#hours.take()
-      const { end, isTooMuch } = await this.#runOnce(task)
-      if (takesPlace) this.#hours.leave()
-      if (!isTooMuch) return end
+      try {
+        const { end, isTooMuch } = await this.#runOnce(task)
+        if (!isTooMuch) return end
+      } finally {
+        if (takesPlace) this.#hours.leave()
+      }
     }
   }
 
@@ -249,7 +252,7 @@ export class LoneProcesses {
   }
 
   /**
-   * Runs a task. Never rejects.
+   * Runs a task. Rejects when no process can be started.
    *
    * @param isKnown whether the collector has failed before: it waits behind those that are probably innocent
    */
@@ -259,10 +262,12 @@ export class LoneProcesses {
       this.#waiting.push({ id, isKnown, start })
       this.#startNext()
     })
-    const end = await this.#runInOwn(task, group)
-    this.#busy.delete(id)
-    this.#startNext()
-    return end
+    try {
+      return await this.#runInOwn(task, group)
+    } finally {
+      this.#busy.delete(id)
+      this.#startNext()
+    }
   }
 
   /** Ends all processes; resolves when they have ended. */

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import type { CollectorChild } from '../../../src/runner/daemon/child.ts'
 import type { Lost } from '../../../src/runner/daemon/child-spawn.ts'
-import { LoneProcesses } from '../../../src/runner/daemon/processes.ts'
+import { LoneProcesses, Processes } from '../../../src/runner/daemon/processes.ts'
 import { groupOf } from '../../../src/runner/daemon/sandbox.ts'
 import type { Task, TaskEnd } from '../../../src/runner/messages.ts'
+import { VirtualTime } from '../../support/virtual-time.ts'
 import { hour } from '../setup.ts'
 
 /** A task of a collector; each is another one. */
@@ -89,5 +90,43 @@ describe('processes of one collector each', () => {
     await finish('a')
     expect(await waiting).toEqual({ kind: 'lost', how: 'was stopped' })
     expect(running()).toEqual([])
+  })
+})
+
+describe('a process that cannot be started', () => {
+  const never = new AbortController().signal
+  const done: TaskEnd = { kind: 'described', description: { kind: 'mistaken', mistakes: [] } }
+
+  it('leaves the place of its collector to the next hour', async () => {
+    let starts = 0
+    const start = async () => {
+      starts += 1
+      if (starts === 1) throw new Error('too many open files')
+      return { run: async () => done, end: async () => {} } as Partial<CollectorChild> as CollectorChild
+    }
+    const alone = new LoneProcesses(start, 1, never)
+    const ends = ['a', 'a', 'b'].map(id => alone.run(taskOf(id), group, false))
+    expect((await Promise.allSettled(ends)).map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled'])
+  })
+
+  it('leaves the place of its hour to others, also once their memory was not enough', async () => {
+    let starts = 0
+    const start = async () => {
+      starts += 1
+      if (starts === 1) throw new Error('too many open files')
+      const child = {
+        ...{ isAlive: true, isIdle: false, gone: turn() },
+        run: async () => {
+          await turn()
+          child.isAlive = starts > 2
+          return child.isAlive ? done : { ...lost, lacksMemory: true }
+        },
+      }
+      return child as Partial<CollectorChild> as CollectorChild
+    }
+    const time = new VirtualTime(hour)
+    const processes = new Processes({ start, idleMsMax: 1_000, processesMax: 1, time, stopping: never })
+    await expect(processes.run(taskOf('a'), group)).rejects.toThrow('too many open files')
+    expect(await Promise.all(['a', 'b'].map(id => processes.run(taskOf(id), group)))).toEqual([done, done])
   })
 })
