@@ -175,6 +175,9 @@ class SharedProcess {
   }
 }
 
+/** Factor by which the places of a process grow each time that it comes to rest. */
+const growth = 1.1
+
 /** Places of hours that are under way in one process. Unlimited until its memory was not enough for them. */
 class HourPlaces {
   #taken = 0
@@ -198,8 +201,10 @@ class HourPlaces {
   leave(): void {
     this.#taken -= 1
     this.#give()
-    // A single hour that needs too much is repeated in a process of its own: it limits others no longer than now.
-    if (this.areFree && this.#places === 1) this.#places = Number.POSITIVE_INFINITY
+    if (!this.areFree) return
+    // A single hour that needs too much is repeated in a process of its own: it limits others no longer than now. Otherwise
+    // the lack may have been the machine's, and have passed.
+    this.#places = this.#places === 1 ? Number.POSITIVE_INFINITY : this.#places * growth
   }
 
   /**
