@@ -244,7 +244,7 @@ async function emitted({ options, hour, known, isFinal, log, ...means }: Context
   // So is that of a mistyped event, and what is over it would be 0 for ever.
   if (items.length === 0)
     log.warn(
-      `is empty: no such event since ${hourText(since)}; check its address, its since, and which arguments are indexed`,
+      `is empty: no such event from ${hourText(since)} to ${hourText(hour)}; check its address, its since, and which arguments are indexed`,
     )
   return { items, memory: { hour, items, blocks: [...blocks.values()] } }
 }

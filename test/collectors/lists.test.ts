@@ -489,7 +489,7 @@ describe('a list', () => {
     )
     const { readings, failures } = await runner.collect(overPairs(), hours[1] as Hour)
     expect(readings).toEqual({ TVL: 0, Pools: 0 })
-    expect(lines.map(({ message }) => message)).toEqual([expect.stringContaining('is empty: no such event since')])
+    expect(lines.map(({ message }) => message)).toEqual([expect.stringContaining('is empty: no such event from')])
     expect(
       Object.values(failures)
         .map(({ message }) => message)
