@@ -71,6 +71,11 @@ describe('the house is tidy:', () => {
     ).toEqual([])
   })
 
+  it('a shipped collector imports nothing of the daemon: the package has it to be read, and to be copied', () => {
+    const wrong = collectors.filter(({ text }) => /from '(\.\.\/)+src\//.test(text))
+    expect(wrong.map(({ file }) => file)).toEqual([])
+  })
+
   it('connections to PostgreSQL come from one file, and from one collector, which is a program of its own', () => {
     const makers = ['src/outbox/postgres/connection/pool.ts', 'collectors/sql/postgres.ts']
     const making = /\bnew (pg\.)?(Pool|Client)\(|\bextends pg\./

@@ -1,5 +1,5 @@
 import { type Price, z } from 'tidegauge'
-import { circlesIn } from '../../src/model/circles.ts'
+import { circlesIn } from './circles.ts'
 import { decimalNumber, type Fraction, fractionOf } from './fraction.ts'
 import { exactPrice } from './price/exact-price.ts'
 import { similarWord } from './similar-word.ts'

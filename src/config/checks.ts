@@ -1,4 +1,4 @@
-import { circlesIn } from '../model/circles.ts'
+import { circlesIn } from '../../collectors/values/circles.ts'
 import { isRecord, valueAt } from '../model/json.ts'
 import { type ConfigDocument, operatorForm, type PlaceOf } from './document.ts'
 import { exampleOf, partAt } from './explain.ts'

@@ -1,6 +1,6 @@
+import { circlesIn } from '../../../collectors/values/circles.ts'
 import type { CollectorConfig, Config } from '../../config/config.ts'
 import { meant, type PlacedMistake, pathText, quoted } from '../../config/mistakes.ts'
-import { circlesIn } from '../../model/circles.ts'
 import { hourMs } from '../../model/limits.ts'
 import { type MetricId, type MetricSpec, metricId } from '../../model/metric.ts'
 import type { CollectorDescription } from '../../runner/runner.ts'
