@@ -109,11 +109,11 @@ export default defineCollector({
       const exact = begin(options.address)
       return Object.fromEntries(sent.map(([label]) => [label, exact(label).then(nearestNumber)]))
     }
-    const totalled = sent.flatMap(([, value]) => (value.count ? [] : [value[kindOf(value)] ?? '']))
+    const totalled = sent.flatMap(([, value]) => value[kindOf(value) ?? 'total'] ?? [])
     const items = await ofItems(list, options.each, begin, totalled)
     const together = async (label: string, value: Value) => {
       if (value.count) return fractionOf(items.length)
-      const kind = kindOf(value)
+      const kind = kindOf(value) ?? 'total'
       const values = items.map(({ address, of }) => ({ address, of: of.then(exact => exact(value[kind] ?? '')) }))
       return aggregate({ label, kind, atLeast: value.atLeast }, values, log)
     }
@@ -228,12 +228,13 @@ function isAddress(value: Value | undefined): boolean {
   return value?.call !== undefined && returnsAddress({ ...value, call: value.call })
 }
 
-function kindOf(value: Value): AggregateKind {
-  return aggregateKinds.find(kind => value[kind] !== undefined) ?? 'total'
+/** The computation over all items that a value is; absent for a count, and for a value of one item. */
+function kindOf(value: Value): AggregateKind | undefined {
+  return aggregateKinds.find(kind => value[kind] !== undefined)
 }
 
 function isAggregate(value: Value): boolean {
-  return value.count !== undefined || aggregateKinds.some(kind => value[kind] !== undefined)
+  return value.count !== undefined || kindOf(value) !== undefined
 }
 
 function noAddress(): Error {
@@ -266,7 +267,7 @@ function mistakesOf(label: string, values: Values, common: Common): ReadMistake[
 /** Mistakes of a value of all items, and of one of a single item that would be sent. */
 function aggregateMistakes(value: Value, values: Values, { each }: Common): ReadMistake[] {
   if (each === undefined) return []
-  const kind = aggregateKinds.find(one => value[one] !== undefined)
+  const kind = kindOf(value)
   if (value.atLeast !== undefined && !kind)
     return [{ path: ['atLeast'], message: `belongs to one of ${aggregateKinds.join(', ')}` }]
   if (!isAggregate(value) && !value.private && !isAddress(value)) {
@@ -280,7 +281,7 @@ function aggregateMistakes(value: Value, values: Values, { each }: Common): Read
 
 /** Labels that are no numbers of one item, where one is needed. */
 function wrongOperands(value: Value, values: Values): ReadMistake[] {
-  const kind = formulaOf(value)?.kind ?? aggregateKinds.find(one => value[one] !== undefined)
+  const kind = formulaOf(value)?.kind ?? kindOf(value)
   const [over] = kind ? [value[kind]] : []
   const labels = typeof over === 'string' ? [over] : neededBy(value)
   return labels.flatMap(label => {
