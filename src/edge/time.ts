@@ -6,7 +6,7 @@ import { Cron } from 'croner'
  * in a second.
  */
 export interface Time {
-  /** Milliseconds since 1970. */
+  /** Whole milliseconds since 1970: instants are stored, and a table of integers takes no fraction. */
   nowMs(): number
   /** Milliseconds of a monotonic clock, from an arbitrary start: setting the wall clock does not change it. */
   steadyMs(): number
@@ -20,7 +20,7 @@ export interface Time {
   everyHour(tick: () => void): { stop(): void }
 }
 
-/** A clock that is made of another: all but `nowMs` is the other's. */
+/** A clock that is made of another: all but the instant is the other's. */
 export abstract class DerivedTime implements Time {
   protected readonly source: Time
 
@@ -28,7 +28,12 @@ export abstract class DerivedTime implements Time {
     this.source = source
   }
 
-  abstract nowMs(): number
+  /** Milliseconds since 1970, possibly with a fraction: a steady clock has one. */
+  protected abstract instantMs(): number
+
+  nowMs(): number {
+    return Math.round(this.instantMs())
+  }
 
   steadyMs(): number {
     return this.source.steadyMs()

@@ -32,9 +32,9 @@ export class SharedTime extends DerivedTime {
     return this.source.nowMs() - this.nowMs()
   }
 
-  nowMs(): number {
+  protected instantMs(): number {
     const { offsetMs } = this.#known ?? {}
-    return offsetMs === undefined ? this.source.nowMs() : Math.round(this.source.steadyMs() + offsetMs)
+    return offsetMs === undefined ? this.source.nowMs() : this.source.steadyMs() + offsetMs
   }
 
   override everyHour(tick: () => void): { stop(): void } {

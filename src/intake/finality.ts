@@ -2,7 +2,7 @@ import type { ChainReader } from '../chain/reads.ts'
 import type { CollectorConfig } from '../config/config.ts'
 import type { Time } from '../edge/time.ts'
 import { type AsOfBlock, notFinal } from '../model/block.ts'
-import { faultLine } from '../model/fault.ts'
+import { Fault, faultLine } from '../model/fault.ts'
 import { type Hour, hourAfter, hourAt, hourText } from '../model/hour.ts'
 import type { PinnedHour } from '../outbox/contract/hours.ts'
 import type { IntakeOutbox } from '../outbox/contract/outbox.ts'
@@ -86,7 +86,7 @@ export class Finality {
 
   /** Checks the due hours of a chain. Never rejects. */
   async #confirmDue(chain: ChainReader): Promise<void> {
-    const { outbox, time, log, signal } = this.#deps
+    const { time, signal } = this.#deps
     try {
       const [oldest] = await this.#due(chain, 1)
       if (!oldest) return
@@ -95,10 +95,18 @@ export class Finality {
       await allDone([...byHour].map(([hour, pinned]) => this.#confirm(chain, hour, pinned)))
     } catch (error) {
       if (signal.aborted) return
-      outbox.health.recover(error)
-      log.debug({ chainId: chain.id, fault: faultLine(error) }, 'cannot check yet whether a block is final')
+      this.#report(chain, error)
       await time.sleep(recheckRestMs, signal).catch(() => {})
     }
+  }
+
+  /** A chain or collector that cannot be read is tried again, and reported elsewhere; an error of the store is one. */
+  #report({ id: chainId }: ChainReader, error: unknown): void {
+    const { outbox, log } = this.#deps
+    if (error instanceof Fault)
+      log.debug({ chainId, fault: faultLine(error) }, 'cannot check yet whether a block is final')
+    else if (outbox.health.recover(error) === 'other')
+      log.error({ chainId, fault: faultLine(outbox.health.explain(error)) }, 'cannot store that a block is final')
   }
 
   /** Waits for the chain's next look-up, so that the check costs no request of its own; at most for a while. */

@@ -130,7 +130,7 @@ export class WatchedClock extends DerivedTime {
   }
 
   /** The believed time; the machine's until one is believed. */
-  nowMs(): number {
+  protected instantMs(): number {
     const { wallMs, steadyMs } = this.#look()
     return this.#expected(steadyMs)?.nowMs ?? wallMs
   }
@@ -144,7 +144,7 @@ export class WatchedClock extends DerivedTime {
     const isConfirmed = verdict.isConfirmed || (expected?.isMet === true && expected.isConfirmed)
     const isNew = this.#trusted === undefined || expected?.isMet === false
     this.#trusted = { ...mark, isConfirmed }
-    if (isNew) for (const listener of this.#listeners) listener(expected ? mark.wallMs - expected.nowMs : 0)
+    if (isNew) for (const listener of this.#listeners) listener(expected ? Math.round(mark.wallMs - expected.nowMs) : 0)
     return verdict
   }
 
@@ -167,7 +167,7 @@ export class WatchedClock extends DerivedTime {
 
   /**
    * Registers a listener for when the clock is believed, again or for the first time.
-   * @param listener called with the change of the time, in milliseconds
+   * @param listener called with the change of the time, in whole milliseconds
    */
   onBelieved(listener: (byMs: number) => void): void {
     this.#listeners.add(listener)
@@ -292,7 +292,7 @@ export class CautiousTime extends DerivedTime {
     this.#earliest = earliest
   }
 
-  nowMs(): number {
+  protected instantMs(): number {
     return this.#earliest.earliestMs
   }
 }

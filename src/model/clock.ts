@@ -146,7 +146,8 @@ function trusted(evidence: ClockEvidence, isConfirmed: boolean): TrustedClock {
   const witnessMs = serviceMs ?? head?.nowMs
   // An answer that is far off is outvoted, and says nothing about the hour.
   const nearMs = witnessMs !== undefined && Math.abs(witnessMs - wallMs) <= clockAgreeMs ? witnessMs : wallMs
-  const span = { earliestMs: Math.min(wallMs, nearMs), latestMs: Math.max(wallMs, nearMs) }
+  // Whole, as every instant is: the time of a witness is carried on by a clock that has fractions.
+  const span = { earliestMs: Math.floor(Math.min(wallMs, nearMs)), latestMs: Math.ceil(Math.max(wallMs, nearMs)) }
   const remark =
     Math.abs(offMs) > clockReportMs
       ? { remark: `${offSentence(offMs)}: set it right, unless it is the service’s that is wrong` }

@@ -84,6 +84,24 @@ describe('a watched clock', () => {
     expect(clock.verdict).not.toHaveProperty('remark')
   })
 
+  it('gives whole instants at any reading of the steady clock, believed, doubted and set: they are stored', async () => {
+    const { time, machine, clock } = stage()
+    const heard: number[] = []
+    clock.onBelieved(byMs => heard.push(byMs))
+    const instants = async () => {
+      await time.sleep(12_345)
+      const { verdict } = clock
+      const bounds = verdict.kind === 'trusted' ? [verdict.earliestMs, verdict.latestMs] : []
+      return [clock.nowMs(), clock.earliestMs, ...bounds, ...heard].filter(ms => !Number.isInteger(ms))
+    }
+    clock.sawService(-7 * 60_000)
+    expect(await instants()).toEqual([])
+    machine.aheadMs = 3 * hourMs
+    expect(await instants()).toEqual([])
+    clock.sawService(3 * hourMs)
+    expect(await instants()).toEqual([])
+  })
+
   it('takes the youngest of all chains’ blocks', () => {
     const { time, clock } = stage()
     clock.sawHead('slow', time.nowMs() - 3 * hourMs)

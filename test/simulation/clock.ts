@@ -1,5 +1,6 @@
 import type { Time } from '../../src/edge/time.ts'
 import { hourMs } from '../../src/model/limits.ts'
+import { steadyAt } from '../support/virtual-time.ts'
 
 const nextTurn = globalThis.setImmediate
 
@@ -129,7 +130,7 @@ export class LifeTime implements Time {
   }
 
   steadyMs(): number {
-    return this.#clock.nowMs()
+    return steadyAt(this.#clock.nowMs())
   }
 
   chance(): number {

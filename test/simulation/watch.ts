@@ -160,8 +160,8 @@ export class Watch implements Listener {
     const nowMs = this.#clock.nowMs()
     const gapMs = nowMs - this.#lastAskedMs
     const leastMs = 1_000 / this.#script.pacePerSecond
-    // The clock counts whole milliseconds.
-    if (gapMs <= leastMs - 1) this.#facts.broken(`two requests within ${gapMs} ms, the pace is ${leastMs} ms`)
+    // The clock counts whole milliseconds, and the steady one, which the pacer asks, has fractions of its own.
+    if (gapMs <= leastMs - 2) this.#facts.broken(`two requests within ${gapMs} ms, the pace is ${leastMs} ms`)
     this.#lastAskedMs = nowMs
   }
 

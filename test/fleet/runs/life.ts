@@ -15,6 +15,7 @@ import { Fortune } from '../../simulation/chance.ts'
 import { readerOn } from '../../support/collectors.ts'
 import { addressOf } from '../../support/postgres/place.ts'
 import { FleetClient, FleetRunner, laneIn } from './doubles.ts'
+import { steadyAt } from '../../support/virtual-time.ts'
 import type { Bare } from './history.ts'
 import { breakAll, type Connection, type Owner, owners } from './wire.ts'
 import type { FleetWorld } from './world.ts'
@@ -181,7 +182,7 @@ class FleetTime implements Time {
   }
 
   steadyMs(): number {
-    return this.#life.world.clock.nowMs()
+    return steadyAt(this.#life.world.clock.nowMs())
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
