@@ -104,9 +104,15 @@ function sharedMetrics(usable: Checked['usable']): PlacedMistake[] {
   )
 }
 
-/** All mistakes: a collector that cannot be loaded is a mistake of the entry that uses it. */
+/** The fault of a machine that was too busy to load a collector, which says nothing about the configuration. */
+export function machineBusy({ unusable }: Checked): Fault | undefined {
+  return unusable.map(({ fault }) => fault).find(({ code }) => code === 'machine-busy')
+}
+
+/** All mistakes: a collector that cannot be loaded is a mistake of the entry that uses it, unless the machine was too busy. */
 export function mistakesOf({ mistakes, unusable }: Checked): PlacedMistake[] {
-  const unloadable = unusable.map(({ collector, fault }) => ({
+  const mistaken = unusable.filter(({ fault }) => fault.code !== 'machine-busy')
+  const unloadable = mistaken.map(({ collector, fault }) => ({
     place: collector.place,
     message: fault.facts['at'] === undefined ? fault.message : `${fault.message} (${fault.facts['at']})`,
     ...(fault.fix === undefined ? {} : { fix: fault.fix }),

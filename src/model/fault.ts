@@ -43,6 +43,8 @@ const permanenceByCode = {
   'collector-output': 'permanent',
   /** A collector did not answer in time, blocked its event loop, or ended its process. */
   'collector-hung': 'transient',
+  /** The process of a collector had too little of a processor: the machine, or its container, gives it none. */
+  'machine-busy': 'transient',
   /** A read is not in the recording that a test replays. */
   'collector-unrecorded': 'permanent',
   /** A value that a derived one is computed from is missing, held or dead. */

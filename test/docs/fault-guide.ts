@@ -86,6 +86,10 @@ export const faultGuide: Readonly<Record<FaultCode, FaultGuide>> = {
     cause: 'The collector did not answer within its deadline, blocked its event loop, or ended its process.',
     cure: 'Look for a request without time limit or an endless loop; raise `deadline` if the work is that long.',
   },
+  'machine-busy': {
+    cause: 'The machine gave the process of a collector so little of a processor that it could not start or answer.',
+    cure: 'End what else needs the processors, or give the container more (`cpus`, `resources.limits`); the hour is retried.',
+  },
   'collector-unrecorded': {
     cause: 'In a test: the collector reads something that is not in its recording.',
     cure: 'Record it again, if the change is meant.',

@@ -4,12 +4,18 @@ import { clockPatienceMs, witnessWaitMs } from '../../src/model/clock.ts'
 import { hourMs } from '../../src/model/limits.ts'
 import { WrongTime } from '../delivery/support/scripted-time.ts'
 import { anHour } from '../support/metrics.ts'
-import { VirtualTime } from '../support/virtual-time.ts'
+import { steadyAt, VirtualTime } from '../support/virtual-time.ts'
 
 const startMs = anHour + 11 * 60_000
 
-function stage(aheadMs = 0) {
-  const time = new VirtualTime(startMs)
+/** Its two clocks run apart by fractions, as those of a machine do. */
+class FractionTime extends VirtualTime {
+  override steadyMs(): number {
+    return steadyAt(this.nowMs())
+  }
+}
+
+function stage(aheadMs = 0, time = new VirtualTime(startMs)) {
   const machine = new WrongTime(time)
   machine.aheadMs = aheadMs
   const clock = new WatchedClock(machine)
@@ -85,7 +91,7 @@ describe('a watched clock', () => {
   })
 
   it('gives whole instants at any reading of the steady clock, believed, doubted and set: they are stored', async () => {
-    const { time, machine, clock } = stage()
+    const { time, machine, clock } = stage(0, new FractionTime(startMs))
     const heard: number[] = []
     clock.onBelieved(byMs => heard.push(byMs))
     const instants = async () => {

@@ -30,7 +30,7 @@ export class VirtualTime implements Time {
   }
 
   steadyMs(): number {
-    return steadyAt(this.#nowMs)
+    return this.#nowMs + 0.375
   }
 
   chance(): number {

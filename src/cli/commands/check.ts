@@ -18,6 +18,7 @@ import {
   checkEach,
   type Foreseen,
   foreseen,
+  machineBusy,
   mistakesOf,
   noteForeseen,
   startLoadMsMax,
@@ -30,7 +31,7 @@ import { printTable } from '../table.ts'
 import { counted, note, print, printJson, redactor } from '../terminal.ts'
 import { warmProcesses, whileStarting } from '../warm-processes.ts'
 
-/** `check`: configuration and collectors, offline. Ends with 78 for any mistake. */
+/** `check`: configuration and collectors, offline. Ends with 78 for any mistake, with 1 where the machine is too busy to check. */
 export function checkCommand(): Command {
   return configuredCommand('check')
     .description('the configuration and its collectors, offline')
@@ -44,6 +45,8 @@ export function checkCommand(): Command {
         const checked = await checking
         const all = inOrder(mistakesOf(checked), configFiles(context.config))
         if (all.length > 0) throw new ConfigError(context.config.file, all)
+        const busy = machineBusy(checked)
+        if (busy) throw busy
         const rows = checked.usable.flatMap(metricRows)
         const warnings = await warningsOf(context, checked.usable, opener)
         const shared = otherConfiguration(context.config)

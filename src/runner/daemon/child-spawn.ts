@@ -6,6 +6,7 @@ import { Duplex, type Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { endWithThis } from '../../edge/end-with-this.ts'
+import { type ProcessorTime, processorTime } from '../../edge/processor-time.ts'
 import { programUrl } from '../../edge/program-files.ts'
 import { systemTime } from '../../edge/time.ts'
 import { firstChars } from '../../model/text.ts'
@@ -117,6 +118,8 @@ export interface Lost {
   readonly fix?: string
   /** Whether it had, or the machine had, too little memory for what the process did. Default: no. */
   readonly lacksMemory?: boolean
+  /** Why it is the machine that is to blame, as a clause; absent otherwise. */
+  readonly starved?: string
 }
 
 /** A started process, as seen by the daemon. */
@@ -127,6 +130,10 @@ export interface Spawned {
   listen(listener: ProcessListener | undefined): void
   /** Sends a message. @returns false when the process has left so much unread that nothing more is sent */
   post(message: ToChild): boolean
+  /** Its processor time; `undefined` where the system does not say. */
+  readonly processor: () => ProcessorTime | undefined
+  /** Whether its memory is so near its bound that it may do nothing but look for free memory. */
+  readonly isNearlyFull: () => boolean
   /** Ends it at once, whatever it is doing. */
   kill(): void
   /** As `kill`, for a process without work: this one does not wait for its end. */
@@ -149,6 +156,9 @@ interface SpawnDeps {
   readonly heapMbMax: number
   readonly memoryMbMax: number
 }
+
+/** Share of the heap's bound from which on V8 may spend all its time on looking for free memory. */
+const nearlyFull = 0.8
 
 /** A collector that computes without end leaves the daemon its part of a processor. */
 const childPriority = 10
@@ -191,6 +201,8 @@ export function spawnChild(deps: SpawnDeps): Spawned {
       listener = next
     },
     post: message => !(line instanceof Duplex) || say(line, message),
+    processor: () => processorTime(child.pid),
+    isNearlyFull: () => memoryMbOf(child.pid ?? 0) > nearlyFull * heapMbMax,
     kill,
     abandon() {
       kill()
@@ -343,7 +355,8 @@ function unstarted(why: Promise<unknown>): Spawned {
     const [reason = message, fix = `check that ${process.execPath} can be run`] = unstartedReasons[code] ?? []
     return { how: `could not be started: ${reason}${reason === message ? '' : `, ${code}`}`, fix }
   })
-  return { collectors: new Set(), listen() {}, post: () => true, kill() {}, abandon() {}, exited }
+  const nothing = { processor: () => undefined, isNearlyFull: () => false }
+  return { collectors: new Set(), listen() {}, post: () => true, ...nothing, kill() {}, abandon() {}, exited }
 }
 
 async function ticks(count: number): Promise<void> {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { sentTogether } from '../../edge/batch-scheduler.ts'
 import { currentEgress } from '../../edge/egress.ts'
+import { type ProcessorTime, ProcessStopwatch } from '../../edge/processor-time.ts'
 import type { Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import {
@@ -94,7 +95,9 @@ interface PingWatchDeps {
   /** Whether the process has work: only then it is pinged. */
   readonly isBusy: () => boolean
   readonly ping: () => void
-  /** Called when the process does not answer any more. */
+  /** Processor time of the process. */
+  readonly processor: () => ProcessorTime | undefined
+  /** Called when the process does not answer any more, although it has had the time to. */
   readonly silent: () => void
   /** Aborted when the process has ended. */
   readonly gone: AbortSignal
@@ -114,9 +117,12 @@ class PingWatch {
   async watch(): Promise<void> {
     if (this.#isWatching) return
     this.#isWatching = true
-    const { time, limits, isBusy, ping, silent, gone } = this.#deps
+    const { time, limits, isBusy, ping, silent, gone, processor } = this.#deps
+    const silentMsMax = limits.pingEveryMs * limits.pingsUnansweredMax
     let unanswered = 0
-    while (isBusy() && unanswered < limits.pingsUnansweredMax) {
+    let sinceAnswer = new ProcessStopwatch(time, processor)
+    const isSilent = () => unanswered >= limits.pingsUnansweredMax && sinceAnswer.hadMs >= silentMsMax
+    while (isBusy() && !isSilent()) {
       this.#isAnswered = false
       ping()
       try {
@@ -125,9 +131,10 @@ class PingWatch {
         return
       }
       unanswered = this.#isAnswered ? 0 : unanswered + 1
+      if (this.#isAnswered) sinceAnswer = new ProcessStopwatch(time, processor)
     }
     this.#isWatching = false
-    if (unanswered >= limits.pingsUnansweredMax) silent()
+    if (isSilent()) silent()
   }
 
   /** Takes an answer. */
@@ -137,6 +144,7 @@ class PingWatch {
 }
 
 const busy = 'does not answer: something keeps it busy'
+const full = 'does not answer: its memory is nearly full'
 const meddled = 'a collector must not write to its connection to the daemon: check its use of descriptors and sockets'
 
 const endOf = {
@@ -180,7 +188,8 @@ export class CollectorChild {
       limits,
       isBusy: () => this.#runs.size > 0,
       ping: () => this.#say({ kind: 'ping' }),
-      silent: () => this.#lose({ how: busy }),
+      processor: spawned.processor,
+      silent: () => this.#loseSilent(),
       gone: this.#gone.signal,
     })
     this.#spawned = spawned
@@ -200,7 +209,7 @@ export class CollectorChild {
    * then.
    */
   async run(task: Task): Promise<TaskEnd | Lost> {
-    await this.#ready.promise
+    await this.ready
     if (this.#gone.signal.aborted) return this.#lost
     const { promise, resolve } = Promise.withResolvers<TaskEnd | Lost>()
     const run: ChildRun = { task, over: new AbortController(), pins: new RunBlocks(this.#deps.chains), settle: resolve }
@@ -220,7 +229,7 @@ export class CollectorChild {
       const run = this.#runs.get(token)
       if (!run) return []
       const deadlineMs = this.#deadlineOf(run)
-      run.deadline = new RunDeadline(this.#deps.time, deadlineMs)
+      run.deadline = new RunDeadline(this.#deps.time, deadlineMs, this.#spawned.processor)
       void this.#watchDeadline(token, run.over.signal, run.deadline)
       const requests = run.task.kind === 'collect' ? this.#deps.interceptor?.requests : undefined
       // A price or a list is one answer of the recording, however it is read.
@@ -255,6 +264,11 @@ export class CollectorChild {
     await this.gone
   }
 
+  /** Resolves when the process is ready to run, or has ended. */
+  get ready(): Promise<void> {
+    return this.#ready.promise
+  }
+
   /** Resolves when the process has ended. */
   get gone(): Promise<unknown> {
     return this.#spawned.exited
@@ -268,6 +282,11 @@ export class CollectorChild {
     if (this.#gone.signal.aborted) return
     this.#spawned.kill()
     this.#leave({ kind: 'lost', ...fate })
+  }
+
+  /** Ends a process that does not answer: where its memory is nearly full, it looks for free memory. */
+  #loseSilent(): void {
+    this.#lose(this.#spawned.isNearlyFull() ? { how: full, lacksMemory: true } : { how: busy })
   }
 
   #leave(lost: Lost): void {
@@ -352,12 +371,18 @@ export class CollectorChild {
   }
 
   async #watchStart(): Promise<void> {
-    const { time, limits } = this.#deps
+    const { time, limits, log } = this.#deps
     const { startMsMax } = limits
     const started = new AbortController()
-    void this.#ready.promise.then(() => started.abort())
-    if (await isOver(time.sleep(startMsMax, started.signal)))
-      this.#lose({ how: `was not ready within ${startMsMax / 1000} s` })
+    void this.ready.then(() => started.abort())
+    const stopwatch = new ProcessStopwatch(time, this.#spawned.processor)
+    const onBusy = () => {
+      const message = `${stopwatch.busySentence}: a process of collectors is not ready yet`
+      log({ collectorId: '', level: 'warn', message, facts: {} })
+    }
+    const end = await stopwatch.passed(startMsMax, started.signal, onBusy).catch(() => undefined)
+    const how = `was not ready within ${startMsMax / 1000} s`
+    if (end !== undefined) this.#lose({ how, ...(end === 'starved' && { starved: stopwatch.busySentence }) })
   }
 
   #deadlineOf({ task }: ChildRun): number {
@@ -368,7 +393,10 @@ export class CollectorChild {
   async #watchDeadline(token: string, over: AbortSignal, deadline: RunDeadline): Promise<void> {
     const { time, limits } = this.#deps
     if (!(await isOver(deadline.passed(over)))) return
+    const stopwatch = new ProcessStopwatch(time, this.#spawned.processor)
     this.#say({ kind: 'abort', run: token })
-    if (await isOver(time.sleep(limits.graceMs, over))) this.#lose({ how: busy })
+    const end = await stopwatch.passed(limits.graceMs, over).catch(() => undefined)
+    if (end === 'had') this.#loseSilent()
+    else if (end === 'starved') this.#lose({ how: busy, starved: stopwatch.busySentence })
   }
 }

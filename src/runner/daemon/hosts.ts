@@ -1,3 +1,4 @@
+import { type ProcessorTime, ProcessStopwatch } from '../../edge/processor-time.ts'
 import type { RateBounds } from '../../edge/rate/discovered-rate.ts'
 import { RateLimit } from '../../edge/rate/rate-limit.ts'
 import type { AdmittedRequest } from '../../edge/rate/sent-calls.ts'
@@ -8,33 +9,40 @@ import { retryAfterMsMax } from '../../model/limits.ts'
 import type { RequestEnd, SlotEnd, SlotReply } from '../messages.ts'
 import type { RunnerLimits } from './limits.ts'
 
-/** Time that a run waits for slots at hosts without coming nearer to its deadline, at most. */
+/** Time that a run waits for slots at hosts, or for a processor, without coming nearer to its deadline, at most. */
 export const hostWaitMsMax = 10 * 60_000
 
 /**
- * The deadline of one run. Time that the run waits for its slot at a host does not count, up to a limit: it is busy
- * because of others.
+ * The deadline of one run. Time that the run waits for its slot at a host, or for a processor, does not count, up to a
+ * limit: it is late because of others.
  */
 export class RunDeadline {
   readonly #time: Time
   readonly #ms: number
   readonly #startMs: number
+  readonly #stopwatch: ProcessStopwatch
   #waits = 0
   #waitingSinceMs = 0
   #waitedMs = 0
 
-  /** Starts now. @param ms time limit of the run, in milliseconds */
-  constructor(time: Time, ms: number) {
+  /**
+   * Starts now.
+   *
+   * @param ms time limit of the run, in milliseconds
+   * @param processor processor time of its process. Default: unknown
+   */
+  constructor(time: Time, ms: number, processor: () => ProcessorTime | undefined = () => undefined) {
     this.#time = time
     this.#ms = ms
     this.#startMs = time.steadyMs()
+    this.#stopwatch = new ProcessStopwatch(time, processor)
   }
 
   /** Time left, in milliseconds; 0 or less when the deadline has passed. */
   get leftMs(): number {
     const nowMs = this.#time.steadyMs()
     const waitedMs = this.#waitedMs + (this.#waits > 0 ? nowMs - this.#waitingSinceMs : 0)
-    return this.#startMs + this.#ms + Math.min(waitedMs, hostWaitMsMax) - nowMs
+    return this.#startMs + this.#ms + Math.min(waitedMs + this.#stopwatch.starvedMs, hostWaitMsMax) - nowMs
   }
 
   /** The time until the wait settles does not count. */

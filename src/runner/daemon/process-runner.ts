@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { findPackageJSON } from 'node:module'
+import { availableParallelism } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Chains } from '../../chain/reads.ts'
@@ -13,6 +14,7 @@ import {
 } from '../../config/config.ts'
 import { readOption } from '../../config/secret.ts'
 import { shippedModules } from '../../edge/program-files.ts'
+import { Semaphore } from '../../edge/semaphore.ts'
 import type { Time } from '../../edge/time.ts'
 import { version } from '../../edge/version.ts'
 import type { PinnedBlock } from '../../model/block.ts'
@@ -84,6 +86,8 @@ export class ProcessRunner implements Runner {
   readonly #listAnswers: NamedAnswers<Listed>
   readonly #hosts: HostLimits
   readonly #provenance: ProvenanceSource
+  /** As many processes start at once as there are processors: more would only wait for each other. */
+  readonly #starts = new Semaphore(availableParallelism())
   readonly #processes: Processes
   readonly #alone: LoneProcesses
   readonly #walks: PackageWalks = new Map()
@@ -176,8 +180,18 @@ export class ProcessRunner implements Runner {
     const answers = { prices: this.#prices, lists: this.#listAnswers, recentItems }
     const [limits, meeting, hosts] = [this.#limits, this.#meeting, this.#hosts]
     const shared = { ...answers, chains, deadlineMs, limits, time, meeting, interceptor, isGuarded, hosts }
+    const deps = { ...shared, log: write, isPinged }
     const warm = this.#deps.warm?.take(group.key)
-    return new CollectorChild({ ...shared, log: write, isPinged }, warm ?? (await this.#started(group)), !!warm)
+    if (warm) return new CollectorChild(deps, warm, true)
+    const { promise, resolve, reject } = Promise.withResolvers<CollectorChild>()
+    // Not awaited to its end: runs are given to a process before it is ready.
+    const starting = this.#starts.with(this.#stopping.signal, async () => {
+      const child = new CollectorChild(deps, await this.#started(group), false)
+      resolve(child)
+      await child.ready
+    })
+    starting.catch(reject)
+    return promise
   }
 
   async #started(group: ProcessGroup): Promise<Spawned> {
@@ -199,7 +213,7 @@ export class ProcessRunner implements Runner {
       return end
     }
     this.#stopping.signal.throwIfAborted()
-    this.#culprits.add(id)
+    if (end.starved === undefined) this.#culprits.add(id)
     throw endedFault(use, end)
   }
 
@@ -211,6 +225,7 @@ export class ProcessRunner implements Runner {
     const isCulprit = this.#culprits.has(task.collector.id)
     const first: TaskEnd | Lost | undefined = isCulprit ? undefined : await this.#processes.run(task, group)
     if (first?.kind === 'lost') signal.throwIfAborted()
+    if (first?.kind === 'lost' && first.starved !== undefined) throw endedFault(task.collector.use, first)
     const said = first === undefined || first.kind === 'lost' ? await this.#runAlone(task, group) : first
     const end = redactedEnd(said, this.#redactor)
     const { chains } = this.#deps
@@ -280,7 +295,11 @@ function refOf({ id, use, options, place, deadlineMs }: CollectorConfig): Collec
   return { id, use, options, configFile: place.file, ...(deadlineMs !== undefined && { deadlineMs }) }
 }
 
-function endedFault(use: string, { how, fix }: Lost): Fault {
+function endedFault(use: string, { how, fix, starved }: Lost): Fault {
+  if (starved !== undefined)
+    return new Fault('machine-busy', `${starved}: the process of collector ${use} ${how}`, {
+      fix: 'end what else needs its processors, or give this container more of them',
+    })
   return new Fault('collector-hung', `collector ${use} gave no answer: its process ${how}`, {
     fix: fix ?? 'look for an endless loop, process.exit, or memory that only grows',
   })

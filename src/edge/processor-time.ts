@@ -1,0 +1,80 @@
+import { readFileSync } from 'node:fs'
+import type { Time } from './time.ts'
+
+/** Processor time of the main thread of a process since its start, in milliseconds. */
+export interface ProcessorTime {
+  readonly ranMs: number
+  /** Time for which it could have run and had no processor, be it for other work or for a bound of its container. */
+  readonly waitedMs: number
+}
+
+/** As Linux counts it; `undefined` on other systems, and for a process that has ended. */
+export function processorTime(pid: number | undefined): ProcessorTime | undefined {
+  try {
+    const [ranNs, waitedNs] = readFileSync(`/proc/${pid}/schedstat`, 'latin1').split(' ').map(Number)
+    return ranNs === undefined || waitedNs === undefined ? undefined : { ranMs: ranNs / 1e6, waitedMs: waitedNs / 1e6 }
+  } catch {
+    return undefined
+  }
+}
+
+/** End of a limit of time: the process has had that time, or the machine was too busy to give it. */
+export type TimeHad = 'had' | 'starved'
+
+/** Factor by which a process may exceed its limit while it waits for a processor. */
+const starvedTimesMax = 10
+
+/**
+ * The time that a process has had since an instant: the steady clock's, less what it has waited for a processor. A limit
+ * of it ends a process that hangs, whether it computes or is blocked, and not one that the machine gives no time.
+ */
+export class ProcessStopwatch {
+  readonly #time: Pick<Time, 'steadyMs' | 'sleep'>
+  readonly #read: () => ProcessorTime | undefined
+  readonly #startMs: number
+  readonly #before: ProcessorTime | undefined
+
+  /** Starts now. @param read reads the processor time of the process */
+  constructor(time: Pick<Time, 'steadyMs' | 'sleep'>, read: () => ProcessorTime | undefined) {
+    this.#time = time
+    this.#read = read
+    this.#startMs = time.steadyMs()
+    this.#before = read()
+  }
+
+  get hadMs(): number {
+    return this.#wallMs - this.starvedMs
+  }
+
+  /** Time that it has waited for a processor; 0 where that is not known. */
+  get starvedMs(): number {
+    return Math.max(0, (this.#read()?.waitedMs ?? 0) - (this.#before?.waitedMs ?? 0))
+  }
+
+  /** A clause about a process that has had too little of a processor. */
+  get busySentence(): string {
+    const ranMs = Math.max(0, (this.#read()?.ranMs ?? 0) - (this.#before?.ranMs ?? 0))
+    return `this machine is too busy (${(ranMs / 1000).toFixed(1)} s of CPU in ${Math.round(this.#wallMs / 1000)} s)`
+  }
+
+  /**
+   * Waits until the process has had so much time. Rejects with the signal's reason.
+   *
+   * @param onBusy called once when that takes longer than the limit, as the process has waited for a processor
+   */
+  async passed(limitMs: number, signal: AbortSignal, onBusy: () => void = () => {}): Promise<TimeHad> {
+    let isReported = false
+    for (let leftMs = limitMs - this.hadMs; leftMs > 0; leftMs = limitMs - this.hadMs) {
+      if (this.#wallMs > starvedTimesMax * limitMs) return 'starved'
+      await this.#time.sleep(Math.ceil(leftMs), signal)
+      if (isReported || this.#wallMs < limitMs || this.hadMs >= limitMs) continue
+      isReported = true
+      onBusy()
+    }
+    return 'had'
+  }
+
+  get #wallMs(): number {
+    return this.#time.steadyMs() - this.#startMs
+  }
+}
