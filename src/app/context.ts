@@ -20,7 +20,7 @@ export interface AppContext {
   readonly time: Time
   readonly log: Log
   readonly redactor: Redactor
-  /** The same as `time`, if the machine's clock is compared with others; absent otherwise. */
+  /** The machine's clock as it is compared with others; in a daemon the same as `time`. Absent where it is not compared. */
   readonly clock?: WatchedClock
   /** Processes of collectors that one runner leaves to the next; absent when each starts its own. */
   readonly warm?: WarmProcesses

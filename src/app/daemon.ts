@@ -3,7 +3,7 @@ import type { Time } from '../edge/time.ts'
 import { unlessAborted } from '../edge/unless-aborted.ts'
 import { version } from '../edge/version.ts'
 import type { SharedTime } from '../fleet/shared-time.ts'
-import { CautiousTime, WatchedClock } from '../intake/hour-clock.ts'
+import { WatchedClock } from '../intake/hour-clock.ts'
 import { Intake } from '../intake/intake.ts'
 import { Fault } from '../model/fault.ts'
 import type { PostgresAddress } from '../model/postgres-address.ts'
@@ -28,7 +28,7 @@ import { deliveriesTo, deliveryMaker, startDelivering, takeRoles } from './deliv
 import type { FleetMember, joinFleet as join } from './fleet-member.ts'
 import { endpointStates, openChains } from './open-chains.ts'
 import { openDaemonOutbox, placeOf } from './open-outbox.ts'
-import { openHourReader } from './open-runner.ts'
+import { openPipeline } from './open-runner.ts'
 import { presentState } from './present-state.ts'
 import { startReports } from './reporting.ts'
 
@@ -83,8 +83,8 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   if (outbox.health.isBeingChecked) log.info('the outbox is large: checking it for damage before it is written to')
   clock.meet(witnessesOf(config, await outbox.intake.newestCollected(), written))
   const connection = await connect(context, stack)
-  const chains = openChains({ ...context, time: new CautiousTime(clock, clock) }, stack, { store: outbox.intake })
-  const reader = openHourReader(context, chains, stack, { clock })
+  const chains = openChains(context, stack, { store: outbox.intake })
+  const pipeline = openPipeline(context, chains, stack)
 
   const watch = new ClockWatch(clock, chains, log)
   stack.defer(() => watch.stop())
@@ -94,7 +94,7 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   const delivering = taken && startDelivering(context, outbox, taken, deliveries)
   stack.defer(() => delivering?.stop())
   const collectors = protocolCollectors(config)
-  const reading = { reader, chains: Object.values(chains), clock, counters }
+  const reading = { pipeline, chains: Object.values(chains), clock, counters }
   const make = () => deliveryMaker(connection, outbox.delivery, withCounts)
   const seen = () => presentState(context, outbox, connection, startedAtMs, endpointStates(chains), reloads)
   const member = { context: withCounts, outbox, connection, chains, make, seen }

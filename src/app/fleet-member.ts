@@ -19,6 +19,7 @@ import type { SharedTime } from '../fleet/shared-time.ts'
 import { Backfill } from '../intake/backfill/backfill.ts'
 import { partRecord } from '../intake/backfill/joined-end.ts'
 import { type BackfillRequest, type Work, workOf } from '../intake/backfill/work.ts'
+import type { HourPipeline } from '../intake/collect-hours.ts'
 import type { HourReader } from '../intake/hour-reader.ts'
 import type { Batch } from '../model/batch.ts'
 import { Fault, faultLine } from '../model/fault.ts'
@@ -45,7 +46,7 @@ import type { AppContext } from './context.ts'
 import type { MakeDelivery } from './delivering.ts'
 import { endpointStates, openChains } from './open-chains.ts'
 import { logUpkeep, rolesOf } from './open-outbox.ts'
-import { openHourReader } from './open-runner.ts'
+import { openPipeline } from './open-runner.ts'
 import { type ReportingDeps, startReports } from './reporting.ts'
 
 /** Interval at which the database is asked for its clock. */
@@ -364,7 +365,7 @@ export function clientWhileOwned(
 
 /** Chains and processes of collectors, open while there are windows of a lane. */
 interface OpenLane {
-  readonly reader: HourReader
+  readonly pipeline: HourPipeline
   readonly meter: CallMeter
   readonly stack: AsyncDisposableStack
 }
@@ -402,17 +403,19 @@ class WindowReader {
         setInputs: (...given) => intake.setInputs(...given),
         backlog: () => intake.backlog(),
         record: (outcome, nowMs) => intake.record(outcome, nowMs, owned),
+        recordGap: (...gap) => intake.recordGap(...gap, owned),
+        forgetPins: (...hour) => intake.forgetPins(...hour),
       },
     }
     const { config, time } = this.#context
     const { from, to, what, order } = window
-    const { reader, meter } = this.#opened(lane)
+    const { pipeline, meter } = this.#opened(lane)
     const before = meter.counts()
     const asked: BackfillRequest = { from, to, current: hourAt(time.nowMs()), what, daemon: 'runs' }
     const own = window.collectors.flatMap(id => this.#configured.get(id) ?? [])
-    const works = await Promise.all(own.map(collector => workFor(collector, asked, reader, outbox)))
+    const works = await Promise.all(own.map(collector => workFor(collector, asked, pipeline.reader, outbox)))
     const concurrency = hoursFrom(from, to).length
-    const backfill = { outbox, reader, time, works, asked, order, concurrency, signal, chains: config.chains }
+    const backfill = { outbox, pipeline, time, works, asked, order, concurrency, signal, chains: config.chains }
     const end = await new Backfill({ ...backfill, report: () => {} }).run()
     // A backfill that is stopped stops its runner.
     if (signal.aborted) await this.close(lane)
@@ -430,7 +433,7 @@ class WindowReader {
     if (known) return known
     const [meter, stack] = [new CallMeter(), new AsyncDisposableStack()]
     const chains = openChains(this.#context, stack, { store: this.#outbox.intake, meterOf: () => meter })
-    const open = { reader: openHourReader(this.#context, chains, stack), meter, stack }
+    const open = { pipeline: openPipeline(this.#context, chains, stack), meter, stack }
     this.#open.set(lane, open)
     return open
   }

@@ -28,7 +28,7 @@ export function openChains(
   stack: AsyncDisposableStack,
   { store, meterOf }: ChainsDeps = {},
 ): Readonly<Record<string, OpenChainReader>> {
-  const { config, time, log, redactor } = context
+  const { config, time, clock, log, redactor } = context
   redactor.add(secretsOf(config))
   const chains: Record<string, OpenChainReader> = {}
   for (const chain of config.chains) {
@@ -54,6 +54,7 @@ export function openChains(
       patienceMs,
       endpoints,
       time,
+      earliestMs: () => clock?.earliestMs,
       passedOver,
       watch,
       contextFound,

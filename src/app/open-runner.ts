@@ -2,7 +2,8 @@ import { type OpenChainReader, OtherHostReader } from '../chain/read/reader.ts'
 import type { Chains } from '../chain/reads.ts'
 import { collectorsByName } from '../config/config.ts'
 import { configFolders, hiddenPaths } from '../config/include.ts'
-import { type HourClock, uncompared } from '../intake/hour-clock.ts'
+import { HourPipeline } from '../intake/collect-hours.ts'
+import { commandClock, type HourClock } from '../intake/hour-clock.ts'
 import { type ComparedChain, HourReader } from '../intake/hour-reader.ts'
 import { ProcessRunner } from '../runner/daemon/process-runner.ts'
 import type { ReadInterceptor } from '../runner/daemon/read-interceptor.ts'
@@ -23,7 +24,7 @@ export function openOfflineRunner(
 }
 
 /** Dependencies of a runner. Without a valid configuration, only the paths known without it are hidden from collectors. */
-type OpenRunnerDeps = Pick<AppContext, 'time' | 'log' | 'redactor' | 'warm'> &
+type OpenRunnerDeps = Pick<AppContext, 'time' | 'clock' | 'log' | 'redactor' | 'warm'> &
   Partial<Pick<AppContext, 'config'>> & {
     readonly interceptor?: ReadInterceptor | undefined
     /** Whether lists are read on from what the data folder keeps of them. Default: from their beginning. */
@@ -47,7 +48,7 @@ export function runnerOn(
 function runnerWithin(
   deadlineMs: number,
   chains: Chains,
-  { time, log, redactor, config, warm, interceptor, keepsLists }: OpenRunnerDeps,
+  { time, clock, log, redactor, config, warm, interceptor, keepsLists }: OpenRunnerDeps,
   stack: AsyncDisposableStack,
   leavesWarm = false,
 ): ProcessRunner {
@@ -55,6 +56,7 @@ function runnerWithin(
     chains,
     deadlineMs,
     time,
+    earliestMs: () => clock?.earliestMs,
     redactor,
     ...(warm && { warm, leavesWarm }),
     ...(interceptor && { interceptor }),
@@ -75,8 +77,6 @@ function runnerWithin(
 type Readers = Readonly<Record<string, OpenChainReader>>
 
 interface HourReaderOptions {
-  /** The current hour. Default: by the time of the context. */
-  readonly clock?: HourClock
   /** Sees what collectors read of the first host. Default: nothing does. */
   readonly interceptor?: ReadInterceptor
 }
@@ -89,7 +89,7 @@ export function openHourReader(
   context: AppContext,
   chains: Readers,
   stack: AsyncDisposableStack,
-  { clock = uncompared(context.time), interceptor }: HourReaderOptions = {},
+  { interceptor }: HourReaderOptions = {},
 ): HourReader {
   const { config, log } = context
   // Processes that are kept for the first runner are not those of the others.
@@ -118,9 +118,21 @@ export function openHourReader(
     runner: runnerOn(chains, context, stack, { interceptor, keepsLists: true }),
     otherHosts,
     chains: compared,
-    clock,
+    clock: clockOf(context),
     log,
   })
+}
+
+/** Opens the pipeline of hours; it is closed with the stack. */
+export function openPipeline(context: AppContext, chains: Readers, stack: AsyncDisposableStack): HourPipeline {
+  const { config, time, log } = context
+  const reader = openHourReader(context, chains, stack)
+  return new HourPipeline({ reader, clock: clockOf(context), chains: config.chains, time, log })
+}
+
+/** A daemon works by the clock that is compared with others. A command compares it once, before it begins. */
+function clockOf({ clock, time }: Pick<AppContext, 'clock' | 'time'>): HourClock {
+  return clock && time === clock ? clock : commandClock(time, clock)
 }
 
 /** Readers of the endpoints of other hosts than those before; a chain with one endpoint is read from that. */

@@ -1,17 +1,18 @@
 import type { AppContext } from '../app/context.ts'
 import { openChains, openContractReader } from '../app/open-chains.ts'
-import { openHourReader } from '../app/open-runner.ts'
+import { openPipeline } from '../app/open-runner.ts'
 import { LogList } from '../chain/log-list.ts'
 import type { RecentEvents } from '../chain/read/node-questions.ts'
 import type { ChainConfig, CollectorConfig } from '../config/config.ts'
 import { quoted } from '../config/mistakes.ts'
-import { isDerived } from '../intake/derived/derived-values.ts'
+import { descriptionOr, type HourPipeline, type HourReading, type HourToCollect } from '../intake/collect-hours.ts'
+import { inputSpans, isDerived } from '../intake/derived/derived-values.ts'
 import { withCollected } from '../intake/derived-hours.ts'
-import type { HourReader } from '../intake/hour-reader.ts'
-import { asFault, type Collected, holdOf, noPasts, nothing, type PastStore, usable } from '../intake/validate.ts'
+import { due } from '../intake/hour-outcome.ts'
+import { type Collected, holdOf, noPasts, type PastStore, usable } from '../intake/validate.ts'
 import type { LogFilter } from '../model/block.ts'
 import { Fault } from '../model/fault.ts'
-import type { Hour } from '../model/hour.ts'
+import { type Hour, hourAt } from '../model/hour.ts'
 import { isRecord } from '../model/json.ts'
 import { labelOf, type MetricId } from '../model/metric.ts'
 import type { Accepted, MetricState } from '../outbox/contract/metrics.ts'
@@ -28,27 +29,28 @@ import { counted } from './terminal.ts'
  * will treat the result.
  *
  * @param outbox absent when nothing was ever collected
- * @param store stores the results of some collectors. Default: nothing is stored
  */
 export async function collectParts(
   context: AppContext,
   outbox: Pick<Outbox, 'intake' | 'operators'> | undefined,
   collectors: readonly CollectorConfig[],
   asked: AskedHour,
-  store: (parts: readonly CollectedPart[]) => Promise<void> = async () => {},
 ): Promise<CollectedReport> {
   await using stack = new AsyncDisposableStack()
   const own = loud(context)
   const chains = openChains(own, stack, { store: outbox?.intake })
-  const reader = openHourReader(own, chains, stack)
-  onceAborted(asked.stopping, () => void reader.stop())
+  const pipeline = openPipeline(own, chains, stack)
+  onceAborted(asked.stopping, () => void pipeline.reader.stop())
   const pasts = outbox?.intake ?? noPasts
+  const store = async (parts: readonly CollectedPart[]) => {
+    if (outbox && asked.isStored) await storeParts(pipeline, outbox, parts, hourAt(context.time.nowMs()))
+  }
   // One that is slow to load keeps no other; derived ones need each other.
-  const alone = collectors.filter(one => !isDerived(one)).map(one => readParts(reader, [one], pasts, asked))
+  const alone = collectors.filter(one => !isDerived(one)).map(one => readParts(pipeline, [one], pasts, asked))
   const others = await reportOf((await Promise.all(alone)).flat(), outbox, asked)
   await store(others.parts)
   const collected = others.parts.flatMap(({ accepted }) => accepted)
-  const derived = await readParts(reader, collectors.filter(isDerived), withCollected(pasts, collected), asked)
+  const derived = await readParts(pipeline, collectors.filter(isDerived), withCollected(pasts, collected), asked)
   const computed = await reportOf(derived, outbox, asked)
   await store(derived)
   return {
@@ -78,29 +80,40 @@ async function reportOf(
 
 /** Reads an hour of collectors together. One that cannot be loaded fails alone. */
 async function readParts(
-  reader: HourReader,
+  pipeline: HourPipeline,
   collectors: readonly CollectorConfig[],
   values: PastStore,
   { hour, units }: AskedHour,
 ): Promise<CollectedPart[]> {
-  const failed: CollectedPart[] = []
-  const described = await Promise.all(
-    collectors.map(async collector => {
-      try {
-        return [{ collector, description: usable(collector, await reader.describe(collector)), hour }]
-      } catch (error) {
-        failed.push({ collector, ...nothing(asFault(error)) })
-        return []
-      }
-    }),
-  )
-  const runs = described.flat()
-  const results = await reader.collectTogether(runs, values)
-  const read = runs.map(({ collector, description }, place): CollectedPart => {
-    const collected = results[place] ?? nothing(new Fault('stopped', 'it was not read'))
-    return { collector, ...collected, accepted: collected.accepted.map(one => withUnits(one, description, units)) }
+  const hours = collectors.map(async collector => {
+    const described = pipeline.reader.describe(collector).then(result => usable(collector, result))
+    return { collector, hour, attempts: 0, description: await descriptionOr(described) }
   })
-  return [...read, ...failed]
+  const readings = await pipeline.read(await Promise.all(hours), values)
+  return readings.map(read => {
+    const { collector, collected, description } = read
+    const accepted = collected.accepted.map(one =>
+      description instanceof Fault ? one : withUnits(one, description, units),
+    )
+    return { collector, ...collected, accepted, read }
+  })
+}
+
+/** Stores results of an hour, which is expected from now on. Nothing is stored of a value of the present for an hour that has passed. */
+async function storeParts(
+  pipeline: HourPipeline,
+  { operators, intake }: Pick<Outbox, 'operators' | 'intake'>,
+  parts: readonly CollectedPart[],
+  current: Hour,
+): Promise<void> {
+  const stored = parts.map(async ({ read, ...collected }) => {
+    const { collector, inputChanges, fault } = collected
+    if (inputChanges !== undefined) await intake.setInputs(collector.id, inputSpans(collector))
+    if (fault?.code === 'hour-passed') return
+    await operators.expectHour(collector.id, read.hour, current)
+    await pipeline.record({ ...read, collected }, due, intake)
+  })
+  await Promise.all(stored)
 }
 
 /**
@@ -118,6 +131,8 @@ function withUnits(entry: Accepted, { metrics }: CollectorDescription, units: Un
 interface AskedHour {
   readonly hour: Hour
   readonly units: Units
+  /** Whether the results are stored; the hour is expected then. Default: no. */
+  readonly isStored?: boolean
   /** Ends it early: collectors that have not answered by then have Fault `stopped`. Default: nothing does. */
   readonly stopping?: AbortSignal | undefined
 }
@@ -125,6 +140,8 @@ interface AskedHour {
 /** The result of one collector for the hour. */
 export interface CollectedPart extends Collected {
   readonly collector: CollectorConfig
+  /** As it was read. */
+  readonly read: HourToCollect & HourReading
 }
 
 /** An hour as it was collected, and how outbox and service will treat it. */

@@ -1,14 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Time } from '../edge/time.ts'
 import { Fault, type FaultRecord, faultRecord } from '../model/fault.ts'
 import { type Hour, hoursFrom } from '../model/hour.ts'
-import { recollectCapMs } from '../model/limits.ts'
 import { type MetricId, metricId } from '../model/metric.ts'
-import type { DueHour } from '../outbox/contract/hours.ts'
 import type { Accepted, InputRange, StoredInputs, ValueAndState } from '../outbox/contract/metrics.ts'
-import type { IntakeOutbox } from '../outbox/contract/outbox.ts'
 import { ProvenanceSource } from '../runner/daemon/process-runner.ts'
-import type { Log } from '../telemetry/log.ts'
 import {
   type DerivedValue,
   derivedNumber,
@@ -16,7 +11,6 @@ import {
   type InputValue,
   inputRanges,
 } from './derived/derived-values.ts'
-import { recordHour } from './due-hours.ts'
 import {
   asFault,
   type Collected,
@@ -61,65 +55,6 @@ export async function collectDerived(runs: readonly HourToRead[], store: PastSto
   }
   return runs.map((run, place) => hours.resultOf(run, inputs.changes[place] ?? 0))
 }
-
-interface ComputeDueDeps {
-  readonly outbox: IntakeOutbox
-  /** Derived collectors. */
-  readonly collectors: readonly Pick<HourToRead, 'collector' | 'description'>[]
-  readonly current: Hour
-  readonly time: Time
-  readonly log: Log
-}
-
-/** Computations of one hour: an input of it may be derived by another collector, and come later. */
-const passesMax = 4
-
-/** Hours computed together: their windows are read once. */
-const hoursTogether = 500
-
-/**
- * Computes and stores the due hours of derived collectors whose attempt has come, those that it makes due included. For
- * commands: the daemon does it as hours become due.
- *
- * @param isWanted whether an hour is computed; others stay due
- * @returns the last result of each hour
- */
-export async function computeDueHours(
-  deps: ComputeDueDeps,
-  isWanted: (due: DueHour) => boolean,
-): Promise<readonly { readonly due: DueHour; readonly collected: Collected }[]> {
-  const { outbox, collectors, current, time } = deps
-  const results = new Map<string, { due: DueHour; collected: Collected }>()
-  const passes = new Map<string, number>()
-  const isLeft = (due: DueHour) => isWanted(due) && (passes.get(keyOf(due)) ?? 0) < passesMax
-  const ids = collectors.map(({ collector }) => collector.id)
-  for (;;) {
-    // One that waits for its next attempt is tried once, too: this may be the only run for hours.
-    const nowMs = time.nowMs() + (passes.size === 0 ? recollectCapMs : 0)
-    const wanted = { collectors: ids, current, nowMs, limit: hoursTogether }
-    const due = ids.length === 0 ? [] : (await outbox.intake.dueHours(wanted)).filter(isLeft)
-    if (due.length === 0) return [...results.values()]
-    const runs = due.flatMap(one => {
-      const own = collectors.find(({ collector }) => collector.id === one.collector)
-      return own ? [{ run: { ...own, hour: one.hour }, due: one }] : []
-    })
-    const all = await collectDerived(
-      runs.map(({ run }) => run),
-      outbox.intake,
-    )
-    const ended = runs.flatMap(({ due: one }, place) => {
-      const collected = all[place]
-      return collected ? [{ due: one, collected }] : []
-    })
-    await Promise.all(ended.map(one => recordHour(deps, one.due, one.collected)))
-    for (const one of ended) {
-      results.set(keyOf(one.due), one)
-      passes.set(keyOf(one.due), (passes.get(keyOf(one.due)) ?? 0) + 1)
-    }
-  }
-}
-
-const keyOf = ({ collector, hour }: DueHour) => `${hour} ${collector}`
 
 /** An input of a derived value, as it is stored. */
 export interface DerivedInput {

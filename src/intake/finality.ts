@@ -1,16 +1,16 @@
 import type { ChainReader } from '../chain/reads.ts'
 import type { CollectorConfig } from '../config/config.ts'
 import type { Time } from '../edge/time.ts'
-import { type AsOfBlock, notFinal } from '../model/block.ts'
+import { type AsOfBlock, newestFinal } from '../model/block.ts'
 import { Fault, faultLine } from '../model/fault.ts'
 import { type Hour, hourAfter, hourAt, hourText } from '../model/hour.ts'
 import type { PinnedHour } from '../outbox/contract/hours.ts'
 import type { IntakeOutbox } from '../outbox/contract/outbox.ts'
 import type { CollectorDescription } from '../runner/runner.ts'
 import type { Log } from '../telemetry/log.ts'
-import { oldestCollected } from './hour-clock.ts'
-import type { HourReader } from './hour-reader.ts'
-import { reportedPasts, storedPart } from './validate.ts'
+import type { HourPipeline } from './collect-hours.ts'
+import { type HourClock, oldestCollected } from './hour-clock.ts'
+import { reportedReads } from './validate.ts'
 
 /** A block that may be final is checked with the chain's next look-up, or alone after this many times its `settle`. */
 const settlesPatientMax = 4
@@ -39,7 +39,9 @@ type Changed = keyof typeof changes
 
 interface FinalityDeps {
   readonly outbox: IntakeOutbox
-  readonly reader: HourReader
+  readonly pipeline: HourPipeline
+  /** Nothing is final before its earliest present. */
+  readonly clock: Pick<HourClock, 'earliestMs'>
   readonly collectors: readonly CollectorConfig[]
   readonly chains: readonly ChainReader[]
   /** @throws Fault when it cannot be loaded */
@@ -79,9 +81,11 @@ export class Finality {
     await Promise.all(this.#underWay.values())
   }
 
-  #due({ id, settleMs }: ChainReader, limit: number): Promise<readonly PinnedHour[]> {
-    const { outbox, time } = this.#deps
-    return outbox.intake.pinnedHours(id, hourAt(time.nowMs() - settleMs), limit)
+  /** Hours whose block is final by now, if it was not replaced. */
+  async #due({ id, settleMs }: ChainReader, limit: number): Promise<readonly PinnedHour[]> {
+    const { outbox, clock, time } = this.#deps
+    const upTo = newestFinal(settleMs, clock.earliestMs, hourAt(time.nowMs()))
+    return upTo === undefined ? [] : outbox.intake.pinnedHours(id, upTo, limit)
   }
 
   /** Checks the due hours of a chain. Never rejects. */
@@ -165,32 +169,34 @@ export class Finality {
 
   /** Reads an hour again and stores the changes: values that differ become due again. Rejects to be called again later. */
   async #recollect(id: string, hour: Hour, because: Changed): Promise<void> {
-    const { outbox, reader, collectors, chains, describe, catchUpMs, time, log } = this.#deps
-    const { intake } = outbox
+    const { outbox, pipeline, collectors, describe, catchUpMs, time, log, signal } = this.#deps
     const collector = collectors.find(entry => entry.id === id)
     const description = collector && (await describe(collector))
     const { is, after } = changes[because]
     const staysAsItIs = `${is}, and it cannot be read again: its values stay as they are`
     const facts = { collector: id, hour: hourText(hour) }
     if (!collector || !description?.history) {
-      await intake.forgetPins(id, hour)
+      await outbox.intake.forgetPins(id, hour)
       log.error(facts, staysAsItIs)
       return
     }
-    const startedMs = time.nowMs()
-    const read = await reader.collect({ collector, description, hour }, reportedPasts(outbox))
-    const { accepted, fault } = read
-    if (fault) {
-      if (hour >= oldestCollected(hourAt(startedMs), description, catchUpMs)) throw fault
-      await intake.forgetPins(id, hour)
-      log.error({ ...facts, fault: faultLine(fault) }, staysAsItIs)
+    const oldest = oldestCollected(hourAt(time.nowMs()), description, catchUpMs)
+    const purpose = { kind: 'replaced', oldest } as const
+    const asked = { collector, description, hour, attempts: 0 }
+    const [end] = await pipeline.collect([asked], purpose, reportedReads(outbox), signal)
+    if (!end) return signal.throwIfAborted()
+    const { outcome, recorded, collected } = end
+    if (outcome.kind === 'left') throw outcome.fault
+    if (outcome.kind === 'given-up') {
+      log.error({ ...facts, fault: faultLine(outcome.fault) }, staysAsItIs)
       return
     }
-    const stored = storedPart({ ...read, pins: notFinal(read.pins, hour, chains, startedMs) })
-    const { corrected } = await intake.record({ collector: id, hour, ...stored, mode: 'correct' }, time.nowMs())
-    const end =
-      corrected > 0 ? `${corrected} of ${accepted.length} values differ and are pushed again` : 'the same values'
-    log.warn({ ...facts, corrected }, `read again ${after}: ${end}`)
+    const { corrected } = recorded
+    const what =
+      corrected > 0
+        ? `${corrected} of ${collected.accepted.length} values differ and are pushed again`
+        : 'the same values'
+    log.warn({ ...facts, corrected }, `read again ${after}: ${what}`)
   }
 }
 

@@ -4,6 +4,7 @@ import {
   type ClockEvidence,
   type ClockVerdict,
   clockPatienceLongMs,
+  type EarliestMs,
   isPossible,
   judgeClock,
   witnessWaitMs,
@@ -20,7 +21,9 @@ const clockStepMs = 10_000
 export const witnessAskMs = 60_000
 
 /** The current hour, as far as it is known. */
-export interface HourClock extends EarliestNow {
+export interface HourClock {
+  /** The earliest that the present can be; `undefined` while no witness confirms the clock. */
+  readonly earliestMs: EarliestMs | undefined
   /** The current hour; `undefined` while the clock is not believed, or others disagree about the hour. */
   readonly hour: Hour | undefined
   /** Registers a listener for when the clock is believed, again or for the first time. */
@@ -42,15 +45,19 @@ export function objection(
   return now === undefined ? hourUnknown : hourPassed
 }
 
-/** The machine's clock, without anything to compare it with. */
-export function uncompared(time: Pick<Time, 'nowMs'>): HourClock {
+/**
+ * The machine's clock of a command, which is believed as a person has just typed it.
+ *
+ * @param watched says what is final. Default: nothing is
+ */
+export function commandClock(time: Pick<Time, 'nowMs'>, watched?: Pick<HourClock, 'earliestMs'>): HourClock {
   return {
     get hour() {
       const nowMs = time.nowMs()
       return isPossible(nowMs) ? hourAt(nowMs) : undefined
     },
     get earliestMs() {
-      return time.nowMs()
+      return watched?.earliestMs
     },
     onBelieved() {},
   }
@@ -153,10 +160,9 @@ export class WatchedClock extends DerivedTime {
     return agreedHour(this.verdict)
   }
 
-  /** The earliest time by any witness that agrees with the clock; the believed time while it is doubted. */
-  get earliestMs(): number {
+  get earliestMs(): EarliestMs | undefined {
     const { verdict } = this
-    return verdict.kind === 'trusted' ? verdict.earliestMs : this.nowMs()
+    return verdict.kind === 'trusted' ? verdict.confirmedMs : undefined
   }
 
   /** Whether old data may be deleted: not before a witness agrees with the clock, or it ran alone for long. */
@@ -272,27 +278,4 @@ export class WatchedClock extends DerivedTime {
 /** By how much the clock was set between two readings. */
 function apart(before: Mark, after: Mark): number {
   return after.wallMs - before.wallMs - (after.steadyMs - before.steadyMs)
-}
-
-/** A lower bound of the present time. */
-interface EarliestNow {
-  /** The earliest possible present, in milliseconds since 1970. */
-  readonly earliestMs: number
-}
-
-/**
- * Time for decisions that must not be early, such as whether a block is final. While this machine's clock is ahead of
- * others, `nowMs` follows the others. Waits have their usual length.
- */
-export class CautiousTime extends DerivedTime {
-  readonly #earliest: EarliestNow
-
-  constructor(time: Time, earliest: EarliestNow) {
-    super(time)
-    this.#earliest = earliest
-  }
-
-  protected instantMs(): number {
-    return this.#earliest.earliestMs
-  }
 }

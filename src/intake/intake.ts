@@ -3,7 +3,6 @@ import type { ChainReader } from '../chain/reads.ts'
 import type { CollectorConfig } from '../config/config.ts'
 import { Loop } from '../edge/loop.ts'
 import type { Time } from '../edge/time.ts'
-import { notFinal } from '../model/block.ts'
 import { faultLine } from '../model/fault.ts'
 import { type Hour, hourAfter, hourAt, hourText } from '../model/hour.ts'
 import { pollMs, recollectBaseMs, waitingRowsMax } from '../model/limits.ts'
@@ -12,13 +11,14 @@ import type { IntakeOutbox } from '../outbox/contract/outbox.ts'
 import type { CollectorDescription } from '../runner/runner.ts'
 import type { Counters } from '../telemetry/counters.ts'
 import type { Log } from '../telemetry/log.ts'
+import { descriptionOr, type HourPipeline } from './collect-hours.ts'
 import { DerivedOrder } from './derived/derived-order.ts'
 import { inputSpans, isDerived } from './derived/derived-values.ts'
-import { dueHoursWanted, hourPlanOf, recordHour, startableHours } from './due-hours.ts'
+import { dueHoursWanted, hourPlanOf, startableHours } from './due-hours.ts'
 import { Finality } from './finality.ts'
-import { CautiousTime, type HourClock, uncompared } from './hour-clock.ts'
-import type { HourReader } from './hour-reader.ts'
-import { asFault, type Collected, nothing, type PastStore, reportedPasts, usable } from './validate.ts'
+import type { HourClock } from './hour-clock.ts'
+import { due } from './hour-outcome.ts'
+import { type ReportingStore, reportedReads, usable } from './validate.ts'
 
 /** Interval of checking all collectors for due hours; a collector whose run has ended is checked at once. */
 export const attentionMs = 1_000
@@ -28,7 +28,7 @@ const derivedHoursMax = 200
 
 interface IntakeDeps {
   readonly outbox: IntakeOutbox
-  readonly reader: HourReader
+  readonly pipeline: HourPipeline
   readonly collectors: readonly CollectorConfig[]
   /** The chains that collectors read, to check blocks again once they are final. */
   readonly chains: readonly ChainReader[]
@@ -36,8 +36,8 @@ interface IntakeDeps {
   readonly catchUpMs: number
   readonly time: Time
   readonly log: Log
-  /** The current hour, as the machine's clock and its witnesses agree on it. Default: the hour of `time`. */
-  readonly clock?: HourClock
+  /** The current hour, as the machine's clock and its witnesses agree on it. */
+  readonly clock: HourClock
   /** Counts runs. Default: nothing is counted. */
   readonly counters?: Counters | undefined
 }
@@ -57,7 +57,8 @@ export class Intake {
   readonly #everyHour: { stop(): void }
   readonly #finality: Finality
   readonly #clock: HourClock
-  readonly #pasts: PastStore
+  readonly #pipeline: HourPipeline
+  readonly #store: ReportingStore
   readonly #byId: ReadonlyMap<string, CollectorConfig>
   readonly #order: DerivedOrder
   /** Derived collectors whose inputs are stored. */
@@ -73,15 +74,15 @@ export class Intake {
   constructor(deps: IntakeDeps) {
     this.#deps = deps
     this.#catchUpLog = new CatchUpLog(deps.log, deps.time)
-    this.#pasts = reportedPasts(deps.outbox)
+    this.#pipeline = deps.pipeline
+    this.#store = reportedReads(deps.outbox)
     this.#order = new DerivedOrder(deps.collectors)
     this.#byId = new Map(deps.collectors.map(collector => [collector.id, collector]))
     this.#tryAtOnce = new Set(this.#byId.keys())
-    this.#clock = deps.clock ?? uncompared(deps.time)
+    this.#clock = deps.clock
     this.#clock.onBelieved(() => this.#wake.resolve())
     this.#finality = new Finality({
       ...deps,
-      time: new CautiousTime(deps.time, this.#clock),
       describe: collector => this.#describe(collector),
       signal: this.#loop.signal,
     })
@@ -97,7 +98,7 @@ export class Intake {
     const ended = this.#loop.stop()
     this.#wake.resolve()
     this.#everyHour.stop()
-    await Promise.all([ended, this.#deps.reader.stop()])
+    await Promise.all([ended, this.#pipeline.reader.stop()])
     await Promise.all([...this.#planning.values(), ...this.#underWay.values(), this.#finality.ended()])
     this.#catchUpLog.ended()
   }
@@ -265,35 +266,19 @@ export class Intake {
   }
 
   async #collect(collector: CollectorConfig, hours: readonly DueHour[]): Promise<void> {
-    const { reader, time } = this.#deps
-    const startedSteadyMs = time.steadyMs()
-    const startedMs = this.#clock.earliestMs
-    const results = await this.#describe(collector)
-      .then(description =>
-        reader.collectTogether(
-          hours.map(({ hour }) => ({ collector, description, hour })),
-          this.#pasts,
-        ),
-      )
-      .catch((error: unknown) => hours.map(() => nothing(asFault(error))))
-    const seconds = (time.steadyMs() - startedSteadyMs) / 1000
-    await Promise.all(hours.map((due, place) => this.#record(due, results[place], { seconds, startedMs })))
+    const { time, counters } = this.#deps
+    const startedMs = time.steadyMs()
+    const description = await descriptionOr(this.#describe(collector))
+    const asked = hours.map(one => ({ ...one, collector, description }))
+    const ends = await this.#pipeline.collect(asked, due, this.#store, this.#loop.signal)
+    const seconds = (time.steadyMs() - startedMs) / 1000
+    for (const { hour, collected } of ends) {
+      counters?.ran(collector.id, seconds, collected)
+      if (!collected.fault) this.#logCollected({ collector: collector.id, hour }, collected.accepted.length)
+    }
   }
 
-  async #record(
-    due: DueHour,
-    collected: Collected | undefined,
-    { seconds, startedMs }: { readonly seconds: number; readonly startedMs: number },
-  ): Promise<void> {
-    // A stop ends the processes; a failure caused by it is not the run's own.
-    if (!collected || (this.#loop.signal.aborted && collected.fault)) return
-    this.#deps.counters?.ran(due.collector, seconds, collected)
-    const pins = notFinal(collected.pins, due.hour, this.#deps.chains, startedMs)
-    await recordHour(this.#deps, due, { ...collected, pins })
-    if (!collected.fault) this.#logCollected(due, collected.accepted.length)
-  }
-
-  #logCollected({ collector, hour }: DueHour, metrics: number): void {
+  #logCollected({ collector, hour }: Pick<DueHour, 'collector' | 'hour'>, metrics: number): void {
     const { log, time } = this.#deps
     if (hour < hourAt(time.nowMs())) this.#catchUpLog.collected(hour, metrics)
     else log.info({ collector, hour: hourText(hour), metrics }, 'collected')
@@ -302,7 +287,7 @@ export class Intake {
   async #describe(collector: CollectorConfig): Promise<CollectorDescription> {
     const known = this.#descriptions.get(collector.id)
     if (known) return known
-    const description = usable(collector, await this.#deps.reader.describe(collector))
+    const description = usable(collector, await this.#pipeline.reader.describe(collector))
     this.#descriptions.set(collector.id, description)
     this.#order.described(collector, description)
     return description

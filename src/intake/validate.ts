@@ -142,8 +142,11 @@ export type PastOf = (id: MetricId, hour: Hour) => Past | undefined
 /** The part of the outbox that knows the history of metrics. */
 export type PastStore = Pick<IntakeStore, 'pasts' | 'inputs'>
 
-/** The history of metrics; an error is reported to the outbox, as it is not the collector's failure. */
-export function reportedPasts({ intake, health }: IntakeOutbox): PastStore {
+/** The store of hours, which reports errors of its reads. */
+export type ReportingStore = PastStore & Pick<IntakeStore, 'record' | 'recordGap' | 'forgetPins'>
+
+/** The store of hours; an error of a read is reported to the outbox, as it is not the collector's failure. */
+export function reportedReads({ intake, health }: IntakeOutbox): ReportingStore {
   const reported = (error: unknown): never => {
     health.recover(error)
     throw error
@@ -151,6 +154,9 @@ export function reportedPasts({ intake, health }: IntakeOutbox): PastStore {
   return {
     pasts: metrics => intake.pasts(metrics).catch(reported),
     inputs: (ranges, of) => intake.inputs(ranges, of).catch(reported),
+    record: (outcome, nowMs) => intake.record(outcome, nowMs),
+    recordGap: (...gap) => intake.recordGap(...gap),
+    forgetPins: (...hour) => intake.forgetPins(...hour),
   }
 }
 

@@ -1,4 +1,5 @@
-import type { Hour } from './hour.ts'
+import type { EarliestMs } from './clock.ts'
+import { type Hour, hourAt } from './hour.ts'
 
 /** `0x` and an even number of hexadecimal digits. */
 export type Hex = `0x${string}`
@@ -84,13 +85,29 @@ export function settleMsOf(chainId: number): number {
   return (settleMinutes[chainId] ?? 30) * minuteMs
 }
 
-/** The blocks of an hour that were not final yet at an instant. */
+/**
+ * Whether the as-of block of an hour cannot be replaced any more: the hour is older than the chain's `settle`.
+ *
+ * @param earliestMs `undefined` while no witness confirms the clock: nothing is final then, but on a chain that settles at
+ * once
+ */
+export function isFinal(hour: Hour, settleMs: number, earliestMs: EarliestMs | undefined): boolean {
+  return settleMs === 0 || (earliestMs !== undefined && hour + settleMs <= earliestMs)
+}
+
+/** The newest hour that is final, as in `isFinal`; `undefined` where none is. @param current the current hour */
+export function newestFinal(settleMs: number, earliestMs: EarliestMs | undefined, current: Hour): Hour | undefined {
+  if (settleMs === 0) return current
+  return earliestMs === undefined ? undefined : hourAt(earliestMs - settleMs)
+}
+
+/** The blocks of an hour that were not final yet at an instant, as in `isFinal`. */
 export function notFinal(
   pins: readonly PinnedBlock[],
   hour: Hour,
   chains: readonly { readonly id: number; readonly settleMs: number }[],
-  atMs: number,
+  earliestMs: EarliestMs | undefined,
 ): PinnedBlock[] {
   const settleMs = (chainId: number) => chains.find(({ id }) => id === chainId)?.settleMs ?? settleMsOf(chainId)
-  return pins.filter(({ chainId }) => atMs < hour + settleMs(chainId))
+  return pins.filter(({ chainId }) => !isFinal(hour, settleMs(chainId), earliestMs))
 }

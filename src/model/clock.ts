@@ -74,6 +74,14 @@ export interface ClockEvidence {
   readonly witness: 'awaited' | 'silent' | 'none'
 }
 
+declare const earliest: unique symbol
+
+/**
+ * The earliest that the present can be, in milliseconds since 1970, by a clock that a witness has confirmed. Only the
+ * judgement of the clock makes one: what must not be early, as the finality of a block, takes no plain time.
+ */
+export type EarliestMs = number & { readonly [earliest]: true }
+
 /** A clock that is believed, and the bounds of the true time. */
 interface TrustedClock {
   readonly kind: 'trusted'
@@ -83,6 +91,8 @@ interface TrustedClock {
   readonly earliestMs: number
   /** Latest true time by all the evidence, in milliseconds since 1970. */
   readonly latestMs: number
+  /** As `earliestMs`; absent while no witness has confirmed the clock, unless there is none to ask. */
+  readonly confirmedMs?: EarliestMs
   /** A problem that does not stop the work, as a sentence that says what to do. */
   readonly remark?: string
 }
@@ -152,7 +162,14 @@ function trusted(evidence: ClockEvidence, isConfirmed: boolean): TrustedClock {
     Math.abs(offMs) > clockReportMs
       ? { remark: `${offSentence(offMs)}: set it right, unless it is the service’s that is wrong` }
       : {}
-  return { kind: 'trusted', isConfirmed, ...span, ...remark }
+  const isSure = isConfirmed || evidence.witness === 'none'
+  return {
+    kind: 'trusted',
+    isConfirmed,
+    ...span,
+    ...(isSure && { confirmedMs: span.earliestMs as EarliestMs }),
+    ...remark,
+  }
 }
 
 /**

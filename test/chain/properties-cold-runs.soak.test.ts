@@ -6,7 +6,7 @@ import { type HourOrder, workOf } from '../../src/intake/backfill/work.ts'
 import { hourAfter, hourAt, hoursFrom, parseHour } from '../../src/model/hour.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { contentsOf } from '../outbox/support/contents.ts'
-import { collector, readerOn } from '../support/collectors.ts'
+import { collector, pipelineOn } from '../support/collectors.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { repetitions } from '../support/soak.ts'
 import { node } from './support/readers.ts'
@@ -38,14 +38,14 @@ async function coldRun(url: string, order: HourOrder, concurrency: number) {
   if (description.kind !== 'usable') throw new Error('the collectors cannot be used')
   const end = await new Backfill({
     outbox,
-    reader: readerOn(runner, systemTime),
+    pipeline: pipelineOn(runner, systemTime, { chains: [{ id: 1, settleMs: 0 }] }),
     time: systemTime,
     works: collectors.map(each => workOf(each, description, asked, new Map())),
     asked,
     order,
     concurrency,
     signal: new AbortController().signal,
-    chains: [{ name: 'synthetic', id: 1, settleMs: 0 }],
+    chains: [{ name: 'synthetic', id: 1 }],
     report: () => {},
   }).run()
   expect(end).toMatchObject({ left: 0, failures: [] })

@@ -14,6 +14,7 @@ import type { CollectorConfig } from '../../src/config/config.ts'
 import { priceConfig, tokenPriceConfig } from '../../src/config/load.ts'
 import type { Deployed } from '../../src/devchain/miner.ts'
 import { systemTime } from '../../src/edge/time.ts'
+import type { EarliestMs } from '../../src/model/clock.ts'
 import { type Hour, hourAfter, hourText } from '../../src/model/hour.ts'
 import { hourMs } from '../../src/model/limits.ts'
 import type { ListKeeper } from '../../src/runner/daemon/lists.ts'
@@ -145,6 +146,7 @@ function runnerOn(
     chains: { dev },
     deadlineMs: 60_000,
     time: systemTime,
+    earliestMs: () => (more.time ?? systemTime).nowMs() as EarliestMs,
     lists,
     listKeeper,
     log: (_collector, _level, message, facts) => void lines.push({ message, facts }),

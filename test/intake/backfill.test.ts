@@ -13,7 +13,7 @@ import { type Hour, hourAfter, hoursFrom } from '../../src/model/hour.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { hourStates } from '../../src/outbox/store/hours.ts'
 import type { RunOutcome } from '../../src/runner/runner.ts'
-import { collector, one, readerOn, type Script, ScriptedRunner } from '../support/collectors.ts'
+import { collector, one, pipelineOn, type Script, ScriptedRunner } from '../support/collectors.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour } from '../support/metrics.ts'
 import { atOnce, expectHours, lateOf } from '../support/stored-hours.ts'
@@ -61,7 +61,7 @@ function stage(scripts: Readonly<Record<string, Scripted>>): Stage {
       })
       return new Backfill({
         outbox,
-        reader: readerOn(runner, time),
+        pipeline: pipelineOn(runner, time),
         time,
         works,
         asked,
@@ -356,7 +356,7 @@ describe('a backfill whose chain cannot be read', () => {
     const other: Script = () => ({ readings: { TVL: 1 }, failures: {}, pins: [pin] })
     const isAgain = () => here.news.some(({ kind }) => kind === 'tries-again')
     const here = stage({ a: { script: () => (isAgain() ? value(1) : unreachable) }, b: { script: other } })
-    const end = await here.run({ chains: [{ name: 'main', id: 1, settleMs: 0 }], concurrency: 5 })
+    const end = await here.run({ chains: [{ name: 'main', id: 1 }], concurrency: 5 })
     expect(waitsOf(here).slice(0, 4)).toEqual([5_000, 10_000, 20_000, 40_000])
     const again = here.news.findIndex(({ kind }) => kind === 'tries-again')
     expect(here.news.slice(0, again).filter(({ kind }) => kind === 'waits-for-chain')).toHaveLength(4)

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { describe, expect, it } from 'vitest'
-import { uncompared } from '../../src/intake/hour-clock.ts'
+import { commandClock } from '../../src/intake/hour-clock.ts'
 import { disagreementOf, HourReader } from '../../src/intake/hour-reader.ts'
 import { type Collected, noPasts } from '../../src/intake/validate.ts'
 import { Fault, faultRecord } from '../../src/model/fault.ts'
@@ -69,7 +69,7 @@ function stage({ answers, agree = 1, chainIds = [1], metrics = jumping, before =
     servedBy: (_: Hour, run: number) => hostOf(isMoved ? 1 : run),
     quarantine: (host: string, _: Hour, reason: string) => void quarantined.set(host, reason),
   }))
-  const reader = new HourReader({ runner, otherHosts, chains, clock: uncompared({ nowMs: () => anHour }), log })
+  const reader = new HourReader({ runner, otherHosts, chains, clock: commandClock({ nowMs: () => anHour }), log })
   const pasts = {
     ...noPasts,
     pasts: async (keys: readonly { readonly hour: Hour }[]) =>

@@ -12,7 +12,7 @@ import { hourMs } from '../../src/model/limits.ts'
 import type { Metric } from '../../src/model/metric.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { metricsBetween } from '../../src/outbox/store/values.ts'
-import { collector, readerOn, type Script, ScriptedRunner } from '../support/collectors.ts'
+import { collector, confirmed, pipelineOn, type Script, ScriptedRunner } from '../support/collectors.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { silentLog } from '../support/log.ts'
 import { anHour, metrics } from '../support/metrics.ts'
@@ -114,7 +114,9 @@ function stage({
   const lines: string[] = []
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(String(JSON.parse(line).msg)) })
   const collectors = [collector('a')]
-  const parts = { outbox, reader: readerOn(runner, time), collectors, chains: [reader], catchUpMs, time, log }
+  const clock = confirmed(time)
+  const pipeline = pipelineOn(runner, time, { clock, chains: [reader], log })
+  const parts = { outbox, pipeline, collectors, chains: [reader], catchUpMs, time, clock, log }
   return {
     chain,
     outbox,
@@ -154,7 +156,8 @@ describe('a collector that cannot be read again', () => {
       'other/x': { ...described, script: () => ({ readings: { M0: 5 }, failures: {}, pins: [] }) },
     })
     const finality = new Finality({
-      ...{ outbox, reader: readerOn(runner, time), collectors, chains: [reader], time, catchUpMs: 24 * hourMs },
+      ...{ outbox, pipeline: pipelineOn(runner, time), collectors, chains: [reader], time, catchUpMs: 24 * hourMs },
+      clock: confirmed(time),
       describe: async () => described,
       log: silentLog,
       signal: new AbortController().signal,

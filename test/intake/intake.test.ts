@@ -7,7 +7,15 @@ import { Fault } from '../../src/model/fault.ts'
 import { hourAfter, hourText } from '../../src/model/hour.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { rowsBetween } from '../../src/outbox/store/hours.ts'
-import { collector, one, readerOn, type Script, type Scripted, ScriptedRunner } from '../support/collectors.ts'
+import {
+  collector,
+  confirmed,
+  one,
+  pipelineOn,
+  type Script,
+  type Scripted,
+  ScriptedRunner,
+} from '../support/collectors.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { silentLog } from '../support/log.ts'
 import { anHour } from '../support/metrics.ts'
@@ -40,7 +48,8 @@ function stage(
       time.stopAt(toMs)
       const intake = new Intake({
         outbox,
-        reader: readerOn(runner, time),
+        pipeline: pipelineOn(runner, time, { chains }),
+        clock: confirmed(time),
         collectors,
         chains,
         catchUpMs: 7 * 24 * 60 * minuteMs,
@@ -189,8 +198,8 @@ describe('intake', () => {
     const time = new VirtualTime(anHour)
     const end = anHour + 5 * minuteMs
     time.stopAt(end)
-    const parts = { outbox, reader: readerOn(runner, time), collectors: [collector('a')], chains: [] }
-    const start = () => new Intake({ ...parts, catchUpMs: minuteMs, time, log: silentLog })
+    const parts = { outbox, pipeline: pipelineOn(runner, time), collectors: [collector('a')], chains: [] }
+    const start = () => new Intake({ ...parts, clock: confirmed(time), catchUpMs: minuteMs, time, log: silentLog })
     const attempts = async () => (await outbox.status.reasons(anHour, anHour, 1)).failed[0]?.attempts ?? 0
     const untilFailed = (count: number) => vi.waitUntil(async () => (await attempts()) === count)
 

@@ -8,7 +8,7 @@ import { type Hour, hourAfter } from '../../src/model/hour.ts'
 import { hourMs } from '../../src/model/limits.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { WrongTime } from '../delivery/support/scripted-time.ts'
-import { collector, readerOn, type Script, ScriptedRunner } from '../support/collectors.ts'
+import { collector, pipelineOn, type Script, ScriptedRunner } from '../support/collectors.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { silentLog } from '../support/log.ts'
 import { anHour } from '../support/metrics.ts'
@@ -71,7 +71,7 @@ function stage({ startMs, history, script, chains = [], aheadMs = 0 }: Staged) {
   const runner = new ScriptedRunner({ 'vault/a': { script: script(time), history } })
   const intake = new Intake({
     outbox,
-    reader: readerOn(runner, clock),
+    pipeline: pipelineOn(runner, clock, { clock, chains }),
     collectors: [collector('a')],
     chains,
     catchUpMs: 7 * 24 * hourMs,

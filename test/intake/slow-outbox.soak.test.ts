@@ -7,7 +7,7 @@ import { hourMs } from '../../src/model/limits.ts'
 import type { IntakeOutbox } from '../../src/outbox/contract/outbox.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { portWith, slowOutbox } from '../outbox/support/slow-outbox.ts'
-import { collector, one, readerOn, type Script, ScriptedRunner } from '../support/collectors.ts'
+import { collector, confirmed, one, pipelineOn, type Script, ScriptedRunner } from '../support/collectors.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { silentLog } from '../support/log.ts'
 import { anHour } from '../support/metrics.ts'
@@ -28,7 +28,8 @@ function intakeOn(outbox: IntakeOutbox, script: Script, time: VirtualTime) {
   const collectors = names.map(name => collector(name))
   const options = {
     outbox,
-    reader: readerOn(runner, time),
+    pipeline: pipelineOn(runner, time),
+    clock: confirmed(time),
     collectors,
     chains: [],
     catchUpMs: 24 * hourMs,

@@ -98,7 +98,7 @@ describe('a watched clock', () => {
       await time.sleep(12_345)
       const { verdict } = clock
       const bounds = verdict.kind === 'trusted' ? [verdict.earliestMs, verdict.latestMs] : []
-      return [clock.nowMs(), clock.earliestMs, ...bounds, ...heard].filter(ms => !Number.isInteger(ms))
+      return [clock.nowMs(), clock.earliestMs ?? 0, ...bounds, ...heard].filter(ms => !Number.isInteger(ms))
     }
     clock.sawService(-7 * 60_000)
     expect(await instants()).toEqual([])

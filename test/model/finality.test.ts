@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type Hex, notFinal, type PinnedBlock, settleMsOf } from '../../src/model/block.ts'
+import type { EarliestMs } from '../../src/model/clock.ts'
 import { anHour } from '../support/metrics.ts'
 
 const pin = (chainId: number): PinnedBlock => {
@@ -19,6 +20,8 @@ describe('a block of an hour', () => {
     ['of a chain that is not configured, by its id', 10, settleMsOf(10) - 1, false],
     ['of a chain that is not configured, by its id', 10, settleMsOf(10), true],
   ])('%s is final or not', (_, chainId, afterMs, isFinal) => {
-    expect(notFinal([pin(chainId)], anHour, chains, anHour + afterMs)).toHaveLength(isFinal ? 0 : 1)
+    expect(notFinal([pin(chainId)], anHour, chains, (anHour + afterMs) as EarliestMs)).toHaveLength(isFinal ? 0 : 1)
+    // No clock is confirmed.
+    expect(notFinal([pin(chainId)], anHour, chains, undefined)).toHaveLength(chainId === 31_337 ? 0 : 1)
   })
 })

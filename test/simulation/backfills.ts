@@ -1,20 +1,20 @@
 import type { ChainReader } from '../../src/chain/reads.ts'
 import { type Config, protocolCollectors } from '../../src/config/config.ts'
-import type { Time } from '../../src/edge/time.ts'
 import { Backfill } from '../../src/intake/backfill/backfill.ts'
 import { type BackfillRequest, workOf } from '../../src/intake/backfill/work.ts'
+import type { WatchedClock } from '../../src/intake/hour-clock.ts'
 import { usable } from '../../src/intake/validate.ts'
 import { hourAfter, hourAt } from '../../src/model/hour.ts'
 import type { Outbox } from '../../src/outbox/contract/outbox.ts'
 import type { Runner } from '../../src/runner/runner.ts'
-import { readerOn } from '../support/collectors.ts'
+import { pipelineOn } from '../support/collectors.ts'
 import type { BackfillScript } from './backfill-script.ts'
 
 interface FillParts {
   readonly script: BackfillScript
   readonly outbox: Pick<Outbox, 'intake' | 'health'>
   readonly runner: Runner
-  readonly time: Time
+  readonly time: WatchedClock
   readonly config: Config
   readonly chain: ChainReader | undefined
   readonly signal: AbortSignal
@@ -43,14 +43,14 @@ export async function fillIn({ script, outbox, runner, time, config, chain, sign
   )
   await new Backfill({
     outbox,
-    reader: readerOn(runner, time),
+    pipeline: pipelineOn(runner, time, { clock: time, chains: chain ? [chain] : [] }),
     time,
     works,
     asked,
     order,
     concurrency,
     signal,
-    chains: chain ? [{ name: 'scripted', id: chain.id, settleMs: chain.settleMs }] : [],
+    chains: chain ? [{ name: 'scripted', id: chain.id }] : [],
     report: () => {},
   }).run()
 }

@@ -2,8 +2,8 @@ import type { ChainHead } from '../../src/chain/endpoint/learnt.ts'
 import type { LogList } from '../../src/chain/log-list.ts'
 import type { OpenChainReader } from '../../src/chain/read/reader.ts'
 import type { ChainReader, ReadAnswer, ReadAt, ReadRequest } from '../../src/chain/reads.ts'
-import type { Time } from '../../src/edge/time.ts'
-import type { AsOfBlock, FinalBlocks } from '../../src/model/block.ts'
+import type { WatchedClock } from '../../src/intake/hour-clock.ts'
+import { type AsOfBlock, type FinalBlocks, isFinal } from '../../src/model/block.ts'
 import { Fault } from '../../src/model/fault.ts'
 import type { Hour } from '../../src/model/hour.ts'
 import { chainId, type WorldChain } from './chain.ts'
@@ -14,14 +14,14 @@ export class ScriptedReader implements ChainReader, Pick<OpenChainReader, 'askHe
   readonly id = chainId
   readonly settleMs: number
   readonly #chain: WorldChain
-  readonly #time: Time
+  readonly #time: WatchedClock
   readonly #chance: Fortune
   readonly #finalBlocks: FinalBlocks
   readonly #found = new Map<Hour, { readonly block: AsOfBlock; readonly isFinal: boolean }>()
   #nextLookUp = Promise.withResolvers<void>()
 
   /** @param time its steady clock is the world's */
-  constructor(chain: WorldChain, time: Time, chance: Fortune, finalBlocks: FinalBlocks) {
+  constructor(chain: WorldChain, time: WatchedClock, chance: Fortune, finalBlocks: FinalBlocks) {
     this.settleMs = chain.script.settleMs
     this.#chain = chain
     this.#time = time
@@ -39,7 +39,7 @@ export class ScriptedReader implements ChainReader, Pick<OpenChainReader, 'askHe
   }
 
   #isFinal(hour: Hour): boolean {
-    return hour + this.settleMs <= this.#time.nowMs()
+    return isFinal(hour, this.settleMs, this.#time.earliestMs)
   }
 
   /** A block that is not canonical any more is not read. */

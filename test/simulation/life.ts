@@ -5,7 +5,7 @@ import { Delivery, DeliveryLoop } from '../../src/delivery/delivery.ts'
 import { destinationsOf } from '../../src/delivery/destination.ts'
 import { Pacer, ServiceClock } from '../../src/delivery/gate.ts'
 import type { Time } from '../../src/edge/time.ts'
-import { CautiousTime, WatchedClock } from '../../src/intake/hour-clock.ts'
+import { WatchedClock } from '../../src/intake/hour-clock.ts'
 import { Intake } from '../../src/intake/intake.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { hourAt } from '../../src/model/hour.ts'
@@ -17,7 +17,7 @@ import { destinationStates } from '../../src/outbox/store/notes.ts'
 import type { Log } from '../../src/telemetry/log.ts'
 import { Redactor } from '../../src/telemetry/redactor.ts'
 import { slowOutbox, someTurns } from '../outbox/support/slow-outbox.ts'
-import { readerOn } from '../support/collectors.ts'
+import { pipelineOn } from '../support/collectors.ts'
 import { readAtOnce } from '../support/stored-hours.ts'
 import type { BackfillScript } from './backfill-script.ts'
 import { fillIn } from './backfills.ts'
@@ -117,7 +117,7 @@ export class Life {
       const rest = lazy(pollMs, () => world.facts.activity.get(owner) ?? 0)
       return new DeliveryLoop([delivery], rest, log, this.outbox.health)
     })
-    const chains = this.#chains(new CautiousTime(time, time), number, this.#store)
+    const chains = this.#chains(time, number, this.#store)
     const runner = new ScriptedRunner(world, isAlive, number, chains[0])
     const asked = Object.fromEntries(chains.map(chain => ['scripted', chain]))
     this.#clockWatch = new ClockWatch(
@@ -130,7 +130,7 @@ export class Life {
     const hourly = () => hourAt(clock.nowMs())
     this.#intake = new Intake({
       outbox: this.#store,
-      reader: readerOn(runner, time),
+      pipeline: pipelineOn(runner, time, { clock: time, chains, log }),
       collectors,
       chains,
       catchUpMs: world.config.collect.catchUpMs,
@@ -172,7 +172,7 @@ export class Life {
   }
 
   /** As in each process that reads the chain. */
-  #chains(time: Time, number: number, { intake }: Pick<Outbox, 'intake'>): ScriptedReader[] {
+  #chains(time: WatchedClock, number: number, { intake }: Pick<Outbox, 'intake'>): ScriptedReader[] {
     const { chain, script } = this.#world
     const chance = new Fortune(script.seed + 1_000 * number + 7)
     return chain ? [new ScriptedReader(chain, time, chance, intake.finalBlocks(chainId))] : []

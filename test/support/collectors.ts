@@ -1,9 +1,13 @@
 import type { CollectorConfig } from '../../src/config/config.ts'
-import { type HourClock, uncompared } from '../../src/intake/hour-clock.ts'
+import type { Time } from '../../src/edge/time.ts'
+import { HourPipeline } from '../../src/intake/collect-hours.ts'
+import { commandClock, type HourClock } from '../../src/intake/hour-clock.ts'
 import { HourReader } from '../../src/intake/hour-reader.ts'
+import type { EarliestMs } from '../../src/model/clock.ts'
 import type { Fault } from '../../src/model/fault.ts'
 import type { Hour } from '../../src/model/hour.ts'
 import type { CollectorDescription, DescribeResult, Runner, RunOutcome } from '../../src/runner/runner.ts'
+import type { Log } from '../../src/telemetry/log.ts'
 import { silentLog } from './log.ts'
 
 const place = { file: 'tidegauge.yaml', line: 1, column: 1 }
@@ -52,8 +56,35 @@ export class ScriptedRunner implements Runner {
   async stop(): Promise<void> {}
 }
 
+/** A clock that every witness confirms. */
+export function confirmed(time: Pick<Time, 'nowMs'>): HourClock {
+  return {
+    get hour() {
+      return commandClock(time).hour
+    },
+    get earliestMs() {
+      return time.nowMs() as EarliestMs
+    },
+    onBelieved() {},
+  }
+}
+
 /** Reads hours where no chain has endpoints of several hosts. */
-export function readerOn(runner: Runner, time: Parameters<typeof uncompared>[0] | HourClock): HourReader {
-  const clock = 'onBelieved' in time ? time : uncompared(time)
+function readerOn(runner: Runner, clock: HourClock): HourReader {
   return new HourReader({ runner, otherHosts: [], chains: [], clock, log: silentLog })
+}
+
+interface PipelineParts {
+  readonly clock?: HourClock
+  readonly chains?: readonly { readonly id: number; readonly settleMs: number }[]
+  readonly log?: Log
+}
+
+/** The pipeline of hours on a runner. Its clock is confirmed, unless another one is given. */
+export function pipelineOn(
+  runner: Runner,
+  time: Time,
+  { clock = confirmed(time), chains = [], log = silentLog }: PipelineParts = {},
+): HourPipeline {
+  return new HourPipeline({ reader: readerOn(runner, clock), clock, chains, time, log })
 }

@@ -13,6 +13,7 @@ import { Anvil } from '../../src/devchain/anvil.ts'
 import { type Artifact, artifact } from '../../src/devchain/contracts.ts'
 import type { Deployed } from '../../src/devchain/miner.ts'
 import { systemTime } from '../../src/edge/time.ts'
+import type { EarliestMs } from '../../src/model/clock.ts'
 import { type Hour, hourAfter, hourAt } from '../../src/model/hour.ts'
 import { type FakeNode, forwardingTo, startNode } from '../chain/support/node.ts'
 
@@ -112,7 +113,8 @@ export class ProtocolChain {
   }
 
   reader(name: string, more: Partial<ChainReaderDeps> = {}): OpenChainReader {
-    return createChainReader({ name, id: this.#id, endpoints: [this.url], time: systemTime, ...more })
+    const earliestMs = () => (more.time ?? systemTime).nowMs() as EarliestMs
+    return createChainReader({ name, id: this.#id, endpoints: [this.url], time: systemTime, earliestMs, ...more })
   }
 
   /** Number of `eth_call`s of readers that this work costs. */

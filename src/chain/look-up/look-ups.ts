@@ -407,8 +407,7 @@ interface LookUpDeps {
   readonly hours: Hours
   readonly finalBlocks: FinalBlocks
   readonly pace: Pace
-  /** Delay after an hour until its block counts as final, in milliseconds. */
-  readonly settleMs: number
+  readonly isFinal: (hour: Hour) => boolean
   readonly time: Time
   /** Called with a candidate for the as-of block, in the tick in which it is asked for. */
   readonly onCandidate: (state: HourLookUp, block: CandidateBlock, endpoint: Endpoint) => void
@@ -582,8 +581,7 @@ export class LookUps {
   }
 
   #keep(answers: ReadonlyMap<Hour, AsOfAnswer>): void {
-    const { finalBlocks, settleMs, time } = this.#deps
-    const isFinal = (hour: Hour) => hour + settleMs <= time.nowMs()
+    const { finalBlocks, isFinal } = this.#deps
     const found = [...answers].flatMap(([hour, answer]) =>
       answer.kind === 'found' && isFinal(hour) ? [{ hour, block: plain(answer.block) }] : [],
     )

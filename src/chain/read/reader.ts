@@ -1,5 +1,6 @@
 import type { Time } from '../../edge/time.ts'
-import { type AsOfBlock, type FinalBlocks, type Hex, type LogFilter, settleMsOf } from '../../model/block.ts'
+import { type AsOfBlock, type FinalBlocks, type Hex, isFinal, type LogFilter, settleMsOf } from '../../model/block.ts'
+import type { EarliestMs } from '../../model/clock.ts'
 import { Fault } from '../../model/fault.ts'
 import { type Hour, hourAfter } from '../../model/hour.ts'
 import { EndpointPool, type EndpointReport, type EndpointSource, type PoolDeps } from '../endpoint/endpoint-pool.ts'
@@ -33,6 +34,8 @@ export interface ChainReaderDeps extends PoolDeps {
    * Delay after an hour until its as-of block counts as final, in milliseconds. Default: a safe time for the chain id.
    */
   readonly settleMs?: number
+  /** The earliest that the present can be, as in `isFinal`. Default: not known. */
+  readonly earliestMs?: (() => EarliestMs | undefined) | undefined
   /** Address of Multicall3. Default: the usual one. */
   readonly multicall?: Hex | undefined
   /** Cache of final as-of blocks. Default: a cache of this process only. */
@@ -101,7 +104,7 @@ class HourlyReader implements OpenChainReader {
     this.#pool = pool
     this.#lookUps = new LookUps({
       name,
-      settleMs,
+      isFinal: hour => this.#isFinal(hour),
       time,
       pool,
       hours: this.#hours,
@@ -194,7 +197,7 @@ class HourlyReader implements OpenChainReader {
   }
 
   #isFinal(hour: Hour): boolean {
-    return hour + this.settleMs <= this.#time.nowMs()
+    return isFinal(hour, this.settleMs, this.#deps.earliestMs?.())
   }
 
   /** Waits for a block past the hour if the chain is known to make one soon, to save requests. */

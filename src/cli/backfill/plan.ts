@@ -1,6 +1,6 @@
 import type { AppContext } from '../../app/context.ts'
 import { openChains } from '../../app/open-chains.ts'
-import { openHourReader } from '../../app/open-runner.ts'
+import { openPipeline } from '../../app/open-runner.ts'
 import { type CallCounts, CallMeter } from '../../chain/endpoint/call-meter.ts'
 import type { ChainConfig } from '../../config/config.ts'
 import { destinationsOf } from '../../delivery/destination.ts'
@@ -128,15 +128,14 @@ async function sampleOf(
   const meters = new Map(config.chains.map(({ name }) => [name, new CallMeter()]))
   await using stack = new AsyncDisposableStack()
   const chains = openChains(context, stack, { meterOf: chain => meters.get(chain) })
-  const reader = openHourReader(context, chains, stack)
+  const pipeline = openPipeline(context, chains, stack)
   const startMs = time.nowMs()
   const wanted = works.flatMap(work =>
-    work.hours.filter(hour => hours.has(hour)).map(hour => ({ ...work, work, hour })),
+    work.hours.filter(hour => hours.has(hour)).map(hour => ({ ...work, work, hour, attempts: 0 })),
   )
-  const results = await reader.collectTogether(wanted, outbox?.intake ?? noPasts)
-  const runs = results.flatMap(({ accepted, pins, fault }, place): SampledRun[] => {
-    const { work, hour } = wanted[place] ?? {}
-    return work && hour !== undefined ? [{ work, hour, metrics: accepted.length, pins, ...(fault && { fault }) }] : []
+  const results = await pipeline.read(wanted, outbox?.intake ?? noPasts)
+  const runs = results.map(({ work, hour, collected: { accepted, pins, fault } }): SampledRun => {
+    return { work, hour, metrics: accepted.length, pins, ...(fault && { fault }) }
   })
   const ms = time.nowMs() - startMs
   const spent = sumOf([...meters.values()].map(meter => meter.counts()))

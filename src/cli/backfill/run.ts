@@ -1,6 +1,6 @@
 import type { AppContext } from '../../app/context.ts'
 import { openChains } from '../../app/open-chains.ts'
-import { openHourReader } from '../../app/open-runner.ts'
+import { openPipeline } from '../../app/open-runner.ts'
 import type { CallCounts } from '../../chain/endpoint/call-meter.ts'
 import { CallMeter } from '../../chain/endpoint/call-meter.ts'
 import type { Time } from '../../edge/time.ts'
@@ -119,7 +119,7 @@ async function readHere(
   const chains = openChains(own, stack, { store: run.outbox.intake, meterOf: () => meter })
   const end = await new Backfill({
     ...run,
-    reader: openHourReader(own, chains, stack),
+    pipeline: openPipeline(own, chains, stack),
     time: context.time,
     chains: context.config.chains,
     ...(budget && { budget }),

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { AppContext } from '../../app/context.ts'
 import { openOutbox, rolesOf } from '../../app/open-outbox.ts'
+import { openPipeline } from '../../app/open-runner.ts'
 import type { CallCounts } from '../../chain/endpoint/call-meter.ts'
 import { systemTime } from '../../edge/time.ts'
 import type { BackfillEnd, BackfillNews } from '../../intake/backfill/backfill.ts'
@@ -15,8 +16,8 @@ import {
   type Work,
   workOf,
 } from '../../intake/backfill/work.ts'
+import { computeDueHours } from '../../intake/compute-due-hours.ts'
 import { inputSpans, isDerived } from '../../intake/derived/derived-values.ts'
-import { computeDueHours } from '../../intake/derived-hours.ts'
 import { faultLine } from '../../model/fault.ts'
 import { type Hour, hourAt, hourText, parseHour } from '../../model/hour.ts'
 import { shellWord } from '../../model/text.ts'
@@ -104,7 +105,13 @@ async function collectAndDeliver(
   const run = { context, outbox, asked, order: orderOf(options), concurrency: options.concurrency, signal, report }
   const { end, calls: counts } = await readInOrder(selected, run, calls, stack)
   // A daemon that runs computes them itself.
-  if (!signal.aborted && delivery.by !== 'daemon') await computeAgain(context, outbox, asked, selected.derived)
+  if (!signal.aborted && delivery.by !== 'daemon') {
+    const pipeline = openPipeline(context, {}, stack)
+    const { current, from } = asked
+    const due = { intake: outbox.intake, pipeline, collectors: selected.derived, current, time }
+    // Later windows that hold a new value.
+    await computeDueHours(due, ({ hour, attempts }) => attempts > 0 && hour >= from)
+  }
   await progress.end()
   if (!signals.stopping.aborted) await delivery.finish()
   const { balance: after } = await outbox.operators.backlog()
@@ -145,17 +152,6 @@ async function readInOrder(
     if (works.length > 0) ends.push(await readAll({ ...run, works, asked, order }, calls, stack))
   }
   return joinedParts(ends)
-}
-
-/** Computes later windows again that hold a new value. */
-async function computeAgain(
-  { time, log }: AppContext,
-  outbox: Outbox,
-  { current, from }: BackfillRequest,
-  collectors: readonly UsableCollector[],
-): Promise<void> {
-  const due = { outbox, collectors, current, time, log }
-  await computeDueHours(due, ({ hour, attempts }) => attempts > 0 && hour >= from)
 }
 
 function askedOf(

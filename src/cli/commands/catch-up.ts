@@ -1,19 +1,20 @@
 import type { AppContext } from '../../app/context.ts'
 import { openChains } from '../../app/open-chains.ts'
 import { logUpkeep, openOutbox } from '../../app/open-outbox.ts'
-import { openHourReader } from '../../app/open-runner.ts'
+import { openPipeline } from '../../app/open-runner.ts'
 import type { ChainReader } from '../../chain/reads.ts'
+import type { HourPipeline, HourReading, HourToCollect } from '../../intake/collect-hours.ts'
+import { computeDueHours } from '../../intake/compute-due-hours.ts'
 import { inputSpans, isDerived } from '../../intake/derived/derived-values.ts'
-import { computeDueHours } from '../../intake/derived-hours.ts'
-import { hourPlanOf, recordHour, retryDelayMs } from '../../intake/due-hours.ts'
+import { hourPlanOf } from '../../intake/due-hours.ts'
 import { Finality } from '../../intake/finality.ts'
-import type { HourReader } from '../../intake/hour-reader.ts'
-import { notFinal } from '../../model/block.ts'
+import { commandClock } from '../../intake/hour-clock.ts'
+import { due } from '../../intake/hour-outcome.ts'
+import type { Collected } from '../../intake/validate.ts'
 import { Fault, faultLine, isPermanent } from '../../model/fault.ts'
 import { type Hour, hourAfter, hourAt, hoursFrom, hourText } from '../../model/hour.ts'
 import { hourMs, recollectCapMs } from '../../model/limits.ts'
 import { metricId } from '../../model/metric.ts'
-import type { DueHour } from '../../outbox/contract/hours.ts'
 import type { Balance } from '../../outbox/contract/metrics.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
 import { createLog } from '../../telemetry/log.ts'
@@ -57,7 +58,10 @@ export async function catchUp(options: CatchUpOptions): Promise<void> {
   })
   stack.defer(() => upkeep.stop())
   const isComplete = await withHeartbeat(context, async () => {
-    const caughtUp = await collectAndDeliver({ context, outbox, delivery, usable }, signals, stack, options)
+    const chains = openChains(context, stack, { store: outbox.intake })
+    const pipeline = openPipeline(loud(context), chains, stack)
+    const run = { context, chains: Object.values(chains), pipeline, outbox, delivery, usable }
+    const caughtUp = await collectAndDeliver(run, signals, options)
     printCaughtUp(caughtUp, options)
     if (signals.stopping.aborted) throw new Fault('stopped', 'it was asked to stop: what is left stays due')
     return incompleteSentences(caughtUp)
@@ -67,6 +71,8 @@ export async function catchUp(options: CatchUpOptions): Promise<void> {
 
 interface CatchUpRun {
   readonly context: AppContext
+  readonly chains: readonly ChainReader[]
+  readonly pipeline: HourPipeline
   readonly outbox: Outbox
   readonly delivery: CommandDelivery
   readonly usable: readonly UsableCollector[]
@@ -102,35 +108,24 @@ interface CollectorEnd {
   readonly fault?: Fault
 }
 
-function collectorEnd({ hour, collector }: DueHour, metrics: number, fault: Fault | undefined): CollectorEnd {
-  return { hour, collector, metrics, ...(fault && { fault }) }
-}
-
-interface DueRun extends UsableCollector {
-  readonly due: DueHour
+function collectorEnd({ hour, collector, collected: { accepted, fault } }: HourToCollect & HourReading): CollectorEnd {
+  return { hour, collector: collector.id, metrics: accepted.length, ...(fault && { fault }) }
 }
 
 /** Hours read at the same time: their reads share requests. */
 const hoursTogether = 24
 
 /** Collects the current hour alone, then the others several at a time, the oldest first. Rejects with the outbox's error. */
-async function collectAndDeliver(
-  run: CatchUpRun,
-  signals: Signals,
-  stack: AsyncDisposableStack,
-  options: CatchUpOptions,
-): Promise<CaughtUp> {
+async function collectAndDeliver(run: CatchUpRun, signals: Signals, options: CatchUpOptions): Promise<CaughtUp> {
   const { context, outbox, delivery } = run
   const { balance: before } = await outbox.operators.backlog()
   const current = hourAt(context.time.nowMs())
-  const due = await planDueHours(run, current)
-  const hours = due.slice(0, options.maxHours)
+  const planned = await planDueHours(run, current)
+  const hours = planned.slice(0, options.maxHours)
 
-  const chains = openChains(context, stack, { store: outbox.intake })
-  const reader = openHourReader(loud(context), chains, stack)
-  const finality = startFinality(run, reader, Object.values(chains))
+  const finality = startFinality(run)
   // Running collectors end with the signal; their hours stay due.
-  onceAborted(signals.stopping, () => void reader.stop())
+  onceAborted(signals.stopping, () => void run.pipeline.reader.stop())
   // A daemon that has started meanwhile collects the rest.
   const isOver = () => signals.stopping.aborted || delivery.by !== 'own'
   const taken = new Set<Hour>()
@@ -140,8 +135,8 @@ async function collectAndDeliver(
     outbox.health.requireRoom()
     const window = hours.slice(at, at + size)
     // Derived values follow.
-    const runs = window.flatMap(([, own]) => own).filter(({ collector }) => !isDerived(collector))
-    const collected = await Promise.all(runs.map(one => collectRun(run, reader, isOver, one)))
+    const others = window.flatMap(([, all]) => all).filter(({ collector }) => !isDerived(collector))
+    const collected = await collectHours(run, others, signals.stopping)
     if (isOver()) break
     for (const [hour] of window) taken.add(hour)
     ends.push(...collected)
@@ -155,7 +150,7 @@ async function collectAndDeliver(
   const { balance } = await outbox.operators.backlog()
   return {
     ends: hourEnds([...ends, ...computed], taken),
-    left: due.length - taken.size,
+    left: planned.length - taken.size,
     balance,
     delivered: balance.delivered - before.delivered,
     dead: balance.dead - before.dead,
@@ -178,55 +173,49 @@ function hourEnds(ends: readonly CollectorEnd[], taken: Iterable<Hour> = []): Ho
 
 /** Derived hours, once all else is collected: those that had their turn, and those whose inputs have changed. */
 async function computeDerived(
-  { context, outbox, usable }: CatchUpRun,
+  { context, outbox, pipeline, usable }: CatchUpRun,
   current: Hour,
   taken: ReadonlySet<Hour>,
 ): Promise<CollectorEnd[]> {
   const collectors = usable.filter(({ collector }) => isDerived(collector))
-  const { time, log } = context
-  const results = await computeDueHours({ outbox, collectors, current, time, log }, ({ hour, attempts }) => {
-    return taken.has(hour) || attempts > 0
-  })
-  return results
-    .map(({ due, collected }) => collectorEnd(due, collected.accepted.length, collected.fault))
-    .toSorted((one, other) => one.hour - other.hour)
+  const dueHours = { intake: outbox.intake, pipeline, collectors, current, time: context.time }
+  const ends = await computeDueHours(dueHours, ({ hour, attempts }) => taken.has(hour) || attempts > 0)
+  return ends.map(collectorEnd).toSorted((one, other) => one.hour - other.hour)
 }
 
 /** Attempts at one hour; more while the chain has no block past it, which takes seconds. */
 const attemptsMax = 2
 const chainBehindAttemptsMax = 7
 
-/** Wait before the second attempt at an hour. */
-const retryRestMs = 1_000
-
-async function collectRun(
-  { context, outbox }: CatchUpRun,
-  reader: HourReader,
-  isOver: () => boolean,
-  { collector, description, due }: DueRun,
-): Promise<CollectorEnd> {
-  const { config, time, log } = context
-  for (let attempt = 1; ; attempt += 1) {
-    const startedMs = time.nowMs()
-    const collected = await reader.collect({ collector, description, hour: due.hour }, outbox.intake)
-    const { fault } = collected
-    if (fault && isOver()) return collectorEnd(due, 0, fault)
-    const pins = notFinal(collected.pins, due.hour, config.chains, startedMs)
-    const attempts = due.attempts + attempt - 1
-    await recordHour({ outbox, time, log }, { ...due, attempts }, { ...collected, pins })
-    const isBehind = fault?.code === 'chain-behind'
-    if (!fault || isPermanent(fault) || attempt >= (isBehind ? chainBehindAttemptsMax : attemptsMax)) {
-      return collectorEnd(due, collected.accepted.length, fault)
-    }
-    await time.sleep(isBehind ? retryDelayMs(fault, attempt, time.chance()) : retryRestMs)
+/** Collects hours; those that failed for a reason that may pass again, once their next attempt is due. */
+async function collectHours(
+  { context: { time }, outbox, pipeline }: CatchUpRun,
+  hours: readonly HourToCollect[],
+  stopping: AbortSignal,
+): Promise<CollectorEnd[]> {
+  const ends = new Map<HourToCollect, CollectorEnd>()
+  let left = hours.map(hour => ({ ...hour, asked: hour }))
+  for (let attempt = 1; left.length > 0 && !stopping.aborted; attempt += 1) {
+    const ended = await pipeline.collect(left, due, outbox.intake, stopping)
+    for (const end of ended) ends.set(end.asked, collectorEnd(end))
+    const again = ended.flatMap(({ outcome, collected: { fault }, ...hour }) => {
+      const most = fault?.code === 'chain-behind' ? chainBehindAttemptsMax : attemptsMax
+      const isTried =
+        outcome.kind === 'stored' && outcome.failed && !isPermanent(outcome.failed.fault) && attempt < most
+      return isTried ? [{ ...hour, attempts: hour.attempts + 1, nextMs: outcome.failed.nextAttemptMs }] : []
+    })
+    left = again
+    const restMs = Math.max(0, ...again.map(({ nextMs }) => nextMs)) - time.nowMs()
+    if (restMs > 0) await time.sleep(restMs, stopping).catch(() => {})
   }
+  return [...ends.values()]
 }
 
 /**
  * Plans the hours that are due since the last delivered one, and gives all that are due: the current one first, then the
  * oldest. The service is asked about collectors that the outbox does not know: it may be a new one of a machine that keeps nothing.
  */
-async function planDueHours(run: CatchUpRun, current: Hour): Promise<[Hour, DueRun[]][]> {
+async function planDueHours(run: CatchUpRun, current: Hour): Promise<[Hour, HourToCollect[]][]> {
   const { context, outbox, usable } = run
   const nowMs = context.time.nowMs()
   const byId = new Map(usable.map(one => [one.collector.id, one]))
@@ -237,12 +226,12 @@ async function planDueHours(run: CatchUpRun, current: Hour): Promise<[Hour, DueR
   // Also hours whose next attempt is yet to come: this run may be the last one for hours.
   const limit = Math.ceil(context.config.collect.catchUpMs / hourMs) + 1
   const wanted = { collectors: [...byId.keys()], current, nowMs: nowMs + recollectCapMs, limit }
-  const due = (await outbox.intake.dueHours(wanted)).flatMap(one => {
-    const collector = byId.get(one.collector)
-    return collector ? [{ ...collector, due: one }] : []
+  const hours = (await outbox.intake.dueHours(wanted)).flatMap(hour => {
+    const described = byId.get(hour.collector)
+    return described ? [{ ...hour, ...described }] : []
   })
   const turnOf = (hour: Hour) => (hour === current ? 0 : hour)
-  return [...Map.groupBy(due, one => one.due.hour)].sort(([one], [other]) => turnOf(one) - turnOf(other))
+  return [...Map.groupBy(hours, ({ hour }) => hour)].sort(([one], [other]) => turnOf(one) - turnOf(other))
 }
 
 /** Collectors named in one line. */
@@ -278,7 +267,7 @@ async function firstPlansOf(
 }
 
 async function plan(
-  { context, outbox }: CatchUpRun,
+  { context, outbox, pipeline }: CatchUpRun,
   { collector, description }: UsableCollector,
   current: Hour,
   first?: FirstPlan,
@@ -297,9 +286,11 @@ async function plan(
   const complete = typeof first === 'object' ? first.complete : []
   // The service has the values of these: nothing is left to collect.
   const had = complete.filter(hour => hour >= planned.oldest && hour >= (since ?? hour))
-  const nowMs = context.time.nowMs()
-  await Promise.all(had.map(hour => outbox.intake.record({ collector: id, hour, accepted: [] }, nowMs)))
+  const read = { collector, description, attempts: 0, collected: withoutValues, begunMs: undefined }
+  await Promise.all(had.map(hour => pipeline.record({ ...read, hour }, due, outbox.intake)))
 }
+
+const withoutValues: Collected = { accepted: [], pins: [], failures: {} }
 
 /** First expected hour: the later one of the configuration and of what the service has. */
 function sinceOf(configured: Hour | undefined, first: FirstPlan | undefined): Hour | undefined {
@@ -316,15 +307,12 @@ function sinceOf(configured: Hour | undefined, first: FirstPlan | undefined): Ho
  * @returns `finish` resolves when the checks have ended, or have had the time of one collector; the rest is checked by
  * the next run
  */
-function startFinality(
-  { context, outbox, usable }: CatchUpRun,
-  reader: HourReader,
-  chains: readonly ChainReader[],
-): { finish(): Promise<void> } {
+function startFinality({ context, outbox, usable, pipeline, chains }: CatchUpRun): { finish(): Promise<void> } {
   const { config, time, log } = context
+  const clock = commandClock(time, context.clock)
   const over = new AbortController()
   const finality = new Finality({
-    ...{ outbox, reader, chains, time, log },
+    ...{ outbox, pipeline, chains, clock, time, log },
     collectors: usable.map(({ collector }) => collector),
     catchUpMs: config.collect.catchUpMs,
     describe: async ({ id }) => {

@@ -2,11 +2,8 @@ import { type Command, Option } from 'commander'
 import type { AppContext } from '../../app/context.ts'
 import { openOutbox } from '../../app/open-outbox.ts'
 import { ConfigError } from '../../config/config.ts'
-import { inputSpans } from '../../intake/derived/derived-values.ts'
-import { retryDelayMs } from '../../intake/due-hours.ts'
-import { failureGroups, failureLine, storedPart } from '../../intake/validate.ts'
+import { failureGroups, failureLine } from '../../intake/validate.ts'
 import { pushedMetric } from '../../model/batch.ts'
-import { notFinal } from '../../model/block.ts'
 import { Fault, faultLine } from '../../model/fault.ts'
 import { type Hour, hourAfter, hourAt, hourText, parseHour } from '../../model/hour.ts'
 import { numberText } from '../../model/number-text.ts'
@@ -95,10 +92,8 @@ async function collectOnce(options: CollectOptions, stopping?: AbortSignal): Pro
   const outbox = existing ?? (options.dryRun ? undefined : await openOutbox(context, stack))
   if (!options.dryRun) outbox?.health.requireRoom()
   const units: Units = options.allowUnitChange ? 'changed' : 'locked'
-  const storeParts = async (parts: readonly CollectedPart[]) => {
-    if (outbox && !options.dryRun) await store(context, outbox, parts, hour)
-  }
-  const collected = await collectParts(context, outbox, collectors, { hour, units, stopping }, storeParts)
+  const isStored = !options.dryRun
+  const collected = await collectParts(context, outbox, collectors, { hour, units, stopping, isStored })
   if (stopping?.aborted) return
   if (!outbox || options.dryRun) await showOnly(context, collected, options)
   else if (!(await queueAndDeliver(context, outbox, collected, options))) endIncomplete()
@@ -147,30 +142,6 @@ async function queueAndDeliver(
   const rest = waitingText({ dead: count('dead'), held: count('held') })
   note(`${count('delivered')} of ${stored.length} delivered${rest}`)
   return count('due') + count('dead') + count('held') === 0
-}
-
-async function store(
-  { config, time }: AppContext,
-  { operators, intake }: Pick<Outbox, 'operators' | 'intake'>,
-  parts: readonly CollectedPart[],
-  hour: Hour,
-): Promise<void> {
-  await Promise.all(
-    parts.map(async part => {
-      const { collector, fault, inputChanges } = part
-      if (inputChanges !== undefined) await intake.setInputs(collector.id, inputSpans(collector))
-      const isRefused = fault?.code === 'hour-passed'
-      if (isRefused) return
-      const nowMs = time.nowMs()
-      await operators.expectHour(collector.id, hour, hourAt(nowMs))
-      const pins = notFinal(part.pins, hour, config.chains, nowMs)
-      const failed = fault && { fault, nextAttemptMs: nowMs + retryDelayMs(fault, 1, time.chance()) }
-      await intake.record(
-        { collector: collector.id, hour, ...storedPart({ ...part, pins }), ...(failed && { failed }) },
-        nowMs,
-      )
-    }),
-  )
 }
 
 function printWarnings(warnings: readonly Warning[]): void {

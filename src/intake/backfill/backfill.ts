@@ -1,13 +1,12 @@
 import type { ChainConfig } from '../../config/config.ts'
 import type { Time } from '../../edge/time.ts'
-import { notFinal } from '../../model/block.ts'
 import { Fault, type FaultCode, isPermanent } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
 import type { Backlog } from '../../outbox/contract/delivery-store.ts'
 import type { Recorded } from '../../outbox/contract/hours.ts'
 import type { BackfillOutbox } from '../../outbox/contract/outbox.ts'
-import type { HourReader } from '../hour-reader.ts'
-import { asFault, type Collected, storedPart } from '../validate.ts'
+import type { HourPipeline } from '../collect-hours.ts'
+import { asFault } from '../validate.ts'
 import {
   type BackfillRequest,
   type CollectorCounts,
@@ -111,8 +110,8 @@ export class Backfill {
 
   /** Runs the backfill, once. Never rejects: failures are part of the result. */
   async run(): Promise<BackfillEnd> {
-    const { reader, signal } = this.#deps
-    const stop = () => void reader.stop()
+    const { pipeline, signal } = this.#deps
+    const stop = () => void pipeline.reader.stop()
     signal.addEventListener('abort', stop, { once: true })
     const stopped = await this.#firstAndRetry().then(
       () => undefined,
@@ -248,14 +247,14 @@ interface RunEnd {
 
 interface RoundDeps {
   readonly outbox: BackfillOutbox
-  /** Stopped together with the backfill. */
-  readonly reader: HourReader
+  /** Its reader is stopped together with the backfill. */
+  readonly pipeline: HourPipeline
   readonly time: Time
   readonly asked: BackfillRequest
   /** Aborted with a Fault as its reason: a person stopped it, or a limit was reached. */
   readonly signal: AbortSignal
   /** The configured chains: they match a fault's chain name to the chain id of a block. */
-  readonly chains: readonly Pick<ChainConfig, 'name' | 'id' | 'settleMs'>[]
+  readonly chains: readonly Pick<ChainConfig, 'name' | 'id'>[]
 }
 
 /** Callbacks for the runs of a round. */
@@ -284,52 +283,15 @@ async function stillToDo(
 
 /** Starts all runs of a window in one tick, and stores their results. Rejects with the outbox's Fault. */
 async function readRound(window: readonly CollectorHours[], deps: RoundDeps, listener: RoundListener): Promise<void> {
-  const { reader, outbox, time } = deps
-  const startedMs = time.nowMs()
-  const runs = window.flatMap(({ work, hours }) => hours.map(hour => ({ ...work, work, hour })))
-  const results = await reader.collectTogether(runs, outbox.intake)
-  // Async, so that an unreadable outbox leaves no store without a handler.
-  const stored = await Promise.allSettled(
-    runs.map(async ({ work, hour }, place) => {
-      const read = results[place]
-      if (read) await store(work, hour, read, startedMs, deps, listener)
-    }),
-  )
-  for (const end of stored) if (end.status === 'rejected') throw end.reason
-}
-
-/**
- * Stores an hour. Values of an incomplete hour are kept, too; its rest is not retried, as the hour was not expected. An
- * hour that could not be read is listed until a later backfill has it, unless it lies before the first block.
- */
-async function store(
-  work: Work,
-  hour: Hour,
-  read: Collected,
-  startedMs: number,
-  { outbox, asked, time, signal, chains }: RoundDeps,
-  listener: RoundListener,
-): Promise<void> {
-  const { accepted, fault } = read
-  // A stop ends the processes; a failure caused by it is not the run's own.
-  if (fault && signal.aborted) return
-  const { id } = work.collector
-  if (accepted.length > 0 || fault?.code !== 'chain-before-first-block') {
-    const nowMs = time.nowMs()
-    const mode = asked.what === 'overwrite' ? 'correct' : 'first-stands'
-    const pins = notFinal(read.pins, hour, chains, startedMs)
-    const failed = fault && { failed: { fault, nextAttemptMs: nowMs } }
-    const outcome = {
-      collector: id,
-      hour,
-      ...storedPart({ ...read, pins }),
-      mode,
-      unexpected: true,
-      ...failed,
-    } as const
-    listener.stored(id, await outbox.intake.record(outcome, nowMs))
+  const { pipeline, outbox, asked, signal } = deps
+  const mode = asked.what === 'overwrite' ? 'correct' : 'first-stands'
+  const runs = window.flatMap(({ work, hours }) => hours.map(hour => ({ ...work, work, hour, attempts: 0 })))
+  for (const end of await pipeline.collect(runs, { kind: 'backfill', mode }, outbox.intake, signal)) {
+    const { work, hour, collected, recorded } = end
+    const { fault, pins } = collected
+    listener.stored(work.collector.id, recorded)
+    listener.ended({ work, hour, ...(fault && { fault }), chainIds: pins.map(({ chainId }) => chainId) })
   }
-  listener.ended({ work, hour, ...(fault && { fault }), chainIds: read.pins.map(({ chainId }) => chainId) })
 }
 
 /** First and longest wait for a chain, in milliseconds. */

@@ -41,7 +41,10 @@ export type IntakeOutbox = Pick<Outbox, 'intake' | 'health'>
 
 /** The outbox as a backfill needs it. */
 export interface BackfillOutbox {
-  readonly intake: Pick<IntakeStore, 'hourStates' | 'pasts' | 'inputs' | 'setInputs' | 'record' | 'backlog'>
+  readonly intake: Pick<
+    IntakeStore,
+    'hourStates' | 'pasts' | 'inputs' | 'setInputs' | 'record' | 'recordGap' | 'forgetPins' | 'backlog'
+  >
   readonly health: OutboxHealth
 }
 

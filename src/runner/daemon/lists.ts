@@ -1,7 +1,8 @@
 import type { Chains } from '../../chain/reads.ts'
 import type { CollectorConfig } from '../../config/config.ts'
 import type { Time } from '../../edge/time.ts'
-import type { Hex } from '../../model/block.ts'
+import { type Hex, isFinal } from '../../model/block.ts'
+import type { EarliestMs } from '../../model/clock.ts'
 import { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
 import { isRecord } from '../../model/json.ts'
@@ -23,6 +24,8 @@ export type ListHour = Pick<ListTask, 'hour' | 'isFinal' | 'known'>
 interface ListsDeps {
   readonly chains: Chains
   readonly time: Time
+  /** The earliest that the present can be, as in `isFinal`. */
+  readonly earliestMs: () => EarliestMs | undefined
   readonly keeper?: ListKeeper | undefined
   /** Runs a list once. Rejects with a Fault. */
   readonly run: (list: CollectorConfig, at: ListHour) => Promise<Listed>
@@ -142,7 +145,7 @@ export class Lists {
 
   #isFinal(list: CollectorConfig, hour: Hour): boolean {
     const chain = this.#chainOf(list)
-    return chain !== undefined && hour + chain.settleMs <= this.#deps.time.nowMs()
+    return chain !== undefined && isFinal(hour, chain.settleMs, this.#deps.earliestMs())
   }
 }
 

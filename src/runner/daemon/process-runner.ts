@@ -18,6 +18,7 @@ import { Semaphore } from '../../edge/semaphore.ts'
 import type { Time } from '../../edge/time.ts'
 import { version } from '../../edge/version.ts'
 import type { PinnedBlock } from '../../model/block.ts'
+import type { EarliestMs } from '../../model/clock.ts'
 import { Fault, type FaultRecord, faultCodes, faultFromRecord } from '../../model/fault.ts'
 import { secretPartsOf } from '../../model/host.ts'
 import type { Hour } from '../../model/hour.ts'
@@ -105,11 +106,11 @@ export class ProcessRunner implements Runner {
     this.#provenance = new ProvenanceSource(deps.chains)
     const meeting = new Meeting(deps.time)
     this.#meeting = meeting
-    const { chains, time, prices = {}, lists = {}, listKeeper: keeper } = deps
+    const { chains, time, prices = {}, lists = {}, listKeeper: keeper, earliestMs = () => undefined } = deps
     const ofPrices = new Prices((reader, hour, tokens) => this.#readPrices(reader, hour, tokens))
     const price = (reader: CollectorConfig, hour: Hour, name: string) => ofPrices.read(reader, hour, name)
     this.#prices = new NamedAnswers({ kind: 'price', readers: prices, read: price, meeting, time })
-    this.#lists = new Lists({ chains, time, keeper, run: (list, at) => this.#readList(list, at) })
+    this.#lists = new Lists({ chains, time, earliestMs, keeper, run: (list, at) => this.#readList(list, at) })
     const list = (one: CollectorConfig, hour: Hour) => this.#lists.read(one, hour)
     this.#listAnswers = new NamedAnswers({ kind: 'list', readers: lists, read: list, meeting, time })
     this.#hosts = new HostLimits(deps.time, this.#limits)
@@ -321,6 +322,8 @@ export interface RunnerDeps {
   /** Time limit for one collector and hour, unless it has its own, or for loading one collector, in milliseconds. */
   readonly deadlineMs: number
   readonly time: Time
+  /** The earliest that the present can be, as in `isFinal`. Default: not known, so that nothing is remembered. */
+  readonly earliestMs?: () => EarliestMs | undefined
   /** Files and folders, with all below them, that no collector may read. Default: none. */
   readonly hidden?: readonly string[]
   /** Folders whose YAML files no collector may read. Default: that of the file that uses the collector. */

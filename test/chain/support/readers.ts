@@ -4,6 +4,7 @@ import type { RawLog } from '../../../src/chain/log-list.ts'
 import { type ChainReaderDeps, createChainReader, type OpenChainReader } from '../../../src/chain/read/reader.ts'
 import type { ChainReader, RawReads } from '../../../src/chain/reads.ts'
 import { systemTime } from '../../../src/edge/time.ts'
+import type { EarliestMs } from '../../../src/model/clock.ts'
 import { Fault } from '../../../src/model/fault.ts'
 import { type Hour, hourAt } from '../../../src/model/hour.ts'
 import { type Behaviour, type FakeNode, startNode } from './node.ts'
@@ -40,7 +41,8 @@ export function openReader(endpoints: readonly string[], parts: Partial<ChainRea
 
 /** A reader that is closed when the test ends. */
 export function openChain(endpoints: readonly string[], parts: Partial<ChainReaderDeps> = {}): OpenChainReader {
-  const reader = createChainReader({ name: 'ethereum', id: 1, endpoints, time: systemTime, ...parts })
+  const earliestMs = () => (parts.time ?? systemTime).nowMs() as EarliestMs
+  const reader = createChainReader({ name: 'ethereum', id: 1, endpoints, time: systemTime, earliestMs, ...parts })
   onTestFinished(() => reader.close())
   return reader
 }

@@ -3,6 +3,7 @@ import { type ChainReaderDeps, createChainReader, type OpenChainReader } from '.
 import { dice } from '../../../src/devchain/dice.ts'
 import { systemTime, type Time } from '../../../src/edge/time.ts'
 import type { FinalBlocks } from '../../../src/model/block.ts'
+import type { EarliestMs } from '../../../src/model/clock.ts'
 import type { Hour } from '../../../src/model/hour.ts'
 import type { FakeNode } from './node.ts'
 import { type SyntheticArchive, startArchive } from './synthetic-archive.ts'
@@ -32,7 +33,8 @@ export function openSyntheticReader(
   finalBlocks: FinalBlocks,
   more: Partial<ChainReaderDeps> = {},
 ): OpenChainReader {
-  return createChainReader({ name: 'synthetic', id: 1, endpoints: [url], time, finalBlocks, ...more })
+  const earliestMs = () => time.nowMs() as EarliestMs
+  return createChainReader({ name: 'synthetic', id: 1, endpoints: [url], time, earliestMs, finalBlocks, ...more })
 }
 
 /** An archive with its server and a clock that stands at its head. */

@@ -12,7 +12,7 @@ import { hourMs } from '../../../src/model/limits.ts'
 import { openPostgresOutbox } from '../../../src/outbox/postgres/postgres-outbox.ts'
 import { Redactor } from '../../../src/telemetry/redactor.ts'
 import { Fortune } from '../../simulation/chance.ts'
-import { readerOn } from '../../support/collectors.ts'
+import { pipelineOn } from '../../support/collectors.ts'
 import { addressOf } from '../../support/postgres/place.ts'
 import { steadyAt } from '../../support/virtual-time.ts'
 import { FleetClient, FleetRunner, laneIn } from './doubles.ts'
@@ -139,7 +139,8 @@ export class FleetLife implements Owner {
     this.#watch(member.intake)
     const collectors = protocolCollectors(config)
     const runner = new FleetRunner(this)
-    const both = { outbox: member, reader: readerOn(runner, clock), collectors, chains: [], time: clock, clock, log }
+    const pipeline = pipelineOn(runner, clock, { clock })
+    const both = { outbox: member, pipeline, collectors, chains: [], time: clock, clock, log }
     const intake = new Intake({ ...both, catchUpMs: 7 * 24 * hourMs })
     stack.defer(() => intake.stop())
     stack.defer(() => outbox.limitWaits())

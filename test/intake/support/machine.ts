@@ -16,7 +16,7 @@ import { Redactor } from '../../../src/telemetry/redactor.ts'
 import { MemoryService } from '../../delivery/support/memory-service.ts'
 import { protocol } from '../../delivery/support/protocol.ts'
 import { WrongTime } from '../../delivery/support/scripted-time.ts'
-import { readerOn, ScriptedRunner } from '../../support/collectors.ts'
+import { pipelineOn, ScriptedRunner } from '../../support/collectors.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { metrics } from '../../support/metrics.ts'
 import { atOnce, expectHours } from '../../support/stored-hours.ts'
@@ -117,7 +117,7 @@ export class Machine {
     const watch = new ClockWatch(clock, isChain ? { chain: this.#chain } : {}, log)
     const intake = new Intake({
       outbox,
-      reader: readerOn(runner, clock),
+      pipeline: pipelineOn(runner, clock, { clock }),
       collectors,
       chains: [],
       catchUpMs: 7 * dayMs,

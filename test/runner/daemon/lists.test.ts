@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { ChainReader } from '../../../src/chain/reads.ts'
+import type { EarliestMs } from '../../../src/model/clock.ts'
 import { type Hour, hourAfter } from '../../../src/model/hour.ts'
 import { type ListKeeper, Lists } from '../../../src/runner/daemon/lists.ts'
 import type { Listed, ListMemory } from '../../../src/runner/messages.ts'
@@ -35,6 +36,7 @@ class HourlyList {
     this.lists = new Lists({
       chains: { demo },
       time: this.time,
+      earliestMs: () => this.time.nowMs() as EarliestMs,
       keeper: keeper ?? { read: async () => undefined, write },
       run: async (_list, at) => this.#listed(at.hour, at.known),
     })

@@ -9,7 +9,7 @@ import { forgetCounts, startArchive, syntheticArchive } from '../../../chain/sup
 import { syntheticKinds } from '../../../chain/support/synthetic-kinds.ts'
 import { openSyntheticReader, randomPlaces } from '../../../chain/support/synthetic-reader.ts'
 import { PlainRunner } from '../../../chain/support/synthetic-runner.ts'
-import { collector, readerOn } from '../../../support/collectors.ts'
+import { collector, pipelineOn } from '../../../support/collectors.ts'
 import { rowsBetween } from '../../../support/stored-hours.ts'
 import { Place } from '../../delivery/place.ts'
 import type { Figure } from '../../figures.ts'
@@ -57,7 +57,7 @@ async function passing(url: string, time: QuietTime, from: Hour, warm: () => voi
   clock.sawHead('synthetic', time.nowMs())
   const intake = new Intake({
     outbox,
-    reader: readerOn(new PlainRunner(reader), clock),
+    pipeline: pipelineOn(new PlainRunner(reader), clock, { clock, chains: [reader] }),
     collectors: Array.from({ length: collectorsAll }, (_, index) =>
       collector(`five-${index}`, { protocolId: `bench-${index}` }),
     ),
