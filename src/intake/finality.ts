@@ -51,6 +51,8 @@ interface FinalityDeps {
   readonly time: Time
   readonly log: Log
   readonly signal: AbortSignal
+  /** Resolves when no further look-up is expected that a check could travel with. Default: never. */
+  readonly lastLookUp?: Promise<void>
 }
 
 /**
@@ -115,12 +117,12 @@ export class Finality {
 
   /** Waits for the chain's next look-up, so that the check costs no request of its own; at most for a while. */
   async #untilLookUp(chain: ChainReader, oldest: Hour): Promise<void> {
-    const { time, signal } = this.#deps
+    const { time, signal, lastLookUp } = this.#deps
     const restMs = oldest + settlesPatientMax * chain.settleMs - time.nowMs()
     if (restMs <= 0) return
     const waiting = new AbortController()
     const alone = time.sleep(restMs, AbortSignal.any([signal, waiting.signal]))
-    await Promise.race([chain.nextLookUp, alone.catch(() => {})])
+    await Promise.race([chain.nextLookUp, alone.catch(() => {}), ...(lastLookUp ? [lastLookUp] : [])])
     waiting.abort()
     signal.throwIfAborted()
   }

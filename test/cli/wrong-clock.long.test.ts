@@ -1,10 +1,60 @@
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { Devchain } from '../../src/devchain/devchain.ts'
+import { hourAt, hourText } from '../../src/model/hour.ts'
 import { hourMs } from '../../src/model/limits.ts'
+import { allAccepted, answering } from '../support/listening.ts'
 import { shiftedClock } from '../support/shifted-clock.ts'
-import { tidegauge } from '../support/tidegauge.ts'
+import { configured, tidegauge } from '../support/tidegauge.ts'
 import { hourBack, stage } from './stage.ts'
+
+/** A service by whose clock it is that much earlier than by this machine's. */
+const serviceBehind = (clock: { aheadMs: number; behindMs: number }) =>
+  answering((_, body) => {
+    const { metrics = [] } = body === '' ? {} : (JSON.parse(body) as { metrics?: readonly unknown[] })
+    const date = new Date(Date.now() + clock.aheadMs - clock.behindMs).toUTCString()
+    return { ...allAccepted(metrics), headers: { date } }
+  })
+
+describe('a block that is final by this machine’s clock, and not by that of the service', () => {
+  it.each(['collect', 'backfill', 'catch-up'])('is looked at again after %s', async way => {
+    // Half past an hour, so that both clocks are in the same one.
+    const minuteMs = 60_000
+    const aheadMs = 30 * minuteMs - (Date.now() % hourMs)
+    const nowMs = Date.now() + aheadMs
+    const hour = hourAt(nowMs - 3 * hourMs)
+    const scene = await Devchain.build({ nowMs: Date.now(), hours: 6 })
+    onTestFinished(() => scene.stop())
+    const clock = { aheadMs, behindMs: 20 * minuteMs }
+    const settleMinutes = Math.floor((nowMs - 10 * minuteMs - hour) / minuteMs)
+    const { config } = configured(`service: { url: "${await serviceBehind(clock)}", key: { env: METRICS_KEY } }
+data: ./data
+status: { listen: "127.0.0.1:0" }
+chains: { local: { id: 31337, rpc: [${scene.url}], settle: ${settleMinutes}m } }
+protocols:
+  - id: tide
+    name: Tide
+    collectors:
+      - use: contract-read
+        since: ${hourText(hour)}
+        options: { chain: local, address: "${scene.addresses.tide}", values: { Cap: { call: "totalSupply() view returns (uint256)", decimals: 18 } } }
+`)
+    const env = { METRICS_KEY: 'a-key-of-a-test', ...shiftedClock(aheadMs) }
+    const run = (...args: string[]) => tidegauge([...args, '--config', config], env)
+    const words = {
+      collect: ['collect', '--hour', hourText(hour)],
+      backfill: ['backfill', '--from', hourText(hour), '--to', hourText(hour), '--overwrite'],
+      'catch-up': ['collect', '--catch-up'],
+    }[way] as string[]
+    expect(await run(...words)).toMatchObject({ code: 0 })
+    const explained = async () => (await run('explain', 'tide___Cap', hourText(hour))).stdout
+    expect(await explained()).toContain('not final yet')
+    clock.behindMs = 0
+    expect(await run('collect', '--catch-up')).toMatchObject({ code: 0 })
+    expect(await explained()).toMatch(/, final/)
+  })
+})
 
 const given = { metrics: { TVL: { unit: 'USD' } }, values: { TVL: 5 } }
 

@@ -311,6 +311,7 @@ function startFinality({ context, outbox, usable, pipeline, chains }: CatchUpRun
   const { config, time, log } = context
   const clock = commandClock(time, context.clock)
   const over = new AbortController()
+  const collected = Promise.withResolvers<void>()
   const finality = new Finality({
     ...{ outbox, pipeline, chains, clock, time, log },
     collectors: usable.map(({ collector }) => collector),
@@ -321,10 +322,12 @@ function startFinality({ context, outbox, usable, pipeline, chains }: CatchUpRun
       return known.description
     },
     signal: over.signal,
+    lastLookUp: collected.promise,
   })
   finality.pass()
   return {
     async finish() {
+      collected.resolve()
       const waiting = new AbortController()
       const late = time.sleep(config.collect.deadlineMs, waiting.signal).catch(() => {})
       await Promise.race([finality.ended(), late])
