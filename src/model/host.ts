@@ -16,11 +16,17 @@ export function keysInHost(hostname: string): string[] {
  */
 function looksLikeKey(part: string): boolean {
   if (/^(?=.*\d)(?=.*[a-z])[a-z0-9]{16,}$/i.test(part) || /^[0-9a-z]{32,}$/i.test(part)) return true
+  if (isToken(part)) return true
   if (!/^[\w-]{16,}$/.test(part) || /^\d{4}-\d\d-\d\d/.test(part)) return false
   // Words such as v3 and 24h.
   const words = part.split(/[-_]/).filter(word => !/^([a-z]\d{1,2}|\d{1,3}[a-z])$/i.test(word))
   const changes = words.join(' ').match(/[a-z](?=\d)|\d(?=[a-z])/gi)?.length ?? 0
-  return changes >= 4 || words.some(word => word.length >= 16 && looksLikeKey(word))
+  return changes >= 4 || words.some(word => word !== part && word.length >= 16 && looksLikeKey(word))
+}
+
+/** Whether a part is a JSON Web Token, or the token of a bot: a number, a colon and a key. */
+function isToken(part: string): boolean {
+  return /^eyJ[\w-]+\.[\w-]+\.[\w-]*$/.test(part) || /^(bot)?\d{6,}(:|%3A)[\w-]{20,}$/i.test(part)
 }
 
 /** The keys in an address: name and password, and values that look like keys, or are called so. Encoded as they are. */

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { isForeign, keysInAddress, keysInHost, shownHost } from '../../src/model/host.ts'
 
@@ -27,6 +28,9 @@ it.each([
   ['https://e.com/v2/Xk9_b2-Q7w1z_R4t8Y', ['Xk9_b2-Q7w1z_R4t8Y']],
   ['https://e.com/sk_live_4f9a8b7c6d5e4f3a2b1c/x', ['sk_live_4f9a8b7c6d5e4f3a2b1c']],
   ['https://e.com/123e4567-e89b-12d3-a456-426614174000', ['123e4567-e89b-12d3-a456-426614174000']],
+  ['https://e.com/eyJhbGciOiJI.eyJzdWIi.c2ln_b-A/x', ['eyJhbGciOiJI.eyJzdWIi.c2ln_b-A']],
+  ['https://e.com/bot7263548190:AAFk3_x-Qw9ZrT5yUiOpLkJhGfDs/send', ['bot7263548190:AAFk3_x-Qw9ZrT5yUiOpLkJhGfDs']],
+  ['https://e.com/api/totalLiquidityUsd/annualisedYield', []],
   ['https://e.com/x?access=swordfish&at=5', ['swordfish']],
   ['https://e.com/x?k=swordfish', ['swordfish']],
   ['https://e.com/x?x-auth=swordfish&X-Api-Key=swordfish2', ['swordfish', 'swordfish2']],
@@ -37,6 +41,17 @@ it.each([
   ['https://e.com/0x00000000219ab540356cBB839Cbe05303d7705Fa?vs=usd&ids=ethereum,usd-coin', []],
   ['https://e.com/at/{hourSeconds}?token=eth&page=2', []],
 ])('keys in %s: %j', (url, keys) => expect(keysInAddress(new URL(url))).toEqual(keys))
+
+it('an address of any part, of whatever length and letters, is judged', () => {
+  const lengths = fc.integer({ min: 1, max: 80 })
+  const letters = fc.constantFrom('a', 'circulatingSupply', 'A1', '1', '-', '_', 'x-', '_9', 'é', '%3A', '.', 'eyJ')
+  fc.assert(
+    fc.property(fc.array(letters, { minLength: 1, maxLength: 40 }), lengths, (parts, length) => {
+      const text = parts.join('').slice(0, length)
+      keysInAddress(new URL(`https://example.com/${text}?${text}=${text}`))
+    }),
+  )
+})
 
 it.each([
   ['example.com', true],
