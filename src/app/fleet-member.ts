@@ -407,7 +407,7 @@ class WindowReader {
         forgetPins: (...hour) => intake.forgetPins(...hour),
       },
     }
-    const { config, time } = this.#context
+    const { time } = this.#context
     const { from, to, what, order } = window
     const { pipeline, meter } = this.#opened(lane)
     const before = meter.counts()
@@ -415,7 +415,7 @@ class WindowReader {
     const own = window.collectors.flatMap(id => this.#configured.get(id) ?? [])
     const works = await Promise.all(own.map(collector => workFor(collector, asked, pipeline.reader, outbox)))
     const concurrency = hoursFrom(from, to).length
-    const backfill = { outbox, pipeline, time, works, asked, order, concurrency, signal, chains: config.chains }
+    const backfill = { outbox, pipeline, time, works, asked, order, concurrency, signal }
     const end = await new Backfill({ ...backfill, report: () => {} }).run()
     // A backfill that is stopped stops its runner.
     if (signal.aborted) await this.close(lane)

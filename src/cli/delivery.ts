@@ -132,8 +132,8 @@ export interface CommandDelivery {
 }
 
 /**
- * Takes the delivery role and pushes from now on, or finds which process has it. Until `finish` only full batches are pushed: a
- * push of one metric costs the service as much as one of a hundred. The stack closes all that is opened.
+ * Takes the delivery role and pushes from now on, or finds which process has it. Until `finish` a value waits some seconds for
+ * others that fill its batch: a push of one metric costs the service as much as one of a hundred. The stack closes all that is opened.
  */
 export async function startDelivery(
   context: AppContext,
@@ -167,8 +167,7 @@ async function openOwn(role: Role, context: AppContext, outbox: Outbox, stack: A
     return connection.client.push(...pushed)
   }
   const counting = { ...connection, client: { ...connection.client, push } }
-  let metricsMin = 1
-  const deliveries = await deliveriesTo(counting, outbox.delivery, context, () => metricsMin)
+  const deliveries = await deliveriesTo(counting, outbox.delivery, context, () => own.metricsMin)
   const [finishing, stopping] = [new AbortController(), new AbortController()]
   let pushing: Promise<unknown> = Promise.resolve()
   const end = async () => {
@@ -180,17 +179,17 @@ async function openOwn(role: Role, context: AppContext, outbox: Outbox, stack: A
     role,
     by: 'own' as CommandDelivery['by'],
     pushes: 0,
+    /** Metrics that are worth a push. */
+    metricsMin: 1,
     pushFull() {
-      metricsMin = batchMetricsMax
-      pushing = Promise.all(
-        deliveries.map(one => pushUntil(one, finishing.signal, stopping.signal, outbox.health, context.time)),
-      )
+      const until = { finishing: finishing.signal, stopping: stopping.signal }
+      pushing = Promise.all(deliveries.map(one => pushUntil(one, own, until, outbox.health, context.time)))
     },
     /** Pushes all that is due, and reports what is left. Resolves early when a daemon starts. */
     async flush() {
       finishing.abort(commandEnded)
       await pushing
-      metricsMin = 1
+      own.metricsMin = 1
       if (own.by !== 'own') return
       pushing = Promise.all(deliveries.map(delivery => delivery.flush('asked', stopping.signal)))
       await pushing
@@ -215,15 +214,26 @@ async function openOwn(role: Role, context: AppContext, outbox: Outbox, stack: A
   return own
 }
 
-/** Flushes repeatedly; a running flush is not aborted at the end. Never rejects. */
+/** Longest wait of a value for others that fill its batch. */
+const partlyFullMs = 5_000
+
+/**
+ * Flushes repeatedly, full batches alone, and all that is due after some seconds without a push; a running flush is not
+ * aborted at the end. Never rejects.
+ */
 async function pushUntil(
   delivery: Delivery,
-  finishing: AbortSignal,
-  stopping: AbortSignal,
+  own: { readonly pushes: number; metricsMin: number },
+  { finishing, stopping }: { readonly finishing: AbortSignal; readonly stopping: AbortSignal },
   health: OutboxHealth,
   time: Time,
 ): Promise<void> {
+  let [pushes, sinceMs] = [own.pushes, time.steadyMs()]
   while (!finishing.aborted) {
+    if (own.pushes !== pushes) [pushes, sinceMs] = [own.pushes, time.steadyMs()]
+    const isLate = time.steadyMs() - sinceMs >= partlyFullMs
+    own.metricsMin = isLate ? 1 : batchMetricsMax
+    if (isLate) sinceMs = time.steadyMs()
     await delivery.flush('due', stopping).catch(error => health.recover(error))
     await time.sleep(pollMs, finishing).catch(() => {})
   }

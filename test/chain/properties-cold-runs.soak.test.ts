@@ -45,7 +45,6 @@ async function coldRun(url: string, order: HourOrder, concurrency: number) {
     order,
     concurrency,
     signal: new AbortController().signal,
-    chains: [{ name: 'synthetic', id: 1 }],
     report: () => {},
   }).run()
   expect(end).toMatchObject({ left: 0, failures: [] })

@@ -68,8 +68,9 @@ export interface BackfillStage {
  * A service, and a configuration with `pool/watched.js`, which reads the past, and `pool/now.js`, which does not.
  *
  * @param count hours, well before the current one
+ * @param more sections of the configuration @param collectors further entries
  */
-export async function backfillStage(count: number, more = ''): Promise<BackfillStage> {
+export async function backfillStage(count: number, more = '', collectors = ''): Promise<BackfillStage> {
   const service = await scriptedService()
   const post = await watchPost()
   const yaml = `service: { url: "${service.url}", key: { env: METRICS_KEY } }
@@ -82,7 +83,7 @@ protocols:
     collectors:
       - { use: ./watched.js, id: past, options: { post: "${post.url}" } }
       - { use: ./now.js, id: now }
-`
+${collectors}`
   const { config } = configured(yaml, { 'watched.js': watched, 'now.js': levelCollector })
   const env = { METRICS_KEY: 'a-key-that-nobody-may-see' }
   const last = hourAfter(hourAt(systemTime.nowMs()), -3)

@@ -50,7 +50,6 @@ export async function fillIn({ script, outbox, runner, time, config, chain, sign
     order,
     concurrency,
     signal,
-    chains: chain ? [{ name: 'scripted', id: chain.id }] : [],
     report: () => {},
   }).run()
 }

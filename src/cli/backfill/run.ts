@@ -121,7 +121,6 @@ async function readHere(
     ...run,
     pipeline: openPipeline(own, chains, stack),
     time: context.time,
-    chains: context.config.chains,
     ...(budget && { budget }),
   }).run()
   return { end, calls: meter.countsSince(before) }

@@ -130,19 +130,24 @@ async function collectAndDeliver(run: CatchUpRun, signals: Signals, options: Cat
   const isOver = () => signals.stopping.aborted || delivery.by !== 'own'
   const taken = new Set<Hour>()
   const ends: CollectorEnd[] = []
+  const failed: TriedHours['again'][number][] = []
   for (let at = 0; at < hours.length && !isOver(); ) {
     const size = at === 0 ? 1 : hoursTogether
     outbox.health.requireRoom()
     const window = hours.slice(at, at + size)
     // Derived values follow.
     const others = window.flatMap(([, all]) => all).filter(({ collector }) => !isDerived(collector))
-    const collected = await collectHours(run, others, signals.stopping)
+    const tried = await tryHours(run, others, 1, signals.stopping)
     if (isOver()) break
     for (const [hour] of window) taken.add(hour)
-    ends.push(...collected)
-    if (!options.json) printHours(hourEnds(collected), 'value')
+    ends.push(...tried.ends)
+    failed.push(...tried.again)
+    if (!options.json) printHours(hourEnds(tried.ends), 'value')
     at += size
   }
+  const retried = isOver() ? [] : await tryAgain(run, failed, signals.stopping)
+  ends.push(...retried)
+  if (!options.json) printHours(hourEnds(retried), 'value')
   await finality.finish()
   const computed = isOver() ? [] : await computeDerived(run, current, taken)
   if (!options.json) printHours(hourEnds(computed), 'derived value')
@@ -187,28 +192,46 @@ async function computeDerived(
 const attemptsMax = 2
 const chainBehindAttemptsMax = 7
 
-/** Collects hours; those that failed for a reason that may pass again, once their next attempt is due. */
-async function collectHours(
-  { context: { time }, outbox, pipeline }: CatchUpRun,
+/** Hours of a run, and what became of them. */
+interface TriedHours {
+  readonly ends: readonly CollectorEnd[]
+  /** Hours that failed for a reason that may pass, with the instant of their next attempt. */
+  readonly again: readonly (HourToCollect & { readonly nextMs: number })[]
+}
+
+/** Collects hours together. @param attempt of this run, counted from 1 */
+async function tryHours(
+  { outbox, pipeline }: CatchUpRun,
   hours: readonly HourToCollect[],
+  attempt: number,
   stopping: AbortSignal,
-): Promise<CollectorEnd[]> {
-  const ends = new Map<HourToCollect, CollectorEnd>()
-  let left = hours.map(hour => ({ ...hour, asked: hour }))
-  for (let attempt = 1; left.length > 0 && !stopping.aborted; attempt += 1) {
-    const ended = await pipeline.collect(left, due, outbox.intake, stopping)
-    for (const end of ended) ends.set(end.asked, collectorEnd(end))
-    const again = ended.flatMap(({ outcome, collected: { fault }, ...hour }) => {
-      const most = fault?.code === 'chain-behind' ? chainBehindAttemptsMax : attemptsMax
-      const isTried =
-        outcome.kind === 'stored' && outcome.failed && !isPermanent(outcome.failed.fault) && attempt < most
-      return isTried ? [{ ...hour, attempts: hour.attempts + 1, nextMs: outcome.failed.nextAttemptMs }] : []
-    })
-    left = again
-    const restMs = Math.max(0, ...again.map(({ nextMs }) => nextMs)) - time.nowMs()
+): Promise<TriedHours> {
+  const results = await pipeline.collect(hours, due, outbox.intake, stopping)
+  const tried = results.map(result => {
+    const { outcome, collected, begunMs: _, recorded: __, ...hour } = result
+    const most = collected.fault?.code === 'chain-behind' ? chainBehindAttemptsMax : attemptsMax
+    const failed = outcome.kind === 'stored' ? outcome.failed : undefined
+    const isAgain = failed !== undefined && !isPermanent(failed.fault) && attempt < most
+    if (!isAgain) return { ends: [collectorEnd(result)], again: [] }
+    return { ends: [], again: [{ ...hour, attempts: hour.attempts + 1, nextMs: failed.nextAttemptMs }] }
+  })
+  return { ends: tried.flatMap(({ ends }) => ends), again: tried.flatMap(({ again }) => again) }
+}
+
+/** Collects hours again that have failed, once all others had their turn: each when its next attempt is due. */
+async function tryAgain(run: CatchUpRun, failed: TriedHours['again'], stopping: AbortSignal): Promise<CollectorEnd[]> {
+  const { time } = run.context
+  const ends: CollectorEnd[] = []
+  let left = failed
+  for (let attempt = 2; left.length > 0; attempt += 1) {
+    const restMs = Math.max(...left.map(({ nextMs }) => nextMs)) - time.nowMs()
     if (restMs > 0) await time.sleep(restMs, stopping).catch(() => {})
+    if (stopping.aborted) return ends
+    const tried = await tryHours(run, left, attempt, stopping)
+    ends.push(...tried.ends)
+    left = tried.again
   }
-  return [...ends.values()]
+  return ends
 }
 
 /**

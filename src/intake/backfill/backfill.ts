@@ -1,4 +1,3 @@
-import type { ChainConfig } from '../../config/config.ts'
 import type { Time } from '../../edge/time.ts'
 import { Fault, type FaultCode, isPermanent } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
@@ -167,12 +166,10 @@ export class Backfill {
     let shares = window
     for (let round = 1; shares.length > 0; round += 1) {
       const ends = await this.#readOnce(shares)
-      const held = this.#outage.held(ends)
-      const isOver = round === roundsMax
-      for (const end of ends) if (isTrouble(end) && (isOver || !held.has(end))) this.#ended(end)
-      if (isOver) return this.#outage.giveUp(held)
-      if (held.size > 0) await this.#outage.wait(held)
-      shares = worksOf([...held]).map(work => ({ work, hours: work.hours }))
+      const held = round === roundsMax ? [] : this.#outage.held(ends)
+      for (const end of ends) if (isTrouble(end) && !held.includes(end)) this.#ended(end)
+      await this.#outage.wait(held)
+      shares = worksOf(held).map(work => ({ work, hours: work.hours }))
     }
   }
 
@@ -241,8 +238,6 @@ interface RunEnd {
   readonly hour: Hour
   /** Why it is not complete; absent when it is. */
   readonly fault?: Fault
-  /** Ids of the chains it has read. */
-  readonly chainIds: readonly number[]
 }
 
 interface RoundDeps {
@@ -253,8 +248,6 @@ interface RoundDeps {
   readonly asked: BackfillRequest
   /** Aborted with a Fault as its reason: a person stopped it, or a limit was reached. */
   readonly signal: AbortSignal
-  /** The configured chains: they match a fault's chain name to the chain id of a block. */
-  readonly chains: readonly Pick<ChainConfig, 'name' | 'id'>[]
 }
 
 /** Callbacks for the runs of a round. */
@@ -288,9 +281,9 @@ async function readRound(window: readonly CollectorHours[], deps: RoundDeps, lis
   const runs = window.flatMap(({ work, hours }) => hours.map(hour => ({ ...work, work, hour, attempts: 0 })))
   for (const end of await pipeline.collect(runs, { kind: 'backfill', mode }, outbox.intake, signal)) {
     const { work, hour, collected, recorded } = end
-    const { fault, pins } = collected
+    const { fault } = collected
     listener.stored(work.collector.id, recorded)
-    listener.ended({ work, hour, ...(fault && { fault }), chainIds: pins.map(({ chainId }) => chainId) })
+    listener.ended({ work, hour, ...(fault && { fault }) })
   }
 }
 
@@ -318,13 +311,11 @@ interface ChainWait {
   readonly forMs: number
 }
 
-type ChainOutageDeps = Pick<BackfillDeps, 'time' | 'signal' | 'report' | 'chains'>
+type ChainOutageDeps = Pick<BackfillDeps, 'time' | 'signal' | 'report'>
 
-/** Decides which runs wait for their chain, and waits. */
+/** Waits while no run of a round can read its chain. */
 class ChainOutage {
   readonly #deps: ChainOutageDeps
-  /** Chains no longer waited for, until a window passes without trouble of theirs. */
-  readonly #givenUp = new Set<string>()
   #waits = 0
   #nothingSinceMs: number | undefined
 
@@ -333,27 +324,24 @@ class ChainOutage {
   }
 
   /**
-   * Of the runs of a round, those to be read again first: no other collector could read their chain at their hour
-   * either.
+   * Of the runs of a round, those to be waited for. Where anything was read, none is: what waits for its chain is tried
+   * again in the end, and holds up nothing else.
    */
-  held(ends: readonly RunEnd[]): ReadonlySet<RunEnd> {
-    const read = ends.filter(({ fault }) => !fault)
-    if (read.length > 0) this.#succeeded()
-    const readByHour = Map.groupBy(read, ({ hour }) => hour)
-    const troubled = ends.filter(end => isTrouble(end) && !this.#isAlone(end, readByHour))
-    const chains = new Set(troubled.map(chainOf))
-    const held = troubled.filter(end => read.length === 0 || !this.#givenUp.has(chainOf(end)))
-    for (const name of this.#givenUp) if (!chains.has(name) && this.#isRead(read, name)) this.#givenUp.delete(name)
-    return new Set(held)
+  held(ends: readonly RunEnd[]): readonly RunEnd[] {
+    const isRead = ends.some(({ fault }) => !fault)
+    if (!isRead) return ends.filter(isTrouble)
+    this.#waits = 0
+    this.#nothingSinceMs = undefined
+    return []
   }
 
   /**
    * Waits before the next round. Rejects with the signal's reason when aborted, and with the chain's Fault when nothing
    * was readable for long.
    */
-  async wait(held: ReadonlySet<RunEnd>): Promise<void> {
+  async wait([first]: readonly RunEnd[]): Promise<void> {
     const { time, signal, report } = this.#deps
-    const fault = [...held][0]?.fault
+    const fault = first?.fault
     if (!fault) return
     const nowMs = time.nowMs()
     this.#nothingSinceMs ??= nowMs
@@ -363,31 +351,6 @@ class ChainOutage {
     report({ kind: 'waits-for-chain', wait: { fault, forMs } })
     await time.sleep(forMs, signal)
   }
-
-  /** Stops waiting for the chains of some runs. */
-  giveUp(held: ReadonlySet<RunEnd>): void {
-    for (const end of held) this.#givenUp.add(chainOf(end))
-  }
-
-  #succeeded(): void {
-    this.#waits = 0
-    this.#nothingSinceMs = undefined
-  }
-
-  #isAlone(end: RunEnd, readByHour: ReadonlyMap<Hour, readonly RunEnd[]>): boolean {
-    return this.#isRead(readByHour.get(end.hour) ?? [], chainOf(end))
-  }
-
-  /** Of a chain that is not configured, any hour that was read shows that it is readable. */
-  #isRead(read: readonly RunEnd[], name: string): boolean {
-    const id = this.#deps.chains.find(chain => chain.name === name)?.id
-    return read.some(({ chainIds }) => id === undefined || chainIds.includes(id))
-  }
-}
-
-/** Name of the chain, from the Fault. */
-function chainOf({ fault }: RunEnd): string {
-  return String(fault?.facts['chain'] ?? '')
 }
 
 function nothingRead({ code, message, facts, fix }: Fault): Fault {

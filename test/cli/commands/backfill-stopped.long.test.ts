@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { says, startDaemon } from '../../support/tidegauge.ts'
 import { backfillStage, hourTexts, sentHours } from '../backfill-stage.ts'
 
@@ -42,6 +42,18 @@ describe('backfill', () => {
     stage.set('hangs-from', undefined)
     expect((await stage.run(...stage.range)).code).toBe(0)
     expect(new Set(sentHours(stage))).toEqual(new Set(hourTexts(stage.hours)))
+  })
+
+  it('delivers what it has while a chain cannot be read, however little that is', async () => {
+    const supply = '{ call: "totalSupply() view returns (uint256)", decimals: 0 }'
+    const options = `{ chain: dead, address: "0x${'0'.repeat(39)}1", values: { S: ${supply} } }`
+    const chains = 'chains: { dead: { id: 5, rpc: ["http://127.0.0.1:1"] } }'
+    const stage = await backfillStage(9, chains, `      - { use: contract-read, options: ${options} }\n`)
+    const child = stage.start(...stage.range)
+    await vi.waitUntil(() => sentHours(stage).length === 9, { timeout: 120_000 })
+    expect(child.exitCode).toBeNull()
+    child.kill('SIGINT')
+    await once(child, 'close')
   })
 
   it('runs next to a live daemon, which delivers', async () => {
