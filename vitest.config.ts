@@ -37,9 +37,10 @@ export default defineConfig({
       { extends: true, test: { name: 'alone', include: aloneFiles } },
     ],
     globalSetup: './test/support/built.ts',
-    // Real nodes, disks and browsers: generous, so that a slow machine is slow and not red.
-    testTimeout: isSoak ? 480_000 : 120_000,
-    hookTimeout: 120_000,
+    // Real nodes, disks and browsers, and no test has a limit of its own: a slow machine is slow and not red.
+    testTimeout: isSoak ? 1_200_000 : 240_000,
+    hookTimeout: 240_000,
+    expect: { poll: { timeout: 200_000 } },
     // A worker runs many files.
     unstubEnvs: true,
     pool: 'forks',

@@ -7,6 +7,7 @@ import { MemoryReports } from '../reports/support/memory-reports.ts'
 import { silentLog } from '../support/log.ts'
 import { anHour } from '../support/metrics.ts'
 import { receiver } from '../support/receiver.ts'
+import { untilTrue } from '../support/until-true.ts'
 import { VirtualTime } from '../support/virtual-time.ts'
 
 const lateness: Lateness = { late: [], missing: [], gaps: [], deadAndHeld: { dead: 0, held: 0 }, destinations: [] }
@@ -43,7 +44,7 @@ async function stage() {
   }
   const sent = () => posts.map(({ path, body }) => `${path} ${body.slice(11, 13)}`)
   const stored = (hour: number) =>
-    vi.waitUntil(() => {
+    untilTrue(() => {
       const beat = JSON.parse(reports.states.get('heartbeat') ?? '{}')
       return beat.hour === hour && beat.phase === 'ended'
     })
@@ -70,7 +71,7 @@ it('a member that was paused and lost its role sends and stores nothing when it 
   time.stopAt(anHour + hourMs + 10_000)
   void time.sleep(0)
   const { asked } = role
-  await vi.waitUntil(() => time.nowMs() === anHour + hourMs + 10_000 && role.asked > asked)
+  await untilTrue(() => time.nowMs() === anHour + hourMs + 10_000 && role.asked > asked)
   await end()
   expect(reports.states).toEqual(before)
   expect(sent()).toEqual(['/check/start 13', '/check 13'])

@@ -1,14 +1,16 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
 import { adviseFile, withFile } from '../../src/model/advice.ts'
 import { openStore } from '../../src/reference/store.ts'
 import { openDatabase } from '../../src/sqlite/database.ts'
 import { command } from '../support/command.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { answering } from '../support/listening.ts'
 import { configured, hostYaml } from '../support/tidegauge.ts'
+import { hourBack, stage } from './stage.ts'
 
 describe('the command line', () => {
   it('completes each command that takes a configuration with that of the person', async () => {
@@ -196,6 +198,32 @@ export default defineCollector({
     const { code, stdout } = await command(['collect', '--hour', '2026-01-01T00:00:00Z', '--config', config])
     expect(code).toBe(1)
     expect(stdout).toContain('reads only "now"')
+  })
+
+  it('brings past hours, reads them again, compares a changed collector, and explains a value', async () => {
+    const { config, run, give, service } = await stage({ metrics: { A: {} }, values: { A: 7 } })
+    const from = hourBack(2)
+    expect(await run('backfill', '--from', from, '--to', hourBack(1))).toMatchObject({ code: 0 })
+    expect(await run('drift')).toMatchObject({ code: 0, stdout: expect.stringContaining('no difference') })
+    give({ metrics: { A: {} }, values: { A: 8 } })
+    const diff = await run('diff', '--collector', join(dirname(config), 'pool/given.js'))
+    expect(diff).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/2 delivered hours of pool\/given, .*2 values not/),
+    })
+    expect(await run('explain', 'pool___A', from)).toMatchObject({
+      stdout: expect.stringMatching(/^pool___A of \S+: 7, delivered\n[\s\S]*\nread again now: 8, not the stored 7\n/),
+    })
+    expect(await run('dead', 'ls')).toMatchObject({ code: 0 })
+    service.shows = () => ({ status: 200, body: [] })
+    expect(await run('doctor')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^✔ key: /m) })
+  })
+
+  it('begins a folder in which check and collect work at once', async () => {
+    const folder = temporaryFolder()
+    expect(await command(['init', folder])).toMatchObject({ code: 0 })
+    const config = join(folder, 'tidegauge.yaml')
+    expect(await command(['check', '--config', config])).toMatchObject({ code: 0 })
   })
 
   it('registers protocols, and says so when they were registered before', async () => {

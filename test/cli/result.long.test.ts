@@ -16,7 +16,6 @@ it.skipIf(!existsSync('/dev/full'))('ends with 1 where its result cannot be writ
     env: { ...env, HOME: '/proc' },
     stdio: ['ignore', openSync('/dev/full', 'w'), 'pipe'],
     encoding: 'utf8',
-    timeout: 20_000,
   })
   expect(ended.stderr).toContain('the result could not be written to stdout (ENOSPC)')
   expect(ended.status).toBe(1)

@@ -60,7 +60,7 @@ beforeAll(async () => {
   }
   await chain.nextHour()
   hours = all
-}, 240_000)
+})
 afterAll(async () => {
   await chain?.stop()
   await source?.stop()

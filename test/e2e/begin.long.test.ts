@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { freePort } from '../support/free-port.ts'
 import { cleanClone, commands, type } from './tutorial-shell.ts'
 
-it('from init to a value of a chain in the widget, as docs/tutorial.md says it', { timeout: 300_000 }, async () => {
+it('from init to a value of a chain in the widget, as docs/tutorial.md says it', async () => {
   const clone = cleanClone()
   const folder = join(clone, 'mine')
   const [chainPort, pagePort] = [await freePort(), await freePort()]

@@ -28,5 +28,5 @@ describe.skipIf(postgresPlace.kind === 'missing')('reports of a fleet', () => {
     expect(await next?.kill('SIGTERM')).toBe(0)
     const started = posts.filter(({ path }) => path === '/check/start').map(({ body }) => body)
     expect(started).toEqual([...new Set(started)])
-  }, 60_000)
+  })
 })

@@ -86,5 +86,5 @@ protocols: [{ id: tides, name: Tides, collectors: [{ use: ./level.ts }] }]
     expect(service.valuesOf(hour)).toEqual([1, 2, 1, 2])
     await paused.logged('a value was sent after its correction: the correction is sent again')
     for (const daemon of [paused, other]) expect(await daemon.kill('SIGTERM')).toBe(0)
-  }, 90_000)
+  })
 })

@@ -76,7 +76,7 @@ it(`loses nothing, sends no second value and next to nothing twice, killed ${kil
     held: 0,
   })
   outbox.close()
-}, 600_000)
+})
 
 function yaml(serviceUrl: string, sourceUrl: string, since: Hour): string {
   const protocols = protocolIds.map(

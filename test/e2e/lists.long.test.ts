@@ -61,7 +61,7 @@ beforeAll(async () => {
   }
   await chain.nextHour()
   born = pairs.map(({ address }) => address.toLowerCase())
-}, 240_000)
+})
 afterAll(async () => {
   await chain?.stop()
   await source?.stop()
@@ -155,7 +155,7 @@ describe('a DEX over a list, with prices of tokens, events, and windows', () => 
       expect(await exported(one.config), text).toEqual(rows)
       expect(readFileSync(file, 'utf8'), text).toContain(first)
     }
-  }, 400_000)
+  })
 })
 
 describe.skipIf(postgresPlace.kind === 'missing')('with PostgreSQL as the outbox', () => {
@@ -170,5 +170,5 @@ describe.skipIf(postgresPlace.kind === 'missing')('with PostgreSQL as the outbox
     const rows = await exported(fleet.config, own)
     expect(rows).toHaveLength(rowsCount)
     expect(rows).toEqual(await exported(file.config))
-  }, 200_000)
+  })
 })

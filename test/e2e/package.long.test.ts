@@ -284,7 +284,7 @@ describe.each([
   })
 })
 
-it('is begun with as README.md says, and a value of its chain is collected', { timeout: 300_000 }, async () => {
+it('is begun with as README.md says, and a value of its chain is collected', async () => {
   const [, block = ''] =
     /^## Quick start\n\n```sh\n([\s\S]*?)^```/m.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? []
   const lines = block.split('\n').map(line => line.replace(/ +#.*/, ''))

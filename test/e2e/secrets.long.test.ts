@@ -133,7 +133,7 @@ it('no secret is in any output, file or page, whatever a service or a node repea
       secret,
     ).toBe(true)
   }
-}, 300_000)
+})
 
 const basic = Buffer.from(secrets.credentials).toString('base64')
 

@@ -6,7 +6,7 @@ import { blocks, cleanClone, commands, root, tutorial, type } from './tutorial-s
 
 const readme = readFileSync(join(root, 'README.md'), 'utf8')
 
-it('the tutorial ends with a value at the service, as written, in a clean clone', { timeout: 300_000 }, async () => {
+it('the tutorial ends with a value at the service, as written, in a clean clone', async () => {
   const clone = cleanClone()
   const [chainPort, pagePort, servicePort] = [await freePort(), await freePort(), await freePort()]
   // Ports may be taken on this machine; all else is as it is written.

@@ -11,7 +11,7 @@ import { engineOn } from './support/engines.ts'
 describe.skipIf(postgresPlace.kind === 'missing')('a machine that loses its power in a transaction', () => {
   const databases = useTestDatabases()
 
-  it('holds up no other daemon, although its connection stays', { timeout: 40_000 }, async () => {
+  it('holds up no other daemon, although its connection stays', async () => {
     const address = await databases.empty()
     const queue = roleQueue
     const [dying, living] = [engineOn(address), engineOn(address)]

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { ChainReader } from '../../src/chain/reads.ts'
 import type { CollectorConfig } from '../../src/config/config.ts'
 import { Intake } from '../../src/intake/intake.ts'
@@ -20,6 +20,7 @@ import { temporaryFolder } from '../support/folder.ts'
 import { silentLog } from '../support/log.ts'
 import { anHour } from '../support/metrics.ts'
 import { addCollectorNow, atOnce, expectHours, markFailed } from '../support/stored-hours.ts'
+import { untilTrue } from '../support/until-true.ts'
 import { VirtualTime } from '../support/virtual-time.ts'
 
 const minuteMs = 60_000
@@ -201,10 +202,10 @@ describe('intake', () => {
     const parts = { outbox, pipeline: pipelineOn(runner, time), collectors: [collector('a')], chains: [] }
     const start = () => new Intake({ ...parts, clock: confirmed(time), catchUpMs: minuteMs, time, log: silentLog })
     const attempts = async () => (await outbox.status.reasons(anHour, anHour, 1)).failed[0]?.attempts ?? 0
-    const untilFailed = (count: number) => vi.waitUntil(async () => (await attempts()) === count)
+    const untilFailed = (count: number) => untilTrue(async () => (await attempts()) === count)
 
     const first = start()
-    await vi.waitUntil(() => time.nowMs() === end)
+    await untilTrue(() => time.nowMs() === end)
     const before = await attempts()
     expect(await outbox.intake.nextAttemptMs(end), 'it waits').toBeGreaterThan(end)
     // The time stands still from here on.
@@ -215,7 +216,7 @@ describe('intake', () => {
     pending = promise
     const second = start()
     onTestFinished(() => second.stop())
-    await vi.waitUntil(() => runner.asked.length === before + 2)
+    await untilTrue(() => runner.asked.length === before + 2)
     second.retry()
     resolve()
     await untilFailed(before + 3)

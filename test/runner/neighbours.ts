@@ -1,9 +1,6 @@
 import { systemTime } from '../../src/edge/time.ts'
 import { configured } from './setup.ts'
 
-/** Deadline of tests in which something never answers: they last as long. */
-export const deadlineMs = 3_000
-
 /** Collectors that must not notice what a bad one does. */
 export const good = (count: number) =>
   Array.from({ length: count }, (_, index) => configured('./good.ts', { id: `good/${index}` }))

@@ -6,6 +6,8 @@ import { Fault } from '../../src/model/fault.ts'
 import { hourAt } from '../../src/model/hour.ts'
 import { ProcessRunner, type RunnerDeps } from '../../src/runner/daemon/process-runner.ts'
 import type { Runner } from '../../src/runner/runner.ts'
+import { LeapingTime } from '../support/leaping-time.ts'
+import { untilTrue } from '../support/until-true.ts'
 
 export const hour = hourAt(Date.UTC(2026, 10, 20, 13))
 
@@ -32,8 +34,13 @@ export interface Line {
 export function testRunner(parts: Partial<RunnerDeps> = {}): {
   readonly runner: Runner
   readonly lines: readonly Line[]
+  /** Resolves once collectors have printed a text so many times. */
+  printed(text: string, times?: number): Promise<void>
 } {
   const lines: Line[] = []
+  const printed = async (text: string, times = 1) => {
+    await untilTrue(() => lines.filter(({ message }) => message === text).length >= times)
+  }
   const runner = new ProcessRunner({
     chains: {},
     deadlineMs: 60_000,
@@ -42,7 +49,15 @@ export function testRunner(parts: Partial<RunnerDeps> = {}): {
     ...parts,
   })
   onTestFinished(() => runner.stop())
-  return { runner, lines }
+  return { runner, lines, printed }
+}
+
+/** Such a runner whose time a test sets ahead, by the deadline and once what it waits for has begun. */
+export function leapingRunner(parts: Partial<RunnerDeps> = {}) {
+  const time = new LeapingTime()
+  // A slow machine takes long to end a run by its signal.
+  const tested = testRunner({ ...parts, time, limits: { graceMs: 100_000, ...parts.limits } })
+  return { ...tested, time, passDeadline: () => time.leap(60_000) }
 }
 
 /** The fault a promise rejects with. */

@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { readAt } from '../../../src/chain/read/read.ts'
 import { multicall3Address, ReadMemory } from '../../../src/chain/read/read-memory.ts'
 import type { ReadRequest } from '../../../src/chain/reads.ts'
@@ -6,6 +6,7 @@ import { word } from '../../../src/chain/shapes.ts'
 import type { AsOfBlock, Hex, HourBlock } from '../../../src/model/block.ts'
 import type { Fault } from '../../../src/model/fault.ts'
 import type { Hour } from '../../../src/model/hour.ts'
+import { untilTrue } from '../../support/until-true.ts'
 import { type ArchiveTraits, archive, archiveAnswers, balanceAt, valueAt } from '../support/archive.ts'
 import { countedEndpoint } from '../support/counted-endpoint.ts'
 import { answering, NodeError, startNode } from '../support/node.ts'
@@ -258,6 +259,6 @@ it.each(['keep', 'forget'])(
     reader.quarantine(wrong.host, firstHour, 'is contradicted')
     const after = await reader.block(firstHour, patient)
     expect([before.hash, after.hash]).toEqual([fork.header(233n)?.hash, chain.header(233n)?.hash])
-    await vi.waitFor(() => expect(kept.all().get(firstHour)?.hash).toBe(after.hash))
+    await untilTrue(() => kept.all().get(firstHour)?.hash === after.hash)
   },
 )

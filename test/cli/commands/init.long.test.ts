@@ -10,7 +10,7 @@ import { typedTidegauge as tidegauge, typed } from './typed.ts'
 const compiler = fileURLToPath(new URL('../../../node_modules/typescript/bin/tsc', import.meta.url))
 
 describe('init and new', () => {
-  it('writes a folder in which everything works at once, without a network', { timeout: 120_000 }, async () => {
+  it('writes a folder in which everything works at once, without a network', async () => {
     const above = temporaryFolder()
     const begun = await tidegauge(above, 'init', 'mine')
     expect(begun).toMatchObject({
@@ -42,7 +42,7 @@ describe('init and new', () => {
     expect(tests, tests.stdout).toMatchObject({ code: 0, stdout: expect.stringMatching(/^ℹ pass 14$/m) })
   })
 
-  it('writes a package that passes its test, and is found in another project', { timeout: 120_000 }, async () => {
+  it('writes a package that passes its test, and is found in another project', async () => {
     const above = temporaryFolder()
     await tidegauge(above, 'init', '--package', 'tides')
     const name = 'tidegauge-collector-tides'
@@ -64,7 +64,7 @@ describe('init and new', () => {
     expect(schema.$defs).toHaveProperty([`options-of-${name}`, 'properties', 'token'])
   })
 
-  it('writes a collector with a test that passes, and prints its entry', { timeout: 120_000 }, async () => {
+  it('writes a collector with a test that passes, and prints its entry', async () => {
     const folder = temporaryFolder()
     await tidegauge(folder, 'init')
     const begun = JSON.parse(readFileSync(join(folder, 'tidegauge.schema.json'), 'utf8'))

@@ -7,6 +7,7 @@ import { Redactor } from '../../../src/telemetry/redactor.ts'
 import { silentLog } from '../../support/log.ts'
 import { anHour } from '../../support/metrics.ts'
 import { receiver } from '../../support/receiver.ts'
+import { untilTrue } from '../../support/until-true.ts'
 import { VirtualTime } from '../../support/virtual-time.ts'
 import { MemoryReports } from '../support/memory-reports.ts'
 
@@ -61,7 +62,7 @@ it('a restart repeats nothing', async () => {
   time.stopAt(anHour + 50 * 60_000)
   const second = begin()
   await until(2)
-  await vi.waitUntil(() => time.nowMs() >= anHour + 40 * 60_000)
+  await untilTrue(() => time.nowMs() >= anHour + 40 * 60_000)
   await second.stop()
   time.stopAt(anHour + hourMs + 10_000)
   begin()
@@ -73,7 +74,7 @@ it('a result that was not accepted is sent after a restart', async () => {
   const { state, time, until, begin, seen } = await stage({ status: 500 })
   time.stopAt(anHour + 10 * 60_000)
   const first = begin()
-  await vi.waitUntil(() => seen().includes('/success 13'))
+  await untilTrue(() => seen().includes('/success 13'))
   await first.stop()
   const before = seen().length
   state.status = 200
@@ -86,7 +87,7 @@ it('nothing is reported while the clock is not believed', async () => {
   const { state, until, begin, seen, time } = await stage()
   state.isDoubted = true
   begin()
-  await vi.waitUntil(() => time.nowMs() > anHour + 2 * hourMs)
+  await untilTrue(() => time.nowMs() > anHour + 2 * hourMs)
   state.isDoubted = false
   await until(1)
   expect(Number(seen()[0]?.slice(-2))).toBeGreaterThan(14)

@@ -87,7 +87,7 @@ async function written(staging: Staging, service: HttpService): Promise<string> 
   const { config } = configured(
     `service: { url: "${service.url}", key: { file: key } }
 ${dataFolder === undefined ? '' : `data: ${dataFolder}\n`}status: { listen: "127.0.0.1:0" }
-collect: { deadline: 20s, catchUp: 2h }
+collect: { deadline: 2m, catchUp: 2h }
 chains:
   mainnet: { id: 1, ${staging.isContradicted ? 'agree: 2, ' : ''}rpc: ${JSON.stringify(await nodeUrls(staging))} }
 protocols:

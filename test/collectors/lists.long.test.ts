@@ -80,7 +80,7 @@ beforeAll(async () => {
   // The chain has a block past the last hour.
   await chain.nextHour()
   reader = chain.reader('dev')
-}, 120_000)
+})
 afterAll(async () => {
   reader?.close()
   await chain?.stop()

@@ -40,7 +40,7 @@ beforeAll(async () => {
   await anvil.rpc('anvil_mine', hex(48 * 60), hex(60))
   node = await startFaultyRpc(anvil.url, `/v2/${rpcKey}`)
   other = await startFaultyRpc(anvil.url)
-}, 60_000)
+})
 
 afterAll(async () => {
   await Promise.all([node.stop(), other.stop()])

@@ -40,7 +40,7 @@ beforeAll(async () => {
   })
   scene = await Devchain.build({ nowMs: systemTime.nowMs(), hours: 2 })
   factory = (await read(scene.addresses.pool, 'factory')) as Address
-}, 120_000)
+})
 afterAll(async () => {
   await scene?.stop()
   await source?.stop()

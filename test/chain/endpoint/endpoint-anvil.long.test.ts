@@ -35,7 +35,7 @@ beforeAll(async () => {
   const plain = createChainReader({ name: 'anvil', id: 31_337, endpoints: [anvil.url], time })
   for (let hour = 0; hour < hours - 1; hour++) truth.push(await seen(plain, hour))
   plain.close()
-}, 60_000)
+})
 
 afterAll(async () => {
   await first.stop()

@@ -49,9 +49,7 @@ const gapsMs = (requests: readonly Request[]) =>
 const days = repetitions({ test: 1, soak: 30 })
 
 describe(`after an outage of ${days} days`, () => {
-  it('everything arrives, the newest hour first, then the oldest, at the configured pace', {
-    timeout: 300_000,
-  }, async () => {
+  it('everything arrives, the newest hour first, then the oldest, at the configured pace', async () => {
     const bench = new MemoryBench({ pacePerSecond: 5 })
     const { roll } = dice(30)
     bench.time.chance = roll

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { faultLine } from '../../../src/model/fault.ts'
 import { chainOf } from '../../support/reads.ts'
-import { configured, faultOf, hour, testRunner } from '../setup.ts'
+import { configured, faultOf, hour, leapingRunner, testRunner } from '../setup.ts'
 
 describe('an output that is not what was declared:', () => {
   it('fails label by label, says what and where, and leaves the good ones', async () => {
@@ -58,22 +58,31 @@ describe('an output that is not what was declared:', () => {
   })
 
   it('of which one reading never comes: the other is there at the deadline', async () => {
-    const { runner } = testRunner({ deadlineMs: 2_000 })
-    const { readings, failures } = await runner.collect(configured('./half-hangs.ts'), hour)
+    const { runner, printed, passDeadline } = leapingRunner()
+    const outcome = runner.collect(configured('./half-hangs.ts'), hour)
+    await printed('begun')
+    passDeadline()
+    const { readings, failures } = await outcome
     expect(readings).toEqual({ Level: 1 })
-    expect(failures['Late']).toMatchObject({ code: 'collector-hung', message: 'no answer within 2 s' })
+    expect(failures['Late']).toMatchObject({ code: 'collector-hung', message: 'no answer within 60 s' })
   })
 
   it('of which a chain never answers: its hosts are named, and a step', async () => {
-    const never = () => new Promise<never>(() => {})
+    const asked = Promise.withResolvers<void>()
+    const never = () => {
+      asked.resolve()
+      return new Promise<never>(() => {})
+    }
     const main = {
       ...chainOf({ block: never, read: never, logs: never }),
       hosts: () => ['a.example', 'b.example:8545'],
     }
-    const { runner } = testRunner({ deadlineMs: 2_000, chains: { main } })
-    const fault = await faultOf(runner.collect(configured('./two-stages.ts', { options: { factor: 2 } }), hour))
-    expect(faultLine(fault)).toBe(
-      'no answer within 2 s from chain main (a.example, b.example:8545) – tidegauge doctor shows which endpoints answer; a longer deadline: of the collector gives it more time',
+    const { runner, passDeadline } = leapingRunner({ chains: { main } })
+    const fault = faultOf(runner.collect(configured('./two-stages.ts', { options: { factor: 2 } }), hour))
+    await asked.promise
+    passDeadline()
+    expect(faultLine(await fault)).toBe(
+      'no answer within 60 s from chain main (a.example, b.example:8545) – tidegauge doctor shows which endpoints answer; a longer deadline: of the collector gives it more time',
     )
   })
 })
