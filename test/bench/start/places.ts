@@ -6,8 +6,8 @@ import { systemTime } from '../../../src/edge/time.ts'
 import { hourAfter, hourAt, hourNumber } from '../../../src/model/hour.ts'
 import { hourOf, metricsAnHour } from '../delivery/metrics.ts'
 import { openOutbox, storeHours } from '../delivery/store.ts'
-import { makeYear } from '../years/year-file.ts'
 import { Program } from './program.ts'
+import { makeYear } from './year-file.ts'
 
 const hourNow = () => hourAt(systemTime.nowMs())
 

@@ -189,13 +189,6 @@ export function syntheticArchive(chain: ScriptedChain, { chainId = 1, delayMs = 
   return archive
 }
 
-/** Forgets what was counted. */
-export function forgetCounts({ counts }: SyntheticArchive): void {
-  Object.assign(counts, { requests: 0, calls: 0 })
-  counts.callsByMethod.clear()
-  counts.ethCallsByBlock.clear()
-}
-
 /** Starts a server that answers as an archive. */
 export function startArchive(archive: SyntheticArchive): Promise<FakeNode> {
   return startNode(archive.behaviour)

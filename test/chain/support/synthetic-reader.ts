@@ -1,10 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { type ChainReaderDeps, createChainReader, type OpenChainReader } from '../../../src/chain/read/reader.ts'
-import { dice } from '../../../src/devchain/dice.ts'
 import { systemTime, type Time } from '../../../src/edge/time.ts'
 import type { FinalBlocks } from '../../../src/model/block.ts'
 import type { EarliestMs } from '../../../src/model/clock.ts'
-import type { Hour } from '../../../src/model/hour.ts'
 import type { FakeNode } from './node.ts'
 import { type SyntheticArchive, startArchive } from './synthetic-archive.ts'
 
@@ -85,21 +83,4 @@ export class SyntheticScene implements AsyncDisposable {
     for (const reader of this.#readers) reader.close()
     await this.#node.stop()
   }
-}
-
-/** First hours of random stretches of an archive, none of which comes near its first block or its head. The same seed, the same hours. */
-export function randomPlaces({ chain, head }: SyntheticArchive, count: number, hours: number, seed: number): Hour[] {
-  const { whole } = dice(seed)
-  const first = Math.ceil((chain.timestampOf(0) + 1) / 3_600) + 1
-  const last = Math.floor(chain.timestampOf(head) / 3_600) - hours - 1
-  return Array.from({ length: count }, () => (whole(first, last) * 3_600_000) as Hour)
-}
-
-/** Number of hours that were answered with another block than the archive's own formula gives. */
-export function wrongOnes(
-  { chain }: SyntheticArchive,
-  hours: readonly Hour[],
-  numbers: readonly (bigint | number | undefined)[],
-): number {
-  return hours.filter((hour, index) => Number(numbers[index]) !== chain.asOf(hour / 1_000)).length
 }
