@@ -56,31 +56,3 @@ describe('a 413', () => {
     expect(bench.balance).toMatchObject({ delivered: 99, dead: 1 })
   })
 })
-
-describe.each([400, 422])('a %i without a word about which metric is bad', status => {
-  const cost = async (places: readonly number[]) => {
-    const { bench, service } = await httpBench()
-    await bench.store(metrics(100))
-    const bad = new Set(places.map(place => `vault___M${place}`))
-    service.rule = ({ metrics: sent }) => (sent.some(({ id }) => bad.has(id)) ? { status } : undefined)
-    await bench.flush()
-    expect(bench.balance).toMatchObject({ delivered: 100 - places.length, dead: places.length, due: 0 })
-    // The first asks for the service's clock.
-    return service.requests.length - 2
-  }
-
-  it.each([0, 1, 33, 34, 57, 98, 99])('costs at most 14 requests more for one of 100: %i', async place => {
-    expect(await cost([place])).toBeLessThanOrEqual(14)
-  })
-
-  it.each([
-    [0, 1],
-    [0, 34],
-    [12, 70],
-    [33, 34],
-    [50, 99],
-    [98, 99],
-  ])('costs at most 30 more for two: %i, %i', async (...places) => {
-    expect(await cost(places)).toBeLessThanOrEqual(30)
-  })
-})

@@ -112,17 +112,4 @@ describe('a flush against any service', () => {
       { numRuns: repetitions({ test: 200, soak: 10_000 }) },
     )
   })
-
-  it('sends one bad metric of 100 in at most 14 more requests, at every place and with 1 to 8 under way', async () => {
-    const due = metrics(100)
-    for (const bad of due) {
-      for (let width = 1; width <= 8; width += 1) {
-        const bench = new FlushBench(due, batch => (batch.some(({ id }) => id === bad.id) ? answered(400) : undefined))
-        expect(await bench.flush(width)).toBeUndefined()
-        expect(bench.deadMetrics).toEqual([bad])
-        expect(bench.delivered).toHaveLength(99)
-        expect(bench.extraRequests).toBeLessThanOrEqual(14)
-      }
-    }
-  })
 })

@@ -185,7 +185,7 @@ export function recordingContract(newPlace: NewPlace): void {
   })
 
   describe('an hour that was not expected', () => {
-    const past = at(-9_000)
+    const past = at(-100)
     const unexpected = { unexpected: true, hour: past }
 
     it('is collected when it is recorded, of a collector that is expected from now on', async () => {

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { hourAfter } from '../../../src/model/hour.ts'
-import { commitRowsMax, hourMs, roomLookMs } from '../../../src/model/limits.ts'
+import { commitRowsMax, hourMs } from '../../../src/model/limits.ts'
 import type { UpkeepNews } from '../../../src/outbox/contract/outbox.ts'
 import type { Role } from '../../../src/outbox/contract/role.ts'
 import { takeDeliveryRole } from '../../../src/outbox/roles.ts'
@@ -12,7 +12,6 @@ import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
 import { metricsBetween } from '../../../src/outbox/store/values.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { anHour, metrics } from '../../support/metrics.ts'
-import { mayMount, smallDisk } from '../../support/small-disk.ts'
 import { atOnce, expectEach, expectHours } from '../../support/stored-hours.ts'
 import { VirtualTime } from '../../support/virtual-time.ts'
 import { contentsOf, miscounted } from '../support/contents.ts'
@@ -143,61 +142,5 @@ describe('a log that something keeps from being cut off', () => {
     await until(() => news.length > 1)
     expect(news).toEqual(['log-large', 'log-trimmed'])
     expect(statSync(`${file}-wal`).size).toBe(0)
-  })
-})
-
-describe.skipIf(!mayMount)('upkeep on a full disk (needs the right to mount one)', () => {
-  it('deletes nothing meanwhile, as a deletion needs room, too', async () => {
-    const disk = smallDisk(60)
-    const { outbox, news, until } = kept(disk.folder)
-    await until(() => existsSync(join(disk.folder, 'ballast')))
-    disk.fill()
-    outbox.disk.recover(Object.assign(new Error('full'), { code: 'SQLITE_FULL' }))
-    await until(() => news.length > 0)
-    let pruned = 0
-    outbox.pruneSome = async () => {
-      pruned += 1
-      return false
-    }
-    let looks = 0
-    const keepBallast = outbox.disk.keepBallast.bind(outbox.disk)
-    outbox.disk.keepBallast = () => {
-      looks += 1
-      return keepBallast()
-    }
-    await until(() => looks > 5)
-    expect(pruned).toBe(0)
-    disk.empty()
-    await until(() => pruned > 0)
-  })
-
-  it('says once that the disk is full, and once that there is room again', async () => {
-    const disk = smallDisk(60)
-    const { outbox, news, until } = kept(disk.folder)
-    await until(() => existsSync(join(disk.folder, 'ballast')))
-    disk.fill()
-    outbox.disk.recover(Object.assign(new Error('full'), { code: 'SQLITE_FULL' }))
-    await until(() => news.length > 0)
-    for (let look = 0; look < 20; look += 1) await new Promise(setImmediate)
-    expect(news).toEqual(['disk-full'])
-    disk.empty()
-    await until(() => news.length > 1)
-    expect(news).toEqual(['disk-full', 'room-again'])
-    expect(existsSync(join(disk.folder, 'ballast'))).toBe(true)
-    expect(roomLookMs).toBeLessThan(hourMs)
-  })
-
-  it('says so, too, where a large log needs room to be cut off', async () => {
-    const disk = smallDisk(60)
-    const { outbox, news, until } = kept(disk.folder, ({ file }) => {
-      const filler = new Database(file)
-      filler.pragma('wal_autocheckpoint = 0')
-      filler.exec(`CREATE TABLE filler (b BLOB); INSERT INTO filler VALUES (zeroblob(${17 * 1_048_576}))`)
-      filler.close()
-      disk.fill()
-    })
-    expect(outbox.disk.logBytes).toBeGreaterThan(16 * 1_048_576)
-    await until(() => news.length > 0)
-    expect(news).toEqual(['disk-full'])
   })
 })

@@ -12,7 +12,6 @@ import {
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { systemTime } from '../../../../src/edge/time.ts'
 import { Fault } from '../../../../src/model/fault.ts'
 import {
   type OpenDeps,
@@ -24,7 +23,6 @@ import {
 } from '../../../../src/outbox/open.ts'
 import { deliveryHolder, takeDeliveryRole } from '../../../../src/outbox/roles.ts'
 import { Disk } from '../../../../src/outbox/sqlite/file/disk.ts'
-import { Writer } from '../../../../src/outbox/sqlite/file/writer.ts'
 import { outboxSchema } from '../../../../src/outbox/sqlite/outbox-salvage.ts'
 import { SqliteOutbox } from '../../../../src/outbox/sqlite/sqlite-outbox.ts'
 import { openDatabase } from '../../../../src/sqlite/database.ts'
@@ -292,19 +290,5 @@ describe.skipIf(!mayMount)('a file system that is read-only (needs the right to 
     const other = new Disk(join(folder, 'outbox.db'))
     other.look()
     expect(await other.broken).toMatchObject({ kind: 'unusable' })
-  })
-})
-
-describe('an outbox that is open for reading alone', () => {
-  it('is known by a look that writes nothing, though SQLite lets a transaction begin', () => {
-    const file = join(temporaryFolder(), 'outbox.db')
-    const outbox = new SqliteOutbox(file)
-    onTestFinished(() => outbox.close())
-    const database = new Database(file, { readonly: true })
-    onTestFinished(() => void database.close())
-    expect(() => database.exec('BEGIN IMMEDIATE; ROLLBACK')).not.toThrow()
-    const writer = new Writer(database, new Disk(file), systemTime)
-    expect(() => writer.requireWritable()).toThrow(expect.objectContaining({ code: 'SQLITE_READONLY' }))
-    expect(() => outbox.writer.requireWritable()).not.toThrow()
   })
 })
