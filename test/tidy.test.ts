@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { shortDeadlines, startsProcesses } from './tidy/deadlines.ts'
 import { closedTooEarly, longFunctions } from './tidy/functions.ts'
 import { typesDeclaredTwice, wordsElsewhere } from './tidy/names.ts'
 import { bagsOfOneCaller, constantsOfOneUser } from './tidy/one-user.ts'
@@ -99,6 +100,20 @@ describe('the house is tidy:', () => {
       sleeping.map(({ file }) => file),
       'a test that sleeps is slow where it passes and fails where the machine is slower',
     ).toEqual([])
+  })
+
+  it('no test depends on how fast the machine is', () => {
+    const limits = /\bvi\.wait(For|Until)\(|, \{ timeout: [\d_]+ \}|^\s*\}, [\d_]+\)$/m
+    const limited = tests.filter(({ file, text }) => !file.startsWith('test/tidy') && limits.test(codeOf(text)))
+    expect(
+      limited.map(({ file }) => file),
+      'a test has the limit of all (vitest.config.ts), and waits by expect.poll or untilTrue',
+    ).toEqual([])
+    expect(
+      tests.filter(startsProcesses).flatMap(({ file, text }) => shortDeadlines(text).map(found => `${file}: ${found}`)),
+      'a slow machine needs a minute; where a deadline is the subject, a LeapingTime passes it',
+    ).toEqual([])
+    expect(shortDeadlines('{ deadlineMs: 2_000 }, deadline: 59s, timeoutMs: 60_000, timeout: 1m')).toHaveLength(2)
   })
 
   it('there is no any, no silenced compiler or linter, and no test that is left out', () => {

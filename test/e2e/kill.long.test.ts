@@ -92,7 +92,7 @@ function yaml(serviceUrl: string, sourceUrl: string, since: Hour): string {
   return `service: { url: "${serviceUrl}", key: { env: KILL_KEY } }
 status: { listen: "127.0.0.1:0" }
 log: { level: debug }
-delivery: { pace: 1000, timeout: 10s, inFlight: ${inFlight} }
+delivery: { pace: 1000, timeout: 60s, inFlight: ${inFlight} }
 protocols:${protocols.join('')}
 `
 }

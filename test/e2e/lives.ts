@@ -27,7 +27,7 @@ type Moment = keyof typeof momentsMax
 const turnsLateMax = 40
 
 /** A life ends when all is delivered, at the latest; one that lasts so long has lost something, or is stuck. */
-const stuckMs = 120_000
+const stuckMs = 600_000
 
 /** End of a life: at the count-th time of something; or when all was delivered and that would not come any more. */
 export interface Death {

@@ -36,7 +36,7 @@ async function secureServer(options: ServerOptions = {}): Promise<number> {
 /** The result of a request: its status and body, or why there is no answer and what to do. */
 async function asked(url: string, egress: Partial<Egress> = {}, certificate?: () => typeof own) {
   setEgress(() => ({ except: [], ...egress }))
-  const exchange = new HttpExchange({ url, timeoutMs: 20_000, connections: 1, time: systemTime, certificate })
+  const exchange = new HttpExchange({ url, timeoutMs: 60_000, connections: 1, time: systemTime, certificate })
   try {
     const { status, text } = await exchange.ask({ method: 'GET', path: '/', headers: {}, bytesMax: 1e6 })
     return { status, text }
@@ -199,7 +199,7 @@ describe('certificates', () => {
     const unreadable = () => {
       throw new Fault('config', 'the file ca.pem, named by ca, does not exist', { fix: 'put it there' })
     }
-    const exchange = new HttpExchange({ url: `https://${host}`, timeoutMs: 9_000, connections: 1, time: systemTime })
+    const exchange = new HttpExchange({ url: `https://${host}`, timeoutMs: 60_000, connections: 1, time: systemTime })
     onTestFinished(() => exchange.close())
     setEgress(unreadable)
     const error = await exchange
