@@ -9,7 +9,7 @@ export class LeapingTime extends DerivedTime {
     super(systemTime)
   }
 
-  override nowMs(): number {
+  protected override instantMs(): number {
     return this.source.nowMs() + this.#aheadMs
   }
 
