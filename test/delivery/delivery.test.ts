@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { breakerBaseMs, serviceRetryAfterMsMax } from '../../src/delivery/breaker.ts'
 import { hourAfter } from '../../src/model/hour.ts'
-import { breakerCapMs, hourMs, quarantineCapMs } from '../../src/model/limits.ts'
+import { hourMs, quarantineCapMs } from '../../src/model/limits.ts'
 import type { Answer } from '../../src/model/verdict.ts'
 import { anHour, metrics } from '../support/metrics.ts'
 import { answered } from './support/answers.ts'
@@ -58,31 +57,6 @@ describe.each(storeTurnsEach)('with an outbox that answers within %i turns,', st
   })
 
   describe('a delivery to a service that is down', () => {
-    it('pauses for longer with each failed flush, up to a cap, and says why', async () => {
-      const bench = new MemoryBench({ storeTurns })
-      await bench.store(metrics(1))
-      bench.service.rule = () => answered(503)
-      for (let failures = 1; failures <= 12; failures += 1) {
-        expect(await bench.pushes()).toBeGreaterThan(0)
-        const { probeAtMs, notBeforeMs, waiting, lastPush, skewMs: _, ...rest } = bench.state()
-        expect(rest).toEqual({ failures, cure: 'service' })
-        expect(notBeforeMs).toBe(0)
-        expect(waiting).toContain('503')
-        expect(lastPush).toEqual({ atMs: bench.time.nowMs(), verdict: 'transient', status: 503 })
-        const longestMs = Math.min(breakerCapMs, breakerBaseMs * 2 ** (failures - 1))
-        const pauseMs = probeAtMs - bench.time.nowMs()
-        expect(pauseMs).toBeGreaterThanOrEqual(longestMs / 2)
-        expect(pauseMs).toBeLessThanOrEqual(longestMs)
-        expect(await bench.pushes()).toBe(0)
-        await bench.time.sleep(pauseMs)
-      }
-      bench.service.rule = () => undefined
-      await bench.pushes()
-      expect(bench.balance).toMatchObject({ due: 0, delivered: 1 })
-      expect(bench.state()).toMatchObject({ failures: 0, probeAtMs: 0, lastPush: { verdict: 'delivered' } })
-      expect(bench.state().waiting).toBeUndefined()
-    })
-
     it('pushes at once when a person asks, whatever the breaker says', async () => {
       const bench = new MemoryBench({ storeTurns })
       await bench.store(metrics(1))
@@ -92,23 +66,6 @@ describe.each(storeTurnsEach)('with an outbox that answers within %i turns,', st
       expect(await bench.pushes('due')).toBe(0)
       expect(await bench.pushes('asked')).toBe(1)
       expect(bench.balance.due).toBe(0)
-    })
-
-    it('keeps to Retry-After across a restart', async () => {
-      const bench = new MemoryBench({ storeTurns })
-      await bench.store(metrics(1))
-      const untilMs = startMs + hourMs
-      bench.service.rule = () => answered(429, untilMs)
-      await bench.pushes()
-      expect(bench.state().notBeforeMs).toBe(untilMs)
-      bench.restart()
-      bench.service.rule = () => undefined
-      expect(await bench.pushes('due')).toBe(0)
-      await bench.time.sleep(untilMs - 1 - bench.time.nowMs())
-      expect(await bench.pushes('due')).toBe(0)
-      await bench.time.sleep(1)
-      expect(await bench.pushes('due')).toBe(1)
-      expect(bench.state()).toMatchObject({ notBeforeMs: 0, failures: 0 })
     })
 
     it('sends one small batch, and no more, when a person asks during a Retry-After', async () => {
@@ -123,22 +80,6 @@ describe.each(storeTurnsEach)('with an outbox that answers within %i turns,', st
       bench.service.rule = () => undefined
       await bench.pushes('asked')
       expect(bench.balance.due).toBe(0)
-    })
-
-    it.each([
-      ['notBeforeMs', serviceRetryAfterMsMax],
-      ['probeAtMs', breakerCapMs],
-    ])('does not believe a %s further ahead than any wait can be', async (name, longestMs) => {
-      const bench = new MemoryBench({ storeTurns })
-      // A new process tries the current hour at once.
-      await bench.store(metrics(1, hourAfter(anHour, -1)))
-      const waits = { notBeforeMs: 0, probeAtMs: 0, failures: 1 }
-      await bench.outbox.delivery.saveDestination('service', { ...waits, [name]: startMs + longestMs })
-      bench.restart()
-      expect(await bench.pushes()).toBe(0)
-      await bench.outbox.delivery.saveDestination('service', { ...waits, [name]: startMs + longestMs + 1 })
-      bench.restart()
-      expect(await bench.pushes()).toBe(1)
     })
   })
 

@@ -1,7 +1,5 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { attemptsMax } from '../../src/delivery/isolate/pieces.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import { answerBytesMax, hourMs } from '../../src/model/limits.ts'
@@ -173,69 +171,6 @@ describe('over HTTP, an answer', () => {
     })
     expect(late.deadLetter).toMatchObject({ attempts: 9 })
   })
-
-  it('that comes too late, or only in drips, is as none', async () => {
-    for (const drip of ['', '{"succ']) {
-      const { bench, service, time } = await httpBench()
-      await bench.store(metrics(3))
-      service.rule = () => response => {
-        if (drip !== '') response.write(drip)
-        setImmediate(() => time.passDeadlines())
-      }
-      await bench.flush()
-      expect(service.pushes).toHaveLength(attemptsMax)
-      expect(bench.state()).toMatchObject({ failures: 1, waiting: expect.stringContaining('no answer in time') })
-      expect(bench.balance).toMatchObject({ due: 3 })
-      service.rule = () => undefined
-      await bench.flush('asked')
-      expect(bench.balance).toMatchObject({ due: 0, delivered: 3 })
-    }
-  })
-
-  it('that is endless is not read to its end, and nothing is lost', async () => {
-    const found = await outcome(() => response => {
-      const more = () => {
-        while (!response.destroyed && response.write('x'.repeat(65_536)));
-      }
-      response.on('drain', more)
-      more()
-    })
-    expect(found).toMatchObject({ balance: none, verdict: 'transient', pushes: attemptsMax })
-    expect(found).toMatchObject({ waiting: expect.stringContaining('not a push result'), cure: 'address' })
-  })
-})
-
-describe('a redirect', () => {
-  it.each([301, 302, 303, 307, 308])(
-    '%i leads nowhere: the other server gets nothing, and all is kept',
-    async status => {
-      const seen: unknown[] = []
-      const elsewhere = createServer((request, response) => {
-        seen.push(request.method, request.url, request.headers)
-        response.end()
-      })
-      await new Promise<void>(resolve => elsewhere.listen(0, '127.0.0.1', resolve))
-      onTestFinished(() => void elsewhere.close())
-      const location = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/api/metrics`
-      const { bench, service, time } = await httpBench()
-      await bench.store(metrics(20))
-      const away: Reply = { status, headers: { location } }
-      service.rule = () => away
-      service.keyReply = () => away
-      await bench.flush()
-      await time.sleep(hourMs)
-      await bench.flush()
-      expect(seen).toEqual([])
-      expect(service.pushes).toHaveLength(2)
-      expect(bench.balance).toMatchObject(none)
-      expect(bench.state()).toMatchObject({ failures: 2, lastPush: { verdict: 'misdirected' } })
-      expect(bench.state().waiting).toMatch(
-        /does not answer like the service \(30\d: redirects (to|within) 127\.0\.0\.1:\d+\)$/,
-      )
-      expect(bench.state().cure).toBe('address')
-      expect(bench.state().waiting).not.toContain(location)
-    },
-  )
 })
 
 describe('an unknown protocol', () => {

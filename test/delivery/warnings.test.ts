@@ -49,15 +49,6 @@ describe('that a metric already exists', () => {
     expect(bench.warnings).toMatchObject([{ metricId: 'vault___M1', kind: 'already-exists', count: 1 }])
   })
 
-  it('… also in a process that found nothing due when it started', async () => {
-    const bench = new MemoryBench()
-    await bench.flush()
-    bench.service.rule = ({ metrics: sent }) => accepted(sent.length, ['vault___M1 already exists: updated'])
-    await bench.store(metrics(3))
-    await bench.flush()
-    expect(bench.warnings).toHaveLength(1)
-  })
-
   it('… and in the first flush of a process that has put the metric in itself, unlike the backlog', async () => {
     const bench = new MemoryBench()
     await bench.store(metrics(3, hourAfter(anHour, -1)))
@@ -72,16 +63,6 @@ describe('that a metric already exists', () => {
     expect(bench.balance.due).toBe(0)
     const counted = bench.warnings.map(({ metricId, count }) => [metricId, count])
     expect(counted.sort()).toEqual(['M0', 'M1', 'M2'].map(label => [`vault___${label}`, 1]))
-  })
-
-  it('is no news in the first flush of a process that has put it in, where another may have sent it since', async () => {
-    const bench = new MemoryBench()
-    await bench.store(metrics(3))
-    bench.outbox.delivery.maybeSent('all')
-    bench.service.rule = ({ metrics: sent }) => accepted(sent.length, ['vault___M1 already exists: updated'])
-    await bench.flush()
-    expect(bench.balance.due).toBe(0)
-    expect(bench.warnings).toEqual([])
   })
 
   it('is no news where a delivery of the same process lost the answer, or was broken off before it came', async () => {
@@ -106,16 +87,6 @@ describe('that a metric already exists', () => {
     }
   })
 
-  it('is no news of what is collected once more after it was pruned', async () => {
-    const bench = new MemoryBench()
-    const outcome = { collector: 'vault/c', hour: anHour, accepted: metrics(1).map(metric => ({ metric })) }
-    await bench.outbox.intake.record({ ...outcome, mode: 'correct' }, 1)
-    bench.service.rule = ({ metrics: sent }) =>
-      accepted(sent.length, [`${metrics(1)[0]?.id} of ${sent[0]?.timestamp} already exists`])
-    await bench.flush()
-    expect(bench.warnings).toEqual([])
-  })
-
   it.each([
     ['the key was refused', answered(401)],
     ['its protocol was refused', answered(404)],
@@ -137,15 +108,6 @@ describe('that a metric already exists', () => {
     expect(bench.warnings).toEqual([])
   })
 
-  it.each([1, 4])('is no news after %i answers of the same push were lost', async lost => {
-    const { bench, remembering } = await settledBench()
-    remembering.lost = lost
-    await bench.store(metrics(3))
-    await bench.flush()
-    expect(bench.balance.due).toBe(0)
-    expect(bench.warnings).toEqual([])
-  })
-
   it('is no news of a metric whose value was corrected, and is one of its neighbour', async () => {
     const { bench } = await settledBench()
     await bench.store(metrics(3))
@@ -160,17 +122,6 @@ describe('that a metric already exists', () => {
     await bench.flush()
     expect(bench.balance).toMatchObject({ due: 0 })
     expect(bench.warnings.map(({ metricId, count }) => [metricId, count])).toEqual([['vault___M3', 1]])
-  })
-
-  it('is no news in a later flush, after all answers were lost', async () => {
-    const { bench, remembering } = await settledBench()
-    remembering.lost = 5
-    await bench.store(metrics(3))
-    await bench.flush()
-    await bench.time.sleep(breakerCapMs)
-    await bench.flush()
-    expect(bench.balance).toMatchObject({ due: 0, delivered: 4 })
-    expect(bench.warnings).toEqual([])
   })
 
   it('is no news in the first flush of a process: the one before may have sent it', async () => {
@@ -202,24 +153,6 @@ describe('that a metric already exists', () => {
       expect(bench.balance).toMatchObject({ due: 0, dead: 0 })
       expect(bench.warnings).toEqual([])
     }
-  })
-
-  it('is no news in a later flush, after a batch did not add up and the service went down', async () => {
-    const { bench, remembering } = await settledBench()
-    let pushes = 0
-    bench.service.rule = pushed => {
-      pushes += 1
-      const stored = remembering.rule(pushed)
-      if (pushes === 1) return accepted(7)
-      return pushes < 7 ? answered(503) : stored
-    }
-    await bench.store(metrics(20))
-    await bench.flush()
-    expect(bench.balance.due).toBe(20)
-    await bench.time.sleep(breakerCapMs)
-    await bench.flush()
-    expect(bench.balance.due).toBe(0)
-    expect(bench.warnings).toEqual([])
   })
 
   it('is no news when the service says it of a whole push in which one was in doubt', async () => {

@@ -1,26 +1,10 @@
 import { execFileSync } from 'node:child_process'
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Fault } from '../../../../src/model/fault.ts'
-import {
-  type OpenDeps,
-  type Opened,
-  openForCommand,
-  openForDaemon,
-  openForListing,
-  openForReading,
-} from '../../../../src/outbox/open.ts'
+import { type OpenDeps, type Opened, openForCommand, openForDaemon } from '../../../../src/outbox/open.ts'
 import { deliveryHolder, takeDeliveryRole } from '../../../../src/outbox/roles.ts'
 import { Disk } from '../../../../src/outbox/sqlite/file/disk.ts'
 import { outboxSchema } from '../../../../src/outbox/sqlite/outbox-salvage.ts'
@@ -29,7 +13,6 @@ import { openDatabase } from '../../../../src/sqlite/database.ts'
 import { troubleFix, troubleOf, troubleWords } from '../../../../src/sqlite/trouble.ts'
 import { temporaryFolder } from '../../../support/folder.ts'
 import { anHour, metrics } from '../../../support/metrics.ts'
-import { mayMount, smallDisk } from '../../../support/small-disk.ts'
 import { dueOf, plan, record } from '../../contract/steps.ts'
 
 const context = (folder: string): OpenDeps => ({
@@ -228,67 +211,5 @@ describe('what keeps a file from being used', () => {
     expect(disk.recover(coded('EMFILE'))).toBe('other')
     expect(disk.recover(new TypeError('a mistake of ours'))).toBe('other')
     expect(disk.explain(coded('SQLITE_BUSY'))).toMatchObject({ code: 'outbox-unusable' })
-  })
-})
-
-describe.skipIf(!mayMount)('a file system that is read-only (needs the right to mount one)', () => {
-  function readOnlyDisk() {
-    const { folder } = smallDisk(64)
-    const remount = (how: 'ro' | 'rw') => execFileSync('mount', ['-o', `remount,${how}`, folder], { stdio: 'pipe' })
-    return { folder, remount }
-  }
-
-  it('is reported by each process that opens the outbox, and used again once it is writable', async () => {
-    const { folder, remount } = readOnlyDisk()
-    new SqliteOutbox(join(folder, 'outbox.db')).close()
-    remount('ro')
-    await expectFaults(folder, /the file system is read-only/, folder)
-    remount('rw')
-    expect(await thrownBy(folder)).toEqual([undefined, undefined])
-  })
-
-  it.each([
-    ['was closed', ['outbox.db']],
-    ['a killed process left, with values in its log', ['outbox.db', 'outbox.db-wal']],
-    ['an open process has', ['outbox.db', 'outbox.db-wal', 'outbox.db-shm']],
-  ])('is read all the same where its outbox %s, and is not called full', async (_, parts) => {
-    const { folder, remount } = readOnlyDisk()
-    const own = temporaryFolder()
-    const outbox = new SqliteOutbox(join(own, 'outbox.db'))
-    onTestFinished(() => outbox.close())
-    await plan(outbox)
-    await record(outbox, metrics(3))
-    if (parts.length === 1) outbox.trimLog()
-    for (const part of parts) copyFileSync(join(own, part), join(folder, part))
-    writeFileSync(join(folder, 'filler'), Buffer.alloc(48 * 1_048_576, 1))
-    remount('ro')
-    for (const open of [openForReading, openForListing]) {
-      const { outbox: read, copiedTo } = await open(context(folder))
-      expect(await dueOf(read)).toHaveLength(3)
-      expect(read.health.fullSentence).toMatch(/is read-only: nothing is collected/)
-      expect(() => read.health.requireRoom()).toThrow(/the file system is read-only/)
-      await read.close()
-      if (copiedTo !== undefined) rmSync(copiedTo, { recursive: true })
-      if (parts.length < 3) expect(copiedTo).toBeDefined()
-    }
-  })
-
-  it('breaks the outbox, and a look at an error of it does not throw, ballast or not', async () => {
-    const { folder, remount } = readOnlyDisk()
-    const disk = new Disk(join(folder, 'outbox.db'))
-    expect(await disk.keepBallast()).toBe(true)
-    remount('ro')
-    expect(disk.recover(Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR_WRITE' }))).toBe('broken')
-    expect(await disk.broken).toMatchObject({
-      kind: 'unusable',
-      reason: expect.stringMatching(/the file system is read-only – make it writable again/),
-    })
-    expect(existsSync(join(folder, 'ballast')), 'its room is of no use').toBe(true)
-    remount('rw')
-    rmSync(join(folder, 'ballast'))
-    remount('ro')
-    const other = new Disk(join(folder, 'outbox.db'))
-    other.look()
-    expect(await other.broken).toMatchObject({ kind: 'unusable' })
   })
 })
