@@ -12,6 +12,7 @@ import { part } from './values/abi-argument.ts'
 import { addresses } from './values/contracts.ts'
 import { argumentKey, eventFilter } from './values/event.ts'
 import { answerOf, jsonPointer, valueAt } from './values/json-answer.ts'
+import { conditions, isOfItems, itemsAt, unmet } from './values/json-items.ts'
 import { OptionEntryMistake } from './values/mistake.ts'
 import { asksBlock, inBody, inPlaces, readsPast, sourceBody, sourceUrl } from './values/placeholders.ts'
 import { type CallForm, viewCall } from './values/view-function.ts'
@@ -20,12 +21,15 @@ type Address = `0x${string}`
 
 const kinds = ['length', 'array', 'event', 'url', 'fixed'] as const
 
-/** Options that belong to each kind besides `chain`: those it needs, and those it may have. */
+/** Options that belong to each kind besides `chain` and `except`: those it needs, and those it may have. */
 const ofKind: Readonly<Record<(typeof kinds)[number], readonly [needed: string[], other: string[]]>> = {
-  length: [['address', 'item'], ['take']],
+  length: [
+    ['address', 'item'],
+    ['take', 'grows'],
+  ],
   array: [['address'], ['take']],
   event: [['address', 'take', 'since'], []],
-  url: [['pointer'], ['headers', 'body']],
+  url: [['pointer'], ['headers', 'body', 'where', 'now']],
   fixed: [[], []],
 }
 
@@ -37,14 +41,27 @@ const missing: Readonly<Record<string, string>> = {
   pointer: 'must be a JSON pointer like /tokens/*/address',
 }
 
+/** Options of every kind. */
+const shared: readonly string[] = ['chain', 'except']
+
 const hourMs = 3_600_000
 
 const options = z
   .strictObject({
     chain: z.string().describe('the name of a chain of the configuration'),
-    address: address.optional().describe('the contract that has the list, or emits the events'),
+    address: z
+      .union([address, addresses], {
+        error: 'must be an address in quotes (0x and 40 hexadecimal digits), or a list of these',
+      })
+      .transform(written => [written].flat())
+      .optional()
+      .describe('the contract that has the list or emits the events, or several whose items are one list'),
     length: z.string().optional().describe('the function of the length: "allPairsLength() view returns (uint256)"'),
     item: z.string().optional().describe('that of an item by its place: "allPairs(uint256) view returns (address)"'),
+    grows: z
+      .literal(true)
+      .optional()
+      .describe('the contract only adds: of more than 1,000 items, known ones are not all read again each hour'),
     array: z.string().optional().describe('the function of the whole list: "getAllMarkets() view returns (address[])"'),
     event: z.string().optional().describe('the event of a new item: "Deployed(address indexed vault, address token)"'),
     take: z.string().optional().describe('a field of the tuples, one of several outputs, or an argument of the event'),
@@ -56,16 +73,26 @@ const options = z
       .transform(text => Date.parse(text) as Hour)
       .optional()
       .describe('first hour whose events count: that of the deployment, or an earlier one'),
-    url: sourceUrl.optional().describe('an address that answers JSON, with {hour}, {hourSeconds}, {hourMs} or {block}'),
+    url: sourceUrl
+      .optional()
+      .describe('an address that answers JSON, with {hour}, {hourSeconds}, {hourMs} or {block}, unless now is written'),
     headers: headers.optional(),
     body: sourceBody.optional(),
     pointer: jsonPointer.optional().describe('where the addresses are; * is every item: /tokens/*/address'),
+    where: conditions
+      .optional()
+      .describe('what must stand at each pointer from the item on: a value, a list of values, or { min, max, not }'),
+    now: z
+      .literal(true)
+      .optional()
+      .describe('the source knows the present alone: what uses the list is read for the current hour alone'),
     fixed: addresses.optional().describe('addresses that do not change'),
+    except: addresses.optional().describe('addresses that are left out'),
   })
   .superRefine((given, context) => {
     const tell = (path: readonly (string | number)[], message: string) =>
       context.addIssue({ code: 'custom', path: [...path], message })
-    const written = Object.keys(given).filter(name => Reflect.get(given, name) !== undefined && name !== 'chain')
+    const written = Object.keys(given).filter(name => Reflect.get(given, name) !== undefined && !shared.includes(name))
     const [kind, ...others] = kinds.filter(each => written.includes(each))
     if (!kind || others.length > 0) {
       const said = kind ? `${kind} and ${others[0]}` : 'nothing of it'
@@ -76,13 +103,22 @@ const options = z
     if (stray) tell([stray], `belongs to another kind of list, and this is of ${kind}`)
     for (const name of needed.filter(each => !written.includes(each))) tell([name], missing[name] ?? 'must be given')
     for (const { path, message } of signatureMistakes(given)) tell(path, message)
-    if (given.url !== undefined && !readsPast({ ...given, url: given.url }))
-      tell(['url'], 'must contain {hour}, {hourSeconds}, {hourMs} or {block}: a list is of its hour')
+    if (given.url !== undefined && !given.now && !readsPast({ ...given, url: given.url })) {
+      const places = '{hour}, {hourSeconds}, {hourMs} or {block}'
+      tell(
+        ['url'],
+        `must contain ${places}: a list is of its hour; of a source that knows the present alone, now: true`,
+      )
+    }
+    if (given.where && given.pointer !== undefined && !isOfItems(given.pointer, {}))
+      tell(['where'], 'belongs to a pointer with * in it, which stands for each item of a list: /tokens/*/address')
+    if (given.grows && (given.address ?? []).length > 1)
+      tell(['grows'], 'belongs to a list of one contract: write a list for each, or leave it out')
   })
 
 type Options = z.output<typeof options>
 
-/** Items of a list as of the final block of an hour. */
+/** Memory of a list as of an hour. */
 interface Memory {
   readonly hour: Hour
   readonly items: readonly Address[]
@@ -90,7 +126,7 @@ interface Memory {
   readonly blocks?: readonly number[] | undefined
 }
 
-/** The list, with what later hours need not read again; or an earlier hour to be read first. */
+/** The list, with what later hours need not read again; or an hour to be read first. */
 interface ReadList {
   readonly items: readonly Address[]
   readonly memory?: Memory
@@ -98,21 +134,22 @@ interface ReadList {
 }
 
 interface Context extends CollectContext<Options> {
-  /** Whether the block of the hour cannot be replaced any more. */
-  readonly isFinal: boolean
+  /** The newest hour whose block cannot be replaced any more. */
+  readonly finalHour: Hour
   readonly known?: Memory | undefined
-  /** The logs of several hours up to this one, which are final. */
+  /** The logs of several hours up to this one, which are final: they are remembered, so more is asked as evidence for them. */
   logsOver(chain: string, hours: number): Pick<ChainAsOf, 'logs'>
 }
 
 const collector = defineCollector({
   options,
   metrics: { Count: { min: 0 } },
-  history: true,
+  history: given => !given.now,
   async collect(context) {
     if (context.options.event !== undefined)
       throw new Error('the past of events is remembered under lists: alone: count it there, by contract-read')
-    const { items } = await listOf({ ...context, isFinal: false, logsOver: name => context.chain(name) })
+    const { hour: finalHour } = context
+    const { items } = await listOf({ ...context, finalHour, logsOver: name => context.chain(name) })
     return { Count: items.length }
   },
 })
@@ -126,13 +163,14 @@ export default { ...collector, listOf }
 async function listOf(context: Context): Promise<ReadList> {
   const { options } = context
   const listed = await byKind(context)
-  return { ...listed, items: [...new Set(lower(listed.items))] }
+  const excepted = new Set(lower(options.except ?? []))
+  return { ...listed, items: [...new Set(lower(listed.items))].filter(item => !excepted.has(item)) }
 
-  function byKind(of: Context): Promise<ReadList> | ReadList {
+  async function byKind(of: Context): Promise<ReadList> {
     if (options.length !== undefined) return indexed(of)
     if (options.event !== undefined) return emitted(of)
     if (options.url !== undefined) return answered(of)
-    return options.array === undefined ? { items: options.fixed ?? [] } : returned(of)
+    return { items: options.array === undefined ? (options.fixed ?? []) : await returned(of) }
   }
 }
 
@@ -144,48 +182,94 @@ const readsMax = 10_000
 
 const itemForm = { wants: 'address', names: { place: 0n } } as const satisfies CallForm
 
-/** Known items that are read again with the list's length, in the same `eth_call`. */
-const readAgainMax = 1_000
+/** Items of a list that only grows which are read again each hour. */
+const samplesMax = 1_000
 
 /**
- * Items by their place. A contract that removes one may put another in its place, so those of a list that fits into one
- * `eth_call` are all read again. A longer one is a factory's, which only adds: what is known of it stands while its last
- * item is the same.
+ * Items by their place. All are read each hour: a contract that removes one may put another in its place. The
+ * memory says how many are worth asking for in the `eth_call` of the length. A list that only grows is believed to have
+ * kept its items, and samples of them are read again.
  */
-async function indexed({ options, chain, hour, known }: Context): Promise<ReadList> {
-  const { address = '0x', length = '', item = '', take } = options
-  const own = chain(options.chain)
+async function indexed(context: Context): Promise<ReadList> {
+  const { options, hour } = context
+  const [address, ...others] = options.address ?? []
+  if (address === undefined) return { items: [] }
+  if (others.length === 0) {
+    const items = await itemsOf(address, context)
+    return { items, memory: { hour, items } }
+  }
+  const lists = [address, ...others].map(each => itemsOf(each, { ...context, known: undefined }))
+  const items = (await Promise.all(lists)).flat()
+  checkSize(items.length)
+  return { items }
+}
+
+async function itemsOf(address: Address, context: Context): Promise<readonly Address[]> {
+  const { options, chain, hour, known } = context
+  const { length = '', item = '', take, grows = false } = options
+  const asOf = chain(options.chain)
   const size = viewCall({ call: length })
   const { abi, argsOf, addresses } = viewCall({ call: item, args: ['place'], take }, itemForm)
   const callOf = (place: number) => ({
     ...{ address, abi: [abi], functionName: abi.name, args: argsOf({ place: BigInt(place) }) },
   })
-  const itemsFrom = async (from: number, to: number) => {
-    const places = Array.from({ length: to - from }, (_, index) => from + index)
-    const questions = chunks(places, readsMax).map(each => own.read(each.map(callOf)))
+  const itemsAt = async (places: readonly number[]) => {
+    const questions = chunks(places, readsMax).map(each => asOf.read(each.map(callOf)))
     return lower((await Promise.all(questions)).flat().flatMap(addresses))
   }
 
   const before = known?.items ?? []
-  const believed = before.length > readAgainMax ? before.length - 1 : 0
   // An earlier hour may have fewer: old contracts burn all gas at a place that they do not have.
-  const isLater = known !== undefined && hour >= known.hour
-  const [said, again] = await Promise.all([
-    own.read({ address, abi: [size.abi], functionName: size.abi.name }),
-    isLater ? itemsFrom(believed, before.length).catch(() => []) : [],
+  const guess = known && hour >= known.hour ? placesAgain(before.length, hour, grows) : []
+  const [answer, early] = await Promise.all([
+    asOf.read({ address, abi: [size.abi], functionName: size.abi.name }),
+    guess.length > 0 ? itemsAt(guess).catch(() => undefined) : undefined,
   ])
-  const now = Number(size.taken(said))
-  checkSize(now)
-  const first = async () => {
-    if (believed === 0) return again.slice(0, now)
-    const shared = isLater ? before.length : now
-    if (shared > Math.min(now, before.length)) return []
-    const [last] = isLater ? again : await itemsFrom(Math.max(shared - 1, 0), shared)
-    return last === before[shared - 1] ? before.slice(0, shared) : []
+  const count = Number(size.taken(answer))
+  checkSize(count)
+  if (grows) {
+    const samples = early ? { places: guess, items: early } : undefined
+    const kept = await keptOf(before, count, samples, itemsAt, context)
+    return [...kept, ...(await itemsAt(placesFrom(kept.length, count)))]
   }
-  const items = [...(await first())]
-  items.push(...(await itemsFrom(items.length, now)))
-  return { items, memory: { hour, items } }
+  const again = early?.slice(0, count) ?? []
+  return [...again, ...(await itemsAt(placesFrom(again.length, count)))]
+}
+
+/** Known places that are read again: all; of a list that only grows, the last, and samples, others each hour until all had their turn. */
+function placesAgain(length: number, hour: Hour, grows: boolean): readonly number[] {
+  const all = placesFrom(0, length)
+  if (!grows) return all
+  const turns = Math.ceil(length / samplesMax)
+  return all.filter(place => place === length - 1 || place % turns === (hour / hourMs) % turns)
+}
+
+/**
+ * The known items of a list that only grows, up to its length; none where it turns out to have lost or replaced one.
+ *
+ * @param early samples that were read with the length
+ */
+async function keptOf(
+  before: readonly Address[],
+  count: number,
+  early: { readonly places: readonly number[]; readonly items: readonly Address[] } | undefined,
+  itemsAt: (places: readonly number[]) => Promise<readonly Address[]>,
+  { hour, known, log }: Context,
+): Promise<readonly Address[]> {
+  const isLater = known !== undefined && hour >= known.hour
+  const shared = before.slice(0, count)
+  const places = early?.places ?? placesAgain(shared.length, hour, true)
+  const items = early?.items ?? (await itemsAt(places))
+  const other = isLater && count < before.length ? count : places.find((place, index) => items[index] !== shared[place])
+  if (other === undefined) return shared
+  log.warn(
+    `does not only grow: item ${other} is not what it was. It is read whole for this hour; remove grows, so that it is for each`,
+  )
+  return []
+}
+
+function placesFrom(from: number, to: number): readonly number[] {
+  return Array.from({ length: Math.max(0, to - from) }, (_, index) => from + index)
 }
 
 function lower(items: readonly Address[]): readonly Address[] {
@@ -200,56 +284,103 @@ function chunks<T>(all: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(all.length / size) }, (_, index) => all.slice(index * size, (index + 1) * size))
 }
 
-async function returned({ options, chain }: Context): Promise<ReadList> {
-  const { address = '0x', array = '', take } = options
+async function returned({ options, chain }: Context): Promise<readonly Address[]> {
+  const { array = '', take } = options
   const { abi, args, addresses } = viewCall({ call: array, take }, { wants: 'addresses' })
-  const items = addresses(await chain(options.chain).read({ address, abi: [abi], functionName: abi.name, args }))
+  const calls = (options.address ?? []).map(address => ({ address, abi: [abi], functionName: abi.name, args }))
+  const items = (await chain(options.chain).read(calls)).flatMap(addresses)
   checkSize(items.length)
-  return { items }
+  return items
 }
+
+/** Hours of events that are read one by one, each with its pins. */
+const openHoursMax = 24
 
 /** Hours of events that one run reads at most. */
 const hoursMax = 720
 
-/** Hours of events that are read one by one, since their blocks are not final. A longer past is read first. */
-const openHoursMax = 24
-
-/** The argument of all events up to the hour, on from those that are known. */
-async function emitted({ options, hour, known, isFinal, log, ...means }: Context): Promise<ReadList> {
-  const { address = '0x', event = '', take = '', since = hour } = options
+/**
+ * The argument of all events up to the hour, on from those that are known. Final hours are read first, at most `hoursMax` in
+ * a run, and are remembered; an item counts from the block of its event on, so earlier hours are in it, too.
+ * Hours that are not final are read one by one, each with its pins.
+ */
+async function emitted(context: Context): Promise<ReadList> {
+  const { options, hour, known, finalHour, ...means } = context
+  const { since = hour } = options
   if (hour < since)
     throw new Error(`it is read from ${hourText(since)} on: for ${hourText(hour)} write an earlier since`)
-  const own = means.chain(options.chain)
-  const { number } = await own.block()
   if (known && hour <= known.hour) {
+    const { number } = await means.chain(options.chain).block()
     return { items: known.items.filter((_, place) => BigInt(known.blocks?.[place] ?? 0) <= number) }
   }
   const from = known?.hour ?? ((since - hourMs) as Hour)
-  const gap = (hour - from) / hourMs
-  if (gap > hoursMax) return { items: [], first: (from + hoursMax * hourMs) as Hour }
-  if (!isFinal && gap > openHoursMax) return { items: [], first: (hour - openHoursMax * hourMs) as Hour }
+  const step = Math.min(from + hoursMax * hourMs, finalHour) as Hour
+  if (step > from && step !== hour) return { items: [], first: step }
+  const firstBlockMs = known ? undefined : await beforeSince(context)
+  if (firstBlockMs !== undefined) {
+    const empty = (Math.floor(firstBlockMs / hourMs) * hourMs) as Hour
+    if (empty >= hour) return { items: [], memory: { hour: empty, items: [], blocks: [] }, first: empty }
+  }
 
-  const filter = { address, event: eventFilter({ event }).abi }
-  const key = argumentKey(filter.event, take)
-  const byHour = () =>
-    Array.from({ length: gap }, (_, index) => means.chain(options.chain, { hoursBefore: gap - 1 - index }).logs(filter))
-  const logs = (await Promise.all(isFinal ? [means.logsOver(options.chain, gap).logs(filter)] : byHour())).flat()
+  const logs = await logsAfter(from, context)
+  const key = argumentKey(logs.event, options.take ?? '')
   const blocks = new Map<Address, number>(known?.items.map((item, place) => [item, known.blocks?.[place] ?? 0]))
-  for (const { args, blockNumber } of logs) {
+  for (const { args, blockNumber } of logs.found) {
     const [item] = lower([part(args, key) as Address])
     if (item !== undefined && !blocks.has(item)) blocks.set(item, Number(blockNumber))
   }
   checkSize(blocks.size)
   const items = [...blocks.keys()]
   // So is that of a mistyped event, and what is over it would be 0 for ever.
-  if (items.length === 0)
-    log.warn(
+  if (items.length === 0 && !known)
+    means.log.warn(
       `is empty: no such event from ${hourText(since)} to ${hourText(hour)}; check its address, its since, and which arguments are indexed`,
     )
   return { items, memory: { hour, items, blocks: [...blocks.values()] } }
 }
 
-async function answered({ options, chain, http, hour, nowMs }: Context): Promise<ReadList> {
+/** The logs of the hours after one, up to the run's. */
+async function logsAfter(from: Hour, { options, hour, finalHour, ...means }: Context) {
+  const event = eventFilter({ event: options.event ?? '' }).abi
+  const [address = '0x', ...others] = options.address ?? []
+  const filter = { address: others.length > 0 ? [address, ...others] : address, event }
+  const count = (hour - from) / hourMs
+  if (hour <= finalHour) return { event, found: await means.logsOver(options.chain, count).logs(filter) }
+  const open = Math.min(count, openHoursMax)
+  const hours = Array.from({ length: open }, (_, index) =>
+    means.chain(options.chain, { hoursBefore: open - 1 - index }).logs(filter),
+  )
+  // Nothing is known to be final yet: what is older is read, too, and is not remembered.
+  const older = count > open ? [means.logsOver(options.chain, count).logs(filter)] : []
+  return { event, found: (await Promise.all([...older, ...hours])).flat() }
+}
+
+/**
+ * Warns of a contract that was there before the events that count: the hour before has no logs of a contract that did not
+ * exist.
+ *
+ * @returns when the chain's first block was made, where it had none an hour before `since`
+ */
+async function beforeSince({ options, hour, log, chain }: Context): Promise<number | undefined> {
+  const { since = hour } = options
+  const event = eventFilter({ event: options.event ?? '' }).abi
+  const hoursBefore = (hour - since) / hourMs + 1
+  for (const address of options.address ?? []) {
+    try {
+      await chain(options.chain, { hoursBefore }).logs({ address, event })
+      log.warn(
+        `its contract ${address} existed before ${hourText(since)}: items that it announced earlier are left out; write an earlier since`,
+      )
+    } catch (error) {
+      const { firstBlockAt } = Object(Object(error).facts)
+      if (typeof firstBlockAt === 'string') return Date.parse(firstBlockAt)
+      // A node that cannot tell is asked for the events themselves next.
+    }
+  }
+  return undefined
+}
+
+async function answered({ options, chain, http, hour, nowMs, log }: Context): Promise<ReadList> {
   const { url = '', body, pointer = '' } = options
   const source = { url, body, headers: options.headers }
   const block = asksBlock(source) ? (await chain(options.chain).block()).number : undefined
@@ -257,9 +388,23 @@ async function answered({ options, chain, http, hour, nowMs }: Context): Promise
   const request = { headers: options.headers, body: inBody(body, moment), isRead: true, numbers: 'text' } as const
   const answer = answerOf({ ...source, maxAge: 0 }, { hour, nowMs })
   const { json } = await http.json(inPlaces(url, moment), answer, request)
-  const items = valuesAt(json, pointer, '')
+  const items = options.where ? itemsMeant(json, pointer, options.where, log) : valuesAt(json, pointer, '')
   checkSize(items.length)
   return { items }
+}
+
+/** The addresses of the items that are meant. @throws Error where one of these has none */
+function itemsMeant(
+  json: unknown,
+  pointer: string,
+  where: z.output<typeof conditions>,
+  log: Context['log'],
+): Address[] {
+  const [, list = '', inItem = ''] = /^(.*)\/\*((?:\/.*)?)$/.exec(pointer) ?? []
+  const all = itemsAt(json, pointer, {})
+  const meant = all.filter(item => unmet(item, where).length === 0)
+  if (all.length > 0 && meant.length === 0) log.warn(`none of ${all.length} items of the answer meets where`)
+  return meant.flatMap(item => valuesAt(item, inItem, `${list}/*`))
 }
 
 /** The addresses at a pointer, in which * is every item of a list or a map. @throws Error where there is none */

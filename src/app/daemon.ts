@@ -84,7 +84,7 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   clock.meet(witnessesOf(config, await outbox.intake.newestCollected(), written))
   const connection = await connect(context, stack)
   const chains = openChains(context, stack, { store: outbox.intake })
-  const pipeline = openPipeline(context, chains, stack)
+  const pipeline = openPipeline(context, chains, stack, outbox.lists)
 
   const watch = new ClockWatch(clock, chains, log)
   stack.defer(() => watch.stop())

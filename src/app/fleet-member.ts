@@ -373,7 +373,7 @@ interface OpenLane {
 /** Reads windows of backfills, with chains and processes that each lane has for itself. */
 class WindowReader {
   readonly #context: AppContext
-  readonly #outbox: IntakeOutbox
+  readonly #outbox: IntakeOutbox & Pick<Outbox, 'lists'>
   readonly #shared: SharedOutbox
   readonly #configured: ReadonlyMap<string, CollectorConfig>
   readonly #open = new Map<Lane, OpenLane>()
@@ -381,7 +381,7 @@ class WindowReader {
   /** @param configured the collectors that this daemon knows, by their ids */
   constructor(
     context: AppContext,
-    outbox: IntakeOutbox,
+    outbox: IntakeOutbox & Pick<Outbox, 'lists'>,
     shared: SharedOutbox,
     configured: ReadonlyMap<string, CollectorConfig>,
   ) {
@@ -433,7 +433,7 @@ class WindowReader {
     if (known) return known
     const [meter, stack] = [new CallMeter(), new AsyncDisposableStack()]
     const chains = openChains(this.#context, stack, { store: this.#outbox.intake, meterOf: () => meter })
-    const open = { pipeline: openPipeline(this.#context, chains, stack), meter, stack }
+    const open = { pipeline: openPipeline(this.#context, chains, stack, this.#outbox.lists), meter, stack }
     this.#open.set(lane, open)
     return open
   }

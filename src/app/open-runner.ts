@@ -5,11 +5,11 @@ import { configFolders, hiddenPaths } from '../config/include.ts'
 import { HourPipeline } from '../intake/collect-hours.ts'
 import { commandClock, type HourClock } from '../intake/hour-clock.ts'
 import { type ComparedChain, HourReader } from '../intake/hour-reader.ts'
+import type { ListKeeper } from '../model/list-memory.ts'
 import { ProcessRunner } from '../runner/daemon/process-runner.ts'
 import type { ReadInterceptor } from '../runner/daemon/read-interceptor.ts'
 import type { Runner } from '../runner/runner.ts'
 import type { AppContext } from './context.ts'
-import { ListFiles } from './list-files.ts'
 
 /**
  * Opens a runner without chains: collectors can be loaded and described, offline and without secrets. It leaves its
@@ -27,8 +27,8 @@ export function openOfflineRunner(
 type OpenRunnerDeps = Pick<AppContext, 'time' | 'clock' | 'log' | 'redactor' | 'warm'> &
   Partial<Pick<AppContext, 'config'>> & {
     readonly interceptor?: ReadInterceptor | undefined
-    /** Whether lists are read on from what the data folder keeps of them. Default: from their beginning. */
-    readonly keepsLists?: boolean | undefined
+    /** Memory of lists. Default: none, so that they are read from their beginning. */
+    readonly lists?: ListKeeper | undefined
   }
 
 /**
@@ -40,7 +40,7 @@ export function runnerOn(
   chains: Chains,
   context: AppContext,
   stack: AsyncDisposableStack,
-  seen: Pick<OpenRunnerDeps, 'interceptor' | 'keepsLists'> = {},
+  seen: Pick<OpenRunnerDeps, 'interceptor' | 'lists'> = {},
 ): Runner {
   return runnerWithin(context.config.collect.deadlineMs, chains, { ...context, ...seen }, stack)
 }
@@ -48,7 +48,7 @@ export function runnerOn(
 function runnerWithin(
   deadlineMs: number,
   chains: Chains,
-  { time, clock, log, redactor, config, warm, interceptor, keepsLists }: OpenRunnerDeps,
+  { time, clock, log, redactor, config, warm, interceptor, lists }: OpenRunnerDeps,
   stack: AsyncDisposableStack,
   leavesWarm = false,
 ): ProcessRunner {
@@ -63,7 +63,7 @@ function runnerWithin(
     ...(config && {
       prices: collectorsByName(config.prices),
       lists: collectorsByName(config.lists),
-      ...(keepsLists && { listKeeper: new ListFiles(config) }),
+      ...(lists && { listKeeper: lists }),
       hidden: hiddenPaths(config),
       configFolders: configFolders(config),
     }),
@@ -79,6 +79,8 @@ type Readers = Readonly<Record<string, OpenChainReader>>
 interface HourReaderOptions {
   /** Sees what collectors read of the first host. Default: nothing does. */
   readonly interceptor?: ReadInterceptor
+  /** Memory of lists, for the first host alone. Default: none, so that they are read from their beginning. */
+  readonly lists?: ListKeeper | undefined
 }
 
 /**
@@ -89,7 +91,7 @@ export function openHourReader(
   context: AppContext,
   chains: Readers,
   stack: AsyncDisposableStack,
-  { interceptor }: HourReaderOptions = {},
+  { interceptor, lists }: HourReaderOptions = {},
 ): HourReader {
   const { config, log } = context
   // Processes that are kept for the first runner are not those of the others.
@@ -115,7 +117,7 @@ export function openHourReader(
     ]
   })
   return new HourReader({
-    runner: runnerOn(chains, context, stack, { interceptor, keepsLists: true }),
+    runner: runnerOn(chains, context, stack, { interceptor, lists }),
     otherHosts,
     chains: compared,
     clock: clockOf(context),
@@ -123,10 +125,15 @@ export function openHourReader(
   })
 }
 
-/** Opens the pipeline of hours; it is closed with the stack. */
-export function openPipeline(context: AppContext, chains: Readers, stack: AsyncDisposableStack): HourPipeline {
+/** Opens the pipeline of hours; it is closed with the stack. @param lists memory of lists. Default: none */
+export function openPipeline(
+  context: AppContext,
+  chains: Readers,
+  stack: AsyncDisposableStack,
+  lists?: ListKeeper,
+): HourPipeline {
   const { config, time, log } = context
-  const reader = openHourReader(context, chains, stack)
+  const reader = openHourReader(context, chains, stack, { lists })
   return new HourPipeline({ reader, clock: clockOf(context), chains: config.chains, time, log })
 }
 

@@ -83,7 +83,7 @@ export interface ChainReader {
   readonly settleMs: number
   block(hour: Hour, signal: AbortSignal): Promise<AsOfBlock>
   read(hour: Hour, requests: readonly ReadRequest[], signal: AbortSignal): Promise<ReadAt<readonly ReadAnswer[]>>
-  /** @param hours number of hours, up to this one, whose logs are read. Default: 1 */
+  /** @param hours number of hours, up to this one, whose logs are read and remembered: they are final. Default: 1, for values alone */
   logs(hour: Hour, filter: LogFilter, signal: AbortSignal, hours?: number): Promise<ReadAt<LogList>>
   /**
    * The as-of block, searched again without caches: a reorg may have replaced it.
@@ -91,6 +91,8 @@ export interface ChainReader {
    * @param before the earlier block, if known: it is asked for first
    */
   recheck(hour: Hour, signal: AbortSignal, before?: AsOfBlock): Promise<AsOfBlock>
+  /** Whether a block is in the chain now; `undefined` where no node knows a block of that number. Absent where a reader asks no node. */
+  hasBlock?(block: Pick<AsOfBlock, 'number' | 'hash'>, signal: AbortSignal): Promise<boolean | undefined>
   /** Host of the endpoint that served an hour; absent where a reader does not know hosts. */
   servedBy?(hour: Hour): string | undefined
   /** Hosts of the endpoints that are asked; absent where a reader does not know hosts. */

@@ -14,6 +14,7 @@ import type { LogFilter } from '../model/block.ts'
 import { Fault } from '../model/fault.ts'
 import { type Hour, hourAt } from '../model/hour.ts'
 import { isRecord } from '../model/json.ts'
+import type { ListKeeper } from '../model/list-memory.ts'
 import { labelOf, type MetricId } from '../model/metric.ts'
 import type { Accepted, MetricState } from '../outbox/contract/metrics.ts'
 import type { Units } from '../outbox/contract/operator-store.ts'
@@ -39,7 +40,7 @@ export async function collectParts(
   await using stack = new AsyncDisposableStack()
   const own = loud(context)
   const chains = openChains(own, stack, { store: outbox?.intake })
-  const pipeline = openPipeline(own, chains, stack)
+  const pipeline = openPipeline(own, chains, stack, asked.lists)
   onceAborted(asked.stopping, () => void pipeline.reader.stop())
   const pasts = outbox?.intake ?? noPasts
   const store = async (parts: readonly CollectedPart[]) => {
@@ -135,6 +136,8 @@ interface AskedHour {
   readonly isStored?: boolean
   /** Ends it early: collectors that have not answered by then have Fault `stopped`. Default: nothing does. */
   readonly stopping?: AbortSignal | undefined
+  /** Memory of lists. Default: none, so that they are read from their beginning. */
+  readonly lists?: ListKeeper | undefined
 }
 
 /** The result of one collector for the hour. */

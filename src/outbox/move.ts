@@ -24,7 +24,7 @@ const tableNames: readonly string[] = [
     'description',
   ],
   ...['outbox', 'tally', 'detained', 'correction', 'earlier_value', 'destination', 'unsuccessful_flush'],
-  ...['warning', 'final_block', 'pin', 'report'],
+  ...['warning', 'final_block', 'pin', 'report', 'list'],
 ]
 
 /** Input of `moveOutbox`. */

@@ -6,6 +6,7 @@ import type { Egress } from '../edge/egress.ts'
 import type { AsOfBlock, Hex, LogFilter, PinnedBlock } from '../model/block.ts'
 import { Fault, type FaultRecord } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
+import type { ListMemory } from '../model/list-memory.ts'
 import type { DescribeResult, RunOutcome } from './runner.ts'
 
 /** Limits that the daemon and its processes of collectors share. Units are in the names. */
@@ -69,26 +70,18 @@ export interface ListTask {
   readonly kind: 'list'
   readonly collector: CollectorRef
   readonly hour: Hour
-  /** Whether the as-of block of the hour cannot be replaced any more. */
-  readonly isFinal: boolean
+  /** The newest hour whose as-of block cannot be replaced any more; a later one than the task's, where that is past. */
+  readonly finalHour: Hour
   readonly known?: ListMemory | undefined
 }
 
-/** The items of a list as of an hour whose block is final. Later hours are read on from it, and earlier ones out of it. */
-export interface ListMemory {
-  readonly hour: Hour
-  readonly items: readonly Hex[]
-  /** For each item the block at which it came. Absent where the list says the places of its items. */
-  readonly blocks?: readonly number[] | undefined
-}
-
-/** A list as of one hour: its addresses, or an earlier hour that it must be read as of first. */
+/** A list as of one hour: its addresses, or an hour that it must be read as of first. */
 export interface Listed {
   /** Each address once; empty with `first`. */
   readonly items: readonly Hex[]
   /** Items for later runs to read on from; absent where there is nothing to remember. */
   readonly memory?: ListMemory | undefined
-  /** Its past is too long for one run. */
+  /** The hour to read first: what is final is remembered, and a long past is read in several runs. */
   readonly first?: Hour | undefined
   /** The blocks that it depends on. Known in the daemon: those of a child's message are ignored. */
   readonly pins: readonly PinnedBlock[]
@@ -142,7 +135,7 @@ export function tokenIn(name: string): { readonly chain: string; readonly token:
 export type ChainQuestion =
   | { readonly kind: 'block' }
   | { readonly kind: 'read'; readonly requests: readonly ReadRequest[] }
-  /** `hours` of them, up to the one that is asked for, without a pin: they are final. Default: 1, with a pin. */
+  /** `hours` of them, up to the one that is asked for, without a pin: they are final, and are remembered. Default: 1, with a pin. */
   | { readonly kind: 'logs'; readonly filter: LogFilter; readonly hours?: number | undefined }
 
 export type ChainReply =

@@ -15,11 +15,11 @@ const reachedOnly: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Tables that are left out. A final block is only a cache, and a changed one would be wrong for ever. A correction
+ * Tables that are left out. A final block is only a cache, as is what is remembered of a list, and a changed one would be wrong for ever. A correction
  * belongs to a push under way when the file broke, whose answer is recorded in the file moved aside. The progress of
  * planned hours is computed again (`mend.ts`), as rows of hours may be lost.
  */
-const leftOut: ReadonlySet<string> = new Set(['final_block', 'correction', 'planned'])
+const leftOut: ReadonlySet<string> = new Set(['final_block', 'correction', 'planned', 'list'])
 
 /**
  * Tables whose rows do more harm changed than missing. A changed unit would be sent, while a missing one comes with the

@@ -11,7 +11,7 @@ const grown = (count: number) => Array.from({ length: count }, (_, place) => ite
 const other = itemAt(999_999)
 
 /** Reads a list that has these items now, and had others before. @returns the items, and how many of them were asked for */
-async function read(now: readonly Address[], before: readonly Address[], hours: number) {
+async function read(now: readonly Address[], before: readonly Address[], hours: number, grows?: true, at = hour) {
   let asked = 0
   const answer = ({ functionName, args }: Call) => {
     if (functionName === 'size') return BigInt(now.length)
@@ -20,34 +20,59 @@ async function read(now: readonly Address[], before: readonly Address[], hours: 
     if (!found) throw new Error('out of range')
     return found
   }
+  const warnings: string[] = []
   const chain = { read: async (calls: Call | readonly Call[]) => ('map' in calls ? calls.map(answer) : answer(calls)) }
   const context = {
-    ...{ hour, isFinal: true, known: { hour: hourAfter(hour, -hours), items: before } },
+    ...{ hour: at, finalHour: at, known: { hour: hourAfter(at, -hours), items: before } },
     chain: () => chain,
+    log: { warn: (sentence: string) => void warnings.push(sentence) },
     options: {
-      chain: 'demo',
-      address: itemAt(7),
+      ...{ chain: 'demo', address: [itemAt(7)], grows },
       length: 'size() view returns (uint256)',
       item: 'at(uint256) view returns (address)',
     },
   }
   // A part of what a run is given.
   const { items } = await list.listOf(context as never)
-  return { items, asked }
+  return { items, asked, isWarned: warnings.some(sentence => sentence.includes('remove grows')) }
 }
 
+// The last and every second of 2,000, and what is new.
 it.for([
-  ['one that was added', grown(2_000), grown(2_001), 1, 2],
-  ['none that was added', grown(2_000), grown(2_000), 1, 1],
-  ['an earlier hour', grown(2_000), grown(1_500), -1, 1],
+  ['one that was added', grown(2_000), grown(2_001), 1, 1_002],
+  ['none that was added', grown(2_000), grown(2_000), 1, 1_001],
+  ['an earlier hour', grown(2_000), grown(1_500), -1, 751],
   ['an earlier hour without any', grown(2_000), [], -1, 0],
-  ['an earlier hour of another branch', grown(2_000), [...grown(1_499), other], -1, 1_501],
-  ['one that is gone', grown(2_000), grown(1_999), 1, 2_000 + 1],
-  ['another at the end', grown(2_000), [...grown(1_999), other], 1, 2_001],
-  ['a short list with another in a place', grown(900), [other, ...grown(900).slice(1)], 1, 900],
-  ['a short list in an earlier hour', grown(900), grown(800), -1, 800],
-] as const)('%s', async ([, before, now, hours, most]) => {
-  const { items, asked } = await read(now, before, hours)
-  expect(items).toEqual(now)
+  ['a short list', grown(900), grown(901), 1, 901],
+] as const)('that only grows: %s', async ([, before, now, hours, most]) => {
+  const { items, asked, isWarned } = await read(now, before, hours, true)
+  expect([items, isWarned]).toEqual([now, false])
   expect(asked).toBeLessThanOrEqual(most)
+})
+
+it.for([
+  ['an earlier hour of another branch', [...grown(1_499), other], -1],
+  ['one that is gone', grown(1_999), 1],
+  ['another at the end', [...grown(1_999), other], 1],
+] as const)('that does not only grow, as its contract turns out: %s', async ([, now, hours]) => {
+  expect(await read(now, grown(2_000), hours, true)).toMatchObject({ items: now, isWarned: true })
+})
+
+it('that only grows: each item is read again within as many hours as samples need', async () => {
+  const before = grown(4_500)
+  const found = [...before.slice(0, 1_234), other, ...before.slice(1_235)]
+  const hours = await Promise.all([0, 1, 2, 3, 4].map(later => read(found, before, 1, true, hourAfter(hour, later))))
+  expect(hours.filter(({ isWarned }) => isWarned)).toHaveLength(1)
+})
+
+it('reads all again, in the call of the length, where it does not only grow', async () => {
+  const before = grown(2_000)
+  const moved = [other, ...before.slice(1), itemAt(5_000)]
+  expect(await read(moved, before, 1)).toEqual({ items: moved, asked: 2_001, isWarned: false })
+  // An earlier hour may have fewer.
+  expect(await read(before.slice(0, 700), moved, -1)).toEqual({
+    items: before.slice(0, 700),
+    asked: 700,
+    isWarned: false,
+  })
 })

@@ -17,13 +17,13 @@ import { systemTime } from '../../src/edge/time.ts'
 import type { EarliestMs } from '../../src/model/clock.ts'
 import { type Hour, hourAfter, hourText } from '../../src/model/hour.ts'
 import { hourMs } from '../../src/model/limits.ts'
-import type { ListKeeper } from '../../src/runner/daemon/lists.ts'
+import type { ListKeeper } from '../../src/model/list-memory.ts'
 import { ProcessRunner, type RunnerDeps } from '../../src/runner/daemon/process-runner.ts'
-import type { ListMemory } from '../../src/runner/messages.ts'
 import { tinyContract } from '../cli/commands/tiny-contract.ts'
 import { configured } from '../runner/setup.ts'
 import { startSource } from '../runner/source.ts'
 import { uniswapContract } from '../support/contracts.ts'
+import { KeptLists } from '../support/kept-lists.ts'
 import { ProtocolChain } from '../support/protocol-chain.ts'
 import { publishedContract } from '../support/published.ts'
 import { chainOf } from '../support/reads.ts'
@@ -105,16 +105,13 @@ const ofEvents = (since = hours[0]) =>
     since: hourText(since as Hour),
   })
 
-/** Keeps in memory what a folder would keep. */
-class Kept implements ListKeeper {
-  readonly memories: ListMemory[] = []
-  async read(): Promise<ListMemory | undefined> {
-    return this.memories.at(-1)
-  }
-  async write(_list: CollectorConfig, memory: ListMemory): Promise<void> {
-    this.memories.push(memory)
-  }
-}
+const growing = () =>
+  Object.fromEntries(
+    Object.entries(ofFactory()).map(([name, { options, ...list }]) => [
+      name,
+      { ...list, options: { ...Object(options), grows: true } },
+    ]),
+  )
 
 const Token0 = { call: 'token0() view returns (address)', private: true }
 const values = {
@@ -177,6 +174,7 @@ describe('a list', () => {
   it.for([
     ['of a factory', ofFactory],
     ['of events', ofEvents],
+    ['of a factory that only adds', growing],
   ] as const)('%s has a pool from the hour of its birth on, in whichever order hours are read', async ([, list]) => {
     for (const order of orders) {
       const { runner } = runnerOn(list())
@@ -211,11 +209,11 @@ describe('a list', () => {
   })
 
   it('is not read again from its beginning after a restart', async () => {
-    const kept = new Kept()
+    const kept = new KeptLists()
     const before = runnerOn(ofEvents(), kept)
     await before.runner.collect(overPairs(), hours[2] as Hour)
     await before.runner.stop()
-    expect(kept.memories.at(-1)).toMatchObject({
+    expect(kept.saved.at(-1)).toMatchObject({
       hour: hours[2],
       items: pairs.slice(0, 3).map(each => each.toLowerCase()),
     })
@@ -451,6 +449,7 @@ describe('a list', () => {
 
   it.for([
     ['of a factory', ofFactory],
+    ['of a factory that only adds', growing],
     ['of events', ofEvents],
   ] as const)('%s has no pool of a block that a reorg replaced, nor remembers it', async ([, list]) => {
     const replace = await chain.replaceable()
@@ -462,11 +461,11 @@ describe('a list', () => {
     let nowMs = hour + hourMs + 1
     const time = { ...systemTime, nowMs: () => nowMs }
     const dev = chain.reader('dev', { time, settleMs })
-    const kept = new Kept()
+    const kept = new KeptLists()
     const { runner } = runnerOn(list(), kept, dev, { time })
     const countAt = async (at: Hour) => (await runner.collect(overPairs(), at)).readings['Pools']
     expect(await countAt(hour)).toBe(pairs.length + 1)
-    expect(kept.memories.flatMap(({ items }) => items)).not.toContain(born)
+    if (list === ofEvents) expect(kept.saved.flatMap(({ items }) => items)).not.toContain(born)
 
     await replace()
     for (let mined = 0; mined < 6; mined += 1) await chain.nextHour()
@@ -474,7 +473,7 @@ describe('a list', () => {
       nowMs = later + settleMs + hourMs
       expect(await countAt(later), hourText(later)).toBe(pairs.length)
     }
-    expect(kept.memories.at(-1)).toMatchObject({ items: pairs.map(each => each.toLowerCase()) })
+    expect(kept.saved.at(-1)).toMatchObject({ items: pairs.map(each => each.toLowerCase()) })
     await runner.stop()
     dev.close()
   })

@@ -279,6 +279,16 @@ const logSamples = 8
 const logReceiptBlocks = 2
 const logReceiptBytesMax = 16 * 1_048_576
 
+/** Headers asked for at once where the Bloom filters of all blocks are compared, and blocks whose receipts are asked for then. */
+const bloomsAtOnce = 500
+const bloomReceiptBlocks = 8
+
+function chunksOf<T>(list: readonly T[], size: number): T[][] {
+  return Array.from({ length: Math.ceil(list.length / size) }, (_, index) =>
+    list.slice(index * size, (index + 1) * size),
+  )
+}
+
 /** Transactions of a block whose receipts are asked for where a node has no receipts by block. */
 const logReceiptTransactionsMax = 20
 
@@ -316,10 +326,30 @@ export class LogEvidence {
     ])
   }
 
-  /** Checks one block that another host has logs of. @throws EndpointFailure when this endpoint lacks them */
-  async checkBlock(number: bigint): Promise<void> {
-    const answered = { blocks: new Map(), addresses: new Set<string>() }
+  /** Checks one block that another host has more logs of. @param count logs that this endpoint answered of it @throws EndpointFailure when this endpoint lacks them */
+  async checkBlock(number: bigint, count = 0): Promise<void> {
+    const blocks = new Map(count > 0 ? [[number, { hash: undefined, count }]] : [])
+    const answered = { blocks, addresses: new Set<string>() }
     for (const block of await this.#seenBlocks([number])) await this.#requireReceipts(block, answered)
+  }
+
+  /**
+   * Compares the Bloom filter of each block with the logs answered of it.
+   *
+   * @param counts number of logs by block @throws EndpointFailure when receipts, or a filter that cannot be chance, have more
+   */
+  async checkBlooms(counts: ReadonlyMap<bigint, number>): Promise<void> {
+    const { from, asOf, filter } = this.#asked
+    const all = Array.from({ length: Number(asOf.number - from) + 1 }, (_, index) => from + BigInt(index))
+    const suspects: LogBlock[] = []
+    for (const numbers of chunksOf(all, bloomsAtOnce)) {
+      const blocks = await this.#seenBlocks(numbers)
+      suspects.push(...blocks.filter(({ number, bloom }) => !counts.has(number) && mayHaveLogs(bloom, filter)))
+    }
+    const chances = new Map(suspects.map(block => [block, chanceOfNone(block.bloom, filter)]))
+    const likely = suspects.toSorted((a, b) => (chances.get(a) ?? 1) - (chances.get(b) ?? 1))
+    const answered = { blocks: new Map(), addresses: new Set<string>() }
+    for (const block of likely.slice(0, bloomReceiptBlocks)) await this.#requireReceipts(block, answered)
   }
 
   /** The last blocks of an hour near the head: a node hardly lags further. And some spread over the hour. */

@@ -277,6 +277,8 @@ async function readOnce(asked: LogsAsked): Promise<LogList> {
 /** Selects the logs of a chain to read. */
 interface LogsWanted extends Omit<LogsAsked, 'endpoint'> {
   readonly pool: EndpointPool
+  /** Number of hours whose logs are remembered. Absent where they are of one hour, and count for that alone. */
+  readonly hours?: number | undefined
 }
 
 /** Most addresses of one filter: geth, Erigon and others refuse more. */
@@ -323,8 +325,10 @@ async function readPartOnAny({ pool, ...wanted }: LogsWanted, hour: Served): Pro
   return pool.serve({ ...hour, blockNumber: wanted.from, part: 'logs' }, signal, async endpoint => {
     try {
       const list = await readLogs({ ...wanted, endpoint })
-      if (list.length === 0 && memory.isNewlyEmpty(filter)) await confirmNone({ ...wanted, pool, endpoint }, hour)
-      memory.sawHour(filter, list.length > 0)
+      const asked = { ...wanted, pool, endpoint }
+      if (wanted.hours !== undefined) await confirmAll(asked, list, hour)
+      else if (list.length === 0 && memory.isNewlyEmpty(filter)) await confirmNone(asked, hour)
+      if (wanted.hours === undefined) memory.sawHour(filter, list.length > 0)
       return list
     } catch (error) {
       if (error instanceof LeftOutLogs) pool.quarantine(endpoint.host, error.reason)
@@ -348,6 +352,42 @@ async function confirmNone({ pool, ...asked }: LogsWanted & LogsAsked, hour: Ser
     await new LogEvidence(asked).checkBlock(blockNumber)
     throw logsDisputed(chain, endpoint.host, other.host, other.logs.length)
   }
+}
+
+/** Blocks of a past on one host whose Bloom filters are compared. Of a longer one they would cost more than the logs. */
+const comparedBlocksMax = 2_000
+
+/**
+ * Asks for evidence that logs are all, since they are remembered: another host has no more of them. Where there is no other
+ * host, and they have not been read before as those of an open hour, no header says that there are more.
+ *
+ * @throws EndpointFailure when the endpoint left some out; Fault `chain-disagreement` when that cannot be decided
+ */
+async function confirmAll(asked: LogsWanted & LogsAsked, list: LogList, hour: Served): Promise<void> {
+  const { pool, hours = 1, chain, endpoint, from, asOf, signal } = asked
+  if (from > asOf.number) return
+  const evidence = new LogEvidence(asked)
+  const counts = countsOf(list)
+  const other = await pool.secondOpinion(endpoint.host, hour, signal, async (endpoint, signal) => {
+    return { host: endpoint.host, counts: countsOf(await readLogs({ ...asked, endpoint, signal })) }
+  })
+  if (!other) {
+    const isShort = asOf.number - from < BigInt(comparedBlocksMax)
+    return hours > 1 && isShort ? evidence.checkBlooms(counts) : undefined
+  }
+  for (const [number, count] of other.counts) {
+    const answered = counts.get(number) ?? 0
+    if (count <= answered) continue
+    await evidence.checkBlock(number, answered)
+    throw logsDisputed(chain, endpoint.host, other.host, count - answered)
+  }
+}
+
+/** Number of logs by the number of their block. */
+function countsOf(list: LogList): ReadonlyMap<bigint, number> {
+  const counts = new Map<bigint, number>()
+  for (const { blockNumber } of list) counts.set(blockNumber, (counts.get(blockNumber) ?? 0) + 1)
+  return counts
 }
 
 type RefusedRange = Extract<RangeOutcome, { kind: 'refused' }>

@@ -4,13 +4,15 @@ import type { EarliestMs } from '../../model/clock.ts'
 import { Fault } from '../../model/fault.ts'
 import { type Hour, hourAfter } from '../../model/hour.ts'
 import { EndpointPool, type EndpointReport, type EndpointSource, type PoolDeps } from '../endpoint/endpoint-pool.ts'
-import { allFailed, chainBehind, stoppedWhile, unexpected } from '../endpoint/failures.ts'
+import { allFailed, chainBehind, EndpointFailure, stoppedWhile, unexpected } from '../endpoint/failures.ts'
+import { resultOf } from '../endpoint/rpc.ts'
 import type { LogList } from '../log-list.ts'
 import { plain } from '../look-up/as-of.ts'
 import {
   type HourLookUp,
   Hours,
   type HourToLookUp,
+  headerCall,
   hoursRememberedMax,
   LookUps,
   NoFinalBlocks,
@@ -18,7 +20,7 @@ import {
   SharedWork,
 } from '../look-up/look-ups.ts'
 import type { ChainReader, ReadAnswer, ReadAt, ReadRequest } from '../reads.ts'
-import type { BlockHeader } from '../shapes.ts'
+import { type BlockHeader, parseHeader } from '../shapes.ts'
 import { HourReads, readOnAny } from './hour-reads.ts'
 import { LogMemory } from './log-evidence.ts'
 import { readLogsOnAny } from './logs.ts'
@@ -48,6 +50,7 @@ export interface ChainReaderDeps extends PoolDeps {
 
 /** A reader with its connections; call `close` to end them. */
 export type OpenChainReader = ChainReader &
+  Required<Pick<ChainReader, 'hasBlock'>> &
   Pick<EndpointPool, 'askHead' | 'health' | 'renew' | 'close'> & {
     /** Host of the endpoint that served an hour; `undefined` while none has. */
     servedBy(hour: Hour): string | undefined
@@ -149,14 +152,28 @@ class HourlyReader implements OpenChainReader {
     return this.#faulted(hour, signal, state => this.#read(state, requests, signal))
   }
 
-  logs(hour: Hour, filter: LogFilter, signal: AbortSignal, hours = 1): Promise<ReadAt<LogList>> {
+  logs(hour: Hour, filter: LogFilter, signal: AbortSignal, hours?: number): Promise<ReadAt<LogList>> {
     return this.#faulted(hour, signal, async state => {
-      const before = this.#firstBlockAfter(hourAfter(hour, -hours), signal)
+      const before = this.#firstBlockAfter(hourAfter(hour, -(hours ?? 1)), signal)
       const [to, from] = await Promise.all([this.#asOf(state, signal), before])
       const [chain, pool, memory] = [this.#name, this.#pool, this.#logMemory]
-      const value = readLogsOnAny({ chain, pool, memory, from, asOf: to, filter, signal }, state)
+      const value = readLogsOnAny({ chain, pool, memory, from, asOf: to, filter, hours, signal }, state)
       value.catch(failure => this.#distrust(state, failure))
       return { at: plain(to), value: await value }
+    })
+  }
+
+  async hasBlock({ number, hash }: Pick<AsOfBlock, 'number' | 'hash'>, signal: AbortSignal) {
+    return this.#pool.serve({ blockNumber: number }, signal, async endpoint => {
+      const [outcome] = await endpoint.tryCall([headerCall(number)], signal)
+      if (outcome instanceof EndpointFailure) throw outcome
+      if (outcome?.kind === 'error') {
+        const failure = endpoint.failure(outcome.error)
+        if (failure.kind === 'pruned' || failure.kind === 'unknown-block') return undefined
+        throw failure
+      }
+      const header = parseHeader(resultOf(outcome))
+      return header && header.hash === hash
     })
   }
 
@@ -329,6 +346,7 @@ export class OtherHostReader implements ChainReader {
   readonly block: ChainReader['block'] = (hour, ...rest) => this.#on(hour, reader => reader.block(hour, ...rest))
   readonly read: ChainReader['read'] = (hour, ...rest) => this.#on(hour, reader => reader.read(hour, ...rest))
   readonly logs: ChainReader['logs'] = (hour, ...rest) => this.#on(hour, reader => reader.logs(hour, ...rest))
+  readonly hasBlock: OpenChainReader['hasBlock'] = (...asked) => this.#own.hasBlock(...asked)
   readonly recheck: ChainReader['recheck'] = (hour, ...rest) => this.#on(hour, reader => reader.recheck(hour, ...rest))
 
   get nextLookUp(): Promise<void> {

@@ -11,6 +11,7 @@ import type { PinnedBlock } from '../../model/block.ts'
 import type { Fault, FaultCode } from '../../model/fault.ts'
 import { type Hour, hourAt } from '../../model/hour.ts'
 import { batchMetricsMax } from '../../model/limits.ts'
+import { readingOnly } from '../../model/list-memory.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
 
 /** The work of a backfill and its estimated cost. */
@@ -58,7 +59,7 @@ const samplesMax = 3
  */
 export async function makePlan(
   context: AppContext,
-  outbox: Pick<Outbox, 'intake' | 'operators'> | undefined,
+  outbox: Pick<Outbox, 'intake' | 'operators' | 'lists'> | undefined,
   { works: asked, order, concurrency }: WorksInWindows,
 ): Promise<BackfillPlan> {
   // A derived value costs no call, and its inputs are not there before the backfill.
@@ -119,7 +120,7 @@ interface Sampled {
 /** Samples; other hours when a chain could not be read at some. Each sample opens its chains again, as a run does. */
 async function sampleOf(
   context: AppContext,
-  outbox: Pick<Outbox, 'intake'> | undefined,
+  outbox: Pick<Outbox, 'intake' | 'lists'> | undefined,
   works: readonly Work[],
   hours: ReadonlySet<Hour>,
   triesLeft: number,
@@ -128,7 +129,7 @@ async function sampleOf(
   const meters = new Map(config.chains.map(({ name }) => [name, new CallMeter()]))
   await using stack = new AsyncDisposableStack()
   const chains = openChains(context, stack, { meterOf: chain => meters.get(chain) })
-  const pipeline = openPipeline(context, chains, stack)
+  const pipeline = openPipeline(context, chains, stack, outbox && readingOnly(outbox.lists))
   const startMs = time.nowMs()
   const wanted = works.flatMap(work =>
     work.hours.filter(hour => hours.has(hour)).map(hour => ({ ...work, work, hour, attempts: 0 })),

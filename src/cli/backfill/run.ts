@@ -119,7 +119,7 @@ async function readHere(
   const chains = openChains(own, stack, { store: run.outbox.intake, meterOf: () => meter })
   const end = await new Backfill({
     ...run,
-    pipeline: openPipeline(own, chains, stack),
+    pipeline: openPipeline(own, chains, stack, run.outbox.lists),
     time: context.time,
     ...(budget && { budget }),
   }).run()

@@ -59,7 +59,7 @@ export async function catchUp(options: CatchUpOptions): Promise<void> {
   stack.defer(() => upkeep.stop())
   const isComplete = await withHeartbeat(context, async () => {
     const chains = openChains(context, stack, { store: outbox.intake })
-    const pipeline = openPipeline(loud(context), chains, stack)
+    const pipeline = openPipeline(loud(context), chains, stack, outbox.lists)
     const run = { context, chains: Object.values(chains), pipeline, outbox, delivery, usable }
     const caughtUp = await collectAndDeliver(run, signals, options)
     printCaughtUp(caughtUp, options)

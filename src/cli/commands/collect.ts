@@ -6,6 +6,7 @@ import { failureGroups, failureLine } from '../../intake/validate.ts'
 import { pushedMetric } from '../../model/batch.ts'
 import { Fault, faultLine } from '../../model/fault.ts'
 import { type Hour, hourAfter, hourAt, hourText, parseHour } from '../../model/hour.ts'
+import { readingOnly } from '../../model/list-memory.ts'
 import { numberText } from '../../model/number-text.ts'
 import type { Accepted, MetricState, Warning } from '../../outbox/contract/metrics.ts'
 import type { Units } from '../../outbox/contract/operator-store.ts'
@@ -93,7 +94,8 @@ async function collectOnce(options: CollectOptions, stopping?: AbortSignal): Pro
   if (!options.dryRun) outbox?.health.requireRoom()
   const units: Units = options.allowUnitChange ? 'changed' : 'locked'
   const isStored = !options.dryRun
-  const collected = await collectParts(context, outbox, collectors, { hour, units, stopping, isStored })
+  const lists = outbox && (isStored ? outbox.lists : readingOnly(outbox.lists))
+  const collected = await collectParts(context, outbox, collectors, { hour, units, stopping, isStored, lists })
   if (stopping?.aborted) return
   if (!outbox || options.dryRun) await showOnly(context, collected, options)
   else if (!(await queueAndDeliver(context, outbox, collected, options))) endIncomplete()

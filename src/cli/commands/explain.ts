@@ -7,6 +7,7 @@ import type { CollectorConfig } from '../../config/config.ts'
 import { Fault, type FaultRecord } from '../../model/fault.ts'
 import { type Hour, hourAfter, hourAt, hourText, instantText, parseHour } from '../../model/hour.ts'
 import { jsonOf } from '../../model/json.ts'
+import { readingOnly } from '../../model/list-memory.ts'
 import { labelOf, type MetricId, type Provenance } from '../../model/metric.ts'
 import { exactText } from '../../model/number-text.ts'
 import type { HistoryEntry, HourOrigin, OriginBlock, UnsuccessfulFlushes } from '../../outbox/contract/hours.ts'
@@ -122,7 +123,7 @@ interface Explained {
 /** Gathers what is known of a metric of an hour, and reads it again. */
 async function explanationOf(
   context: AppContext,
-  { operators, intake }: Pick<Outbox, 'operators' | 'intake'>,
+  { operators, intake, lists }: Pick<Outbox, 'operators' | 'intake' | 'lists'>,
   { id, protocolId, hour, collector }: Explained,
 ): Promise<Explanation> {
   const { config } = context
@@ -134,7 +135,7 @@ async function explanationOf(
   const isDetained = state === 'dead' || state === 'held'
   const detained = isDetained ? (await operators.deadOrHeld({ state, ids: [id], hour }))[0] : undefined
   const again = configured
-    ? await readWithRecord(context, configured, hour, labelOf({ id, protocolId }), intake)
+    ? await readWithRecord(context, configured, hour, labelOf({ id, protocolId }), intake, readingOnly(lists))
     : { failure: 'its collector is no longer configured' }
   return {
     id,

@@ -10,6 +10,7 @@ import type { Hex } from '../../model/block.ts'
 import { Fault, faultFromRecord, faultLine } from '../../model/fault.ts'
 import { type Hour, hourAfter, hourText, parseHour } from '../../model/hour.ts'
 import { valueAt } from '../../model/json.ts'
+import type { ListKeeper } from '../../model/list-memory.ts'
 import { labelOf } from '../../model/metric.ts'
 import { createLog, type Log } from '../../telemetry/log.ts'
 import { ReadRecorder } from '../../testing/read-recorder.ts'
@@ -60,6 +61,7 @@ export async function readWithRecord(
   hour: Hour,
   label: string,
   pasts: PastStore,
+  lists: ListKeeper,
 ): Promise<ReadAgain> {
   await using stack = new AsyncDisposableStack()
   const warnings: string[] = []
@@ -67,7 +69,7 @@ export async function readWithRecord(
   const chains = openChains(logged, stack)
   const recorder = new ReadRecorder(hour, chains, context.redactor)
   try {
-    const reader = openHourReader(logged, chains, stack, { interceptor: recorder })
+    const reader = openHourReader(logged, chains, stack, { interceptor: recorder, lists })
     const description = usable(collector, await reader.describe(collector))
     const { accepted, failures, fault, contradicted } = await reader.collect({ collector, description, hour }, pasts)
     const failed = failures[label]
@@ -81,8 +83,8 @@ export async function readWithRecord(
       ...(contradicted && { contradicted }),
       ...(inputs.length > 0 && { inputs }),
       ...(warnings.length > 0 && { warnings }),
-      ...(reads && { reads, prices: await pricesOf(reads, chains, logged, hour) }),
-      ...(reads?.lists && { lists: await listsOf(reads.lists, chains, logged, hour) }),
+      ...(reads && { reads, prices: await pricesOf(reads, chains, logged, hour, lists) }),
+      ...(reads?.lists && { lists: await listsOf(reads.lists, chains, logged, hour, lists) }),
     }
   } catch (error) {
     const reads = await readsOf(recorder, chains, logged)
@@ -131,11 +133,12 @@ async function listsOf(
   chains: Chains,
   context: AppContext,
   hour: Hour,
+  lists: ListKeeper,
 ): Promise<ListRead[]> {
   await using stack = new AsyncDisposableStack()
   const [before, signal] = [hourAfter(hour, -1), context.time.timeout(context.config.collect.deadlineMs)]
   const recorder = new ReadRecorder(before, chains, context.redactor)
-  const runner = runnerOn(chains, context, stack, { interceptor: recorder, keepsLists: true })
+  const runner = runnerOn(chains, context, stack, { interceptor: recorder, lists })
   const each = Object.entries(read).map(async ([name, items]): Promise<ListRead[]> => {
     const list = context.config.lists.find(one => one.name === name)?.collector
     const [chain, kind] = [valueAt(list?.options, ['chain']), listKinds.find(one => one in Object(list?.options))]
@@ -157,6 +160,7 @@ async function pricesOf(
   chains: Chains,
   context: AppContext,
   hour: Hour,
+  lists: ListKeeper,
 ): Promise<Record<string, Recording>> {
   const found: Record<string, Recording> = {}
   const names = Object.keys(reads.prices)
@@ -166,7 +170,7 @@ async function pricesOf(
     await using stack = new AsyncDisposableStack()
     const recorder = new ReadRecorder(hour, chains, context.redactor)
     // A source that fails is followed by the next one: what was read is there all the same.
-    await runnerOn(chains, context, stack, { interceptor: recorder, keepsLists: true })
+    await runnerOn(chains, context, stack, { interceptor: recorder, lists })
       .collect(price, hour)
       .catch(() => undefined)
     const own = await readsOf(recorder, chains, context)

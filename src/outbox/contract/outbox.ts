@@ -1,4 +1,5 @@
 import type { Time } from '../../edge/time.ts'
+import type { ListKeeper } from '../../model/list-memory.ts'
 import type { PostgresAddress } from '../../model/postgres-address.ts'
 import type { DeliveryStore } from './delivery-store.ts'
 import type { SharedOutbox } from './fleet-store.ts'
@@ -25,6 +26,8 @@ export interface Outbox {
   readonly operators: OperatorStore
   readonly status: StatusStore
   readonly reports: ReportStore
+  /** Memory of lists. */
+  readonly lists: ListKeeper
   readonly health: OutboxHealth
   /** Absent where the outbox belongs to one daemon. */
   readonly shared?: SharedOutbox

@@ -1,6 +1,7 @@
 import { systemTime, type Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
+import type { ListKeeper } from '../../model/list-memory.ts'
 import type { PostgresAddress } from '../../model/postgres-address.ts'
 import type { DeliveryStore } from '../contract/delivery-store.ts'
 import type { SharedOutbox } from '../contract/fleet-store.ts'
@@ -10,6 +11,7 @@ import type { Outbox, ReportStore, UpkeepDeps } from '../contract/outbox.ts'
 import type { StatusStore } from '../contract/status-store.ts'
 import { StoreDelivery } from '../store/delivery-store.ts'
 import { StoreIntake, UnsentMetrics } from '../store/intake-store.ts'
+import { StoreLists } from '../store/list-memory.ts'
 import { StoreOperators } from '../store/operator-store.ts'
 import { OldValues } from '../store/pruning.ts'
 import { tablesVersion } from '../store/schema.ts'
@@ -151,6 +153,7 @@ export class PostgresOutbox implements Outbox {
   readonly operators: OperatorStore
   readonly status: StatusStore
   readonly reports: ReportStore
+  readonly lists: ListKeeper
   readonly shared: SharedOutbox
   readonly health: PostgresHealth
   /** For who takes part in the same commits. */
@@ -171,6 +174,7 @@ export class PostgresOutbox implements Outbox {
     this.operators = new StoreOperators(own)
     this.status = new StoreStatus(own)
     this.reports = new StoreReports(own)
+    this.lists = new StoreLists(own)
     this.#old = new OldValues(own)
     this.shared = {
       store: new PostgresFleetStore(database),

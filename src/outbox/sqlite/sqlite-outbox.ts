@@ -2,6 +2,7 @@ import { nextTick } from '../../edge/next-tick.ts'
 import { systemTime, type Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
+import type { ListKeeper } from '../../model/list-memory.ts'
 import { isBusy, isDamage } from '../../sqlite/damage.ts'
 import { openDatabase, type Sqlite, type SqliteStatement, trimLog } from '../../sqlite/database.ts'
 import { fileFault, isTrouble } from '../../sqlite/trouble.ts'
@@ -20,6 +21,7 @@ import type {
 import type { StatusStore } from '../contract/status-store.ts'
 import { StoreDelivery } from '../store/delivery-store.ts'
 import { StoreIntake, UnsentMetrics } from '../store/intake-store.ts'
+import { StoreLists } from '../store/list-memory.ts'
 import { StoreOperators } from '../store/operator-store.ts'
 import { OldValues } from '../store/pruning.ts'
 import { rendered, type Statement } from '../store/sql.ts'
@@ -94,6 +96,7 @@ export class SqliteOutbox implements Outbox {
   readonly operators: OperatorStore
   readonly status: StatusStore
   readonly reports: ReportStore
+  readonly lists: ListKeeper
   readonly health: OutboxHealth
   /** Its path. */
   readonly file: string
@@ -122,6 +125,7 @@ export class SqliteOutbox implements Outbox {
     this.operators = new StoreOperators(database)
     this.status = new StoreStatus(database)
     this.reports = new StoreReports(database)
+    this.lists = new StoreLists(database)
     this.#old = new OldValues(database)
     this.#logWatch = new LogWatch(disk, () => this.trimLog())
   }

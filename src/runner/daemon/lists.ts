@@ -1,54 +1,72 @@
-import type { Chains } from '../../chain/reads.ts'
+import { createHash } from 'node:crypto'
+import type { ChainReader, Chains } from '../../chain/reads.ts'
 import type { CollectorConfig } from '../../config/config.ts'
 import type { Time } from '../../edge/time.ts'
-import { type Hex, isFinal } from '../../model/block.ts'
-import type { EarliestMs } from '../../model/clock.ts'
+import type { Hex } from '../../model/block.ts'
 import { Fault } from '../../model/fault.ts'
-import type { Hour } from '../../model/hour.ts'
+import { endOfTime, type Hour, hourAfter, hourAt, hourText } from '../../model/hour.ts'
 import { isRecord } from '../../model/json.ts'
-import type { Listed, ListMemory, ListTask } from '../messages.ts'
-
-/**
- * Keeps what lists have read, for the next start. It only saves reads: answers are the same without it. No method
- * rejects.
- */
-export interface ListKeeper {
-  /** Memory of a list; `undefined` when none was kept, or of another list with its name. */
-  read(list: CollectorConfig): Promise<ListMemory | undefined>
-  write(list: CollectorConfig, memory: ListMemory): Promise<void>
-}
+import { hourMs } from '../../model/limits.ts'
+import type { ListKeeper, ListMemory, RememberedList } from '../../model/list-memory.ts'
+import type { Listed, ListTask } from '../messages.ts'
 
 /** The part of a task that a list adds. */
-export type ListHour = Pick<ListTask, 'hour' | 'isFinal' | 'known'>
+export type ListHour = Pick<ListTask, 'hour' | 'finalHour' | 'known'>
 
 interface ListsDeps {
   readonly chains: Chains
   readonly time: Time
-  /** The earliest that the present can be, as in `isFinal`. */
-  readonly earliestMs: () => EarliestMs | undefined
   readonly keeper?: ListKeeper | undefined
+  /** The newest hour of a chain whose as-of block cannot be replaced any more; `undefined` while none is known to be. */
+  readonly finalHour: (chain: Pick<ChainReader, 'settleMs'>) => Hour | undefined
   /** Runs a list once. Rejects with a Fault. */
   readonly run: (list: CollectorConfig, at: ListHour) => Promise<Listed>
+  /** Writes a sentence about a list into the log. */
+  readonly warn: (list: CollectorConfig, sentence: string) => void
 }
 
 /** State of one list. */
 interface KnownList {
-  /** Read at a final block: a reorg cannot change it. */
-  memory?: ListMemory | undefined
-  /** Read at a block that was not final, with its hash. It becomes the memory once its hour is final. */
-  pending?: { readonly memory: ListMemory; readonly hash: Hex } | undefined
+  memory?: RememberedList | undefined
+  /** As it is kept. */
+  saved?: RememberedList | undefined
+  /** Whether it was asked what is kept. */
+  isLoaded: boolean
+  /** Until when what is remembered needs no new certificate, in milliseconds since 1970. */
+  certifiedUntilMs: number
+  /** When hosts disagreed over it last. */
+  doubtedMs: number
+  /** Hours that are being read: a past is read once for all of them. */
+  readonly wanted: Hour[]
+  /** Items of an event of an hour that was not final, and the hash of its block. */
+  open?: { readonly memory: ListMemory; readonly hash: Hex } | undefined
   /** As last read, of whichever hour. */
   recent: readonly Hex[]
   /** Whether anything of it is remembered; unknown until it was read. */
   hasMemory?: boolean
-  /** A run that reads on for all hours. Never rejects. */
+  /** Work that all hours wait for. Never rejects. */
   step?: Promise<unknown>
 }
 
-/** Reads the lists of the configuration, each on from what it has read before. */
+/** Hours of the past that are read again at once. */
+const pieceHours = 720
+
+const dayMs = 24 * hourMs
+
+/** Time limit for questions about the block that certifies what is remembered. */
+const certifyMsMax = 10_000
+
+/**
+ * Reads the lists of the configuration, each on from what is remembered of it.
+ *
+ * Remembered are items as of an hour, and its block. Items of an event are remembered from final hours alone, read with more
+ * evidence than those of an hour; items by their place from any hour, since all, or samples of them, are read again. It is
+ * believed while its block is a block of the chain, which is asked each hour. It is doubted where the chain, a piece of the
+ * past that is read again each day, or another host says otherwise, and then read from its beginning.
+ */
 export class Lists {
   readonly #deps: ListsDeps
-  readonly #known = new Map<string, Promise<KnownList>>()
+  readonly #known = new Map<string, KnownList>()
 
   constructor(deps: ListsDeps) {
     this.#deps = deps
@@ -56,104 +74,301 @@ export class Lists {
 
   /** The items when the list was last read, of whichever hour; none when it was not. Never rejects. */
   async recent(list: CollectorConfig | undefined): Promise<readonly Hex[]> {
-    return list ? (await this.#knownOf(list)).recent : []
+    if (!list) return []
+    const known = this.#knownOf(list)
+    while (known.step) await known.step
+    if (!known.isLoaded) await this.#asStep(known, () => this.#load(list, known))
+    return known.recent
   }
 
   /** Reads a list as of an hour; a long past in several runs, each of which is remembered. Rejects with a Fault. */
   async read(list: CollectorConfig, hour: Hour): Promise<Listed> {
-    const known = await this.#knownOf(list)
-    await this.#adopt(list, known)
-    for (;;) {
-      await this.#lastStep(known)
-      const { memory, step } = known
-      const isFirst = memory === undefined && known.hasMemory !== false
-      const listed = await (isFirst ? this.#step(list, known, hour) : this.#run(list, known, hour))
-      const { first, items } = listed
-      if (first === undefined) {
-        known.recent = items
-        return listed
+    const { time } = this.#deps
+    if (optionOf(list, 'now') === true && hour !== hourAt(time.nowMs()))
+      throw new Fault('list-missing', `its source knows the present alone, and ${hourText(hour)} is past`)
+    const known = this.#knownOf(list)
+    known.wanted.push(hour)
+    try {
+      const listed = await this.#readOn(list, known, hour)
+      known.recent = listed.items
+      return listed
+    } finally {
+      known.wanted.splice(known.wanted.indexOf(hour), 1)
+    }
+  }
+
+  async #readOn(list: CollectorConfig, known: KnownList, hour: Hour): Promise<Listed> {
+    // The past is read up to the newest hour that is wanted, unless that cannot be had.
+    for (let newest = endOfTime, isCertified = false; ; ) {
+      // Nothing is awaited between this and the next step, so that one hour alone takes it.
+      while (known.step) await known.step
+      if (this.#deps.time.nowMs() >= known.certifiedUntilMs && !isCertified) {
+        isCertified = true
+        await this.#asStep(known, () => this.#certify(list, known, hour))
+        continue
       }
-      // Another hour may be reading on.
-      if (!isFirst && known.step !== step) continue
-      await this.#step(list, known, first)
+      const { memory } = known
+      const isFirst = memory === undefined && known.hasMemory !== false
+      const finalHour = Math.min(this.#finalHour(list), newest, Math.max(...known.wanted)) as Hour
+      const run = () => this.#run(list, known, { hour, finalHour, known: memory })
+      const listed = await (isFirst ? this.#asStep(known, run) : run())
+      const { first } = listed
+      if (first === undefined) return listed
+      // Another hour may have read on.
+      while (known.step) await known.step
+      if (known.memory !== memory) continue
+      const before = () => this.#run(list, known, { hour: first, finalHour: first, known: memory })
+      try {
+        await this.#asStep(known, before)
+      } catch (error) {
+        if (first <= hour) throw error
+        newest = hour
+        continue
+      }
       if (known.memory === memory) throw new Fault('list-missing', 'its past cannot be read')
     }
   }
 
-  /** Waits until no hour reads on. */
-  async #lastStep(known: KnownList): Promise<void> {
-    let step: KnownList['step']
-    do {
-      step = known.step
-      await step
-    } while (step !== known.step)
+  /**
+   * Forgets what is remembered of a list, at most once a day: hosts disagree over what was computed from it.
+   *
+   * @returns whether it is read afresh now. Never rejects
+   */
+  async doubt(list: CollectorConfig): Promise<boolean> {
+    const known = this.#knownOf(list)
+    while (known.step) await known.step
+    const nowMs = this.#deps.time.nowMs()
+    if (!known.memory || !isBelieved(list) || nowMs < known.doubtedMs + dayMs) return false
+    known.doubtedMs = nowMs
+    await this.#drop(list, known, 'hosts disagree over what is computed from it')
+    return true
   }
 
-  /** Runs a list while other hours wait, so that its past is read once. */
-  #step(list: CollectorConfig, known: KnownList, hour: Hour): Promise<Listed> {
-    const run = this.#run(list, known, hour)
-    known.step = run.catch(() => {})
-    return run
+  /** Does something while other hours wait, so that a past is read once. */
+  #asStep<T>(known: KnownList, work: () => Promise<T>): Promise<T> {
+    const done = work()
+    const step = done
+      .catch(() => {})
+      .then(() => {
+        if (known.step === step) delete known.step
+      })
+    known.step = step
+    return step.then(() => done)
   }
 
-  async #run(list: CollectorConfig, known: KnownList, hour: Hour): Promise<Listed> {
-    const isFinal = this.#isFinal(list, hour)
-    const listed = await this.#deps.run(list, { hour, isFinal, known: known.memory })
+  /** Asks for evidence of what is remembered. Rejects with a Fault where that cannot be had. */
+  async #certify(list: CollectorConfig, known: KnownList, hour: Hour): Promise<void> {
+    await this.#load(list, known)
+    await this.#dropForgotten(list, known)
+    if (known.memory && isBelieved(list)) await this.#requireBlock(list, known, known.memory, hour)
+    if (known.memory) await this.#readAgain(list, known, known.memory)
+    const { memory } = known
+    const isStanding = !memory || !isBelieved(list) || memory.hour <= this.#finalHour(list)
+    known.certifiedUntilMs = isStanding && known.isLoaded ? this.#deps.time.nowMs() + hourMs : 0
+  }
+
+  /** Takes what is kept, if it is of this list and whole. */
+  async #load(list: CollectorConfig, known: KnownList): Promise<void> {
+    if (known.isLoaded) return
+    try {
+      const kept = await this.#deps.keeper?.read(nameOf(list))
+      known.isLoaded = true
+      if (!kept || kept.digest !== this.#digestOf(list, kept)) return
+      known.saved = kept
+      known.doubtedMs = kept.doubtedMs
+      if (known.memory && known.memory.hour >= kept.hour) return
+      known.memory = kept
+      if (known.recent.length === 0) known.recent = kept.items
+    } catch (error) {
+      this.#deps.warn(
+        list,
+        `what is remembered of it cannot be read, so it is read from its beginning: ${textOf(error)}`,
+      )
+    }
+  }
+
+  /** A person or another daemon may have forgotten it. */
+  async #dropForgotten(list: CollectorConfig, known: KnownList): Promise<void> {
+    const { keeper } = this.#deps
+    if (!keeper || !known.saved) return
+    try {
+      if ((await keeper.sinceMs(nameOf(list))) === known.saved.sinceMs) return
+    } catch (error) {
+      this.#deps.warn(list, `what is remembered of it cannot be read: ${textOf(error)}`)
+      return
+    }
+    Object.assign(known, { memory: undefined, saved: undefined, open: undefined, isLoaded: false })
+    await this.#load(list, known)
+  }
+
+  /** Drops what was read on another branch, or of another chain. @throws Fault of the chain */
+  async #requireBlock(list: CollectorConfig, known: KnownList, memory: RememberedList, hour: Hour): Promise<void> {
+    const chain = this.#chainOf(list)
+    const { block } = memory
+    if (!chain || !block) return
+    const signal = this.#deps.time.timeout(certifyMsMax)
+    const [isOfChain, asOf] = await Promise.all([
+      chain.hasBlock?.(block, signal),
+      chain.block(hour, signal).catch(error => {
+        // The run says what is wrong with the hour.
+        if (error instanceof Fault) return undefined
+        throw error
+      }),
+    ])
+    // A node without the header says nothing, but an hour that is not in its order does.
+    const isBehind = asOf !== undefined && hour >= memory.hour && asOf.number < block.number
+    if (isOfChain !== false && !isBehind) return
+    await this.#drop(list, known, `block ${block.number}, as of which it was read, is not in the chain any more`)
+  }
+
+  async #drop(list: CollectorConfig, known: KnownList, why: string): Promise<void> {
+    this.#deps.warn(list, `${why}: what was remembered of it is forgotten, and it is read from its beginning`)
+    Object.assign(known, { memory: undefined, saved: undefined, open: undefined, certifiedUntilMs: 0 })
+    try {
+      await this.#deps.keeper?.forget(nameOf(list))
+    } catch (error) {
+      this.#deps.warn(list, `what is remembered of it cannot be deleted: ${textOf(error)}`)
+    }
+  }
+
+  /** Once a day, reads a piece of the past of an event again: a node may have left something out. Never rejects. */
+  async #readAgain(list: CollectorConfig, known: KnownList, memory: RememberedList): Promise<void> {
+    const nowMs = this.#deps.time.nowMs()
+    const since = optionOf(list, 'since')
+    if (!memory.blocks || typeof since !== 'string' || nowMs < memory.rereadMs + dayMs) return
+    const begin = hourAfter(hourAt(Date.parse(since)), -1)
+    const from = memory.rereadTo > begin && memory.rereadTo < memory.hour ? memory.rereadTo : begin
+    const to = Math.min(hourAfter(from, pieceHours), memory.hour) as Hour
+    const next = { ...memory, rereadMs: nowMs, rereadTo: to }
+    try {
+      const task = { hour: to, finalHour: to, known: { hour: from, items: [], blocks: [] } }
+      const piece = (await this.#deps.run(list, task)).memory
+      const added = piece ? withItems(memory, piece) : memory
+      const count = added.items.length - memory.items.length
+      if (count > 0) {
+        const hours = `${hourText(hourAfter(from, 1))} to ${hourText(to)}`
+        this.#deps.warn(
+          list,
+          `${count} of its items had been left out by a node, which were found when ${hours} was read again: hours since then may be wrong, and tidegauge backfill --overwrite mends them`,
+        )
+      }
+      await this.#keep(list, known, { ...next, items: added.items, blocks: added.blocks })
+    } catch (error) {
+      this.#deps.warn(list, `a piece of its past cannot be read again: ${textOf(error)}`)
+      known.memory = next
+    }
+  }
+
+  async #run(list: CollectorConfig, known: KnownList, at: ListHour): Promise<Listed> {
+    const listed = await this.#deps.run(list, at)
     const { memory, pins, first } = listed
-    const [pin] = pins
     if (first === undefined) known.hasMemory ??= memory !== undefined
-    if (!memory || !pin) return listed
-    if (isFinal) await this.#remember(list, known, memory)
-    // The first that waits becomes final first.
-    else known.pending ??= { memory, hash: pin.block.hash }
+    const [pin] = pins
+    if (!memory) return listed
+    if (memory.blocks && memory.hour > at.finalHour) {
+      if (pin) known.open = { memory, hash: pin.block.hash }
+      return listed
+    }
+    await this.#remember(list, known, memory, pin?.block)
     return listed
   }
 
-  /** Remembers what was read at a block that has become final, if that is still the block of its hour. */
-  async #adopt(list: CollectorConfig, known: KnownList): Promise<void> {
-    const { pending } = known
-    if (!pending || !this.#isFinal(list, pending.memory.hour)) return
-    delete known.pending
-    const { time } = this.#deps
-    const block = await this.#chainOf(list)
-      ?.block(pending.memory.hour, time.timeout(lookUpMsMax))
-      .catch(() => undefined)
-    if (block?.hash === pending.hash) await this.#remember(list, known, pending.memory)
+  async #remember(list: CollectorConfig, known: KnownList, memory: ListMemory, block: RememberedList['block']) {
+    const { memory: before, open } = known
+    if (before && memory.hour <= before.hour) return
+    // The same block: what the hour had when it was not final yet was not replaced since.
+    const seen = open?.memory.hour === memory.hour && open.hash === block?.hash ? open.memory : undefined
+    const whole = seen ? withItems(memory, seen) : memory
+    if (whole.items.length > memory.items.length)
+      this.#deps.warn(list, 'a node leaves out what it has answered before: that counts all the same')
+    const nowMs = this.#deps.time.nowMs()
+    const { hour, items, blocks } = whole
+    const began = before ?? { sinceMs: nowMs, rereadMs: nowMs, rereadTo: 0 as Hour }
+    if (hour > this.#finalHour(list)) known.certifiedUntilMs = 0
+    await this.#keep(list, known, {
+      ...{ name: nameOf(list), digest: '', hour, items, blocks, doubtedMs: known.doubtedMs },
+      ...{ sinceMs: began.sinceMs, rereadMs: began.rereadMs, rereadTo: began.rereadTo },
+      ...(block && { block: { number: block.number, hash: block.hash } }),
+    })
   }
 
-  async #remember(list: CollectorConfig, known: KnownList, memory: ListMemory): Promise<void> {
-    if (known.memory && memory.hour <= known.memory.hour) return
+  /** Remembers items, and keeps them for the next start where that saves much. Never rejects. */
+  async #keep(list: CollectorConfig, known: KnownList, remembered: RememberedList): Promise<void> {
+    const memory = { ...remembered, digest: this.#digestOf(list, remembered) }
+    const { saved } = known
     known.memory = memory
-    await this.#deps.keeper?.write(list, memory)
+    const isNews =
+      !saved ||
+      saved.items.length !== memory.items.length ||
+      saved.rereadMs !== memory.rereadMs ||
+      memory.hour >= saved.hour + dayMs ||
+      memory.items.some((item, place) => item !== saved.items[place])
+    if (!this.#deps.keeper || !isNews) return
+    try {
+      await this.#deps.keeper.save(memory)
+      known.saved = memory
+    } catch (error) {
+      this.#deps.warn(list, `what is remembered of it cannot be kept: ${textOf(error)}`)
+    }
   }
 
-  #knownOf(list: CollectorConfig): Promise<KnownList> {
-    const known = this.#known.get(list.id) ?? this.#load(list)
+  #knownOf(list: CollectorConfig): KnownList {
+    const known = this.#known.get(list.id) ?? {
+      ...{ isLoaded: this.#deps.keeper === undefined, certifiedUntilMs: 0, doubtedMs: 0, wanted: [] },
+      recent: fixedItems(list),
+    }
     this.#known.set(list.id, known)
     return known
   }
 
-  async #load(list: CollectorConfig): Promise<KnownList> {
-    const memory = await this.#deps.keeper?.read(list)
-    return { memory, recent: memory?.items ?? fixedItems(list.options) }
-  }
-
-  #chainOf({ options }: CollectorConfig): Chains[string] | undefined {
-    const name = isRecord(options) ? options['chain'] : undefined
+  #chainOf(list: CollectorConfig): Chains[string] | undefined {
+    const name = optionOf(list, 'chain')
     return typeof name === 'string' && Object.hasOwn(this.#deps.chains, name) ? this.#deps.chains[name] : undefined
   }
 
-  #isFinal(list: CollectorConfig, hour: Hour): boolean {
+  #finalHour(list: CollectorConfig): Hour {
     const chain = this.#chainOf(list)
-    return chain !== undefined && isFinal(hour, chain.settleMs, this.#deps.earliestMs())
+    return (chain && this.#deps.finalHour(chain)) ?? (0 as Hour)
+  }
+
+  #digestOf(list: CollectorConfig, { hour, block, items, blocks = [] }: RememberedList): string {
+    const memory = [hour, String(block?.number), block?.hash, items, blocks]
+    return createHash('sha256')
+      .update(JSON.stringify([list.options, this.#chainOf(list)?.id, memory]))
+      .digest('hex')
   }
 }
 
-/** Time limit for looking up whether a block is still the block of its hour. */
-const lookUpMsMax = 10_000
+/** Whether items are taken from what is remembered: all others are read again each hour. */
+function isBelieved(list: CollectorConfig): boolean {
+  return optionOf(list, 'event') !== undefined || optionOf(list, 'grows') === true
+}
+
+/** The items of an event with those of another reading of the same blocks, in the order in which they came. */
+function withItems<M extends ListMemory>(memory: M, other: ListMemory): M {
+  const all = new Map(memory.items.map((item, place) => [item, memory.blocks?.[place] ?? 0]))
+  for (const [place, item] of other.items.entries()) {
+    const block = other.blocks?.[place] ?? 0
+    all.set(item, Math.min(all.get(item) ?? block, block))
+  }
+  const sorted = [...all].sort(([, one], [, two]) => one - two)
+  return { ...memory, items: sorted.map(([item]) => item), blocks: sorted.map(([, block]) => block) }
+}
+
+function nameOf({ id }: CollectorConfig): string {
+  return id.slice('list '.length)
+}
+
+function optionOf({ options }: CollectorConfig, name: string): unknown {
+  return isRecord(options) ? options[name] : undefined
+}
 
 /** Fixed items need no run to be known. */
-function fixedItems(options: unknown): readonly Hex[] {
-  const fixed = isRecord(options) ? options['fixed'] : undefined
+function fixedItems(list: CollectorConfig): readonly Hex[] {
+  const fixed = optionOf(list, 'fixed')
   return Array.isArray(fixed) ? fixed : []
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }

@@ -17,12 +17,13 @@ import { shippedModules } from '../../edge/program-files.ts'
 import { Semaphore } from '../../edge/semaphore.ts'
 import type { Time } from '../../edge/time.ts'
 import { version } from '../../edge/version.ts'
-import type { PinnedBlock } from '../../model/block.ts'
+import { newestFinal, type PinnedBlock } from '../../model/block.ts'
 import type { EarliestMs } from '../../model/clock.ts'
 import { Fault, type FaultRecord, faultCodes, faultFromRecord } from '../../model/fault.ts'
 import { secretPartsOf } from '../../model/host.ts'
-import type { Hour } from '../../model/hour.ts'
+import { type Hour, hourAt } from '../../model/hour.ts'
 import { isRecord, jsonOf } from '../../model/json.ts'
+import type { ListKeeper } from '../../model/list-memory.ts'
 import type { MetricSpec, Provenance } from '../../model/metric.ts'
 import type {
   ChildLogLevel,
@@ -40,7 +41,7 @@ import { CollectorChild } from './child.ts'
 import { type Lost, type Spawned, spawnChild } from './child-spawn.ts'
 import { HostLimits } from './hosts.ts'
 import { type RunnerLimits, runnerLimits } from './limits.ts'
-import { type ListHour, type ListKeeper, Lists } from './lists.ts'
+import { type ListHour, Lists } from './lists.ts'
 import { Prices } from './prices.ts'
 import { LoneProcesses, Processes } from './processes.ts'
 import type { ReadInterceptor } from './read-interceptor.ts'
@@ -110,7 +111,12 @@ export class ProcessRunner implements Runner {
     const ofPrices = new Prices((reader, hour, tokens) => this.#readPrices(reader, hour, tokens))
     const price = (reader: CollectorConfig, hour: Hour, name: string) => ofPrices.read(reader, hour, name)
     this.#prices = new NamedAnswers({ kind: 'price', readers: prices, read: price, meeting, time })
-    this.#lists = new Lists({ chains, time, earliestMs, keeper, run: (list, at) => this.#readList(list, at) })
+    this.#lists = new Lists({
+      ...{ chains, time, keeper },
+      finalHour: ({ settleMs }) => newestFinal(settleMs, earliestMs(), hourAt(time.nowMs())),
+      run: (list, at) => this.#readList(list, at),
+      warn: (list, sentence) => deps.log(list.id, 'warn', sentence, {}),
+    })
     const list = (one: CollectorConfig, hour: Hour) => this.#lists.read(one, hour)
     this.#listAnswers = new NamedAnswers({ kind: 'list', readers: lists, read: list, meeting, time })
     this.#hosts = new HostLimits(deps.time, this.#limits)

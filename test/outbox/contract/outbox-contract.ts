@@ -6,6 +6,7 @@ import { destinationsContract } from './destinations.ts'
 import { dueHoursContract } from './due-hours.ts'
 import { healthContract } from './health.ts'
 import { historiesContract } from './histories.ts'
+import { listsContract } from './lists.ts'
 import { lookingContract } from './looking.ts'
 import { modelContract } from './model.ts'
 import { pastsContract } from './pasts.ts'
@@ -43,6 +44,7 @@ export function outboxContract(name: string, newPlace: NewPlace, soakRuns: numbe
     lookingContract(newPlace)
     statusContract(newPlace)
     reportsContract(newPlace)
+    listsContract(newPlace)
     upkeepContract(newPlace)
     healthContract(newPlace)
     textsContract(newPlace, soakRuns)

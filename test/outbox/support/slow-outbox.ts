@@ -33,6 +33,7 @@ export function slowOutbox(outbox: Outbox, pause: () => Promise<void>): Outbox {
     operators: slow(outbox.operators),
     status: slow(outbox.status),
     reports: slow(outbox.reports),
+    lists: slow(outbox.lists),
     health: outbox.health,
     startUpkeep: options => outbox.startUpkeep(options),
     limitWaits: () => outbox.limitWaits(),

@@ -1,107 +1,133 @@
 import { describe, expect, it } from 'vitest'
-import type { ChainReader } from '../../../src/chain/reads.ts'
-import type { EarliestMs } from '../../../src/model/clock.ts'
-import { type Hour, hourAfter } from '../../../src/model/hour.ts'
-import { type ListKeeper, Lists } from '../../../src/runner/daemon/lists.ts'
-import type { Listed, ListMemory } from '../../../src/runner/messages.ts'
-import { chainOf } from '../../support/reads.ts'
-import { VirtualTime } from '../../support/virtual-time.ts'
-import { configured, hour } from '../setup.ts'
+import { Fortune } from '../../simulation/chance.ts'
+import { Contract, kinds, World } from './list-world.ts'
 
-const list = configured('list', { id: 'list vaults', options: { chain: 'demo' } })
-const hash = (branch: string, at: Hour) => `0x${branch}${at.toString(16).padStart(62, '0')}` as const
-const itemAt = (at: Hour) => `0x${at.toString(16).padStart(40, '0')}` as const
-
-/** A list that gets an item each hour, and whose runs read at most three hours on. */
-class HourlyList {
-  readonly time = new VirtualTime(hour + 60_000)
-  /** Hours of the runs, in their order, with those they were read on from. */
-  readonly runs: (readonly [number, number | undefined])[] = []
-  /** First two digits of all hashes: another branch has others. */
-  branch = 'aa'
-  readonly kept: ListMemory[] = []
-  readonly lists: Lists
-
-  constructor({ settleMs = 3_600_000 / 2, keeper }: { settleMs?: number; keeper?: ListKeeper } = {}) {
-    const never = async () => {
-      throw new Error('nothing is read here')
-    }
-    const block: ChainReader['block'] = async at => ({
-      number: BigInt(at),
-      hash: hash(this.branch, at),
-      timestampSeconds: at / 1000,
-    })
-    const demo = { ...chainOf({ block, read: never, logs: never }), settleMs }
-    const write: ListKeeper['write'] = async (_list, memory) => void this.kept.push(memory)
-    this.lists = new Lists({
-      chains: { demo },
-      time: this.time,
-      earliestMs: () => this.time.nowMs() as EarliestMs,
-      keeper: keeper ?? { read: async () => undefined, write },
-      run: async (_list, at) => this.#listed(at.hour, at.known),
-    })
-  }
-
-  /** Runs so far, in hours from the current one. */
-  get ran() {
-    return this.runs.splice(0)
-  }
-
-  #listed(at: Hour, known: ListMemory | undefined): Listed {
-    const begin = known?.hour ?? hourAfter(hour, -8)
-    const back = (of: Hour) => (of - hour) / 3_600_000
-    this.runs.push([back(at), known && back(known.hour)])
-    if (at - begin > 3 * 3_600_000) return { items: [], first: hourAfter(begin, 3), pins: [] }
-    const items = Array.from({ length: (at - hourAfter(hour, -8)) / 3_600_000 }, (_, place) =>
-      itemAt(hourAfter(hour, place - 7)),
-    )
-    const block = { number: BigInt(at), hash: hash(this.branch, at), timestampSeconds: at / 1000 }
-    return { items, memory: { hour: at, items }, pins: [{ chainId: 1, block }] }
-  }
+/** A contract that adds items in most hours. @param kind of the list of it */
+function world(kind: keyof typeof kinds = 'of an event'): World {
+  return new World(new Contract(1, new Fortune(7), 3, true), kinds[kind])
 }
 
-describe('lists', () => {
-  it('read a long past in steps, each of which is kept', async () => {
-    const hourly = new HourlyList()
-    const { items } = await hourly.lists.read(list, hour)
-    expect(items).toHaveLength(8)
-    expect(hourly.ran).toEqual([
-      [0, undefined],
-      [-5, undefined],
-      [0, -5],
-      [-2, -5],
-      [0, -2],
+/** Reads an hour, and holds it against the contract. */
+async function readRight(of: World, place: number): Promise<void> {
+  expect(new Set(await of.read(place)), `hour ${place}`).toEqual(new Set(of.expected(place)))
+}
+
+describe('what is remembered of a list', () => {
+  it('is of final hours, where a node may leave something out; those after them are read with each hour', async () => {
+    const of = world()
+    await of.pass(10)
+    await readRight(of, 10)
+    expect(of.ran).toEqual([
+      [10, undefined],
+      [8, undefined],
+      [10, 8],
     ])
-    // The current hour is not final.
-    expect(hourly.kept.map(each => (each.hour - hour) / 3_600_000)).toEqual([-5, -2])
+    expect(of.keeper.lists.get('things')).toMatchObject({ items: of.expected(8) })
+    await of.pass(11)
+    await readRight(of, 11)
+    expect(of.ran).toEqual([
+      [11, 8],
+      [9, 8],
+      [11, 9],
+    ])
   })
 
-  it('read a past once, however many hours need it at the same time', async () => {
-    const hourly = new HourlyList()
-    const hours = Array.from({ length: 7 }, (_, index) => hourAfter(hour, -index))
-    const lengths = (await Promise.all(hours.map(each => hourly.lists.read(list, each)))).map(each => each.items.length)
-    expect(lengths).toEqual([8, 7, 6, 5, 4, 3, 2])
-    expect(hourly.ran.filter(([at, from]) => from === undefined && at === -5)).toHaveLength(1)
+  it('is read once for all hours that are wanted at once', async () => {
+    const of = world()
+    await of.pass(60)
+    await Promise.all([40, 7, 50, 23].map(place => readRight(of, place)))
+    expect(of.ran.filter(([, from]) => from === undefined)).toHaveLength(2)
+    await Promise.all([3, 49].map(place => readRight(of, place)))
+    // Earlier hours are in it, by the blocks of their events.
+    expect(of.ran).toEqual([
+      [3, 50],
+      [49, 50],
+    ])
   })
 
-  it('remember an hour once it is final, and nothing of a block that was replaced', async () => {
-    const hourly = new HourlyList()
-    await hourly.lists.read(list, hour)
-    await hourly.time.sleep(3_600_000)
-    await hourly.lists.read(list, hourAfter(hour, 1))
-    expect(hourly.ran.at(-1)).toEqual([1, 0])
-
-    hourly.branch = 'bb'
-    await hourly.time.sleep(3_600_000)
-    await hourly.lists.read(list, hourAfter(hour, 2))
-    expect(hourly.ran.at(-1)).toEqual([2, 0])
+  it('has what an hour had before it was final, where a node leaves it out later', async () => {
+    const of = world()
+    await of.pass(20)
+    await readRight(of, 20)
+    for (const item of of.expected(20)) of.leftOut.add(item)
+    await of.pass(22)
+    await readRight(of, 22)
+    expect(of.warnings).toEqual([expect.stringContaining('leaves out what it has answered before')])
   })
 
-  it('begin with what was kept', async () => {
-    const memory = { hour: hourAfter(hour, -1), items: [itemAt(hour)] }
-    const hourly = new HourlyList({ keeper: { read: async () => memory, write: async () => {} } })
-    expect(await hourly.lists.recent(list)).toEqual(memory.items)
-    await hourly.lists.read(list, hour)
-    expect(hourly.ran).toEqual([[0, -1]])
+  it('is mended by the piece of the past that is read again each day', async () => {
+    const of = world()
+    await of.pass(30)
+    for (const item of of.expected(20).slice(-2)) of.leftOut.add(item)
+    await of.read(30)
+    of.leftOut.clear()
+    await of.pass(31)
+    expect(of.expected(31)).not.toHaveLength((await of.read(31)).length)
+    await of.pass(56)
+    await readRight(of, 56)
+    expect(of.warnings).toEqual([expect.stringMatching(/^2 of its items had been left out by a node/)])
+    of.start()
+    await readRight(of, 56)
+  })
+
+  it.each(['of an event', 'by their place, of a contract that only adds'] as const)(
+    'is dropped where its block is in the chain no more: items %s',
+    async kind => {
+      const of = world(kind)
+      await of.pass(30)
+      await readRight(of, 30)
+      // The chain began again, with the same contract at the same address.
+      of.contract = new Contract(2, new Fortune(9), 3, true)
+      of.branch = { from: 0, name: 'b' }
+      of.start()
+      await readRight(of, 30)
+      expect(of.warnings).toEqual([expect.stringContaining('is not in the chain any more')])
+    },
+  )
+
+  it('is forgotten by a running daemon, too, where a person or another daemon forgot it', async () => {
+    const of = world()
+    await of.pass(30)
+    for (const item of of.expected(3)) of.leftOut.add(item)
+    await of.read(30)
+    of.leftOut.clear()
+    await of.keeper.forget('things')
+    await of.pass(31)
+    await readRight(of, 31)
+  })
+
+  it('is doubted once a day', async () => {
+    const of = world()
+    await of.pass(30)
+    await of.read(30)
+    expect([await of.lists.doubt(of.list), await of.lists.doubt(of.list)]).toEqual([true, false])
+    await readRight(of, 30)
+    expect(await of.lists.doubt(of.list)).toBe(false)
+    of.start()
+    await readRight(of, 30)
+    expect(await of.lists.doubt(of.list)).toBe(false)
+    await of.pass(55)
+    expect(await of.lists.doubt(of.list)).toBe(true)
+  })
+
+  it('is missed with a warning where it cannot be read or kept, and the list is read all the same', async () => {
+    const of = world()
+    const fails = () => Promise.reject(new Error('the database is away'))
+    const { read, save } = of.keeper
+    Object.assign(of.keeper, { read: fails, save: fails })
+    await of.pass(30)
+    await readRight(of, 30)
+    expect(of.warnings.join()).toMatch(/cannot be read.*away.*cannot be kept.*away/)
+    Object.assign(of.keeper, { read, save })
+    await of.pass(55)
+    await readRight(of, 55)
+    expect(of.keeper.lists.get('things')?.items).toEqual(of.expected(53))
+  })
+
+  it('of a source that knows the present alone is read for no other hour', async () => {
+    const of = world()
+    of.list = { ...of.list, options: { ...Object(of.list.options), now: true } }
+    await of.pass(30)
+    await expect(of.read(29)).rejects.toThrow('knows the present alone')
   })
 })
