@@ -53,7 +53,6 @@ const options = z
       .union([address, addresses], {
         error: 'must be an address in quotes (0x and 40 hexadecimal digits), or a list of these',
       })
-      .transform(written => [written].flat())
       .optional()
       .describe('the contract that has the list or emits the events, or several whose items are one list'),
     length: z.string().optional().describe('the function of the length: "allPairsLength() view returns (uint256)"'),
@@ -112,11 +111,15 @@ const options = z
     }
     if (given.where && given.pointer !== undefined && !isOfItems(given.pointer, {}))
       tell(['where'], 'belongs to a pointer with * in it, which stands for each item of a list: /tokens/*/address')
-    if (given.grows && (given.address ?? []).length > 1)
+    if (given.grows && contractsOf(given).length > 1)
       tell(['grows'], 'belongs to a list of one contract: write a list for each, or leave it out')
   })
 
 type Options = z.output<typeof options>
+
+function contractsOf({ address = [] }: Pick<Options, 'address'>): readonly Address[] {
+  return [address].flat()
+}
 
 /** Memory of a list as of an hour. */
 interface Memory {
@@ -192,7 +195,7 @@ const samplesMax = 1_000
  */
 async function indexed(context: Context): Promise<ReadList> {
   const { options, hour } = context
-  const [address, ...others] = options.address ?? []
+  const [address, ...others] = contractsOf(options)
   if (address === undefined) return { items: [] }
   if (others.length === 0) {
     const items = await itemsOf(address, context)
@@ -287,7 +290,7 @@ function chunks<T>(all: readonly T[], size: number): T[][] {
 async function returned({ options, chain }: Context): Promise<readonly Address[]> {
   const { array = '', take } = options
   const { abi, args, addresses } = viewCall({ call: array, take }, { wants: 'addresses' })
-  const calls = (options.address ?? []).map(address => ({ address, abi: [abi], functionName: abi.name, args }))
+  const calls = contractsOf(options).map(address => ({ address, abi: [abi], functionName: abi.name, args }))
   const items = (await chain(options.chain).read(calls)).flatMap(addresses)
   checkSize(items.length)
   return items
@@ -342,7 +345,7 @@ async function emitted(context: Context): Promise<ReadList> {
 /** The logs of the hours after one, up to the run's. */
 async function logsAfter(from: Hour, { options, hour, finalHour, ...means }: Context) {
   const event = eventFilter({ event: options.event ?? '' }).abi
-  const [address = '0x', ...others] = options.address ?? []
+  const [address = '0x', ...others] = contractsOf(options)
   const filter = { address: others.length > 0 ? [address, ...others] : address, event }
   const count = (hour - from) / hourMs
   if (hour <= finalHour) return { event, found: await means.logsOver(options.chain, count).logs(filter) }
@@ -365,7 +368,7 @@ async function beforeSince({ options, hour, log, chain }: Context): Promise<numb
   const { since = hour } = options
   const event = eventFilter({ event: options.event ?? '' }).abi
   const hoursBefore = (hour - since) / hourMs + 1
-  for (const address of options.address ?? []) {
+  for (const address of contractsOf(options)) {
     try {
       await chain(options.chain, { hoursBefore }).logs({ address, event })
       log.warn(

@@ -27,7 +27,7 @@ async function read(now: readonly Address[], before: readonly Address[], hours: 
     chain: () => chain,
     log: { warn: (sentence: string) => void warnings.push(sentence) },
     options: {
-      ...{ chain: 'demo', address: [itemAt(7)], grows },
+      ...{ chain: 'demo', address: itemAt(7), grows },
       length: 'size() view returns (uint256)',
       item: 'at(uint256) view returns (address)',
     },

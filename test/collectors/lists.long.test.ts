@@ -478,6 +478,79 @@ describe('a list', () => {
     dev.close()
   })
 
+  it('is of several contracts, of the items that are meant, and without those that are left out', async () => {
+    const [a, b, c, d] = tokens.map(({ address }) => address) as [Address, Address, Address, Address]
+    const second = await chain.deploy(uniswapContract('UniswapV2Factory'), [chain.owner])
+    await chain.send(second, 'createPair', [a, b])
+    const hour = await chain.nextHour()
+    await chain.nextHour()
+    const rows = [
+      { token: a, status: 'active' },
+      { token: b, status: 'ACTIVE' },
+      { token: c, status: 'active' },
+      { token: 'to be announced', status: 'planned' },
+    ]
+    const source = await startSource(() => ({ body: JSON.stringify({ rows }) }))
+    const web = { url: `${source.url}/{hourSeconds}`, pointer: '/rows/*/token' }
+    const address = [factory.address, second.address]
+    const array = 'all() view returns ((address token, uint256 weight)[] rows, uint256 total)'
+    const lists = {
+      ...listed('places', {
+        ...(ofFactory()['pairs']?.options as object),
+        address,
+        except: [pairs[0]?.toUpperCase().replace('X', 'x')],
+      }),
+      ...listed('events', { ...(ofEvents()['pairs']?.options as object), address, except: [pairs[0]] }),
+      ...listed('arrays', { address: [registry.address], array, take: 'rows.token', except: [a] }),
+      ...listed('meant', { ...web, where: { '/status': 'active' } }),
+      ...listed('all', web),
+      ...listed('none', { ...web, where: { '/status': 'gone' } }),
+      ...listed('fixed', { fixed: [a, d], except: [d] }),
+    }
+    const { runner, lines } = runnerOn(lists)
+    const count = async (each: string) => {
+      const options = { chain: 'dev', each, values: { N: { count: true } } }
+      return (await runner.collect(configured('contract-read', { options }), hour)).readings['N']
+    }
+    expect(await count('places')).toBe(pairs.length)
+    expect(await count('events')).toBe(pairs.length)
+    expect([await count('arrays'), await count('fixed'), await count('meant')]).toEqual([1, 1, 2])
+    await expect(count('all')).rejects.toThrow('there is no address at /rows/3/token')
+    expect(await count('none')).toBe(0)
+    expect(lines.map(({ message }) => message)).toContain('none of 4 items of the answer meets where')
+    await runner.stop()
+    await source.stop()
+  })
+
+  it('warns of a contract that had events before those that count, and begins at the first block of the chain', async () => {
+    const countOf = async (since: Hour) => {
+      const { runner, lines } = runnerOn(ofEvents(since))
+      const { readings } = await runner.collect(overPairs(), hours[4] as Hour)
+      await runner.stop()
+      return [readings['Pools'], lines.map(({ message }) => message).join()]
+    }
+    expect(await countOf(hours[2] as Hour)).toEqual([
+      3,
+      expect.stringMatching(/existed before .*: items that it announced earlier are left out/),
+    ])
+    for (const hoursBefore of [1, 40, 4_000])
+      expect(await countOf(hourAfter(hours[0] as Hour, -hoursBefore))).toEqual([5, ''])
+  })
+
+  it('of a source that knows the present alone makes what is over it a value of the present', async () => {
+    const lists = {
+      ...listed('pairs', { url: 'http://127.0.0.1:9/', pointer: '/a', now: true }),
+      ...listed('team', { fixed: [factory.address] }),
+    }
+    const { runner } = runnerOn(lists)
+    expect(await runner.describe(overPairs())).toMatchObject({ kind: 'usable', history: false })
+    const ofOwners = (each: string) =>
+      configured('balances', { options: { of: { dev: { owners: { each }, assets: [{ native: true }] } } } })
+    expect(await runner.describe(ofOwners('pairs'))).toMatchObject({ history: false })
+    expect(await runner.describe(ofOwners('team'))).toMatchObject({ history: true })
+    await runner.stop()
+  })
+
   it('has a total of 0, and no mean, where it is empty', async () => {
     const since = hours[0] as Hour
     const { runner, lines } = runnerOn(

@@ -13,6 +13,7 @@ import {
   type Outcome,
   receiverFindings,
 } from '../doctor/here.ts'
+import { listFindings } from '../doctor/lists.ts'
 import { chainFindings, eventFindings, serviceFindings, sourceFindings } from '../doctor/sources.ts'
 import { endIncomplete } from '../exit.ts'
 import { openContext } from '../open-context.ts'
@@ -60,6 +61,7 @@ function examinations(context: AppContext): Promise<readonly Finding[]>[] {
     examined('chains', chainFindings(context, service.then(isClockWrong))),
     examined('events', eventFindings(context)),
     examined('sources', sourceFindings(context)),
+    examined('lists', listFindings(context)),
     examined('disk', dataFindings(context, outbox)),
     examined('receivers', receiverFindings(context)),
     examined('daemon', daemonFindings(context, configuration)),

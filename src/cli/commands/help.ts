@@ -127,6 +127,12 @@ export const commandHelp: Readonly<Record<string, CommandHelp>> = {
     examples: [['drift --sample 100', 'does the chain still say what was sent?']],
     fails: 'a value differs, or nothing could be compared',
   },
+  'lists ls': {
+    examples: [['lists ls', 'items of each list, since when they are remembered, and as of which block']],
+  },
+  'lists forget': {
+    examples: [['lists forget pools', 'lets the next hour read it from its beginning']],
+  },
   'due ls': {
     about: ofMetrics,
     examples: [['due ls', 'what waits, and why']],

@@ -27,7 +27,7 @@ import { noPasts } from '../../intake/validate.ts'
 import { clockReportMs, offSentence } from '../../model/clock.ts'
 import { Fault, faultFromRecord, faultLine, isPermanent } from '../../model/fault.ts'
 import { shownHost } from '../../model/host.ts'
-import { type Hour, hourAt } from '../../model/hour.ts'
+import { type Hour, hourAfter, hourAt } from '../../model/hour.ts'
 import { valueAt } from '../../model/json.ts'
 import { hourMs } from '../../model/limits.ts'
 import { type Answer, foreignFact, isForeign, isOfPage, reasonOf } from '../../model/verdict.ts'
@@ -403,6 +403,8 @@ interface OffChainSource {
 interface AskedSource extends OffChainSource {
   /** Why it gave no value; absent where it gave all. */
   readonly fault?: Fault
+  /** The value of a price, or the number of items of a list. */
+  readonly value?: number | undefined
 }
 
 /**
@@ -424,11 +426,42 @@ export async function sourceFindings(context: AppContext): Promise<readonly Find
   const hour = hourAt(context.time.nowMs())
   const asked = await Promise.all(sources.map(source => readSource(reader, source, hour)))
   const hosts = [...new Set(asked.flatMap(source => source.hosts))]
-  return hosts.map(host =>
+  const findings = hosts.map(host =>
     hostFinding(
       host,
       asked.filter(source => source.hosts.includes(host)),
     ),
+  )
+  return [...findings, ...(await unchangedFindings(reader, asked, hour))]
+}
+
+/**
+ * Prices and lists whose source answers the same for two hours that are a day apart: it may ignore the hour that it is asked
+ * for, and answer of the present.
+ */
+async function unchangedFindings(reader: HourReader, asked: readonly AskedSource[], hour: Hour): Promise<Finding[]> {
+  const answering = asked.filter(({ collector, fault, value }) => !fault && value !== undefined && isByHour(collector))
+  const before = await Promise.all(answering.map(source => readSource(reader, source, hourAfter(hour, -24))))
+  return answering.flatMap(({ name, value, collector }, place) => {
+    if (before[place]?.value !== value) return []
+    const found = `answers the same (${value}) for two hours that are a day apart: it may ignore the hour`
+    const isList = collector.protocolId === 'list'
+    const fix = isList
+      ? 'compare its items of both hours; if it knows the present alone, now: true'
+      : 'compare both answers, and name with time: where they say what instant they are of'
+    return [warning(name, found, fix)]
+  })
+}
+
+/** Whether a price or a list is asked for by an address with the hour in it, and nothing in the answer says of when it is. */
+function isByHour({ protocolId, options }: CollectorConfig): boolean {
+  const source = protocolId === 'list' ? options : valueAt(options, ['sources', 0])
+  const url = valueAt(source, ['url'])
+  if (protocolId !== 'list' && protocolId !== 'price') return false
+  return (
+    typeof url === 'string' &&
+    /\{(hour|block)/.test(url) &&
+    [valueAt(source, ['time']), valueAt(source, ['now'])].every(each => each === undefined)
   )
 }
 
@@ -527,10 +560,10 @@ async function readSource(reader: HourReader, source: OffChainSource, hour: Hour
     const description = await reader.describe(collector)
     // Mistakes in options are a finding of the configuration.
     if (description.kind === 'mistaken') return source
-    const { fault, failures } = await reader.collect({ collector, description, hour }, noPasts)
+    const { fault, failures, accepted } = await reader.collect({ collector, description, hour }, noPasts)
     const each = Object.values(failures).map(faultFromRecord)
     const own = (each.length > 0 || !fault ? each : [fault]).find(isOfSource)
-    return own ? { ...source, fault: own } : source
+    return own ? { ...source, fault: own } : { ...source, value: accepted[0]?.metric.value }
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     return isOfSource(error) ? { ...source, fault: error } : source

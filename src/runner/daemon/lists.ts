@@ -265,7 +265,7 @@ export class Lists {
     if (first === undefined) known.hasMemory ??= memory !== undefined
     const [pin] = pins
     if (!memory) return listed
-    if (memory.blocks && memory.hour > at.finalHour) {
+    if (memory.blocks && memory.hour > this.#finalHour(list)) {
       if (pin) known.open = { memory, hash: pin.block.hash }
       return listed
     }

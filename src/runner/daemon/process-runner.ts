@@ -253,8 +253,18 @@ export class ProcessRunner implements Runner {
     this.#known.set(collector, Promise.resolve(granted))
     if (mistakes.length > 0) return { kind: 'mistaken', mistakes }
     if (end.description.kind === 'mistaken') return end.description
-    const { metrics, history } = end.description
+    const { metrics, history: readsPast } = end.description
+    const history = readsPast && !this.#usesPresent(collector)
     return { kind: 'usable', metrics, history, ...(granted.secrets.length > 0 && { secrets: granted.secrets }) }
+  }
+
+  /** Whether it is over a list whose source knows the present alone. */
+  #usesPresent({ options }: CollectorConfig): boolean {
+    const { lists = {} } = this.#deps
+    return textsIn(options, []).some(({ text, path }) => {
+      const list = path.at(-1) === 'each' && Object.hasOwn(lists, text) ? lists[text]?.options : undefined
+      return isRecord(list) && list['now'] === true
+    })
   }
 
   async #grant(ref: CollectorRef, description: DescribedToDaemon) {

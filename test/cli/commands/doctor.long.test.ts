@@ -254,7 +254,7 @@ describe('doctor', () => {
     onTestFinished(() => void vi.unstubAllEnvs())
     const { code, stdout } = await run()
     const [host, wrong] = [new URL(api).host, new URL(refusing).host]
-    const lines = stdout.split('\n').filter(line => / source /.test(line))
+    const lines = stdout.split('\n').filter(line => /^. source /.test(line))
     expect(lines).toEqual([
       expect.stringMatching(new RegExp(`^✖ source ${host}: price JAM: .* → `)),
       expect.stringMatching(new RegExp(`^✖ source ${wrong}: pool/prometheus: .*403.*; and 1 more → `)),
@@ -272,6 +272,7 @@ describe('doctor', () => {
       expect.stringMatching(
         new RegExp(`^! source 127.*:${unused}: price TEA, source 1: .*; the price has other sources`),
       ),
+      expect.stringMatching(/^! price TEA, source 2: answers the same \(7\) for two hours that are a day apart/),
     ])
     expect(well.code).toBe(0)
   })
