@@ -24,7 +24,7 @@ import {
 interface HourReaderDeps {
   readonly runner: Runner
   /** Each reads an hour from endpoints of other hosts than those before it. */
-  readonly otherHosts: readonly Pick<Runner, 'collect' | 'stop'>[]
+  readonly otherHosts: readonly Pick<Runner, 'collect' | 'stop' | 'doubtLists'>[]
   /** The chains that have endpoints of several hosts. */
   readonly chains: readonly ComparedChain[]
   /** The current hour: a collector that reads only the present is asked for no other. */
@@ -39,6 +39,8 @@ interface HourUnderWay {
   readonly opinions: readonly RunAnswer[]
   readonly silence?: Fault
   readonly isReadAgain: boolean
+  /** Whether the lists that it is over were read from their beginning, since hosts disagreed. */
+  readonly isOfFreshLists: boolean
   /** Sentences about hosts that were contradicted before it was read again. */
   readonly contradicted: readonly string[]
 }
@@ -89,6 +91,11 @@ export class HourReader {
   async #readTogether(runs: readonly HourToRead[], pasts: PastStore): Promise<Collected[]> {
     let readings = await Promise.all(runs.map(run => this.#begun(run)))
     for (;;) {
+      const fresh = await this.#withFreshLists(readings)
+      if (fresh) {
+        readings = fresh
+        continue
+      }
       const judgements = await this.#judged(readings, pasts)
       this.#quarantine(judgements.flatMap(({ next, wrong = [] }) => (next === 'again' ? wrong : [])))
       if (judgements.every(({ next }) => next === undefined)) {
@@ -99,13 +106,41 @@ export class HourReader {
           return { ...this.#inTime(collected, runs[place]), ...(contradicted.length > 0 && { contradicted }) }
         })
       }
-      const asked = readings.map((reading, place) => {
+      const asked = readings.map(async (reading, place) => {
         const { next, wrong = [] } = judgements[place] ?? {}
-        if (next === 'again') return this.#begun(reading.run, reasonsOf(wrong))
+        if (next === 'again') {
+          const again = await this.#begun(reading.run, reasonsOf(wrong))
+          return { ...again, isOfFreshLists: reading.isOfFreshLists }
+        }
         return next === 'another' ? this.#another(reading) : reading
       })
       readings = await Promise.all(asked)
     }
+  }
+
+  /**
+   * Reads again, once, what hosts disagree about, where lists that it is over were remembered: the memory may be wrong, and no
+   * host.
+   *
+   * @returns undefined where no list was remembered
+   */
+  async #withFreshLists(readings: readonly HourUnderWay[]): Promise<HourUnderWay[] | undefined> {
+    const { runner, otherHosts } = this.#deps
+    const isDisputed = ({ first, opinions, isOfFreshLists }: HourUnderWay) =>
+      !isOfFreshLists &&
+      !(first instanceof Fault) &&
+      opinions.some(opinion => disagreementOf(first, opinion).labels.length > 0)
+    const collectors = new Set(readings.filter(isDisputed).map(({ run }) => run.collector))
+    if (collectors.size === 0) return undefined
+    const doubts = [...collectors].flatMap(collector =>
+      [runner, ...otherHosts].map(each => each.doubtLists?.(collector) ?? false),
+    )
+    if (!(await Promise.all(doubts)).includes(true)) return undefined
+    return Promise.all(
+      readings.map(async reading =>
+        isDisputed(reading) ? { ...(await this.#begun(reading.run)), isOfFreshLists: true } : reading,
+      ),
+    )
   }
 
   async #begun(run: HourToRead, contradicted: readonly string[] = []): Promise<HourUnderWay> {
@@ -114,7 +149,7 @@ export class HourReader {
     const early = objection(clock, description, hour)
     const result = early ?? (await runner.collect(collector, hour).catch((error: unknown) => asFault(error)))
     const first = answered(run, result, this.#hostsOf(run, 0))
-    return { run, first, opinions: [], isReadAgain: contradicted.length > 0, contradicted }
+    return { run, first, opinions: [], isReadAgain: contradicted.length > 0, isOfFreshLists: false, contradicted }
   }
 
   /** Asks an endpoint of one more host. */

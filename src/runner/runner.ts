@@ -42,6 +42,13 @@ export interface Runner {
    * case.
    */
   collect(collector: CollectorConfig, hour: Hour): Promise<RunOutcome>
+  /**
+   * Forgets what is remembered of the lists that a collector is over, since hosts disagree about its values; at most once a
+   * day. Absent where nothing is remembered.
+   *
+   * @returns whether a list is read from its beginning now
+   */
+  doubtLists?(collector: CollectorConfig): Promise<boolean>
   /** Ends every process; resolves when they have ended. */
   stop(): Promise<void>
 }

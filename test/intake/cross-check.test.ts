@@ -33,27 +33,44 @@ interface Staged {
   readonly before?: number
   /** Whether another run has taken the first one to the second host meanwhile. */
   readonly isMoved?: boolean
+  /** Value of A that the first host gives while the memory of a list is wrong. */
+  readonly remembered?: number
 }
 
 const jumping = { A: { maxJump: 10 }, B: {} } as const
 const names = ['a.example', 'b.example', 'c.example', 'd.example']
 
 /** Hosts of a chain: a run is served by the first that is not in quarantine, an opinion by the next. */
-function stage({ answers, agree = 1, chainIds = [1], metrics = jumping, before = 100, isMoved = false }: Staged) {
+function stage({
+  answers,
+  agree = 1,
+  chainIds = [1],
+  metrics = jumping,
+  before = 100,
+  isMoved = false,
+  remembered,
+}: Staged) {
   const hosts = names.slice(0, answers.length)
   const asked: string[] = []
   const quarantined = new Map<string, string>()
   const lines: { msg: string; level: number }[] = []
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
+  const memory = { isWrong: remembered !== undefined }
   const well = () => hosts.filter(host => !quarantined.has(host))
   const hostOf = (run: number) => (run === 0 ? (well()[0] ?? hosts[0]) : well()[run])
   const runnerOf = (run: number) => ({
     describe: async () => ({ kind: 'usable' as const, metrics, history: true }),
     stop: async () => {},
+    doubtLists: async () => {
+      const isForgotten = run === 0 && memory.isWrong
+      if (isForgotten) memory.isWrong = false
+      return isForgotten
+    },
     collect: async (_: unknown, hour: Hour) => {
       const host = hostOf(run)
       if (host === undefined) throw new Fault('chain-unreachable', `c has no endpoint of another host than ${hosts}`)
       asked.push(host)
+      if (run === 0 && memory.isWrong) return outcome({ A: remembered ?? 0, B: 2 })
       const given = answers[hosts.indexOf(host)]
       const answer = typeof given === 'function' ? given(hour) : given
       if (!answer || answer instanceof Fault) throw answer
@@ -115,6 +132,27 @@ describe('two runs', () => {
     ['agree about hashes in other letters', outcome({}, [pin(1, 'a')]), outcome({}, [pin(1, 'A')]), [], []],
   ])('%s', (_, one, other, labels, chainIds) => {
     expect(disagreementOf(one, other)).toEqual({ labels, chainIds })
+  })
+})
+
+describe('of two hosts, over a list that was remembered wrongly', () => {
+  const right = outcome({ A: 104, B: 2 })
+
+  it('the list is read from its beginning before a host is blamed', async () => {
+    const { read, asked, quarantined } = stage({ answers: [right, right, right], agree: 2, remembered: 103 })
+    expect(values(await read())).toEqual([104, 2])
+    expect(quarantined.size).toBe(0)
+    expect(asked).toEqual(['a.example', 'b.example', 'a.example', 'b.example'])
+  })
+
+  it('a host that is wrong all the same is blamed', async () => {
+    const { read, quarantined } = stage({
+      answers: [outcome({ A: 105, B: 2 }), right, right],
+      agree: 2,
+      remembered: 103,
+    })
+    expect(values(await read())).toEqual([104, 2])
+    expect([...quarantined.keys()]).toEqual(['a.example'])
   })
 })
 

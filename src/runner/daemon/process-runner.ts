@@ -258,13 +258,25 @@ export class ProcessRunner implements Runner {
     return { kind: 'usable', metrics, history, ...(granted.secrets.length > 0 && { secrets: granted.secrets }) }
   }
 
-  /** Whether it is over a list whose source knows the present alone. */
-  #usesPresent({ options }: CollectorConfig): boolean {
-    const { lists = {} } = this.#deps
-    return textsIn(options, []).some(({ text, path }) => {
-      const list = path.at(-1) === 'each' && Object.hasOwn(lists, text) ? lists[text]?.options : undefined
-      return isRecord(list) && list['now'] === true
+  async doubtLists(collector: CollectorConfig): Promise<boolean> {
+    const doubted = this.#listsOf(collector).map(async ([name, list]) => {
+      const isForgotten = await this.#lists.doubt(list)
+      if (isForgotten) this.#listAnswers.forgetAll(name)
+      return isForgotten
     })
+    return (await Promise.all(doubted)).includes(true)
+  }
+
+  /** Whether it is over a list whose source knows the present alone. */
+  #usesPresent(collector: CollectorConfig): boolean {
+    return this.#listsOf(collector).some(([, { options }]) => isRecord(options) && options['now'] === true)
+  }
+
+  /** The lists that its options name. */
+  #listsOf({ options }: CollectorConfig): readonly (readonly [name: string, list: CollectorConfig])[] {
+    const { lists = {} } = this.#deps
+    const named = textsIn(options, []).flatMap(({ text, path }) => (path.at(-1) === 'each' ? [text] : []))
+    return Object.entries(lists).filter(([name]) => named.includes(name))
   }
 
   async #grant(ref: CollectorRef, description: DescribedToDaemon) {

@@ -391,6 +391,11 @@ export class NamedAnswers<A extends NamedAnswer> {
     this.#kept.delete(keyOf(name, hour))
   }
 
+  /** As `forget`, for all hours. */
+  forgetAll(name: string): void {
+    for (const key of this.#kept.keys()) if (key.slice(key.indexOf(' ') + 1) === name) this.#kept.delete(key)
+  }
+
   /** @throws Fault of an unknown name, at once */
   #read(name: string, hour: Hour): KeptAnswer<A> {
     const { kind, readers, read, meeting, time } = this.#deps
