@@ -279,7 +279,7 @@ describe('a backfill whose chain cannot be read', () => {
     },
   )
 
-  it('waits where no hour of a window could be read; hours beside others that were are read in the end', async () => {
+  it('waits where no hour of a window could be read; others of it are read in the end', async () => {
     const script: Script = (hour, attempt) => (hour >= (range[6] as Hour) && attempt === 1 ? unreachable : value(1))
     const here = stage({ a: { script } })
     expect(counts(await here.run())).toMatchObject([{ done: 20, failed: 0 }])

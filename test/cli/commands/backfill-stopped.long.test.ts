@@ -1,6 +1,7 @@
 import { once } from 'node:events'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { says, startDaemon } from '../../support/tidegauge.ts'
+import { untilTrue } from '../../support/until-true.ts'
 import { backfillStage, hourTexts, sentHours } from '../backfill-stage.ts'
 
 describe('backfill', () => {
@@ -50,7 +51,7 @@ describe('backfill', () => {
     const chains = 'chains: { dead: { id: 5, rpc: ["http://127.0.0.1:1"] } }'
     const stage = await backfillStage(9, chains, `      - { use: contract-read, options: ${options} }\n`)
     const child = stage.start(...stage.range)
-    await vi.waitUntil(() => sentHours(stage).length === 9, { timeout: 120_000 })
+    await untilTrue(() => sentHours(stage).length === 9)
     expect(child.exitCode).toBeNull()
     child.kill('SIGINT')
     await once(child, 'close')
