@@ -1,6 +1,6 @@
 import { address, type ChainAsOf, type DeclaredMetric, defineCollector, z } from 'tidegauge'
 import { parseAbi, zeroAddress } from 'viem'
-import { decimalsReader } from './values/decimals.ts'
+import { type DecimalsOf, decimalsReader } from './values/decimals.ts'
 import { Fraction, nearestNumber, scaled, total } from './values/fraction.ts'
 import { longNames, prefixed, prefixOption } from './values/prefix.ts'
 import { percentOfYear, rateKinds } from './values/rate.ts'
@@ -97,7 +97,7 @@ export default defineCollector({
 /** The pool as of the hour, with its provider's contracts and all of its reserves, in lower case. */
 interface Market {
   readonly chain: ChainAsOf
-  readonly decimalsOf: ReturnType<typeof decimalsReader>
+  readonly decimalsOf: DecimalsOf
   readonly oracle: Address
   readonly dataProvider: Address
   readonly assets: readonly Address[]

@@ -1,7 +1,7 @@
 import { address, type CollectContext, defineCollector, z } from 'tidegauge'
 import { erc20Abi } from 'viem'
 import { addressesNow, repeated } from './values/contracts.ts'
-import { decimalsReader } from './values/decimals.ts'
+import { coin, decimalsReader, isCoin, ofOption, tokenDecimals } from './values/decimals.ts'
 import { declaration, declared, labelOption } from './values/declared.ts'
 import { type Fraction, nearestNumber, scaled, total } from './values/fraction.ts'
 import { eachOption } from './values/items.ts'
@@ -15,13 +15,16 @@ const assetName = z
 
 const asset = z
   .strictObject({
-    native: z.literal(true).optional().describe('the coin of the chain, with 18 decimals'),
+    native: z
+      .literal(true)
+      .optional()
+      .describe('the coin of the chain, with 18 decimals: the same as token 0x0 or 0xEeee…'),
     token: z
       .union([address, eachOption])
       .optional()
       .describe('an ERC-20 token, with its own decimals, or those of a list: { each: NAME }'),
     price: priceOption,
-    decimals: z.int().min(0).max(255).optional().describe('of a token that does not say them itself'),
+    decimals: tokenDecimals,
   })
   .superRefine(({ native, token, price, decimals }, context) => {
     const tell = (path: readonly string[], message: string) =>
@@ -29,8 +32,8 @@ const asset = z
     if ((native === undefined) === (token === undefined)) tell([], 'must be { native: true } or { token: "0x…" }')
     if (typeof token === 'object' && price !== 'token')
       tell(['price'], 'must be price: token: each token of a list has a price of its own')
-    if (native && price === 'token') tell(['price'], 'must be the name of a price: a coin has no address')
-    if (native && decimals !== undefined) tell(['decimals'], 'belongs to a token: a coin has 18')
+    if (decimals !== undefined && (native || (typeof token === 'string' && isCoin(token))))
+      tell(['decimals'], 'belongs to a token: a coin has 18')
   })
 
 const holding = z.strictObject({
@@ -67,7 +70,8 @@ const options = z
       for (const place of repeated(
         assets.map(({ token, native, price }) => {
           if (typeof token === 'object') return `each ${token.each}`
-          return token ?? (native ? 'native' : `named ${price}`)
+          if (token === undefined && !native) return `named ${price}`
+          return keyOf(token ?? coin)
         }),
       ))
         tell([chain, 'assets', place], 'is there already: it would count twice')
@@ -101,34 +105,41 @@ async function holdingValue(name: string, { owners: written, assets }: Holding, 
     )
   const [owners, ...tokens] = await Promise.all([
     addressesNow(list, written),
-    ...assets.map(({ token }) => (typeof token === 'object' ? list(token.each) : token && [token])),
+    ...assets.map(({ token = coin }) => (typeof token === 'object' ? list(token.each) : [token])),
   ])
   const amountOf = amountReader(owners, means.chain(name))
   // A token of a list that has an entry of its own counts there alone, and one of two lists once.
-  const counted = new Set(assets.map(({ token }) => typeof token === 'string' && token.toLowerCase()))
+  const counted = new Set(assets.map(({ token = coin }) => (typeof token === 'string' ? keyOf(token) : '')))
   const values = assets.flatMap(({ token, price: written, decimals }, place) => {
     const isListed = typeof token === 'object'
-    const of = tokens[place]?.filter(each => !isListed || !counted.has(each.toLowerCase()))
-    for (const each of of ?? []) counted.add(each.toLowerCase())
-    if (!of) return [priced(price, written, amountOf(undefined, decimals), { chain: name, token: '0x' })]
-    return of.map(token => priced(price, written, amountOf(token, decimals), { chain: name, token }))
+    const ofAsset = (tokens[place] ?? []).filter(address => {
+      if (!isListed) return true
+      const isNew = !counted.has(keyOf(address))
+      counted.add(keyOf(address))
+      return isNew
+    })
+    return ofAsset.map(token => priced(price, written, amountOf(token, decimals), { chain: name, token }))
   })
   return total(await Promise.all(values))
 }
 
+/** The same for all addresses of one asset. */
+function keyOf(token: string): string {
+  return isCoin(token) ? coin : token.toLowerCase()
+}
+
 /** Amounts that all owners have together, in whole units of the asset. */
 function amountReader(owners: readonly `0x${string}`[], chain: ReturnType<Means['chain']>) {
-  const decimalsOf = decimalsReader(chain, 'decimals: 18')
+  const decimalsOf = decimalsReader(chain, ofOption('decimals'))
   const balancesOf = (token: `0x${string}`) =>
-    chain.read(
-      owners.map(owner => ({ address: token, abi: erc20Abi, functionName: 'balanceOf', args: [owner] }) as const),
-    )
-  return async (token: `0x${string}` | undefined, decimals: number | undefined): Promise<Fraction> => {
-    const [balances, places] = await Promise.all([
-      token ? balancesOf(token) : Promise.all(owners.map(owner => chain.balance(owner))),
-      decimals ?? (token ? decimalsOf(token) : 18),
-    ])
+    isCoin(token)
+      ? Promise.all(owners.map(owner => chain.balance(owner)))
+      : chain.read(
+          owners.map(owner => ({ address: token, abi: erc20Abi, functionName: 'balanceOf', args: [owner] }) as const),
+        )
+  return async (token: `0x${string}`, ofSilent: number | undefined): Promise<Fraction> => {
+    const [balances, decimals] = await Promise.all([balancesOf(token), decimalsOf(token, ofSilent)])
     const all = balances.reduce((sum, balance) => sum + balance, 0n)
-    return scaled(all, places)
+    return scaled(all, decimals)
   }
 }

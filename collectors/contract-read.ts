@@ -1,6 +1,6 @@
 import { address, type CollectContext, defineCollector, z } from 'tidegauge'
 import type { ArgumentNames } from './values/abi-argument.ts'
-import { decimalsOption, decimalsReader } from './values/decimals.ts'
+import { type DecimalsOf, decimalsOption, decimalsReader, scaleAdvice } from './values/decimals.ts'
 import { declaration, declared, labelMistake } from './values/declared.ts'
 import {
   circleMistakes,
@@ -41,7 +41,9 @@ const value = z.strictObject({
       error: 'must be a whole number from 0 to 255, true (the contract’s own), or { address: "0x…" } (a token’s)',
     })
     .optional()
-    .describe('a number; true for those of the address; or { address } for those of a token'),
+    .describe(
+      'a number; true for those of the address; or { address } for those of a token; next to price: token, a number counts where the token has no decimals()',
+    ),
   price: z.string().optional().describe('token, for the price of the token at the address, or the name of a price'),
   hoursBefore: z.int().min(0).max(8_784).optional().describe('whole hours by which it is read as of an earlier hour'),
   ...formulas,
@@ -144,7 +146,11 @@ function itemReader({ options, hour, price, ...means }: CollectContext<Options>)
   const moments = new Map<number, ReturnType<typeof momentOf>>()
   const momentOf = (hoursBefore: number) => {
     const own = means.chain(chain, { hoursBefore })
-    return { own, decimalsOf: decimalsReader(own, 'decimals: 18'), at: BigInt(hour / 1000 - hoursBefore * 3600) }
+    return {
+      own,
+      decimalsOf: decimalsReader(own, options.each === undefined ? scaleAdvice : itemAdvice),
+      at: BigInt(hour / 1000 - hoursBefore * 3600),
+    }
   }
   const momentAt = (hoursBefore = 0) => {
     const moment = moments.get(hoursBefore) ?? momentOf(hoursBefore)
@@ -180,10 +186,8 @@ function itemReader({ options, hour, price, ...means }: CollectContext<Options>)
       return { view, address, returned: await returned }
     }
     const number = async (value: Value): Promise<Fraction> => {
-      const { decimals = 0, price: name } = value
-      const { decimalsOf } = momentAt(value.hoursBefore)
-      const of = typeof decimals === 'object' ? decimals.address : value.address
-      const places = typeof decimals === 'number' ? decimals : addressOf(of).then(decimalsOf)
+      const { price: name } = value
+      const places = decimalsFor(value, addressOf, momentAt(value.hoursBefore).decimalsOf)
       const amount = Promise.all([called(value), places]).then(([{ view, returned }, digits]) =>
         scaled(view.taken(returned), digits),
       )
@@ -198,6 +202,25 @@ function planned(value: Value, names: ArgumentNames): PlannedCall {
   const texts = textsIn(value.args)
   const labels = texts.filter(text => Object.hasOwn(names, text) && !reserved.includes(text))
   return { view, abi: [view.abi], labels: [...new Set(labels)], needsBlock: texts.includes('block') }
+}
+
+/** Advice for an item whose token has no decimals: a number that is a scale would be that of all items. */
+const itemAdvice =
+  'for a token without decimals() write decimals: N next to price: token, where it counts for such tokens alone; without a price read such items as a list of their own'
+
+/**
+ * The decimals of what a call returns. An amount that is priced by its token has those of the token, and a number counts
+ * where it tells none; any other number is the scale of the value, whatever the contract says.
+ */
+async function decimalsFor(
+  { decimals, price, address }: Value,
+  addressOf: (name: string | undefined) => Promise<Address>,
+  decimalsOf: DecimalsOf,
+): Promise<number> {
+  if (typeof decimals === 'object') return decimalsOf(await addressOf(decimals.address))
+  if (decimals === true || price === 'token')
+    return decimalsOf(await addressOf(address), decimals === true ? undefined : decimals)
+  return decimals ?? 0
 }
 
 /** The labels that a value needs: of its formula, and of addresses. */

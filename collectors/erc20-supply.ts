@@ -2,7 +2,7 @@ import { type ChainAsOf, defineCollector, z } from 'tidegauge'
 import { erc20Abi } from 'viem'
 import { placeMistakes } from './values/by-chain.ts'
 import { addressesNow, addressesOrEach, contracts } from './values/contracts.ts'
-import { decimalsReader, tokenDecimals } from './values/decimals.ts'
+import { decimalsReader, ofOption, tokenDecimals } from './values/decimals.ts'
 import { declaration, declared, labelOption } from './values/declared.ts'
 import { type Fraction, nearestNumber, scaled, total } from './values/fraction.ts'
 import { priced, priceOption } from './values/price/exact-price.ts'
@@ -88,12 +88,12 @@ async function circulating(
   chain: ChainAsOf,
   address: `0x${string}`,
   minus: readonly `0x${string}`[],
-  written: number | undefined,
+  ofSilent: number | undefined,
 ): Promise<Fraction> {
   const token = { address, abi: erc20Abi } as const
   const [supply, decimals, ...held] = await Promise.all([
     chain.read({ ...token, functionName: 'totalSupply' }),
-    written ?? decimalsReader(chain, 'decimals: 18')(address),
+    decimalsReader(chain, ofOption('decimals'))(address, ofSilent),
     ...minus.map(account => chain.read({ ...token, functionName: 'balanceOf', args: [account] })),
   ])
   return scaled(

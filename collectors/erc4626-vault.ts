@@ -2,7 +2,7 @@ import { type ChainAsOf, type CollectContext, type DeclaredMetric, defineCollect
 import { erc4626Abi } from 'viem'
 import { placeMistakes } from './values/by-chain.ts'
 import { addressesNow, contracts, type WrittenAddresses } from './values/contracts.ts'
-import { decimalsReader, tokenDecimals } from './values/decimals.ts'
+import { decimalsReader, ofOption, tokenDecimals } from './values/decimals.ts'
 import { declaration, declared, labelOption } from './values/declared.ts'
 import { type Fraction, nearestNumber, scaled, total } from './values/fraction.ts'
 import { priced, priceOption } from './values/price/exact-price.ts'
@@ -12,7 +12,7 @@ const takes = ['TVL', 'SharePrice'] as const
 const vaults = {
   chain: z.string().optional().describe('the name of a chain of the configuration'),
   vault: contracts.optional().describe('the vault, or several of one asset whose assets are added up'),
-  decimals: tokenDecimals.describe('of the asset, in place of its decimals(), if it has none'),
+  decimals: tokenDecimals.describe('of an asset that has no decimals(): one that has them is asked'),
   of: z
     .record(z.string(), z.strictObject({ vault: contracts, decimals: tokenDecimals }))
     .optional()
@@ -133,7 +133,7 @@ async function sharePriceOf(chain: ChainAsOf, vault: Vault): Promise<Fraction> {
 }
 
 async function assetDecimals(chain: ChainAsOf, { address, decimals }: Vault): Promise<number> {
-  return decimals ?? decimalsReader(chain, 'decimals: 18')(await assetOf(chain, { address }))
+  return decimalsReader(chain, ofOption('decimals'))(await assetOf(chain, { address }), decimals)
 }
 
 function assetOf(chain: ChainAsOf, { address }: Pick<Vault, 'address'>): Promise<`0x${string}`> {

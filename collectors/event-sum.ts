@@ -1,7 +1,7 @@
 import { address, type ChainAsOf, type CollectContext, defineCollector, z } from 'tidegauge'
 import type { AbiFunction } from 'viem'
 import { addressesNow } from './values/contracts.ts'
-import { decimalsOption, decimalsReader } from './values/decimals.ts'
+import { type DecimalsOf, decimalsOption, decimalsReader, ofOption, scaleAdvice } from './values/decimals.ts'
 import { declaration, declared, labelOption } from './values/declared.ts'
 import { eventFilter, type ParsedEvent } from './values/event.ts'
 import { decimalNumber, Fraction, fractionOf, nearestNumber, scaled, total } from './values/fraction.ts'
@@ -27,7 +27,7 @@ const ofEvent = {
     .describe(
       'the token of the sum: an argument, an address, or a call of the contract: "token0() view returns (address)"',
     ),
-  decimals: decimalsOption.optional().describe('of the sum; of a token, if it has none'),
+  decimals: decimalsOption.optional().describe('of the sum; with token: of a token that has no decimals()'),
   price: priceOption,
   factor: z
     .union([z.number(), z.string().regex(decimalNumber, { error: notFactor })], { error: notFactor })
@@ -111,7 +111,7 @@ function mistakesOf(given: OwnEvent, isOfSeveral: boolean): readonly Pick<Option
   if (given.decimals === true && isOfSeveral && given.token === undefined)
     tell(['decimals'], 'must be a number or { address: "0x…" }: there are several contracts')
   if (given.token !== undefined && typeof (given.decimals ?? 0) !== 'number')
-    tell(['decimals'], 'must be a number, of a token that has none: the token says its own')
+    tell(['decimals'], 'must be a number, for a token that has no decimals(): one that has them is asked')
   if (given.price === 'token' && given.token === undefined)
     tell(['price'], 'needs the token: token: an argument of the event, an address, or a call of the contract')
   return given.event === '' ? found : [...found, ...eventMistakes(given)]
@@ -149,20 +149,20 @@ async function readEvent(
 ): Promise<EventParts> {
   const chain = chainOf(options.chain)
   const event = eventFilter(given)
-  const decimalsOf = decimalsReader(chain, 'decimals: 18')
+  const decimalsOf = decimalsReader(chain, given.token === undefined ? scaleAdvice : ofOption('decimals'))
   // Asked in the same turn as the logs; a price is missed only where there is something to be priced.
   const named = given.price === undefined || given.price === 'token' ? undefined : exactPrice(price, given.price)
   named?.catch(() => {})
-  const [logs, known] = await Promise.all([
+  const [logs, ofSum] = await Promise.all([
     chain.logs({ address: emitters, event: event.abi, args: event.indexed }),
-    knownDecimals(given, event, emitters, decimalsOf),
+    decimalsOfSum(given, event, emitters, decimalsOf),
   ])
   const meant = logs.filter(({ args }) => event.isMeant(args))
   if (given.unique !== undefined) return { sum: none, values: meant.map(({ args }) => event.value(args)) }
   if (given.sum === undefined) return { sum: new Fraction(meant.length), values: [] }
   const worth = async ([token, amount]: readonly [`0x${string}` | '', bigint]) => {
     const [decimals, usd] = await Promise.all([
-      known ?? (token && decimalsOf(token)),
+      ofSum ?? (token && decimalsOf(token, numberIn(given.decimals))),
       given.price === 'token' && token ? exactTokenPrice(price, options.chain, token) : named,
     ])
     const whole = scaled(amount, Number(decimals))
@@ -173,19 +173,23 @@ async function readEvent(
   return { sum: sum.mul(fractionOf(given.factor ?? 1)), values: [] }
 }
 
-/** Decimals that need no log: those that are written, or of a contract that is known. */
-function knownDecimals(
+/** Decimals that no log decides: those of the sum, where there is no token, and of a token that is written. */
+function decimalsOfSum(
   { decimals, token }: OwnEvent,
   event: ParsedEvent,
-  own: Emitters,
-  decimalsOf: ReturnType<typeof decimalsReader>,
+  emitters: Emitters,
+  decimalsOf: DecimalsOf,
 ): Promise<number> | number | undefined {
   if (token === undefined) {
     if (decimals === undefined || typeof decimals === 'number') return decimals ?? 0
-    return decimalsOf(decimals === true ? ([own].flat()[0] ?? '0x') : decimals.address)
+    return decimalsOf(decimals === true ? ([emitters].flat()[0] ?? '0x') : decimals.address)
   }
-  if (typeof decimals === 'number') return decimals
-  return event.token?.kind === 'address' ? decimalsOf(event.token.address) : undefined
+  return event.token?.kind === 'address' ? decimalsOf(event.token.address, numberIn(decimals)) : undefined
+}
+
+/** Decimals that are written as a number; of a token they count only where it tells none. */
+function numberIn(decimals: OwnEvent['decimals']): number | undefined {
+  return typeof decimals === 'number' ? decimals : undefined
 }
 
 interface EmittedLog {

@@ -1,7 +1,7 @@
 import { address, type ChainAsOf, defineCollector, z } from 'tidegauge'
 import { parseAbi } from 'viem'
 import { lacksFunction } from './values/contracts.ts'
-import { decimalsReader, tokenDecimals } from './values/decimals.ts'
+import { decimalsReader, ofOption, tokenDecimals } from './values/decimals.ts'
 import { type Fraction, nearestNumber, scaled } from './values/fraction.ts'
 
 // Forks return wider reserves, and other numbers after these two.
@@ -50,8 +50,8 @@ export default defineCollector({
       saysStable(own, options.pool),
     ])
     const [decimals0, decimals1] = await Promise.all([
-      options.decimals0 ?? decimalsReader(own, 'decimals0: 18')(token0),
-      options.decimals1 ?? decimalsReader(own, 'decimals1: 18')(token1),
+      decimalsReader(own, ofOption('decimals0'))(token0, options.decimals0),
+      decimalsReader(own, ofOption('decimals1'))(token1, options.decimals1),
     ])
     if (amount0 === 0n || amount1 === 0n) throw new Error('the pool is empty: it has no price')
     const [reserve0, reserve1] = [scaled(amount0, decimals0), scaled(amount1, decimals1)]

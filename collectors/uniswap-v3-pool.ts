@@ -1,6 +1,6 @@
 import { address, type ChainAsOf, type DeclaredMetric, defineCollector, z } from 'tidegauge'
 import { erc20Abi, parseAbi } from 'viem'
-import { decimalsReader, tokenDecimals } from './values/decimals.ts'
+import { decimalsReader, ofOption, tokenDecimals } from './values/decimals.ts'
 import { Fraction, nearestNumber, scaled } from './values/fraction.ts'
 import { prefixed, prefixOption } from './values/prefix.ts'
 
@@ -92,7 +92,7 @@ async function balancesOf(chain: ChainAsOf, options: Options, tokens: Pair<Addre
   const balanceOf = async (token: Address, place: 0 | 1) => {
     const [balance, decimals] = await Promise.all([
       chain.read({ address: token, abi: erc20Abi, functionName: 'balanceOf', args: [options.pool] }),
-      options[`decimals${place}`] ?? decimalsReader(chain, `decimals${place}: 18`)(token),
+      decimalsReader(chain, ofOption(`decimals${place}`))(token, options[`decimals${place}`]),
     ])
     return { amount: scaled(balance, decimals), decimals }
   }

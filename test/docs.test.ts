@@ -42,7 +42,10 @@ it('what decides something is where ARCHITECTURE.md says', () => {
   expect(rows.length).toBeGreaterThan(10)
   expect(rows.length, 'each row names one file').toBe(table.trimEnd().split('\n').length - 1)
   const lost = rows.flatMap(([, file = '', names = '']) => {
-    const source = readFileSync(new URL(`../src/${file}`, import.meta.url), 'utf8')
+    const source = readFileSync(
+      new URL(file.startsWith('collectors/') ? `../${file}` : `../src/${file}`, import.meta.url),
+      'utf8',
+    )
     const named = [...names.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name)
     const declaration = (name: string) =>
       new RegExp(`^(export )?(class ${name}\\b|(async )?(function[ *]+)? *(async )?#?${name}\\()`, 'm')

@@ -1,48 +1,87 @@
 import { address, type ChainAsOf, z } from 'tidegauge'
-import { lacksFunction } from './contracts.ts'
+import { isLasting } from './lasting.ts'
+import { reworded } from './reworded.ts'
 
 /** Decimals of a value: a number, `true` for those that its own contract says, or `{ address }` for those of a token. */
 export const decimalsOption = z.union([z.int().min(0).max(255), z.literal(true), z.strictObject({ address })], {
   error: 'must be a whole number from 0 to 255, true (the contract’s own), or { address: "0x…" } (a token’s)',
 })
 
-/** Decimals in place of those that a token says. */
+/** Decimals of a token that tells none; they never replace those that a token tells. */
 export const tokenDecimals = z
   .int({ error: 'must be a whole number from 0 to 255' })
   .min(0)
   .max(255)
   .optional()
-  .describe('in place of its decimals(), of a token that has none')
+  .describe('of a token that has no decimals(): one that has them is asked')
+
+/** Addresses that stand for the coin of a chain wherever a token may stand. */
+const coinAddresses: readonly string[] = [`0x${'0'.repeat(40)}`, `0x${'e'.repeat(40)}`]
+
+/** The coin of a chain, where an address is needed. */
+export const coin = coinAddresses[0] as `0x${string}`
+
+/** Whether an address stands for the coin of its chain, which is no contract. */
+export function isCoin(token: string): boolean {
+  return coinAddresses.includes(token.toLowerCase())
+}
+
+/** The addresses that mean the same token: both of the coin, or the one of a contract. In lower case. */
+export function spellingsOf(token: string): readonly string[] {
+  return isCoin(token) ? coinAddresses : [token.toLowerCase()]
+}
+
+const coinDecimals = 18
 
 /** `decimals()`; some tokens return a wider number than the standard says. */
 const decimalsAbi = [
   { type: 'function', name: 'decimals', stateMutability: 'view', inputs: [], outputs: [{ type: 'uint256', name: '' }] },
 ] as const
 
+/** Advice for a token that has no `decimals()`: the option whose number counts for such tokens alone. */
+export function ofOption(option: string): string {
+  return `for a token without decimals() write its number as ${option}: N, which counts for such tokens alone`
+}
+
+/** Advice for a call: there a number is the scale of what is returned. */
+export const scaleAdvice = 'for a contract without decimals() write decimals: N, the digits of what the call returns'
+
 /**
- * The decimals of the contracts of one chain and hour: each contract is asked once.
+ * The decimals of a token: 18 of a coin, else those that it tells.
  *
- * @param offer what to write for a contract that has no `decimals()`, such as `decimals: 18`. Default: nothing, where a
- * collector takes them from nowhere else
+ * @param ofSilent those of a token that tells none. Default: such a token fails
  */
-export function decimalsReader(chain: ChainAsOf, offer?: string): (contract: `0x${string}`) => Promise<number> {
-  const asked = new Map<string, Promise<number>>()
-  const ask = async (contract: `0x${string}`) => {
-    const answer = chain.read({ address: contract, abi: decimalsAbi, functionName: 'decimals' })
-    const decimals = await answer.catch((error: unknown) => {
-      if (offer === undefined || !lacksFunction(error)) throw error
-      const { fix } = error as { readonly fix?: string }
-      const written = `for a contract without decimals() write ${offer}`
-      // The fault of the read, which says whether it may pass, with one more thing to do.
-      throw Object.assign(error as Error, { fix: fix === undefined ? written : `${fix}; ${written}` })
-    })
-    if (decimals > 255n) throw new Error(`decimals() of ${contract} is ${decimals}: more than 255`)
-    return Number(decimals)
-  }
-  return contract => {
-    const key = contract.toLowerCase()
-    const answer = asked.get(key) ?? ask(contract)
+export type DecimalsOf = (token: `0x${string}`, ofSilent?: number | undefined) => Promise<number>
+
+/**
+ * The decimals of the tokens of one chain and hour: each is asked once, and nothing that is written replaces its answer.
+ *
+ * @param advice for a token that tells none. Default: nothing, where a collector takes them from nowhere else
+ */
+export function decimalsReader(chain: ChainAsOf, advice?: string): DecimalsOf {
+  const asked = new Map<string, Promise<bigint>>()
+  const ask = (token: `0x${string}`) => {
+    const key = token.toLowerCase()
+    const answer = asked.get(key) ?? chain.read({ address: token, abi: decimalsAbi, functionName: 'decimals' })
     asked.set(key, answer)
     return answer
   }
+  return async (token, ofSilent) => {
+    if (isCoin(token)) return coinDecimals
+    try {
+      const decimals = await ask(token)
+      if (decimals <= 255n) return Number(decimals)
+      throw new Error(`decimals() of ${token} is ${decimals}: more than 255`)
+    } catch (error) {
+      if (!isLasting(error)) throw error
+      if (ofSilent !== undefined) return ofSilent
+      throw advice === undefined ? error : advised(error, advice)
+    }
+  }
+}
+
+/** The same error with one more thing to do. A copy: the answer of a token is that of all who ask. */
+function advised(error: unknown, advice: string): unknown {
+  const { fix, message } = error as { readonly fix?: string; readonly message: string }
+  return Object.assign(reworded(error, message) as Error, { fix: fix === undefined ? advice : `${fix}; ${advice}` })
 }

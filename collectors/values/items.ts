@@ -1,5 +1,6 @@
 import { type CollectContext, type CollectorLog, z } from 'tidegauge'
 import { type Fraction, fractionOf, total } from './fraction.ts'
+import { isLasting } from './lasting.ts'
 import { reworded } from './reworded.ts'
 
 /** A list of the configuration in place of addresses. */
@@ -107,15 +108,6 @@ export async function aggregate(
 
 /** Items without a value that are named. */
 const shownMax = 10
-
-/** Faults of a contract or a price that are the same whenever the hour is read. */
-const lasting = ['chain-call-reverted', 'chain-call-undecodable', 'price-missing']
-
-/** Whether an item has no value whenever the hour is read. Errors of the formulas have no code. */
-function isLasting(error: unknown): boolean {
-  const { code } = error as { readonly code?: unknown }
-  return code === undefined || lasting.includes(String(code))
-}
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)

@@ -1,7 +1,7 @@
 import type { ChainAsOf, z } from 'tidegauge'
 import type { AbiFunction, AbiParameter } from 'viem'
 import { type ArgumentNames, argument, part } from './abi-argument.ts'
-import type { decimalsOption, decimalsReader } from './decimals.ts'
+import type { DecimalsOf, decimalsOption } from './decimals.ts'
 import { type Fraction, scaled } from './fraction.ts'
 import { OptionEntryMistake } from './mistake.ts'
 import { isNumber, parsedSignature } from './signature.ts'
@@ -46,7 +46,7 @@ export interface ContractCall extends CallOption {
 /** The exact number that a call returns, in whole units. Its decimals are read in the same turn. */
 export async function calledNumber(
   chain: ChainAsOf,
-  decimalsOf: ReturnType<typeof decimalsReader>,
+  decimalsOf: DecimalsOf,
   { address, decimals = 0, ...call }: ContractCall,
 ): Promise<Fraction> {
   const { abi, args, taken } = viewCall(call)

@@ -18,12 +18,15 @@ import { chainOf } from '../support/reads.ts'
 
 const address = (digit: string): Hex => `0x${digit.repeat(40)}`
 const [dex, other, usd, eth, odd] = [address('1'), address('2'), address('a'), address('b'), address('c')]
-const [ann, bob] = [address('d'), address('e')]
+const [ann, bob] = [address('d'), address('9')]
+/** A token without `decimals()`, and the coin by its two addresses. */
+const [mute, zero, eeee] = [address('7'), address('0'), address('e')]
 
 const filled = 'Filled(address indexed maker, (uint8 kind, int256 delta, uint256[] fees) fill, address token)'
 /** As `filled`, with an argument that has no name. */
 const nameless = 'Noted(uint256, uint8 indexed kind, uint256 amount)'
 const paid = 'Paid(uint8 indexed kind, uint256 amount)'
+const fee = 'Fee(address token, uint256 amount)'
 
 let logIndex = 0
 function log(emitter: Hex, event: string, args: Readonly<Record<string, unknown>>): RawLog {
@@ -53,6 +56,10 @@ const logs = [
   { ...log(dex, nameless.replace('256,', '256 first,'), { first: 1n, kind: 4, amount: 5n }) },
   log(dex, paid, { kind: 1, amount: 1_000_000n }),
   log(other, paid, { kind: 2, amount: 10n ** 18n }),
+  log(dex, fee, { token: usd, amount: 5_500_000n }),
+  log(dex, fee, { token: mute, amount: 1_275n }),
+  log(dex, fee, { token: zero, amount: 10n ** 16n }),
+  log(dex, fee, { token: eeee, amount: 3n * 10n ** 16n }),
 ]
 
 /** As a node filters. */
@@ -81,7 +88,11 @@ const place = { file: '/tidegauge.yaml', line: 1, column: 1 }
 const prices = [
   priceConfig('ETH', [{ fixed: 2000 }], () => place),
   priceConfig('USD', [{ fixed: 1 }], () => place),
-  tokenPriceConfig('demo', [{ [usd]: 'USD', [eth]: 'ETH' }], () => place),
+  tokenPriceConfig(
+    'demo',
+    [{ [usd]: 'USD', [eth]: 'ETH', [mute]: 'ETH', [eeee.replace('e', 'E')]: 'ETH' }],
+    () => place,
+  ),
 ]
 const runner = new ProcessRunner({
   chains: { demo },
@@ -109,7 +120,17 @@ describe('event-sum', () => {
     ['whole tokens alone', { ...delta, token: 'token', where: { token: usd } }, 2.5],
     ['a token by its address, and a factor', { ...delta, where: { token: eth }, token: eth, factor: '0.003' }, 0.009],
     ['a price by its name', { ...delta, where: { token: eth }, token: eth, price: 'ETH' }, 6000],
-    ['decimals that are written', { ...delta, where: { token: eth }, token: 'token', decimals: 17 }, 30],
+    ['a token’s own decimals, whatever is written', { ...delta, where: { token: eth }, token: eth, decimals: 17 }, 3],
+    [
+      'written decimals for a token that has none, and 18 for the coin',
+      { event: fee, sum: 'amount', token: 'token', price: 'token', decimals: 2 },
+      5.5 + 2000 * (12.75 + 0.04),
+    ],
+    [
+      'the coin that is written',
+      { event: fee, sum: 'amount', where: { token: zero }, token: eeee, price: 'token' },
+      20,
+    ],
     [
       'a call of the emitting contract',
       { address: [dex, other], event: paid, sum: 'amount', token: 'asset() view returns (address)', price: 'token' },
@@ -171,7 +192,7 @@ describe('event-sum', () => {
     [{ event: paid, sum: 'amount', token: 'kind' }, ['token'], 'must be an argument of the event that is an address'],
     [{ event: paid, sum: 'amount', token: 'who' }, ['token'], 'Paid has no argument "who"'],
     [{ event: paid, sum: 'amount', token: 'asset() returns (address)' }, ['token'], 'like "token0() view returns'],
-    [{ event: paid, sum: 'amount', token: usd, decimals: true }, ['decimals'], 'must be a number, of a token'],
+    [{ event: paid, sum: 'amount', token: usd, decimals: true }, ['decimals'], 'must be a number, for a token'],
     [{ event: paid, sum: 'amount', factor: 'a' }, ['factor'], 'must be a number, like 0.003'],
     [{ event: paid, count: true, where: { kind: [] } }, ['where', 'kind'], 'must hold a value'],
     [{ event: paid, count: true, where: { kind: { mni: 1 } } }, ['where', 'kind', 'mni'], '{ min: 1, max: 5, not: 3 }'],

@@ -62,7 +62,7 @@ describe('chainlink-feed', () => {
 
   it('says what to write for a feed without decimals', async () => {
     const fault = await faultOf(collect({ ...round(1n, seconds), decimals: undefined }))
-    expect(fault).toMatchObject({ code: 'chain-call-reverted', fix: expect.stringContaining('decimals: 8') })
+    expect(fault).toMatchObject({ code: 'chain-call-reverted', fix: expect.stringContaining('decimals: N') })
   })
 })
 
@@ -96,7 +96,11 @@ describe('uniswap-v2-pool', () => {
     ['stable', 1n],
     ['stableSwap', true],
   ] as const)('tells the price on the curve of a pool whose %s() is true', async ([name, says]) => {
-    const stable = { getReserves: [812_345_678_901n * 10n ** 12n, 1_200_000_500_000n, 0], [name]: says }
+    const stable = {
+      getReserves: [812_345_678_901n * 10n ** 12n, 1_200_000_500_000n, 0],
+      [name]: says,
+      decimals: undefined,
+    }
     const decimals = { decimals0: 18, decimals1: 6 }
     // By Python's fractions.
     const [Price, TVL] = [1.0144003576374285, 2024044.247202394]
@@ -117,7 +121,7 @@ describe('uniswap-v2-pool', () => {
 
   it('says what to write for a token without decimals', async () => {
     const fault = await faultOf(collect({ getReserves, decimals: undefined }, { decimals1: 2 }))
-    expect(fault.fix).toMatch(/; for a contract without decimals\(\) write decimals0: 18$/)
+    expect(fault.fix).toMatch(/; for a token without decimals\(\) write its number as decimals0: N, which/)
   })
 
   it.for([0, 5])('has no price when it is empty, or %i to nothing', async amount => {
@@ -125,6 +129,8 @@ describe('uniswap-v2-pool', () => {
     expect((await faultOf(empty)).message).toBe('the pool is empty: it has no price')
   })
 })
+
+const decimalsAbi = parseAbi(['function decimals() view returns (uint8)'])
 
 const tokenAbi = parseAbi([
   'function totalSupply() view returns (uint256)',
@@ -151,18 +157,21 @@ describe('a token without decimals()', () => {
   }
   const vault = { chain: 'demo', values: { V: { vault: address } } }
   const v3 = { chain: 'demo', pool: address }
+  const balance = { owners: [other], assets: [{ token }] }
+  const event = { chain: 'demo', address, event: 'A(uint256 x)', sum: 'x', label: 'X' }
 
-  it.for<[string, object, object, string]>([
-    ['erc20-supply', { chain: 'demo', token }, { decimals: 2 }, 'decimals: 18'],
-    ['erc4626-vault', vault, { values: { V: { vault: address, decimals: 2 } } }, 'decimals: 18'],
-    ['uniswap-v3-pool', { ...v3, decimals0: 2 }, { decimals0: 2, decimals1: 2 }, 'decimals1: 18'],
-    ['balances', { of: { demo: { owners: [other], assets: [{ token }] } } }, {}, 'decimals: 18'],
+  it.for<[string, Record<string, unknown>, object, string]>([
+    ['erc20-supply', { chain: 'demo', token }, { decimals: 2 }, 'decimals'],
+    ['erc4626-vault', vault, { values: { V: { vault: address, decimals: 2 } } }, 'decimals'],
+    ['uniswap-v3-pool', { ...v3, decimals0: 2 }, { decimals0: 2, decimals1: 2 }, 'decimals1'],
     [
-      'event-sum',
-      { chain: 'demo', address, event: 'A(uint256 x)', sum: 'x', decimals: true, label: 'X' },
-      {},
-      'decimals: 18',
+      'balances',
+      { of: { demo: balance } },
+      { of: { demo: { ...balance, assets: [{ token, decimals: 2 }] } } },
+      'decimals',
     ],
+    ['event-sum', { ...event, decimals: true }, { decimals: 2 }, 'decimals'],
+    ['event-sum', { ...event, token }, { decimals: 2 }, 'decimals'],
     [
       'contract-read',
       {
@@ -170,16 +179,22 @@ describe('a token without decimals()', () => {
         address: token,
         values: { V: { call: 'totalSupply() view returns (uint256)', decimals: true } },
       },
-      {},
-      'decimals: 18',
+      { values: { V: { call: 'totalSupply() view returns (uint256)', decimals: 2 } } },
+      'decimals',
     ],
-  ])('fails %s, which says what to write, and takes it: %j', async ([use, options, written, offer]) => {
+  ])('fails %s, which says what to write, and takes it: %j', async ([use, options, written, option]) => {
     answering.use(contractOf(tokenAbi, answers))
     const collect = (more: object) =>
       runner.collect(configured(use, { options: { ...options, ...more } as Record<string, unknown> }), hour)
     const outcome = await collect({}).catch((error: unknown) => ({ failures: { error } }))
     const [fault] = Object.values(outcome.failures)
-    expect(fault).toMatchObject({ fix: expect.stringContaining(`for a contract without decimals() write ${offer}`) })
-    if (Object.keys(written).length > 0) expect((await collect(written)).failures).toEqual({})
+    expect(fault).toMatchObject({ fix: expect.stringMatching(`for a (token|contract) without .* ${option}: N, `) })
+    const { readings, failures } = await collect(written)
+    expect(failures).toEqual({})
+    // A token that tells them is believed, and not the number: what follows the advice cannot be wrong for it.
+    answering.use(contractOf([...tokenAbi, ...decimalsAbi], { ...answers, decimals: 2 }))
+    const others = JSON.parse(JSON.stringify(written).replaceAll(/(decimals\d?":)2/g, '$16')) as object
+    if (use !== 'contract-read' && options['decimals'] !== true)
+      expect((await collect(others)).readings).toEqual(readings)
   })
 })

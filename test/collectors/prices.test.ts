@@ -325,8 +325,15 @@ describe('balances', () => {
     expect((await runner.collect(balances({ demo: { owners, assets: native } }), hour)).readings).toEqual({
       Treasury: 1,
     })
-    const own = [{ token: weth, decimals: 17 }]
-    expect((await runner.collect(balances({ demo: { owners, assets: own } }), hour)).readings).toEqual({ Treasury: 40 })
+    // Its own decimals count, whatever is written; the coin has two addresses.
+    for (const [asset, Treasury] of [
+      [{ token: weth, decimals: 17 }, 4],
+      [{ token: address('E') }, 1],
+      [{ token: address('0') }, 1],
+    ] as const)
+      expect((await runner.collect(balances({ demo: { owners, assets: [asset] } }), hour)).readings).toEqual({
+        Treasury,
+      })
   })
 
   it.for([
@@ -344,9 +351,22 @@ describe('balances', () => {
       [{}, ['of'], 'must hold a chain'],
       [{ demo: { owners, assets: [usd, { native: true }] } }, ['of', 'demo', 'assets', 1], 'must have a price'],
       [
-        { demo: { owners, assets: [{ native: true, price: 'token' }] } },
-        ['of', 'demo', 'assets', 0, 'price'],
-        'a coin has no address',
+        {
+          demo: {
+            owners,
+            assets: [
+              { native: true, price: 'ETH' },
+              { token: address('e'), price: 'ETH' },
+            ],
+          },
+        },
+        ['of', 'demo', 'assets', 1],
+        'is there already',
+      ],
+      [
+        { demo: { owners, assets: [{ token: address('0'), decimals: 6 }] } },
+        ['of', 'demo', 'assets', 0, 'decimals'],
+        'a coin',
       ],
       [{ demo: { owners, assets: [{}] } }, ['of', 'demo', 'assets', 0], 'must be { native: true } or { token'],
       [{ demo: { owners: [...owners, owners[0]], assets: [usd] } }, ['of', 'demo', 'owners', 2], 'is there already'],

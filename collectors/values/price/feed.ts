@@ -48,7 +48,7 @@ export async function feedAnswer(
 ): Promise<Fraction> {
   const decimalsOf = decimalsReader(
     chain,
-    'a call of it, like { call: "latestAnswer() view returns (int256)", decimals: 8 }',
+    'for a feed without decimals() read its answer as a call: { call: "latestAnswer() view returns (int256)", decimals: N }, with N from its documents',
   )
   const [decimals, { answer, updatedAt }] = await Promise.all([decimalsOf(address), lastRound(chain, address)])
   if (answer <= 0n)

@@ -1,6 +1,6 @@
 import type { ChainAsOf } from 'tidegauge'
 import { isAddressEqual, parseAbi } from 'viem'
-import { decimalsReader } from '../decimals.ts'
+import { decimalsReader, ofOption } from '../decimals.ts'
 import { Fraction, scaled } from '../fraction.ts'
 
 const poolAbi = parseAbi([
@@ -42,8 +42,11 @@ export async function poolPrice(chain: ChainAsOf, priced: PricedPool): Promise<F
     chain
       .read({ ...own, functionName: 'observe', args: [[window, 0]] })
       .catch(error => Promise.reject(worded(error, window))),
-    typeof priced.decimals === 'number' ? priced.decimals : decimalsReader(chain, 'decimals: 18')(token),
-    priced.quoteDecimals ?? decimalsReader(chain, 'quoteDecimals: 18')(quote),
+    decimalsReader(chain, ofOption('decimals'))(
+      token,
+      typeof priced.decimals === 'number' ? priced.decimals : undefined,
+    ),
+    decimalsReader(chain, ofOption('quoteDecimals'))(quote, priced.quoteDecimals),
   ])
   const [before = 0n, now = 0n] = cumulatives
   const isToken0 = isAddressEqual(token, token0) && isAddressEqual(quote, token1)

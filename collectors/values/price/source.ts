@@ -1,5 +1,5 @@
 import { address, type CollectContext, headers, z } from 'tidegauge'
-import { decimalsOption, decimalsReader, tokenDecimals } from '../decimals.ts'
+import { decimalsOption, decimalsReader, scaleAdvice, tokenDecimals } from '../decimals.ts'
 import { type Fraction, fractionOf } from '../fraction.ts'
 import { answerOf, decimalAt, jsonPointer } from '../json-answer.ts'
 import { asksBlock, asksHour, inBody, inPlaces, sourceBody, sourceUrl } from '../placeholders.ts'
@@ -55,7 +55,9 @@ export const source = z
       .union([z.string(), z.int().min(0)])
       .optional()
       .describe('which of several outputs of the call, by name or place'),
-    decimals: decimalsOption.optional().describe('of what the call returns; of the token of a pool, if it has none'),
+    decimals: decimalsOption
+      .optional()
+      .describe('of what the call returns; of the token of a pool that has no decimals()'),
     url: sourceUrl.optional().describe('an address that answers JSON, with {hour}, {hourSeconds} or {hourMs} in it'),
     headers: headers.optional(),
     body: sourceBody.optional(),
@@ -127,7 +129,7 @@ async function ownPrice(source: PriceSource, means: Means): Promise<Fraction> {
     return poolPrice(means.chain(chain), { ...source, pool, token, quote, window })
   if (call !== undefined && address !== undefined) {
     const own = means.chain(chain)
-    return calledNumber(own, decimalsReader(own, 'decimals: 18'), { ...source, call, address })
+    return calledNumber(own, decimalsReader(own, scaleAdvice), { ...source, call, address })
   }
   if (source.url !== undefined) return answeredPrice({ ...source, url: source.url }, means)
   return fractionOf(fixed ?? 1)

@@ -1,5 +1,6 @@
 import { address, type CollectContext, headers, z } from 'tidegauge'
 import { getAddress } from 'viem'
+import { spellingsOf } from '../decimals.ts'
 import { percentage } from '../declared.ts'
 import { Fraction, fractionOf, nearestNumber } from '../fraction.ts'
 import { answerOf, decimalAt, jsonPointer } from '../json-answer.ts'
@@ -160,8 +161,10 @@ function isOfUrl(source: TokenSource): source is UrlSource {
   return 'url' in source
 }
 
+/** The name of a token's price; one for either address of the coin holds for both, and the exact one goes before. */
 function nameIn(named: Readonly<Record<string, string>>, token: string): string | undefined {
-  return Object.entries(named).find(([key]) => key.toLowerCase() === token)?.[1]
+  const names = new Map(Object.entries(named).map(([address, name]) => [address.toLowerCase(), name]))
+  return names.get(token) ?? spellingsOf(token).flatMap(address => names.get(address) ?? [])[0]
 }
 
 async function namedIn(
