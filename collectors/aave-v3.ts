@@ -1,7 +1,8 @@
-import { address, type ChainAsOf, type DeclaredMetric, defineCollector, z } from 'tidegauge'
+import { address, type ChainAsOf, type DeclaredMetric, defineCollector, type ReadingValue, z } from 'tidegauge'
 import { parseAbi, zeroAddress } from 'viem'
 import { type DecimalsOf, decimalsReader } from './values/decimals.ts'
 import { Fraction, nearestNumber, scaled, total } from './values/fraction.ts'
+import { readingOf } from './values/none.ts'
 import { longNames, prefixed, prefixOption } from './values/prefix.ts'
 import { percentOfYear, rateKinds } from './values/rate.ts'
 
@@ -71,10 +72,11 @@ export default defineCollector({
         const value = market.then(market => worth(market, asset, label))
         return [`${name}${label}`, value] as const
       })
-      const all = market.then(async market =>
-        total(await Promise.all(market.assets.map(each => worth(market, each, label)))),
-      )
-      return [[label, all] as const, ...named]
+      const all = market.then(async market => {
+        const parts = await Promise.all(market.assets.map(each => worth(market, each, label)))
+        return readingOf(total(parts), parts.length, undefined)
+      })
+      return [[label, all] as const, ...named.map(([label, value]) => [label, value.then(nearestNumber)] as const)]
     })
     const rates = Object.entries(options.reserves).flatMap(([name, asset]) => {
       const state = market.then(market => stateOf(market, asset))
@@ -89,8 +91,8 @@ export default defineCollector({
         ] as const,
       ]
     })
-    const values = [...amounts, ...rates].map(([label, value]) => [label, value.then(nearestNumber)] as const)
-    return prefixed(options.prefix, Object.fromEntries(values))
+    const percents = rates.map(([label, value]) => [label, value.then(nearestNumber)] as const)
+    return prefixed(options.prefix, Object.fromEntries<Promise<ReadingValue>>([...amounts, ...percents]))
   },
 })
 

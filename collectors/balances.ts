@@ -3,8 +3,9 @@ import { erc20Abi } from 'viem'
 import { addressesNow, repeated } from './values/contracts.ts'
 import { coin, decimalsReader, isCoin, ofOption, tokenDecimals } from './values/decimals.ts'
 import { declaration, declared, labelOption } from './values/declared.ts'
-import { type Fraction, nearestNumber, scaled, total } from './values/fraction.ts'
+import { type Fraction, scaled, total } from './values/fraction.ts'
 import { eachOption } from './values/items.ts'
+import { noneOption, readingOf } from './values/none.ts'
 import { priced, priceOption } from './values/price/exact-price.ts'
 
 /** The configuration puts the token of the price in place of its name; what is left has none on the chain. */
@@ -52,6 +53,7 @@ const options = z
   .strictObject({
     of: z.record(z.string(), holding).describe('by the name of the chain: all owners with all assets'),
     label: labelOption.max(16).default('Balance').describe('must differ when a protocol uses several'),
+    none: noneOption,
     ...declared,
   })
   .superRefine(({ of }, context) => {
@@ -86,17 +88,22 @@ export default defineCollector({
   options,
   metrics: ({ label, unit, min = 0, ...more }) => ({ [label]: declaration({ ...more, unit, min }) }),
   history: true,
-  async collect({ options: { of, label }, ...means }) {
+  async collect({ options: { of, label, none }, ...means }) {
     // All is asked in one turn, but for lists.
-    const values = Object.entries(of).map(([chain, holding]) => holdingValue(chain, holding, means))
-    return { [label]: nearestNumber(total(await Promise.all(values))) }
+    const values = Object.entries(of).map(([chain, holding]) => holdingValues(chain, holding, means))
+    const parts = (await Promise.all(values)).flat()
+    return { [label]: readingOf(total(parts), parts.length, none) }
   },
 })
 
 type Means = Pick<CollectContext<unknown>, 'chain' | 'price' | 'list'>
 
-/** The value of all assets that all owners have on one chain. */
-async function holdingValue(name: string, { owners: written, assets }: Holding, means: Means): Promise<Fraction> {
+/** The values of the assets that all owners have on one chain; none where there are no owners. */
+async function holdingValues(
+  name: string,
+  { owners: written, assets }: Holding,
+  means: Means,
+): Promise<readonly Fraction[]> {
   const { price, list } = means
   const unknown = assets.find(({ native, token }) => !native && token === undefined)
   if (unknown)
@@ -107,6 +114,7 @@ async function holdingValue(name: string, { owners: written, assets }: Holding, 
     addressesNow(list, written),
     ...assets.map(({ token = coin }) => (typeof token === 'object' ? list(token.each) : [token])),
   ])
+  if (owners.length === 0) return []
   const amountOf = amountReader(owners, means.chain(name))
   // A token of a list that has an entry of its own counts there alone, and one of two lists once.
   const counted = new Set(assets.map(({ token = coin }) => (typeof token === 'string' ? keyOf(token) : '')))
@@ -120,7 +128,7 @@ async function holdingValue(name: string, { owners: written, assets }: Holding, 
     })
     return ofAsset.map(token => priced(price, written, amountOf(token, decimals), { chain: name, token }))
   })
-  return total(await Promise.all(values))
+  return Promise.all(values)
 }
 
 /** The same for all addresses of one asset. */

@@ -1,7 +1,8 @@
-import { address, type ChainAsOf, type DeclaredMetric, defineCollector, z } from 'tidegauge'
+import { address, type ChainAsOf, type DeclaredMetric, defineCollector, type ReadingValue, z } from 'tidegauge'
 import { parseAbi } from 'viem'
 import { decimalsReader } from './values/decimals.ts'
 import { Fraction, nearestNumber, scaled, total } from './values/fraction.ts'
+import { readingOf } from './values/none.ts'
 import { longNames, prefixed, prefixOption } from './values/prefix.ts'
 import { percentOfYear, rateKinds, secondsOfYear } from './values/rate.ts'
 
@@ -79,13 +80,16 @@ export default defineCollector({
       Utilisation: used.then(used => scaled(used, factorDecimals - 2)),
       [`Supply${options.rates}`]: rate('getSupplyRate'),
       [`Borrow${options.rates}`]: rate('getBorrowRate'),
-      Collateral: collaterals.then(async all => total(await Promise.all(all.map(each => worth(market, each))))),
     }
     for (const [name, asset] of Object.entries(options.collaterals)) {
       values[`${name}Collateral`] = collaterals.then(all => worth(market, found(all, asset)))
     }
     const numbers = Object.entries(values).map(([label, value]) => [label, value.then(nearestNumber)] as const)
-    return prefixed(options.prefix, Object.fromEntries(numbers))
+    const Collateral = collaterals.then(async all => {
+      const parts = await Promise.all(all.map(each => worth(market, each)))
+      return readingOf(total(parts), parts.length, undefined)
+    })
+    return prefixed<Promise<ReadingValue>>(options.prefix, { ...Object.fromEntries(numbers), Collateral })
   },
 })
 

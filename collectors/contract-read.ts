@@ -13,6 +13,7 @@ import {
 } from './values/formula.ts'
 import { type Fraction, fractionOf, nearestNumber, scaled } from './values/fraction.ts'
 import { type AggregateKind, aggregate, aggregates, ofItems } from './values/items.ts'
+import { noneOption, readingOf } from './values/none.ts'
 import { priced } from './values/price/exact-price.ts'
 import { similarWord } from './values/similar-word.ts'
 import { callMistakes, returnsAddress, type ViewCall, viewCall } from './values/view-function.ts'
@@ -58,6 +59,7 @@ const value = z.strictObject({
     .max(1)
     .optional()
     .describe('share of the items that must have a value. Default: each must'),
+  none: noneOption,
   private: z.boolean().optional().describe('read for other values, and not sent'),
   ...declared,
 })
@@ -114,12 +116,13 @@ export default defineCollector({
     const totalled = sent.flatMap(([, value]) => value[kindOf(value) ?? 'total'] ?? [])
     const items = await ofItems(list, options.each, begin, totalled)
     const together = async (label: string, value: Value) => {
-      if (value.count) return fractionOf(items.length)
+      if (value.count) return readingOf(fractionOf(items.length), items.length, value.none)
       const kind = kindOf(value) ?? 'total'
       const values = items.map(({ address, of }) => ({ address, of: of.then(exact => exact(value[kind] ?? '')) }))
-      return aggregate({ label, kind, atLeast: value.atLeast }, values, log)
+      const exact = await aggregate({ label, kind, atLeast: value.atLeast }, values, log)
+      return readingOf(exact, items.length, value.none)
     }
-    return Object.fromEntries(sent.map(([label, each]) => [label, together(label, each).then(nearestNumber)]))
+    return Object.fromEntries(sent.map(([label, each]) => [label, together(label, each)]))
   },
 })
 
@@ -289,7 +292,8 @@ function mistakesOf(label: string, values: Values, common: Common): ReadMistake[
 
 /** Mistakes of a value of all items, and of one of a single item that would be sent. */
 function aggregateMistakes(value: Value, values: Values, { each }: Common): ReadMistake[] {
-  if (each === undefined) return []
+  if (each === undefined)
+    return value.none === undefined ? [] : [{ path: ['none'], message: 'is of the items of a list: add each: NAME' }]
   const kind = kindOf(value)
   if (value.atLeast !== undefined && !kind)
     return [{ path: ['atLeast'], message: `belongs to one of ${aggregateKinds.join(', ')}` }]
@@ -297,6 +301,8 @@ function aggregateMistakes(value: Value, values: Values, { each }: Common): Read
     const message = `is of one item: add private: true, and send one of ${aggregateKinds.join(', ')} of it, or count`
     return [{ path: [], message }]
   }
+  if (value.none !== undefined && kind !== 'total' && !value.count)
+    return [{ path: ['none'], message: 'belongs to a total or a count' }]
   const of = kind && value[kind]
   if (kind === undefined || of === undefined || Object.hasOwn(values, of)) return []
   return [{ path: [kind], message: unknownLabel(of, value, values) }]

@@ -4,7 +4,8 @@ import { placeMistakes } from './values/by-chain.ts'
 import { addressesNow, addressesOrEach, contracts } from './values/contracts.ts'
 import { decimalsReader, ofOption, tokenDecimals } from './values/decimals.ts'
 import { declaration, declared, labelOption } from './values/declared.ts'
-import { type Fraction, nearestNumber, scaled, total } from './values/fraction.ts'
+import { type Fraction, scaled, total } from './values/fraction.ts'
+import { noneOption, readingOf } from './values/none.ts'
 import { priced, priceOption } from './values/price/exact-price.ts'
 
 const minus = addressesOrEach
@@ -20,6 +21,7 @@ const ofOne = {
   decimals: tokenDecimals,
   of: z.record(z.string(), place).optional().describe('token and minus by the names of several chains, added up'),
   price: priceOption,
+  none: noneOption,
   ...declared,
 }
 
@@ -33,7 +35,7 @@ const options = z
   .superRefine((given, context) => {
     const names = {
       ofChain: ['token', 'minus', 'decimals'],
-      ofValue: ['label', 'price', ...Object.keys(declared)],
+      ofValue: ['label', 'price', 'none', ...Object.keys(declared)],
     } as const
     for (const { path, message } of placeMistakes(given, names))
       context.addIssue({ code: 'custom', path: [...path], message })
@@ -63,12 +65,13 @@ export default defineCollector({
       const parts = tokens.map(token =>
         priced(price, written, circulating(chain(name), token, less, decimals), { chain: name, token }),
       )
-      return total(await Promise.all(parts))
+      return Promise.all(parts)
     }
     return Object.fromEntries(
       suppliesOf(options).map(([label, each]) => {
         const parts = placesOf(each, options.chain).map(place => supplyIn(each.price, place))
-        return [label, Promise.all(parts).then(all => nearestNumber(total(all)))]
+        const reading = Promise.all(parts).then(all => readingOf(total(all.flat()), all.flat().length, each.none))
+        return [label, reading]
       }),
     )
   },

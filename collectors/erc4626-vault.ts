@@ -4,7 +4,8 @@ import { placeMistakes } from './values/by-chain.ts'
 import { addressesNow, contracts, type WrittenAddresses } from './values/contracts.ts'
 import { decimalsReader, ofOption, tokenDecimals } from './values/decimals.ts'
 import { declaration, declared, labelOption } from './values/declared.ts'
-import { type Fraction, nearestNumber, scaled, total } from './values/fraction.ts'
+import { type Fraction, scaled, total } from './values/fraction.ts'
+import { noneOption, readingOf } from './values/none.ts'
 import { priced, priceOption } from './values/price/exact-price.ts'
 
 const takes = ['TVL', 'SharePrice'] as const
@@ -23,6 +24,7 @@ const value = z.strictObject({
   ...vaults,
   take: z.enum(takes).default('TVL').describe('the assets, or the price of one whole share'),
   price: priceOption,
+  none: noneOption,
   ...declared,
 })
 
@@ -30,13 +32,14 @@ const options = z
   .strictObject({
     ...vaults,
     price: priceOption,
+    none: noneOption,
     unit: z.string().optional().describe("the asset's symbol; USD with a price"),
     values: z.record(labelOption, value).optional().describe('by label, where there are several'),
   })
   .superRefine((given, context) => {
     const tell = (path: readonly (string | number)[], message: string) =>
       context.addIssue({ code: 'custom', path: [...path], message })
-    const mistakes = placeMistakes(given, { ofChain: ['vault', 'decimals'], ofValue: ['price', 'unit'] })
+    const mistakes = placeMistakes(given, { ofChain: ['vault', 'decimals'], ofValue: ['price', 'none', 'unit'] })
     for (const { path, message } of mistakes) tell(path, message)
     for (const [label, each] of Object.entries(given.values ?? {})) {
       if (each.take === 'SharePrice' && !isSingle(each))
@@ -46,7 +49,7 @@ const options = z
 
 type Options = z.output<typeof options>
 type Vaults = Pick<Options, keyof typeof vaults>
-type Value = Vaults & DeclaredMetric & Pick<Options, 'price'> & { readonly take: (typeof takes)[number] }
+type Value = Vaults & DeclaredMetric & Pick<Options, 'price' | 'none'> & { readonly take: (typeof takes)[number] }
 
 interface Vault {
   readonly chain: string
@@ -77,7 +80,7 @@ export default defineCollector({
         const token = each.price === 'token' ? assetOf(own, vault) : '0x'
         return priced(price, each.price, of(own, vault), { chain: vault.chain, token })
       })
-      return nearestNumber(total(await Promise.all(parts)))
+      return readingOf(total(await Promise.all(parts)), parts.length, each.none)
     }
     return Object.fromEntries(Object.entries(valuesOf(options)).map(([label, each]) => [label, read(each)]))
   },

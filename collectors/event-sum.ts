@@ -7,6 +7,7 @@ import { eventFilter, type ParsedEvent } from './values/event.ts'
 import { decimalNumber, Fraction, fractionOf, nearestNumber, scaled, total } from './values/fraction.ts'
 import { eachOption } from './values/items.ts'
 import { OptionEntryMistake } from './values/mistake.ts'
+import { noneOption, readingOf } from './values/none.ts'
 import { exactPrice, exactTokenPrice, priceOption } from './values/price/exact-price.ts'
 
 const notFactor = 'must be a number, like 0.003'
@@ -53,6 +54,7 @@ const options = z
       .describe('several, in place of event, that are added up'),
     ...ofEvent,
     label: labelOption.max(16).describe('label of the metric'),
+    none: noneOption,
     ...declared,
   })
   .superRefine((given, context) => {
@@ -72,7 +74,7 @@ const options = z
 
 type Options = z.output<typeof options>
 type OwnEvent = Pick<Options, keyof typeof ofEvent> & { readonly event: string }
-type Means = Pick<CollectContext<Options>, 'chain' | 'options' | 'price'>
+type Means = Pick<CollectContext<Options>, 'chain' | 'options' | 'price' | 'log'>
 type Emitters = `0x${string}` | readonly `0x${string}`[]
 
 /**
@@ -87,7 +89,7 @@ export default defineCollector({
     const { address, label } = means.options
     const emitters = typeof address === 'string' ? address : await addressesNow(list, address)
     // A filter without an address is of all contracts.
-    if (emitters.length === 0) return { [label]: 0 }
+    if (emitters.length === 0) return { [label]: readingOf(none, 0, means.options.none) }
     const parts = await Promise.all(eventsOf(means.options).map(each => readEvent(each, emitters, means)))
     const values = new Set(parts.flatMap(({ values }) => values))
     return { [label]: nearestNumber(total(parts.map(({ sum }) => sum))) + values.size }
@@ -145,7 +147,7 @@ const none = new Fraction(0)
 async function readEvent(
   given: OwnEvent,
   emitters: Emitters,
-  { options, chain: chainOf, price }: Means,
+  { options, chain: chainOf, price, log }: Means,
 ): Promise<EventParts> {
   const chain = chainOf(options.chain)
   const event = eventFilter(given)
@@ -158,6 +160,8 @@ async function readEvent(
     decimalsOfSum(given, event, emitters, decimalsOf),
   ])
   const meant = logs.filter(({ args }) => event.isMeant(args))
+  if (meant.length === 0 && logs.length > 0)
+    log.info(`${options.label}: none of ${logs.length} logs of ${event.abi.name} meets where`)
   if (given.unique !== undefined) return { sum: none, values: meant.map(({ args }) => event.value(args)) }
   if (given.sum === undefined) return { sum: new Fraction(meant.length), values: [] }
   const worth = async ([token, amount]: readonly [`0x${string}` | '', bigint]) => {

@@ -1,18 +1,21 @@
-import { defineCollector, headers, secret, z } from 'tidegauge'
+import { type CollectorLog, defineCollector, headers, secret, z } from 'tidegauge'
 import { declaration, declared, labelMistake, labelOption } from './values/declared.ts'
 import { circleMistakes, exactValues, formulaMistakes, formulaOf, formulas } from './values/formula.ts'
-import { type Fraction, nearestNumber, scaled } from './values/fraction.ts'
-import { answerOf, jsonPointer, pointerRules, valueAt } from './values/json-answer.ts'
+import { scaled } from './values/fraction.ts'
+import { answerOf, jsonPointer, pointerRules } from './values/json-answer.ts'
 import {
-  type AnswerForm,
   conditions,
   isOfItems,
   itemOptions,
-  itemsAt,
+  limitIn,
   numberOf,
+  pagedList,
+  pageItems,
   rowsOfCsv,
   unmet,
 } from './values/json-items.ts'
+import { noneOption, readingOf } from './values/none.ts'
+import { pagesMistakes, pagesOption, readPages } from './values/pages.ts'
 import {
   asksBlock,
   inBody,
@@ -30,20 +33,10 @@ const decimals = z
   .optional()
   .describe('of an amount in smallest units: with 8, the number 150000000 is 1.5')
 
-const pages = z
-  .strictObject({
-    next: jsonPointer
-      .optional()
-      .describe('where an answer has the address of the next page, or what parameter is then'),
-    parameter: z.string().min(1).optional().describe('of the address: the number of a page, or what next leads to'),
-    from: z.int().min(0).default(1).describe('number of the first page'),
-    max: z.int().min(1).max(1_000).default(50).describe('pages that there may be; more fail'),
-  })
-  .describe('an answer in several parts, up to an empty page or one without a next')
-
 const value = z.strictObject({
   pointer: jsonPointer.optional().describe('where the number stands in the answer'),
   ...itemOptions,
+  none: noneOption,
   decimals,
   ...formulas,
   private: z.boolean().optional().describe('read for other values, and not sent'),
@@ -72,12 +65,13 @@ const options = z
     pointer: jsonPointer.optional().describe('where the number stands in the answer'),
     label: labelOption.max(16).optional().describe('Value, where nothing else is written'),
     ...itemOptions,
+    none: noneOption,
     decimals,
     ...declared,
     time: jsonPointer.optional().describe('where the answer says what instant the value is of'),
     maxAge: z.number().positive().default(3600).describe('seconds that instant may lie before the hour'),
     require: conditions.optional().describe('what must stand at each pointer of an answer, else nothing of it counts'),
-    pages: pages.optional(),
+    pages: pagesOption.optional(),
     format: z
       .literal('csv')
       .optional()
@@ -90,7 +84,7 @@ const options = z
   .superRefine((given, context) => {
     const tell = (path: readonly (string | number)[], message: string) =>
       context.addIssue({ code: 'custom', path: [...path], message })
-    const ofOne = ['pointer', 'label', 'take', 'where', 'decimals', ...Object.keys(declared)] as const
+    const ofOne = ['pointer', 'label', 'take', 'where', 'none', 'decimals', ...Object.keys(declared)] as const
     const stray = ofOne.find(name => Reflect.get(given, name) !== undefined)
     if (given.values && stray) tell([stray], 'belongs to one value: with values, it stands at each of them')
     if (!given.values && given.pointer === undefined) tell(['pointer'], pointerRules)
@@ -147,18 +141,27 @@ export default defineCollector({
       })
     }
     const values = valuesOf(options)
-    const answers = await pagesOf(inPlaces(url, moment), options, read)
+    const answers = await answersOf(inPlaces(url, moment), options, read, log)
     const warn = (sentence: string) => log.warn(`in the answer of ${new URL(url).host} ${sentence}`)
-    const form = { ...options, warn, ...(options.format === 'csv' && { columns }) }
-    const exact = exactValues(values, async each => ofAnswer(url, () => numberIn(answers, each, form)), price)
-    const sent = Object.keys(values).filter(label => !values[label]?.private)
-    return Object.fromEntries(sent.map(label => [label, exact(label).then(nearestNumber)]))
+    const isCut = options.pages ? undefined : limitIn(url, request.body)
+    const form = { ...options, warn, isCut, ...(options.format === 'csv' && { columns }) }
+    const ofNone = new Set<Value>()
+    const readNumber = async (each: Value) => {
+      const { number, items } = ofAnswer(url, () => numberOf(answers, each, form))
+      if (items === 0 && each.none === undefined) ofNone.add(each)
+      return each.take === 'count' ? number : number.mul(scaled(1n, each.decimals ?? 0))
+    }
+    const exact = exactValues(values, readNumber, price, each => ofNone.has(each))
+    const reading = async (label: string, value: Value) =>
+      readingOf(await exact(label), ofNone.has(value) ? 0 : 1, value.none)
+    const sent = Object.entries(values).filter(([, { private: isPrivate }]) => !isPrivate)
+    return Object.fromEntries(sent.map(([label, value]) => [label, reading(label, value)]))
   },
 })
 
 /** The values by label: one, or several of one answer. */
-function valuesOf({ values, label = 'Value', pointer = '', decimals, take, where, ...one }: Options): Values {
-  return values ?? { [label]: { pointer, decimals, take, where, ...declaration(one) } }
+function valuesOf({ values, label = 'Value', pointer = '', decimals, take, where, none, ...one }: Options): Values {
+  return values ?? { [label]: { pointer, decimals, take, where, none, ...declaration(one) } }
 }
 
 /** Whether the answer is JSON with a number at a pointer: what else it has in place of that is then said in full. */
@@ -170,11 +173,6 @@ function headersAt(headers: Readonly<Record<string, string>>, moment: ReadMoment
   return Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, inPlaces(text, moment)]))
 }
 
-function numberIn(answers: readonly unknown[], each: Value, form: AnswerForm): Fraction {
-  const number = numberOf(answers, each, form)
-  return each.take === 'count' ? number : number.mul(scaled(1n, each.decimals ?? 0))
-}
-
 /** The result of a search in an answer. @throws Error that names its host alone, since a key may stand in the address */
 function ofAnswer<T>(url: string, found: () => T): T {
   try {
@@ -184,58 +182,23 @@ function ofAnswer<T>(url: string, found: () => T): T {
   }
 }
 
-/**
- * The answer, or its pages up to an empty one or one without a next.
- *
- * @throws Error for more of them than there may be, and for one that leads back
- */
-async function pagesOf(
+/** The answer, or its pages. @throws Error as `readPages` */
+async function answersOf(
   first: string,
   options: Options,
   read: (address: string) => Promise<unknown>,
+  log: CollectorLog,
 ): Promise<readonly unknown[]> {
   if (!options.pages) return [await read(first)]
-  const { next, parameter, from, max } = options.pages
-  const lists = Object.values(valuesOf(options)).flatMap(({ pointer = '' }) =>
-    isOfItems(pointer, options) ? [pointer] : [],
+  const pointers = Object.values(valuesOf(options)).flatMap(({ pointer = '' }) =>
+    isOfItems(pointer, options) ? [pagedList(pointer, options)] : [],
   )
-  const all: unknown[] = []
-  let address: string | undefined = next === undefined ? withParameter(first, parameter, String(from)) : first
-  const seen = new Set([address])
-  while (address !== undefined) {
-    const page = await read(address)
-    const isEmpty = ofAnswer(first, () => lists.every(list => itemsAt(page, list, options).length === 0))
-    if (isEmpty) return all.length > 0 ? all : [page]
-    if (all.length === max) throw new Error(`${new URL(first).host} has more than ${max} pages: write a larger max`)
-    all.push(page)
-    const said = next === undefined ? String(from + all.length) : valueAt(page, next)
-    const isLast = said === undefined || said === null || said === '' || said === false
-    if (isLast) address = undefined
-    else if (parameter !== undefined) address = withParameter(first, parameter, String(said))
-    else address = ofAnswer(first, () => nextAddress(String(said), first))
-    if (address !== undefined && seen.has(address))
-      throw new Error(
-        `page ${all.length} of ${new URL(first).host} leads back to one that was read: compare next with the answer`,
-      )
-    if (address !== undefined) seen.add(address)
-  }
-  return all
-}
-
-/** @throws Error for what is no address, or one of another host: headers may hold a key */
-function nextAddress(said: string, first: string): string {
-  if (!/^(https?:|[/?])/i.test(said) || !URL.canParse(said, first))
-    throw new Error('the next page is no address: write with next the parameter in which it is sent')
-  const next = new URL(said, first)
-  if (next.origin !== new URL(first).origin) throw new Error('the next page is of another host')
-  return next.href
-}
-
-/** An address with a parameter of that value, in place of the same one. */
-function withParameter(address: string, name = '', value: string): string {
-  const [whole = '', query = ''] = address.replace(/#.*/, '').split(/\?(.*)/s)
-  const others = query.split('&').filter(each => each !== '' && each.split('=')[0] !== encodeURIComponent(name))
-  return `${whole}?${[...others, `${encodeURIComponent(name)}=${encodeURIComponent(value)}`].join('&')}`
+  const lists = [...new Set(pointers)]
+  return readPages(first, options.pages, {
+    read,
+    listsOf: page => ofAnswer(first, () => lists.map(list => pageItems(page, list))),
+    warn: sentence => log.warn(`of ${new URL(first).host} ${sentence}`),
+  })
 }
 
 /** Mistakes in what is taken of lists, offline. */
@@ -243,7 +206,11 @@ function itemMistakes(given: Options) {
   const each = given.values
     ? Object.entries(given.values).map(([label, value]) => [['values', label], value] as const)
     : [[[], given] as const]
-  const mistakes = each.flatMap(([path, { pointer, take, where }]) => {
+  const mistakes = each.flatMap(([path, { pointer, take, where, none }]) => {
+    if (none !== undefined && take !== 'sum' && take !== 'count')
+      return [
+        { path: [...path, 'none'], message: 'belongs to take: sum or count: of no items there is no mean, min or max' },
+      ]
     const stray = take !== undefined ? 'take' : 'where'
     const isPlain = take === undefined && where === undefined
     const isOfList = pointer !== undefined && isOfItems(pointer, given)
@@ -255,9 +222,8 @@ function itemMistakes(given: Options) {
     const message = 'belongs to a pointer with * in it, which stands for each item of a list: /data/*/tvl'
     return isPlain || isOfList ? [] : [{ path: [...path, stray], message }]
   })
-  const { next, parameter } = given.pages ?? { next: '' }
-  if (next === undefined && parameter === undefined)
-    mistakes.push({ path: ['pages'], message: 'must be { next: /next }, or { parameter: page, from: 1, max: 50 }' })
+  for (const { path, message } of given.pages ? pagesMistakes(given.pages) : [])
+    mistakes.push({ path: ['pages', ...path], message })
   if (given.pages && !each.some(([, { pointer }]) => pointer !== undefined && isOfItems(pointer, given)))
     mistakes.push({ path: ['pages'], message: 'needs a pointer with * in it: a page without items is the last' })
   return mistakes

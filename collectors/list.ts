@@ -6,6 +6,7 @@ import {
   type Hour,
   headers,
   hourText,
+  noItems,
   z,
 } from 'tidegauge'
 import { part } from './values/abi-argument.ts'
@@ -153,7 +154,7 @@ const collector = defineCollector({
       throw new Error('the past of events is remembered under lists: alone: count it there, by contract-read')
     const { hour: finalHour } = context
     const { items } = await listOf({ ...context, finalHour, logsOver: name => context.chain(name) })
-    return { Count: items.length }
+    return { Count: items.length === 0 ? noItems : items.length }
   },
 })
 

@@ -36,8 +36,17 @@ export type DeclaredMetric = { readonly [P in keyof MetricSpec]: MetricSpec[P] |
 /** The labels a collector declares: `{ TVL: { unit: 'USDC', min: 0 }, Price: { unit: 'USDC', maxJump: '20%' } }`. */
 export type MetricSpecs = Readonly<Record<string, DeclaredMetric>>
 
+/**
+ * A sum, count or total of no items: 0. After an hour with another value it is held for a person, since a source that has
+ * nothing is more often one that is read wrongly: `return { Active: pools.length === 0 ? noItems : pools.length }`.
+ */
+export const noItems: unique symbol = Symbol.for('tidegauge.noItems')
+
+/** A number, or the 0 of no items. */
+export type ReadingValue = number | typeof noItems
+
 /** A raw value: a finite number or a promise of one. A promise that rejects fails only its own metric. */
-export type Reading = number | Promise<number>
+export type Reading = ReadingValue | Promise<ReadingValue>
 
 /** One reading for every declared label, and no other. */
 export type Readings<M extends MetricSpecs> = { readonly [L in keyof M]: Reading }

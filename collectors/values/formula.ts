@@ -116,11 +116,13 @@ export function circleMistakes<V extends WrittenFormula & { readonly private?: b
  *
  * @param read the exact value of one that is not a formula
  * @param price the prices that formulas may name
+ * @param isOfNone whether a value that was read is of no items: then what needs it fails. Default: none is
  */
 export function exactValues<V extends WrittenFormula>(
   values: Readonly<Record<string, V>>,
   read: (value: V) => Promise<Fraction>,
   price: Price,
+  isOfNone: (value: V) => boolean = () => false,
 ): (label: string) => Promise<Fraction> {
   const known = new Map<string, Promise<Fraction>>()
   const exact = (label: string): Promise<Fraction> => {
@@ -130,11 +132,17 @@ export function exactValues<V extends WrittenFormula>(
     // A number in quotes, where it is too long to be written without.
     if (!value) return Promise.resolve(fractionOf(label))
     const formula = formulaOf(value)
-    const made = formula ? evaluated(formula, exact, price) : read(value)
+    const made = formula ? evaluated(formula, needed, price) : read(value)
     known.set(label, made)
     // A private value that nothing needs may fail.
     made.catch(() => {})
     return made
+  }
+  const needed = async (label: string): Promise<Fraction> => {
+    const number = await exact(label)
+    const value = values[label]
+    if (value && isOfNone(value)) throw new Error(`${label} has no items: where that is 0, write none: 0 at it`)
+    return number
   }
   for (const label of Object.keys(values)) exact(label)
   return exact

@@ -1,6 +1,7 @@
 import { z } from 'tidegauge'
 import { decimalNumber, type Fraction, fractionOf, scaled, total } from './fraction.ts'
 import { decimalAt, jsonPointer, valueAt } from './json-answer.ts'
+import type { PageItem } from './pages.ts'
 import { similarWord } from './similar-word.ts'
 
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()])
@@ -15,8 +16,13 @@ const condition = z.union([oneOf, bounds], {
   error: 'must be a value, a list of values, or { min: 1, max: 5, not: 3 }',
 })
 
+/** A pointer to one place: `*` stands for items where a number is made of several, and in no condition. */
+const placePointer = jsonPointer.refine(pointer => !isOfItems(pointer), {
+  error: 'must be a pointer to one place, without *: it leads on from each item',
+})
+
 /** Options schema of conditions: what must stand at each pointer. */
-export const conditions = z.record(jsonPointer, condition)
+export const conditions = z.record(placePointer, condition)
 
 type Conditions = z.output<typeof conditions>
 
@@ -39,6 +45,8 @@ export interface AnswerForm {
   /** The names in the header of a CSV. */
   readonly columns?: ReadonlySet<string>
   readonly thousands?: string | undefined
+  /** Whether a list of so many items is probably cut off there. Default: no list is */
+  readonly isCut?: ((items: number) => boolean) | undefined
   /** Takes a sentence about an answer that is not as the options have it. */
   readonly warn?: (sentence: string) => void
 }
@@ -82,7 +90,7 @@ function numberIn(part: unknown): Fraction | undefined {
 }
 
 /** Whether a pointer leads to the items of a list. In a CSV it leads on from each row, unless it begins with a row's place. */
-export function isOfItems(pointer = '', { format }: AnswerForm): boolean {
+export function isOfItems(pointer = '', { format }: AnswerForm = {}): boolean {
   return /\/\*(\/|$)/.test(ofRows(pointer, format))
 }
 
@@ -96,8 +104,20 @@ function partsOf(pointer: string, form: AnswerForm): readonly [items: string, re
   return [items, rest]
 }
 
+/** Items that sources give at once, where nothing else is asked for. */
+const usualLimits = [100, 1_000]
+
+/** Words for the number of items that are asked for, in an address, a query or its variables. */
+const limitWords = /\b(?:first|limit|per_?page|page_?size)\W{1,4}(\d{1,6})\b/gi
+
+/** Says of a number of items whether a source gives no more at once: as many as the request asks for, or a usual limit. */
+export function limitIn(url: string, body: unknown): (items: number) => boolean {
+  const asked = [...`${url} ${JSON.stringify(body) ?? ''}`.matchAll(limitWords)].map(([, count]) => Number(count))
+  return items => [...usualLimits, ...asked].includes(items)
+}
+
 /** The items of a page at a pointer with `*` in it. @throws Error when there is no list */
-export function itemsAt(page: unknown, pointer: string, form: AnswerForm): readonly unknown[] {
+function itemsAt(page: unknown, pointer: string, form: AnswerForm): readonly unknown[] {
   const [items] = partsOf(pointer, form)
   // Each * is of all before it.
   return items
@@ -108,27 +128,69 @@ export function itemsAt(page: unknown, pointer: string, form: AnswerForm): reado
         all.flatMap(part => {
           const list = valueAt(part, path)
           if (typeof list !== 'object' || list === null) throw new Error(`there is no list at ${path || 'the root'}`)
-          return Object.values(list)
+          const own = Object.values(list)
+          if (form.isCut?.(own.length)) form.warn?.(`${path || 'the root'} has exactly ${own.length} ${cutWords}`)
+          return own
         }),
       [page],
     )
 }
 
+const cutWords = 'items, as many as many sources give at once: if there are more, read them with pages'
+
+/** The pointer of the list that pages divide: the items of its first `*`. */
+export function pagedList(pointer: string, { format }: AnswerForm): string {
+  return /^(.*?)\/\*(?:\/|$)/.exec(ofRows(pointer, format))?.[1] ?? ''
+}
+
+/** The items of a page's list, in a map with their keys. @throws Error when there is no list */
+export function pageItems(page: unknown, list: string): readonly PageItem[] {
+  const found = valueAt(page, list)
+  if (typeof found !== 'object' || found === null) throw new Error(`there is no list at ${list || 'the root'}`)
+  return Array.isArray(found) ? [...found.entries()] : Object.entries(found)
+}
+
+/** A number, and of how many items it is; absent where it stands in the answer itself. */
+interface NumberOfItems {
+  readonly number: Fraction
+  readonly items?: number
+}
+
 /** The exact number of a value. @param pages the answer, or its pages. @throws Error when there is none */
-export function numberOf(pages: readonly unknown[], value: ItemValue, form: AnswerForm): Fraction {
+export function numberOf(pages: readonly unknown[], value: ItemValue, form: AnswerForm): NumberOfItems {
   const { pointer = '', take, where = {} } = value
   const exact = (part: unknown, path: string) => fractionOf(decimalAt(part, path, form.thousands))
-  if (!isOfItems(pointer, form)) return exact(pages[0], pointer)
+  if (!isOfItems(pointer, form)) return { number: exact(pages[0], pointer) }
   const [, rest] = partsOf(pointer, form)
   if (form.columns) checkColumns([rest, ...Object.keys(where)], form.columns)
   const all = pages.flatMap(page => itemsAt(page, pointer, form))
   const items = all.filter(item => unmet(item, where).length === 0)
-  // A pointer that leads nowhere in all items is most likely misspelt.
-  const absent = unmet(undefined, where).find(path => all.every(item => valueAt(item, path) === undefined))
-  if (absent !== undefined && all.length > 0)
-    form.warn?.(`none of ${all.length} items has anything at ${absent}, which where asks for: none is meant`)
-  if (take === 'count') return scaled(BigInt(items.length), 0)
+  if (items.length === 0 && all.length > 0) form.warn?.(noneMeets(all, where))
+  if (take === 'count') return { number: scaled(BigInt(items.length), 0), items: items.length }
   const numbers = items.map(item => exact(item, rest))
+  return { number: taken(numbers, take), items: items.length }
+}
+
+/** A sentence about items of which none is meant: what they have at the first place that keeps all of them out. */
+function noneMeets(items: readonly unknown[], where: Conditions): string {
+  const of = `none of ${items.length} items meets where`
+  const path = Object.keys(where).find(each => items.every(item => unmet(item, where).includes(each)))
+  if (path === undefined) return `${of}: each misses another part of it`
+  const values = new Set(items.map(item => shown(valueAt(item, path))))
+  const more = values.size > valuesMax ? ', …' : ''
+  return `${of}: at ${path} there is ${[...values].slice(0, valuesMax).join(', ')}${more}`
+}
+
+/** Different values of items that are named. */
+const valuesMax = 3
+
+function shown(found: unknown): string {
+  if (found === undefined) return 'nothing'
+  return String(JSON.stringify(found)).slice(0, 40)
+}
+
+/** @throws Error for a mean, `min` or `max` of none, and for several where one is wanted */
+function taken(numbers: readonly Fraction[], take: Take | undefined): Fraction {
   const [first, ...others] = numbers
   if (take === 'sum') return total(numbers)
   if (!first) throw new Error('there is no item that is meant')

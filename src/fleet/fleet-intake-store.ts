@@ -12,7 +12,7 @@ import type {
   Recorded,
 } from '../outbox/contract/hours.ts'
 import type { IntakeStore } from '../outbox/contract/intake-store.ts'
-import { type MetricKey, type Past, unitHold } from '../outbox/contract/metrics.ts'
+import { type Past, unitHold, type ValueToJudge } from '../outbox/contract/metrics.ts'
 import type { OutboxHealth } from '../outbox/contract/outbox.ts'
 import type { LocalOutcomes } from '../outbox/local-outcomes.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -63,7 +63,7 @@ export class FleetIntakeStore implements IntakeStore {
   }
 
   /** As the outbox. While the database is away: as this daemon knows them. */
-  pasts(metrics: readonly MetricKey[]): Promise<readonly (Past | undefined)[]> {
+  pasts(metrics: readonly ValueToJudge[]): Promise<readonly (Past | undefined)[]> {
     const { intake, local } = this.#deps
     return intake.pasts(metrics).catch((error: unknown) => local.pasts(metrics, error))
   }
@@ -283,12 +283,12 @@ export class LocalHours {
   }
 
   /** The facts about metrics that this daemon knows itself, while the database is away. @throws the error otherwise */
-  pasts(metrics: readonly MetricKey[], error: unknown): readonly (Past | undefined)[] {
+  pasts(metrics: readonly ValueToJudge[], error: unknown): readonly (Past | undefined)[] {
     if (!this.#isAway(error)) throw error
-    return metrics.map(({ id, hour }) => {
+    return metrics.map(({ id, hour, isOfNone }) => {
       const past = this.#pasts.get(id)
-      const isNear =
-        past?.previous && past.previous.hour < hour && past.previous.hour >= hourAfter(hour, -comparedHours)
+      const earliest = isOfNone ? 0 : hourAfter(hour, -comparedHours)
+      const isNear = past?.previous && past.previous.hour < hour && past.previous.hour >= earliest
       return isNear || !past ? past : { ...(past.unit !== undefined && { unit: past.unit }) }
     })
   }

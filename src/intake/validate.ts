@@ -1,13 +1,13 @@
 import type { CollectorConfig } from '../config/config.ts'
 import type { PinnedBlock } from '../model/block.ts'
 import { Fault, type FaultRecord, faultFromRecord, isPermanent } from '../model/fault.ts'
-import { type Hour, hourAfter } from '../model/hour.ts'
-import { jumpHoursMax } from '../model/limits.ts'
+import { type Hour, hourAfter, hourText } from '../model/hour.ts'
+import { hourMs, jumpHoursMax } from '../model/limits.ts'
 import { type Metric, type MetricId, type MetricSpec, metricId, type Provenance } from '../model/metric.ts'
 import { exactText } from '../model/number-text.ts'
 import { submittedMetric } from '../model/wire.ts'
 import type { IntakeStore } from '../outbox/contract/intake-store.ts'
-import { type Accepted, type Hold, type MetricKey, type Past, unitHold } from '../outbox/contract/metrics.ts'
+import { type Accepted, type Hold, type Past, unitHold, type ValueToJudge } from '../outbox/contract/metrics.ts'
 import type { IntakeOutbox } from '../outbox/contract/outbox.ts'
 import type { CollectorDescription, DescribeResult, RunOutcome } from '../runner/runner.ts'
 
@@ -44,7 +44,8 @@ export function validate(
     if (mismatch) {
       failures[label] = outputFault(label, `${mismatch.path.join('.')}: ${mismatch.message}`)
     } else {
-      const hold = holdOf(metric, spec, pastOf(metric.id, hour))
+      const isOfNone = outcome.ofNone?.includes(label) ?? false
+      const hold = holdOf(metric, spec, pastOf(metric.id, hour, isOfNone), isOfNone)
       accepted.push(hold === undefined ? { metric } : { metric, hold })
     }
   }
@@ -56,10 +57,10 @@ export function metricsOf(
   { protocolId }: Pick<CollectorConfig, 'protocolId'>,
   hour: Hour,
   { metrics }: CollectorDescription,
-  { readings }: RunOutcome,
-): MetricKey[] {
+  { readings, ofNone = [] }: RunOutcome,
+): ValueToJudge[] {
   const declared = Object.keys(readings).filter(label => Object.hasOwn(metrics, label))
-  return declared.map(label => ({ id: metricId(protocolId, label), hour }))
+  return declared.map(label => ({ id: metricId(protocolId, label), hour, isOfNone: ofNone.includes(label) }))
 }
 
 /** Declared labels that a run does not mention. */
@@ -136,8 +137,8 @@ export function hourFault(failures: Validated['failures']): Fault | undefined {
   return new Fault(code, `${lines.join('; ')}${more > 0 ? `; and ${more} more reasons` : ''}`)
 }
 
-/** History of a metric id at an hour; `undefined` for a new one. */
-export type PastOf = (id: MetricId, hour: Hour) => Past | undefined
+/** History of a metric id at an hour, as far back as one of no items needs it; `undefined` for a new one. */
+export type PastOf = (id: MetricId, hour: Hour, isOfNone?: boolean) => Past | undefined
 
 /** The part of the outbox that knows the history of metrics. */
 export type PastStore = Pick<IntakeStore, 'pasts' | 'inputs'>
@@ -167,7 +168,7 @@ export const noPasts: PastStore = {
 }
 
 /** Reads the history of metrics at once, to judge their new values by. */
-export async function readPasts(store: PastStore, metrics: readonly MetricKey[]): Promise<PastOf> {
+export async function readPasts(store: PastStore, metrics: readonly ValueToJudge[]): Promise<PastOf> {
   const pasts = metrics.length > 0 ? await store.pasts(metrics) : []
   const known = new Map(metrics.map((metric, place) => [keyOf(metric.id, metric.hour), pasts[place]]))
   return (id, hour) => known.get(keyOf(id, hour))
@@ -200,19 +201,21 @@ export class WindowPast {
     }
   }
 
-  readonly of: PastOf = (id, hour) => {
+  readonly of: PastOf = (id, hour, isOfNone = false) => {
     const stored = this.#stored(id, hour)
-    const nearest = this.#nearest(id, hour, stored?.previous?.hour)
+    const nearest = this.#nearest(id, hour, stored?.previous?.hour, isOfNone)
     if (!nearest) return stored
     const { unit } = stored ?? nearest
     const previous: Past['previous'] = { hour: nearest.hour, value: nearest.value }
     return { ...(unit === undefined ? {} : { unit }), previous }
   }
 
-  /** The nearest value of the day before in the window, unless the outbox has a nearer one. */
-  #nearest(id: MetricId, hour: Hour, storedHour: Hour | undefined): Metric | undefined {
+  /** The nearest value of the day before in the window, of any hour before for one of none, unless the outbox has a nearer one. */
+  #nearest(id: MetricId, hour: Hour, storedHour: Hour | undefined, isOfNone: boolean): Metric | undefined {
     const own = this.#metrics.get(id)
-    for (let back = 1; own && back <= jumpHoursMax; back += 1) {
+    const earliest = own?.keys().next().value ?? hour
+    const backMax = isOfNone ? (hour - earliest) / hourMs : jumpHoursMax
+    for (let back = 1; own && back <= backMax; back += 1) {
       const at = hourAfter(hour, -back)
       const metric = own.get(at)
       if (metric || at === storedHour) return metric
@@ -225,8 +228,14 @@ export class WindowPast {
  * Why a value is held until a person decides; `undefined` when it is plausible. Pure.
  *
  * @param past of its metric id; absent for the first value
+ * @param isOfNone whether the value is the 0 of no items
  */
-export function holdOf(metric: Metric, { min, max, maxJump }: MetricSpec, past: Past | undefined): Hold | undefined {
+export function holdOf(
+  metric: Metric,
+  { min, max, maxJump }: MetricSpec,
+  past: Past | undefined,
+  isOfNone = false,
+): Hold | undefined {
   const { value } = metric
   const bounds = (reason: string): Hold => ({ kind: 'bounds', reason })
   const other = past && unitHold(metric, past)
@@ -236,6 +245,8 @@ export function holdOf(metric: Metric, { min, max, maxJump }: MetricSpec, past: 
   if (max !== undefined && value > max)
     return bounds(`${exactText(value)} is above the declared maximum of ${exactText(max)}`)
   const { previous } = past ?? {}
+  if (isOfNone && previous && previous.value !== 0)
+    return bounds(`there are no items, after ${exactText(previous.value)} at ${hourText(previous.hour)}`)
   if (maxJump === undefined || previous === undefined || !isJump(previous.value, value, maxJump)) return undefined
   const step = `${exactText(value)} after ${exactText(previous.value)}`
   return { kind: 'jump', reason: `${step} is a jump of more than the declared ${maxJump}` }

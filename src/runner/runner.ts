@@ -24,6 +24,8 @@ export interface RunOutcome {
   readonly readings: Readonly<Record<string, number>>
   /** Why a label has no value, by label; undeclared labels that were returned are listed, too. */
   readonly failures: Readonly<Record<string, FaultRecord>>
+  /** Labels whose value is the 0 of no items. Default: none. */
+  readonly ofNone?: readonly string[]
   /** The block it read of each chain; empty when it read none. */
   readonly pins: readonly PinnedBlock[]
   /** Origin of the values. Default: not known. */

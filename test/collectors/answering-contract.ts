@@ -1,7 +1,9 @@
 import { type Abi, decodeFunctionData, encodeFunctionResult, toFunctionSelector } from 'viem'
 import { afterAll } from 'vitest'
+import type { RawLog } from '../../src/chain/log-list.ts'
 import type { ChainReader } from '../../src/chain/reads.ts'
 import { systemTime } from '../../src/edge/time.ts'
+import type { LogFilter } from '../../src/model/block.ts'
 import { ProcessRunner } from '../../src/runner/daemon/process-runner.ts'
 import type { Runner } from '../../src/runner/runner.ts'
 import { hour } from '../runner/setup.ts'
@@ -15,10 +17,11 @@ export function contractOf(
   abi: Abi,
   answers: Readonly<Record<string, unknown>>,
   isRefused: (functionName: string) => boolean = () => false,
+  logs: (filter: LogFilter) => readonly RawLog[] = () => [],
 ): ChainReader {
   return chainOf({
     block: async () => ({ number: 1n, hash: '0x00', timestampSeconds: hour / 1000 }),
-    logs: async () => [],
+    logs: async (_hour, filter) => logs(filter),
     read: async (_hour, requests) =>
       requests.map(request => {
         if (request.kind !== 'call') throw new Error('no balance is asked for')

@@ -1,19 +1,11 @@
-import {
-  type AbiEvent,
-  encodeAbiParameters,
-  encodeEventTopics,
-  encodeFunctionResult,
-  type Hex,
-  parseAbi,
-  parseAbiItem,
-  toFunctionSelector,
-} from 'viem'
+import { encodeFunctionResult, type Hex, parseAbi, toFunctionSelector } from 'viem'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { RawLog } from '../../src/chain/log-list.ts'
 import { priceConfig, tokenPriceConfig } from '../../src/config/load.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import { ProcessRunner } from '../../src/runner/daemon/process-runner.ts'
 import { configured, faultOf, hour } from '../runner/setup.ts'
+import { log } from '../support/event-log.ts'
 import { chainOf } from '../support/reads.ts'
 
 const address = (digit: string): Hex => `0x${digit.repeat(40)}`
@@ -27,24 +19,6 @@ const filled = 'Filled(address indexed maker, (uint8 kind, int256 delta, uint256
 const nameless = 'Noted(uint256, uint8 indexed kind, uint256 amount)'
 const paid = 'Paid(uint8 indexed kind, uint256 amount)'
 const fee = 'Fee(address token, uint256 amount)'
-
-let logIndex = 0
-function log(emitter: Hex, event: string, args: Readonly<Record<string, unknown>>): RawLog {
-  const abi = parseAbiItem([`event ${event}`] as readonly string[]) as AbiEvent
-  const data = abi.inputs.filter(({ indexed }) => !indexed)
-  logIndex += 1
-  return {
-    address: emitter,
-    topics: encodeEventTopics({ abi: [abi], eventName: abi.name, args } as never) as Hex[],
-    data: encodeAbiParameters(
-      data,
-      data.map(({ name = '' }) => args[name]),
-    ),
-    blockNumber: 1n,
-    logIndex,
-    transactionHash: `0x${'00'.repeat(32)}`,
-  }
-}
 
 const fill = (maker: Hex, kind: number, delta: bigint, token: Hex, emitter = dex) =>
   log(emitter, filled, { maker, fill: { kind, delta, fees: [7n, 8n] }, token })

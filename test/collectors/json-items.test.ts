@@ -48,6 +48,38 @@ const nexts: Readonly<Record<string, unknown>> = {
   '/long?size=2&page=2': { list: [] },
 }
 
+/** Items 1, 10, 100, 1000 and 10000 from the offset on, two at once; their time differs at each read. */
+let reads = 0
+const byOffset = (target: string, name: string) => {
+  const from = Number(new URL(target, 'http://a').searchParams.get(name))
+  const list = [0, 1, 2, 3, 4].map(power => ({ id: `p${power}`, v: 10 ** power, at: reads })).slice(from, from + 2)
+  reads += 1
+  return {
+    body: JSON.stringify({
+      list: target.includes('map') ? Object.fromEntries(list.map(each => [each.id, each])) : list,
+    }),
+  }
+}
+
+/** Three pages of a list, of which the last is the first again. */
+const again = (target: string) => {
+  const page = Number(target.slice(-1)) % 3
+  return {
+    body: JSON.stringify({
+      asked: target,
+      list: [
+        { v: page, of: { b: 1, a: page } },
+        { v: 7, of: { a: page } },
+      ],
+    }),
+  }
+}
+
+/** A list of so many items, each 1. */
+const many = (count: number) => ({
+  body: JSON.stringify({ data: { rows: Array.from({ length: count }, () => ({ v: 1 })) } }),
+})
+
 let source: Source
 const warnings: string[] = []
 const runner = new ProcessRunner({
@@ -57,6 +89,10 @@ const runner = new ProcessRunner({
 beforeAll(async () => {
   source = await startSource(target => {
     if (target.startsWith('/numbered')) return byNumber(target)
+    if (target.startsWith('/again')) return again(target)
+    if (target.startsWith('/offset')) return byOffset(target, 'offset')
+    if (target.startsWith('/shift')) return byOffset(target, 'o')
+    if (target.startsWith('/many/')) return many(Number(/\d+/.exec(target)?.[0]))
     if (nexts[target]) return { body: JSON.stringify(nexts[target]) }
     if (target === '/long') return { body: long }
     if (target === '/csv') return { body: csv }
@@ -122,6 +158,10 @@ describe('http-json over a list', () => {
     ['/numbered?size=2&page=7', numbered({ parameter: 'page' }), 33],
     ['/numbered', numbered({ parameter: 'page', from: 2, max: 1 }), 22],
     ['/next', numbered({ next: '/next' }), 7],
+    ['/offset', numbered({ parameter: 'offset', step: 2 }), 11_111],
+    ['/offset?offset=9', numbered({ parameter: 'offset', step: 2, from: 1, id: '/id' }), 11_110],
+    ['/offset/map', numbered({ parameter: 'offset', step: 2 }), 11_111],
+    ['/again', numbered({ parameter: 'page' }), 1 + 2 + 0 + 21],
     ['/cursor?key=hidden', numbered({ next: '/next', parameter: 'cursor' }), 9],
   ] as const)('reads %s, %j', async ([path, own, value]) => {
     expect(await collected(path, own)).toBe(value)
@@ -149,9 +189,13 @@ describe('http-json over a list', () => {
     ['/numbered', numbered({ parameter: 'page', max: 1 }), 'has more than 1 pages'],
     ['/next?at=2', numbered({ next: '/next', max: 1 }), 'has more than 1 pages'],
     ['/round', numbered({ next: '/next' }), 'page 2 of 127.0.0.1'],
+    ['/shift', numbered({ parameter: 'o', from: 0, id: '/id' }), 'has the item "p1" on page 1 and on page 2'],
+    ['/shift/map', numbered({ parameter: 'o', from: 0 }), 'has the item p1 on page 1 and on page 2'],
+    ['/shift', numbered({ parameter: 'o', from: 0, step: 2, id: '/uid' }), 'has nothing at /uid, which id asks for'],
+    ['/next', { ...numbered({ next: '/next' }), pointer: '/list/*/v/*' }, 'there is no list at /v'],
     ['/', { pointer: '/huge', thousands: ',' }, 'has an exponent of at most three digits'],
-    ['/away', numbered({ next: '/next' }), 'the next page is of another host'],
-    ['/cursor?key=hidden', numbered({ next: '/next' }), 'the next page is no address'],
+    ['/away', numbered({ next: '/next' }), 'is of another host'],
+    ['/cursor?key=hidden', numbered({ next: '/next' }), 'is no address: write with next'],
   ] as const)('fails of %s, %j', async ([path, own, words]) => {
     const fault = await faultOf(collected(path, own))
     expect(fault.message).toContain(words)
@@ -159,16 +203,44 @@ describe('http-json over a list', () => {
   })
 
   it.for([
-    [{ pointer: '/data/*', take: 'count', where: { '/staus': 'active' } }, 0, 'none of 3 items has anything at /staus'],
-    [{ pointer: '/data/*/tvl', take: 'sum', where: { '/fees/day/usd': { min: 1 } } }, 0, 'at /fees/day/usd'],
-    // Some have it, it need not be there, or there are no items.
-    [{ pointer: '/data/*/tvl', take: 'sum', where: { '/fees/day': 7 } }, 0, undefined],
+    [
+      { pointer: '/data/*', take: 'count', where: { '/staus': 'active' } },
+      0,
+      'none of 3 items meets where: at /staus there is nothing',
+    ],
+    [
+      { pointer: '/data/*/tvl', take: 'sum', where: { '/status': 'ACTIVE' } },
+      0,
+      'none of 3 items meets where: at /status there is "active", "closed"',
+    ],
+    [
+      { pointer: '/data/*/tvl', take: 'sum', where: { '/status': 'closed', '/chain': 10 } },
+      0,
+      'none of 3 items meets where: each misses another part of it',
+    ],
+    // It need not be there, or there are no items.
     [{ pointer: '/data/*', take: 'count', where: { '/hidden': { not: true } } }, 3, undefined],
     [{ pointer: '/none/*', take: 'count', where: { '/a': 1 } }, 0, undefined],
-  ] as const)('warns of a condition on what no item has: %j', async ([own, value, words]) => {
+  ] as const)('warns of a condition that no item meets: %j', async ([own, value, words]) => {
     warnings.length = 0
     expect(await collected('/pools', own)).toBe(value)
     expect(warnings).toEqual(words === undefined ? [] : [expect.stringContaining(words)])
+  })
+
+  it.for([
+    ['/many/100', {}, true],
+    ['/many/1000', {}, true],
+    ['/many/99', {}, false],
+    ['/many/25?limit=25', {}, true],
+    ['/many/25', { body: { query: '{ rows(first: 25) { v } }' } }, true],
+    ['/many/25', { body: { query: 'query ($n: Int) { rows(first: $n) { v } }', variables: { first: 25 } } }, true],
+    ['/many/24?limit=25', {}, false],
+    ['/many/100?o=', { pages: { next: '/none' } }, false],
+  ] as const)('warns of a list with as many items as a source gives at once: %s, %j', async ([path, own, isCut]) => {
+    warnings.length = 0
+    const count = Number(/\d+/.exec(path)?.[0])
+    expect(await collected(path, { pointer: '/data/rows/*/v', take: 'sum', ...own })).toBe(count)
+    expect(warnings).toEqual(isCut ? [expect.stringContaining(`has exactly ${count} items`)] : [])
   })
 
   it.for([
@@ -182,6 +254,15 @@ describe('http-json over a list', () => {
     ],
     [{ pointer: '/a/*', take: 'sum', pages: {} }, ['pages'], 'must be { next: /next }, or { parameter: page'],
     [{ pointer: '/a', pages: { next: '/n' } }, ['pages'], 'needs a pointer with * in it'],
+    ...['offset', 'skip', '$skip', 'startIndex'].map(
+      parameter =>
+        [numbered({ parameter }), ['pages', 'step'], `must be given next to parameter: ${parameter}`] as const,
+    ),
+    [numbered({ next: '/n', parameter: 'page', step: 2 }), ['pages', 'step'], 'belongs to a parameter that counts'],
+    [numbered({ next: '/n', from: 2 }), ['pages', 'from'], 'belongs to a parameter that counts'],
+    [{ pointer: '/a/*/v', take: 'sum', where: { '/b/*/c': 1 } }, ['where', '/b/*/c'], 'to one place, without *'],
+    [{ pointer: '/a', require: { '/a/*': 1 } }, ['require', '/a/*'], 'to one place, without *'],
+    [{ pointer: '/a/*/v', take: 'mean', none: 0 }, ['none'], 'belongs to take: sum or count'],
     [{ pointer: '/a', min: 5, max: 1 }, ['max'], 'must be at least min, which is 5'],
     [{ values: { A: { pointer: '/a', min: 0, max: -1 } } }, ['values', 'A', 'max'], 'must be at least min'],
     [{ pointer: '/a', format: 'xml' }, ['format'], 'must be csv'],

@@ -182,6 +182,18 @@ describe('a backfill', () => {
     expect(held.map(({ hour }) => hour)).toEqual([range[7], range[12]])
   })
 
+  it.for([1, 7, 20])(
+    'holds all values of no items after an hour that had some, with %i hours together',
+    async concurrency => {
+      const emptied: Script = hour => (hour === range[3] ? value(4) : { ...value(0), ofNone: ['TVL'] })
+      const here = stage({ a: { script: emptied } })
+      await here.run({ concurrency })
+      const held = (await here.outbox.operators.metrics(anHour, to)).filter(({ state }) => state === 'held')
+      expect(held.map(({ hour }) => hour)).toEqual(range.slice(4))
+      expect(held[0]?.reason).toMatch(/^there are no items, after 4 at /)
+    },
+  )
+
   it('waits while too much is due, says so each minute, and goes on once it is delivered', async () => {
     const here = stage({ a: { script: one } })
     const deliver = async () => {

@@ -42,6 +42,18 @@ describe('a value is held', () => {
     expect(hold).toEqual(kind === undefined ? undefined : { kind, reason })
   })
 
+  it.each<[value: number, isOfNone: boolean, past: Past | undefined, isHeld: boolean]>([
+    [0, true, { previous: before(7) }, true],
+    [0, true, { previous: before(-7) }, true],
+    [0, true, { previous: before(0) }, false],
+    [0, true, {}, false],
+    [0, false, { previous: before(7) }, false],
+  ])('%d, of no items: %j, after %j: %j', (value, isOfNone, past, isHeld) => {
+    const hold = holdOf(metric(value), {}, past, isOfNone)
+    const reason = expect.stringMatching(/^there are no items, after .?7 at 2026-/)
+    expect(hold).toEqual(isHeld ? { kind: 'bounds', reason } : undefined)
+  })
+
   it.each<[unit: string | undefined, past: Past | undefined, reason: string | undefined]>([
     ['USD', undefined, undefined],
     ['USD', { unit: 'USD' }, undefined],

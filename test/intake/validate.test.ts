@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { hourFault, type PastOf, type Validated, validate } from '../../src/intake/validate.ts'
+import { hourFault, type PastOf, type Validated, validate, WindowPast } from '../../src/intake/validate.ts'
 import { Fault, type FaultRecord } from '../../src/model/fault.ts'
-import type { MetricSpec } from '../../src/model/metric.ts'
+import { hourAfter } from '../../src/model/hour.ts'
+import { type MetricSpec, metricId } from '../../src/model/metric.ts'
 import type { RunOutcome } from '../../src/runner/runner.ts'
 import { anHour } from '../support/metrics.ts'
 
@@ -77,6 +78,15 @@ describe('a reading', () => {
       ['vault___Rate', anHour],
       ['vault___Fee', anHour],
     ])
+  })
+
+  it('of no items is compared with an hour of a window that lies further back than a day', () => {
+    const window = new WindowPast(() => undefined)
+    const metric = { id: metricId('vault', 'TVL'), protocolId: 'vault', hour: anHour, value: 3 }
+    window.add([{ metric }])
+    const later = hourAfter(anHour, 60)
+    expect(window.of(metric.id, later, true)?.previous).toEqual({ hour: anHour, value: 3 })
+    expect(window.of(metric.id, later)?.previous).toBeUndefined()
   })
 
   it('of a label or unit that does not fit the interface fails alone, and says why', () => {

@@ -11,7 +11,7 @@ import type {
   PinnedHour,
   Recorded,
 } from './hours.ts'
-import type { InputRange, MetricKey, MetricSpan, Past, StoredInputs } from './metrics.ts'
+import type { InputRange, MetricSpan, Past, StoredInputs, ValueToJudge } from './metrics.ts'
 
 /** The outbox for intake and backfill: the hours that are expected, and their values. Methods reject with errors that `OutboxHealth` classifies and explains. */
 export interface IntakeStore {
@@ -37,7 +37,7 @@ export interface IntakeStore {
   newestCollected(): Promise<Hour | undefined>
 
   /** The stored facts about metric ids before new values, in the order asked; `undefined` for an unknown id. */
-  pasts(metrics: readonly MetricKey[]): Promise<readonly (Past | undefined)[]>
+  pasts(metrics: readonly ValueToJudge[]): Promise<readonly (Past | undefined)[]>
   /**
    * Stores which metrics a derived collector computes from. From then on a new or changed value of one, or one that is
    * released, makes the hours of the collector that it is an input of due again, in the same commit.

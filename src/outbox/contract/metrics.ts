@@ -12,6 +12,12 @@ export type MetricState = 'due' | 'delivered' | 'dead' | 'held' | 'dropped'
 /** A metric id and an hour: at most one value. */
 export type MetricKey = Pick<Metric, 'id' | 'hour'>
 
+/** A metric and hour whose new value is judged by those before it. */
+export interface ValueToJudge extends MetricKey {
+  /** Whether the value is of no items: then values of a year before it count, and not only of a day. */
+  readonly isOfNone?: boolean
+}
+
 /** Why a metric is held until a person decides. */
 export interface Hold {
   readonly kind: 'bounds' | 'jump' | 'unit'
@@ -52,7 +58,7 @@ export interface StoredMetric extends Metric {
 export interface Past {
   /** The locked unit at that hour, set by the first value; absent for a metric without one. */
   readonly unit?: string
-  /** Its last due or delivered value within 24 hours before that hour; absent when there is none. */
+  /** Its last due or delivered value within 24 hours before that hour, of none within a year; absent when there is none. */
   readonly previous?: { readonly hour: Hour; readonly value: number }
 }
 

@@ -15,7 +15,7 @@ import type {
   PinnedHour,
   Recorded,
 } from '../contract/hours.ts'
-import type { InputRange, MetricKey, MetricSpan, Past, StoredInputs } from '../contract/metrics.ts'
+import type { InputRange, MetricKey, MetricSpan, Past, StoredInputs, ValueToJudge } from '../contract/metrics.ts'
 import type { OutboxHealth } from '../contract/outbox.ts'
 import { FinalBlockCache } from './final-blocks.ts'
 import { dueHours, endRetryWaits, hourStates, newestCollected, nextAttemptMs } from './hours.ts'
@@ -98,7 +98,7 @@ export class StoreIntake implements SharedIntakeStore {
     return this.#deps.database.readEach(newestCollected)
   }
 
-  async pasts(metrics: readonly MetricKey[]): Promise<readonly (Past | undefined)[]> {
+  async pasts(metrics: readonly ValueToJudge[]): Promise<readonly (Past | undefined)[]> {
     return metrics.length === 0 ? [] : this.#deps.database.read(() => pasts(metrics))
   }
 

@@ -14,6 +14,7 @@ import type {
   Selection,
   StoredMetric,
   ValueAndState,
+  ValueToJudge,
 } from '../contract/metrics.ts'
 import {
   isSent,
@@ -155,21 +156,32 @@ export function* presentMetric(metric: MetricKey): StoreWork<Metric | undefined>
   return own && row && isSent(row) ? metricAt(own, row.hour, row.value) : undefined
 }
 
-/** As `IntakeStore.pasts`. The hour before has all values nearly always, so it is read first. */
-export function* pasts(metrics: readonly MetricKey[]): StoreWork<(Past | undefined)[]> {
+/**
+ * As `IntakeStore.pasts`. The hour before has all values nearly always, so it is read first; those of a year only
+ * for a metric that became one of no items, and has none of the last day.
+ */
+export function* pasts(metrics: readonly ValueToJudge[]): StoreWork<(Past | undefined)[]> {
   const known = yield* metricsById(metrics.map(({ id }) => id))
-  const wanted = metrics.flatMap(({ id, hour }) => {
+  const wanted = metrics.flatMap(({ id, hour, isOfNone = false }) => {
     const own = known.get(id)
-    return own ? [{ hour: hourNumber(hour), metric: own.number }] : []
+    return own ? [{ hour: hourNumber(hour), metric: own.number, isOfNone }] : []
   })
   const previous = yield* lastValues(wanted, 1, 1)
-  const missing = wanted.filter(place => !previous.has(placeKey(place)))
-  for (const [key, value] of yield* lastValues(missing, 2, jumpHoursMax)) previous.set(key, value)
+  const missing = () => wanted.filter(place => !previous.has(placeKey(place)))
+  for (const [key, value] of yield* lastValues(missing(), 2, jumpHoursMax)) previous.set(key, value)
+  // It was held for longer than a day: twice as far each time, since the last value is most often near.
+  for (let farthest = jumpHoursMax; farthest < yearHours; farthest *= 2) {
+    const ofNone = missing().filter(({ isOfNone }) => isOfNone)
+    for (const [key, value] of yield* lastValues(ofNone, farthest + 1, 2 * farthest)) previous.set(key, value)
+  }
   return metrics.map(({ id, hour }) => {
     const [own, at] = [known.get(id), hourNumber(hour)]
     return pastAt(own, at, own && previous.get(placeKey({ hour: at, metric: own.number })))
   })
 }
+
+/** Hours that values before one of no items may lie back. */
+const yearHours = 8_760
 
 type Previous = NonNullable<Past['previous']>
 

@@ -1,4 +1,13 @@
-import type { ChainAsOf, ChainMoment, CollectContext, Collector, Http, List, Price } from '../../collector.ts'
+import {
+  type ChainAsOf,
+  type ChainMoment,
+  type CollectContext,
+  type Collector,
+  type Http,
+  type List,
+  noItems,
+  type Price,
+} from '../../collector.ts'
 import type { OptionMistake } from '../../config/config.ts'
 import { systemTime } from '../../edge/time.ts'
 import type { Hex } from '../../model/block.ts'
@@ -162,6 +171,7 @@ async function outcomeOf(output: unknown, prepared: Prepared, deps: RunDeps): Pr
   return {
     readings: Object.fromEntries(ends.flatMap(end => (end.kind === 'reading' ? [[end.label, end.value]] : []))),
     failures: Object.fromEntries(ends.flatMap(end => (end.kind === 'failure' ? [[end.label, end.fault]] : []))),
+    ofNone: ends.flatMap(end => (end.kind === 'reading' && end.isOfNone ? [end.label] : [])),
     // The daemon knows what was read.
     pins: [],
   }
@@ -250,7 +260,7 @@ const undeclaredLabelsMax = 5
 
 /** Result of one label of an output. */
 type LabelEnd = { readonly label: string } & (
-  | { readonly kind: 'reading'; readonly value: number }
+  | { readonly kind: 'reading'; readonly value: number; readonly isOfNone?: boolean }
   | { readonly kind: 'failure'; readonly fault: FaultRecord }
 )
 
@@ -266,11 +276,12 @@ function valueUnder(output: unknown, label: string): Promise<unknown> {
 /** The collector of a label. */
 type LabelSource = Pick<Prepared, 'file' | 'isShipped'>
 
-/** Checks a label's value: only a finite number is one. */
+/** Checks a label's value: only a finite number is one, and the 0 of no items. */
 function labelEnd(label: string, settled: Settled, late: Fault, { file, isShipped }: LabelSource): LabelEnd {
   if (settled.kind === 'late') return failed(label, late)
   if (settled.kind === 'threw') return failed(label, faultOf(settled.error, 'collector-threw', file))
   const { value } = settled
+  if (value === noItems) return { label, kind: 'reading', value: 0, isOfNone: true }
   if (typeof value === 'number' && Number.isFinite(value)) return { label, kind: 'reading', value }
   return failed(label, wrong(`"${label}" is ${shown(value)}, not a finite number`, fixFor(value, isShipped)))
 }

@@ -139,8 +139,8 @@ const description = z.discriminatedUnion('kind', [
 
 /** Pins are known in the daemon: those of a child's message are ignored. */
 const outcome = z
-  .object({ readings: labels(z.number()), failures: labels(fault) })
-  .transform(({ readings, failures }) => ({ readings, failures, pins: [] }))
+  .object({ readings: labels(z.number()), failures: labels(fault), ofNone: z.array(text).max(labelsMax).default([]) })
+  .transform(({ readings, failures, ofNone }) => ({ readings, failures, ofNone, pins: [] }))
 
 const end = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('described'), description }),
@@ -237,7 +237,7 @@ export function heard(line: string): Heard {
 }
 
 const ownNames = new Set(
-  'kind runs run end asks ask chain question hoursBefore level message facts code fix readings failures outcome description metrics history declared secrets mistakes known requests filter address topics host ends how retryAfterMs prices exact nearest failure isUnread list items memory blocks first hour hours recent'.split(
+  'kind runs run end asks ask chain question hoursBefore level message facts code fix readings failures ofNone outcome description metrics history declared secrets mistakes known requests filter address topics host ends how retryAfterMs prices exact nearest failure isUnread list items memory blocks first hour hours recent'.split(
     ' ',
   ),
 )

@@ -33,6 +33,15 @@ export function pastsContract(newPlace: NewPlace): void {
       ])
     })
 
+    it('is of a year for a value of no items', async () => {
+      const { outbox } = await begun(newPlace)
+      await record(outbox, metrics(2))
+      await record(outbox, changed(metrics(1, at(30)), 5))
+      const asked = [25, 30, 31, 100, 30 + 8_000].map(count => ({ id, hour: at(count), isOfNone: true }))
+      const pasts = await outbox.intake.pasts([...asked, { id: metricId('vault', 'M1'), hour: at(31) }])
+      expect(pasts.map(past => past?.previous?.value)).toEqual([0, 0, 5, 5, 5, undefined])
+    })
+
     it('is answered in the order asked, undefined for an unknown id', async () => {
       const { outbox } = await begun(newPlace)
       await record(outbox, metrics(2))
