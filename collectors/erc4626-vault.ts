@@ -125,14 +125,18 @@ async function assetsOf(chain: ChainAsOf, vault: Vault): Promise<Fraction> {
   return scaled(assets, decimals)
 }
 
+/** Digits of a share's price below the smallest unit of the asset, to which a vault rounds down what it answers. */
+const priceDigits = 18
+
+/** The price of a share, out of that of 10^18 shares: for one, a vault of an asset with 2 decimals says 1 for months. */
 async function sharePriceOf(chain: ChainAsOf, vault: Vault): Promise<Fraction> {
   const { address } = vault
-  const share = async () => {
-    const args = [10n ** BigInt(await decimalsReader(chain)(address))] as const
+  const shares = async () => {
+    const args = [10n ** BigInt((await decimalsReader(chain)(address)) + priceDigits)] as const
     return chain.read({ address, abi: erc4626Abi, functionName: 'convertToAssets', args })
   }
-  const [price, decimals] = await Promise.all([share(), assetDecimals(chain, vault)])
-  return scaled(price, decimals)
+  const [assets, decimals] = await Promise.all([shares(), assetDecimals(chain, vault)])
+  return scaled(assets, decimals + priceDigits)
 }
 
 async function assetDecimals(chain: ChainAsOf, { address, decimals }: Vault): Promise<number> {

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { Fault, type FaultRecord, faultRecord } from '../model/fault.ts'
 import { type Hour, hoursFrom } from '../model/hour.ts'
 import { type MetricId, metricId } from '../model/metric.ts'
-import type { Accepted, InputRange, StoredInputs, ValueAndState } from '../outbox/contract/metrics.ts'
+import type { Accepted, InputRange, StoredInput, StoredInputs } from '../outbox/contract/metrics.ts'
 import { ProvenanceSource } from '../runner/daemon/process-runner.ts'
 import {
   type DerivedValue,
@@ -10,6 +10,7 @@ import {
   derivedValues,
   type InputValue,
   inputRanges,
+  reachOf,
 } from './derived/derived-values.ts'
 import {
   asFault,
@@ -86,9 +87,11 @@ export function withCollected(store: PastStore, collected: readonly Accepted[]):
       const { values, changes } = await store.inputs(ranges, of)
       const all = new Map([...values].map(([id, own]) => [id, new Map(own)]))
       for (const { metric, hold } of collected) {
-        const own = all.get(metric.id) ?? new Map<Hour, ValueAndState>()
-        all.set(metric.id, own)
-        if (!own.has(metric.hour)) own.set(metric.hour, { value: metric.value, state: hold ? 'held' : 'due' })
+        const { id, hour, value, unit } = metric
+        const byHour = all.get(id) ?? new Map<Hour, StoredInput>()
+        all.set(id, byHour)
+        if (!byHour.has(hour))
+          byHour.set(hour, { value, state: hold ? 'held' : 'due', ...(unit !== undefined && { unit }) })
       }
       return { values: all, changes }
     },
@@ -113,6 +116,7 @@ class DerivedHours {
   readonly #byHour: ReadonlyMap<Hour, ReadonlyMap<MetricId, WantedHours>>
   readonly #stored: StoredInputs['values']
   readonly #past: WindowPast
+  readonly #reach: ReturnType<typeof reachOf>
   readonly #computed = new Map<WantedHours, Computed>()
   readonly #underWay = new Set<WantedHours>()
 
@@ -122,6 +126,7 @@ class DerivedHours {
     this.#byHour = new Map([...byHour].map(([hour, own]) => [hour, new Map(own.map(one => [idOf(one), one]))]))
     this.#stored = values
     this.#past = past
+    this.#reach = reachOf([...new Set(wanted.map(({ run }) => run.collector))])
   }
 
   compute(hour: Hour): void {
@@ -155,7 +160,7 @@ class DerivedHours {
     const { label } = value
     const spec = description.metrics[label]
     try {
-      const number = derivedNumber(value, hour, (id, at) => this.#inputOf(id, at))
+      const number = derivedNumber(value, hour, (id, at) => this.#inputOf(id, at), this.#reach)
       const outcome = { readings: { [label]: number }, failures: {}, pins: [] }
       const own = { ...description, metrics: spec ? { [label]: spec } : {} }
       const { accepted, failures } = validate(collector, hour, own, outcome, this.#past.of)
@@ -176,7 +181,7 @@ class DerivedHours {
     // A person has decided on it, or is to: it stays so, but a dead one is sent again with another value.
     const isKept = stored && (stored.state !== 'dead' || stored.value === computed.metric.value)
     if (isKept && !('value' in asInput(stored))) return asInput(stored)
-    return computed.hold ? { lacks: 'is held' } : { value: computed.metric.value }
+    return asInput({ ...computed.metric, state: computed.hold ? 'held' : 'due' })
   }
 }
 
@@ -187,10 +192,11 @@ function isWindow({ code }: FaultRecord): boolean {
 const unusable = new Fault('collector-output', 'it is no metric')
 
 /** A stored value as an input. One that a person gave up counts as missing. */
-function asInput(stored: ValueAndState | undefined): InputValue {
+function asInput(stored: StoredInput | undefined): InputValue {
   if (!stored || stored.state === 'dropped') return { lacks: 'has no value' }
   if (stored.state === 'held') return { lacks: 'is held' }
-  return stored.state === 'dead' ? { lacks: 'is dead' } : { value: stored.value }
+  const { state, value, unit } = stored
+  return state === 'dead' ? { lacks: 'is dead' } : { value, unit }
 }
 
 const origins = new ProvenanceSource({})

@@ -121,7 +121,6 @@ describe('supplies and vaults on two chains', () => {
 
   it('has the assets of several vaults and chains, and share prices by label, exactly', async () => {
     const { large, little, away } = vaults
-    const share = 10n ** 18n
     for (const hour of hours) {
       const assets = (chain: ProtocolChain, vault: Deployed) => chain.read(vault, 'totalAssets', [], hour)
       const [ofLarge, ofLittle, ofAway] = [
@@ -129,10 +128,15 @@ describe('supplies and vaults on two chains', () => {
         await assets(here(), little),
         await assets(there(), away),
       ]
-      const price = await here().read(large, 'convertToAssets', [share], hour)
+      // As OpenZeppelin's formula has it for 10^18 shares, on what the chain says of assets and supply.
+      const priceOf = async (chain: ProtocolChain, vault: Deployed, assets: bigint, decimals: number) => {
+        const supply = await chain.read<bigint>(vault, 'totalSupply', [], hour)
+        return decimal((10n ** BigInt(decimals + 18) * (assets + 1n)) / (supply + 1n), decimals + 18)
+      }
+      const price = await priceOf(here(), large, ofLarge, 18)
       expect(await collected('erc4626-vault', hour, { chain: first, vault: large.address })).toEqual({
         TVL: decimal(ofLarge, 18),
-        SharePrice: decimal(price, 18),
+        SharePrice: price,
       })
       const list = { chain: first, vault: [large.address, little.address] }
       expect(await collected('erc4626-vault', hour, list)).toEqual({ TVL: decimal(ofLarge + ofLittle, 18) })
@@ -148,8 +152,8 @@ describe('supplies and vaults on two chains', () => {
       expect(await collected('erc4626-vault', hour, { chain: first, values })).toEqual({
         All: all,
         Little: decimal(ofLittle, 18),
-        LargePrice: decimal(price, 18),
-        AwayPrice: decimal(await there().read(away, 'convertToAssets', [10n ** 8n], hour), 8),
+        LargePrice: price,
+        AwayPrice: await priceOf(there(), away, ofAway, 8),
       })
     }
   })

@@ -52,7 +52,7 @@ function readingsOf({ dollar, tide, vault, pool, feed, treasury }: Devchain['add
   const [tideReserve, dollarReserve] = isTideFirst ? ['Reserve0', 'Reserve1'] : ['Reserve1', 'Reserve0']
   return {
     'demo-vault___TVL': async at => decimal(await assetsOf(vault, at), 6),
-    'demo-vault___SharePrice': async at => decimal(await shareOf(vault, at), 6),
+    'demo-vault___SharePrice': async at => decimal(await shareOf(vault, at), 24),
     'demo-vault___Supply': async at => decimal(await supplyOf(dollar, at), 6),
     [`demo-pool___${tideReserve}`]: async at => (await reserves(at)).tides,
     [`demo-pool___${dollarReserve}`]: async at => (await reserves(at)).dollars,
@@ -103,7 +103,8 @@ function shareOf(address: Address, { client, blockNumber }: At): Promise<bigint>
     address,
     abi: erc4626Abi,
     functionName: 'convertToAssets',
-    args: [10n ** 6n],
+    // As the collector asks: one share is rounded down to the smallest unit of the asset.
+    args: [10n ** 24n],
     blockNumber,
   })
 }

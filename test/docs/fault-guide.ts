@@ -101,8 +101,8 @@ export const faultGuide: Readonly<Record<FaultCode, FaultGuide>> = {
   },
   'window-incomplete': {
     cause:
-      'A derived value is over hours of which some were not collected: before its input began, or in a gap. The daemon stays ready; `status` warns.',
-    cure: 'Nothing: it follows as soon as the window is full. `tidegauge backfill` brings the missing hours at once.',
+      'A derived value is over hours of which some were not collected: before its input began, or in a gap; or over hours in two units. The daemon stays ready; `status` warns.',
+    cure: 'Nothing: it follows as soon as the window is full. `tidegauge backfill --from H` with the hour of the message brings the missing hours at once.',
   },
   'hour-passed': {
     cause: 'The collector reads only the present, and the hour has passed.',

@@ -51,12 +51,14 @@ export function backfillCommand(): Command {
     await using stack = new AsyncDisposableStack()
     const { context, outbox } = await openedByClock(given, stack)
     const range = readRange(options, given.time.nowMs())
+    // A stopped backfill is continued over the same hours.
+    const spanned = { ...options, to: hourText(range.to) }
     if (inputs.length > 0) {
       note(`brought first, as values are derived from it: ${inputs.map(({ collector }) => collector.id).join(', ')}`)
     }
     if (options.plan) return await planOnly(context, outbox, options, range, [...inputs, ...usable])
     const opened = outbox ?? (await openOutbox(context, stack))
-    const isDone = await collectAndDeliver(context, opened, options, range, selected, signals, stack)
+    const isDone = await collectAndDeliver(context, opened, spanned, range, selected, signals, stack)
     if (!isDone) endIncomplete()
   })
 }
@@ -183,12 +185,18 @@ function worksFor(
 }
 
 function noteEarly({ early }: BackfillEnd): void {
-  for (const { fault, count } of early) {
+  const [windows, others] = [early.filter(isWindow), early.filter(reason => !isWindow(reason))]
+  const before = windows.reduce((sum, { count }) => sum + count, 0)
+  if (before > 0)
+    note(`not in this backfill: ${counted(before, 'run')} of a collector for an hour, as a window begins before --from`)
+  for (const { fault, count } of others) {
     const first = firstHour(fault)
     const advice = first === undefined ? 'start later' : `start with --from ${hourText(first)}`
     note(`not possible: ${counted(count, 'run')} of a collector for an hour: ${fault.message} – ${advice}`)
   }
 }
+
+const isWindow = ({ fault }: Reason) => fault.code !== 'chain-before-first-block'
 
 function noteLeft({ stopped, left, collectors }: BackfillEnd, options: BackfillOptions): void {
   if (!stopped) return
@@ -209,8 +217,8 @@ const concurrencyMax = 500
 interface BackfillOptions extends ConfigOption, JsonOption {
   /** First hour, as typed. */
   readonly from: string
-  /** Last hour, included, as typed. */
-  readonly to: string
+  /** Last hour, included, as typed. Default: the current one. */
+  readonly to?: string
   readonly only?: readonly string[]
   /** Whether only the cost is printed. */
   readonly plan?: boolean
@@ -227,7 +235,7 @@ function backfillOptions(): Command {
   return configuredCommand('backfill')
     .description('past hours: collect, queue and push what is missing; a second run continues where it stopped')
     .requiredOption('--from <hour>', 'the first hour, like 2026-11-20T13:00:00Z')
-    .requiredOption('--to <hour>', 'the last hour, included')
+    .option('--to <hour>', 'the last hour, included (default: the current one)')
     .option('--only <id...>', 'protocols or collectors (default: all)')
     .option('--plan', 'show the plan and its cost; send and store nothing')
     .option('--overwrite', 'read collected hours again, and correct differences')
@@ -247,7 +255,7 @@ type HourSpan = Required<HourRange>
 
 /** @throws Fault `usage` for an empty range, or one in the future */
 function readRange({ from, to }: Pick<BackfillOptions, 'from' | 'to'>, nowMs: number): HourSpan {
-  const range = { from: parseHour(from), to: parseHour(to) }
+  const range = { from: parseHour(from), to: to === undefined ? hourAt(nowMs) : parseHour(to) }
   for (const hour of [range.from, range.to]) demandBegun(hour, nowMs)
   demandOrder(range)
   return range

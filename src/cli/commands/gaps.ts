@@ -63,7 +63,10 @@ async function find({ context, outbox, options }: OutboxCall<HourRangeOptions>):
   }
   const upTo = { ...wanted, ...(to !== undefined && { to }) }
   const gaps = (await operators?.hourRanges('gap', upTo)) ?? []
-  const unread = (await operators?.hourRanges('unread', upTo)) ?? []
+  // A derived value without an input is no hole: where the input lacks, that is one.
+  const unread = ((await operators?.hourRanges('unread', upTo)) ?? []).filter(
+    ({ fault }) => fault?.code !== 'window-incomplete' && fault?.code !== 'input-missing',
+  )
   const late = hourAt(time.nowMs() - overdueMs)
   const until = to === undefined || to > late ? late : to
   const waiting = (await operators?.hourRanges('due', { ...wanted, to: until })) ?? []

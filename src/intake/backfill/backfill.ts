@@ -1,11 +1,14 @@
 import type { Time } from '../../edge/time.ts'
-import { Fault, type FaultCode, isPermanent } from '../../model/fault.ts'
+import { Fault, type FaultCode, type FaultRecord, isPermanent } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
+import { hourMs } from '../../model/limits.ts'
+import type { MetricId } from '../../model/metric.ts'
 import type { Backlog } from '../../outbox/contract/delivery-store.ts'
 import type { Recorded } from '../../outbox/contract/hours.ts'
 import type { BackfillOutbox } from '../../outbox/contract/outbox.ts'
 import type { HourPipeline } from '../collect-hours.ts'
-import { asFault } from '../validate.ts'
+import { reachOf } from '../derived/derived-values.ts'
+import { asFault, type Collected } from '../validate.ts'
 import {
   type BackfillRequest,
   type CollectorCounts,
@@ -65,7 +68,7 @@ export interface BackfillDeps extends RoundDeps {
 export interface BackfillEnd {
   readonly collectors: readonly CollectorCounts[]
   readonly failures: readonly Reason[]
-  /** Reasons of impossible hours: they lie before the first block of a chain. */
+  /** Reasons of impossible hours: they lie before the first block of a chain, or need a value of before the first hour. */
   readonly early: readonly Reason[]
   /** Runs not finished, because the backfill was stopped. */
   readonly left: number
@@ -92,6 +95,7 @@ export class Backfill {
   /** Failed runs by collector and hour, to be retried once; without a retry they count as failed. */
   readonly #again = new Map<string, FailedRun>()
   readonly #hours: number
+  readonly #reach: ReturnType<typeof reachOf>
   #at: Hour | undefined
   #runsDone = 0
   #hoursDone = 0
@@ -102,6 +106,7 @@ export class Backfill {
     this.#runs = runsOf(deps.works)
     this.#hours = hoursOf(deps.works)
     this.#affordable = new HoursAffordable(deps.budget)
+    this.#reach = reachOf(deps.works.map(({ collector }) => collector))
     const protocolIds = [...new Set(deps.works.map(({ collector }) => collector.protocolId))]
     this.#backpressure = new Backpressure({ dueMax: backfillBacklogMax, ...deps, protocolIds })
     this.#outage = new ChainOutage(deps)
@@ -194,11 +199,22 @@ export class Backfill {
     return ends
   }
 
-  #ended({ work, hour, fault }: RunEnd): void {
+  #ended({ work, hour, fault, failures }: RunEnd): void {
     if (!fault) this.#finished(work, hour, 'done')
-    else if (fault.code === 'chain-before-first-block') this.#tooEarly(work, hour, fault)
+    else if (this.#isTooEarly(fault, failures)) this.#tooEarly(work, hour, fault)
     else if (this.#mayPass(fault)) this.#again.set(keyOf(work, hour), { work, hour, fault })
     else this.#failed({ work, hour, fault })
+  }
+
+  /** Whether this backfill cannot have an hour: there was no block yet, or its windows begin before the first hour. */
+  #isTooEarly({ code }: Fault, failures: Collected['failures']): boolean {
+    if (code === 'chain-before-first-block') return true
+    const { from } = this.#deps.asked
+    const begin = ({ facts }: FaultRecord) =>
+      Date.parse(String(facts['hour'])) - hourMs * this.#reach(String(facts['metric']) as MetricId)
+    const all = Object.values(failures)
+    // An input of the same hour may be such a window itself: then it lacks, too.
+    return all.length > 0 && all.every(failure => windowFaults.has(failure.code) && begin(failure) < from)
   }
 
   #tooEarly(work: Work, hour: Hour, fault: Fault): void {
@@ -238,6 +254,8 @@ interface RunEnd {
   readonly hour: Hour
   /** Why it is not complete; absent when it is. */
   readonly fault?: Fault
+  /** Why labels have no value. */
+  readonly failures: Collected['failures']
 }
 
 interface RoundDeps {
@@ -281,9 +299,9 @@ async function readRound(window: readonly CollectorHours[], deps: RoundDeps, lis
   const runs = window.flatMap(({ work, hours }) => hours.map(hour => ({ ...work, work, hour, attempts: 0 })))
   for (const end of await pipeline.collect(runs, { kind: 'backfill', mode }, outbox.intake, signal)) {
     const { work, hour, collected, recorded } = end
-    const { fault } = collected
+    const { fault, failures } = collected
     listener.stored(work.collector.id, recorded)
-    listener.ended({ work, hour, ...(fault && { fault }) })
+    listener.ended({ work, hour, ...(fault && { fault }), failures })
   }
 }
 
@@ -298,6 +316,9 @@ const roundsMax = 5
 
 /** Fault codes of a chain that cannot be read now. */
 const troubles: ReadonlySet<FaultCode> = new Set(['chain-unreachable', 'chain-behind', 'chain-reorganized'])
+
+/** Fault codes of a derived value whose input lacks. */
+const windowFaults: ReadonlySet<FaultCode> = new Set(['window-incomplete', 'input-missing'])
 
 /** Whether a run failed because its chain cannot be read now. */
 function isTrouble({ fault }: Pick<RunEnd, 'fault'>): boolean {

@@ -80,6 +80,31 @@ export function inputSpans(collector: MaybeDerived): MetricSpan[] {
   return [...spans].map(([id, hours]) => ({ id, hours }))
 }
 
+/** Hours that a value of a metric reaches back. */
+type HoursBack = (id: MetricId) => number
+
+/** Hours that a value of each metric reaches back, through all windows that it is computed from; 0 for one that is read. */
+export function reachOf(collectors: readonly MaybeDerived[]): HoursBack {
+  const values = new Map(
+    collectors.flatMap(collector =>
+      derivedValues(collector).map(value => [metricId(collector.protocolId, value.label), value] as const),
+    ),
+  )
+  const known = new Map<MetricId, number>()
+  const reach = (id: MetricId): number => {
+    const value = values.get(id)
+    if (!value) return 0
+    // A value that needs itself reaches no further: the check of the configuration refuses it.
+    if (!known.has(id)) {
+      known.set(id, 0)
+      const hours = value.kind === 'formula' ? 0 : value.hours - (isComparison(value) ? 0 : 1)
+      known.set(id, hours + Math.max(0, ...inputsOf(value).map(reach)))
+    }
+    return known.get(id) ?? 0
+  }
+  return reach
+}
+
 /** The inputs of a value of an hour. */
 export function inputRanges(value: DerivedValue, hour: Hour): InputRange[] {
   if (value.kind === 'formula') return inputsOf(value).map(id => ({ id, from: hour, to: hour }))
@@ -89,7 +114,9 @@ export function inputRanges(value: DerivedValue, hour: Hour): InputRange[] {
 }
 
 /** An input of an hour: its value, or why it has none that may be used. */
-export type InputValue = { readonly value: number } | { readonly lacks: 'has no value' | 'is held' | 'is dead' }
+export type InputValue =
+  | { readonly value: number; readonly unit?: string | undefined }
+  | { readonly lacks: 'has no value' | 'is held' | 'is dead' }
 
 /** The input of a metric and hour. */
 export type InputOf = (id: MetricId, hour: Hour) => InputValue
@@ -97,11 +124,13 @@ export type InputOf = (id: MetricId, hour: Hour) => InputValue
 /**
  * The value of an hour, exact on the doubles of its inputs and rounded once.
  *
+ * @param reach hours that inputs reach back themselves, for the instruction of an incomplete window
  * @throws Fault `input-missing` where an input lacks, is held or dead; `window-incomplete` where only earlier hours lack;
  *   `collector-output` where there is no such number
  */
-export function derivedNumber(value: DerivedValue, hour: Hour, inputOf: InputOf): number {
-  const number = nearestNumber(value.kind === 'formula' ? formula(value, hour, inputOf) : window(value, hour, inputOf))
+export function derivedNumber(value: DerivedValue, hour: Hour, inputOf: InputOf, reach: HoursBack = () => 0): number {
+  const inputs = numbersOf(value, hour, inputOf, reach)
+  const number = nearestNumber(value.kind === 'formula' ? formula(value, inputs) : window(value, inputs))
   if (!Number.isFinite(number)) throw noNumber(value, 'is beyond the largest number')
   return number
 }
@@ -110,17 +139,17 @@ export function derivedNumber(value: DerivedValue, hour: Hour, inputOf: InputOf)
 const methods = { sum: 'add', product: 'mul', difference: 'sub', ratio: 'div' } as const
 
 /** Exact on the doubles of its inputs; a number of the configuration is the decimal that is written. */
-function formula(value: DerivedValue & { kind: 'formula' }, hour: Hour, inputOf: InputOf): Fraction {
-  const inputs = new Map(numbersOf(value, hour, inputOf).map(({ id, number }) => [id, number]))
-  const exact = value.over.map(one => (typeof one === 'number' ? fractionOf(one) : exactly(inputs.get(one) ?? 0)))
+function formula(value: DerivedValue & { kind: 'formula' }, inputs: readonly InputNumber[]): Fraction {
+  const numbers = new Map(inputs.map(({ id, number }) => [id, number]))
+  const exact = value.over.map(one => (typeof one === 'number' ? fractionOf(one) : exactly(numbers.get(one) ?? 0)))
   const [first = exactly(0), ...others] = exact
   if (value.operation === 'ratio' && others.some(other => other.equals(0)))
     throw noNumber(value, `is by ${value.over[1]}, which is 0`)
   return others.reduce((result, other) => result[methods[value.operation]](other), first)
 }
 
-function window(value: DerivedValue & { kind: 'window' }, hour: Hour, inputOf: InputOf): Fraction {
-  const numbers = numbersOf(value, hour, inputOf).map(({ number }) => number)
+function window(value: DerivedValue & { kind: 'window' }, inputs: readonly InputNumber[]): Fraction {
+  const numbers = inputs.map(({ number }) => number)
   const [then = 0, now = 0] = numbers
   switch (value.take) {
     case 'sum':
@@ -146,29 +175,42 @@ const yearHours = 8_760n
 /** Growth in percent. @param per hours that it is compounded to; 1: it is not */
 function growth(value: DerivedValue & { kind: 'window' }, then: number, now: number, per: bigint): Fraction {
   if (then === 0) throw noNumber(value, `is of ${value.of} ${value.hours} h before, which is 0`)
+  if (then < 0) throw noNumber(value, `is of ${value.of} ${value.hours} h before, which is negative`)
   const isCompounded = per > 1n && BigInt(value.hours) !== per
-  if (per > 1n && (then < 0 || now < 0)) throw noNumber(value, `is of ${value.of}, which is negative`)
+  if (per > 1n && now < 0) throw noNumber(value, `is of ${value.of}, which is negative`)
   return isCompounded && now !== 0
     ? compoundedPercent(exactly(then), exactly(now), per, BigInt(value.hours))
     : growthPercent(exactly(then), exactly(now))
 }
 
+interface InputNumber {
+  readonly id: MetricId
+  readonly number: number
+}
+
 /** The inputs of a value that are there, the oldest first. @throws Fault when one lacks that must not */
-function numbersOf(value: DerivedValue, hour: Hour, inputOf: InputOf): { id: MetricId; number: number }[] {
-  const numbers: { id: MetricId; number: number }[] = []
+function numbersOf(value: DerivedValue, hour: Hour, inputOf: InputOf, reach: HoursBack): InputNumber[] {
+  const numbers: InputNumber[] = []
+  const units = new Map<string, Hour>()
   const lacking: { id: MetricId; at: Hour; why: string }[] = []
   let allowed = value.kind === 'window' ? value.missing : 0
   for (const { id, from, to } of inputRanges(value, hour)) {
     for (let at = from; at <= to; at = hourAfter(at, 1)) {
       const input = inputOf(id, at)
-      if ('value' in input) numbers.push({ id, number: input.value })
+      if ('value' in input) {
+        numbers.push({ id, number: input.value })
+        if (!units.has(input.unit ?? '')) units.set(input.unit ?? '', at)
+      }
       // The hour itself is never left out, or the same hour would have two values.
       else if (input.lacks === 'has no value' && allowed > 0 && at < hour) allowed -= 1
       else lacking.push({ id, at, why: input.lacks })
     }
   }
   const [first] = lacking
-  if (!first) return numbers
+  if (!first) {
+    if (value.kind === 'window') demandOneUnit(value, units)
+    return numbers
+  }
   const more = lacking.length > 1 ? `, and ${lacking.length - 1} more of its inputs` : ''
   const isWindow = lacking.every(({ at, why }) => why === 'has no value' && at < hour)
   throw new Fault(
@@ -177,8 +219,24 @@ function numbersOf(value: DerivedValue, hour: Hour, inputOf: InputOf): { id: Met
     {
       facts: { label: value.label, metric: first.id, hour: hourText(first.at) },
       fix: isWindow
-        ? `it follows when the window is full; tidegauge backfill --from ${hourText(first.at)} fills it, if its input can be read for past hours`
+        ? `it follows when the window is full; tidegauge backfill --from ${hourText(hourAfter(first.at, -reach(first.id)))} fills it, if its input can be read for past hours`
         : `tidegauge explain ${first.id} ${hourText(first.at)}`,
+    },
+  )
+}
+
+/** @param units with the first hour of each; empty for none. @throws Fault where the hours of a window have two */
+function demandOneUnit(value: DerivedValue & { kind: 'window' }, units: ReadonlyMap<string, Hour>): void {
+  const [first, other] = units
+  if (!first || !other) return
+  const words = ([unit, hour]: readonly [string, Hour]) =>
+    `${unit === '' ? 'without a unit' : `in ${unit}`} at ${hourText(hour)}`
+  throw new Fault(
+    'window-incomplete',
+    `the ${value.take} is of two units: ${value.of} is ${words(first)}, and ${words(other)}`,
+    {
+      facts: { label: value.label, metric: value.of, hour: hourText(other[1]) },
+      fix: 'it follows when all hours of the window have one unit',
     },
   )
 }

@@ -180,10 +180,16 @@ export interface InputRange {
   readonly to: Hour
 }
 
+/** A value that a derived one may be computed from. */
+export interface StoredInput extends ValueAndState {
+  /** Its unit at that hour; absent for a value without one. */
+  readonly unit?: string
+}
+
 /** Inputs of derived hours. */
 export interface StoredInputs {
   /** Values by hour, dropped ones included, by metric id. A metric without any is absent. */
-  readonly values: ReadonlyMap<MetricId, ReadonlyMap<Hour, ValueAndState>>
+  readonly values: ReadonlyMap<MetricId, ReadonlyMap<Hour, StoredInput>>
   /** Number of changes of the inputs of each derived hour, in the order asked; 0 for an hour without a row. */
   readonly changes: readonly number[]
 }

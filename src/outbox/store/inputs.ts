@@ -1,9 +1,9 @@
 import { type Hour, hourFromNumber, hourNumber } from '../../model/hour.ts'
 import type { MetricId } from '../../model/metric.ts'
 import type { DueHour } from '../contract/hours.ts'
-import type { InputRange, MetricSpan, StoredInputs, ValueAndState } from '../contract/metrics.ts'
+import type { InputRange, MetricSpan, StoredInput, StoredInputs } from '../contract/metrics.ts'
 import { type MetricPlace, stateOf } from './changes.ts'
-import { type KnownMetric, lockCollectors, metricsById, type NumbersByName } from './metrics.ts'
+import { descriptionAt, type KnownMetric, lockCollectors, metricsById, type NumbersByName } from './metrics.ts'
 import { isIn, rows, sql } from './sql.ts'
 import { query, type StoreWork, together, write } from './work.ts'
 
@@ -24,19 +24,20 @@ export function* inputValues(
   of: readonly Pick<DueHour, 'collector' | 'hour'>[],
 ): StoreWork<StoredInputs> {
   const known = yield* metricsById(ranges.map(({ id }) => id))
-  const numbers = new Map([...known.values()].map(({ number, id }) => [number, id]))
+  const byNumber = new Map([...known.values()].map(metric => [metric.number, metric]))
   const wanted = ranges.flatMap(({ id, from, to }) => {
     const own = known.get(id)
     return own ? [[own.number, hourNumber(from), hourNumber(to)]] : []
   })
   const [found, changes] = yield* together(valuesIn(wanted), inputChanges(of))
-  const values = new Map<MetricId, Map<Hour, ValueAndState>>()
+  const values = new Map<MetricId, Map<Hour, StoredInput>>()
   for (const { metric, hour, value, state } of found) {
-    const id = numbers.get(metric)
-    if (id === undefined) continue
-    const own = values.get(id) ?? new Map<Hour, ValueAndState>()
-    own.set(hourFromNumber(hour), { value, state: stateOf(state) })
-    values.set(id, own)
+    const input = byNumber.get(metric)
+    if (!input) continue
+    const unit = input.descriptions.length > 0 ? descriptionAt(input, hour).unit : undefined
+    const byHour = values.get(input.id) ?? new Map<Hour, StoredInput>()
+    byHour.set(hourFromNumber(hour), { value, state: stateOf(state), ...(unit !== undefined && { unit }) })
+    values.set(input.id, byHour)
   }
   return { values, changes }
 }

@@ -69,7 +69,7 @@ export function describedFrom(
 }
 
 /** Description of a metric at an hour: the last one up to it, else the first of all. */
-function descriptionAt({ descriptions }: KnownMetric, hour: number): MetricDescription {
+export function descriptionAt({ descriptions }: KnownMetric, hour: number): MetricDescription {
   return descriptions.findLast(({ since }) => since <= hour) ?? descriptions[0] ?? {}
 }
 

@@ -162,3 +162,56 @@ export default defineCollector({
     expect(valuesOf('Least'), 'a window with a hole before, too').toEqual({ 3: 7, 2: 2, 1: 0, 0: 0 })
   })
 })
+
+describe('derived values, in backfill,', () => {
+  it('are there after the command that their failure prints, and none of their hours is left over', async () => {
+    const now = parseHour(hourBack(0))
+    const { folder, config } = configured(
+      `service: embedded
+protocols:
+  - id: pool
+    name: Pool
+    collectors:
+      - { use: ./own/past.js, id: past }
+      - { use: derived, options: { values: { Mean5h: { of: Past, take: mean, hours: 5 }, Twice: { product: [Past, 2] } } } }
+`,
+      {
+        'own/past.js': `import { defineCollector, z } from 'tidegauge'
+export default defineCollector({
+  options: z.strictObject({}),
+  metrics: { Past: {} },
+  history: true,
+  collect: ({ hour }) => ({ Past: ((${now} - hour) / 3_600_000) ** 2 }),
+})
+`,
+      },
+    )
+    const failed = await command(['collect', '--config', config])
+    const printed = /tidegauge (backfill .*?--from \S+)/.exec(failed.stdout + failed.stderr)?.[1] ?? failed.stdout
+    expect(printed).toBe(`backfill --config ${config} --from ${hourText(hourAfter(now, -4))}`)
+    const filled = await command(printed.split(' '))
+    expect([filled.code, filled.stderr], filled.stdout).toEqual([
+      0,
+      expect.stringContaining('not in this backfill: 4 runs'),
+    ])
+    expect(filled.stdout).not.toContain('to do')
+    const database = new Database(join(folder, 'data/embedded/outbox.db'), { readonly: true })
+    const values = database.prepare('SELECT metric, value FROM metric_values WHERE hour = ?').all(hourText(now))
+    expect(values).toContainEqual({ metric: 'pool___Mean5h', value: (0 + 1 + 4 + 9 + 16) / 5 })
+    expect(database.prepare("SELECT count(*) AS n FROM metric_values WHERE metric = 'pool___Twice'").get()).toEqual({
+      n: 5,
+    })
+    database.close()
+    expect((await command(['gaps', '--config', config])).stdout).toMatch(
+      /^no gaps: every expected hour is collected\n$/,
+    )
+    // An earlier backfill completes the windows of the first.
+    const earlier = ['--from', hourText(hourAfter(now, -8)), '--to', hourText(hourAfter(now, -5))]
+    expect((await command(['backfill', ...earlier, '--config', config])).code).toBe(0)
+    const means = new Database(join(folder, 'data/embedded/outbox.db'), { readonly: true })
+    expect(means.prepare("SELECT count(*) AS n FROM metric_values WHERE metric = 'pool___Mean5h'").get()).toEqual({
+      n: 5,
+    })
+    means.close()
+  })
+})

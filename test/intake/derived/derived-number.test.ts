@@ -46,6 +46,8 @@ function expectNearest(double: number, above: (fraction: Exact) => number): void
   expect(above(middle(neighbour(double, 1n))), `${double} is too low`).toBeLessThanOrEqual(0)
 }
 
+const inUnit = (unit: string): InputValue => ({ value: 2, unit })
+
 /** The inputs of one metric, the last of the hour itself. */
 function hoursOf(values: readonly (number | InputValue)[]): InputOf {
   const inputs = new Map(
@@ -224,8 +226,26 @@ describe('a derived value fails by name', () => {
     [
       'where a root would be of a negative number',
       { of: 'A', take: 'annualised', hours: 2 },
-      [-1, 1, 1],
+      [1, 1, -1],
       'the annualised is of vault___A, which is negative',
+    ],
+    ...['growth', 'annualised'].map((take): [string, object, number[], string] => [
+      `where ${take} is of a negative number`,
+      { of: 'A', take, hours: 2 },
+      [-300, 1, -120],
+      `the ${take} is of vault___A 2 h before, which is negative`,
+    ]),
+    ...['sum', 'mean', 'min', 'max'].map((take): [string, object, InputValue[], string] => [
+      `where a ${take} would be of two units`,
+      { of: 'A', take, hours: 3 },
+      [inUnit('USD'), inUnit('USD'), inUnit('EUR')],
+      `the ${take} is of two units: vault___A is in USD at 2026-11-20T11:00:00Z, and in EUR at 2026-11-20T13:00:00Z`,
+    ]),
+    [
+      'where only one of two has a unit',
+      { of: 'A', take: 'change', hours: 1 },
+      [inUnit('JPY'), 2],
+      'the change is of two units: vault___A is in JPY at 2026-11-20T12:00:00Z, and without a unit at 2026-11-20T13:00:00Z',
     ],
     ['where no number is as large', { product: ['A', 'A'] }, [1e200], 'the product is beyond the largest number'],
     [

@@ -54,7 +54,7 @@ export function derivedHoursContract(newPlace: NewPlace): void {
   }
 
   describe('inputs', () => {
-    it('are the values of ranges, with their states, and of none where there is none', async () => {
+    it('are the values of ranges, with their states and units, and of none where there is none', async () => {
       const { outbox, handles } = await begun(newPlace, { from: anHour, to: at(5) })
       const all = metrics(3)
       await record(outbox, [...all.slice(0, 1), ...held(all.slice(1, 2)), ...all.slice(2)])
@@ -69,18 +69,19 @@ export function derivedHoursContract(newPlace: NewPlace): void {
       const asked = [of('M0', 0, 2), of('M0', 3, 3), of('M1', -1, 1), of('M2', 0, 0), of('unknown', 0, 9)]
       const { values, changes } = await again.intake.inputs(asked, [{ collector: 'unknown/c', hour: anHour }])
       expect(changes).toEqual([0])
+      const unit = 'USD'
       expect(new Map([...values].map(([id, own]) => [id, [...own].sort((a, b) => a[0] - b[0])]))).toEqual(
         new Map([
           [
             'vault___M0',
             [
-              [anHour, { value: 0, state: 'due' }],
-              [at(1), { value: 0.1, state: 'delivered' }],
-              [at(3), { value: 5e-324, state: 'due' }],
+              [anHour, { value: 0, state: 'due', unit }],
+              [at(1), { value: 0.1, state: 'delivered', unit }],
+              [at(3), { value: 5e-324, state: 'due', unit }],
             ],
           ],
-          ['vault___M1', [[anHour, { value: 1, state: 'held' }]]],
-          ['vault___M2', [[anHour, { value: 2, state: 'dead' }]]],
+          ['vault___M1', [[anHour, { value: 1, state: 'held', unit }]]],
+          ['vault___M2', [[anHour, { value: 2, state: 'dead', unit }]]],
         ]),
       )
       expect(await again.intake.inputs([], [])).toEqual({ values: new Map(), changes: [] })
