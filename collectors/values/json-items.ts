@@ -117,7 +117,7 @@ export function limitIn(url: string, body: unknown): (items: number) => boolean 
 }
 
 /** The items of a page at a pointer with `*` in it. @throws Error when there is no list */
-function itemsAt(page: unknown, pointer: string, form: AnswerForm): readonly unknown[] {
+export function itemsAt(page: unknown, pointer: string, form: AnswerForm): readonly unknown[] {
   const [items] = partsOf(pointer, form)
   // Each * is of all before it.
   return items

@@ -24,13 +24,22 @@ export type ReadRequest =
   /** A storage slot, as 32 bytes; the answer is 32 bytes. */
   | { readonly kind: 'storage'; readonly address: Hex; readonly slot: Hex }
 
+/** Number of bytes of the code at an address, as 32 bytes: 0 where there is no contract. */
+export interface CodeSizeRead {
+  readonly kind: 'code-size'
+  readonly address: Hex
+}
+
+/** A read that is sent alone. */
+export type SingleRead = ReadRequest | CodeSizeRead
+
 /** Whether Multicall3 can make a read together with others. */
 export function isJoinable(request: ReadRequest): request is JoinableRead {
   return request.kind === 'call' || request.kind === 'balance'
 }
 
 /** The contract or account that a read is of. */
-export function targetOf(request: ReadRequest): Hex {
+export function targetOf(request: SingleRead): Hex {
   return 'to' in request ? request.to : request.address
 }
 

@@ -1,6 +1,6 @@
 import type { Hex } from '../../model/block.ts'
 import { isRecord, type JsonBounds } from '../../model/json.ts'
-import type { ReadAnswer, ReadRequest } from '../reads.ts'
+import type { ReadAnswer, SingleRead } from '../reads.ts'
 import { isBytes } from '../shapes.ts'
 import { EndpointFailure, type FailureKind } from './failures.ts'
 
@@ -222,10 +222,12 @@ export interface SeenBlock {
  * in: value and certificate are of one execution, which no load balancer can divide. It runs as code of the reader
  * (a state override of `eth_call`) and as creation code alike, as all it needs is within it.
  */
-export function certifiedCode(request: ReadRequest): Hex {
+export function certifiedCode(request: SingleRead): Hex {
   switch (request.kind) {
     case 'balance':
       return `0x73${digits(request.address)}31${ofWord}`
+    case 'code-size':
+      return `0x73${digits(request.address)}3b${ofWord}`
     case 'storage':
       return `0x7f${digits(request.slot)}54${ofWord}`
     case 'call':

@@ -5,11 +5,13 @@ import type { Endpoint } from '../endpoint/endpoint.ts'
 import type { EndpointWatch } from '../endpoint/endpoint-pool.ts'
 import { EndpointFailure, noContract, StateMissing } from '../endpoint/failures.ts'
 import { filterKey } from '../endpoint/learnt.ts'
-import { lacksPart, type RpcCall, type RpcOutcome, resultOf } from '../endpoint/rpc.ts'
+import { lacksPart, type RpcCall, resultOf } from '../endpoint/rpc.ts'
 import type { RawLog } from '../log-list.ts'
 import { headerCall } from '../look-up/look-ups.ts'
-import { type BlockHeader, hexOf, type NodeLog, parseBytes, parseHeader, parseLogs } from '../shapes.ts'
-import { callWithHeader, pinOf, pinParam, requireKept, takesHashes } from './certificate.ts'
+import { type BlockHeader, hexOf, type NodeLog, parseHeader, parseLogs } from '../shapes.ts'
+import { requireKept } from './certificate.ts'
+import type { ReadMemory } from './read-memory.ts'
+import { isAnswer, type ReadOutcome, readOneByOne } from './single-reads.ts'
 
 /** A range of blocks whose logs are requested, both ends included. */
 export interface LogRange {
@@ -38,6 +40,8 @@ export interface LogsAsked {
   readonly chain: string
   readonly endpoint: Endpoint
   readonly memory: LogMemory
+  /** Of the chain's reads. */
+  readonly reads: ReadMemory
   /** First block. */
   readonly from: bigint
   /** Last block. */
@@ -484,21 +488,30 @@ export class LogEvidence {
     const all = typeof filter.address === 'string' ? [filter.address] : filter.address
     const unknown = all.filter(address => !memory.exists(address, asOf.number))
     if (unknown.length === 0) return
-    // A node without old state does not say whether it takes hashes; it may still know what the contract emitted.
-    await takesHashes(endpoint, asOf, signal).catch(() => undefined)
-    const at = pinParam(asOf, pinOf(endpoint))
-    const calls = unknown.map(address => ({ method: 'eth_getCode', params: [address, at] }))
-    const { outcomes } = await callWithHeader(endpoint, asOf, calls, signal)
+    const outcomes = await this.#codeSizes(unknown)
     for (const [index, address] of unknown.entries()) {
       const outcome = outcomes[index]
-      const code = parseBytes(resultOf(outcome))
-      if (code === '0x') {
+      if (isAnswer(outcome) && outcome.kind === 'returned' && BigInt(outcome.output) === 0n) {
         await requireKept(endpoint, asOf, signal)
         throw noContract(chain, address)
       }
-      if (code === undefined && !(await this.#hasEmitted(address))) throw await this.#codeFailure(address, outcome)
+      if (!isAnswer(outcome) && !(await this.#hasEmitted(address))) throw await this.#codeFailure(address, outcome)
       memory.sawContract(address, asOf.number)
     }
+  }
+
+  /**
+   * Sizes of the code of contracts, certified as other reads are: a node that answers each block with its latest has code
+   * before the deployment.
+   */
+  async #codeSizes(addresses: readonly Hex[]): Promise<readonly (ReadOutcome | undefined)[]> {
+    const { endpoint, asOf, reads, signal } = this.#asked
+    const requests = addresses.map(address => ({ kind: 'code-size', address }) as const)
+    return readOneByOne({ endpoint, block: asOf, memory: reads, signal }, requests).catch((error: unknown) => {
+      // A node without old state may still know what the contracts emitted.
+      if (error instanceof EndpointFailure) return addresses.map(() => error)
+      throw error
+    })
   }
 
   /** Whether a contract has emitted anything within a day, as a node without old state still knows. */
@@ -513,17 +526,18 @@ export class LogEvidence {
     return outcomes.some(outcome => (parseLogs(resultOf(outcome)) ?? []).length > 0)
   }
 
-  async #codeFailure(address: Hex, outcome: RpcOutcome | undefined): Promise<EndpointFailure> {
+  async #codeFailure(address: Hex, outcome: ReadOutcome | undefined): Promise<Error> {
     const { endpoint, asOf, signal } = this.#asked
-    if (outcome instanceof EndpointFailure) return outcome
     const asked = `when asked whether there is a contract at ${address}`
-    if (outcome?.kind !== 'error') return new EndpointFailure(endpoint.host, `answered nothing ${asked}`, 'refused')
-    const { reason, kind } = endpoint.failure(outcome.error)
+    if (!(outcome instanceof EndpointFailure))
+      return new EndpointFailure(endpoint.host, `answered nothing ${asked}`, 'refused')
+    const { reason, kind } = outcome
     const isMissing =
-      !this.#isRecent &&
-      (await lacksPart((calls, until) => endpoint.tryCall(calls, until), 'state', asOf.number, signal))
+      outcome instanceof StateMissing ||
+      (!this.#isRecent &&
+        (await lacksPart((calls, until) => endpoint.tryCall(calls, until), 'state', asOf.number, signal)))
     if (isMissing) return new StateMissing(endpoint.host, `${reason}, ${asked}`)
-    return new EndpointFailure(endpoint.host, `${reason}, ${asked}`, kind)
+    return new EndpointFailure(endpoint.host, `${reason}, ${asked}`, kind, outcome.retryAtMs)
   }
 
   #incomplete(reason: string): IncompleteLogs {

@@ -157,7 +157,8 @@ class HourlyReader implements OpenChainReader {
       const before = this.#firstBlockAfter(hourAfter(hour, -(hours ?? 1)), signal)
       const [to, from] = await Promise.all([this.#asOf(state, signal), before])
       const [chain, pool, memory] = [this.#name, this.#pool, this.#logMemory]
-      const value = readLogsOnAny({ chain, pool, memory, from, asOf: to, filter, hours, signal }, state)
+      const reads = this.#memory
+      const value = readLogsOnAny({ chain, pool, memory, reads, from, asOf: to, filter, hours, signal }, state)
       value.catch(failure => this.#distrust(state, failure))
       return { at: plain(to), value: await value }
     })

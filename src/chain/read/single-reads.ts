@@ -17,7 +17,7 @@ import {
   type SeenBlock,
   stateCall,
 } from '../endpoint/rpc.ts'
-import type { ReadAnswer, ReadRequest } from '../reads.ts'
+import { type ReadAnswer, type SingleRead, targetOf } from '../reads.ts'
 import { type BlockHeader, parseBytes, parseWord } from '../shapes.ts'
 import {
   type BlockReference,
@@ -37,7 +37,7 @@ export function isUnsure(answer: ReadAnswer | undefined): boolean {
 }
 
 /** A read that no contract can fail. */
-const harmless: ReadRequest = { kind: 'call', to: nowhere, input: '0x' }
+const harmless: SingleRead = { kind: 'call', to: nowhere, input: '0x' }
 
 /** Which code an endpoint runs that certifies reads; asked once, at the block. @throws EndpointFailure */
 async function codeWaysOf(reading: ReadScope): Promise<CodeWays> {
@@ -83,7 +83,7 @@ function throwUnlessRefused(endpoint: Endpoint, outcome: RpcOutcome): void {
 }
 
 /** A read by certifying code. Its sender is the one it has within an aggregate: a view may depend on it. */
-function codeCall({ block, memory }: ReadScope, way: CodeWay, request: ReadRequest, pin: BlockReference): RpcCall {
+function codeCall({ block, memory }: ReadScope, way: CodeWay, request: SingleRead, pin: BlockReference): RpcCall {
   const [code, at] = [certifiedCode(request), pinParam(block, pin)]
   if (way === 'create') return { method: 'eth_call', params: [{ from: memory.multicall, data: code }, at] }
   const reader =
@@ -101,7 +101,7 @@ function codeCall({ block, memory }: ReadScope, way: CodeWay, request: ReadReque
 async function readInCode(
   reading: ReadScope,
   way: CodeWay,
-  requests: readonly ReadRequest[],
+  requests: readonly SingleRead[],
   answerMsMax: number | undefined,
 ): Promise<readonly (ReadAnswer | ReadFailure)[]> {
   const { endpoint } = reading
@@ -234,7 +234,7 @@ export function isAnswer(outcome: ReadOutcome | undefined): outcome is ReadAnswe
  */
 export async function readOneByOne(
   reading: ReadScope,
-  requests: readonly ReadRequest[],
+  requests: readonly SingleRead[],
   answerMsMax?: number,
 ): Promise<readonly ReadOutcome[]> {
   const ways = await codeWaysOf(reading)
@@ -252,7 +252,8 @@ export async function readOneByOne(
   const outcomes = isInCode.flatMap(inside => (inside ? certified : pinned).next().value ?? [])
   const isUnsureAt = requests.map((request, place) => {
     const outcome = outcomes[place]
-    return isInCode[place] === true && isAnswer(outcome) && isUnsure(outcome) && !reading.memory.isKnownRevert(request)
+    if (isInCode[place] !== true || !isAnswer(outcome) || !isUnsure(outcome)) return false
+    return request.kind === 'code-size' || !reading.memory.isKnownRevert(request)
   })
   const unsure = requests.filter((_, place) => isUnsureAt[place])
   // Alone and without code around it, the node says whether the contract or the gas ended it.
@@ -274,8 +275,10 @@ async function certifyingWay({ endpoint, block, signal }: ReadScope, ways: CodeW
  * Whether code can make a read as it is. Code in the place of a sender hides the sender's own: where the sender matters
  * and hashes are taken, the read is pinned by hash.
  */
-function canBeInCode({ endpoint, memory }: ReadScope, way: CodeWay, request: ReadRequest): boolean {
-  if (request.kind === 'call') return request.to.toLowerCase() !== memory.multicall.toLowerCase()
+function canBeInCode({ endpoint, memory }: ReadScope, way: CodeWay, request: SingleRead): boolean {
+  // Code in its place would be that of the certificate.
+  if (request.kind === 'call' || request.kind === 'code-size')
+    return targetOf(request).toLowerCase() !== memory.multicall.toLowerCase()
   if (request.kind === 'balance') return !memory.balancesApart
   return way === 'override' && (request.kind === 'storage' || endpoint.takesHashes === false)
 }
@@ -298,7 +301,7 @@ const readsNoBlock = 'answers for a hash that no block has: what it reads is not
 async function readDirectly(
   reading: ReadScope,
   { ways, answerMsMax, isRevert = false }: DirectReads,
-  requests: readonly ReadRequest[],
+  requests: readonly SingleRead[],
 ): Promise<readonly ReadOutcome[]> {
   const { endpoint, block, memory, signal } = reading
   const isPinned = await takesHashes(endpoint, block, signal)
@@ -322,13 +325,15 @@ async function readDirectly(
 }
 
 /** The call of a read. Unless it has a sender of its own, it is the same as within an aggregate: a view may depend on it. */
-function directCall(request: ReadRequest, block: NamedBlock, pin: BlockReference, multicall: Hex): RpcCall {
+function directCall(request: SingleRead, block: NamedBlock, pin: BlockReference, multicall: Hex): RpcCall {
   const at = pinParam(block, pin)
   switch (request.kind) {
     case 'balance':
       return { method: 'eth_getBalance', params: [request.address, at] }
     case 'storage':
       return { method: 'eth_getStorageAt', params: [request.address, request.slot, at] }
+    case 'code-size':
+      return { method: 'eth_getCode', params: [request.address, at] }
     case 'call':
     case 'call-from': {
       const from = request.kind === 'call' ? multicall : request.from
@@ -351,15 +356,24 @@ export async function callAt(
   })
 }
 
-function outcomeOf(endpoint: Endpoint, { kind }: ReadRequest, outcome: RpcOutcome | undefined): ReadOutcome {
+function outcomeOf(endpoint: Endpoint, { kind }: SingleRead, outcome: RpcOutcome | undefined): ReadOutcome {
   const isCall = kind === 'call' || kind === 'call-from'
   if (outcome instanceof EndpointFailure) return failureOf(endpoint, outcome, 'node')
   if (outcome?.kind === 'error') {
     const meaning = isCall ? meaningOf(outcome.error) : { kind: 'node' as const }
     return meaning.kind === 'reverted' ? meaning : failureOf(endpoint, outcome, meaning.kind)
   }
-  const output = isCall ? parseBytes(outcome?.result) : parseWord(outcome?.result)
+  const output = isCall
+    ? parseBytes(outcome?.result)
+    : kind === 'code-size'
+      ? sizeOf(parseBytes(outcome?.result))
+      : parseWord(outcome?.result)
   return output
     ? { kind: 'returned', output }
     : new ReadFailure(endpoint.host, 'answered a read with something that is not a value', 'refused')
+}
+
+/** The number of bytes as a word. */
+function sizeOf(bytes: Hex | undefined): Hex | undefined {
+  return bytes && `0x${((bytes.length - 2) / 2).toString(16).padStart(64, '0')}`
 }

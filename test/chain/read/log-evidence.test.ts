@@ -30,10 +30,6 @@ function bloomOf(items: readonly Hex[]): Hex {
   return `0x${bits.toString('hex')}`
 }
 
-/** Number of a block by its number or its hash. */
-const numberOf = (at: unknown) =>
-  typeof at === 'string' ? BigInt(at) : BigInt(`0x${(at as { blockHash: Hex }).blockHash.slice(3)}`) - 1n
-
 type Log = Record<string, unknown>
 
 interface World {
@@ -47,7 +43,9 @@ interface World {
 
 /** An honest archive node, with Bloom filters and receipts as a real one has them: two transactions in each block. */
 function honest({ logsIn = () => 2, noise = [], deployedAt = 0n }: World = {}): Answers {
-  const archive = archiveAnswers(chain, { logsIn })
+  const codeOf = (address: unknown, number: bigint): Hex =>
+    address === other || (address === contract && number < deployedAt) ? '0x' : '0x60'
+  const archive = archiveAnswers(chain, { logsIn, codeOf })
   const hashOf = (number: bigint, index: number) => `0x${number.toString(16).padStart(63, '0')}${index}`
   const logsOf = (number: bigint) => {
     const block = { ...filter, fromBlock: hexOf(number), toBlock: hexOf(number) }
@@ -67,8 +65,6 @@ function honest({ logsIn = () => 2, noise = [], deployedAt = 0n }: World = {}): 
       const [hash = ''] = params as [string]
       return receiptsOf(BigInt(hash.slice(0, -1)))[Number(hash.at(-1))]
     }
-    if (method === 'eth_getCode' && params[0] === contract) return numberOf(params[1]) < deployedAt ? '0x' : '0x60'
-    if (method === 'eth_getCode' && params[0] === other) return '0x'
     const answer = archive(method, params)
     if (method !== 'eth_getBlockByNumber' || !answer) return answer
     const number = BigInt((answer as { number: string }).number)
@@ -267,7 +263,7 @@ describe('logs that become none', () => {
 
 describe('no logs are none only of a contract that exists', () => {
   const quiet = { logsIn: () => 0 }
-  const codes = (requests: readonly string[][]) => requests.flat().filter(method => method === 'eth_getCode').length
+  const codes = (requests: readonly string[][]) => requests.flat().filter(method => method === 'eth_call').length
 
   it('at the hour: before its deployment it has no value', async () => {
     const server = await node(answering(honest({ ...quiet, deployedAt: 600n })))
@@ -293,7 +289,7 @@ describe('no logs are none only of a contract that exists', () => {
     const server = await node(answering(honest({ ...quiet, noise: [other] })))
     const reader = openChain([server.url])
     await reader.logs(hour, filter, patient)
-    expect(server.requests.flat()).toEqual(expect.arrayContaining(['eth_getCode', 'eth_getBlockReceipts']))
+    expect(server.requests.flat()).toEqual(expect.arrayContaining(['eth_call', 'eth_getBlockReceipts']))
     const next = hourAfter(hour, 1)
     await reader.block(next, patient)
     const before = server.requests.length
@@ -313,11 +309,22 @@ describe('no logs are none only of a contract that exists', () => {
     expect(fault.fix).toContain('set since: of the collector')
   })
 
+  it('and not of a node that answers each block with its latest', async () => {
+    const latest = (answer: () => unknown, params: readonly unknown[]) => {
+      // It runs calls and tells code of its last block, whichever is asked for.
+      Object.assign(params, { 1: 'latest' })
+      return answer()
+    }
+    const by = { eth_call: latest, eth_getCode: latest, eth_getBalance: latest }
+    const server = await node(changed({ ...quiet, deployedAt: 600n }, by))
+    const fault = await faultOf(openChain([server.url]).logs(hour, filter, patient))
+    expect(fault.code).toBe('chain-unreachable')
+    expect(fault.message).toMatch(/read at timestamp \d+ when asked at block 533, .* whether there is a contract/)
+  })
+
   it('also where the hour has no block', async () => {
     const still = scriptedChain(302, number => genesisSeconds + (number < 300 ? 12 * number : 36_000))
-    const server = await node(
-      answering((method, params) => (method === 'eth_getCode' ? '0x' : archiveAnswers(still)(method, params))),
-    )
+    const server = await node(answering(archiveAnswers(still, { codeOf: () => '0x' })))
     const fault = await faultOf(openChain([server.url]).logs(hourAfter(hour, 2), filter, patient))
     expect(fault.message).toContain('no contract there at that hour')
   })

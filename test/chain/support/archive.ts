@@ -22,6 +22,8 @@ export interface ArchiveTraits {
   readonly logBlocksMax?: bigint
   /** Refusal of a range that has more. */
   readonly logRefusal?: (from: bigint, to: bigint) => NodeError
+  /** Code at an address and block. Default: there is some everywhere, but where Multicall3 is not. */
+  readonly codeOf?: (address: unknown, number: bigint) => Hex
   /** Logs in a block. Default: one in every block. */
   readonly logsIn?: (number: bigint) => number
   /** Whether `eth_call` takes `{ blockHash }`. */
@@ -124,13 +126,16 @@ export function archiveAnswers(chain: ScriptedChain, traits: ArchiveTraits = {})
       const isFailing = read.to === traits.halting || traits.reverting?.has(read.input)
       return certifiedOutput(seenAt(number), isFailing ? undefined : output)
     }
-    return certifiedOutput(
-      seenAt(number),
-      word(read.kind === 'balance' ? balanceAt(read.of, number) : BigInt(read.of) * number),
-    )
+    const value = {
+      balance: () => balanceAt(read.of, number),
+      storage: () => BigInt(read.of) * number,
+      'code-size': () => BigInt(codeAt(read.of, number).length / 2 - 1),
+    }
+    return certifiedOutput(seenAt(number), word(value[read.kind]()))
   }
 
   function codeAt(address: unknown, number: bigint): Hex {
+    if (traits.codeOf) return traits.codeOf(address, number)
     if (traits.multicall && address === multicall3Address) return '0x'
     return address === multicall && number < multicallFrom ? '0x' : '0x60'
   }
