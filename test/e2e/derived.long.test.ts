@@ -79,7 +79,10 @@ describe('derived values', () => {
     const [first, last] = [back(172), back(2)]
     const filled = await run('backfill', '--from', first, '--to', last, '--only', 'sums')
     expect(filled.stderr).toContain('brought first, as values are derived from it: market/market')
-    expect([filled.code, filled.stdout], 'a window that begins before --from is no failure').toEqual([0, expect.any(String)])
+    expect([filled.code, filled.stdout], 'a window that begins before --from is no failure').toEqual([
+      0,
+      expect.any(String),
+    ])
     expect(filled.stderr).toMatch(/not in this backfill: \d+ runs/)
     const { APY7d, ...exact } = expected(last)
     expect(valuesOf(last)).toMatchObject(exact)
