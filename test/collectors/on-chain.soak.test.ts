@@ -40,8 +40,9 @@ const vaultValues = (dollar: string) => ({
   TVL: { call: 'totalAssets() view returns (uint256)', decimals: { address: dollar } },
   SharePrice: {
     call: 'convertToAssets(uint256 shares) view returns (uint256)',
-    args: [1_000_000],
-    decimals: 6,
+    // Of many shares: for one it is rounded down to the smallest unit of the asset.
+    args: [String(10n ** 24n)],
+    decimals: 24,
   },
   Supply: { address: dollar, call: 'totalSupply() view returns (uint256)', decimals: true },
 })
@@ -73,7 +74,8 @@ describe('what is collected is what the chain says as of the hour:', () => {
     }
   })
 
-  it('a pool without a curve of its own is one eth_call an hour, once it is known to say nothing of one', async () => {
+  it('a pool without a curve of its own is two eth_calls an hour, once it is known to say nothing of one', async () => {
+    // The second is of its tokens, which are asked for their decimals whatever is written.
     const options = { ...at('pool', 'pool')(), decimals0: 18, decimals1: 6 }
     const ethCalls = () => meter.counts().calls['eth_call'] ?? 0
     const costs: number[] = []
@@ -82,7 +84,7 @@ describe('what is collected is what the chain says as of the hour:', () => {
       await runner.collect(configured('uniswap-v2-pool', { options }), hour)
       costs.push(ethCalls() - before)
     }
-    expect(costs.slice(1)).toEqual([1, 1, 1])
+    expect(costs.slice(1)).toEqual([2, 2, 2])
   })
 })
 
