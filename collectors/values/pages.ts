@@ -31,7 +31,7 @@ export function pagesMistakes({ next, parameter, from, step }: Pages): { path: s
   if (stray !== undefined)
     return [{ path: [stray], message: 'belongs to a parameter that counts: next says the next page' }]
   if (next !== undefined || step !== undefined || !offsetName.test(parameter ?? '')) return []
-  const message = `must be given next to parameter: ${parameter}: how many items a page has, as it rises by that`
+  const message = `must be how many items a page has: ${parameter} rises by that`
   return [{ path: ['step'], message }]
 }
 

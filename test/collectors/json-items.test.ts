@@ -256,7 +256,11 @@ describe('http-json over a list', () => {
     [{ pointer: '/a', pages: { next: '/n' } }, ['pages'], 'needs a pointer with * in it'],
     ...['offset', 'skip', '$skip', 'startIndex'].map(
       parameter =>
-        [numbered({ parameter }), ['pages', 'step'], `must be given next to parameter: ${parameter}`] as const,
+        [
+          numbered({ parameter }),
+          ['pages', 'step'],
+          `must be how many items a page has: ${parameter} rises by that`,
+        ] as const,
     ),
     [numbered({ next: '/n', parameter: 'page', step: 2 }), ['pages', 'step'], 'belongs to a parameter that counts'],
     [numbered({ next: '/n', from: 2 }), ['pages', 'from'], 'belongs to a parameter that counts'],
