@@ -1,7 +1,6 @@
 import { protocolCollectors } from '../config/config.ts'
 import type { Time } from '../edge/time.ts'
 import { unlessAborted } from '../edge/unless-aborted.ts'
-import { version } from '../edge/version.ts'
 import type { SharedTime } from '../fleet/shared-time.ts'
 import { WatchedClock } from '../intake/hour-clock.ts'
 import { Intake } from '../intake/intake.ts'
@@ -12,10 +11,8 @@ import type { Breakage, Outbox } from '../outbox/contract/outbox.ts'
 import { databaseNowMs } from '../outbox/open.ts'
 import { FolderRoles } from '../outbox/roles.ts'
 import { exposition, metricFamilies } from '../status/exposition/exposition.ts'
-import type { Family } from '../status/exposition/families.ts'
 import { metricHistory } from '../status/history.ts'
 import { observe, presentFingerprint, scrape } from '../status/observe.ts'
-import { OtlpExport, otlpSecrets, otlpSettings } from '../status/otlp/otlp.ts'
 import { readiness } from '../status/readiness.ts'
 import { keptSentences } from '../status/sentences.ts'
 import { startStatus } from '../status/server/server.ts'
@@ -104,7 +101,6 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   const widgets = new Widgets(config, connection.client, connection.keyOf, time)
   if (!sharedTime) await startReports({ context, outbox, now, mayReport: () => true }, stack)
   const sources = statusSources(outbox, now, widgets, context)
-  await openOtlp(sources.families, reloads.startedAtMs, context, stack)
   const status = await startStatus({ ...config.status, ...sources, openPort, time })
   stack.defer(() => status.stop())
 
@@ -147,7 +143,6 @@ function statusSources(outbox: Outbox, now: () => Observed, widgets: Widgets, { 
       return seen(outbox, () => observe({ ...now(), widgets: reads }))
     },
     ready: () => readyOf(outbox, now, time),
-    families,
     exposition: async () => exposition(await families()),
     state: () => seen(outbox, () => presentFingerprint(now())),
     history: (id: string) => seen(outbox, () => metricHistory({ ...now(), outbox }, id)),
@@ -178,29 +173,4 @@ async function seen<T>({ health }: Pick<Outbox, 'health'>, look: () => Promise<T
     health.recover(error)
     throw error
   }
-}
-
-/**
- * Sends the metrics by OTLP where OpenTelemetry's variables ask for it; ended with the stack. Otherwise nothing is loaded.
- * A variable that asks for what cannot be done is logged, and stops nothing else.
- *
- * @param startedAtMs start of the process, in milliseconds since 1970
- */
-async function openOtlp(
-  families: () => Promise<readonly Family[]>,
-  startedAtMs: number,
-  { log, redactor, time }: AppContext,
-  stack: AsyncDisposableStack,
-): Promise<void> {
-  const settings = otlpSettings(process.env)
-  if (settings.kind === 'off') return
-  redactor.add(otlpSecrets(process.env))
-  if (settings.kind === 'mistaken') {
-    const { variable, reason, fix } = settings
-    log.error({ variable, reason, fix }, 'metrics are not sent by OTLP')
-    return
-  }
-  const otlp = new OtlpExport({ settings, families, version, startedAtMs, log, time })
-  stack.defer(() => otlp.stop())
-  log.info({ collector: settings.host, everySeconds: settings.intervalMs / 1000 }, 'metrics are sent by OTLP')
 }

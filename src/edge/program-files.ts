@@ -16,7 +16,6 @@ export const packageUrl = new URL('../../', import.meta.url)
 export const programFiles = {
   main: ['src/cli/commands/program.ts', 'dist/cli/main.cjs'],
   lookThrough: ['src/outbox/sqlite/look-through-thread.ts', 'dist/cli/look-through-thread.cjs'],
-  otlp: ['src/status/otlp/thread.ts', 'dist/cli/otlp-thread.cjs'],
   child: ['src/runner/child/main.ts', 'dist/child/main.js'],
   tidegauge: ['src/collector.ts', 'dist/child/collector.js'],
   testing: ['src/testing.ts', 'dist/cli/testing.js'],

@@ -119,7 +119,7 @@ describe('derived values', () => {
     expect(await until(now, ({ Mean3h }) => Mean3h === after.Mean3h)).toMatchObject(after)
     const { APY7d: ___, ...later } = expected(last, number(corrected), 1_000)
     expect(await until(last, ({ Mean3h }) => Mean3h === later.Mean3h)).toMatchObject(later)
-    expect((await run('drift', '--only', 'sums', '--sample', '20')).stdout).toContain('no difference')
+    expect((await run('diff', '--only', 'sums', '--sample', '20')).stdout).toContain('no difference')
     expect(await daemon.kill('SIGTERM')).toBe(0)
   })
 })

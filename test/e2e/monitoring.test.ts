@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, existsSync, readFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { parse } from 'yaml'
+import { parse, stringify } from 'yaml'
 import { z } from 'zod'
 import { temporaryFolder } from '../support/folder.ts'
 
@@ -49,6 +49,17 @@ describe('the files for a daemon with its monitoring:', () => {
       .parse(documentOf('grafana-dashboards.yaml'))
     const mounts = services['grafana']?.volumes.map(mount => mount.split(':')[1])
     for (const { options } of providers) expect(mounts).toContain(options.path)
+  })
+
+  it.runIf(existsSync('/usr/bin/promtool'))('Prometheus takes what an OpenTelemetry collector is to scrape', () => {
+    const page = readFileSync(join(root, 'docs/status.md'), 'utf8')
+    const [, block = ''] = /## OpenTelemetry[\s\S]*?```yaml\n([\s\S]*?)```/.exec(page) ?? []
+    const { receivers, exporters, service } = parse(block)
+    const file = join(temporaryFolder(), 'prometheus.yml')
+    writeFileSync(file, stringify(receivers.prometheus.config))
+    expect(execFileSync('promtool', ['check', 'config', file], { encoding: 'utf8' })).toContain('SUCCESS')
+    const { receivers: from, exporters: to } = service.pipelines.metrics
+    expect([from, to]).toEqual([Object.keys(receivers), Object.keys(exporters)])
   })
 
   it.runIf(existsSync('/usr/bin/promtool'))('Prometheus takes its configuration, with the alerts', () => {

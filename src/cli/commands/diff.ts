@@ -6,17 +6,18 @@ import { Fault } from '../../model/fault.ts'
 import { type Hour, hourText } from '../../model/hour.ts'
 import { exactText } from '../../model/number-text.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
-import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
+import { describeReadable, fewAtATime, hourAgain, openLoggedReader, type ValueChange } from '../diff/hour-again.ts'
+import { printSampleDiff, sampleDiff } from '../diff/sample.ts'
 import { onOutbox } from '../outbox-action.ts'
-import { selectCollectors, wholeNumber } from '../selection.ts'
+import { type HourRangeOptions, hourRangeCommand, hourRangeOf, selectCollectors, wholeNumber } from '../selection.ts'
 import { printFirst } from '../table.ts'
 import { counted, cut, print } from '../terminal.ts'
-import { describeReadable, fewAtATime, hourAgain, openLoggedReader, type ValueChange } from './drift.ts'
 
-interface DiffOptions extends ConfigOption, JsonOption {
-  readonly collector: string
+interface DiffOptions extends HourRangeOptions {
+  readonly collector?: string
   readonly hours: number
-  readonly only?: string
+  readonly sample?: number
+  readonly seed?: number
 }
 
 /** A changed collector, compared with the delivered hours of the one that it would replace. */
@@ -35,28 +36,66 @@ const hoursDefault = 24
 const hoursMax = 8_760
 const reasonCharsMax = 60
 
-/** `diff`: what a changed collector would have given for delivered hours. Ends with 1 when that is something else. */
+const sampleMax = 1_000_000
+const seedMax = 2 ** 32 - 1
+
+/**
+ * `diff`: reads delivered hours again, with a changed collector or with today's code, and compares bit for bit. Ends with 1
+ * when a value differs, or nothing could be compared.
+ */
 export function diffCommand(): Command {
-  return configuredCommand('diff')
-    .description('what a changed collector would have given for delivered hours; nothing is stored or sent')
-    .requiredOption('--collector <file>', 'the changed collector')
-    .option('--hours <count>', 'the last delivered hours that are compared', wholeNumber(1, hoursMax), hoursDefault)
-    .option('--only <id>', 'the configured collector that it would replace; default: the one of the same file name')
-    .option('--json', 'print JSON')
+  return hourRangeCommand('diff')
+    .description('read delivered hours again and compare bit for bit; nothing is stored or sent')
+    .option(
+      '--collector <file>',
+      'what a changed collector would have given; --only names the one that it would replace',
+    )
+    .option('--hours <count>', 'with --collector: the last delivered hours', wholeNumber(1, hoursMax), hoursDefault)
+    .option('--sample <count>', 'so many random hours, with the code of today', wholeNumber(1, sampleMax))
+    .option(
+      '--seed <number>',
+      'with --sample: draws the same hours as the run that printed it',
+      wholeNumber(0, seedMax),
+    )
     .action(
       onOutbox<DiffOptions>(async ({ context, outbox, options }) => {
-        const { only, collector: file, hours } = options
-        const collectors = selectCollectors(context.config, only === undefined ? undefined : [only])
-        const replaced = replacedBy(file, collectors, only !== undefined)
-        if (!outbox) throw new Fault('usage', 'nothing was delivered yet', { fix: 'there is nothing to compare with' })
-        const diff = await diffOf(context, outbox, { ...replaced, use: resolve(file) }, hours)
-        return {
-          json: () => diffJson(diff),
-          text: () => printDiff(diff),
-          isIncomplete: diff.hours.length === 0 || diff.changes.length > 0,
-        }
+        const { collector: file, sample } = options
+        if ((file === undefined) === (sample === undefined))
+          throw new Fault('usage', 'it compares with a changed collector, or with the code of today', {
+            fix: 'name --collector FILE, or --sample COUNT',
+          })
+        return file === undefined
+          ? sampled(context, outbox, { ...options, sample: sample ?? 0 })
+          : changedCollector(context, outbox, { ...options, collector: file })
       }),
     )
+}
+
+async function sampled(context: AppContext, outbox: Outbox | undefined, options: DiffOptions & { sample: number }) {
+  const collectors = selectCollectors(context.config, options.only)
+  const seed = options.seed ?? Math.floor(context.time.chance() * (seedMax + 1))
+  const draw = { collectors, ...hourRangeOf(options), sample: options.sample, seed }
+  const diff = await sampleDiff(context, outbox, draw)
+  return {
+    json: () => ({ seed, ...diff }),
+    text: () => printSampleDiff(diff, seed),
+    isIncomplete: diff.compared === 0 || diff.differences.length > 0,
+  }
+}
+
+async function changedCollector(
+  context: AppContext,
+  outbox: Outbox | undefined,
+  { only, collector: file, hours }: DiffOptions & { collector: string },
+) {
+  const replaced = replacedBy(file, selectCollectors(context.config, only), only !== undefined)
+  if (!outbox) throw new Fault('usage', 'nothing was delivered yet', { fix: 'there is nothing to compare with' })
+  const diff = await diffOf(context, outbox, { ...replaced, use: resolve(file) }, hours)
+  return {
+    json: () => diffJson(diff),
+    text: () => printDiff(diff),
+    isIncomplete: diff.hours.length === 0 || diff.changes.length > 0,
+  }
 }
 
 /**

@@ -14,11 +14,11 @@ import type { HistoryEntry, HourOrigin, OriginBlock, UnsuccessfulFlushes } from 
 import type { DeadOrHeldMetric, Warning } from '../../outbox/contract/metrics.ts'
 import type { OperatorStore } from '../../outbox/contract/operator-store.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
-import { ProvenanceSource } from '../../runner/daemon/process-runner.ts'
 import { historyHours } from '../../status/history.ts'
 import type { Recording } from '../../testing/recording.ts'
 import { checkEach, startLoadMsMax } from '../check-collectors.ts'
 import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
+import { presentOf } from '../diff/hour-again.ts'
 import {
   answerWords,
   decodedText,
@@ -150,11 +150,6 @@ async function explanationOf(
     warnings: (await operators.warnings()).filter(({ metricId }) => metricId === id),
     again,
   }
-}
-
-/** Provenance of a collector's values that would be read now. */
-export function presentOf({ id, use, options, place }: CollectorConfig): Omit<Provenance, 'hosts'> {
-  return new ProvenanceSource({}).present({ id, use, options, configFile: place.file })
 }
 
 async function flushesOf(

@@ -118,13 +118,10 @@ export const commandHelp: Readonly<Record<string, CommandHelp>> = {
   },
   diff: {
     examples: [
-      ['diff --collector ./collectors/tvl.ts', 'the last 24 delivered hours'],
+      ['diff --sample 100', 'does the chain still say what was sent?'],
+      ['diff --collector ./collectors/tvl.ts', 'the last 24 delivered hours, with a changed collector'],
       ['diff --collector ./new/tvl.ts --only awesome-vault/tvl --hours 168', 'a week, for a file in another place'],
     ],
-    fails: 'a value differs, or nothing could be compared',
-  },
-  drift: {
-    examples: [['drift --sample 100', 'does the chain still say what was sent?']],
     fails: 'a value differs, or nothing could be compared',
   },
   'lists ls': {

@@ -25,7 +25,6 @@ const loaders: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   export: async () => (await import('./export.ts')).exportCommand,
   gaps: async () => (await import('./gaps.ts')).gapsCommand,
   diff: async () => (await import('./diff.ts')).diffCommand,
-  drift: async () => (await import('./drift.ts')).driftCommand,
   lists: async () => (await import('./lists.ts')).listsCommand,
   due: async () => (await import('./due.ts')).dueCommand,
   dead: async () => (await import('./dead.ts')).deadCommand,

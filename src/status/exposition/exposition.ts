@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Scrape } from '../observe.ts'
 import { type Family, familyText, snapshotFamilies } from './families.ts'
 
-/** All metrics of the daemon, and of its process: what `/metrics` shows and OTLP sends. @param snapshot called at each reading */
+/** All metrics of the daemon, and of its process: what `/metrics` shows. @param snapshot called at each reading */
 export function metricFamilies(
   snapshot: () => Promise<Scrape> | Scrape,
   ofProcess: ProcessMetrics,

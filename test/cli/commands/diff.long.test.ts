@@ -68,7 +68,7 @@ describe('diff', () => {
     expect(json.changes).toHaveLength(3)
     expect(json.changes[0]).toEqual({ metric: 'pool___Old', hour: at(3), stored: 7, changed: 8 })
     // Nothing was stored.
-    expect((await run('drift')).stdout).toContain('no difference')
+    expect((await run('diff', '--sample', '50')).stdout).toContain('no difference')
   })
 
   it('compares with the collector that is named, and asks for its name where none fits', async () => {

@@ -1,38 +1,16 @@
-import type { Command } from 'commander'
 import type { AppContext } from '../../app/context.ts'
-import { openChains } from '../../app/open-chains.ts'
-import { openHourReader } from '../../app/open-runner.ts'
 import type { CollectorConfig } from '../../config/config.ts'
-import type { HourReader } from '../../intake/hour-reader.ts'
-import { asFault, usable } from '../../intake/validate.ts'
-import { faultLine } from '../../model/fault.ts'
 import { type Hour, hourText } from '../../model/hour.ts'
-import { catchUpConcurrency } from '../../model/limits.ts'
-import { labelOf, type MetricId } from '../../model/metric.ts'
+import type { MetricId } from '../../model/metric.ts'
 import { exactText } from '../../model/number-text.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
-import type { CollectorDescription } from '../../runner/runner.ts'
-import { loud } from '../open-context.ts'
-import { onOutbox } from '../outbox-action.ts'
-import {
-  type HourRange,
-  type HourRangeOptions,
-  hourRangeCommand,
-  hourRangeOf,
-  selectCollectors,
-  wholeNumber,
-} from '../selection.ts'
+import type { HourRange } from '../selection.ts'
 import { printFirst } from '../table.ts'
 import { counted, cut, note, print } from '../terminal.ts'
-import { presentOf } from './explain.ts'
-
-interface DriftOptions extends HourRangeOptions {
-  readonly sample: number
-  readonly seed?: number
-}
+import { describeReadable, fewAtATime, type HourAgain, hourAgain, openLoggedReader, presentOf } from './hour-again.ts'
 
 /** Number of delivered hours to draw, and from which. */
-interface Draw extends HourRange {
+export interface Draw extends HourRange {
   readonly collectors: readonly CollectorConfig[]
   readonly sample: number
   /** A whole number: equal seeds draw equal hours. */
@@ -59,7 +37,7 @@ interface Difference {
 }
 
 /** Delivered hours that were read again. */
-interface Drift {
+export interface SampleDiff {
   /** Delivered hours to draw from. */
   readonly deliveredHours: number
   /** Hours drawn. */
@@ -74,41 +52,15 @@ interface Drift {
 
 const reasonCharsMax = 80
 
-const sampleDefault = 50
-const sampleMax = 1_000_000
-const seedMax = 2 ** 32 - 1
-
-/** `drift`: reads random delivered hours again. Ends with 1 when a value differs, or nothing could be compared. */
-export function driftCommand(): Command {
-  return hourRangeCommand('drift')
-    .description('read random delivered hours again and compare bit for bit; nothing is stored or sent')
-    .option('--sample <count>', 'hours that are read again', wholeNumber(1, sampleMax), sampleDefault)
-    .option('--seed <number>', 'draws the same hours as the run that printed it', wholeNumber(0, seedMax))
-    .action(
-      onOutbox<DriftOptions>(async ({ context, outbox, options }) => {
-        const range = hourRangeOf(options)
-        const collectors = selectCollectors(context.config, options.only)
-        const seed = options.seed ?? Math.floor(context.time.chance() * (seedMax + 1))
-        const drift = outbox
-          ? await readAgain(context, outbox, { collectors, ...range, sample: options.sample, seed })
-          : nothing
-        return {
-          json: () => ({ seed, ...drift }),
-          text: () => printDrift(drift, seed),
-          isIncomplete: drift.compared === 0 || drift.differences.length > 0,
-        }
-      }),
-    )
-}
-
-const nothing: Drift = { deliveredHours: 0, hours: 0, compared: 0, differences: [], notRead: [], leftOut: [] }
+const nothing: SampleDiff = { deliveredHours: 0, hours: 0, compared: 0, differences: [], notRead: [], leftOut: [] }
 
 /** Reads random delivered hours again and compares. Stores nothing, and uses no cached as-of block. */
-async function readAgain(
+export async function sampleDiff(
   context: AppContext,
-  outbox: Outbox,
+  outbox: Outbox | undefined,
   { collectors, from, to, sample, seed }: Draw,
-): Promise<Drift> {
+): Promise<SampleDiff> {
+  if (!outbox) return nothing
   await using stack = new AsyncDisposableStack()
   const reader = openLoggedReader(context, stack)
   const described = await Promise.all(collectors.map(collector => describeReadable(reader, collector)))
@@ -153,7 +105,11 @@ async function differencesOf(
   return found.map(difference => ({ ...difference, collector: collector.id, changed }))
 }
 
-function printDrift({ deliveredHours, hours, compared, differences, notRead, leftOut }: Drift, seed: number): void {
+/** Prints the differences, and why they may be. */
+export function printSampleDiff(
+  { deliveredHours, hours, compared, differences, notRead, leftOut }: SampleDiff,
+  seed: number,
+): void {
   const values = counted(compared, 'value')
   if (leftOut.length > 0) note(`left out, as they only read “now”: ${leftOut.join(', ')}`)
   if (deliveredHours === 0) print('no delivered hour that could be read again')
@@ -215,87 +171,4 @@ function rolls(seed: number): () => number {
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
-}
-
-/** A metric of a delivered hour whose value is not the same when it is read again. */
-export interface ValueChange {
-  readonly metric: MetricId
-  readonly hour: Hour
-  /** The delivered value; absent when there is none. */
-  readonly stored?: number
-  /** The value read now; absent when there is none. */
-  readonly again?: number
-  /** Why there is no value now; absent when there is one. */
-  readonly reason?: string
-}
-
-/** A delivered hour that was read again. */
-interface HourAgain {
-  /** Number of values that are the same, bit for bit. */
-  readonly equal: number
-  readonly changes: readonly ValueChange[]
-}
-
-/** A collector whose past hours can be read again. */
-interface ReadableCollector {
-  readonly collector: CollectorConfig
-  readonly description: CollectorDescription
-}
-
-/** Reads hours with no cached as-of block, and logs at the configured level; it is closed with the stack. */
-export function openLoggedReader(context: AppContext, stack: AsyncDisposableStack): HourReader {
-  const own = loud(context)
-  return openHourReader(own, openChains(own, stack), stack)
-}
-
-/** Whether the past hours of a collector can be read again, and if not, why. */
-export async function describeReadable(reader: HourReader, collector: CollectorConfig) {
-  try {
-    const description = usable(collector, await reader.describe(collector))
-    if (!description.history) return { kind: 'left-out', collector } as const
-    return { kind: 'readable', collector, description } as const
-  } catch (error) {
-    return { kind: 'unread', unread: { of: collector.id, reason: faultLine(asFault(error)) } } as const
-  }
-}
-
-/**
- * Reads a delivered hour again and compares, bit for bit.
- *
- * @param absent why a metric has no value that the collector does not return
- */
-export async function hourAgain(
-  reader: HourReader,
-  { operators, intake }: Pick<Outbox, 'operators' | 'intake'>,
-  run: ReadableCollector & { readonly hour: Hour },
-  absent: string,
-): Promise<HourAgain> {
-  const { collector, hour } = run
-  const stored = (await operators.metrics(hour, hour)).filter(
-    metric => metric.collector === collector.id && metric.state === 'delivered',
-  )
-  const { accepted, failures, fault } = await reader.collect(run, intake)
-  const now = new Map(accepted.map(({ metric: { id, value } }) => [id, value]))
-  const before = new Set(stored.map(({ id }) => id))
-  const kept = stored.flatMap((metric): ValueChange[] => {
-    const { id, value } = metric
-    const again = now.get(id)
-    if (Object.is(again, value)) return []
-    const seen = { metric: id, hour, stored: value }
-    if (again !== undefined) return [{ ...seen, again }]
-    return [{ ...seen, reason: failures[labelOf(metric)]?.message ?? fault?.message ?? absent }]
-  })
-  const added = [...now].flatMap(([id, again]) => (before.has(id) ? [] : [{ metric: id, hour, again }]))
-  return { equal: stored.length - kept.length, changes: [...kept, ...added] }
-}
-
-/** Runs a few at a time; the results are in the order of `all`. */
-export async function fewAtATime<T, R>(all: readonly T[], act: (one: T) => Promise<R>): Promise<R[]> {
-  const results: R[] = []
-  const entries = all.entries()
-  const worker = async () => {
-    for (const [place, one] of entries) results[place] = await act(one)
-  }
-  await Promise.all(Array.from({ length: catchUpConcurrency }, worker))
-  return results
 }
