@@ -1,6 +1,6 @@
 import { address, type CollectContext, defineCollector, z } from 'tidegauge'
 import { erc20Abi } from 'viem'
-import { addressesNow, repeated } from './values/contracts.ts'
+import { repeated } from './values/contracts.ts'
 import { coin, decimalsReader, isCoin, ofOption, tokenDecimals } from './values/decimals.ts'
 import { declaration, declared, labelOption } from './values/declared.ts'
 import { type Fraction, scaled, total } from './values/fraction.ts'
@@ -39,8 +39,8 @@ const asset = z
 
 const holding = z.strictObject({
   owners: z
-    .union([z.array(address).min(1), eachOption])
-    .describe('accounts whose balances are added up, or those of a list: { each: NAME }'),
+    .union([z.array(z.union([address, eachOption])).min(1), eachOption])
+    .describe('accounts whose balances are added up, those of a list: { each: NAME }, or both in one list'),
   assets: z
     .array(z.union([assetName, asset]))
     .min(1)
@@ -67,8 +67,8 @@ const options = z
     if (assets.length > 1 && priceless)
       tell(priceless.path, 'must have a price like price: ETH: without prices, a balance is of one asset on one chain')
     for (const [chain, { owners, assets }] of Object.entries(of)) {
-      for (const place of 'each' in owners ? [] : repeated(owners))
-        tell([chain, 'owners', place], 'is there already: it would count twice')
+      const names = [owners].flat().map(owner => (typeof owner === 'string' ? owner : `each ${owner.each}`))
+      for (const place of repeated(names)) tell([chain, 'owners', place], 'is there already: it would count twice')
       for (const place of repeated(
         assets.map(({ token, native, price }) => {
           if (typeof token === 'object') return `each ${token.each}`
@@ -111,7 +111,7 @@ async function holdingValues(
       `no token of the price ${unknown.price} is known on ${name}: write { token: "0x…", price: ${unknown.price} }`,
     )
   const [owners, ...tokens] = await Promise.all([
-    addressesNow(list, written),
+    ownersNow(list, written),
     ...assets.map(({ token = coin }) => (typeof token === 'object' ? list(token.each) : [token])),
   ])
   if (owners.length === 0) return []
@@ -129,6 +129,12 @@ async function holdingValues(
     return ofAsset.map(token => priced(price, written, amountOf(token, decimals), { chain: name, token }))
   })
   return Promise.all(values)
+}
+
+/** The owners as of the hour, each once: one that is written may be on a list, too. */
+async function ownersNow(list: Means['list'], written: Holding['owners']): Promise<readonly `0x${string}`[]> {
+  const parts = [written].flat().map(owner => (typeof owner === 'string' ? [owner] : list(owner.each)))
+  return [...new Map((await Promise.all(parts)).flat().map(owner => [owner.toLowerCase(), owner])).values()]
 }
 
 /** The same for all addresses of one asset. */

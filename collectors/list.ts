@@ -13,8 +13,9 @@ import { part } from './values/abi-argument.ts'
 import { addresses } from './values/contracts.ts'
 import { argumentKey, eventFilter } from './values/event.ts'
 import { answerOf, jsonPointer, valueAt } from './values/json-answer.ts'
-import { conditions, isOfItems, itemsAt, unmet } from './values/json-items.ts'
+import { conditions, isOfItems, itemsAt, limitIn, pagedList, pageItems, unmet } from './values/json-items.ts'
 import { OptionEntryMistake } from './values/mistake.ts'
+import { pagesMistakes, pagesOption, readPages } from './values/pages.ts'
 import { asksBlock, inBody, inPlaces, readsPast, sourceBody, sourceUrl } from './values/placeholders.ts'
 import { type CallForm, viewCall } from './values/view-function.ts'
 
@@ -30,7 +31,7 @@ const ofKind: Readonly<Record<(typeof kinds)[number], readonly [needed: string[]
   ],
   array: [['address'], ['take']],
   event: [['address', 'take', 'since'], []],
-  url: [['pointer'], ['headers', 'body', 'where', 'now']],
+  url: [['pointer'], ['headers', 'body', 'where', 'pages', 'now']],
   fixed: [[], []],
 }
 
@@ -82,6 +83,7 @@ const options = z
     where: conditions
       .optional()
       .describe('what must stand at each pointer from the item on: a value, a list of values, or { min, max, not }'),
+    pages: pagesOption.optional(),
     now: z
       .literal(true)
       .optional()
@@ -112,6 +114,9 @@ const options = z
     }
     if (given.where && given.pointer !== undefined && !isOfItems(given.pointer, {}))
       tell(['where'], 'belongs to a pointer with * in it, which stands for each item of a list: /tokens/*/address')
+    for (const { path, message } of given.pages ? pagesMistakes(given.pages) : []) tell(['pages', ...path], message)
+    if (given.pages && given.pointer !== undefined && !isOfItems(given.pointer, {}))
+      tell(['pages'], 'needs a pointer with * in it: a page without items is the last')
     if (given.grows && contractsOf(given).length > 1)
       tell(['grows'], 'belongs to a list of one contract: write a list for each, or leave it out')
   })
@@ -391,21 +396,29 @@ async function answered({ options, chain, http, hour, nowMs, log }: Context): Pr
   const moment = { hour, ...(block !== undefined && { block }) }
   const request = { headers: options.headers, body: inBody(body, moment), isRead: true, numbers: 'text' } as const
   const answer = answerOf({ ...source, maxAge: 0 }, { hour, nowMs })
-  const { json } = await http.json(inPlaces(url, moment), answer, request)
-  const items = options.where ? itemsMeant(json, pointer, options.where, log) : valuesAt(json, pointer, '')
+  const read = async (address: string) => (await http.json(address, answer, request)).json
+  const warn = (sentence: string) => log.warn(`of ${new URL(url).host} ${sentence}`)
+  const first = inPlaces(url, moment)
+  const listsOf = (page: unknown) => [pageItems(page, pagedList(pointer, {}))]
+  const pages = options.pages ? await readPages(first, options.pages, { read, listsOf, warn }) : [await read(first)]
+  const isCut = options.pages ? undefined : limitIn(url, request.body)
+  if (isOfItems(pointer, {})) for (const page of pages) itemsAt(page, pointer, { isCut, warn })
+  const items = options.where
+    ? itemsMeant(pages, pointer, options.where, log)
+    : pages.flatMap(page => valuesAt(page, pointer, ''))
   checkSize(items.length)
   return { items }
 }
 
 /** The addresses of the items that are meant. @throws Error where one of these has none */
 function itemsMeant(
-  json: unknown,
+  pages: readonly unknown[],
   pointer: string,
   where: z.output<typeof conditions>,
   log: Context['log'],
 ): Address[] {
   const [, list = '', inItem = ''] = /^(.*)\/\*((?:\/.*)?)$/.exec(pointer) ?? []
-  const all = itemsAt(json, pointer, {})
+  const all = pages.flatMap(page => itemsAt(page, pointer, {}))
   const meant = all.filter(item => unmet(item, where).length === 0)
   if (all.length > 0 && meant.length === 0) log.warn(`none of ${all.length} items of the answer meets where`)
   return meant.flatMap(item => valuesAt(item, inItem, `${list}/*`))

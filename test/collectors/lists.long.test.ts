@@ -254,7 +254,8 @@ describe('a list', () => {
       ['erc20-supply', { token: { each: 'tokens' }, minus: { each: 'pairs' } }, { Supply: 0 }],
       [
         'balances',
-        { of: { dev: { owners: { each: 'pairs' }, assets: [{ token: tokens[3]?.address }] } } },
+        // One that is written and on the list counts once.
+        { of: { dev: { owners: [{ each: 'pairs' }, pairs[0]], assets: [{ token: tokens[3]?.address }] } } },
         { Balance: 9 },
       ],
       [
@@ -490,7 +491,11 @@ describe('a list', () => {
       { token: c, status: 'active' },
       { token: 'to be announced', status: 'planned' },
     ]
-    const source = await startSource(() => ({ body: JSON.stringify({ rows }) }))
+    const perPage = (path: string) => {
+      const skip = Number(new URL(path, 'http://localhost').searchParams.get('skip') ?? 0)
+      return path.includes('skip') ? rows.slice(0, 3).slice(skip, skip + 2) : rows
+    }
+    const source = await startSource(target => ({ body: JSON.stringify({ rows: perPage(target) }) }))
     const web = { url: `${source.url}/{hourSeconds}`, pointer: '/rows/*/token' }
     const address = [factory.address, second.address]
     const array = 'all() view returns ((address token, uint256 weight)[] rows, uint256 total)'
@@ -504,6 +509,8 @@ describe('a list', () => {
       ...listed('arrays', { address: [registry.address], array, take: 'rows.token', except: [a] }),
       ...listed('meant', { ...web, where: { '/status': 'active' } }),
       ...listed('all', web),
+      ...listed('paged', { ...web, pages: { parameter: 'skip', step: 2 } }),
+      ...listed('overlapping', { ...web, pages: { parameter: 'skip', step: 1 } }),
       ...listed('none', { ...web, where: { '/status': 'gone' } }),
       ...listed('fixed', { fixed: [a, d], except: [d] }),
     }
@@ -515,6 +522,8 @@ describe('a list', () => {
     expect(await count('places')).toBe(pairs.length)
     expect(await count('events')).toBe(pairs.length)
     expect([await count('arrays'), await count('fixed'), await count('meant')]).toEqual([1, 1, 2])
+    expect(await count('paged')).toBe(3)
+    await expect(count('overlapping')).rejects.toThrow('its pages overlap')
     await expect(count('all')).rejects.toThrow('there is no address at /rows/3/token')
     expect(await count('none')).toBe(0)
     expect(lines.map(({ message }) => message)).toContain('none of 4 items of the answer meets where')
