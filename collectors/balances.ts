@@ -7,6 +7,7 @@ import { type Fraction, scaled, total } from './values/fraction.ts'
 import { eachOption } from './values/items.ts'
 import { noneOption, readingOf } from './values/none.ts'
 import { priced, priceOption } from './values/price/exact-price.ts'
+import { atLeastOption, checkLeftOut, pricedParts, unpricedMistakes, unpricedOption } from './values/price/unpriced.ts'
 
 /** The configuration puts the token of the price in place of its name; what is left has none on the chain. */
 const assetName = z
@@ -53,16 +54,21 @@ const options = z
   .strictObject({
     of: z.record(z.string(), holding).describe('by the name of the chain: all owners with all assets'),
     label: labelOption.max(16).default('Balance').describe('must differ when a protocol uses several'),
+    unpriced: unpricedOption,
+    atLeast: atLeastOption,
     none: noneOption,
     ...declared,
   })
-  .superRefine(({ of }, context) => {
+  .superRefine(({ of, ...given }, context) => {
     const tell = (path: readonly (string | number)[], message: string) =>
       context.addIssue({ code: 'custom', path: ['of', ...path], message })
     const assets = Object.entries(of).flatMap(([chain, { assets }]) =>
       assets.map((each, place) => ({ ...each, path: [chain, 'assets', place] })),
     )
     if (assets.length === 0) tell([], 'must hold a chain')
+    const isPriced = assets.some(({ price }) => price !== undefined)
+    for (const { path, message } of unpricedMistakes(given, isPriced))
+      context.addIssue({ code: 'custom', path, message })
     const priceless = assets.find(({ price }) => price === undefined)
     if (assets.length > 1 && priceless)
       tell(priceless.path, 'must have a price like price: ETH: without prices, a balance is of one asset on one chain')
@@ -88,22 +94,37 @@ export default defineCollector({
   options,
   metrics: ({ label, unit, min = 0, ...more }) => ({ [label]: declaration({ ...more, unit, min }) }),
   history: true,
-  async collect({ options: { of, label, none }, ...means }) {
+  async collect({ options: { of, label, none, unpriced, ...options }, log, ...means }) {
     // All is asked in one turn, but for lists.
-    const values = Object.entries(of).map(([chain, holding]) => holdingValues(chain, holding, means))
-    const parts = (await Promise.all(values)).flat()
-    return { [label]: readingOf(total(parts), parts.length, none) }
+    const held = (await Promise.all(Object.entries(of).map(([chain, all]) => holdings(chain, all, means)))).flat()
+    const { values, leftOut } = await pricedParts(await counted(held, unpriced), ({ worth }) => worth, unpriced)
+    checkLeftOut(label, [leftOut], options, log)
+    return { [label]: readingOf(total(values), held.length, none) }
   },
 })
 
 type Means = Pick<CollectContext<unknown>, 'chain' | 'price' | 'list'>
 
-/** The values of the assets that all owners have on one chain; none where there are no owners. */
-async function holdingValues(
-  name: string,
-  { owners: written, assets }: Holding,
-  means: Means,
-): Promise<readonly Fraction[]> {
+/** The balance of one asset, of all owners together. Both are begun, and may reject. */
+interface Held {
+  /** In whole units of the asset. */
+  readonly amount: Promise<Fraction>
+  /** In US dollars, or in the unit of the asset where there is no price. */
+  readonly worth: Promise<Fraction>
+}
+
+/** The assets, each as one item where there is any of it: an empty balance needs no price where others are left out. */
+async function counted(
+  held: readonly Held[],
+  unpriced: unknown,
+): Promise<readonly (Held & { readonly items: number })[]> {
+  if (unpriced === undefined) return held.map(each => ({ ...each, items: 1 }))
+  const amounts = await Promise.all(held.map(({ amount }) => amount))
+  return held.flatMap((each, place) => (amounts[place]?.n === 0n ? [] : [{ ...each, items: 1 }]))
+}
+
+/** The assets that all owners have on one chain; none where there are no owners. */
+async function holdings(name: string, { owners: written, assets }: Holding, means: Means): Promise<readonly Held[]> {
   const { price, list } = means
   const unknown = assets.find(({ native, token }) => !native && token === undefined)
   if (unknown)
@@ -126,9 +147,14 @@ async function holdingValues(
       counted.add(keyOf(address))
       return isNew
     })
-    return ofAsset.map(token => priced(price, written, amountOf(token, decimals), { chain: name, token }))
+    return ofAsset.map((token): Held => {
+      const amount = amountOf(token, decimals)
+      const worth = priced(price, written, amount, { chain: name, token })
+      for (const each of [amount, worth]) each.catch(() => {})
+      return { amount, worth }
+    })
   })
-  return Promise.all(values)
+  return values
 }
 
 /** The owners as of the hour, each once: one that is written may be on a list, too. */

@@ -12,7 +12,8 @@ import {
   unknownLabel,
 } from './values/formula.ts'
 import { type Fraction, fractionOf, nearestNumber, scaled } from './values/fraction.ts'
-import { type AggregateKind, aggregate, aggregates, ofItems } from './values/items.ts'
+import { itemCondition, whereMistakes } from './values/item-condition.ts'
+import { type AggregateKind, aggregate, aggregates, type ListItem, ofItems } from './values/items.ts'
 import { noneOption, readingOf } from './values/none.ts'
 import { priced } from './values/price/exact-price.ts'
 import { similarWord } from './values/similar-word.ts'
@@ -59,6 +60,10 @@ const value = z.strictObject({
     .max(1)
     .optional()
     .describe('share of the items that must have a value. Default: each must'),
+  where: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('of a total and its like: labels of addresses or numbers of an item, and what they must be'),
   none: noneOption,
   private: z.boolean().optional().describe('read for other values, and not sent'),
   ...declared,
@@ -116,11 +121,13 @@ export default defineCollector({
     const totalled = sent.flatMap(([, value]) => value[kindOf(value) ?? 'total'] ?? [])
     const items = await ofItems(list, options.each, begin, totalled)
     const together = async (label: string, value: Value) => {
-      if (value.count) return readingOf(fractionOf(items.length), items.length, value.none)
+      const meant = await itemsMeant(items, value.where)
+      if (meant.length === 0 && items.length > 0) log.info(`${label}: none of ${items.length} items meets where`)
+      if (value.count) return readingOf(fractionOf(meant.length), meant.length, value.none)
       const kind = kindOf(value) ?? 'total'
-      const values = items.map(({ address, of }) => ({ address, of: of.then(exact => exact(value[kind] ?? '')) }))
+      const values = meant.map(({ address, of }) => ({ address, of: of.then(exact => exact(value[kind] ?? '')) }))
       const exact = await aggregate({ label, kind, atLeast: value.atLeast }, values, log)
-      return readingOf(exact, items.length, value.none)
+      return readingOf(exact, meant.length, value.none)
     }
     return Object.fromEntries(sent.map(([label, each]) => [label, together(label, each)]))
   },
@@ -196,8 +203,32 @@ function itemReader({ options, hour, price, ...means }: CollectContext<Options>)
       )
       return priced(price, name, amount, { chain, token: name === 'token' ? addressOf(value.address) : nowhere })
     }
-    return exactValues(numbers, number, price)
+    const exact = exactValues(numbers, number, price)
+    return Object.assign(exact, { addressOf })
   }
+}
+
+type ItemValues = ReturnType<ReturnType<typeof itemReader>>
+
+/**
+ * The items of which all conditions hold. One whose address or number cannot be read stays: its own value tells whether it
+ * counts.
+ */
+async function itemsMeant(
+  items: readonly ListItem<Promise<ItemValues>>[],
+  where: Value['where'],
+): Promise<readonly ListItem<Promise<ItemValues>>[]> {
+  if (!where) return items
+  const conditions = Object.entries(where).map(([label, written]) => [label, itemCondition(written)] as const)
+  const isMeant = async ({ of }: ListItem<Promise<ItemValues>>) => {
+    const exact = await of
+    const held = conditions.map(async ([label, { kind, holds }]) => {
+      return kind === 'address' ? holds(await exact.addressOf(label)) : holds(await exact(label))
+    })
+    return (await Promise.all(held)).every(Boolean)
+  }
+  const meant = await Promise.all(items.map(item => isMeant(item).catch(() => true)))
+  return items.filter((_, place) => meant[place])
 }
 
 function planned(value: Value, names: ArgumentNames): PlannedCall {
@@ -300,6 +331,16 @@ function aggregateMistakes(value: Value, values: Values, { each }: Common): Read
   if (!isAggregate(value) && !value.private && !isAddress(value)) {
     const message = `is of one item: add private: true, and send one of ${aggregateKinds.join(', ')} of it, or count`
     return [{ path: [], message }]
+  }
+  if (value.where && !isAggregate(value))
+    return [{ path: ['where'], message: `belongs to one of ${aggregateKinds.join(', ')}, or count` }]
+  if (value.where) {
+    const wrong = whereMistakes(value.where, label => {
+      const other = Object.hasOwn(values, label) ? values[label] : undefined
+      if (!other || isAggregate(other)) return undefined
+      return isAddress(other) ? 'address' : 'number'
+    })
+    if (wrong.length > 0) return wrong.map(({ path, message }) => ({ path: ['where', ...path], message }))
   }
   if (value.none !== undefined && kind !== 'total' && !value.count)
     return [{ path: ['none'], message: 'belongs to a total or a count' }]

@@ -1,7 +1,7 @@
 import { address, type ChainAsOf, type CollectContext, defineCollector, z } from 'tidegauge'
 import type { AbiFunction } from 'viem'
 import { addressesNow } from './values/contracts.ts'
-import { type DecimalsOf, decimalsOption, decimalsReader, ofOption, scaleAdvice } from './values/decimals.ts'
+import { coin, type DecimalsOf, decimalsOption, decimalsReader, ofOption, scaleAdvice } from './values/decimals.ts'
 import { declaration, declared, labelOption } from './values/declared.ts'
 import { eventFilter, type ParsedEvent } from './values/event.ts'
 import { decimalNumber, Fraction, fractionOf, nearestNumber, scaled, total } from './values/fraction.ts'
@@ -9,8 +9,17 @@ import { eachOption } from './values/items.ts'
 import { OptionEntryMistake } from './values/mistake.ts'
 import { noneOption, readingOf } from './values/none.ts'
 import { exactPrice, exactTokenPrice, priceOption } from './values/price/exact-price.ts'
+import {
+  atLeastOption,
+  checkLeftOut,
+  firstPriced,
+  type LeftOut,
+  pricedParts,
+  unpricedMistakes,
+  unpricedOption,
+} from './values/price/unpriced.ts'
 
-const notFactor = 'must be a number, like 0.003'
+const texts = z.union([z.string(), z.array(z.string()).min(2)])
 
 /** Options of an event; those next to `events` are of each that says nothing else. */
 const ofEvent = {
@@ -18,22 +27,28 @@ const ofEvent = {
     .record(z.string(), z.unknown())
     .optional()
     .describe('arguments that a log must have, all of them: a value, a list of values, or { min, max, not }'),
-  sum: z.string().optional().describe('the argument that is added up, or a part of it, like fill.delta'),
+  sum: texts
+    .optional()
+    .describe(
+      'the argument that is added up, or a part of it, like fill.delta or fees.*.amount; a list: one for each token',
+    ),
   count: z.literal(true).optional().describe('the number of logs'),
   unique: z.string().optional().describe('the argument whose different values are counted'),
   abs: z.literal(true).optional().describe('adds up without signs'),
-  token: z
-    .string()
+  token: texts
     .optional()
     .describe(
-      'the token of the sum: an argument, an address, or a call of the contract: "token0() view returns (address)"',
+      'the token of the sum: an argument, an address, or a call of the contract: "token0() view returns (address)"; of a list, the first that has a price counts',
     ),
   decimals: decimalsOption.optional().describe('of the sum; with token: of a token that has no decimals()'),
   price: priceOption,
   factor: z
-    .union([z.number(), z.string().regex(decimalNumber, { error: notFactor })], { error: notFactor })
+    .union([z.number(), z.string()])
     .optional()
-    .describe('the sum is multiplied by it, like a fee of 0.003'),
+    .describe(
+      'the sum is multiplied by it: a number like 0.003, an argument, or a call of the contract: "fee() view returns (uint24)"',
+    ),
+  factorDecimals: z.int().min(0).max(255).optional().describe('decimals of a factor that is an argument or a call'),
 }
 
 const signature = z
@@ -54,6 +69,8 @@ const options = z
       .describe('several, in place of event, that are added up'),
     ...ofEvent,
     label: labelOption.max(16).describe('label of the metric'),
+    unpriced: unpricedOption,
+    atLeast: atLeastOption,
     none: noneOption,
     ...declared,
   })
@@ -69,6 +86,8 @@ const options = z
       for (const { path, message } of mistakesOf(each, isSeveral)) tell([...own, ...path], message)
       kinds.add(each.unique === undefined ? 'number' : 'unique')
     }
+    const isPriced = eventsOf(given).some(({ price }) => price !== undefined)
+    for (const { path, message } of unpricedMistakes(given, isPriced)) tell(path, message)
     if (kinds.size > 1) tell(['events'], 'must have unique at each of them, or at none')
   })
 
@@ -91,14 +110,20 @@ export default defineCollector({
     // A filter without an address is of all contracts.
     if (emitters.length === 0) return { [label]: readingOf(none, 0, means.options.none) }
     const parts = await Promise.all(eventsOf(means.options).map(each => readEvent(each, emitters, means)))
+    checkLeftOut(
+      label,
+      parts.map(({ leftOut }) => leftOut),
+      means.options,
+      means.log,
+    )
     const values = new Set(parts.flatMap(({ values }) => values))
     return { [label]: nearestNumber(total(parts.map(({ sum }) => sum))) + values.size }
   },
 })
 
 function eventsOf(given: Options): readonly OwnEvent[] {
-  const { event = '', events = [{ event }], where, sum, count, unique, abs, token, decimals, price, factor } = given
-  const common = { where, sum, count, unique, abs, token, decimals, price, factor }
+  const { event = '', events = [{ event }] } = given
+  const common = Object.fromEntries(Object.keys(ofEvent).map(name => [name, Reflect.get(given, name)]))
   return events.map(each => ({ ...common, ...each }))
 }
 
@@ -106,7 +131,8 @@ function mistakesOf(given: OwnEvent, isOfSeveral: boolean): readonly Pick<Option
   const kinds = (['sum', 'count', 'unique'] as const).filter(kind => given[kind] !== undefined)
   const found: Pick<OptionEntryMistake, 'path' | 'message'>[] = []
   const tell = (path: readonly string[], message: string) => found.push({ path, message })
-  const stray = (['abs', 'token', 'decimals', 'price', 'factor'] as const).find(name => given[name] !== undefined)
+  const ofSum = ['abs', 'token', 'decimals', 'price', 'factor', 'factorDecimals'] as const
+  const stray = ofSum.find(name => given[name] !== undefined)
   if (kinds.length !== 1) {
     tell(kinds.slice(1, 2), `must have one of sum, count, unique, and has ${kinds.join(' and ') || 'nothing of it'}`)
   } else if (stray && given.sum === undefined) tell([stray], `belongs to a sum, and this is a ${kinds[0]}`)
@@ -116,6 +142,13 @@ function mistakesOf(given: OwnEvent, isOfSeveral: boolean): readonly Pick<Option
     tell(['decimals'], 'must be a number, for a token that has no decimals(): one that has them is asked')
   if (given.price === 'token' && given.token === undefined)
     tell(['price'], 'needs the token: token: an argument of the event, an address, or a call of the contract')
+  const [sums, tokens] = [[given.sum ?? []].flat().length, [given.token ?? []].flat().length]
+  if ((sums > 1 || tokens > 1) && sums !== tokens) tell(['sum'], 'must have as many amounts as there are tokens')
+  if (tokens > 1 && given.price !== 'token')
+    tell(['price'], 'must be price: token: the first token that has a price counts')
+  const isNumber = given.factor === undefined || decimalNumber.test(String(given.factor))
+  if (given.factorDecimals !== undefined && isNumber)
+    tell(['factorDecimals'], 'belongs to a factor that is an argument or a call')
   return given.event === '' ? found : [...found, ...eventMistakes(given)]
 }
 
@@ -140,16 +173,17 @@ interface EventParts {
   readonly sum: Fraction
   /** The different values, where these are counted. */
   readonly values: readonly string[]
+  readonly leftOut: LeftOut
 }
 
 const none = new Fraction(0)
 
-async function readEvent(
-  given: OwnEvent,
-  emitters: Emitters,
-  { options, chain: chainOf, price, log }: Means,
-): Promise<EventParts> {
-  const chain = chainOf(options.chain)
+/** Part of a log, and the contract that has emitted it. */
+type EmittedItem = ReturnType<ParsedEvent['items']>[number] & { readonly emitter: `0x${string}` }
+
+async function readEvent(given: OwnEvent, emitters: Emitters, means: Means): Promise<EventParts> {
+  const { options, price, log } = means
+  const chain = means.chain(options.chain)
   const event = eventFilter(given)
   const decimalsOf = decimalsReader(chain, given.token === undefined ? scaleAdvice : ofOption('decimals'))
   // Asked in the same turn as the logs; a price is missed only where there is something to be priced.
@@ -159,28 +193,43 @@ async function readEvent(
     chain.logs({ address: emitters, event: event.abi, args: event.indexed }),
     decimalsOfSum(given, event, emitters, decimalsOf),
   ])
-  const meant = logs.filter(({ args }) => event.isMeant(args))
-  if (meant.length === 0 && logs.length > 0)
+  const items = logs.flatMap(({ address, args }) => event.items(args).map(item => ({ ...item, emitter: address })))
+  if (items.length === 0 && logs.length > 0)
     log.info(`${options.label}: none of ${logs.length} logs of ${event.abi.name} meets where`)
-  if (given.unique !== undefined) return { sum: none, values: meant.map(({ args }) => event.value(args)) }
-  if (given.sum === undefined) return { sum: new Fraction(meant.length), values: [] }
-  const worth = async ([token, amount]: readonly [`0x${string}` | '', bigint]) => {
-    const [decimals, usd] = await Promise.all([
-      ofSum ?? (token && decimalsOf(token, numberIn(given.decimals))),
-      given.price === 'token' && token ? exactTokenPrice(price, options.chain, token) : named,
-    ])
-    const whole = scaled(amount, Number(decimals))
-    return usd ? whole.mul(usd) : whole
+  const all = { leftOut: { items: items.length, reasons: [] } }
+  if (given.unique !== undefined) return { ...all, sum: none, values: items.map(({ value }) => value) }
+  if (given.sum === undefined) return { ...all, sum: new Fraction(items.length), values: [] }
+  const amountOf = async (token: `0x${string}` | undefined, amount: bigint) => {
+    const decimals = ofSum ?? (token ? await decimalsOf(token, numberIn(given.decimals)) : 0)
+    return scaled(amount, decimals)
   }
-  const amounts = await amountsByToken(meant, event, given.abs === true, chain)
-  const sum = total(await Promise.all([...amounts].map(worth)))
-  return { sum: sum.mul(fractionOf(given.factor ?? 1)), values: [] }
+  const isByToken = given.price === 'token'
+  const worth = async ({ tokens, amounts }: TokenSum): Promise<Fraction> => {
+    if (!isByToken) {
+      const [whole, usd] = await Promise.all([amountOf(tokens[0], amounts[0] ?? 0n), named])
+      return usd ? whole.mul(usd) : whole
+    }
+    return firstPriced(
+      tokens.map((token = coin, place) => async () => {
+        // Asked in one turn. Where there is no price, it does not matter that there are no decimals.
+        const whole = amountOf(token, amounts[place] ?? 0n)
+        whole.catch(() => {})
+        const usd = await exactTokenPrice(price, options.chain, token)
+        return usd.mul(await whole)
+      }),
+    )
+  }
+  const sums = await sumsByTokens(items, event, given, chain)
+  const { values, leftOut } = await pricedParts([...sums.values()], worth, options.unpriced)
+  const isNumber = decimalNumber.test(String(given.factor ?? 1))
+  const factor = isNumber ? fractionOf(given.factor ?? 1) : scaled(1n, given.factorDecimals ?? 0)
+  return { sum: total(values).mul(factor), values: [], leftOut }
 }
 
-/** Decimals that no log decides: those of the sum, where there is no token, and of a token that is written. */
+/** Decimals that no log decides: those of the sum, where there is no token, and of a single token that is written. */
 function decimalsOfSum(
   { decimals, token }: OwnEvent,
-  event: ParsedEvent,
+  { tokens: [first, ...others] }: ParsedEvent,
   emitters: Emitters,
   decimalsOf: DecimalsOf,
 ): Promise<number> | number | undefined {
@@ -188,7 +237,8 @@ function decimalsOfSum(
     if (decimals === undefined || typeof decimals === 'number') return decimals ?? 0
     return decimalsOf(decimals === true ? ([emitters].flat()[0] ?? '0x') : decimals.address)
   }
-  return event.token?.kind === 'address' ? decimalsOf(event.token.address, numberIn(decimals)) : undefined
+  if (first?.kind !== 'address' || others.length > 0) return undefined
+  return decimalsOf(first.address, numberIn(decimals))
 }
 
 /** Decimals that are written as a number; of a token they count only where it tells none. */
@@ -196,36 +246,54 @@ function numberIn(decimals: OwnEvent['decimals']): number | undefined {
   return typeof decimals === 'number' ? decimals : undefined
 }
 
-interface EmittedLog {
-  readonly address: `0x${string}`
-  readonly args: unknown
+/** The amounts of all items with the same tokens: one for each of them. */
+interface TokenSum {
+  readonly tokens: readonly (`0x${string}` | undefined)[]
+  readonly amounts: readonly bigint[]
+  /** Number of the items. */
+  readonly items: number
 }
 
-/** The sums of the logs' amounts by their tokens, in lower case; under an empty text without tokens. */
-async function amountsByToken(
-  logs: readonly EmittedLog[],
-  { token, amount }: ParsedEvent,
-  isUnsigned: boolean,
+/** The sums of the items' amounts, each times its factor, by their tokens in lower case. */
+async function sumsByTokens(
+  items: readonly EmittedItem[],
+  event: ParsedEvent,
+  { abs }: OwnEvent,
   chain: ChainAsOf,
-): Promise<ReadonlyMap<`0x${string}` | '', bigint>> {
-  const called = new Map<string, Promise<`0x${string}`>>()
-  const tokenOf = ({ address, args }: EmittedLog) => {
-    if (token?.kind !== 'call') return token?.kind === 'argument' ? token.of(args) : (token?.address ?? '')
-    const answer = called.get(address) ?? readToken(chain, address, token.abi)
-    called.set(address, answer)
+): Promise<ReadonlyMap<string, TokenSum>> {
+  const answers = new Map<string, Promise<unknown>>()
+  const ask = (emitter: `0x${string}`, abi: AbiFunction) => {
+    const key = `${emitter} ${abi.name}`
+    const answer = answers.get(key) ?? readFirst(chain, emitter, abi)
+    answers.set(key, answer)
     return answer
   }
-  const tokens = await Promise.all(logs.map(tokenOf))
-  const sums = new Map<`0x${string}` | '', bigint>()
-  for (const [place, { args }] of logs.entries()) {
-    const own = amount(args)
-    const key = (tokens[place] ?? '').toLowerCase() as `0x${string}` | ''
-    sums.set(key, (sums.get(key) ?? 0n) + (isUnsigned && own < 0n ? -own : own))
+  const read = items.map(async ({ emitter, tokens, factor }) => {
+    const named = event.tokens.map((token, place) => {
+      if (token.kind === 'address') return token.address
+      return token.kind === 'call' ? (ask(emitter, token.abi) as Promise<`0x${string}`>) : tokens[place]
+    })
+    const called = event.factorCall ? (ask(emitter, event.factorCall) as Promise<bigint | number>) : factor
+    return [await Promise.all(named), BigInt(await called)] as const
+  })
+  const sums = new Map<string, TokenSum>()
+  for (const [place, [named, factor]] of (await Promise.all(read)).entries()) {
+    const tokens = named.map(token => token?.toLowerCase() as `0x${string}` | undefined)
+    const before = sums.get(tokens.join())
+    const amounts = (items[place]?.amounts ?? []).map((amount, number) => {
+      return (before?.amounts[number] ?? 0n) + (abs && amount < 0n ? -amount : amount) * factor
+    })
+    sums.set(tokens.join(), {
+      tokens: tokens.length > 0 ? tokens : [undefined],
+      amounts,
+      items: 1 + (before?.items ?? 0),
+    })
   }
   return sums
 }
 
-async function readToken(chain: ChainAsOf, address: `0x${string}`, abi: AbiFunction): Promise<`0x${string}`> {
+/** The first output of a view function of a contract. */
+async function readFirst(chain: ChainAsOf, address: `0x${string}`, abi: AbiFunction): Promise<unknown> {
   const answer: unknown = await chain.read({ address, abi: [abi], functionName: abi.name })
-  return (Array.isArray(answer) ? answer[0] : answer) as `0x${string}`
+  return Array.isArray(answer) ? answer[0] : answer
 }

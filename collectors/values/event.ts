@@ -1,5 +1,6 @@
 import { type AbiEvent, type AbiFunction, type AbiParameter, toEventSelector } from 'viem'
 import { argument, part } from './abi-argument.ts'
+import { decimalNumber } from './fraction.ts'
 import { OptionEntryMistake } from './mistake.ts'
 import { isNumber, parsedSignature } from './signature.ts'
 
@@ -8,31 +9,46 @@ export interface WrittenEvent {
   readonly event: string
   /** Conditions of arguments: a value, a list of which one must be met, or `{ min, max, not }`. */
   readonly where?: Readonly<Record<string, unknown>> | undefined
-  /** An argument that is an integer or a bool, or a part of one: `fill.delta`. */
-  readonly sum?: string | undefined
+  /** An argument that is an integer or a bool, or a part of one: `fill.delta`, `fees.*.amount`; one for each token. */
+  readonly sum?: string | readonly string[] | undefined
   readonly unique?: string | undefined
   /** The token of the sum: an argument, an address, or the signature of a view function of the emitting contract. */
-  readonly token?: string | undefined
+  readonly token?: string | readonly string[] | undefined
+  /** A number, an argument that is an integer, or the signature of a view function of the emitting contract. */
+  readonly factor?: string | number | undefined
 }
 
 /** The token of an event. */
-type EventToken =
+export type EventToken =
   | { readonly kind: 'address'; readonly address: `0x${string}` }
-  | { readonly kind: 'argument'; of(args: unknown): `0x${string}` }
+  | { readonly kind: 'argument'; readonly of: Each<`0x${string}`>; readonly array?: string }
   | { readonly kind: 'call'; readonly abi: AbiFunction }
+
+/** The values of an argument of a log: one for each item of the array that `*` stands for; without it, one for all. */
+type Each<T> = (args: unknown) => (place: number) => T
+
+/** Part of a log that counts: all of it, or one item of an array. */
+interface EventItem {
+  /** A number for each token. */
+  readonly amounts: readonly bigint[]
+  /** By place, those that an argument has. */
+  readonly tokens: readonly (`0x${string}` | undefined)[]
+  /** The factor that an argument has; 1 where none has. */
+  readonly factor: bigint
+  /** The argument whose different values are counted, as a text. */
+  readonly value: string
+}
 
 /** An event by its signature, and which of its logs are meant. */
 export interface ParsedEvent {
   readonly abi: AbiEvent
   /** Arguments that the node can filter by. */
   readonly indexed: Readonly<Record<string, unknown>>
-  readonly token: EventToken | undefined
-  /** Whether a log has the arguments that the node cannot filter by. */
-  isMeant(args: unknown): boolean
-  /** The number that is added up. */
-  amount(args: unknown): bigint
-  /** The argument whose different values are counted, as a text. */
-  value(args: unknown): string
+  readonly tokens: readonly EventToken[]
+  /** A view function of the emitting contract whose answer is the factor; absent where it is anything else. */
+  readonly factorCall: AbiFunction | undefined
+  /** The parts of a log that have the arguments by which the node cannot filter. */
+  items(args: unknown): readonly EventItem[]
 }
 
 /** Whether logs with a first topic are of the event with that signature. */
@@ -41,12 +57,11 @@ export function isEventOf(signature: string, topic: unknown): boolean {
 }
 
 /** @throws OptionEntryMistake when it is no event, or an argument is not of it */
-export function eventFilter({ event, where = {}, sum, unique, token }: WrittenEvent): ParsedEvent {
+export function eventFilter({ event, where = {}, sum, unique, token, factor }: WrittenEvent): ParsedEvent {
   const abi = parsedEvent(event)
-  const summed = sum === undefined ? undefined : argumentAt(abi, sum, ['sum'])
-  if (summed && !isNumber(summed.type.type)) {
-    throw new OptionEntryMistake(['sum'], `must be an integer or a bool, and ${sum} is ${summed.type.type}`)
-  }
+  const summed = [sum ?? []].flat().map((name, place, { length }) => {
+    return numberAt(abi, name, ['sum', ...(length > 1 ? [String(place)] : [])])
+  })
   const counted = unique === undefined ? undefined : argumentAt(abi, unique, ['unique'])
   const wanted = Object.entries(where).map(([name, written]) => {
     const found = argumentAt(abi, name, ['where', name])
@@ -66,16 +81,69 @@ export function eventFilter({ event, where = {}, sum, unique, token }: WrittenEv
     )
   }
   const own = wanted.filter(each => !byNode.includes(each))
+  const tokens = [token ?? []].flat().map(name => tokenOf(abi, name))
+  const { argument: multiplied, call: factorCall } = factorOf(abi, factor)
+  const arrays = [...summed, ...own, counted, multiplied, ...tokens.map(argumentOf)].flatMap(each => each?.array ?? [])
+  const [array, other] = [...new Set(arrays)]
+  if (other !== undefined)
+    throw new OptionEntryMistake(['sum'], `must be of one array: ${array}.* and ${other}.* have items of their own`)
+  const sizeOf = array === undefined ? () => 1 : argumentAt(abi, `${array}.*`, ['sum']).size
   return {
     abi,
     indexed: Object.fromEntries(
       byNode.map(({ name, values = [] }) => [name, values.length === 1 ? values[0] : values]),
     ),
-    token: token === undefined ? undefined : tokenOf(abi, token),
-    isMeant: args => own.every(({ of, holds }) => holds(of(args))),
-    amount: args => integer(summed?.of(args), sum),
-    value: args => plain(counted?.of(args)),
+    tokens,
+    factorCall,
+    items(args) {
+      const [conditions, amounts] = [
+        own.map(({ each, holds }) => [each(args), holds] as const),
+        summed.map(({ each }) => each(args)),
+      ]
+      const [values, factors] = [counted?.each(args), multiplied?.each(args)]
+      const named = tokens.map(one => (one.kind === 'argument' ? one.of(args) : undefined))
+      return Array.from({ length: sizeOf(args) }, (_, place) => place)
+        .filter(place => conditions.every(([at, holds]) => holds(at(place))))
+        .map(place => ({
+          amounts: amounts.map((at, number) => integer(at(place), [sum ?? ''].flat()[number])),
+          tokens: named.map(at => at?.(place)),
+          factor: factors ? integer(factors(place), String(factor)) : 1n,
+          value: plain(values?.(place)),
+        }))
+    },
   }
+}
+
+/** The argument that a token is; absent where it is something else. */
+function argumentOf(token: EventToken): { readonly array?: string } | undefined {
+  return token.kind === 'argument' ? token : undefined
+}
+
+/** @throws OptionEntryMistake where it is no number */
+function numberAt(abi: AbiEvent, name: string, path: readonly string[]): EventArgument {
+  const found = argumentAt(abi, name, path)
+  if (isNumber(found.type.type)) return found
+  throw new OptionEntryMistake(path, `must be an integer or a bool, and ${name} is ${found.type.type}`)
+}
+
+const notFactor =
+  'must be a number like 0.003, an argument of the event, or a call of the contract like "fee() view returns (uint24)"'
+
+/** The argument or the call that a factor is; neither where it is a number. @throws OptionEntryMistake */
+function factorOf(
+  abi: AbiEvent,
+  factor: WrittenEvent['factor'],
+): { readonly argument?: EventArgument; readonly call?: AbiFunction } {
+  if (factor === undefined || decimalNumber.test(String(factor))) return {}
+  const text = String(factor)
+  if (!text.includes('(')) {
+    if (!abi.inputs.some(({ name }) => name === text.split('.')[0])) throw new OptionEntryMistake(['factor'], notFactor)
+    return { argument: numberAt(abi, text, ['factor']) }
+  }
+  const call = parsedSignature('function', text, 'factor', notFactor)
+  const isFit = /^(view|pure)$/.test(call.stateMutability) && call.inputs.length === 0
+  if (!isFit || !/^u?int/.test(call.outputs[0]?.type ?? '')) throw new OptionEntryMistake(['factor'], notFactor)
+  return { call }
 }
 
 const integer = (value: unknown, name = '') => {
@@ -88,28 +156,50 @@ interface EventArgument {
   readonly type: AbiParameter
   /** Whether logs have it as a topic. */
   readonly isTopic: boolean
-  of(args: unknown): unknown
+  /** Name of the array whose items `*` stands for; absent without one. */
+  readonly array?: string
+  readonly each: Each<unknown>
+  /** Number of its values. */
+  size(args: unknown): number
 }
 
 /** @param name of the argument, with dots into a tuple or a list. @throws OptionEntryMistake */
 function argumentAt(abi: AbiEvent, name: string, path: readonly string[]): EventArgument {
   const [first = '', ...rest] = name.split('.')
   const { indexed = false, ...parameter } = input(abi, first, path)
-  const steps = [argumentKey(abi, first)]
+  const steps: (string | number)[] = [argumentKey(abi, first)]
   let type: AbiParameter = parameter
-  for (const step of rest) {
+  let array: { readonly name: string; readonly steps: readonly (string | number)[] } | undefined
+  for (const [place, step] of rest.entries()) {
     const list = /^(.*)\[\d*\]$/.exec(type.type)?.[1]
     const parts = list === undefined && 'components' in type ? type.components : []
     const names = parts.map((each, place) => each.name || String(place))
+    if (step === '*' && list !== undefined && !array) {
+      array = { name: [first, ...rest.slice(0, place)].join('.'), steps: [...steps] }
+      steps.splice(0)
+      type = { ...type, type: list }
+      continue
+    }
     if (list === undefined ? !names.includes(step) : !/^\d+$/.test(step)) {
-      const known = list === undefined ? names.join(', ') || 'no parts' : 'places from 0 on'
+      const known = list === undefined ? names.join(', ') || 'no parts' : 'places from 0 on, and * for each'
       throw new OptionEntryMistake(path, `${name}: there is no part "${step}": ${type.type} has ${known}`)
     }
     const isByPlace = list !== undefined || parts.some(each => !each.name)
     steps.push(isByPlace ? (list === undefined ? names.indexOf(step) : Number(step)) : step)
     type = list === undefined ? (parts[names.indexOf(step)] ?? type) : { ...type, type: list }
   }
-  return { type, isTopic: indexed && rest.length === 0, of: args => steps.reduce<unknown>(part, args) }
+  const isTopic = indexed && rest.length === 0
+  const rooted = array
+  if (!rooted) {
+    const each: Each<unknown> = args => () => steps.reduce<unknown>(part, args)
+    return { type, isTopic, each, size: () => 1 }
+  }
+  const itemsOf = (args: unknown) => Object.values(Object(rooted.steps.reduce<unknown>(part, args))) as unknown[]
+  const each: Each<unknown> = args => {
+    const items = itemsOf(args)
+    return place => steps.reduce<unknown>(part, items[place])
+  }
+  return { type, isTopic, array: rooted.name, each, size: args => itemsOf(args).length }
 }
 
 /** Whether a topic has only the hash of such an argument. */
@@ -174,9 +264,9 @@ function tokenOf(abi: AbiEvent, token: string): EventToken {
     if (!isFit || call.outputs[0]?.type !== 'address') throw new OptionEntryMistake(['token'], notToken)
     return { kind: 'call', abi: call }
   }
-  const { type, of } = argumentAt(abi, token, ['token'])
+  const { type, each, array } = argumentAt(abi, token, ['token'])
   if (type.type !== 'address') throw new OptionEntryMistake(['token'], `${notToken}; ${token} is ${type.type}`)
-  return { kind: 'argument', of: args => of(args) as `0x${string}` }
+  return { kind: 'argument', of: each as Each<`0x${string}`>, ...(array !== undefined && { array }) }
 }
 
 /** @throws OptionEntryMistake */

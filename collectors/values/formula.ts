@@ -1,6 +1,7 @@
 import { type Price, z } from 'tidegauge'
 import { circlesIn } from './circles.ts'
 import { decimalNumber, type Fraction, fractionOf } from './fraction.ts'
+import { isLasting } from './lasting.ts'
 import { exactPrice } from './price/exact-price.ts'
 import { similarWord } from './similar-word.ts'
 
@@ -21,6 +22,7 @@ export const formulas = {
     .tuple([operand, operand], { error: 'must be a list of two: what is divided, and by what' })
     .optional()
     .describe('the first divided by the second'),
+  first: operands.optional().describe('the first of several that has a value'),
 }
 
 type Operand = z.output<typeof operand>
@@ -163,6 +165,7 @@ async function evaluated(
     if (typeof each === 'string') return exactOf(each)
     return typeof each === 'number' ? fractionOf(each) : exactPrice(price, each.price)
   }
+  if (kind === 'first') return firstOf(over.map(each => async () => exact(each)))
   const parts = await Promise.all(over.map(exact))
   const [first = fractionOf(0), ...others] = parts
   if (kind === 'ratio' && others.some(({ n }) => n === 0n))
@@ -170,7 +173,21 @@ async function evaluated(
   return others.reduce((total, each) => operations[kind](total, each), first)
 }
 
-const operations: Readonly<Record<Kind, (a: Fraction, b: Fraction) => Fraction>> = {
+/** The first that has a value. @throws a failure that may pass: what comes later stands only where nothing comes before */
+async function firstOf(parts: readonly (() => Promise<Fraction>)[]): Promise<Fraction> {
+  let failure: unknown
+  for (const part of parts) {
+    try {
+      return await part()
+    } catch (error) {
+      if (!isLasting(error)) throw error
+      failure ??= error
+    }
+  }
+  throw failure
+}
+
+const operations: Readonly<Record<Exclude<Kind, 'first'>, (a: Fraction, b: Fraction) => Fraction>> = {
   sum: (a, b) => a.add(b),
   product: (a, b) => a.mul(b),
   difference: (a, b) => a.sub(b),

@@ -30,12 +30,12 @@ const itemsAtOnce = 1_000
  * @param begin its rejections must be handled: the item may not be on the list
  * @param labels the values that `begin` has begun
  */
-export async function ofItems(
+export async function ofItems<V extends ItemValues>(
   list: CollectContext<unknown>['list'],
   name: string,
-  begin: (item: Address) => ItemValues,
+  begin: (item: Address) => V,
   labels: readonly string[],
-): Promise<readonly ListItem<Promise<ItemValues>>[]> {
+): Promise<readonly ListItem<Promise<V>>[]> {
   let underWay: Promise<unknown>[] = []
   let turn: Promise<unknown> = Promise.resolve()
   const beginInTurn = (item: Address) => {

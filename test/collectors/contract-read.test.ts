@@ -117,11 +117,15 @@ describe('contract-read', () => {
     [{ A: { ...Supply, maxJump: '-20%' } }, ['values', 'A', 'maxJump'], 'a part of the last value like "20%"'],
     [{ A: { call: 'a() view returns (string)' } }, ['values', 'A', 'call'], 'must return an integer or a bool'],
     [{ A: { ...Cap, args: ['0x1'] } }, ['values', 'A', 'args', 0], 'must be an address in quotes'],
-    [{ A: {} }, ['values', 'A'], 'must have one of call, sum, product, difference, ratio, and has nothing of it'],
+    [
+      { A: {} },
+      ['values', 'A'],
+      'must have one of call, sum, product, difference, ratio, first, and has nothing of it',
+    ],
     [
       { A: { ...Supply, sum: [1, 2] } },
       ['values', 'A'],
-      'must have one of call, sum, product, difference, ratio, and has call and sum',
+      'must have one of call, sum, product, difference, ratio, first, and has call and sum',
     ],
     [{ A: { sum: ['toString', 1] } }, ['values', 'A', 'sum'], 'there is no value "toString": add it'],
     [{ A: { sum: ['B', 1] } }, ['values', 'A', 'sum'], 'there is no value "B": add it'],

@@ -19,6 +19,8 @@ const filled = 'Filled(address indexed maker, (uint8 kind, int256 delta, uint256
 const nameless = 'Noted(uint256, uint8 indexed kind, uint256 amount)'
 const paid = 'Paid(uint8 indexed kind, uint256 amount)'
 const fee = 'Fee(address token, uint256 amount)'
+const swap = 'Swap(address tokenIn, address tokenOut, uint256 amountIn, uint256 amountOut, uint24 share)'
+const sold = 'Sold((uint8 kind, address token, uint256 amount)[] parts)'
 
 const fill = (maker: Hex, kind: number, delta: bigint, token: Hex, emitter = dex) =>
   log(emitter, filled, { maker, fill: { kind, delta, fees: [7n, 8n] }, token })
@@ -34,14 +36,32 @@ const logs = [
   log(dex, fee, { token: mute, amount: 1_275n }),
   log(dex, fee, { token: zero, amount: 10n ** 16n }),
   log(dex, fee, { token: eeee, amount: 3n * 10n ** 16n }),
+  log(dex, swap, { tokenIn: odd, tokenOut: usd, amountIn: 77n, amountOut: 4_000_000n, share: 500 }),
+  log(dex, swap, { tokenIn: eth, tokenOut: usd, amountIn: 10n ** 18n, amountOut: 1n, share: 3000 }),
+  log(dex, swap, { tokenIn: odd, tokenOut: odd, amountIn: 5n, amountOut: 6n, share: 100 }),
+  log(dex, sold, {
+    parts: [
+      { kind: 1, token: usd, amount: 2_000_000n },
+      { kind: 2, token: eth, amount: 10n ** 17n },
+      { kind: 1, token: eth, amount: 10n ** 16n },
+    ],
+  }),
+  log(dex, sold, { parts: [] }),
 ]
+/** The first side of a swap that has a price. */
+const side = { event: swap, token: ['tokenIn', 'tokenOut'], sum: ['amountIn', 'amountOut'], price: 'token' }
+const parts = { event: sold, sum: 'parts.*.amount', token: 'parts.*.token', price: 'token' }
 
 /** As a node filters. */
 const isAsked = ({ address: by, topics }: RawLog, filter: { address: unknown; topics: readonly unknown[] }) =>
   [filter.address].flat().some(each => String(each).toLowerCase() === by) &&
   filter.topics.every((wanted, place) => wanted === null || [wanted].flat().includes(topics[place]))
 
-const abi = parseAbi(['function decimals() view returns (uint8)', 'function asset() view returns (address)'])
+const abi = parseAbi([
+  'function decimals() view returns (uint8)',
+  'function asset() view returns (address)',
+  'function rate() view returns (uint16)',
+])
 const decimals: Readonly<Record<Hex, number>> = { [usd]: 6, [eth]: 18 }
 const assets: Readonly<Record<Hex, Hex>> = { [dex]: usd, [other]: eth }
 
@@ -51,8 +71,10 @@ const demo = chainOf({
   read: async (_hour, requests) =>
     requests.map(request => {
       if (request.kind !== 'call') throw new Error('only calls are asked for')
-      const name = request.input.startsWith(toFunctionSelector('asset()')) ? 'asset' : 'decimals'
-      const result = (name === 'asset' ? assets : decimals)[request.to.toLowerCase() as Hex]
+      const names = ['asset', 'decimals', 'rate'] as const
+      const name = names.find(each => request.input.startsWith(toFunctionSelector(`${each}()`))) ?? 'rate'
+      const answers = { asset: assets, decimals, rate: { [dex]: 30 } as Record<Hex, number> }[name]
+      const result = answers[request.to.toLowerCase() as Hex]
       if (result === undefined) return { kind: 'reverted', output: '0x' }
       return { kind: 'returned', output: encodeFunctionResult({ abi, functionName: name, result } as never) }
     }),
@@ -140,6 +162,18 @@ describe('event-sum', () => {
     ['bounds of a topic', { address: [dex, other], event: paid, count: true, where: { kind: { min: 2 } } }, 1],
     ['not one value', { event: filled, count: true, where: { maker: { not: ann } } }, 1],
     ['not one of several', { event: filled, count: true, where: { token: { not: [usd, odd] } } }, 1],
+    ['the side that has a price', { ...side, where: { share: { min: 500 } } }, 4 + 2000],
+    ['what has a price, without the rest', { ...side, unpriced: 'leave out', atLeast: 0.6 }, 2004],
+    [
+      'a factor of each log',
+      { ...side, where: { share: { min: 500 } }, factor: 'share', factorDecimals: 6 },
+      4 * 0.0005 + 2000 * 0.003,
+    ],
+    ['a factor that the contract says', { event: paid, sum: 'amount', factor: 'rate() view returns (uint16)' }, 30e6],
+    ['each item of an array', parts, 2 + 200 + 20],
+    ['the items that are meant', { ...parts, where: { 'parts.*.kind': 1 } }, 22],
+    ['the count of items', { event: sold, count: true, where: { 'parts.*.token': eth } }, 2],
+    ['the different values of items', { event: sold, unique: 'parts.*.kind' }, 2],
     ['nothing, whatever the price', { event: paid, sum: 'amount', price: 'None', where: { kind: 9 } }, 0],
   ] as const)('gives %s', async ([, own, value]) => {
     expect(await collected(own)).toBe(value)
@@ -150,6 +184,9 @@ describe('event-sum', () => {
     const priced = await faultOf(collected({ ...event, token: odd, price: 'token', decimals: 1 }))
     expect(priced.message).toBe(`there is no price of the token ${odd} of demo: no source of tokenPrices has it`)
     expect((await faultOf(collected({ ...event, token: odd }))).message).toMatch(/^decimals reverted/)
+    expect((await faultOf(collected(side))).message).toMatch(/^there is no price of the token 0xc/)
+    const few = await faultOf(collected({ ...side, unpriced: 'leave out', atLeast: 0.7 }))
+    expect(few.message).toMatch(/^1 of 3 have no price, and atLeast is 0.7: there is no price of the token 0xc/)
   })
 
   it.for([
@@ -164,10 +201,16 @@ describe('event-sum', () => {
     [{ event: paid, count: true, abs: true }, ['abs'], 'belongs to a sum, and this is a count'],
     [{ event: paid, sum: 'amount', price: 'token' }, ['price'], 'needs the token'],
     [{ event: paid, sum: 'amount', token: 'kind' }, ['token'], 'must be an argument of the event that is an address'],
+    [{ ...side, sum: 'amountIn' }, ['sum'], 'must have as many amounts as there are tokens'],
+    [{ ...side, price: 'ETH' }, ['price'], 'must be price: token'],
+    [{ event: paid, sum: 'amount', unpriced: 'leave out' }, ['unpriced'], 'belongs to a sum with prices'],
+    [{ ...parts, atLeast: 0.5 }, ['atLeast'], 'belongs to unpriced: leave out'],
+    [{ event: paid, sum: 'amount', factor: 2, factorDecimals: 3 }, ['factorDecimals'], 'belongs to a factor that is'],
+    [{ event: filled, sum: 'fill.*.a' }, ['sum'], 'there is no part "*"'],
     [{ event: paid, sum: 'amount', token: 'who' }, ['token'], 'Paid has no argument "who"'],
     [{ event: paid, sum: 'amount', token: 'asset() returns (address)' }, ['token'], 'like "token0() view returns'],
     [{ event: paid, sum: 'amount', token: usd, decimals: true }, ['decimals'], 'must be a number, for a token'],
-    [{ event: paid, sum: 'amount', factor: 'a' }, ['factor'], 'must be a number, like 0.003'],
+    [{ event: paid, sum: 'amount', factor: 'a' }, ['factor'], 'must be a number like 0.003, an argument'],
     [{ event: paid, count: true, where: { kind: [] } }, ['where', 'kind'], 'must hold a value'],
     [{ event: paid, count: true, where: { kind: { mni: 1 } } }, ['where', 'kind', 'mni'], '{ min: 1, max: 5, not: 3 }'],
     [

@@ -26,7 +26,7 @@ it.for([
       return fractionOf(Number(item))
     })
     value.catch(() => {})
-    return () => value
+    return (_label: string) => value
   }
   const items = await ofItems(list, 'pools', begin, ['Value'])
   const values = await Promise.allSettled(items.map(async ({ of }) => (await of)('Value')))

@@ -285,6 +285,59 @@ describe('a list', () => {
     await runner.stop()
   })
 
+  it('counts the side that has a price, twice, and the pairs that are meant', async () => {
+    // Tokens 0 and 1 have prices, 2 and 3 none: 0/1, 0/2, 1/2, 0/3, 1/3.
+    const addressOf = (place: number) => tokens[place]?.address ?? '0x'
+    const named = { [addressOf(0)]: 'Two', [addressOf(1)]: 'Ten' }
+    const prices = [
+      priceConfig('Two', [{ fixed: 2 }], configPlace),
+      priceConfig('Ten', [{ fixed: 10 }], configPlace),
+      tokenPriceConfig('dev', [named], configPlace),
+    ]
+    const { runner } = runnerOn(ofFactory(), undefined, reader, {
+      prices: Object.fromEntries(prices.map(({ name, collector }) => [name, collector])),
+    })
+    const side = { call: 'balanceOf(address) view returns (uint256)', args: ['item'], price: 'token', private: true }
+    const { readings, failures } = await runner.collect(
+      overPairs({
+        Token0,
+        Token1: { call: 'token1() view returns (address)', private: true },
+        In0: { ...side, address: 'Token0' },
+        In1: { ...side, address: 'Token1' },
+        Both: { sum: ['In0', 'In1'], private: true },
+        Twice: { product: ['Side', 2], private: true },
+        Side: { first: ['In0', 'In1'], private: true },
+        Worth: { first: ['Both', 'Twice'], private: true },
+        TVL: { total: 'Worth' },
+        OfZero: { total: 'Worth', where: { Token0: addressOf(0) } },
+        Rich: { count: true, where: { Worth: { min: 40 } } },
+        NotOne: { count: true, where: { Token1: { not: [addressOf(1).toUpperCase().replace('X', 'x')] } } },
+      }),
+      hours[3] as Hour,
+    )
+    expect(failures).toEqual({})
+    const places = [
+      [0, 1, 12],
+      [0, 2, 8],
+      [1, 2, 60],
+      [0, 3, 16],
+      [1, 3, 100],
+    ] as const
+    const born = places.map(([one, other, worth]) => {
+      const [first = '', second = ''] = [addressOf(one), addressOf(other)].sort((a, b) =>
+        BigInt(a) < BigInt(b) ? -1 : 1,
+      )
+      return { first, second, worth }
+    })
+    expect(readings).toEqual({
+      TVL: 12 + 8 + 60 + 16 + 100,
+      OfZero: born.reduce((sum, { first, worth }) => sum + (first === addressOf(0) ? worth : 0), 0),
+      Rich: 2,
+      NotOne: born.filter(({ second }) => second !== addressOf(1)).length,
+    })
+    await runner.stop()
+  })
+
   it('leaves items without a value out, as far as atLeast says, and names them', async () => {
     const addresses = [...tokens.map(each => each.address), factory.address]
     const { runner, lines } = runnerOn(listed('pairs', { fixed: addresses }))

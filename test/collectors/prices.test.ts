@@ -98,6 +98,7 @@ beforeAll(async () => {
     '/exact': { body: '{"usd":2000.12345678901234567891}' },
     '/gone': { status: 404 },
     '/zero': { body: '{"usd":0}' },
+    '/pyth': { body: '{"price":{"price":"6140993501000","conf":"3287868567","expo":-8},"confidence":0.01}' },
     '/huge': { body: '{"usd":"1e400"}' },
     '/tiny': { body: '{"usd":"1e-400"}' },
     '/long': { body: `{"usd":"0.${'3'.repeat(10_000)}"}` },
@@ -107,6 +108,11 @@ beforeAll(async () => {
   const written = {
     Fresh: [feed('fresh')],
     Api: [url('/usd')],
+    Pyth: [
+      url('/pyth', { pointer: '/price/price', decimals: '/price/expo', require: { '/confidence': { min: 0.9 } } }),
+      url('/pyth', { pointer: '/price/price', decimals: 8, max: 60_000 }),
+      url('/pyth', { pointer: '/price/price', decimals: '/price/expo', min: 1 }),
+    ],
     Exact: [url('/exact')],
     Second: [feed('stale'), feed('zero'), feed('negative'), feed('dead'), url('/gone'), url('/zero'), url('/usd')],
     None: [feed('stale'), url('/gone'), url('/later', { time: '/at' })],
@@ -150,6 +156,7 @@ describe('a price', () => {
     ['Fresh', 1.2345678901234567],
     ['Api', 2000.1],
     ['Second', 2000.1],
+    ['Pyth', 61409.93501],
     ['USDC', 1.0001],
     ['Same', 2000.1],
     ['Quoted', 2469.2592370359257],
@@ -159,6 +166,10 @@ describe('a price', () => {
   })
 
   it('says in the log which sources did not answer', async () => {
+    await priced('Pyth', hourAfter(hour, 1))
+    expect(lines.at(-1)).toMatch(
+      /^127\.0\.0\.1:\d+: .*require asks.*\/confidence.*; .*it is 61409\.93501, which is above max: 60000; .* answers$/,
+    )
     await priced('Second', hourAfter(hour, 1))
     expect(lines.at(-1)).toMatch(
       /^feed 0x2{40} of demo: the price is 3601 s old .*; feed 0x3{40} .*: the feed answers 0, .*; 127\.0\.0\.1:\d+ answers$/,

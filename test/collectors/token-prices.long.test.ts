@@ -52,6 +52,10 @@ beforeAll(async () => {
     agreed: [from('first', { agreeWithin: '2%' }), from('second', { agreeWithin: '5%' }), from('third')],
     failing: [{ [token(1)]: 'None' }, from('down'), from('first', { batch: 200 })],
     single: [from('first', { url: `${source.url}/first/{hourSeconds}/{token}` })],
+    sure: [
+      from('first', { require: { '/coins/{token}/price': { not: 1.5 } }, max: 50 }),
+      from('second', { decimals: 1 }),
+    ],
     capitals: [from('first', { checksum: true })],
   }
   const all = [
@@ -99,6 +103,12 @@ describe('the prices of tokens', () => {
       `/first/${at}/${[1, 2, 3, 9, 10].map(coin).join()}`,
       `/second/${at}/${[2, 3, 9, 10].map(coin).join()}`,
     ])
+  })
+
+  it('are those that the bounds and conditions of a source allow', async () => {
+    const { found } = await priced('sure', [1, 4, 5])
+    expect(found.slice(1)).toEqual([7.25, 10.2])
+    expect(found[0]).toContain('what require asks for must stand at /coins/demo:')
   })
 
   it('that no source has say what each says', async () => {

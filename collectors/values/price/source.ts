@@ -1,9 +1,11 @@
 import { address, type CollectContext, headers, z } from 'tidegauge'
 import { decimalsOption, decimalsReader, scaleAdvice, tokenDecimals } from '../decimals.ts'
 import { type Fraction, fractionOf } from '../fraction.ts'
-import { answerOf, decimalAt, jsonPointer } from '../json-answer.ts'
+import { answerOf, jsonPointer } from '../json-answer.ts'
+import { unmet } from '../json-items.ts'
 import { asksBlock, asksHour, inBody, inPlaces, sourceBody, sourceUrl } from '../placeholders.ts'
 import { calledNumber, callMistakes } from '../view-function.ts'
+import { answeredDecimals, answeredOptions, answeredPrice } from './answered.ts'
 import { exactPrice, requirePrice } from './exact-price.ts'
 import { feedAnswer, feedMaxAge, maxAgeOption } from './feed.ts'
 import { poolPrice } from './pool.ts'
@@ -21,7 +23,7 @@ const ofKind: Readonly<Record<Kind, { readonly needed: readonly string[]; readon
   feed: { needed: ['chain'], other: ['maxAge'] },
   pool: { needed: ['chain', 'token', 'quote', 'window', 'price'], other: ['decimals', 'quoteDecimals'] },
   call: { needed: ['chain', 'address'], other: ['args', 'take', 'decimals'] },
-  url: { needed: ['pointer'], other: ['headers', 'body', 'time', 'maxAge'] },
+  url: { needed: ['pointer'], other: ['headers', 'body', 'time', 'maxAge', 'decimals', 'require', 'min', 'max'] },
   fixed: { needed: [], other: [] },
 }
 
@@ -55,9 +57,13 @@ export const source = z
       .union([z.string(), z.int().min(0)])
       .optional()
       .describe('which of several outputs of the call, by name or place'),
-    decimals: decimalsOption
+    decimals: z
+      .union([decimalsOption, answeredDecimals])
       .optional()
-      .describe('of what the call returns; of the token of a pool that has no decimals()'),
+      .describe(
+        'of what the call returns; of the token of a pool that has no decimals(); of an answer, also a pointer to its exponent',
+      ),
+    ...answeredOptions,
     url: sourceUrl.optional().describe('an address that answers JSON, with {hour}, {hourSeconds} or {hourMs} in it'),
     headers: headers.optional(),
     body: sourceBody.optional(),
@@ -84,6 +90,11 @@ export const source = z
     for (const name of needed.filter(each => !given.includes(each))) tell([name], missing[name] ?? 'must be given')
     if (written.pool !== undefined && typeof (written.decimals ?? 0) !== 'number')
       tell(['decimals'], 'must be a number, of a token that has none')
+    const isPlaced = typeof written.decimals === 'string'
+    if (isPlaced && written.url === undefined)
+      tell(['decimals'], 'must be a number: an answer alone may have an exponent')
+    if (written.url !== undefined && typeof (written.decimals ?? 0) !== 'number' && !isPlaced)
+      tell(['decimals'], 'must be a number, or a pointer to the exponent like /price/expo')
     if (written.call !== undefined)
       for (const { path, message } of callMistakes(written.call, written)) tell(path, message)
     if (written.url === undefined) return
@@ -129,18 +140,25 @@ async function ownPrice(source: PriceSource, means: Means): Promise<Fraction> {
     return poolPrice(means.chain(chain), { ...source, pool, token, quote, window })
   if (call !== undefined && address !== undefined) {
     const own = means.chain(chain)
-    return calledNumber(own, decimalsReader(own, scaleAdvice), { ...source, call, address })
+    const decimals = typeof source.decimals === 'string' ? undefined : source.decimals
+    return calledNumber(own, decimalsReader(own, scaleAdvice), { ...source, call, address, decimals })
   }
-  if (source.url !== undefined) return answeredPrice({ ...source, url: source.url }, means)
+  if (source.url !== undefined) return priceOfAddress({ ...source, url: source.url }, means)
   return fractionOf(fixed ?? 1)
 }
 
-async function answeredPrice(
-  { url, headers, body, pointer = '', time, maxAge }: PriceSource & { readonly url: string },
+async function priceOfAddress(
+  { url, headers, body, pointer = '', time, maxAge, require = {}, ...form }: PriceSource & { readonly url: string },
   { http, hour, nowMs }: Means,
 ): Promise<Fraction> {
   const request = { headers, body: inBody(body, { hour }), isRead: true, numbers: 'text' } as const
-  const answer = answerOf({ url, body, time, maxAge: Number(maxAge ?? 3_600), pointer }, { hour, nowMs })
-  const { json } = await http.json(inPlaces(url, { hour }), answer, request)
-  return fractionOf(decimalAt(json, pointer))
+  const unmetIn = (json: unknown) => unmet(json, require)
+  const source = { url, body, time, maxAge: Number(maxAge ?? 3_600), pointer, unmet: unmetIn }
+  const { json } = await http.json(inPlaces(url, { hour }), answerOf(source, { hour, nowMs }), request)
+  const { decimals, min, max } = form
+  return answeredPrice(json, pointer, {
+    min,
+    max,
+    ...(typeof decimals !== 'object' && decimals !== true && { decimals }),
+  })
 }

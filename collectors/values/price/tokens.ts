@@ -3,8 +3,10 @@ import { getAddress } from 'viem'
 import { spellingsOf } from '../decimals.ts'
 import { percentage } from '../declared.ts'
 import { Fraction, fractionOf, nearestNumber } from '../fraction.ts'
-import { answerOf, decimalAt, jsonPointer } from '../json-answer.ts'
+import { answerOf, jsonPointer } from '../json-answer.ts'
+import { unmet } from '../json-items.ts'
 import { asksBlock, asksHour, inBody, inPlaces, inTexts, sourceBody, sourceUrl } from '../placeholders.ts'
+import { answeredDecimals, answeredOptions, answeredPrice } from './answered.ts'
 import { exactPrice, isUnread, requirePrice } from './exact-price.ts'
 
 /** Tokens in a request, where nothing else is written. */
@@ -32,12 +34,14 @@ const urlSource = z
     agreeWithin: percentage(notShare)
       .optional()
       .describe('the price counts only if a later source gives one that differs by no more'),
+    decimals: answeredDecimals.optional().describe('of the number; or where the answer has its exponent, as pointer'),
+    ...answeredOptions,
     time: jsonPointer.optional().describe('where the answer says what instant a price is of, as pointer'),
     maxAge: z.number().positive().default(3600).describe('seconds that instant may lie before the hour'),
   })
   .superRefine((source, context) => {
     const tell = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message })
-    const { url, token, pointer, time, batch } = source
+    const { url, token, pointer, time, batch, decimals, require = {} } = source
     if (!asksHour(source)) tell('url', 'must contain {hour}, {hourSeconds} or {hourMs}: a price is of its hour')
     if (asksBlock(source)) tell('url', 'cannot contain {block}: a price is asked for by its hour')
     if (batch !== undefined && !placesIn(source).has('{tokens}'))
@@ -51,6 +55,8 @@ const urlSource = z
       ['token', token, known.token],
       ['pointer', pointer, known.pointer],
       ['time', time, known.pointer],
+      ...(typeof decimals === 'string' ? [['decimals', decimals, known.pointer] as const] : []),
+      ...Object.keys(require).map(text => ['require', text, known.pointer] as const),
     ] as const
     for (const [name, text = '', names] of texts) {
       const stray = [...text.matchAll(/\{(\w*)[^{}]*\}/g)].find(([, place = '']) => !names.test(place))
@@ -223,11 +229,16 @@ async function answerTo(
   return tokens.map(token => {
     const own = pointerWords(wordsFor(source, token))
     const at = filled(pointer, own)
-    const checked = answerOf({ url, body, maxAge, pointer: at, ...(time && { time: filled(time, own) }) }, run)
+    const conditions = Object.entries(source.require ?? {}).map(([path, each]) => [filled(path, own), each] as const)
+    const unmetIn = (answer: unknown) => unmet(answer, Object.fromEntries(conditions))
+    const timed = time && { time: filled(time, own) }
+    const checked = answerOf({ url, body, maxAge, pointer: at, unmet: unmetIn, ...timed }, run)
     const { success, error } = checked.safeParse(json)
     if (!success) return [token, { failure: error.issues[0]?.message ?? 'it has none', isUnread: false }] as const
     try {
-      return [token, found(fractionOf(decimalAt(json, at)))] as const
+      const { decimals } = source
+      const form = { ...source, decimals: typeof decimals === 'string' ? filled(decimals, own) : decimals }
+      return [token, found(answeredPrice(json, at, form))] as const
     } catch (thrown) {
       return [token, failed(thrown)] as const
     }
