@@ -88,7 +88,7 @@ describe('what a child says', () => {
         runs: [
           {
             run: 'ab'.repeat(16),
-            end: { kind: 'collected', outcome: { readings: { A: 1 }, failures: {}, pins: [] } },
+            end: { kind: 'collected', outcome: { readings: { A: 1 }, ofNone: [], failures: {}, pins: [] } },
           },
         ],
       },
