@@ -24,21 +24,19 @@ const depthMax = 8
  * Reads metrics out of an answer of any shape: records with `id` and `timestamp` in lists or maps at any depth, also
  * below a key or a record that names the metric.
  *
- * @returns empty when the answer has an empty list alone; `undefined` when there is no such record in it, or one whose
- * timestamp cannot be read: that would count as missing. Pure.
+ * @returns empty when the answer is an empty list; `undefined` when there is no such record in it, as in an empty list
+ * below another name, or one whose timestamp cannot be read: that would count as missing. Pure.
  */
 export function listedMetrics(body: unknown): ListedMetrics | undefined {
   const found = new Map<string, Map<Hour, ListedValue>>()
-  const counts = { lists: 0, entries: 0, unreadable: 0 }
+  let unreadable = 0
   walk(body, undefined, 0)
-  if (counts.unreadable > 0) return undefined
-  return found.size > 0 || (counts.lists > 0 && counts.entries === 0) ? found : undefined
+  if (unreadable > 0) return undefined
+  return found.size > 0 || (Array.isArray(body) && body.length === 0) ? found : undefined
 
   function walk(value: unknown, above: string | undefined, depth: number): void {
     if (depth > depthMax || typeof value !== 'object' || value === null) return
     if (Array.isArray(value)) {
-      counts.lists += 1
-      counts.entries += value.length
       for (const part of value) walk(part, above, depth + 1)
       return
     }
@@ -49,7 +47,7 @@ export function listedMetrics(body: unknown): ListedMetrics | undefined {
       // An hour may have two records, one of them with fewer fields.
       found.set(id, hours.set(hour, { ...hours.get(hour), ...listedValue(value) }))
     }
-    if (id !== undefined && hour === undefined && 'timestamp' in value) counts.unreadable += 1
+    if (id !== undefined && hour === undefined && 'timestamp' in value) unreadable += 1
     for (const [key, part] of Object.entries(value)) walk(part, isMetricId(key) ? key : id, depth + 1)
   }
 }

@@ -10,7 +10,7 @@ const run = {
 }
 
 // The tests run on a recording, offline. To make it again from the chain of the configuration, and then correct the
-// value below: RECORD=2026-11-20T13:00:00Z node --test collectors/supply.test.ts
+// value below: RECORD=2026-11-20T13:00:00Z npm test -- collectors/supply.test.ts
 const file = new URL('./supply.recording.json', import.meta.url)
 const { RECORD: hour } = process.env
 if (hour) {

@@ -10,7 +10,7 @@ const run = {
 }
 
 // The tests run on a recording, offline. To make it again from a chain, write tidegauge.yaml with that chain here, run
-// RECORD=2026-11-20T13:00:00Z node --test, and correct the value below.
+// RECORD=2026-11-20T13:00:00Z npm test, and correct the value below.
 const file = new URL('./index.recording.json', import.meta.url)
 const { RECORD: hour } = process.env
 if (hour) {

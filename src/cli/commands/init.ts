@@ -136,7 +136,7 @@ function nextSteps(folder: string, install: string | undefined): string {
     ...(install === undefined ? [] : [`  ${install.padEnd(37)} # packages for tests and an editor`]),
     '  npx tidegauge check                   # the configuration and its collectors, offline',
     '  npx tidegauge collect --dry-run       # one hour, shown and not sent',
-    '  node --test                           # the tests of the collectors, on recordings',
+    '  npm test                              # the tests of the collectors, on recordings',
     '  npx tidegauge run                     # the daemon; its page is at http://127.0.0.1:9464/',
     '  npx tidegauge show my-protocol        # in another terminal: the widget, as the service has it',
     '',

@@ -158,7 +158,7 @@ async function newCollector(name: string, configFile: string): Promise<void> {
   note(
     [
       'Next: put these lines under collectors: of a protocol, with a chain of the configuration, then',
-      `  node --test ${shown(`collectors/${name}.test${extension}`)}`,
+      `  npm test -- ${shown(`collectors/${name}.test${extension}`)}`,
       `  npx tidegauge collect --watch --only ${name} --dry-run`,
     ].join('\n'),
   )

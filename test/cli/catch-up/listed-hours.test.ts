@@ -27,7 +27,7 @@ describe('hours in an answer', () => {
     ['milliseconds', [{ id: 'a___X', timestamp: at(3) }], { a___X: [3] }],
     ['another offset, and not a full hour', [{ id: 'a___X', timestamp: '2026-11-20T05:30:00+02:00' }], { a___X: [3] }],
     ['nothing', [], {}],
-    ['nothing in a map', { success: true, metrics: [] }, {}],
+    ['an empty list below another name', { hello: [] }, undefined],
     ['no list', { success: true }, undefined],
     ['a list of others', ['a___X'], undefined],
     ['records without a timestamp', [{ id: 'a___X', value: 3 }], undefined],
