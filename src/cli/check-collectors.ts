@@ -1,3 +1,4 @@
+import { availableParallelism, loadavg } from 'node:os'
 import type { AppContext } from '../app/context.ts'
 import { openOfflineRunner } from '../app/open-runner.ts'
 import { allCollectors, type CollectorConfig, ConfigError } from '../config/config.ts'
@@ -5,6 +6,7 @@ import { optionMistakes } from '../config/explain.ts'
 import { configFiles } from '../config/include.ts'
 import type { PlacedMistake } from '../config/mistakes.ts'
 import { inOrder } from '../config/mistakes.ts'
+import type { Time } from '../edge/time.ts'
 import { derivedMistakes } from '../intake/derived/derived-mistakes.ts'
 import { DerivedOrder } from '../intake/derived/derived-order.ts'
 import { isDerived } from '../intake/derived/derived-values.ts'
@@ -20,7 +22,7 @@ import type { CollectorDescription } from '../runner/runner.ts'
 import { endIncomplete } from './exit.ts'
 import { selectCollectors } from './selection.ts'
 import { onceAborted, type Signals } from './signals.ts'
-import { note } from './terminal.ts'
+import { counted, note } from './terminal.ts'
 
 /** Longest load of one collector while the daemon starts; after that the daemon starts without it. */
 export const startLoadMsMax = 10_000
@@ -42,13 +44,15 @@ interface Checked {
  *
  * @param deadlineMs for loading one
  * @param stopping ends it early; collectors not loaded by then are unusable with Fault `stopped`
+ * @param progress takes a sentence each ten seconds. Default: it is printed on stderr
  */
 export async function checkCollectors(
   context: AppContext,
   deadlineMs: number = context.config.collect.deadlineMs,
   stopping?: AbortSignal,
+  progress?: (sentence: string) => void,
 ): Promise<Checked> {
-  const checked = await checkEach(allCollectors(context.config), context, deadlineMs, stopping)
+  const checked = await checkEach(allCollectors(context.config), context, deadlineMs, stopping, progress)
   const derived = derivedMistakes(checked.usable, context.config)
   return { ...checked, mistakes: [...checked.mistakes, ...sharedMetrics(checked.usable), ...derived] }
 }
@@ -59,18 +63,25 @@ export async function checkEach(
   edge: Pick<AppContext, 'time' | 'log' | 'redactor' | 'warm'> & Partial<Pick<AppContext, 'config'>>,
   deadlineMs: number,
   stopping?: AbortSignal,
+  progress: (sentence: string) => void = note,
 ): Promise<Checked> {
   await using stack = new AsyncDisposableStack()
   const runner = openOfflineRunner(edge, deadlineMs, stack)
   onceAborted(stopping, () => void runner.stop())
-  const results = await Promise.all(
-    collectors.map(async collector => {
-      try {
-        return { collector, description: await runner.describe(collector) }
-      } catch (error) {
-        return { collector, fault: asFault(error) }
-      }
-    }),
+  let loaded = 0
+  const load = async (collector: CollectorConfig) => {
+    try {
+      return { collector, description: await runner.describe(collector) }
+    } catch (error) {
+      return { collector, fault: asFault(error) }
+    } finally {
+      loaded += 1
+    }
+  }
+  const results = await whileReported(
+    edge.time,
+    () => progress(`loaded so far: ${loaded} of ${counted(collectors.length, 'collector')}${busyWords()}`),
+    Promise.all(collectors.map(load)),
   )
   const usable = results.flatMap(({ collector, description }) =>
     description?.kind === 'usable' ? [{ collector, description }] : [],
@@ -84,6 +95,35 @@ export async function checkEach(
     mistakes: results.flatMap(({ collector, description }) =>
       description?.kind === 'mistaken' ? optionMistakes(collector, description.mistakes) : [],
     ),
+  }
+}
+
+/** Says that others wait for a processor, too, where many do. */
+function busyWords(): string {
+  const [load = 0] = loadavg()
+  const processors = availableParallelism()
+  return load > 2 * processors
+    ? `; this machine is busy (load ${load.toFixed(1)} on ${counted(processors, 'processor')})`
+    : ''
+}
+
+/** Interval of telling how far a start is, which takes less on most machines. */
+const progressMs = 10_000
+
+/** Waits for work, and reports how far it is while it takes long. */
+async function whileReported<T>(time: Pick<Time, 'sleep'>, report: () => void, work: Promise<T>): Promise<T> {
+  const done = new AbortController()
+  const reporting = async () => {
+    for (;;) {
+      await time.sleep(progressMs, done.signal)
+      report()
+    }
+  }
+  reporting().catch(() => {})
+  try {
+    return await work
+  } finally {
+    done.abort(new Error('the work is done'))
   }
 }
 
@@ -172,7 +212,8 @@ export async function usableCollectors(
  */
 export async function checkOptions(context: AppContext, { stopping }: Signals): Promise<void> {
   const deadlineMs = Math.min(startLoadMsMax, context.config.collect.deadlineMs)
-  const checked = await checkCollectors(context, deadlineMs, stopping)
+  const progress = (sentence: string) => context.log.info(sentence)
+  const checked = await checkCollectors(context, deadlineMs, stopping, progress)
   const lasting = checked.unusable.filter(({ fault }) => isPermanent(fault))
   const mistakes = inOrder(mistakesOf({ ...checked, unusable: lasting }), configFiles(context.config))
   if (mistakes.length > 0) throw new ConfigError(context.config.file, mistakes)
