@@ -13,7 +13,7 @@ import { part } from './values/abi-argument.ts'
 import { addresses } from './values/contracts.ts'
 import { argumentKey, eventFilter } from './values/event.ts'
 import { answerOf, jsonPointer, valueAt } from './values/json-answer.ts'
-import { conditions, isOfItems, itemsAt, limitIn, pagedList, pageItems, unmet } from './values/json-items.ts'
+import { conditions, isOfItems, itemsAt, limitIn, pagedList, pageItems, partsAtStar, unmet } from './values/json-items.ts'
 import { OptionEntryMistake } from './values/mistake.ts'
 import { pagesMistakes, pagesOption, readPages } from './values/pages.ts'
 import { asksBlock, inBody, inPlaces, readsPast, sourceBody, sourceUrl } from './values/placeholders.ts'
@@ -417,11 +417,11 @@ function itemsMeant(
   where: z.output<typeof conditions>,
   log: Context['log'],
 ): Address[] {
-  const [, list = '', inItem = ''] = /^(.*)\/\*((?:\/.*)?)$/.exec(pointer) ?? []
+  const [list, inItem] = partsAtStar(pointer)
   const all = pages.flatMap(page => itemsAt(page, pointer, {}))
   const meant = all.filter(item => unmet(item, where).length === 0)
   if (all.length > 0 && meant.length === 0) log.warn(`none of ${all.length} items of the answer meets where`)
-  return meant.flatMap(item => valuesAt(item, inItem, `${list}/*`))
+  return meant.flatMap(item => valuesAt(item, inItem, list))
 }
 
 /** The addresses at a pointer, in which * is every item of a list or a map. @throws Error where there is none */

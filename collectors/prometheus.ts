@@ -4,6 +4,12 @@ import { decimalNumber, fractionOf, nearestNumber } from './values/fraction.ts'
 
 const path = '/api/v1/query'
 
+/** The path of an address, without slashes at its end. */
+function basePath(url: string): string {
+  const parts = new URL(url).pathname.split('/')
+  return parts.slice(0, parts.findLastIndex(part => part !== '') + 1).join('/')
+}
+
 const wrongQuery = 'must be a PromQL expression like sum(up)'
 
 const value = z.strictObject({
@@ -17,7 +23,7 @@ const value = z.strictObject({
 const options = z.strictObject({
   url: z
     .url({ protocol: /^https?$/, error: 'must be an http or https address' })
-    .refine(url => !new URL(url).pathname.replace(/\/+$/, '').endsWith(path), {
+    .refine(url => !basePath(url).endsWith(path), {
       error: `must be the address of the server: ${path} is added to it`,
     })
     .describe(`address of the server, without ${path}`),
@@ -73,7 +79,7 @@ const refusals = [400, 422]
 
 async function answerTo(query: string, { url, headers }: z.output<typeof options>, hour: Hour, http: Http) {
   const address = new URL(url)
-  address.pathname = address.pathname.replace(/\/+$/, '') + path
+  address.pathname = basePath(url) + path
   address.searchParams.set('query', query)
   address.searchParams.set('time', String(hour / 1000))
   const schema = z.discriminatedUnion('status', [answered, refused])

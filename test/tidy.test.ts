@@ -154,6 +154,19 @@ describe('the house is tidy:', () => {
     ).toEqual([])
   })
 
+  it('texts of peers are cut in one place, before anything looks at them', () => {
+    const wrong = [...sources, ...collectors].filter(
+      ({ file, text }) => file !== 'src/model/text.ts' && /\bas PeerText\b/.test(codeOf(text)),
+    )
+    expect(
+      wrong.map(({ file }) => file),
+      'write peerText of model/text.ts: a node, a service or a source may answer a megabyte of words',
+    ).toEqual([])
+    const [rpc, post, page] = ['src/chain/endpoint/rpc.ts', 'src/edge/post-message.ts', 'src/edge/described-answer.ts']
+    for (const taker of [rpc, post, page])
+      expect(sources.find(({ file }) => file === taker)?.text, taker).toMatch(/\b(message|text): PeerText/)
+  })
+
   it('an hour is read by HourReader alone', () => {
     const mayRun = /^src\/(app\/open-|runner\/|testing\/|cli\/explain\/|intake\/hour-reader\.ts)/
     const wrong = sources.filter(

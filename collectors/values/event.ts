@@ -271,9 +271,10 @@ function tokenOf(abi: AbiEvent, token: string): EventToken {
 
 /** @throws OptionEntryMistake */
 function parsedEvent(event: string): AbiEvent {
-  const signature = event.replace(/\)\s*anonymous\s*;?\s*$/, ')')
+  const plain = event.trim().replace(/;$/, '').trimEnd()
+  const signature = plain.replace(/\)\s*anonymous$/, ')')
   const abi = parsedSignature('event', signature, 'event', `must be the signature of an event, ${example}`)
-  return signature === event ? abi : { ...abi, anonymous: true }
+  return signature === plain ? abi : { ...abi, anonymous: true }
 }
 
 /** Types of an indexed argument that no signature looks like: some of their 32 bytes are always the same. */

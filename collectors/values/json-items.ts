@@ -100,8 +100,15 @@ function ofRows(pointer: string, format: AnswerForm['format']): string {
 
 /** The pointer of each item, up to the last `*`, and the rest. */
 function partsOf(pointer: string, form: AnswerForm): readonly [items: string, rest: string] {
-  const [, items = '', rest = ''] = /^(.*\/\*)((?:\/.*)?)$/.exec(ofRows(pointer, form.format)) ?? []
-  return [items, rest]
+  return partsAtStar(ofRows(pointer, form.format))
+}
+
+/** A pointer up to its last `*`, and the rest; both are empty where there is none. */
+export function partsAtStar(pointer: string): readonly [items: string, rest: string] {
+  const parts = pointer.split('/')
+  const star = parts.lastIndexOf('*')
+  const items = parts.slice(0, star + 1).join('/')
+  return [items, star < 0 ? '' : pointer.slice(items.length)]
 }
 
 /** Items that sources give at once, where nothing else is asked for. */

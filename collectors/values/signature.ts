@@ -28,15 +28,16 @@ export function parsedSignature<K extends Kind>(kind: K, signature: string, opti
  */
 function plainSignature(kind: Kind, signature: string): string {
   return signature
-    .replace(/\/\/.*|\/\*[\s\S]*?\*\//g, ' ')
+    .replace(/\/\/.*|\/\*[\s\S]*?(?:\*\/|$)/g, ' ')
     .replace(/\s+/g, ' ')
-    .replace(/[;{].*$/, '')
+    .replace(/[;{].*/, '')
     .replace(/\boverride ?\([^()]*\)/g, '')
     .replace(/\b(external|public|virtual|override|memory|calldata|storage)\b/g, ' ')
     .replace(/\baddress payable\b/g, 'address')
     .replace(/\bconstant\b/g, 'view')
     .replace(/\btuple ?\(/g, '(')
-    .replace(/ *([()[\],]) */g, '$1')
+    .replace(/ +/g, ' ')
+    .replace(/ ?([()[\],]) ?/g, '$1')
     .replace(/([)\],])(?=[\w$])/g, '$1 ')
     .replace(/ returns\(/, ' returns (')
     .replace(/ +/g, ' ')

@@ -1,5 +1,6 @@
 import { writeSync } from 'node:fs'
 import { withFile } from '../model/advice.ts'
+import { inThousands } from '../model/number-text.ts'
 import { firstChars, printable } from '../model/text.ts'
 import { Redactor } from '../telemetry/redactor.ts'
 
@@ -26,9 +27,9 @@ export function counted(count: number, noun: string, plural = `${noun}s`): strin
   return `${grouped(count)} ${count === 1 ? noun : plural}`
 }
 
-/** A whole number: `1,234,567`. By hand, because `toLocaleString` loads the rules of all languages. */
+/** A whole number that is not negative: `1,234,567`. */
 export function grouped(count: number): string {
-  return String(count).replace(/\B(?=(?:\d{3})+$)/g, ',')
+  return inThousands(String(count))
 }
 
 /** Units of sizes, in bytes. */

@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import { isAbsolute } from 'node:path'
 import { isLoopback } from '../model/host.ts'
 import { valueAt } from '../model/json.ts'
+import { withoutEnd } from '../model/text.ts'
 import { type Mistake, quoted } from './mistakes.ts'
 import { readText, readTree } from './yaml.ts'
 
@@ -50,7 +51,7 @@ export function serviceUrl(text: string): ParsedText<string> {
   if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
     return refused('http:// is only for loopback addresses: the key would be sent unencrypted', 'write https://')
   }
-  return parsed(url.href.replace(/\/+$/, ''))
+  return parsed(withoutEnd(url.href, '/'))
 }
 
 /** Address that messages are posted to: HTTPS, or HTTP on loopback. It may hold credentials and a query. */

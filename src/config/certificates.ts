@@ -92,7 +92,9 @@ function timed({ validFromDate, validToDate }: X509Certificate, found: string, n
 }
 
 function certificatesIn(pem: string, path: string): [X509Certificate, ...X509Certificate[]] {
-  const [first, ...others] = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? []
+  const [begin, end] = ['-----BEGIN CERTIFICATE-----', '-----END CERTIFICATE-----']
+  const texts = pem.split(begin).slice(1)
+  const [first, ...others] = texts.map(text => `${begin}${text.split(end, 1)[0]}${end}`)
   try {
     return [new X509Certificate(first ?? ''), ...others.map(one => new X509Certificate(one))]
   } catch {

@@ -62,7 +62,7 @@ export function slug(text: string): ParsedText<string> {
 
 /** Default of a collector's own id: the base name of its `use`, without an extension. */
 export function ownIdOf(use: string): string {
-  const base = use.replace(/[/\\]+$/, '').replace(/^.*[/\\]/, '')
+  const base = use.split(/[/\\]/).findLast(part => part !== '') ?? ''
   return base.replace(/\.[cm]?[jt]s$/, '')
 }
 

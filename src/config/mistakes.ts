@@ -92,7 +92,10 @@ export function shortest(file: string): string {
  * @param files the first files, in order; others follow in the order in which the mistakes name them
  */
 export function inOrder(mistakes: readonly PlacedMistake[], files: readonly string[] = []): PlacedMistake[] {
-  const withoutPaths = (message: string) => message.replace(/^[\w.[\]-]+: |[\w.-]+\[\d+\][\w.[\]-]*/g, '')
+  const withoutPaths = (message: string) => {
+    const words = message.replace(/^[\w.[\]-]+: /, '').split(' ')
+    return words.filter(word => !/\[\d+\]/.test(word)).join(' ')
+  }
   const seen = new Map<string, PlacedMistake>()
   for (const mistake of mistakes) {
     const what = `${placeText(mistake.place)} ${withoutPaths(mistake.message)}`

@@ -18,6 +18,7 @@ import {
   type YAMLMap,
   YAMLSeq,
 } from 'yaml'
+import { withoutEnd } from '../model/text.ts'
 import { type Mistake, meant, type PlacedMistake, type Position, type ValuePlace } from './mistakes.ts'
 
 /** Longest configuration file in bytes, and deepest nesting of maps and lists in it. */
@@ -85,8 +86,8 @@ const oddBlank = {
 function decode(bytes: Buffer): FileText {
   try {
     const text = plainLines(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-    const odd = text.search(/(?<=^[ \t]*)[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000\ufeff]/m)
-    if (odd >= 0) return unreadable(oddBlank, text.slice(0, odd))
+    const odd = /^[ \t]*(?=[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000\ufeff])/m.exec(text)
+    if (odd) return unreadable(oddBlank, text.slice(0, odd.index + odd[0].length))
     const control = text.search(/[^\P{Cc}\t\n\r]/u)
     if (control < 0) return { ok: true, text }
     const fix = 'remove it; is the file really text?'
@@ -270,7 +271,7 @@ function losesDigits(written: string, value: number): boolean {
 /** The digits of a decimal number from the first to the last that is not 0. */
 function significantDigits(number: string): string | undefined {
   const [, whole, part = ''] = /^[-+]?(\d*)(?:\.(\d*))?(?:e[-+]?\d+)?$/i.exec(number) ?? []
-  return whole === undefined ? undefined : `${whole}${part}`.replace(/^0+|0+$/g, '')
+  return whole === undefined ? undefined : withoutEnd(`${whole}${part}`.replace(/^0+/, ''), '0')
 }
 
 /** Parts of a file with the values of all aliases in it, at most: a few lines of aliases could stand for millions. */

@@ -1,5 +1,6 @@
 import type { AnswerHeaders } from '../model/answer-times.ts'
 import { shownHost } from '../model/host.ts'
+import { type PeerText, titleOf } from '../model/text.ts'
 
 /** Characters of a title that are shown. */
 const titleCharsMax = 80
@@ -17,7 +18,7 @@ export function describedAnswer(
     status,
     headers,
     text,
-  }: { readonly status: number; readonly headers: AnswerHeaders; readonly text: string | undefined },
+  }: { readonly status: number; readonly headers: AnswerHeaders; readonly text: PeerText | undefined },
   url: string,
 ): string | undefined {
   const location = headerOf(headers, 'location')
@@ -30,8 +31,13 @@ export function describedAnswer(
   const type = headerOf(headers, 'content-type').split(';')[0] || undefined
   if (text === undefined) return encoding === '' ? type : `a body that is not ${encoding}, as its content-encoding says`
   if (text.trim() === '') return undefined
-  const title = /<title[^>]*>([^<]*)/i.exec(text)?.[1] ?? ''
-  const shown = [...title.replace(/[\p{C}\s]+/gu, ' ').trim()].slice(0, titleCharsMax).join('')
+  const shown = [
+    ...titleOf(text)
+      .replace(/[\p{C}\s]+/gu, ' ')
+      .trim(),
+  ]
+    .slice(0, titleCharsMax)
+    .join('')
   return shown === '' ? type : `${type ?? 'a page'}, "${shown}"`
 }
 

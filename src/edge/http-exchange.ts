@@ -1,6 +1,8 @@
 /// <reference path="./undici-parts.d.ts" />
+
 import type { Dispatcher, Pool } from 'undici'
 import type { AnswerHeaders } from '../model/answer-times.ts'
+import { peerText } from '../model/text.ts'
 import { tlsWantedError } from './network-reason.ts'
 import './unasked-continue.ts'
 import { type ClientCertificate, egressConnector } from './egress.ts'
@@ -102,7 +104,7 @@ export class HttpExchange {
     const read = typeof bytes === 'string' ? bytes : await unpackedBody(bytes, encoding?.toString(), bytesMax)
     if (typeof read === 'string') return { status, headers, text: undefined, unread: read }
     const text = read.toString('utf8')
-    const wanted = this.#origin.startsWith('http:') ? tlsWantedError(status, text) : undefined
+    const wanted = this.#origin.startsWith('http:') ? tlsWantedError(status, peerText(text)) : undefined
     if (wanted) throw wanted
     return { status, headers, text }
   }

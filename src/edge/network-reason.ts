@@ -1,4 +1,5 @@
 import { Fault } from '../model/fault.ts'
+import type { PeerText } from '../model/text.ts'
 
 /** Code of an error for a server's answer to plain HTTP where it speaks TLS. */
 const tlsWanted = 'TLS_WANTED'
@@ -10,7 +11,7 @@ const tlsWantedWords = /\bHTTPS (?:port|server)\b|SSL-enabled server port|requir
  * The error for an answer to plain HTTP that says that the server speaks TLS; `undefined` for other answers, as for JSON,
  * which may repeat words of what was sent. Pure.
  */
-export function tlsWantedError(status: number, text: string): Error | undefined {
+export function tlsWantedError(status: number, text: PeerText): Error | undefined {
   if (status !== 400 || /^\s*[{[]/.test(text) || !tlsWantedWords.test(text)) return undefined
   return Object.assign(new Error('the server speaks TLS'), { code: tlsWanted })
 }
@@ -41,7 +42,7 @@ const words: readonly (readonly [code: RegExp, words: string, fix: string])[] = 
   ],
   [/^(EHOST|ENET)(UNREACH|DOWN)$/, 'no network leads there', 'check the address, and the network of this machine'],
   [
-    /CERTIFICATE_REQUIRED$|_ALERT_(BAD_CERTIFICATE|CERTIFICATE_\w+|UNKNOWN_CA|UNSUPPORTED_CERTIFICATE|HANDSHAKE_FAILURE)$/,
+    /CERTIFICATE_REQUIRED$|_ALERT_(BAD_CERTIFICATE|CERTIFICATE_|UNKNOWN_CA|UNSUPPORTED_CERTIFICATE|HANDSHAKE_FAILURE)/,
     'it wants a certificate of this client, or does not accept the one it was given',
     'ask who runs the server; the certificate for the service is that of service.certificate',
   ],
@@ -112,7 +113,7 @@ export function triedAddresses(error: unknown): string {
   const { message, cause, errors } = error as { message?: string; cause?: unknown; errors?: readonly unknown[] }
   const failed = (errors ?? []).flatMap(one => (one as { address?: string }).address ?? [])
   // undici keeps them only in its message when the whole time is over.
-  const listed = /\(attempted addresses: ([^\s()]+(?:, [^\s()]+)*), timeout/.exec(message ?? '')?.[1]?.split(', ') ?? []
+  const listed = /\(attempted addresses: ([^()]{1,1000}), timeout/.exec(message ?? '')?.[1]?.split(', ') ?? []
   const tried = failed.length > 0 ? failed : listed.map(one => one.replace(/:\d+$/, ''))
   if (tried.length === 0) return cause === undefined || cause === null ? '' : triedAddresses(cause)
   // In order: a name server mixes them, and the same trouble must read the same.

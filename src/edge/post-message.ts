@@ -1,5 +1,6 @@
 import { type AnswerTimes, answerTimes } from '../model/answer-times.ts'
 import { basicAuthorization } from '../model/host.ts'
+import { type PeerText, peerText } from '../model/text.ts'
 import { isTransientStatus } from '../model/verdict.ts'
 import { HttpExchange } from './http-exchange.ts'
 import { networkFix, networkReason } from './network-reason.ts'
@@ -22,7 +23,7 @@ export type PostAnswer =
       readonly kind: 'answered'
       readonly status: number
       /** Empty when it is too long or broke off. */
-      readonly text: string
+      readonly text: PeerText
     } & Pick<AnswerTimes, 'notBeforeMs'>)
   | {
       readonly kind: 'unanswered'
@@ -63,7 +64,7 @@ export async function postMessage(post: Post, { time, timeoutMs, stop }: PostDep
       text,
     } = await exchange.ask({ method: 'POST', path, headers, body: post.body, bytesMax, stop })
     const { notBeforeMs } = answerTimes(answered, { sentMs, receivedMs: time.nowMs() })
-    return { kind: 'answered', status, text: text ?? '', ...(notBeforeMs !== undefined && { notBeforeMs }) }
+    return { kind: 'answered', status, text: peerText(text ?? ''), ...(notBeforeMs !== undefined && { notBeforeMs }) }
   } catch (error) {
     return { kind: 'unanswered', reason: networkReason(error), fix: networkFix(error) }
   } finally {

@@ -3,6 +3,7 @@ import { answerTimes } from '../model/answer-times.ts'
 import { Fault } from '../model/fault.ts'
 import { jsonOf } from '../model/json.ts'
 import { answerBytesMax } from '../model/limits.ts'
+import { peerText } from '../model/text.ts'
 import { type Answer, foreignFact, isForeign } from '../model/verdict.ts'
 import { type ReadMetric, type Registration, readMetric } from '../model/wire.ts'
 import { describedAnswer } from './described-answer.ts'
@@ -88,7 +89,9 @@ export function serviceClient(options: ServiceClientOptions): ListingClient {
       const said = redact && text ? redact(text) : text
       const understood = bodyWithoutKey(said, key)
       const isOdd = understood === undefined || (status >= 300 && status < 400)
-      const described = isOdd ? describedAnswer({ status, headers: answered, text: said }, url) : undefined
+      const described = isOdd
+        ? describedAnswer({ status, headers: answered, text: said === undefined ? said : peerText(said) }, url)
+        : undefined
       return {
         kind: 'answered',
         status,
@@ -170,11 +173,16 @@ function bodyWithoutKey(text: string | undefined, key: string | undefined): unkn
   }
 }
 
+/** A value in which each text is cut. */
+function withCutTexts(text: string): unknown {
+  return jsonOf(text, undefined, (_, value) => (typeof value === 'string' ? peerText(value) : value))
+}
+
 function parseJson(text: string | undefined): unknown {
   if (text === undefined) return undefined
   try {
     // Some servers send a byte order mark first, which JSON does not allow.
-    return jsonOf(text.startsWith('\uFEFF') ? text.slice(1) : text)
+    return withCutTexts(text.startsWith('\uFEFF') ? text.slice(1) : text)
   } catch {
     return undefined
   }

@@ -1,3 +1,4 @@
+import { withoutEnd } from './text.ts'
 /**
  * Parts of a host name that look like a key: some RPC providers put it into a subdomain. The last two labels are the
  * provider's own.
@@ -15,7 +16,8 @@ export function keysInHost(hostname: string): string[] {
  * have `-` and `_` in it; words that these join do not change between letters and digits as often.
  */
 function looksLikeKey(part: string): boolean {
-  if (/^(?=.*\d)(?=.*[a-z])[a-z0-9]{16,}$/i.test(part) || /^[0-9a-z]{32,}$/i.test(part)) return true
+  const isOneWord = /^[a-z0-9]{16,}$/i.test(part)
+  if (isOneWord && (part.length >= 32 || (/\d/.test(part) && /[a-z]/i.test(part)))) return true
   if (isToken(part)) return true
   if (!/^[\w-]{16,}$/.test(part) || /^\d{4}-\d\d-\d\d/.test(part)) return false
   // Words such as v3 and 24h.
@@ -103,7 +105,7 @@ export function decodedPart(part: string): string {
 
 /** Name and password of a Basic `Authorization` header, as far as they are there; none for other schemes. */
 export function basicParts(authorization: string): string[] {
-  const [, encoded] = /^Basic\s+(.+)$/i.exec(authorization) ?? []
+  const [, encoded] = /^Basic\s+(\S.*)$/i.exec(authorization) ?? []
   if (encoded === undefined) return []
   const text = Buffer.from(encoded, 'base64').toString()
   const end = text.indexOf(':')
@@ -148,14 +150,14 @@ export function secretPartsOf(secret: string, charsMin: number = partCharsMin): 
 /** Only a host and a port may be the beginning of many other addresses. */
 function wholeOf(secret: string, url: URL): string[] {
   const isOpen = /^\/*$/.test(url.pathname) && url.search === '' && url.hash === '' && url.username === ''
-  return isOpen ? [] : [secret, secret.replace(/\/+$/, ''), url.href]
+  return isOpen ? [] : [secret, withoutEnd(secret, '/'), url.href]
 }
 
 function partsOfAddress(url: URL): string[] {
   const { hostname, pathname, search, searchParams, username, password, hash } = url
-  const path = pathname.replace(/\/+$/, '')
+  const path = withoutEnd(pathname, '/')
   // As it is sent in a header.
-  const basic = basicAuthorization(url)?.slice('Basic '.length).replace(/=+$/, '') ?? ''
+  const basic = withoutEnd(basicAuthorization(url)?.slice('Basic '.length) ?? '', '=')
   const query = [...searchParams.values()]
   return [
     ...keysInHost(hostname),

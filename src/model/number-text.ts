@@ -1,3 +1,5 @@
+import { withoutEnd } from './text.ts'
+
 /** Significant digits shown; digits before the decimal point are always shown in full. */
 const digitsMax = 6
 
@@ -35,8 +37,8 @@ function plainText(size: number): string {
   const wholeDigits = whole === 0 ? leadingZeros(size) : String(whole).length
   const fractionDigits = Math.max(0, digitsMax - wholeDigits)
   const [before = '', after = ''] = size.toFixed(fractionDigits).split('.')
-  const fraction = after.replace(/0+$/, '')
-  const grouped = before.replace(/\B(?=(\d{3})+$)/g, ',')
+  const fraction = withoutEnd(after, '0')
+  const grouped = inThousands(before)
   return fraction === '' ? grouped : `${grouped}.${fraction}`
 }
 
@@ -47,7 +49,7 @@ function leadingZeros(size: number): number {
 
 function powerText(size: number): string {
   const [digits = '', power = ''] = size.toExponential(digitsMax - 1).split('e')
-  const short = digits.includes('.') ? digits.replace(/\.?0+$/, '') : digits
+  const short = digits.includes('.') ? withoutEnd(withoutEnd(digits, '0'), '.') : digits
   const raised = power
     .replace('+', '')
     .replace('-', '⁻')
@@ -82,4 +84,11 @@ function literal(value: unknown): string {
   if (typeof value === 'bigint') return `${value}n`
   if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'a list' : 'an object'
   return typeof value === 'function' ? 'a function' : String(value)
+}
+
+/** Digits of a whole number in groups: `1,234,567`. By hand: `toLocaleString` loads the rules of all languages. */
+export function inThousands(digits: string): string {
+  const groups: string[] = []
+  for (let end = digits.length; end > 0; end -= 3) groups.unshift(digits.slice(Math.max(0, end - 3), end))
+  return groups.join(',')
 }

@@ -1,7 +1,7 @@
 import { parseInstant } from './hour.ts'
 import { isRecord } from './json.ts'
 import type { Metric } from './metric.ts'
-import { firstChars, storable } from './text.ts'
+import { firstChars, peerText, storable } from './text.ts'
 
 /** One entry of `errors` or `warnings` in an answer to a push. The interface leaves its shape open. */
 export interface Remark {
@@ -69,7 +69,7 @@ function remarkText(entry: unknown): string {
     if (typeof named === 'string') return named
   }
   try {
-    return JSON.stringify(entry) ?? String(entry)
+    return peerText(JSON.stringify(entry) ?? String(entry))
   } catch {
     return 'words nested too deeply to be read'
   }
@@ -161,8 +161,8 @@ function stringsIn(value: unknown, depth: number): string[] {
 }
 
 /** Kinds known by their words. Any other warning is its own kind: its words without the parts that change. */
-const knownKinds: readonly (readonly [kind: string, words: RegExp])[] = [
-  ['label-long', /label.*(?:long|length|exceed|character|\b16\b)|(?:long|exceed|character).*label/i],
+const knownKinds: readonly (readonly [kind: string, words: RegExp, others?: RegExp])[] = [
+  ['label-long', /label/i, /long|length|exceed|character|\b16\b/i],
   ['unit-changed', /\bunits?\b/i],
   ['already-exists', /already|exist|updat|overw|duplicat|replac|more than once|twice/i],
   ['timestamp', /timestamp|future|ahead|clock/i],
@@ -176,8 +176,11 @@ const kindCharsMax = 120
  */
 export function warningKind(text: string): string {
   // A metric may have any name: the "LastUpdate" of "vault___LastUpdate" does not describe the warning.
-  const unnamed = text.replace(/\S*___\S*/g, ' ')
-  const known = knownKinds.find(([, words]) => words.test(unnamed))?.[0]
+  const unnamed = text
+    .split(/\s+/)
+    .filter(word => !word.includes('___'))
+    .join(' ')
+  const known = knownKinds.find(([, words, others]) => words.test(unnamed) && others?.test(unnamed) !== false)?.[0]
   if (known !== undefined) return known
   const words = unnamed
     .replace(/\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-][\d:]+)?)?/g, ' ')

@@ -24,6 +24,40 @@ export function printableJson(text: string): string {
   )
 }
 
+/** Characters of a text of a peer that anything looks at. */
+const peerTextCharsMax = 2_000
+
+declare const isCut: unique symbol
+
+/** The beginning of a text that another program wrote, as `peerText` makes it. */
+export type PeerText = string & { readonly [isCut]: true }
+
+/**
+ * The beginning of a text of a node, a service, a source, a receiver or a process: all of them pass here before anything
+ * looks for words in them, so that a long one cannot hold the daemon. A word that is cut goes whole, as it may be the
+ * beginning of a secret.
+ */
+export function peerText(text: string): PeerText {
+  if (text.length <= peerTextCharsMax) return text as PeerText
+  const head = firstChars(text, peerTextCharsMax)
+  const end = Math.max(...[' ', '\n', '\t'].map(blank => head.lastIndexOf(blank)))
+  return `${end > 0 ? head.slice(0, end) : head}…` as PeerText
+}
+
+/** The title of a page of HTML; empty where it has none. */
+export function titleOf(page: PeerText): string {
+  const tag = page.toLowerCase().indexOf('<title')
+  const start = tag < 0 ? -1 : page.indexOf('>', tag)
+  return start < 0 ? '' : (page.slice(start + 1).split('<', 1)[0] ?? '')
+}
+
+/** A text without the repetitions of a word at its end. A pattern for them takes the square of the text's length. */
+export function withoutEnd(text: string, word: string): string {
+  let end = text.length
+  while (text.endsWith(word, end)) end -= word.length
+  return text.slice(0, end)
+}
+
 /** The first characters of a text, at most so many UTF-16 units, never half of a surrogate pair. */
 export function firstChars(text: string, charsMax: number): string {
   const end = text.codePointAt(charsMax - 1) ?? 0

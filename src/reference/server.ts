@@ -163,7 +163,9 @@ function refusePrototype(key: string, value: unknown): unknown {
 function whereItBreaks(error: unknown): string {
   if (error instanceof JsonBeyondBounds) return error.message
   const message = error instanceof Error ? error.message : ''
-  return /at position \d+.*$/.exec(message)?.[0] ?? (/end of JSON/.test(message) ? 'it ends too early' : 'syntax error')
+  const place = message.indexOf('at position ')
+  if (place >= 0) return message.slice(place)
+  return message.includes('end of JSON') ? 'it ends too early' : 'syntax error'
 }
 
 /** Called with errors of the service itself (status 500 or 503): they never hold a request's body or key. */

@@ -23,6 +23,9 @@ export const collectorTextCharsMax = 1_000
 /** Characters of one message of a child. */
 export const childMessageCharsMax = 4 * 1_048_576
 
+/** Entries of one message of a child: questions, ends of runs or of requests. It sends more of them in several messages. */
+export const childMessageEntriesMax = 5_000
+
 /** Hours before its own that a run may read a chain: a leap year. */
 export const hoursBeforeMax = 366 * 24
 
@@ -127,8 +130,8 @@ export function tokenPriceName(chain: string, address: string): string {
 
 /** The chain and the address in the name of the price of a token; `undefined` for another price. */
 export function tokenIn(name: string): { readonly chain: string; readonly token: string } | undefined {
-  const [, chain, token] = /^(.*)\/(.*)$/.exec(name) ?? []
-  return chain === undefined || token === undefined ? undefined : { chain, token }
+  const end = name.lastIndexOf('/')
+  return end < 0 ? undefined : { chain: name.slice(0, end), token: name.slice(end + 1) }
 }
 
 /** A question of a run about a chain, as of the run's hour. */

@@ -50,7 +50,7 @@ export function cleanAnswer(reply: HttpReply, as: HttpRead['as'], redactor: Reda
 /** A text, in which JSON stays JSON: a number that is a secret becomes a string. */
 function cleanText(text: string, redactor: Redactor): string {
   if (parsedJson(text) === undefined) return redactor.redact(text)
-  const parts = /"(?:\\.|[^"\\])*"|-?\d[\d.eE+-]*/g
+  const parts = /"(?:\\[\s\S]|[^"\\])*\\?(?:"|$)|-?\d[\d.eE+-]*/g
   const whole = text.replace(parts, part => {
     if (part.startsWith('"') || redactor.redact(part) === part) return part
     return JSON.stringify(redacted)

@@ -59,7 +59,7 @@ const urlSource = z
       ...Object.keys(require).map(text => ['require', text, known.pointer] as const),
     ] as const
     for (const [name, text = '', names] of texts) {
-      const stray = [...text.matchAll(/\{(\w*)[^{}]*\}/g)].find(([, place = '']) => !names.test(place))
+      const stray = [...text.matchAll(/\{(\w*)(?:[^\w{}][^{}]*)?\}/g)].find(([, place = '']) => !names.test(place))
       if (stray) tell(name, `has ${stray[0]} in it, which stands for nothing here`)
     }
   })

@@ -3,7 +3,7 @@ import type { AsOfBlock } from '../../model/block.ts'
 import { Fault } from '../../model/fault.ts'
 import { secretPartsOf, shownHost } from '../../model/host.ts'
 import { type Hour, hourText } from '../../model/hour.ts'
-import { shortened } from '../../model/text.ts'
+import { type PeerText, shortened } from '../../model/text.ts'
 
 /**
  * Kind of an endpoint's failure. `unreachable`: dead, or its answers cannot be understood; `refused`: an error answer;
@@ -97,8 +97,11 @@ export function isNetworkUrl(url: string): boolean {
 const reasonCharsMax = 160
 
 /** A node's message made safe to show: one short line without URLs and without the secret parts of its own URL. */
-export function redacted(text: string, url: string): string {
-  const line = text.replace(/\s+/g, ' ').replace(/\b[a-z][a-z0-9+.-]*:\/\/\S+/gi, '(URL)')
+export function redacted(text: PeerText, url: string): string {
+  const line = text
+    .split(/\s+/)
+    .map(word => word.replace(/(?:\b[a-z][a-z0-9+.]{0,20})?:\/\/.+/i, '(URL)'))
+    .join(' ')
   const secrets = isNetworkUrl(url) ? secretPartsOf(url) : []
   const clean = secrets.reduce((rest, secret) => rest.replaceAll(secret, '(redacted)'), line)
   return shortened(clean, reasonCharsMax)

@@ -6,6 +6,7 @@ import { answerTimes } from '../../model/answer-times.ts'
 import { Fault } from '../../model/fault.ts'
 import { basicAuthorization, secretPartsOf } from '../../model/host.ts'
 import { exceededBound, isRecord, type JsonBounds, parsedJson } from '../../model/json.ts'
+import { peerText } from '../../model/text.ts'
 import { BatchRefused, EndpointFailure, hostOf, redacted, TimedOut } from './failures.ts'
 import {
   answerBoundsOf,
@@ -240,7 +241,13 @@ function requireReadable(host: string, unread: Unpackable | 'broken-off', encodi
 function unanswered(error: unknown, url: string): EndpointFailure {
   if (error instanceof Fault) {
     const { message, fix } = error
-    return new EndpointFailure(hostOf(url), `does not answer: ${redacted(message, url)}`, 'unreachable', undefined, fix)
+    return new EndpointFailure(
+      hostOf(url),
+      `does not answer: ${redacted(peerText(message), url)}`,
+      'unreachable',
+      undefined,
+      fix,
+    )
   }
   const reasons = causes(error)
   const codeOf = (cause: unknown) => (isRecord(cause) && typeof cause['code'] === 'string' ? cause['code'] : '')
@@ -251,7 +258,13 @@ function unanswered(error: unknown, url: string): EndpointFailure {
   const text = code !== '' ? `${networkWords(code)}${triedAddresses(error)}` : message
   const fix = networkFix(coded ?? error)
   const advice = fix && `${fix}; a second endpoint under rpc: takes over`
-  return new EndpointFailure(hostOf(url), `does not answer: ${redacted(text, url)}`, 'unreachable', undefined, advice)
+  return new EndpointFailure(
+    hostOf(url),
+    `does not answer: ${redacted(peerText(text), url)}`,
+    'unreachable',
+    undefined,
+    advice,
+  )
 }
 
 function causes(error: unknown): unknown[] {

@@ -1,5 +1,6 @@
 import type { Hex } from '../../model/block.ts'
 import { isRecord, type JsonBounds } from '../../model/json.ts'
+import { type PeerText, peerText } from '../../model/text.ts'
 import type { ReadAnswer, SingleRead } from '../reads.ts'
 import { isBytes } from '../shapes.ts'
 import { EndpointFailure, type FailureKind } from './failures.ts'
@@ -32,7 +33,7 @@ export interface RpcError {
   /** NaN when the node gave none. */
   readonly code: number
   /** In the node's own words; it may hold a secret. */
-  readonly message: string
+  readonly message: PeerText
   /** Revert data or details of the node; absent without any. */
   readonly data?: unknown
 }
@@ -124,7 +125,7 @@ export function parseAnswer(message: unknown): { readonly id: unknown; readonly 
 
 function parseError(error: unknown): RpcError {
   const { code, message, data } = isRecord(error) ? error : { message: error }
-  return { code: Number(code), message: typeof message === 'string' ? message : 'no reason given', data }
+  return { code: Number(code), message: peerText(typeof message === 'string' ? message : 'no reason given'), data }
 }
 
 /**
@@ -136,8 +137,14 @@ type ErrorMeaning =
   | { readonly kind: 'limit' }
   | { readonly kind: 'node' }
 
-const rate =
-  /\brate\b.{0,20}(limit|exceed)|(limit|exceed|request).{0,20}\brate\b|ratelimit|too many (\w+ )?(requests?|connections)\b|quota|credits|capacity.{0,20}(limit|exceed|reached)|(limit|exceed|reached).{0,40}capacity|(per|\/) ?(second|minute|hour|day|month)|requests? (count|limit) (exceed|reached)|throttl|\b429\b/i
+const rates: readonly RegExp[] = [
+  /\brate\b.{0,20}(limit|exceed)|(limit|exceed|request).{0,20}\brate\b|ratelimit|throttl|\b429\b|quota|credits/i,
+  /too many (\w{1,20} )?(requests?|connections)\b|requests? (count|limit) (exceed|reached)/i,
+  /capacity.{0,20}(limit|exceed|reached)|(limit|exceed|reached).{0,40}capacity/i,
+  /(per|\/) ?(second|minute|hour|day|month)/i,
+]
+/** Whether a text has words about calls per time. */
+const isOfRate = (text: PeerText) => rates.some(words => words.test(text))
 const pruned =
   /trie ?node|prun(ed|ing)|historical|archive|\bstate\b.{0,60}(unavailable|not (available|found)|discarded|missing)|no state/i
 const unknownBlock = /(header|block).{0,30}not found|unknown block|could not find block|no such block/i
@@ -170,7 +177,7 @@ const rateCodes: ReadonlySet<number> = new Set([429, -32029, -32097])
 export function isRateError({ code, message }: RpcError): boolean {
   if (isRevert({ code, message })) return false
   if (rateCodes.has(code)) return true
-  return rate.test(message) || (code === -32005 && !limit.test(message))
+  return isOfRate(message) || (code === -32005 && !limit.test(message))
 }
 
 /** Words that can only mean a limit on calls per time. */
@@ -183,7 +190,7 @@ const ofRange = /block|range|result|response|\blogs?\b/i
  */
 export function isLogRateError({ code, message }: RpcError): boolean {
   if (rateCodes.has(code) || plainlyRate.test(message)) return true
-  return rate.test(message) && !ofRange.test(message)
+  return isOfRate(message) && !ofRange.test(message)
 }
 
 /** Wait that a refusal for the rate asks for in its data, in seconds (Infura and others). */

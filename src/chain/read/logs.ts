@@ -1,5 +1,6 @@
 import type { Hex, LogFilter } from '../../model/block.ts'
 import { isRecord } from '../../model/json.ts'
+import { type PeerText, peerText } from '../../model/text.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import type { EndpointPool, Served } from '../endpoint/endpoint-pool.ts'
 import { EndpointFailure, logsDisputed, StateMissing, TimedOut } from '../endpoint/failures.ts'
@@ -66,15 +67,16 @@ function suggestedBlocks(error: RpcError, range: LogRange): number | undefined {
 
 type Ends = readonly [from: bigint, to: bigint]
 
-const number = '(0x[0-9a-f]{1,16}|\\d{1,18})'
-const bracketed = new RegExp(`\\[\\s*"?${number}"?\\s*,\\s*"?${number}"?\\s*\\]`, 'gi')
-const dashed = new RegExp(`${number}\\s*(?:-|\\.\\.|to)\\s*${number}`, 'gi')
+const bracketed = /\[\s*"?\b(0x[0-9a-f]+|\d+)"?\s*,\s*"?\b(0x[0-9a-f]+|\d+)"?\s*\]/gi
+const dashed = /\b(0x[0-9a-f]+|\d+)\s*(?:-|\.\.|to)\s*(0x[0-9a-f]+|\d+)/gi
 
-function rangesIn(text: string): Ends[] {
-  return [...text.matchAll(bracketed), ...text.matchAll(dashed)].map(([, from = '', to = '']) => [
-    BigInt(from),
-    BigInt(to),
-  ])
+/** Digits of a number of a block, at most. */
+const numberCharsMax = 18
+
+function rangesIn(text: PeerText): Ends[] {
+  return [...text.matchAll(bracketed), ...text.matchAll(dashed)].flatMap(([, from = '', to = '']): Ends[] =>
+    Math.max(from.length, to.length) > numberCharsMax ? [] : [[BigInt(from), BigInt(to)]],
+  )
 }
 
 /** A range in the error's data, as Infura and others send it. */
@@ -86,18 +88,20 @@ function rangeIn(data: unknown): Ends[] {
 }
 
 const limited =
-  /(?:limit|max|up to|exceed|than|over|at most|within|distance|allow|only|between)[^\d[]{0,40}?(?:0\s*-\s*)?(\d[\d,_]*)\s*(k\b)?(?!\s*(?:logs|results|bytes|[km]?b\b))|(\d[\d,_]*)\s*(k\b)?[ -]?(?:blocks?|ranges?)\b/gi
+  /(?:limit|max|up to|exceed|than|over|at most|within|distance|allow|only|between)[^\d[]{0,40}?(?:0\s?-\s?)?(\d[\d,_]{0,20})\s?(k\b)?/gi
+const ofResults = /^\s*(?:logs|results|bytes|[km]?b\b)/i
+const ofBlocks = /(\d[\d,_]{0,20})\s?(k\b)?[ -]?(?:blocks?|ranges?)\b/gi
 
 /** Numbers named as a limit, but not of results. */
-function limitsIn(text: string): number[] {
-  return [...text.matchAll(limited)].map(([, first, firstK, second, secondK]) => {
-    const digits = (first ?? second ?? '').replaceAll(/[,_]/g, '')
-    return Number(digits) * ((firstK ?? secondK) === undefined ? 1 : 1_000)
-  })
+function limitsIn(text: PeerText): number[] {
+  const named = [...text.matchAll(limited)].filter(match => !ofResults.test(text.slice(match.index + match[0].length)))
+  return [...named, ...text.matchAll(ofBlocks)].map(
+    ([, digits = '', k]) => Number(digits.replaceAll(/[,_]/g, '')) * (k === undefined ? 1 : 1_000),
+  )
 }
 
-function textOf(data: unknown): string {
-  return typeof data === 'string' ? data : JSON.stringify(data ?? '')
+function textOf(data: unknown): PeerText {
+  return peerText(typeof data === 'string' ? data : JSON.stringify(data ?? ''))
 }
 
 /** Outcome of requesting the logs of a range. */

@@ -266,7 +266,9 @@ function words({ reason, status }: DeadOrHeldMetric): string {
 
 /** Words with an ellipsis in place of ids, numbers and times, which differ from metric to metric. */
 function general(reason: string): string {
-  return reason.replace(/[\w-]+___[\w.-]+/g, '…').replace(/[-\u2212]?\d[\d.,:eTZ+\u2212-]*(?<=[\dZ])/g, '…')
+  return reason
+    .replace(/[\w.-]+/g, word => (word.includes('___') ? '…' : word))
+    .replace(/[-\u2212]?\d[\d.,:eTZ+\u2212-]*(?<=[\dZ])/g, '…')
 }
 
 /** The longest run of plain words of the newest reason. */

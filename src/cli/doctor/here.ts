@@ -13,6 +13,7 @@ import type { PostAnswer } from '../../edge/post-message.ts'
 import { Fault } from '../../model/fault.ts'
 import { secretPartsOf, shownHost } from '../../model/host.ts'
 import { jsonOf } from '../../model/json.ts'
+import { peerText } from '../../model/text.ts'
 import { diskRoom, type OutboxFileCheck, openToOthers, writingFault } from '../../outbox/data-check.ts'
 import { botPath, judgeTelegram } from '../../reports/notify/receivers.ts'
 import type { StatusJson } from '../../status/json.ts'
@@ -311,7 +312,7 @@ async function got({ time }: AppContext, url: string, path: string): Promise<Pos
   try {
     const headers = { 'accept-encoding': 'identity', 'user-agent': 'tidegauge' }
     const { status, text = '' } = await exchange.ask({ method: 'GET', path, headers, bytesMax: answerBytesMax })
-    return { kind: 'answered', status, text }
+    return { kind: 'answered', status, text: peerText(text) }
   } catch (error) {
     return { kind: 'unanswered', reason: networkReason(error), fix: networkFix(error) }
   } finally {

@@ -12,6 +12,7 @@ import { type Hour, hourAfter, hourText, parseHour } from '../../model/hour.ts'
 import { valueAt } from '../../model/json.ts'
 import type { ListKeeper } from '../../model/list-memory.ts'
 import { labelOf } from '../../model/metric.ts'
+import { tokenIn } from '../../runner/messages.ts'
 import { createLog, type Log } from '../../telemetry/log.ts'
 import { ReadRecorder } from '../../testing/read-recorder.ts'
 import type { RecordedRead, Recording } from '../../testing/recording.ts'
@@ -183,10 +184,10 @@ async function pricesOf(
 
 /** The collector that reads a price; of a token, its chain's for that alone. */
 function priceReader(name: string, { prices }: Config): CollectorConfig | undefined {
-  const [, chain, token] = /^(.*\/)(.*)$/.exec(name) ?? []
-  const reader = prices.find(one => one.name === (chain ?? name))?.collector
-  if (!reader || token === undefined) return reader
-  return { ...reader, options: { ...Object(reader.options), tokens: { Price: token } } }
+  const named = tokenIn(name)
+  const reader = prices.find(one => one.name === (named ? `${named.chain}/` : name))?.collector
+  if (!reader || !named) return reader
+  return { ...reader, options: { ...Object(reader.options), tokens: { Price: named.token } } }
 }
 
 /**

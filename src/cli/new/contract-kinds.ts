@@ -12,7 +12,7 @@ import type { ContractBasics, ContractReader } from '../../chain/read/node-quest
 import type { ReadAnswer } from '../../chain/reads.ts'
 import { Fault } from '../../model/fault.ts'
 import { isRecord } from '../../model/json.ts'
-import { shortened } from '../../model/text.ts'
+import { shortened, withoutEnd } from '../../model/text.ts'
 import { note } from '../terminal.ts'
 
 /** Symbol and decimals of a token, as far as it has them. */
@@ -544,7 +544,7 @@ export function plainText(value: unknown): string | undefined {
 }
 
 function bytesText(word: string): string {
-  const bytes = Buffer.from(word.slice(2).replace(/(00)+$/, ''), 'hex')
+  const bytes = Buffer.from(withoutEnd(word.slice(2), '00'), 'hex')
   const text = bytes.toString('utf8')
   return Buffer.from(text, 'utf8').equals(bytes) ? text : ''
 }

@@ -44,7 +44,7 @@ function inSqlite(statements: string): string {
     .replaceAll(/^( {4}\w+) (integer|smallint|bigint)\b/gm, '$1 INTEGER')
     .replaceAll('double precision', 'REAL')
     .replaceAll('bytea', 'BLOB')
-    .replaceAll(/(\w+)::json IS NOT NULL/g, 'json_valid($1)')
+    .replaceAll(/\b(\w+)::json IS NOT NULL/g, 'json_valid($1)')
 }
 
 /**

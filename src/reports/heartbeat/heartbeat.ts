@@ -9,6 +9,7 @@ import { secretPartsOf } from '../../model/host.ts'
 import { type Hour, hourText } from '../../model/hour.ts'
 import { jsonOf } from '../../model/json.ts'
 import { overdueMs } from '../../model/limits.ts'
+import { withoutEnd } from '../../model/text.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
 import type { Lateness } from '../../outbox/contract/status-store.ts'
 import type { Readiness } from '../../status/snapshot.ts'
@@ -213,6 +214,6 @@ const endings = { start: '/start', success: '', fail: '/fail' } as const
 /** Address of a ping: the check's, with `/start` or `/fail` after its path. Secret. */
 export function pingUrl(check: string, kind: Ping['kind']): string {
   const url = new URL(check)
-  url.pathname = `${url.pathname.replace(/\/+$/, '')}${endings[kind]}`
+  url.pathname = `${withoutEnd(url.pathname, '/')}${endings[kind]}`
   return url.href
 }

@@ -10,6 +10,7 @@ import {
   type ChainAsk,
   type ChainQuestion,
   childMessageCharsMax,
+  childMessageEntriesMax,
   type FromChild,
   frameReader,
   type HttpRead,
@@ -63,7 +64,7 @@ export class ChildEnd {
       const written = writtenOf(one)
       if (!written.ok) refused(one, written.why)
       else {
-        if (chars + written.text.length > childMessageCharsAimed) leave()
+        if (chars + written.text.length > childMessageCharsAimed || parts.length >= childMessageEntriesMax) leave()
         parts.push(written.text)
         chars += written.text.length
       }

@@ -10,7 +10,7 @@ import { Fault } from '../../model/fault.ts'
 import { basicAuthorization, isForeign, mayBeSecretHeader, secretCharsMin, secretPartsOf } from '../../model/host.ts'
 import { JsonBeyondBounds, jsonOf, jsonWithNumbersAsText } from '../../model/json.ts'
 import { retryAfterMsMax } from '../../model/limits.ts'
-import { shortened } from '../../model/text.ts'
+import { peerText, shortened, titleOf } from '../../model/text.ts'
 import type { HttpRead, RequestEnd } from '../messages.ts'
 import type { HostSlots, ShownHttp } from './child-end.ts'
 import { createNetwork, type HttpNetwork, PrivateAddressError, type Reach, sentRequest } from './network.ts'
@@ -244,7 +244,7 @@ async function judged(answer: HttpResponse, hop: Hop, { statuses, time }: GetDep
   }
   const said = await wordsOf(answer, hop, time)
   const facts = { host, status }
-  const fix = networkFix(tlsWantedError(status, said)) ?? fixOf(status)
+  const fix = networkFix(tlsWantedError(status, peerText(said))) ?? fixOf(status)
   if (!mayPass(status)) throw new Fault('http-refused', `${host} refuses the request${said}`, { facts, fix })
   const fault = new Fault('http-unreachable', `${host} answers an error${said}`, { facts, fix })
   return { kind: 'transient', fault, notBeforeMs: times.notBeforeMs }
@@ -279,7 +279,7 @@ async function wordsOf({ body, header }: HttpResponse, { address, headers }: Hop
   const secrets = [address.href, ...Object.values(headers)].flatMap(one => secretPartsOf(one, secretCharsMin))
   if (secrets.some(secret => text.includes(secret))) return ''
   const isPage = text.trimStart().startsWith('<')
-  const shown = isPage ? (/<title[^>]*>([^<]*)/i.exec(text)?.[1] ?? '') : text
+  const shown = isPage ? titleOf(peerText(text)) : peerText(text)
   const line = shown.replace(/[\p{C}\s]+/gu, ' ').trim()
   return line === '' ? '' : `: ${shortened(line, errorCharsMax)}`
 }
@@ -585,7 +585,8 @@ function worded({ issue, path }: AnswerMistake, secrets: readonly string[]): str
     ? plainWords(issue)
     : message
         .replace(/^Invalid input: /, '')
-        .replace(/, received .*$/, '')
+        .split(', received ', 1)
+        .join()
         .replace(/^Unrecognized keys?/, 'unexpected')
   return `${pathText(path)}: ${expected}, found ${found(issue.input, secrets)}`
 }

@@ -101,12 +101,13 @@ function codeOf(error: unknown): string {
 
 /** `file:line:column` of a syntax error (the stack's first line) or of the first frame in a file that is not the daemon's. */
 function placeIn(stack: string): string | undefined {
-  const frame = /(?:^|\(|at )(file:\/\/\/\S+?|\/\S+?):(\d+(?::\d+)?)\)?$/
   for (const line of stack.split('\n')) {
-    const [, address = '', number = ''] = frame.exec(line.trim()) ?? []
-    if (address === '' || address.startsWith(runnerUrl)) continue
-    const path = address.startsWith('file:') ? fileURLToPath(address.replace(/\?changed=.*$/, '')) : address
-    return `${path}:${number}`
+    const place = /:(\d{1,9}(?::\d{1,9})?)\)?$/.exec(line.trim())
+    const before = line.trim().slice(0, place?.index ?? 0)
+    const address = before.slice(Math.max(before.lastIndexOf(' '), before.lastIndexOf('(')) + 1)
+    if (!/^(file:\/\/\/|\/)./.test(address) || address.startsWith(runnerUrl)) continue
+    const [plain = ''] = address.split('?changed=', 1)
+    return `${plain.startsWith('file:') ? fileURLToPath(plain) : plain}:${place?.[1]}`
   }
   return undefined
 }

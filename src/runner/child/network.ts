@@ -50,7 +50,7 @@ for (const [network, prefix] of networks4) {
  */
 export function isPublicAddress(address: string): boolean {
   // Without the zone, which names an interface of this machine.
-  const plain = address.replace(/%.*$/, '')
+  const [plain = ''] = address.split('%', 1)
   const family = isIP(plain)
   return family !== 0 && !inner.check(plain, family === 6 ? 'ipv6' : 'ipv4')
 }

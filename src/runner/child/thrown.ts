@@ -44,7 +44,11 @@ export function thrownText(error: unknown): { readonly message: string; readonly
 
 /** Joins a message of several lines into one, as a log and a page show one line. */
 function inOneLine(message: string): string {
-  return message.trim().replace(/\s*\n\s*/g, ' ')
+  return message
+    .split('\n')
+    .map(line => line.trim())
+    .filter(line => line !== '')
+    .join(' ')
 }
 
 /** Mistakes quoted when a collector's own schema refuses a value. */

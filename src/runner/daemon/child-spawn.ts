@@ -106,8 +106,12 @@ interface ProcessListener {
   readonly tooLong: () => void
 }
 
-/** Unread bytes after which a child is ended. */
-const childBacklogBytesMax = 256 * 1_048_576
+/** Bytes of replies that one child, and that all together, have not read: over that, one that reads no more is ended. */
+const childBacklogBytesMax = 64 * 1_048_576
+const backlogBytesMax = 96 * 1_048_576
+
+/** Connections to the children of this process. */
+const lines = new Set<Duplex>()
 
 /** The process ended, or was ended because it did not answer, before the run was done. */
 export interface Lost {
@@ -248,9 +252,11 @@ function ownTick(): Promise<unknown> {
  */
 function listen(child: ChildProcess, line: Duplex, listener: () => ProcessListener | undefined): () => boolean {
   let cut = false
+  lines.add(line)
   line
     .on('error', () => {})
     .on('close', () => {
+      lines.delete(line)
       cut = child.exitCode === null && child.signalCode === null
       // A process that has closed its connection can send nothing more.
       child.kill('SIGKILL')
@@ -278,7 +284,10 @@ export async function readLines(line: Readable, listener: () => ProcessListener 
 
 function say(line: Duplex, message: ToChild): boolean {
   if (line.destroyed) return true
+  const unread = [...lines].map(({ writableLength }) => writableLength)
+  const isMost = line.writableLength > 0 && line.writableLength >= Math.max(...unread)
   if (line.writableLength > childBacklogBytesMax) return false
+  if (isMost && unread.reduce((sum, bytes) => sum + bytes, 0) > backlogBytesMax) return false
   // Not awaited: a closed connection shows in the exit.
   line.write(frameOf(message))
   return true

@@ -22,12 +22,20 @@ import { ChildSlots, type HostLimits, isOver, RunDeadline } from './hosts.ts'
 import type { RunnerLimits } from './limits.ts'
 import { inOrderOfMeeting, type ReplyDeps, RunBlocks, replyTo } from './replies.ts'
 
+/** Questions of one process that wait for their replies, and requests to hosts that it has not ended, at most. */
+export const asksWaitingMax = 10_000
+
+/** Hosts that one run may send requests to. */
+export const hostsOfRunMax = 200
+
 /** A run of a child process. */
 interface ChildRun {
   readonly task: Task
   /** Aborted when the run is over, however it ended, to end its timer and its chain reads. */
   readonly over: AbortController
   readonly pins: RunBlocks
+  /** Hosts that it has asked for, by name and port. */
+  readonly hosts: Set<string>
   /** Absent until the run is sent to the process. */
   deadline?: RunDeadline
   settle(end: TaskEnd | Lost): void
@@ -173,6 +181,8 @@ export class CollectorChild {
   readonly #ready = Promise.withResolvers<void>()
   readonly #gone = new AbortController()
   readonly #allowance = new MessageAllowance()
+  /** Questions that wait for their replies. */
+  #waiting = 0
   #lost: Lost = { kind: 'lost', how: 'ended' }
 
   /** @param isReady whether the process has said so */
@@ -212,7 +222,13 @@ export class CollectorChild {
     await this.ready
     if (this.#gone.signal.aborted) return this.#lost
     const { promise, resolve } = Promise.withResolvers<TaskEnd | Lost>()
-    const run: ChildRun = { task, over: new AbortController(), pins: new RunBlocks(this.#deps.chains), settle: resolve }
+    const run: ChildRun = {
+      task,
+      over: new AbortController(),
+      pins: new RunBlocks(this.#deps.chains),
+      hosts: new Set(),
+      settle: resolve,
+    }
     const token = randomBytes(16).toString('hex')
     this.#runs.set(token, run)
     this.#allowance.grant()
@@ -330,8 +346,7 @@ export class CollectorChild {
       case 'log':
         return this.#log(message, chars)
       case 'asks':
-        for (const ask of inOrderOfMeeting(message.asks)) void this.#reply(ask)
-        return undefined
+        return this.#ask(message.asks)
       case 'ended':
         return message.runs.map(ended => this.#end(ended)).find(wrong => wrong !== undefined)
       case 'slot-ends':
@@ -356,6 +371,24 @@ export class CollectorChild {
     return undefined
   }
 
+  /** Answers questions. @returns why there are too many; `undefined` otherwise */
+  #ask(asks: readonly Ask[]): string | undefined {
+    if (this.#waiting + this.#slots.size + asks.length > asksWaitingMax)
+      return `it asks more than ${asksWaitingMax} questions at once`
+    for (const { run: token, ...question } of asks) {
+      const hosts = this.#runs.get(token)?.hosts
+      if ('host' in question) hosts?.add(question.host)
+      if (hosts && hosts.size > hostsOfRunMax) return `a run asks more than ${hostsOfRunMax} hosts`
+    }
+    for (const ask of inOrderOfMeeting(asks)) {
+      this.#waiting += 1
+      void this.#reply(ask).finally(() => {
+        this.#waiting -= 1
+      })
+    }
+    return undefined
+  }
+
   async #reply({ ask, run: token, ...question }: Ask): Promise<void> {
     const run = this.#runs.get(token)
     // Also of a run that is over: questions of its last tick may arrive after its end.
@@ -363,7 +396,9 @@ export class CollectorChild {
     const { task, pins, over, deadline } = run
     if ('host' in question) {
       const asker = { collectorId: task.collector.id, hour: task.hour, signal: over.signal }
-      return deadline && this.#slots.ask(ask, question.host, { ...asker, deadline })
+      // It counts among the slots, and waits for a long time.
+      if (deadline) void this.#slots.ask(ask, question.host, { ...asker, deadline })
+      return
     }
     const asking = { token, hour: task.hour, pins, isShared: isShared(task), signal: over.signal }
     const reply = await replyTo(question, asking, this.#deps)

@@ -5,7 +5,15 @@ import { type FaultCode, type FaultRecord, faultCodes } from '../../model/fault.
 import type { Hour } from '../../model/hour.ts'
 import { parsedJson } from '../../model/json.ts'
 import { retryAfterMsMax } from '../../model/limits.ts'
-import { childMessageCharsMax, type FromChild, hoursBeforeMax, question, type TaskEnd } from '../messages.ts'
+import {
+  type Ask,
+  childMessageCharsMax,
+  childMessageEntriesMax,
+  type FromChild,
+  hoursBeforeMax,
+  question,
+  type TaskEnd,
+} from '../messages.ts'
 
 /** Lines completed by a piece of text, or that a line is too long. */
 type Completed = { readonly kind: 'lines'; readonly lines: readonly string[] } | { readonly kind: 'too-long' }
@@ -70,8 +78,48 @@ const fault = z
     return fix === undefined ? { code, message, facts } : { code, message, facts, fix }
   })
 
-const labels = <V extends z.ZodType>(value: V) =>
-  z.record(text, value).refine(all => Object.keys(all).length <= labelsMax, { error: 'too many labels' })
+const notParsed = z.NEVER
+
+/** The issue of the first part that is wrong. zod keeps all reasons of all parts, which take thousands of times their bytes. */
+function firstIssue(place: PropertyKey, error: z.ZodError): { readonly code: 'custom'; readonly path: PropertyKey[] } {
+  return { code: 'custom', path: [place, ...(error.issues[0]?.path ?? [])] }
+}
+
+/** A list whose items are parsed up to the first that is wrong. */
+function listOf<Item extends z.ZodType>(item: Item, itemsMax: number) {
+  return z
+    .array(z.unknown())
+    .max(itemsMax)
+    .transform((written, context): z.output<Item>[] => {
+      const items: z.output<Item>[] = []
+      for (const [place, value] of written.entries()) {
+        const parsed = item.safeParse(value)
+        if (!parsed.success) {
+          context.addIssue(firstIssue(place, parsed.error))
+          return notParsed
+        }
+        items.push(parsed.data)
+      }
+      return items
+    })
+}
+
+/** A record of labels whose values are parsed up to the first that is wrong. */
+function labels<Value extends z.ZodType>(value: Value) {
+  return z.record(z.string(), z.unknown()).transform((written, context): Record<string, z.output<Value>> => {
+    const entries = Object.entries(written)
+    const parsed: [string, z.output<Value>][] = []
+    for (const [label, part] of entries.slice(0, labelsMax + 1)) {
+      const result = value.safeParse(part)
+      if (!result.success || label.length > childTextCharsMax || parsed.length === labelsMax) {
+        context.addIssue(result.success ? { code: 'custom' } : firstIssue(label, result.error))
+        return notParsed
+      }
+      parsed.push([label, result.data])
+    }
+    return Object.fromEntries(parsed)
+  })
+}
 
 const spec = z
   .strictObject({
@@ -93,7 +141,7 @@ const mistake = z
   .object({
     path: z.array(z.union([text, z.number()])).max(100),
     message: text,
-    known: z.array(text).max(labelsMax).optional(),
+    known: listOf(text, labelsMax).optional(),
   })
   .transform(({ known, ...same }) => ({ ...same, ...(known && { known }) }))
 
@@ -111,7 +159,7 @@ const priceFound = z.union([
 /** Items of a list. */
 const listItemsMax = 20_000
 
-const items = z.array(z.custom<Hex>(isAddress)).max(listItemsMax)
+const items = listOf(z.custom<Hex>(isAddress), listItemsMax)
 const hour = z
   .int()
   .multipleOf(3_600_000)
@@ -121,7 +169,7 @@ const hour = z
 const listed = z
   .object({
     items,
-    memory: z.object({ hour, items, blocks: z.array(count).max(listItemsMax).optional() }).optional(),
+    memory: z.object({ hour, items, blocks: listOf(count, listItemsMax).optional() }).optional(),
     first: hour.optional(),
   })
   .transform(list => ({ ...list, pins: [] }))
@@ -134,7 +182,7 @@ const description = z.discriminatedUnion('kind', [
     declared: z.array(text).max(declaredMax),
     secrets: z.array(text).max(declaredMax),
   }),
-  z.object({ kind: z.literal('mistaken'), mistakes: z.array(mistake).min(1).max(labelsMax) }),
+  z.object({ kind: z.literal('mistaken'), mistakes: listOf(mistake, labelsMax).refine(({ length }) => length > 0) }),
 ])
 
 /** Pins are known in the daemon: those of a child's message are ignored. */
@@ -147,7 +195,9 @@ const end = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('schema'), schema: z.unknown() }),
   z.object({ kind: z.literal('collected'), outcome }),
   /** Blocks are known in the daemon: those of a child's message are ignored. */
-  z.object({ kind: z.literal('priced'), prices: z.array(priceFound) }).transform(priced => ({ ...priced, pins: [] })),
+  z
+    .object({ kind: z.literal('priced'), prices: listOf(priceFound, labelsMax) })
+    .transform(priced => ({ ...priced, pins: [] })),
   z.object({ kind: z.literal('listed'), list: listed }),
   z.object({ kind: z.literal('faulted'), fault }),
 ]) satisfies z.ZodType<TaskEnd>
@@ -173,19 +223,29 @@ const host = z
   .max(hostCharsMax)
   .regex(/^[^\s/]+:\d{1,5}$/)
 
-const ask = z.union([
-  z.object({
-    ask: count,
-    run: token,
-    chain: text,
-    question,
-    hoursBefore: z.int().min(1).max(hoursBeforeMax).optional(),
-  }),
-  z.object({ ask: count, run: token, price: text }),
-  z.object({ ask: count, run: token, list: text, recent: z.boolean().optional() }),
-  z.object({ ask: count, run: token, http }),
-  z.object({ ask: count, run: token, host }),
-])
+const asked = { ask: count, run: token }
+
+/** Forms of a question by the name that only it has. */
+const askForms = {
+  chain: z.object({ ...asked, chain: text, question, hoursBefore: z.int().min(1).max(hoursBeforeMax).optional() }),
+  price: z.object({ ...asked, price: text }),
+  list: z.object({ ...asked, list: text, recent: z.boolean().optional() }),
+  http: z.object({ ...asked, http }),
+  host: z.object({ ...asked, host }),
+} as const
+
+/** A union of the forms would try each of them, and keep the reasons of all. */
+const ask = z.looseObject({}).transform((written, context): Ask => {
+  for (const [name, form] of Object.entries(askForms)) {
+    if (!Object.hasOwn(written, name)) continue
+    const parsed = form.safeParse(written)
+    if (parsed.success) return parsed.data
+    context.addIssue(firstIssue(parsed.error.issues[0]?.path[0] ?? name, parsed.error))
+    return notParsed
+  }
+  context.addIssue({ code: 'custom' })
+  return notParsed
+})
 
 const how = z.discriminatedUnion('kind', [
   z.object({ kind: z.enum(['answered', 'failed']) }),
@@ -197,9 +257,9 @@ const fact = z.union([text, z.number(), z.boolean(), z.null()])
 const message = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('ready') }),
   z.object({ kind: z.literal('pong') }),
-  z.object({ kind: z.literal('ended'), runs: z.array(z.object({ run: token, end })) }),
-  z.object({ kind: z.literal('asks'), asks: z.array(ask) }),
-  z.object({ kind: z.literal('slot-ends'), ends: z.array(z.object({ ask: count, how })) }),
+  z.object({ kind: z.literal('ended'), runs: listOf(z.object({ run: token, end }), childMessageEntriesMax) }),
+  z.object({ kind: z.literal('asks'), asks: listOf(ask, childMessageEntriesMax) }),
+  z.object({ kind: z.literal('slot-ends'), ends: listOf(z.object({ ask: count, how }), childMessageEntriesMax) }),
   z.object({
     kind: z.literal('log'),
     collectorId: text,

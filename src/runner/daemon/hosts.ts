@@ -249,6 +249,8 @@ export class HostLimits {
   readonly #time: Time
   readonly #limits: RunnerLimits
   readonly #byHost = new Map<string, HostLimit>()
+  /** Number of hosts from which on idle ones are forgotten; twice those that were left, so that a new host is cheap. */
+  #roomFor = hostsMax
 
   constructor(time: Time, limits: RunnerLimits) {
     this.#time = time
@@ -263,8 +265,9 @@ export class HostLimits {
   }
 
   #newLimit(): HostLimit {
-    if (this.#byHost.size >= hostsMax) {
+    if (this.#byHost.size >= this.#roomFor) {
       for (const [host, limit] of this.#byHost) if (limit.isIdle) this.#byHost.delete(host)
+      this.#roomFor = Math.max(hostsMax, 2 * this.#byHost.size)
     }
     return new HostLimit({ time: this.#time, ...this.#limits })
   }
@@ -284,6 +287,11 @@ export class ChildSlots {
   constructor(take: TakeSlot, tell: (ask: number, reply: SlotReply) => void) {
     this.#take = take
     this.#tell = tell
+  }
+
+  /** Slots that are waited for, or not ended. */
+  get size(): number {
+    return this.#ends.size
   }
 
   /** Waits for a slot and replies. Never rejects. A question that was asked before is ignored. */

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { findPackageJSON } from 'node:module'
 import { availableParallelism } from 'node:os'
 import { dirname, resolve } from 'node:path'
@@ -22,9 +21,10 @@ import type { EarliestMs } from '../../model/clock.ts'
 import { Fault, type FaultRecord, faultCodes, faultFromRecord } from '../../model/fault.ts'
 import { secretPartsOf } from '../../model/host.ts'
 import { type Hour, hourAt } from '../../model/hour.ts'
-import { isRecord, jsonOf } from '../../model/json.ts'
+import { isRecord } from '../../model/json.ts'
 import type { ListKeeper } from '../../model/list-memory.ts'
 import type { MetricSpec, Provenance } from '../../model/metric.ts'
+import { peerText } from '../../model/text.ts'
 import type {
   ChildLogLevel,
   CollectorRef,
@@ -47,10 +47,11 @@ import { LoneProcesses, Processes } from './processes.ts'
 import type { ReadInterceptor } from './read-interceptor.ts'
 import { Meeting, NamedAnswers } from './replies.ts'
 import {
+  codeTexts,
   groupOf,
-  importedFiles,
   isHidden,
   isOfSystem,
+  manifestOf,
   type PackageWalks,
   type ProcessGroup,
   readablePaths,
@@ -478,7 +479,7 @@ const knownCodes: ReadonlySet<string> = new Set(faultCodes)
 /** A plain value without secrets in its texts and names: an undeclared label may be any text. */
 function redacted<T>(value: T, by: Redacting): T
 function redacted(value: unknown, by: Redacting): unknown {
-  if (typeof value === 'string') return knownCodes.has(value) ? value : by.redact(value)
+  if (typeof value === 'string') return knownCodes.has(value) ? value : peerText(by.redact(value))
   if (Array.isArray(value)) return value.map(part => redacted(part, by))
   if (!isRecord(value)) return value
   return Object.fromEntries(Object.entries(value).map(([name, part]) => [by.redact(name), redacted(part, by)]))
@@ -521,18 +522,15 @@ export class ProvenanceSource {
     const origin = originOf(ref)
     switch (origin.kind) {
       case 'shipped':
-        return filesDigest(fileURLToPath(new URL(`${ref.use}${shippedModules.extension}`, shippedModules.url)))
+        return digestOf(
+          ...codeTexts(fileURLToPath(new URL(`${ref.use}${shippedModules.extension}`, shippedModules.url))),
+        )
       case 'file':
-        return filesDigest(origin.file)
+        return digestOf(...codeTexts(origin.file))
       case 'package':
         return packageVersion(origin.name, ref.configFile)
     }
   }
-}
-
-/** Digest of a file and of what it imports by a relative path. */
-function filesDigest(file: string): string {
-  return digestOf(...importedFiles(file).map(textOf))
 }
 
 function digestOf(...texts: readonly string[]): string {
@@ -541,20 +539,12 @@ function digestOf(...texts: readonly string[]): string {
   return hash.digest('hex').slice(0, digestChars)
 }
 
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    return ''
-  }
-}
-
 /** Name and version of a package, as a collector's `use` finds it; its name alone where it cannot be read. */
 function packageVersion(name: string, configFile: string): string {
   try {
     const file = findPackageJSON(name, pathToFileURL(configFile))
     if (file === undefined) return name
-    return `${name}@${(jsonOf(readFileSync(file, 'utf8')) as { readonly version?: string }).version ?? ''}`
+    return `${name}@${manifestOf(file)['version'] ?? ''}`
   } catch {
     return name
   }

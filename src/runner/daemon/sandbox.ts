@@ -433,17 +433,18 @@ function publishedFiles(folder: string): { readonly named: readonly string[]; re
 /** Names of the packages that a package imports, by its package.json. The program itself is the one that runs. */
 function dependenciesOf(folder: string): string[] {
   const manifest = manifestOf(join(folder, 'package.json'))
-  const kinds = ['dependencies', 'optionalDependencies', 'peerDependencies'].map(kind => manifest[kind])
-  return kinds.flatMap(kind => (isRecord(kind) ? Object.keys(kind) : [])).filter(name => name !== 'tidegauge')
+  const kinds = ['dependencies', 'optionalDependencies'].map(kind => manifest[kind])
+  const names = kinds.flatMap(kind => (isRecord(kind) ? Object.keys(kind) : []))
+  return names.filter(name => name !== 'tidegauge' && packageName.test(name))
 }
 
-function manifestOf(file: string): Readonly<Record<string, unknown>> {
-  try {
-    const manifest = parsedJson(readFileSync(file, 'utf8'))
-    return isRecord(manifest) ? manifest : {}
-  } catch {
-    return {}
-  }
+/** Form of a package's name, as npm takes it, which is never a path. */
+const packageName = /^(@[a-z\d~-][a-z\d._~-]{0,212}\/)?[a-z\d~-][a-z\d._~-]{0,212}$/i
+
+/** The manifest of a package; empty where it cannot be read. */
+export function manifestOf(file: string): Readonly<Record<string, unknown>> {
+  const manifest = parsedJson(new CodeReader().textOf(file))
+  return isRecord(manifest) ? manifest : {}
 }
 
 function textsIn(value: unknown): string[] {
@@ -453,6 +454,9 @@ function textsIn(value: unknown): string[] {
 
 /** Files followed, at most: a collector is small, and each is looked at several times a second. */
 const filesMax = 500
+
+/** Bytes of code of one collector that are read, at most. */
+const codeBytesMax = 8 * 1_048_576
 
 /** A relative path in quotes: of an import, or of a file that is read from its place. */
 const relativePath = /(['"`])(\.{1,2}\/[^'"`\n]+)\1/g
@@ -464,10 +468,11 @@ const relativePath = /(['"`])(\.{1,2}\/[^'"`\n]+)\1/g
  */
 export function importedFiles(file: string, isTaken = (_file: string) => true): readonly string[] {
   const found = new Set([file])
+  const code = new CodeReader()
   for (const each of found) {
     if (found.size >= filesMax) break
-    if (!/\.[cm]?[jt]s$/.test(each)) continue
-    for (const [, , written = ''] of textOf(each).matchAll(relativePath)) {
+    if (!isCode(each)) continue
+    for (const [, , written = ''] of code.textOf(each).matchAll(relativePath)) {
       const path = resolve(dirname(each), written)
       if (isTaken(path)) found.add(path)
     }
@@ -475,10 +480,29 @@ export function importedFiles(file: string, isTaken = (_file: string) => true): 
   return [...found]
 }
 
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    return ''
+/** The texts of a collector's code: its file and what that imports from its folder, and nothing else that it names. */
+export function codeTexts(file: string): readonly string[] {
+  const folder = dirname(realOf(file))
+  const isOwn = (path: string) => isCode(path) && isAt(realOf(path), folder)
+  const code = new CodeReader()
+  return importedFiles(file, isOwn).map(path => code.textOf(path))
+}
+
+const isCode = (file: string) => /\.[cm]?[jt]s$/.test(file)
+
+/** Reads files of code, up to a sum of their sizes: a name in quotes, even in a comment, may be of a device or of a large file. */
+class CodeReader {
+  #bytesLeft = codeBytesMax
+
+  /** Empty for what is no regular file, cannot be read, or is too much. */
+  textOf(file: string): string {
+    try {
+      const status = statSync(file)
+      if (!status.isFile() || status.size > this.#bytesLeft) return ''
+      this.#bytesLeft -= status.size
+      return readFileSync(file, 'utf8')
+    } catch {
+      return ''
+    }
   }
 }

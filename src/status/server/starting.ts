@@ -43,7 +43,7 @@ function replyTo(bound: ServedAddress, reason: string, { url, method = '', heade
   const reasons = [reason]
   if (!isAllowed(bound, headers)) return plain(403, 'this server does not answer to that name, nor to pages of others')
   if (method !== 'GET' && method !== 'HEAD') return plain(405, 'only GET and HEAD are answered')
-  switch (url?.replace(/\?.*$/, '')) {
+  switch (url?.split('?', 1)[0]) {
     case '/livez':
       return plain(200, 'live')
     case '/readyz':

@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest'
-import { failureKindOf, isRateError, meaningOf } from '../../../src/chain/endpoint/rpc.ts'
+import { redacted } from '../../../src/chain/endpoint/failures.ts'
+import { failureKindOf, isRateError, meaningOf, parseAnswer } from '../../../src/chain/endpoint/rpc.ts'
+import { peerText } from '../../../src/model/text.ts'
 
 /** Answers of nodes, as seen in the wild: geth, erigon, reth, Nethermind, anvil, and public gateways before them. */
 it.each([
@@ -47,7 +49,9 @@ it.each([
   ['node', undefined, { code: -32602, message: 'BlockOutOfRangeError: block height is 1 but requested was 153' }],
   ['node', undefined, { code: -32601, message: 'the method eth_call does not exist/is not available' }],
 ])('%s %s: %o', (kind, output, error) => {
-  expect(meaningOf(error)).toEqual(output === undefined ? { kind } : { kind, output })
+  expect(meaningOf({ ...error, message: peerText(error.message) })).toEqual(
+    output === undefined ? { kind } : { kind, output },
+  )
 })
 
 it.each([
@@ -73,7 +77,7 @@ it.each([
   [false, { code: -32000, message: 'execution reverted: rate limit' }],
   [false, { code: -32000, message: 'missing trie node 429a' }],
 ])('a limit on the rate: %s %o', (isRate, error) => {
-  expect(isRateError(error)).toBe(isRate)
+  expect(isRateError({ ...error, message: peerText(error.message) })).toBe(isRate)
 })
 
 it.each([
@@ -91,5 +95,16 @@ it.each([
   ['refused', 'internal error'],
   ['refused', 'no such method'],
 ])('what a node lacks: %s (%s)', (kind, message) => {
-  expect(failureKindOf({ code: -32000, message })).toBe(kind)
+  expect(failureKindOf({ code: -32000, message: peerText(message) })).toBe(kind)
 })
+
+it.each(['x.y.z-', 'rate 1 ', 'limit 1_', '\n \t', 'k://'])(
+  'a long error of a node is cut before it is looked at: %o',
+  words => {
+    const error = { code: -32000, message: words.repeat(200_000) }
+    const parsed = parseAnswer({ id: 1, error })?.answer
+    if (parsed?.kind !== 'error') throw new Error('no error')
+    expect(parsed.error.message.length).toBeLessThanOrEqual(2_001)
+    expect(redacted(parsed.error.message, 'https://rpc.example.com/v1/abc').length).toBeLessThanOrEqual(161)
+  },
+)

@@ -2,6 +2,7 @@ import { answersOf, type Endpoint } from '../../../src/chain/endpoint/endpoint.t
 import { EndpointFailure } from '../../../src/chain/endpoint/failures.ts'
 import { LogSpans } from '../../../src/chain/endpoint/learnt.ts'
 import type { RpcCall, RpcOutcome } from '../../../src/chain/endpoint/rpc.ts'
+import { peerText } from '../../../src/model/text.ts'
 import type { Answers } from './archive.ts'
 import { NodeError } from './node.ts'
 
@@ -25,7 +26,7 @@ export function countedEndpoint(answer: Answers): CountedEndpoint {
     } catch (error) {
       if (error instanceof EndpointFailure) return error
       if (!(error instanceof NodeError)) throw error
-      return { kind: 'error', error: { code: error.code, message: error.message, data: error.data } }
+      return { kind: 'error', error: { code: error.code, message: peerText(error.message), data: error.data } }
     }
   }
 

@@ -185,6 +185,21 @@ describe('a collector of a package', () => {
       `${name} cannot be loaded: `,
       'dependencies',
     ],
+    [
+      'whose dependencies are paths',
+      name,
+      {
+        [`${name}/package.json`]: manifest({
+          dependencies: { '../../node_modules': '1', '../one': '1', '@a/..': '1' },
+          peerDependencies: { one: '1' },
+        }),
+        [`${name}/index.js`]: collector('one', "import one from 'one'"),
+        'one/package.json': manifest({}, 'one'),
+        'one/index.js': 'export default 7',
+      },
+      `${name} cannot be loaded: `,
+      'dependencies',
+    ],
   ])('is refused with what to do: one %s', async (_, use, files, message, fix) => {
     const { file } = installed(files)
     const fault = await faultOf(testRunner().runner.describe(configured(use, { file })))

@@ -1,0 +1,40 @@
+import { mkdirSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { heard } from '../../../src/runner/daemon/from-child.ts'
+import { codeTexts } from '../../../src/runner/daemon/sandbox.ts'
+import { temporaryFolder } from '../../support/folder.ts'
+
+it('code is read of regular files, below its folder, up to some megabytes', () => {
+  const folder = temporaryFolder()
+  const file = join(folder, 'own', 'tides.ts')
+  mkdirSync(join(folder, 'own', 'moon'), { recursive: true })
+  const named = ['../../../../dev/zero', '../beside.ts', './moon/phase.js', './large.mjs', './table.json', './moon']
+  writeFileSync(file, named.map(path => `// '${path}'`).join('\n'))
+  writeFileSync(join(folder, 'beside.ts'), 'beside')
+  writeFileSync(join(folder, 'own', 'moon', 'phase.js'), 'phase')
+  writeFileSync(join(folder, 'own', 'table.json'), '[]')
+  writeFileSync(join(folder, 'own', 'large.mjs'), '')
+  truncateSync(join(folder, 'own', 'large.mjs'), 2 ** 33)
+  expect(codeTexts(file).slice(1)).toEqual(['phase', ''])
+})
+
+const run = 'a'.repeat(32)
+const many = (kind: string, name: string, entry: unknown, count: number) =>
+  `{"kind":"${kind}","${name}":[${Array(count).fill(JSON.stringify(entry)).join()}]}`
+
+it.each([
+  ['questions of no form', many('asks', 'asks', { ask: 1, run }, 4_000)],
+  ['questions of a wrong form', many('asks', 'asks', { ask: 1, run, chain: 1, question: [] }, 4_000)],
+  ['more questions than a message has', many('asks', 'asks', { ask: 1, run, price: 'x' }, 6_000)],
+  ['ends of no kind', many('ended', 'runs', { run, end: {} }, 4_000)],
+  ['requests that end in no way', many('slot-ends', 'ends', { ask: 1, how: [] }, 4_000)],
+  [
+    'faults of no form',
+    `{"kind":"ended","runs":[{"run":"${run}","end":{"kind":"collected","outcome":{"readings":{},"failures":{${Array.from({ length: 9_000 }, (_, at) => `"l${at}":{}`).join()}}}}}]}`,
+  ],
+])('a message is refused at the first part that is wrong: %s', (_, line) => {
+  const before = process.memoryUsage().heapUsed
+  expect(heard(line)).toMatchObject({ ok: false })
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(40 * 1_048_576)
+})
