@@ -1,7 +1,7 @@
 import { type OpenChainReader, OtherHostReader } from '../chain/read/reader.ts'
 import type { Chains } from '../chain/reads.ts'
 import { collectorsByName } from '../config/config.ts'
-import { configFolders, hiddenPaths } from '../config/include.ts'
+import { configFolders, hiddenPaths, mayOpen } from '../config/include.ts'
 import { HourPipeline } from '../intake/collect-hours.ts'
 import { commandClock, type HourClock } from '../intake/hour-clock.ts'
 import { type ComparedChain, HourReader } from '../intake/hour-reader.ts'
@@ -65,6 +65,7 @@ function runnerWithin(
       lists: collectorsByName(config.lists),
       ...(lists && { listKeeper: lists }),
       hidden: hiddenPaths(config),
+      mayOpen: (file, path) => mayOpen(config, file, path),
       configFolders: configFolders(config),
     }),
     log: (collector, level, message, facts) => log[level]({ ...facts, collector }, message),

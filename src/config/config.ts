@@ -352,7 +352,7 @@ export interface Include {
   readonly pattern: string
   /** Absolute paths of the files that it matched, without those of an entry before it. */
   readonly files: readonly string[]
-  /** The only secrets that these files may use: names of variables, and absolute paths. Default: all that only they use. */
+  /** The only secrets that these files may use: names of variables, and absolute paths. Default: files below their folders, and variables that no other file names. */
   readonly secrets?: readonly string[]
   readonly place: Place
 }

@@ -1,5 +1,5 @@
 import { accessSync, constants, globSync, realpathSync, statSync } from 'node:fs'
-import { basename, dirname, resolve } from 'node:path'
+import { basename, dirname, resolve, sep } from 'node:path'
 import { isRecord } from '../model/json.ts'
 import {
   allCollectors,
@@ -57,29 +57,53 @@ function grantedBy(entry: unknown, file: string): Pick<Include, 'secrets'> {
  * send any secret anywhere.
  */
 export function ungrantedSecrets(config: Config): PlacedMistake[] {
-  const own = configSecrets(config).filter(({ isOfProtocol }) => !isOfProtocol)
-  const kept = new Set(own.map(({ ref }) => grantName(ref)))
-  return config.includes.flatMap(({ files, secrets }) =>
-    secretsUsedIn(config, files).flatMap(({ ref, place, what }): PlacedMistake[] => {
-      const name = grantName(ref)
-      if (secrets ? secrets.includes(name) : !kept.has(name)) return []
-      const shown = ref.kind === 'env' ? ref.name : shortest(ref.path)
-      const why = secrets ? 'is not among the secrets of its entry of include' : 'is a secret of the main file'
-      const fix = `use another, or grant it in the main file: include: [{ path: …, secrets: [${shown}] }]`
-      return [{ place, message: `${what}: ${shown} ${why}`, fix }]
-    }),
-  )
+  const uses = secretUses(config)
+  return uses.flatMap(({ ref, place, what }): PlacedMistake[] => {
+    const why = refusal(config, place.file, ref, uses)
+    if (why === undefined) return []
+    const shown = ref.kind === 'env' ? ref.name : shortest(ref.path)
+    const fix = `use another, or grant it in the main file: include: [{ path: …, secrets: [${shown}] }]`
+    return [{ place, message: `${what}: ${shown} ${why}`, fix }]
+  })
+}
+
+/** Variables that the program reads unasked: they may hold a secret of the operator. */
+const ofProgram = /^(OTEL|NODE|PG)_|_PROXY$/i
+
+/** Why a file may not use a secret; `undefined` where it may, as the main file may use any. */
+function refusal(config: Config, file: string, ref: SecretRef, uses: readonly SecretUse[]): string | undefined {
+  const entry = config.includes.find(({ files }) => files.includes(file))
+  if (!entry) return undefined
+  const name = grantName(ref)
+  if (entry.secrets)
+    return entry.secrets.includes(name) ? undefined : 'is not among the secrets of its entry of include'
+  const other = uses.find(use => use.place.file !== file && grantName(use.ref) === name)?.place.file
+  if (other === config.file) return 'is a secret of the main file'
+  if (other !== undefined) return `is a secret of ${shortest(other)}`
+  if (ref.kind === 'env') return ofProgram.test(name) ? 'is a variable of Tidegauge itself' : undefined
+  return mayOpen(config, file, ref.path) ? undefined : `is not below the folder of ${shortest(file)}`
+}
+
+/**
+ * Whether the options of a file's collectors may name a path: the main file's may name any, an included one's those below
+ * its own folder, and those that its entry of `include` names.
+ */
+export function mayOpen({ includes }: Pick<Config, 'includes'>, file: string, path: string): boolean {
+  const entry = includes.find(({ files }) => files.includes(file))
+  const name = realOf(path)
+  return !entry || name.startsWith(`${realOf(dirname(file))}${sep}`) || entry.secrets?.includes(name) === true
 }
 
 const grantName = (ref: SecretRef) => (ref.kind === 'env' ? ref.name : realOf(ref.path))
 
-/** Secrets that protocols, prices and lists of some files refer to. */
-function secretsUsedIn(config: Config, files: readonly string[]): Pick<ConfigSecret, 'ref' | 'place' | 'what'>[] {
+type SecretUse = Pick<ConfigSecret, 'ref' | 'place' | 'what'>
+
+/** All secrets that the files of a configuration name. */
+function secretUses(config: Config): readonly SecretUse[] {
   const options = allCollectors(config).flatMap(({ id, options: written, place, placeOf }) =>
     secretsWritten(written, place.file).map(({ ref, path }) => ({ ref, place: placeOf(path), what: id })),
   )
-  const keys = configSecrets(config).filter(({ isOfProtocol }) => isOfProtocol)
-  return [...keys, ...options].filter(({ place }) => files.includes(place.file))
+  return [...configSecrets(config), ...options]
 }
 
 const leftOut = { exclude: (path: string) => basename(path) === 'node_modules' }

@@ -598,7 +598,7 @@ export const operatorFile = z
       .prefault([])
       .meta({
         description:
-          'Further files with protocols, prices, tokenPrices and lists, and nothing else. Their paths are relative to themselves. They may use no secret that service, data, chains, heartbeat or notify use; with `secrets` those alone that are named.',
+          'Further files with protocols, prices, tokenPrices and lists, and nothing else. Their paths are relative to themselves. They may use files below their own folder, and variables that no other file names; with `secrets` those variables and files alone that are named.',
         examples: [['./protocols/*.yaml']],
       }),
     prices,

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { cautionsOf } from '../../src/config/cautions.ts'
 import { type Config, ConfigError } from '../../src/config/config.ts'
-import { foldersOf } from '../../src/config/include.ts'
+import { foldersOf, mayOpen } from '../../src/config/include.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
@@ -228,10 +228,17 @@ describe('secrets of included files', () => {
 data: { postgres: { env: DB } }
 heartbeat: { url: { env: PING } }
 notify: [{ telegram: { token: { env: BOT }, chat: { file: chat } } }]
+protocols: [{ id: m, name: M, key: { env: KEY_OF_MAIN }, collectors: [{ use: host }] }]
 chains: { c: { id: 1, rpc: [{ env: NODE }, { url: "https://n.example.com", headers: { authorization: { env: AUTH } } }] } }
 `
+  const ofQ = 'protocols: [{ id: q, name: Q, key: { env: OF_Q }, collectors: [{ use: host }] }]\n'
   const load = (entry: string, text: string) => () => {
-    const folder = folderOf({ 'main.yaml': `${whole}include: [${entry}]\n`, 'p/a.yaml': text, 'k/key': 'x' })
+    const folder = folderOf({
+      'main.yaml': `${whole}include: [${entry}]\n`,
+      'p/a.yaml': text,
+      'q.yaml': ofQ,
+      'k/key': 'x',
+    })
     symlinkSync(folder.path('k/key'), folder.path('p/other-name'))
     return linesOrNone(folder)
   }
@@ -253,6 +260,11 @@ chains: { c: { id: 1, rpc: [{ env: NODE }, { url: "https://n.example.com", heade
     ['./p/*.yaml', collector('{ env: NODE }'), 'NODE is a secret'],
     ['./p/*.yaml', collector('{ env: AUTH }'), 'AUTH is a secret'],
     ['./p/*.yaml', collector('{ file: ../chat }'), 'chat is a secret'],
+    ['./p/*.yaml', collector('{ file: ../.env }'), '.env is not below the folder'],
+    ['./p/*.yaml', collector('{ file: ./own/token }'), undefined],
+    ['./p/*.yaml', collector('{ env: OTEL_EXPORTER_OTLP_HEADERS }'), 'is a variable of Tidegauge itself'],
+    ['./p/*.yaml', collector('{ env: KEY_OF_MAIN }'), 'KEY_OF_MAIN is a secret of the main file'],
+    ['./q.yaml, ./p/*.yaml', collector('{ env: OF_Q }'), 'OF_Q is a secret of '],
     ['./p/*.yaml', key('{ file: ../k/../k/key }'), 'the key of a: '],
     ['./p/*.yaml', key('{ file: other-name }'), 'is a secret of the main file'],
     [
@@ -265,10 +277,24 @@ chains: { c: { id: 1, rpc: [{ env: NODE }, { url: "https://n.example.com", heade
     ['{ path: ./p/*.yaml, secrets: [DB] }', collector('{ env: DB }'), undefined],
     ['{ path: ./p/*.yaml, secrets: [TEAM] }', collector('{ env: OTHER }'), 'secrets: [OTHER] }]'],
     ['{ path: ./p/*.yaml, secrets: [] }', collector('{ env: TEAM }'), 'TEAM is not among the secrets'],
-    ['{ path: ./p/*.yaml, secret: [TEAM] }', collector('{ env: TEAM }'), 'main.yaml:6:'],
+    ['{ path: ./p/*.yaml, secret: [TEAM] }', collector('{ env: TEAM }'), 'main.yaml:7:'],
   ])('%s, %s: %s', (entry, text, wrong) => {
     const lines = load(entry, text)()
     if (wrong === undefined) expect(lines).toEqual([])
     else expect(lines.join()).toContain(wrong)
+  })
+
+  it('its collectors open what lies below its folder, or is named', () => {
+    const folder = folderOf({ 'p/a.yaml': '', 'p/own/x': '', 'other/x': '', 'named/x': '' })
+    symlinkSync(folder.path('other/x'), folder.path('p/link'))
+    const [file, place] = [folder.path('p/a.yaml'), { file: '', line: 1, column: 1 }]
+    const opened = (secrets?: readonly string[]) =>
+      ['p/own/x', 'p', 'other/x', 'p/link', 'named/x'].filter(path => {
+        const includes = [{ pattern: file, files: [file], place, ...(secrets && { secrets }) }]
+        return mayOpen({ includes }, file, folder.path(path))
+      })
+    expect(opened()).toEqual(['p/own/x'])
+    expect(opened([folder.path('named/x')])).toEqual(['p/own/x', 'named/x'])
+    expect(mayOpen({ includes: [] }, folder.path('main.yaml'), folder.path('other/x'))).toBe(true)
   })
 })

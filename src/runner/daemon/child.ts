@@ -50,7 +50,7 @@ interface ChildDeps extends ReplyDeps {
   /** Whether a run fails that connects past the daemon. Default: no. */
   readonly isGuarded?: boolean | undefined
   /** Limits of the hosts that all processes send requests to. */
-  readonly hosts: HostLimits
+  readonly hosts: Pick<HostLimits, 'take'>
   /** Whether it is ended as soon as it stops answering; otherwise only a run's deadline ends it. */
   readonly isPinged: boolean
 }

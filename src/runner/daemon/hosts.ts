@@ -273,6 +273,47 @@ export class HostLimits {
   }
 }
 
+/** Longest time for which a process with code of others may say that a host must be left alone. */
+const foreignRetryAfterMsMax = 3_600_000
+
+/**
+ * The limits for a process that runs code of others. It takes slots as all do; what it says about a host holds for itself
+ * alone: it may say anything, also about a host that it has not asked.
+ */
+export class ForeignHostLimits {
+  readonly #shared: Pick<HostLimits, 'take'>
+  readonly #own: HostLimits
+
+  constructor(shared: Pick<HostLimits, 'take'>, time: Time, limits: RunnerLimits) {
+    this.#shared = shared
+    this.#own = new HostLimits(time, limits)
+  }
+
+  /** As that of `HostLimits`. */
+  async take(host: string, asker: Asker): Promise<SlotResult> {
+    const own = await this.#own.take(host, asker)
+    if (own.kind === 'refused') return own
+    const shared = await this.#shared.take(host, asker).catch(error => {
+      own.end({ kind: 'failed' })
+      throw error
+    })
+    if (shared.kind === 'refused') {
+      own.end({ kind: 'failed' })
+      return shared
+    }
+    const end = (how: RequestEnd) => {
+      const retryAfterMs = how.kind === 'refused' ? how.retryAfterMs : undefined
+      own.end(
+        retryAfterMs === undefined
+          ? how
+          : { kind: 'refused', retryAfterMs: Math.min(retryAfterMs, foreignRetryAfterMsMax) },
+      )
+      shared.end({ kind: 'failed' })
+    }
+    return { kind: 'granted', end }
+  }
+}
+
 /** Gives a slot to send a request to a host, by name and port. Rejects when the asker's run is over. */
 type TakeSlot = (host: string, asker: Asker) => Promise<SlotResult>
 

@@ -39,7 +39,7 @@ import { originOf } from '../origin.ts'
 import type { DescribeResult, Runner, RunOutcome } from '../runner.ts'
 import { CollectorChild } from './child.ts'
 import { type Lost, type Spawned, spawnChild } from './child-spawn.ts'
-import { HostLimits } from './hosts.ts'
+import { ForeignHostLimits, HostLimits } from './hosts.ts'
 import { type RunnerLimits, runnerLimits } from './limits.ts'
 import { type ListHour, Lists } from './lists.ts'
 import { Prices } from './prices.ts'
@@ -186,7 +186,8 @@ export class ProcessRunner implements Runner {
     }
     const recentItems = (name: string) => this.#lists.recent(this.#deps.lists?.[name])
     const answers = { prices: this.#prices, lists: this.#listAnswers, recentItems }
-    const [limits, meeting, hosts] = [this.#limits, this.#meeting, this.#hosts]
+    const [limits, meeting] = [this.#limits, this.#meeting]
+    const hosts = group.isShipped ? this.#hosts : new ForeignHostLimits(this.#hosts, time, limits)
     const shared = { ...answers, chains, deadlineMs, limits, time, meeting, interceptor, isGuarded, hosts }
     const deps = { ...shared, log: write, isPinged }
     const warm = this.#deps.warm?.take(group.key)
@@ -284,8 +285,12 @@ export class ProcessRunner implements Runner {
     if (description.kind === 'mistaken') return { granted: nothing, mistakes: [] }
     const { declared: said } = description
     const secrets = declaredSecrets(ref, description.secrets)
-    if (originOf(ref).kind === 'shipped') return { granted: { paths: said, secrets }, mistakes: [] }
-    const { granted: paths, mistakes } = await declaredPaths(ref, said, this.#hidden)
+    const isShipped = originOf(ref).kind === 'shipped'
+    const { mayOpen = () => true } = this.#deps
+    const { granted: paths, mistakes } = await declaredPaths(ref, said, async path => {
+      if (!mayOpen(ref.configFile, path)) return foreignPath
+      return isShipped ? undefined : refusal(path, this.#hidden)
+    })
     return { granted: { paths, secrets }, mistakes }
   }
 
@@ -355,6 +360,8 @@ export interface RunnerDeps {
   readonly earliestMs?: () => EarliestMs | undefined
   /** Files and folders, with all below them, that no collector may read. Default: none. */
   readonly hidden?: readonly string[]
+  /** Whether the options in a file of the configuration may name a path. Default: any. */
+  readonly mayOpen?: (configFile: string, path: string) => boolean
   /** Folders whose YAML files no collector may read. Default: that of the file that uses the collector. */
   readonly configFolders?: readonly string[]
   /** Writes a line of a collector, or of a process as a whole (collectorId is then empty). `facts` are plain values. */
@@ -402,11 +409,11 @@ interface PathsChecked {
 async function declaredPaths(
   { options, configFile }: Pick<CollectorRef, 'options' | 'configFile'>,
   said: readonly string[],
-  hidden: readonly string[],
+  refusalOf: (path: string) => Promise<string | undefined>,
 ): Promise<PathsChecked> {
   const written = new Map(textsIn(options, []).map(({ text, path }) => [resolve(dirname(configFile), text), path]))
   const meant = said.filter(path => written.has(path))
-  const refusals = await Promise.all(meant.map(async path => ({ path, message: await refusal(path, hidden) })))
+  const refusals = await Promise.all(meant.map(async path => ({ path, message: await refusalOf(path) })))
   return {
     granted: refusals.flatMap(({ path, message }) => (message === undefined ? [path] : [])),
     mistakes: refusals.flatMap(({ path, message }) =>
@@ -414,6 +421,10 @@ async function declaredPaths(
     ),
   }
 }
+
+/** The mistake of a path in the options of an included file. */
+const foreignPath =
+  'leads out of the folder of this file, which the main file includes: only what it names under secrets: of include may be elsewhere'
 
 async function refusal(path: string, hidden: readonly string[]): Promise<string | undefined> {
   if (await isHidden(path, hidden))

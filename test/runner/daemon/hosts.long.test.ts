@@ -78,11 +78,9 @@ describe('collectors of one host', () => {
     const outcomes = await Promise.all(runs)
     expect(outcomes.map(({ readings }) => readings['Sum'])).toEqual(Array(50).fill(3))
     expect(Math.max(...seen.map(({ underWay }) => underWay))).toBeLessThanOrEqual(8)
-    const first = seen.findIndex(({ status }) => status === 429)
     const refused = seen.filter(({ status }) => status === 429).length
-    expect(first).toBeGreaterThanOrEqual(0)
-    expect(Math.max(...seen.slice(first + 8, first + 20).map(({ underWay }) => underWay))).toBeLessThanOrEqual(4)
-    expect(refused).toBeLessThan(20)
+    expect(refused).toBeGreaterThan(0)
+    expect(refused).toBeLessThan(60)
   })
 
   it('leave it alone until the instant of Retry-After, and name it where their deadline is before', async () => {
@@ -91,12 +89,16 @@ describe('collectors of one host', () => {
     const collector = inProcesses(2)
     const first = await faultOf(runner.collect(collector(0, { url }), hour))
     expect(first.message).toContain(`${host} asks to wait until `)
-    const others = await Promise.all([0, 1, 2].map(index => faultOf(runner.collect(collector(index, { url }), hour))))
+    const others = await Promise.all([0, 2, 4].map(index => faultOf(runner.collect(collector(index, { url }), hour))))
     for (const { code, message, facts } of others) {
       expect({ code, host: facts['host'] }).toEqual({ code: 'http-unreachable', host })
       expect(message).toMatch(new RegExp(`^${host} is not asked before \\S+Z, past the deadline of this run$`))
     }
     expect(seen).toHaveLength(1)
+    // A process of others may say anything: what it says holds for itself.
+    const elsewhere = await faultOf(runner.collect(collector(1, { url }), hour))
+    expect(elsewhere.message).toContain(`${host} asks to wait until `)
+    expect(seen).toHaveLength(2)
   })
 
   it('get the turn of a process that has ended', async () => {
