@@ -4,6 +4,9 @@ import type { AddressInfo } from 'node:net'
 /** Interval at which Node checks for slow connections; its default is 30 s. */
 export const slowLookMs = 5_000
 
+/** Connections to one server at a time: each takes a descriptor, which the outbox and the nodes need, too. */
+export const connectionsMax = 128
+
 /** Address of a port and its limits for slow readers, in milliseconds. */
 interface PortOptions {
   readonly host: string
@@ -23,6 +26,7 @@ export class OpenPort {
     const { headersMsMax: headersTimeout, requestMsMax: requestTimeout } = options
     const limits = { headersTimeout, requestTimeout, connectionsCheckingInterval: slowLookMs }
     this.server = createServer(limits, (request, response) => this.#handle(request, response))
+    this.server.maxConnections = connectionsMax
   }
 
   /** Rejects with the system's error when it cannot listen there. */

@@ -9,7 +9,7 @@ import fastify, {
   type RawServerDefault,
 } from 'fastify'
 import { Fault } from '../model/fault.ts'
-import { type OpenPort, slowLookMs } from './open-port.ts'
+import { connectionsMax, type OpenPort, slowLookMs } from './open-port.ts'
 
 export type WebServer = FastifyInstance
 /** A server whose routes are typed by their schemas. */
@@ -55,7 +55,7 @@ function unsetCompiler(): never {
 
 /** Creates a server; all servers are created here. No framework log, connections closed on stop, bounded bodies. */
 export function webServer({ headersMsMax, requestMsMax, openPort, ...options }: WebServerOptions = {}): WebServer {
-  return fastify({
+  const server = fastify({
     ...(openPort && { serverFactory: () => openPort.server }),
     logger: false,
     forceCloseConnections: true,
@@ -68,6 +68,8 @@ export function webServer({ headersMsMax, requestMsMax, openPort, ...options }: 
     },
     ...options,
   })
+  server.server.maxConnections = connectionsMax
+  return server
 }
 
 /** Answers the requests of its `openPort` from now on. */

@@ -8,7 +8,7 @@ import { Fault } from '../../model/fault.ts'
 
 /**
  * Removes abilities that Node's permissions leave to a process: sending signals, starting another's debugger, changing
- * priorities, setting V8's flags (some name a file to write), opening sockets in the file system, and reading the
+ * priorities, reports that name addresses of memory, setting V8's flags (some name a file to write), opening sockets in the file system, and reading the
  * connection to the daemon. It is permanent: Node's own functions reach these through the same objects.
  *
  * @param line the connection; its kind of handle is that of all sockets in the file system
@@ -17,6 +17,7 @@ export function lockDown(line: Socket): void {
   for (const name of ['kill', '_kill', '_debugProcess', '_debugEnd', '_getActiveHandles', '_getActiveRequests']) {
     close(process, name, `process.${name}`)
   }
+  close(process, 'report', 'process.report')
   close(os, 'setPriority', 'os.setPriority')
   close(v8, 'setFlagsFromString', 'v8.setFlagsFromString')
   const handle: unknown = Reflect.get(line, '_handle')

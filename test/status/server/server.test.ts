@@ -3,6 +3,7 @@ import { createServer, request } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
+import { connectionsMax } from '../../../src/edge/open-port.ts'
 import { systemTime } from '../../../src/edge/time.ts'
 import type { Listening } from '../../../src/edge/web-server.ts'
 import { adviseFile } from '../../../src/model/advice.ts'
@@ -269,4 +270,16 @@ it.each([
   ['127.0.0.1', ['tidegauge.internal'], '10.1.2.3', false],
 ] as const)('bound to %s for the names %j, Host %s: %s', (host, hosts, header, isAllowed) => {
   expect(isHostAllowed({ host, hosts }, header)).toBe(isAllowed)
+})
+
+it('further connections than it has descriptors for are closed, and those that it has are answered', async () => {
+  const { hostname, port } = new URL(await start())
+  const open = () => connect(Number(port), hostname).on('error', () => {})
+  const sockets = Array.from({ length: connectionsMax }, open)
+  onTestFinished(() => sockets.forEach(socket => void socket.destroy()))
+  await Promise.all(sockets.map(socket => once(socket, 'connect')))
+  await once(open().resume(), 'close')
+  const [first] = sockets
+  first?.write('GET /livez HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n')
+  expect(await text(first ?? open())).toContain('live')
 })
