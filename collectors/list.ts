@@ -13,7 +13,16 @@ import { part } from './values/abi-argument.ts'
 import { addresses } from './values/contracts.ts'
 import { argumentKey, eventFilter } from './values/event.ts'
 import { answerOf, jsonPointer, valueAt } from './values/json-answer.ts'
-import { conditions, isOfItems, itemsAt, limitIn, pagedList, pageItems, partsAtStar, unmet } from './values/json-items.ts'
+import {
+  conditions,
+  isOfItems,
+  itemsAt,
+  limitIn,
+  pagedList,
+  pageItems,
+  partsAtStar,
+  unmet,
+} from './values/json-items.ts'
 import { OptionEntryMistake } from './values/mistake.ts'
 import { pagesMistakes, pagesOption, readPages } from './values/pages.ts'
 import { asksBlock, inBody, inPlaces, readsPast, sourceBody, sourceUrl } from './values/placeholders.ts'
