@@ -138,6 +138,8 @@ interface CallSenderDeps {
   readonly observed: ObservedBlocks
   readonly depth: StateAvailability
   readonly time: Time
+  /** Called when a request got no answer that can be used: another node may answer the next. */
+  readonly failed: () => void
   /** Whether a short retry-after is waited for, because there is no other endpoint. */
   readonly isOnlyOne: boolean
   /** Counts what is sent. Default: it is not counted. */
@@ -476,12 +478,13 @@ export class CallSender {
   }
 
   async #inTime(calls: readonly WrittenCall[], { signal, answerMsMax }: RequestOptions): Promise<readonly RpcAnswer[]> {
-    const { host, wire, time } = this.#deps
+    const { host, wire, time, failed } = this.#deps
     const timeout = time.timeout(answerMsMax)
     try {
       return await wire.send(calls, AbortSignal.any([signal, timeout]))
     } catch (error) {
       signal.throwIfAborted()
+      if (!(error instanceof EndpointFailure) || error.kind === 'unreachable') failed()
       if (timeout.aborted) throw new TimedOut(host, `did not answer within ${answerMsMax / 1000} s`)
       // Any other error is a defect of ours; its message is not shown, as it might hold the URL.
       throw error instanceof EndpointFailure ? error : new EndpointFailure(host, 'could not be asked')

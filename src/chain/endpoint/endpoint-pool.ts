@@ -334,6 +334,11 @@ export class EndpointPool {
     this.#all = all
   }
 
+  /** Number of answers that did not fit what the chain was seen to be: what is remembered of it may be wrong. */
+  get contradictions(): number {
+    return this.#members.reduce((sum, { endpoint }) => sum + endpoint.contradictions, 0)
+  }
+
   /** The same endpoints, with their limits and health, but for those of some hosts; `undefined` when none is left. */
   without(hosts: ReadonlySet<string>): EndpointPool | undefined {
     const pool = new EndpointPool(this.#deps, [], hosts, this.#all)

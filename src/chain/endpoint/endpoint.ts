@@ -11,7 +11,9 @@ import { errorText, httpWire, requestsAtOnceMax } from './http.ts'
 import {
   BatchLimit,
   type ChainHead,
+  type LearntOfNode,
   LogSpans,
+  NodeIdentity,
   ObservedBlocks,
   quantity,
   StateAvailability,
@@ -133,11 +135,11 @@ function numberIn(outcome: RpcOutcome | undefined): bigint | undefined {
 export interface Endpoint {
   /** Host name for messages: the only part of its URL that may be shown. */
   readonly host: string
-  /** Whether its `eth_call` reads the block that a hash names, and no other; absent until it was asked. */
-  takesHashes?: boolean
+  /** Facts of the node at the address: a new object, in which nothing is known, once it may be another node. */
+  readonly node: LearntOfNode
   /**
    * Answers in the order of the calls. Calls of one event-loop tick are sent together, in as few requests as the node
-   * accepts. The first request also checks the chain id.
+   * accepts. Whenever another node may answer, the next request also checks the chain id (`NodeIdentity`).
    *
    * @throws EndpointFailure when it does not answer in time or cannot be understood; the signal's reason when aborted
    */
@@ -169,6 +171,8 @@ export interface OpenEndpoint extends Endpoint {
   readonly depth: StateAvailability
   readonly batch: BatchLimit
   readonly rate: RateLimit
+  /** Number of its answers that did not fit what the chain was seen to be: another chain, or a reorg. */
+  readonly contradictions: number
   /** Calls sent so far, by their outcome. */
   readonly calls: Readonly<Record<CallOutcome, number>>
 }
@@ -214,7 +218,6 @@ class Node implements OpenEndpoint {
   readonly batch: BatchLimit
   readonly rate: RateLimit
   readonly logs: LogSpans
-  takesHashes?: boolean
   readonly #url: string
   readonly #chainId: number
   readonly #wire: Wire
@@ -222,7 +225,7 @@ class Node implements OpenEndpoint {
   readonly #observed: ObservedBlocks
   readonly #counted: CallOutcomes
   readonly #together = batchedCalls((calls, signal) => this.#send(calls, signal))
-  #isIdentified = false
+  readonly #identity: NodeIdentity
 
   constructor(deps: EndpointDeps, shared: EndpointShared) {
     const { url } = deps
@@ -236,15 +239,25 @@ class Node implements OpenEndpoint {
     this.#url = url
     this.#chainId = chainId
     this.#wire = wire
+    this.#identity = new NodeIdentity(time)
     this.#observed = new ObservedBlocks(this.depth)
     this.#counted = countsOf?.(url) ?? new CallOutcomes()
     const { host, depth, batch, rate } = this
-    const limits = { requestsMax, batch, rate, observed: this.#observed, depth }
+    const failed = () => this.#identity.doubt()
+    const limits = { requestsMax, batch, rate, observed: this.#observed, depth, failed }
     this.#sender = new CallSender({ ...shared, ...limits, host, url, wire, counted: this.#counted })
   }
 
   get head(): ChainHead | undefined {
     return this.#observed.head
+  }
+
+  get node(): LearntOfNode {
+    return this.#identity.node
+  }
+
+  get contradictions(): number {
+    return this.#observed.contradictions
   }
 
   get calls(): Readonly<Record<CallOutcome, number>> {
@@ -257,8 +270,7 @@ class Node implements OpenEndpoint {
 
   async callApart(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]> {
     const outcomes = await this.#identified(calls, signal, 'apart')
-    this.#observed.add(calls, outcomes, false)
-    return outcomes
+    return this.#confirmed(calls, outcomes, signal, false)
   }
 
   tryCall(calls: readonly RpcCall[], signal: AbortSignal, answerMsMax?: number): Promise<readonly RpcOutcome[]> {
@@ -276,24 +288,45 @@ class Node implements OpenEndpoint {
   async #send(calls: readonly RpcCall[], signal: AbortSignal, answerMsMax?: number): Promise<readonly RpcOutcome[]> {
     const send = (asked: readonly RpcCall[]) => this.#identified(asked, signal, 'together', answerMsMax)
     const outcomes = await withoutLag(calls, await send(calls), this.#observed, send)
-    this.#observed.add(calls, outcomes)
+    return this.#confirmed(calls, outcomes, signal, true)
+  }
+
+  /**
+   * The outcomes, unless they contradict what the endpoint has shown and it serves another chain now: a gateway may have
+   * changed without a connection that failed.
+   */
+  async #confirmed(
+    calls: readonly RpcCall[],
+    outcomes: readonly RpcOutcome[],
+    signal: AbortSignal,
+    isSure: boolean,
+  ): Promise<readonly RpcOutcome[]> {
+    if (this.#observed.add(calls, outcomes, isSure)) return outcomes
+    this.#identity.doubt()
+    const [id] = await this.#sender.send([chainIdCall], signal)
+    const mistake = this.#mistakeIn(id)
+    if (mistake?.kind === 'wrong-id') return calls.map(() => mistake)
+    if (!mistake) this.#identity.confirmed()
     return outcomes
   }
 
-  /** Sends the first calls with the question which chain it serves: no answer of another chain counts. */
+  /**
+   * Sends the calls, with the question which chain the node serves where it may be another one: no answer of another
+   * chain counts.
+   */
   async #identified(
     calls: readonly RpcCall[],
     signal: AbortSignal,
     way: 'together' | 'apart',
     answerMsMax?: number,
   ): Promise<readonly RpcOutcome[]> {
-    if (this.#isIdentified) return this.#sender.send(calls, signal, way, answerMsMax)
+    if (this.#identity.isKnown) return this.#sender.send(calls, signal, way, answerMsMax)
     const asked = way === 'together' ? calls : []
     const [id, ...outcomes] = await this.#sender.send([chainIdCall, ...asked], signal, 'together', answerMsMax)
     const mistake = this.#mistakeIn(id)
     if (mistake) return calls.map(() => mistake)
-    this.#isIdentified = true
-    return way === 'together' ? outcomes : this.#identified(calls, signal, way)
+    this.#identity.confirmed()
+    return way === 'together' ? outcomes : this.#sender.send(calls, signal, way)
   }
 
   /** The failure for a wrong or missing answer to `eth_chainId`. */

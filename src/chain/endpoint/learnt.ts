@@ -3,7 +3,9 @@ import { Semaphore } from '../../edge/semaphore.ts'
 import type { Time } from '../../edge/time.ts'
 import type { LogFilter } from '../../model/block.ts'
 import { isRecord } from '../../model/json.ts'
-import type { BlockPart, RpcCall, RpcOutcome, WrittenCall } from './rpc.ts'
+import { hourMs } from '../../model/limits.ts'
+import { EndpointFailure } from './failures.ts'
+import { type BlockPart, failureKindOf, type RpcCall, type RpcError, type RpcOutcome, type WrittenCall } from './rpc.ts'
 
 /** Concurrent requests for logs to one endpoint. */
 export const logRequestsAtOnceMax = 6
@@ -213,8 +215,6 @@ export function filterKey(filter: LogFilter): string {
 export class LogSpans {
   /** Fewer than its concurrent requests, so that other reads have room. */
   readonly semaphore = new Semaphore(logRequestsAtOnceMax)
-  /** Whether `eth_getLogs` passes in a batch, as far as observed. */
-  takesBatches = true
   readonly #most: number
   readonly #byFilter = new Map<string, LogSpan>()
 
@@ -294,6 +294,65 @@ export interface ChainHead {
   readonly timestampSeconds: number
 }
 
+/** Learnt facts of a node. Each is absent until it is shown; what is larger is kept by this object as a key. */
+export interface LearntOfNode {
+  /** Whether its `eth_call` reads the block that a hash names, and no other. */
+  takesHashes?: boolean
+  /** Whether `eth_getLogs` passes in a batch; absent while nothing speaks against it. */
+  takesLogBatches?: boolean
+}
+
+/** Time for which a node that does not fail is taken to be the same software. */
+const nodeLearntMsMax = 24 * hourMs
+
+/**
+ * Whether the node at an address is known to serve the chain. Another one may answer after a failure of a connection, and,
+ * as idle connections are closed, in each hour of the clock.
+ */
+export class NodeIdentity {
+  readonly #time: Time
+  #node: LearntOfNode = {}
+  #learntFromMs: number
+  /** Start of the hour in which the chain id was answered; undefined while it must be asked. */
+  #confirmedHour: number | undefined
+
+  constructor(time: Time) {
+    this.#time = time
+    this.#learntFromMs = time.nowMs()
+  }
+
+  /** Facts of the node that answers now. */
+  get node(): LearntOfNode {
+    if (Math.abs(this.#time.nowMs() - this.#learntFromMs) >= nodeLearntMsMax) this.#forget()
+    return this.#node
+  }
+
+  /** Whether no request has to ask for the chain id. */
+  get isKnown(): boolean {
+    return this.#confirmedHour === this.#hour
+  }
+
+  /** Records that the node serves the chain. */
+  confirmed(): void {
+    this.#confirmedHour = this.#hour
+  }
+
+  /** Records that another node may answer from now on: nothing that was learnt of this one is believed of it. */
+  doubt(): void {
+    this.#confirmedHour = undefined
+    this.#forget()
+  }
+
+  #forget(): void {
+    this.#node = {}
+    this.#learntFromMs = this.#time.nowMs()
+  }
+
+  get #hour(): number {
+    return Math.floor(this.#time.nowMs() / hourMs)
+  }
+}
+
 /** A part of a block that an endpoint need not have. */
 interface OldPart {
   readonly part: BlockPart
@@ -307,10 +366,17 @@ const blocksRememberedMax = 4_096
 export class ObservedBlocks {
   readonly #depth: StateAvailability
   readonly #numbers = new Map<string, bigint>()
+  readonly #hashes = new Map<bigint, string>()
   #head: ChainHead | undefined
+  #contradictions = 0
 
   constructor(depth: StateAvailability) {
     this.#depth = depth
+  }
+
+  /** Answers so far that did not fit earlier ones: an earlier last block, another hash, a hash that is not known any more. */
+  get contradictions(): number {
+    return this.#contradictions
   }
 
   /** The last head observed; undefined before. */
@@ -336,15 +402,39 @@ export class ObservedBlocks {
     return head - number < stateBlocksMin ? undefined : { part, number }
   }
 
-  /** Adds what calls and their outcomes show. @param isSure whether an earlier last block counts: it was asked again */
-  add(calls: readonly RpcCall[], outcomes: readonly RpcOutcome[], isSure = true): void {
-    calls.forEach(({ method, params }, index) => {
+  /**
+   * Adds what calls and their outcomes show.
+   *
+   * @param isSure whether an earlier last block counts: it was asked again
+   * @returns false when it does not fit what was observed before
+   */
+  add(calls: readonly RpcCall[], outcomes: readonly RpcOutcome[], isSure = true): boolean {
+    const before = this.#contradictions
+    calls.forEach((call, index) => {
+      const { method, params } = call
       const outcome = outcomes[index]
-      if (!outcome || !('kind' in outcome) || outcome.kind !== 'result') return
+      if (!outcome || outcome instanceof EndpointFailure) return
+      if (outcome.kind === 'error') {
+        this.#addRefusal(call, outcome.error)
+        return
+      }
       if (method.startsWith('eth_getBlockBy')) this.#addHeader(params[0], outcome.result, isSure)
       const number = stateMethods.has(method) ? this.numberOf({ method, params }) : undefined
       if (number !== undefined) this.#depth.served(number)
     })
+    return this.#contradictions === before
+  }
+
+  /** A block whose hash the endpoint has shown is not known any more. */
+  #addRefusal({ method, params }: RpcCall, error: RpcError): void {
+    const at = stateMethods.has(method) ? params[method === 'eth_getStorageAt' ? 2 : 1] : undefined
+    const hash = isRecord(at) ? String(at['blockHash']) : undefined
+    if (hash === undefined || failureKindOf(error) !== 'unknown-block') return
+    const number = this.#numbers.get(hash)
+    if (number === undefined) return
+    this.#contradictions += 1
+    this.#numbers.delete(hash)
+    this.#hashes.delete(number)
   }
 
   #addHeader(asked: unknown, block: unknown, isSure: boolean): void {
@@ -352,12 +442,21 @@ export class ObservedBlocks {
     const [number, timestamp] = [quantity(block['number']), quantity(block['timestamp'])]
     if (number === undefined || timestamp === undefined) return
     const isLater = isSure || this.#head === undefined || number > this.#head.number
+    const isBack = asked === 'latest' && this.#head !== undefined && number < this.#head.number
+    const isOther = typeof block['hash'] === 'string' && (this.#hashes.get(number) ?? block['hash']) !== block['hash']
+    if (isOther || (isBack && isSure)) this.#contradictions += 1
     if (asked === 'latest' && isLater) this.#head = { number, timestampSeconds: Number(timestamp) }
     if (typeof block['hash'] !== 'string') return
-    this.#numbers.set(block['hash'], number)
-    const [oldest] = this.#numbers.keys()
-    if (this.#numbers.size > blocksRememberedMax && oldest !== undefined) this.#numbers.delete(oldest)
+    keep(this.#numbers, block['hash'], number)
+    keep(this.#hashes, number, block['hash'])
   }
+}
+
+/** Adds an entry; the oldest makes room for it. */
+function keep<K, V>(map: Map<K, V>, key: K, value: V): void {
+  map.set(key, value)
+  const [oldest] = map.keys()
+  if (map.size > blocksRememberedMax && oldest !== undefined) map.delete(oldest)
 }
 
 const stateMethods: ReadonlySet<string> = new Set(['eth_call', 'eth_getBalance', 'eth_getStorageAt', 'eth_getCode'])

@@ -349,9 +349,8 @@ export class Pace {
     const { low } = known.around(hour / 1000)
     const seconds = known.tickSeconds(hour / 1000)
     if (!low || known.count < paceHeadersMin) return
-    if (seconds >= 2 && seconds <= paceTickSecondsMax) {
-      this.#tick = { seconds, at: low.timestampSeconds }
-    }
+    const isKept = seconds >= 2 && seconds <= paceTickSecondsMax
+    this.#tick = isKept ? { seconds, at: low.timestampSeconds } : undefined
   }
 
   /** Milliseconds until a block past the hour should have arrived; 0 when unknown or not soon. */

@@ -39,8 +39,8 @@ export function pinParam({ number, hash }: NamedBlock, pin: BlockReference): unk
 }
 
 /** Form in which an endpoint takes a block, as far as known: by hash until it is shown not to. */
-export function pinOf({ takesHashes: known }: Endpoint): BlockReference {
-  return known === false ? 'number' : 'hash'
+export function pinOf({ node }: Endpoint): BlockReference {
+  return node.takesHashes === false ? 'number' : 'hash'
 }
 
 /** A hash that no block has, in the place of one. */
@@ -48,12 +48,13 @@ export const noBlock: NamedBlock = { number: 0n, hash: `0x${'f'.repeat(64)}` }
 
 /**
  * Whether an endpoint reads the block that a hash names: it must treat the hash of a block otherwise than one that no
- * block has. Asked once. The first block is on every branch, so a load balancer does not decide the answer.
+ * block has. Asked once of a node. The first block is on every branch, so a load balancer does not decide the answer.
  *
  * @throws EndpointFailure while the answers leave it open
  */
 export async function takesHashes(endpoint: Endpoint, block: NamedBlock, signal: AbortSignal): Promise<boolean> {
-  if (endpoint.takesHashes !== undefined) return endpoint.takesHashes
+  const { node } = endpoint
+  if (node.takesHashes !== undefined) return node.takesHashes
   const [first] = await endpoint.tryCall([headerCall(0n)], signal)
   const hashes = [headerOf(first)?.hash ?? block.hash, noBlock.hash]
   const places = [...hashes.map(hash => pinParam({ ...block, hash }, 'hash')), pinParam(block, 'number')]
@@ -62,7 +63,7 @@ export async function takesHashes(endpoint: Endpoint, block: NamedBlock, signal:
   // Nodes that do not take hashes refuse each in the same words, and these are not about a block that is missing.
   const isTaken = ofNone !== undefined && (ofNone.isUnknownBlock || ofBlock?.words !== ofNone.words)
   if (!isTaken && ofNone && ofNumber) throw ofNumber.failure
-  endpoint.takesHashes = isTaken
+  node.takesHashes = isTaken
   return isTaken
 }
 

@@ -4,7 +4,7 @@ import { isRecord } from '../../model/json.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import type { EndpointWatch } from '../endpoint/endpoint-pool.ts'
 import { EndpointFailure, noContract, StateMissing } from '../endpoint/failures.ts'
-import { filterKey } from '../endpoint/learnt.ts'
+import { filterKey, type LearntOfNode } from '../endpoint/learnt.ts'
 import { lacksPart, type RpcCall, resultOf } from '../endpoint/rpc.ts'
 import type { RawLog } from '../log-list.ts'
 import { headerCall } from '../look-up/look-ups.ts'
@@ -92,13 +92,13 @@ function isIn(bits: Buffer, hex: Hex): boolean {
 
 /** Facts learnt from reading logs of a chain. They save questions: an answer that is known is not asked for again. */
 export class LogMemory {
-  /** Endpoints that do not serve `eth_getBlockReceipts`. */
-  readonly withoutBlockReceipts = new WeakSet<Endpoint>()
+  /** Nodes that do not serve `eth_getBlockReceipts`. */
+  readonly withoutBlockReceipts = new WeakSet<LearntOfNode>()
   readonly #watch: EndpointWatch | undefined
   /** The lowest block at which a contract is known to exist. */
   readonly #existsFrom = new Map<string, bigint>()
   /** The lowest block whose receipts an endpoint is known to have. */
-  readonly #receiptsFrom = new WeakMap<Endpoint, bigint>()
+  readonly #receiptsFrom = new WeakMap<LearntOfNode, bigint>()
   readonly #hadLogs = new Map<string, boolean>()
   readonly #remarks = new WeakMap<Endpoint, Set<string>>()
 
@@ -119,12 +119,12 @@ export class LogMemory {
 
   /** Whether an endpoint is known to have the receipts of a block: it had those of that one, or of an earlier one. */
   hasReceipts(endpoint: Endpoint, number: bigint): boolean {
-    return isFrom(this.#receiptsFrom.get(endpoint), number)
+    return isFrom(this.#receiptsFrom.get(endpoint.node), number)
   }
 
   /** Records that an endpoint has the receipts of a block. */
   sawReceipts(endpoint: Endpoint, number: bigint): void {
-    if (!this.hasReceipts(endpoint, number)) this.#receiptsFrom.set(endpoint, number)
+    if (!this.hasReceipts(endpoint, number)) this.#receiptsFrom.set(endpoint.node, number)
   }
 
   /** Whether an hour without logs of a filter is news: the hour read before had some, or none was read yet. */
@@ -467,12 +467,12 @@ export class LogEvidence {
    */
   async #receiptLogs(block: LogBlock): Promise<readonly NodeLog[] | 'none' | undefined> {
     const { endpoint, memory, signal } = this.#asked
-    if (!memory.withoutBlockReceipts.has(endpoint)) {
+    if (!memory.withoutBlockReceipts.has(endpoint.node)) {
       const [outcome] = await endpoint.callApart([receiptsCall(block.number)], signal)
       if (outcome === undefined || outcome instanceof EndpointFailure) return undefined
       if (outcome.kind === 'result') return logsIn(outcome.result, block)
       if (endpoint.failure(outcome.error).kind === 'pruned') return 'none'
-      memory.withoutBlockReceipts.add(endpoint)
+      memory.withoutBlockReceipts.add(endpoint.node)
     }
     const hashes = block.transactions.slice(0, logReceiptTransactionsMax)
     if (hashes.length === 0) return undefined

@@ -139,7 +139,7 @@ class LogRequests {
   /** Requests ranges in one request. Throws failures that are not about the ranges. */
   async ask(ranges: readonly LogRange[]): Promise<readonly RangeOutcome[]> {
     const { endpoint } = this.#asked
-    if (!endpoint.logs.takesBatches) return this.#askBare(ranges)
+    if (endpoint.node.takesLogBatches === false) return this.#askBare(ranges)
     for (let tries = 1; ; tries += 1) {
       const [before, after, ...outcomes] = await this.#between(ranges)
       const failure = [before, after].find(one => one instanceof EndpointFailure)
@@ -185,7 +185,7 @@ class LogRequests {
     const [only] = ranges
     if (only && ranges.length === 1 && failure instanceof TimedOut) return [this.#outcome(only, failure)]
     const outcomes = await this.#askBare(ranges)
-    if (ranges.length === 1 && outcomes.every(({ kind }) => kind === 'logs')) endpoint.logs.takesBatches = false
+    if (ranges.length === 1 && outcomes.every(({ kind }) => kind === 'logs')) endpoint.node.takesLogBatches = false
     return outcomes
   }
 
@@ -441,10 +441,10 @@ class HourLogs {
   }
 
   async #ask(parts: readonly LogRange[], isSure: boolean): Promise<RangeOutcome[]> {
-    const { logs } = this.#endpoint
+    const { logs, node } = this.#endpoint
     const fair = Math.ceil(parts.length / logRequestsAtOnceMax)
     const light = Math.max(1, Math.floor(logsPerRequestMax / this.#logsSeen))
-    const count = isSure && logs.takesBatches ? Math.min(fair, light, logCallsMax) : 1
+    const count = isSure && node.takesLogBatches !== false ? Math.min(fair, light, logCallsMax) : 1
     const starts = Array.from({ length: Math.ceil(parts.length / count) }, (_, index) => index * count)
     const { signal } = this.#requests
     const asked = starts.map(start => {

@@ -1,5 +1,6 @@
 import type { Hex } from '../../model/block.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
+import type { LearntOfNode } from '../endpoint/learnt.ts'
 import { isJoinable, type JoinableRead, partOf, type ReadAnswer, type ReadRequest, targetOf } from '../reads.ts'
 import { Certifier, type CertifierDeps, plainContext, type ReadTarget } from './certificate.ts'
 
@@ -49,8 +50,8 @@ export class ReadMemory {
   /** Certify aggregates and single reads: Multicall3 may see its block otherwise than the EVM does. */
   readonly aggregates: Certifier
   readonly singles: Certifier
-  /** Absent until the endpoint was asked. */
-  readonly codeWays = new WeakMap<Endpoint, CodeWays>()
+  /** Absent until the node was asked. */
+  readonly codeWays = new WeakMap<LearntOfNode, CodeWays>()
   readonly #reverts = new Set<string>()
   #absentTo = -1n
   #presentFrom: bigint | undefined

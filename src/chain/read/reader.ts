@@ -65,6 +65,14 @@ export function createChainReader(deps: ChainReaderDeps): OpenChainReader {
   return new HourlyReader(deps, new EndpointPool(deps, deps.endpoints))
 }
 
+/** Learnt facts of a chain, whichever endpoint answered. */
+interface LearntOfChain {
+  readonly reads: ReadMemory
+  readonly logs: LogMemory
+  /** Of the endpoints, when nothing was learnt yet. */
+  readonly contradictions: number
+}
+
 /** Longest wait for the next block within one look-up. */
 const nextBlockWaitMsMax = 30_000
 
@@ -81,8 +89,7 @@ class HourlyReader implements OpenChainReader {
   readonly #finalBlocks: FinalBlocks
   readonly #pool: EndpointPool
   readonly #lookUps: LookUps
-  readonly #memory: ReadMemory
-  readonly #logMemory: LogMemory
+  #learnt: LearntOfChain
   /** Reads of an hour that are sent together with its look-up, or after it. */
   readonly #hourReads = new WeakMap<HourLookUp, HourReads>()
   readonly askHead = (signal: AbortSignal) => this.#pool.askHead(signal)
@@ -98,13 +105,9 @@ class HourlyReader implements OpenChainReader {
     this.#name = name
     this.#time = time
     this.#patienceMs = deps.patienceMs ?? nextBlockWaitMsMax
-    this.#memory = new ReadMemory(id, deps.multicall, {
-      endpoints: () => this.#pool.health(),
-      contextFound: deps.contextFound ?? (() => {}),
-    })
-    this.#logMemory = new LogMemory(deps.watch)
     this.#finalBlocks = deps.finalBlocks ?? new NoFinalBlocks()
     this.#pool = pool
+    this.#learnt = this.#nothingLearnt()
     this.#lookUps = new LookUps({
       name,
       isFinal: hour => this.#isFinal(hour),
@@ -116,7 +119,7 @@ class HourlyReader implements OpenChainReader {
       onCandidate: (state, block, endpoint) =>
         this.#hourReads
           .get(state)
-          ?.tryAt(block, (at, requests, signal) => readAt(endpoint, at, requests, signal, this.#memory)),
+          ?.tryAt(block, (at, requests, signal) => readAt(endpoint, at, requests, signal, this.#memory.reads)),
     })
   }
 
@@ -156,8 +159,9 @@ class HourlyReader implements OpenChainReader {
     return this.#faulted(hour, signal, async state => {
       const before = this.#firstBlockAfter(hourAfter(hour, -(hours ?? 1)), signal)
       const [to, from] = await Promise.all([this.#asOf(state, signal), before])
-      const [chain, pool, memory] = [this.#name, this.#pool, this.#logMemory]
-      const reads = this.#memory
+      if (from > to.number + 1n) throw this.#outOfOrder(hour, hourAfter(hour, -(hours ?? 1)), from, to)
+      const [chain, pool] = [this.#name, this.#pool]
+      const { reads, logs: memory } = this.#memory
       const value = readLogsOnAny({ chain, pool, memory, reads, from, asOf: to, filter, hours, signal }, state)
       value.catch(failure => this.#distrust(state, failure))
       return { at: plain(to), value: await value }
@@ -214,6 +218,31 @@ class HourlyReader implements OpenChainReader {
     return state.search.join(signal)
   }
 
+  /** Learnt facts of the chain: none, once an answer does not fit what the chain was seen to be. */
+  get #memory(): LearntOfChain {
+    if (this.#learnt.contradictions !== this.#pool.contradictions) this.#learnt = this.#nothingLearnt()
+    return this.#learnt
+  }
+
+  #nothingLearnt(): LearntOfChain {
+    const { id, multicall, contextFound = () => {}, watch } = this.#deps
+    const certifier = { endpoints: () => this.#pool.health(), contextFound }
+    const reads = new ReadMemory(id, multicall, certifier)
+    return { reads, logs: new LogMemory(watch), contradictions: this.#pool.contradictions }
+  }
+
+  /** The Fault for an hour that ends before an earlier one does: one of the two blocks is another chain's. */
+  #outOfOrder(hour: Hour, earlier: Hour, from: bigint, { number }: AsOfBlock): Fault {
+    for (const one of [hour, earlier]) {
+      this.#forgetFinal(one)
+      this.#hours.forget(one)
+    }
+    const message = `${this.#name} has block ${number} at the end of the hour, and block ${from - 1n} at the end of an earlier one`
+    const fix =
+      'a chain that began again has new hours alone: set since of its collectors to its start; else look at what answers under rpc:'
+    return new Fault('chain-disagreement', message, { facts: { chain: this.#name }, fix })
+  }
+
   #isFinal(hour: Hour): boolean {
     return isFinal(hour, this.settleMs, this.#deps.earliestMs?.())
   }
@@ -268,7 +297,7 @@ class HourlyReader implements OpenChainReader {
     const reads: HourReads = new HourReads({
       asOf: signal => this.#asOf(state, signal),
       read: (block, requests, signal) => {
-        const [name, pool, memory] = [this.#name, this.#pool, this.#memory]
+        const [name, pool, memory] = [this.#name, this.#pool, this.#memory.reads]
         return readOnAny({ name, pool, memory, hour: state, block }, requests, signal)
       },
       closed: failure => {

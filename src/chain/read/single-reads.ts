@@ -42,7 +42,7 @@ const harmless: SingleRead = { kind: 'call', to: nowhere, input: '0x' }
 /** Which code an endpoint runs that certifies reads; asked once, at the block. @throws EndpointFailure */
 async function codeWaysOf(reading: ReadScope): Promise<CodeWays> {
   const { endpoint, block, memory, signal } = reading
-  const known = memory.codeWays.get(endpoint)
+  const known = memory.codeWays.get(endpoint.node)
   if (known) return known
   const pin = pinOf(endpoint)
   const calls = (['override', 'create'] as const).map(way => codeCall(reading, way, harmless, pin))
@@ -57,7 +57,7 @@ async function codeWaysOf(reading: ReadScope): Promise<CodeWays> {
   const isOpen = !found && outcomes.every(isEmpty)
   if (isOpen) await requireKept(endpoint, block, signal)
   if (!isKnown && pin === 'hash' && !(await takesHashes(endpoint, block, signal))) return codeWaysOf(reading)
-  if (!isOpen) memory.codeWays.set(endpoint, ways)
+  if (!isOpen) memory.codeWays.set(endpoint.node, ways)
   return ways
 }
 
@@ -68,7 +68,7 @@ function isEmpty(outcome: RpcOutcome): boolean {
 }
 
 /** Undefined where the endpoint was found not to take hashes, so that it is asked by number. */
-function unlessByHash({ takesHashes: isTaken }: Endpoint, pin: BlockReference, failure: unknown): undefined {
+function unlessByHash({ node: { takesHashes: isTaken } }: Endpoint, pin: BlockReference, failure: unknown): undefined {
   if (pin === 'hash' && isTaken === false && failure instanceof EndpointFailure && failure.kind === 'wrong-block')
     return
   throw failure
@@ -280,7 +280,7 @@ function canBeInCode({ endpoint, memory }: ReadScope, way: CodeWay, request: Sin
   if (request.kind === 'call' || request.kind === 'code-size')
     return targetOf(request).toLowerCase() !== memory.multicall.toLowerCase()
   if (request.kind === 'balance') return !memory.balancesApart
-  return way === 'override' && (request.kind === 'storage' || endpoint.takesHashes === false)
+  return way === 'override' && (request.kind === 'storage' || endpoint.node.takesHashes === false)
 }
 
 interface DirectReads {

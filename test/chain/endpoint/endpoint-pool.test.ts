@@ -356,7 +356,7 @@ describe('the health of endpoints', () => {
       time.atMs += 10 * minuteMs
       expect(trouble()).toMatchObject({ state: 'well', trouble: 'unreachable', failuresInRow })
     }
-    node.misbehave({ kind: 'error', code: -32000, message: 'missing trie node' })
+    node.misbehave({ kind: 'no-state', before: 9_000n, message: 'missing trie node' })
     await faultOf(readState(pool, 5n))
     expect(trouble()).toMatchObject({ trouble: 'pruned' })
     node.misbehave()

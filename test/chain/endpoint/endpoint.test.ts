@@ -5,8 +5,10 @@ import { CallMeter } from '../../../src/chain/endpoint/call-meter.ts'
 import { systemTime } from '../../../src/edge/time.ts'
 import { Fault } from '../../../src/model/fault.ts'
 import { temporaryFolder } from '../../support/folder.ts'
+import { archiveAnswers } from '../support/archive.ts'
 import { echo, echoes, echoing, failureOf, faulty, never, open, results } from '../support/endpoints.ts'
-import { json, startNode } from '../support/node.ts'
+import { answering, json, startNode } from '../support/node.ts'
+import { scriptedChain } from '../support/scripted-chain.ts'
 
 const numbers = (count: number, from = 0) => Array.from({ length: count }, (_, index) => from + index)
 
@@ -125,6 +127,58 @@ describe('what is asked of an endpoint', () => {
     await endpoint.call(echoes(1), never)
     expect(proxy.headers.authorization).toBe(`Basic ${Buffer.from('me:p@ss').toString('base64')}`)
     expect(proxy.headers.host).toBe(proxy.host)
+  })
+})
+
+describe('another chain at the same address', () => {
+  const of = (chainId: number, head: number, fork?: number) =>
+    archiveAnswers(
+      scriptedChain(head, number => 12 * number, { ...(fork !== undefined && { fork }) }),
+      { chainId },
+    )
+  const ours = of(1, 500)
+  const [head, header] = (['latest', '0x64'] as const).map(at => ({
+    method: 'eth_getBlockByNumber',
+    params: [at, false],
+  }))
+  const blockHash = scriptedChain(500, Number).header(100n)?.hash
+  const byHash = { method: 'eth_call', params: [{ to: `0x${'0'.repeat(40)}`, data: '0x' }, { blockHash }] }
+
+  it.each([
+    ['after a connection that broke', of(7, 600), header, 1],
+    ['whose last block is an earlier one', of(7, 400), head, 0],
+    ['with another block of a number', of(7, 600, 90), header, 0],
+    ['that does not know a hash', of(7, 600, 90), byHash, 0],
+    ['in the next hour of the clock', of(7, 600), header, 2],
+  ])('%s is found before anything of it counts', async (_, theirs, call, way) => {
+    let answers = ours
+    const proxy = await faulty(answering((method, params) => answers(method, params)))
+    const clock = { ...systemTime, atMs: 3_599_000, nowMs: () => clock.atMs }
+    const endpoint = open(proxy.url, { time: clock })
+    if (!head || !header || !call) throw new Error('there are two')
+    await endpoint.call([head, header], never)
+    await endpoint.call([header], never)
+    expect(proxy.calls['eth_chainId']).toBe(1)
+    if (way === 1) {
+      proxy.misbehaveOnce({ kind: 'reset' })
+      await failureOf(endpoint.call([head], never))
+    }
+    if (way === 2) clock.atMs += 1_001
+    answers = theirs
+    expect(await failureOf(endpoint.call([call], never))).toMatchObject({ kind: 'wrong-id' })
+    answers = ours
+    expect((await endpoint.call([header], never))[0]).toMatchObject({ kind: 'result' })
+  })
+
+  it('leaves nothing that was learnt of a node', async () => {
+    const proxy = await faulty()
+    const endpoint = open(proxy.url)
+    const { node } = endpoint
+    await endpoint.call(echoes(1), never)
+    expect(endpoint.node).toBe(node)
+    proxy.misbehaveOnce({ kind: 'reset' })
+    await failureOf(endpoint.call([head ?? echo(1)], never))
+    expect(endpoint.node).not.toBe(node)
   })
 })
 

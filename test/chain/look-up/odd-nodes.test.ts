@@ -180,3 +180,19 @@ describe('headers that cannot be are named with their host', () => {
     expect(requests.length).toBeLessThan(40)
   })
 })
+
+it('a chain that began again has no hour without logs between its two pasts', async () => {
+  let chain = scriptedChain(2_000, number => genesisSeconds + 12 * number)
+  const { url } = await node(answering((...asked) => archiveAnswers(chain)(...asked)))
+  const reader = openChain([url])
+  const filter = { address: `0x${'c0'.repeat(20)}`, topics: [] } as const
+  const logs = () => reader.logs(hourAfter(firstHour, 1), filter, patient)
+  await reader.block(firstHour, patient)
+  chain = scriptedChain(400, number => genesisSeconds + 50 * number, { fork: 1 })
+  const fault = await faultOf(logs())
+  expect(fault.message).toBe(
+    'ethereum has block 128 at the end of the hour, and block 233 at the end of an earlier one',
+  )
+  expect(fault.permanence).toBe('transient')
+  expect([...(await logs()).value].map(({ blockNumber }) => Number(blockNumber)).slice(0, 1)).toEqual([57])
+})

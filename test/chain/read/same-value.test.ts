@@ -119,7 +119,7 @@ describe('single reads', () => {
     expect(await readAt(endpoint, block, sought.slice(0, 2), patient, new ReadMemory(1))).toEqual(
       valuesAt(233n).slice(0, 2),
     )
-    expect(endpoint.takesHashes).toBe(false)
+    expect(endpoint.node.takesHashes).toBe(false)
   })
 
   it('by number are refused when the node changes to another branch meanwhile', async () => {

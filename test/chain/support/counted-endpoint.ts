@@ -47,6 +47,7 @@ export function countedEndpoint(answer: Answers): CountedEndpoint {
 
   return {
     host: 'node.test',
+    node: {},
     calls,
     logs: new LogSpans(),
     callApart: tryCall,
