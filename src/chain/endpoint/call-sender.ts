@@ -265,9 +265,8 @@ export class CallSender {
   }
 
   /**
-   * Handles a request that failed as a whole, perhaps because of one call. Its cheap calls, or another one, are sent
-   * again first and tell whether the node is dead. Calls it was too slow for fail: the caller knows how to ask for
-   * less.
+   * Handles a request that failed as a whole, perhaps because of one call, or because it has several. One cheap call
+   * alone tells whether the node is dead. Calls it was too slow for fail: the caller knows how to ask for less.
    *
    * @throws EndpointFailure when the node is dead, or fails at everything
    */
@@ -276,37 +275,35 @@ export class CallSender {
     failure: EndpointFailure,
     options: RequestOptions,
   ): Promise<readonly RpcOutcome[]> {
-    const { host } = this.#deps
+    const { host, wire } = this.#deps
     const isSlow = failure instanceof TimedOut
-    if (failure.kind !== 'unreachable') throw failure
-    const heavy = calls.filter(isHeavy)
-    if (heavy.length === 0) throw failure
-    const light = calls.filter(call => !isHeavy(call))
-    const answers = await this.#lightAnswers(light, failure, options)
+    const [heavy, light] = [calls.filter(isHeavy), calls.filter(call => !isHeavy(call))]
+    const isCheap = heavy.length === 0 && (calls.length === 1 || isSlow || !wire.hasBatches)
+    if (failure.kind !== 'unreachable' || isCheap) throw failure
+    const probe = { ...options, answerMsMax: probeMsMax }
+    if (!options.isAlive && !(await this.#answerAlone(writtenCall(chainIdCall), probe))) throw failure
     const alive = { ...options, isAlive: true }
+    // Once more, as a connection may break off by chance: only what fails again is about the number of calls.
+    if (!options.isAlive && heavy.length === 0) return this.#sendPart(calls, alive)
+    if (heavy.length === 0) return this.#sendHalves(calls, alive)
+    const answers = light.length > 0 ? await this.#sendPart(light, { ...probe, isAlive: true }) : []
     const outcomes =
       isSlow || calls.length === 1
         ? heavy.map(() => new EndpointFailure(host, failure.reason, isSlow ? 'slow' : 'refused'))
         : light.length > 0
           ? await this.#sendPart(heavy, alive)
-          : await this.#sendBoth(heavy, Math.ceil(heavy.length / 2), alive)
+          : await this.#sendHalves(heavy, alive)
     return inOrder(calls, light, answers, heavy, outcomes)
   }
 
-  async #lightAnswers(
-    light: readonly WrittenCall[],
-    failure: EndpointFailure,
-    { signal, isAlive }: RequestOptions,
-  ): Promise<readonly RpcOutcome[]> {
-    if (light.length === 0 && isAlive) return []
-    try {
-      const asked = light.length > 0 ? light : [writtenCall(chainIdCall)]
-      return await this.#sendPart(asked, { signal, answerMsMax: probeMsMax })
-    } catch (error) {
-      if (!(error instanceof EndpointFailure)) throw error
-      // The first failure says more.
-      throw failure
-    }
+  /** Sends two halves of calls that failed together. If each is answered then, their number was the reason. */
+  async #sendHalves(calls: readonly WrittenCall[], options: RequestOptions): Promise<readonly RpcOutcome[]> {
+    const { batch } = this.#deps
+    const outcomes = await this.#sendBoth(calls, Math.ceil(calls.length / 2), options)
+    if (outcomes.some(outcome => outcome instanceof EndpointFailure)) return outcomes
+    batch.refused(calls, 'calls')
+    batch.answered(calls.slice(0, 1))
+    return outcomes
   }
 
   async #sendOnce(calls: readonly WrittenCall[], options: RequestOptions): Promise<readonly RpcOutcome[]> {

@@ -195,6 +195,7 @@ export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})):
   })
 
   return {
+    hasBatches: true,
     async send(calls, stop) {
       const mine = ownHeaders(host, own)
       const bounds = answerBoundsOf(calls.map(({ call }) => call))

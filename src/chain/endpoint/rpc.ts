@@ -66,6 +66,8 @@ export function requestText({ text }: WrittenCall, id: number): string {
 
 /** Sends calls to one endpoint in one round trip; the answers are in their order. */
 export interface Wire {
+  /** Whether calls that are sent together are one batch, which a node may refuse. */
+  readonly hasBatches: boolean
   /**
    * Rejects with an EndpointFailure (a `BatchRefused` when fewer calls at a time may pass), or with any error when the
    * signal is aborted. Never retries.

@@ -92,6 +92,7 @@ interface PendingAnswer {
  * reconnection prints the URL.
  */
 export class SocketWire implements Wire {
+  readonly hasBatches = false
   readonly #host: string
   readonly #dial: Dial
   readonly #waiting = new Map<number, PendingAnswer>()

@@ -77,9 +77,10 @@ describe('an endpoint that failed', () => {
     const time = handTime()
     const [first, second] = [await faulty(), await faulty()]
     const pool = openPool([first.url, second.url], { time })
-    first.misbehaveOnce({ kind: 'reset' })
+    first.misbehave({ kind: 'reset' })
     await servedBy(pool)
     time.atMs += minuteMs
+    first.misbehave()
     first.reset()
     const hosts = await Promise.all(Array.from({ length: 5 }, () => servedBy(pool)))
     expect(hosts).toEqual([first.host, ...Array(4).fill(second.host)])
@@ -89,8 +90,9 @@ describe('an endpoint that failed', () => {
   it('is still asked when it is the only one, or all others failed too', async () => {
     const proxy = await faulty()
     const pool = openPool([proxy.url], { time: handTime() })
-    proxy.misbehaveOnce({ kind: 'reset' })
+    proxy.misbehave({ kind: 'reset' })
     expect((await faultOf(servedBy(pool))).code).toBe('chain-unreachable')
+    proxy.misbehave()
     expect(await servedBy(pool)).toBe(proxy.host)
   })
 

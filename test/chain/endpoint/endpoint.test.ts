@@ -203,6 +203,37 @@ describe('a batch that a node refuses', () => {
     },
   )
 
+  it.each([
+    ['403', 403, 'forbidden', 1],
+    ['404', 404, '', 4],
+    ['405', 405, '<html>', 1],
+    ['415', 415, 'json only', 3],
+    ['500', 500, '{"message":"oh"}', 7],
+    ['501', 501, '', 1],
+    ['a page', 200, '<!doctype html>', 2],
+    ['an empty body', 200, '', 1],
+    ['the answer to the first call', 200, '{"jsonrpc":"2.0","id":1,"result":"0x1"}', 1],
+    ['a connection that ends', 0, '', 6],
+  ])(
+    'by %s is asked for one call alone before the node is called bad, and the size is remembered',
+    async (_, status, text, most) => {
+      const node = await startNode((calls, response, body) => {
+        if (calls.length <= most) return echoing(calls, response, body)
+        if (status === 0) return void response.destroy()
+        response.writeHead(status)
+        response.end(text)
+      })
+      onTestFinished(() => node.stop())
+      const endpoint = open(node.url)
+      const read = { method: 'eth_call', params: [] }
+      expect(results(await endpoint.call([...echoes(9), read, read], never))).toEqual([...numbers(9), '0x01', '0x01'])
+      expect(node.requests[1]).toEqual(['eth_chainId'])
+      node.requests.length = 0
+      expect(results(await endpoint.call([...echoes(6), read], never))).toEqual([...numbers(6), '0x01'])
+      expect(node.requests.filter(({ length }) => length > most)).toEqual([])
+    },
+  )
+
   it('down to single calls', async () => {
     const proxy = await faulty()
     proxy.misbehave({ kind: 'batch-max', calls: 1, how: 'object' })
