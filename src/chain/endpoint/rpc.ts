@@ -161,23 +161,26 @@ const halted =
  * they say.
  */
 export function meaningOf({ code, message, data }: RpcError): ErrorMeaning {
-  if (isRevert({ code, message })) return { kind: 'reverted', output: revertData(data) }
+  if (isRevert({ code, message, data })) return { kind: 'reverted', output: revertData(data) }
   if (isRateError({ code, message })) return { kind: 'node' }
   if (limit.test(message) && !/out ?of ?bounds/i.test(message)) return { kind: 'limit' }
   return halted.test(message) ? { kind: 'reverted', output: revertData(data) } : { kind: 'node' }
 }
 
 /** Whether an error names a revert: the chain's answer to that call, and never a limit. Lotus names the lack of one. */
-function isRevert({ code, message }: RpcError): boolean {
-  return code === 3 || /revert(?! reason=\[none)/i.test(message)
+function isRevert({ code, message, data }: RpcError): boolean {
+  return code === 3 || /revert(?! reason=\[none)/i.test(message) || revertPayload.test(revertData(data))
 }
+
+/** Data of `Error(string)` and `Panic(uint256)`, which a contract alone gives, whatever the words with it. */
+const revertPayload = /^0x(08c379a0|4e487b71)/i
 
 /** Codes that gateways use only for the rate. -32005 is also used for a limit on results; its message tells which. */
 const rateCodes: ReadonlySet<number> = new Set([429, -32029, -32097])
 
 /** Whether the node was asked too often: the same call may pass later. */
-export function isRateError({ code, message }: RpcError): boolean {
-  if (isRevert({ code, message })) return false
+export function isRateError({ code, message, data }: RpcError): boolean {
+  if (isRevert({ code, message, data })) return false
   if (rateCodes.has(code)) return true
   return isOfRate(message) || (code === -32005 && !limit.test(message))
 }

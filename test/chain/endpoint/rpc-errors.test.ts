@@ -10,6 +10,8 @@ it.each([
   ['reverted', '0x', { code: -32000, message: 'execution reverted' }],
   ['reverted', '0x08c379a0', { code: -32015, message: 'VM execution error.', data: 'Reverted 0x08c379a0' }],
   ['reverted', '0xabcd', { code: -32603, message: 'VM Exception while executing: revert', data: { data: '0xabcd' } }],
+  ['reverted', '0x08c379a0', { code: -32000, message: 'request timed out', data: '0x08c379a0' }],
+  ['reverted', '0x4e487b71', { code: -32005, message: 'too many requests', data: { data: '0x4e487b71' } }],
   ['reverted', '0x', { code: -32000, message: 'invalid opcode: INVALID' }],
   ['reverted', '0x', { code: -32603, message: 'EVM error InvalidFEOpcode' }],
   ['reverted', '0x', { code: -32603, message: 'EVM error StackUnderflow' }],
