@@ -7,6 +7,7 @@ import type { Destination } from '../delivery/destination.ts'
 import { type Loop, repeated } from '../edge/loop.ts'
 import type { ServiceClient } from '../edge/service-client.ts'
 import { version } from '../edge/version.ts'
+import { definitionIdentities, FleetAgreement, otherDefinitionSentence, serviceOf } from '../fleet/agreement.ts'
 import { BackfillWorker, type WindowClaim, type WindowResult } from '../fleet/backfill-worker.ts'
 import { FleetIntakeStore, LocalHours } from '../fleet/fleet-intake-store.ts'
 import { FleetPacer, PushBack } from '../fleet/fleet-pacer.ts'
@@ -26,7 +27,6 @@ import { Fault, faultLine } from '../model/fault.ts'
 import { hourAt, hoursFrom } from '../model/hour.ts'
 import type { Answer } from '../model/verdict.ts'
 import {
-  type Announced,
   type BackfillWindow,
   configurationParts,
   type DaemonEntry,
@@ -38,6 +38,7 @@ import {
 import type { BackfillOutbox, IntakeOutbox, Outbox, Reporter, ReportStore } from '../outbox/contract/outbox.ts'
 import type { Role, Roles } from '../outbox/contract/role.ts'
 import { LocalOutcomes } from '../outbox/local-outcomes.ts'
+import { definitionsOf } from '../runner/daemon/process-runner.ts'
 import { partDigest } from '../status/fleet.ts'
 import type { Observed } from '../status/sources.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -98,6 +99,7 @@ class FleetParts {
   readonly #claims: RoleClaims
   readonly #lanes: CollectorLanes
   readonly #identity: FleetIdentity
+  readonly #agreement: FleetAgreement
   /** The roles that it has, or wants, of the whole fleet. */
   readonly #announced: RoleClaim[] = []
 
@@ -121,7 +123,16 @@ class FleetParts {
     const { failed } = this.#trouble
     this.#engine = this.#keep(new JobEngine({ statements: shared.jobs, time, failed }))
     this.#claims = this.#keep(new RoleClaims({ engine: this.#engine, name: this.#name, time, failed }))
-    this.#lanes = new CollectorLanes(this.#collectors, this.#name, shared.store)
+    const { store } = shared
+    const agreeing = {
+      store,
+      name: this.#name,
+      definitions: definitionIdentities(definitionsOf(this.#collectors)),
+      log,
+      time,
+    }
+    this.#agreement = new FleetAgreement({ ...agreeing, service: serviceOf(config) })
+    this.#lanes = new CollectorLanes(this.#collectors, this.#name, store, id => this.#agreement.standsBack(id))
     this.#identity = new FleetIdentity(config, connection.destinations, salt, log)
   }
 
@@ -133,7 +144,8 @@ class FleetParts {
     const { context, outbox, connection, chains, make, seen } = this.#daemon
     const { config, time, log } = context
     const [engine, lanes, claims, { failed }] = [this.#engine, this.#lanes, this.#claims, this.#trouble]
-    const now = () => ({ ...seen(), fleetTroubles: claims.troubles })
+    await this.#agreement.begin()
+    const now = () => ({ ...seen(), fleetTroubles: this.#troubles, fleetWarnings: this.#warnings })
     if (config.heartbeat || config.notify.length > 0) this.#report(now)
     const worked = () => this.#worked
     const withDue = async () => (await lanes.work(worked(), time)).due
@@ -162,6 +174,17 @@ class FleetParts {
     const own = new FleetIntakeStore({ intake, store, engine, claims: hours, lanes, local, checksFinality, failed })
     log.info({ name: this.#name, lanes: worked() }, 'this daemon is one of a fleet')
     return { own: { intake: own, health: outbox.health }, now }
+  }
+
+  /** Why the fleet does not work, or this daemon not as one of it. */
+  get #troubles(): readonly string[] {
+    const { otherService } = this.#agreement
+    return [...(otherService === undefined ? [] : [otherService]), ...this.#claims.troubles]
+  }
+
+  get #warnings(): readonly string[] {
+    const { differing } = this.#agreement
+    return differing.length === 0 ? [] : [otherDefinitionSentence(differing)]
   }
 
   #keep<T extends { stop(): Promise<void> }>(part: T): T {
@@ -203,7 +226,7 @@ class FleetParts {
         backfills: shared.backfills,
         engine: this.#engine,
         lanes: async () => (await this.#lanes.work(this.#worked, context.time)).windows,
-        knows: window => window.collectors.every(id => configured.has(id)),
+        knows: window => window.collectors.every(id => configured.has(id) && !this.#agreement.standsBack(id)),
         read: (lane, window, claimed) => reader.read(lane, window, claimed),
         rest: lane => reader.close(lane),
         time: context.time,
@@ -227,10 +250,10 @@ class FleetParts {
     // Ended after the loop, which would announce it again.
     this.#keep({ stop: () => store.leave(entry()).catch(this.#trouble.failed) })
     this.#repeat(seenMs, async () => {
-      const news = await store.announce(entry(), !isAnnounced)
+      this.#identity.announced(await store.announce(entry(), !isAnnounced))
       isAnnounced = true
       this.#trouble.announced()
-      this.#identity.announced(news)
+      await this.#agreement.renew()
     })
   }
 
@@ -238,7 +261,9 @@ class FleetParts {
   #checkFinality(chainId: number): RoleClaim {
     const { chains } = this.#daemon.context.config
     const isAble = () => chains.some(({ id, name }) => id === chainId && this.#worked.includes(name))
-    return this.#keep(this.#claims.claim({ roles: [`finality/${chainId}`], isAble }))
+    // It would correct values by a definition that does not count.
+    const mayHold = () => this.#agreement.differing.length === 0
+    return this.#keep(this.#claims.claim({ roles: [`finality/${chainId}`], isAble, mayHold }))
   }
 
   /** Deletes why destinations wait that no daemon delivers to. One has the name of a protocol, which another may know alone. */
@@ -275,7 +300,8 @@ class FleetParts {
       outbox.delivery.maybeSent('all')
       const key = () => this.#identity.keyName(destination)
       const perSecond = config.delivery.pacePerSecond
-      const pacer = new FleetPacer({ store: this.#shared.store, role, destination: key, perSecond, time })
+      const paced = { store: this.#shared.store, service: serviceOf(config), role, destination: key }
+      const pacer = new FleetPacer({ ...paced, perSecond, time })
       const protocols = destination.protocols.filter(({ id }) => owned.includes(deliverRole(id)))
       const loop = new DeliveryLoop([make({ name, readKey, protocols }, pacer, own)], time, log, outbox.health)
       const facts = { destination: name, protocols: protocols.map(({ id }) => id) }
@@ -291,8 +317,8 @@ class FleetParts {
       await outbox.operators.requestFlush()
     }
     const roles = destination.protocols.map(({ id }) => deliverRole(id))
-    const isAble = () => this.#identity.isOfFleet
-    const role: RoleClaim = this.#claims.claim({ roles, work: { begin, givingBack }, isAble })
+    const mayHold = () => this.#agreement.isOfFleet
+    const role: RoleClaim = this.#claims.claim({ roles, work: { begin, givingBack }, mayHold })
     this.#announced.push(this.#keep(role))
   }
 }
@@ -338,9 +364,12 @@ function isOfTheWay({ status, notBeforeMs }: Extract<Answer, { kind: 'answered' 
   return isRedirect || [407, 502, 504, 511].includes(status) || (status === 503 && notBeforeMs === undefined)
 }
 
+/** Answers that another daemon may not get, whose key is another one. */
+const keyRefusals: ReadonlySet<number> = new Set([401, 403])
+
 /**
  * The service's client, whose pushes are broken off when another daemon may have the role. A request that does not reach the
- * service is a failure of this daemon, which another one may not have.
+ * service, or whose key it refuses, is a failure of this daemon, which another one may not have.
  */
 export function clientWhileOwned(
   client: ServiceClient,
@@ -348,7 +377,7 @@ export function clientWhileOwned(
 ): ServiceClient {
   const noted = async (answer: Promise<Answer>, ...stops: readonly (AbortSignal | undefined)[]) => {
     const known = await answer
-    const isReached = known.kind === 'answered' && !isOfTheWay(known)
+    const isReached = known.kind === 'answered' && !isOfTheWay(known) && !keyRefusals.has(known.status)
     if (known.kind === 'answered' || !stops.some(stop => stop?.aborted)) role().noteResult(isReached)
     return known
   }
@@ -520,7 +549,7 @@ function requireRole(mayReport: () => boolean): void {
   if (!mayReport()) throw new Error('another daemon of the fleet reports')
 }
 
-/** Digests of a daemon's configuration for the others of its fleet, and whether all deliver to the same service. */
+/** Digests of a daemon's configuration for the others of its fleet. */
 export class FleetIdentity {
   readonly #config: Config
   readonly #destinations: readonly Destination[]
@@ -528,7 +557,6 @@ export class FleetIdentity {
   readonly #log: Log
   /** Digests of all parts but the keys, which may change while the daemon runs. */
   readonly #parts: Readonly<Record<Exclude<(typeof configurationParts)[number], 'keys'>, Buffer>>
-  #isOfFleet: boolean | undefined
   #namesake: string | undefined
 
   /** @param salt random bytes of the database: what is said of a key there means nothing elsewhere */
@@ -539,7 +567,7 @@ export class FleetIdentity {
     this.#log = log
     const { delivery, outbox, collect, chains, prices, lists, protocols, heartbeat, notify } = config
     this.#parts = {
-      service: partDigest(urlOf(config)),
+      service: serviceOf(config).digest.subarray(0, partBytes),
       collectors: partDigest({
         chains: chains.map(({ rpc: _, ...chain }) => chain),
         prices: prices.map(({ name, collector }) => [name, collector.options]),
@@ -553,11 +581,6 @@ export class FleetIdentity {
       }),
       settings: partDigest({ delivery, outbox, collect, heartbeat: Boolean(heartbeat), notify: notify.length }),
     }
-  }
-
-  /** Whether this daemon delivers to the service of the fleet: that of the daemon that has been there longest. */
-  get isOfFleet(): boolean {
-    return this.#isOfFleet ?? false
   }
 
   /**
@@ -589,20 +612,14 @@ export class FleetIdentity {
     }
   }
 
-  /** Takes what the outbox answered to an announcement. */
-  announced({ leading, namesake }: Announced): void {
-    const isOfFleet = !leading || leading.subarray(0, partBytes).equals(this.#parts.service)
-    if (!isOfFleet && this.#isOfFleet !== false) this.#log.warn(otherService)
-    this.#isOfFleet = isOfFleet
+  /** Takes what the outbox answered to an announcement. @param namesake another living daemon with its name */
+  announced(namesake: string | undefined): void {
     if (namesake !== undefined && namesake !== this.#namesake) {
       this.#log.warn({ other: namesake }, 'another daemon has this name: give each a fleet.name of its own')
     }
     this.#namesake = namesake
   }
 }
-
-const otherService =
-  'service.url is not that of the daemon that has been there longest: this daemon delivers nothing until they are the same'
 
 function urlOf({ service }: Config): string {
   return service.kind === 'remote' ? service.url : service.kind

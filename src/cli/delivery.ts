@@ -1,9 +1,11 @@
+import { hostname } from 'node:os'
 import { type Connection, connect } from '../app/connection.ts'
 import type { AppContext } from '../app/context.ts'
 import { deliveriesTo } from '../app/delivering.ts'
 import { rolesOf } from '../app/open-outbox.ts'
 import type { Delivery } from '../delivery/delivery.ts'
 import type { Time } from '../edge/time.ts'
+import { otherServiceSentence, serviceOf } from '../fleet/agreement.ts'
 import { Fault } from '../model/fault.ts'
 import { batchMetricsMax, pollMs } from '../model/limits.ts'
 import type { OperatorStore } from '../outbox/contract/operator-store.ts'
@@ -36,7 +38,7 @@ export async function deliverNow(
   // As long as one push and the daemon's look into the outbox may take.
   const untilMs = time.nowMs() + config.delivery.timeoutMs + 2 * pollMs
   for (let [said, isRequested] = [noted, false]; ; ) {
-    const taken = await roleOrDeliverer(context)
+    const taken = await roleOrDeliverer(context, outbox)
     if ('release' in taken) {
       await using stack = new AsyncDisposableStack()
       const own = await openOwn(taken, context, outbox, stack)
@@ -75,7 +77,9 @@ interface Deliverer {
 }
 
 /** The delivery role; the process that has it, when another has. */
-async function roleOrDeliverer({ config, time }: AppContext): Promise<Role | Deliverer> {
+async function roleOrDeliverer(context: AppContext, outbox: Outbox): Promise<Role | Deliverer> {
+  await requireService(context, outbox)
+  const { config, time } = context
   const roles = await rolesOf(config)
   try {
     return await roles.takeDelivery(time.nowMs())
@@ -89,6 +93,20 @@ async function roleOrDeliverer({ config, time }: AppContext): Promise<Role | Del
       sentence: `${who} (pid ${pid}${host === undefined ? '' : ` on ${host}`}, configuration ${file}) delivers`,
     }
   }
+}
+
+/**
+ * Demands that the outbox is of one daemon, or its fleet delivers to this service. A command that delivers before any daemon
+ * says which service that is.
+ *
+ * @throws Fault `config` otherwise
+ */
+async function requireService({ config }: AppContext, { shared }: Outbox): Promise<void> {
+  if (!shared) return
+  const service = serviceOf(config)
+  const [counting] = await shared.store.agree([service], config.fleet.name ?? hostname())
+  if (!counting || counting.digest.equals(service.digest)) return
+  throw new Fault('config', otherServiceSentence(counting), { fix: 'tidegauge fleet ls shows what counts' })
 }
 
 /** Resolves to whether a daemon has started before the signal is aborted. */
@@ -140,7 +158,7 @@ export async function startDelivery(
   outbox: Outbox,
   stack: AsyncDisposableStack,
 ): Promise<CommandDelivery> {
-  const role = await roleOrDeliverer(context)
+  const role = await roleOrDeliverer(context, outbox)
   if ('release' in role) {
     const own = await openOwn(role, context, outbox, stack)
     own.pushFull()
@@ -162,7 +180,9 @@ async function openOwn(role: Role, context: AppContext, outbox: Outbox, stack: A
   stack.defer(() => role.release())
   await outbox.health.keepReserve()
   const connection = await connect(context, stack)
-  const push: typeof connection.client.push = (...pushed) => {
+  const push: typeof connection.client.push = async (...pushed) => {
+    // A person may have changed it meanwhile.
+    await requireService(context, outbox)
     own.pushes += 1
     return connection.client.push(...pushed)
   }

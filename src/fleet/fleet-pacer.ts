@@ -1,14 +1,16 @@
 import { Loop } from '../edge/loop.ts'
 import type { Time } from '../edge/time.ts'
 import type { Metric } from '../model/metric.ts'
-import type { FleetStore } from '../outbox/contract/fleet-store.ts'
+import type { FleetStore, Identity, SharedTransaction } from '../outbox/contract/fleet-store.ts'
 import type { OperatorStore } from '../outbox/contract/operator-store.ts'
 import type { Log } from '../telemetry/log.ts'
 import { claimMs } from './limits.ts'
 import type { RoleClaim } from './roles.ts'
 
 interface FleetPacerDeps {
-  readonly store: Pick<FleetStore, 'transaction' | 'takeSlot' | 'noteRetryAfter'>
+  readonly store: Pick<FleetStore, 'transaction' | 'takeSlot' | 'noteRetryAfter' | 'identities'>
+  /** The service that it delivers to: without a slot where the fleet has another one. */
+  readonly service: Identity
   /** The role of delivering to the destination. */
   readonly role: Pick<RoleClaim, 'owns' | 'isOwned' | 'lost'>
   /** Name of what the pace is of, the same in all daemons; it may change with a key. */
@@ -39,6 +41,13 @@ export class FleetPacer {
     return { notBeforeMs: this.#notBeforeMs, note: notBeforeMs => store.noteRetryAfter(destination(), notBeforeMs) }
   }
 
+  /** Whether this daemon has the role, and its service is the fleet's. */
+  async #mayPush(transaction: SharedTransaction): Promise<boolean> {
+    const { store, role, service } = this.#deps
+    const [counting] = await store.identities([service.name], transaction)
+    return (counting?.digest.equals(service.digest) ?? false) && (await role.owns(transaction))
+  }
+
   /**
    * Resolves when the next request may start. Without the role it never may: its loss is reported, and ends the work.
    *
@@ -48,12 +57,12 @@ export class FleetPacer {
     signal.throwIfAborted()
     const { store, role, destination, time } = this.#deps
     const given = await store.transaction(async transaction =>
-      (await role.owns(transaction)) ? store.takeSlot(destination(), this.intervalMs, transaction) : undefined,
+      (await this.#mayPush(transaction)) ? store.takeSlot(destination(), this.intervalMs, transaction) : undefined,
     )
     this.#notBeforeMs = given?.notBeforeMs ?? 0
     if (given && given.waitMs > 0) await time.sleep(Math.ceil(given.waitMs), signal)
     // A process that was paused has waited for longer.
-    const hasSlot = given !== undefined && (role.isOwned || (await store.transaction(async tx => role.owns(tx))))
+    const hasSlot = given !== undefined && (role.isOwned || (await store.transaction(tx => this.#mayPush(tx))))
     if (hasSlot) return
     role.lost()
     await aborted(signal)

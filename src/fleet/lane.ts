@@ -63,14 +63,20 @@ export class CollectorLanes {
   readonly #isFirst = new Map<string, boolean>()
   #work: { readonly atMs: number; readonly found: Promise<LaneWork> } | undefined
   readonly #assigned = new Map<string, Promise<void>>()
+  readonly #standsBack: (collector: string) => boolean
 
-  /** @param ownName name of this daemon */
+  /**
+   * @param ownName name of this daemon
+   * @param standsBack whether hours of a collector are left to other daemons: it is as one that is not configured here
+   */
   constructor(
     collectors: readonly (LaneCollector & { readonly id: string })[],
     ownName: string,
     store: Pick<FleetStore, 'assignLanes' | 'laneWork'>,
+    standsBack: (collector: string) => boolean = () => false,
   ) {
     this.#store = store
+    this.#standsBack = standsBack
     for (const collector of collectors) {
       this.#lanes.set(collector.id, laneOf(collector, ownName))
       this.#isFirst.set(collector.id, isMachineBound(collector))
@@ -79,22 +85,22 @@ export class CollectorLanes {
 
   /** The lane of a collector as far as it is known; `undefined` for one that is not configured here. */
   of(collector: string): Lane | undefined {
-    return this.#lanes.get(collector)
+    return this.#standsBack(collector) ? undefined : this.#lanes.get(collector)
   }
 
   /** Ids of the configured collectors of a lane. */
   collectorsOf(lane: Lane): readonly string[] {
-    return [...this.#lanes].filter(([, own]) => own === lane).map(([id]) => id)
+    return this.collectors.filter(id => this.#lanes.get(id) === lane)
   }
 
   /** Ids of all configured collectors. */
   get collectors(): readonly string[] {
-    return [...this.#lanes.keys()]
+    return [...this.#lanes.keys()].filter(id => !this.#standsBack(id))
   }
 
   /** The lanes with configured collectors. */
   get all(): ReadonlySet<Lane> {
-    return new Set(this.#lanes.values())
+    return new Set(this.collectors.flatMap(id => this.#lanes.get(id) ?? []))
   }
 
   /**
@@ -125,7 +131,7 @@ export class CollectorLanes {
   }
 
   async #assign(collector: string): Promise<void> {
-    const lane = this.of(collector)
+    const lane = this.#lanes.get(collector)
     if (lane === undefined) return
     const isFirst = this.#isFirst.get(collector) ?? false
     const stored = await this.#store.assignLanes([{ collector, lane, isFirst }])

@@ -205,6 +205,8 @@ export interface RoleWork {
 interface WantedRoles {
   /** Names, the same in all daemons. */
   readonly roles: readonly string[]
+  /** Whether this daemon may have the roles at all: one that differs from its fleet may not. Default: it may. */
+  readonly mayHold?: () => boolean
   /** Whether this daemon can do the work now, as far as is known without trying. Default: it can. */
   readonly isAble?: () => boolean
   /** Default: none; others ask `isOwned`. */
@@ -257,13 +259,17 @@ export class RoleClaim {
   /** Names of the roles that it wants and has not. @param hasOthers whether another daemon lives */
   missing(hasOthers: boolean): readonly string[] {
     const isResting = hasOthers && this.#deps.time.steadyMs() < this.#restUntilMs
-    if (this.#isStopping || isResting || (hasOthers && !this.isAble)) return []
+    if (this.#isStopping || isResting || !this.#mayHold || (hasOthers && !this.isAble)) return []
     return this.#wanted.roles.filter(role => !this.#claims.has(role))
   }
 
   /** Whether this daemon can do the work now, as far as is known without trying. */
   get isAble(): boolean {
-    return this.#wanted.isAble?.() ?? true
+    return this.#mayHold && (this.#wanted.isAble?.() ?? true)
+  }
+
+  get #mayHold(): boolean {
+    return this.#wanted.mayHold?.() ?? true
   }
 
   get roles(): readonly string[] {
@@ -361,7 +367,10 @@ export class RoleClaim {
     const lost = [...this.#claims].filter(([, { isLost }]) => isLost)
     if (lost.length > 0) await this.#end()
     for (const [role, claim] of lost) if (this.#claims.get(role) === claim) this.#claims.delete(role)
-    if (hasOthers && this.#isFailing) await this.#giveBack()
+    if (this.#claims.size > 0 && !this.#mayHold) {
+      await this.#end()
+      await this.#release()
+    } else if (hasOthers && this.#isFailing) await this.#giveBack()
     const owned = [...this.#claims.keys()].sort()
     const roles = owned.join(' ')
     if (this.#isStopping || roles === (this.#working?.roles ?? '')) return

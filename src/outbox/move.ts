@@ -4,6 +4,7 @@ import type { PostgresAddress } from '../model/postgres-address.ts'
 import { openDatabase, openReadOnly, type Sqlite } from '../sqlite/database.ts'
 import { migrateFile } from '../sqlite/migrate.ts'
 import { withFileFaults } from '../sqlite/trouble.ts'
+import type { Identity } from './contract/fleet-store.ts'
 import { outboxFile } from './data-folders.ts'
 import type { CopiedRows, CopiedTable, ReadTable } from './postgres/copy.ts'
 import { FolderRoles, takeDaemonRole } from './roles.ts'
@@ -34,6 +35,8 @@ interface OutboxMove {
   /** Path of the configuration file. */
   readonly config: string
   readonly target: PostgresAddress
+  /** The service of the configuration. */
+  readonly service: Identity
   /** In milliseconds since 1970. */
   readonly nowMs: number
 }
@@ -45,7 +48,13 @@ interface OutboxMove {
  * @throws Fault `outbox-held` while another process works on the folder; `usage` when there is no outbox, or the database holds
  * rows; `outbox-corrupt`, `outbox-unusable`, and those of the database
  */
-export async function moveOutbox({ folder, config, target, nowMs }: OutboxMove): Promise<readonly CopiedTable[]> {
+export async function moveOutbox({
+  folder,
+  config,
+  target,
+  service,
+  nowMs,
+}: OutboxMove): Promise<readonly CopiedTable[]> {
   const file = outboxFile(folder)
   if (!existsSync(file)) throw new Fault('usage', `there is no outbox in ${folder} yet`, { fix: 'collect first' })
   const roles = new FolderRoles(folder, config)
@@ -56,7 +65,7 @@ export async function moveOutbox({ folder, config, target, nowMs }: OutboxMove):
     const database = withFileFaults('the outbox', file, () => openReadOnly(file))
     try {
       const { copyTables } = await import('./postgres/copy.ts')
-      return await copyTables(target, tablesOf(database, file))
+      return await copyTables(target, tablesOf(database, file), service)
     } finally {
       database.close()
     }
@@ -67,7 +76,7 @@ export async function moveOutbox({ folder, config, target, nowMs }: OutboxMove):
 }
 
 /** Input of `moveToFolder`. */
-interface FolderMove extends Omit<OutboxMove, 'target'> {
+interface FolderMove extends Omit<OutboxMove, 'target' | 'service'> {
   readonly source: PostgresAddress
 }
 

@@ -5,8 +5,10 @@ import {
   configurationParts,
   type DueLane,
   deliveredBy,
+  type Identity,
   partBytes,
   type SeenDaemon,
+  serviceIdentity,
 } from '../outbox/contract/fleet-store.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 
@@ -53,6 +55,8 @@ interface FleetRows {
   readonly daemons: readonly SeenDaemon[]
   readonly due: readonly DueLane[]
   readonly nowMs: number
+  /** The service that counts for the fleet; absent until one was written. */
+  readonly service?: Identity
   /** Ids of the protocols that the reader knows; differences between keys name them. Default: none. */
   readonly protocolIds?: readonly string[]
 }
@@ -81,12 +85,14 @@ export async function readFleet({ config, outbox, nowMs }: FleetInput): Promise<
   const store = outbox.shared?.store
   if (!store) return undefined
   const collectors = config.protocols.flatMap(protocol => protocol.collectors.map(({ id }) => id))
-  const [databaseNowMs, daemons, due] = await Promise.all([
+  const [databaseNowMs, daemons, due, [service]] = await Promise.all([
     store.nowMs(),
     store.daemons(),
     store.dueLanes(collectors, hourAt(nowMs)),
+    store.identities([serviceIdentity]),
   ])
-  return fleetState({ daemons, due, nowMs: databaseNowMs, protocolIds: config.protocols.map(({ id }) => id) })
+  const protocolIds = config.protocols.map(({ id }) => id)
+  return fleetState({ daemons, due, nowMs: databaseNowMs, protocolIds, ...(service && { service }) })
 }
 
 /** Digest of a part of a configuration, as daemons announce it. */
@@ -104,7 +110,7 @@ export function rolesText({ delivers, isReporting }: Pick<FleetDaemon, 'delivers
 }
 
 /** The state of a fleet by its rows. Pure. */
-export function fleetState({ daemons, due, nowMs, protocolIds = [] }: FleetRows): FleetState {
+export function fleetState({ daemons, due, nowMs, service, protocolIds = [] }: FleetRows): FleetState {
   const shown = daemons.map(({ name, version, digest, lanes, roles, startedAtMs, seenAtMs }): FleetDaemon => {
     const isAway = nowMs - seenAtMs > daemonAwayMs
     // Others have taken over what it had.
@@ -128,6 +134,8 @@ export function fleetState({ daemons, due, nowMs, protocolIds = [] }: FleetRows)
     differences: [
       ...versionDifference(living),
       ...configurationDifferences(livingRows, protocolIds),
+      ...livingRows.flatMap(row => serviceSentence(row, service)),
+      ...livingRows.flatMap(definitionSentence),
       ...livingRows.flatMap(namesakeSentence),
       ...livingRows.flatMap(clockSentence),
     ],
@@ -157,10 +165,7 @@ function versionDifference(living: readonly FleetDaemon[]): string[] {
 
 /** Differences of parts in words. Of keys those of the same protocol are compared: a machine may have protocols of its own. */
 const partWords: Readonly<Record<(typeof configurationParts)[number], readonly [what: string, effect: string]>> = {
-  service: [
-    'service.url',
-    'Those that differ from the one that has been there longest deliver nothing: give all of them the same',
-  ],
+  service: ['service.url', 'Give all of them the same'],
   keys: ['keys of the service', 'Where that lasts after a rotation, give all of them the same'],
   collectors: [
     'collectors or options',
@@ -225,6 +230,23 @@ function partOf(digest: Buffer, place: number): Buffer {
 function namesakeSentence({ name, host, pid, namesake }: SeenDaemon): string[] {
   if (namesake === undefined) return []
   return [`Two daemons have the name ${name} (${host}, pid ${pid}; ${namesake}). Give each a fleet.name of its own.`]
+}
+
+/** The digest of a part is the begin of what is written of the service. */
+function serviceSentence({ name, digest }: SeenDaemon, service: Identity | undefined): string[] {
+  if (!service || digest.length === 0 || service.digest.subarray(0, partBytes).equals(partOf(digest, 0))) return []
+  return [
+    `The service.url of ${name} is not the service of this fleet: it delivers nothing. Correct it, or run tidegauge fleet take service where the right one is configured.`,
+  ]
+}
+
+function definitionSentence({ name, differing }: SeenDaemon): string[] {
+  const [first, ...more] = differing
+  if (first === undefined) return []
+  const named = more.length === 0 ? first : `${first} and ${more.length} more`
+  return [
+    `${name} defines ${named} otherwise (code or options): it leaves its hours to the other daemons. Give all the same configuration, or run tidegauge fleet take collector ${first} where the right one is.`,
+  ]
 }
 
 function clockSentence({ name, clockOffMs }: SeenDaemon): string[] {

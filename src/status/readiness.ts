@@ -34,12 +34,15 @@ export const readinessCauses = [
   'dead',
   'held',
   'window-incomplete',
+  'fleet-differs',
 ] as const
 
 type ReadinessCause = (typeof readinessCauses)[number]
 
 /** Causes that wait for a person's decision: nothing is late or stopped. */
-const decisions: ReadonlySet<ReadinessCause> = new Set(['dead', 'held', 'window-incomplete'])
+const decisions: ReadonlySet<ReadinessCause> = new Set([
+  ...(['dead', 'held', 'window-incomplete', 'fleet-differs'] as const),
+])
 
 /** Input of a readiness. */
 export type ReadinessInput = Pick<
@@ -54,6 +57,7 @@ export type ReadinessInput = Pick<
   | 'clock'
   | 'kept'
   | 'fleetTroubles'
+  | 'fleetWarnings'
   | 'isUnattended'
 >
 
@@ -165,6 +169,7 @@ function sentencesOf(
     dead: deadAndHeldSentences({ ...deadAndHeld, held: 0 }, hour, host),
     held: deadAndHeldSentences({ ...deadAndHeld, dead: 0 }, hour, host),
     'window-incomplete': incomplete.map(each => lateSentence(each, observed)),
+    'fleet-differs': (observed.fleetWarnings ?? []).map(asSentence),
   }
 }
 

@@ -13,7 +13,8 @@ const answered = (status: number, more: { readonly notBeforeMs?: number } = {}):
 it.each<[what: string, answer: Answer, isReached: boolean]>([
   ['an acceptance', answered(200), true],
   ['a refusal', answered(422), true],
-  ['a refused key', answered(401), true],
+  ['a refused key', answered(401), false],
+  ['a key that may not write this', answered(403), false],
   ['too many requests', answered(429), true],
   ['an error of the service', answered(500), true],
   ['a service that asks to wait', answered(503, { notBeforeMs: 7 }), true],

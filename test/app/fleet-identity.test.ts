@@ -101,6 +101,7 @@ describe('what a daemon says of its configuration', () => {
       configFile: 'c',
       clockOffMs: 0,
       startedAtMs: 0,
+      differing: [],
     }
     const daemons = [one, other].map((text, place) => ({
       ...{ ...seen, name: `eu-${place}`, digest: identityOf(text).identity.digest, seenAtMs: 0 },
@@ -125,16 +126,5 @@ describe('what a daemon says of its configuration', () => {
     const [rotated] = names()
     expect(rotated).not.toBe(before)
     expect(identity.keyName({ name: 'alpha', readKey: () => JSON.parse('no key') })).toBe('alpha')
-  })
-
-  it('lets those deliver whose service is that of the daemon that has been there longest', () => {
-    const { identity } = identityOf(yaml)
-    expect(identity.isOfFleet, 'it is not known yet').toBe(false)
-    identity.announced({})
-    expect(identity.isOfFleet).toBe(true)
-    identity.announced({ leading: identityOf(yaml.replace('m.example.com', 'n.example.com')).identity.digest })
-    expect(identity.isOfFleet).toBe(false)
-    identity.announced({ leading: identityOf(yaml.replace('pace: 5', 'pace: 9')).identity.digest })
-    expect(identity.isOfFleet).toBe(true)
   })
 })

@@ -124,6 +124,10 @@ interface FleetParts {
   readonly way?: (address: string, place: number) => string
   /** A protocol that one of them alone knows, in YAML; by default they know the same. */
   readonly own?: (name: string) => string
+  /** Address of the service of each; default: that of the scene. */
+  readonly serviceOf?: (name: string) => string
+  /** Address that the collector of each reads from; default: the source of the scene. */
+  readonly sourceOf?: (name: string) => string
   /** Settings of deliveries, in YAML. */
   readonly delivery?: string
 }
@@ -140,13 +144,19 @@ export async function startFleet(
   { source, service }: FleetScene,
   since: Hour,
   names: readonly string[],
-  { way = address => address, own, delivery = '{}' }: FleetParts = {},
+  {
+    way = address => address,
+    own,
+    delivery = '{}',
+    serviceOf = () => service,
+    sourceOf = () => source,
+  }: FleetParts = {},
 ) {
   const address = await databases.empty()
   const envOf = (place: number) => ({ METRICS_KEY: 'a-key-nobody-may-see', DATABASE_URL: way(address, place) })
   const configs = names.map(name => {
     const { config } = configured(
-      `service: { url: "${service}", key: { env: METRICS_KEY } }
+      `service: { url: "${serviceOf(name)}", key: { env: METRICS_KEY } }
 data: { postgres: { env: DATABASE_URL } }
 fleet: { name: ${name} }
 status: { listen: "127.0.0.1:0" }
@@ -155,7 +165,7 @@ protocols:
   - id: tides
     name: Tides
     collectors:
-      - { use: ./counted.ts, since: "${hourText(since)}", options: { url: "${source}/" } }
+      - { use: ./counted.ts, since: "${hourText(since)}", options: { url: "${sourceOf(name)}/" } }
 ${own === undefined ? '' : `  - ${own(name)}\n`}`,
       { 'counted.ts': counted, 'wide.ts': wide },
     )

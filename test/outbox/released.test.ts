@@ -131,7 +131,13 @@ describe.skipIf(postgresPlace.kind === 'missing')('in PostgreSQL (needs the prog
       await fill(outbox)
       await outbox.close()
       const target = addressOf(await databases.empty())
-      await moveOutbox({ folder: data, config: 'tidegauge.yaml', target, nowMs })
+      await moveOutbox({
+        folder: data,
+        config: 'tidegauge.yaml',
+        target,
+        service: { name: 'service', digest: Buffer.of(7) },
+        nowMs,
+      })
       const userVersion = execFileSync('sqlite3', [file, 'PRAGMA user_version']).toString().trim()
       const sqlite = execFileSync('sqlite3', [file, '.dump']).toString()
       writeFileSync(join(folder, `${version}.sqlite.sql`), `${sqlite}PRAGMA user_version = ${userVersion};\n`)

@@ -18,6 +18,7 @@ const daemon = (name: string, changed: Partial<SeenDaemon> = {}): SeenDaemon => 
   clockOffMs: 0,
   startedAtMs: nowMs - 60_000,
   seenAtMs: nowMs,
+  differing: [],
   ...changed,
 })
 const due = (lane: string, hours = 1) => ({ lane, hours, oldest: hourAfter(anHour, 1 - hours) })
@@ -95,7 +96,15 @@ describe('the state of a fleet', () => {
       'two services',
       [daemon('a'), daemon('b', differsIn(0))],
       [
-        'The daemons have different service.url: abababab on a, cdcdcdcd on b. Those that differ from the one that has been there longest deliver nothing: give all of them the same.',
+        'The daemons have different service.url: abababab on a, cdcdcdcd on b. Give all of them the same.',
+        'The service.url of b is not the service of this fleet: it delivers nothing. Correct it, or run tidegauge fleet take service where the right one is configured.',
+      ],
+    ],
+    [
+      'another definition of collectors',
+      [daemon('a', { differing: ['x/y', 'x/z'] }), daemon('b', { ...away, differing: ['x/y'] })],
+      [
+        'a defines x/y and 1 more otherwise (code or options): it leaves its hours to the other daemons. Give all the same configuration, or run tidegauge fleet take collector x/y where the right one is.',
       ],
     ],
     [
@@ -124,7 +133,8 @@ describe('the state of a fleet', () => {
       [],
     ],
   ])('names the differences of %s', (_, daemons, differences) => {
-    expect(fleetState({ daemons, due: [], nowMs }).differences).toEqual(differences)
+    const service = { name: 'service', digest: Buffer.alloc(32, 0xab) }
+    expect(fleetState({ daemons, due: [], nowMs, service }).differences).toEqual(differences)
   })
 })
 

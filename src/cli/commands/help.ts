@@ -124,6 +124,20 @@ export const commandHelp: Readonly<Record<string, CommandHelp>> = {
     ],
     fails: 'a value differs, or nothing could be compared',
   },
+  'fleet ls': {
+    examples: [['fleet ls', 'the daemons, their roles, what counts for all and since when, and who differs']],
+  },
+  'fleet take service': {
+    examples: [
+      [
+        'fleet take service',
+        'after service.url was changed: all deliver to it, those that still have the former do not',
+      ],
+    ],
+  },
+  'fleet take collector': {
+    examples: [['fleet take collector pools/contract-read', 'the definition in this configuration counts from now on']],
+  },
   'lists ls': {
     examples: [['lists ls', 'items of each list, since when they are remembered, and as of which block']],
   },

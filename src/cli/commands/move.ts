@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { placeOf, requireFolder } from '../../app/open-outbox.ts'
 import { databaseSecrets, readSecret, resolveDatabase } from '../../config/secret.ts'
+import { serviceOf } from '../../fleet/agreement.ts'
 import { Fault } from '../../model/fault.ts'
 import { postgresPlaceOf } from '../../model/postgres-address.ts'
 import { moveOutbox, moveToFolder } from '../../outbox/move.ts'
@@ -51,7 +52,8 @@ async function toPostgres({ config: file, folder: other }: MoveOptions): Promise
   }
   const address = resolveDatabase(target)
   redactor.add(databaseSecrets(readSecret(target)))
-  const tables = await moveOutbox({ folder, config: file, target: address, nowMs: time.nowMs() })
+  const service = serviceOf(config)
+  const tables = await moveOutbox({ folder, config: file, target: address, service, nowMs: time.nowMs() })
   return { tables, place: postgresPlaceOf(address), from: folder, data: `{ postgres: { env: ${target.name} } }` }
 }
 

@@ -26,6 +26,7 @@ const loaders: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   gaps: async () => (await import('./gaps.ts')).gapsCommand,
   diff: async () => (await import('./diff.ts')).diffCommand,
   lists: async () => (await import('./lists.ts')).listsCommand,
+  fleet: async () => (await import('./fleet.ts')).fleetCommand,
   due: async () => (await import('./due.ts')).dueCommand,
   dead: async () => (await import('./dead.ts')).deadCommand,
   held: async () => (await import('./dead.ts')).heldCommand,

@@ -92,20 +92,14 @@ export interface DaemonEntry {
   readonly clockOffMs: number
 }
 
-/** The fleet as an announcement finds it. */
-export interface Announced {
-  /** Digest of the living daemon that has been there longest; absent when it is the announced one. */
-  readonly leading?: Buffer
-  /** Host and process id of a living daemon with the same name. */
-  readonly namesake?: string
-}
-
 /** A daemon as others see it. Instants are of the database's clock, in milliseconds since 1970. */
 export interface SeenDaemon extends Omit<DaemonEntry, 'instance'> {
   /** Host and process id of another living daemon with its name; absent when there is none. */
   readonly namesake?: string
   readonly startedAtMs: number
   readonly seenAtMs: number
+  /** Ids of the collectors whose definition there is not the one that counts. */
+  readonly differing: readonly string[]
 }
 
 /** A daemon's slot to push to a destination. */
@@ -114,6 +108,38 @@ export interface PushSlot {
   readonly waitMs: number
   /** Until when the service wants no push, as any daemon has noted it, in milliseconds since 1970; 0 for none. */
   readonly notBeforeMs: number
+}
+
+/** Something that must be the same in all daemons of a fleet. */
+export interface Identity {
+  /** `service`, or `collector/ID`. */
+  readonly name: string
+  readonly digest: Buffer
+}
+
+/** Name of the service that all daemons of a fleet deliver to. */
+export const serviceIdentity = 'service'
+
+/** Name of the definition of a collector. */
+export function collectorIdentity(collector: string): string {
+  return `collector/${collector}`
+}
+
+/** Whether daemons stand for the definition of a collector that counts. */
+export interface DefinitionSupport {
+  readonly collector: string
+  /** Whether another daemon lives that has the definition, and works its lane. */
+  readonly isSupported: boolean
+  /** Whether the daemon that wrote the definition has another one now: it is the asking one, or says so. */
+  readonly isLeft: boolean
+}
+
+/** An identity as it counts for the fleet. */
+export interface StoredIdentity extends Identity {
+  /** Since when, in milliseconds since 1970. */
+  readonly sinceMs: number
+  /** Name of the daemon that wrote it, or of the host where a person did. */
+  readonly by: string
 }
 
 /** The outbox for daemons that share it. Methods reject with errors that `OutboxHealth` classifies and explains. */
@@ -150,8 +176,28 @@ export interface FleetStore {
    * @param notBeforeMs in milliseconds since 1970; 0 ends it
    */
   noteRetryAfter(destination: string, notBeforeMs: number): Promise<void>
-  /** Notes that a daemon is there. @param isStart whether it has just started */
-  announce(daemon: DaemonEntry, isStart: boolean): Promise<Announced>
+  /** Writes those identities that are not there yet. @param by name of the writer @returns all of these as they count */
+  agree(identities: readonly Identity[], by: string): Promise<readonly StoredIdentity[]>
+  /** Makes identities count for all daemons from now on. @param by name of the writer */
+  take(identities: readonly Identity[], by: string): Promise<void>
+  /** The identities of some names that count. @param transaction to see them as it does */
+  identities(names: readonly string[], transaction?: SharedTransaction): Promise<readonly StoredIdentity[]>
+  /** The identities that were written in the last minute. */
+  recentIdentities(): Promise<readonly StoredIdentity[]>
+  /** Notes for which collectors a daemon has the definition that counts, and for which another one. */
+  noteDefinitions(
+    daemon: string,
+    collectors: { readonly agreeing: readonly string[]; readonly differing: readonly string[] },
+  ): Promise<void>
+  /** Who stands for the definitions of some collectors. @param daemon name of the one that asks */
+  supported(collectors: readonly string[], daemon: string): Promise<readonly DefinitionSupport[]>
+  /**
+   * Notes that a daemon is there.
+   *
+   * @param isStart whether it has just started
+   * @returns host and process id of a living daemon with the same name; `undefined` when there is none
+   */
+  announce(daemon: DaemonEntry, isStart: boolean): Promise<string | undefined>
   /** Removes a daemon that has stopped; not another one of its name. */
   leave(daemon: Pick<DaemonEntry, 'name' | 'instance'>): Promise<void>
   /** All daemons, by name. */

@@ -1,6 +1,7 @@
 import { systemTime } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import type { PostgresAddress } from '../../model/postgres-address.ts'
+import type { Identity } from '../contract/fleet-store.ts'
 import { RowsDigest } from '../store/digest.ts'
 import type { PostgresDatabase, Transaction } from './connection/database.ts'
 import { withPostgresDatabase } from './postgres-outbox.ts'
@@ -33,13 +34,24 @@ const numbered: readonly string[] = ['collector', 'provenance', 'protocol', 'met
  * Copies tables into a database that holds no rows of them: all or nothing. Their rows are counted, read back and compared before
  * the commit.
  *
+ * @param service that the values were delivered to: it counts for the fleet
  * @throws Fault `usage` when the database holds rows, `database-failed` when the copy differs; the Faults of opening
  */
 export async function copyTables(
   address: PostgresAddress,
   tables: readonly CopiedRows[],
+  service: Identity,
 ): Promise<readonly CopiedTable[]> {
-  const copy = (database: PostgresDatabase) => database.write(transaction => copied(transaction, tables))
+  const copy = (database: PostgresDatabase) =>
+    database.write(async transaction => {
+      // It was delivered there: a daemon with another service must not go on.
+      transaction.later(
+        `INSERT INTO tidegauge.identity (name, digest, by_daemon) VALUES ($1, decode($2, 'hex'), 'move')
+         ON CONFLICT (name) DO UPDATE SET digest = excluded.digest, since = now(), by_daemon = excluded.by_daemon`,
+        [service.name, service.digest.toString('hex')],
+      )
+      return copied(transaction, tables)
+    })
   return withPostgresDatabase(address, copy, systemTime, copyMsMax)
 }
 

@@ -1,19 +1,21 @@
 import { type Hour, hourFromNumber, hourNumber } from '../../model/hour.ts'
 import { daemonAwayMs, hourMs } from '../../model/limits.ts'
 import type {
-  Announced,
   AskedWindow,
   BackfillStore,
   BackfillWindow,
   CollectorLane,
   DaemonEntry,
+  DefinitionSupport,
   DueLane,
   DueLaneHour,
   FleetStore,
+  Identity,
   LaneWork,
   PushSlot,
   SeenDaemon,
   SharedTransaction,
+  StoredIdentity,
 } from '../contract/fleet-store.ts'
 import type { PostgresDatabase } from './connection/database.ts'
 
@@ -138,24 +140,86 @@ export class PostgresFleetStore implements FleetStore {
     )
   }
 
-  announce(entry: DaemonEntry, isStart: boolean): Promise<Announced> {
+  async agree(identities: readonly Identity[], by: string): Promise<readonly StoredIdentity[]> {
+    await this.#database.write(async transaction =>
+      transaction.later(`${insertIdentities} DO NOTHING`, valuesOf(identities, by)),
+    )
+    return this.identities(identities.map(({ name }) => name))
+  }
+
+  take(identities: readonly Identity[], by: string): Promise<void> {
+    const replace = 'DO UPDATE SET digest = excluded.digest, since = now(), by_daemon = excluded.by_daemon'
+    return this.#database.write(async transaction =>
+      transaction.later(`${insertIdentities} ${replace}`, valuesOf(identities, by)),
+    )
+  }
+
+  identities(names: readonly string[], transaction?: SharedTransaction): Promise<readonly StoredIdentity[]> {
+    return this.#identitiesWhere('name = ANY($1)', [names], transaction)
+  }
+
+  async #identitiesWhere(
+    condition: string,
+    values: readonly unknown[],
+    transaction?: SharedTransaction,
+  ): Promise<readonly StoredIdentity[]> {
+    const text = `SELECT name, digest, by_daemon AS by, ${millisecondsOf('since')} AS since_ms
+      FROM tidegauge.identity WHERE ${condition} ORDER BY name`
+    type IdentityRow = Omit<StoredIdentity, 'sinceMs'> & { readonly since_ms: number }
+    const rows = transaction
+      ? await transaction.query<IdentityRow>(text, values)
+      : await this.#database.rows<IdentityRow>(text, values)
+    return rows.map(({ since_ms: sinceMs, ...row }) => ({ ...row, sinceMs }))
+  }
+
+  recentIdentities(): Promise<readonly StoredIdentity[]> {
+    return this.#identitiesWhere(`since > now() - interval '1 minute'`, [])
+  }
+
+  noteDefinitions(
+    daemon: string,
+    { agreeing, differing }: { readonly agreeing: readonly string[]; readonly differing: readonly string[] },
+  ): Promise<void> {
+    return this.#database.write(async transaction =>
+      transaction.later('UPDATE tidegauge.daemon SET agreeing = $2, differing = $3 WHERE name = $1', [
+        ...[daemon, agreeing, differing],
+      ]),
+    )
+  }
+
+  async supported(collectors: readonly string[], daemon: string): Promise<readonly DefinitionSupport[]> {
+    const rows = await this.#database.rows<{ collector: string; is_supported: boolean; is_left: boolean }>(
+      `SELECT asked.name AS collector, EXISTS (
+         SELECT 1 FROM tidegauge.daemon AS other WHERE other.name <> $2 AND asked.name = ANY(agreeing)
+           AND seen >= now() - interval '${daemonAwayMs} milliseconds'
+           AND coalesce((SELECT lane FROM tidegauge.collector WHERE collector.name = asked.name) = ANY(lanes), true)
+       ) AS is_supported, coalesce((
+         SELECT by_daemon = $2 OR EXISTS (
+           SELECT 1 FROM tidegauge.daemon AS writer WHERE writer.name = by_daemon AND asked.name = ANY(writer.differing))
+         FROM tidegauge.identity WHERE identity.name = 'collector/' || asked.name
+       ), false) AS is_left FROM unnest($1::text[]) AS asked (name)`,
+      [collectors, daemon],
+    )
+    return rows.map(({ collector, is_supported: isSupported, is_left: isLeft }) => ({
+      ...{ collector, isSupported, isLeft },
+    }))
+  }
+
+  announce(entry: DaemonEntry, isStart: boolean): Promise<string | undefined> {
     const { name, version, digest, lanes, roles, pid, host, configFile, instance, clockOffMs } = entry
     return this.#database.write(async transaction => {
       // The row of one that was restarted is its own; later only another one of this name writes it.
-      const [row] = await transaction.query<{ namesake: string | null; leading: Buffer | null }>(
+      const [row] = await transaction.query<{ namesake: string | null }>(
         `INSERT INTO tidegauge.daemon AS own (name, version, config, lanes, pid, host, config_file, roles, instance, clock_off_ms)
          VALUES ($1, $2, $3, $4, $6, $7, $8, $9, $10, $11)
          ON CONFLICT (name) DO UPDATE SET version = $2, config = $3, lanes = $4, pid = $6, host = $7, config_file = $8, roles = $9,
            instance = $10, clock_off_ms = $11, seen = now(), started = CASE WHEN $5 THEN now() ELSE own.started END,
            namesake = CASE WHEN NOT $5 AND own.instance <> $10 THEN own.host || ', pid ' || own.pid END
-         RETURNING namesake, (SELECT config FROM tidegauge.daemon AS other WHERE other.name <> $1
-           AND other.seen >= now() - interval '${daemonAwayMs} milliseconds' AND (other.started, other.name) < (own.started, $1)
-           ORDER BY other.started, other.name LIMIT 1) AS leading`,
+         RETURNING namesake`,
         [name, version, digest, lanes, isStart, pid, host, configFile, roles, instance, Math.round(clockOffMs)],
       )
       transaction.later(`DELETE FROM tidegauge.daemon WHERE seen < now() - interval '${forgottenAfter}'`)
-      const { leading, namesake } = row ?? {}
-      return { ...(leading && { leading }), ...(namesake && { namesake }) }
+      return row?.namesake ?? undefined
     }, 'unsynced')
   }
 
@@ -177,10 +241,11 @@ export class PostgresFleetStore implements FleetStore {
       config_file: string
       namesake: string | null
       clock_off_ms: number
+      differing: string[]
       started_ms: number
       seen_ms: number
     }>(
-      `SELECT name, version, config, lanes, roles, pid, host, config_file, namesake, clock_off_ms,
+      `SELECT name, version, config, lanes, roles, pid, host, config_file, namesake, clock_off_ms, differing,
          ${millisecondsOf('started')} AS started_ms, ${millisecondsOf('seen')} AS seen_ms
        FROM tidegauge.daemon ORDER BY name`,
     )
@@ -194,6 +259,13 @@ export class PostgresFleetStore implements FleetStore {
       seenAtMs: seen_ms,
     }))
   }
+}
+
+const insertIdentities = `INSERT INTO tidegauge.identity (name, digest, by_daemon)
+  SELECT name, decode(digest, 'hex'), $3 FROM unnest($1::text[], $2::text[]) AS own (name, digest) ON CONFLICT (name)`
+
+function valuesOf(identities: readonly Identity[], by: string): unknown[] {
+  return [identities.map(({ name }) => name), identities.map(({ digest }) => digest.toString('hex')), by]
 }
 
 function millisecondsOf(instant: string): string {

@@ -1,6 +1,6 @@
 import { version } from '../../edge/version.ts'
 import { stepsFrom } from '../../model/migrations.ts'
-import { migrations, postgresTables, tablesVersion } from '../store/schema.ts'
+import { identityTables, migrations, postgresTables, tablesVersion } from '../store/schema.ts'
 import type { PostgresDatabase, Transaction } from './connection/database.ts'
 import { codeOfDatabase, OtherTablesError } from './connection/errors.ts'
 
@@ -65,7 +65,7 @@ const sharedTables = `
     config text NOT NULL,
     until timestamptz NOT NULL
   );
-
+${identityTables}
   INSERT INTO tidegauge.version (version) VALUES (${tablesVersion});
 `
 

@@ -33,6 +33,21 @@ const listTable = `
   );
 `
 
+/**
+ * Tables of what must be the same in all daemons of a fleet: "service", and "collector/ID". The first daemon writes it. "agreeing" and
+ * "differing" are ids of the collectors whose definition in a daemon is the one that counts, or another.
+ */
+export const identityTables = `
+  ALTER TABLE tidegauge.daemon ADD COLUMN agreeing text[] NOT NULL DEFAULT '{}';
+  ALTER TABLE tidegauge.daemon ADD COLUMN differing text[] NOT NULL DEFAULT '{}';
+  CREATE TABLE tidegauge.identity (
+    name text COLLATE "C" PRIMARY KEY,
+    digest bytea NOT NULL,
+    since timestamptz NOT NULL DEFAULT now(),
+    by_daemon text NOT NULL
+  );
+`
+
 /** Statements for PostgreSQL in the words of SQLite. */
 function inSqlite(statements: string): string {
   return statements
@@ -51,7 +66,9 @@ function inSqlite(statements: string): string {
  * Changes since 13, the version of the first release: one for each later version, oldest first. One that was released is never
  * changed. `test/outbox/released.test.ts` holds a dump of each released version against them.
  */
-export const migrations: readonly Migration[] = [{ to: 14, sqlite: inSqlite(listTable), postgres: listTable }]
+export const migrations: readonly Migration[] = [
+  { to: 14, sqlite: inSqlite(listTable), postgres: listTable + identityTables },
+]
 
 /**
  * The tables of an outbox, the same in all stores, written for PostgreSQL: `sqliteTables` translates them. Instants are

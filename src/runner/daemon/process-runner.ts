@@ -524,9 +524,9 @@ export class ProvenanceSource {
     return { ...this.present(ref), hosts: Object.fromEntries(hosts) }
   }
 
-  /** Origin of the values of a run that would begin now, without its hosts. */
-  present(ref: CollectorRef): Omit<Provenance, 'hosts'> {
-    return { version, code: this.#codeOf(ref), options: digestOf(JSON.stringify(sorted(ref.options))) }
+  /** Origin of the values of a run that would begin now, without its hosts. @param code digest of its code, where it is known */
+  present(ref: CollectorRef, code: string = this.#codeOf(ref)): Omit<Provenance, 'hosts'> {
+    return { version, code, options: digestOf(JSON.stringify(sorted(ref.options))) }
   }
 
   #codeOf(ref: CollectorRef): string {
@@ -542,6 +542,21 @@ export class ProvenanceSource {
         return packageVersion(origin.name, ref.configFile)
     }
   }
+}
+
+/** Definitions of collectors, as they must be the same in all daemons of a fleet: digests of their code and options. */
+export function definitionsOf(
+  collectors: readonly CollectorConfig[],
+): readonly { readonly collector: string; readonly digest: Buffer }[] {
+  const [provenance, codes] = [new ProvenanceSource({}), new Map<string, string>()]
+  return collectors.map(collector => {
+    const ref = refOf(collector)
+    // Thousands of collectors may share a file.
+    const file = `${ref.configFile} ${ref.use}`
+    const { code, options } = provenance.present(ref, codes.get(file))
+    codes.set(file, code)
+    return { collector: collector.id, digest: Buffer.from(`${code} ${options}`) }
+  })
 }
 
 function digestOf(...texts: readonly string[]): string {
