@@ -1,9 +1,7 @@
-import { readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
-import { hourAfter, hourAt, hourNumber, hoursFrom, hourText } from '../../src/model/hour.ts'
+import { hourAfter, hourAt } from '../../src/model/hour.ts'
 import type { StatusJson } from '../../src/status/json.ts'
-import { answering } from '../support/listening.ts'
 import { useTestDatabases } from '../support/postgres/databases.ts'
 import { dropJobs } from '../support/postgres/drop-jobs.ts'
 import { postgresPlace } from '../support/postgres/programs.ts'
@@ -43,38 +41,5 @@ describe.skipIf(postgresPlace.kind === 'missing')('a daemon that differs from it
     expect(taken.stdout).toContain('counts for all daemons from now on')
     await stranger.until(() => stranger.sent.size > 0)
     expect(await wrong?.kill('SIGTERM')).toBe(0)
-  })
-
-  it('leaves the hours of another definition to the others, and one that changes its own goes on at once', async () => {
-    const world = await fleetScene()
-    const current = hourAt(systemTime.nowMs())
-    const expected = hoursFrom(hourAfter(current, -29), current)
-    const other = await answering(async () => ({ body: 7 }))
-    const sourceOf = (name: string) => (name === 'eu-2' ? other : world.source)
-    world.hold()
-    const fleet = await startFleet(databases, world, hourAfter(current, -29), ['eu-1', 'eu-2'], { sourceOf })
-    const { configs, env } = fleet
-    const [first, second] = fleet.daemons
-    await tidegauge(['fleet', 'take', 'collector', 'tides/counted', '--config', configs[0] ?? ''], env)
-    await second?.logged(/the definition of tides\/counted here/)
-    const seven = () => [...world.sent.values()].filter(values => values.has(7)).length
-    const before = seven()
-    world.answer(4)
-    const counted = () => expected.filter(hour => world.sent.get(hourText(hour))?.has(hourNumber(hour)))
-    await world.until(() => counted().length >= 4)
-    expect(seven()).toBe(before)
-    const named = await second?.status<StatusJson>(({ ready }) => ready.warnings !== undefined)
-    expect(named?.fleet?.differences.join()).toContain('eu-2 defines tides/counted otherwise')
-    await first?.kill('SIGKILL')
-    const listed = await tidegauge(['fleet', 'ls', '--config', configs[1] ?? ''], env)
-    expect(listed.stdout).toMatch(/collector\/tides\/counted +\S+ +eu-1 +differs/)
-    await tidegauge(['fleet', 'take', 'collector', 'tides/counted', '--config', configs[1] ?? ''], env)
-    await world.until(() => expected.every(hour => world.sent.has(hourText(hour))))
-    for (const hour of expected) expect(world.sent.get(hourText(hour))?.size).toBe(1)
-    // An ordinary change of the only daemon that is left.
-    const file = configs[1] ?? ''
-    writeFileSync(file, readFileSync(file, 'utf8').replace(`${other}/`, `${other}/changed/`))
-    await second?.logged(/the one of this daemon counts now/)
-    expect(await second?.kill('SIGTERM')).toBe(0)
   })
 })
