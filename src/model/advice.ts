@@ -14,7 +14,7 @@ const escapes: Readonly<Record<TextForm, (word: string) => string>> = {
  * escapes the break. Another process may have named its file.
  */
 const commands =
-  /(?<=^|\\n|[^\w/.-])tidegauge (?:(?:dead|held|due) (?:ls|show|retry|release|drop)|warnings ack|notify test|lists (?:ls|forget)|run|collect|backfill|flush|status|gaps|warnings|dead|held|due|history|export|diff|backup|check|doctor|explain|register|show|verify|move|healthcheck)(?![\w/-])( --config\b)?/g
+  /(?<=^|\\n|[^\w/.-])tidegauge (?:(?:dead|held|due) (?:ls|show|retry|release|drop)|warnings ack|notify test|lists (?:ls|forget)|fleet (?:ls|take service)|run|collect|backfill|flush|status|gaps|warnings|dead|held|due|history|export|diff|backup|check|doctor|explain|register|show|verify|move|healthcheck)(?![\w/-])( --config\b)?/g
 
 let file: string | undefined
 

@@ -19,7 +19,7 @@ describe('the command line', () => {
     adviseFile('own.yaml')
     const left = names.filter(name => !withFile(`tidegauge ${name}`).endsWith(' --config own.yaml'))
     adviseFile(undefined)
-    expect(left).toEqual(['lists', 'notify', 'init', 'new', 'schema', 'service', 'devchain', 'help'])
+    expect(left).toEqual(['lists', 'fleet', 'notify', 'init', 'new', 'schema', 'service', 'devchain', 'help'])
   })
 
   it('says which configuration is used where none is named, apart from the result', async () => {

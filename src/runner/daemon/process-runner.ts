@@ -287,7 +287,7 @@ export class ProcessRunner implements Runner {
     const secrets = declaredSecrets(ref, description.secrets)
     const isShipped = originOf(ref).kind === 'shipped'
     const { mayOpen = () => true } = this.#deps
-    const { granted: paths, mistakes } = await declaredPaths(ref, said, async path => {
+    const { granted: paths, mistakes } = await declaredPaths(ref, said, isShipped, async path => {
       if (!mayOpen(ref.configFile, path)) return foreignPath
       return isShipped ? undefined : refusal(path, this.#hidden)
     })
@@ -404,18 +404,22 @@ interface PathsChecked {
 
 /**
  * Checks the paths a collector claims its options declare against the configuration: its code could claim any. Only
- * paths that a person has written there, and that are not hidden, are accepted.
+ * paths that a person has written there, and that are not hidden, are accepted, and the defaults of shipped collectors.
  */
 async function declaredPaths(
   { options, configFile }: Pick<CollectorRef, 'options' | 'configFile'>,
   said: readonly string[],
+  isShipped: boolean,
   refusalOf: (path: string) => Promise<string | undefined>,
 ): Promise<PathsChecked> {
   const written = new Map(textsIn(options, []).map(({ text, path }) => [resolve(dirname(configFile), text), path]))
   const meant = said.filter(path => written.has(path))
   const refusals = await Promise.all(meant.map(async path => ({ path, message: await refusalOf(path) })))
   return {
-    granted: refusals.flatMap(({ path, message }) => (message === undefined ? [path] : [])),
+    granted: [
+      ...refusals.flatMap(({ path, message }) => (message === undefined ? [path] : [])),
+      ...(isShipped ? said.filter(path => !written.has(path)) : []),
+    ],
     mistakes: refusals.flatMap(({ path, message }) =>
       message === undefined ? [] : [{ path: written.get(path) ?? [], message }],
     ),
