@@ -11,10 +11,11 @@ import { hourBack, stage } from './stage.ts'
 
 /** A service by whose clock it is that much earlier than by this machine's. */
 const serviceBehind = (clock: { aheadMs: number; behindMs: number }) =>
-  answering((_, body) => {
-    const { metrics = [] } = body === '' ? {} : (JSON.parse(body) as { metrics?: readonly unknown[] })
-    const date = new Date(Date.now() + clock.aheadMs - clock.behindMs).toUTCString()
-    return { ...allAccepted(metrics), headers: { date } }
+  answering(({ method }, body) => {
+    const headers = { date: new Date(Date.now() + clock.aheadMs - clock.behindMs).toUTCString() }
+    if (method === 'GET') return { body: [], headers }
+    const { metrics = [] } = JSON.parse(body) as { metrics?: readonly unknown[] }
+    return { ...allAccepted(metrics), headers }
   })
 
 describe('a block that is final by this machine’s clock, and not by that of the service', () => {
