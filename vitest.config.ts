@@ -11,8 +11,8 @@ const pattern = isSoak ? '*.{soak,long}.test.ts' : '!(*.long).test.ts'
 /** Files whose commands run in the process of the tests: they load the program's bundle there. */
 const commandFiles = [`test/{cli,e2e}/**/${pattern}`]
 
-/** A file with a process of its own: zod has one registry of schemas a process, whose names a bundle overwrites. */
-const aloneFiles = isSoak ? [] : ['test/reference/openapi.test.ts']
+/** Files with a process of their own: zod has one registry of schemas a process, and patterns are watched as modules load. */
+const aloneFiles = isSoak ? ['test/patterns.long.test.ts'] : ['test/reference/openapi.test.ts']
 
 export default defineConfig({
   resolve: {
