@@ -24,7 +24,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('a daemon that differs from it
     // Any of the three may have been the first.
     await tidegauge(['fleet', 'take', 'service', '--config', configs[0] ?? ''], env)
     await wrong?.logged(/service\.url is not the service of this fleet/)
-    world.answer(1)
+    world.answerHour(since)
     await world.until(() => world.sent.size > 0)
     await right?.kill('SIGKILL')
     await third?.kill('SIGKILL')

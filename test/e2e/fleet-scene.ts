@@ -45,9 +45,10 @@ export async function fleetScene() {
   const ids = new Set<string>()
   const pushedAtMs: number[] = []
   let isHeld = false
+  const answered = new Set<Hour>()
   let mayAnswer = Promise.resolve()
   /** Ends the waits of reads that are held, the oldest first. */
-  const held = new Set<() => void>()
+  const held = new Map<() => void, Hour>()
   const waiting = new Set<() => void>()
   const changed = () => {
     for (const resolve of waiting) resolve()
@@ -57,12 +58,12 @@ export async function fleetScene() {
     const hour = hourAt(Date.parse(decodeURIComponent(`${request.url}`.slice(1))))
     reads.push(hour)
     changed()
-    if (isHeld) {
-      const answered = Promise.withResolvers<void>()
-      held.add(answered.resolve)
+    if (isHeld && !answered.has(hour)) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      held.set(resolve, hour)
       // A reader that was killed waits no more.
-      request.socket.once('close', () => held.delete(answered.resolve))
-      await answered.promise
+      request.socket.once('close', () => held.delete(resolve))
+      await promise
     }
     return hourNumber(hour)
   })
@@ -79,9 +80,8 @@ export async function fleetScene() {
     changed()
     return { success: true, processed: metrics.length, errors: [], warnings: [] }
   })
-  /** Answers some of the reads that are held. */
-  function answer(count: number): void {
-    for (const resolve of [...held].slice(0, count)) {
+  function release(resolves: readonly (() => void)[]): void {
+    for (const resolve of resolves) {
       held.delete(resolve)
       resolve()
     }
@@ -106,10 +106,18 @@ export async function fleetScene() {
       isHeld = true
       return () => {
         isHeld = false
-        answer(held.size)
+        release([...held.keys()])
       }
     },
-    answer,
+    /** Answers some of the reads that are held now, if any. */
+    answer(count: number) {
+      release([...held.keys()].slice(0, count))
+    },
+    /** Answers reads of an hour although they are held, also those that come later. */
+    answerHour(hour: Hour) {
+      answered.add(hour)
+      release([...held].flatMap(([resolve, of]) => (of === hour ? [resolve] : [])))
+    },
     async until(isSo: () => boolean) {
       while (!isSo()) await new Promise<void>(resolve => waiting.add(resolve))
     },
