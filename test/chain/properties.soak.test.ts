@@ -143,7 +143,7 @@ describe('the as-of block by the reader', () => {
           expect({ number: Number(number), hash }).toMatchObject(onlyIds(truthOf(chain, hour)))
         }
       }),
-      { numRuns: repetitions({ test: 60, soak: 1_000 }) },
+      { numRuns: repetitions({ test: 20, soak: 1_000 }) },
     )
   })
 })
@@ -208,7 +208,7 @@ describe('a reorg of two blocks across the hour, between any two answers,', () =
         expect(at.hash).toBe(truth.hash)
         expect(value.map(answer => answer.kind === 'returned' && Number(answer.output))).toEqual([truth.number])
       }),
-      { numRuns: repetitions({ test: 60, soak: 1_000 }) },
+      { numRuns: repetitions({ test: 20, soak: 1_000 }) },
     )
   })
 })

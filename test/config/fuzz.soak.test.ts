@@ -9,7 +9,7 @@ import { repetitions } from '../support/soak.ts'
 import { configFile } from './file.ts'
 import { spoil } from './spoil.ts'
 
-const spoiltFiles = repetitions({ test: 200, soak: 5_000 })
+const spoiltFiles = repetitions({ test: 40, soak: 5_000 })
 
 /** Words that no operator should have to read. */
 const jargon = /Invalid input|Invalid option|expected .* received|undefined|NaN|\[object|^\s+at |node:|zod|YAML[A-Z]/m

@@ -15,8 +15,8 @@ function mistakesOf(text: string) {
   throw new Error('there is no mistake in it')
 }
 
-it('tells each of 20,000 unknown keys at its place', () => {
-  const lines = Array.from({ length: 20_000 }, (_, index) => `k${index}: 1`)
+it('tells each of 2,000 unknown keys at its place', () => {
+  const lines = Array.from({ length: 2_000 }, (_, index) => `k${index}: 1`)
   const unknown = mistakesOf(head + lines.join('\n')).filter(({ message }) => message.startsWith('unknown key'))
   expect(unknown.map(({ place, message }) => [place.line, message])).toEqual(
     lines.map((_, index) => [headLines + 1 + index, `unknown key "k${index}"`]),

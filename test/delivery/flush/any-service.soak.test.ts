@@ -109,7 +109,7 @@ describe('a flush against any service', () => {
           )
         }
       }),
-      { numRuns: repetitions({ test: 200, soak: 10_000 }) },
+      { numRuns: repetitions({ test: 60, soak: 10_000 }) },
     )
   })
 })

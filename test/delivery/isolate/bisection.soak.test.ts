@@ -83,7 +83,7 @@ describe.each(Object.entries(refusals))('bad metrics that are refused by %s:', (
         expect(bench.delivered).toHaveLength(399)
         expect(bench.extraRequests).toBeLessThanOrEqual(extraMax)
       }),
-      { numRuns: repetitions({ test: 8, soak: 500 }) },
+      { numRuns: repetitions({ test: 3, soak: 500 }) },
     )
   })
 
@@ -99,7 +99,7 @@ describe.each(Object.entries(refusals))('bad metrics that are refused by %s:', (
         expect(bench.delivered).toHaveLength(97)
         expect(bench.extraRequests).toBeLessThanOrEqual(42)
       }),
-      { numRuns: repetitions({ test: 8, soak: 500 }) },
+      { numRuns: repetitions({ test: 3, soak: 500 }) },
     )
   })
 
@@ -116,7 +116,7 @@ describe.each(Object.entries(refusals))('bad metrics that are refused by %s:', (
         else expect(bench.delivered).toHaveLength(250 - bad.size)
         expect(bench.deadMetrics.every(metric => bad.has(metric))).toBe(true)
       }),
-      { numRuns: repetitions({ test: 8, soak: 500 }) },
+      { numRuns: repetitions({ test: 3, soak: 500 }) },
     )
   })
 })
