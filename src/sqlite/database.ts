@@ -1,5 +1,5 @@
 import { closeSync, existsSync, openSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import Database from 'better-sqlite3'
 import { makeFolders } from '../edge/make-folders.ts'
 import { version } from '../edge/version.ts'
@@ -67,7 +67,7 @@ export function openDatabase(file: string, schema: Schema): Sqlite {
   if (file !== ':memory:') makeFolders(dirname(file), 0o700)
   // An existing file is not touched: closing any descriptor of it would release this process's locks on it.
   if (file !== ':memory:' && !existsSync(file)) closeSync(openSync(file, 'a', 0o600))
-  const database = new Database(file, { timeout: lockMsMax })
+  const database = connectTo(file, { timeout: lockMsMax })
   try {
     const isNew = hasNoTables(database, file, schema)
     useWal(database, file)
@@ -96,10 +96,23 @@ export function useWal(database: Sqlite, file: string): void {
   throw Object.assign(new Error(words), { code: 'SQLITE_NO_SHARED_MEMORY' })
 }
 
+/**
+ * A connection to a database file, which every connection here comes from. SQLite puts what it sorts into the folder of the
+ * first file of the process: the system's folder for temporary files may be small, and is on another disk than the one that
+ * is watched. SQLite reads the variable once, and tries other folders where it cannot write there.
+ *
+ * @param file `:memory:` for a temporary database
+ * @throws SqliteError
+ */
+export function connectTo(file: string, options: Database.Options): Sqlite {
+  if (file !== ':memory:') process.env['SQLITE_TMPDIR'] ??= dirname(resolve(file))
+  return new Database(file, options)
+}
+
 /** Opens a database file read-only: neither it nor its log is changed, unless its creation was cut short. */
 export function openReadOnly(file: string): Sqlite {
   if (existsSync(`${file}-journal`)) undoCreation(file)
-  return new Database(file, { readonly: true, timeout: lockMsMax })
+  return connectTo(file, { readonly: true, timeout: lockMsMax })
 }
 
 /**
@@ -108,7 +121,7 @@ export function openReadOnly(file: string): Sqlite {
  * (`SQLITE_READONLY_ROLLBACK`). A file that was created has a log, and never such a journal.
  */
 function undoCreation(file: string): void {
-  const database = new Database(file, { timeout: lockMsMax })
+  const database = connectTo(file, { timeout: lockMsMax })
   try {
     database.pragma('user_version')
   } finally {
@@ -140,6 +153,16 @@ function hasNoTables(database: Sqlite, file: string, schema: Schema): boolean {
   const tables = database.prepare<[], number>('SELECT count(*) FROM sqlite_schema').pluck()
   if (found === 0 && tables.get() === 0) return true
   throw new OtherSchemaError(file, found, schema, writerOf(database))
+}
+
+/**
+ * For a transaction that writes: another process may have brought the tables up to date since the file was opened.
+ *
+ * @throws OtherSchemaError when its tables are not those of the schema any more
+ */
+export function requireTables(database: Sqlite, file: string, schema: Schema): void {
+  const found = schemaVersion(database)
+  if (found !== schema.version) throw new OtherSchemaError(file, found, schema, writerOf(database))
 }
 
 /** The version of a file's tables; 0 for a file of another program, or an empty one. */

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { accessSync, closeSync, constants, existsSync, openSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import Database from 'better-sqlite3'
 import { isDamage } from './damage.ts'
+import { connectTo, type Sqlite } from './database.ts'
 
 /** A held lock. */
 export interface Lock {
@@ -37,7 +37,7 @@ export function openLock(file: string): Lock | undefined {
 
 /** Takes the lock; `garbage` when it is free but the file is not a database. */
 function take(file: string): Lock | 'garbage' | undefined {
-  const database = new Database(file, { timeout: lookMsMax })
+  const database = connectTo(file, { timeout: lookMsMax })
   try {
     beginExclusive(database)
     withLocks.add(dirname(file))
@@ -59,7 +59,7 @@ function take(file: string): Lock | 'garbage' | undefined {
  *
  * @throws SqliteError `SQLITE_BUSY` when another process has it, `SQLITE_READONLY` when it cannot be taken
  */
-export function beginExclusive(database: Database.Database): void {
+export function beginExclusive(database: Sqlite): void {
   database.exec('BEGIN EXCLUSIVE; PRAGMA incremental_vacuum(1)')
 }
 
@@ -74,7 +74,7 @@ export function hasLocks(folder: string): boolean {
   if (withLocks.has(folder)) return true
   const file = join(folder, `.probe-${randomUUID()}.db`)
   try {
-    const probe = new Database(file, { timeout: 0 })
+    const probe = connectTo(file, { timeout: 0 })
     try {
       probe.exec('BEGIN EXCLUSIVE')
       withLocks.add(folder)
@@ -95,7 +95,7 @@ function requireLocks(file: string): void {
 /** Whether a process has the lock. @throws `ENOLCK` where files cannot be locked */
 export function isLocked(file: string): boolean {
   if (!existsSync(file)) return false
-  const database = new Database(file, { readonly: true, timeout: 0 })
+  const database = connectTo(file, { readonly: true, timeout: 0 })
   try {
     database.prepare('SELECT count(*) FROM sqlite_schema').get()
     return false

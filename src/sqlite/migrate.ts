@@ -1,8 +1,8 @@
 import { closeSync, existsSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
-import Database from 'better-sqlite3'
 import { stepsFrom } from '../model/migrations.ts'
 import {
+  connectTo,
   lockMsMax,
   type Schema,
   type SchemaMigration,
@@ -24,7 +24,7 @@ export interface Migrated {
 export function isMigratable(file: string, schema: Schema): boolean {
   if (!existsSync(file) || (schema.migrations ?? []).length === 0) return false
   try {
-    const database = new Database(file, { readonly: true, timeout: lockMsMax })
+    const database = connectTo(file, { readonly: true, timeout: lockMsMax })
     try {
       return stepsFrom(schemaVersion(database), schema.migrations ?? []).length > 0
     } finally {
@@ -36,22 +36,23 @@ export function isMigratable(file: string, schema: Schema): boolean {
 }
 
 /**
- * Brings the tables of a file up to date, in one transaction, after it was copied to `FILE.before-VERSION`. Whatever ends it
- * early, a full disk or a kill, leaves the file as it was. No process of an older version may have the file open.
+ * Brings the tables of a file up to date, in one transaction, after it was copied to `FILE.before-VERSION`, or to
+ * `FILE.before-VERSION-2` where a person has gone back and the first copy is still there. Whatever ends it early, a full disk or a kill, leaves the file as it was. No process of an older version may have the file open.
  *
  * @returns `undefined` when there was nothing to do
  */
 export function migrateFile(file: string, schema: Schema): Migrated | undefined {
   if (!isMigratable(file, schema)) return undefined
-  const database = new Database(file, { timeout: lockMsMax })
+  const database = connectTo(file, { timeout: lockMsMax })
   try {
     database.pragma('synchronous = FULL')
     // A table that others refer to may have to be replaced; all references are checked at the end.
     database.pragma('foreign_keys = OFF')
+    const first = `${file}.before-${schema.version}`
+    const backup = existsSync(first) ? `${first}-2` : first
     for (;;) {
       const from = schemaVersion(database)
       const steps = stepsFrom(from, schema.migrations ?? [])
-      const backup = `${file}.before-${schema.version}`
       if (steps.length === 0) return undefined
       const state = dataVersion(database)
       backUp(database, backup)

@@ -249,7 +249,7 @@ export function fileFault(what: string, file: string, error: unknown): Fault {
   if (error instanceof Fault) return error
   if (error instanceof OtherSchemaError) {
     const fix = otherSchemaFix(file, error)
-    return new Fault('outbox-unusable', `cannot open ${what}: ${error.message}`, { fix, cause: error })
+    return new Fault('outbox-unusable', `cannot use ${what}: ${error.message}`, { fix, cause: error })
   }
   return troubleFault(what, file, troubleOf(file, error), error)
 }
@@ -268,9 +268,9 @@ function otherSchemaFix(file: string, { madeBy, writer }: OtherSchemaError): str
   const run = writer === undefined ? otherSchemaFixes.newer : `run tidegauge ${writer} or newer`
   const prefix = `${basename(file)}.before-`
   const copies = readdirSync(dirname(file)).filter(
-    name => name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length)),
+    name => name.startsWith(prefix) && /^\d+(-2)?$/.test(name.slice(prefix.length)),
   )
-  const [copy] = copies.sort((a, b) => Number(b.slice(prefix.length)) - Number(a.slice(prefix.length)))
+  const [copy] = copies.sort((a, b) => b.localeCompare(a, 'en', { numeric: true }))
   return copy === undefined
     ? run
     : `${run}; to go back, move the file and its -wal aside and rename ${copy} to ${basename(file)}`

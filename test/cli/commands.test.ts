@@ -151,10 +151,10 @@ describe('the command line', () => {
     for (const args of [['collect'], ['collect', '--dry-run'], ['dead'], ['warnings']]) {
       const { code, stdout, stderr } = await command([...args, '--config', config])
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-      expect(stderr).toContain('cannot open the outbox')
+      expect(stderr).toContain('cannot use the outbox')
     }
     const checked = await command(['check', '--config', config])
-    expect(checked.stderr).toContain('units are not compared with those sent so far: cannot open the outbox')
+    expect(checked.stderr).toContain('units are not compared with those sent so far: cannot use the outbox')
     expect(checked.code).toBe(0)
   })
 

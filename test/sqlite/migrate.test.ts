@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs'
+import { copyFileSync, existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { OtherSchemaError, openDatabase, openReadOnly, type Schema, schemaVersion } from '../../src/sqlite/database.ts'
@@ -43,6 +43,19 @@ it('brings a file up to date by all steps, keeps a copy, and does nothing the ne
   expect(statSync(`${file}.before-6`).mode & 0o777).toBe(0o600)
   expect(migrateFile(file, later)).toBeUndefined()
   openDatabase(file, later).close()
+})
+
+it('keeps the first copy where a person has gone back to it and updates again', () => {
+  const file = fileOf(first)
+  migrateFile(file, later)
+  const copy = `${file}.before-6`
+  copyFileSync(copy, file)
+  const database = openDatabase(file, first)
+  database.exec('INSERT INTO t (a) VALUES (3)')
+  database.close()
+  expect(migrateFile(file, later)).toMatchObject({ backup: `${copy}-2` })
+  expect(contentOf(copy)).toEqual(before)
+  expect(contentOf(`${copy}-2`)).toEqual([4, [{ a: 1 }, { a: 2 }, { a: 3 }]])
 })
 
 it.each([

@@ -37,12 +37,15 @@ import { outboxSchema } from './outbox-salvage.ts'
 class SqliteDatabase implements StoreDatabase {
   readonly #database: Sqlite
   readonly #writer: Writer
+  readonly #requireTables: () => void
   readonly #prepared = new Map<string, SqliteStatement<StoreRow>>()
   readonly #asOfOneInstant: <T>(work: () => StoreWork<T>) => T
 
-  constructor(database: Sqlite, writer: Writer) {
+  /** @param requireTables asked in each transaction that writes: throws when the tables are of another version now */
+  constructor(database: Sqlite, writer: Writer, requireTables: () => void) {
     this.#database = database
     this.#writer = writer
+    this.#requireTables = requireTables
     const transaction = database.transaction((work: () => StoreWork<unknown>) => this.#done(work))
     this.#asOfOneInstant = <T>(work: () => StoreWork<T>) => transaction(work) as T
   }
@@ -57,7 +60,10 @@ class SqliteDatabase implements StoreDatabase {
 
   write<T>(work: () => StoreWork<T>, options: WriteOptions = {}): Promise<T> {
     const { durability, rows = 1, onDelayed, isOptional = false } = options
-    const act = () => this.#done(work)
+    const act = () => {
+      this.#requireTables()
+      return this.#done(work)
+    }
     if (isOptional) return this.#writer.atOnce(act)
     return durability === 'unsynced' ? this.#writer.unsynced(act, onDelayed) : this.#writer.commit(act, rows, onDelayed)
   }
@@ -117,7 +123,9 @@ export class SqliteOutbox implements Outbox {
     this.disk = disk
     this.#database = openFile(file, this.disk)
     this.writer = new Writer(this.#database, this.disk, time)
-    const database = new SqliteDatabase(this.#database, this.writer)
+    const database = new SqliteDatabase(this.#database, this.writer, () =>
+      this.disk.requireTables(this.#database, outboxSchema),
+    )
     const unsent = new UnsentMetrics()
     this.health = new FileHealth(this.disk, this.writer)
     this.intake = new StoreIntake({ database, health: this.health, unsent })

@@ -4,8 +4,9 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { type Hour, hourAfter } from '../../../src/model/hour.ts'
 import type { Metric } from '../../../src/model/metric.ts'
 import type { Accepted } from '../../../src/outbox/contract/metrics.ts'
+import { outboxSchema } from '../../../src/outbox/sqlite/outbox-salvage.ts'
 import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
-import { openReadOnly } from '../../../src/sqlite/database.ts'
+import { openDatabase, openReadOnly, setSchemaVersion } from '../../../src/sqlite/database.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { anHour, metrics } from '../../support/metrics.ts'
 import { expectHoursNow, storedValue } from '../../support/stored-hours.ts'
@@ -42,6 +43,22 @@ const refuse = (outbox: SqliteOutbox, dead: readonly Metric[]) =>
   )
 
 const next = hourAfter(anHour, 1)
+describe('tables that another process has brought to a later version', () => {
+  it.each(['synced', 'unsynced'])('take no %s write of this version, and it says what to run', async durability => {
+    const { daemon, file } = two()
+    const later = openDatabase(file, outboxSchema)
+    onTestFinished(() => void later.close())
+    setSchemaVersion(later, outboxSchema.version + 1)
+    const write = durability === 'synced' ? record(daemon, valid(metrics(1))) : refuse(daemon, metrics(1))
+    await expect(write).rejects.toMatchObject({
+      code: 'outbox-unusable',
+      message: expect.stringContaining(`has schema version ${outboxSchema.version + 1}, made by tidegauge`),
+    })
+    expect(await daemon.health.broken).toMatchObject({ kind: 'unusable' })
+    expect(later.prepare('SELECT count(*) FROM outbox').pluck().get()).toBe(0)
+  })
+})
+
 describe('the table of corrections', () => {
   it('lists neither what is dead nor what is delivered, so that verdicts need not ask for it', async () => {
     const { daemon, file } = two()

@@ -6,6 +6,7 @@ import { fileStats } from '../../../edge/file-stats.ts'
 import { Fault, faultLine } from '../../../model/fault.ts'
 import { logBytesMax } from '../../../model/limits.ts'
 import { isDamage, isFull } from '../../../sqlite/damage.ts'
+import { requireTables, type Schema, type Sqlite } from '../../../sqlite/database.ts'
 import {
   accessTrouble,
   type FileTrouble,
@@ -271,5 +272,20 @@ export class Disk {
     const reason = 'the outbox was moved or replaced while it was open'
     this.#break({ kind: 'moved', reason })
     throw new Fault('outbox-moved', reason, { facts: { file: this.#file }, fix: 'nothing was stored: run it again' })
+  }
+
+  /**
+   * For each transaction that writes: rows of this version must not come into tables of another.
+   *
+   * @throws Fault `outbox-unusable`
+   */
+  requireTables(database: Sqlite, schema: Schema): void {
+    try {
+      requireTables(database, this.#file, schema)
+    } catch (error) {
+      const fault = fileFault('the outbox', this.#file, error)
+      this.#break({ kind: 'unusable', reason: faultLine(fault) })
+      throw fault
+    }
   }
 }
