@@ -1,6 +1,6 @@
 import type { AnswerHeaders } from '../model/answer-times.ts'
 import { shownHost } from '../model/host.ts'
-import { type PeerText, titleOf } from '../model/text.ts'
+import { type PeerText, shortened, titleOf } from '../model/text.ts'
 
 /** Characters of a title that are shown. */
 const titleCharsMax = 80
@@ -31,13 +31,8 @@ export function describedAnswer(
   const type = headerOf(headers, 'content-type').split(';')[0] || undefined
   if (text === undefined) return encoding === '' ? type : `a body that is not ${encoding}, as its content-encoding says`
   if (text.trim() === '') return undefined
-  const shown = [
-    ...titleOf(text)
-      .replace(/[\p{C}\s]+/gu, ' ')
-      .trim(),
-  ]
-    .slice(0, titleCharsMax)
-    .join('')
+  const title = titleOf(text).replace(/[\p{C}\s]+/gu, ' ')
+  const shown = shortened(title.trim(), titleCharsMax)
   return shown === '' ? type : `${type ?? 'a page'}, "${shown}"`
 }
 

@@ -1,7 +1,11 @@
 import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { dice } from '../../src/devchain/dice.ts'
+import { describedAnswer } from '../../src/edge/described-answer.ts'
 import { secretPartsOf } from '../../src/model/host.ts'
+import { readRemark, wordsOf } from '../../src/model/remarks.ts'
+import { peerText } from '../../src/model/text.ts'
+import { judgeTelegram } from '../../src/reports/notify/receivers.ts'
 import { Redactor } from '../../src/telemetry/redactor.ts'
 
 describe('the redactor', () => {
@@ -55,6 +59,24 @@ describe('the redactor', () => {
     const cut = ['asks sk-key-31c7…', "{ url: 'x/sk-key-31c7'... 40 more characters }", 'asks sk-key-31c7d2e']
     for (const text of cut) expect(redactor.redact(text)).not.toContain('sk-key')
     expect(redactor.redact('sk-key-31 is another one… as sk-ke…')).toBe('sk-key-31 is another one… as sk-ke…')
+  })
+
+  it('knows where each text of a peer was cut, wherever that is in the secret', () => {
+    const secret = 'sk-key-31c7d2e9f8a6b5c4d3e2'
+    const redactor = new Redactor()
+    redactor.add([secret])
+    const texts: readonly ((said: string) => string | undefined)[] = [
+      said =>
+        `answers ${describedAnswer({ status: 200, headers: {}, text: peerText(`<title>${said}`) }, 'http://a')}: ask`,
+      said => JSON.stringify(judgeTelegram({ kind: 'answered', status: 400, text: peerText(said) }, 0)),
+      said => `${wordsOf({ message: said })} – ask`,
+      said => `${readRemark(said, []).text} – ask`,
+    ]
+    for (const text of texts) {
+      for (let before = 0; before < 520; before += 1) {
+        expect(redactor.redact(text(`${'-'.repeat(before)} ${secret}`) ?? '')).not.toContain(secret.slice(0, 9))
+      }
+    }
   })
 
   it('leaves a sentence alone whose words a secret address begins with', () => {

@@ -66,14 +66,23 @@ async function giveBack(time: Time, ending: AbortSignal): Promise<void> {
     }
     let keptBytes = 0
     for (;;) {
-      if (process.memoryUsage.rss() > keptBytes + heapGrownBytes) {
+      if (residentBytes() > keptBytes + heapGrownBytes) {
         collect()
-        keptBytes = process.memoryUsage.rss()
+        keptBytes = residentBytes()
       }
       await restedFor(heapLookMs, time, ending)
     }
   } catch (error) {
     if (!ending.aborted) throw error
+  }
+}
+
+/** Memory of this process; 0 when the system does not say, as where no file descriptor is left. */
+function residentBytes(): number {
+  try {
+    return process.memoryUsage.rss()
+  } catch {
+    return 0
   }
 }
 

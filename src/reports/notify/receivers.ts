@@ -4,7 +4,7 @@ import type { Post, PostAnswer } from '../../edge/post-message.ts'
 import { secretPartsOf } from '../../model/host.ts'
 import { parsedJson, valueAt } from '../../model/json.ts'
 import { retryAfterMsMax } from '../../model/limits.ts'
-import { type PeerText, peerText } from '../../model/text.ts'
+import { type PeerText, peerText, shortened } from '../../model/text.ts'
 import { judgeStatus, type ReportVerdict } from '../send-report.ts'
 import type { Notice } from './incidents.ts'
 
@@ -95,7 +95,10 @@ export function judgeTelegram(answer: PostAnswer, nowMs: number): ReportVerdict 
   const movedTo = movedChat(answer)
   const moved = movedTo === undefined ? '' : `; the chat is now ${movedTo}`
   const restMs = typeof seconds === 'number' ? Math.min(Math.max(0, seconds) * 1_000, retryAfterMsMax) : undefined
-  const verdict = judgeWebhook({ ...answer, text: peerText(`${text.slice(0, answerCharsMax - moved.length)}${moved}`) })
+  const verdict = judgeWebhook({
+    ...answer,
+    text: peerText(`${shortened(text, answerCharsMax - moved.length - 1)}${moved}`),
+  })
   if (verdict.kind === 'refused' && movedTo !== undefined) return { ...verdict, kind: 'later' }
   if (verdict.kind !== 'later' || restMs === undefined) return verdict
   return { ...verdict, notBeforeMs: nowMs + restMs }
@@ -110,7 +113,7 @@ function movedChat(answer: PostAnswer): number | undefined {
 
 /** The beginning of an answer, on one line. An HTML page says nothing. */
 function quotedText(text: PeerText): string {
-  const line = text.trim().replace(/\s+/g, ' ').slice(0, answerCharsMax)
+  const line = shortened(text.trim().replace(/\s+/g, ' '), answerCharsMax)
   return line === '' || line.startsWith('<') ? '' : `: ${line}`
 }
 
