@@ -12,7 +12,7 @@ export function presentState(
   service: NamedService,
   startedAtMs: number,
   endpoints: Observed['endpoints'] = [],
-  reloads: Reloads = new Reloads(config.file, startedAtMs),
+  reloads: Reloads = new Reloads(config, startedAtMs),
   isUnattended = false,
 ): Observed {
   const destinations = service.destinations.map(({ name }) => name)

@@ -16,9 +16,9 @@ import type { Reloads } from '../status/sources.ts'
 import { checkOptions } from './check-collectors.ts'
 import { exitCodeOf, exitCodes } from './exit.ts'
 import { readContext } from './open-context.ts'
-import type { Signals } from './signals.ts'
+import type { SignalRequest, Signals } from './signals.ts'
 import { counted } from './terminal.ts'
-import { WatchedFiles } from './watch-files.ts'
+import { filesAsRead, WatchedFiles } from './watch-files.ts'
 
 /** Wait after a daemon's outbox broke twice in a row, to spare a failing disk. */
 const breakageRestMs = 60_000
@@ -26,7 +26,14 @@ const breakageRestMs = 60_000
 const refused = 'the new configuration is refused, the old one stays in force'
 
 /** A request to a running daemon. */
-type Change = { readonly kind: 'stop' } | { readonly kind: 'reload'; readonly next: AppContext }
+type Change = { readonly kind: 'stop' } | { readonly kind: 'reload'; readonly next: ReadConfig }
+
+/** A configuration that was read and checked. */
+interface ReadConfig {
+  readonly context: AppContext
+  /** `filesAsRead` from before the check, which takes time: what is saved meanwhile is newer. */
+  readonly asRead: string
+}
 
 /** A running daemon, or the request that came while none could be started. */
 type Begun = { readonly kind: 'daemon'; readonly context: AppContext; readonly daemon: Daemon } | Change
@@ -37,7 +44,7 @@ type Begun = { readonly kind: 'daemon'; readonly context: AppContext; readonly d
  * @param first the context of the first configuration; a reload makes another one
  * @returns the exit code
  */
-export async function keepRunning(first: AppContext, signals: Signals, reloads: Reloads): Promise<number> {
+export async function keepRunning(first: ReadConfig, signals: Signals, reloads: Reloads): Promise<number> {
   // A standby that has not got the role runs again: it must not find its requests taken.
   using keeper = new DaemonKeeper(first, signals, reloads)
   return await keeper.run()
@@ -52,8 +59,8 @@ class DaemonKeeper implements Disposable {
   #changed: Promise<Change>
   #running: Daemon | undefined
 
-  constructor(first: AppContext, signals: Signals, reloads: Reloads) {
-    this.#context = first
+  constructor(first: ReadConfig, signals: Signals, reloads: Reloads) {
+    this.#context = first.context
     this.#signals = signals
     this.#reloads = reloads
     this.#changed = this.#untilChanged(first)
@@ -72,7 +79,7 @@ class DaemonKeeper implements Disposable {
       try {
         if (event.kind === 'reload') {
           this.#changed = this.#untilChanged(event.next)
-          begun = await this.#replace(event.next)
+          begun = await this.#replace(event.next.context)
         } else if (event.kind === 'stop' || event.kind === 'role-lost') {
           log.info('stopped')
           return event.kind === 'role-lost' ? exitCodes.outboxOwned : exitCodes.done
@@ -158,13 +165,13 @@ class DaemonKeeper implements Disposable {
     try {
       await requireNothingLeft(old, next)
       const begun = { kind: 'daemon', context: next, daemon: await start(next, reloads) } as const
-      reloads.taken(next.config.file, next.time.nowMs())
+      reloads.taken(next.config, next.time.nowMs())
       next.log.info({ changes: changesOf(old.config, next.config) }, 'the new configuration is in force')
       return begun
     } catch (error) {
       // A failure of the disk is not the new configuration's, which is in force once the outbox can be opened.
       if (isSamePlace(next.config, old.config) && error instanceof Fault && isOfOutbox(error)) {
-        reloads.taken(next.config.file, next.time.nowMs())
+        reloads.taken(next.config, next.time.nowMs())
         return this.#begin(next)
       }
       old.log.error({ fault: faultLine(error) }, refused)
@@ -174,10 +181,13 @@ class DaemonKeeper implements Disposable {
   }
 
   /** Resolves to the new configuration after a valid reload, or when the daemon must stop. */
-  async #untilChanged({ log, config, time, redactor, clock, place, kept }: AppContext): Promise<Change> {
-    const watched = new WatchedFiles(config, files => this.#signals.watch(files), { secrets: secretFiles(config) })
+  async #untilChanged({ context, asRead }: ReadConfig): Promise<Change> {
+    const { log, config, time, redactor, clock, place, kept } = context
+    const watch = (files: readonly string[]) => this.#signals.watch(files)
+    const watched = new WatchedFiles(config, watch, { secrets: secretFiles(config), asRead })
     const request = () => this.#signals.next(this.#listening.signal)
-    for (let asked = await request(); asked !== 'stop'; asked = await request()) {
+    // The first look is at what was saved since it was read.
+    for (let asked: SignalRequest = 'look'; asked !== 'stop'; asked = await request()) {
       const areSecretsNew = watched.haveSecretsChanged()
       if (!watched.haveChanged() && asked === 'look') {
         if (areSecretsNew) this.#running?.retry()
@@ -190,9 +200,10 @@ class DaemonKeeper implements Disposable {
           ...(place && { place }),
           ...(kept && { kept }),
         }
+        const asRead = filesAsRead(next.config)
         watched.watchAlso(next.config)
         await checkOptions(next, this.#signals)
-        return { kind: 'reload', next }
+        return { kind: 'reload', next: { context: next, asRead } }
       } catch (error) {
         if (error instanceof ConfigError && error.includes.length > 0) {
           watched.watchAlso({ file: config.file, includes: error.includes, protocols: [] })

@@ -16,6 +16,7 @@ import { openContext } from './open-context.ts'
 import { otherConfiguration } from './other-configuration.ts'
 import type { Signals } from './signals.ts'
 import { whileStarting } from './warm-processes.ts'
+import { filesAsRead } from './watch-files.ts'
 
 /** Interval at which a standby looks whether the daemon has ended. */
 const standbyLookMs = 250
@@ -71,17 +72,18 @@ async function runOnce(file: string, signals: Signals, warm?: WarmProcesses): Pr
   // When two standbys take over, the one without the role must not have the port.
   await using earlyPort = warm && (await EarlyPort.open(configured.config))
   const context = { ...configured, ...(earlyPort && { earlyPort }) }
+  const asRead = filesAsRead(context.config)
   const { checkOptions } = await whileStarting(() => import('./check-collectors.ts'))
   const checking = checkOptions(context, signals)
   const [{ keepRunning }] = await Promise.all([whileStarting(() => import('./keep-running.ts')), checking])
   // Its advice is read elsewhere than where it was started.
   adviseFile(namedFile(file) && context.config.file)
-  const reloads = new Reloads(context.config.file, context.time.nowMs())
+  const reloads = new Reloads(context.config, context.time.nowMs())
   if (signals.stopping.aborted) return exitCodes.done
   const shared = otherConfiguration(context.config)
   if (shared)
     context.log.warn({ reason: shared.message, fix: shared.fix }, 'another configuration has the same data folder')
-  return await keepRunning(context, signals, reloads)
+  return await keepRunning({ context, asRead }, signals, reloads)
 }
 
 /**

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { type CollectorConfig, type Config, ConfigError, type ProtocolConfig } from '../config/config.ts'
+import { presentDigest } from '../config/digest.ts'
 import { foldersOf, matchesOf } from '../config/include.ts'
 import { loadConfig } from '../config/load.ts'
 import { systemTime } from '../edge/time.ts'
@@ -89,6 +90,8 @@ interface WatchedOptions {
   readonly isFollowed?: (file: string) => boolean
   /** Files of secrets: a change of one is no change of the configuration. Default: none. */
   readonly secrets?: readonly string[]
+  /** `filesAsRead` of the configuration in force: the first look finds what was saved since. Default: as the files are now. */
+  readonly asRead?: string
 }
 
 /** An import; other files next to a collector are data, which may be written often. */
@@ -112,6 +115,7 @@ export class WatchedFiles {
     this.#options = options
     this.#watch = watch
     this.haveChanged()
+    if (options.asRead !== undefined) this.#seen = options.asRead
     this.haveSecretsChanged()
   }
 
@@ -119,10 +123,11 @@ export class WatchedFiles {
   haveChanged(): boolean {
     const configs = [this.#inForce, ...(this.#refused ? [this.#refused] : [])]
     const { isFollowed = isCode, secrets = [] } = this.#options
-    const files = [...new Set(configs.flatMap(config => filesOf(config, isFollowed)))].sort()
-    this.#watch([...files, ...secrets, ...configs.flatMap(({ includes }) => includes.flatMap(foldersOf))])
+    const [files, sources] = [configs.map(filesNow), configs.map(config => sourcesOf(config, isFollowed))]
+    const folders = configs.flatMap(({ includes }) => includes.flatMap(foldersOf))
+    this.#watch([...new Set([...files, ...sources].flat()), ...secrets, ...folders])
     const before = this.#seen
-    this.#seen = textsOf(files)
+    this.#seen = stateOf(files.map(presentDigest), sources.flat())
     return this.#seen !== before
   }
 
@@ -143,16 +148,25 @@ export class WatchedFiles {
   }
 }
 
-function filesOf(
-  { file, includes, protocols }: NamingFiles,
-  isFollowed: NonNullable<WatchedOptions['isFollowed']>,
-): string[] {
+/** The files of a configuration as it was read, and its collectors' sources as they are now, for `WatchedOptions.asRead`. */
+export function filesAsRead(config: Config): string {
+  return stateOf([config.digest], sourcesOf(config, isCode))
+}
+
+function stateOf(digests: readonly string[], sources: readonly string[]): string {
+  return JSON.stringify([digests, textsOf([...new Set(sources)].sort())])
+}
+
+function filesNow({ file, includes }: NamingFiles): string[] {
+  return [file, ...includes.flatMap(({ pattern }) => matchesOf(pattern))]
+}
+
+function sourcesOf({ protocols }: NamingFiles, isFollowed: NonNullable<WatchedOptions['isFollowed']>): string[] {
   const origins = protocols
     .flatMap(({ collectors }) => collectors)
     .map(({ use, place }) => originOf({ use, configFile: place.file }))
   const own = origins.flatMap(origin => (origin.kind === 'file' ? [origin.file] : []))
-  const sources = own.flatMap(one => importedFiles(one, isFollowed))
-  return [file, ...includes.flatMap(({ pattern }) => matchesOf(pattern)), ...sources]
+  return own.flatMap(one => importedFiles(one, isFollowed))
 }
 
 /** Names and contents of files; an unreadable one is reported when it is loaded. */

@@ -363,6 +363,8 @@ export interface Config {
   readonly file: string
   /** Further files that protocols were read from. */
   readonly includes: readonly Include[]
+  /** `filesDigest` of the files as they were read: what the files hold now may be newer. */
+  readonly digest: string
   readonly service: ServiceConfig
   readonly proxy?: ProxyConfig
   /** Certificates of authorities that are trusted besides the usual ones, as PEM. */

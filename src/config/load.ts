@@ -11,7 +11,6 @@ import {
   type DataConfig,
   type FleetConfig,
   type HeaderValue,
-  type Include,
   type NamedConfig,
   type PlacedSecret,
   type ProtocolConfig,
@@ -20,6 +19,7 @@ import {
   type SecretRef,
   type ServiceConfig,
 } from './config.ts'
+import { filesDigest } from './digest.ts'
 import { type ConfigDocument, operatorForm, type ParsedDocument, type PlaceOf, readDocument } from './document.ts'
 import { type FileForm, jsonSchema, keysOf, partAt } from './explain.ts'
 import { ownIdOf } from './fields.ts'
@@ -61,10 +61,15 @@ const chainsForm = { ...operatorForm, schema: z.object({ chains, proxy, ca }) }
  */
 export function loadChains(file: string): Config {
   const absolute = resolve(file)
-  const main = readDocument(absolute, readText(absolute), chainsForm)
+  const read = readText(absolute)
+  const main = readDocument(absolute, read, chainsForm)
   if (!isParsed(main)) throw new ConfigError(absolute, inOrder([...main.yamlMistakes, ...main.found]))
   const others = operatorFile.parse({ service: 'embedded' })
-  return buildConfig({ ...main, parsed: { ...others, ...main.parsed } }, [], [])
+  const parsed = { ...others, ...main.parsed }
+  return buildConfig(
+    { ...main, parsed },
+    { included: [], includes: [], digest: filesDigest([{ file: absolute, read }]) },
+  )
 }
 
 /** As `loadConfig`, from the file's text. */
@@ -76,20 +81,23 @@ function parseFiles(file: string, read: FileText): Config {
   const main = readDocument(file, read, operatorForm)
   const written = valueAt(main.written, ['include'])
   const { includes, mistakes } = expandIncludes(file, written, index => main.placeOf(['include', index]))
-  const included = includes.flatMap(({ files }) => files).map(one => readDocument(one, readText(one), includedForm))
+  const others = includes.flatMap(({ files }) => files.map(one => ({ file: one, read: readText(one) })))
+  const included = others.map(one => readDocument(one.file, one.read, includedForm))
   const documents = [main, ...included]
 
   const yamlMistakes = documents.flatMap(document => document.yamlMistakes)
   // A mistake of the YAML is not reported again as one of the value.
   const knownPlaces = new Set(yamlMistakes.map(({ place }) => placeText(place)))
   const checked = 'written' in main ? check(documents, mistakes.length === 0) : []
-  const others = [...documents.flatMap(({ found }) => found), ...mistakes, ...checked]
+  const found = [...documents.flatMap(document => document.found), ...mistakes, ...checked]
   const all = inOrder(
-    [...yamlMistakes, ...others.filter(({ place }) => !knownPlaces.has(placeText(place)))],
+    [...yamlMistakes, ...found.filter(({ place }) => !knownPlaces.has(placeText(place)))],
     configFiles({ file, includes }),
   )
   const isFine = all.length === 0 && isParsed(main) && included.every(isParsed)
-  const config = isFine ? buildConfig(main, included, includes) : undefined
+  const config = isFine
+    ? buildConfig(main, { included, includes, digest: filesDigest([{ file, read }, ...others]) })
+    : undefined
   const ungranted = config ? ungrantedSecrets(config) : []
   if (config && ungranted.length === 0) return config
   throw new ConfigError(file, [...all, ...ungranted], { drafts: documents.flatMap(draftsIn), includes })
@@ -105,19 +113,21 @@ type ParsedCollector = ParsedProtocol['collectors'][number]
 /**
  * Builds the configuration from files without mistakes: absolute paths, places, collector ids. Deep-frozen.
  *
- * @param included the files of `includes`, in their order
+ * @param rest the files of `includes`, in their order
  */
 function buildConfig(
   main: ParsedDocument<ParsedFile>,
-  included: readonly ParsedDocument<ParsedIncludedFile>[],
-  includes: readonly Include[],
+  {
+    included,
+    ...read
+  }: Pick<Config, 'includes' | 'digest'> & { readonly included: readonly ParsedDocument<ParsedIncludedFile>[] },
 ): Config {
   const { file, parsed, placeOf } = main
   const service = serviceOf(parsed.service, file, placeOf)
   const tokens = new Map([main, ...included].flatMap(document => [...tokensOfPrices(document.parsed.prices)]))
   return deepFreeze({
     file,
-    includes,
+    ...read,
     service,
     ...(parsed.proxy && { proxy: proxyOf(parsed.proxy, main) }),
     ...(parsed.ca !== undefined && { ca: { path: nextTo(file, parsed.ca), place: placeOf(['ca']) } }),

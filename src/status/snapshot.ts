@@ -36,6 +36,8 @@ export interface Snapshot {
 export interface ConfigurationState {
   /** Path of the file. */
   readonly file: string
+  /** As `Config.digest`: a file that has another one now was saved since, and is not taken yet. */
+  readonly digest: string
   /** When it was taken, at the start or at the last valid reload, in milliseconds since 1970. */
   readonly inForceSinceMs: number
   /** Why the present file cannot be used; absent when it is the one in force. */

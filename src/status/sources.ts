@@ -39,15 +39,17 @@ export interface Observed {
   readonly endpoints: readonly EndpointState[]
 }
 
+type InForce = Pick<ConfigurationState, 'file' | 'digest'>
+
 /** Reload state of one process: the configuration in force, and a refused newer one. */
 export class Reloads {
   /** When the process started, in milliseconds since 1970. */
   readonly startedAtMs: number
   #state: ConfigurationState
 
-  constructor(file: string, nowMs: number) {
+  constructor({ file, digest }: InForce, nowMs: number) {
     this.startedAtMs = nowMs
-    this.#state = { file, inForceSinceMs: nowMs }
+    this.#state = { file, digest, inForceSinceMs: nowMs }
   }
 
   get state(): ConfigurationState {
@@ -55,9 +57,8 @@ export class Reloads {
   }
 
   /** Records that another configuration is in force: an earlier refusal no longer matters. */
-  taken(file: string, nowMs: number): void {
-    const { refused: _, ...state } = this.#state
-    this.#state = { ...state, file, inForceSinceMs: nowMs }
+  taken({ file, digest }: InForce, nowMs: number): void {
+    this.#state = { file, digest, inForceSinceMs: nowMs }
   }
 
   /**

@@ -1,10 +1,11 @@
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
+import { createServer, type Server, type ServerResponse } from 'node:http'
 import { dirname, join } from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { StatusJson } from '../../src/status/json.ts'
+import { freePort } from '../support/free-port.ts'
 import {
   allDelivered,
   configured,
@@ -60,6 +61,44 @@ describe('the daemon', () => {
     // Of a reload, counters see nothing.
     expect(await (await fetch(`${page}metrics`)).text()).toMatch(/^tidegauge_metrics_delivered_total 4$/m)
     expect(await daemon.kill('SIGTERM')).toBe(0)
+  })
+
+  it('takes what is saved while a reload is being checked, and status says what is in force until then', async () => {
+    const asked = Promise.withResolvers<ServerResponse>()
+    let isOpen = false
+    const port = await listening(
+      createServer((_, response) => {
+        if (isOpen) response.end()
+        else asked.resolve(response)
+      }),
+    )
+    const waiting = `await fetch('http://127.0.0.1:${port}')\n${levelCollector}`
+    const yaml = hostYaml.replace('127.0.0.1:0', `127.0.0.1:${await freePort()}`)
+    const { config } = configured(yaml, { 'slow.ts': waiting, 'quick.ts': levelCollector })
+    const daemon = await startDaemon(config)
+    await daemon.status<StatusJson>(allDelivered)
+    const more = (id: string) => `  - { id: ${id}, name: P, collectors: [{ use: ./${id}.ts }] }\n`
+    writeFileSync(config, `${yaml}${more('slow')}`)
+    process.kill(daemon.pid, 'SIGHUP')
+    const isChecked = await asked.promise
+    writeFileSync(config, `${yaml}${more('slow')}${more('quick')}`)
+    const status = await tidegauge(['status', '--config', config])
+    expect(status).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('was saved, and the daemon has not taken it yet'),
+    })
+    expect((await tidegauge(['doctor', '--config', config])).stdout).toMatch(/in force: saved since the daemon read/)
+    isOpen = true
+    isChecked.end()
+    const [first, second] = [
+      await daemon.logged('the new configuration is in force'),
+      await daemon.logged('the new configuration is in force', 2),
+    ]
+    expect([first['changes'], second['changes']]).toEqual([
+      ['protocol slow added', 'collector slow/slow added'],
+      ['protocol quick added', 'collector quick/quick added'],
+    ])
+    expect((await tidegauge(['doctor', '--config', config])).stdout).toMatch(/in force: the daemon runs on this/)
   })
 
   it('tries a failed hour at once when the secret that it lacked appears, and needs no reload for that', async () => {

@@ -35,6 +35,7 @@ function configOf(protocols: readonly ProtocolConfig[]): Config {
   return {
     file: 'tidegauge.yaml',
     includes: [],
+  digest: 'd1',
     service: { kind: 'embedded' },
     data: { kind: 'folder', folder: 'data' },
     fleet: {},
@@ -58,7 +59,7 @@ class Bench {
   startedAtMs = anHour - 5 * hourMs
   nowMs = anHour + overdueMs
   widgets: ReadonlyMap<string, WidgetRead> = new Map()
-  readonly reloads = new Reloads('tidegauge.yaml', this.startedAtMs)
+  readonly reloads = new Reloads({ file: 'tidegauge.yaml', digest: 'd1' }, this.startedAtMs)
   clock: Observed['clock']
   /** Called before each look into the outbox, and after it. */
   pause = (): Promise<void> => someTurns(chance)
@@ -177,7 +178,7 @@ describe('readiness', () => {
     expect(await bench.reasons()).toEqual([
       'tidegauge.yaml was changed and has been refused since 2026-11-20T13:01:00Z. The previous configuration stays in force until it is mended: tidegauge.yaml:6:5: "colectors" is not a key here',
     ])
-    bench.reloads.taken('tidegauge.yaml', Date.UTC(2026, 10, 20, 13, 2))
+    bench.reloads.taken({ file: 'tidegauge.yaml', digest: 'd2' }, Date.UTC(2026, 10, 20, 13, 2))
     expect(await bench.reasons()).toEqual([])
   })
 

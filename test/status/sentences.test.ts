@@ -26,7 +26,7 @@ const nowMs = anHour + overdueMs
 function observedWith(more: Partial<ReadinessInput> = {}, full?: string, locked?: string): ReadinessInput {
   return {
     config: { protocols: [{ id: 'vault', collectors: [collector('c')] }], status: { ready: 'late' } },
-    configuration: { file: 'tidegauge.yaml', inForceSinceMs: 0 },
+    configuration: { file: 'tidegauge.yaml', digest: 'd1', inForceSinceMs: 0 },
     outbox: { health: { fullSentence: full, lockedSentence: () => locked } },
     host: 'm.example.com',
     destinations: ['service'],
@@ -265,6 +265,7 @@ it.each<[trouble: string, said: () => string, reads: string]>([
         {},
         {
           configuration: {
+            digest: 'd1',
             file: 'tidegauge.yaml',
             inForceSinceMs: 0,
             refused: { atMs: anHour, reason: 'tidegauge.yaml:6:5: "colectors" is not a key here' },

@@ -20,7 +20,7 @@ export const emptySnapshot: Snapshot = {
   nowMs,
   startedAtMs: nowMs - 3_000,
   ready: { ok: true, reasons: [] },
-  configuration: { file: '/config/tidegauge.yaml', inForceSinceMs: nowMs - 3_000 },
+  configuration: { file: '/config/tidegauge.yaml', digest: 'd1', inForceSinceMs: nowMs - 3_000 },
   service: { host: 'embedded (127.0.0.1:40123)', gates: [] },
   balance: { enqueued: 0, delivered: 0, dead: 0, held: 0, due: 0, dropped: 0 },
   backlog: { byProtocol: [] },
@@ -154,7 +154,7 @@ export const richSnapshot: Snapshot = {
     ],
     differences: ['the daemons have different versions: 0.1.0 on eu-1, 0.2.0 on eu-3; update them to the same'],
   },
-  configuration: { file: '/config/tidegauge.yaml', inForceSinceMs: nowMs - 40 * minuteMs },
+  configuration: { file: '/config/tidegauge.yaml', digest: 'd1', inForceSinceMs: nowMs - 40 * minuteMs },
   endpoints: [
     {
       chain: 'ethereum',

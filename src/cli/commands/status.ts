@@ -30,9 +30,11 @@ export function statusCommand(): Command {
     .option('--json', 'print JSON, as /status.json')
     .action(async ({ config, json }: ConfigOption & JsonOption) => {
       const running = await runningStatus(config)
-      // Where the file has mistakes, the daemon runs on what it was before, and that judges.
+      // The configuration in force judges: the file may have mistakes, or be saved and not taken yet.
       const context = running?.configuration.refused ? undefined : readable(config, running)
-      if (!context) {
+      const isTaken = running === undefined || context?.config.digest === running.configuration.digest
+      if (context && !isTaken) note('The configuration was saved, and the daemon has not taken it yet.')
+      if (!context || !isTaken) {
         if (running) printRunning(running, json)
         if (!running?.ready.ok) endIncomplete()
         return
@@ -92,8 +94,8 @@ async function runningStatus(file: string): Promise<StatusJson | undefined> {
 
 /** The configuration of a daemon that runs. */
 function reloadsOf({ startedAt, configuration }: StatusJson): Reloads {
-  const reloads = new Reloads(configuration.file, Date.parse(startedAt))
-  reloads.taken(configuration.file, Date.parse(configuration.inForceSince))
+  const reloads = new Reloads(configuration, Date.parse(startedAt))
+  reloads.taken(configuration, Date.parse(configuration.inForceSince))
   return reloads
 }
 

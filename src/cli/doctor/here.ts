@@ -1,4 +1,3 @@
-import { statSync } from 'node:fs'
 import type { AppContext } from '../../app/context.ts'
 import { readOutbox } from '../../app/open-outbox.ts'
 import { cautionsOf } from '../../config/cautions.ts'
@@ -143,14 +142,12 @@ function forceFindings(
     const why = isSaid ? 'see configuration above' : reason
     return [failed(subject, `the daemon refused the configuration of ${at}: ${why}`, 'mend it; it is read again')]
   }
-  const newer = configFiles(config).filter(file => changedMs(file) > Date.parse(running.inForceSince))
-  if (newer.length === 0) return [ok(subject, `the daemon runs on this configuration, as of ${running.inForceSince}`)]
-  const files = newer.map(file => shortest(file)).join(', ')
-  return [warning(subject, `changed since the daemon read it: ${files}`, 'it is read within seconds, or at SIGHUP')]
-}
-
-function changedMs(file: string): number {
-  return statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0
+  if (running.digest === config.digest) {
+    return [ok(subject, `the daemon runs on this configuration, as of ${running.inForceSince}`)]
+  }
+  const files = configFiles(config).map(file => shortest(file))
+  const said = `saved since the daemon read the configuration of ${running.inForceSince}: ${files.join(' or ')}`
+  return [warning(subject, said, 'it is read within seconds, or at SIGHUP')]
 }
 
 function readinessFindings(

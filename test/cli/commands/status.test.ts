@@ -41,7 +41,7 @@ it('status says once why deliveries wait, and when they are tried next', async (
   const why = 'The service answers 503. Nothing is lost; next try 13:20:04 UTC.'
   const config = await answeringDaemon(file => ({
     ...richSnapshot,
-    configuration: { file, inForceSinceMs: 0, refused: { atMs: 0, reason: 'a mistake' } },
+    configuration: { file, digest: 'd1', inForceSinceMs: 0, refused: { atMs: 0, reason: 'a mistake' } },
     ready: { ok: false, reasons: [`7 metrics are not delivered. ${why}`] },
     service: {
       ...richSnapshot.service,
@@ -59,7 +59,7 @@ it.each([
   ['a collector that there is not', hostYaml.replace('use: host', 'use: hosst'), true],
   ['an unknown key', hostYaml.replace('protocols:', 'protocolls:'), false],
 ])('status judges by the configuration in force while the file has %s', async (_, broken, isNoticed) => {
-  const inForce = { ...richSnapshot, configuration: { file: '', inForceSinceMs: richSnapshot.startedAtMs } }
+  const inForce = { ...richSnapshot, configuration: { file: '', digest: 'd1', inForceSinceMs: richSnapshot.startedAtMs } }
   const refused = { atMs: richSnapshot.nowMs, reason: 'a mistake' }
   const shown = (file: string) => ({
     ...inForce,

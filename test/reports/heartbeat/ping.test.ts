@@ -27,7 +27,7 @@ const overdue = { nowMs: anHour + overdueMs }
 /** State of a daemon with one collector, apart from its outbox. */
 const observed: ReadinessInput = {
   config: { protocols: [{ id: 'a', collectors: [collector('b', { protocolId: 'a' })] }], status: { ready: 'late' } },
-  configuration: { file: 'tidegauge.yaml', inForceSinceMs: 0 },
+  configuration: { file: 'tidegauge.yaml', digest: 'd1', inForceSinceMs: 0 },
   outbox: { health: { fullSentence: undefined, lockedSentence: () => undefined } },
   host: 'm.example.com',
   destinations: ['service'],

@@ -16,7 +16,7 @@ const calm: TroubleInput = {
   host: 'm.example.com',
   destinations: ['service'],
   config: { status: { ready: 'late' } } as Config,
-  configuration: { file: '/config/tidegauge.yaml', inForceSinceMs: 0 },
+  configuration: { file: '/config/tidegauge.yaml', digest: 'd1', inForceSinceMs: 0 },
   outbox: healthy(),
   hour: anHour,
   lateness: nothing,
