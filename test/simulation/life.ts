@@ -38,7 +38,7 @@ export function configOf(script: Script): Config {
   return {
     file: place.file,
     includes: [],
-  digest: 'd1',
+    digest: 'd1',
     service: { kind: 'remote', url: 'https://metrics.example' },
     data: { kind: 'folder', folder: '/nowhere' },
     fleet: {},

@@ -35,7 +35,7 @@ function configOf(protocols: readonly ProtocolConfig[]): Config {
   return {
     file: 'tidegauge.yaml',
     includes: [],
-  digest: 'd1',
+    digest: 'd1',
     service: { kind: 'embedded' },
     data: { kind: 'folder', folder: 'data' },
     fleet: {},

@@ -59,7 +59,10 @@ it.each([
   ['a collector that there is not', hostYaml.replace('use: host', 'use: hosst'), true],
   ['an unknown key', hostYaml.replace('protocols:', 'protocolls:'), false],
 ])('status judges by the configuration in force while the file has %s', async (_, broken, isNoticed) => {
-  const inForce = { ...richSnapshot, configuration: { file: '', digest: 'd1', inForceSinceMs: richSnapshot.startedAtMs } }
+  const inForce = {
+    ...richSnapshot,
+    configuration: { file: '', digest: 'd1', inForceSinceMs: richSnapshot.startedAtMs },
+  }
   const refused = { atMs: richSnapshot.nowMs, reason: 'a mistake' }
   const shown = (file: string) => ({
     ...inForce,

@@ -11,7 +11,7 @@ export function fleetConfig(script: FleetScript): Config {
   return {
     file: place.file,
     includes: [],
-  digest: 'd1',
+    digest: 'd1',
     service: { kind: 'remote', url: 'https://metrics.example' },
     data: { kind: 'postgres', address: { kind: 'env', name: addressVariable, place }, keptIn: '/nowhere' },
     fleet: { lanes: ['ethereum', 'base', 'web'] },
