@@ -10,8 +10,10 @@ import { type StatusDeps, startStatus } from '../../src/status/server/server.ts'
 import type { Snapshot } from '../../src/status/snapshot.ts'
 import { findChromium, launchChromium } from '../support/chromium.ts'
 import { emptySnapshot, lastHour, nowMs, richSnapshot, weekRow } from '../support/snapshot.ts'
+import { untilTrue } from '../support/until-true.ts'
 
 const place = findChromium()
+const fault = { code: 'collector-threw', message: 'it broke', facts: {} } as const
 
 describe('the page in a browser', () => {
   let browser: Browser | undefined
@@ -75,7 +77,7 @@ describe('the page in a browser', () => {
     expect(complaints).toEqual([])
     const foreseen = [`${url}/`, `${url}/events`]
     await expect.poll(() => asked.filter(address => !address.startsWith('data:'))).toEqual(foreseen)
-    expect(await page.title()).toBe('Not ready · Tidegauge')
+    expect(await page.title()).toBe('NOT READY · Tidegauge')
     expect(await page.getByRole('heading', { name: '<script>document.title="owned"</script>' }).isVisible()).toBe(true)
     expect(await page.locator('main script, main img, header script').count()).toBe(0)
     await page.close()
@@ -136,6 +138,37 @@ describe('the page in a browser', () => {
     expect(await page.locator('.fold[open]').count()).toBe(2)
     expect(await page.locator('#calm-p3[open]').count()).toBe(1)
     expect(complaints).toEqual([])
+    await page.close()
+  })
+
+  it('finds one of many protocols by the words of a person, and those with a trouble are first', async () => {
+    const ids = Array.from({ length: 60 }, (_, index) => `p${index}`)
+    const rows = ids.map(id => weekRow(id, 'c', id === 'p41' ? [{ at: 160, hours: 2, state: 'gap', fault }] : []))
+    const protocols = ids.map(id => ({ id, name: `Protocol ${id}`, metrics: [] }))
+    snapshot = { ...snapshot, protocols, week: { ...snapshot.week, rows } }
+    const { page, complaints } = await open()
+    const shown = () => page.locator('article.protocol:visible h3').allInnerTexts()
+    expect((await shown()).slice(0, 3)).toEqual(['Protocol p41', 'Protocol p0', 'Protocol p1'])
+    await page.getByRole('searchbox').fill('protocol P17')
+    expect(await shown()).toEqual(['Protocol p17'])
+    snapshot = { ...snapshot, ready: { ok: false, reasons: ['Something else has happened.'] } }
+    await page.locator('.reasons', { hasText: 'Something else' }).waitFor()
+    expect(await shown()).toEqual(['Protocol p17'])
+    await page.getByRole('searchbox').fill('')
+    expect(await shown()).toHaveLength(60)
+    expect(complaints).toEqual([])
+    await page.close()
+  })
+
+  it('says in the title of a tab in the background that the daemon is not ready', async () => {
+    snapshot = { ...snapshot, ready: { ok: true, reasons: [] } }
+    const { page } = await open()
+    expect(await page.title()).toBe('Tidegauge')
+    await page.evaluate(
+      "Object.defineProperty(document, 'hidden', { get: () => true }); document.dispatchEvent(new Event('visibilitychange'))",
+    )
+    snapshot = { ...snapshot, ready: { ok: false, reasons: ['Something has happened.'] } }
+    await untilTrue(async () => (await page.title()) === 'NOT READY · Tidegauge')
     await page.close()
   })
 

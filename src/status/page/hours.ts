@@ -2,7 +2,7 @@ import type { FaultRecord } from '../../model/fault.ts'
 import { type Hour, hourAfter, hoursFrom } from '../../model/hour.ts'
 import { hourMs } from '../../model/limits.ts'
 import { shortened } from '../../model/text.ts'
-import type { CellState, HourStretch, Snapshot, WeekGrid, WeekRow } from '../snapshot.ts'
+import type { CellState, HourStretch, ProtocolState, Snapshot, WeekGrid, WeekRow } from '../snapshot.ts'
 import { clockText, dayText, Html, hoursText, html, nothing, ownId } from './html.ts'
 import { barByShape, cellUnits } from './style.ts'
 
@@ -388,7 +388,8 @@ interface Bounded {
 export function bounded({ week, protocols }: Pick<Snapshot, 'week' | 'protocols'>): Bounded {
   const rows = withinRuns(week.rows.length > shownMax ? firstOf(inTurn(week.rows), hasTrouble) : week.rows)
   const troubled = new Set(rows.map(({ protocolId }) => protocolId))
-  const shown = protocols.length > shownMax ? firstOf(protocols, ({ id }) => troubled.has(id)) : protocols
+  const ordered = byTrouble(protocols, week.rows)
+  const shown = ordered.length > shownMax ? firstOf(ordered, ({ id }) => troubled.has(id)) : ordered
   return {
     week: { ...week, rows },
     moreCollectors: week.rows.length - rows.length,
@@ -396,6 +397,12 @@ export function bounded({ week, protocols }: Pick<Snapshot, 'week' | 'protocols'
     protocols: shown,
     moreProtocols: protocols.length - shown.length,
   }
+}
+
+/** Protocols that have a trouble first, else in the order of the configuration. */
+function byTrouble(protocols: readonly ProtocolState[], rows: readonly WeekRow[]): readonly ProtocolState[] {
+  const troubled = new Set(rows.filter(hasTrouble).map(({ protocolId }) => protocolId))
+  return protocols.toSorted((a, b) => Number(troubled.has(b.id)) - Number(troubled.has(a.id)))
 }
 
 function foldsOf(all: readonly WeekRow[], shown: readonly WeekRow[]): readonly Fold[] {

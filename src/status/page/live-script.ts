@@ -1,3 +1,6 @@
+/** Protocols from which there is a field to filter them. */
+const filteredMin = 12
+
 /** The state of the page, what it says of the connection, and the countdowns. */
 const texts = `  const body = document.body;
   const note = document.getElementById('connection');
@@ -5,7 +8,7 @@ const texts = `  const body = document.body;
   const sent = new Map(partsOf(document).map(part => [part.dataset.part, part.outerHTML]));
   const keyOf = element => element.matches('summary') ? element.parentElement.id : element.id || element.getAttribute('href');
   let aheadMs = body.dataset.now - Date.now();
-  let source, wanted = false, loading = false, loadedMs = 0, ticks = 0;
+  let source, wanted = false, loading = false, loadedMs = 0, headMs = 0, ticks = 0;
 
   const clock = () => new Date(Date.now() + aheadMs).toISOString().slice(11, 16);
   let seen = clock();
@@ -25,6 +28,21 @@ const texts = `  const body = document.body;
       if (place.textContent !== text) place.textContent = text;
     }
   };`
+
+/** Hides what has none of the words that are looked for; a field for them is there from a number of protocols on. */
+const filter = `  const filter = document.getElementById('filter');
+  const words = filter.querySelector('input'), found = filter.querySelector('span');
+  const sieve = () => {
+    const all = [...document.querySelectorAll('article.protocol, .metrics tbody, .fold, .hours:not(.fold .hours) tbody tr, .troubles > li')];
+    filter.hidden = document.querySelectorAll('article.protocol, .metrics tbody, .fold').length < ${filteredMin} && words.value === '';
+    const wanted = words.value.toLowerCase().split(/ +/).filter(Boolean);
+    const isWanted = one => wanted.every(word => one.textContent.toLowerCase().includes(word));
+    for (const one of all) one.hidden = !isWanted(one);
+    const text = wanted.length === 0 ? '' : all.filter(one => !one.hidden).length + ' of ' + all.length + ' rows';
+    if (found.textContent !== text) found.textContent = text;
+  };
+  words.addEventListener('input', sieve);
+  sieve();`
 
 /** Replaces the parts that differ. */
 const replace = `  const show = text => {
@@ -54,6 +72,7 @@ const replace = `  const show = text => {
     body.dataset.state = next.body.dataset.state;
     aheadMs = next.body.dataset.now - Date.now();
     count();
+    sieve();
   };`
 
 /** Fetches the page when the state is another, or could not be fetched before. */
@@ -87,12 +106,19 @@ const follow = `  const load = async () => {
     source.onerror = () => { wanted = true; };
   };
 
+  const head = async () => {
+    headMs = Date.now();
+    const answer = await fetch('/readyz', { cache: 'no-store' }).catch(() => undefined);
+    if (document.hidden) document.title = answer?.ok ? 'Tidegauge' : answer ? 'NOT READY · Tidegauge' : 'No answer · Tidegauge';
+  };
+
   document.addEventListener('visibilitychange', () => {
     if (source) source.close();
     source = undefined;
     if (!document.hidden) listen();
   });
   setInterval(() => {
+    if (document.hidden && Date.now() - headMs >= 30000) head();
     count();
     ticks += 1;
     if (ticks % 5 === 0 && wanted) load();
@@ -104,6 +130,7 @@ const follow = `  const load = async () => {
 /**
  * The page's only script, constant, so that its hash can be in the Content-Security-Policy. It runs in the browser. It
  * listens to `/events`, fetches the page again when the daemon's state is another, and replaces the parts that differ:
- * focus, scroll position, open details and a selection stay. The page works without it, and before the first event.
+ * focus, scroll position, open details, a selection and a filter stay. In a hidden tab it asks for readiness alone, for the
+ * title. The page works without it, and before the first event.
  */
-export const liveScript = ['(() => {', texts, replace, follow, '})()'].join('\n')
+export const liveScript = ['(() => {', texts, filter, replace, follow, '})()'].join('\n')

@@ -26,6 +26,7 @@ export function page(snapshot: Snapshot): string {
 <body data-state="${fingerprint(snapshot)}" data-now="${nowMs}">
 ${shapeDefinitions()}
 <p id="connection" role="status"></p>
+<p id="filter" hidden><label>Filter <input type="search" placeholder="protocol, collector or words of a trouble" autocomplete="off" spellcheck="false"></label> <span class="quiet" aria-live="polite"></span></p>
 ${masthead(snapshot)}
 <main>
 ${part('protocols', protocols(shown.protocols, nowMs), more(shown.moreProtocols, 'protocols'))}
@@ -67,7 +68,7 @@ function more(count: number, what: string): Html {
 }
 
 function titleOf({ ready }: Snapshot): string {
-  return ready.ok ? 'Tidegauge' : 'Not ready · Tidegauge'
+  return ready.ok ? 'Tidegauge' : 'NOT READY · Tidegauge'
 }
 
 function footer({ version, nowMs, startedAtMs, configuration }: Snapshot): Html {

@@ -83,6 +83,9 @@ h1 { display: flex; align-items: center; gap: .625rem; margin-right: auto; font-
 .fix::before { content: "→"; margin-right: .375rem; color: var(--sea); }
 .reasons { margin-top: 1rem; padding: .75rem 1rem; background: var(--red-ground); border-left: 3px solid var(--red); border-radius: .25rem; }
 .decide { margin-top: 1rem; padding: .625rem .875rem; background: var(--amber-ground); border-left: 3px solid var(--amber); border-radius: .25rem; }
+[hidden] { display: none !important; }
+#filter { margin: .75rem 0 0; }
+#filter input { font: inherit; width: min(26rem, 100%); padding: .375rem .625rem; border: 1px solid var(--rule); border-radius: .375rem; background: transparent; color: inherit; }
 #connection:not(:empty) { position: sticky; top: 0; z-index: 1; margin-top: .5rem; padding: .5rem .875rem; color: var(--amber); background: var(--amber-ground); border-left: 3px solid var(--amber); border-radius: .25rem; }
 .lost .badge { color: var(--quiet); background: none; }
 footer { display: flex; flex-wrap: wrap; justify-content: space-between; gap: .5rem 2rem; margin-top: 3.5rem; padding-top: 1rem; border-top: 1px solid var(--rule); color: var(--quiet); font-size: .8125rem; }

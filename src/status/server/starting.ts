@@ -63,7 +63,7 @@ function page(reason: string): string {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <meta http-equiv="refresh" content="10">
-<title>Not ready · Tidegauge</title>
+<title>NOT READY · Tidegauge</title>
 <h1>Tidegauge is not ready</h1>
 <p>${reason}</p>
 <p>It goes on automatically.</p>
