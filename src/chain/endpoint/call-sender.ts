@@ -3,7 +3,7 @@ import type { AdmittedRequest } from '../../edge/rate/sent-calls.ts'
 import { Semaphore } from '../../edge/semaphore.ts'
 import type { Time } from '../../edge/time.ts'
 import type { CallMeter, CallOutcomes } from './call-meter.ts'
-import { BatchRefused, EndpointFailure, StateMissing, TimedOut } from './failures.ts'
+import { adviceOf, BatchRefused, EndpointFailure, StateMissing, TimedOut } from './failures.ts'
 import { errorText, rateFailure } from './http.ts'
 import type { BatchLimit, ObservedBlocks, StateAvailability } from './learnt.ts'
 import {
@@ -11,6 +11,7 @@ import {
   isLogRateError,
   isRateError,
   isServed,
+  isUnexplained,
   meaningOf,
   partCall,
   type RpcAnswer,
@@ -68,6 +69,21 @@ function doubtedFrom(answers: readonly RpcAnswer[]): number | undefined {
   const first = answers.findLastIndex(isOther) + 1
   return answers.length - first > 1 || answers.length > 2 ? first : undefined
 }
+
+/** Whether a call is one that every node answers, whatever the chain holds. */
+function isHarmless({ call: { method, params } }: WrittenCall): boolean {
+  return method === chainIdCall.method || params[0] === 'latest'
+}
+
+/** Whether an answer is a value or a revert, which only a node that works gives. */
+function isOfChain(answer: RpcOutcome): boolean {
+  if (answer instanceof EndpointFailure) return false
+  return answer.kind === 'result' || meaningOf(answer.error).kind === 'reverted'
+}
+
+/** Requests in a row that were answered with errors alone, after which the node is left alone for a while. */
+const requestsInVainMax = 40
+const inVainPauseMs = 30_000
 
 /**
  * Decides which calls of a request were refused for the rate.
@@ -168,6 +184,8 @@ export class CallSender {
   readonly #deps: CallSenderDeps
   readonly #semaphore: Semaphore
   readonly #refusals: Refusals
+  /** Requests in a row that were answered with errors alone. */
+  #inVain = 0
 
   constructor(deps: CallSenderDeps) {
     this.#deps = deps
@@ -211,6 +229,8 @@ export class CallSender {
           waiting.length = 0
           throw error
         }
+        // Smaller requests were refused, too: their size was not the reason.
+        if (error.kind === 'rate') batch.forgetTried()
         if (error.kind === 'rate' && this.#isWorthWaiting()) waiting.unshift(...part)
         else failure ??= error
       }
@@ -315,7 +335,7 @@ export class CallSender {
       const outcomes = await this.#withoutState(asked, await this.#answers(asked, options), options)
       const refused = outcomes.filter(isRefused)
       const [refusal] = refused
-      if (!refusal) rate.answered(sent)
+      if (!refusal) this.#answered(sent, outcomes)
       else if (refused.length < asked.length) rate.refused(sent, refusal.retryAtMs)
       else {
         if (await this.#isOfBatch(asked, refusal, options))
@@ -329,13 +349,41 @@ export class CallSender {
     }
   }
 
+  /** Records an answered request: errors alone say nothing about the rate. */
+  #answered(sent: AdmittedRequest, outcomes: readonly RpcOutcome[]): void {
+    if (outcomes.some(isOfChain)) this.#deps.rate.answered(sent)
+  }
+
+  /**
+   * The refusal of a node that is busy, in words of no known meaning: all calls are refused, and so is one that no
+   * contract can fail. Whether it is of that number of calls is found by a pause, as for a rate.
+   */
+  async #loadIn(
+    calls: readonly WrittenCall[],
+    answers: readonly RpcAnswer[],
+    options: RequestOptions,
+  ): Promise<EndpointFailure | undefined> {
+    const { host, url, time } = this.#deps
+    const [first] = answers
+    if (first?.kind !== 'error' || !answers.every(isUnexplained)) return undefined
+    const isInVain = this.#inVain >= requestsInVainMax
+    if (!isInVain && !calls.some(isHarmless)) {
+      const alone = await this.#answerAlone(writtenCall(chainIdCall), options)
+      if (!alone || !isUnexplained(alone)) return undefined
+    }
+    const retryAtMs = isInVain ? time.nowMs() + inVainPauseMs : undefined
+    const refused = new EndpointFailure(host, errorText(first.error, url), 'refused')
+    return new EndpointFailure(host, refused.reason, 'rate', retryAtMs, adviceOf(refused))
+  }
+
   /** Outcomes of one request: a refusal for the rate is that of each of its calls. @throws EndpointFailure */
   async #answers(asked: readonly WrittenCall[], options: RequestOptions): Promise<readonly RpcOutcome[]> {
     const { counted } = this.#deps
     try {
       const answers = await this.#exchanged(asked, options)
-      await this.#requireAll(asked, answers, options)
-      const outcomes = this.#refusals.judge(asked, answers)
+      const load = await this.#loadIn(asked, answers, options)
+      if (!load) await this.#requireAll(asked, answers, options)
+      const outcomes = load ? asked.map(() => load) : this.#refusals.judge(asked, answers)
       counted.answered(outcomes)
       return outcomes
     } catch (error) {
@@ -458,9 +506,11 @@ export class CallSender {
     }
   }
 
-  #exchanged(calls: readonly WrittenCall[], options: RequestOptions): Promise<readonly RpcAnswer[]> {
+  async #exchanged(calls: readonly WrittenCall[], options: RequestOptions): Promise<readonly RpcAnswer[]> {
     this.#deps.meter?.request(calls.map(({ call }) => call.method))
-    return this.#inTime(calls, options)
+    const answers = await this.#inTime(calls, options)
+    this.#inVain = answers.some(isOfChain) ? 0 : this.#inVain + 1
+    return answers
   }
 
   /** Waits until the calls may be sent. A batch is cut again when the limits changed meanwhile. */

@@ -6,7 +6,7 @@ import { Fault } from '../../model/fault.ts'
 import { isRecord } from '../../model/json.ts'
 import { type CallMeter, type CallOutcome, CallOutcomes, type CountsOf } from './call-meter.ts'
 import { CallSender, chainIdCall } from './call-sender.ts'
-import { EndpointFailure, hostOf, isNetworkUrl } from './failures.ts'
+import { accountAdvice, EndpointFailure, type FailureKind, hostOf, isNetworkUrl } from './failures.ts'
 import { errorText, httpWire, requestsAtOnceMax } from './http.ts'
 import {
   BatchLimit,
@@ -95,6 +95,8 @@ async function withoutLag(
     if (doubted.length === 0) break
     const asked = [headCall, ...doubted.flatMap(index => calls[index] ?? [])]
     const answers = await Promise.all(Array.from({ length: copies }, () => send(asked)))
+    // A lagging node answers for its own last block: one that does not is not lagging, and more copies do not help it.
+    if (!answers.some(([head]) => isRecord(resultOf(head)))) break
     doubted = doubted.filter((index, place) => {
       const call = calls[index]
       const good = call && answers.map(answer => answer[place + 1]).find(one => !isDoubted(call, one, observed))
@@ -277,8 +279,8 @@ class Node implements OpenEndpoint {
     return answerMsMax === undefined ? this.#together(calls, signal) : this.#send(calls, signal, answerMsMax)
   }
 
-  failure(error: RpcError): EndpointFailure {
-    return new EndpointFailure(this.host, errorText(error, this.#url), failureKindOf(error))
+  failure(error: RpcError, kind: FailureKind = failureKindOf(error)): EndpointFailure {
+    return new EndpointFailure(this.host, errorText(error, this.#url), kind, undefined, accountAdvice(error.message))
   }
 
   close(): void {
@@ -332,7 +334,7 @@ class Node implements OpenEndpoint {
   /** The failure for a wrong or missing answer to `eth_chainId`. */
   #mistakeIn(answer: RpcOutcome | undefined): EndpointFailure | undefined {
     if (answer instanceof EndpointFailure) return answer
-    if (answer?.kind === 'error') return new EndpointFailure(this.host, errorText(answer.error, this.#url), 'refused')
+    if (answer?.kind === 'error') return this.failure(answer.error, 'refused')
     const served = Number(answer?.result)
     // As a number null and an empty text are 0, which no chain has.
     if (!Number.isSafeInteger(served) || served < 1) {

@@ -173,6 +173,25 @@ const wrongBlockAdvice =
 const reachAdvice = 'check that the node runs and can be reached from here; a second endpoint under rpc: takes over'
 const loadAdvice = 'check the load of the node; a second endpoint under rpc: takes over'
 
+/** Advice where a key is refused. */
+export const keyAdvice = 'check the key in the address or the headers of this endpoint, and what its plan allows'
+/** Advice where the plan of a provider is used up, or does not include something. */
+export const planAdvice =
+  'look up at the provider what the plan of this endpoint includes, and what of it is used up; a second endpoint under rpc: takes over'
+
+const ofSecond = /\b(rps|(per|a|\/) ?sec(ond)?)\b|\/s\b/i
+const ofKey =
+  /\bapi[ _-]?(key|token)|\b(invalid|missing|expired|unknown|no|access|app|project) (\w{1,20} )?key\b|\bauth(\b|ori[sz]|enticat)|unauthori[sz]ed|whitelist|allow-?list|\bproject\b|forbidden/i
+const ofPlan =
+  /\bbilling\b|\bplans?\b|\btier\b|\bsubscription\b|\bpayment\b|\bmonth(ly)?\b|\b(a|per|each|this|24) ?days?\b|\bdaily\b/i
+
+/** Advice where an error names the key or the plan at a provider; absent for other words. Pure. */
+export function accountAdvice(message: PeerText): string | undefined {
+  if (ofSecond.test(message)) return undefined
+  if (ofPlan.test(message)) return planAdvice
+  return ofKey.test(message) && !/\brate\b/i.test(message) ? keyAdvice : undefined
+}
+
 /** Advice about an endpoint that fails at everything, by the kind of its failure. */
 const advice: Readonly<Partial<Record<FailureKind, string>>> = {
   refused:

@@ -7,7 +7,16 @@ import { Fault } from '../../model/fault.ts'
 import { basicAuthorization, secretPartsOf } from '../../model/host.ts'
 import { exceededBound, isRecord, type JsonBounds, parsedJson } from '../../model/json.ts'
 import { peerText } from '../../model/text.ts'
-import { BatchRefused, EndpointFailure, hostOf, redacted, TimedOut } from './failures.ts'
+import {
+  accountAdvice,
+  BatchRefused,
+  EndpointFailure,
+  hostOf,
+  keyAdvice,
+  planAdvice,
+  redacted,
+  TimedOut,
+} from './failures.ts'
 import {
   answerBoundsOf,
   backoffSecondsOf,
@@ -74,13 +83,15 @@ export function answersIn(answer: HttpAnswer, count: number, by: Answering, boun
   const { host } = by
   const says = `answered HTTP ${status}`
   if (status === 429 || (status === 503 && retryAtMs !== undefined)) {
-    throw new EndpointFailure(host, `${says}: it limits how often it is asked`, 'rate', retryAtMs)
+    const fix = accountAdvice(peerText(text ?? ''))
+    throw new EndpointFailure(host, `${says}: it limits how often it is asked`, 'rate', retryAtMs, fix)
   }
   if (status >= 300 && status < 400) throw failed(by, `${says}: redirects are not followed`, redirectAdvice)
   if (status === 413) throw new BatchRefused(host, says, 'chars')
   // A gateway whose node did not answer in time: 522 and 524 are Cloudflare's.
   if ([408, 504, 522, 524].includes(status) && !isJsonRpc(parsedJson(text ?? ''))) throw new TimedOut(host, says)
-  if (status === 401 || status === 403) throw failed(by, says, keyAdvice)
+  if (status === 401 || status === 403) throw failed(by, says, accountAdvice(peerText(text ?? '')) ?? keyAdvice)
+  if (status === 402) throw failed(by, says, planAdvice)
   const isFine = status >= 200 && status < 300
   if (text === undefined)
     throw isFine ? new BatchRefused(host, 'answered too much', 'answer') : failed(by, says, statusAdvice(status))
@@ -94,7 +105,6 @@ export function answersIn(answer: HttpAnswer, count: number, by: Answering, boun
 }
 
 const redirectAdvice = 'put the address that it redirects to under rpc:'
-const keyAdvice = 'check the key in the address or the headers of this endpoint, and what its plan allows'
 const statusAdvice = (status: number) =>
   status < 500
     ? 'check the path of this address under rpc:'
@@ -135,7 +145,11 @@ function soleAnswer(body: unknown, count: number, by: Answering): RpcAnswer {
   if (only?.answer.kind === 'error') {
     const { error } = only.answer
     if (count === 1) return only.answer
-    throw isRateError(error) ? rateFailure(error, by) : new BatchRefused(by.host, errorText(error, by.url), 'calls')
+    if (isRateError(error)) throw rateFailure(error, by)
+    const [reason, fix] = [errorText(error, by.url), accountAdvice(error.message)]
+    // Fewer calls do not help, unless it is their number that a plan limits.
+    if (fix && !/batch/i.test(error.message)) throw new EndpointFailure(by.host, reason, 'refused', undefined, fix)
+    throw new BatchRefused(by.host, reason, 'calls')
   }
   if (!only || count > 1) throw failed(by, 'answered with something that is not JSON-RPC')
   if (String(only.id) !== '1') throw failed(by, 'answered a call that was not asked')
@@ -159,7 +173,7 @@ function batchAnswers(messages: readonly unknown[], count: number, by: Answering
 export function rateFailure(error: RpcError, { host, url, nowMs }: Answering): EndpointFailure {
   const seconds = backoffSecondsOf(error)
   const retryAtMs = seconds === undefined ? undefined : nowMs + seconds * 1000
-  return new EndpointFailure(host, errorText(error, url), 'rate', retryAtMs)
+  return new EndpointFailure(host, errorText(error, url), 'rate', retryAtMs, accountAdvice(error.message))
 }
 
 /** A node's error as a text that is safe to show. @param url of the node */

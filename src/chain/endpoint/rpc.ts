@@ -3,7 +3,7 @@ import { isRecord, type JsonBounds } from '../../model/json.ts'
 import { type PeerText, peerText } from '../../model/text.ts'
 import type { ReadAnswer, SingleRead } from '../reads.ts'
 import { isBytes } from '../shapes.ts'
-import { EndpointFailure, type FailureKind } from './failures.ts'
+import { accountAdvice, EndpointFailure, type FailureKind } from './failures.ts'
 
 /** Sends calls; resolves to their outcomes, in their order. */
 export type SendCalls = (calls: readonly RpcCall[], signal: AbortSignal) => Promise<readonly RpcOutcome[]>
@@ -175,8 +175,11 @@ function isRevert({ code, message, data }: RpcError): boolean {
 /** Data of `Error(string)` and `Panic(uint256)`, which a contract alone gives, whatever the words with it. */
 const revertPayload = /^0x(08c379a0|4e487b71)/i
 
-/** Codes that gateways use only for the rate. -32005 is also used for a limit on results; its message tells which. */
-const rateCodes: ReadonlySet<number> = new Set([429, -32029, -32097])
+/**
+ * Codes that gateways use only for the rate, and -32017 of Nethermind, which has no module free for a call. -32005 is also
+ * used for a limit on results; its message tells which.
+ */
+const rateCodes: ReadonlySet<number> = new Set([429, -32017, -32029, -32097])
 
 /** Whether the node was asked too often: the same call may pass later. */
 export function isRateError({ code, message, data }: RpcError): boolean {
@@ -212,6 +215,13 @@ export function backoffSecondsOf({ data }: RpcError): number | undefined {
 export function failureKindOf({ message }: RpcError): 'pruned' | 'unknown-block' | 'refused' {
   if (pruned.test(message)) return 'pruned'
   return unknownBlock.test(message) ? 'unknown-block' : 'refused'
+}
+
+/** Whether an answer is an error whose words have no known meaning: the node may be busy. -32601 is of the method. */
+export function isUnexplained(answer: RpcAnswer): boolean {
+  if (answer.kind === 'result' || answer.error.code === -32601 || isRateError(answer.error)) return false
+  const isOfNode = meaningOf(answer.error).kind === 'node' && failureKindOf(answer.error) === 'refused'
+  return isOfNode && accountAdvice(answer.error.message) === undefined
 }
 
 function revertData(data: unknown): Hex {

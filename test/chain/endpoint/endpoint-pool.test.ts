@@ -10,7 +10,10 @@ const minuteMs = 60_000
 
 /** A clock that is set by hand. */
 function handTime() {
-  const clock = { ...systemTime, atMs: 1_700_000_000_000, nowMs: () => clock.atMs }
+  const sleep = async (ms: number) => {
+    clock.atMs += ms
+  }
+  const clock = { ...systemTime, atMs: 1_700_000_000_000, nowMs: () => clock.atMs, sleep }
   return clock
 }
 

@@ -5,6 +5,7 @@ import { CallMeter } from '../../../src/chain/endpoint/call-meter.ts'
 import { systemTime } from '../../../src/edge/time.ts'
 import { Fault } from '../../../src/model/fault.ts'
 import { temporaryFolder } from '../../support/folder.ts'
+import { VirtualTime } from '../../support/virtual-time.ts'
 import { archiveAnswers } from '../support/archive.ts'
 import { echo, echoes, echoing, failureOf, faulty, never, open, results } from '../support/endpoints.ts'
 import { answering, json, startNode } from '../support/node.ts'
@@ -265,7 +266,8 @@ describe('a batch that a node refuses', () => {
 
   it('by a node that fails at everything is not remembered', async () => {
     const proxy = await faulty()
-    const endpoint = open(proxy.url)
+    const time = new VirtualTime(Date.now())
+    const endpoint = open(proxy.url, { time })
     await endpoint.call(echoes(1), never)
     const failing = {
       kind: 'status',
@@ -273,10 +275,13 @@ describe('a batch that a node refuses', () => {
       text: '{"id":null,"error":{"code":-32603,"message":"sick"}}',
     } as const
     proxy.misbehave(failing)
-    const answers = await endpoint.call(echoes(16), never)
-    expect(answers.every(({ kind }) => kind === 'error')).toBe(true)
+    expect(await failureOf(endpoint.call(echoes(16), never))).toMatchObject({
+      kind: 'rate',
+      reason: expect.stringContaining('sick'),
+    })
     proxy.misbehave()
     proxy.reset()
+    await time.sleep(60_000)
     expect(results(await endpoint.call(echoes(16), never))).toEqual(numbers(16))
     expect(proxy.batches).toEqual([16])
   })

@@ -17,7 +17,7 @@ async function guarded(token: string) {
       result: method === 'eth_chainId' ? '0x1' : params[0],
     }))
     if (request.headers.authorization !== `Bearer ${token}`) {
-      const error = { code: -32000, message: `no right for ${request.headers.authorization}` }
+      const error = { code: -32000, message: `not authorized: ${request.headers.authorization}` }
       response.end(JSON.stringify(calls.map(({ id }) => ({ id, error }))))
       return
     }
@@ -56,7 +56,7 @@ it('what a node repeats of them is not repeated', async () => {
   const { host } = await guarded('other')
   const endpoint = open(`http://${host}`, { headers: () => ({ authorization: 'Bearer hunter2-hunter2' }) })
   const failure = await failureOf(endpoint.call([echo(1)], never))
-  expect(failure.message).toContain('no right for (redacted)')
+  expect(failure.message).toContain('not authorized: (redacted)')
   expect(failure.stack).not.toContain('hunter2')
 })
 

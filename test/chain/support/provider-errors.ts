@@ -5,11 +5,16 @@ export interface ProviderError {
   readonly data?: unknown
   /** `revert`: the chain's answer. `rate`: asked too often. Absent: anything else, which is found by asking. */
   readonly as?: 'revert' | 'rate'
+  /** Where the words send a user: to the key, or to the plan of the provider. */
+  readonly account?: 'key' | 'plan'
 }
 
 const of = (code: number, ...messages: string[]): ProviderError[] => messages.map(message => ({ code, message }))
 const rate = (...error: Parameters<typeof of>) => of(...error).map(one => ({ ...one, as: 'rate' as const }))
 const revert = (...error: Parameters<typeof of>) => of(...error).map(one => ({ ...one, as: 'revert' as const }))
+
+const plan = (errors: readonly ProviderError[]) => errors.map(one => ({ ...one, account: 'plan' as const }))
+const key = (errors: readonly ProviderError[]) => errors.map(one => ({ ...one, account: 'key' as const }))
 
 /** Errors of nodes, providers and gateways, from their sources, documentation and issues. */
 export const providerErrors: Readonly<Record<string, readonly ProviderError[]>> = {
@@ -266,14 +271,10 @@ export const providerErrors: Readonly<Record<string, readonly ProviderError[]>> 
     ...of(-32001, 'resource not found'),
     ...of(-32004, 'method not supported'),
     ...of(-32006, 'version not supported'),
-    ...rate(
-      -32005,
-      'daily request count exceeded, request rate limited',
-      'project ID request rate exceeded',
-      'rate limit exceeded',
-    ),
+    ...plan(rate(-32005, 'daily request count exceeded, request rate limited')),
+    ...rate(-32005, 'project ID request rate exceeded', 'rate limit exceeded'),
     ...rate(429, 'Too Many Requests'),
-    ...of(-32002, 'project ID does not have access to archive state'),
+    ...key(of(-32002, 'project ID does not have access to archive state', 'invalid project id')),
   ],
   alchemy: [
     ...of(
@@ -285,17 +286,19 @@ export const providerErrors: Readonly<Record<string, readonly ProviderError[]>> 
     ),
     ...of(-32602, 'Response size should not greater than 150MB'),
     ...of(-32600, 'Unsupported method', 'Unsupported methods [eth_call] in batch call', 'Batch size too large'),
+    ...plan(
+      rate(
+        429,
+        'Monthly capacity limit exceeded. Visit the dashboard to upgrade your scaling policy for continued service.',
+      ),
+    ),
+    ...key(of(-32600, 'Must be authenticated!')),
     ...rate(
       429,
-      'Monthly capacity limit exceeded. Visit the dashboard to upgrade your scaling policy for continued service.',
       'Your app has exceeded its compute units per second capacity. If you have retries enabled, you can safely ignore this message.',
     ),
-    ...rate(
-      -32000,
-      'Monthly capacity limit exceeded',
-      'Your app has exceeded its concurrent requests capacity.',
-      'Concurrent requests limit exceeded',
-    ),
+    ...plan(rate(-32000, 'Monthly capacity limit exceeded')),
+    ...rate(-32000, 'Your app has exceeded its concurrent requests capacity.', 'Concurrent requests limit exceeded'),
   ],
   quicknode: [
     ...of(-32603, 'internal JSON-RPC error', 'Internal server error: backend unavailable', 'failed to parse response'),
@@ -303,8 +306,8 @@ export const providerErrors: Readonly<Record<string, readonly ProviderError[]>> 
     ...of(-32009, 'Trace requests limited'),
     ...of(-32010, 'TX cost exceeds current gas limit'),
     ...rate(-32007, '50/second request limit reached - reduce calls per second or upgrade your account'),
-    ...rate(-32003, 'daily request limit reached - upgrade your account'),
-    ...rate(-32008, 'request limit reached for this month'),
+    ...plan(rate(-32003, 'daily request limit reached - upgrade your account')),
+    ...plan(rate(-32008, 'request limit reached for this month')),
     ...of(-32614, 'eth_getLogs is limited to a 10,000 range'),
     ...of(-32602, 'state histories: archive data is an add-on'),
   ],
@@ -312,20 +315,25 @@ export const providerErrors: Readonly<Record<string, readonly ProviderError[]>> 
     ...of(1, 'Unexpected error'),
     ...of(12, 'Temporary internal error. Please retry, trace-id: 1'),
     ...of(19, 'Temporary internal error'),
-    ...of(30, 'Request timeout on the free tier, please upgrade your tier to the paid one'),
+    ...plan(of(30, 'Request timeout on the free tier, please upgrade your tier to the paid one')),
     ...of(35, 'ranges over 10000 blocks are not supported on freetier'),
-    ...of(31, 'Batch of more than 3 requests are not allowed on free tier, to use this feature register paid account'),
+    ...plan(
+      of(31, 'Batch of more than 3 requests are not allowed on free tier, to use this feature register paid account'),
+    ),
     ...rate(15, 'Too many request, try again later'),
     ...rate(429, 'You have reached your request quota'),
     ...of(21, 'No available upstreams with archive state'),
     ...of(4, 'method is not available on freetier'),
   ],
   ankr: [
-    ...of(-32055, 'this method is not available on this plan', 'Unauthorized: not in the allowlist'),
+    ...plan(of(-32055, 'this method is not available on this plan')),
+    ...key(of(-32055, 'Unauthorized: not in the allowlist')),
+    ...key(of(-32000, 'Unauthorized: You must authenticate your request with an API key.')),
+    ...key(of(-32052, 'API key is not allowed to access blockchain')),
     ...of(-32000, 'failed to handle request', 'upstream: no healthy node'),
     ...of(-32601, 'the method eth_call does not exist/is not available'),
     ...rate(-32090, 'Too many requests, reason: call rate limit exhausted, retry in 10s'),
-    ...of(-32075, 'Archive requests are not available on the free tier'),
+    ...plan(of(-32075, 'Archive requests are not available on the free tier')),
     ...of(-32062, 'Block range is too large', 'max batch size is 30'),
   ],
   bsc: [
@@ -368,11 +376,8 @@ export const providerErrors: Readonly<Record<string, readonly ProviderError[]>> 
       'VM Exception while processing transaction: revert header not found',
       'VM Exception while processing transaction: invalid opcode',
     ),
-    ...of(
-      -32000,
-      'VM Exception while processing transaction: out of gas',
-      'project ID does not have access to archive state',
-    ),
+    ...of(-32000, 'VM Exception while processing transaction: out of gas'),
+    ...key(of(-32000, 'project ID does not have access to archive state')),
     ...of(-32700, 'Cannot wrap a "boolean" as a json-rpc type'),
   ],
   hardhat: [
@@ -513,8 +518,9 @@ export const providerErrors: Readonly<Record<string, readonly ProviderError[]>> 
     ...rate(-32029, 'slow down'),
   ],
   chainstack: [
-    ...rate(-32005, "You've exceeded the RPS limit available on the current plan.", 'exceeded monthly request quota'),
-    ...of(-32002, 'Archive, Debug and Trace requests are not available on your current plan'),
+    ...rate(-32005, "You've exceeded the RPS limit available on the current plan."),
+    ...plan(rate(-32005, 'exceeded monthly request quota')),
+    ...plan(of(-32002, 'Archive, Debug and Trace requests are not available on your current plan')),
   ],
   cloudflare: [
     ...rate(-32046, 'Rate limited by Cloudflare: too many requests'),
