@@ -293,7 +293,8 @@ describe('a real chain, as of hours', () => {
     const both = await collect(other, [1, 2])
     expect(both?.readings).toEqual({ Before0: 50, Before1: 21, Before2: 21 })
     expect(proxy.requests.length - alone, 'as many requests as for the hour alone').toBe(alone)
-    expect(proxy.requests.at(-1)).toEqual(['eth_call', 'eth_call', 'eth_call'])
+    // Two of the hours end with one block.
+    expect(proxy.requests.at(-1)).toEqual(['eth_call', 'eth_call'])
     expect(both?.pins.map(({ block }) => block.hash)).toEqual([
       (await openReader([anvil.url]).block(exact, patient)).hash,
     ])
@@ -333,7 +334,8 @@ describe('a real chain, as of hours', () => {
     const ours = await Promise.all(
       asked.map(hour => Promise.allSettled(calls.map(one => at(reader, hour).read(one as (typeof calls)[1])))),
     )
-    expect(proxy.requests.slice(before)).toEqual([['eth_call', 'eth_call', 'eth_call']])
+    const different = new Set(blocks.map(({ hash }) => hash))
+    expect(proxy.requests.slice(before)).toEqual([[...different].map(() => 'eth_call')])
     for (const [index, { number: blockNumber }] of blocks.entries()) {
       for (const [place, one] of calls.entries()) {
         if (place % 45 > 1) continue

@@ -117,6 +117,11 @@ export class ProtocolChain {
     return createChainReader({ name, id: this.#id, endpoints: [this.url], time: systemTime, earliestMs, ...more })
   }
 
+  /** Methods of each request of readers so far. */
+  get requests(): readonly (readonly string[])[] {
+    return this.#proxy.requests
+  }
+
   /** Number of `eth_call`s of readers that this work costs. */
   async ethCalls(work: () => Promise<unknown>): Promise<number> {
     const before = this.#proxy.requests.length

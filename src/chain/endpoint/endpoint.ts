@@ -2,6 +2,7 @@ import { BatchScheduler } from '../../edge/batch-scheduler.ts'
 import type { RateBounds } from '../../edge/rate/discovered-rate.ts'
 import { RateLimit } from '../../edge/rate/rate-limit.ts'
 import type { Time } from '../../edge/time.ts'
+import { unlessAborted } from '../../edge/unless-aborted.ts'
 import { Fault } from '../../model/fault.ts'
 import { isRecord } from '../../model/json.ts'
 import { type CallMeter, type CallOutcome, CallOutcomes, type CountsOf } from './call-meter.ts'
@@ -43,19 +44,22 @@ export const nodeRate: RateBounds = {
 }
 
 /**
- * Sends the calls of one event-loop tick together. Each caller gets the outcomes of its own calls. Calls aborted before
- * they are sent are left out, and the request is aborted when no caller waits any more.
+ * Sends the calls of one event-loop tick together, equal ones once. Each caller gets the outcomes of its own calls. Calls
+ * aborted before they are sent are left out, and the request is aborted when no caller waits any more.
  */
 function batchedCalls(send: SendCalls): SendCalls {
   const scheduler = new BatchScheduler<readonly RpcCall[], readonly RpcOutcome[]>(async (jobs, { signal }) => {
+    const different = new Map<string, { readonly call: RpcCall; readonly place: number }>()
+    for (const call of jobs.flatMap(({ request }) => request)) {
+      const key = JSON.stringify(call)
+      if (!different.has(key)) different.set(key, { call, place: different.size })
+    }
     const outcomes = await send(
-      jobs.flatMap(({ request }) => request),
+      [...different.values()].map(({ call }) => call),
       signal,
     )
-    let from = 0
     for (const { request, resolve } of jobs) {
-      resolve(outcomes.slice(from, from + request.length))
-      from += request.length
+      resolve(request.flatMap(call => outcomes[different.get(JSON.stringify(call))?.place ?? -1] ?? []))
     }
   })
   return async (calls, signal) => {
@@ -228,6 +232,8 @@ class Node implements OpenEndpoint {
   readonly #counted: CallOutcomes
   readonly #together = batchedCalls((calls, signal) => this.#send(calls, signal))
   readonly #identity: NodeIdentity
+  /** Whether the node serves the chain, while it is asked for that. */
+  #identifying: Promise<boolean> | undefined
 
   constructor(deps: EndpointDeps, shared: EndpointShared) {
     const { url } = deps
@@ -323,6 +329,31 @@ class Node implements OpenEndpoint {
     answerMsMax?: number,
   ): Promise<readonly RpcOutcome[]> {
     if (this.#identity.isKnown) return this.#sender.send(calls, signal, way, answerMsMax)
+    const identifying = this.#identifying
+    if (identifying) {
+      const [outcomes, isSame] = await Promise.all([
+        this.#sender.send(calls, signal, way, answerMsMax),
+        unlessAborted(identifying, signal),
+      ])
+      return isSame ? outcomes : this.#identify(calls, signal, way, answerMsMax)
+    }
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    this.#identifying = promise
+    try {
+      return await this.#identify(calls, signal, way, answerMsMax)
+    } finally {
+      this.#identifying = undefined
+      resolve(this.#identity.isKnown)
+    }
+  }
+
+  /** Asks which chain the node serves, with the calls. */
+  async #identify(
+    calls: readonly RpcCall[],
+    signal: AbortSignal,
+    way: 'together' | 'apart',
+    answerMsMax?: number,
+  ): Promise<readonly RpcOutcome[]> {
     const asked = way === 'together' ? calls : []
     const [id, ...outcomes] = await this.#sender.send([chainIdCall, ...asked], signal, 'together', answerMsMax)
     const mistake = this.#mistakeIn(id)

@@ -239,13 +239,23 @@ export interface SeenBlock {
   readonly parentHash?: Hex | undefined
 }
 
+/** Sizes of the code of several contracts, a word each: one read. */
+export interface CodeSizes {
+  readonly kind: 'code-sizes'
+  readonly addresses: readonly Hex[]
+}
+
 /**
  * EVM code that makes one read and returns it with the number, the timestamp and the parent hash of the block it runs
  * in: value and certificate are of one execution, which no load balancer can divide. It runs as code of the reader
  * (a state override of `eth_call`) and as creation code alike, as all it needs is within it.
  */
-export function certifiedCode(request: SingleRead): Hex {
+export function certifiedCode(request: SingleRead | CodeSizes): Hex {
   switch (request.kind) {
+    case 'code-sizes': {
+      const words = request.addresses.map((address, place) => `73${digits(address)}3b${push4(0x80 + 0x20 * place)}52`)
+      return `0x${words.join('')}6001${certificate}${push4(0x80 + 0x20 * words.length)}6000f3`
+    }
     case 'balance':
       return `0x73${digits(request.address)}31${ofWord}`
     case 'code-size':

@@ -3,7 +3,7 @@ import type { Endpoint } from '../endpoint/endpoint.ts'
 import type { EndpointPool, RefusedWork, Served } from '../endpoint/endpoint-pool.ts'
 import { allFailed, EndpointFailure } from '../endpoint/failures.ts'
 import { type CandidateBlock, SharedWork } from '../look-up/look-ups.ts'
-import type { ReadAt, ReadRequest } from '../reads.ts'
+import type { ReadAnswer, ReadAt, ReadRequest } from '../reads.ts'
 import type { BlockHeader } from '../shapes.ts'
 import type { ReadTarget } from './certificate.ts'
 import { readAt, readLate } from './read.ts'
@@ -143,11 +143,32 @@ class Rest {
   }
 }
 
+/** Answers kept of one hour, and hex characters of one: decimals and addresses, which later questions ask for again. */
+const answersKeptMax = 1_000
+const answerCharsKeptMax = 66
+
+/** Answers to reads of one hour, for later questions of its runs. */
+export class HourAnswers {
+  readonly #answers = new Map<string, ReadAnswer>()
+
+  /** The answer to a read at a block; undefined where it has not been read there. */
+  of(request: ReadRequest, { hash }: BlockHeader): ReadAnswer | undefined {
+    return this.#answers.get(`${hash} ${keyOf(request)}`)
+  }
+
+  add(request: ReadRequest, { hash }: BlockHeader, outcome: ReadOutcome | undefined): void {
+    if (!isAnswer(outcome) || outcome.kind !== 'returned' || outcome.output.length > answerCharsKeptMax) return
+    if (this.#answers.size < answersKeptMax) this.#answers.set(`${hash} ${keyOf(request)}`, outcome)
+  }
+}
+
 /** Dependencies of `HourReads`. */
 interface HourReadsDeps {
   asOf(signal: AbortSignal): Promise<BlockHeader>
   /** Executes reads at the as-of block, on any endpoint that can. */
   read(block: BlockHeader, requests: readonly ReadRequest[], signal: AbortSignal): Promise<AnyRead>
+  /** Answers of the hour so far. */
+  readonly known: HourAnswers
   /** Called when no more reads can join, with the fault when the look-up failed. */
   closed(failure?: unknown): void
 }
@@ -236,16 +257,17 @@ export class HourReads {
     // One tick for requests made when the block became known.
     if (tried.length < this.#requests.length) await setImmediate()
     this.#deps.closed()
+    const { known } = this.#deps
     const requests = this.#requests
-    const rest = tried.length === 0 ? requests : requests.filter((_, place) => !isAnswer(tried[place]))
-    if (rest.length === 0) return { at, value: { outcomes: tried } }
-    const { outcomes, late } = await this.#deps.read(at, rest, signal)
-    if (rest.length === requests.length) return { at, value: { outcomes, ...(late && { late }) } }
-    const read = outcomes.values()
-    const merged = requests.flatMap((_, place) => {
+    const before = requests.map((request, place) => {
       const outcome = tried[place]
-      return isAnswer(outcome) ? [outcome] : (read.next().value ?? [])
+      return isAnswer(outcome) ? outcome : known.of(request, at)
     })
+    const rest = requests.filter((_, place) => !before[place])
+    const { outcomes, late } = rest.length === 0 ? { outcomes: [] } : await this.#deps.read(at, rest, signal)
+    const read = outcomes.values()
+    const merged = before.flatMap(answer => answer ?? read.next().value ?? [])
+    for (const [place, request] of requests.entries()) known.add(request, at, merged[place])
     return { at, value: { outcomes: merged, ...(late && { late }) } }
   }
 

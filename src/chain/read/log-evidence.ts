@@ -5,9 +5,9 @@ import type { Endpoint } from '../endpoint/endpoint.ts'
 import type { EndpointWatch } from '../endpoint/endpoint-pool.ts'
 import { EndpointFailure, noContract, StateMissing } from '../endpoint/failures.ts'
 import { filterKey, type LearntOfNode } from '../endpoint/learnt.ts'
-import { lacksPart, type RpcCall, resultOf } from '../endpoint/rpc.ts'
+import { lacksPart, type RpcCall, type RpcOutcome, resultOf } from '../endpoint/rpc.ts'
 import type { RawLog } from '../log-list.ts'
-import { headerCall } from '../look-up/look-ups.ts'
+import { headerCall, SharedWork } from '../look-up/look-ups.ts'
 import { type BlockHeader, hexOf, type NodeLog, parseHeader, parseLogs } from '../shapes.ts'
 import { requireKept } from './certificate.ts'
 import type { ReadMemory } from './read-memory.ts'
@@ -101,6 +101,8 @@ export class LogMemory {
   readonly #receiptsFrom = new WeakMap<LearntOfNode, bigint>()
   readonly #hadLogs = new Map<string, boolean>()
   readonly #remarks = new WeakMap<Endpoint, Set<string>>()
+  /** Receipts that are being read, by endpoint and block: logs of several filters are compared with them. */
+  readonly #receipts = new WeakMap<Endpoint, Map<Hex, SharedWork<RpcOutcome | undefined>>>()
 
   constructor(watch?: EndpointWatch) {
     this.#watch = watch
@@ -125,6 +127,26 @@ export class LogMemory {
   /** Records that an endpoint has the receipts of a block. */
   sawReceipts(endpoint: Endpoint, number: bigint): void {
     if (!this.hasReceipts(endpoint, number)) this.#receiptsFrom.set(endpoint.node, number)
+  }
+
+  /** Whether receipts of a block are being read. */
+  isReading(endpoint: Endpoint, hash: Hex): boolean {
+    return this.#receipts.get(endpoint)?.has(hash) ?? false
+  }
+
+  /** Receipts of a block, asked for once by all that wait for them. */
+  async receipts(endpoint: Endpoint, { number, hash }: LogBlock, signal: AbortSignal): Promise<RpcOutcome | undefined> {
+    const reading = this.#receipts.get(endpoint) ?? new Map<Hex, SharedWork<RpcOutcome | undefined>>()
+    this.#receipts.set(endpoint, reading)
+    const before = reading.get(hash)
+    if (before?.isUsable) return before.join(signal)
+    const work = new SharedWork(async shared => (await endpoint.callApart([receiptsCall(number)], shared))[0])
+    reading.set(hash, work)
+    try {
+      return await work.join(signal)
+    } finally {
+      if (reading.get(hash) === work) reading.delete(hash)
+    }
   }
 
   /** Whether an hour without logs of a filter is news: the hour read before had some, or none was read yet. */
@@ -432,7 +454,8 @@ export class LogEvidence {
     if (memory.hasReceipts(endpoint, from)) return []
     const some = { address: [], topics: [] }
     const full = blocks.filter(({ bloom }) => /^0x0*[1-9a-f]/i.test(String(bloom)) && mayHaveLogs(bloom, some))
-    const first = full.find(({ number }) => answered.blocks.has(number)) ?? full.at(-1)
+    const isRead = ({ hash }: LogBlock) => memory.isReading(endpoint, hash)
+    const first = full.find(({ number }) => answered.blocks.has(number)) ?? full.find(isRead) ?? full.at(-1)
     return first ? [first] : []
   }
 
@@ -468,7 +491,7 @@ export class LogEvidence {
   async #receiptLogs(block: LogBlock): Promise<readonly NodeLog[] | 'none' | undefined> {
     const { endpoint, memory, signal } = this.#asked
     if (!memory.withoutBlockReceipts.has(endpoint.node)) {
-      const [outcome] = await endpoint.callApart([receiptsCall(block.number)], signal)
+      const outcome = await memory.receipts(endpoint, block, signal)
       if (outcome === undefined || outcome instanceof EndpointFailure) return undefined
       if (outcome.kind === 'result') return logsIn(outcome.result, block)
       if (endpoint.failure(outcome.error).kind === 'pruned') return 'none'

@@ -5,6 +5,7 @@ import { Fault } from '../../model/fault.ts'
 import { type Hour, hourAfter } from '../../model/hour.ts'
 import { EndpointPool, type EndpointReport, type EndpointSource, type PoolDeps } from '../endpoint/endpoint-pool.ts'
 import { allFailed, chainBehind, EndpointFailure, stoppedWhile, unexpected } from '../endpoint/failures.ts'
+import { filterKey } from '../endpoint/learnt.ts'
 import { resultOf } from '../endpoint/rpc.ts'
 import type { LogList } from '../log-list.ts'
 import { plain } from '../look-up/as-of.ts'
@@ -21,7 +22,7 @@ import {
 } from '../look-up/look-ups.ts'
 import type { ChainReader, ReadAnswer, ReadAt, ReadRequest } from '../reads.ts'
 import { type BlockHeader, parseHeader } from '../shapes.ts'
-import { HourReads, readOnAny } from './hour-reads.ts'
+import { HourAnswers, HourReads, readOnAny } from './hour-reads.ts'
 import { LogMemory } from './log-evidence.ts'
 import { readLogsOnAny } from './logs.ts'
 import { readAt } from './read.ts'
@@ -79,6 +80,9 @@ const nextBlockWaitMsMax = 30_000
 /** Number of waits for the next block within one look-up. */
 const nextBlockWaitsMax = 2
 
+/** Hours whose answers are kept, for questions that follow from them. */
+const hoursAnsweredMax = 24
+
 class HourlyReader implements OpenChainReader {
   readonly id: number
   readonly settleMs: number
@@ -92,6 +96,10 @@ class HourlyReader implements OpenChainReader {
   #learnt: LearntOfChain
   /** Reads of an hour that are sent together with its look-up, or after it. */
   readonly #hourReads = new WeakMap<HourLookUp, HourReads>()
+  /** Answers of the hours that were read last. */
+  readonly #answers = new Map<HourLookUp, HourAnswers>()
+  /** Logs that are being read: those of one hour and filter are one read. */
+  readonly #logReads = new Map<string, SharedWork<ReadAt<LogList>>>()
   readonly askHead = (signal: AbortSignal) => this.#pool.askHead(signal)
   readonly #hours = new Hours()
   readonly #pace = new Pace()
@@ -156,16 +164,30 @@ class HourlyReader implements OpenChainReader {
   }
 
   logs(hour: Hour, filter: LogFilter, signal: AbortSignal, hours?: number): Promise<ReadAt<LogList>> {
-    return this.#faulted(hour, signal, async state => {
-      const before = this.#firstBlockAfter(hourAfter(hour, -(hours ?? 1)), signal)
-      const [to, from] = await Promise.all([this.#asOf(state, signal), before])
-      if (from > to.number + 1n) throw this.#outOfOrder(hour, hourAfter(hour, -(hours ?? 1)), from, to)
-      const [chain, pool] = [this.#name, this.#pool]
-      const { reads, logs: memory } = this.#memory
-      const value = readLogsOnAny({ chain, pool, memory, reads, from, asOf: to, filter, hours, signal }, state)
-      value.catch(failure => this.#distrust(state, failure))
-      return { at: plain(to), value: await value }
+    return this.#faulted(hour, signal, async () => {
+      const key = `${hour} ${hours} ${filterKey(filter)}`
+      const reading = this.#logReads.get(key)
+      if (reading?.isUsable) return reading.join(signal)
+      const work = new SharedWork(shared => this.#logsOf(hour, filter, shared, hours))
+      this.#logReads.set(key, work)
+      try {
+        return await work.join(signal)
+      } finally {
+        if (this.#logReads.get(key) === work) this.#logReads.delete(key)
+      }
     })
+  }
+
+  async #logsOf(hour: Hour, filter: LogFilter, signal: AbortSignal, hours?: number): Promise<ReadAt<LogList>> {
+    const state = this.#hours.of(hour)
+    const before = this.#firstBlockAfter(hourAfter(hour, -(hours ?? 1)), signal)
+    const [to, from] = await Promise.all([this.#asOf(state, signal), before])
+    if (from > to.number + 1n) throw this.#outOfOrder(hour, hourAfter(hour, -(hours ?? 1)), from, to)
+    const [chain, pool] = [this.#name, this.#pool]
+    const { reads, logs: memory } = this.#memory
+    const value = readLogsOnAny({ chain, pool, memory, reads, from, asOf: to, filter, hours, signal }, state)
+    value.catch(failure => this.#distrust(state, failure))
+    return { at: plain(to), value: await value }
   }
 
   async hasBlock({ number, hash }: Pick<AsOfBlock, 'number' | 'hash'>, signal: AbortSignal) {
@@ -295,6 +317,7 @@ class HourlyReader implements OpenChainReader {
     const open = this.#hourReads.get(state)
     if (open?.work.isUsable) return open
     const reads: HourReads = new HourReads({
+      known: this.#answersOf(state),
       asOf: signal => this.#asOf(state, signal),
       read: (block, requests, signal) => {
         const [name, pool, memory] = [this.#name, this.#pool, this.#memory.reads]
@@ -307,6 +330,16 @@ class HourlyReader implements OpenChainReader {
     })
     this.#hourReads.set(state, reads)
     return reads
+  }
+
+  /** Answers of an hour. One that is searched again has none. */
+  #answersOf(state: HourLookUp): HourAnswers {
+    const answers = this.#answers.get(state) ?? new HourAnswers()
+    this.#answers.delete(state)
+    this.#answers.set(state, answers)
+    const [oldest] = this.#answers.keys()
+    if (this.#answers.size > hoursAnsweredMax && oldest !== undefined) this.#answers.delete(oldest)
+    return answers
   }
 
   /**

@@ -4,6 +4,7 @@ import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure, type FailureKind, ReadFailure } from '../endpoint/failures.ts'
 import {
   type CertifiedAnswer,
+  type CodeSizes,
   certifiedAnswer,
   certifiedCode,
   failureKindOf,
@@ -83,7 +84,12 @@ function throwUnlessRefused(endpoint: Endpoint, outcome: RpcOutcome): void {
 }
 
 /** A read by certifying code. Its sender is the one it has within an aggregate: a view may depend on it. */
-function codeCall({ block, memory }: ReadScope, way: CodeWay, request: SingleRead, pin: BlockReference): RpcCall {
+function codeCall(
+  { block, memory }: ReadScope,
+  way: CodeWay,
+  request: SingleRead | CodeSizes,
+  pin: BlockReference,
+): RpcCall {
   const [code, at] = [certifiedCode(request), pinParam(block, pin)]
   if (way === 'create') return { method: 'eth_call', params: [{ from: memory.multicall, data: code }, at] }
   const reader =
@@ -106,10 +112,11 @@ async function readInCode(
 ): Promise<readonly (ReadAnswer | ReadFailure)[]> {
   const { endpoint } = reading
   const pin = pinOf(endpoint)
-  const calls = requests.map(request => codeCall(reading, way, request, pin))
+  const groups = groupsOf(requests)
+  const calls = groups.map(({ read }) => codeCall(reading, way, read, pin))
   const { header, outcomes } = await sent(reading, pin, calls, answerMsMax)
   requireAlive(outcomes)
-  return Promise.all(
+  const answers = await Promise.all(
     outcomes.map(async outcome => {
       const found = certifiedOf(outcome)
       if (!found) return failureOfCode(endpoint, outcome)
@@ -117,6 +124,52 @@ async function readInCode(
       return found.answer
     }),
   )
+  const ofRequests = new Map(
+    groups.flatMap(({ requests }, place) =>
+      requests.map((request, index) => [request, ofGroup(answers[place], requests.length, index)] as const),
+    ),
+  )
+  return requests.map(request => ofRequests.get(request) ?? noValue(endpoint))
+}
+
+/** Contracts whose code is measured in one call: 100 take 300,000 gas, and their code is shorter than any limit. */
+const codeSizesMax = 100
+
+/** A read by code, and the requests that it answers. */
+interface CodeGroup {
+  readonly read: SingleRead | CodeSizes
+  readonly requests: readonly SingleRead[]
+}
+
+/** Sizes of code are read together; any other read alone. */
+function groupsOf(requests: readonly SingleRead[]): readonly CodeGroup[] {
+  const sizes = requests.filter(request => request.kind === 'code-size')
+  const others = requests.filter(request => request.kind !== 'code-size')
+  const parts = Array.from({ length: Math.ceil(sizes.length / codeSizesMax) }, (_, index) =>
+    sizes.slice(index * codeSizesMax, (index + 1) * codeSizesMax),
+  )
+  return [
+    ...others.map(request => ({ read: request, requests: [request] })),
+    ...parts.map(part => ({
+      read: { kind: 'code-sizes', addresses: part.map(({ address }) => address) } as const,
+      requests: part,
+    })),
+  ]
+}
+
+/** The answer of one request of a group: a failure is that of each, and so is a revert, which is repeated alone. */
+function ofGroup(
+  answer: ReadAnswer | ReadFailure | undefined,
+  count: number,
+  index: number,
+): ReadAnswer | ReadFailure | undefined {
+  if (count === 1 || answer === undefined || answer instanceof ReadFailure || answer.kind === 'reverted') return answer
+  if (answer.output.length !== 2 + 64 * count) return undefined
+  return { ...answer, output: `0x${answer.output.slice(2 + 64 * index, 2 + 64 * (index + 1))}` }
+}
+
+function noValue({ host }: Endpoint): ReadFailure {
+  return new ReadFailure(host, 'answered a read with something that is not a value', 'refused')
 }
 
 /** The answer of certifying code; undefined for any other. */
@@ -368,9 +421,7 @@ function outcomeOf(endpoint: Endpoint, { kind }: SingleRead, outcome: RpcOutcome
     : kind === 'code-size'
       ? sizeOf(parseBytes(outcome?.result))
       : parseWord(outcome?.result)
-  return output
-    ? { kind: 'returned', output }
-    : new ReadFailure(endpoint.host, 'answered a read with something that is not a value', 'refused')
+  return output ? { kind: 'returned', output } : noValue(endpoint)
 }
 
 /** The number of bytes as a word. */

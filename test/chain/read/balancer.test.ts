@@ -137,10 +137,11 @@ describe('a cold read of the current hour behind a balancer with a lagging node'
 })
 
 describe('reads that no code certifies, behind a balancer', () => {
-  const reads = [
-    { kind: 'call-from', to: contract, from: `0x${'f0'.repeat(20)}`, input: '0x05' },
-    { kind: 'storage', address: contract, slot: `0x${'02'.padStart(64, '0')}` },
-  ] as const
+  const readsOf = (input: Hex, slot: string) =>
+    [
+      { kind: 'call-from', to: contract, from: `0x${'f0'.repeat(20)}`, input },
+      { kind: 'storage', address: contract, slot: `0x${slot.padStart(64, '0')}` },
+    ] as const
 
   it.each([1, 0])('are believed only in a request that shows that hashes are taken: %i', async honest => {
     const traits = { multicallFrom: 9_999n, runsCode: [] }
@@ -155,13 +156,12 @@ describe('reads that no code certifies, behind a balancer', () => {
       answering(isSettled && !honest ? atHead : taking)(calls, response, body),
     )
     const reader = openChain([server.url])
-    const asked = () => reader.read(hour, reads, patient)
-    const [{ value }] = [await asked()]
-    isSettled = true
-    const outcome = await asked().catch((fault: Fault) => fault.message)
-    expect(outcome).toEqual(
-      honest ? { at: expect.anything(), value } : expect.stringContaining('a hash that no block has'),
-    )
+    const { value } = await reader.read(hour, readsOf('0x05', '02'), patient)
     expect(value).toMatchObject([{ output: valueAt('0x05', 533n) }, { output: valueAt('0x02', 533n) }])
+    isSettled = true
+    const outcome = await reader.read(hour, readsOf('0x06', '03'), patient).catch((fault: Fault) => fault.message)
+    const values = [{ output: valueAt('0x06', 533n) }, { output: valueAt('0x03', 533n) }]
+    if (honest) expect(outcome).toMatchObject({ value: values })
+    else expect(outcome).toContain('a hash that no block has')
   })
 })

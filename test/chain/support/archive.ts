@@ -126,12 +126,12 @@ export function archiveAnswers(chain: ScriptedChain, traits: ArchiveTraits = {})
       const isFailing = read.to === traits.halting || traits.reverting?.has(read.input)
       return certifiedOutput(seenAt(number), isFailing ? undefined : output)
     }
-    const value = {
-      balance: () => balanceAt(read.of, number),
-      storage: () => BigInt(read.of) * number,
-      'code-size': () => BigInt(codeAt(read.of, number).length / 2 - 1),
+    if (read.kind === 'code-sizes') {
+      const sizes = read.of.map(address => word(BigInt(codeAt(address, number).length / 2 - 1)).slice(2))
+      return certifiedOutput(seenAt(number), `0x${sizes.join('')}`)
     }
-    return certifiedOutput(seenAt(number), word(value[read.kind]()))
+    const value = read.kind === 'balance' ? balanceAt(read.of, number) : BigInt(read.of) * number
+    return certifiedOutput(seenAt(number), word(value))
   }
 
   function codeAt(address: unknown, number: bigint): Hex {

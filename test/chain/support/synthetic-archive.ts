@@ -123,7 +123,9 @@ export function syntheticArchive(chain: ScriptedChain, { chainId = 1, delayMs = 
   }
 
   function codeAnswer(read: CodeRead, number: number): Hex {
-    return read.kind === 'call' ? contractAnswer(read.input, number) : syntheticValue(read.of, number)
+    if (read.kind === 'call') return contractAnswer(read.input, number)
+    if (read.kind !== 'code-sizes') return syntheticValue(read.of, number)
+    return `0x${read.of.map(address => syntheticValue(address, number).slice(2)).join('')}`
   }
 
   /** Every contract says that it has 18 decimals, and is a feed whose round is as old as the block. */

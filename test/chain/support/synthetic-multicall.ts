@@ -43,10 +43,12 @@ export function aggregate3Output(results: readonly (Hex | undefined)[]): Hex {
 /** A read by certifying code. */
 export type CodeRead =
   | { readonly kind: 'call'; readonly to: Hex; readonly input: Hex }
-  | { readonly kind: 'balance' | 'storage' | 'code-size'; readonly of: Hex }
+  | { readonly kind: 'balance' | 'storage'; readonly of: Hex }
+  | { readonly kind: 'code-sizes'; readonly of: readonly Hex[] }
 
 const callCode = /^0x63[0-9a-f]{8}63[0-9a-f]{8}6000396000600063([0-9a-f]{8})6000600073([0-9a-f]{40})5af1/
-const wordCode = /^0x(?:73([0-9a-f]{40})(31|3b)|7f([0-9a-f]{64})54)/
+const wordCode = /^0x(?:73([0-9a-f]{40})31|7f([0-9a-f]{64})54)/
+const sizesCode = /^0x73[0-9a-f]{40}3b63/
 
 /** The read of an `eth_call` by certifying code: as a state override, or as creation code. Undefined for other calls. */
 export function codeRead(params: readonly unknown[]): (CodeRead & { readonly way: 'override' | 'create' }) | undefined {
@@ -58,8 +60,12 @@ export function codeRead(params: readonly unknown[]): (CodeRead & { readonly way
     const input = Number.parseInt(bytes, 16) === 0 ? '' : code.slice(-2 * Number.parseInt(bytes, 16))
     return { way, kind: 'call', to: `0x${to}`, input: `0x${input}` }
   }
-  const [, account, opcode, slot] = wordCode.exec(code) ?? []
-  if (account) return { way, kind: opcode === '31' ? 'balance' : 'code-size', of: `0x${account}` }
+  if (sizesCode.test(code)) {
+    const of = [...code.matchAll(/73([0-9a-f]{40})3b63/g)].map(([, account]) => `0x${account}` as const)
+    return { way, kind: 'code-sizes', of }
+  }
+  const [, account, slot] = wordCode.exec(code) ?? []
+  if (account) return { way, kind: 'balance', of: `0x${account}` }
   return slot ? { way, kind: 'storage', of: `0x${slot}` } : undefined
 }
 
