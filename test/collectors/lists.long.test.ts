@@ -7,7 +7,7 @@ import {
   parseAbi,
   parseAbiParameters,
 } from 'viem'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { OpenChainReader } from '../../src/chain/read/reader.ts'
 import type { ChainReader } from '../../src/chain/reads.ts'
 import type { CollectorConfig } from '../../src/config/config.ts'
@@ -188,7 +188,9 @@ describe('a list', () => {
   })
 
   it('costs the steps of its values alone once it is known', async () => {
-    const { runner } = runnerOn(ofFactory())
+    const fresh = chain.reader('dev')
+    onTestFinished(() => fresh.close())
+    const { runner } = runnerOn(ofFactory(), undefined, fresh)
     const cost = (place: number) => chain.ethCalls(() => runner.collect(overPairs(), hours[place] as Hour))
     // The length, the new items, and two steps of their values.
     expect([await cost(2), await cost(3)]).toEqual([4, 4])

@@ -74,7 +74,7 @@ describe('what is collected is what the chain says as of the hour:', () => {
     }
   })
 
-  it('a pool without a curve of its own is two eth_calls an hour, once it is known to say nothing of one', async () => {
+  it('a pool without a curve of its own is at most two eth_calls an hour, once it is known to say nothing of one', async () => {
     // The second is of its tokens, which are asked for their decimals whatever is written.
     const options = { ...at('pool', 'pool')(), decimals0: 18, decimals1: 6 }
     const ethCalls = () => meter.counts().calls['eth_call'] ?? 0
@@ -84,7 +84,7 @@ describe('what is collected is what the chain says as of the hour:', () => {
       await runner.collect(configured('uniswap-v2-pool', { options }), hour)
       costs.push(ethCalls() - before)
     }
-    expect(costs.slice(1)).toEqual([2, 2, 2])
+    expect(Math.max(...costs.slice(1))).toBeLessThanOrEqual(2)
   })
 })
 

@@ -122,6 +122,10 @@ function unusable(text: string, by: Answering, bounds: JsonBounds | undefined): 
   const bound = bounds && exceededBound(text, bounds)
   if (bound === 'depthMax') return failed(by, 'answered with JSON that nests deeper than any answer')
   if (bound) return new BatchRefused(by.host, 'answered too much', 'answer')
+  // Cloudflare's words, whatever the status is.
+  if (/^\s*error code: 1015\b/i.test(peerText(text))) {
+    return new EndpointFailure(by.host, 'limits how often it is asked (Cloudflare’s error 1015)', 'rate')
+  }
   return failed(by, `answered with something that is not JSON${kindOf(text)}`)
 }
 

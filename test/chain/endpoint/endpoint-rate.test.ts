@@ -29,6 +29,16 @@ function idleTime(isIdle: () => boolean) {
   return { ...systemTime, chance: () => 0.5, nowMs: () => nowMs, sleep, timeout: () => never }
 }
 
+it('Cloudflare’s words for a rate are one, also with 200', async () => {
+  const time = new VirtualTime(startMs)
+  const proxy = await faulty()
+  const endpoint = open(proxy.url, { time })
+  await endpoint.call(echoes(3), never)
+  proxy.misbehaveOnce({ kind: 'status', status: 200, text: 'error code: 1015' })
+  expect(results(await endpoint.call(echoes(3), never))).toEqual([0, 1, 2])
+  expect(time.nowMs()).toBeGreaterThan(startMs)
+})
+
 describe('a 429', () => {
   it.each([
     ['seconds', '3'],
