@@ -378,6 +378,15 @@ export class LogEvidence {
     for (const block of likely.slice(0, bloomReceiptBlocks)) await this.#requireReceipts(block, answered)
   }
 
+  /** Logs of a block from its receipts, oldest first; undefined where the node does not have all of them. */
+  async receiptsOf(number: bigint): Promise<readonly NodeLog[] | undefined> {
+    const { endpoint, filter, memory, signal } = this.#asked
+    const [block] = await this.#seenBlocks([number])
+    const outcome = block && (await memory.receipts(endpoint, block, signal))
+    const logs = block && logsIn(resultOf(outcome), block)
+    return Array.isArray(logs) ? logs.filter(fitting(filter)).sort(byPlace) : undefined
+  }
+
   /** The last blocks of an hour near the head: a node hardly lags further. And some spread over the hour. */
   #numbers(): bigint[] {
     const { from, asOf } = this.#asked

@@ -151,6 +151,14 @@ class LogRequests {
     }
   }
 
+  /** Logs of one block from its receipts: some nodes refuse more logs than fit, even of one block. Undefined without them. */
+  async fromReceipts(range: LogRange): Promise<RangeOutcome | undefined> {
+    const logs = await new LogEvidence(this.#asked).receiptsOf(range.from)
+    if (!logs) return undefined
+    for (const log of logs) this.#see(log)
+    return { kind: 'logs', range, logs: new LogList([packed(logs)]) }
+  }
+
   /** Logs answered so far. */
   get answered(): AnsweredLogs {
     return { blocks: this.#blocks, addresses: this.#addresses }
@@ -433,11 +441,20 @@ class HourLogs {
     const passing = Math.max(this.#blocksPassed, this.#span.proven)
     const isSure = parts.every(part => blocksIn(part) <= passing)
     const asked = new Set(isSure ? parts : samplesOf(parts))
-    const outcomes = await this.#ask([...asked], isSure)
+    const answers = await this.#ask([...asked], isSure)
     const unasked = parts.filter(part => !asked.has(part))
-    for (const outcome of outcomes) if (outcome.kind === 'logs') this.#took(outcome)
+    for (const outcome of answers) if (outcome.kind === 'logs') this.#took(outcome)
+    const outcomes = await Promise.all(answers.map(outcome => this.#orReceipts(outcome)))
     const refused = outcomes.filter(outcome => outcome.kind === 'refused').map(outcome => this.#refused(outcome))
     this.#rest = [...unasked, ...refused].sort((a, b) => (a.from < b.from ? -1 : 1))
+  }
+
+  /** An outcome; in place of the refusal of one block, where other ranges pass, what its receipts have. */
+  async #orReceipts(outcome: RangeOutcome): Promise<RangeOutcome> {
+    if (outcome.kind === 'logs' || blocksIn(outcome.range) > 1 || this.#blocksPassed === 0) return outcome
+    const found = await this.#requests.fromReceipts(outcome.range)
+    if (found?.kind === 'logs') this.#answered.set(outcome.range.from, found.logs)
+    return found ?? outcome
   }
 
   async #ask(parts: readonly LogRange[], isSure: boolean): Promise<RangeOutcome[]> {

@@ -316,6 +316,25 @@ describe('a single block', () => {
   })
 })
 
+it('one block whose logs are refused, though others pass, is read from its receipts', async () => {
+  const traits = { logsIn: (number: bigint) => (number === 300n ? 3 : 1) }
+  const answers = archiveAnswers(chain, traits)
+  const fat = answering((method, params) => {
+    if (method === 'eth_getBlockReceipts') {
+      const [number] = params
+      const logs = answers('eth_getLogs', [{ ...filter, fromBlock: number, toBlock: number }])
+      return [{ blockHash: chain.header(BigInt(String(number)))?.hash, logs }]
+    }
+    if (method !== 'eth_getLogs') return answers(method, params)
+    const [{ fromBlock, toBlock }] = params as [Record<'fromBlock' | 'toBlock', string>]
+    const isFat = fromBlock !== 'latest' && BigInt(fromBlock) <= 300n && BigInt(toBlock) >= 300n
+    if (isFat) throw new NodeError(-32005, 'query returned more than 10000 results')
+    return answers(method, params)
+  })
+  const { again } = await read(fat)
+  expect(await again()).toEqual(all.flatMap(number => (number === 300n ? [number, number, number] : [number])))
+})
+
 describe('a filter of more addresses than a node takes', () => {
   const addresses = (count: number) =>
     Array.from({ length: count }, (_, index) => `0x${index.toString(16).padStart(40, '0')}` as const)
