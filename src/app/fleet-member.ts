@@ -6,8 +6,9 @@ import { DeliveryLoop } from '../delivery/delivery.ts'
 import type { Destination } from '../delivery/destination.ts'
 import { type Loop, repeated } from '../edge/loop.ts'
 import type { ServiceClient } from '../edge/service-client.ts'
+import type { Time } from '../edge/time.ts'
 import { version } from '../edge/version.ts'
-import { definitionIdentities, FleetAgreement, otherDefinitionSentence, serviceOf } from '../fleet/agreement.ts'
+import { definitionIdentities, FleetAgreement, serviceOf } from '../fleet/agreement.ts'
 import { BackfillWorker, type WindowClaim, type WindowResult } from '../fleet/backfill-worker.ts'
 import { FleetIntakeStore, LocalHours } from '../fleet/fleet-intake-store.ts'
 import { FleetPacer, PushBack } from '../fleet/fleet-pacer.ts'
@@ -102,6 +103,8 @@ class FleetParts {
   readonly #agreement: FleetAgreement
   /** The roles that it has, or wants, of the whole fleet. */
   readonly #announced: RoleClaim[] = []
+  /** Of these, the ones of delivering. */
+  readonly #delivering: RoleClaim[] = []
 
   /** @param parts each part is added to it as it starts */
   constructor(
@@ -145,7 +148,7 @@ class FleetParts {
     const { config, time, log } = context
     const [engine, lanes, claims, { failed }] = [this.#engine, this.#lanes, this.#claims, this.#trouble]
     await this.#agreement.begin()
-    const now = () => ({ ...seen(), fleetTroubles: this.#troubles, fleetWarnings: this.#warnings })
+    const now = () => ({ ...seen(), fleetTroubles: this.#troubles })
     if (config.heartbeat || config.notify.length > 0) this.#report(now)
     const worked = () => this.#worked
     const withDue = async () => (await lanes.work(worked(), time)).due
@@ -171,7 +174,9 @@ class FleetParts {
       outcomes: new LocalOutcomes(keptIn),
       works: collector => worked().includes(lanes.of(collector) ?? ''),
     })
-    const own = new FleetIntakeStore({ intake, store, engine, claims: hours, lanes, local, checksFinality, failed })
+    const counts = (...asked: Parameters<FleetAgreement['counts']>) => this.#agreement.counts(...asked)
+    const kept = { intake, store, engine, claims: hours, lanes, counts, local }
+    const own = new FleetIntakeStore({ ...kept, checksFinality, failed })
     log.info({ name: this.#name, lanes: worked() }, 'this daemon is one of a fleet')
     return { own: { intake: own, health: outbox.health }, now }
   }
@@ -180,11 +185,6 @@ class FleetParts {
   get #troubles(): readonly string[] {
     const { otherService } = this.#agreement
     return [...(otherService === undefined ? [] : [otherService]), ...this.#claims.troubles]
-  }
-
-  get #warnings(): readonly string[] {
-    const { differing } = this.#agreement
-    return differing.length === 0 ? [] : [otherDefinitionSentence(differing)]
   }
 
   #keep<T extends { stop(): Promise<void> }>(part: T): T {
@@ -245,6 +245,7 @@ class FleetParts {
       ...{ ...same, configFile: config.file, digest: this.#identity.digest, clockOffMs: sharedTime.machineOffMs },
       lanes: this.#worked,
       roles: this.#announced.flatMap(({ owned }) => owned),
+      failing: this.#delivering.flatMap(({ failing }) => failing ?? [])[0],
     })
     let isAnnounced = false
     // Ended after the loop, which would announce it again.
@@ -280,14 +281,14 @@ class FleetParts {
     const { config, time, log } = context
     const { name } = destination
     const own = {
-      client: clientWhileOwned(connection.client, () => role),
+      client: clientWhileOwned(connection.client, () => role, time),
       onPushed: (batch: Batch) => (role.isOwned ? undefined : pushBack.add([...batch])),
     }
     const readKey = () => {
       try {
         return destination.readKey()
       } catch (error) {
-        role.noteResult(false)
+        role.noteFailure(error instanceof Error ? error.message : faultLine(error))
         throw error
       }
     }
@@ -319,6 +320,7 @@ class FleetParts {
     const roles = destination.protocols.map(({ id }) => deliverRole(id))
     const mayHold = () => this.#agreement.isOfFleet
     const role: RoleClaim = this.#claims.claim({ roles, work: { begin, givingBack }, mayHold })
+    this.#delivering.push(role)
     this.#announced.push(this.#keep(role))
   }
 }
@@ -364,8 +366,12 @@ function isOfTheWay({ status, notBeforeMs }: Extract<Answer, { kind: 'answered' 
   return isRedirect || [407, 502, 504, 511].includes(status) || (status === 503 && notBeforeMs === undefined)
 }
 
-/** Answers that another daemon may not get, whose key is another one. */
-const keyRefusals: ReadonlySet<number> = new Set([401, 403])
+/** Why a request failed in a way that another daemon, with another network and key, may not meet; `undefined` for other answers. */
+function ownFailure(answer: Answer): string | undefined {
+  if (answer.kind === 'unanswered') return `the service does not answer (${answer.reason})`
+  if ([401, 403].includes(answer.status)) return `the service refuses its key (${answer.status})`
+  return isOfTheWay(answer) ? `something on the way to the service answers in its place (${answer.status})` : undefined
+}
 
 /**
  * The service's client, whose pushes are broken off when another daemon may have the role. A request that does not reach the
@@ -373,12 +379,20 @@ const keyRefusals: ReadonlySet<number> = new Set([401, 403])
  */
 export function clientWhileOwned(
   client: ServiceClient,
-  role: () => Pick<RoleClaim, 'noteResult' | 'whileOwned'>,
+  role: () => Pick<RoleClaim, 'noteSuccess' | 'noteFailure' | 'whileOwned'>,
+  time: Pick<Time, 'steadyMs'>,
 ): ServiceClient {
-  const noted = async (answer: Promise<Answer>, ...stops: readonly (AbortSignal | undefined)[]) => {
+  const failed = async (answer: Promise<Answer>, ...stops: readonly (AbortSignal | undefined)[]) => {
+    const sinceMs = time.steadyMs()
     const known = await answer
-    const isReached = known.kind === 'answered' && !isOfTheWay(known) && !keyRefusals.has(known.status)
-    if (known.kind === 'answered' || !stops.some(stop => stop?.aborted)) role().noteResult(isReached)
+    const reason = ownFailure(known)
+    const isBrokenOff = known.kind === 'unanswered' && stops.some(stop => stop?.aborted)
+    if (reason !== undefined && !isBrokenOff) role().noteFailure(reason, sinceMs)
+    return { known, isSuccess: reason === undefined }
+  }
+  const noted = async (...asked: Parameters<typeof failed>) => {
+    const { known, isSuccess } = await failed(...asked)
+    if (isSuccess) role().noteSuccess()
     return known
   }
   return {
@@ -386,7 +400,8 @@ export function clientWhileOwned(
     push: (body, key, stop) =>
       role().whileOwned(lost => noted(client.push(body, key, AbortSignal.any([stop, lost])), stop, lost)),
     register: (registration, key, stop) => noted(client.register(registration, key, stop), stop),
-    validateKey: (key, stop) => noted(client.validateKey(key, stop), stop),
+    // That a key is known says not that it may push.
+    validateKey: async (key, stop) => (await failed(client.validateKey(key, stop), stop)).known,
     widget: (...asked) => client.widget(...asked),
     close: () => client.close(),
   }

@@ -6,6 +6,7 @@ import {
   collectorIdentity,
   type FleetStore,
   type Identity,
+  type SharedTransaction,
   type StoredIdentity,
   serviceIdentity,
 } from '../outbox/contract/fleet-store.ts'
@@ -13,6 +14,9 @@ import type { Log } from '../telemetry/log.ts'
 
 /** Time without a living daemon that has the definition which counts, after which another definition may count. */
 export const unsupportedMs = 15 * 60_000
+
+/** Age up to which a store gives what was written as recent, in milliseconds. */
+const recentMs = 60_000
 
 /** The service of a configuration, as it must be the same in all daemons of a fleet. Pure. */
 export function serviceOf({ service }: Pick<Config, 'service'>): Identity {
@@ -33,7 +37,7 @@ export function otherServiceSentence({ by }: Pick<StoredIdentity, 'by'>): string
 }
 
 /** Sentence about a daemon whose definition of some collectors is not the fleet's. */
-export function otherDefinitionSentence(collectors: readonly string[]): string {
+function otherDefinitionSentence(collectors: readonly string[]): string {
   const [first = '', ...more] = collectors
   const named = more.length === 0 ? first : `${first} and ${more.length} more`
   return `the definition of ${named} here (code and options) is not the one that counts, so its hours are left to the other daemons: give all the same configuration, or run tidegauge fleet take collector ${first} where the right one is`
@@ -67,6 +71,7 @@ export class FleetAgreement {
   readonly #differing = new Set<string>()
   readonly #unsupportedSinceMs = new Map<string, number>()
   #noted: string | undefined
+  #learntAtMs = Number.NEGATIVE_INFINITY
   #warnedAtMs = Number.NEGATIVE_INFINITY
 
   constructor(deps: AgreeingDaemon) {
@@ -89,6 +94,14 @@ export class FleetAgreement {
     return this.#differing.has(collectorIdentity(collector))
   }
 
+  /** Asks, in a transaction, whether the definition of a collector here counts: it may have changed a moment ago. */
+  async counts(collector: string, transaction: SharedTransaction): Promise<boolean> {
+    const name = collectorIdentity(collector)
+    const own = this.#definitions.get(name)
+    const [counting] = await this.#deps.store.identities([name], transaction)
+    return !own || !counting || counting.digest.equals(own.digest)
+  }
+
   /** Why this daemon does not deliver, in words; `undefined` when it may. */
   get otherService(): string | undefined {
     const counting = this.#counting.get(serviceIdentity)
@@ -103,12 +116,23 @@ export class FleetAgreement {
 
   /** Learns what has changed, once this daemon is announced. */
   async renew(): Promise<void> {
-    const { store, name } = this.#deps
-    const [service] = await store.identities([serviceIdentity])
-    this.#learn([...(service ? [service] : []), ...(await store.recentIdentities())])
+    const { store, time } = this.#deps
+    const nowMs = time.steadyMs()
+    // Changes of a time in which the database could not be reached from here are not recent any more.
+    const isLate = nowMs - this.#learntAtMs > recentMs / 2
+    const names = [serviceIdentity, ...(isLate ? this.#definitions.keys() : [])]
+    this.#learn([...(await store.identities(names)), ...(isLate ? [] : await store.recentIdentities())])
+    this.#learntAtMs = nowMs
+    await this.#note()
     await this.#changeHands()
+  }
+
+  /** Says for which definitions this daemon stands, again after each change of what counts. */
+  async #note(): Promise<void> {
+    const { store, name } = this.#deps
     const differing = this.differing
-    const text = differing.join(' ')
+    const sinceMs = Math.max(0, ...[...this.#definitions.keys()].map(each => this.#counting.get(each)?.sinceMs ?? 0))
+    const text = `${sinceMs} ${differing.join(' ')}`
     if (text === this.#noted) return
     const agreeing = [...this.#definitions.keys()].filter(each => !this.#differing.has(each)).map(collectorOf)
     await store.noteDefinitions(name, { agreeing, differing })

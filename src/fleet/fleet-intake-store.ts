@@ -29,6 +29,8 @@ interface FleetIntakeDeps {
   readonly engine: JobEngine
   readonly claims: LaneClaims
   readonly lanes: CollectorLanes
+  /** Whether the definition of a collector here counts, as a transaction sees it. */
+  readonly counts: (collector: string, transaction: SharedTransaction) => Promise<boolean>
   /** Hours that are read while the database is away. */
   readonly local: LocalHours
   /** Whether this daemon checks the blocks of a chain again once they are final. */
@@ -142,13 +144,14 @@ export class FleetIntakeStore implements IntakeStore {
   }
 
   async #recordClaimed(outcome: CollectionOutcome, nowMs: number): Promise<Recorded> {
-    const { intake, claims, lanes } = this.#deps
+    const { intake, claims, lanes, counts } = this.#deps
     const { collector, hour } = outcome
     const claimed = claims.find({ lane: lanes.of(collector) ?? '', hour })
     if (!claimed) throw takenOver(hour)
     const end = { isEnded: false }
     try {
       const recorded = await intake.record(outcome, nowMs, async transaction => {
+        if (!(await counts(collector, transaction))) throw takenOver(hour)
         end.isEnded = await this.#endIfLast(claimed, nowMs, transaction)
       })
       if (end.isEnded) claims.forget(claimed)

@@ -201,6 +201,15 @@ export interface RoleWork {
   givingBack?(): Promise<void>
 }
 
+/** Failures of a daemon in what it has roles for. Instants are of its steady clock. */
+interface Failing {
+  /** Begin of the first since it was last of use, or since it got the roles. */
+  readonly sinceMs: number
+  readonly lastMs: number
+  /** Of the last one. */
+  readonly reason: string
+}
+
 /** Roles that a daemon wants, and what it does while it has any of them. */
 interface WantedRoles {
   /** Names, the same in all daemons. */
@@ -226,7 +235,8 @@ export class RoleClaim {
   #working: { readonly roles: string; readonly end?: () => Promise<void> } | undefined
   #adjusting: Promise<void> | undefined
   #isStopping = false
-  #failingSinceMs: number | undefined
+  /** Why the work is of no use here; absent since it was. */
+  #failing: Failing | undefined
   #patienceMs = patienceMs
   #restUntilMs = Number.NEGATIVE_INFINITY
 
@@ -280,6 +290,8 @@ export class RoleClaim {
   taken(role: string, attempt: JobAttempt, sentAtMs: number): boolean {
     if (this.#isStopping) return false
     this.#claims.set(role, newClaim(attempt, sentAtMs))
+    // It is tried again.
+    if (this.#failing) this.#failing = { ...this.#failing, sinceMs: sentAtMs }
     return true
   }
 
@@ -324,15 +336,33 @@ export class RoleClaim {
     for (const [role, claim] of this.#claims) this.#claims.set(role, claimAfter(claim, { kind: 'refused' }))
   }
 
-  /** Notes whether the work was of use. After failures for a while, another daemon is let try. */
-  noteResult(isSuccess: boolean): void {
-    if (isSuccess) this.#patienceMs = patienceMs
-    this.#failingSinceMs = isSuccess ? undefined : (this.#failingSinceMs ?? this.#deps.time.steadyMs())
+  /** Notes that the work was of use. */
+  noteSuccess(): void {
+    this.#patienceMs = patienceMs
+    this.#failing = undefined
+  }
+
+  /**
+   * Notes that the work was of no use. After failures for a while, another daemon is let try.
+   *
+   * @param sinceMs when what failed began, by the steady clock
+   */
+  noteFailure(reason: string, sinceMs = this.#deps.time.steadyMs()): void {
+    this.#failing = { sinceMs: this.#failing?.sinceMs ?? sinceMs, lastMs: this.#deps.time.steadyMs(), reason }
+  }
+
+  /** Why its work was of no use here a short while ago; `undefined` since it was, and after a while without a trial. */
+  get failing(): string | undefined {
+    const { reason, lastMs = Number.NEGATIVE_INFINITY } = this.#failing ?? {}
+    return this.#deps.time.steadyMs() - lastMs < patienceMsMax ? reason : undefined
   }
 
   /** Begins, ends or gives back what is to be; resolves at once. @param hasOthers whether another daemon lives */
   adjust(hasOthers: boolean): void {
-    if (this.#wanted.isAble && this.#claims.size > 0) this.noteResult(this.isAble)
+    if (this.#wanted.isAble && this.#claims.size > 0) {
+      if (this.isAble) this.noteSuccess()
+      else this.noteFailure('it cannot do the work')
+    }
     this.#adjusting ??= this.#adjusted(hasOthers)
       .catch(this.#deps.failed)
       .finally(() => {
@@ -380,14 +410,13 @@ export class RoleClaim {
   }
 
   get #isFailing(): boolean {
-    const sinceMs = this.#failingSinceMs
-    return sinceMs !== undefined && this.#claims.size > 0 && this.#deps.time.steadyMs() - sinceMs >= this.#patienceMs
+    const { sinceMs = Number.POSITIVE_INFINITY } = this.#failing ?? {}
+    return this.#claims.size > 0 && this.#deps.time.steadyMs() - sinceMs >= this.#patienceMs
   }
 
   async #giveBack(): Promise<void> {
     await this.#end()
     await this.#wanted.work?.givingBack?.()
-    this.#failingSinceMs = undefined
     this.#patienceMs = Math.min(2 * this.#patienceMs, patienceMsMax)
     this.#restUntilMs = this.#deps.time.steadyMs() + restMs
     await this.#release()

@@ -136,6 +136,7 @@ export function fleetState({ daemons, due, nowMs, service, protocolIds = [] }: F
       ...configurationDifferences(livingRows, protocolIds),
       ...livingRows.flatMap(row => serviceSentence(row, service)),
       ...livingRows.flatMap(definitionSentence),
+      ...livingRows.flatMap(failingSentence),
       ...livingRows.flatMap(namesakeSentence),
       ...livingRows.flatMap(clockSentence),
     ],
@@ -246,6 +247,13 @@ function definitionSentence({ name, differing }: SeenDaemon): string[] {
   const named = more.length === 0 ? first : `${first} and ${more.length} more`
   return [
     `${name} defines ${named} otherwise (code or options): it leaves its hours to the other daemons. Give all the same configuration, or run tidegauge fleet take collector ${first} where the right one is.`,
+  ]
+}
+
+function failingSentence({ name, failing }: SeenDaemon): string[] {
+  if (failing === undefined) return []
+  return [
+    `${name} does not get through to the service: ${failing}. Where another daemon does, that one delivers; tidegauge doctor on ${name} says what to do.`,
   ]
 }
 

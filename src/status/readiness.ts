@@ -57,7 +57,6 @@ export type ReadinessInput = Pick<
   | 'clock'
   | 'kept'
   | 'fleetTroubles'
-  | 'fleetWarnings'
   | 'isUnattended'
 >
 
@@ -169,7 +168,7 @@ function sentencesOf(
     dead: deadAndHeldSentences({ ...deadAndHeld, held: 0 }, hour, host),
     held: deadAndHeldSentences({ ...deadAndHeld, dead: 0 }, hour, host),
     'window-incomplete': incomplete.map(each => lateSentence(each, observed)),
-    'fleet-differs': (observed.fleetWarnings ?? []).map(asSentence),
+    'fleet-differs': fleet?.differences ?? [],
   }
 }
 

@@ -31,8 +31,6 @@ export interface Observed {
   readonly reports?: Counters['reports']
   /** Sentences about a fleet that does not work, as this daemon sees it; absent outside one. */
   readonly fleetTroubles?: readonly string[]
-  /** Sentences about what is defined otherwise in this daemon than in its fleet; absent outside one. */
-  readonly fleetWarnings?: readonly string[]
   /** As `Reader.isUnattended`. */
   readonly isUnattended?: boolean
   /** State of the endpoints; empty when this process reads no chain. */

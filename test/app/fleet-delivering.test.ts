@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { clientWhileOwned } from '../../src/app/fleet-member.ts'
+import { systemTime } from '../../src/edge/time.ts'
 import type { Answer } from '../../src/model/verdict.ts'
 
 const body = '{}'
@@ -27,10 +28,15 @@ it.each<[what: string, answer: Answer, isReached: boolean]>([
 ])('%s lets a daemon keep what it delivers, or another one try: %o', async (_, answer, isReached) => {
   const results: boolean[] = []
   const role = {
-    noteResult: (isSuccess: boolean) => void results.push(isSuccess),
+    noteSuccess: () => void results.push(true),
+    noteFailure: () => void results.push(false),
     whileOwned: <T>(work: (signal: AbortSignal) => Promise<T>) => work(new AbortController().signal),
   }
-  const client = clientWhileOwned({ push: async () => answer } as never, () => role)
+  const asked = { push: async () => answer, validateKey: async () => answer }
+  const client = clientWhileOwned(asked as never, () => role, systemTime)
   expect(await client.push(body, 'key', new AbortController().signal)).toBe(answer)
   expect(results).toEqual([isReached])
+  // A key that is known may be refused for what it is to write.
+  expect(await client.validateKey('key')).toBe(answer)
+  expect(results).toEqual(isReached ? [true] : [false, false])
 })

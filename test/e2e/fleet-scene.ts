@@ -1,7 +1,8 @@
+import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { systemTime } from '../../src/edge/time.ts'
 import { type Hour, hourAt, hourNumber, hourText } from '../../src/model/hour.ts'
-import { answering } from '../support/listening.ts'
+import { allAccepted, answering } from '../support/listening.ts'
 import type { TestDatabases } from '../support/postgres/databases.ts'
 import { configured, startDaemon } from '../support/tidegauge.ts'
 
@@ -38,11 +39,14 @@ export default defineCollector({
 const serverOf = (answer: (request: IncomingMessage, body: string) => Promise<unknown>) =>
   answering(async (request, body) => ({ body: await answer(request, body) }))
 
+/** Trouble of a request to the service. */
+type Treatment = 'break off' | 'answer nothing' | 'refuse the key'
+
 /** Hours that the collectors read, and values that the service was sent. */
 export async function fleetScene() {
   const reads: Hour[] = []
   const sent = new Map<string, Set<number>>()
-  const ids = new Set<string>()
+  const values = new Map<string, number[]>()
   const pushedAtMs: number[] = []
   let isHeld = false
   const answered = new Set<Hour>()
@@ -67,18 +71,27 @@ export async function fleetScene() {
     }
     return hourNumber(hour)
   })
-  const service = await serverOf(async (request, body) => {
-    if (request.method !== 'POST') return { valid: true }
+  const treatments = new Map<string, Treatment>()
+  let lastKey = ''
+  const service = await answering(async (request, body) => {
+    const key = `${request.headers.authorization}`.slice('Bearer '.length)
+    const treatment = treatments.get(key)
+    if (treatment === 'break off') request.socket.destroy()
+    if (treatment === 'answer nothing') await once(request.socket, 'close')
+    // Only a push shows what a key may not do.
+    if (request.method !== 'POST') return { body: { valid: true } }
+    if (treatment) return { status: 401, body: { error: 'unknown key' } }
+    lastKey = key
     pushedAtMs.push(systemTime.steadyMs())
     await mayAnswer
     const { metrics } = JSON.parse(body) as { metrics: { id: string; timestamp: string; value: number }[] }
     for (const { id, timestamp, value } of metrics) {
-      ids.add(id)
       const hour = hourText(hourAt(Date.parse(timestamp)))
+      values.set(`${id} ${hour}`, [...(values.get(`${id} ${hour}`) ?? []), value])
       sent.set(hour, (sent.get(hour) ?? new Set()).add(value))
     }
     changed()
-    return { success: true, processed: metrics.length, errors: [], warnings: [] }
+    return allAccepted(metrics)
   })
   function release(resolves: readonly (() => void)[]): void {
     for (const resolve of resolves) {
@@ -91,10 +104,19 @@ export async function fleetScene() {
     service,
     reads,
     sent,
-    /** Ids of all metrics that were sent. */
-    ids,
+    /** All values that were sent of each metric and hour, by `ID HOUR`. */
+    values,
     /** When each push began, by the steady clock. */
     pushedAtMs,
+    /** The key of the last push that was accepted. */
+    get lastKey() {
+      return lastKey
+    },
+    /** Treats requests with a key in some way from now on. @param how absent for as usual */
+    treat(key: string, how?: Treatment) {
+      if (how) treatments.set(key, how)
+      else treatments.delete(key)
+    },
     /** Pushes are not answered from now on. @returns answers them all, and later ones */
     holdPushes() {
       const release = Promise.withResolvers<void>()
@@ -132,6 +154,8 @@ interface FleetParts {
   readonly way?: (address: string, place: number) => string
   /** A protocol that one of them alone knows, in YAML; by default they know the same. */
   readonly own?: (name: string) => string
+  /** Key of each, in YAML; default: one for all, in a variable. */
+  readonly keyOf?: (name: string) => string
   /** Address of the service of each; default: that of the scene. */
   readonly serviceOf?: (name: string) => string
   /** Address that the collector of each reads from; default: the source of the scene. */
@@ -157,6 +181,7 @@ export async function startFleet(
     own,
     delivery = '{}',
     serviceOf = () => service,
+    keyOf = () => '{ env: METRICS_KEY }',
     sourceOf = () => source,
   }: FleetParts = {},
 ) {
@@ -164,7 +189,7 @@ export async function startFleet(
   const envOf = (place: number) => ({ METRICS_KEY: 'a-key-nobody-may-see', DATABASE_URL: way(address, place) })
   const configs = names.map(name => {
     const { config } = configured(
-      `service: { url: "${serviceOf(name)}", key: { env: METRICS_KEY } }
+      `service: { url: "${serviceOf(name)}", key: ${keyOf(name)} }
 data: { postgres: { env: DATABASE_URL } }
 fleet: { name: ${name} }
 status: { listen: "127.0.0.1:0" }

@@ -69,7 +69,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('a fleet', () => {
     const current = hourAt(systemTime.nowMs())
     const names = ['eu-1', 'eu-2']
     const { daemons } = await startFleet(databases, world, current, names, { own: hostProtocol })
-    const isSent = (name: string) => [...world.ids].some(id => id.startsWith(`own-${name}`))
+    const isSent = (name: string) => [...world.values.keys()].some(id => id.startsWith(`own-${name}`))
     await world.until(() => world.sent.has(hourText(current)) && names.every(isSent))
     const delivers = async (place: number, what: string) => {
       for (let time = 1; ; time += 1) {

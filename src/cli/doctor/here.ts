@@ -15,6 +15,7 @@ import { jsonOf } from '../../model/json.ts'
 import { peerText } from '../../model/text.ts'
 import { diskRoom, type OutboxFileCheck, openToOthers, writingFault } from '../../outbox/data-check.ts'
 import { botPath, judgeTelegram } from '../../reports/notify/receivers.ts'
+import { readFleet } from '../../status/fleet.ts'
 import type { StatusJson } from '../../status/json.ts'
 import { checkCollectors, mistakesOf } from '../check-collectors.ts'
 import { daemonAnswer, stalledDaemon } from '../daemon-answer.ts'
@@ -191,8 +192,15 @@ export async function dataFindings(
 
 async function databaseFindings(context: AppContext): Promise<readonly Finding[]> {
   try {
-    const { balance } = await readOutbox(context, outbox => outbox.operators.backlog())
-    return [ok('database', `can be reached, and holds ${counted(balance.enqueued, 'metric')}`)]
+    const { config, time } = context
+    const [{ balance }, fleet] = await readOutbox(context, outbox =>
+      Promise.all([outbox.operators.backlog(), readFleet({ config, outbox, nowMs: time.nowMs() })]),
+    )
+    const differences = fleet?.differences ?? []
+    return [
+      ok('database', `can be reached, and holds ${counted(balance.enqueued, 'metric')}`),
+      ...differences.map(difference => warning('fleet', difference)),
+    ]
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     return [failed('database', error.message, error.fix)]

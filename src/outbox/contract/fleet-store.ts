@@ -82,6 +82,8 @@ export interface DaemonEntry {
   readonly lanes: readonly string[]
   /** The roles that it has of the whole fleet, such as `deliver/PROTOCOL`. */
   readonly roles: readonly string[]
+  /** Why it does not get through to the service, in words; absent where that is not known. */
+  readonly failing?: string | undefined
   /** Its process id on its host. */
   readonly pid: number
   /** Name of its host. */
@@ -128,9 +130,9 @@ export function collectorIdentity(collector: string): string {
 /** Whether daemons stand for the definition of a collector that counts. */
 export interface DefinitionSupport {
   readonly collector: string
-  /** Whether another daemon lives that has the definition, and works its lane. */
+  /** Whether another daemon lives that has the definition, or has not said so yet, and works its lane. */
   readonly isSupported: boolean
-  /** Whether the daemon that wrote the definition has another one now: it is the asking one, or says so. */
+  /** Whether the daemon that wrote the definition has said since that it has another one. */
   readonly isLeft: boolean
 }
 

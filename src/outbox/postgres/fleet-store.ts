@@ -117,11 +117,12 @@ export class PostgresFleetStore implements FleetStore {
   }
 
   async takeSlot(destination: string, intervalMs: number, transaction: SharedTransaction): Promise<PushSlot> {
+    // A row without a pace is one of a retry-after; "least" passes over what is NULL.
     const [row] = await transaction.query<{ wait_ms: number; not_before_ms: number }>(
       `INSERT INTO tidegauge.destination AS own (name, pace_tat)
        VALUES ($1, clock_timestamp() + $2::float8 * interval '1 ms')
        ON CONFLICT (name) DO UPDATE SET pace_tat = $2::float8 * interval '1 ms' + greatest(
-         clock_timestamp(), least(own.pace_tat, clock_timestamp() + $3::float8 * interval '1 ms'))
+         clock_timestamp(), least(coalesce(own.pace_tat, clock_timestamp()), clock_timestamp() + $3::float8 * interval '1 ms'))
        RETURNING extract(epoch FROM own.pace_tat - clock_timestamp())::float8 * 1000 - $2::float8 AS wait_ms, own.not_before_ms`,
       [destination, intervalMs, slotMsMax],
     )
@@ -181,7 +182,7 @@ export class PostgresFleetStore implements FleetStore {
     { agreeing, differing }: { readonly agreeing: readonly string[]; readonly differing: readonly string[] },
   ): Promise<void> {
     return this.#database.write(async transaction =>
-      transaction.later('UPDATE tidegauge.daemon SET agreeing = $2, differing = $3 WHERE name = $1', [
+      transaction.later('UPDATE tidegauge.daemon SET agreeing = $2, differing = $3, noted = now() WHERE name = $1', [
         ...[daemon, agreeing, differing],
       ]),
     )
@@ -190,14 +191,14 @@ export class PostgresFleetStore implements FleetStore {
   async supported(collectors: readonly string[], daemon: string): Promise<readonly DefinitionSupport[]> {
     const rows = await this.#database.rows<{ collector: string; is_supported: boolean; is_left: boolean }>(
       `SELECT asked.name AS collector, EXISTS (
-         SELECT 1 FROM tidegauge.daemon AS other WHERE other.name <> $2 AND asked.name = ANY(agreeing)
-           AND seen >= now() - interval '${daemonAwayMs} milliseconds'
+         SELECT 1 FROM tidegauge.daemon AS other WHERE other.name <> $2
+           AND (asked.name = ANY(agreeing) OR noted <= identity.since) AND seen >= now() - interval '${daemonAwayMs} milliseconds'
            AND coalesce((SELECT lane FROM tidegauge.collector WHERE collector.name = asked.name) = ANY(lanes), true)
-       ) AS is_supported, coalesce((
-         SELECT by_daemon = $2 OR EXISTS (
-           SELECT 1 FROM tidegauge.daemon AS writer WHERE writer.name = by_daemon AND asked.name = ANY(writer.differing))
-         FROM tidegauge.identity WHERE identity.name = 'collector/' || asked.name
-       ), false) AS is_left FROM unnest($1::text[]) AS asked (name)`,
+       ) AS is_supported, EXISTS (
+         SELECT 1 FROM tidegauge.daemon AS writer
+         WHERE writer.name = by_daemon AND asked.name = ANY(writer.differing) AND noted > identity.since
+       ) AS is_left
+       FROM unnest($1::text[]) AS asked (name) JOIN tidegauge.identity ON identity.name = 'collector/' || asked.name`,
       [collectors, daemon],
     )
     return rows.map(({ collector, is_supported: isSupported, is_left: isLeft }) => ({
@@ -206,17 +207,30 @@ export class PostgresFleetStore implements FleetStore {
   }
 
   announce(entry: DaemonEntry, isStart: boolean): Promise<string | undefined> {
-    const { name, version, digest, lanes, roles, pid, host, configFile, instance, clockOffMs } = entry
+    const { name, version, digest, lanes, roles, pid, host, configFile, instance, clockOffMs, failing = null } = entry
     return this.#database.write(async transaction => {
       // The row of one that was restarted is its own; later only another one of this name writes it.
       const [row] = await transaction.query<{ namesake: string | null }>(
-        `INSERT INTO tidegauge.daemon AS own (name, version, config, lanes, pid, host, config_file, roles, instance, clock_off_ms)
-         VALUES ($1, $2, $3, $4, $6, $7, $8, $9, $10, $11)
+        `INSERT INTO tidegauge.daemon AS own (name, version, config, lanes, pid, host, config_file, roles, instance, clock_off_ms, failing)
+         VALUES ($1, $2, $3, $4, $6, $7, $8, $9, $10, $11, $12)
          ON CONFLICT (name) DO UPDATE SET version = $2, config = $3, lanes = $4, pid = $6, host = $7, config_file = $8, roles = $9,
-           instance = $10, clock_off_ms = $11, seen = now(), started = CASE WHEN $5 THEN now() ELSE own.started END,
+           instance = $10, clock_off_ms = $11, failing = $12, seen = now(), started = CASE WHEN $5 THEN now() ELSE own.started END,
            namesake = CASE WHEN NOT $5 AND own.instance <> $10 THEN own.host || ', pid ' || own.pid END
          RETURNING namesake`,
-        [name, version, digest, lanes, isStart, pid, host, configFile, roles, instance, Math.round(clockOffMs)],
+        [
+          name,
+          version,
+          digest,
+          lanes,
+          isStart,
+          pid,
+          host,
+          configFile,
+          roles,
+          instance,
+          Math.round(clockOffMs),
+          failing,
+        ],
       )
       transaction.later(`DELETE FROM tidegauge.daemon WHERE seen < now() - interval '${forgottenAfter}'`)
       return row?.namesake ?? undefined
@@ -242,16 +256,18 @@ export class PostgresFleetStore implements FleetStore {
       namesake: string | null
       clock_off_ms: number
       differing: string[]
+      failing: string | null
       started_ms: number
       seen_ms: number
     }>(
-      `SELECT name, version, config, lanes, roles, pid, host, config_file, namesake, clock_off_ms, differing,
+      `SELECT name, version, config, lanes, roles, pid, host, config_file, namesake, clock_off_ms, differing, failing,
          ${millisecondsOf('started')} AS started_ms, ${millisecondsOf('seen')} AS seen_ms
        FROM tidegauge.daemon ORDER BY name`,
     )
-    return rows.map(({ config, config_file, namesake, clock_off_ms, started_ms, seen_ms, ...rest }) => ({
+    return rows.map(({ config, config_file, namesake, failing, clock_off_ms, started_ms, seen_ms, ...rest }) => ({
       ...rest,
       ...(namesake !== null && { namesake }),
+      ...(failing !== null && { failing }),
       clockOffMs: clock_off_ms,
       configFile: config_file,
       digest: config ?? Buffer.alloc(0),

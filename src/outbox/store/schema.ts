@@ -35,11 +35,14 @@ const listTable = `
 
 /**
  * Tables of what must be the same in all daemons of a fleet: "service", and "collector/ID". The first daemon writes it. "agreeing" and
- * "differing" are ids of the collectors whose definition in a daemon is the one that counts, or another.
+ * "differing" are ids of the collectors whose definition in a daemon is the one that counts, or another, as
+ * of "noted"; "failing" says why it does not get through to the service.
  */
 export const identityTables = `
   ALTER TABLE tidegauge.daemon ADD COLUMN agreeing text[] NOT NULL DEFAULT '{}';
   ALTER TABLE tidegauge.daemon ADD COLUMN differing text[] NOT NULL DEFAULT '{}';
+  ALTER TABLE tidegauge.daemon ADD COLUMN noted timestamptz NOT NULL DEFAULT '-infinity';
+  ALTER TABLE tidegauge.daemon ADD COLUMN failing text;
   CREATE TABLE tidegauge.identity (
     name text COLLATE "C" PRIMARY KEY,
     digest bytea NOT NULL,

@@ -1,0 +1,78 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { FleetAgreement, unsupportedMs } from '../../src/fleet/agreement.ts'
+import { collectorIdentity } from '../../src/outbox/contract/fleet-store.ts'
+import { silentLog } from '../support/log.ts'
+import { useTestDatabases } from '../support/postgres/databases.ts'
+import { postgresOutboxPlace } from '../support/postgres/place.ts'
+import { postgresPlace } from '../support/postgres/programs.ts'
+
+describe.skipIf(postgresPlace.kind === 'missing')('a definition that no living daemon has', () => {
+  const databases = useTestDatabases()
+
+  it('counts for a quarter of an hour more, and then the one of a daemon that waits; a decision stands', async () => {
+    const { open, damage, time } = await postgresOutboxPlace(databases)
+    const outbox = await open()
+    onTestFinished(() => outbox.close())
+    const { store } = outbox.shared
+    const daemon = async (name: string, digest: string) => {
+      const definitions = [{ name: collectorIdentity('pool/tvl'), digest: Buffer.from(digest) }]
+      const service = { name: 'service', digest: Buffer.from('the same') }
+      const agreement = new FleetAgreement({ store, name, service, definitions, log: silentLog, time })
+      const machine = {
+        version: '1',
+        instance: crypto.randomUUID(),
+        pid: 7,
+        host: name,
+        configFile: 'c',
+        clockOffMs: 0,
+      }
+      await agreement.begin()
+      await store.announce({ name, ...machine, digest: Buffer.alloc(0), lanes: ['web'], roles: [] }, true)
+      await agreement.renew()
+      return agreement
+    }
+    const waiting = await daemon('eu-2', 'seven decimals')
+    const former = await daemon('eu-1', 'six decimals')
+    expect(former.differing).toEqual(['pool/tvl'])
+    // A person decides. The one that is asked first finds what the others said of the former definition.
+    await store.take([{ name: collectorIdentity('pool/tvl'), digest: Buffer.from('six decimals') }], 'eu-1')
+    await waiting.renew()
+    await former.renew()
+    const standsBack = async () => {
+      await waiting.renew()
+      return waiting.standsBack('pool/tvl')
+    }
+    await time.sleep(2 * unsupportedMs)
+    expect(await standsBack()).toBe(true)
+    expect(former.differing).toEqual([])
+    // It lives no more.
+    await damage(`UPDATE daemon SET seen = now() - interval '1 minute' WHERE name = 'eu-1'`)
+    expect(await standsBack()).toBe(true)
+    await time.sleep(unsupportedMs - 1)
+    expect(await standsBack()).toBe(true)
+    await time.sleep(1)
+    expect(await standsBack()).toBe(false)
+    await former.renew()
+    expect(former.standsBack('pool/tvl')).toBe(true)
+  })
+})
+
+describe.skipIf(postgresPlace.kind === 'missing')('the first slot of a key', () => {
+  const databases = useTestDatabases()
+
+  it('comes at once where a retry-after of it was noted before', async () => {
+    const { open } = await postgresOutboxPlace(databases)
+    const outbox = await open()
+    onTestFinished(() => outbox.close())
+    const { store } = outbox.shared
+    await store.noteRetryAfter('key/1', 0)
+    const slots = await store.transaction(async tx => [
+      await store.takeSlot('key/1', 7_000, tx),
+      await store.takeSlot('key/1', 7_000, tx),
+    ])
+    const [first, second] = slots.map(({ waitMs }) => waitMs)
+    expect(first).toBe(0)
+    expect(second).toBeGreaterThan(0)
+    expect(second).toBeLessThanOrEqual(7_000)
+  })
+})
