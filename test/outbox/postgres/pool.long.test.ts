@@ -55,6 +55,24 @@ describe.skipIf(postgresPlace.kind === 'missing')('connections to a database', (
     expect((await slow.executeSql('SELECT 2 AS two')).rows).toEqual([{ two: 2 }])
   })
 
+  it('are no more than they should be while the server waits for a lock', async () => {
+    const address = await databases.empty()
+    const name = new URL(address).pathname.slice(1)
+    const [pool, other] = [poolOn(address), poolOn(address, { name: 'locks', answerMsMax: 600_000 })]
+    await databases.server.query('CREATE TABLE locked (one integer)', [], name)
+    onTestFinished(async () => void (await databases.server.query('DROP TABLE locked', [], name)))
+    const locking = await other.connect()
+    await locking.query('BEGIN; LOCK TABLE locked')
+    onTestFinished(() => locking.release(true))
+    const open = `SELECT count(*)::int FROM pg_stat_activity WHERE application_name = 'test' AND datname = '${name}'`
+    for (let round = 0; round < 4; round += 1) {
+      const asked = [1, 2].map(() => pool.executeSql('SELECT one FROM locked'))
+      const codes = (await Promise.allSettled(asked)).map(one => one.status === 'rejected' && one.reason.code)
+      expect(codes).toEqual(['57014', '57014'])
+      expect((await databases.server.query(open, [], name))[0]?.['count']).toBeLessThanOrEqual(2)
+    }
+  })
+
   it('have settings of their own, whatever the database has', async () => {
     const address = await databases.empty()
     const name = new URL(address).pathname.slice(1)

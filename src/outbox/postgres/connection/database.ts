@@ -5,7 +5,7 @@ import { backoffMs } from '../../../model/backoff.ts'
 import { type PostgresAddress, postgresPlaceOf } from '../../../model/postgres-address.ts'
 import type { StatementRunner } from '../../contract/fleet-store.ts'
 import { clientError, databaseTrouble, OtherTablesError } from './errors.ts'
-import { ConnectionPool, unpooledSettings } from './pool.ts'
+import { ConnectionPool, statementMsMax, unpooledSettings } from './pool.ts'
 
 /** Row of an answer, by the names of its columns. */
 type Row = Readonly<Record<string, unknown>>
@@ -94,7 +94,7 @@ const jobs = { name: 'tidegauge jobs', connectionsMax: 2, answerMsMax: 5_000, is
 
 /** Time for which a transaction may stand still: the locks of a machine without power hold up all others. */
 const idleMsMax = 10_000
-const limited = `SET LOCAL idle_in_transaction_session_timeout = ${idleMsMax}; SET LOCAL statement_timeout = ${answerMsMax}; ${unpooledSettings}`
+const limited = `SET LOCAL idle_in_transaction_session_timeout = ${idleMsMax}; SET LOCAL statement_timeout = ${statementMsMax(answerMsMax)}; ${unpooledSettings}`
 
 /** Attempts of a transaction by the trouble that it met, and the waits between them. */
 const attemptsMax: Readonly<Record<string, number>> = { conflict: 20, broken: 4 }

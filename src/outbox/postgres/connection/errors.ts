@@ -154,7 +154,9 @@ export function databaseFault(place: string, error: unknown): unknown {
   const trouble = databaseTrouble(error)
   if (trouble === undefined) return error
   if (trouble === 'full') {
-    return new Fault('disk-full', fullSentenceOf(place, error), { fix: 'free some room, or let it be written' })
+    const isReadOnly = codeOfDatabase(error) === '25006'
+    const fix = isReadOnly ? 'give the address of the writer, or let this one be written' : 'free some room'
+    return new Fault('disk-full', fullSentenceOf(place, error), { fix })
   }
   if (trouble === 'refused') return refused(place, error)
   if (trouble === 'broken' || trouble === 'conflict') {

@@ -45,6 +45,18 @@ export const unpooledSettings = settingStatements('SET LOCAL', ownSettings)
 
 const sessionSettings = settingStatements('SET', { ...pooledSettings, ...ownSettings })
 
+/** Interval at which a server asks, while a statement runs, whether its client is still there; servers before 14 never do. */
+const checkClientMs = 2_000
+const checkClient = `SELECT set_config(name, '${checkClientMs}', false) FROM pg_settings WHERE name = 'client_connection_check_interval'`
+
+/**
+ * Time after which the server itself ends a statement, as one that waits for a lock or a standby: before the client takes the
+ * connection for lost, and makes another one while the server still works on the first.
+ */
+export function statementMsMax(answerMsMax: number): number {
+  return Math.floor(0.8 * answerMsMax)
+}
+
 /** Numbers of PostgreSQL's type `bigint` come as numbers: all are far below 2^53. */
 const types: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: 'text') =>
@@ -105,7 +117,11 @@ export class ConnectionPool {
       keepAlive: true,
       keepAliveInitialDelayMillis: keepAliveMs,
       pipeline: isPipelined,
-      onConnect: async client => void (await client.query(sessionSettings)),
+      onConnect: async client => {
+        await client.query(`${sessionSettings}; SET statement_timeout = ${statementMsMax(options.answerMsMax)}`)
+        // A system that cannot ask refuses the setting.
+        await client.query(checkClient).catch(() => {})
+      },
       Client: WatchedClient,
     })
       // An idle connection that ends is replaced; a busy one fails its statements.
