@@ -1,7 +1,7 @@
 import { address, type CollectContext, defineCollector, z } from 'tidegauge'
 import type { ArgumentNames } from './values/abi-argument.ts'
 import { type DecimalsOf, decimalsOption, decimalsReader, scaleAdvice } from './values/decimals.ts'
-import { declaration, declared, labelMistake } from './values/declared.ts'
+import { declaration, declared, isMetric, labelMistake, readingsOf } from './values/declared.ts'
 import {
   circleMistakes,
   exactValues,
@@ -65,7 +65,6 @@ const value = z.strictObject({
     .optional()
     .describe('of a total and its like: labels of addresses or numbers of an item, and what they must be'),
   none: noneOption,
-  private: z.boolean().optional().describe('read for other values, and not sent'),
   ...declared,
 })
 
@@ -92,6 +91,8 @@ const options = z
       for (const { path, message } of mistakesOf(label, values, common)) tell(['values', label, ...path], message)
     }
     for (const { path, message } of circleMistakes(values, neededOf)) tell(['values', ...path], message)
+    if (context.issues.length === 0 && metricsOf({ values, ...common }).length === 0)
+      tell(['values'], common.each === undefined ? 'must hold a number' : 'must hold a total, its like, or a count')
   })
 
 type Options = z.output<typeof options>
@@ -105,20 +106,19 @@ type Common = Pick<Options, 'address' | 'each'>
  */
 export default defineCollector({
   options,
-  metrics: ({ values }) =>
-    Object.fromEntries(
-      Object.entries(values).flatMap(([label, each]) => (each.private ? [] : [[label, declaration(each)]])),
-    ),
+  metrics: options => Object.fromEntries(metricsOf(options).map(([label, each]) => [label, declaration(each)])),
   history: true,
   async collect(context) {
     const { options, list, log } = context
     const begin = itemReader(context)
-    const sent = Object.entries(options.values).filter(([, each]) => !each.private)
+    const metrics = metricsOf(options)
     if (options.each === undefined) {
       const exact = begin(options.address)
-      return Object.fromEntries(sent.map(([label]) => [label, exact(label).then(nearestNumber)]))
+      const needed = new Set(Object.values(options.values).flatMap(neededOf))
+      const readings = Object.fromEntries(metrics.map(([label]) => [label, exact(label).then(nearestNumber)]))
+      return readingsOf(readings, label => options.values[label]?.private === true && needed.has(label))
     }
-    const totalled = sent.flatMap(([, value]) => value[kindOf(value) ?? 'total'] ?? [])
+    const totalled = metrics.flatMap(([, value]) => value[kindOf(value) ?? 'total'] ?? [])
     const items = await ofItems(list, options.each, begin, totalled)
     const together = async (label: string, value: Value) => {
       const meant = await itemsMeant(items, value.where)
@@ -129,9 +129,16 @@ export default defineCollector({
       const exact = await aggregate({ label, kind, atLeast: value.atLeast }, values, log)
       return readingOf(exact, meant.length, value.none)
     }
-    return Object.fromEntries(sent.map(([label, each]) => [label, together(label, each)]))
+    return Object.fromEntries(metrics.map(([label, each]) => [label, together(label, each)]))
   },
 })
+
+/** The values that are one number of the hour: neither an address nor of one item of a list. */
+function metricsOf({ values, each: list }: Pick<Options, 'values' | 'each'>): readonly (readonly [string, Value])[] {
+  return Object.entries(values).filter(
+    ([label, value]) => (list === undefined ? !isAddress(value) : isAggregate(value)) && isMetric(label, value),
+  )
+}
 
 /** A value that is read by a call, ready for every item. */
 interface PlannedCall {

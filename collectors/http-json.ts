@@ -1,6 +1,6 @@
 import { type CollectorLog, defineCollector, headers, secret, z } from 'tidegauge'
-import { declaration, declared, labelMistake, labelOption } from './values/declared.ts'
-import { circleMistakes, exactValues, formulaMistakes, formulaOf, formulas } from './values/formula.ts'
+import { declaration, declared, isMetric, labelMistake, labelOption, readingsOf } from './values/declared.ts'
+import { circleMistakes, exactValues, formulaMistakes, formulaOf, formulas, neededBy } from './values/formula.ts'
 import { scaled } from './values/fraction.ts'
 import { answerOf, jsonPointer, pointerRules } from './values/json-answer.ts'
 import {
@@ -39,7 +39,6 @@ const value = z.strictObject({
   none: noneOption,
   decimals,
   ...formulas,
-  private: z.boolean().optional().describe('read for other values, and not sent'),
   ...declared,
 })
 
@@ -110,10 +109,7 @@ type Values = Readonly<Record<string, Value>>
  */
 export default defineCollector({
   options,
-  metrics: given =>
-    Object.fromEntries(
-      Object.entries(valuesOf(given)).flatMap(([label, each]) => (each.private ? [] : [[label, declaration(each)]])),
-    ),
+  metrics: given => Object.fromEntries(metricsOf(valuesOf(given)).map(([label, each]) => [label, declaration(each)])),
   history: readsPast,
   async collect({ options, hour, nowMs, http, chain, price, log }) {
     const { url, headers = {}, body } = options
@@ -154,10 +150,15 @@ export default defineCollector({
     const exact = exactValues(values, readNumber, price, each => ofNone.has(each))
     const reading = async (label: string, value: Value) =>
       readingOf(await exact(label), ofNone.has(value) ? 0 : 1, value.none)
-    const sent = Object.entries(values).filter(([, { private: isPrivate }]) => !isPrivate)
-    return Object.fromEntries(sent.map(([label, value]) => [label, reading(label, value)]))
+    const needed = new Set(Object.values(values).flatMap(neededBy))
+    const readings = Object.fromEntries(metricsOf(values).map(([label, value]) => [label, reading(label, value)]))
+    return readingsOf(readings, label => values[label]?.private === true && needed.has(label))
   },
 })
+
+function metricsOf(values: Values): readonly (readonly [string, Value])[] {
+  return Object.entries(values).filter(([label, value]) => isMetric(label, value))
+}
 
 /** The values by label: one, or several of one answer. */
 function valuesOf({ values, label = 'Value', pointer = '', decimals, take, where, none, ...one }: Options): Values {
@@ -241,6 +242,6 @@ function mistakesIn(values: Values) {
       ...(isStray ? [{ path: ['decimals'], message: `belongs to a pointer, and this is a ${formula.kind}` }] : []),
     ].map(({ path, message }) => ({ path: [label, ...path], message }))
   })
-  const isEmpty = Object.keys(values).length === 0
+  const isEmpty = metricsOf(values).length === 0
   return isEmpty ? [{ path: [], message: 'must hold a value' }] : [...each, ...circleMistakes(values)]
 }

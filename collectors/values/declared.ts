@@ -30,9 +30,36 @@ export const declared = {
     .union([z.number().positive(), percentage(jump)], { error: jump })
     .optional()
     .describe('a larger change since the last value is held for a person to look at'),
+  private: z.boolean().optional().describe('kept for formulas and for use: derived, and not sent'),
 }
 
 /** The declaration among a value's options. */
-export function declaration({ unit, module, min, max, maxJump }: DeclaredMetric): DeclaredMetric {
-  return { unit, module, min, max, maxJump }
+export function declaration({ unit, module, min, max, maxJump, ...more }: DeclaredMetric): DeclaredMetric {
+  return { unit, module, min, max, maxJump, private: more.private }
+}
+
+/** Whether a value is a metric: a private one of another name is for the formulas of its collector alone. */
+export function isMetric(label: string, value: { readonly private?: boolean | undefined }): boolean {
+  return !value.private || labelMistake(label) === undefined
+}
+
+/**
+ * The values of metrics. A private one that another needs, and that has no value, is left out: what needs it says so, or does
+ * without it.
+ *
+ * @param values by label, begun
+ * @param isNeeded whether another value needs a private label
+ */
+export async function readingsOf<V>(
+  values: Readonly<Record<string, Promise<V>>>,
+  isNeeded: (label: string) => boolean,
+): Promise<Record<string, Promise<V>>> {
+  const kept = Object.entries(values).map(async ([label, value]) => {
+    if (!isNeeded(label)) return [[label, value] as const]
+    return value.then(
+      () => [[label, value] as const],
+      () => [],
+    )
+  })
+  return Object.fromEntries((await Promise.all(kept)).flat())
 }

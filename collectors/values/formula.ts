@@ -92,25 +92,21 @@ function insteadOf(label: string, others: readonly string[]): string {
 }
 
 /**
- * Mistakes of all values together: none is sent, or one needs itself.
+ * Values that need themselves.
  *
  * @param neededOf the labels that a value needs, among other texts. Default: those of its formula
  */
-export function circleMistakes<V extends WrittenFormula & { readonly private?: boolean | undefined }>(
+export function circleMistakes<V extends WrittenFormula>(
   values: Readonly<Record<string, V>>,
   neededOf: (value: V) => readonly string[] = neededBy,
 ): readonly FormulaMistake[] {
   const circles = circlesIn(Object.keys(values), label =>
     Object.hasOwn(values, label) ? neededOf(values[label] as V) : [],
   )
-  const isSent = Object.values(values).some(each => !each.private)
-  return [
-    ...circles.map(circle => ({
-      path: [circle[0] ?? ''],
-      message: `needs itself: ${[...circle, circle[0]].join(' → ')}`,
-    })),
-    ...(isSent ? [] : [{ path: [], message: 'must hold a value that is not private' }]),
-  ]
+  return circles.map(circle => ({
+    path: [circle[0] ?? ''],
+    message: `needs itself: ${[...circle, circle[0]].join(' → ')}`,
+  }))
 }
 
 /**

@@ -241,12 +241,14 @@ export interface Sighted extends Pick<Metric, 'id' | 'protocolId' | 'unit'> {
   /** State of that hour's value; absent when there is none yet. */
   readonly state?: MetricState | undefined
   readonly units: Units
+  /** Whether it is never sent. Default: no. */
+  readonly isPrivate?: boolean
 }
 
 /** Predicts the service's warnings, and what we do about them. Pure. */
 export function foreseen(metric: Sighted): Foreseen[] {
   const texts = [
-    ['label-long', longLabel(metric)],
+    ['label-long', metric.isPrivate ? undefined : longLabel(metric)],
     ['unit-changed', otherUnit(metric)],
     ['already-exists', again(metric)],
   ] as const

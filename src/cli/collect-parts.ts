@@ -73,9 +73,13 @@ async function reportOf(
   const entries = (await outbox?.operators.stored(keys)) ?? []
   const pasts = (await outbox?.intake.pasts(keys)) ?? []
   const stored = new Map(metrics.flatMap(({ id }, place) => (entries[place] ? [[id, entries[place]] as const] : [])))
-  const warnings = metrics.flatMap((metric, place): Foreseen[] =>
-    foreseen({ ...metric, past: pasts[place], state: stored.get(metric.id)?.state, units }),
+  const isPrivate = new Set(
+    parts.flatMap(({ accepted }) => accepted.filter(one => one.isPrivate)).map(one => one.metric.id),
   )
+  const warnings = metrics.flatMap((metric, place): Foreseen[] => {
+    const state = stored.get(metric.id)?.state
+    return foreseen({ ...metric, past: pasts[place], state, units, isPrivate: isPrivate.has(metric.id) })
+  })
   return { hour, parts, stored, warnings }
 }
 
@@ -122,10 +126,10 @@ async function storeParts(
  * An implausible one is held with its unit.
  */
 function withUnits(entry: Accepted, { metrics }: CollectorDescription, units: Units): Accepted {
-  const { metric, hold } = entry
+  const { hold, ...rest } = entry
   if (units === 'locked' || hold?.kind !== 'unit') return entry
-  const other = holdOf(metric, metrics[labelOf(metric)] ?? {}, undefined)
-  return other ? { metric, hold: { kind: 'unit', reason: `${other.reason}; ${hold.reason}` } } : { metric }
+  const other = holdOf(rest.metric, metrics[labelOf(rest.metric)] ?? {}, undefined)
+  return other ? { ...rest, hold: { kind: 'unit', reason: `${other.reason}; ${hold.reason}` } } : rest
 }
 
 /** An hour that is collected by hand. */

@@ -11,7 +11,7 @@ import { type Accepted, type Hold, type Past, unitHold, type ValueToJudge } from
 import type { IntakeOutbox } from '../outbox/contract/outbox.ts'
 import type { CollectorDescription, DescribeResult, RunOutcome } from '../runner/runner.ts'
 
-/** Validated result of a run: every declared label is in exactly one of the two. */
+/** Validated result of a run: every declared label that is not private is in exactly one of the two. */
 export interface Validated {
   readonly accepted: readonly Accepted[]
   /** Why labels have no value, by label. */
@@ -46,7 +46,7 @@ export function validate(
     } else {
       const isOfNone = outcome.ofNone?.includes(label) ?? false
       const hold = holdOf(metric, spec, pastOf(metric.id, hour, isOfNone), isOfNone)
-      accepted.push(hold === undefined ? { metric } : { metric, hold })
+      accepted.push({ metric, ...(hold && { hold }), ...(spec.private && { isPrivate: true }) })
     }
   }
   return { accepted, failures }
@@ -63,10 +63,10 @@ export function metricsOf(
   return declared.map(label => ({ id: metricId(protocolId, label), hour, isOfNone: ofNone.includes(label) }))
 }
 
-/** Declared labels that a run does not mention. */
+/** Declared labels that a run does not mention, and must. */
 function missing({ metrics }: CollectorDescription, { readings, failures }: RunOutcome): Record<string, FaultRecord> {
   const silent = Object.keys(metrics).filter(
-    label => !Object.hasOwn(readings, label) && !Object.hasOwn(failures, label),
+    label => !metrics[label]?.private && !Object.hasOwn(readings, label) && !Object.hasOwn(failures, label),
   )
   const faultOf = (label: string) => outputFault(label, `"${label}" is declared, but missing in what collect returned`)
   return Object.fromEntries(silent.map(label => [label, faultOf(label)]))

@@ -18,6 +18,11 @@ export interface MetricSpec {
    * value, like `'20%'`. A value with a larger change is held. Default: none.
    */
   readonly maxJump?: number | `${number}%`
+  /**
+   * Whether its values are kept for others to be computed from, and never sent. A collector may leave such a label out of an
+   * hour. Default: no.
+   */
+  readonly private?: boolean
 }
 
 /** The part of a metric that is usually the same every hour. */

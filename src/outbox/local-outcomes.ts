@@ -38,6 +38,7 @@ const storedOutcome = z.object({
     z.object({
       metric: storedMetric,
       hold: z.object({ kind: z.enum(['bounds', 'jump', 'unit']), reason: z.string() }).exactOptional(),
+      isPrivate: z.boolean().exactOptional(),
     }),
   ),
   provenance: z

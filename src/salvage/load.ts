@@ -37,7 +37,8 @@ const namingIndexes: Readonly<Record<string, string>> = {
 /** Index of due metrics: protocol, hour, metric. */
 const dueIndex = 'outbox_due'
 
-const [delivered, dropped] = [1, 4]
+/** Numbers of the states that a value keeps: delivered, dropped, private. */
+const over: readonly unknown[] = [1, 4, 6]
 
 /** Rows of one commit, so that memory stays small. */
 const loadedRows = 10_000
@@ -103,7 +104,7 @@ function loader(database: Sqlite): (found: RescuedRow) => void {
     if (isNew && !isSure) addDoubt.run(hour, metric)
     const [, , , state, , , deliveredMs] = values
     // An older copy of it was inserted first.
-    const isOver = state === delivered || state === dropped
+    const isOver = over.includes(state)
     if (isNew === false && isSure && isOver) settle.run(state, deliveredMs, hour, metric)
   }
 }

@@ -61,8 +61,9 @@ const mended = `
   UPDATE outbox SET state = iif(kind = 'refused', 2, 3) FROM detained WHERE detained.hour = outbox.hour AND detained.metric = outbox.metric;
   UPDATE outbox SET state = 0 WHERE state IN (1, 2, 3) AND (hour, metric) IN (SELECT hour, metric FROM seen_due)
     AND NOT EXISTS (SELECT 1 FROM detained WHERE detained.hour = outbox.hour AND detained.metric = outbox.metric);
-  INSERT INTO detained (hour, metric, kind, reason, at_ms)
-    SELECT hour, metric, iif(state = 2, 'refused', 'bounds'), 'the reason was lost in a damaged outbox', @nowMs FROM outbox
+  INSERT INTO detained (hour, metric, kind, reason, at_ms, is_private)
+    SELECT hour, metric, iif(state = 2, 'refused', 'bounds'), 'the reason was lost in a damaged outbox', @nowMs,
+      metric IN (SELECT metric FROM outbox WHERE state = 6) FROM outbox
     WHERE state IN (2, 3) AND NOT EXISTS (SELECT 1 FROM detained WHERE detained.hour = outbox.hour AND detained.metric = outbox.metric);
 `
 

@@ -110,7 +110,7 @@ const countsAgree = `
   WITH found AS MATERIALIZED (SELECT protocol, state, count(*) AS metrics FROM outbox NOT INDEXED GROUP BY protocol, state),
     due AS MATERIALIZED (SELECT protocol, count(*) AS metrics FROM outbox INDEXED BY outbox_due WHERE state = 0 GROUP BY protocol)
   SELECT NOT EXISTS (SELECT protocol, state, metrics FROM found EXCEPT SELECT protocol, state, metrics FROM tally)
-    AND NOT EXISTS (SELECT protocol, state, metrics FROM tally WHERE state < 5 AND metrics > 0 EXCEPT SELECT * FROM found)
+    AND NOT EXISTS (SELECT protocol, state, metrics FROM tally WHERE state <> 5 AND metrics > 0 EXCEPT SELECT * FROM found)
     AND NOT EXISTS (SELECT protocol, metrics FROM due EXCEPT SELECT protocol, metrics FROM found WHERE state = 0)
     AND NOT EXISTS (SELECT protocol, metrics FROM found WHERE state = 0 EXCEPT SELECT protocol, metrics FROM due)`
 

@@ -86,14 +86,15 @@ describe('contract-read', () => {
     expect(failures['TVL']?.message).toContain('rate')
   })
 
-  it('says nothing of a private value that fails and that nothing needs', async () => {
+  it('leaves out a private value that fails and that another does without, and fails one that nothing needs', async () => {
     answering.use(contractOf(abi, answers, name => name === 'rate'))
     const before = lines.length
-    const collector = configured('contract-read', { options: { chain: 'demo', address, values: { Supply, Rate } } })
-    expect(await runner.collect(collector, hour)).toMatchObject({
-      readings: { Supply: 1234.567890123457 },
-      failures: {},
-    })
+    const collected = async (values: object) =>
+      runner.collect(configured('contract-read', { options: { chain: 'demo', address, values } }), hour)
+    const spared = await collected({ Supply, Rate, Known: { first: ['Rate', 'Supply'], private: true } })
+    expect(spared).toMatchObject({ readings: { Supply: 1234.567890123457, Known: 1234.567890123457 }, failures: {} })
+    expect(Object.keys(spared.readings).sort()).toEqual(['Known', 'Supply'])
+    expect(Object.keys((await collected({ Supply, Rate })).failures)).toEqual(['Rate'])
     expect(lines.slice(before)).toEqual([])
   })
 
@@ -104,12 +105,12 @@ describe('contract-read', () => {
     expect(failures['Ratio']?.message).toBe('the ratio is by Zero, which is 0')
   })
 
-  it('declares what is sent, with all that may stand at a value, and has a history', async () => {
+  it('declares what is sent or kept, with all that may stand at a value, and has a history', async () => {
     const collector = run({ Supply: { ...Supply, maxJump: '20%', module: 'm', max: 9 }, Rate })
     expect(await runner.describe(collector)).toEqual({
       kind: 'usable',
       history: true,
-      metrics: { Supply: { unit: 'AWE', module: 'm', min: 0, max: 9, maxJump: '20%' } },
+      metrics: { Supply: { unit: 'AWE', module: 'm', min: 0, max: 9, maxJump: '20%' }, Rate: { private: true } },
     })
   })
 
@@ -145,7 +146,7 @@ describe('contract-read', () => {
       ['values', 'Cap €'],
       'must be a label of letters, digits, "-", "_" and ".", without "___": write Cap',
     ],
-    [{ Rate }, ['values'], 'must hold a value that is not private'],
+    [{ A: { call: 'a() view returns (address)', private: true } }, ['values'], 'must hold a number'],
     [{ A: { ...Supply, decimal: 6 } }, ['values', 'A', 'decimal'], 'unknown option "decimal"'],
   ] as const
 

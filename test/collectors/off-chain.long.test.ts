@@ -195,7 +195,7 @@ describe('http-json with several values', () => {
     const exact = configured('http-json', { options: { url: `${source.url}/amounts`, values } })
     expect(await runner.describe(exact)).toMatchObject({ metrics: { Balance: { unit: 'ETH', min: 0 }, Lost: {} } })
     const { readings, failures } = await runner.collect(exact, hour)
-    expect(readings).toEqual({ Balance: 0.3, Share: 0.75, Last: 1.23 })
+    expect(readings).toMatchObject({ Balance: 0.3, Share: 0.75, Last: 1.23 })
     expect(failures).toEqual({
       Lost: expect.objectContaining({ message: expect.stringContaining('there is no number at /gone') }),
     })
@@ -214,7 +214,7 @@ describe('http-json with several values', () => {
     }
     const exact = configured('http-json', { options: { url: `${source.url}/exact`, values } })
     const { readings, failures } = await runner.collect(exact, hour)
-    expect(readings).toEqual({ Left: 1.24, Gap: 1e-20, Tiny: -4.5e-19 })
+    expect(readings).toMatchObject({ Left: 1.24, Gap: 1e-20, Tiny: -4.5e-19 })
     expect(Object.keys(failures)).toEqual(['Huge'])
   })
 
@@ -254,7 +254,6 @@ describe('http-json with several values', () => {
       [{ url, values: { A: { sum: [1, 'b'] } } }, ['values', 'A', 'sum'], 'there is no value "b": add it'],
       [{ url, values: { A: { sum: [1, 'A'] } } }, ['values', 'A'], 'needs itself: A → A'],
       [{ url, values: { A: { sum: [1, 2], decimals: 6 } } }, ['values', 'A', 'decimals'], 'belongs to a pointer'],
-      [{ url, values: { A: { pointer: '/a', private: true } } }, ['values'], 'must hold a value that is not private'],
     ] as const) {
       expect(await runner.describe(configured('http-json', { options })), JSON.stringify(options)).toMatchObject({
         kind: 'mistaken',

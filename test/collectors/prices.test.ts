@@ -256,7 +256,7 @@ describe('prices in formulas', () => {
       }),
       hour,
     )
-    expect(readings).toEqual({
+    expect(readings).toMatchObject({
       Supply: 3,
       TVL: 3.7037036703703703,
       Ratio: 666.7,

@@ -22,7 +22,7 @@ export const emptySnapshot: Snapshot = {
   ready: { ok: true, reasons: [] },
   configuration: { file: '/config/tidegauge.yaml', digest: 'd1', inForceSinceMs: nowMs - 3_000 },
   service: { host: 'embedded (127.0.0.1:40123)', gates: [] },
-  balance: { enqueued: 0, delivered: 0, dead: 0, held: 0, due: 0, dropped: 0 },
+  balance: { enqueued: 0, delivered: 0, dead: 0, held: 0, due: 0, dropped: 0, private: 0 },
   backlog: { byProtocol: [] },
   protocols: [],
   hours: { hours, rows: [] },
@@ -201,7 +201,7 @@ export const richSnapshot: Snapshot = {
       },
     ],
   },
-  balance: { enqueued: 12_480, delivered: 12_451, dead: 3, held: 12, due: 14, dropped: 2 },
+  balance: { enqueued: 12_480, delivered: 12_451, dead: 3, held: 12, due: 14, dropped: 2, private: 0 },
   backlog: {
     byProtocol: [
       { protocolId: 'tide-dex', due: 9 },

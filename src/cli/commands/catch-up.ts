@@ -278,7 +278,8 @@ async function firstPlansOf(
   const plans = unknown.map(({ collector: { id, protocolId }, description }): [string, FirstPlan] => {
     const answer = answers.get(protocolId)
     if (answer?.kind !== 'read') return [id, 'unreadable']
-    const metrics = Object.keys(description.metrics).map(label => metricId(protocolId, label))
+    const sent = Object.entries(description.metrics).filter(([, spec]) => !spec.private)
+    const metrics = sent.map(([label]) => metricId(protocolId, label))
     return [id, listingOf(metrics, answer.listed, current) ?? 'first-run']
   })
   const first = plans.filter(([, one]) => one === 'first-run').map(([id]) => id)

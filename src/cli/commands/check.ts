@@ -89,14 +89,16 @@ interface MetricRow {
   readonly metric: string
   readonly unit: string | undefined
   readonly history: boolean
+  readonly isPrivate: boolean
 }
 
 function metricRows({ collector, description }: UsableCollector): MetricRow[] {
-  return Object.entries(description.metrics).map(([label, { unit }]) => ({
+  return Object.entries(description.metrics).map(([label, { unit, private: isPrivate = false }]) => ({
     collector: collector.id,
     metric: metricId(collector.protocolId, label),
     unit,
     history: description.history,
+    isPrivate,
   }))
 }
 
@@ -125,9 +127,9 @@ async function foreseenOf(
 ): Promise<Foreseen[]> {
   const current = hourAt(context.time.nowMs())
   const metrics = usable.flatMap(({ collector: { protocolId }, description }) =>
-    Object.entries(description.metrics).map(([label, { unit }]) => {
+    Object.entries(description.metrics).map(([label, { unit, private: isPrivate = false }]) => {
       const id = metricId(protocolId, label)
-      return { id, protocolId, hour: current, ...(unit === undefined ? {} : { unit }) }
+      return { id, protocolId, hour: current, ...(unit === undefined ? {} : { unit }), isPrivate }
     }),
   )
   const stored = await outbox?.operators.stored(metrics)
@@ -142,13 +144,19 @@ function printChecked(
   warnings: readonly Foreseen[],
   cautions: readonly PlacedMistake[],
 ): void {
+  const kept = rows.filter(({ isPrivate }) => isPrivate).length
   printTable(
-    ['collector', 'metric', 'unit', 'past hours'],
-    rows.map(({ collector, metric, unit, history }) => [collector, metric, unit ?? '', history ? 'yes' : 'no']),
+    ['collector', 'metric', 'unit', 'past hours', ...(kept > 0 ? ['sent'] : [])],
+    rows.map(({ collector, metric, unit, history, isPrivate }) => [
+      ...[collector, metric, unit ?? '', history ? 'yes' : 'no'],
+      ...(kept > 0 ? [isPrivate ? 'no, private' : 'yes'] : []),
+    ]),
   )
   noteForeseen(warnings)
   if (cautions.length > 0) note(formatMistakes(cautions.map(one => ({ ...one, message: `warning: ${one.message}` }))))
   print('')
   const but = cautions.length > 0 ? `, but see ${counted(cautions.length, 'warning')} above` : ''
-  print(`${file}: in order, ${counted(rows.length, 'metric')} an hour${but}`)
+  print(
+    `${file}: in order, ${counted(rows.length - kept, 'metric')} an hour${kept > 0 ? `, and ${kept} private` : ''}${but}`,
+  )
 }

@@ -109,9 +109,9 @@ async function showOnly(context: AppContext, collected: CollectedReport, options
     part.accepted.map(({ metric }) => ({ metric: metric.id, kind: 'event-not-seen' as const, text })),
   )
   const report = { ...collected, warnings: [...collected.warnings, ...quiet] }
-  const isSent = ({ metric, hold }: Accepted) => {
+  const isSent = ({ metric, hold, isPrivate }: Accepted) => {
     const state = stored.get(metric.id)?.state
-    return state === undefined ? !hold : state === 'due'
+    return state === undefined ? !hold && !isPrivate : state === 'due'
   }
   const count = parts.flatMap(({ accepted }) => accepted).filter(isSent).length
   const text = () => {
@@ -142,7 +142,9 @@ async function queueAndDeliver(
   const stored = await outbox.operators.stored(metrics.map(({ metric }) => ({ id: metric.id, hour })))
   const count = (state: string) => stored.filter(each => each?.state === state).length
   const rest = waitingText({ dead: count('dead'), held: count('held') })
-  note(`${count('delivered')} of ${stored.length} delivered${rest}`)
+  const kept = count('private')
+  const isKept = kept === 0 ? '' : `; ${kept} private`
+  note(`${count('delivered')} of ${stored.length - kept} delivered${rest}${isKept}`)
   return count('due') + count('dead') + count('held') === 0
 }
 
@@ -187,7 +189,8 @@ function partsJson({ hour, parts, warnings }: CollectedReport, ofService?: reado
   const accepted = parts.flatMap(part => part.accepted)
   return {
     hour: hourText(hour),
-    metrics: accepted.map(({ metric }) => pushedMetric(metric)),
+    metrics: accepted.flatMap(({ metric, isPrivate }) => (isPrivate ? [] : [pushedMetric(metric)])),
+    private: accepted.flatMap(({ metric, isPrivate }) => (isPrivate ? [pushedMetric(metric)] : [])),
     held: accepted.flatMap(({ metric, hold }) => (hold ? [{ id: metric.id, ...hold }] : [])),
     warnings,
     serviceWarnings: ofService?.map(({ metricId, text }) => ({ metric: metricId, text })),
@@ -211,10 +214,17 @@ function printParts({ hour, parts, stored, warnings }: CollectedReport): void {
 }
 
 /** Notes for stored values that are neither due nor delivered. */
-const stays = { dead: 'refused by the service: it stays dead', held: 'held before', dropped: 'dropped by a person' }
+const stays = {
+  ...{ dead: 'refused by the service: it stays dead', held: 'held before', dropped: 'dropped by a person' },
+  private: 'private: not sent',
+}
 
-function remark({ metric, hold }: Accepted, before: { value: number; state: MetricState } | undefined): string {
-  if (!before) return hold ? `held: ${hold.kind === 'unit' ? 'another unit' : hold.reason}` : ''
+function remark(
+  { metric, hold, isPrivate }: Accepted,
+  before: { value: number; state: MetricState } | undefined,
+): string {
+  if (!before && hold) return `held: ${hold.kind === 'unit' ? 'another unit' : hold.reason}`
+  if (!before) return isPrivate ? stays.private : ''
   const remarks = [
     ...(before.value === metric.value ? [] : [`collected before: ${numberText(before.value)} stands`]),
     ...(before.state === 'due' || before.state === 'delivered' ? [] : [stays[before.state]]),

@@ -300,6 +300,7 @@ function happened(found: Explanation): Fact[] {
     ['delivered', delivered === undefined ? undefined : `${instantText(delivered)}, the service accepted it`],
     ...(detained ? detainedFacts(detained, `tidegauge ${detained.state} show ${id}`) : []),
     ['due', entry?.state === 'due' ? 'not delivered yet: tidegauge status' : undefined],
+    ['private', entry?.state === 'private' ? 'kept for other values, and not sent' : undefined],
     ...warnings.map(({ text, count }): Fact => ['warning', `${counted(count, 'time')}: ${cut(text, answerCharsMax)}`]),
   ]
 }

@@ -29,7 +29,7 @@ export function exportCommand(): Command {
         .choices(formats)
         .default('csv'),
     )
-    .option('--all', 'also what is due, held, dead or dropped')
+    .option('--all', 'also what is due, held, dead, dropped or private')
     .action(async (options: ExportOptions) => {
       const range = { from: parseHour(options.from), to: parseHour(options.to) }
       demandOrder(range)

@@ -5,9 +5,9 @@ import type { DeadMetric } from '../../model/verdict.ts'
 /**
  * `due`: to be pushed. `delivered`: the service has it. `dead`: the service rejected it for good. `held`: implausible,
  * waits for a person. `dropped`: given up by a person; the row stays for a while, so that the metric is not collected
- * again.
+ * again. `private`: kept for other values, and never sent.
  */
-export type MetricState = 'due' | 'delivered' | 'dead' | 'held' | 'dropped'
+export type MetricState = 'due' | 'delivered' | 'dead' | 'held' | 'dropped' | 'private'
 
 /** A metric id and an hour: at most one value. */
 export type MetricKey = Pick<Metric, 'id' | 'hour'>
@@ -35,8 +35,10 @@ export function unitHold({ unit }: Pick<Metric, 'unit'>, past: MetricDescription
 /** A validated metric to enqueue. */
 export interface Accepted {
   readonly metric: Metric
-  /** Why it is held; absent when it is due. */
+  /** Why it is held; absent when it is not. */
   readonly hold?: Hold
+  /** Whether it is never sent. Default: it is due unless it is held. */
+  readonly isPrivate?: boolean
 }
 
 /** A metric the service rejected for good, and how often it was sent. */
@@ -58,7 +60,7 @@ export interface StoredMetric extends Metric {
 export interface Past {
   /** The locked unit at that hour, set by the first value; absent for a metric without one. */
   readonly unit?: string
-  /** Its last due or delivered value within 24 hours before that hour, of none within a year; absent when there is none. */
+  /** Its last due, delivered or private value within 24 hours before that hour, of none within a year; absent when there is none. */
   readonly previous?: { readonly hour: Hour; readonly value: number }
 }
 
@@ -85,6 +87,8 @@ export interface DeadOrHeldMetric extends Metric {
   readonly status?: number
   /** Number of pushes it was sent in; absent if held. */
   readonly attempts?: number
+  /** Whether it is private once it is released. */
+  readonly isPrivate?: boolean
   /** When it became dead or held, in milliseconds since 1970. */
   readonly sinceMs: number
   /** Id of the collector. */
@@ -137,7 +141,7 @@ export interface MetricCurve {
 
 /**
  * Metrics ever enqueued, by state: `enqueued` is always delivered + dead + held + due. Delivered ones whose rows were
- * pruned are counted; those that a person dropped are counted apart.
+ * pruned are counted; those that a person dropped, and private ones, are counted separately.
  */
 export type Balance = Readonly<Record<MetricState | 'enqueued', number>>
 

@@ -4,11 +4,11 @@ import { type DescribedFrom, describe } from './metrics.ts'
 import { rows, type SqlValue, sql, text } from './sql.ts'
 import { query, type StoreWork, write } from './work.ts'
 
-/** States of a metric, by the number they are stored as. */
-const metricStates = ['due', 'delivered', 'dead', 'held', 'dropped'] as const
+/** States of a metric, by the number they are stored as. Delivered metrics whose rows were pruned have a count, and no row. */
+const metricStates = ['due', 'delivered', 'dead', 'held', 'dropped', 'pruned', 'private'] as const
 
 /** Number that counts delivered metrics whose rows were pruned. */
-export const prunedNumber = metricStates.length
+export const prunedNumber = metricStates.indexOf('pruned')
 
 /** The stored number of a state. */
 export function stateNumber(state: MetricState): number {
@@ -18,7 +18,7 @@ export function stateNumber(state: MetricState): number {
 /** The state of a stored number. */
 export function stateOf(number: number): MetricState {
   const state = metricStates[number]
-  if (state === undefined) throw new DamageError(`no state of a metric has the number ${number}`)
+  if (state === undefined || state === 'pruned') throw new DamageError(`no state of a metric has the number ${number}`)
   return state
 }
 
@@ -49,12 +49,14 @@ interface DetainedRow extends MetricPlace {
   readonly attempts?: number | undefined
   /** Its own unit, if it is held for that; absent when it has none. */
   readonly unit?: string | undefined
+  /** Default: no. */
+  readonly isPrivate?: boolean
   readonly sinceMs: number
 }
 
-/** Whether a metric is due or delivered. */
-export function isSent({ state }: Pick<OutboxRow, 'state'>): boolean {
-  return state === stateNumber('due') || state === stateNumber('delivered')
+/** Whether a metric is due, delivered or private: later values are judged by it, and derived ones computed from it. */
+export function isValid({ state }: Pick<OutboxRow, 'state'>): boolean {
+  return state === stateNumber('due') || state === stateNumber('delivered') || state === stateNumber('private')
 }
 
 interface DetainedChange extends MetricPlace {
@@ -102,7 +104,7 @@ export class MetricChanges {
     this.#rows = new Map(stored.map(row => [placeKey(row), row]))
   }
 
-  /** Metrics that have a new value, or one that may be sent and might not before. */
+  /** Metrics that have a new value, or one that is valid and was not before. */
   get renewed(): readonly MetricPlace[] {
     return [...this.#renewed.values()]
   }
@@ -117,7 +119,7 @@ export class MetricChanges {
     const key = placeKey(row)
     this.#rows.set(key, row)
     this.#added.add(key)
-    if (isSent(row)) this.#renewed.set(key, row)
+    if (isValid(row)) this.#renewed.set(key, row)
     this.#count(row.protocol, row.state, 1)
   }
 
@@ -140,7 +142,7 @@ export class MetricChanges {
     this.#put({ ...row, value, state: stateNumber(to) })
   }
 
-  /** Counts delivered or dropped rows that the transaction has deleted. */
+  /** Counts delivered, dropped or private rows that the transaction has deleted. */
   prune(protocol: number, state: number, metrics: number): void {
     this.#count(protocol, state, -metrics)
     if (stateOf(state) === 'delivered') this.#count(protocol, prunedNumber, metrics)
@@ -195,7 +197,7 @@ export class MetricChanges {
     const [key, before] = [placeKey(row), this.at(row)]
     this.#rows.set(key, row)
     if (!this.#added.has(key)) this.#changed.add(key)
-    if (before && (before.value !== row.value || (isSent(row) && !isSent(before)))) this.#renewed.set(key, row)
+    if (before && (before.value !== row.value || (isValid(row) && !isValid(before)))) this.#renewed.set(key, row)
     if (before && before.state !== row.state) {
       this.#count(row.protocol, before.state, -1)
       this.#count(row.protocol, row.state, 1)
@@ -203,7 +205,7 @@ export class MetricChanges {
   }
 
   #count(protocol: number, state: number, metrics: number): void {
-    const key = protocol * (prunedNumber + 1) + state
+    const key = protocol * metricStates.length + state
     this.#tally.set(key, [protocol, state, (this.#tally.get(key)?.[2] ?? 0) + metrics])
   }
 
@@ -280,10 +282,11 @@ export class MetricChanges {
         attempts: 'integer',
         unit: 'text',
         at_ms: 'bigint',
+        is_private: 'integer',
       } as const),
     }
-    const given = added.map(({ hour, metric, kind, reason, status, attempts, unit, sinceMs }) => [
-      ...[hour, metric, kind, reason, status ?? null, attempts ?? null, unit ?? null, sinceMs],
+    const given = added.map(({ hour, metric, kind, reason, status, attempts, unit, sinceMs, isPrivate }) => [
+      ...[hour, metric, kind, reason, status ?? null, attempts ?? null, unit ?? null, sinceMs, isPrivate ? 1 : 0],
     ])
     const names = text(Object.keys(columns).join(', '))
     yield* write(sql`INSERT INTO tidegauge.detained (${names}) SELECT ${names} FROM ${rows(columns, given)} AS added

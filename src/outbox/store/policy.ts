@@ -20,6 +20,7 @@ interface EnqueuedValue {
   readonly metric: Metric
   readonly known: KnownMetric
   readonly hold: Hold | undefined
+  readonly isPrivate: boolean
   readonly row: OutboxRow
 }
 
@@ -52,15 +53,15 @@ export function enqueue(
 ): Enqueued & { readonly unsent: readonly Metric[] } {
   const sum = { metrics: 0, corrected: 0, digest: 0 }
   const unsent: Metric[] = []
-  for (const { metric, hold: suspected } of accepted) {
-    const entry = entryOf(into, metric, suspected, nowMs)
+  for (const one of accepted) {
+    const entry = entryOf(into, one, nowMs)
     const stored = into.changes.at(entry.row)
     if (!stored) {
       enter(into, entry)
       sum.metrics += 1
       sum.digest += digestOf(entry.row)
       // A corrected metric without a value may have been delivered and pruned.
-      if (mode === 'first-stands') unsent.push(metric)
+      if (mode === 'first-stands' && !entry.isPrivate) unsent.push(entry.metric)
     } else if (mode === 'correct' && correct(into, entry, stored)) {
       sum.corrected += 1
       sum.digest += digestOf(entry.row) - digestOf(stored)
@@ -69,16 +70,23 @@ export function enqueue(
   return { ...sum, unsent }
 }
 
-function entryOf({ known }: EnqueuedInto, metric: Metric, suspected: Hold | undefined, nowMs: number): EnqueuedValue {
+function entryOf({ known }: EnqueuedInto, accepted: Accepted, nowMs: number): EnqueuedValue {
+  const { metric, isPrivate = false } = accepted
   const own = known.get(metric.id)
   if (!own) throw new Error(`no metric ${metric.id} is known to the outbox`)
   if (!Number.isFinite(metric.value)) throw new RangeError(`a metric cannot have the value ${metric.value}`)
   const hour = hourNumber(metric.hour)
-  const hold = holdAt(own, hour, metric, suspected)
-  const row = { hour, metric: own.number, protocol: own.protocol, state: stateNumber(hold ? 'held' : 'due') }
+  const hold = holdAt(own, hour, metric, accepted.hold)
+  const state = stateNumber(hold ? 'held' : stateUnheld(isPrivate))
+  const row = { hour, metric: own.number, protocol: own.protocol, state }
   // −0 comes back from a store as 0.
   const value = metric.value === 0 ? 0 : metric.value
-  return { metric, known: own, hold, row: { ...row, value, collectedMs: nowMs, deliveredMs: nowMs } }
+  return { metric, known: own, hold, isPrivate, row: { ...row, value, collectedMs: nowMs, deliveredMs: nowMs } }
+}
+
+/** The state of a value that nothing holds. */
+function stateUnheld(isPrivate: boolean): 'private' | 'due' {
+  return isPrivate ? 'private' : 'due'
 }
 
 function enter(into: EnqueuedInto, entry: EnqueuedValue): void {
@@ -89,24 +97,26 @@ function enter(into: EnqueuedInto, entry: EnqueuedValue): void {
 
 /** @returns whether the value changes */
 function correct(into: EnqueuedInto, entry: EnqueuedValue, stored: OutboxRow): boolean {
-  const { row, hold } = entry
+  const { row, hold, isPrivate } = entry
   const from = stateOf(stored.state)
-  if (stored.value === row.value || from === 'dropped') return false
+  const isPublished = from === 'private' && !isPrivate
+  if ((stored.value === row.value && !isPublished) || from === 'dropped') return false
   const { changes } = into
-  const to = from === 'held' || hold ? 'held' : 'due'
+  const to = from === 'held' || hold ? 'held' : stateUnheld(isPrivate)
   changes.replace(stored, row.value, to, row.collectedMs)
   if (from === 'held' && !hold) changes.remark(row, `; its value was ${stored.value}, and is ${row.value} now`)
   else changes.free(row)
   if (hold) detain(into, entry, hold)
-  if (to === 'due') describeFrom(into, entry)
+  if (to !== 'held') describeFrom(into, entry)
   // A held metric is on its way only if it was due before, and is listed then.
-  if (from !== 'held') changes.correct(row, row.collectedMs)
+  if (isPrivate) changes.settle(row)
+  else if (from !== 'held' && from !== 'private') changes.correct(row, row.collectedMs)
   return true
 }
 
-function detain({ changes }: EnqueuedInto, { metric, row }: EnqueuedValue, { kind, reason }: Hold): void {
+function detain({ changes }: EnqueuedInto, { metric, row, isPrivate }: EnqueuedValue, { kind, reason }: Hold): void {
   const unit = kind === 'unit' ? metric.unit : undefined
-  changes.detain({ hour: row.hour, metric: row.metric, kind, reason, unit, sinceMs: row.collectedMs })
+  changes.detain({ hour: row.hour, metric: row.metric, kind, reason, unit, isPrivate, sinceMs: row.collectedMs })
 }
 
 /** Records a module that differs. The unit is the same, unless it was lost: what a later hour has does not matter. */
@@ -169,6 +179,8 @@ export interface Decision {
 export interface DecidedMetric extends MetricPlace {
   /** When it became dead or held, in milliseconds since 1970; absent for another. */
   readonly atMs?: number
+  /** Whether it is never sent. Default: no. */
+  readonly isPrivate?: boolean
 }
 
 /** Decides on the selected metrics that are still in the state. @returns them */
@@ -178,7 +190,7 @@ export function decide<T extends DecidedMetric>(
   { from, to }: Decision,
 ): readonly T[] {
   return selected.filter(one => {
-    if (!changes.move(one, from, to)) return false
+    if (!changes.move(one, from, to === 'due' ? stateUnheld(one.isPrivate ?? false) : to)) return false
     if (from === 'dead' || from === 'held') changes.free(one)
     // A dead metric was sent: its value may have changed since, and the old one may still be on its way.
     if (from === 'dead' && to === 'due') changes.correct(one, one.atMs ?? 0)

@@ -34,7 +34,7 @@ interface OldRow extends MetricPlace {
 
 function* prune(before: number): StoreWork<boolean> {
   yield* write(sql`DELETE FROM tidegauge.unsuccessful_flush WHERE last_ms < ${before * hourMs}`)
-  const old = sql`hour < ${before} AND state IN (1, 4)`
+  const old = sql`hour < ${before} AND state IN (1, 4, 6)`
   const found = yield* query<{ protocol: number }>(
     sql`SELECT protocol FROM tidegauge.outbox WHERE ${old} ORDER BY hour, metric LIMIT ${commitRowsMax}`,
   )

@@ -1,5 +1,5 @@
 /** Version of the tables, the same in all stores and for all daemons of a fleet. Versions 1 to 12 were never released. */
-export const tablesVersion = 14
+export const tablesVersion = 15
 
 /** Makes the tables of a version of those of the version before, with the rows in them. */
 interface Migration {
@@ -65,12 +65,82 @@ function inSqlite(statements: string): string {
     .replaceAll(/\b(\w+)::json IS NOT NULL/g, 'json_valid($1)')
 }
 
+/** The values of metrics, and their counts, also for the migration to 15. */
+const valueTables = `
+  -- The value of a metric at an hour; the view "metric_values" shows it. 0 due, 1 delivered, 2 dead, 3 held, 4 dropped by a
+  -- person, 6 private. "delivered_ms" counts once it is delivered, and is as "collected_ms" before: the row keeps its size.
+  CREATE TABLE tidegauge.outbox (
+    hour integer NOT NULL CHECK (hour > 0),
+    metric integer NOT NULL REFERENCES tidegauge.metric,
+    protocol integer NOT NULL,
+    state smallint NOT NULL CHECK (state IN (0, 1, 2, 3, 4, 6)),
+    value double precision NOT NULL CHECK (abs(value) <= 1.7976931348623157e308),
+    collected_ms bigint NOT NULL,
+    delivered_ms bigint NOT NULL,
+    PRIMARY KEY (hour, metric)
+  );
+  CREATE INDEX outbox_due ON tidegauge.outbox (protocol, hour, metric) WHERE state = 0;
+
+  -- How many metrics of a protocol are in each state; 5 counts the delivered ones that were pruned.
+  CREATE TABLE tidegauge.tally (
+    protocol integer NOT NULL REFERENCES tidegauge.protocol,
+    state smallint NOT NULL CHECK (state BETWEEN 0 AND 6),
+    metrics bigint NOT NULL CHECK (metrics >= 0),
+    PRIMARY KEY (protocol, state)
+  );`
+
+/** The view for people, also for the `sqlite3` of older systems. @param instant expression of the text of an instant in milliseconds since 1970 */
+const view = (instant: (milliseconds: string) => string) => `
+  CREATE VIEW tidegauge.metric_values AS
+    SELECT metric.name AS metric, ${instant('outbox.hour * 3600000.0')} AS hour, outbox.value,
+      CASE WHEN detained.kind = 'unit' THEN detained.unit ELSE (
+        SELECT unit FROM tidegauge.description WHERE description.metric = outbox.metric AND since = coalesce(
+          (SELECT max(since) FROM tidegauge.description AS own WHERE own.metric = outbox.metric AND since <= outbox.hour),
+          (SELECT min(since) FROM tidegauge.description AS own WHERE own.metric = outbox.metric))) END AS unit,
+      CASE outbox.state WHEN 0 THEN 'due' WHEN 1 THEN 'delivered' WHEN 2 THEN 'dead' WHEN 3 THEN 'held' WHEN 4 THEN 'dropped' ELSE 'private' END AS state,
+      ${instant('outbox.collected_ms')} AS collected_at,
+      CASE WHEN outbox.state = 1 THEN ${instant('outbox.delivered_ms')} END AS delivered_at,
+      detained.reason
+    FROM tidegauge.outbox JOIN tidegauge.metric ON metric.id = outbox.metric
+      LEFT JOIN tidegauge.detained ON detained.hour = outbox.hour AND detained.metric = outbox.metric;
+`
+
+const isoInSqlite = (milliseconds: string) => `strftime('%Y-%m-%dT%H:%M:%SZ', ${milliseconds} / 1000.0, 'unixepoch')`
+const isoInPostgres = (milliseconds: string) =>
+  `to_char(to_timestamp(${milliseconds} / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
+
+/** Room for private values: checks of columns are changed in a file by making the table again. */
+const privateValues: Migration = {
+  to: 15,
+  sqlite: `
+    DROP VIEW metric_values;
+    DROP INDEX outbox_due;
+    ALTER TABLE outbox RENAME TO outbox_before;
+    ALTER TABLE tally RENAME TO tally_before;
+    ${inSqlite(valueTables)}
+    INSERT INTO outbox SELECT * FROM outbox_before;
+    INSERT INTO tally SELECT * FROM tally_before;
+    DROP TABLE outbox_before;
+    DROP TABLE tally_before;
+    ALTER TABLE detained ADD COLUMN is_private INTEGER NOT NULL DEFAULT 0 CHECK (is_private IN (0, 1));
+    ${inSqlite(view(isoInSqlite))}`,
+  postgres: `
+    ALTER TABLE tidegauge.outbox DROP CONSTRAINT outbox_state_check;
+    ALTER TABLE tidegauge.outbox ADD CONSTRAINT outbox_state_check CHECK (state IN (0, 1, 2, 3, 4, 6));
+    ALTER TABLE tidegauge.tally DROP CONSTRAINT tally_state_check;
+    ALTER TABLE tidegauge.tally ADD CONSTRAINT tally_state_check CHECK (state BETWEEN 0 AND 6);
+    ALTER TABLE tidegauge.detained ADD COLUMN is_private smallint NOT NULL DEFAULT 0 CHECK (is_private IN (0, 1));
+    DROP VIEW tidegauge.metric_values;
+    ${view(isoInPostgres)}`,
+}
+
 /**
  * Changes since 13, the version of the first release: one for each later version, oldest first. One that was released is never
  * changed. `test/outbox/released.test.ts` holds a dump of each released version against them.
  */
 export const migrations: readonly Migration[] = [
   { to: 14, sqlite: inSqlite(listTable), postgres: listTable + identityTables },
+  privateValues,
 ]
 
 /**
@@ -180,28 +250,7 @@ const tables = `
     PRIMARY KEY (metric, since)
   );
 
-  -- The value of a metric at an hour; the view "metric_values" shows it. 0 due, 1 delivered, 2 dead, 3 held, 4 dropped by a
-  -- person. "delivered_ms" counts once it is delivered, and is as "collected_ms" before: the row keeps its size.
-  CREATE TABLE tidegauge.outbox (
-    hour integer NOT NULL CHECK (hour > 0),
-    metric integer NOT NULL REFERENCES tidegauge.metric,
-    protocol integer NOT NULL,
-    state smallint NOT NULL CHECK (state BETWEEN 0 AND 4),
-    value double precision NOT NULL CHECK (abs(value) <= 1.7976931348623157e308),
-    collected_ms bigint NOT NULL,
-    delivered_ms bigint NOT NULL,
-    PRIMARY KEY (hour, metric)
-  );
-  CREATE INDEX outbox_due ON tidegauge.outbox (protocol, hour, metric) WHERE state = 0;
-
-  -- How many metrics of a protocol are in each state; 5 counts the delivered ones that were pruned.
-  CREATE TABLE tidegauge.tally (
-    protocol integer NOT NULL REFERENCES tidegauge.protocol,
-    state smallint NOT NULL CHECK (state BETWEEN 0 AND 5),
-    metrics bigint NOT NULL CHECK (metrics >= 0),
-    PRIMARY KEY (protocol, state)
-  );
-
+${valueTables}
   -- Why a dead or held metric waits for a person. 'refused' are dead, the others held.
   CREATE TABLE tidegauge.detained (
     hour integer NOT NULL,
@@ -212,6 +261,7 @@ const tables = `
     attempts integer,
     unit text,
     at_ms bigint NOT NULL,
+    is_private smallint NOT NULL DEFAULT 0 CHECK (is_private IN (0, 1)),
     PRIMARY KEY (hour, metric)
   );
 
@@ -300,30 +350,9 @@ const tables = `
   );
 ${listTable}`
 
-/** The view for people, also for the `sqlite3` of older systems. @param instant expression of the text of an instant in milliseconds since 1970 */
-const view = (instant: (milliseconds: string) => string) => `
-  CREATE VIEW tidegauge.metric_values AS
-    SELECT metric.name AS metric, ${instant('outbox.hour * 3600000.0')} AS hour, outbox.value,
-      CASE WHEN detained.kind = 'unit' THEN detained.unit ELSE (
-        SELECT unit FROM tidegauge.description WHERE description.metric = outbox.metric AND since = coalesce(
-          (SELECT max(since) FROM tidegauge.description AS own WHERE own.metric = outbox.metric AND since <= outbox.hour),
-          (SELECT min(since) FROM tidegauge.description AS own WHERE own.metric = outbox.metric))) END AS unit,
-      CASE outbox.state WHEN 0 THEN 'due' WHEN 1 THEN 'delivered' WHEN 2 THEN 'dead' WHEN 3 THEN 'held' ELSE 'dropped' END AS state,
-      ${instant('outbox.collected_ms')} AS collected_at,
-      CASE WHEN outbox.state = 1 THEN ${instant('outbox.delivered_ms')} END AS delivered_at,
-      detained.reason
-    FROM tidegauge.outbox JOIN tidegauge.metric ON metric.id = outbox.metric
-      LEFT JOIN tidegauge.detained ON detained.hour = outbox.hour AND detained.metric = outbox.metric;
-`
-
 /** Statements that make the tables and the view in PostgreSQL. */
-export const postgresTables =
-  tables +
-  view(
-    milliseconds => `to_char(to_timestamp(${milliseconds} / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`,
-  )
+export const postgresTables = `${tables}
+${view(isoInPostgres)}`
 
 /** Statements that make the tables and the view in an SQLite file. */
-export const sqliteTables = inSqlite(
-  tables + view(milliseconds => `strftime('%Y-%m-%dT%H:%M:%SZ', ${milliseconds} / 1000.0, 'unixepoch')`),
-)
+export const sqliteTables = inSqlite(tables + view(isoInSqlite))

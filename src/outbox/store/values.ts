@@ -17,7 +17,7 @@ import type {
   ValueToJudge,
 } from '../contract/metrics.ts'
 import {
-  isSent,
+  isValid,
   type MetricPlace,
   type OutboxRow,
   placeKey,
@@ -153,7 +153,9 @@ export function* stillDue<T extends MetricKey>(metrics: readonly T[]): StoreWork
 export function* presentMetric(metric: MetricKey): StoreWork<Metric | undefined> {
   const { known, rows: found } = yield* lookedUp([metric])
   const [own, row] = [known.get(metric.id), found[0]]
-  return own && row && isSent(row) ? metricAt(own, row.hour, row.value) : undefined
+  return own && row && isValid(row) && row.state !== stateNumber('private')
+    ? metricAt(own, row.hour, row.value)
+    : undefined
 }
 
 /**
@@ -185,7 +187,7 @@ const yearHours = 8_760
 
 type Previous = NonNullable<Past['previous']>
 
-/** The last due or delivered values, so many hours before. */
+/** The last valid values, so many hours before. */
 function* lastValues(
   wanted: readonly MetricPlace[],
   nearest: number,
@@ -198,7 +200,7 @@ function* lastValues(
   for (const place of wanted) {
     const row = backs
       .map(back => stored.get(placeKey({ hour: place.hour - back, metric: place.metric })))
-      .find(one => one && isSent(one))
+      .find(one => one && isValid(one))
     if (row) values.set(placeKey(place), { hour: hourFromNumber(row.hour), value: row.value })
   }
   return values
@@ -345,19 +347,21 @@ export interface DetainedValue extends SelectedValue {
   readonly attempts: number | null
   readonly unit: string | null
   readonly atMs: number
+  readonly isPrivate: boolean
 }
 
 /** Rows of the selected dead or held metrics, by hour. There are few: those of all hours are looked through. */
 export function* detainedValues({ state, ids, reason, hour }: Selection): StoreWork<DetainedValue[]> {
-  const found = yield* query<DetainedValue>(sql`
+  const found = yield* query<Omit<DetainedValue, 'isPrivate'> & { isPrivate: number }>(sql`
     SELECT detained.hour, detained.metric, protocol.name AS "protocolId", outbox.state, outbox.value, detained.kind,
-      detained.reason, detained.status, detained.attempts, detained.unit, detained.at_ms AS "atMs"
+      detained.reason, detained.status, detained.attempts, detained.unit, detained.at_ms AS "atMs", detained.is_private AS "isPrivate"
     FROM tidegauge.detained CROSS JOIN tidegauge.outbox CROSS JOIN tidegauge.metric CROSS JOIN tidegauge.protocol
     WHERE outbox.hour = detained.hour AND outbox.metric = detained.metric AND outbox.state = ${stateNumber(state)}
       AND metric.id = detained.metric AND protocol.id = metric.protocol ${isOfHour('detained', hour)} ${isOfIds(ids)}
     ORDER BY detained.hour, detained.metric`)
   const words = asTyped(reason ?? '')
-  return found.filter(row => asTyped(row.reason).includes(words))
+  const meant = found.filter(row => asTyped(row.reason).includes(words))
+  return meant.map(row => ({ ...row, isPrivate: row.isPrivate === 1 }))
 }
 
 /** A reason as a person may type it: in lower case, with the minus sign of a keyboard. */
@@ -404,6 +408,7 @@ export function* deadOrHeld(selection: Selection): StoreWork<DeadOrHeldMetric[]>
       ...{ state: selection.state, kind: row.kind, reason: row.reason },
       ...(row.status !== null && { status: row.status }),
       ...(row.attempts !== null && { attempts: row.attempts }),
+      ...(row.isPrivate && { isPrivate: true }),
       ...{ sinceMs: row.atMs, collector: own.collector },
     }
   })
@@ -447,5 +452,6 @@ function balanceOf(counts: readonly { readonly state: number; readonly metrics: 
   const of = (number: number) => counts.reduce((sum, { state, metrics }) => sum + (state === number ? metrics : 0), 0)
   const [due, dead, held] = [of(stateNumber('due')), of(stateNumber('dead')), of(stateNumber('held'))]
   const delivered = of(stateNumber('delivered')) + of(prunedNumber)
-  return { enqueued: due + delivered + dead + held, due, delivered, dead, held, dropped: of(stateNumber('dropped')) }
+  const [dropped, own] = [of(stateNumber('dropped')), of(stateNumber('private'))]
+  return { enqueued: due + delivered + dead + held, due, delivered, dead, held, dropped, private: own }
 }

@@ -162,8 +162,10 @@ async function outputOf({ definition, file }: Prepared, context: CollectContext<
 }
 
 async function outcomeOf(output: unknown, prepared: Prepared, deps: RunDeps): Promise<RunOutcome> {
-  const { labels } = prepared
-  const waiting = labels.map(async label => {
+  const { labels, privateLabels } = prepared
+  const returned = new Set(ownLabels(output))
+  const meant = labels.filter(label => returned.has(label) || !privateLabels.has(label))
+  const waiting = meant.map(async label => {
     const settled = await settledOrLate(valueUnder(output, label), deps.signal)
     return labelEnd(label, settled, lateFault(deps.scope, deps.deadlineMs), prepared)
   })
@@ -235,6 +237,8 @@ interface Prepared {
   readonly options: unknown
   /** The declared labels. */
   readonly labels: readonly string[]
+  /** Those that are private: an output may leave them out. */
+  readonly privateLabels: ReadonlySet<string>
 }
 
 /** Loads a collector and parses its options. @throws Fault `collector-unusable` */
@@ -250,9 +254,11 @@ async function prepare(ref: CollectorRef): Promise<Prepared> {
       fix: 'name it in the configuration as { env: NAME } or { file: PATH }; after an edit it is given from the next hour on',
     })
   }
-  const labels = Object.keys(declaredMetrics(definition, parsed.options, ref.use))
+  const metrics = Object.entries(declaredMetrics(definition, parsed.options, ref.use))
+  const labels = metrics.map(([label]) => label)
+  const privateLabels = new Set(metrics.flatMap(([label, spec]) => (spec.private ? [label] : [])))
   const isShipped = originOf(ref).kind === 'shipped'
-  return { definition, file: isShipped ? undefined : file, isShipped, options: parsed.options, labels }
+  return { definition, file: isShipped ? undefined : file, isShipped, options: parsed.options, labels, privateLabels }
 }
 
 /** Undeclared labels named in an outcome; further ones are counted. */

@@ -352,7 +352,8 @@ const maxJump = z
   .union([z.number(), z.templateLiteral([z.number(), '%'])], { error: jumpWrong })
   .refine(jump => Number.parseFloat(String(jump)) > 0, { error: jumpWrong })
   .optional()
-const metricSpec = z.strictObject({ unit: text, module: text, min: number, max: number, maxJump })
+const isPrivate = z.boolean({ error: 'must be true or false' }).optional()
+const metricSpec = z.strictObject({ unit: text, module: text, min: number, max: number, maxJump, private: isPrivate })
 
 /**
  * The labels a collector declares for its options, validated.
@@ -412,6 +413,7 @@ function checkedSpec(label: string, spec: unknown, name: string): MetricSpec {
     ...(min === undefined ? {} : { min }),
     ...(max === undefined ? {} : { max }),
     ...(maxJump === undefined ? {} : { maxJump }),
+    ...(parsed.data.private && { private: true }),
   }
 }
 

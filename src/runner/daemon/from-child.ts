@@ -128,13 +128,15 @@ const spec = z
     min: z.number().optional(),
     max: z.number().optional(),
     maxJump: z.union([z.number(), z.templateLiteral([z.number(), '%'])]).optional(),
+    private: z.literal(true).optional(),
   })
-  .transform(({ unit, module, min, max, maxJump }) => ({
+  .transform(({ unit, module, min, max, maxJump, private: isPrivate }) => ({
     ...(unit !== undefined && { unit }),
     ...(module !== undefined && { module }),
     ...(min !== undefined && { min }),
     ...(max !== undefined && { max }),
     ...(maxJump !== undefined && { maxJump }),
+    ...(isPrivate && { private: isPrivate }),
   }))
 
 const mistake = z

@@ -15,6 +15,7 @@ const stateText: Readonly<Record<HistoryHour['state'], string>> = {
   dead: 'dead: refused, kept with the reason',
   held: 'held until something is changed',
   dropped: 'dropped by a person, not sent',
+  private: 'private, not sent',
   gap: 'gap, can no longer be read',
   none: 'collected, without a value of this metric',
   unexpected: 'not expected, or pruned',

@@ -4,7 +4,10 @@ import { hourMs } from '../../model/limits.ts'
 import { shortened } from '../../model/text.ts'
 import type { CellState, HourStretch, ProtocolState, Snapshot, WeekGrid, WeekRow } from '../snapshot.ts'
 import { clockText, dayText, Html, hoursText, html, nothing, ownId } from './html.ts'
-import { barByShape, cellUnits } from './style.ts'
+import { barByShape } from './style.ts'
+
+/** Height of an hour in the strip, in units. */
+const cellUnits = 10
 
 /** Troubles shown at once, and in all; further ones are counted. */
 const troublesShown = 12

@@ -98,7 +98,7 @@ export function widget(metric: WidgetMetric, nowMs: number): Html {
   const { id, label, unit, hour, curve } = metric
   return html`<li class="widget">
 <div class="widget-head"><h4><a href="${historyPath(id)}" title="${id}">${label}</a></h4>${hour === undefined ? nothing : asOf(hour, isOld(metric, nowMs), nowMs)}</div>
-${value(metric)}${isUnsent(metric) ? html`<p class="as-of old">${metric.state}: it was not sent</p>` : nothing}${metric.isRemoved ? html`<p><span class="removed">collector no longer configured</span></p>` : nothing}
+${value(metric)}${isUnsent(metric) ? html`<p class="as-of old">${metric.state}: it was not sent</p>` : nothing}${metric.state === 'private' ? html`<p class="quiet">private: not sent</p>` : nothing}${metric.isRemoved ? html`<p><span class="removed">collector no longer configured</span></p>` : nothing}
 <dl class="changes">${change('1 h', '1 hour', metric.change1h, unit)}${change('24 h', '24 hours', metric.change24h, unit)}</dl>
 ${sparkline({ label, unit, values: curve, lastHour: hourAt(nowMs) })}
 </li>`
@@ -196,6 +196,7 @@ function metricRow(metric: WidgetMetric, nowMs: number): Html {
 
 function remarks(metric: WidgetMetric, nowMs: number): Html {
   if (metric.isRemoved) return html` <span class="removed">removed</span>`
+  if (metric.state === 'private') return html` <span class="quiet">private</span>`
   return isOld(metric, nowMs) ? html` <span class="as-of old">old</span>` : nothing
 }
 

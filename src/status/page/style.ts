@@ -1,6 +1,3 @@
-/** Height of an hour in the strip, in units. */
-export const cellUnits = 10
-
 /**
  * Bar of an hour by its shape: distinguishable without colour, also where an hour is two pixels wide. From the bottom: on
  * its way. In the middle: waits for a person. From the top: lost or refused.

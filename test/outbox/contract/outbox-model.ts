@@ -103,7 +103,15 @@ export class OutboxModel {
   get balance(): Balance {
     const count = (state: MetricState) => this.#in(state).length
     const [delivered, dead, held, due] = [count('delivered'), count('dead'), count('held'), count('due')]
-    return { enqueued: delivered + dead + held + due, delivered, dead, held, due, dropped: count('dropped') }
+    return {
+      enqueued: delivered + dead + held + due,
+      delivered,
+      dead,
+      held,
+      due,
+      dropped: count('dropped'),
+      private: count('private'),
+    }
   }
 
   countsOf(protocolId: string): { readonly due: number; readonly finished: number } {

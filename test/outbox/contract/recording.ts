@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { commitRowsMax } from '../../../src/model/limits.ts'
-import { metricId } from '../../../src/model/metric.ts'
+import { type Metric, metricId } from '../../../src/model/metric.ts'
+import type { Accepted } from '../../../src/outbox/contract/metrics.ts'
 import { anHour, metrics } from '../../support/metrics.ts'
 import { aBlock, aPin } from '../support/blocks.ts'
 import { emptyAt, type NewPlace } from './place.ts'
@@ -297,6 +298,48 @@ export function recordingContract(newPlace: NewPlace): void {
       await outbox.intake.recordGap(collector, anHour, unreachable)
       await correct(outbox, metrics(1))
       expect(await outbox.intake.hourStates(collector, anHour, anHour)).toEqual(new Map([[anHour, 'collected']]))
+    })
+  })
+
+  describe('a private metric', () => {
+    const kept = (all: readonly Metric[]): Accepted[] => all.map(metric => ({ metric, isPrivate: true }))
+
+    it('is kept, judged by and corrected, and never due: neither released, nor corrected, nor sent again', async () => {
+      const { outbox, handles } = await begun(newPlace, { to: at(1) })
+      await record(outbox, kept(metrics(1)))
+      await correct(outbox, kept(changed(metrics(1))))
+      await record(
+        outbox,
+        kept(metrics(1, at(1))).map(one => ({ ...one, hold: odd })),
+      )
+      const again = await handles.reopened()
+      expect(await statesAt(again)).toEqual([[99, 'private']])
+      expect(await again.operators.history(metrics(1)[0]?.id ?? only([]))).toMatchObject([
+        { state: 'private', earlier: [{ value: 0 }] },
+        { state: 'held', reason: 'odd' },
+      ])
+      expect(await again.intake.pasts([{ id: 'vault___M0', hour: at(1) }])).toMatchObject([{ previous: { value: 99 } }])
+      expect(await balanceOf(again)).toMatchObject({ enqueued: 1, due: 0, held: 1, private: 1 })
+      expect(await again.operators.resend(metrics(1))).toBe(0)
+      expect(await again.operators.release({ state: 'held' }, 'locked')).toBe(1)
+      await deliver(again, metrics(1, at(1)))
+      expect(await statesAt(again, at(1))).toEqual([[0, 'private']])
+      expect(await dueOf(again)).toEqual([])
+      expect(await balanceOf(again)).toMatchObject({ enqueued: 0, due: 0, held: 0, private: 2 })
+    })
+
+    it('is sent once it is corrected as one that is not private, and the other way round', async () => {
+      const { outbox } = await begun(newPlace)
+      await record(outbox, kept(metrics(2)))
+      expect(await record(outbox, metrics(2)), 'the first value stands').toEqual({ added: 0, corrected: 0 })
+      expect(await correct(outbox, metrics(2))).toEqual({ added: 0, corrected: 2 })
+      expect(await dueOf(outbox)).toEqual(metrics(2))
+      expect(await correct(outbox, kept(changed(metrics(1))))).toEqual({ added: 0, corrected: 1 })
+      await deliver(outbox, metrics(2))
+      expect(await statesAt(outbox)).toEqual([
+        [99, 'private'],
+        [1, 'delivered'],
+      ])
     })
   })
 }

@@ -119,7 +119,14 @@ export function twoProcessesContract(newPlace: NewPlace): void {
         record(command, changed(metrics(many), -1).toReversed()),
       ])
       expect(one.added + other.added).toBe(many)
-      expect(await balanceOf(daemon)).toEqual({ enqueued: many, due: many, delivered: 0, dead: 0, held: 0, dropped: 0 })
+      expect(await balanceOf(daemon)).toMatchObject({
+        enqueued: many,
+        due: many,
+        delivered: 0,
+        dead: 0,
+        held: 0,
+        dropped: 0,
+      })
       expect(await hoursOf(command)).toMatchObject([{ collector, state: 'collected', attempts: 1 }])
       expect((await statesAt(daemon)).filter(([value]) => value === -1)).toHaveLength(other.added)
     })

@@ -82,7 +82,7 @@ export function miscounted(file: string): string[] {
     return database
       .prepare<[], string>(
         `SELECT 'protocol ' || protocol || ' state ' || state || ': counted ' || ifnull(tally.metrics, 0) || ', has ' || ifnull(found.metrics, 0)
-         FROM (SELECT * FROM tally WHERE state < 5 AND metrics > 0) AS tally
+         FROM (SELECT * FROM tally WHERE state <> 5 AND metrics > 0) AS tally
            FULL JOIN (SELECT protocol, state, count(*) AS metrics FROM outbox GROUP BY protocol, state) AS found USING (protocol, state)
          WHERE tally.metrics IS NOT found.metrics`,
       )
