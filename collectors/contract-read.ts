@@ -1,6 +1,7 @@
 import { address, type CollectContext, defineCollector, z } from 'tidegauge'
 import type { ArgumentNames } from './values/abi-argument.ts'
-import { type DecimalsOf, decimalsOption, decimalsReader, scaleAdvice } from './values/decimals.ts'
+import { type DecimalsOf, decimalsReader, scaleAdvice } from './values/decimals.ts'
+import { decimalsOption } from './values/decimals-option.ts'
 import { declaration, declared, isMetric, labelMistake, readingsOf } from './values/declared.ts'
 import {
   circleMistakes,

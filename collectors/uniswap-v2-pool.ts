@@ -1,7 +1,8 @@
 import { address, type ChainAsOf, defineCollector, z } from 'tidegauge'
 import { parseAbi } from 'viem'
 import { lacksFunction } from './values/contracts.ts'
-import { decimalsReader, ofOption, tokenDecimals } from './values/decimals.ts'
+import { decimalsReader, ofOption } from './values/decimals.ts'
+import { tokenDecimals } from './values/decimals-option.ts'
 import { type Fraction, nearestNumber, scaled } from './values/fraction.ts'
 
 // Forks return wider reserves, and other numbers after these two.

@@ -1,6 +1,7 @@
 import { address, type ChainAsOf, type DeclaredMetric, defineCollector, z } from 'tidegauge'
 import { erc20Abi, parseAbi } from 'viem'
-import { decimalsReader, ofOption, tokenDecimals } from './values/decimals.ts'
+import { decimalsReader, ofOption } from './values/decimals.ts'
+import { tokenDecimals } from './values/decimals-option.ts'
 import { Fraction, nearestNumber, scaled } from './values/fraction.ts'
 import { prefixed, prefixOption } from './values/prefix.ts'
 

@@ -106,6 +106,8 @@ export interface Http {
    * `json`.
    */
   text(url: string, request?: HttpRequest): Promise<string>
+  /** Fetches an answer that is no text, such as SSZ, Protocol Buffers or an image, as it is. Throws as `json`. */
+  bytes(url: string, request?: HttpRequest): Promise<Uint8Array>
 }
 
 /** A price before it is rounded: a fraction of two positive integers. */
@@ -137,6 +139,30 @@ export interface Price {
    * @throws Fault when no source has a price of the token for the hour
    */
   ofToken(chain: string, address: `0x${string}`): Promise<ExactPrice>
+}
+
+/** An amount of a token in its smallest unit. The addresses 0x0 and 0xEeee… stand for the coin of the chain. */
+export interface TokenAmount {
+  readonly token: `0x${string}`
+  readonly amount: bigint
+}
+
+/**
+ * Amounts of tokens in US dollars of the hour, by the decimals that the tokens tell and the prices of `tokenPrices:`. Exact until
+ * it is rounded once. All that is asked for in one turn is read together; an amount of 0 needs no price.
+ */
+export interface Usd {
+  /**
+   * @param chain its name in the configuration
+   * @throws Fault when the token tells no decimals, or no source has a price of it for the hour
+   * @example
+   * ```ts
+   * return { TVL: usd('ethereum', weth, await chain('ethereum').balance(options.treasury)) }
+   * ```
+   */
+  (chain: string, token: `0x${string}`, amount: bigint): Promise<number>
+  /** The sum of several, whole or none. Throws as for one. */
+  total(chain: string, amounts: readonly TokenAmount[]): Promise<number>
 }
 
 /** The lists of the configuration as of the hour. */
@@ -181,7 +207,12 @@ export interface CollectContext<O> {
   readonly http: Http
   /** Prices as of the hour. */
   readonly price: Price
-  /** Lists of addresses as of the hour. */
+  /** Amounts of tokens in US dollars of the hour. */
+  readonly usd: Usd
+  /**
+   * Lists of addresses as of the hour: `const pools = await list('pools')`. A list by event or by place is remembered, so that an
+   * hour reads what is new alone.
+   */
   readonly list: List
   /** The daemon's log; a run has at most 500 lines. */
   readonly log: CollectorLog

@@ -1,19 +1,6 @@
-import { address, type ChainAsOf, z } from 'tidegauge'
+import type { ChainAsOf } from 'tidegauge'
 import { isLasting } from './lasting.ts'
 import { reworded } from './reworded.ts'
-
-/** Decimals of a value: a number, `true` for those that its own contract says, or `{ address }` for those of a token. */
-export const decimalsOption = z.union([z.int().min(0).max(255), z.literal(true), z.strictObject({ address })], {
-  error: 'must be a whole number from 0 to 255, true (the contract’s own), or { address: "0x…" } (a token’s)',
-})
-
-/** Decimals of a token that tells none; they never replace those that a token tells. */
-export const tokenDecimals = z
-  .int({ error: 'must be a whole number from 0 to 255' })
-  .min(0)
-  .max(255)
-  .optional()
-  .describe('of a token that has no decimals(): one that has them is asked')
 
 /** Addresses that stand for the coin of a chain wherever a token may stand. */
 const coinAddresses: readonly string[] = [`0x${'0'.repeat(40)}`, `0x${'e'.repeat(40)}`]
@@ -58,7 +45,7 @@ export type DecimalsOf = (token: `0x${string}`, ofSilent?: number | undefined) =
  *
  * @param advice for a token that tells none. Default: nothing, where a collector takes them from nowhere else
  */
-export function decimalsReader(chain: ChainAsOf, advice?: string): DecimalsOf {
+export function decimalsReader(chain: Pick<ChainAsOf, 'read'>, advice?: string): DecimalsOf {
   const asked = new Map<string, Promise<bigint>>()
   const ask = (token: `0x${string}`) => {
     const key = token.toLowerCase()

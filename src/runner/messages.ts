@@ -151,7 +151,7 @@ export type ChainReply =
 /** An off-chain request of a run, shown to the daemon where reads are recorded or replayed. */
 export interface HttpRead {
   /** The form in which the collector reads the answer. */
-  readonly as: 'json' | 'text'
+  readonly as: 'json' | 'text' | 'bytes'
   readonly method: 'GET' | 'POST'
   /** The whole address; it may hold secrets. */
   readonly url: string

@@ -1,12 +1,13 @@
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { OpenChainReader } from '../../src/chain/read/reader.ts'
-import { priceConfig } from '../../src/config/load.ts'
+import { priceConfig, tokenPriceConfig } from '../../src/config/load.ts'
 import type { Deployed } from '../../src/devchain/miner.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import type { Hour } from '../../src/model/hour.ts'
 import { ProcessRunner } from '../../src/runner/daemon/process-runner.ts'
 import type { Runner } from '../../src/runner/runner.ts'
-import { configured, faultOf } from '../runner/setup.ts'
+import { configured, faultOf, testRunner } from '../runner/setup.ts'
 import { aaveContract } from '../support/aave.ts'
 import { exactly } from '../support/exactly.ts'
 import { ProtocolChain } from '../support/protocol-chain.ts'
@@ -25,6 +26,7 @@ const zero = `0x${'00'.repeat(20)}` as const
 let chain: ProtocolChain
 let reader: OpenChainReader
 let pool: Deployed
+let positions: Deployed
 let factory: Deployed
 /** By their addresses, as the pool has them. */
 let tokens: readonly [Deployed, Deployed]
@@ -43,6 +45,7 @@ beforeAll(async () => {
   tokens = isDollarFirst ? [dollar, tide] : [tide, dollar]
   decimals = isDollarFirst ? [6, 18] : [18, 6]
   const manager = await chain.deploy(periphery('NonfungiblePositionManager'), [factory.address, weth.address, zero])
+  positions = manager
   const router = await chain.deploy(periphery('SwapRouter'), [factory.address, weth.address])
   for (const [token, amount] of [
     [dollar, 10n ** 15n],
@@ -142,6 +145,40 @@ describe('a pool of Uniswap’s own contracts', () => {
     const { Price = 0 } = (await collect(first(), { quote: dollarSide })).readings
     expect(Price).toBeGreaterThan(1.9)
     expect(Price).toBeLessThan(2.1)
+  })
+
+  it('gives the positions of an owner and their fees, by the recipe of code', async () => {
+    const manager = positions.address
+    const [token0, token1] = tokens.map(({ address }) => address)
+    const prices = { [token0 ?? '']: 'Two', [token1 ?? '']: 'Three' }
+    const placeOf = () => ({ file: '/tidegauge.yaml', line: 1, column: 1 })
+    const all = [
+      priceConfig('Two', [{ fixed: 2 }], placeOf),
+      priceConfig('Three', [{ fixed: 3 }], placeOf),
+      tokenPriceConfig('demo', [prices], placeOf),
+    ]
+    const { runner } = testRunner({
+      chains: chains(),
+      prices: Object.fromEntries(all.map(({ name, collector }) => [name, collector])),
+    })
+    const use = fileURLToPath(new URL('../../docs/recipes/uniswap-v3-positions/index.js', import.meta.url))
+    const owners = [chain.owner, zero.replace('00', '01')]
+    const found = await runner.collect(configured(use, { options: { chain: 'demo', manager, owners } }), first())
+    expect(found.failures).toEqual({})
+    const values = found.readings
+    expect(values['PositionCount']).toBe(2)
+    // All that the pool holds belongs to the two positions, up to a unit for each side of each, and call.
+    const held = tokens.map(token => chain.read(token, 'balanceOf', [pool.address], first()))
+    const [held0 = 0n, held1 = 0n] = await Promise.all(held)
+    const units = decimals.map(places => 10n ** BigInt(places))
+    const worth = exactly(
+      2n * held0 * (units[1] ?? 1n) + 3n * held1 * (units[0] ?? 1n),
+      (units[0] ?? 1n) * (units[1] ?? 1n),
+    )
+    expect((values['Positions'] ?? 0) + (values['UnclaimedFees'] ?? 0)).toBeCloseTo(worth, 4)
+    // 0.3 % of what was sold to the pool.
+    const dollar = decimals[0] === 6 ? 2 : 3
+    expect(values['UnclaimedFees']).toBeCloseTo(12_345.678901 * 0.003 * dollar, 4)
   })
 
   it('reads everything in one request when the tokens are written', async () => {

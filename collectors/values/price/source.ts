@@ -1,5 +1,6 @@
 import { address, type CollectContext, headers, z } from 'tidegauge'
-import { decimalsOption, decimalsReader, scaleAdvice, tokenDecimals } from '../decimals.ts'
+import { decimalsReader, scaleAdvice } from '../decimals.ts'
+import { decimalsOption, tokenDecimals } from '../decimals-option.ts'
 import { type Fraction, fractionOf } from '../fraction.ts'
 import { answerOf, jsonPointer } from '../json-answer.ts'
 import { unmet } from '../json-items.ts'

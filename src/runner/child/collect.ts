@@ -7,6 +7,7 @@ import {
   type List,
   noItems,
   type Price,
+  type Usd,
 } from '../../collector.ts'
 import type { OptionMistake } from '../../config/config.ts'
 import { systemTime } from '../../edge/time.ts'
@@ -192,6 +193,10 @@ function contextOf(options: unknown, hour: Hour, deps: RunDeps): CollectContext<
       const { fetchText } = await import('./http.ts')
       return fetchText(url, { ...httpDeps, request })
     },
+    async bytes(url, request = {}) {
+      const { fetchBytes } = await import('./http.ts')
+      return fetchBytes(url, { ...httpDeps, request })
+    },
   }
   const exact = async (name: string) => {
     const [numerator = '', denominator = ''] = (await deps.price(name)).exact.split('/')
@@ -209,6 +214,7 @@ function contextOf(options: unknown, hour: Hour, deps: RunDeps): CollectContext<
     hour,
     http,
     list,
+    usd: usdBy(price, name => chain(name, hour, 0)),
     signal,
     deadlineMs: deps.deadlineMs,
     nowMs: () => systemTime.nowMs(),
@@ -216,6 +222,26 @@ function contextOf(options: unknown, hour: Hour, deps: RunDeps): CollectContext<
     log: scope.log,
     chain: (name, moment) => chain(name, hour, hoursBeforeIn(moment)),
   }
+}
+
+/** Amounts in US dollars, by prices and chains of the hour. */
+function usdBy(price: Price, chain: (name: string) => Pick<ChainAsOf, 'decimals'>): Usd {
+  const total: Usd['total'] = async (name, amounts) => {
+    const { Fraction, nearestNumber, scaled } = await import('../../../collectors/values/fraction.ts')
+    const counted = amounts.filter(({ amount }) => amount !== 0n)
+    const [decimals, prices] = await Promise.all([
+      chain(name).decimals(counted.map(({ token }) => token)),
+      Promise.all(counted.map(({ token }) => price.ofToken(name, token))),
+    ])
+    const sum = counted.reduce((sum, { amount }, place) => {
+      const { numerator = 0n, denominator = 1n } = prices[place] ?? {}
+      return sum.add(scaled(amount, decimals[place] ?? 0).mul(new Fraction(numerator, denominator)))
+    }, new Fraction(0))
+    return nearestNumber(sum)
+  }
+  return Object.assign((name: string, token: `0x${string}`, amount: bigint) => total(name, [{ token, amount }]), {
+    total,
+  })
 }
 
 /** The Fault of an aborted run. Where it waits for something, the daemon knows more of that, and words it. */

@@ -66,17 +66,28 @@ export async function fetchText(url: string, deps: HttpDeps): Promise<string> {
   return deps.waitsFor(hop.address.host, shownOrSent(hop, 'text', sent.isRead, deps))
 }
 
+/** Fetches an answer as bytes. @throws Fault `http-unreachable`, `http-refused` or `http-unexpected` */
+export async function fetchBytes(url: string, deps: HttpDeps): Promise<Uint8Array> {
+  const sent = sentRequest(deps.request, '*/*')
+  const hop = firstHop(url, sent)
+  const text = await deps.waitsFor(hop.address.host, shownOrSent(hop, 'bytes', sent.isRead, deps))
+  return new Uint8Array(Buffer.from(text, 'base64'))
+}
+
 function shownOrSent(hop: Hop, as: HttpRead['as'], isRead: boolean, deps: HttpDeps): Promise<string> {
-  const send = () => answerTo(hop, isRead, deps)
+  const send = () => answerTo(hop, isRead, { ...deps, as })
   return deps.shown ? deps.shown.answerTo(hop, as, send) : send()
 }
+
+/** What an answer needs: how it is read, too. */
+type AnswerDeps = HttpDeps & Pick<HttpRead, 'as'>
 
 type Tried = Exclude<Got, { readonly kind: 'redirects' }> & {
   /** The run's deadline, which moves while it waits for slots. */
   readonly deadlineAtMs: number
 }
 
-async function answerTo(hop: Hop, isRead: boolean, deps: HttpDeps): Promise<string> {
+async function answerTo(hop: Hop, isRead: boolean, deps: AnswerDeps): Promise<string> {
   for (let attempt = 1; ; attempt += 1) {
     const tried = await tryOnce(hop, deps)
     if (tried.kind === 'answered') return tried.text
@@ -125,7 +136,7 @@ function secondOf(ms: number): string {
 }
 
 /** Makes one attempt. @throws Fault when a retry would fail the same way; the signal's reason */
-async function tryOnce(first: Hop, deps: HttpDeps): Promise<Tried> {
+async function tryOnce(first: Hop, deps: AnswerDeps): Promise<Tried> {
   try {
     return await follow(first, deps)
   } finally {
@@ -135,7 +146,10 @@ async function tryOnce(first: Hop, deps: HttpDeps): Promise<Tried> {
 }
 
 /** Follows redirects. Which ones are allowed is decided here, not by a library. */
-async function follow(first: Hop, { network = sharedNetwork, slots, time, signal, request }: HttpDeps): Promise<Tried> {
+async function follow(
+  first: Hop,
+  { network = sharedNetwork, slots, time, signal, request, as }: AnswerDeps,
+): Promise<Tried> {
   const statuses = request?.statuses ?? []
   let hop = first
   let leftMs = httpTryMsMax
@@ -144,7 +158,7 @@ async function follow(first: Hop, { network = sharedNetwork, slots, time, signal
     if (slot.kind === 'refused') throw heldBack(hop.address.host, slot.untilMs)
     const startMs = time.steadyMs()
     const limit = AbortSignal.any([signal, time.timeout(Math.max(1, Math.ceil(leftMs)))])
-    const got = await inSlot(getOnce(hop, { network, time, signal: limit, statuses }), slot.end, time)
+    const got = await inSlot(getOnce(hop, { network, time, signal: limit, statuses, as }), slot.end, time)
     if (got.kind !== 'redirects') return { ...got, deadlineAtMs: slot.deadlineAtMs }
     leftMs -= time.steadyMs() - startMs
     hop = nextHop(hop, got, hop.reach === 'any' ? network.cameFrom(hop.address.origin) : 'public')
@@ -179,6 +193,7 @@ interface GetDeps {
   readonly signal: AbortSignal
   /** Statuses whose answer counts, besides 2xx. */
   readonly statuses: readonly number[]
+  readonly as: HttpRead['as']
 }
 
 type Got =
@@ -229,12 +244,12 @@ async function ask(hop: Hop, { network, time, signal }: GetDeps): Promise<HttpRe
   }
 }
 
-async function judged(answer: HttpResponse, hop: Hop, { statuses, time }: GetDeps): Promise<Got> {
+async function judged(answer: HttpResponse, hop: Hop, { statuses, time, as }: GetDeps): Promise<Got> {
   const { status, header, location, times } = answer
   const { host } = hop.address
   if ((status >= 200 && status < 300) || statuses.includes(status)) {
     const kind = { contentEncoding: header('content-encoding'), contentType: header('content-type') }
-    return { kind: 'answered', text: await bodyText(answer.body, kind, host) }
+    return { kind: 'answered', text: await bodyText(answer.body, kind, host, as) }
   }
   // An error is logged: where it breaks off, its status is enough.
   answer.body.on('error', () => {})
@@ -403,11 +418,16 @@ interface BodyKind {
 }
 
 /**
- * Reads the body as text up to the limit, decompressed and without a byte order mark.
+ * Reads the body as text up to the limit, decompressed and without a byte order mark; bytes as Base64.
  *
  * @throws Fault `http-unexpected` when it is longer, compressed in an unknown way or not text; the stream's error
  */
-async function bodyText(body: AsyncIterable<Uint8Array>, kind: BodyKind, host: string): Promise<string> {
+async function bodyText(
+  body: AsyncIterable<Uint8Array>,
+  kind: BodyKind,
+  host: string,
+  as: HttpRead['as'],
+): Promise<string> {
   const chunks: Uint8Array[] = []
   let bytes = 0
   for await (const chunk of body) {
@@ -416,7 +436,8 @@ async function bodyText(body: AsyncIterable<Uint8Array>, kind: BodyKind, host: s
     if (bytes > httpAnswerBytesMax) throw tooLong(host)
     chunks.push(chunk)
   }
-  return decoded(await unpacked(Buffer.concat(chunks), kind, host), kind, host)
+  const whole = await unpacked(Buffer.concat(chunks), kind, host)
+  return as === 'bytes' ? whole.toString('base64') : decoded(whole, kind, host)
 }
 
 async function unpacked(bytes: Buffer, { contentEncoding }: BodyKind, host: string): Promise<Buffer> {

@@ -11,6 +11,7 @@ import {
   getAbiItem,
   toEventSelector,
 } from 'viem/utils'
+import { decimalsReader } from '../../../collectors/values/decimals.ts'
 import type { RawLog } from '../../chain/log-list.ts'
 import type { RawReads, ReadAnswer, ReadRequest } from '../../chain/reads.ts'
 import type { Hex, LogFilter } from '../../model/block.ts'
@@ -50,6 +51,7 @@ export function chainAsOf(
     return Array.isArray(asked) ? values : values[0]
   }
 
+  const decimalsOf = decimalsReader({ read: read as ChainAsOf['read'] })
   return {
     block: () => reader.block(hour, signal),
     // Typed by the ABI of the calls, as they are decoded.
@@ -70,6 +72,7 @@ export function chainAsOf(
       if (answer?.kind === 'returned') return BigInt(answer.output)
       throw new Fault('chain-unreachable', `the balance of ${of} was not answered`, { facts: { chain } })
     },
+    decimals: tokens => Promise.all(tokens.map(token => decimalsOf(token))),
     // Typed by the events of the filter, as they are decoded.
     logs: ((filter: EventFilter) => typedLogs(reader, hour, filter, signal, chain)) as ChainAsOf['logs'],
   }

@@ -211,7 +211,7 @@ const httpReply = z.discriminatedUnion('kind', [
 
 /** Texts of a request are bounded by the length of a message. */
 const http = z.object({
-  as: z.enum(['json', 'text']),
+  as: z.enum(['json', 'text', 'bytes']),
   method: z.enum(['GET', 'POST']),
   url: z.string(),
   headers: z.record(z.string(), z.string()),

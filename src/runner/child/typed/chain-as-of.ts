@@ -87,6 +87,12 @@ export interface ChainAsOf {
   /** Native balance, in wei. */
   balance(of: `0x${string}`): Promise<bigint>
   /**
+   * The decimals that tokens tell, in the order asked, of all in one read; 18 for the coin of the chain (0x0 and 0xEeee…).
+   *
+   * @throws Fault when one tells none
+   */
+  decimals(tokens: readonly `0x${string}`[]): Promise<readonly number[]>
+  /**
    * Logs of one event, or of several (`events`), after the previous hour's as-of block, up to and including this hour's,
    * oldest first. Several are one request, and each log has its `eventName`, by which its `args` are typed.
    *

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { HttpRequest } from '../../../../src/collector.ts'
-import { fetchJson, fetchText, firstHop } from '../../../../src/runner/child/http.ts'
+import { fetchBytes, fetchJson, fetchText, firstHop } from '../../../../src/runner/child/http.ts'
 import { edgeOf, holdsNoSecret, ok, schema, source, to, trial } from '../../http-trial.ts'
 import { faultOf } from '../../setup.ts'
 
@@ -94,6 +94,14 @@ describe('a redirect of a POST', () => {
     expect(first.asked[1]).toMatchObject({ method: 'GET', body: '', headers: { 'x-api-key': 'hidden' } })
     expect(other.asked[0]).toMatchObject({ method: 'GET', body: '' })
     for (const name of ['x-api-key', 'content-type']) expect(other.asked[0]?.headers).not.toHaveProperty(name)
+  })
+})
+
+describe('http.bytes', () => {
+  it('gives an answer that is no text as it is', async () => {
+    const { source } = await trial({ '/bytes': { body: Buffer.from([0xff, 0x00, 0xc3, 0x28]) } })
+    expect([...(await fetchBytes(`${source.url}/bytes`, edgeOf()))]).toEqual([0xff, 0x00, 0xc3, 0x28])
+    expect((await faultOf(fetchText(`${source.url}/bytes`, edgeOf()))).message).toContain('not UTF-8 text')
   })
 })
 
