@@ -83,16 +83,18 @@ function collectorsOf({ made, args: [first = {}, second] }, chain, lists) {
   }
   if (made === 'staking' && second !== undefined) return [holding([first].flat(), [second].flat())]
   if (made === 'sumTokensExport' || made === 'staking') {
-    only(first, 'chain', 'owner', 'owners', 'token', 'tokens', 'tokensAndOwners', 'ownerTokens')
+    only(first, 'chain', 'owner', 'owners', 'token', 'tokens', 'tokensAndOwners', 'ownerTokens', 'permitFailure')
     const { owner, owners = [owner], token, tokens = [token], tokensAndOwners, ownerTokens } = first
     if (ownerTokens) return ownerTokens.map(([tokens, owner]) => holding([owner], tokens))
     if (!tokensAndOwners) return [holding(owners.filter(Boolean), tokens.filter(Boolean))]
-    return [...Map.groupBy(tokensAndOwners, ([, owner]) => owner.toLowerCase())].map(([owner, own]) =>
-      holding(
+    const all = unique(tokensAndOwners.map(([, owner]) => owner))
+    return all.map(owner => {
+      const own = tokensAndOwners.filter(([, other]) => same(owner, other))
+      return holding(
         [owner],
         own.map(([token]) => token),
-      ),
-    )
+      )
+    })
   }
   const name = `${chain}-${made === 'sumERC4626VaultsExport2' ? 'vaults' : 'pools'}`
   if (made === 'sumERC4626VaultsExport2') {

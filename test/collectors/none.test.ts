@@ -130,7 +130,7 @@ const rows: readonly (readonly [use: string, options: Readonly<Record<string, un
 ]
 
 /** Collectors that read one thing: it is there, or its read fails. */
-const ofOne = ['chainlink-feed', 'host', 'native-balance', 'price', 'token-price', 'uniswap-v2-pool', 'uniswap-v3-pool']
+const ofOne = ['chainlink-feed', 'host', 'price', 'token-price', 'uniswap-v2-pool', 'uniswap-v3-pool']
 
 it('every shipped collector is in the table', () => {
   const files = readdirSync(new URL('../../collectors/', import.meta.url)).filter(name => name.endsWith('.ts'))

@@ -51,7 +51,11 @@ const vaultValues = (dollar: string) => ({
 const cases = [
   ['erc20-supply', at('token', 'tide'), 'demo-pool'],
   ['erc4626-vault', at('vault', 'vault'), 'demo-vault'],
-  ['native-balance', at('address', 'treasury'), 'demo-treasury'],
+  [
+    'balances',
+    () => ({ unit: 'ETH', of: { demo: { owners: [scene.addresses.treasury], assets: [{ native: true }] } } }),
+    'demo-treasury',
+  ],
   ['uniswap-v2-pool', at('pool', 'pool'), 'demo-pool'],
   ['chainlink-feed', at('feed', 'feed'), 'demo-price'],
   ['contract-read', () => ({ ...at('address', 'vault')(), values: vaultValues(scene.addresses.dollar) }), 'demo-vault'],

@@ -51,7 +51,13 @@ export function demoProtocols({ dollar, tide, vault, pool, feed, treasury }: Dev
     {
       id: 'demo-treasury',
       name: 'Demo Treasury',
-      collectors: [onChain('native-balance', { address: treasury, unit: 'ETH' })],
+      collectors: [
+        {
+          use: 'balances',
+          options: { unit: 'ETH', of: { demo: { owners: [treasury], assets: [{ native: true }] } } },
+          history: true,
+        },
+      ],
     },
     {
       id: 'demo-dollars',

@@ -96,7 +96,7 @@ function chainOf({ chains }: Config, name: string, file: string): ChainConfig {
 
 function noCode(chain: string, address: Hex): Fault {
   return new Fault('chain-call-undecodable', `there is no code at ${address} on ${chain}`, {
-    fix: 'is it an account, a contract of another chain, or one that was destroyed? For an account: native-balance, balances',
+    fix: 'is it an account, a contract of another chain, or one that was destroyed? For an account: balances',
   })
 }
 

@@ -99,7 +99,7 @@ describe('collect --catch-up', () => {
     const { at, start, arrivals } = await catchUpStage({
       isAlone: true,
       rest: `chains: { dev: { id: 31337, rpc: ["${anvil.url}"], settle: 1h } }`,
-      more: `{ use: native-balance, options: { chain: dev, address: "${account}" } }`,
+      more: `{ use: balances, options: { of: { dev: { owners: ["${account}"], assets: [{ native: true }] } } } }`,
     })
     expect((await at(0.2)).code).toBe(0)
     expect(arrivals.get(`pool___Balance ${hourText(start)}`)).toEqual([1])

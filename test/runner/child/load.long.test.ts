@@ -186,17 +186,17 @@ it('a request with what is not known is refused, not sent without it', async () 
 })
 
 describe('options are parsed by the collector’s own schema:', () => {
-  const describeOptions = (options: unknown) => testRunner().runner.describe(configured('native-balance', { options }))
+  const describeOptions = (options: unknown) => testRunner().runner.describe(configured('chainlink-feed', { options }))
 
   it('each mistake has its path, each unknown key its own', async () => {
-    const address = '0x00000000000000000000000000000000000000zz'
-    const known = ['chain', 'address', 'unit', 'label']
-    expect(await describeOptions({ address, adress: 1, chian: 'x' })).toEqual({
+    const feed = '0x00000000000000000000000000000000000000zz'
+    const known = ['chain', 'feed', 'unit', 'label', 'maxAge']
+    expect(await describeOptions({ feed, fead: 1, chian: 'x' })).toEqual({
       kind: 'mistaken',
       mistakes: expect.arrayContaining([
         { path: ['chain'], message: 'must be text' },
-        { path: ['address'], message: 'must be an address: 0x and 40 hexadecimal digits' },
-        { path: ['adress'], message: 'unknown option "adress"', known },
+        { path: ['feed'], message: 'must be an address: 0x and 40 hexadecimal digits' },
+        { path: ['fead'], message: 'unknown option "fead"', known },
         { path: ['chian'], message: 'unknown option "chian"', known },
       ]),
     })
