@@ -12,6 +12,7 @@ const takes = ['sum', 'mean', 'min', 'max', 'change', 'growth', 'annualised'] as
 const formulas = ['sum', 'product', 'difference', 'ratio'] as const
 /** Those that may lack a few hours: a sum with a hole is another number. */
 const lenient: readonly string[] = ['mean', 'min', 'max']
+const comparing: readonly string[] = ['change', 'growth', 'annualised']
 
 const value = z.strictObject({
   sum: operands.optional().describe('labels, metric ids and numbers that are added up, of the same hour'),
@@ -29,6 +30,10 @@ const value = z.strictObject({
       'what is made of them; change, growth (%) and annualised (%) compare with the value so many hours before',
     ),
   hours: z.int().min(1).max(8_760).optional().describe('the hours that end with this one, or how far back'),
+  since: z
+    .enum(['day', 'month'], { error: 'must be day or month' })
+    .optional()
+    .describe('in place of hours, of sum, mean, min and max: the hours since the day or the month (UTC) began'),
   missing: z.int().min(0).optional().describe('how many hours may lack, of mean, min and max; default: none'),
   ...declared,
 })
@@ -70,13 +75,26 @@ function mistakesOf(each: Value): { readonly path: readonly string[]; readonly m
     return [{ path: [], message: `must have one of ${kinds.join(', ')}, and has ${said}` }]
   }
   if (each.of === undefined) {
-    const stray = (['take', 'hours', 'missing'] as const).find(name => each[name] !== undefined)
+    const stray = (['take', 'hours', 'since', 'missing'] as const).find(name => each[name] !== undefined)
     return stray ? [{ path: [stray], message: `belongs to a window with of, and this is a ${given.join()}` }] : []
   }
-  const { take = '', hours, missing } = each
+  const { take = '', hours, since, missing } = each
   return [
     ...(take === '' ? [{ path: [], message: `must have take with of: one of ${takes.join(', ')}` }] : []),
-    ...(hours === undefined ? [{ path: [], message: 'must have hours with of, such as hours: 24' }] : []),
+    ...(hours === undefined && since === undefined
+      ? [{ path: [], message: 'must have hours with of, such as hours: 24, or since: day' }]
+      : []),
+    ...(hours !== undefined && since !== undefined
+      ? [{ path: ['since'], message: 'stands in place of hours: write one of them' }]
+      : []),
+    ...(since !== undefined && comparing.includes(take)
+      ? [
+          {
+            path: ['since'],
+            message: `is for sum, mean, min and max: a ${take} compares with a value so many hours before`,
+          },
+        ]
+      : []),
     ...(missing !== undefined && take !== '' && !lenient.includes(take)
       ? [{ path: ['missing'], message: `is for ${lenient.join(', ')}: a ${take} needs all of its hours` }]
       : []),

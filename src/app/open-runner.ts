@@ -1,6 +1,6 @@
 import { type OpenChainReader, OtherHostReader } from '../chain/read/reader.ts'
 import type { Chains } from '../chain/reads.ts'
-import { collectorsByName } from '../config/config.ts'
+import { collectorsByName, protocolCollectors } from '../config/config.ts'
 import { configFolders, hiddenPaths, mayOpen } from '../config/include.ts'
 import { HourPipeline } from '../intake/collect-hours.ts'
 import { commandClock, type HourClock } from '../intake/hour-clock.ts'
@@ -123,6 +123,7 @@ export function openHourReader(
     chains: compared,
     clock: clockOf(context),
     log,
+    rhythms: new Map(protocolCollectors(config).flatMap(({ id, at }) => (at ? [[id, at] as const] : []))),
   })
 }
 

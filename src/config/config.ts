@@ -1,6 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import { Fault } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
+import type { DayHours } from '../model/rhythm.ts'
 import { lineOf, type Place, type PlacedMistake, shortest } from './mistakes.ts'
 
 /** Parts of a configuration with mistakes that could be read. */
@@ -222,6 +223,8 @@ export interface CollectorConfig {
   readonly options: unknown
   /** First expected hour. Default: the hour in which the daemon first runs it. */
   readonly since?: Hour
+  /** Hours of the day that are expected of it. Default: all. */
+  readonly at?: DayHours
   /** Time limit of a run for one hour, in milliseconds. Default: `collect.deadlineMs`. */
   readonly deadlineMs?: number
   /** Name of the daemon that runs it, in a fleet. Default: each one that works its lane; for `host`, the one that ran it first. */

@@ -2,6 +2,7 @@ import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
 import { z } from 'zod'
 import { settleMsOf } from '../model/block.ts'
 import { isRecord, valueAt } from '../model/json.ts'
+import { dayHours } from '../model/rhythm.ts'
 import { check } from './checks.ts'
 import {
   type ChainConfig,
@@ -297,7 +298,7 @@ function protocolOf(
 }
 
 function collectorOf(
-  { use, id, options, since, deadline, machine }: ParsedCollector,
+  { use, id, options, since, at, every, deadline, machine }: ParsedCollector,
   protocolId: string,
   path: readonly PropertyKey[],
   placeOf: PlaceOf,
@@ -308,6 +309,7 @@ function collectorOf(
     use,
     options,
     ...(since !== undefined && { since }),
+    ...((at !== undefined || every !== undefined) && { at: dayHours(at === undefined ? at : [at].flat(), every) }),
     ...(deadline !== undefined && { deadlineMs: deadline }),
     ...(machine !== undefined && { machine }),
     place: placeOf(path),

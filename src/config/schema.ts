@@ -20,10 +20,14 @@ import { ca, proxy, service } from './egress-fields.ts'
 import {
   addressFields,
   addressOf,
+  dayHour,
+  dayHourPattern,
   displayText,
   duration,
   durationOrNone,
   durationPattern,
+  everyHours,
+  everyPattern,
   fullHour,
   headers,
   key,
@@ -292,6 +296,12 @@ const lists = z
     ],
   })
 
+const dayHourField = textField(dayHour, {
+  description: 'Full hour of the day in UTC.',
+  examples: ['00:00'],
+  pattern: dayHourPattern,
+})
+
 const collector = z
   .strictObject({
     use: textField(displayText, {
@@ -311,6 +321,19 @@ const collector = z
       description:
         'First hour that is expected of it; of one that reads only "now", not before its first run. Default: the hour in which the daemon first runs it.',
       examples: ['2026-11-20T13:00:00Z'],
+    }).optional(),
+    at: z
+      .union([dayHourField, z.array(dayHourField).min(1)])
+      .meta({
+        description: 'Hour of the day in UTC, or a list of them, that alone is expected. Default: each full hour is.',
+        examples: ['00:00'],
+      })
+      .optional(),
+    every: textField(everyHours, {
+      description:
+        'Hours from one that is expected to the next: 24h is one a day, at `at`, or 00:00. Default: 1h, or 24h with at.',
+      examples: ['24h'],
+      pattern: everyPattern,
     }).optional(),
     deadline: durationField(
       duration(deadlineMsMax),

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { Fault, type FaultRecord, faultRecord } from '../model/fault.ts'
 import { type Hour, hoursFrom } from '../model/hour.ts'
 import { type MetricId, metricId } from '../model/metric.ts'
+import { type DayHours, isExpected } from '../model/rhythm.ts'
 import type { Accepted, InputRange, StoredInput, StoredInputs } from '../outbox/contract/metrics.ts'
 import { ProvenanceSource } from '../runner/daemon/process-runner.ts'
 import {
@@ -23,6 +24,9 @@ import {
   WindowPast,
 } from './validate.ts'
 
+/** Hours of the day that are expected of collectors, by id; of one that is not here, all are. */
+export type Rhythms = ReadonlyMap<string, DayHours>
+
 /** A value of an hour that is to be computed. */
 interface WantedHours {
   readonly run: HourToRead
@@ -39,7 +43,11 @@ type Computed = Accepted | { readonly failure: FaultRecord }
  *
  * @returns the results in the order of the runs
  */
-export async function collectDerived(runs: readonly HourToRead[], store: PastStore): Promise<Collected[]> {
+export async function collectDerived(
+  runs: readonly HourToRead[],
+  store: PastStore,
+  rhythms: Rhythms = new Map(),
+): Promise<Collected[]> {
   if (runs.length === 0) return []
   const wanted = runs.flatMap(run => derivedValues(run.collector).map((value): WantedHours => ({ run, value })))
   const of = runs.map(({ collector: { id: collector }, hour }) => ({ collector, hour }))
@@ -49,7 +57,7 @@ export async function collectDerived(runs: readonly HourToRead[], store: PastSto
     return { id: metricId(collector.protocolId, value.label), hour }
   })
   const past = new WindowPast(await readPasts(store, keys))
-  const hours = new DerivedHours(wanted, inputs, past)
+  const hours = new DerivedHours(wanted, inputs, past, rhythms)
   for (const hour of [...new Set(runs.map(run => run.hour))].sort((a, b) => a - b)) {
     hours.compute(hour)
     await setImmediate()
@@ -84,7 +92,7 @@ export function withCollected(store: PastStore, collected: readonly Accepted[]):
   return {
     pasts: metrics => store.pasts(metrics),
     inputs: async (ranges, of) => {
-      const { values, changes } = await store.inputs(ranges, of)
+      const { values, ...others } = await store.inputs(ranges, of)
       const all = new Map([...values].map(([id, own]) => [id, new Map(own)]))
       for (const { metric, hold } of collected) {
         const { id, hour, value, unit } = metric
@@ -93,7 +101,7 @@ export function withCollected(store: PastStore, collected: readonly Accepted[]):
         if (!byHour.has(hour))
           byHour.set(hour, { value, state: hold ? 'held' : 'due', ...(unit !== undefined && { unit }) })
       }
-      return { values: all, changes }
+      return { values: all, ...others }
     },
   }
 }
@@ -115,16 +123,20 @@ function joined(ranges: readonly InputRange[]): InputRange[] {
 class DerivedHours {
   readonly #byHour: ReadonlyMap<Hour, ReadonlyMap<MetricId, WantedHours>>
   readonly #stored: StoredInputs['values']
+  readonly #givers: StoredInputs['givers']
+  readonly #rhythms: Rhythms
   readonly #past: WindowPast
   readonly #reach: ReturnType<typeof reachOf>
   readonly #computed = new Map<WantedHours, Computed>()
   readonly #underWay = new Set<WantedHours>()
 
-  constructor(wanted: readonly WantedHours[], { values }: StoredInputs, past: WindowPast) {
+  constructor(wanted: readonly WantedHours[], { values, givers }: StoredInputs, past: WindowPast, rhythms: Rhythms) {
     const idOf = ({ run: { collector }, value }: WantedHours) => metricId(collector.protocolId, value.label)
     const byHour = Map.groupBy(wanted, ({ run }) => run.hour)
     this.#byHour = new Map([...byHour].map(([hour, own]) => [hour, new Map(own.map(one => [idOf(one), one]))]))
     this.#stored = values
+    this.#givers = givers
+    this.#rhythms = rhythms
     this.#past = past
     this.#reach = reachOf([...new Set(wanted.map(({ run }) => run.collector))])
   }
@@ -172,7 +184,7 @@ class DerivedHours {
 
   #inputOf(id: MetricId, hour: Hour): InputValue {
     const one = this.#byHour.get(hour)?.get(id)
-    if (!one) return asInput(this.#stored.get(id)?.get(hour))
+    if (!one) return this.#storedInput(id, hour)
     // The check of the configuration refuses a circle: this one has appeared since.
     if (this.#underWay.has(one)) return { lacks: 'has no value' }
     const computed = this.#valueOf(one)
@@ -182,6 +194,14 @@ class DerivedHours {
     const isKept = stored && (stored.state !== 'dead' || stored.value === computed.metric.value)
     if (isKept && !('value' in asInput(stored))) return asInput(stored)
     return asInput({ ...computed.metric, state: computed.hold ? 'held' : 'due' })
+  }
+
+  #storedInput(id: MetricId, hour: Hour): InputValue {
+    const input = asInput(this.#stored.get(id)?.get(hour))
+    const at = this.#rhythms.get(this.#givers.get(id) ?? '')
+    return 'lacks' in input && input.lacks === 'has no value' && !isExpected({ at }, hour)
+      ? { lacks: 'is not expected' }
+      : input
   }
 }
 

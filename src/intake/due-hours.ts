@@ -7,7 +7,7 @@ import { hourPassed, oldestCollected } from './hour-clock.ts'
 
 /** A collector whose hours are planned. */
 interface Planned {
-  readonly collector: Pick<CollectorConfig, 'id' | 'since'>
+  readonly collector: Pick<CollectorConfig, 'id' | 'since' | 'at'>
   /** Whether it can read past hours. */
   readonly history: boolean
   /** The hour of the clock that is believed. */
@@ -18,11 +18,12 @@ interface Planned {
 
 /** The hours to expect of a collector; `undefined` for one that is expected only later. Pure. */
 export function hourPlanOf({ collector, history, current, catchUpMs }: Planned): HourPlan | undefined {
-  const { id, since } = collector
+  const { id, since, at } = collector
   if (since !== undefined && since > current) return undefined
   return {
     collector: id,
     ...(history && since !== undefined && { since }),
+    ...(at && { at }),
     current,
     oldest: oldestCollected(current, { history }, catchUpMs),
     gapReason: history ? tooOld(catchUpMs) : hourPassed,

@@ -6,7 +6,7 @@ import type { Accepted } from '../outbox/contract/metrics.ts'
 import type { DescribeResult, Runner, RunOutcome } from '../runner/runner.ts'
 import type { Log } from '../telemetry/log.ts'
 import { isDerived } from './derived/derived-values.ts'
-import { collectDerived } from './derived-hours.ts'
+import { collectDerived, type Rhythms } from './derived-hours.ts'
 import { type HourClock, objection } from './hour-clock.ts'
 import {
   asFault,
@@ -30,6 +30,8 @@ interface HourReaderDeps {
   /** The current hour: a collector that reads only the present is asked for no other. */
   readonly clock: HourClock
   readonly log: Log
+  /** Default: every hour of each collector is expected. */
+  readonly rhythms?: Rhythms
 }
 
 /** A run that was asked for, and how far it is. */
@@ -83,7 +85,10 @@ export class HourReader {
   async collectTogether(runs: readonly HourToRead[], pasts: PastStore): Promise<Collected[]> {
     const derived = runs.filter(({ collector }) => isDerived(collector))
     const others = runs.filter(({ collector }) => !isDerived(collector))
-    const [read, computed] = await Promise.all([this.#readTogether(others, pasts), collectDerived(derived, pasts)])
+    const [read, computed] = await Promise.all([
+      this.#readTogether(others, pasts),
+      collectDerived(derived, pasts, this.#deps.rhythms),
+    ])
     const [reads, values] = [read.values(), computed.values()]
     return runs.flatMap(({ collector }) => (isDerived(collector) ? values : reads).next().value ?? [])
   }

@@ -164,7 +164,7 @@ export function reportedReads({ intake, health }: IntakeOutbox): ReportingStore 
 /** The history where nothing was ever stored. */
 export const noPasts: PastStore = {
   pasts: async metrics => metrics.map(() => undefined),
-  inputs: async (_, of) => ({ values: new Map(), changes: of.map(() => 0) }),
+  inputs: async (_, of) => ({ values: new Map(), givers: new Map(), changes: of.map(() => 0) }),
 }
 
 /** Reads the history of metrics at once, to judge their new values by. */

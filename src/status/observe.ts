@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
-import type { Config } from '../config/config.ts'
+import { type Config, protocolCollectors } from '../config/config.ts'
 import { type Hour, hourAfter, hourAt, hoursFrom } from '../model/hour.ts'
 import { labelOf, type Metric, type MetricId } from '../model/metric.ts'
+import { nextExpected } from '../model/rhythm.ts'
 import { type Reader, waitingSentence } from '../model/waiting.ts'
 import type { ReadMetric } from '../model/wire.ts'
 import type { DestinationState } from '../outbox/contract/delivery-store.ts'
@@ -151,7 +152,7 @@ function protocolState(
   tried: ReadonlyMap<string, HourCell['fault']>,
 ): ProtocolState {
   const own = new Map(curves.map(curve => [curve.latest.id, curve]))
-  const configured = new Set(collectors.map(collector => collector.id))
+  const configured = new Map(collectors.map(collector => [collector.id, collector]))
   const withValue = new Set(curves.map(({ latest }) => latest.collector))
   const withoutValue = collectors
     .filter(collector => !withValue.has(collector.id))
@@ -170,7 +171,10 @@ function protocolState(
     metrics: [...ids].map(metricId => {
       const curve = own.get(metricId)
       const metric = widgetMetric(metricId, id, hours, curve, read)
-      return curve && !configured.has(curve.latest.collector) ? { ...metric, isRemoved: true } : metric
+      const collector = curve && configured.get(curve.latest.collector)
+      if (curve && !collector) return { ...metric, isRemoved: true }
+      const { hour } = metric
+      return hour !== undefined && collector?.at ? { ...metric, nextHour: nextExpected(collector, hour) } : metric
     }),
   }
 }
@@ -429,9 +433,12 @@ function gatesOf({ destinations, counters }: Scraped, { destinations: states }: 
 
 /**
  * Each collector's newest delivered hour, or its first hour if there is none. It is always reported, because alerts use
- * its age.
+ * its age; where further hours are not expected, it is the last of these.
  */
-async function newestDelivered({ outbox, nowMs, startedAtMs }: Observed, grid: HourGrid): Promise<Map<string, Hour>> {
+async function newestDelivered(
+  { config, outbox, nowMs, startedAtMs }: Observed,
+  grid: HourGrid,
+): Promise<Map<string, Hour>> {
   const shown = grid.rows.map(
     ({ collector, cells }) =>
       [collector, grid.hours[cells.findLastIndex(({ state }) => state === 'delivered')]] as const,
@@ -440,7 +447,17 @@ async function newestDelivered({ outbox, nowMs, startedAtMs }: Observed, grid: H
   const before = hourAfter(hourAt(nowMs), -shownHours)
   const older = await outbox.status.newestDelivered(others, before, nowMs)
   // A collector that was never planned is expected from this start on.
-  return new Map(shown.map(([collector, hour]) => [collector, hour ?? older.get(collector) ?? hourAt(startedAtMs)]))
+  const rhythms = new Map(protocolCollectors(config).map(one => [one.id, one]))
+  const freshUntil = (collector: string, hour: Hour) => {
+    const next = hourAfter(nextExpected(rhythms.get(collector) ?? {}, hour), -1)
+    return next < hourAt(nowMs) ? next : (Math.max(hour, hourAt(nowMs)) as Hour)
+  }
+  return new Map(
+    shown.map(([collector, hour]) => [
+      collector,
+      freshUntil(collector, hour ?? older.get(collector) ?? hourAt(startedAtMs)),
+    ]),
+  )
 }
 
 /** Time after which a page is old although nothing has changed: its ages and countdowns are. */

@@ -174,6 +174,8 @@ export interface WidgetMetric {
   readonly change24h?: number
   /** Hour of the value; absent without one. */
   readonly hour?: Hour
+  /** The next hour that is expected, where not every hour is. */
+  readonly nextHour?: Hour
   /** State of the value in the outbox; absent when `value` is the service's. */
   readonly state?: MetricState
   /** Present when the configuration no longer has its collector. */

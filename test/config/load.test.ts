@@ -85,6 +85,21 @@ protocols: [{ id: a, name: A, collectors: [{ use: host, machine: eu-2 }] }]
     expect(data).toEqual({ kind: 'folder', folder: resolve('data/embedded') })
   })
 
+  it('has hours of the day for a collector, where not each hour is expected', () => {
+    const own = (rhythm: string) =>
+      `service: embedded\nprotocols: [{ id: a, name: A, collectors: [{ use: host, ${rhythm} }] }]`
+    const atOf = (rhythm: string) => loadConfig(configFile(own(rhythm))).protocols[0]?.collectors[0]?.at
+    expect([
+      atOf('at: 08:00'),
+      atOf('at: ["12:00", "00:00"]'),
+      atOf('every: 24h'),
+      atOf('every: 8h, at: 02:00'),
+    ]).toEqual([[8], [0, 12], [0], [2, 10, 18]])
+    const refused = (rhythm: string) => mistakesIn(configFile(own(rhythm))).message
+    expect(refused('at: "08:30"')).toContain('"08:30" is not a full hour of the day')
+    expect(refused('every: 5h')).toContain('"5h" does not divide a day into full hours')
+  })
+
   it('has a deadline of its own for a collector', () => {
     const own = (deadline: string) =>
       `service: embedded\nprotocols: [{ id: a, name: A, collectors: [{ use: host, deadline: ${deadline} }, { use: x }] }]`

@@ -15,6 +15,7 @@ import { Fault, faultLine, isPermanent } from '../../model/fault.ts'
 import { type Hour, hourAfter, hourAt, hoursFrom, hourText } from '../../model/hour.ts'
 import { hourMs, recollectCapMs } from '../../model/limits.ts'
 import { metricId } from '../../model/metric.ts'
+import { isExpected } from '../../model/rhythm.ts'
 import type { Balance } from '../../outbox/contract/metrics.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
 import { createLog } from '../../telemetry/log.ts'
@@ -300,7 +301,7 @@ async function plan(
   const since = sinceOf(collector.since, first)
   if (isDerived(collector)) await outbox.intake.setInputs(id, inputSpans(collector))
   const planned = hourPlanOf({
-    collector: { id, ...(since !== undefined && { since }) },
+    collector: { id, ...(since !== undefined && { since }), ...(collector.at && { at: collector.at }) },
     history: description.history,
     current,
     catchUpMs: context.config.collect.catchUpMs,
@@ -309,7 +310,7 @@ async function plan(
   await outbox.intake.planHours(planned)
   const complete = typeof first === 'object' ? first.complete : []
   // The service has the values of these: nothing is left to collect.
-  const had = complete.filter(hour => hour >= planned.oldest && hour >= (since ?? hour))
+  const had = complete.filter(hour => hour >= planned.oldest && hour >= (since ?? hour) && isExpected(collector, hour))
   const read = { collector, description, attempts: 0, collected: withoutValues, begunMs: undefined }
   await Promise.all(had.map(hour => pipeline.record({ ...read, hour }, due, outbox.intake)))
 }

@@ -8,6 +8,7 @@ import { Fault, faultLine } from '../../model/fault.ts'
 import { type Hour, hourAfter, hourAt, hourText, parseHour } from '../../model/hour.ts'
 import { readingOnly } from '../../model/list-memory.ts'
 import { numberText } from '../../model/number-text.ts'
+import { dayHourText, isExpected } from '../../model/rhythm.ts'
 import type { Accepted, MetricState, Warning } from '../../outbox/contract/metrics.ts'
 import type { Units } from '../../outbox/contract/operator-store.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
@@ -95,7 +96,11 @@ async function collectOnce(options: CollectOptions, stopping?: AbortSignal): Pro
   const units: Units = options.allowUnitChange ? 'changed' : 'locked'
   const isStored = !options.dryRun
   const lists = outbox && (isStored ? outbox.lists : readingOnly(outbox.lists))
-  const collected = await collectParts(context, outbox, collectors, { hour, units, stopping, isStored, lists })
+  // A person who names a collector asks for its hour.
+  const meant = collectors.filter(one => options.only !== undefined || isExpected(one, hour))
+  for (const { id, at = [] } of collectors.filter(one => !meant.includes(one)))
+    note(`${id} is left out: it is expected at ${at.map(dayHourText).join(', ')} alone; --only ${id} collects it`)
+  const collected = await collectParts(context, outbox, meant, { hour, units, stopping, isStored, lists })
   if (stopping?.aborted) return
   if (!outbox || options.dryRun) await showOnly(context, collected, options)
   else if (!(await queueAndDeliver(context, outbox, collected, options))) endIncomplete()

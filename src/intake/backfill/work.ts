@@ -2,6 +2,7 @@ import type { CollectorConfig } from '../../config/config.ts'
 import { Fault } from '../../model/fault.ts'
 import { type Hour, hourAfter, hourAt, hoursFrom } from '../../model/hour.ts'
 import { hourMs } from '../../model/limits.ts'
+import { isExpected } from '../../model/rhythm.ts'
 import type { Recorded } from '../../outbox/contract/hours.ts'
 import type { CollectorDescription } from '../../runner/runner.ts'
 import { canCollect } from '../hour-clock.ts'
@@ -187,7 +188,8 @@ export function workOf(
   states: StatesByHour,
 ): Work {
   const of = (hour: Hour) => fateOf(hour, description, asked, states.get(hour))
-  const sorted = Map.groupBy(hoursFrom(asked.from, asked.to), of)
+  const expected = hoursFrom(asked.from, asked.to).filter(hour => isExpected(collector, hour))
+  const sorted = Map.groupBy(expected, of)
   const count = (fate: HourFate) => sorted.get(fate)?.length ?? 0
   return {
     collector,

@@ -3,6 +3,7 @@ import type { CollectorConfig, Config } from '../../config/config.ts'
 import { meant, type PlacedMistake, pathText, quoted } from '../../config/mistakes.ts'
 import { hourMs } from '../../model/limits.ts'
 import { type MetricId, type MetricSpec, metricId } from '../../model/metric.ts'
+import { dayHourText } from '../../model/rhythm.ts'
 import type { CollectorDescription } from '../../runner/runner.ts'
 import { type DerivedValue, derivedValues, inputsOf, isComparison } from './derived-values.ts'
 
@@ -37,6 +38,11 @@ export function derivedMistakes(usable: readonly Described[], config: Config): P
     }),
   )
   if (values.length === 0) return []
+  const givers = new Map(
+    usable.flatMap(({ collector, description }) =>
+      Object.keys(description.metrics).map(label => [metricId(collector.protocolId, label), collector] as const),
+    ),
+  )
   const known = new Set(usable.map(({ collector }) => collector))
   const unclear = config.protocols.filter(({ collectors }) => collectors.some(one => !known.has(one)))
   const unclearIds = new Set(unclear.map(({ id }) => id))
@@ -45,6 +51,7 @@ export function derivedMistakes(usable: readonly Described[], config: Config): P
     ...circles(values),
     ...values.flatMap(one => unitMistakes(one, specs)),
     ...values.flatMap(one => longWindows(one, config)),
+    ...values.flatMap(one => unexpectedInputs(one, givers)),
   ]
 }
 
@@ -125,11 +132,31 @@ function unitMistakes(one: PlacedValue, specs: ReadonlyMap<MetricId, MetricSpec>
   return [at(one, ['unit'], message, `write unit: ${first.unit}`)]
 }
 
+/** A formula needs its inputs of the same hour, also of a collector of which not every hour is expected. */
+function unexpectedInputs(one: PlacedValue, givers: ReadonlyMap<MetricId, CollectorConfig>): PlacedMistake[] {
+  if (one.value.kind === 'window') return []
+  const own = one.collector.at ?? Array.from({ length: 24 }, (_, hour) => hour)
+  return namedInputs(one).flatMap(({ id, path }) => {
+    const { at: given } = givers.get(id) ?? {}
+    if (!given || own.every(hour => given.includes(hour))) return []
+    const hours = given.map(dayHourText).join(', ')
+    const fix = `give this collector at: ["${given.map(dayHourText).join('", "')}"], or take the value of a window`
+    return [at(one, path, `${id} is expected at ${hours} alone, and this at other hours, too`, fix)]
+  })
+}
+
 /** Delivered values are deleted after a time: a longer window is never full. */
 function longWindows(one: PlacedValue, { outbox }: Config): PlacedMistake[] {
   const { value } = one
   const keptHours = Math.floor(outbox.keepMs / hourMs)
   if (value.kind === 'formula' || value.hours <= keptHours) return []
   const message = `values are kept for ${keptHours} h: a window of ${value.hours} h is never full`
-  return [at(one, ['hours'], message, `write outbox: { keep: ${Math.ceil(value.hours / 24) + 1}d }, or fewer hours`)]
+  return [
+    at(
+      one,
+      [value.since ? 'since' : 'hours'],
+      message,
+      `write outbox: { keep: ${Math.ceil(value.hours / 24) + 1}d }, or fewer hours`,
+    ),
+  ]
 }

@@ -15,7 +15,19 @@ const formulaKinds = ['sum', 'product', 'difference', 'ratio'] as const
 
 type WrittenValue = {
   readonly [K in (typeof formulaKinds)[number]]?: readonly (string | number)[]
-} & { readonly of?: string; readonly take?: WindowTake; readonly hours?: number; readonly missing?: number }
+} & {
+  readonly of?: string
+  readonly take?: WindowTake
+  readonly hours?: number
+  readonly since?: Period
+  readonly missing?: number
+}
+
+/** A period in UTC whose hours are those after its beginning: the hour 00:00 is the last one of the day before. */
+type Period = 'day' | 'month'
+
+/** Hours of the longest of each. */
+const periodHours: Readonly<Record<Period, number>> = { day: 24, month: 31 * 24 }
 
 type WindowTake = 'sum' | 'mean' | 'min' | 'max' | 'change' | 'growth' | 'annualised'
 
@@ -32,7 +44,10 @@ export type DerivedValue =
       readonly label: string
       readonly of: MetricId
       readonly take: WindowTake
+      /** Hours of the window; of a period, of the longest one. */
       readonly hours: number
+      /** Period in whose beginning the window begins. Default: it has all of its hours. */
+      readonly since?: Period
       /** Hours that may lack. */
       readonly missing: number
     }
@@ -50,8 +65,8 @@ export function derivedValues({ use, options, protocolId }: MaybeDerived): Deriv
   if (!isDerived({ use })) return []
   const idOf = (name: string) => (name.includes('___') ? (name as MetricId) : metricId(protocolId, name))
   return Object.entries((options as DerivedOptions).values).map(([label, written]): DerivedValue => {
-    const { of, take = 'sum', hours = 1, missing = 0 } = written
-    if (of !== undefined) return { kind: 'window', label, of: idOf(of), take, hours, missing }
+    const { of, take = 'sum', since, hours = since ? periodHours[since] : 1, missing = 0 } = written
+    if (of !== undefined) return { kind: 'window', label, of: idOf(of), take, hours, ...(since && { since }), missing }
     const operation = formulaKinds.find(kind => written[kind]) ?? 'sum'
     const over = (written[operation] ?? []).map(one => (typeof one === 'number' ? one : idOf(one)))
     return { kind: 'formula', label, operation, over }
@@ -108,15 +123,23 @@ export function reachOf(collectors: readonly MaybeDerived[]): HoursBack {
 /** The inputs of a value of an hour. */
 export function inputRanges(value: DerivedValue, hour: Hour): InputRange[] {
   if (value.kind === 'formula') return inputsOf(value).map(id => ({ id, from: hour, to: hour }))
-  const { of: id, hours } = value
+  const { of: id, hours, since } = value
+  if (since) return [{ id, from: firstHourOf(since, hour), to: hour }]
   if (!isComparison(value)) return [{ id, from: hourAfter(hour, 1 - hours), to: hour }]
   return [-hours, 0].map(count => ({ id, from: hourAfter(hour, count), to: hourAfter(hour, count) }))
+}
+
+/** The first hour of the period that an hour is in: 01:00 of its first day. */
+function firstHourOf(period: Period, hour: Hour): Hour {
+  const before = new Date(hourAfter(hour, -1))
+  const day = period === 'day' ? before.getUTCDate() : 1
+  return hourAfter(Date.UTC(before.getUTCFullYear(), before.getUTCMonth(), day) as Hour, 1)
 }
 
 /** An input of an hour: its value, or why it has none that may be used. */
 export type InputValue =
   | { readonly value: number; readonly unit?: string | undefined }
-  | { readonly lacks: 'has no value' | 'is held' | 'is dead' }
+  | { readonly lacks: 'has no value' | 'is held' | 'is dead' | 'is not expected' }
 
 /** The input of a metric and hour. */
 export type InputOf = (id: MetricId, hour: Hour) => InputValue
@@ -193,6 +216,7 @@ function numbersOf(value: DerivedValue, hour: Hour, inputOf: InputOf, reach: Hou
   const numbers: InputNumber[] = []
   const units = new Map<string, Hour>()
   const lacking: { id: MetricId; at: Hour; why: string }[] = []
+  const unexpected: Hour[] = []
   let allowed = value.kind === 'window' ? value.missing : 0
   for (const { id, from, to } of inputRanges(value, hour)) {
     for (let at = from; at <= to; at = hourAfter(at, 1)) {
@@ -201,11 +225,16 @@ function numbersOf(value: DerivedValue, hour: Hour, inputOf: InputOf, reach: Hou
         numbers.push({ id, number: input.value })
         if (!units.has(input.unit ?? '')) units.set(input.unit ?? '', at)
       }
+      // A window takes the values that are there.
+      else if (input.lacks === 'is not expected' && value.kind === 'window' && !isComparison(value)) unexpected.push(at)
       // The hour itself is never left out, or the same hour would have two values.
       else if (input.lacks === 'has no value' && allowed > 0 && at < hour) allowed -= 1
       else lacking.push({ id, at, why: input.lacks })
     }
   }
+  const [noneExpected] = unexpected
+  if (numbers.length === 0 && value.kind === 'window' && noneExpected !== undefined)
+    lacking.push({ id: value.of, at: noneExpected, why: 'is not expected' })
   const [first] = lacking
   if (!first) {
     if (value.kind === 'window') demandOneUnit(value, units)

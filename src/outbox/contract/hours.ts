@@ -3,6 +3,7 @@ import type { Fault, FaultRecord } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
 import type { Metric, Provenance } from '../../model/metric.ts'
 import type { Remark } from '../../model/remarks.ts'
+import type { DayHours } from '../../model/rhythm.ts'
 import type { Accepted, DeadLetter, StoredMetric } from './metrics.ts'
 
 /** A collector's hour with at least one delivered metric. */
@@ -85,6 +86,8 @@ export interface HourPlan {
    * back; otherwise a collector is expected from the first current hour on.
    */
   readonly since?: Hour
+  /** Hours of the day that are expected; uncollected rows of others are deleted. Default: all. */
+  readonly at?: DayHours
   /** The current hour. */
   readonly current: Hour
   /** The oldest hour that may still be collected: due hours before it become gaps. */

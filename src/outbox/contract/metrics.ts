@@ -194,6 +194,8 @@ export interface StoredInput extends ValueAndState {
 export interface StoredInputs {
   /** Values by hour, dropped ones included, by metric id. A metric without any is absent. */
   readonly values: ReadonlyMap<MetricId, ReadonlyMap<Hour, StoredInput>>
+  /** Ids of the collectors that gave the metrics last. */
+  readonly givers: ReadonlyMap<MetricId, string>
   /** Number of changes of the inputs of each derived hour, in the order asked; 0 for an hour without a row. */
   readonly changes: readonly number[]
 }

@@ -1,13 +1,18 @@
 import type { FaultCode } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
+import type { DayHours } from '../../model/rhythm.ts'
 import type { Backlog, DestinationState } from './delivery-store.ts'
 import type { CollectionRow, HourOfAll, HourReasons, LateCollector } from './hours.ts'
 import type { DeadAndHeldCounts, MetricCurve, StoredMetric, Warning } from './metrics.ts'
 
 /** Whom lateness is asked for. */
 export interface LatenessWanted {
-  /** The configured collectors, with their configured starts. */
-  readonly collectors: readonly { readonly id: string; readonly since?: Hour | undefined }[]
+  /** The configured collectors, with their configured starts, and the hours of the day that are expected of them. */
+  readonly collectors: readonly {
+    readonly id: string
+    readonly since?: Hour | undefined
+    readonly at?: DayHours | undefined
+  }[]
   readonly protocolIds: readonly string[]
   /** Names of the destinations. */
   readonly destinations: readonly string[]

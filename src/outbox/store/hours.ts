@@ -3,6 +3,7 @@ import { endOfTime, type Hour, hourFromNumber, hourNumber, hoursFrom } from '../
 import { jsonOf } from '../../model/json.ts'
 import { recollectCapMs } from '../../model/limits.ts'
 import type { Provenance } from '../../model/metric.ts'
+import { isExpected } from '../../model/rhythm.ts'
 import type {
   CollectionRow,
   CollectionState,
@@ -165,7 +166,9 @@ export function* lateCollectors(names: readonly string[], hour: Hour): StoreWork
 export function* missingCollectors(asked: LatenessWanted['collectors'], hour: Hour): StoreWork<string[]> {
   const [at, given] = [
     hourNumber(hour),
-    asked.map(({ id, since }) => [id, since === undefined ? null : hourNumber(since)]),
+    asked
+      .filter(one => isExpected(one, hour))
+      .map(({ id, since }) => [id, since === undefined ? null : hourNumber(since)]),
   ]
   const found = yield* query<{ name: string }>(sql`
     SELECT asked.name FROM ${rows({ name: 'text', since: 'integer' }, given)} AS asked

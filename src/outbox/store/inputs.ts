@@ -39,7 +39,8 @@ export function* inputValues(
     byHour.set(hourFromNumber(hour), { value, state: stateOf(state), ...(unit !== undefined && { unit }) })
     values.set(input.id, byHour)
   }
-  return { values, changes }
+  const givers = new Map([...known.values()].map(({ id, collector }) => [id, collector]))
+  return { values, givers, changes }
 }
 
 /** Every row is found by its key. @param wanted metric, first and last hour */

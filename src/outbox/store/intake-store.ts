@@ -268,7 +268,7 @@ class HourPlanner {
 
   /** @returns ids of the collectors that need nothing more; none when it fails, which each then meets again */
   async #planNext(jobs: readonly PlanJob[], current: Hour): Promise<ReadonlySet<string>> {
-    const plans = jobs.map(({ request }) => request)
+    const plans = jobs.flatMap(({ request }) => (request.at ? [] : [request]))
     if (plans.length < 2) return new Set()
     try {
       return await this.#database.write(() => planNextHour(plans, current), { rows: plans.length })

@@ -1,15 +1,18 @@
 import type { Fault } from '../../model/fault.ts'
-import { type Hour, hourNumber } from '../../model/hour.ts'
+import { type Hour, hourFromNumber, hourNumber } from '../../model/hour.ts'
 import { commitRowsMax } from '../../model/limits.ts'
+import { isExpected } from '../../model/rhythm.ts'
 import type { HourPlan } from '../contract/hours.ts'
 import { lockCollectors } from './metrics.ts'
 import { faultColumns } from './recording.ts'
-import { forUpdate, isIn, rows, sql } from './sql.ts'
+import { forUpdate, isIn, rows, sql, text } from './sql.ts'
 import { first, query, type StoreWork, write } from './work.ts'
 
 /**
  * Inserts the current hour for those collectors that need nothing else: the hour before is their last row, nothing is too
  * old, and their start has not moved. At a full hour those are nearly all.
+ *
+ * @param plans of collectors of which every hour is expected
  *
  * @returns ids of the collectors that need nothing more
  */
@@ -60,16 +63,18 @@ interface PlannedCollector {
  *
  * @returns how many hours became gaps; `undefined` when there is more to plan
  */
-export function* planHours({ collector, current, oldest, since, gapReason }: HourPlan): StoreWork<number | undefined> {
+export function* planHours(plan: HourPlan): StoreWork<number | undefined> {
+  const { collector, current, oldest, since, gapReason } = plan
   const now = hourNumber(current)
   const known = yield* lockedCollector(collector, Math.min(now, hourNumber(since ?? current)))
   const withdrawn = yield* withdraw(known, now)
   if (withdrawn) return undefined
+  yield* withdrawUnexpected(known, plan)
   const begins = beginOf(known, now, since === undefined ? undefined : hourNumber(since))
   yield* moveStart(known, begins)
   const from = Math.max(begins, begins < known.since ? begins : (known.planned ?? begins - 1) + 1)
   const to = Math.min(now, from + commitRowsMax - 1)
-  yield* expectHours(known.id, from, to)
+  yield* expectHours(known.id, from, to, plan)
   if (to < now) return undefined
   yield* write(sql`UPDATE tidegauge.collection SET state = 0, fault = NULL, fault_code = NULL
     WHERE collector = ${known.id} AND state = 2
@@ -110,6 +115,15 @@ function* withdraw({ id, planned }: PlannedCollector, now: number): StoreWork<bo
   return true
 }
 
+/** Deletes uncollected rows of hours that are not expected any more. */
+function* withdrawUnexpected({ id }: PlannedCollector, { at }: Pick<HourPlan, 'at'>): StoreWork<void> {
+  if (!at) return
+  for (const state of [0, 2] as const) {
+    yield* write(sql`DELETE FROM tidegauge.collection WHERE collector = ${id} AND state = ${text(`${state}`)}
+      AND NOT hour % 24 ${isIn('integer', at)}`)
+  }
+}
+
 /**
  * The first hour of a collector. A configured hour moves it back. Without one it stays: a clock that is behind for a minute
  * would move it by decades. A future start without any rows was written by a clock that was ahead, and is replaced. Pure.
@@ -126,10 +140,11 @@ function* moveStart({ id, since }: PlannedCollector, begins: number): StoreWork<
   yield* write(sql`DELETE FROM tidegauge.planned WHERE collector = ${id}`)
 }
 
-/** Inserts the hours of a range that have no row. All before it have one. */
-function* expectHours(id: number, from: number, to: number): StoreWork<void> {
+/** Inserts the expected hours of a range that have no row. All before it have one. */
+function* expectHours(id: number, from: number, to: number, plan: Pick<HourPlan, 'at'>): StoreWork<void> {
   if (to < from) return
-  const hours = Array.from({ length: to - from + 1 }, (_, place) => [from + place])
+  const all = Array.from({ length: to - from + 1 }, (_, place) => from + place)
+  const hours = all.filter(hour => isExpected(plan, hourFromNumber(hour))).map(hour => [hour])
   yield* write(sql`INSERT INTO tidegauge.collection (hour, collector)
     SELECT hour, CAST(${id} AS integer) FROM ${rows({ hour: 'integer' }, hours)} AS hours
     WHERE true ON CONFLICT DO NOTHING`)

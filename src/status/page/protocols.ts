@@ -122,8 +122,8 @@ function isUnsent({ state }: WidgetMetric): boolean {
 }
 
 /** Whether the next hour's value should be there. */
-export function isOld({ hour }: Pick<WidgetMetric, 'hour'>, nowMs: number): boolean {
-  return hour !== undefined && nowMs - hour > hourMs + overdueMs
+export function isOld({ hour, nextHour }: Pick<WidgetMetric, 'hour' | 'nextHour'>, nowMs: number): boolean {
+  return hour !== undefined && nowMs - (nextHour ?? hour + hourMs) > overdueMs
 }
 
 function asOf(hour: Hour, isLate: boolean, nowMs: number): Html {

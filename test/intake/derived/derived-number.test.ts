@@ -6,8 +6,10 @@ import {
   derivedValues,
   type InputOf,
   type InputValue,
+  inputRanges,
+  inputSpans,
 } from '../../../src/intake/derived/derived-values.ts'
-import { hourAfter } from '../../../src/model/hour.ts'
+import { hourAfter, parseHour } from '../../../src/model/hour.ts'
 import { anHour } from '../../support/metrics.ts'
 
 /** A fraction of whole numbers, found by doubling until nothing is left after the point. */
@@ -144,6 +146,27 @@ describe('a window of exact values, rounded once,', () => {
   })
 })
 
+describe('a window since the beginning of a period', () => {
+  it.each([
+    ['day', '2024-03-01T01:00:00Z', '2024-03-01T01:00:00Z'],
+    ['day', '2024-03-01T23:00:00Z', '2024-03-01T01:00:00Z'],
+    ['day', '2024-03-02T00:00:00Z', '2024-03-01T01:00:00Z'],
+    ['month', '2024-03-01T00:00:00Z', '2024-02-01T01:00:00Z'],
+    ['month', '2024-03-01T01:00:00Z', '2024-03-01T01:00:00Z'],
+    ['month', '2025-01-01T00:00:00Z', '2024-12-01T01:00:00Z'],
+  ])('of a %s at %s begins at %s, and adds up what is there since', (since, hour, first) => {
+    const value = derivedOf({ of: 'A', take: 'sum', since })
+    expect(inputRanges(value, parseHour(hour))).toEqual([
+      { id: 'vault___A', from: parseHour(first), to: parseHour(hour) },
+    ])
+    const hours = (parseHour(hour) - parseHour(first)) / 3_600_000 + 1
+    expect(derivedNumber(value, parseHour(hour), () => ({ value: 1 }))).toBe(hours)
+    expect(inputSpans({ use: 'derived', protocolId: 'vault', options: { values: { V: { of: 'A', since } } } })).toEqual(
+      [{ id: 'vault___A', hours: since === 'day' ? 24 : 744 }],
+    )
+  })
+})
+
 describe('a formula over values of the hour, rounded once,', () => {
   it.each<[string, (a: Exact, b: Exact) => Exact]>([
     ['sum', plus],
@@ -266,6 +289,16 @@ describe('a derived value fails by name', () => {
     ['it is no window', { sum: ['A', 'A'] }, [missing], 'input-missing'],
   ])('and waits for a window only where it is one: %s', (_, written, values, code) => {
     expect(() => compute(written, values)).toThrow(expect.objectContaining({ code }))
+  })
+
+  it('and a window takes the values that are there, where others are not expected', () => {
+    const other: InputValue = { lacks: 'is not expected' }
+    const daily = [other, 4, ...Array.from({ length: 23 }, () => other), 8, other]
+    expect(compute({ of: 'A', take: 'sum', hours: 27 }, daily)).toBe(12)
+    expect(compute({ of: 'A', take: 'mean', hours: 27 }, daily)).toBe(6)
+    expect(() => compute({ of: 'A', take: 'sum', hours: 1 }, daily)).toThrow('is not expected')
+    expect(() => compute({ of: 'A', take: 'change', hours: 1 }, daily)).toThrow('is not expected')
+    expect(() => compute({ of: 'A', take: 'sum', hours: 28 }, daily)).toThrow('has no value')
   })
 
   it('and a mean divides by what is there, where some may lack', () => {

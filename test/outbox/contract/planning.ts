@@ -184,6 +184,24 @@ export function planningContract(newPlace: NewPlace): void {
       expect([...states.keys()].toSorted()).toEqual(['collected', 'due', 'gap'])
     })
 
+    it('expects the hours of the day that are asked for, deletes others that are not collected, and misses none of them', async () => {
+      const { outbox } = await emptyAt(newPlace)
+      const day = { at: [new Date(anHour).getUTCHours()] }
+      const missingAt = async (hour: Hour) => {
+        const wanted = { collectors: [{ id: collector, ...day }], protocolIds: [], destinations: [], hour }
+        return (await outbox.status.lateness(wanted)).missing
+      }
+      await planAt(outbox, at(2), { since: at(-2) })
+      await record(outbox, metrics(1, at(1)))
+      await outbox.intake.recordGap(collector, at(2), unreachable)
+      await planAt(outbox, at(25), { since: at(-30), ...day })
+      expect(await byState(outbox)).toEqual({ due: [-24, 0, 24], collected: [1] })
+      await planAt(outbox, at(47), day)
+      expect([await missingAt(at(47)), await missingAt(at(48))]).toEqual([[], [collector]])
+      await planAt(outbox, at(48), day)
+      expect(await byState(outbox)).toEqual({ due: [-24, 0, 24, 48], collected: [1] })
+    })
+
     it('is there after a restart', async () => {
       const { outbox, handles } = await emptyAt(newPlace)
       await planAt(outbox, at(3), { since: anHour })
