@@ -129,6 +129,26 @@ describe('the tarball', () => {
     ).toEqual([])
   })
 
+  it('starts a folder by npm create, from the tarball of its own package', () => {
+    const create = packed(join(clone, 'create'), folder)
+    const { version: own, dependencies: needs } = JSON.parse(readFileSync(join(clone, 'create/package.json'), 'utf8'))
+    expect([own, needs.tidegauge]).toEqual([version, version])
+    const at = join(folder, 'created')
+    mkdirSync(at)
+    const packages = [tarball, create].map(path => `--package=${path}`)
+    const npm = ['exec', '--yes', '--prefer-offline', ...packages, '--', 'create-tidegauge', 'mine']
+    const said = execFileSync(join(bin, 'npm'), npm, { cwd: at, env: { ...process.env, PATH: bin }, stdio: 'pipe' })
+    expect(said.toString()).toContain('cd mine')
+    expect(readdirSync(join(at, 'mine'))).toEqual(
+      expect.arrayContaining(['tidegauge.yaml', 'collectors', 'package.json']),
+    )
+    const inFolder = (name: 'npm' | 'npx', ...args: string[]) =>
+      execFileSync(join(bin, name), args, { cwd: join(at, 'mine'), env: { ...process.env, PATH: bin }, stdio: 'pipe' })
+    inFolder('npm', 'install', '--prefer-offline', '--no-audit', '--no-fund')
+    const shown = inFolder('npx', 'tidegauge', 'collect', '--dry-run', '--json')
+    expect(JSON.parse(shown.toString()).metrics.length).toBeGreaterThan(0)
+  })
+
   it('names no path of the machine and no registry', () => {
     const unpacked = join(folder, 'unpacked')
     mkdirSync(unpacked)

@@ -469,9 +469,10 @@ function isWhole(event: AbiEvent, data: Hex): boolean {
 }
 
 function undecodableLog(chain: string, event: AbiEvent, { address, topics, data, blockNumber }: RawLog): Fault {
-  const has = `${topics.length} topics and ${(data.length - 2) / 2} bytes`
+  const topicsText = (count: number) => `${count} topic${count === 1 ? '' : 's'}`
+  const has = `${topicsText(topics.length)} and ${(data.length - 2) / 2} bytes`
   const count = topicsOf(event)
-  const wants = count === topics.length ? 'other data' : `${count} topic${count === 1 ? '' : 's'}`
+  const wants = count === topics.length ? 'other data' : topicsText(count)
   return new Fault('chain-call-undecodable', `a log of ${event.name} has ${has} where the ABI describes ${wants}`, {
     facts: { chain, contract: address, event: event.name, block: Number(blockNumber) },
     fix: `check which arguments of ${event.name} are indexed, and that address and event belong together`,
