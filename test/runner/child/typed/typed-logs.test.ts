@@ -173,7 +173,7 @@ describe('logs of an event', () => {
     it('are none among others, and a fault where only the data do not fit', async () => {
       expect(await chain(...others).logs({ address: token, event: note })).toEqual([])
       const fault = await faultOf(chain(noteOf(5n, { data: '0x' }), ...others).logs({ address: token, event: note }))
-      expect(fault.message).toBe('a log of Note has 1 topics and 0 bytes where the ABI describes other data')
+      expect(fault.message).toBe('a log of Note has 1 topic and 0 bytes where the ABI describes other data')
     })
 
     it.each([
