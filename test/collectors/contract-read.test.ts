@@ -92,8 +92,8 @@ describe('contract-read', () => {
     const collected = async (values: object) =>
       runner.collect(configured('contract-read', { options: { chain: 'demo', address, values } }), hour)
     const spared = await collected({ Supply, Rate, Known: { first: ['Rate', 'Supply'], private: true } })
-    expect(spared).toMatchObject({ readings: { Supply: 1234.567890123457, Known: 1234.567890123457 }, failures: {} })
-    expect(Object.keys(spared.readings).sort()).toEqual(['Known', 'Supply'])
+    expect(spared.readings).toEqual({ Supply: 1234.567890123457, Known: 1234.567890123457 })
+    expect(spared.failures).toEqual({})
     expect(Object.keys((await collected({ Supply, Rate })).failures)).toEqual(['Rate'])
     expect(lines.slice(before)).toEqual([])
   })
