@@ -55,6 +55,7 @@ describe('contract-read', () => {
     expect(readings).toEqual({
       // As Python's fractions have them.
       Supply: 1234.567890123457,
+      Rate: 1.05,
       TVL: 1296.2962846296296,
       Less: 234.46789012345678,
       Share: 0.00405000003645,
