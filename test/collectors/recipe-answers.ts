@@ -105,7 +105,7 @@ export const recipes: Readonly<Record<string, readonly (Recipe | PricedRecipe)[]
         },
         mempool_stats: { funded_txo_count: 0, funded_txo_sum: 0, spent_txo_count: 0, spent_txo_sum: 0, tx_count: 0 },
       },
-      values: { Treasury: 0.00000001 },
+      values: { Received: 150.0759904, Spent: 150.07599039, Treasury: 0.00000001 },
       history: false,
     },
     {
@@ -141,7 +141,7 @@ export const recipes: Readonly<Record<string, readonly (Recipe | PricedRecipe)[]
     {
       target: '/cosmos-rest.publicnode.com/cosmos/staking/v1beta1/pool',
       answer: { pool: { not_bonded_tokens: '100000000000000', bonded_tokens: '300000000000000' } },
-      values: { Bonded: 300_000_000, BondedShare: 0.75 },
+      values: { Bonded: 300_000_000, NotBonded: 100_000_000, AllStake: 400_000_000, BondedShare: 0.75 },
       history: false,
     },
     {

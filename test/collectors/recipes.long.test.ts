@@ -11,7 +11,7 @@ import { chainOf } from '../support/reads.ts'
 import { type PricedRecipe, protocolPages, type Recipe, recipes } from './recipe-answers.ts'
 
 const folder = new URL('../../docs/recipes/', import.meta.url)
-const allPages = readdirSync(folder).filter(name => name !== 'README.md')
+const allPages = readdirSync(folder).filter(name => name.endsWith('.md') && name !== 'README.md')
 const pages = allPages.filter(name => !protocolPages.includes(name))
 
 /** The configurations of a page, in order. */

@@ -97,10 +97,9 @@ async function valuesOf(config: string, ...only: string[]): Promise<Record<strin
   const args = ['collect', '--dry-run', '--json', '--hour', hour, '--config', config]
   const { code, stdout, stderr } = await run(...args, ...(only.length > 0 ? ['--only', ...only] : []))
   expect([code, stderr], stdout).toEqual([0, expect.not.stringContaining('warning')])
-  const { metrics } = JSON.parse(stdout) as { metrics: { metricId?: string; id?: string; value: number }[] }
-  return Object.fromEntries(
-    metrics.map(({ metricId, id = metricId, value }) => [String(id).replace(/^.*___/, ''), value]),
-  )
+  type Listed = Readonly<Record<'metrics' | 'private', readonly { readonly id: string; readonly value: number }[]>>
+  const { metrics, private: kept } = JSON.parse(stdout) as Listed
+  return Object.fromEntries([...metrics, ...kept].map(({ id, value }) => [id.replace(/^.*___/, ''), value]))
 }
 
 describe('coming from', () => {
@@ -108,7 +107,7 @@ describe('coming from', () => {
     const config = after('script')
     expect((await run('check', '--config', config)).code).toBe(0)
     const values = await valuesOf(config)
-    expect(Object.keys(values)).toEqual(['TVL'])
+    expect(Object.keys(values)).toEqual(['TVL', 'Assets'])
     const [collector = '', ...others] = blocks('script', 'ts')
     expect(others).toEqual([])
     const entry = `      - use: ./tvl.ts\n        options: { chain: ethereum, vault: "${scene.addresses.vault}" }\n`
