@@ -25,7 +25,8 @@ export async function compare(
   { hours, protocols }: Pick<StatusJson, 'hours' | 'protocols'>,
   truth: Truth,
 ): Promise<Comparison> {
-  const shown = protocols.flatMap(({ metrics }) => metrics)
+  // A private value is on the page, and not in the widget.
+  const shown = protocols.flatMap(({ metrics }) => metrics.filter(({ state }) => state !== 'private'))
   const missing = truth.ids.filter(id => !shown.some(metric => metric.id === id)).map(id => `${id}: not shown`)
   const unread = protocols.flatMap(({ id, readAt }) => (readAt ? [] : [`${id}: not read from the service`]))
   const curveHours = hours.hours.map(parseHour)

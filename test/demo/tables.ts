@@ -17,7 +17,8 @@ export function tables(protocols: readonly Protocol[]): string[] {
 }
 
 function rows({ metrics }: Protocol): Row[] {
-  return metrics.map(({ label, value, unit, change1h, change24h }) => [
+  const shown = metrics.filter(({ state }) => state !== 'private')
+  return shown.map(({ label, value, unit, change1h, change24h }) => [
     label,
     value === undefined ? 'no value' : numberText(value),
     unit ?? '',
