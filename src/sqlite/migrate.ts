@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { stepsFrom } from '../model/migrations.ts'
 import {
@@ -11,6 +11,9 @@ import {
   setSchemaVersion,
 } from './database.ts'
 import { syncPath } from './sync-path.ts'
+
+/** Bytes of two files that are compared at a time. */
+const comparedBytes = 1_048_576
 
 /** A file whose tables were brought up to date. */
 export interface Migrated {
@@ -48,14 +51,12 @@ export function migrateFile(file: string, schema: Schema): Migrated | undefined 
     database.pragma('synchronous = FULL')
     // A table that others refer to may have to be replaced; all references are checked at the end.
     database.pragma('foreign_keys = OFF')
-    const first = `${file}.before-${schema.version}`
-    const backup = existsSync(first) ? `${first}-2` : first
     for (;;) {
       const from = schemaVersion(database)
       const steps = stepsFrom(from, schema.migrations ?? [])
       if (steps.length === 0) return undefined
       const state = dataVersion(database)
-      backUp(database, backup)
+      const backup = backUp(database, `${file}.before-${schema.version}`)
       const isDone = database.transaction(() => {
         // Written to since it was copied: what is kept must be what was there.
         if (dataVersion(database) !== state) return false
@@ -83,18 +84,44 @@ function dataVersion(database: Sqlite): unknown {
   return database.pragma('data_version', { simple: true })
 }
 
-/** Copies a database into a file (mode 0600) that is whole and on disk when it appears under its name. */
-function backUp(database: Sqlite, file: string): void {
+/**
+ * Copies a database into a file (mode 0600) that is whole and on disk when it appears under its name. A file of that name
+ * stays: if it holds the same, as after a migration that was cut short, it is the copy; else the copy's name ends with "-2".
+ *
+ * @returns path of the copy
+ */
+function backUp(database: Sqlite, file: string): string {
   const fresh = `${file}.part`
   const parts = [fresh, `${fresh}-journal`]
   for (const part of parts) rmSync(part, { force: true })
   try {
     closeSync(openSync(fresh, 'wx', 0o600))
     database.prepare('VACUUM INTO ?').run(fresh)
+    if (existsSync(file) && isSameContent(file, fresh)) return file
     syncPath(fresh)
-    renameSync(fresh, file)
+    const copy = existsSync(file) ? `${file}-2` : file
+    renameSync(fresh, copy)
     syncPath(dirname(file))
+    return copy
   } finally {
     for (const part of parts) rmSync(part, { force: true })
+  }
+}
+
+/** Whether two files hold the same bytes: SQLite copies the same rows to the same bytes. */
+function isSameContent(one: string, other: string): boolean {
+  if (statSync(one).size !== statSync(other).size) return false
+  const [first, second] = [openSync(one, 'r'), openSync(other, 'r')]
+  try {
+    const [a, b] = [Buffer.alloc(comparedBytes), Buffer.alloc(comparedBytes)]
+    for (;;) {
+      const bytes = readSync(first, a)
+      readSync(second, b)
+      if (!a.equals(b)) return false
+      if (bytes < comparedBytes) return true
+    }
+  } finally {
+    closeSync(first)
+    closeSync(second)
   }
 }

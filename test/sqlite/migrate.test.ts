@@ -66,6 +66,9 @@ it.each([
   const [step] = later.migrations ?? []
   expect(() => migrateFile(file, { ...later, migrations: [...(step ? [step] : []), { to: 6, sql }] })).toThrow()
   expect(contentOf(file)).toEqual(before)
+  expect(migrateFile(file, later), 'the copy of the one that failed is that of the next').toMatchObject({
+    backup: `${file}.before-6`,
+  })
 })
 
 it('touches no file of a version that was never released, of a newer one, or of nothing', () => {

@@ -84,7 +84,7 @@ export function derivedHoursContract(newPlace: NewPlace): void {
           ['vault___M2', [[anHour, { value: 2, state: 'dead', unit }]]],
         ]),
       )
-      expect(await again.intake.inputs([], [])).toEqual({ values: new Map(), changes: [] })
+      expect(await again.intake.inputs([], [])).toEqual({ values: new Map(), givers: new Map(), changes: [] })
     })
   })
 
