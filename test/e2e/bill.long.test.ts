@@ -11,7 +11,7 @@ const hoursCount = 6
 const pairsCount = 200
 
 /** Metrics of an hour. */
-const metricsCount = 51
+const metricsCount = 66
 
 interface Scene {
   readonly chain: ProtocolChain
@@ -79,7 +79,7 @@ function ofChain({ chain, token, vault, feeds }: Scene, place: number): string {
     read('Decimals', token, 'decimals() view returns (uint8)'),
     read('Ratio', vault, 'decimals() view returns (uint8)'),
     `{ use: balances, options: { label: Treasury, unit: USD, of: { ${name}: { owners: ["${vault.address}", "${chain.owner}"], assets: [{ token: "${token.address}", price: VIEW${place} }, { native: true, price: COIN${place} }] } } } }`,
-    `{ use: native-balance, options: { chain: ${name}, address: "${chain.owner}", label: Gas, unit: COIN } }`,
+    `{ use: balances, id: gas-${name}, options: { label: Gas, unit: COIN, of: { ${name}: { owners: ["${chain.owner}"], assets: [{ native: true }] } } } }`,
     `{ use: erc20-supply, id: circulating-${name}, options: { label: Circulating, unit: GOLD, of: { ${name}: { token: "${token.address}" } } } }`,
     `{ use: erc20-supply, id: shares-${name}, options: { label: VaultShares, unit: vGOLD, of: { ${name}: { token: "${vault.address}" } } } }`,
     `{ use: erc4626-vault, options: { chain: ${name}, values: { VaultTVL: { vault: "${vault.address}", unit: GOLD } } } }`,
