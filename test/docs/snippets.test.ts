@@ -31,7 +31,7 @@ it('the configuration of docs/collectors-of-others.md is in order, with the pack
 })
 
 it('the configuration of docs/SKILL.md is in order', async () => {
-  const { config } = configured(snippet('yaml', 'contract-read'))
+  const { config } = configured(snippet('yaml', 'awesome-vault'))
   const { code, stdout, stderr } = await command(['check', '--config', config], {
     BACKUP_RPC_URL: 'http://127.0.0.1:9',
   })
@@ -39,6 +39,13 @@ it('the configuration of docs/SKILL.md is in order', async () => {
   // The file of the key is not on this machine.
   expect(stderr.match(/warning: /g)).toHaveLength(1)
   expect(code).toBe(0)
+})
+
+it('what docs/SKILL.md says needs no code is in order', async () => {
+  const { config } = configured(snippet('yaml', 'use: derived'))
+  const { code, stdout, stderr } = await command(['check', '--config', config], {})
+  expect(stdout, stderr).toContain('all-vaults___Growth7d')
+  expect([code, stderr]).toEqual([0, ''])
 })
 
 it('the collector of docs/SKILL.md is one, with the metric that it says', async () => {
