@@ -92,7 +92,7 @@ function anvilProgram(folder = process.cwd()): string {
   const found = onPath.find(existsSync)
   if (found !== undefined) return found
   throw new Error(
-    'the local chain needs anvil, and there is none: npm install --no-save @foundry-rs/anvil brings it into this folder, and https://getfoundry.sh onto this machine',
+    'the local chain needs anvil, and there is none: npm install --save-dev @foundry-rs/anvil brings it into this folder, and https://getfoundry.sh onto this machine',
   )
 }
 

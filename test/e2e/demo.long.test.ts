@@ -29,7 +29,7 @@ const formOf = (line: string) =>
 it('without anvil it says what is missing and what to do, and ends with 1', async () => {
   const { folder, ended, text } = startDemo([], { PATH: temporaryFolder() })
   expect(await ended).toBe(1)
-  expect(text()).toMatch(/needs anvil, and there is none: npm install --no-save @foundry-rs\/anvil/)
+  expect(text()).toMatch(/needs anvil, and there is none: npm install --save-dev @foundry-rs\/anvil/)
   expect(text()).not.toMatch(/ {4}at /)
   expect(readdirSync(folder)).toEqual([])
 })

@@ -29,7 +29,7 @@ it.each([
   [
     'there is no anvil',
     () => temporaryFolder(),
-    /^tidegauge: .*npm install --no-save @foundry-rs\/anvil .*getfoundry/m,
+    /^tidegauge: .*npm install --save-dev @foundry-rs\/anvil .*getfoundry/m,
   ],
   ['anvil ends at once', () => withAnvil('echo wrong machine >&2; exit 3'), /ended with 3 before .*: wrong machine$/m],
 ])('where %s it says so, and ends with 1', async (_, path, words) => {

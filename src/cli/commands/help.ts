@@ -265,7 +265,7 @@ export const commandHelp: Readonly<Record<string, CommandHelp>> = {
   },
   devchain: {
     about:
-      'Prints where it is and what is on it: tokens, a vault, a pair, a feed, at the same addresses each time. It lives until Ctrl-C. It runs on anvil, of the packages of this folder or on PATH: npm install --no-save @foundry-rs/anvil, or https://getfoundry.sh.',
+      'Prints where it is and what is on it: tokens, a vault, a pair, a feed, at the same addresses each time. It lives until Ctrl-C. It runs on anvil, of the packages of this folder or on PATH: npm install --save-dev @foundry-rs/anvil, or https://getfoundry.sh.',
     examples: [
       ['devchain', 'at http://127.0.0.1:18545, as in the tutorial'],
       ['devchain --port 8545', 'at another port'],
