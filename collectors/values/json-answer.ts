@@ -93,11 +93,17 @@ function notNumberAt(json: unknown, path: string): NotNumber {
   if (found === undefined) return { message, fix: insteadOf(json, path) }
   if (typeof found === 'string' && /^-?[\d.]+e[+-]?\d{4,}$/i.test(found))
     return { message, fix: 'a number has an exponent of at most three digits: look what the source means by it' }
-  if (typeof found === 'string')
-    return { message, fix: 'a number is written like 1234.5, without separators and units' }
+  if (typeof found === 'string') return { message, fix: textFix(found) }
   if (typeof found !== 'object') return { message, fix: 'let the pointer lead to a number' }
   if (found === null) return { message, fix: 'ask the source why, or let the pointer lead to another number' }
   return { message, fix: `let the pointer lead on to a number in it; ${contentsOf(found, path)}` }
+}
+
+function textFix(found: string): string {
+  const separator = /[,' _]/.exec(found.trim())?.[0]
+  return separator !== undefined && withoutSeparators(found, separator) !== found
+    ? `write thousands: ${JSON.stringify(separator)}, which is between its digits`
+    : 'a number is written like 1234.5, without separators and units'
 }
 
 function kindOf(found: unknown): string {

@@ -173,7 +173,7 @@ describe('http-json over a list', () => {
     ['/', { pointer: '/data/*/fees/day', take: 'sum' }, 'there is no number at /fees/day, but nothing'],
     ['/', { pointer: '/dta/*/tvl', take: 'sum' }, 'there is no list at /dta'],
     ['/', { pointer: '/data/0/tvl', require: { '/success': false } }, 'what require asks for must stand at /success'],
-    ['/csv', inCsv({ thousands: undefined, take: 'sum' }), 'but the text "1,234.5"'],
+    ['/csv', inCsv({ thousands: undefined, take: 'sum' }), 'but the text "1,234.5": write thousands: ","'],
     ['/csv', inCsv({ take: 'sum', require: { '/0/status': 'closed' } }), 'must stand at /0/status'],
     ['/torn.csv', { format: 'csv', pointer: '/a', take: 'sum' }, 'row 2 of the CSV has 1 fields, and the header 2'],
     ['/quote.csv', { format: 'csv', pointer: '/a', take: 'sum' }, 'line 2 of the CSV has a quote that is not closed'],

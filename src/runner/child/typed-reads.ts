@@ -120,7 +120,10 @@ function decoded(chain: string, call: TypedCall | undefined, answer: ReadAnswer)
 function reverted(chain: string, call: TypedCall, output: Hex): Fault {
   return new Fault('chain-call-reverted', `${call.functionName} reverted: ${revertReason(call.abi, output)}`, {
     facts: factsOf(chain, call),
-    fix: 'check the arguments, and that the contract can answer this at that hour',
+    fix:
+      output === '0x'
+        ? 'check that the contract has such a function, then the arguments, and that it can answer this at that hour'
+        : 'check the arguments, and that the contract can answer this at that hour',
   })
 }
 
