@@ -11,6 +11,8 @@ if (own[0] > needed[0] || (own[0] === needed[0] && own[1] >= needed[1])) {
     .run(process.argv.slice(2))
     .then(exitCode => {
       process.exitCode = exitCode
+      // Until its loop has run out, Node takes the handlers away: a further signal would then end it as if it had none.
+      if (process.listenerCount('SIGTERM') > 0) process.exit()
     })
 } else {
   process.stderr.write(
