@@ -40,6 +40,13 @@ export async function daemonAnswer(
 }
 
 /**
+ * Whether a daemon has taken the configuration as this command has read it. One of a version that does not say counts as having it.
+ */
+export function hasTaken(running: { readonly digest?: string }, { digest }: { readonly digest: string }): boolean {
+  return running.digest === undefined || running.digest === digest
+}
+
+/**
  * Reason of a daemon that listens at the address and has no outbox, and so holds none: its data folder was taken away, or is not
  * there yet. `undefined` without one, for one at work, and for another program.
  */

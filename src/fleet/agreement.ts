@@ -6,6 +6,7 @@ import {
   collectorIdentity,
   type FleetStore,
   type Identity,
+  recentIdentityMs,
   type SharedTransaction,
   type StoredIdentity,
   serviceIdentity,
@@ -14,9 +15,6 @@ import type { Log } from '../telemetry/log.ts'
 
 /** Time without a living daemon that has the definition which counts, after which another definition may count. */
 export const unsupportedMs = 15 * 60_000
-
-/** Age up to which a store gives what was written as recent, in milliseconds. */
-const recentMs = 60_000
 
 /** The service of a configuration, as it must be the same in all daemons of a fleet. Pure. */
 export function serviceOf({ service }: Pick<Config, 'service'>): Identity {
@@ -119,7 +117,7 @@ export class FleetAgreement {
     const { store, time } = this.#deps
     const nowMs = time.steadyMs()
     // Changes of a time in which the database could not be reached from here are not recent any more.
-    const isLate = nowMs - this.#learntAtMs > recentMs / 2
+    const isLate = nowMs - this.#learntAtMs > recentIdentityMs / 2
     const names = [serviceIdentity, ...(isLate ? this.#definitions.keys() : [])]
     this.#learn([...(await store.identities(names)), ...(isLate ? [] : await store.recentIdentities())])
     this.#learntAtMs = nowMs

@@ -16,7 +16,7 @@ import { failingSentence, pushText } from '../../status/sentences.ts'
 import type { CellState } from '../../status/snapshot.ts'
 import { Reloads } from '../../status/sources.ts'
 import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
-import { daemonAnswer, stalledDaemon } from '../daemon-answer.ts'
+import { daemonAnswer, hasTaken, stalledDaemon } from '../daemon-answer.ts'
 import { daemonSentence } from '../daemon-role.ts'
 import { endIncomplete } from '../exit.ts'
 import { openContext } from '../open-context.ts'
@@ -32,8 +32,8 @@ export function statusCommand(): Command {
       const running = await runningStatus(config)
       // The configuration in force judges: the file may have mistakes, or be saved and not taken yet.
       const context = running?.configuration.refused ? undefined : readable(config, running)
-      const isTaken = running === undefined || context?.config.digest === running.configuration.digest
-      if (context && !isTaken) note('The configuration was saved, and the daemon has not taken it yet.')
+      const isTaken = !running || !context || hasTaken(running.configuration, context.config)
+      if (!isTaken) note('The configuration was saved, and the daemon has not taken it yet.')
       if (!context || !isTaken) {
         if (running) printRunning(running, json)
         if (!running?.ready.ok) endIncomplete()

@@ -18,7 +18,7 @@ import { botPath, judgeTelegram } from '../../reports/notify/receivers.ts'
 import { readFleet } from '../../status/fleet.ts'
 import type { StatusJson } from '../../status/json.ts'
 import { checkCollectors, mistakesOf } from '../check-collectors.ts'
-import { daemonAnswer, stalledDaemon } from '../daemon-answer.ts'
+import { daemonAnswer, hasTaken, stalledDaemon } from '../daemon-answer.ts'
 import { daemonSentence } from '../daemon-role.ts'
 import { bytesText, counted } from '../terminal.ts'
 
@@ -143,7 +143,7 @@ function forceFindings(
     const why = isSaid ? 'see configuration above' : reason
     return [failed(subject, `the daemon refused the configuration of ${at}: ${why}`, 'mend it; it is read again')]
   }
-  if (running.digest === config.digest) {
+  if (hasTaken(running, config)) {
     return [ok(subject, `the daemon runs on this configuration, as of ${running.inForceSince}`)]
   }
   const files = configFiles(config).map(file => shortest(file))

@@ -119,6 +119,9 @@ export interface Identity {
   readonly digest: Buffer
 }
 
+/** Age up to which an identity is a recent one, in milliseconds. */
+export const recentIdentityMs = 60_000
+
 /** Name of the service that all daemons of a fleet deliver to. */
 export const serviceIdentity = 'service'
 
@@ -184,7 +187,7 @@ export interface FleetStore {
   take(identities: readonly Identity[], by: string): Promise<void>
   /** The identities of some names that count. @param transaction to see them as it does */
   identities(names: readonly string[], transaction?: SharedTransaction): Promise<readonly StoredIdentity[]>
-  /** The identities that were written in the last minute. */
+  /** The identities that were written within `recentIdentityMs`. */
   recentIdentities(): Promise<readonly StoredIdentity[]>
   /** Notes for which collectors a daemon has the definition that counts, and for which another one. */
   noteDefinitions(

@@ -17,6 +17,7 @@ import type {
   SharedTransaction,
   StoredIdentity,
 } from '../contract/fleet-store.ts'
+import { recentIdentityMs } from '../contract/fleet-store.ts'
 import type { PostgresDatabase } from './connection/database.ts'
 
 /** Longest wait for a slot that is believed: the server's clock may have been set back. */
@@ -174,7 +175,7 @@ export class PostgresFleetStore implements FleetStore {
   }
 
   recentIdentities(): Promise<readonly StoredIdentity[]> {
-    return this.#identitiesWhere(`since > now() - interval '1 minute'`, [])
+    return this.#identitiesWhere(`since > now() - interval '${recentIdentityMs} milliseconds'`, [])
   }
 
   noteDefinitions(

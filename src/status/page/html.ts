@@ -29,6 +29,9 @@ export function html(texts: TemplateStringsArray, ...parts: readonly TemplateVal
 /** Empty markup. */
 export const nothing = html``
 
+/** Titles of pages, as a tab shows them. */
+export const titles = { ready: 'Tidegauge', notReady: 'NOT READY · Tidegauge', lost: 'No answer · Tidegauge' } as const
+
 function markupOf(part: TemplateValue): string {
   if (part === undefined) return ''
   if (part instanceof Html) return part.toString()

@@ -1,3 +1,5 @@
+import { titles } from './html.ts'
+
 /** Protocols from which there is a field to filter them. */
 const filteredMin = 12
 
@@ -109,7 +111,7 @@ const follow = `  const load = async () => {
   const head = async () => {
     headMs = Date.now();
     const answer = await fetch('/readyz', { cache: 'no-store' }).catch(() => undefined);
-    if (document.hidden) document.title = answer?.ok ? 'Tidegauge' : answer ? 'NOT READY · Tidegauge' : 'No answer · Tidegauge';
+    if (document.hidden) document.title = answer?.ok ? '${titles.ready}' : answer ? '${titles.notReady}' : '${titles.lost}';
   };
 
   document.addEventListener('visibilitychange', () => {

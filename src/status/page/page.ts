@@ -4,7 +4,7 @@ import { fingerprint } from '../observe.ts'
 import type { Snapshot } from '../snapshot.ts'
 import { delivery, endpoints, fleet, warnings } from './delivery.ts'
 import { bounded, hours, shapeDefinitions, troublesOf } from './hours.ts'
-import { clockText, dayClockText, dayText, Html, html, nothing, spanText, until } from './html.ts'
+import { clockText, dayClockText, dayText, Html, html, nothing, spanText, titles, until } from './html.ts'
 import { liveScript } from './live-script.ts'
 import { protocols } from './protocols.ts'
 import { style } from './style.ts'
@@ -68,7 +68,7 @@ function more(count: number, what: string): Html {
 }
 
 function titleOf({ ready }: Snapshot): string {
-  return ready.ok ? 'Tidegauge' : 'NOT READY · Tidegauge'
+  return ready.ok ? titles.ready : titles.notReady
 }
 
 function footer({ version, nowMs, startedAtMs, configuration }: Snapshot): Html {

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { OpenPort } from '../../edge/open-port.ts'
 import { withFile } from '../../model/advice.ts'
 import { familyText, readyFamily } from '../exposition/families.ts'
-import { html } from '../page/html.ts'
+import { html, titles } from '../page/html.ts'
 import { isAllowed, patience, type ServedAddress, securityHeaders } from './guard.ts'
 
 /** Address of the status server. `port` 0: the system picks one. */
@@ -63,7 +63,7 @@ function page(reason: string): string {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <meta http-equiv="refresh" content="10">
-<title>NOT READY · Tidegauge</title>
+<title>${titles.notReady}</title>
 <h1>Tidegauge is not ready</h1>
 <p>${reason}</p>
 <p>It goes on automatically.</p>

@@ -132,10 +132,14 @@ const refusals: Readonly<Record<string, readonly [words: string, fix: string]>> 
   ],
 }
 
+/** Whether a database refuses writes because it can only be read, as a standby. */
+function isReadOnly(error: unknown): boolean {
+  return codeOfDatabase(error) === '25006'
+}
+
 /** Sentence about a database that takes no new rows, for a person. */
 export function fullSentenceOf(place: string, error: unknown): string {
-  const isReadOnly = codeOfDatabase(error) === '25006'
-  const why = isReadOnly ? 'can only be read now' : 'has no room on its disk'
+  const why = isReadOnly(error) ? 'can only be read now' : 'has no room on its disk'
   return `the database ${place} ${why}: nothing new is collected until it can be written again`
 }
 
@@ -154,8 +158,7 @@ export function databaseFault(place: string, error: unknown): unknown {
   const trouble = databaseTrouble(error)
   if (trouble === undefined) return error
   if (trouble === 'full') {
-    const isReadOnly = codeOfDatabase(error) === '25006'
-    const fix = isReadOnly ? 'give the address of the writer, or let this one be written' : 'free some room'
+    const fix = isReadOnly(error) ? 'give the address of the writer, or let this one be written' : 'free some room'
     return new Fault('disk-full', fullSentenceOf(place, error), { fix })
   }
   if (trouble === 'refused') return refused(place, error)
