@@ -71,8 +71,12 @@ export interface RawReads {
   block(hour: Hour, signal: AbortSignal): Promise<AsOfBlock>
   /** Answers in the order of the requests. Requests made in the same tick for the same hour share `eth_call`s. */
   read(hour: Hour, requests: readonly ReadRequest[], signal: AbortSignal): Promise<readonly ReadAnswer[]>
-  /** Logs after the previous hour's as-of block, up to and including this hour's. */
-  logs(hour: Hour, filter: LogFilter, signal: AbortSignal): Promise<Iterable<RawLog>>
+  /**
+   * Logs after the as-of block of the hour before, up to and including this hour's.
+   *
+   * @param since the first hour whose logs count; what is read is remembered. Default: the hour itself
+   */
+  logs(hour: Hour, filter: LogFilter, signal: AbortSignal, since?: Hour): Promise<Iterable<RawLog>>
 }
 
 /** A result, and the block it was read at. */

@@ -5,7 +5,8 @@ import { isAddress, isBytes, isHash } from '../chain/shapes.ts'
 import type { Egress } from '../edge/egress.ts'
 import type { AsOfBlock, Hex, LogFilter, PinnedBlock } from '../model/block.ts'
 import { Fault, type FaultRecord } from '../model/fault.ts'
-import type { Hour } from '../model/hour.ts'
+import { endOfTime, type Hour, hourAt } from '../model/hour.ts'
+import { hourMs } from '../model/limits.ts'
 import type { ListMemory } from '../model/list-memory.ts'
 import type { DescribeResult, RunOutcome } from './runner.ts'
 
@@ -140,6 +141,8 @@ export type ChainQuestion =
   | { readonly kind: 'read'; readonly requests: readonly ReadRequest[] }
   /** `hours` of them, up to the one that is asked for, without a pin: they are final, and are remembered. Default: 1, with a pin. */
   | { readonly kind: 'logs'; readonly filter: LogFilter; readonly hours?: number | undefined }
+  /** All from the hour `since` on, which are remembered. Not of an earlier hour. */
+  | { readonly kind: 'logs-since'; readonly filter: LogFilter; readonly since: Hour }
 
 export type ChainReply =
   | { readonly kind: 'block'; readonly at: AsOfBlock }
@@ -303,6 +306,13 @@ const request = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('storage'), address, slot }),
 ])
 
+const wholeHour = z
+  .int({ error: 'is no full hour in milliseconds since 1970' })
+  .min(0)
+  .max(endOfTime)
+  .multipleOf(hourMs, { error: 'is no full hour in milliseconds since 1970' })
+  .transform(ms => hourAt(ms))
+
 const filter = z.object({
   address: z.union([address, z.array(address).min(1).max(readsMax)], {
     error: 'is neither an address nor a list of addresses',
@@ -318,12 +328,20 @@ export const question = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('block') }),
   z.object({ kind: z.literal('read'), requests: z.array(request).max(readsMax) }),
   z.object({ kind: z.literal('logs'), filter, hours: z.int().min(1).max(hoursBeforeMax).optional() }),
+  z.object({ kind: z.literal('logs-since'), filter, since: wholeHour }),
 ]) satisfies z.ZodType<ChainQuestion>
 
 /** The mistake in a collector's question, to follow its chain's name; `undefined` when it is valid. */
 export function questionMistake(asked: ChainQuestion): string | undefined {
   const issue = question.safeParse(asked).error?.issues[0]
   return issue && `${String(issue.path.at(-1) ?? 'what is asked')} ${issue.message}`
+}
+
+/** The Fault when blocks of a run are of two branches. */
+export function reorganized(chain: string): Fault {
+  return new Fault('chain-reorganized', `${chain} was reorganized while it was read: the hour is read again`, {
+    facts: { chain },
+  })
 }
 
 /** The Fault when a collector asks for a chain that is not configured. */

@@ -204,8 +204,9 @@ function source(http: HttpReply, answer?: ReadAnswer | 'in part'): ReadIntercept
   return {
     requests: 'unsent',
     async chain(_run, { question }): Promise<ChainReply> {
-      if (question.kind === 'logs' || answer === undefined) return dead
+      if (answer === undefined) return dead
       if (question.kind === 'block') return { kind: 'block', at }
+      if (question.kind !== 'read') return dead
       return { kind: 'read', at, value: answer === 'in part' ? [] : question.requests.map(() => answer) }
     },
     price: async () => noPrice,

@@ -1,6 +1,6 @@
 import { packed } from '../chain/log-list.ts'
 import type { Chains, ReadAnswer, ReadRequest } from '../chain/reads.ts'
-import type { AsOfBlock, LogFilter } from '../model/block.ts'
+import type { AsOfBlock } from '../model/block.ts'
 import { Fault, type FaultRecord, faultRecord } from '../model/fault.ts'
 import { type Hour, hourText } from '../model/hour.ts'
 import type { ChainRead, ReadInterceptor, ReadingRun } from '../runner/daemon/read-interceptor.ts'
@@ -11,6 +11,8 @@ import {
   atText,
   httpKey,
   httpText,
+  type LogsQuestion,
+  logsAsked,
   logsKey,
   logsText,
   type RecordedAnswer,
@@ -49,8 +51,8 @@ class Entries {
     return found && 'read' in found ? answerOf(found) : undefined
   }
 
-  logs(chain: string, back: number, filter: LogFilter): Uint8Array | undefined {
-    const found = this.#reads.get(logsKey(chain, back, filter))
+  logs(chain: string, back: number, asked: LogsQuestion): Uint8Array | undefined {
+    const found = this.#reads.get(logsKey(chain, back, asked))
     if (!found || !('logs' in found)) return undefined
     return packed(found.answer.map(log => ({ ...log, blockNumber: BigInt(log.blockNumber) })))
   }
@@ -97,8 +99,9 @@ export class Player implements ReadInterceptor {
     const at = entries?.block(chain, hour)
     if (!at) return this.#miss(...textsOf(chain, back, question))
     if (question.kind === 'block') return { kind: 'block', at }
-    if (question.kind === 'logs') {
-      const piece = entries?.logs(chain, back, question.filter)
+    if (question.kind !== 'read') {
+      const logs = logsAsked(question)
+      const piece = logs && entries?.logs(chain, back, logs)
       return piece ? { kind: 'logs', at, value: [piece] } : this.#miss(...textsOf(chain, back, question))
     }
     const answers = question.requests.map(request => entries?.read(chain, back, request))
@@ -155,7 +158,8 @@ export class Player implements ReadInterceptor {
 
 function textsOf(chain: string, back: number, question: ChainQuestion): string[] {
   if (question.kind === 'read') return question.requests.map(request => readText(chain, back, request))
-  return [question.kind === 'logs' ? logsText(chain, back, question.filter) : `${atText(chain, back)} the as-of block`]
+  const logs = logsAsked(question)
+  return [logs ? logsText(chain, back, logs) : `${atText(chain, back)} the as-of block`]
 }
 
 /** Chains that are only names, for runs whose reads never reach them. */
@@ -180,7 +184,9 @@ function wordsIn(options: unknown): string[] {
 
 function keyOfRead(read: RecordedRead): string {
   const { chain, hoursBefore = 0 } = read
-  return 'logs' in read ? logsKey(chain, hoursBefore, read.logs) : readKey(chain, hoursBefore, read.read)
+  return 'logs' in read
+    ? logsKey(chain, hoursBefore, { filter: read.logs, since: read.since })
+    : readKey(chain, hoursBefore, read.read)
 }
 
 function answerOf({ returned, reverted }: Extract<RecordedRead, { readonly read: unknown }>): ReadAnswer {

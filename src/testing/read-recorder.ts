@@ -9,6 +9,7 @@ import type { Redactor } from '../telemetry/redactor.ts'
 import { cleanAnswer, cleanRequest, sentSecrets, withoutSecrets } from './clean.ts'
 import {
   httpKey,
+  logsAsked,
   logsKey,
   type RecordedAnswer,
   type RecordedHttp,
@@ -65,9 +66,11 @@ export class ReadRecorder implements ReadInterceptor {
         if (answer) this.#reads.set(readKey(chain, back, read), { ...at, ...answered(read, answer) })
       }
     }
-    if (question.kind === 'logs' && reply.kind === 'logs') {
+    const logs = logsAsked(question)
+    if (logs && reply.kind === 'logs') {
+      const { filter, ...since } = logs
       const answer = [...new LogList(reply.value)].map(plainLog)
-      this.#reads.set(logsKey(chain, back, question.filter), { ...at, logs: question.filter, answer })
+      this.#reads.set(logsKey(chain, back, logs), { ...at, logs: filter, ...since, answer })
     }
     return reply
   }

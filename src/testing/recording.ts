@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { ReadRequest } from '../chain/reads.ts'
 import type { Hex, LogFilter } from '../model/block.ts'
 import { Fault } from '../model/fault.ts'
+import { type Hour, hourText } from '../model/hour.ts'
 
 /** The form of recordings. Another one is refused. */
 export const recordingForm = 1
@@ -36,7 +37,13 @@ const log = z.strictObject({
   transactionHash: hex,
 })
 
-const logsRead = z.strictObject({ ...place, logs: z.custom<LogFilter>(), answer: z.array(log) })
+const logsRead = z.strictObject({
+  ...place,
+  logs: z.custom<LogFilter>(),
+  /** The first hour whose logs count. Default: the hour itself. */
+  since: z.string().optional(),
+  answer: z.array(log),
+})
 
 const fault = z.strictObject({
   code: z.enum(['http-unreachable', 'http-refused', 'http-unexpected']),
@@ -112,6 +119,25 @@ export function parsedRecording(value: unknown): Recording {
   })
 }
 
+/** A question for logs, as it is recorded. */
+export interface LogsQuestion {
+  readonly filter: LogFilter
+  /** The first hour whose logs count. Default: the hour itself. */
+  readonly since?: string | undefined
+}
+
+interface AnyQuestion {
+  readonly kind: string
+  readonly filter?: LogFilter
+  readonly since?: Hour
+}
+
+/** A question for logs; `undefined` for another one. */
+export function logsAsked(question: AnyQuestion): LogsQuestion | undefined {
+  const { filter, since } = question
+  return filter && { filter, ...(since !== undefined && { since: hourText(since) }) }
+}
+
 /** A text that is equal for equal reads of a chain, whatever the case of their digits and their names for people. */
 export function readKey(chain: string, hoursBefore: number, request: ReadRequest): string {
   const { name: _, returns: __, ...same } = { name: undefined, returns: undefined, ...request }
@@ -119,8 +145,12 @@ export function readKey(chain: string, hoursBefore: number, request: ReadRequest
 }
 
 /** The same of logs. */
-export function logsKey(chain: string, hoursBefore: number, { address, topics }: LogFilter): string {
-  return keyOf([chain, hoursBefore, 'logs', address, topics])
+export function logsKey(
+  chain: string,
+  hoursBefore: number,
+  { filter: { address, topics }, since }: LogsQuestion,
+): string {
+  return keyOf([chain, hoursBefore, 'logs', address, topics, ...(since === undefined ? [] : [since])])
 }
 
 /** A text that is equal for equal off-chain requests. */
@@ -144,8 +174,13 @@ export function readText(chain: string, hoursBefore: number, request: ReadReques
 }
 
 /** The same of logs. */
-export function logsText(chain: string, hoursBefore: number, { address, topics }: LogFilter): string {
-  return `${atText(chain, hoursBefore)} logs of ${[address].flat().join(', ')} with topics ${JSON.stringify(topics)}`
+export function logsText(
+  chain: string,
+  hoursBefore: number,
+  { filter: { address, topics }, since }: LogsQuestion,
+): string {
+  const from = since === undefined ? '' : ` since ${since}`
+  return `${atText(chain, hoursBefore)} logs${from} of ${[address].flat().join(', ')} with topics ${JSON.stringify(topics)}`
 }
 
 /** The chain, and how far back. */

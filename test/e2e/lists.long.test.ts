@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Deployed } from '../../src/devchain/miner.ts'
@@ -153,6 +154,95 @@ describe('a DEX over a list, with prices of tokens, events, and windows', () => 
     await outbox.close()
     expect((await backfilled(one.config, hourOf(25))).code).toBe(0)
     expect(await exported(one.config)).toEqual(rows)
+  })
+})
+
+/** A collector of one's own that counts all pairs that were ever announced. */
+const births = (since: string) => `import { defineCollector, z } from 'tidegauge'
+const event = { type: 'event', name: 'PairCreated', inputs: [
+  { name: 'token0', type: 'address', indexed: true }, { name: 'token1', type: 'address', indexed: true },
+  { name: 'pair', type: 'address', indexed: false }, { name: 'place', type: 'uint256', indexed: false } ] } as const
+export default defineCollector({
+  options: z.strictObject({}),
+  metrics: { Born: {}, Last: {} },
+  history: true,
+  async collect({ chain }) {
+    const logs = await chain('ethereum').logsSince('${since}', { address: '${factory.address}', event })
+    return { Born: logs.length, Last: Number((logs.at(-1)?.args.pair ?? '0x0')) % 1_000_003 }
+  },
+})`
+
+/** Values of the collector by the hour. */
+function bornRows(since = 0): readonly string[] {
+  return hours
+    .flatMap((hour, place) => {
+      const pairs = born.slice(Math.ceil(since / 8), Math.min(3, Math.floor(place / 8) + 1))
+      const last = Number(pairs.at(-1) ?? '0x0') % 1_000_003
+      return place < since
+        ? []
+        : [`dex___Born,${hourText(hour)},${pairs.length}`, `dex___Last,${hourText(hour)},${last}`]
+    })
+    .sort()
+}
+
+describe('all logs since an hour, for code', () => {
+  const own = (since: string, from = hourOf(0)) => {
+    const { folder, config } = configured(`service: embedded
+status: { listen: "127.0.0.1:0" }
+chains: { ethereum: { id: 1, rpc: ["${chain.url}"], settle: 0s } }
+protocols: [{ id: dex, name: DEX, collectors: [{ use: ./births.ts, since: "${from}" }] }]
+`)
+    writeFileSync(join(folder, 'config/births.ts'), births(since))
+    return { folder, config }
+  }
+  const valuesOf = async (config: string) => (await exported(config)).map(row => row.split(',').slice(0, 3).join())
+
+  it('are those of the chain in a backfill and in a daemon, read on from what is remembered', async () => {
+    const { config, folder } = own(hourOf(0))
+    await backfilled(config)
+    expect(await valuesOf(config)).toEqual(bornRows())
+    const { stdout } = await tidegauge(['lists', '--config', config])
+    expect(stdout).toMatch(/^dex\/births logs \w{12} +3 /m)
+    const explained = await tidegauge(['explain', 'dex___Born', hourOf(-1), '--config', config])
+    expect(explained.stdout).toMatch(/logs of 0x\w{40} since .*3 logs/s)
+
+    const running = own(hourOf(0))
+    const daemon = await startDaemon(running.config)
+    for (let count = 0; count < bornRows().length; count = (await valuesOf(running.config)).length)
+      await untilNextLook()
+    expect(await valuesOf(running.config)).toEqual(bornRows())
+    expect(await daemon.kill('SIGTERM')).toBe(0)
+
+    // Memory that was changed is not believed; another since is another question.
+    const outbox = new SqliteOutbox(join(folder, 'data/embedded/outbox.db'))
+    const [kept] = await outbox.lists.all()
+    if (kept) await outbox.lists.save({ ...kept, items: kept.items.slice(1), blocks: kept.blocks?.slice(1) })
+    await outbox.close()
+    await backfilled(config)
+    expect(await valuesOf(config)).toEqual(bornRows())
+    const later = own(hourOf(5), hourOf(5))
+    await backfilled(later.config)
+    expect(await valuesOf(later.config)).toEqual(bornRows(5))
+    const beforeFirstBlock = own(hourText(hourAfter(hours[0] as Hour, -2_000)))
+    await backfilled(beforeFirstBlock.config)
+    expect(await valuesOf(beforeFirstBlock.config)).toEqual(bornRows())
+  })
+
+  it('of an hour after the run, or of no hour, are a mistake that is named', async () => {
+    for (const [since, sentence] of [
+      [hourText(hourAfter(hours.at(-1) as Hour, 1)), /logs are asked since .*, which is after/],
+      ['yesterday', /logsSince: .*yesterday/],
+    ] as const) {
+      const { stdout, stderr } = await tidegauge([
+        'collect',
+        '--dry-run',
+        '--hour',
+        hourOf(-1),
+        '--config',
+        own(since).config,
+      ])
+      expect(stdout + stderr).toMatch(sentence)
+    }
   })
 })
 

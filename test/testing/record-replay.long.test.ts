@@ -13,11 +13,11 @@ import { Redactor } from '../../src/telemetry/redactor.ts'
 import { ReadRecorder } from '../../src/testing/read-recorder.ts'
 
 /** Reads everything that can be recorded: by every method of a chain, of an earlier hour, a price, and over HTTP. */
-const everything = `import { address, defineCollector, secret, units, z } from 'tidegauge'
+const everything = `import { address, defineCollector, hourText, secret, units, z } from 'tidegauge'
 import { erc20Abi, parseAbiItem } from 'viem'
 export default defineCollector({
   options: z.strictObject({ chain: z.string(), token: address, holder: address, url: z.string(), hook: secret, key: secret }),
-  metrics: { Supply: {}, DayBefore: {}, Logs: {}, Worth: {}, Coins: {}, Slot: {}, First: {}, Second: {}, Text: {}, Hook: {}, Caught: {} },
+  metrics: { Supply: {}, DayBefore: {}, Logs: {}, Since: {}, Worth: {}, Coins: {}, Slot: {}, First: {}, Second: {}, Text: {}, Hook: {}, Caught: {} },
   history: true,
   async collect({ options: { chain: name, token, holder, url, hook, key }, chain, price, http, hour }) {
     const supply = { address: token, abi: erc20Abi, functionName: 'totalSupply' } as const
@@ -31,6 +31,7 @@ export default defineCollector({
       Supply: on.read(supply).then(amount => units(amount, 18)),
       DayBefore: chain(name, { hoursBefore: 1 }).read(supply).then(amount => units(amount, 18)),
       Logs: on.logs({ address: token, event }).then(logs => logs.reduce((sum, { args }) => sum + units(args.value, 18), 0)),
+      Since: on.logsSince(hourText(hour - 3_600_000), { address: token, event }).then(logs => logs.length),
       Worth: price('TIDE'),
       Coins: on.balance(holder).then(wei => units(wei, 18)),
       Slot: on.storage(token, 2n).then(slot => Number(BigInt(slot) / 10n ** 18n)),

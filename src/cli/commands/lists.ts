@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { openExistingForListing } from '../../app/open-outbox.ts'
+import type { Config } from '../../config/config.ts'
 import { Fault } from '../../model/fault.ts'
 import { hourText, instantText } from '../../model/hour.ts'
 import type { RememberedList } from '../../model/list-memory.ts'
@@ -22,9 +23,8 @@ function listCommand(): Command {
     .option('--json', 'print JSON')
     .action(
       onOutbox(async call => {
-        const names = call.context.config.lists.map(({ name }) => name)
         const remembered = (await call.outbox?.lists.all()) ?? []
-        return { json: () => remembered.map(listJson), text: () => printLists(names, remembered) }
+        return { json: () => remembered.map(listJson), text: () => printLists(call.context.config, remembered) }
       }, openExistingForListing),
     )
 }
@@ -37,10 +37,12 @@ function listJson({ name, items, sinceMs, hour, block }: RememberedList) {
   }
 }
 
-function printLists(names: readonly string[], remembered: readonly RememberedList[]): void {
+function printLists({ lists, protocols }: Config, remembered: readonly RememberedList[]): void {
+  const names = lists.map(({ name }) => name)
+  const collectors = protocols.flatMap(protocol => protocol.collectors.map(({ id }) => id))
   const others = names.filter(name => remembered.every(list => list.name !== name))
   const rows = remembered.map(({ name, items, sinceMs, hour, block }) => {
-    const isConfigured = names.includes(name)
+    const isConfigured = names.includes(name) || collectors.some(id => name.startsWith(`${id} logs `))
     const shownName = isConfigured ? name : `${name} (no longer configured)`
     return [shownName, grouped(items.length), instantText(sinceMs), hourText(hour), String(block?.number ?? 'none')]
   })

@@ -115,13 +115,20 @@ async function withFirstBlocks(recording: Recording, chains: Chains, { config, t
   const signal = time.timeout(config.collect.deadlineMs)
   const all = structuredClone(recording.chains)
   for (const read of recording.reads) {
-    const before = hourAfter(parseHour(recording.hour), -(read.hoursBefore ?? 0) - 1)
+    if (!('logs' in read)) continue
+    const before = hourBefore(read, recording)
     const blocks = all[read.chain]?.blocks
-    if (!('logs' in read) || !blocks || blocks[hourText(before)]) continue
+    if (!blocks || blocks[hourText(before)]) continue
     const block = await chains[read.chain]?.block(before, signal).catch(ifBeforeFirst)
     if (block) blocks[hourText(before)] = { ...block, number: Number(block.number) }
   }
   return { ...recording, chains: all }
+}
+
+/** The hour after whose block logs count. */
+function hourBefore(read: RecordedRead, { hour }: Pick<Recording, 'hour'>): Hour {
+  const first = 'since' in read && read.since !== undefined ? parseHour(read.since) : undefined
+  return hourAfter(first ?? hourAfter(parseHour(hour), -(read.hoursBefore ?? 0)), -1)
 }
 
 function ifBeforeFirst(error: unknown): undefined {
@@ -227,11 +234,11 @@ const quantity = (number: number) => `0x${number.toString(16)}`
  */
 export function rpcLine(recorded: RecordedRead, { chains, hour }: Recording): string | undefined {
   const { chain, hoursBefore = 0 } = recorded
-  const blockOf = (back: number) => chains[chain]?.blocks[hourText(hourAfter(parseHour(hour), -back))]
-  const block = blockOf(hoursBefore)
+  const blockOf = (at: Hour) => chains[chain]?.blocks[hourText(at)]
+  const block = blockOf(hourAfter(parseHour(hour), -hoursBefore))
   if (!block) return undefined
-  // Logs count after the block of the hour before; the first blocks of a chain have none before them.
-  const first = (blockOf(hoursBefore + 1)?.number ?? -1) + 1
+  // The first blocks of a chain have none before them.
+  const first = (blockOf(hourBefore(recorded, { hour }))?.number ?? -1) + 1
   const [method, ...params] = callOf(recorded, quantity(block.number), quantity(first))
   return JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
 }
@@ -253,7 +260,10 @@ function callOf(recorded: RecordedRead, at: string, first: string): readonly unk
 
 /** A read in words: `totalAssets() of 0x…`. */
 export function readWords(recorded: RecordedRead): string {
-  if ('logs' in recorded) return `logs of ${[recorded.logs.address].flat().join(', ')}`
+  if ('logs' in recorded) {
+    const since = recorded.since === undefined ? '' : ` since ${recorded.since}`
+    return `logs of ${[recorded.logs.address].flat().join(', ')}${since}`
+  }
   const { read } = recorded
   switch (read.kind) {
     case 'call':

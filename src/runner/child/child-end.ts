@@ -132,8 +132,9 @@ export class Asks {
         const reply = await asked({ kind: 'read', requests }, signal)
         return reply.kind === 'read' ? reply.value : mismatch(`a read of ${chain}`)
       },
-      async logs(_hour, filter, signal) {
-        const reply = await asked({ kind: 'logs', filter, ...(hours !== undefined && { hours }) }, signal)
+      async logs(_hour, filter, signal, since) {
+        const ofHours = { kind: 'logs', filter, ...(hours !== undefined && { hours }) } as const
+        const reply = await asked(since === undefined ? ofHours : { kind: 'logs-since', since, filter }, signal)
         return reply.kind === 'logs' ? new LogList(reply.value) : mismatch(`a read of ${chain}`)
       },
     }

@@ -16,7 +16,7 @@ import type { RawLog } from '../../chain/log-list.ts'
 import type { RawReads, ReadAnswer, ReadRequest } from '../../chain/reads.ts'
 import type { Hex, LogFilter } from '../../model/block.ts'
 import { Fault } from '../../model/fault.ts'
-import type { Hour } from '../../model/hour.ts'
+import { type Hour, parseHour } from '../../model/hour.ts'
 import { firstChars, shortened } from '../../model/text.ts'
 import { collectorTextCharsMax } from '../messages.ts'
 import type { ChainAsOf, EventLog } from './typed/chain-as-of.ts'
@@ -74,7 +74,21 @@ export function chainAsOf(
     },
     decimals: tokens => Promise.all(tokens.map(token => decimalsOf(token))),
     // Typed by the events of the filter, as they are decoded.
-    logs: ((filter: EventFilter) => typedLogs(reader, hour, filter, signal, chain)) as ChainAsOf['logs'],
+    logs: ((filter: EventFilter) =>
+      typedLogs(filter, raw => reader.logs(hour, raw, signal), chain)) as ChainAsOf['logs'],
+    logsSince: ((since: Hour | string, filter: EventFilter) =>
+      typedLogs(filter, raw => reader.logs(hour, raw, signal, sinceOf(since)), chain)) as ChainAsOf['logsSince'],
+  }
+}
+
+/** @throws Fault for a text that is no full hour */
+function sinceOf(since: Hour | string): Hour {
+  if (typeof since !== 'string') return since
+  try {
+    return parseHour(since)
+  } catch (error) {
+    const { fix } = error as Fault
+    throw new Fault('collector-threw', `logsSince: ${shortMessage(error)}`, { ...(fix !== undefined && { fix }) })
   }
 }
 
@@ -340,19 +354,17 @@ type EventFilter = { readonly address: Hex | readonly Hex[] } & (
  * @throws Fault `chain-call-undecodable`, or `collector-threw` for a wrong filter
  */
 async function typedLogs(
-  reader: RawReads,
-  hour: Hour,
   filter: EventFilter,
-  signal: AbortSignal,
+  read: (filter: LogFilter) => Promise<Iterable<RawLog>>,
   chain: string,
 ): Promise<readonly EventLog<AbiEvent>[]> {
   const asked = rawFilter(filter)
-  if (filter.event?.anonymous) return anonymousLogs(chain, filter.event, await reader.logs(hour, asked, signal))
+  if (filter.event?.anonymous) return anonymousLogs(chain, filter.event, await read(asked))
   const events = (filter.events ?? [filter.event]).map(event => ({ event, signature: toEventSelector(event) }))
   const decoded: EventLog<AbiEvent>[] = []
   const fitting = new Set<string>()
   const others = new Map<string, RawLog>()
-  for (const log of await reader.logs(hour, asked, signal)) {
+  for (const log of await read(asked)) {
     const [signature] = log.topics
     const source = `${log.address.toLowerCase()} ${signature}`
     const known = events.find(one => one.signature === signature && topicsOf(one.event) === log.topics.length)

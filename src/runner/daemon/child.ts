@@ -400,7 +400,14 @@ export class CollectorChild {
       if (deadline) void this.#slots.ask(ask, question.host, { ...asker, deadline })
       return
     }
-    const asking = { token, hour: task.hour, pins, isShared: isShared(task), signal: over.signal }
+    const asking = {
+      token,
+      collectorId: task.collector.id,
+      hour: task.hour,
+      pins,
+      isShared: isShared(task),
+      signal: over.signal,
+    }
     const reply = await replyTo(question, asking, this.#deps)
     if (this.#runs.has(token)) this.#tell({ ask, reply })
   }

@@ -299,7 +299,7 @@ export function heard(line: string): Heard {
 }
 
 const ownNames = new Set(
-  'kind runs run end asks ask chain question hoursBefore level message facts code fix readings failures ofNone outcome description metrics history declared secrets mistakes known requests filter address topics host ends how retryAfterMs prices exact nearest failure isUnread list items memory blocks first hour hours recent'.split(
+  'kind runs run end asks ask chain question hoursBefore level message facts code fix readings failures ofNone outcome description metrics history declared secrets mistakes known requests filter address topics host ends how retryAfterMs prices exact nearest failure isUnread list items memory blocks first hour hours since recent'.split(
     ' ',
   ),
 )

@@ -19,10 +19,28 @@ interface ListsDeps {
   readonly keeper?: ListKeeper | undefined
   /** The newest hour of a chain whose as-of block cannot be replaced any more; `undefined` while none is known to be. */
   readonly finalHour: (chain: Pick<ChainReader, 'settleMs'>) => Hour | undefined
-  /** Runs a list once. Rejects with a Fault. */
-  readonly run: (list: CollectorConfig, at: ListHour) => Promise<Listed>
-  /** Writes a sentence about a list into the log. */
-  readonly warn: (list: CollectorConfig, sentence: string) => void
+}
+
+/** Something that grows from hour to hour, and is read on from what is remembered of it. */
+export interface ListSource {
+  /** Under which it is remembered. */
+  readonly name: string
+  /** Its definition, as JSON: with another one, what is remembered is of something else. */
+  readonly definition: unknown
+  /** Its chain's name in the configuration; absent where it is read from no chain. */
+  readonly chain?: string | undefined
+  /** The first hour of its past, where it is read by hours. */
+  readonly since?: Hour | undefined
+  /** Whether items are taken from what is remembered: all others are read again each hour. */
+  readonly isBelieved: boolean
+  /** Whether its source knows the present alone. */
+  readonly isOfPresent: boolean
+  /** Items that need no run to be known. */
+  readonly fixed: readonly Hex[]
+  /** Reads it once. Rejects with a Fault. */
+  run(at: ListHour): Promise<Listed>
+  /** Writes a sentence about it into the log. */
+  warn(sentence: string): void
 }
 
 /** State of one list. */
@@ -73,8 +91,7 @@ export class Lists {
   }
 
   /** The items when the list was last read, of whichever hour; none when it was not. Never rejects. */
-  async recent(list: CollectorConfig | undefined): Promise<readonly Hex[]> {
-    if (!list) return []
+  async recent(list: ListSource): Promise<readonly Hex[]> {
     const known = this.#knownOf(list)
     while (known.step) await known.step
     if (!known.isLoaded) await this.#asStep(known, () => this.#load(list, known))
@@ -82,9 +99,9 @@ export class Lists {
   }
 
   /** Reads a list as of an hour; a long past in several runs, each of which is remembered. Rejects with a Fault. */
-  async read(list: CollectorConfig, hour: Hour): Promise<Listed> {
+  async read(list: ListSource, hour: Hour): Promise<Listed> {
     const { time } = this.#deps
-    if (optionOf(list, 'now') === true && hour !== hourAt(time.nowMs()))
+    if (list.isOfPresent && hour !== hourAt(time.nowMs()))
       throw new Fault('list-missing', `its source knows the present alone, and ${hourText(hour)} is past`)
     const known = this.#knownOf(list)
     known.wanted.push(hour)
@@ -97,7 +114,7 @@ export class Lists {
     }
   }
 
-  async #readOn(list: CollectorConfig, known: KnownList, hour: Hour): Promise<Listed> {
+  async #readOn(list: ListSource, known: KnownList, hour: Hour): Promise<Listed> {
     // The past is read up to the newest hour that is wanted, unless that cannot be had.
     for (let newest = endOfTime, isCertified = false; ; ) {
       // Nothing is awaited between this and the next step, so that one hour alone takes it.
@@ -134,11 +151,11 @@ export class Lists {
    *
    * @returns whether it is read afresh now. Never rejects
    */
-  async doubt(list: CollectorConfig): Promise<boolean> {
+  async doubt(list: ListSource): Promise<boolean> {
     const known = this.#knownOf(list)
     while (known.step) await known.step
     const nowMs = this.#deps.time.nowMs()
-    if (!known.memory || !isBelieved(list) || nowMs < known.doubtedMs + dayMs) return false
+    if (!known.memory || !list.isBelieved || nowMs < known.doubtedMs + dayMs) return false
     known.doubtedMs = nowMs
     await this.#drop(list, known, 'hosts disagree over what is computed from it')
     return true
@@ -157,21 +174,21 @@ export class Lists {
   }
 
   /** Asks for evidence of what is remembered. Rejects with a Fault where that cannot be had. */
-  async #certify(list: CollectorConfig, known: KnownList, hour: Hour): Promise<void> {
+  async #certify(list: ListSource, known: KnownList, hour: Hour): Promise<void> {
     await this.#load(list, known)
     await this.#dropForgotten(list, known)
-    if (known.memory && isBelieved(list)) await this.#requireBlock(list, known, known.memory, hour)
+    if (known.memory && list.isBelieved) await this.#requireBlock(list, known, known.memory, hour)
     if (known.memory) await this.#readAgain(list, known, known.memory)
     const { memory } = known
-    const isStanding = !memory || !isBelieved(list) || memory.hour <= this.#finalHour(list)
+    const isStanding = !memory || !list.isBelieved || memory.hour <= this.#finalHour(list)
     known.certifiedUntilMs = isStanding && known.isLoaded ? this.#deps.time.nowMs() + hourMs : 0
   }
 
   /** Takes what is kept, if it is of this list and whole. */
-  async #load(list: CollectorConfig, known: KnownList): Promise<void> {
+  async #load(list: ListSource, known: KnownList): Promise<void> {
     if (known.isLoaded) return
     try {
-      const kept = await this.#deps.keeper?.read(nameOf(list))
+      const kept = await this.#deps.keeper?.read(list.name)
       known.isLoaded = true
       if (!kept || kept.digest !== this.#digestOf(list, kept)) return
       known.saved = kept
@@ -180,21 +197,18 @@ export class Lists {
       known.memory = kept
       if (known.recent.length === 0) known.recent = kept.items
     } catch (error) {
-      this.#deps.warn(
-        list,
-        `what is remembered of it cannot be read, so it is read from its beginning: ${textOf(error)}`,
-      )
+      list.warn(`what is remembered of it cannot be read, so it is read from its beginning: ${textOf(error)}`)
     }
   }
 
   /** A person or another daemon may have forgotten it. */
-  async #dropForgotten(list: CollectorConfig, known: KnownList): Promise<void> {
+  async #dropForgotten(list: ListSource, known: KnownList): Promise<void> {
     const { keeper } = this.#deps
     if (!keeper || !known.saved) return
     try {
-      if ((await keeper.sinceMs(nameOf(list))) === known.saved.sinceMs) return
+      if ((await keeper.sinceMs(list.name)) === known.saved.sinceMs) return
     } catch (error) {
-      this.#deps.warn(list, `what is remembered of it cannot be read: ${textOf(error)}`)
+      list.warn(`what is remembered of it cannot be read: ${textOf(error)}`)
       return
     }
     Object.assign(known, { memory: undefined, saved: undefined, open: undefined, isLoaded: false })
@@ -202,7 +216,7 @@ export class Lists {
   }
 
   /** Drops what was read on another branch, or of another chain. @throws Fault of the chain */
-  async #requireBlock(list: CollectorConfig, known: KnownList, memory: RememberedList, hour: Hour): Promise<void> {
+  async #requireBlock(list: ListSource, known: KnownList, memory: RememberedList, hour: Hour): Promise<void> {
     const chain = this.#chainOf(list)
     const { block } = memory
     if (!chain || !block) return
@@ -221,46 +235,44 @@ export class Lists {
     await this.#drop(list, known, `block ${block.number}, as of which it was read, is not in the chain any more`)
   }
 
-  async #drop(list: CollectorConfig, known: KnownList, why: string): Promise<void> {
-    this.#deps.warn(list, `${why}: what was remembered of it is forgotten, and it is read from its beginning`)
+  async #drop(list: ListSource, known: KnownList, why: string): Promise<void> {
+    list.warn(`${why}: what was remembered of it is forgotten, and it is read from its beginning`)
     Object.assign(known, { memory: undefined, saved: undefined, open: undefined, certifiedUntilMs: 0 })
     try {
-      await this.#deps.keeper?.forget(nameOf(list))
+      await this.#deps.keeper?.forget(list.name)
     } catch (error) {
-      this.#deps.warn(list, `what is remembered of it cannot be deleted: ${textOf(error)}`)
+      list.warn(`what is remembered of it cannot be deleted: ${textOf(error)}`)
     }
   }
 
   /** Once a day, reads a piece of the past of an event again: a node may have left something out. Never rejects. */
-  async #readAgain(list: CollectorConfig, known: KnownList, memory: RememberedList): Promise<void> {
+  async #readAgain(list: ListSource, known: KnownList, memory: RememberedList): Promise<void> {
     const nowMs = this.#deps.time.nowMs()
-    const since = optionOf(list, 'since')
-    if (!memory.blocks || typeof since !== 'string' || nowMs < memory.rereadMs + dayMs) return
-    const begin = hourAfter(hourAt(Date.parse(since)), -1)
+    if (!memory.blocks || list.since === undefined || nowMs < memory.rereadMs + dayMs) return
+    const begin = hourAfter(list.since, -1)
     const from = memory.rereadTo > begin && memory.rereadTo < memory.hour ? memory.rereadTo : begin
     const to = Math.min(hourAfter(from, pieceHours), memory.hour) as Hour
     const next = { ...memory, rereadMs: nowMs, rereadTo: to }
     try {
       const task = { hour: to, finalHour: to, known: { hour: from, items: [], blocks: [] } }
-      const piece = (await this.#deps.run(list, task)).memory
+      const piece = (await list.run(task)).memory
       const added = piece ? withItems(memory, piece) : memory
       const count = added.items.length - memory.items.length
       if (count > 0) {
         const hours = `${hourText(hourAfter(from, 1))} to ${hourText(to)}`
-        this.#deps.warn(
-          list,
+        list.warn(
           `${count} of its items had been left out by a node, which were found when ${hours} was read again: hours since then may be wrong, and tidegauge backfill --overwrite mends them`,
         )
       }
       await this.#keep(list, known, { ...next, items: added.items, blocks: added.blocks })
     } catch (error) {
-      this.#deps.warn(list, `a piece of its past cannot be read again: ${textOf(error)}`)
+      list.warn(`a piece of its past cannot be read again: ${textOf(error)}`)
       known.memory = next
     }
   }
 
-  async #run(list: CollectorConfig, known: KnownList, at: ListHour): Promise<Listed> {
-    const listed = await this.#deps.run(list, at)
+  async #run(list: ListSource, known: KnownList, at: ListHour): Promise<Listed> {
+    const listed = await list.run(at)
     const { memory, pins, first } = listed
     if (first === undefined) known.hasMemory ??= memory !== undefined
     const [pin] = pins
@@ -273,27 +285,27 @@ export class Lists {
     return listed
   }
 
-  async #remember(list: CollectorConfig, known: KnownList, memory: ListMemory, block: RememberedList['block']) {
+  async #remember(list: ListSource, known: KnownList, memory: ListMemory, block: RememberedList['block']) {
     const { memory: before, open } = known
     if (before && memory.hour <= before.hour) return
     // The same block: what the hour had when it was not final yet was not replaced since.
     const seen = open?.memory.hour === memory.hour && open.hash === block?.hash ? open.memory : undefined
     const whole = seen ? withItems(memory, seen) : memory
     if (whole.items.length > memory.items.length)
-      this.#deps.warn(list, 'a node leaves out what it has answered before: that counts all the same')
+      list.warn('a node leaves out what it has answered before: that counts all the same')
     const nowMs = this.#deps.time.nowMs()
     const { hour, items, blocks } = whole
     const began = before ?? { sinceMs: nowMs, rereadMs: nowMs, rereadTo: 0 as Hour }
     if (hour > this.#finalHour(list)) known.certifiedUntilMs = 0
     await this.#keep(list, known, {
-      ...{ name: nameOf(list), digest: '', hour, items, blocks, doubtedMs: known.doubtedMs },
+      ...{ name: list.name, digest: '', hour, items, blocks, doubtedMs: known.doubtedMs },
       ...{ sinceMs: began.sinceMs, rereadMs: began.rereadMs, rereadTo: began.rereadTo },
       ...(block && { block: { number: block.number, hash: block.hash } }),
     })
   }
 
   /** Remembers items, and keeps them for the next start where that saves much. Never rejects. */
-  async #keep(list: CollectorConfig, known: KnownList, remembered: RememberedList): Promise<void> {
+  async #keep(list: ListSource, known: KnownList, remembered: RememberedList): Promise<void> {
     const memory = { ...remembered, digest: this.#digestOf(list, remembered) }
     const { saved } = known
     known.memory = memory
@@ -308,40 +320,49 @@ export class Lists {
       await this.#deps.keeper.save(memory)
       known.saved = memory
     } catch (error) {
-      this.#deps.warn(list, `what is remembered of it cannot be kept: ${textOf(error)}`)
+      list.warn(`what is remembered of it cannot be kept: ${textOf(error)}`)
     }
   }
 
-  #knownOf(list: CollectorConfig): KnownList {
-    const known = this.#known.get(list.id) ?? {
+  #knownOf(list: ListSource): KnownList {
+    const known = this.#known.get(list.name) ?? {
       ...{ isLoaded: this.#deps.keeper === undefined, certifiedUntilMs: 0, doubtedMs: 0, wanted: [] },
-      recent: fixedItems(list),
+      recent: list.fixed,
     }
-    this.#known.set(list.id, known)
+    this.#known.set(list.name, known)
     return known
   }
 
-  #chainOf(list: CollectorConfig): Chains[string] | undefined {
-    const name = optionOf(list, 'chain')
-    return typeof name === 'string' && Object.hasOwn(this.#deps.chains, name) ? this.#deps.chains[name] : undefined
+  #chainOf({ chain }: ListSource): Chains[string] | undefined {
+    return chain !== undefined && Object.hasOwn(this.#deps.chains, chain) ? this.#deps.chains[chain] : undefined
   }
 
-  #finalHour(list: CollectorConfig): Hour {
+  #finalHour(list: ListSource): Hour {
     const chain = this.#chainOf(list)
     return (chain && this.#deps.finalHour(chain)) ?? (0 as Hour)
   }
 
-  #digestOf(list: CollectorConfig, { hour, block, items, blocks = [] }: RememberedList): string {
+  #digestOf(list: ListSource, { hour, block, items, blocks = [] }: RememberedList): string {
     const memory = [hour, String(block?.number), block?.hash, items, blocks]
     return createHash('sha256')
-      .update(JSON.stringify([list.options, this.#chainOf(list)?.id, memory]))
+      .update(JSON.stringify([list.definition, this.#chainOf(list)?.id, memory]))
       .digest('hex')
   }
 }
 
-/** Whether items are taken from what is remembered: all others are read again each hour. */
-function isBelieved(list: CollectorConfig): boolean {
-  return optionOf(list, 'event') !== undefined || optionOf(list, 'grows') === true
+/** A list of the configuration as its options define it. */
+export function configuredList({ id, options }: CollectorConfig, means: Pick<ListSource, 'run' | 'warn'>): ListSource {
+  const { chain, since, now, event, grows, fixed } = isRecord(options) ? options : {}
+  return {
+    name: id.slice('list '.length),
+    definition: options,
+    ...(typeof chain === 'string' && { chain }),
+    ...(typeof since === 'string' && { since: hourAt(Date.parse(since)) }),
+    isBelieved: event !== undefined || grows === true,
+    isOfPresent: now === true,
+    fixed: Array.isArray(fixed) ? fixed : [],
+    ...means,
+  }
 }
 
 /** The items of an event with those of another reading of the same blocks, in the order in which they came. */
@@ -353,20 +374,6 @@ function withItems<M extends ListMemory>(memory: M, other: ListMemory): M {
   }
   const sorted = [...all].sort(([, one], [, two]) => one - two)
   return { ...memory, items: sorted.map(([item]) => item), blocks: sorted.map(([, block]) => block) }
-}
-
-function nameOf({ id }: CollectorConfig): string {
-  return id.slice('list '.length)
-}
-
-function optionOf({ options }: CollectorConfig, name: string): unknown {
-  return isRecord(options) ? options[name] : undefined
-}
-
-/** Fixed items need no run to be known. */
-function fixedItems(list: CollectorConfig): readonly Hex[] {
-  const fixed = optionOf(list, 'fixed')
-  return Array.isArray(fixed) ? fixed : []
 }
 
 function textOf(error: unknown): string {

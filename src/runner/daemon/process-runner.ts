@@ -41,7 +41,8 @@ import { CollectorChild } from './child.ts'
 import { type Lost, type Spawned, spawnChild } from './child-spawn.ts'
 import { ForeignHostLimits, HostLimits } from './hosts.ts'
 import { type RunnerLimits, runnerLimits } from './limits.ts'
-import { type ListHour, Lists } from './lists.ts'
+import { configuredList, type ListHour, type ListSource, Lists } from './lists.ts'
+import { LogHistories } from './logs-since.ts'
 import { Prices } from './prices.ts'
 import { LoneProcesses, Processes } from './processes.ts'
 import type { ReadInterceptor } from './read-interceptor.ts'
@@ -86,6 +87,7 @@ export class ProcessRunner implements Runner {
   readonly #meeting: Meeting
   readonly #prices: NamedAnswers<Priced>
   readonly #lists: Lists
+  readonly #logHistories: LogHistories
   readonly #listAnswers: NamedAnswers<Listed>
   readonly #hosts: HostLimits
   readonly #provenance: ProvenanceSource
@@ -115,10 +117,10 @@ export class ProcessRunner implements Runner {
     this.#lists = new Lists({
       ...{ chains, time, keeper },
       finalHour: ({ settleMs }) => newestFinal(settleMs, earliestMs(), hourAt(time.nowMs())),
-      run: (list, at) => this.#readList(list, at),
-      warn: (list, sentence) => deps.log(list.id, 'warn', sentence, {}),
     })
-    const list = (one: CollectorConfig, hour: Hour) => this.#lists.read(one, hour)
+    const warn = (collectorId: string, sentence: string) => deps.log(collectorId, 'warn', sentence, {})
+    this.#logHistories = new LogHistories({ chains, lists: this.#lists, time, stepMsMax: deps.deadlineMs, warn })
+    const list = (one: CollectorConfig, hour: Hour) => this.#lists.read(this.#sourceOf(one), hour)
     this.#listAnswers = new NamedAnswers({ kind: 'list', readers: lists, read: list, meeting, time })
     this.#hosts = new HostLimits(deps.time, this.#limits)
     const stopping = this.#stopping.signal
@@ -162,6 +164,11 @@ export class ProcessRunner implements Runner {
     return end.list
   }
 
+  #sourceOf(list: CollectorConfig): ListSource {
+    const warn = (sentence: string) => this.#deps.log(list.id, 'warn', sentence, {})
+    return configuredList(list, { run: at => this.#readList(list, at), warn })
+  }
+
   async #performOn(collector: CollectorConfig, asked: OfHour<Task>): Promise<Done> {
     const { paths, secrets } = await this.#grantedOf(collector)
     const read = secrets.length > 0 && { secrets: this.#secretsOf(collector, secrets) }
@@ -184,8 +191,12 @@ export class ProcessRunner implements Runner {
       const { collectorId, level } = line
       log(collectorId, level, this.#redactor.redact(line.message), redacted(line.facts, this.#redactor))
     }
-    const recentItems = (name: string) => this.#lists.recent(this.#deps.lists?.[name])
-    const answers = { prices: this.#prices, lists: this.#listAnswers, recentItems }
+    const recentItems = async (name: string) => {
+      const list = this.#deps.lists?.[name]
+      return list ? this.#lists.recent(this.#sourceOf(list)) : []
+    }
+    const [logHistories, lists] = [this.#logHistories, this.#listAnswers]
+    const answers = { prices: this.#prices, lists, recentItems, logHistories }
     const [limits, meeting] = [this.#limits, this.#meeting]
     const hosts = group.isShipped ? this.#hosts : new ForeignHostLimits(this.#hosts, time, limits)
     const shared = { ...answers, chains, deadlineMs, limits, time, meeting, interceptor, isGuarded, hosts }
@@ -262,11 +273,11 @@ export class ProcessRunner implements Runner {
 
   async doubtLists(collector: CollectorConfig): Promise<boolean> {
     const doubted = this.#listsOf(collector).map(async ([name, list]) => {
-      const isForgotten = await this.#lists.doubt(list)
+      const isForgotten = await this.#lists.doubt(this.#sourceOf(list))
       if (isForgotten) this.#listAnswers.forgetAll(name)
       return isForgotten
     })
-    return (await Promise.all(doubted)).includes(true)
+    return (await Promise.all([...doubted, this.#logHistories.doubt(collector.id)])).includes(true)
   }
 
   /** Whether it is over a list whose source knows the present alone. */

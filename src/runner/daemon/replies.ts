@@ -19,10 +19,12 @@ import {
   type PriceReply,
   type Reply,
   type RunQuestion,
+  reorganized,
   type TaskEnd,
   tokenIn,
   unknownChain,
 } from '../messages.ts'
+import type { LogHistories } from './logs-since.ts'
 import type { ReadInterceptor, ReadingRun } from './read-interceptor.ts'
 
 /** Time for which the first question of a run waits for those of other processes. */
@@ -183,18 +185,15 @@ export class RunBlocks {
   }
 }
 
-function reorganized(chain: string): Fault {
-  return new Fault('chain-reorganized', `${chain} was reorganized while it was read: the hour is read again`, {
-    facts: { chain },
-  })
-}
+/** A question that one look at a chain answers. */
+type MomentQuestion = Exclude<ChainQuestion, { readonly kind: 'logs-since' }>
 
 /** Answers a child's question from the daemon's chains. Never rejects: a failure is a reply, too. */
 async function replyFromChain(
   chains: Chains,
   name: string,
   hour: Hour,
-  question: ChainQuestion,
+  question: MomentQuestion,
   signal: AbortSignal,
 ): Promise<ChainReply> {
   try {
@@ -227,6 +226,7 @@ function chainFault(error: unknown, chain: string): Fault {
 
 /** A run that asks. */
 interface AskingRun extends ReadingRun {
+  readonly collectorId: string
   readonly pins: RunBlocks
   /** Whether it reads a price or a list, which is not intercepted. */
   readonly isShared: boolean
@@ -241,6 +241,7 @@ export interface ReplyDeps {
   readonly lists: NamedAnswers<Listed>
   /** The items of a list when it was last read, of whichever hour. */
   readonly recentItems: (name: string) => Promise<readonly Hex[]>
+  readonly logHistories: Pick<LogHistories, 'read'>
   readonly meeting: Meeting
   /** Records or answers what collectors read. Default: nothing does. */
   readonly interceptor?: ReadInterceptor | undefined
@@ -279,19 +280,48 @@ const unshown: HttpReply = {
 async function chainReply(
   { chain, question, hoursBefore = 0 }: ChainAsk,
   run: AskingRun,
-  { chains, meeting, interceptor }: ReplyDeps,
+  { chains, meeting, interceptor, logHistories }: ReplyDeps,
 ): Promise<ChainReply> {
   const { token, hour, pins, signal } = run
   await meeting.ask(hour, token)
-  const ask = (at: Hour, question: ChainQuestion) => {
+  if (question.kind === 'logs-since') {
+    if (hoursBefore > 0) return { kind: 'faulted', fault: faultRecord(notOfEarlier) }
+    const live = () => historyReply(chain, question, run, logHistories)
+    return interceptor ? interceptor.chain(run, { chain, hour, question }, live) : live()
+  }
+  const ask = (at: Hour, question: MomentQuestion) => {
     const live = () => replyFromChain(chains, chain, at, question, signal)
     return interceptor ? interceptor.chain(run, { chain, hour: at, question }, live) : live()
   }
   if (hoursBefore === 0) return pins.checked(chain, question, await ask(hour, question))
-  const block: ChainQuestion = { kind: 'block' }
+  const block: MomentQuestion = { kind: 'block' }
   const [own, earlier] = await Promise.all([ask(hour, block), ask(hourAfter(hour, -hoursBefore), question)])
   const checked = pins.checked(chain, block, own)
   return checked.kind === 'faulted' ? checked : pins.checkedEarlier(chain, question, earlier, hoursBefore)
+}
+
+const notOfEarlier = new Fault('collector-threw', 'logsSince is of the hour of the run alone', {
+  fix: 'leave hoursBefore out, and compare the blockNumber of each log with block() of the earlier hour',
+})
+
+/** The logs of the past, and the hour's block, on which the run depends from then on. */
+async function historyReply(
+  chain: string,
+  { filter, since }: Extract<ChainQuestion, { kind: 'logs-since' }>,
+  { collectorId, hour, pins, signal }: AskingRun,
+  histories: ReplyDeps['logHistories'],
+): Promise<ChainReply> {
+  try {
+    const {
+      at,
+      logs,
+      pins: read,
+    } = await unlessAborted(histories.read({ collectorId, chain, filter, since }, hour), signal)
+    pins.add(read)
+    return { kind: 'logs', at, value: logs.pieces }
+  } catch (error) {
+    return { kind: 'faulted', fault: faultRecord(chainFault(error, chain)) }
+  }
 }
 
 async function priceReply(name: string, run: AskingRun, { prices, meeting }: ReplyDeps): Promise<PriceReply> {

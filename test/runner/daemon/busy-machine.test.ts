@@ -71,7 +71,8 @@ function stage(share: Share, isReady = true, isNearlyFull = false) {
     exited: new Promise<never>(() => {}),
   }
   const noAnswers = {} as never
-  const deps = { prices: noAnswers, lists: noAnswers, recentItems: async () => [], interceptor: undefined, chains }
+  const answers = { prices: noAnswers, lists: noAnswers, logHistories: noAnswers, recentItems: async () => [] }
+  const deps = { ...answers, interceptor: undefined, chains }
   const child = new CollectorChild(
     {
       ...deps,

@@ -1,9 +1,11 @@
+import { expect } from 'vitest'
 import listCollector from '../../../collectors/list.ts'
+import { LogList, packed, type RawLog } from '../../../src/chain/log-list.ts'
 import type { ChainReader } from '../../../src/chain/reads.ts'
-import type { CollectorConfig } from '../../../src/config/config.ts'
 import type { Hex } from '../../../src/model/block.ts'
 import { type Hour, hourAfter, hourText } from '../../../src/model/hour.ts'
-import { type ListHour, Lists } from '../../../src/runner/daemon/lists.ts'
+import { configuredList, type ListHour, type ListSource, Lists } from '../../../src/runner/daemon/lists.ts'
+import { LogHistories } from '../../../src/runner/daemon/logs-since.ts'
 import type { Listed } from '../../../src/runner/messages.ts'
 import type { Fortune } from '../../simulation/chance.ts'
 import { KeptLists } from '../../support/kept-lists.ts'
@@ -82,8 +84,10 @@ export class World {
   contract: Contract
   /** The first hour of the branch, and the digits that its hashes begin with. */
   branch = { from: 0, name: 'a' }
-  list: CollectorConfig
+  readonly list: ListSource
+  readonly #options: unknown
   lists: Lists
+  #histories: LogHistories
   /** Items whose logs the node leaves out. */
   readonly leftOut = new Set<Hex>()
   /** Hours of the runs, each with the one it was read on from; hours from the first. */
@@ -91,20 +95,36 @@ export class World {
 
   constructor(contract: Contract, options: Record<string, unknown>) {
     this.contract = contract
-    this.list = configured('list', { id: 'list things', options: { chain: 'demo', address: addressOf(7), ...options } })
-    this.lists = this.start()
+    const list = configured('list', {
+      id: 'list things',
+      options: { chain: 'demo', address: addressOf(7), ...options },
+    })
+    this.#options = list.options
+    this.list = configuredList(list, { run: at => this.#run(at), warn: sentence => void this.warnings.push(sentence) })
+    this.lists = this.#started()
+    this.#histories = this.#startedHistories()
   }
 
-  start(): Lists {
-    this.lists = new Lists({
+  /** Starts again, with what is kept. */
+  start(): void {
+    this.lists = this.#started()
+    this.#histories = this.#startedHistories()
+  }
+
+  #startedHistories(): LogHistories {
+    return new LogHistories({
+      ...{ chains: { demo: this.#reader() }, lists: this.lists, time: this.time, stepMsMax: 60_000 },
+      warn: (_, sentence) => void this.warnings.push(sentence),
+    })
+  }
+
+  #started(): Lists {
+    return new Lists({
       chains: { demo: this.#reader() },
       time: this.time,
       keeper: this.keeper,
       finalHour: () => hourAfter(firstHour, Math.floor((this.time.nowMs() - firstHour) / 3_600_000) - 2),
-      run: (_list, at) => this.#run(at),
-      warn: (_list, sentence) => void this.warnings.push(sentence),
     })
-    return this.lists
   }
 
   /** Lets hours pass, so that this one is the newest that can be read. */
@@ -114,12 +134,19 @@ export class World {
   }
 
   expected(place: number): readonly Hex[] {
-    if (!Object.hasOwn(Object(this.list.options), 'event')) return [...new Set(this.contract.items[place])]
+    const { event, logs } = Object(this.#options)
+    if (event === undefined && logs === undefined) return [...new Set(this.contract.items[place])]
     return this.contract.events.slice(0, place + 1).flatMap(events => events.map(({ item }) => item))
   }
 
   async read(place: number): Promise<readonly Hex[]> {
-    return (await this.lists.read(this.list, hourAfter(firstHour, place))).items
+    const hour = hourAfter(firstHour, place)
+    if (Object(this.#options).logs === undefined) return (await this.lists.read(this.list, hour)).items
+    const filter = { address: addressOf(7), topics: [] }
+    const asked = { collectorId: 'p/c', chain: 'demo', filter, since: firstHour }
+    const logs = [...(await this.#histories.read(asked, hour)).logs]
+    expect(logs.toSorted((one, two) => Number(one.blockNumber - two.blockNumber))).toEqual(logs)
+    return logs.map(({ data }) => data)
   }
 
   #block(place: number) {
@@ -135,8 +162,12 @@ export class World {
   #reader(): ChainReader {
     const block: ChainReader['block'] = async at => this.#block((at - firstHour) / 3_600_000)
     const never = async () => Promise.reject(new Error('nothing is read here'))
+    const logs: ChainReader['logs'] = async (hour, _filter, _signal, hours = 1) => {
+      const place = (hour - firstHour) / 3_600_000
+      return { at: this.#block(place), value: new LogList([packed(this.#events(place, hours).map(logOf))]) }
+    }
     const hasBlock: ChainReader['hasBlock'] = async asked => this.#hash(asked.number) === asked.hash
-    return { ...chainOf({ block, read: never, logs: never }), hasBlock }
+    return { ...chainOf({ block, read: never, logs: never }), logs, hasBlock }
   }
 
   /** Runs since this was asked last. */
@@ -147,7 +178,7 @@ export class World {
   async #run({ hour, finalHour, known }: ListHour): Promise<Listed> {
     const placeOf = (of: Hour) => (of - firstHour) / 3_600_000
     this.runs.push([placeOf(hour), known && placeOf(known.hour)])
-    const options = (await listCollector.options.parseAsync(this.list.options)) as never
+    const options = (await listCollector.options.parseAsync(this.#options)) as never
     const chain = (_name: string, { hoursBefore = 0 } = {}) => this.#asOf((hour - firstHour) / 3_600_000 - hoursBefore)
     const logsOver = (_name: string, hours: number) => this.#asOf((hour - firstHour) / 3_600_000, hours)
     const log = { warn: (sentence: string) => void this.warnings.push(sentence) }
@@ -172,17 +203,22 @@ export class World {
       read: async (calls: Call | readonly Call[]) => ('map' in calls ? calls.map(answer) : answer(calls)),
       logs: async () => {
         if (place < 0) throw new Error('there is no contract yet')
-        const from = Math.max(0, place + 1 - hours)
-        return this.contract.events
-          .slice(from, place + 1)
-          .flatMap(events =>
-            events
-              .filter(({ item }) => !this.leftOut.has(item))
-              .map(({ item, block }) => ({ args: { item }, blockNumber: BigInt(block) })),
-          )
+        return this.#events(place, hours).map(({ item, block }) => ({ args: { item }, blockNumber: BigInt(block) }))
       },
     }
   }
+
+  /** The events of hours up to one, as the node answers them. */
+  #events(place: number, hours: number) {
+    const events = this.contract.events.slice(Math.max(0, place + 1 - hours), place + 1)
+    return events.flat().filter(({ item }) => !this.leftOut.has(item))
+  }
+}
+
+function logOf({ item, block }: { readonly item: Hex; readonly block: number }): RawLog {
+  const transactionHash: Hex = `0x${item.slice(2).padStart(64, '0')}`
+  const logIndex = Number(BigInt(item) % 1_000_000n)
+  return { address: addressOf(7), topics: [], data: item, blockNumber: BigInt(block), logIndex, transactionHash }
 }
 
 const byPlace = { length: 'n() view returns (uint256)', item: 'at(uint256) view returns (address)' }
@@ -190,4 +226,5 @@ export const kinds = {
   'by their place': byPlace,
   'by their place, of a contract that only adds': { ...byPlace, grows: true },
   'of an event': { event: 'Added(address item)', take: 'item', since: hourText(firstHour) },
+  'logs since an hour': { logs: true },
 } as const

@@ -47,10 +47,10 @@ async function walk(kind: keyof typeof kinds, seed: number): Promise<World> {
     }
     if (below(fortune, 4) > 0) continue
     const [, damage] = Object.entries(damages)[below(fortune, 4)] ?? []
-    const kept = await world.keeper.read('things')
+    const kept = (await world.keeper.all())[0]
     const left = kept && damage?.(world, kept)
     world.keeper.lists.clear()
-    if (left) world.keeper.lists.set('things', left)
+    if (left) world.keeper.lists.set(left.name, left)
     world.start()
   }
   return world

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { hourAfter } from '../../../src/model/hour.ts'
 import { Fortune } from '../../simulation/chance.ts'
+import { hour as firstHour } from '../setup.ts'
 import { Contract, kinds, World } from './list-world.ts'
 
 /** A contract that adds items in most hours. @param kind of the list of it */
@@ -126,8 +128,8 @@ describe('what is remembered of a list', () => {
 
   it('of a source that knows the present alone is read for no other hour', async () => {
     const of = world()
-    of.list = { ...of.list, options: { ...Object(of.list.options), now: true } }
     await of.pass(30)
-    await expect(of.read(29)).rejects.toThrow('knows the present alone')
+    const ofPresent = { ...of.list, isOfPresent: true }
+    await expect(of.lists.read(ofPresent, hourAfter(firstHour, 29))).rejects.toThrow('knows the present alone')
   })
 })

@@ -11,6 +11,7 @@ import type {
   Narrow,
 } from 'viem'
 import type { AsOfBlock } from '../../../model/block.ts'
+import type { Hour } from '../../../model/hour.ts'
 
 /** The moment a chain is read as of. */
 export interface ChainMoment {
@@ -111,6 +112,32 @@ export interface ChainAsOf {
     readonly address: `0x${string}` | readonly `0x${string}`[]
     readonly events: E
   }): Promise<readonly EventLog<E[number]>[]>
+  /**
+   * All logs from the hour `since` on, up to the as-of block, oldest first. They are remembered, as the items of lists are, so that
+   * an hour reads what is new alone; the first one may take several runs. At most 4 MiB of them, of ten filters.
+   *
+   * @param since the first hour whose logs count, as text or in milliseconds since 1970: the same in each run
+   * @throws Fault when no endpoint can answer, there are more of them, or `since` is after the hour
+   * @example
+   * ```ts
+   * const minted = await chain('ethereum').logsSince('2024-05-01T00:00:00Z', { address: manager, event: transfer, args: { to: vault } })
+   * ```
+   */
+  logsSince<const E extends AbiEvent>(
+    since: Hour,
+    filter: {
+      readonly address: `0x${string}` | readonly `0x${string}`[]
+      readonly event: E
+      readonly args?: GetEventArgs<[E], E['name'], { EnableUnion: true; IndexedOnly: true; Required: false }>
+    },
+  ): Promise<readonly EventLog<E>[]>
+  logsSince<const E extends readonly AbiEvent[]>(
+    since: Hour,
+    filter: {
+      readonly address: `0x${string}` | readonly `0x${string}`[]
+      readonly events: E
+    },
+  ): Promise<readonly EventLog<E[number]>[]>
 }
 
 /** A log of one of the events, typed by its `eventName`. */
