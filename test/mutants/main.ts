@@ -19,6 +19,7 @@ const decisions: Readonly<Record<string, readonly string[]>> = {
   'src/delivery/gate.ts': ['test/delivery'],
   'src/delivery/worklist.ts': ['test/delivery'],
   'src/outbox/store/policy.ts': ['test/outbox/sqlite/contract.soak.test.ts', 'test/outbox/store'],
+  'src/outbox/store/end-of-hour.ts': ['test/outbox/store', 'test/outbox/sqlite/contract.soak.test.ts'],
   'src/chain/look-up/as-of.ts': ['test/chain/look-up', 'test/chain/properties.soak.test.ts'],
   'src/chain/read/certificate.ts': ['test/chain/read'],
   'src/intake/compute-due-hours.ts': ['test/intake', 'test/cli/catch-up'],

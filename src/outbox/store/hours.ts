@@ -19,8 +19,9 @@ import type {
 import type { HoursWanted } from '../contract/operator-store.ts'
 import type { GapCount, LatenessWanted, UnresolvedCount } from '../contract/status-store.ts'
 import { stateNumber } from './changes.ts'
+import { failedAttempts } from './end-of-hour.ts'
 import { lockCollectors } from './metrics.ts'
-import { type BlockRow, blockOf, failedAttempts, pinsOfHour } from './recording.ts'
+import { type BlockRow, blockOf, pinsOfHour } from './recording.ts'
 import { isIn, rows, type Statement, sql, text } from './sql.ts'
 import { first, query, type StoreWork, together, write } from './work.ts'
 

@@ -1,10 +1,9 @@
-import type { Fault } from '../../model/fault.ts'
 import { type Hour, hourFromNumber, hourNumber } from '../../model/hour.ts'
 import { commitRowsMax } from '../../model/limits.ts'
 import { isExpected } from '../../model/rhythm.ts'
 import type { HourPlan } from '../contract/hours.ts'
+import { faultColumns } from './end-of-hour.ts'
 import { lockCollectors } from './metrics.ts'
-import { faultColumns } from './recording.ts'
 import { forUpdate, isIn, rows, sql, text } from './sql.ts'
 import { first, query, type StoreWork, write } from './work.ts'
 
@@ -159,15 +158,4 @@ export function* expectHour(collector: string, hour: Hour, current: Hour): Store
   yield* moveStart(known, beginOf(known, now))
   yield* write(sql`INSERT INTO tidegauge.collection (hour, collector) VALUES (${hourNumber(hour)}, ${known.id})
     ON CONFLICT DO NOTHING`)
-}
-
-/** Turns a due hour into a gap, or inserts a gap. No effect on a collected hour or a gap. */
-export function* markGap(collector: string, hour: Hour, fault: Fault): StoreWork<void> {
-  const id = (yield* lockCollectors([collector])).get(collector)
-  if (id === undefined) return
-  const [words, code] = faultColumns(fault)
-  yield* write(sql`INSERT INTO tidegauge.collection (hour, state, attempts, fault, fault_code, collector)
-    VALUES (${hourNumber(hour)}, 2, 1, ${words}, ${code}, ${id})
-    ON CONFLICT (hour, collector) DO UPDATE SET state = 2, attempts = collection.attempts + 1, fault = excluded.fault,
-      fault_code = excluded.fault_code WHERE collection.state = 0`)
 }

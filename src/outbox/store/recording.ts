@@ -3,20 +3,21 @@ import { type Fault, faultRecord } from '../../model/fault.ts'
 import { type Hour, hourAt, hourFromNumber, hourNumber } from '../../model/hour.ts'
 import { jsonOf } from '../../model/json.ts'
 import type { Metric, Provenance } from '../../model/metric.ts'
-import { shortened } from '../../model/text.ts'
-import type { CollectionOutcome, FailedAttempt, PinnedHour } from '../contract/hours.ts'
+import type { CollectionOutcome, PinnedHour } from '../contract/hours.ts'
 import { MetricChanges, storedRows } from './changes.ts'
 import { rowDigest } from './digest.ts'
+import { endOfHour, type HourColumns, type ReadingEnd } from './end-of-hour.ts'
 import { lockWithDependents, renewDerived } from './inputs.ts'
 import {
   type KnownMetric,
+  lockCollectors,
   lockProtocols,
   type NumbersByName,
   type RegisteredMetric,
   registerMetrics,
 } from './metrics.ts'
 import { type Enqueued, enqueue } from './policy.ts'
-import { rows, sql, text } from './sql.ts'
+import { forUpdate, rows, sql, text } from './sql.ts'
 import { query, type StoreWork, together, write } from './work.ts'
 
 /** An outcome to be recorded. */
@@ -121,51 +122,27 @@ function* loadedMetrics(recorded: readonly RecordedOutcome[], collectors: Number
   return { known, changes: new MetricChanges(yield* storedRows(places)) }
 }
 
-/** Numbers for the ways in which a run ends: nothing about its hour, collected, failed. */
-const endings = { none: 0, collected: 1, failed: 2 } as const
-
-function endingOf({ outcome: { failed, unexpected }, isPart }: RecordedOutcome): number {
-  if (isPart) return endings.none
-  if (!failed) return endings.collected
-  return unexpected ? endings.none : endings.failed
+function endOf({ outcome: { failed, unexpected }, isPart, nowMs }: RecordedOutcome): ReadingEnd {
+  if (isPart) return { kind: 'none' }
+  if (!failed) return { kind: 'collected' }
+  return unexpected ? { kind: 'none' } : { kind: 'failed', ...failed, nowMs }
 }
 
 function* endHours(ended: readonly EndedHour[]): StoreWork<void> {
-  const given = ended.map(one => {
-    const { outcome, collector, enqueued } = one
+  const before = yield* storedHours(ended.map(hourOf))
+  const isCounted = (one: EndedHour) => !before.has(hourKey(hourOf(one))) && endOf(one).kind === 'collected'
+  const counts = yield* storedCounts(ended.filter(isCounted).map(hourOf))
+  const after = ended.flatMap(one => {
+    const hour = hourOf(one)
+    const { enqueued, provenance, outcome } = one
+    const count = counts.get(hourKey(hour)) ?? enqueued
     const isChanged = enqueued.metrics + enqueued.corrected > 0
-    const [fault, code] = outcome.failed ? faultColumns(outcome.failed.fault) : [null, null]
-    const failure = outcome.failed ? failureLine(outcome.failed.fault, one.nowMs) : null
-    return [
-      ...[hourNumber(outcome.hour), collector, enqueued.metrics, enqueued.digest, endingOf(one)],
-      ...[outcome.failed?.nextAttemptMs ?? 0, fault, code, failure, isChanged ? one.provenance : null],
-      outcome.inputChanges ?? null,
-    ]
+    const stored = { metrics: count.metrics, digest: count.digest, inputChanges: outcome.inputChanges }
+    const whose = isChanged || isCounted(one) ? provenance : null
+    const row = endOfHour(before.get(hourKey(hour)), endOf(one), { ...stored, provenance: whose })
+    return row ? [{ ...hour, ...row }] : []
   })
-  const columns = {
-    ...({ hour: 'integer', collector: 'integer', metrics: 'integer', digest: 'bigint', ending: 'integer' } as const),
-    ...({ next_ms: 'bigint', fault: 'text', code: 'text', failure: 'text', provenance: 'integer' } as const),
-    ...({ changes: 'integer' } as const),
-  }
-  const updated = yield* query<{ hour: number; collector: number }>(sql`
-    UPDATE tidegauge.collection SET metrics = collection.metrics + ended.metrics,
-      digest = (collection.digest + ended.digest) & 4294967295,
-      provenance = coalesce(ended.provenance, collection.provenance),
-      attempts = collection.attempts + CASE WHEN ended.ending = 1 AND state <> 1 OR ended.ending = 2 AND state = 0 THEN 1 ELSE 0 END,
-      next_attempt_ms = CASE WHEN ended.ending = 1 OR ended.changes <> collection.changes THEN 0 WHEN ended.ending = 2 AND state = 0 THEN ended.next_ms ELSE next_attempt_ms END,
-      failures = CASE WHEN ended.ending = 2 AND state = 0
-        THEN substr(ended.failure || coalesce(collection.failures, ''), 1, ${text(`${failuresCharsMax}`)}) ELSE collection.failures END,
-      fault = CASE WHEN ended.ending = 1 THEN NULL WHEN ended.ending = 2 AND state = 0 THEN ended.fault ELSE collection.fault END,
-      fault_code = CASE WHEN ended.ending = 1 THEN NULL WHEN ended.ending = 2 AND state = 0 THEN ended.code ELSE fault_code END,
-      state = CASE WHEN ended.changes <> collection.changes THEN state WHEN ended.ending = 1 THEN 1 ELSE state END
-    FROM ${rows(columns, given)} AS ended
-    WHERE collection.hour = ended.hour AND collection.collector = ended.collector
-    RETURNING collection.hour, collection.collector`)
-  const known = new Set(updated.map(hourKey))
-  const isAdded = (one: EndedHour) =>
-    endingOf(one) === endings.collected &&
-    !known.has(hourKey({ hour: hourNumber(one.outcome.hour), collector: one.collector }))
-  yield* addCollected(ended.filter(isAdded))
+  yield* writeHours(after)
   yield* noteFailures(ended)
 }
 
@@ -174,81 +151,90 @@ interface HourOfCollector {
   readonly collector: number
 }
 
+function hourOf({ outcome, collector }: Pick<EndedHour, 'outcome' | 'collector'>): HourOfCollector {
+  return { hour: hourNumber(outcome.hour), collector }
+}
+
 function hourKey({ hour, collector }: HourOfCollector): string {
   return `${hour} ${collector}`
 }
 
-/** Inserts hours without a row as collected, each with the count and digest of all its metrics, whenever they were stored. */
-function* addCollected(added: readonly EndedHour[]): StoreWork<void> {
-  if (added.length === 0) return
-  const hours = added.map(({ outcome, collector }) => [hourNumber(outcome.hour), collector])
+const placeColumns = { hour: 'integer', collector: 'integer' } as const
+
+/** The rows of hours that are expected, by `hourKey`. */
+function* storedHours(hours: readonly HourOfCollector[]): StoreWork<ReadonlyMap<string, HourColumns>> {
+  const given = hours.map(({ hour, collector }) => [hour, collector])
+  const stored = yield* query<HourColumns & HourOfCollector>(sql`
+    SELECT hour, collector, state, attempts, next_attempt_ms, fault, fault_code, metrics, digest, provenance, failures, changes
+    FROM tidegauge.collection
+    WHERE (hour, collector) IN (SELECT hour, collector FROM ${rows(placeColumns, given)} AS ended) ${forUpdate}`)
+  return new Map(stored.map(row => [hourKey(row), row]))
+}
+
+/** Counts and digests of all metrics of hours, whenever they were stored, by `hourKey`. */
+function* storedCounts(hours: readonly HourOfCollector[]) {
+  if (hours.length === 0) return new Map<string, { metrics: number; digest: number }>()
+  const given = hours.map(({ hour, collector }) => [hour, collector])
   const stored = yield* query<HourOfCollector & { metric: number; value: number }>(sql`
     SELECT outbox.hour, metric.collector, outbox.metric, outbox.value
-    FROM ${rows({ hour: 'integer', collector: 'integer' }, hours)} AS wanted
-      CROSS JOIN tidegauge.metric CROSS JOIN tidegauge.outbox
+    FROM ${rows(placeColumns, given)} AS wanted CROSS JOIN tidegauge.metric CROSS JOIN tidegauge.outbox
     WHERE metric.collector = wanted.collector AND outbox.hour = wanted.hour AND outbox.metric = metric.id`)
   const byHour = Map.groupBy(stored, hourKey)
-  const given = added.map(({ outcome, collector, provenance }) => {
-    const hour = hourNumber(outcome.hour)
-    const own = byHour.get(hourKey({ hour, collector })) ?? []
-    const digest = own.reduce((sum, { metric, value }) => (sum + rowDigest(hour, metric, value)) % 2 ** 32, 0)
-    return [hour, collector, own.length, digest, provenance]
-  })
-  const columns = {
-    hour: 'integer',
-    collector: 'integer',
-    metrics: 'integer',
-    digest: 'bigint',
-    provenance: 'integer',
-  } as const
-  yield* write(sql`INSERT INTO tidegauge.collection (hour, collector, state, attempts, metrics, digest, provenance)
-    SELECT hour, collector, 1, 1, metrics, digest, provenance FROM ${rows(columns, given)} AS added
-    WHERE true ORDER BY hour, collector ON CONFLICT DO NOTHING`)
+  return new Map(
+    hours.map(hour => {
+      const values = byHour.get(hourKey(hour)) ?? []
+      const digest = values.reduce((sum, { metric, value }) => (sum + rowDigest(hour.hour, metric, value)) % 2 ** 32, 0)
+      return [hourKey(hour), { metrics: values.length, digest }]
+    }),
+  )
+}
+
+const hourColumns = {
+  ...placeColumns,
+  ...({ state: 'integer', attempts: 'integer', next_attempt_ms: 'bigint', fault: 'text', fault_code: 'text' } as const),
+  ...({ metrics: 'integer', digest: 'bigint', provenance: 'integer', failures: 'text' } as const),
+}
+const hourNames = text(Object.keys(hourColumns).join(', '))
+
+/** Writes rows of hours, of which some are new. */
+function* writeHours(hours: readonly (HourOfCollector & HourColumns)[]): StoreWork<void> {
+  if (hours.length === 0) return
+  const given = hours.map(row => Object.keys(hourColumns).map(name => row[name as keyof typeof hourColumns]))
+  yield* write(sql`INSERT INTO tidegauge.collection (${hourNames})
+    SELECT ${hourNames} FROM ${rows(hourColumns, given)} AS ended WHERE true ORDER BY hour, collector
+    ON CONFLICT (hour, collector) DO UPDATE SET state = excluded.state, attempts = excluded.attempts,
+      next_attempt_ms = excluded.next_attempt_ms, fault = excluded.fault, fault_code = excluded.fault_code,
+      metrics = excluded.metrics, digest = excluded.digest, provenance = excluded.provenance, failures = excluded.failures`)
+}
+
+/** Turns a due hour into a gap, or inserts a gap. No effect on a collected hour or a gap. */
+export function* markGap(name: string, hour: Hour, fault: Fault): StoreWork<void> {
+  const collector = (yield* lockCollectors([name])).get(name)
+  if (collector === undefined) return
+  const place = { hour: hourNumber(hour), collector }
+  const row = endOfHour((yield* storedHours([place])).get(hourKey(place)), { kind: 'gap', fault })
+  if (row) yield* writeHours([{ ...place, ...row }])
 }
 
 /** Keeps the hours that a backfill could not read, until they are collected. */
 function* noteFailures(ended: readonly EndedHour[]): StoreWork<void> {
-  const hourOf = ({ outcome, collector }: EndedHour) => [hourNumber(outcome.hour), collector]
-  const columns = { hour: 'integer', collector: 'integer' } as const
-  const collected = ended.filter(one => endingOf(one) === endings.collected).map(hourOf)
+  const pairOf = ({ outcome, collector }: EndedHour) => [hourNumber(outcome.hour), collector]
+  const collected = ended.filter(one => endOf(one).kind === 'collected').map(pairOf)
   if (collected.length > 0) {
     yield* write(sql`DELETE FROM tidegauge.backfill_failure
-      WHERE (hour, collector) IN (SELECT hour, collector FROM ${rows(columns, collected)} AS collected)`)
+      WHERE (hour, collector) IN (SELECT hour, collector FROM ${rows(placeColumns, collected)} AS collected)`)
   }
   const unread = ended.flatMap(one => {
     const { failed, unexpected } = one.outcome
     if (one.isPart || !failed || !unexpected) return []
-    return [[...hourOf(one), one.nowMs, JSON.stringify(faultRecord(failed.fault))]]
+    return [[...pairOf(one), one.nowMs, JSON.stringify(faultRecord(failed.fault))]]
   })
   if (unread.length === 0) return
   yield* write(sql`INSERT INTO tidegauge.backfill_failure (hour, collector, at_ms, fault)
-    SELECT hour, collector, at_ms, fault FROM ${rows({ ...columns, at_ms: 'bigint', fault: 'text' }, unread)} AS unread
+    SELECT hour, collector, at_ms, fault FROM ${rows({ ...placeColumns, at_ms: 'bigint', fault: 'text' }, unread)} AS unread
     WHERE NOT EXISTS (SELECT 1 FROM tidegauge.collection
       WHERE collection.hour = unread.hour AND collection.collector = unread.collector AND collection.state = 1)
     ON CONFLICT (hour, collector) DO UPDATE SET at_ms = excluded.at_ms, fault = excluded.fault`)
-}
-
-/** The columns of an hour's fault. */
-export function faultColumns(fault: Fault): [fault: string, code: string] {
-  return [JSON.stringify(faultRecord(fault)), fault.code]
-}
-
-/** Characters kept of all failed attempts of an hour, in the column `failures`, and of the reason of one. */
-const failuresCharsMax = 2_000
-const reasonCharsMax = 300
-
-/** A failed attempt as a line of the column `failures`, whose first line is the newest: instant and reason. */
-function failureLine(fault: Fault, atMs: number): string {
-  return `${new Date(atMs).toISOString()} ${shortened(fault.message.replace(/\s+/g, ' '), reasonCharsMax)}\n`
-}
-
-/** The failed attempts in a column `failures`. The last line may be cut off, and counts as a whole one if it is readable. */
-export function failedAttempts(failures: string | null): FailedAttempt[] {
-  const lines = (failures ?? '').split('\n').flatMap(line => {
-    const [, instant, reason] = /^(\S+Z) (.+)$/.exec(line) ?? []
-    return instant && reason ? [{ atMs: Date.parse(instant), reason }] : []
-  })
-  return lines.reverse()
 }
 
 const provenanceColumns = { version: 'text', code: 'text', options: 'text', hosts: 'text' } as const
@@ -318,7 +304,7 @@ function* writePins(ended: readonly EndedHour[]): StoreWork<void> {
   const whole = ended.filter(isWhole).map(({ outcome, collector }) => [hourNumber(outcome.hour), collector])
   if (whole.length > 0) {
     yield* write(sql`DELETE FROM tidegauge.pin WHERE (hour, collector) IN (
-      SELECT hour, collector FROM ${rows({ hour: 'integer', collector: 'integer' }, whole)} AS whole)`)
+      SELECT hour, collector FROM ${rows(placeColumns, whole)} AS whole)`)
   }
   for (const one of ended) {
     const { enqueued, outcome, collector } = one
