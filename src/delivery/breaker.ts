@@ -44,8 +44,8 @@ export function probeAt({ probeAtMs }: DestinationState, nowMs: number): number 
  * @param chance a number from 0 up to 1, for the length of the pause
  */
 export function afterFlush(state: DestinationState, end: FlushEnd, nowMs: number, chance: number): DestinationState {
-  const { stop, left, skewMs } = end
-  const verdict = stop?.kind ?? (left.length > 0 ? 'partly-refused' : 'delivered')
+  const { stop, left: remarks, skewMs } = end
+  const verdict = stop?.kind ?? (remarks.length > 0 ? 'partly-refused' : 'delivered')
   const failures = stop ? state.failures + 1 : 0
   const notBeforeMs = retryAfterAt(state, nowMs)
   // At least half of the pause, so that a service that is down is spared.
@@ -55,7 +55,7 @@ export function afterFlush(state: DestinationState, end: FlushEnd, nowMs: number
     notBeforeMs,
     probeAtMs,
     failures,
-    ...waitingOf([...(stop ? [stopFact(stop)] : []), ...left]),
+    ...waitingOf([...(stop ? [stopFact(stop)] : []), ...remarks]),
     ...(stop && { cure: cureOf(stop) }),
     ...skewOf(skewMs),
     lastPush: { atMs: nowMs, verdict, ...(stop?.status !== undefined && { status: stop.status }) },
@@ -84,11 +84,12 @@ export function afterAnswer(state: DestinationState, isAccepted: boolean, nowMs:
  */
 export function afterRest(
   state: DestinationState,
-  { left, skewMs }: Omit<FlushEnd, 'stop'>,
+  { left: remarks, skewMs }: Omit<FlushEnd, 'stop'>,
 ): DestinationState | undefined {
   const { waiting, cure, ...rest } = state
   // The reason of a failure stands until something was answered.
-  const now = rest.failures > 0 ? { ...(waiting !== undefined && { waiting }), ...(cure && { cure }) } : waitingOf(left)
+  const now =
+    rest.failures > 0 ? { ...(waiting !== undefined && { waiting }), ...(cure && { cure }) } : waitingOf(remarks)
   // Status reads the skew from here; a change of less than a minute is not worth a commit.
   const isSkewNew = Math.abs((skewMs ?? rest.skewMs ?? 0) - (rest.skewMs ?? 0)) > 60_000
   if (!isSkewNew && now.waiting === waiting) return undefined

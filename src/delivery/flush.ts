@@ -131,19 +131,19 @@ export class Flush {
    */
   async #sendAll(): Promise<void> {
     const pushes = new Set<Promise<void>>()
-    let ended = 0
+    let endings = 0
     for (;;) {
-      const endedBefore = ended
+      const endedBefore = endings
       const piece = pushes.size < this.#deps.inFlight ? await this.#take() : undefined
       if (piece) {
         const push = this.#send(piece).finally(() => {
           pushes.delete(push)
-          ended += 1
+          endings += 1
         })
         pushes.add(push)
       } else if (pushes.size > 0) await Promise.race(pushes)
       // A push that ended while the next piece was looked for may have put some back.
-      else if (ended === endedBefore) return
+      else if (endings === endedBefore) return
     }
   }
 

@@ -312,11 +312,11 @@ export class Gate {
     await this.#stored.saveAtOnce({ ...this.#state, notBeforeMs }).catch(() => {})
   }
 
-  #withClock(left: readonly string[], newest: Hour | undefined): Pick<FlushEnd, 'left' | 'skewMs'> {
+  #withClock(remarks: readonly string[], newest: Hour | undefined): Pick<FlushEnd, 'left' | 'skewMs'> {
     const { clock, time } = this.#deps
     const { skewMs } = clock
     const isAhead = newest !== undefined && newest > clock.latestHour(time.nowMs())
-    const all = [...left, ...(isAhead ? [aheadSentence(newest, skewMs ?? 0)] : [])]
+    const all = [...remarks, ...(isAhead ? [aheadSentence(newest, skewMs ?? 0)] : [])]
     return { left: all, ...(skewMs !== undefined && { skewMs }) }
   }
 

@@ -54,12 +54,12 @@ export class ExcludedMetrics {
 
   /** Reads metrics without the excluded ones. @param read is given how many there are */
   async without(read: (excluded: number) => Promise<readonly Metric[]>): Promise<readonly Metric[]> {
-    const removed = new MetricSet()
-    this.#removedSince.add(removed)
+    const withdrawals = new MetricSet()
+    this.#removedSince.add(withdrawals)
     try {
-      return (await read(this.size)).filter(metric => !this.has(metric) && !removed.has(metric))
+      return (await read(this.size)).filter(metric => !this.has(metric) && !withdrawals.has(metric))
     } finally {
-      this.#removedSince.delete(removed)
+      this.#removedSince.delete(withdrawals)
     }
   }
 }
@@ -206,12 +206,12 @@ function probesOf(
     const free = untried.filter(isFree)
     const some = free.length > 1 ? free : untried
     const one = probeOf(some.some(isNewest) ? some.filter(isNewest) : some, failures, chance)?.[0]
-    const other = probeOf(
+    const secondProbe = probeOf(
       some.filter(metric => metric !== one),
       failures,
       chance,
     )?.[0]
-    return [one, other].flatMap(metric => (metric ? [[metric] as const] : []))
+    return [one, secondProbe].flatMap(metric => (metric ? [[metric] as const] : []))
   }
   const newest = due.filter(isNewest)
   const free = newest.filter(isFree)
@@ -295,16 +295,16 @@ export class QuarantineProbes {
   async newest(flush: ProbedFlush): Promise<readonly Metric[]> {
     const quarantine = this.#quarantine
     const nowMs = this.#time.nowMs()
-    const found: (Metric | undefined)[] = []
+    const probes: (Metric | undefined)[] = []
     for (const [id, hour] of quarantine.newHours) {
       const list = await flush.due(batchMetricsMax, [id], hour)
-      found.push(this.#oneOf(list.filter(metric => metric.hour === hour)))
+      probes.push(this.#oneOf(list.filter(metric => metric.hour === hour)))
     }
     if (!quarantine.isWithoutMetrics) {
       const list = await flush.due(dueListMax, this.#outside(flush))
-      found.push(...list.filter(metric => metric.hour >= flush.newestFirstFrom && quarantine.isUntried(metric, nowMs)))
+      probes.push(...list.filter(metric => metric.hour >= flush.newestFirstFrom && quarantine.isUntried(metric, nowMs)))
     }
-    return found.filter(metric => metric !== undefined)
+    return probes.filter(metric => metric !== undefined)
   }
 
   get #isTooSoon(): boolean {
@@ -324,11 +324,11 @@ export class QuarantineProbes {
   }
 
   /** Draws another metric of a protocol each time, of its newest hour or any, in case the last one alone is at fault. */
-  async #ofProtocols(flush: ProbedFlush, tried: ReadonlySet<string>): Promise<Metric | undefined> {
+  async #ofProtocols(flush: ProbedFlush, excluded: ReadonlySet<string>): Promise<Metric | undefined> {
     const quarantine = this.#quarantine
     const nowMs = this.#time.nowMs()
     for (const id of quarantine.protocolsToProbe(nowMs, flush.isAsked)) {
-      if (tried.has(id) || !flush.protocolIds.includes(id)) continue
+      if (excluded.has(id) || !flush.protocolIds.includes(id)) continue
       const hour = quarantine.hourToProbe(id)
       const list = await flush.due(dueListMax, [id], hour)
       const due = list.filter(metric => hour === undefined || metric.hour === hour)
@@ -339,21 +339,21 @@ export class QuarantineProbes {
     return undefined
   }
 
-  async #ofRows(flush: ProbedFlush, tried: MetricSet): Promise<Metric | undefined> {
+  async #ofRows(flush: ProbedFlush, excluded: MetricSet): Promise<Metric | undefined> {
     const quarantine = this.#quarantine
     if (quarantine.isWithoutMetrics) return undefined
     const nowMs = this.#time.nowMs()
     const isWanted = (metric: Metric) =>
-      !tried.has(metric) && quarantine.sendStateOf(metric, nowMs, flush.isAsked) === 'alone'
-    const wanted = await dueWanted(
+      !excluded.has(metric) && quarantine.sendStateOf(metric, nowMs, flush.isAsked) === 'alone'
+    const candidates = await dueWanted(
       limit => flush.due(limit, this.#outside(flush)),
       some => some.filter(isWanted),
       rowsToChooseMax,
       dueListMax,
     )
     // Another one each time: where a metric id fails for some hours only, its other hours must not wait behind them.
-    const newest = wanted.filter(metric => metric.hour === wanted[0]?.hour && !quarantine.hasMetric(metric))
-    return this.#oneOf(newest.length > 0 ? newest : wanted)
+    const newest = candidates.filter(metric => metric.hour === candidates[0]?.hour && !quarantine.hasMetric(metric))
+    return this.#oneOf(newest.length > 0 ? newest : candidates)
   }
 
   /** Draws one, from those that have not failed themselves if there are any. */

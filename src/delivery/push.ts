@@ -93,10 +93,10 @@ export class Sender {
     return refusal
   }
 
-  async #pushed(batch: Batch, wanted: Attempts): Promise<Pushed> {
+  async #pushed(batch: Batch, limits: Attempts): Promise<Pushed> {
     const { client, gate, outbox, time } = this.#deps
     const { key, signal, breakOff } = this.#flush
-    const { attemptsMax, failedBefore = 0 } = wanted
+    const { attemptsMax, failedBefore = 0 } = limits
     const body = pushBody(batch)
     if (failedBefore > 0) await time.sleep(jitterMs(failedBefore, time), signal)
     let before: Verdict | undefined
@@ -104,7 +104,7 @@ export class Sender {
       let hold = await gate.pushSlot(key, signal)
       if (before && !hold) {
         // After all waiting: it may have taken as long as the service has asked for.
-        if (await hasWithdrawn(batch, wanted, outbox)) return { verdict: before, attempts: attempts - 1 }
+        if (await hasWithdrawn(batch, limits, outbox)) return { verdict: before, attempts: attempts - 1 }
         // A slow disk may have let the slot pass, and the next push has the next one.
         hold = await gate.pushSlot(key, signal)
       }
@@ -115,27 +115,27 @@ export class Sender {
       gate.noteClock(answer)
       // An aborted request says nothing about the service, not even at the last attempt.
       if (answer.kind === 'unanswered') signal.throwIfAborted()
-      const found = verdict(answer, batch)
-      await gate.pushed(found, key)
-      if (found.kind !== 'transient') return { verdict: found, attempts }
-      if (isSlow) return { verdict: found, attempts, isSlow }
-      if (attempts === attemptsMax || !gate.isRetrySoon) return { verdict: found, attempts }
-      before = found
+      const judgement = verdict(answer, batch)
+      await gate.pushed(judgement, key)
+      if (judgement.kind !== 'transient') return { verdict: judgement, attempts }
+      if (isSlow) return { verdict: judgement, attempts, isSlow }
+      if (attempts === attemptsMax || !gate.isRetrySoon) return { verdict: judgement, attempts }
+      before = judgement
       await time.sleep(jitterMs(failedBefore + attempts, time), signal)
     }
   }
 
-  #note(batch: Batch, { verdict: found, attempts }: Pushed): void {
+  #note(batch: Batch, { verdict: judgement, attempts }: Pushed): void {
     const { unconfirmed, batchSize, log } = this.#deps
     // An earlier attempt may have been stored, whatever the last one was answered.
-    if (found.kind === 'transient' || (found.kind !== 'settled' && attempts > 1)) unconfirmed.add(batch)
-    if (found.kind === 'settled') {
-      unconfirmed.add(found.resend)
-      if (found.delivered.length > 0) batchSize.accepted(batch.length)
+    if (judgement.kind === 'transient' || (judgement.kind !== 'settled' && attempts > 1)) unconfirmed.add(batch)
+    if (judgement.kind === 'settled') {
+      unconfirmed.add(judgement.resend)
+      if (judgement.delivered.length > 0) batchSize.accepted(batch.length)
     }
-    if (found.kind === 'refused' && found.status === 413) batchSize.refused(batch.length)
+    if (judgement.kind === 'refused' && judgement.status === 413) batchSize.refused(batch.length)
     if (log.isLevelEnabled('debug')) {
-      log.debug({ metrics: batch.length, first: hourText(batch[0].hour), verdict: found.kind, attempts }, 'pushed')
+      log.debug({ metrics: batch.length, first: hourText(batch[0].hour), verdict: judgement.kind, attempts }, 'pushed')
     }
   }
 }

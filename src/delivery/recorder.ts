@@ -73,12 +73,12 @@ export class Recorder {
    */
   async record(verdicts: MetricVerdicts, sending: Sending): Promise<void> {
     const { dead, warnings } = verdicts
-    const wanted = dead.length === 0 && warnings.length === 0 ? verdicts : await this.#wanted(verdicts, sending)
+    const current = dead.length === 0 && warnings.length === 0 ? verdicts : await this.#wanted(verdicts, sending)
     const isRoom = this.unrecorded.size <= unrecordedMax
     await new Promise<void>((resolve, reject) => {
       const onDelayed = () => (isRoom ? resolve() : undefined)
       // If writing fails after a delay, the metrics are still due: the failure shows when they are sent again.
-      this.#write(wanted, onDelayed).then(resolve, reject)
+      this.#write(current, onDelayed).then(resolve, reject)
     })
   }
 

@@ -132,11 +132,11 @@ export class Worklist {
   leaveOut(isLeftOut: (metric: Metric) => boolean, from?: readonly Piece[][]): void {
     for (const pieces of from ?? [this.#first, this.#beforeOlder, this.#last, this.#checked]) {
       this.release(pieces.flatMap(({ batch }) => batch.filter(isLeftOut)))
-      const kept = pieces.flatMap(piece => {
+      const remaining = pieces.flatMap(piece => {
         const batch = piece.batch.filter(metric => !isLeftOut(metric))
         return isBatch(batch) ? [{ ...piece, batch }] : []
       })
-      pieces.splice(0, pieces.length, ...kept)
+      pieces.splice(0, pieces.length, ...remaining)
     }
     if (!from) this.#unsent = this.#unsent.filter(metric => !isLeftOut(metric))
   }
@@ -156,12 +156,12 @@ export class Worklist {
     const pieces = [...this.#first, ...this.#beforeOlder, ...this.#last]
     const known = [...pieces.flatMap(({ batch }) => batch), ...this.#unsent]
     const inKnown = new MetricSet(known)
-    const chosen = choose([...known, ...read.filter(metric => !inKnown.has(metric))])
-    const alone = chosen.map((metric): Piece => {
+    const selection = choose([...known, ...read.filter(metric => !inKnown.has(metric))])
+    const alone = selection.map((metric): Piece => {
       const piece = pieces.find(({ batch }) => batch.includes(metric))
       return { ...(piece ?? fresh([metric])), batch: [metric] }
     })
-    const forward = new MetricSet(chosen)
+    const forward = new MetricSet(selection)
     this.leaveOut(metric => forward.has(metric))
     this.putFirst(alone)
     return alone.length

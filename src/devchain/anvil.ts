@@ -52,13 +52,13 @@ export class Anvil {
     endWithThis(child, 'group')
     // Not `events.once`: that rejects where it cannot be started, and nothing would catch it.
     const closed = new Promise<number | null>(resolve => child.once('close', resolve))
-    const ended = closed.then(() => rm(states, { recursive: true, force: true }))
+    const cleanup = closed.then(() => rm(states, { recursive: true, force: true }))
     try {
       const url = await unlessAborted(listening(child, closed), signal)
-      return new Anvil(url, child, ended)
+      return new Anvil(url, child, cleanup)
     } catch (error) {
       kill(child)
-      await ended
+      await cleanup
       throw error
     }
   }
@@ -97,11 +97,11 @@ function anvilProgram(folder = process.cwd()): string {
 }
 
 /** Its address, as soon as it listens. */
-function listening(child: ChildProcess, closed: Promise<number | null>): Promise<string> {
+function listening(child: ChildProcess, exit: Promise<number | null>): Promise<string> {
   return new Promise<string>((resolve, reject) => {
     let last = ''
     child.once('error', error => reject(new Error(`anvil cannot be started: ${error.message}`)))
-    void closed.then(code => reject(new Error(`anvil ended with ${code} before it listened${last && `: ${last}`}`)))
+    void exit.then(code => reject(new Error(`anvil ended with ${code} before it listened${last && `: ${last}`}`)))
     for (const output of [child.stdout, child.stderr]) {
       if (!output) continue
       createInterface({ input: output }).on('line', line => {

@@ -104,14 +104,14 @@ export function egressConnector(
 /** Contexts of TLS by their certificates: to make one with all authorities takes 50 ms. */
 const contexts = new Map<string, SecureContext>()
 
-function contextOf(authorities: string | undefined, own: ClientCertificate | undefined): SecureContext {
-  const name = JSON.stringify([authorities, own])
+function contextOf(authorities: string | undefined, certificate: ClientCertificate | undefined): SecureContext {
+  const name = JSON.stringify([authorities, certificate])
   const known = contexts.get(name)
   if (known) return known
   const { createSecureContext, getCACertificates } = process.getBuiltinModule('node:tls')
   const ca = authorities === undefined ? {} : { ca: [...getCACertificates('default'), authorities] }
   try {
-    const context = createSecureContext({ ...ca, ...own })
+    const context = createSecureContext({ ...ca, ...certificate })
     // Replaced certificates are not needed any more.
     if (contexts.size >= 8) contexts.clear()
     contexts.set(name, context)

@@ -87,14 +87,14 @@ export class HttpExchange {
    * @throws errors of the network, and where a server says that it speaks TLS; the reason of the time limit's signal, or of `stop`
    */
   async ask(asked: ExchangeRequest): Promise<ExchangeResponse> {
-    const { method, path, headers: sent, body = null, bytesMax, stop } = asked
+    const { method, path, headers: requestHeaders, body = null, bytesMax, stop } = asked
     const { pool, request } = this.#undici ?? (await this.#opened())
     stop?.throwIfAborted()
     const signal = this.#limited(stop)
     const answer = await request.call(pool, {
       path: `${this.#pathStart}${path}`,
       method,
-      headers: sent,
+      headers: requestHeaders,
       body,
       ...(signal && { signal }),
     })

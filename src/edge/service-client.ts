@@ -80,24 +80,21 @@ export function serviceClient(options: ServiceClientOptions): ListingClient {
       if (key !== undefined) headers['authorization'] = `Bearer ${key}`
       if (body !== undefined) headers['content-type'] = 'application/json'
       const sentMs = time.nowMs()
-      const {
-        status,
-        headers: answered,
-        text,
-      } = await exchange.ask({ method, path, headers, body, bytesMax: answerBytesMax, stop })
+      const answer = await exchange.ask({ method, path, headers, body, bytesMax: answerBytesMax, stop })
       const trip = { sentMs, receivedMs: time.nowMs() }
-      const said = redact && text ? redact(text) : text
-      const understood = bodyWithoutKey(said, key)
+      const { status } = answer
+      const text = redact && answer.text ? redact(answer.text) : answer.text
+      const understood = bodyWithoutKey(text, key)
       const isOdd = understood === undefined || (status >= 300 && status < 400)
       const described = isOdd
-        ? describedAnswer({ status, headers: answered, text: said === undefined ? said : peerText(said) }, url)
+        ? describedAnswer({ ...answer, text: text === undefined ? text : peerText(text) }, url)
         : undefined
       return {
         kind: 'answered',
         status,
         body: understood,
         ...(described !== undefined && { described: withoutKey(described, key, redact) }),
-        ...answerTimes(answered, trip),
+        ...answerTimes(answer.headers, trip),
       }
     } catch (error) {
       return { kind: 'unanswered', reason: networkReason(error), fix: fixOf(error, url) }

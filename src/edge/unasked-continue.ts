@@ -13,16 +13,16 @@ subscribe('undici:client:connected', message => acceptContinue((message as { soc
 /** Takes interim heads from the start of what is read: undici reads a socket by this method alone. */
 function acceptContinue(socket: Socket): void {
   const read = socket.read.bind(socket)
-  let held = Buffer.alloc(0)
+  let buffered = Buffer.alloc(0)
   socket.read = (size?: number) => {
     const chunk: unknown = read(size)
-    if (!Buffer.isBuffer(chunk) || (held.length === 0 && !isContinue(chunk))) return chunk
-    let bytes = Buffer.concat([held, chunk])
-    held = Buffer.alloc(0)
+    if (!Buffer.isBuffer(chunk) || (buffered.length === 0 && !isContinue(chunk))) return chunk
+    let bytes = Buffer.concat([buffered, chunk])
+    buffered = Buffer.alloc(0)
     while (isContinue(bytes)) {
       const end = bytes.indexOf('\r\n\r\n')
-      if (end < 0 && bytes.length < headBytesMax) held = bytes
-      bytes = end < 0 ? bytes.subarray(held.length) : bytes.subarray(end + 4)
+      if (end < 0 && bytes.length < headBytesMax) buffered = bytes
+      bytes = end < 0 ? bytes.subarray(buffered.length) : bytes.subarray(end + 4)
       if (end < 0) break
     }
     return bytes.length > 0 ? bytes : socket.read(size)

@@ -97,16 +97,16 @@ export class HourPipeline {
     const { collector, hour, collected, begunMs } = read
     const nowMs = time.nowMs()
     const outcome = outcomeOf(read, collected, purpose, { nowMs, chance: time.chance() })
-    let recorded = unchanged
+    let recordResult = unchanged
     if (outcome.kind === 'gap') await intake.recordGap(collector.id, hour, outcome.fault)
     if (outcome.kind === 'given-up') await intake.forgetPins(collector.id, hour)
     if (outcome.kind === 'stored') {
       const { kind: _, ...how } = outcome
       const pins = notFinal(collected.pins, hour, chains, begunMs)
       const values = storedPart({ ...collected, pins })
-      recorded = await intake.record({ collector: collector.id, hour, ...values, ...how }, nowMs)
+      recordResult = await intake.record({ collector: collector.id, hour, ...values, ...how }, nowMs)
     }
-    const ended = { ...read, outcome, recorded }
+    const ended = { ...read, outcome, recorded: recordResult }
     if (purpose.kind === 'due') this.#log(ended)
     return ended
   }

@@ -44,11 +44,11 @@ export async function computeDueHours(
     const wanted = { collectors: ids, current, nowMs, limit: hoursTogether }
     const left = ids.length === 0 ? [] : (await intake.dueHours(wanted)).filter(isLeft)
     if (left.length === 0) return [...results.values()]
-    const asked = left.flatMap(hour => {
+    const dueRuns = left.flatMap(hour => {
       const described = collectors.find(({ collector }) => collector.id === hour.collector)
       return described ? [{ ...hour, ...described }] : []
     })
-    for (const end of await pipeline.collect(asked, due, intake, neverStopped)) {
+    for (const end of await pipeline.collect(dueRuns, due, intake, neverStopped)) {
       const key = keyOf({ ...end, collector: end.collector.id })
       results.set(key, end)
       passes.set(key, (passes.get(key) ?? 0) + 1)

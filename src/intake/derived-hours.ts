@@ -49,15 +49,15 @@ export async function collectDerived(
   rhythms: Rhythms = new Map(),
 ): Promise<Collected[]> {
   if (runs.length === 0) return []
-  const wanted = runs.flatMap(run => derivedValues(run.collector).map((value): WantedHours => ({ run, value })))
+  const runValues = runs.flatMap(run => derivedValues(run.collector).map((value): WantedHours => ({ run, value })))
   const of = runs.map(({ collector: { id: collector }, hour }) => ({ collector, hour }))
-  const ranges = joined(wanted.flatMap(({ run: { hour }, value }) => inputRanges(value, hour)))
+  const ranges = joined(runValues.flatMap(({ run: { hour }, value }) => inputRanges(value, hour)))
   const inputs = await store.inputs(ranges, of)
-  const keys = wanted.map(({ run: { collector, hour }, value }) => {
+  const keys = runValues.map(({ run: { collector, hour }, value }) => {
     return { id: metricId(collector.protocolId, value.label), hour }
   })
   const past = new WindowPast(await readPasts(store, keys))
-  const hours = new DerivedHours(wanted, inputs, past, rhythms)
+  const hours = new DerivedHours(runValues, inputs, past, rhythms)
   for (const hour of [...new Set(runs.map(run => run.hour))].sort((a, b) => a - b)) {
     hours.compute(hour)
     await setImmediate()
@@ -92,7 +92,7 @@ export function withCollected(store: PastStore, collected: readonly Accepted[]):
   return {
     pasts: metrics => store.pasts(metrics),
     inputs: async (ranges, of) => {
-      const { values, ...others } = await store.inputs(ranges, of)
+      const { values, ...metadata } = await store.inputs(ranges, of)
       const all = new Map([...values].map(([id, own]) => [id, new Map(own)]))
       for (const { metric, hold } of collected) {
         const { id, hour, value, unit } = metric
@@ -101,7 +101,7 @@ export function withCollected(store: PastStore, collected: readonly Accepted[]):
         if (!byHour.has(hour))
           byHour.set(hour, { value, state: hold ? 'held' : 'due', ...(unit !== undefined && { unit }) })
       }
-      return { values: all, ...others }
+      return { values: all, ...metadata }
     },
   }
 }
@@ -130,15 +130,15 @@ class DerivedHours {
   readonly #computed = new Map<WantedHours, Computed>()
   readonly #underWay = new Set<WantedHours>()
 
-  constructor(wanted: readonly WantedHours[], { values, givers }: StoredInputs, past: WindowPast, rhythms: Rhythms) {
+  constructor(runValues: readonly WantedHours[], { values, givers }: StoredInputs, past: WindowPast, rhythms: Rhythms) {
     const idOf = ({ run: { collector }, value }: WantedHours) => metricId(collector.protocolId, value.label)
-    const byHour = Map.groupBy(wanted, ({ run }) => run.hour)
+    const byHour = Map.groupBy(runValues, ({ run }) => run.hour)
     this.#byHour = new Map([...byHour].map(([hour, own]) => [hour, new Map(own.map(one => [idOf(one), one]))]))
     this.#stored = values
     this.#givers = givers
     this.#rhythms = rhythms
     this.#past = past
-    this.#reach = reachOf([...new Set(wanted.map(({ run }) => run.collector))])
+    this.#reach = reachOf([...new Set(runValues.map(({ run }) => run.collector))])
   }
 
   compute(hour: Hour): void {
@@ -148,21 +148,28 @@ class DerivedHours {
   resultOf(run: HourToRead, inputChanges: number): Collected {
     const own = [...(this.#byHour.get(run.hour)?.values() ?? [])].filter(one => one.run === run)
     const results = own.map(one => [one.value.label, this.#valueOf(one)] as const)
-    const accepted = results.flatMap(([, one]) => ('failure' in one ? [] : [one]))
+    const computedValues = results.flatMap(([, one]) => ('failure' in one ? [] : [one]))
     // The hour has the fault of the first: what waits for no window comes before what does.
     const failed = results.flatMap(([label, one]) => ('failure' in one ? [[label, one.failure] as const] : []))
     const failures = Object.fromEntries(failed.toSorted(([, a], [, b]) => Number(isWindow(a)) - Number(isWindow(b))))
     const fault = hourFault(failures)
-    return { accepted, failures, pins: [], provenance: provenanceOf(run), inputChanges, ...(fault && { fault }) }
+    return {
+      accepted: computedValues,
+      failures,
+      pins: [],
+      provenance: provenanceOf(run),
+      inputChanges,
+      ...(fault && { fault }),
+    }
   }
 
-  #valueOf(one: WantedHours): Computed {
-    const known = this.#computed.get(one)
+  #valueOf(runValue: WantedHours): Computed {
+    const known = this.#computed.get(runValue)
     if (known) return known
-    this.#underWay.add(one)
-    const computed = this.#computedNow(one)
-    this.#underWay.delete(one)
-    this.#computed.set(one, computed)
+    this.#underWay.add(runValue)
+    const computed = this.#computedNow(runValue)
+    this.#underWay.delete(runValue)
+    this.#computed.set(runValue, computed)
     if ('metric' in computed) this.#past.add([computed])
     return computed
   }
@@ -183,11 +190,11 @@ class DerivedHours {
   }
 
   #inputOf(id: MetricId, hour: Hour): InputValue {
-    const one = this.#byHour.get(hour)?.get(id)
-    if (!one) return this.#storedInput(id, hour)
+    const runValue = this.#byHour.get(hour)?.get(id)
+    if (!runValue) return this.#storedInput(id, hour)
     // The check of the configuration refuses a circle: this one has appeared since.
-    if (this.#underWay.has(one)) return { lacks: 'has no value' }
-    const computed = this.#valueOf(one)
+    if (this.#underWay.has(runValue)) return { lacks: 'has no value' }
+    const computed = this.#valueOf(runValue)
     if ('failure' in computed) return { lacks: 'has no value' }
     const stored = this.#stored.get(id)?.get(hour)
     // A person has decided on it, or is to: it stays so, but a dead one is sent again with another value.

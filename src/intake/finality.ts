@@ -160,13 +160,13 @@ export class Finality {
   ): Promise<void> {
     const { log } = this.#deps
     const facts = { chainId: id, collector, hour: hourText(hour), was: `${read.number} ${read.hash}` }
-    const known = `${collector} ${hour} ${block.hash}`
+    const reportKey = `${collector} ${hour} ${block.hash}`
     // It may be retried for long.
-    const level = this.#reported.has(known) ? 'debug' : 'warn'
-    this.#reported.add(known)
+    const level = this.#reported.has(reportKey) ? 'debug' : 'warn'
+    this.#reported.add(reportKey)
     log[level]({ ...facts, is: `${block.number} ${block.hash}` }, `${changes[because].found}: reading it again`)
     await this.#recollect(collector, hour, because)
-    this.#reported.delete(known)
+    this.#reported.delete(reportKey)
   }
 
   /** Reads an hour again and stores the changes: values that differ become due again. Rejects to be called again later. */
@@ -187,18 +187,18 @@ export class Finality {
     const asked = { collector, description, hour, attempts: 0 }
     const [end] = await pipeline.collect([asked], purpose, reportedReads(outbox), signal)
     if (!end) return signal.throwIfAborted()
-    const { outcome, recorded, collected } = end
+    const { outcome, recorded: recordResult, collected } = end
     if (outcome.kind === 'left') throw outcome.fault
     if (outcome.kind === 'given-up') {
       log.error({ ...facts, fault: faultLine(outcome.fault) }, staysAsItIs)
       return
     }
-    const { corrected } = recorded
-    const what =
+    const { corrected } = recordResult
+    const consequence =
       corrected > 0
         ? `${corrected} of ${collected.accepted.length} values differ and are pushed again`
         : 'the same values'
-    log.warn({ ...facts, corrected }, `read again ${after}: ${what}`)
+    log.warn({ ...facts, corrected }, `read again ${after}: ${consequence}`)
   }
 }
 

@@ -48,16 +48,16 @@ export function objection(
 /**
  * The machine's clock of a command, which is believed as a person has just typed it.
  *
- * @param watched says what is final. Default: nothing is
+ * @param daemonClock says what is final. Default: nothing is
  */
-export function commandClock(time: Pick<Time, 'nowMs'>, watched?: Pick<HourClock, 'earliestMs'>): HourClock {
+export function commandClock(time: Pick<Time, 'nowMs'>, daemonClock?: Pick<HourClock, 'earliestMs'>): HourClock {
   return {
     get hour() {
       const nowMs = time.nowMs()
       return isPossible(nowMs) ? hourAt(nowMs) : undefined
     },
     get earliestMs() {
-      return watched?.earliestMs
+      return daemonClock?.earliestMs
     },
     onBelieved() {},
   }
@@ -145,13 +145,14 @@ export class WatchedClock extends DerivedTime {
   /** Whether the machine's clock is believed now. */
   get verdict(): ClockVerdict {
     const mark = this.#look()
-    const expected = this.#expected(mark.steadyMs)
-    const verdict = judgeClock(this.#evidence(mark, expected))
+    const expectation = this.#expected(mark.steadyMs)
+    const verdict = judgeClock(this.#evidence(mark, expectation))
     if (verdict.kind === 'doubted') return verdict
-    const isConfirmed = verdict.isConfirmed || (expected?.isMet === true && expected.isConfirmed)
-    const isNew = this.#trusted === undefined || expected?.isMet === false
+    const isConfirmed = verdict.isConfirmed || (expectation?.isMet === true && expectation.isConfirmed)
+    const isNew = this.#trusted === undefined || expectation?.isMet === false
     this.#trusted = { ...mark, isConfirmed }
-    if (isNew) for (const listener of this.#listeners) listener(expected ? Math.round(mark.wallMs - expected.nowMs) : 0)
+    if (isNew)
+      for (const listener of this.#listeners) listener(expectation ? Math.round(mark.wallMs - expectation.nowMs) : 0)
     return verdict
   }
 
@@ -241,12 +242,12 @@ export class WatchedClock extends DerivedTime {
     return this.#even.steadyMs - this.#evenSinceMs
   }
 
-  #evidence({ wallMs, steadyMs }: Mark, expected: ClockEvidence['expected']): ClockEvidence {
+  #evidence({ wallMs, steadyMs }: Mark, expectation: ClockEvidence['expected']): ClockEvidence {
     const { storedMs, configuredMs } = this.#witnesses
     return {
       wallMs,
       evenMs: this.#evenMs,
-      ...(expected && { expected }),
+      ...(expectation && { expected: expectation }),
       ...(this.#service !== undefined && { serviceMs: this.#service + steadyMs }),
       ...(this.#head && { head: { chain: this.#head.chain, nowMs: this.#head.offset + steadyMs } }),
       ...(storedMs !== undefined && { storedMs }),

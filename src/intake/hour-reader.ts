@@ -111,7 +111,7 @@ export class HourReader {
           return { ...this.#inTime(collected, runs[place]), ...(contradicted.length > 0 && { contradicted }) }
         })
       }
-      const asked = readings.map(async (reading, place) => {
+      const reads = readings.map(async (reading, place) => {
         const { next, wrong = [] } = judgements[place] ?? {}
         if (next === 'again') {
           const again = await this.#begun(reading.run, reasonsOf(wrong))
@@ -119,7 +119,7 @@ export class HourReader {
         }
         return next === 'another' ? this.#another(reading) : reading
       })
-      readings = await Promise.all(asked)
+      readings = await Promise.all(reads)
     }
   }
 
@@ -300,13 +300,13 @@ type Answers = Pick<RunOutcome, 'readings' | 'pins'> & Partial<Pick<RunOutcome, 
 type Topic = string | number
 
 /** Compares two runs of a collector for an hour. Whatever has no answer in one of them does not differ. Pure. */
-export function disagreementOf(one: Answers, other: Answers): Disagreement {
+export function disagreementOf(answers: Answers, other: Answers): Disagreement {
   const differs = (topic: Topic) => {
-    const [first, second] = [answerOf(one, topic), answerOf(other, topic)]
+    const [first, second] = [answerOf(answers, topic), answerOf(other, topic)]
     return first !== undefined && second !== undefined && !Object.is(first, second)
   }
-  const labels = [...Object.keys(one.readings), ...Object.keys(one.failures ?? {})]
-  return { labels: labels.filter(differs), chainIds: one.pins.map(({ chainId }) => chainId).filter(differs) }
+  const labels = [...Object.keys(answers.readings), ...Object.keys(answers.failures ?? {})]
+  return { labels: labels.filter(differs), chainIds: answers.pins.map(({ chainId }) => chainId).filter(differs) }
 }
 
 /**
@@ -333,14 +333,16 @@ interface Vote {
   readonly otherwise: number
 }
 
-function votesOn(topics: readonly Topic[], first: RunAnswer, others: readonly RunAnswer[]): Vote[] {
-  const differing = others.map(other => {
+function votesOn(topics: readonly Topic[], first: RunAnswer, opinions: readonly RunAnswer[]): Vote[] {
+  const differing = opinions.map(other => {
     const { labels, chainIds } = disagreementOf(first, other)
     return new Set<Topic>([...labels, ...chainIds])
   })
   return topics.map(topic => {
-    const against = others.filter((_, place) => differing[place]?.has(topic))
-    const same = others.filter((other, place) => answerOf(other, topic) !== undefined && !differing[place]?.has(topic))
+    const against = opinions.filter((_, place) => differing[place]?.has(topic))
+    const same = opinions.filter(
+      (other, place) => answerOf(other, topic) !== undefined && !differing[place]?.has(topic),
+    )
     const byAnswer = Map.groupBy(against, other => answerOf(other, topic))
     const otherwise = Math.max(0, ...[...byAnswer.values()].map(({ length }) => length))
     return { topic, same: 1 + same.length, against, otherwise }
@@ -388,10 +390,10 @@ interface Settling extends AskedRun {
   readonly pastOf: PastOf
 }
 
-function settled(asked: Settling): Judgement {
-  const { run, first, collected, read, agree, need, votes, isReadAgain } = asked
+function settled(settling: Settling): Judgement {
+  const { run, first, collected, read, agree, need, votes, isReadAgain } = settling
   const contradicted = votes.filter(({ same, against }) => same < need && against.length > 0)
-  const reason = contradicted.length > 0 ? disagreementText(asked, contradicted) : ''
+  const reason = contradicted.length > 0 ? disagreementText(settling, contradicted) : ''
   // An implausible jump is doubted where one host contradicts it, any other value only where as many hosts do.
   const doubted = agree > 1 ? contradicted.filter(({ otherwise }) => otherwise >= need) : contradicted
   const own = wrongHosts(doubted, read, () => [first]).map(one => ({ ...one, run, reason }))
@@ -400,21 +402,21 @@ function settled(asked: Settling): Judgement {
   }
   const agreed = votes.filter(({ same }) => same >= need)
   const wrong = wrongHosts(agreed, read, ({ against }) => against).map(one => {
-    return { ...one, run, reason: disagreementText(asked, agreed) }
+    return { ...one, run, reason: disagreementText(settling, agreed) }
   })
   if (agree === 1) {
-    const why = (label: string) => (reason === '' ? silenceAbout(label, asked).message : reason)
+    const why = (label: string) => (reason === '' ? silenceAbout(label, settling).message : reason)
     const isAgreed = (label: string) => agreed.some(({ topic }) => topic === label)
     return { ...confirmedJumps(collected, label => (isAgreed(label) ? undefined : why(label))), wrong }
   }
   if (contradicted.some(({ topic }) => typeof topic === 'number')) {
     return { collected: nothing(disagreement(reason)), wrong }
   }
-  const lost = lostLabels(asked, reason)
+  const lost = lostLabels(settling, reason)
   if (first.failed && Object.keys(lost).length === 0) return { collected, wrong }
   const readings = Object.fromEntries(Object.entries(first.readings).filter(([label]) => !lost[label]))
   const left = { ...first, readings, failures: { ...first.failures, ...lost } }
-  return { ...confirmedJumps(checked(run, left, asked.pastOf), () => undefined), wrong }
+  return { ...confirmedJumps(checked(run, left, settling.pastOf), () => undefined), wrong }
 }
 
 /**
@@ -427,20 +429,20 @@ function wrongHosts(
   of: (vote: Vote) => readonly RunAnswer[],
 ): { readonly chain: ComparedChain; readonly host: string }[] {
   const blocks = votes.filter(({ topic, against }) => typeof topic === 'number' && against.length > 0)
-  const meant = blocks.length > 0 ? blocks : votes
+  const relevant = blocks.length > 0 ? blocks : votes
   const suspects = blocks.length > 0 ? read.filter(({ id }) => blocks.some(({ topic }) => topic === id)) : read
   const [chain] = suspects
   if (!chain || suspects.length > 1) return []
-  const hosts = meant.flatMap(vote => of(vote).flatMap(({ hosts }) => hosts[chain.id] ?? []))
+  const hosts = relevant.flatMap(vote => of(vote).flatMap(({ hosts }) => hosts[chain.id] ?? []))
   return [...new Set(hosts)].map(host => ({ chain, host }))
 }
 
 /** Why labels fail that fewer hosts agree on than must. */
-function lostLabels(asked: Settling, reason: string): Record<string, FaultRecord> {
+function lostLabels(settling: Settling, reason: string): Record<string, FaultRecord> {
   const lost: Record<string, FaultRecord> = {}
-  for (const { topic: label, same, against } of asked.votes) {
-    if (typeof label === 'number' || same >= asked.need) continue
-    const fault = against.length > 0 ? disagreement(reason) : notAsMany(asked.agree, silenceAbout(label, asked))
+  for (const { topic: label, same, against } of settling.votes) {
+    if (typeof label === 'number' || same >= settling.need) continue
+    const fault = against.length > 0 ? disagreement(reason) : notAsMany(settling.agree, silenceAbout(label, settling))
     lost[label] = faultRecord(fault)
   }
   return lost
@@ -452,17 +454,17 @@ function confirmedJumps(
   why: (label: string) => string | undefined,
 ): Pick<Judgement, 'collected' | 'confirmed'> {
   const confirmed: Accepted[] = []
-  const accepted = collected.accepted.map((one): Accepted => {
-    const { metric, hold } = one
-    if (hold?.kind !== 'jump') return one
+  const judgedValues = collected.accepted.map((value): Accepted => {
+    const { metric, hold } = value
+    if (hold?.kind !== 'jump') return value
     const reason = why(labelOf(metric))
     if (reason !== undefined) {
       return { metric, hold: { ...hold, reason: `${hold.reason}; not confirmed by another host: ${reason}` } }
     }
-    confirmed.push(one)
+    confirmed.push(value)
     return { metric }
   })
-  return { collected: { ...collected, accepted }, confirmed }
+  return { collected: { ...collected, accepted: judgedValues }, confirmed }
 }
 
 /** Why no other host answers about a label. */
@@ -500,7 +502,7 @@ function disagreementText({ first, opinions, read }: Settling, votes: readonly V
   const { topic = '' } = disputed.find(vote => typeof vote.topic === 'number') ?? disputed[0] ?? {}
   const isBlock = typeof topic === 'number'
   const chains = isBlock ? read.filter(({ id }) => id === topic) : read
-  const said = [first, ...opinions].flatMap(answered => {
+  const positions = [first, ...opinions].flatMap(answered => {
     const answer = answerOf(answered, topic)
     if (answer === undefined) return []
     const host = chains.flatMap(({ id }) => answered.hosts[id] ?? []).join(' and ') || 'a host'
@@ -508,7 +510,7 @@ function disagreementText({ first, opinions, read }: Settling, votes: readonly V
   })
   const what = isBlock ? `the block of ${chains.map(({ name }) => name).join()}` : topic
   const more = isBlock || disputed.length < 2 ? '' : `; and about ${disputed.length - 1} more of its labels`
-  return `endpoints of different hosts disagree about ${what}: ${said.join(', ')}${more}`
+  return `endpoints of different hosts disagree about ${what}: ${positions.join(', ')}${more}`
 }
 
 /**

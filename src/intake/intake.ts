@@ -323,11 +323,11 @@ export class Attention {
     if (areAll) for (const { id } of all) this.#changed.add(id)
     this.#areAllDue = false
     if (areAll) this.#lookedMs = nowMs
-    const taken = all.filter(({ id }) => this.#changed.has(id)).slice(0, atOnceMax)
-    this.#isLeft = this.#changed.size > taken.length && taken.length === atOnceMax
+    const batch = all.filter(({ id }) => this.#changed.has(id)).slice(0, atOnceMax)
+    this.#isLeft = this.#changed.size > batch.length && batch.length === atOnceMax
     if (!this.#isLeft) this.#changed.clear()
-    for (const { id } of taken) this.#changed.delete(id)
-    return taken
+    for (const { id } of batch) this.#changed.delete(id)
+    return batch
   }
 
   /** Whether collectors are left to check. */

@@ -148,13 +148,13 @@ export type ReportingStore = PastStore & Pick<IntakeStore, 'record' | 'recordGap
 
 /** The store of hours; an error of a read is reported to the outbox, as it is not the collector's failure. */
 export function reportedReads({ intake, health }: IntakeOutbox): ReportingStore {
-  const reported = (error: unknown): never => {
+  const rethrow = (error: unknown): never => {
     health.recover(error)
     throw error
   }
   return {
-    pasts: metrics => intake.pasts(metrics).catch(reported),
-    inputs: (ranges, of) => intake.inputs(ranges, of).catch(reported),
+    pasts: metrics => intake.pasts(metrics).catch(rethrow),
+    inputs: (ranges, of) => intake.inputs(ranges, of).catch(rethrow),
     record: (outcome, nowMs) => intake.record(outcome, nowMs),
     recordGap: (...gap) => intake.recordGap(...gap),
     forgetPins: (...hour) => intake.forgetPins(...hour),
@@ -212,12 +212,12 @@ export class WindowPast {
 
   /** The nearest value of the day before in the window, of any hour before for one of none, unless the outbox has a nearer one. */
   #nearest(id: MetricId, hour: Hour, storedHour: Hour | undefined, isOfNone: boolean): Metric | undefined {
-    const own = this.#metrics.get(id)
-    const earliest = own?.keys().next().value ?? hour
+    const past = this.#metrics.get(id)
+    const earliest = past?.keys().next().value ?? hour
     const backMax = isOfNone ? (hour - earliest) / hourMs : jumpHoursMax
-    for (let back = 1; own && back <= backMax; back += 1) {
+    for (let back = 1; past && back <= backMax; back += 1) {
       const at = hourAfter(hour, -back)
-      const metric = own.get(at)
+      const metric = past.get(at)
       if (metric || at === storedHour) return metric
     }
     return undefined

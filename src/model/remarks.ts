@@ -79,11 +79,11 @@ function remarkText(entry: unknown): string {
 function byWords(texts: readonly string[], batch: readonly Metric[]): Metric | undefined {
   const spoken = batch.filter(({ id }) => texts.some(text => mentions(text, id)))
   // `vault___TVL` is a part of `vault___TVL.24h`; the full stop alone does not show that.
-  const named = spoken.filter(({ id }) => {
+  const remarks = spoken.filter(({ id }) => {
     const longer = spoken.filter(other => other.id.startsWith(`${id}.`)).map(other => other.id)
     return longer.length === 0 || texts.some(text => mentions(without(text, longer), id))
   })
-  return dated(named, texts)
+  return dated(remarks, texts)
 }
 
 /** The only metric of the list, or the one whose hour stands in the texts. */
@@ -118,11 +118,11 @@ function isIdCharacter(character: string | undefined): boolean {
 
 /** Indexes into a list of metrics: `metrics[3].value`, `/metrics/3`, `['metrics', 3]`. */
 function pathIndexes(entry: unknown): unknown[] {
-  const written = textsIn(entry).flatMap(text =>
+  const texts = textsIn(entry).flatMap(text =>
     [...text.matchAll(/metrics[.[/](\d{1,3})/g)].map(match => Number(match[1])),
   )
   const path = isRecord(entry) && Array.isArray(entry['path']) ? entry['path'] : []
-  return [...written, ...path.filter(part => Number.isInteger(part)).slice(0, 1)]
+  return [...texts, ...path.filter(part => Number.isInteger(part)).slice(0, 1)]
 }
 
 function numbersUnder(keys: readonly string[], entry: unknown): unknown[] {

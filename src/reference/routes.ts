@@ -269,7 +269,7 @@ interface Addressed {
 function addressed(push: Push, find: (id: string) => Protocol | undefined, key: StoredKey): Addressed[] {
   const protocols = new Map<string, Protocol | undefined>()
   const remarks: RefusalRemark[] = []
-  const found = push.metrics.flatMap((metric, index) => {
+  const problems = push.metrics.flatMap((metric, index) => {
     const { id, protocolId } = metric
     if (!protocols.has(protocolId)) protocols.set(protocolId, find(protocolId))
     const protocol = protocols.get(protocolId)
@@ -278,7 +278,7 @@ function addressed(push: Push, find: (id: string) => Protocol | undefined, key: 
     return []
   })
   if (remarks.length > 0) throw new ServiceRefusal(404, remarks[0]?.message ?? '', remarks)
-  return found
+  return problems
 }
 
 function notFound(protocolId: string): string {

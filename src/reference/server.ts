@@ -121,16 +121,16 @@ function withoutUnused(document: ReturnType<typeof jsonSchemaTransformObject>): 
   if (!('components' in document)) return document
   const { components, ...rest } = document
   const schemas: Record<string, unknown> = { ...components?.schemas }
-  const used = new Set<string>()
+  const names = new Set<string>()
   const follow = (part: unknown): void => {
     for (const [, name = ''] of JSON.stringify(part ?? null).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
-      if (used.has(name)) continue
-      used.add(name)
+      if (names.has(name)) continue
+      names.add(name)
       follow(schemas[name])
     }
   }
   follow(rest)
-  const kept = Object.fromEntries(Object.entries(schemas).filter(([name]) => used.has(name)))
+  const kept = Object.fromEntries(Object.entries(schemas).filter(([name]) => names.has(name)))
   return { ...document, components: { ...components, schemas: kept } } as typeof document
 }
 

@@ -105,18 +105,18 @@ function keysIn(database: Sqlite, time: Time) {
   const all = database.prepare<[], KeyRow>(
     'SELECT prefix, name, created_at_ms AS createdAtMs, revoked_at_ms AS revokedAtMs FROM api_key ORDER BY no',
   )
-  const named = database.prepare<{ text: string }, { no: number; prefix: string }>(
+  const byText = database.prepare<{ text: string }, { no: number; prefix: string }>(
     'SELECT no, prefix FROM api_key WHERE revoked_at_ms IS NULL AND (name = :text OR prefix = :text)',
   )
   const setRevoked = database.prepare<[number, number]>('UPDATE api_key SET revoked_at_ms = ? WHERE no = ?')
   const setSecret = database.prepare<[string, Buffer, number]>('UPDATE api_key SET prefix = ?, hash = ? WHERE no = ?')
 
   const only = (text: string): number => {
-    const [found, ...others] = named.all({ text })
+    const [found, ...further] = byText.all({ text })
     if (!found) throw new Fault('usage', `no valid key has the name or prefix "${text}"`)
-    if (others.length === 0) return found.no
-    const prefixes = [found, ...others].map(({ prefix }) => prefix).join(', ')
-    throw new Fault('usage', `${others.length + 1} keys are named "${text}"`, { fix: `give a prefix: ${prefixes}` })
+    if (further.length === 0) return found.no
+    const prefixes = [found, ...further].map(({ prefix }) => prefix).join(', ')
+    throw new Fault('usage', `${further.length + 1} keys are named "${text}"`, { fix: `give a prefix: ${prefixes}` })
   }
 
   return {
@@ -252,7 +252,7 @@ export interface LatestValue {
 
 /** The values of all metrics. */
 function valuesIn(database: Sqlite) {
-  const put = putIn(database)
+  const putValue = putIn(database)
   const latest = database.prepare<[number], LatestValue>(
     `SELECT metric.no AS metricNo, metric.id, at_ms AS atMs, value, unit
      FROM metric JOIN metric_value ON metric_value.protocol_no = metric.protocol_no
@@ -273,7 +273,7 @@ function valuesIn(database: Sqlite) {
      * @returns indexes in `values` of metrics that existed with the same id and instant and were updated
      */
     put: (values: readonly NewValue[], keyNo: number) =>
-      inTransaction(() => values.flatMap((value, place) => (put(value, keyNo) === 'updated' ? [place] : []))),
+      inTransaction(() => values.flatMap((value, place) => (putValue(value, keyNo) === 'updated' ? [place] : []))),
     /** The newest value of every metric of a protocol, by metric id. */
     latest: (protocolNo: number) => latest.all(protocolNo),
     /** The newest value of each metric of a protocol in `(afterMs, untilMs]`, by metric number. */

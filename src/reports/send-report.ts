@@ -46,7 +46,7 @@ interface ReportDeps {
  */
 export async function sendReport(report: OutgoingReport, deps: ReportDeps): Promise<'accepted' | 'refused' | 'left'> {
   const { time, receiver, stop, enough, attemptsMax = Number.POSITIVE_INFINITY } = deps
-  const waiting = enough ? AbortSignal.any([stop, enough]) : stop
+  const waitSignal = enough ? AbortSignal.any([stop, enough]) : stop
   for (let attempt = 1; ; attempt += 1) {
     const verdict = await verdictOf(report, deps)
     if (stop.aborted) return 'left'
@@ -56,7 +56,7 @@ export async function sendReport(report: OutgoingReport, deps: ReportDeps): Prom
     if (attempt >= attemptsMax) return 'left'
     const backoff = backoffMs({ baseMs: repeatBaseMs, capMs: repeatCapMs }, attempt, 0.5 + time.chance() / 2)
     const restMs = Math.max(backoff, (verdict.notBeforeMs ?? 0) - time.nowMs())
-    const isOver = await time.sleep(restMs, waiting).then(
+    const isOver = await time.sleep(restMs, waitSignal).then(
       () => false,
       () => true,
     )

@@ -63,14 +63,14 @@ export function prepareLoad(database: Sqlite): void {
 export function loadRows(database: Sqlite, pages: PageFile, age: 'newest' | 'older'): void {
   const load = age === 'newest' ? loader(database) : filler(database)
   const all = database.transaction((found: readonly RescuedRow[]) => found.forEach(load))
-  let waiting: RescuedRow[] = []
+  let batch: RescuedRow[] = []
   for (const found of rescue(pages, shapesOf(database), reachedOnly)) {
-    waiting.push(found)
-    if (waiting.length < loadedRows) continue
-    all(waiting)
-    waiting = []
+    batch.push(found)
+    if (batch.length < loadedRows) continue
+    all(batch)
+    batch = []
   }
-  all(waiting)
+  all(batch)
 }
 
 /** @returns a function that inserts a row: whether it is new; `undefined` for one that does not fit */

@@ -291,15 +291,15 @@ export class Salvage {
   salvage(file: string, reason: string, context: SalvageContext): Salvaged {
     const at = nameFor(file, context.nowMs)
     const stamp = stampOf(file)
-    let made = remake(file, file, this.#tables, context)
+    let remade = remake(file, file, this.#tables, context)
     const aside = callWhole(file, at)
     moveAside(file, aside)
     if (stampOf(aside) !== stamp) {
       // A command that had the outbox open has written while it was read.
-      made = remake(aside, file, this.#tables, context)
+      remade = remake(aside, file, this.#tables, context)
       callWhole(file, at)
     }
     moveIn(file, at)
-    return { reason, aside, ...made }
+    return { reason, aside, ...remade }
   }
 }

@@ -42,15 +42,15 @@ export class OtherSchemaError extends Error {
 
   /** @param found the file's `user_version`; other programs rarely set one */
   constructor(file: string, found: number, schema: Schema, writer?: string) {
-    const known = schema.version
-    const own = `this is tidegauge ${version}, which reads ${known}`
+    const ownVersion = schema.version
+    const reader = `this is tidegauge ${version}, which reads ${ownVersion}`
     super(
       found === 0
         ? `${file} is a database of another program`
-        : `${file} has schema version ${found}${writer === undefined ? '' : `, made by tidegauge ${writer}`}; ${own}`,
+        : `${file} has schema version ${found}${writer === undefined ? '' : `, made by tidegauge ${writer}`}; ${reader}`,
     )
     const older = stepsFrom(found, schema.migrations ?? []).length > 0 ? 'waiting' : 'older'
-    this.madeBy = found === 0 ? 'other' : found > known ? 'newer' : older
+    this.madeBy = found === 0 ? 'other' : found > ownVersion ? 'newer' : older
     this.writer = writer
   }
 }
@@ -148,11 +148,11 @@ export function unsynced(database: Sqlite): <T>(act: () => T) => T {
 
 /** Whether a file is empty. @throws OtherSchemaError when its tables are not those of the schema */
 function hasNoTables(database: Sqlite, file: string, schema: Schema): boolean {
-  const found = schemaVersion(database)
-  if (found === schema.version) return false
+  const version = schemaVersion(database)
+  if (version === schema.version) return false
   const tables = database.prepare<[], number>('SELECT count(*) FROM sqlite_schema').pluck()
-  if (found === 0 && tables.get() === 0) return true
-  throw new OtherSchemaError(file, found, schema, writerOf(database))
+  if (version === 0 && tables.get() === 0) return true
+  throw new OtherSchemaError(file, version, schema, writerOf(database))
 }
 
 /**

@@ -78,17 +78,17 @@ export class FoldedLines {
     }
     const text = level + rest
     const key = text.replace(ofAttempt, '')
-    const known = this.#written.get(key)
+    const entry = this.#written.get(key)
     // A clock that was set back must not fold for longer.
-    if (known && atMs >= known.atMs && atMs < known.atMs + foldMs) {
-      known.again += 1
-      known.text = text
+    if (entry && atMs >= entry.atMs && atMs < entry.atMs + foldMs) {
+      entry.again += 1
+      entry.text = text
       return
     }
     this.#tellOld(atMs, key)
     this.#written.delete(key)
     this.#written.set(key, { atMs, text, again: 0 })
-    this.#write(known && known.again > 0 ? repeated(text, time, known.again) : line)
+    this.#write(entry && entry.again > 0 ? repeated(text, time, entry.again) : line)
   }
 
   /** Writes what was left out of lines whose minute is over, and forgets them. */

@@ -16,11 +16,11 @@ const redacted = '[redacted]'
 export function cleanRequest(read: HttpRead, redactor: Redactor): CleanRequest {
   const address = cleanAddress(redactor.redact(read.url))
   const body = read.body === undefined ? {} : { body: cleanBody(read.body, isForm(read.headers), redactor) }
-  const own = new Redactor()
-  own.add(sentSecrets(read))
+  const sentRedactor = new Redactor()
+  sentRedactor.add(sentSecrets(read))
   return withoutSecrets(
     { request: `${read.method} ${address}`, headers: Object.keys(read.headers).sort(), ...body },
-    own,
+    sentRedactor,
   )
 }
 

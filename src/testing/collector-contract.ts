@@ -27,18 +27,18 @@ export interface ContractRun extends TriedCollector {
  * collectorContract('supply', { use: './supply.ts', options, hours: ['2026-11-20T13:00:00Z'], recording })
  * ```
  */
-export function collectorContract(name: string, { hours, recording, tests, ...tried }: ContractRun): void {
+export function collectorContract(name: string, { hours, recording, tests, ...collector }: ContractRun): void {
   const recordings = () => (recording === undefined ? [] : [recording].flat().map(parsedRecording))
-  const asked = () => (hours ?? recordings().map(({ hour }) => hour)).map(fullHour)
+  const runHours = () => (hours ?? recordings().map(({ hour }) => hour)).map(fullHour)
   const redactor = new Redactor()
   const openOn = (interceptor: ReadInterceptor, deadlineMs?: number) => {
     const all = joined(recordings())
     const limit = deadlineMs === undefined ? {} : { deadlineMs }
-    return replayRunner({ recording: all, interceptor, options: tried.options, redactor, ...limit })
+    return replayRunner({ recording: all, interceptor, options: collector.options, redactor, ...limit })
   }
   const parts = {
-    collector: (options: unknown = tried.options) => configured({ ...tried, options }),
-    hours: asked,
+    collector: (options: unknown = collector.options) => configured({ ...collector, options }),
+    hours: runHours,
     openOn,
     open: () => {
       const player = new Player(recordings(), redactor)

@@ -40,15 +40,15 @@ const silentMs = 3_000
 /** The tests that any collector passes. */
 export function contractTests(name: string, deps: ContractDeps, { describe, it, after }: TestRunner): void {
   describe(`collector ${name}`, () => {
-    let opened: OpenSources | undefined
-    after(async () => opened?.runner.stop())
+    let sources: OpenSources | undefined
+    after(async () => sources?.runner.stop())
     for (const [title, test] of Object.entries(tests)) {
       it(
         title,
         () => {
           // One runner for all tests: it costs more than what is asked of it.
-          opened ??= deps.open()
-          return test(deps, opened)
+          sources ??= deps.open()
+          return test(deps, sources)
         },
         testMsMax,
       )
@@ -122,7 +122,7 @@ const tests: Readonly<Record<string, ContractTest>> = {
 async function failsWithItsSources(deps: ContractDeps, { runner, hasRead }: OpenSources): Promise<void> {
   const [hour] = deps.hours()
   if (hour === undefined) return
-  const { readings: known } = await runner.collect(deps.collector(), hour)
+  const { readings } = await runner.collect(deps.collector(), hour)
   if (hasRead()) {
     let source: ReadInterceptor | undefined
     // One process for all of them: it costs more than what is asked of it.
@@ -130,7 +130,7 @@ async function failsWithItsSources(deps: ContractDeps, { runner, hasRead }: Open
     try {
       for (const [name, each] of Object.entries(failingSources)) {
         source = each
-        demandNoValue(await outcomeOf(failing, deps.collector(), hour), known, name)
+        demandNoValue(await outcomeOf(failing, deps.collector(), hour), readings, name)
       }
     } finally {
       await failing.stop()
@@ -163,11 +163,11 @@ async function silentRun(deps: ContractDeps, { runner, hasRead }: OpenSources, h
   await runner.collect(deps.collector(), hour)
   const options = deps.silent?.()
   if (!hasRead() && options === undefined) return undefined
-  const waiting = deps.openOn(silentSource, silentMs)
+  const stalled = deps.openOn(silentSource, silentMs)
   try {
-    return await outcomeOf(waiting, deps.collector(options), hour)
+    return await outcomeOf(stalled, deps.collector(options), hour)
   } finally {
-    await waiting.stop()
+    await stalled.stop()
   }
 }
 

@@ -168,12 +168,12 @@ function inOrder<T>(byKey: ReadonlyMap<string, T>): T[] {
   return [...byKey].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, value]) => value)
 }
 
-function byName<T, R>(all: ReadonlyMap<string, T>, made: (value: T, name: string) => R): Record<string, R> {
+function byName<T, R>(all: ReadonlyMap<string, T>, entryOf: (value: T, name: string) => R): Record<string, R> {
   const names = [...all.keys()].sort()
   return Object.fromEntries(
     names.flatMap(name => {
       const value = all.get(name)
-      return value === undefined ? [] : [[name, made(value, name)] as const]
+      return value === undefined ? [] : [[name, entryOf(value, name)] as const]
     }),
   )
 }

@@ -107,7 +107,7 @@ export function smaller({ sent, attemptsMax }: Piece, metrics: readonly Metric[]
  *
  * @param ways how many pieces there may be
  */
-export function piecesOf({ sent }: Piece, metrics: readonly Metric[], ways: number): Piece[] {
+export function piecesOf({ sent: attempts }: Piece, metrics: readonly Metric[], ways: number): Piece[] {
   const byProtocol = [...Map.groupBy(metrics, ({ protocolId }) => protocolId).values()]
   const units: readonly (readonly Metric[])[] = byProtocol.length > 1 ? byProtocol : metrics.map(metric => [metric])
   const size = Math.max(1, Math.ceil(units.length / ways))
@@ -115,5 +115,5 @@ export function piecesOf({ sent }: Piece, metrics: readonly Metric[], ways: numb
   const pieces: readonly (readonly Metric[])[] = Array.from({ length: count }, (_, at) =>
     units.slice(at * size, (at + 1) * size).flat(),
   )
-  return pieces.filter(isBatch).map(batch => ({ batch, sent, attemptsMax: troubledAttemptsMax }))
+  return pieces.filter(isBatch).map(batch => ({ batch, sent: attempts, attemptsMax: troubledAttemptsMax }))
 }

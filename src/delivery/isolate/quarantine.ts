@@ -275,12 +275,12 @@ export class Quarantine {
   #release(metric: Metric): void {
     if (this.#rowsOf.size === 0 || !this.#rows.has(metric)) return
     this.#rows.remove(metric)
-    const left = (this.#rowsOf.get(metric.id) ?? 1) - 1
-    if (left === 0) {
+    const rowsLeft = (this.#rowsOf.get(metric.id) ?? 1) - 1
+    if (rowsLeft === 0) {
       this.#rowsOf.delete(metric.id)
       this.#acceptedFrom.delete(metric.id)
       this.#series.remove(metric.id)
-    } else this.#rowsOf.set(metric.id, left)
+    } else this.#rowsOf.set(metric.id, rowsLeft)
     this.#failedOf.delete(metric.protocolId)
   }
 }

@@ -69,25 +69,27 @@ export function reduce(state: FlushState, event: FlushEvent): FlushStep {
 
 /** Until a push is accepted, all pushes together have as many attempts as one: a service that is down gets no more. */
 function taken(state: FlushState, piece: Piece): FlushStep {
-  const { max, used } = state.attempts
+  const { max, used: spentAttempts } = state.attempts
   const [sentAt, acceptedBefore] = [state.sequence + 1, state.acceptedPushes]
   const isCounted = state.knownGood === undefined && piece.isProbe === undefined
-  const attemptsMax = isCounted ? Math.max(1, Math.min(attemptsOf(piece), max - used)) : piece.attemptsMax
-  const attempts = isCounted ? { attemptsMax, failedBefore: used } : { attemptsMax }
-  const now = isCounted ? { max, used: used + attemptsMax } : state.attempts
+  const attemptsMax = isCounted ? Math.max(1, Math.min(attemptsOf(piece), max - spentAttempts)) : piece.attemptsMax
+  const attempts = isCounted ? { attemptsMax, failedBefore: spentAttempts } : { attemptsMax }
+  const now = isCounted ? { max, used: spentAttempts + attemptsMax } : state.attempts
   const sent = { piece, attempts, sentAt, acceptedBefore, isCounted }
   return step({ ...state, sequence: sentAt, attempts: now }, { kind: 'push', sent })
 }
 
 function answered(before: FlushState, event: Extract<FlushEvent, { kind: 'answered' }>): FlushStep {
-  const { sent, pushed, isAddressProven, isInQuarantine } = event
+  const { sent: piecePushed, pushed, isAddressProven, isInQuarantine } = event
   const { verdict, attempts, isSlow = false } = pushed
-  const piece = { ...sent.piece, sent: sent.piece.sent + attempts }
-  const unused = sent.isCounted ? sent.attempts.attemptsMax - (verdict.kind === 'transient' ? attempts : 0) : 0
+  const piece = { ...piecePushed.piece, sent: piecePushed.piece.sent + attempts }
+  const unused = piecePushed.isCounted
+    ? piecePushed.attempts.attemptsMax - (verdict.kind === 'transient' ? attempts : 0)
+    : 0
   const state = { ...before, attempts: { ...before.attempts, used: before.attempts.used - unused } }
   switch (verdict.kind) {
     case 'settled':
-      return delivered(state, piece, sent.sentAt, verdict)
+      return delivered(state, piece, piecePushed.sentAt, verdict)
     case 'refused':
       // A status that the interface does not name may be about the address, as long as nothing was ever accepted there.
       return !verdict.isUnlisted || state.acceptedPushes > 0 || isAddressProven
@@ -96,7 +98,7 @@ function answered(before: FlushState, event: Extract<FlushEvent, { kind: 'answer
     case 'protocol-refused':
       return protocolRejected(state, piece, verdict, isInQuarantine)
     case 'transient':
-      return failed(state, { piece, verdict, isSlow }, sent.acceptedBefore)
+      return failed(state, { piece, verdict, isSlow }, piecePushed.acceptedBefore)
     case 'key-refused':
     case 'misdirected':
       return stopped(state, verdict)
@@ -268,21 +270,21 @@ function accepted(state: FlushState, sentAt: number, piece?: Piece, resend: read
   const { pairedWith } = piece ?? {}
   const otherOfPair = pairedWith ? new Set([...state.otherOfPair, metricKey(pairedWith)]) : state.otherOfPair
   const now = { ...state, probes: 0, rejectionsInRow: 0, otherOfPair }
-  const judged = confirm(
+  const confirmation = confirm(
     now,
     ({ rejectedAt, deadLetter }) => rejectedAt < sentAt || otherOfPair.has(metricKey(deadLetter.metric)),
   )
-  if (!piece || resend.length === 0) return judged
-  return andThen(judged, next => step(next, sendFirst(smaller(piece, resend))))
+  if (!piece || resend.length === 0) return confirmation
+  return andThen(confirmation, next => step(next, sendFirst(smaller(piece, resend))))
 }
 
 /** Sends rejected singles once more: another instance may have rejected them, or the reason is over. */
 function confirm(state: FlushState, isJudged: (single: RejectedSingle) => boolean): FlushStep {
-  const judged = state.rejected.filter(isJudged)
-  if (judged.length === 0) return step(state)
+  const letters = state.rejected.filter(isJudged)
+  if (letters.length === 0) return step(state)
   return step(
     { ...state, rejected: state.rejected.filter(single => !isJudged(single)) },
-    ...judged.map(({ deadLetter }): FlushAction => ({ kind: 'confirm', deadLetter })),
+    ...letters.map(({ deadLetter }): FlushAction => ({ kind: 'confirm', deadLetter })),
   )
 }
 

@@ -54,15 +54,15 @@ export function lowered(
   { perSecondMin, doublesMs, doublesMsMax }: RateBounds,
 ): DiscoveredRate {
   const { count, inSecond, answeredMax, isAfterAnswer, nowMs } = refusal
-  const known = before && risen(before, nowMs) < Number.POSITIVE_INFINITY ? before : undefined
+  const current = before && risen(before, nowMs) < Number.POSITIVE_INFINITY ? before : undefined
   const perSecond =
-    Math.min(known ? risen(known, nowMs) : Number.POSITIVE_INFINITY, Math.max(inSecond, answeredMax)) / 2
+    Math.min(current ? risen(current, nowMs) : Number.POSITIVE_INFINITY, Math.max(inSecond, answeredMax)) / 2
   const slower = isAfterAnswer ? 2 : 1
   return {
     perSecond: Math.max(perSecondMin, perSecond),
-    isCut: (known?.isCut ?? false) || (inSecond <= count && answeredMax < count),
+    isCut: (current?.isCut ?? false) || (inSecond <= count && answeredMax < count),
     sinceMs,
-    doublesMs: known ? Math.min(known.doublesMs * slower, doublesMsMax) : doublesMs,
+    doublesMs: current ? Math.min(current.doublesMs * slower, doublesMsMax) : doublesMs,
   }
 }
 

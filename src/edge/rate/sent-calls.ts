@@ -36,14 +36,14 @@ export class SentCalls {
   waitMs(count: number, perSecond: number, nowMs: number, fromMs: number): number {
     // Without a limit the calls of the last seconds need not be counted.
     if (perSecond === Number.POSITIVE_INFINITY) return 0
-    let used = 0
+    let callsInSecond = 0
     for (const request of this.#requests.toReversed()) {
       const countsMs =
         request.sentMs > fromMs ? Math.max(rateWindowMs, (request.count * 1000) / perSecond) : rateWindowMs
       const untilMs = countsUntilMs(request, countsMs, nowMs)
       if (untilMs <= nowMs) continue
-      used += request.count
-      if (used + count > perSecond) return Math.ceil(untilMs - nowMs)
+      callsInSecond += request.count
+      if (callsInSecond + count > perSecond) return Math.ceil(untilMs - nowMs)
     }
     return 0
   }

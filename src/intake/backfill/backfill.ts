@@ -117,7 +117,7 @@ export class Backfill {
     const { pipeline, signal } = this.#deps
     const stop = () => void pipeline.reader.stop()
     signal.addEventListener('abort', stop, { once: true })
-    const stopped = await this.#firstAndRetry().then(
+    const stopFault = await this.#firstAndRetry().then(
       () => undefined,
       (error: unknown) => asFault(error),
     )
@@ -125,11 +125,11 @@ export class Backfill {
     const at = this.#atOrBefore()
     for (const failed of [...this.#again.values()]) {
       // A run that only met an unreadable chain is not finished.
-      if (!stopped || !isTrouble(failed)) this.#failed(failed)
+      if (!stopFault || !isTrouble(failed)) this.#failed(failed)
     }
     const [failures, early] = [this.#failures.reasons, this.#early.reasons]
     const end = { collectors: this.#counts.all, failures, early, left: this.#runs - this.#runsDone }
-    return stopped ? { ...end, stopped: { fault: stopped, ...(at === undefined ? {} : { at }) } } : end
+    return stopFault ? { ...end, stopped: { fault: stopFault, ...(at === undefined ? {} : { at }) } } : end
   }
 
   /** The current hour, or the first one postponed before. */
@@ -151,7 +151,7 @@ export class Backfill {
   }
 
   /** Reads all hours of some works, in windows as large as the budget allows. */
-  async #eachWindow(works: readonly Work[], done: (window: readonly CollectorHours[]) => void): Promise<void> {
+  async #eachWindow(works: readonly Work[], onWindow: (window: readonly CollectorHours[]) => void): Promise<void> {
     const { concurrency, order } = this.#deps
     const hours = hoursInOrder(works, order)
     for (let index = 0; index < hours.length; ) {
@@ -160,7 +160,7 @@ export class Backfill {
       const window = sharesOf(works, hours.slice(index, index + size))
       await this.#windowUntilRead(window)
       this.#affordable.took(hoursOf(window))
-      done(window)
+      onWindow(window)
       this.#report()
       index += size
     }
@@ -278,18 +278,18 @@ interface RoundListener {
 /** Removes hours collected meanwhile, for example by a daemon. @param had called with each of them */
 async function stillToDo(
   { work, hours }: CollectorHours,
-  { outbox, asked }: RoundDeps,
+  { outbox, asked: request }: RoundDeps,
   had: (work: Work, hour: Hour, fate: Exclude<HourFate, 'to-do'>) => void,
 ): Promise<CollectorHours> {
   const [first, last] = [hours[0], hours.at(-1)]
   if (first === undefined || last === undefined) return { work, hours }
   const states = await outbox.intake.hourStates(work.collector.id, first, last)
-  const left = hours.filter(hour => {
-    const fate = fateOf(hour, work.description, asked, states.get(hour))
+  const remaining = hours.filter(hour => {
+    const fate = fateOf(hour, work.description, request, states.get(hour))
     if (fate !== 'to-do') had(work, hour, fate)
     return fate === 'to-do'
   })
-  return { work, hours: left }
+  return { work, hours: remaining }
 }
 
 /** Starts all runs of a window in one tick, and stores their results. Rejects with the outbox's Fault. */

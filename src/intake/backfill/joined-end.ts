@@ -64,37 +64,40 @@ export interface BackfillPart {
  */
 export function joinedEnd(before: readonly CollectorCounts[], parts: readonly BackfillPart[], stopped: Fault): PartEnd {
   const ends = parts.flatMap(({ ended }) => ended ?? [])
-  const left = parts.reduce((sum, { window, ended }) => sum + (ended ? ended.end.left : runsOf(window)), 0)
-  const fault = ends.find(({ end }) => end.stopped)?.end.stopped?.fault ?? (left > 0 ? stopped : undefined)
+  const hoursLeft = parts.reduce((sum, { window, ended }) => sum + (ended ? ended.end.left : runsOf(window)), 0)
+  const fault = ends.find(({ end }) => end.stopped)?.end.stopped?.fault ?? (hoursLeft > 0 ? stopped : undefined)
   const end = {
     collectors: before.map(counts => joinedCounts(counts, parts)),
     failures: joinedReasons(ends.flatMap(({ end: { failures } }) => failures)),
     early: joinedReasons(ends.flatMap(({ end: { early } }) => early)),
-    left,
+    left: hoursLeft,
   }
   return { end: fault ? { ...end, stopped: { fault } } : end, calls: joinedCalls(ends.map(({ calls }) => calls)) }
 }
 
 /** The ends of parts with different collectors, as one. Pure. */
 export function joinedParts(parts: readonly PartEnd[]): PartEnd {
-  const stopped = parts.find(({ end }) => end.stopped)?.end.stopped
+  const stopReason = parts.find(({ end }) => end.stopped)?.end.stopped
   const end = {
     collectors: parts.flatMap(({ end: { collectors } }) => collectors),
     failures: joinedReasons(parts.flatMap(({ end: { failures } }) => failures)),
     early: joinedReasons(parts.flatMap(({ end: { early } }) => early)),
     left: parts.reduce((sum, { end: { left } }) => sum + left, 0),
   }
-  return { end: stopped ? { ...end, stopped } : end, calls: joinedCalls(parts.map(({ calls }) => calls)) }
+  return {
+    end: stopReason ? { ...end, stopped: stopReason } : end,
+    calls: joinedCalls(parts.map(({ calls }) => calls)),
+  }
 }
 
 function joinedCounts(before: CollectorCounts, parts: readonly BackfillPart[]): CollectorCounts {
   let all = before
-  for (const { window, ended } of parts) {
-    const own = ended?.end.collectors.find(({ collector }) => collector === before.collector)
+  for (const { window, ended: joinedWith } of parts) {
+    const own = joinedWith?.end.collectors.find(({ collector }) => collector === before.collector)
     const share = window.find(({ work }) => work.collector.id === before.collector)
     if (!own || !share) continue
     const { done, failed, impossible, added, corrected } = own
-    const elsewhere = ended?.end.left === 0 ? share.hours.length - done - failed - impossible : 0
+    const elsewhere = joinedWith?.end.left === 0 ? share.hours.length - done - failed - impossible : 0
     all = {
       ...all,
       done: all.done + done,

@@ -31,11 +31,11 @@ export class Counts {
   readonly #counts: Map<string, CollectorCounts>
 
   constructor(works: readonly Work[]) {
-    const none = { done: 0, failed: 0, added: 0, corrected: 0 }
+    const zero = { done: 0, failed: 0, added: 0, corrected: 0 }
     this.#counts = new Map(
       works.map(({ collector: { id }, alreadyCollected, leftToDaemon, impossible }) => [
         id,
-        { collector: id, alreadyCollected, leftToDaemon, impossible, ...none },
+        { collector: id, alreadyCollected, leftToDaemon, impossible, ...zero },
       ]),
     )
   }
@@ -94,11 +94,11 @@ export class FailureReasons {
   add(collector: string, hour: Hour, fault: Fault): void {
     const own = keyOf(fault)
     const key = this.#reasons.has(own) || this.#reasons.size < reasonsMax ? own : ''
-    const known = this.#reasons.get(key)
-    const spans = withHour(known?.spans ?? [], collector, hour)
+    const reason = this.#reasons.get(key)
+    const spans = withHour(reason?.spans ?? [], collector, hour)
     this.#reasons.set(key, {
-      fault: known?.fault ?? (key === '' ? others : fault),
-      count: (known?.count ?? 0) + 1,
+      fault: reason?.fault ?? (key === '' ? others : fault),
+      count: (reason?.count ?? 0) + 1,
       spans,
     })
   }
@@ -184,11 +184,11 @@ export interface Work {
 export function workOf(
   collector: CollectorConfig,
   description: CollectorDescription,
-  asked: BackfillRequest,
+  request: BackfillRequest,
   states: StatesByHour,
 ): Work {
-  const of = (hour: Hour) => fateOf(hour, description, asked, states.get(hour))
-  const expected = hoursFrom(asked.from, asked.to).filter(hour => isExpected(collector, hour))
+  const of = (hour: Hour) => fateOf(hour, description, request, states.get(hour))
+  const expected = hoursFrom(request.from, request.to).filter(hour => isExpected(collector, hour))
   const sorted = Map.groupBy(expected, of)
   const count = (fate: HourFate) => sorted.get(fate)?.length ?? 0
   return {

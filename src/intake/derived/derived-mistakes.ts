@@ -72,24 +72,30 @@ function namedInputs({ value }: PlacedValue): { readonly id: MetricId; readonly 
 }
 
 function unknownInputs(
-  one: PlacedValue,
+  placed: PlacedValue,
   specs: ReadonlyMap<MetricId, MetricSpec>,
   unclear: ReadonlySet<string>,
 ): PlacedMistake[] {
-  const { protocolId } = one.collector
+  const { protocolId } = placed.collector
   const prefix = metricId(protocolId, '')
   const nameOf = (id: string) => (id.startsWith(prefix) ? id.slice(prefix.length) : id)
-  return namedInputs(one).flatMap(({ id, path }) => {
+  return namedInputs(placed).flatMap(({ id, path }) => {
     const of = id.slice(0, id.indexOf('___'))
     if (specs.has(id) || unclear.has(of)) return []
-    const all = [...specs.keys()].filter(other => other !== one.id)
-    const own = all.filter(other => other.startsWith(metricId(of, '')))
+    const all = [...specs.keys()].filter(other => other !== placed.id)
+    const siblings = all.filter(other => other.startsWith(metricId(of, '')))
     const near =
-      (own.length > 0 ? meant(nameOf(id), own.map(nameOf)) : meant(id, all)) ??
+      (siblings.length > 0 ? meant(nameOf(id), siblings.map(nameOf)) : meant(id, all)) ??
       all.find(other => other.endsWith(id.slice(of.length)))
-    const others = own.length > 0 ? `${of} has ${own.map(nameOf).join(', ')}` : `nothing gives a metric of ${of}`
+    const others =
+      siblings.length > 0 ? `${of} has ${siblings.map(nameOf).join(', ')}` : `nothing gives a metric of ${of}`
     return [
-      at(one, path, `no collector gives ${quoted(nameOf(id))}`, near === undefined ? others : `did you mean ${near}?`),
+      at(
+        placed,
+        path,
+        `no collector gives ${quoted(nameOf(id))}`,
+        near === undefined ? others : `did you mean ${near}?`,
+      ),
     ]
   })
 }
@@ -107,53 +113,53 @@ function circles(values: readonly PlacedValue[]): PlacedMistake[] {
 }
 
 /** A sum, and what is taken of a window, has the unit of its inputs; growth is in percent. */
-function unitMistakes(one: PlacedValue, specs: ReadonlyMap<MetricId, MetricSpec>): PlacedMistake[] {
-  const { value } = one
-  const { unit } = specs.get(one.id) ?? {}
+function unitMistakes(placed: PlacedValue, specs: ReadonlyMap<MetricId, MetricSpec>): PlacedMistake[] {
+  const { value } = placed
+  const { unit } = specs.get(placed.id) ?? {}
   if (value.kind === 'window' && value.take !== 'change' && isComparison(value)) {
     if (unit === undefined || unit === '%') return []
-    return [at(one, ['unit'], `${quoted(unit)} does not fit: ${value.take} is in percent`, 'write unit: "%"')]
+    return [at(placed, ['unit'], `${quoted(unit)} does not fit: ${value.take} is in percent`, 'write unit: "%"')]
   }
   if (value.kind === 'formula' && (value.operation === 'product' || value.operation === 'ratio')) return []
-  const inputs = namedInputs(one).flatMap(({ id, path }) => {
+  const inputs = namedInputs(placed).flatMap(({ id, path }) => {
     const own = specs.get(id)?.unit
     return own === undefined ? [] : [{ id, path, unit: own }]
   })
   const [first] = inputs
   if (!first) return []
-  const other = inputs.find(input => input.unit !== first.unit)
-  const what = value.kind === 'window' ? value.take : value.operation
-  if (other) {
-    const message = `${other.id} is in ${quoted(other.unit)}, and ${first.id} in ${quoted(first.unit)}: a ${what} has one unit`
-    return [at(one, other.path, message, 'give them one unit, or convert one by a product before')]
+  const differing = inputs.find(input => input.unit !== first.unit)
+  const operation = value.kind === 'window' ? value.take : value.operation
+  if (differing) {
+    const message = `${differing.id} is in ${quoted(differing.unit)}, and ${first.id} in ${quoted(first.unit)}: a ${operation} has one unit`
+    return [at(placed, differing.path, message, 'give them one unit, or convert one by a product before')]
   }
   if (unit === undefined || unit === first.unit) return []
-  const message = `${quoted(unit)} does not fit: ${first.id} is in ${quoted(first.unit)}, and so is its ${what}`
-  return [at(one, ['unit'], message, `write unit: ${first.unit}`)]
+  const message = `${quoted(unit)} does not fit: ${first.id} is in ${quoted(first.unit)}, and so is its ${operation}`
+  return [at(placed, ['unit'], message, `write unit: ${first.unit}`)]
 }
 
 /** A formula needs its inputs of the same hour, also of a collector of which not every hour is expected. */
-function unexpectedInputs(one: PlacedValue, givers: ReadonlyMap<MetricId, CollectorConfig>): PlacedMistake[] {
-  if (one.value.kind === 'window') return []
-  const own = one.collector.at ?? Array.from({ length: 24 }, (_, hour) => hour)
-  return namedInputs(one).flatMap(({ id, path }) => {
+function unexpectedInputs(placed: PlacedValue, givers: ReadonlyMap<MetricId, CollectorConfig>): PlacedMistake[] {
+  if (placed.value.kind === 'window') return []
+  const own = placed.collector.at ?? Array.from({ length: 24 }, (_, hour) => hour)
+  return namedInputs(placed).flatMap(({ id, path }) => {
     const { at: given } = givers.get(id) ?? {}
     if (!given || own.every(hour => given.includes(hour))) return []
     const hours = given.map(dayHourText).join(', ')
     const fix = `give this collector at: ["${given.map(dayHourText).join('", "')}"], or take the value of a window`
-    return [at(one, path, `${id} is expected at ${hours} alone, and this at other hours, too`, fix)]
+    return [at(placed, path, `${id} is expected at ${hours} alone, and this at other hours, too`, fix)]
   })
 }
 
 /** Delivered values are deleted after a time: a longer window is never full. */
-function longWindows(one: PlacedValue, { outbox }: Config): PlacedMistake[] {
-  const { value } = one
+function longWindows(placed: PlacedValue, { outbox }: Config): PlacedMistake[] {
+  const { value } = placed
   const keptHours = Math.floor(outbox.keepMs / hourMs)
   if (value.kind === 'formula' || value.hours <= keptHours) return []
   const message = `values are kept for ${keptHours} h: a window of ${value.hours} h is never full`
   return [
     at(
-      one,
+      placed,
       [value.since ? 'since' : 'hours'],
       message,
       `write outbox: { keep: ${Math.ceil(value.hours / 24) + 1}d }, or fewer hours`,

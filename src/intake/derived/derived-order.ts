@@ -63,11 +63,11 @@ export class DerivedOrder {
     return this.derived.flatMap(collector => {
       if (underWay.some(one => one.collector === collector.id)) return []
       const givers = this.givers(collector).map(({ id }) => id)
-      const own = due.filter(one => one.collector === collector.id)
+      const collectorHours = due.filter(one => one.collector === collector.id)
       const isFree = (hour: Hour) =>
         givers.every(isPlanned) &&
         !busy.some(one => givers.includes(one.collector) && (one.hour === hour || hour < current))
-      const free = own.filter(({ hour }) => isFree(hour)).toSorted((a, b) => a.hour - b.hour)
+      const free = collectorHours.filter(({ hour }) => isFree(hour)).toSorted((a, b) => a.hour - b.hour)
       return free.length > 0 ? [free] : []
     })
   }

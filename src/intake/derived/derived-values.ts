@@ -105,17 +105,17 @@ export function reachOf(collectors: readonly MaybeDerived[]): HoursBack {
       derivedValues(collector).map(value => [metricId(collector.protocolId, value.label), value] as const),
     ),
   )
-  const known = new Map<MetricId, number>()
+  const depths = new Map<MetricId, number>()
   const reach = (id: MetricId): number => {
     const value = values.get(id)
     if (!value) return 0
     // A value that needs itself reaches no further: the check of the configuration refuses it.
-    if (!known.has(id)) {
-      known.set(id, 0)
+    if (!depths.has(id)) {
+      depths.set(id, 0)
       const hours = value.kind === 'formula' ? 0 : value.hours - (isComparison(value) ? 0 : 1)
-      known.set(id, hours + Math.max(0, ...inputsOf(value).map(reach)))
+      depths.set(id, hours + Math.max(0, ...inputsOf(value).map(reach)))
     }
-    return known.get(id) ?? 0
+    return depths.get(id) ?? 0
   }
   return reach
 }
@@ -256,15 +256,15 @@ function numbersOf(value: DerivedValue, hour: Hour, inputOf: InputOf, reach: Hou
 
 /** @param units with the first hour of each; empty for none. @throws Fault where the hours of a window have two */
 function demandOneUnit(value: DerivedValue & { kind: 'window' }, units: ReadonlyMap<string, Hour>): void {
-  const [first, other] = units
-  if (!first || !other) return
+  const [first, secondUnit] = units
+  if (!first || !secondUnit) return
   const words = ([unit, hour]: readonly [string, Hour]) =>
     `${unit === '' ? 'without a unit' : `in ${unit}`} at ${hourText(hour)}`
   throw new Fault(
     'window-incomplete',
-    `the ${value.take} is of two units: ${value.of} is ${words(first)}, and ${words(other)}`,
+    `the ${value.take} is of two units: ${value.of} is ${words(first)}, and ${words(secondUnit)}`,
     {
-      facts: { label: value.label, metric: value.of, hour: hourText(other[1]) },
+      facts: { label: value.label, metric: value.of, hour: hourText(secondUnit[1]) },
       fix: 'it follows when all hours of the window have one unit',
     },
   )

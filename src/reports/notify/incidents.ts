@@ -66,32 +66,32 @@ export function firstIncidents(seen: readonly SeenTrouble[]): Incidents {
  * The messages after a look: one for the troubles of a kind that began, and one for each that is over.
  * A trouble that comes back soon is over only after a longer and longer time without it. Pure.
  *
- * @param seen all troubles of now
+ * @param look all troubles of now
  */
 export function afterLook(
   before: Incidents,
-  seen: readonly SeenTrouble[],
+  look: readonly SeenTrouble[],
   nowMs: number,
 ): { readonly incidents: Incidents; readonly notices: readonly Notice[] } {
-  const troubles = seen.filter(isNews(before))
+  const troubles = look.filter(isNews(before))
   const followed = before.open.map(incident => followedBy(incident, troubles, nowMs))
   const over = followed.filter(incident => isOver(incident, nowMs))
   const open = followed.filter(incident => !over.includes(incident))
   const owned = new Set(open.flatMap(({ kind, subjects }) => subjects.map(subject => keyOf({ kind, subject }))))
   const strong = troubles.filter(trouble => !trouble.isWeak && !owned.has(keyOf(trouble)))
   const fresh = strong.map(trouble => freshOf(before, trouble, nowMs))
-  const begun = troubleKinds.filter(kind =>
+  const newKinds = troubleKinds.filter(kind =>
     fresh.some(one => one.kind === kind && elapsedMs(one.sinceMs, nowMs) >= beginMs),
   )
   const past = [...pastAfter(before.past, nowMs), ...over.flatMap(incident => pastsOf(incident, nowMs))]
-  const news = begun.map(kind => {
-    const own = strong.filter(trouble => trouble.kind === kind)
-    const subjects = own.map(({ subject }) => subject)
+  const news = newKinds.map(kind => {
+    const ofKind = strong.filter(trouble => trouble.kind === kind)
+    const subjects = ofKind.map(({ subject }) => subject)
     const times =
       1 +
       Math.max(0, ...past.filter(one => one.kind === kind && subjects.includes(one.subject)).map(({ times }) => times))
-    const hour = Math.min(...own.map(trouble => trouble.hour)) as Hour
-    const notice = beginNotice(kind, hour, own)
+    const hour = Math.min(...ofKind.map(trouble => trouble.hour)) as Hour
+    const notice = beginNotice(kind, hour, ofKind)
     return { notice, incident: { kind, subjects, hour: hourNumber(hour), what: notice.what, beganMs: nowMs, times } }
   })
   const nowOpen = [...open, ...news.map(({ incident }) => incident)]
@@ -100,10 +100,10 @@ export function afterLook(
   return {
     incidents: {
       open: nowOpen,
-      fresh: fresh.filter(one => !begun.includes(one.kind)),
+      fresh: fresh.filter(one => !newKinds.includes(one.kind)),
       past: past.filter(one => !isOpen(keyOf(one))),
       // A trouble of a gap is kept until it was reported.
-      lost: { ...lostIn(seen), ...lostUnreported(before, seen, isOpen) },
+      lost: { ...lostIn(look), ...lostUnreported(before, look, isOpen) },
     },
     notices: [
       ...over.map(({ kind, hour, what, beganMs, clearSinceMs = nowMs }) =>
@@ -216,13 +216,13 @@ export function joinedWords(all: readonly TroubleWords[]): TroubleWords {
   }
 }
 
-function beginNotice(kind: ReportedTrouble, hour: Hour, seen: readonly SeenTrouble[]): Notice {
-  const items = seen.flatMap(({ items: own, what, why, do: instruction }) => own ?? [{ what, why, do: instruction }])
+function beginNotice(kind: ReportedTrouble, hour: Hour, look: readonly SeenTrouble[]): Notice {
+  const items = look.flatMap(({ items: own, what, why, do: instruction }) => own ?? [{ what, why, do: instruction }])
   return {
     trouble: kind,
     state: 'begin',
     hour: hourText(hour),
-    ...joinedWords(seen),
+    ...joinedWords(look),
     items: items.slice(0, itemsMax),
   }
 }

@@ -79,17 +79,18 @@ export class Notifier {
     const clean = ({ what, why, do: instruction }: TroubleWords) => {
       return { what: redactor.redact(what), why: redactor.redact(why), do: redactor.redact(instruction) }
     }
-    const seen = (await look()).map(trouble => ({
+    const troubles = (await look()).map(trouble => ({
       ...trouble,
       ...clean(trouble),
       ...(trouble.items && { items: trouble.items.map(clean) }),
     }))
-    const known = before?.incidents ?? firstIncidents(seen)
-    const { incidents, notices } = afterLook(known, seen, time.nowMs())
+    const incidentsBefore = before?.incidents ?? firstIncidents(troubles)
+    const { incidents, notices } = afterLook(incidentsBefore, troubles, time.nowMs())
     // Read again: a receiver may have accepted a notice meanwhile.
     const queue = waitingIn((this.#state ?? before)?.queue ?? [], name => this.#names.includes(name))
     const added = notices.map(one => ({ notice: one, receivers: this.#names }))
-    const isNews = notices.length > 0 || !before || JSON.stringify(incidents.lost) !== JSON.stringify(known.lost)
+    const isNews =
+      notices.length > 0 || !before || JSON.stringify(incidents.lost) !== JSON.stringify(incidentsBefore.lost)
     this.#state = { incidents, queue: [...queue, ...added].slice(-waitingMax) }
     if (isNews || !this.#isStored) await this.#save()
     for (const sender of this.#senders) sender.wake()
@@ -163,14 +164,14 @@ class NoticeSender {
 
   /** Stops it; resolves when nothing is on its way any more. */
   async stop(): Promise<void> {
-    const ended = this.#loop.stop()
+    const stopping = this.#loop.stop()
     this.wake()
     const waiting = new AbortController()
     const grace = this.#deps.time.sleep(graceMs, waiting.signal).catch(() => {})
-    await Promise.race([ended, grace])
+    await Promise.race([stopping, grace])
     waiting.abort()
     this.#aborting.abort(new Error('stopped'))
-    await ended
+    await stopping
   }
 
   async #pass(enough: AbortSignal): Promise<void> {
@@ -179,9 +180,9 @@ class NoticeSender {
     await this.#wake.promise
     this.#wake = Promise.withResolvers<void>()
     for (let next = notices.next(); next && !enough.aborted; next = notices.next()) {
-      const own = next
+      const notice = next
       const end = await sendReport(
-        { post: () => receiver.post(own), judge: receiver.judge },
+        { post: () => receiver.post(notice), judge: receiver.judge },
         {
           time,
           receiver: this.#log,
@@ -192,7 +193,7 @@ class NoticeSender {
         },
       )
       if (end === 'left' && enough.aborted) return
-      await notices.done(own)
+      await notices.done(notice)
       await time.sleep(paceMs, enough).catch(() => {})
     }
   }

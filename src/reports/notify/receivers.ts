@@ -93,11 +93,11 @@ export function judgeTelegram(answer: PostAnswer, nowMs: number): ReportVerdict 
   const text = typeof description === 'string' ? description : answer.text
   const seconds = valueAt(body, ['parameters', 'retry_after'])
   const movedTo = movedChat(answer)
-  const moved = movedTo === undefined ? '' : `; the chat is now ${movedTo}`
+  const moveRemark = movedTo === undefined ? '' : `; the chat is now ${movedTo}`
   const restMs = typeof seconds === 'number' ? Math.min(Math.max(0, seconds) * 1_000, retryAfterMsMax) : undefined
   const verdict = judgeWebhook({
     ...answer,
-    text: peerText(`${shortened(text, answerCharsMax - moved.length - 1)}${moved}`),
+    text: peerText(`${shortened(text, answerCharsMax - moveRemark.length - 1)}${moveRemark}`),
   })
   if (verdict.kind === 'refused' && movedTo !== undefined) return { ...verdict, kind: 'later' }
   if (verdict.kind !== 'later' || restMs === undefined) return verdict

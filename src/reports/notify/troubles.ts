@@ -169,12 +169,12 @@ function notReady(input: TroubleInput): SeenTrouble[] {
   const part = (subject: string, what: string, why: string, instruction: string): SeenTrouble => {
     return { kind: 'not-ready', subject, hour: hourAt(nowMs), what, why, do: instruction }
   }
-  const seen = { ...input, destinations: lateness.destinations }
-  const clock = clockSentences(seen).map(why =>
+  const observation = { ...input, destinations: lateness.destinations }
+  const clock = clockSentences(observation).map(why =>
     part('clock', 'the clock of this machine is wrong', why, 'set the clock right'),
   )
   // Right after a start a missing confirmation is no trouble yet, but does not end one.
-  const unconfirmed = clockSentences({ ...seen, startedAtMs: 0 }).map(why => {
+  const unconfirmed = clockSentences({ ...observation, startedAtMs: 0 }).map(why => {
     return { ...part('clock', 'the clock of this machine is wrong', why, 'set the clock right'), isWeak: true }
   })
   const { refused, file } = configuration

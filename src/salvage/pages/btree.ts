@@ -84,12 +84,12 @@ function readCell(
   if (form.kind === 'table' && !form.isLeaf) return { ...below, overflow: [], bytes: first[1] - at }
   const second = form.kind === 'table' ? readVarint(page, first[1]) : undefined
   if (form.kind === 'table' && !second) return undefined
-  const found = readPayload(pages, page, second?.[1] ?? first[1], first[0], form.kind)
-  if (!found) return undefined
-  const values = readRecord(found.payload)
+  const payload = readPayload(pages, page, second?.[1] ?? first[1], first[0], form.kind)
+  if (!payload) return undefined
+  const values = readRecord(payload.payload)
   if (!values) return undefined
   const row: PageRow = second ? { rowid: second[0], values } : { values }
-  return { ...below, row, overflow: found.overflow, bytes: Math.max(cellBytesMin, found.end - at) }
+  return { ...below, row, overflow: payload.overflow, bytes: Math.max(cellBytesMin, payload.end - at) }
 }
 
 interface Payload {
@@ -152,17 +152,17 @@ function isFilled(
   places: readonly number[],
   cells: readonly (PageCell | undefined)[],
 ): boolean {
-  const taken = places.map((at, index): [number, number] => [at, at + (cells[index]?.bytes ?? 0)])
+  const spans = places.map((at, index): [number, number] => [at, at + (cells[index]?.bytes ?? 0)])
   let free = page.readUInt16BE(start + 1)
   while (free !== 0) {
-    if (free + 4 > usable || taken.length > usable) return false
-    taken.push([free, free + page.readUInt16BE(free + 2)])
+    if (free + 4 > usable || spans.length > usable) return false
+    spans.push([free, free + page.readUInt16BE(free + 2)])
     free = page.readUInt16BE(free)
   }
   const content = page.readUInt16BE(start + 5) || 65_536
-  taken.sort(([a], [b]) => a - b)
+  spans.sort(([a], [b]) => a - b)
   let [end, scraps] = [content, 0]
-  for (const [from, to] of taken) {
+  for (const [from, to] of spans) {
     if (from < end || to > usable) return false
     scraps += from - end
     end = to

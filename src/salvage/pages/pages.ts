@@ -136,14 +136,14 @@ export function readWal(log: LogBytes): Wal {
     const part = log.read(start, Math.min(partFrames, count - first) * frameBytes)
     const view = new DataView(part.buffer, part.byteOffset, part.byteLength)
     for (let at = 0; at + frameBytes <= part.length; at += frameBytes) {
-      const own = part.toString('latin1', at + 8, at + 16)
-      const stored: Sums = [view.getInt32(at + 16), view.getInt32(at + 20)]
+      const frameSalt = part.toString('latin1', at + 8, at + 16)
+      const checksums: Sums = [view.getInt32(at + 16), view.getInt32(at + 20)]
       // Frames of an earlier use of the log, which most of a large one is, need no checksum.
-      const isWhole = own === (salt ?? own) && isSummedUp(view, at, header, sumsBefore, stored)
+      const isWhole = frameSalt === (salt ?? frameSalt) && isSummedUp(view, at, header, sumsBefore, checksums)
       // Each checksum continues from the stored one before, so that a broken frame spoils no other.
-      sumsBefore = stored
+      sumsBefore = checksums
       if (!isWhole) continue
-      salt ??= own
+      salt ??= frameSalt
       const [place, index] = [start + at + frameHeaderBytes, first + at / frameBytes]
       whole.push({ page: view.getUint32(at), at: place, isCommit: view.getUint32(at + 4) > 0, index })
     }
@@ -168,24 +168,24 @@ function isSummedUp(
   at: number,
   { pageBytes, isLittle }: WalHeader,
   before: Sums,
-  stored: Sums,
+  checksums: Sums,
 ): boolean {
   const sums = checksum(view, at, 8, isLittle, before)
   const [first, second] = checksum(view, at + frameHeaderBytes, pageBytes, isLittle, sums)
-  return first === stored[0] && second === stored[1]
+  return first === checksums[0] && second === checksums[1]
 }
 
 function readHeader(bytes: Buffer): WalHeader {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const none: WalHeader = { pageBytes: pageBytesUsual, isLittle: true, salt: undefined, sums: [0, 0] }
-  if (bytes.length < headerBytes) return none
+  const absent: WalHeader = { pageBytes: pageBytesUsual, isLittle: true, salt: undefined, sums: [0, 0] }
+  if (bytes.length < headerBytes) return absent
   const sums: Sums = [view.getInt32(24), view.getInt32(28)]
   const magic = view.getUint32(0)
   const pageBytes = view.getUint32(8)
-  if ((magic !== magicLittle && magic !== magicBig) || !isPageSize(pageBytes)) return { ...none, sums }
+  if ((magic !== magicLittle && magic !== magicBig) || !isPageSize(pageBytes)) return { ...absent, sums }
   const isLittle = magic === magicLittle
   const [first, second] = checksum(view, 0, 24, isLittle, [0, 0])
-  if (first !== sums[0] || second !== sums[1]) return { ...none, sums }
+  if (first !== sums[0] || second !== sums[1]) return { ...absent, sums }
   return { pageBytes, isLittle, salt: bytes.toString('latin1', 16, 24), sums }
 }
 
@@ -195,12 +195,12 @@ function isPageSize(bytes: number): boolean {
 }
 
 function checksum(view: DataView, at: number, bytes: number, isLittle: boolean, [first, second]: Sums): Sums {
-  let [one, two] = [first, second]
+  let [sum, sumOfSums] = [first, second]
   for (let place = at; place < at + bytes; place += 8) {
-    one = (one + view.getInt32(place, isLittle) + two) | 0
-    two = (two + view.getInt32(place + 4, isLittle) + one) | 0
+    sum = (sum + view.getInt32(place, isLittle) + sumOfSums) | 0
+    sumOfSums = (sumOfSums + view.getInt32(place + 4, isLittle) + sum) | 0
   }
-  return [one, two]
+  return [sum, sumOfSums]
 }
 
 /** The log of a database file. Closing it releases no lock: SQLite has none on its log. */
@@ -216,13 +216,13 @@ interface LogFile extends LogBytes {
 export function openLog(file: string): LogFile {
   const descriptor = openOrNone(`${file}-wal`)
   if (descriptor === undefined) return { length: 0, read: () => Buffer.alloc(0), close: () => {} }
-  const found = fstatSync(descriptor)
-  if (found.isDirectory()) {
+  const stats = fstatSync(descriptor)
+  if (stats.isDirectory()) {
     closeSync(descriptor)
     throw Object.assign(new Error('the log is a folder'), { code: 'EISDIR', path: `${file}-wal` })
   }
   return {
-    length: found.size,
+    length: stats.size,
     read: (at, bytes) => readPart(descriptor, at, bytes),
     close: () => closeSync(descriptor),
   }
