@@ -112,20 +112,20 @@ async function marketOf(chain: ChainAsOf, { pool, unit, ...written }: Options): 
     const provider =
       written.provider ?? (await chain.read({ address: pool, abi: poolAbi, functionName: 'ADDRESSES_PROVIDER' }))
     const of = { address: provider, abi: providerAbi } as const
-    const [own, oracle, dataProvider] = await chain.read([
+    const [poolOfProvider, oracle, dataProvider] = await chain.read([
       { ...of, functionName: 'getPool' },
       { ...of, functionName: 'getPriceOracle' },
       { ...of, functionName: 'getPoolDataProvider' },
     ])
-    if (inLowerCase(own) !== inLowerCase(pool))
-      throw new Error(`the provider ${provider} is that of the pool ${own}: write the provider of this pool`)
+    if (inLowerCase(poolOfProvider) !== inLowerCase(pool))
+      throw new Error(`the provider ${provider} is that of the pool ${poolOfProvider}: write the provider of this pool`)
     return { oracle, dataProvider }
   }
-  const [assets, found] = await Promise.all([
+  const [assets, decimals] = await Promise.all([
     chain.read({ address: pool, abi: poolAbi, functionName: 'getReservesList' }),
     contracts(),
   ])
-  return { chain, decimalsOf: decimalsReader(chain), unit, assets: assets.map(inLowerCase), ...found }
+  return { chain, decimalsOf: decimalsReader(chain), unit, assets: assets.map(inLowerCase), ...decimals }
 }
 
 async function stateOf({ chain, dataProvider, assets }: Market, asset: Address) {

@@ -68,16 +68,16 @@ export default defineCollector({
       const [raw, decimals] = await Promise.all([amount, decimalsReader(market.chain)(options.comet)])
       return scaled(raw, decimals)
     }
-    const used = read({ ...comet, functionName: 'getUtilization' })
+    const utilisation = read({ ...comet, functionName: 'getUtilization' })
     const rate = async (functionName: 'getSupplyRate' | 'getBorrowRate') => {
-      const perSecond = await read({ ...comet, functionName, args: [await used] })
+      const perSecond = await read({ ...comet, functionName, args: [await utilisation] })
       return percentOfYear(options.rates, scaled(perSecond * secondsOfYear, factorDecimals))
     }
     const collaterals = collateralsOf(market)
     const values: Record<string, Promise<Fraction>> = {
       Supplied: inBase(read({ ...comet, functionName: 'totalSupply' })),
       Borrowed: inBase(read({ ...comet, functionName: 'totalBorrow' })),
-      Utilisation: used.then(used => scaled(used, factorDecimals - 2)),
+      Utilisation: utilisation.then(used => scaled(used, factorDecimals - 2)),
       [`Supply${options.rates}`]: rate('getSupplyRate'),
       [`Borrow${options.rates}`]: rate('getBorrowRate'),
     }

@@ -69,14 +69,14 @@ export default defineCollector({
 
 function mistakesOf(each: Value): { readonly path: readonly string[]; readonly message: string }[] {
   const kinds = [...formulas, 'of'] as const
-  const given = kinds.filter(kind => each[kind] !== undefined)
-  if (given.length !== 1) {
-    const said = given.length === 0 ? 'nothing of it' : given.join(' and ')
+  const kindsGiven = kinds.filter(kind => each[kind] !== undefined)
+  if (kindsGiven.length !== 1) {
+    const said = kindsGiven.length === 0 ? 'nothing of it' : kindsGiven.join(' and ')
     return [{ path: [], message: `must have one of ${kinds.join(', ')}, and has ${said}` }]
   }
   if (each.of === undefined) {
     const stray = (['take', 'hours', 'since', 'missing'] as const).find(name => each[name] !== undefined)
-    return stray ? [{ path: [stray], message: `belongs to a window with of, and this is a ${given.join()}` }] : []
+    return stray ? [{ path: [stray], message: `belongs to a window with of, and this is a ${kindsGiven.join()}` }] : []
   }
   const { take = '', hours, since, missing } = each
   return [

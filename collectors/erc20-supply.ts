@@ -95,13 +95,13 @@ async function circulating(
   ofSilent: number | undefined,
 ): Promise<Fraction> {
   const token = { address, abi: erc20Abi } as const
-  const [supply, decimals, ...held] = await Promise.all([
+  const [supply, decimals, ...balances] = await Promise.all([
     chain.read({ ...token, functionName: 'totalSupply' }),
     decimalsReader(chain, ofOption('decimals'))(address, ofSilent),
     ...minus.map(account => chain.read({ ...token, functionName: 'balanceOf', args: [account] })),
   ])
   return scaled(
-    held.reduce((rest, balance) => rest - balance, supply),
+    balances.reduce((rest, balance) => rest - balance, supply),
     decimals,
   )
 }

@@ -40,19 +40,19 @@ export default defineCollector({
   },
   history: true,
   async collect({ options, chain }) {
-    const own = chain(options.chain)
+    const asOf = chain(options.chain)
     const pool = { address: options.pool, abi: pairAbi } as const
     const [[token0, token1, [amount0, amount1]], isStable] = await Promise.all([
-      own.read([
+      asOf.read([
         { ...pool, functionName: 'token0' },
         { ...pool, functionName: 'token1' },
         { ...pool, functionName: 'getReserves' },
       ]),
-      saysStable(own, options.pool),
+      saysStable(asOf, options.pool),
     ])
     const [decimals0, decimals1] = await Promise.all([
-      decimalsReader(own, ofOption('decimals0'))(token0, options.decimals0),
-      decimalsReader(own, ofOption('decimals1'))(token1, options.decimals1),
+      decimalsReader(asOf, ofOption('decimals0'))(token0, options.decimals0),
+      decimalsReader(asOf, ofOption('decimals1'))(token1, options.decimals1),
     ])
     if (amount0 === 0n || amount1 === 0n) throw new Error('the pool is empty: it has no price')
     const [reserve0, reserve1] = [scaled(amount0, decimals0), scaled(amount1, decimals1)]
@@ -76,16 +76,16 @@ export default defineCollector({
  */
 async function saysStable(chain: ChainAsOf, address: `0x${string}`): Promise<boolean> {
   const pool = { address, abi: pairAbi } as const
-  const said = await chain.read(
+  const answers = await chain.read(
     [
       { ...pool, functionName: 'stable' },
       { ...pool, functionName: 'stableSwap' },
     ],
     { partial: true },
   )
-  const failure = said.find(({ error }) => error !== undefined && !lacksFunction(error))
+  const failure = answers.find(({ error }) => error !== undefined && !lacksFunction(error))
   if (failure) throw failure.error
-  return said.some(({ result }) => result === true)
+  return answers.some(({ result }) => result === true)
 }
 
 /** The price of token0 in token1 on the curve x³y + xy³. */

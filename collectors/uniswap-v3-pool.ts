@@ -53,7 +53,7 @@ export default defineCollector({
   async collect({ options, chain }) {
     const { read } = chain(options.chain)
     const pool = { address: options.pool, abi: poolAbi } as const
-    const own = read([
+    const poolTokens = read([
       { ...pool, functionName: 'token0' },
       { ...pool, functionName: 'token1' },
     ])
@@ -63,8 +63,8 @@ export default defineCollector({
     ])
     const [[[root], liquidity], [balance0, balance1]] = await Promise.all([
       state,
-      balancesOf(chain(options.chain), options, options.tokens ?? own),
-      own.then(own => compare(options.tokens ?? own, own)),
+      balancesOf(chain(options.chain), options, options.tokens ?? poolTokens),
+      poolTokens.then(own => compare(options.tokens ?? own, own)),
     ])
     if (root === 0n) throw new Error('the pool is not initialised: it has no price')
     const price = priceOf(root, [balance0.decimals, balance1.decimals])
@@ -80,11 +80,11 @@ export default defineCollector({
   },
 })
 
-function compare(written: Pair<Address>, own: Pair<Address>): void {
+function compare(configured: Pair<Address>, poolTokens: Pair<Address>): void {
   for (const place of [0, 1] as const) {
-    if (written[place].toLowerCase() !== own[place].toLowerCase())
+    if (configured[place].toLowerCase() !== poolTokens[place].toLowerCase())
       throw new Error(
-        `token${place} of the pool is ${own[place]}, and tokens has ${written[place]} in its place: write them in the order of the pool`,
+        `token${place} of the pool is ${poolTokens[place]}, and tokens has ${configured[place]} in its place: write them in the order of the pool`,
       )
   }
 }

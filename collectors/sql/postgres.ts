@@ -34,15 +34,15 @@ const pools = new Map<string, pg.Pool>()
  *
  * @throws Error when the server cannot be reached or refuses, or when the query does not return one row
  */
-export async function postgresRow(asked: PostgresQuery): Promise<readonly RowColumn[]> {
-  const settings = settingsOf(asked.address)
+export async function postgresRow(question: PostgresQuery): Promise<readonly RowColumn[]> {
+  const settings = settingsOf(question.address)
   const server = `${settings.host}:${settings.port}`
-  const pool = pools.get(asked.address) ?? newPool(settings)
-  pools.set(asked.address, pool)
+  const pool = pools.get(question.address) ?? newPool(settings)
+  pools.set(question.address, pool)
   const client = await pool.connect().catch((error: unknown) => {
     throw connectError(error, server, connectMsMax)
   })
-  const [first, second] = await readRows(client, asked, server)
+  const [first, second] = await readRows(client, question, server)
   if (!first || second) throw notOneRow(first ? 2 : 0)
   return first
 }

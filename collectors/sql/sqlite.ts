@@ -51,11 +51,11 @@ function oneRow(rows: Iterable<unknown>, names: readonly string[]): readonly Row
 }
 
 function* taken<T>(rows: Iterable<T>, count: number): Generator<T> {
-  let left = count
+  let columnsLeft = count
   for (const row of rows) {
     yield row
-    left -= 1
-    if (left === 0) return
+    columnsLeft -= 1
+    if (columnsLeft === 0) return
   }
 }
 

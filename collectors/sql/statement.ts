@@ -43,12 +43,12 @@ export function asksHour(statement: string): boolean {
 /** The first mistake in a statement that can be seen without a database; `undefined` when there is none. */
 export function statementMistake(statement: string): string | undefined {
   const parts = partsOf(statement).filter(({ kind }) => kind !== 'comment')
-  const written = parts.filter(({ text }) => text.trim() !== '')
-  const first = written.find(({ text }) => text !== '(')
+  const nonEmpty = parts.filter(({ text }) => text.trim() !== '')
+  const first = nonEmpty.find(({ text }) => text !== '(')
   if (!/^(select|with|values)$/i.test(first?.text ?? ''))
     return 'must be a query that reads: SELECT …, or WITH … SELECT …'
-  const end = written.findIndex(({ text }) => text === ';')
-  if (end >= 0 && written.slice(end).some(({ text }) => text !== ';'))
+  const end = nonEmpty.findIndex(({ text }) => text === ';')
+  if (end >= 0 && nonEmpty.slice(end).some(({ text }) => text !== ';'))
     return 'must be one statement: there is more after its ;'
   const unknown = parts.find(({ kind, name }) => kind === 'name' && !isForm(name))
   return unknown && noParameter(unknown.text)
@@ -78,11 +78,11 @@ export interface NumberedStatement {
 
 /** The statement for PostgreSQL: `$hour` becomes `($1::timestamptz)`, and its value travels apart from the text. */
 export function numbered(statement: string, hour: Hour): NumberedStatement {
-  const used = [...new Set(partsOf(statement).flatMap(({ name }) => (isForm(name) ? [name] : [])))]
+  const names = [...new Set(partsOf(statement).flatMap(({ name }) => (isForm(name) ? [name] : [])))]
   const text = partsOf(statement)
-    .map(({ text, name }) => (isForm(name) ? `($${used.indexOf(name) + 1}::${types[name]})` : text))
+    .map(({ text, name }) => (isForm(name) ? `($${names.indexOf(name) + 1}::${types[name]})` : text))
     .join('')
-  return { text, values: used.map(name => String(forms[name](hour))) }
+  return { text, values: names.map(name => String(forms[name](hour))) }
 }
 
 /** The values of all forms of the hour by name, for SQLite. */

@@ -77,16 +77,16 @@ function named(type: string, written: unknown, names: ArgumentNames): unknown {
 }
 
 /** The argument as viem takes it; `undefined` when it does not fit the type. */
-function plainArgument(type: string, written: unknown): unknown {
+function plainArgument(type: string, argument: unknown): unknown {
   if (/^u?int/.test(type)) {
-    if (typeof written === 'number') return Number.isSafeInteger(written) ? BigInt(written) : undefined
-    return typeof written === 'string' && /^-?\d+$|^0x[0-9a-f]+$/i.test(written) ? BigInt(written) : undefined
+    if (typeof argument === 'number') return Number.isSafeInteger(argument) ? BigInt(argument) : undefined
+    return typeof argument === 'string' && /^-?\d+$|^0x[0-9a-f]+$/i.test(argument) ? BigInt(argument) : undefined
   }
-  if (type === 'bool') return typeof written === 'boolean' ? written : undefined
-  if (typeof written !== 'string') return undefined
-  if (type === 'address') return /^0x[0-9a-f]{40}$/i.test(written) ? written.toLowerCase() : undefined
-  if (type.startsWith('bytes')) return /^0x([0-9a-f]{2})*$/i.test(written) ? written : undefined
-  return type === 'string' ? written : undefined
+  if (type === 'bool') return typeof argument === 'boolean' ? argument : undefined
+  if (typeof argument !== 'string') return undefined
+  if (type === 'address') return /^0x[0-9a-f]{40}$/i.test(argument) ? argument.toLowerCase() : undefined
+  if (type.startsWith('bytes')) return /^0x([0-9a-f]{2})*$/i.test(argument) ? argument : undefined
+  return type === 'string' ? argument : undefined
 }
 
 function wordsOf(type: string): string {

@@ -19,14 +19,14 @@ interface OptionNames {
 }
 
 /** Mistakes in which options stand together: for one value or several, and of each for one chain or several. */
-export function placeMistakes(given: PlacedValues, { ofChain, ofValue }: OptionNames): readonly OptionEntryMistake[] {
-  const { values } = given
-  if (!values) return inPlace(given, ofChain)
+export function placeMistakes(options: PlacedValues, { ofChain, ofValue }: OptionNames): readonly OptionEntryMistake[] {
+  const { values } = options
+  if (!values) return inPlace(options, ofChain)
   return [
-    ...strayOf(given, ['of', ...ofChain, ...ofValue], 'belongs to one value: with values, write it at each of them'),
+    ...strayOf(options, ['of', ...ofChain, ...ofValue], 'belongs to one value: with values, write it at each of them'),
     ...(Object.keys(values).length === 0 ? [new OptionEntryMistake(['values'], 'must hold a value')] : []),
     ...Object.entries(values).flatMap(([label, each]) =>
-      inPlace(each, ofChain, given.chain).map(
+      inPlace(each, ofChain, options.chain).map(
         ({ path, message }) => new OptionEntryMistake(['values', label, ...path], message),
       ),
     ),
@@ -34,25 +34,25 @@ export function placeMistakes(given: PlacedValues, { ofChain, ofValue }: OptionN
 }
 
 function inPlace(
-  given: PlacedOption,
+  options: PlacedOption,
   ofChain: OptionNames['ofChain'],
   chainOfAll?: string,
 ): readonly OptionEntryMistake[] {
-  const [needed] = ofChain
-  if (given.of) {
+  const [option] = ofChain
+  if (options.of) {
     return [
-      ...strayOf(given, ['chain', ...ofChain], 'belongs to one chain: with of, write it under the name of each'),
-      ...(Object.keys(given.of).length === 0 ? [new OptionEntryMistake(['of'], 'must hold a chain')] : []),
+      ...strayOf(options, ['chain', ...ofChain], 'belongs to one chain: with of, write it under the name of each'),
+      ...(Object.keys(options.of).length === 0 ? [new OptionEntryMistake(['of'], 'must hold a chain')] : []),
     ]
   }
   const mistakes: OptionEntryMistake[] = []
-  if (given.chain === undefined && chainOfAll === undefined) {
-    const several = `of: { ethereum: { ${needed}: "0x…" }, base: { ${needed}: "0x…" } }`
+  if (options.chain === undefined && chainOfAll === undefined) {
+    const several = `of: { ethereum: { ${option}: "0x…" }, base: { ${option}: "0x…" } }`
     mistakes.push(new OptionEntryMistake(['chain'], `must be the name of a chain; of several: ${several}`))
   }
-  if (Reflect.get(given, needed) === undefined) {
+  if (Reflect.get(options, option) === undefined) {
     const words = 'must be an address in quotes (0x and 40 hexadecimal digits), or a list of these'
-    mistakes.push(new OptionEntryMistake([needed], words))
+    mistakes.push(new OptionEntryMistake([option], words))
   }
   return mistakes
 }

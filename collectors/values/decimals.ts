@@ -46,11 +46,11 @@ export type DecimalsOf = (token: `0x${string}`, ofSilent?: number | undefined) =
  * @param advice for a token that tells none. Default: nothing, where a collector takes them from nowhere else
  */
 export function decimalsReader(chain: Pick<ChainAsOf, 'read'>, advice?: string): DecimalsOf {
-  const asked = new Map<string, Promise<bigint>>()
+  const answers = new Map<string, Promise<bigint>>()
   const ask = (token: `0x${string}`) => {
     const key = token.toLowerCase()
-    const answer = asked.get(key) ?? chain.read({ address: token, abi: decimalsAbi, functionName: 'decimals' })
-    asked.set(key, answer)
+    const answer = answers.get(key) ?? chain.read({ address: token, abi: decimalsAbi, functionName: 'decimals' })
+    answers.set(key, answer)
     return answer
   }
   return async (token, ofSilent) => {

@@ -54,12 +54,12 @@ export async function readingsOf<V>(
   values: Readonly<Record<string, Promise<V>>>,
   isNeeded: (label: string) => boolean,
 ): Promise<Record<string, Promise<V>>> {
-  const kept = Object.entries(values).map(async ([label, value]) => {
+  const entries = Object.entries(values).map(async ([label, value]) => {
     if (!isNeeded(label)) return [[label, value] as const]
     return value.then(
       () => [[label, value] as const],
       () => [],
     )
   })
-  return Object.fromEntries((await Promise.all(kept)).flat())
+  return Object.fromEntries((await Promise.all(entries)).flat())
 }

@@ -62,7 +62,7 @@ export function eventFilter({ event, where = {}, sum, unique, token, factor }: W
   const summed = [sum ?? []].flat().map((name, place, { length }) => {
     return numberAt(abi, name, ['sum', ...(length > 1 ? [String(place)] : [])])
   })
-  const counted = unique === undefined ? undefined : argumentAt(abi, unique, ['unique'])
+  const countedArgument = unique === undefined ? undefined : argumentAt(abi, unique, ['unique'])
   const wanted = Object.entries(where).map(([name, written]) => {
     const found = argumentAt(abi, name, ['where', name])
     return { name, ...found, ...conditionOf(found.type, written, ['where', name]) }
@@ -80,10 +80,12 @@ export function eventFilter({ event, where = {}, sum, unique, token, factor }: W
       `must be values: a log has only a hash of this ${hashed.type.type}`,
     )
   }
-  const own = wanted.filter(each => !byNode.includes(each))
+  const localConditions = wanted.filter(each => !byNode.includes(each))
   const tokens = [token ?? []].flat().map(name => tokenOf(abi, name))
   const { argument: multiplied, call: factorCall } = factorOf(abi, factor)
-  const arrays = [...summed, ...own, counted, multiplied, ...tokens.map(argumentOf)].flatMap(each => each?.array ?? [])
+  const arrays = [...summed, ...localConditions, countedArgument, multiplied, ...tokens.map(argumentOf)].flatMap(
+    each => each?.array ?? [],
+  )
   const [array, other] = [...new Set(arrays)]
   if (other !== undefined)
     throw new OptionEntryMistake(['sum'], `must be of one array: ${array}.* and ${other}.* have items of their own`)
@@ -97,16 +99,16 @@ export function eventFilter({ event, where = {}, sum, unique, token, factor }: W
     factorCall,
     items(args) {
       const [conditions, amounts] = [
-        own.map(({ each, holds }) => [each(args), holds] as const),
+        localConditions.map(({ each, holds }) => [each(args), holds] as const),
         summed.map(({ each }) => each(args)),
       ]
-      const [values, factors] = [counted?.each(args), multiplied?.each(args)]
-      const named = tokens.map(one => (one.kind === 'argument' ? one.of(args) : undefined))
+      const [values, factors] = [countedArgument?.each(args), multiplied?.each(args)]
+      const tokenArguments = tokens.map(one => (one.kind === 'argument' ? one.of(args) : undefined))
       return Array.from({ length: sizeOf(args) }, (_, place) => place)
         .filter(place => conditions.every(([at, holds]) => holds(at(place))))
         .map(place => ({
           amounts: amounts.map((at, number) => integer(at(place), [sum ?? ''].flat()[number])),
-          tokens: named.map(at => at?.(place)),
+          tokens: tokenArguments.map(at => at?.(place)),
           factor: factors ? integer(factors(place), String(factor)) : 1n,
           value: plain(values?.(place)),
         }))
@@ -213,7 +215,7 @@ interface Condition {
 }
 
 /** @throws OptionEntryMistake */
-function conditionOf(type: AbiParameter, written: unknown, path: readonly string[]): Condition {
+function conditionOf(type: AbiParameter, condition: unknown, path: readonly string[]): Condition {
   const isWhole = 'components' in type || /\]$/.test(type.type)
   const typed = (each: unknown, ...more: readonly (string | number)[]) => argument(type, each, [...path, ...more])
   const listed = (some: unknown, ...more: readonly string[]) => {
@@ -221,21 +223,21 @@ function conditionOf(type: AbiParameter, written: unknown, path: readonly string
     if (some.length === 0) throw new OptionEntryMistake([...path, ...more], 'must hold a value')
     return some.map((each, place) => typed(each, ...more, place))
   }
-  if (isWhole || typeof written !== 'object' || written === null || Array.isArray(written)) {
-    const values = listed(written)
+  if (isWhole || typeof condition !== 'object' || condition === null || Array.isArray(condition)) {
+    const values = listed(condition)
     const texts = values.map(plain)
     return { values, holds: value => texts.includes(plain(value)) }
   }
   const bounds = /^u?int/.test(type.type) ? ['min', 'max'] : []
-  const stray = Object.keys(written).find(key => ![...bounds, 'not'].includes(key))
-  if (stray !== undefined || Object.keys(written).length === 0) {
+  const stray = Object.keys(condition).find(key => ![...bounds, 'not'].includes(key))
+  if (stray !== undefined || Object.keys(condition).length === 0) {
     const form = bounds.length > 0 ? '{ min: 1, max: 5, not: 3 }' : '{ not: … }'
     throw new OptionEntryMistake(
       [...path, ...(stray === undefined ? [] : [stray])],
       `must be of a value, a list of values, or ${form}`,
     )
   }
-  const { min, max, not } = written as { readonly min?: unknown; readonly max?: unknown; readonly not?: unknown }
+  const { min, max, not } = condition as { readonly min?: unknown; readonly max?: unknown; readonly not?: unknown }
   const [least, most] = [
     min === undefined ? undefined : typed(min, 'min'),
     max === undefined ? undefined : typed(max, 'max'),

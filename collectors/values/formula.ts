@@ -69,11 +69,13 @@ export function formulaMistakes<R extends string>(
   others: readonly string[] = [],
 ): readonly FormulaMistake[] {
   const kinds = [read, ...formulaKinds, ...others]
-  const given = kinds.filter(kind => Reflect.get(value, kind) !== undefined)
-  const said = given.length === 0 ? 'nothing of it' : given.join(' and ')
+  const kindsGiven = kinds.filter(kind => Reflect.get(value, kind) !== undefined)
+  const said = kindsGiven.length === 0 ? 'nothing of it' : kindsGiven.join(' and ')
   const unknown = neededBy(value).filter(label => !Object.hasOwn(values, label) && !decimalNumber.test(label))
   return [
-    ...(given.length === 1 ? [] : [{ path: [], message: `must have one of ${kinds.join(', ')}, and has ${said}` }]),
+    ...(kindsGiven.length === 1
+      ? []
+      : [{ path: [], message: `must have one of ${kinds.join(', ')}, and has ${said}` }]),
     ...unknown.map(label => ({ path: [formulaOf(value)?.kind ?? ''], message: unknownLabel(label, value, values) })),
   ]
 }
@@ -122,19 +124,19 @@ export function exactValues<V extends WrittenFormula>(
   price: Price,
   isOfNone: (value: V) => boolean = () => false,
 ): (label: string) => Promise<Fraction> {
-  const known = new Map<string, Promise<Fraction>>()
+  const byLabel = new Map<string, Promise<Fraction>>()
   const exact = (label: string): Promise<Fraction> => {
-    const found = known.get(label)
+    const found = byLabel.get(label)
     if (found) return found
     const value = values[label]
     // A number in quotes, where it is too long to be written without.
     if (!value) return Promise.resolve(fractionOf(label))
     const formula = formulaOf(value)
-    const made = formula ? evaluated(formula, needed, price) : read(value)
-    known.set(label, made)
+    const computed = formula ? evaluated(formula, needed, price) : read(value)
+    byLabel.set(label, computed)
     // A private value that nothing needs may fail.
-    made.catch(() => {})
-    return made
+    computed.catch(() => {})
+    return computed
   }
   const needed = async (label: string): Promise<Fraction> => {
     const number = await exact(label)

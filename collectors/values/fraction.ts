@@ -41,11 +41,11 @@ export function nearestNumber({ s, n, d }: Pick<Fraction, 's' | 'n' | 'd'>): num
   const quotient = over / under
   const isExact = quotient * under === over
   const dropped = BigInt(Math.max(bitsOf(quotient) - mantissaBits, shift - finestBits))
-  const kept = quotient >> dropped
-  const rest = quotient - (kept << dropped)
+  const mantissa = quotient >> dropped
+  const rest = quotient - (mantissa << dropped)
   const half = 1n << (dropped - 1n)
-  const isUp = rest > half || (rest === half && (!isExact || (kept & 1n) === 1n))
-  return Number(s) * Number(kept + (isUp ? 1n : 0n)) * 2 ** (Number(dropped) - shift)
+  const isUp = rest > half || (rest === half && (!isExact || (mantissa & 1n) === 1n))
+  return Number(s) * Number(mantissa + (isUp ? 1n : 0n)) * 2 ** (Number(dropped) - shift)
 }
 
 function bitsOf(natural: bigint): number {

@@ -11,23 +11,23 @@ const isNumberText = (value: unknown): value is string | number =>
   typeof value === 'number' || (typeof value === 'string' && decimalNumber.test(value))
 
 /** Parts of what is written: values of which one must be met, those that must not, and bounds. */
-function partsOf(written: unknown) {
-  const isMap = typeof written === 'object' && written !== null && !Array.isArray(written)
-  const { min, max, not, ...others } = (isMap ? written : {}) as Readonly<Record<string, unknown>>
+function partsOf(condition: unknown) {
+  const isMap = typeof condition === 'object' && condition !== null && !Array.isArray(condition)
+  const { min, max, not, ...others } = (isMap ? condition : {}) as Readonly<Record<string, unknown>>
   const listed = (value: unknown) => (value === undefined ? [] : [value].flat())
-  return { any: isMap ? [] : listed(written), not: listed(not), min, max, stray: Object.keys(others)[0] }
+  return { any: isMap ? [] : listed(condition), not: listed(not), min, max, stray: Object.keys(others)[0] }
 }
 
 /** The condition of a value, a list of values, or `{ min, max, not }`, which has no mistakes. */
 export function itemCondition(written: unknown): ItemCondition {
   const { any, not, min, max } = partsOf(written)
   if ([...any, ...not].some(isAddressText)) {
-    const [wanted, excluded] = [any, not].map(all => all.map(each => String(each).toLowerCase()))
+    const [allowed, excluded] = [any, not].map(all => all.map(each => String(each).toLowerCase()))
     return {
       kind: 'address',
       holds(address) {
         const text = address.toLowerCase()
-        return (any.length === 0 || wanted?.includes(text) === true) && excluded?.includes(text) !== true
+        return (any.length === 0 || allowed?.includes(text) === true) && excluded?.includes(text) !== true
       },
     }
   }
@@ -47,11 +47,11 @@ export function whereMistakes(
   where: Readonly<Record<string, unknown>>,
   kindOf: (label: string) => ItemCondition['kind'] | undefined,
 ): { readonly path: string[]; readonly message: string }[] {
-  return Object.entries(where).flatMap(([label, written]) => {
+  return Object.entries(where).flatMap(([label, condition]) => {
     const tell = (message: string) => [{ path: [label], message }]
     const kind = kindOf(label)
     if (!kind) return tell('is no label of an address or a number of one item')
-    const { any, not, min, max, stray } = partsOf(written)
+    const { any, not, min, max, stray } = partsOf(condition)
     const bounds = [min, max].filter(each => each !== undefined)
     if (stray !== undefined || any.length + not.length + bounds.length === 0)
       return tell('must be of a value, a list of values, or { min: 1, max: 5, not: 3 }')

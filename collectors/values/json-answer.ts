@@ -75,11 +75,11 @@ export function decimalAt(json: unknown, path: string, thousands?: string): stri
 }
 
 /** A number in groups of digits without their separators; anything else as it is. */
-function withoutSeparators(found: unknown, thousands: string | undefined): unknown {
-  if (thousands === undefined || typeof found !== 'string') return found
-  const text = found.trim().replaceAll(thousands, ',')
+function withoutSeparators(value: unknown, thousands: string | undefined): unknown {
+  if (thousands === undefined || typeof value !== 'string') return value
+  const text = value.trim().replaceAll(thousands, ',')
   // The last group is of three, those before it also of two, as in India.
-  return /^-?\d{1,3}(,\d{2,3})*,\d{3}(\.\d+)?$/.test(text) ? text.replaceAll(',', '') : found
+  return /^-?\d{1,3}(,\d{2,3})*,\d{3}(\.\d+)?$/.test(text) ? text.replaceAll(',', '') : value
 }
 
 /** Whether a part of an answer is a decimal number, with or without quotes. */
@@ -88,15 +88,15 @@ function isDecimal(found: unknown): found is string {
 }
 
 function notNumberAt(json: unknown, path: string): NotNumber {
-  const found = valueAt(json, path)
+  const value = valueAt(json, path)
   const message = `there is no number at ${path || 'the root'}`
-  if (found === undefined) return { message, fix: insteadOf(json, path) }
-  if (typeof found === 'string' && /^-?[\d.]+e[+-]?\d{4,}$/i.test(found))
+  if (value === undefined) return { message, fix: insteadOf(json, path) }
+  if (typeof value === 'string' && /^-?[\d.]+e[+-]?\d{4,}$/i.test(value))
     return { message, fix: 'a number has an exponent of at most three digits: look what the source means by it' }
-  if (typeof found === 'string') return { message, fix: textFix(found) }
-  if (typeof found !== 'object') return { message, fix: 'let the pointer lead to a number' }
-  if (found === null) return { message, fix: 'ask the source why, or let the pointer lead to another number' }
-  return { message, fix: `let the pointer lead on to a number in it; ${contentsOf(found, path)}` }
+  if (typeof value === 'string') return { message, fix: textFix(value) }
+  if (typeof value !== 'object') return { message, fix: 'let the pointer lead to a number' }
+  if (value === null) return { message, fix: 'ask the source why, or let the pointer lead to another number' }
+  return { message, fix: `let the pointer lead on to a number in it; ${contentsOf(value, path)}` }
 }
 
 function textFix(found: string): string {
@@ -106,11 +106,11 @@ function textFix(found: string): string {
     : 'a number is written like 1234.5, without separators and units'
 }
 
-function kindOf(found: unknown): string {
-  if (found === undefined) return 'nothing'
-  if (typeof found === 'object' && found !== null) return Array.isArray(found) ? 'a list' : 'a map'
-  if (typeof found !== 'string') return String(found)
-  return `the text ${JSON.stringify(found.length > shownCharsMax ? `${found.slice(0, shownCharsMax)}…` : found)}`
+function kindOf(value: unknown): string {
+  if (value === undefined) return 'nothing'
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'a list' : 'a map'
+  if (typeof value !== 'string') return String(value)
+  return `the text ${JSON.stringify(value.length > shownCharsMax ? `${value.slice(0, shownCharsMax)}…` : value)}`
 }
 
 /** Instruction for a pointer that leads nowhere: the names at the last part of it that there is. */
@@ -186,12 +186,12 @@ const aheadMsMax = 60_000
  * Instant the value is as of, by the answer's own field. A value of a past hour must not be later than the hour; a
  * value of "now" may be, but not later than now.
  */
-function timeAt({ time, maxAge, ...asked }: JsonSource, { hour, nowMs }: RunClock) {
+function timeAt({ time, maxAge, ...source }: JsonSource, { hour, nowMs }: RunClock) {
   if (time === undefined) return z.unknown()
-  const latestMs = readsPast(asked) ? hour : Math.max(hour, nowMs()) + aheadMsMax
+  const latestMs = readsPast(source) ? hour : Math.max(hour, nowMs()) + aheadMsMax
   const wanted = `the time at ${time} must be ${hourText(hour)} or up to ${maxAge} s before`
   const error = ({ input }: { readonly input?: unknown }) =>
-    !readsPast(asked) && instantMs(input) > latestMs ? `the time at ${time} must not lie in the future` : wanted
+    !readsPast(source) && instantMs(input) > latestMs ? `the time at ${time} must not lie in the future` : wanted
   return z.unknown().refine(
     stated => {
       const statedMs = instantMs(stated)

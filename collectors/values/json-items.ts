@@ -63,13 +63,13 @@ export function unmet(json: unknown, all: Conditions): readonly string[] {
   return Object.entries(all).flatMap(([pointer, each]) => (holds(each, valueAt(json, pointer)) ? [] : [pointer]))
 }
 
-function holds(wanted: z.output<typeof condition>, found: unknown): boolean {
+function holds(wanted: z.output<typeof condition>, value: unknown): boolean {
   if (typeof wanted !== 'object' || wanted === null || Array.isArray(wanted))
-    return [wanted].flat().some(each => isEqual(each, found))
+    return [wanted].flat().some(each => isEqual(each, value))
   const { min, max, not } = wanted
-  if (not !== undefined && holds(not, found)) return false
+  if (not !== undefined && holds(not, value)) return false
   if (min === undefined && max === undefined) return true
-  const number = numberIn(found)
+  const number = numberIn(value)
   return (
     !!number &&
     !(min !== undefined && number.compare(fractionOf(min)) < 0) &&
@@ -198,13 +198,13 @@ function shown(found: unknown): string {
 
 /** @throws Error for a mean, `min` or `max` of none, and for several where one is wanted */
 function taken(numbers: readonly Fraction[], take: Take | undefined): Fraction {
-  const [first, ...others] = numbers
+  const [first, ...further] = numbers
   if (take === 'sum') return total(numbers)
   if (!first) throw new Error('there is no item that is meant')
   if (take === 'mean') return total(numbers).div(numbers.length)
-  if (take === undefined && others.length > 0)
+  if (take === undefined && further.length > 0)
     throw new Error(`there are ${numbers.length} items that are meant: take says what of all, or where leaves one`)
-  return others.reduce((one, other) => (other.compare(one) < 0 === (take === 'min') ? other : one), first)
+  return further.reduce((one, other) => (other.compare(one) < 0 === (take === 'min') ? other : one), first)
 }
 
 /** Columns of a CSV that are listed. */
@@ -220,14 +220,14 @@ function checkColumns(pointers: readonly string[], columns: ReadonlySet<string>)
   const named = pointers.flatMap(each => /^\/([^/]*)/.exec(each)?.slice(1) ?? [])
   const missing = named.map(unescaped).find(name => !columns.has(name))
   if (missing === undefined) return
-  const known = [...columns]
-  const [only = ''] = known
-  const other = known.length === 1 ? /[;\t|]/.exec(only)?.[0] : undefined
+  const names = [...columns]
+  const [only = ''] = names
+  const other = names.length === 1 ? /[;\t|]/.exec(only)?.[0] : undefined
   if (other)
     throw new Error(`the fields of the CSV stand between ${JSON.stringify(other)}, and in a CSV between commas`)
-  const near = similarWord(missing, known)
+  const near = similarWord(missing, names)
   const hint =
-    near === undefined ? `it has ${known.slice(0, listedMax).join(', ').slice(0, 200)}` : `did you mean ${near}?`
+    near === undefined ? `it has ${names.slice(0, listedMax).join(', ').slice(0, 200)}` : `did you mean ${near}?`
   throw new Error(`the CSV has no column "${missing}": ${hint}`)
 }
 

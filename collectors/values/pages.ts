@@ -62,7 +62,7 @@ export async function readPages(first: string, pages: Pages, reader: PageReader)
   const all: unknown[] = []
   const items = new SeenItems(pages.id, host)
   let address: string | undefined = next === undefined ? withParameter(first, parameter, String(from)) : first
-  const seen = new Set([address])
+  const addresses = new Set([address])
   while (address !== undefined) {
     const page = await reader.read(address)
     const lists = reader.listsOf(page)
@@ -78,9 +78,9 @@ export async function readPages(first: string, pages: Pages, reader: PageReader)
     items.add(lists)
     all.push(page)
     address = addressAfter(page, from + all.length * step, first, pages)
-    if (address !== undefined && seen.has(address))
+    if (address !== undefined && addresses.has(address))
       throw new Error(`page ${all.length} of ${host} leads back to one that was read: compare next with the answer`)
-    if (address !== undefined) seen.add(address)
+    if (address !== undefined) addresses.add(address)
   }
   return all
 }
@@ -133,12 +133,12 @@ class SeenItems {
   }
 
   #twice(name: string, before: number, page: number): string {
-    const shown = name.length > shownCharsMax ? `${name.slice(0, shownCharsMax)}…` : name
+    const shortName = name.length > shownCharsMax ? `${name.slice(0, shownCharsMax)}…` : name
     const hint =
       this.#id === undefined
         ? 'write the step of an offset, or with id: what tells items apart'
         : 'write the step of an offset'
-    return `${this.#host} has the item ${shown} on page ${before} and on page ${page}: it changed while it was read, or its pages overlap (${hint})`
+    return `${this.#host} has the item ${shortName} on page ${before} and on page ${page}: it changed while it was read, or its pages overlap (${hint})`
   }
 }
 

@@ -55,12 +55,12 @@ function notUnderstood(text: string, error: unknown): string {
   const unknown = after.find(word => !['view', 'pure', 'payable', 'nonpayable', 'returns', ''].includes(word))
   if (unknown !== undefined) return `"${unknown}" is not understood`
   const { metaMessages, details } = error as { readonly metaMessages?: unknown; readonly details?: unknown }
-  const [said] = [metaMessages].flat()
-  const type = /^Type "(.+)" is not a valid/.exec(String(said))?.[1]
+  const [message] = [metaMessages].flat()
+  const type = /^Type "(.+)" is not a valid/.exec(String(message))?.[1]
   if (type !== undefined) return `"${type}" is no type of an ABI: a contract is an address, and an enum a uint8`
-  const name = /^"(.+)" is a protected/.exec(String(said))?.[1]
+  const name = /^"(.+)" is a protected/.exec(String(message))?.[1]
   if (name !== undefined) return `"${name}" cannot be a name: write another one, or none`
-  return [said, details].find(words => typeof words === 'string' && words !== '')?.toString() ?? ''
+  return [message, details].find(words => typeof words === 'string' && words !== '')?.toString() ?? ''
 }
 
 /** Whether values of an ABI type are numbers here: integers, and bools as 1 or 0. */

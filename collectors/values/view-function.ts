@@ -51,11 +51,11 @@ export async function calledNumber(
   { address, decimals = 0, ...call }: ContractCall,
 ): Promise<Fraction> {
   const { abi, args, taken } = viewCall(call)
-  const [returned, places] = await Promise.all([
+  const [answer, places] = await Promise.all([
     chain.read({ address, abi: [abi], functionName: abi.name, args }),
     typeof decimals === 'number' ? decimals : decimalsOf(decimals === true ? address : decimals.address),
   ])
-  return scaled(taken(returned), places)
+  return scaled(taken(answer), places)
 }
 
 /** @throws OptionEntryMistake when it is no view function, or the arguments or `take` do not fit it */
@@ -207,11 +207,11 @@ function argumentsOf(
   names: ArgumentNames,
 ): readonly unknown[] {
   if (args.length !== inputs.length) {
-    const wanted = inputs.map(input => `${input.type} ${input.name ?? ''}`.trim()).join(', ')
+    const types = inputs.map(input => `${input.type} ${input.name ?? ''}`.trim()).join(', ')
     const count = `${inputs.length} ${inputs.length === 1 ? 'argument' : 'arguments'}`
     throw new OptionEntryMistake(
       ['args'],
-      `${name} takes ${count}${wanted === '' ? '' : ` (${wanted})`}, not ${args.length}`,
+      `${name} takes ${count}${types === '' ? '' : ` (${types})`}, not ${args.length}`,
     )
   }
   return inputs.map((input, place) => argument(input, args[place], ['args', place], names))

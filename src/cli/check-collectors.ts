@@ -112,10 +112,10 @@ const progressMs = 10_000
 
 /** Waits for work, and reports how far it is while it takes long. */
 async function whileReported<T>(time: Pick<Time, 'sleep'>, report: () => void, work: Promise<T>): Promise<T> {
-  const done = new AbortController()
+  const workDone = new AbortController()
   const reporting = async () => {
     for (;;) {
-      await time.sleep(progressMs, done.signal)
+      await time.sleep(progressMs, workDone.signal)
       report()
     }
   }
@@ -123,7 +123,7 @@ async function whileReported<T>(time: Pick<Time, 'sleep'>, report: () => void, w
   try {
     return await work
   } finally {
-    done.abort(new Error('the work is done'))
+    workDone.abort(new Error('the work is done'))
   }
 }
 
@@ -185,21 +185,21 @@ export async function usableCollectors(
   { stopping }: Pick<Signals, 'stopping'>,
 ): Promise<SelectedCollectors> {
   const { config } = context
-  const selected = selectCollectors(config, only)
+  const selection = selectCollectors(config, only)
   const { usable, unusable, mistakes } = await checkCollectors(context, config.collect.deadlineMs, stopping)
   if (mistakes.length > 0) throw new ConfigError(config.file, mistakes)
-  const isMeant = ({ collector }: { readonly collector: CollectorConfig }) => selected.includes(collector)
+  const isMeant = ({ collector }: { readonly collector: CollectorConfig }) => selection.includes(collector)
   for (const { collector, fault } of unusable.filter(isMeant)) {
     note(`${collector.id} is left out: ${fault.message}${fault.fix === undefined ? '' : ` – ${fault.fix}`}`)
   }
-  const meant = usable.filter(isMeant)
-  if (meant.length < selected.length) endIncomplete()
+  const collectors = usable.filter(isMeant)
+  if (collectors.length < selection.length) endIncomplete()
   const order = new DerivedOrder(usable.map(({ collector }) => collector))
   for (const { collector, description } of usable) order.described(collector, description)
-  const giving = order.allGivers(meant.map(({ collector }) => collector))
+  const giving = order.allGivers(collectors.map(({ collector }) => collector))
   return {
-    usable: meant,
-    inputs: usable.filter(one => giving.includes(one.collector) && !meant.includes(one)),
+    usable: collectors,
+    inputs: usable.filter(one => giving.includes(one.collector) && !collectors.includes(one)),
     derived: usable.filter(({ collector }) => isDerived(collector)),
   }
 }

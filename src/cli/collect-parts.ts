@@ -35,30 +35,30 @@ export async function collectParts(
   context: AppContext,
   outbox: Pick<Outbox, 'intake' | 'operators'> | undefined,
   collectors: readonly CollectorConfig[],
-  asked: AskedHour,
+  request: AskedHour,
 ): Promise<CollectedReport> {
   await using stack = new AsyncDisposableStack()
   const own = loud(context)
   const chains = openChains(own, stack, { store: outbox?.intake })
-  const pipeline = openPipeline(own, chains, stack, asked.lists)
-  onceAborted(asked.stopping, () => void pipeline.reader.stop())
+  const pipeline = openPipeline(own, chains, stack, request.lists)
+  onceAborted(request.stopping, () => void pipeline.reader.stop())
   const pasts = outbox?.intake ?? noPasts
   const store = async (parts: readonly CollectedPart[]) => {
-    if (outbox && asked.isStored) await storeParts(pipeline, outbox, parts, hourAt(context.time.nowMs()))
+    if (outbox && request.isStored) await storeParts(pipeline, outbox, parts, hourAt(context.time.nowMs()))
   }
   // One that is slow to load keeps no other; derived ones need each other.
-  const alone = collectors.filter(one => !isDerived(one)).map(one => readParts(pipeline, [one], pasts, asked))
-  const others = await reportOf((await Promise.all(alone)).flat(), outbox, asked)
-  await store(others.parts)
-  const collected = others.parts.flatMap(({ accepted }) => accepted)
-  const derived = await readParts(pipeline, collectors.filter(isDerived), withCollected(pasts, collected), asked)
-  const computed = await reportOf(derived, outbox, asked)
+  const alone = collectors.filter(one => !isDerived(one)).map(one => readParts(pipeline, [one], pasts, request))
+  const mainReport = await reportOf((await Promise.all(alone)).flat(), outbox, request)
+  await store(mainReport.parts)
+  const collected = mainReport.parts.flatMap(({ accepted }) => accepted)
+  const derived = await readParts(pipeline, collectors.filter(isDerived), withCollected(pasts, collected), request)
+  const computed = await reportOf(derived, outbox, request)
   await store(derived)
   return {
-    hour: asked.hour,
-    parts: [...others.parts, ...derived],
-    stored: new Map([...others.stored, ...computed.stored]),
-    warnings: [...others.warnings, ...computed.warnings],
+    hour: request.hour,
+    parts: [...mainReport.parts, ...derived],
+    stored: new Map([...mainReport.stored, ...computed.stored]),
+    warnings: [...mainReport.warnings, ...computed.warnings],
   }
 }
 
@@ -72,15 +72,15 @@ async function reportOf(
   const keys = metrics.map(({ id }) => ({ id, hour }))
   const entries = (await outbox?.operators.stored(keys)) ?? []
   const pasts = (await outbox?.intake.pasts(keys)) ?? []
-  const stored = new Map(metrics.flatMap(({ id }, place) => (entries[place] ? [[id, entries[place]] as const] : [])))
+  const byId = new Map(metrics.flatMap(({ id }, place) => (entries[place] ? [[id, entries[place]] as const] : [])))
   const isPrivate = new Set(
     parts.flatMap(({ accepted }) => accepted.filter(one => one.isPrivate)).map(one => one.metric.id),
   )
   const warnings = metrics.flatMap((metric, place): Foreseen[] => {
-    const state = stored.get(metric.id)?.state
+    const state = byId.get(metric.id)?.state
     return foreseen({ ...metric, past: pasts[place], state, units, isPrivate: isPrivate.has(metric.id) })
   })
-  return { hour, parts, stored, warnings }
+  return { hour, parts, stored: byId, warnings }
 }
 
 /** Reads an hour of collectors together. One that cannot be loaded fails alone. */
@@ -111,14 +111,14 @@ async function storeParts(
   parts: readonly CollectedPart[],
   current: Hour,
 ): Promise<void> {
-  const stored = parts.map(async ({ read, ...collected }) => {
+  const stores = parts.map(async ({ read, ...collected }) => {
     const { collector, inputChanges, fault } = collected
     if (inputChanges !== undefined) await intake.setInputs(collector.id, inputSpans(collector))
     if (fault?.code === 'hour-passed') return
     await operators.expectHour(collector.id, read.hour, current)
     await pipeline.record({ ...read, collected }, due, intake)
   })
-  await Promise.all(stored)
+  await Promise.all(stores)
 }
 
 /**
@@ -173,22 +173,22 @@ export async function quietEvents(
   parts: readonly CollectedPart[],
 ): Promise<{ readonly part: CollectedPart; readonly text: string }[]> {
   await using stack = new AsyncDisposableStack()
-  const none = new LogList([]).digest
-  const asked = parts.flatMap(part =>
+  const noLogs = new LogList([]).digest
+  const questions = parts.flatMap(part =>
     part.pins.flatMap(({ chainId, logs = [] }) => {
       const chain = context.config.chains.find(({ id }) => id === chainId)
-      const empty = logs.filter(({ digest }) => digest === none).map(({ filter }) => filter)
+      const empty = logs.filter(({ digest }) => digest === noLogs).map(({ filter }) => filter)
       return chain ? empty.map(filter => ({ part, chain, filter })) : []
     }),
   )
-  const found = await Promise.all(
-    asked.map(async ({ part, chain, filter }) => {
+  const causes = await Promise.all(
+    questions.map(async ({ part, chain, filter }) => {
       const text = await quietText(context, chain, filter, stack)
       return text === undefined ? [] : [{ part, text: `no ${await eventIn(part.collector, filter)} ${text}` }]
     }),
   )
   // Two sums of one event read it once each.
-  return [...new Map(found.flat().map(each => [`${each.part.collector.id} ${each.text}`, each])).values()]
+  return [...new Map(causes.flat().map(each => [`${each.part.collector.id} ${each.text}`, each])).values()]
 }
 
 /** The event of a filter, in words: its signature where an event-sum has several. */

@@ -26,37 +26,37 @@ export function waitingText({ dead, held }: { readonly dead: number; readonly he
  * Delivers the due metrics, or waits while another process does. It goes on where that one ends. Reports on stderr why a
  * metric stays due.
  *
- * @param noted sentence about the process that delivers, as it was already reported
+ * @param firstNote sentence about the process that delivers, as it was already reported
  * @returns which process delivered last
  */
 export async function deliverNow(
   context: AppContext,
   outbox: Outbox,
-  noted?: string,
+  firstNote?: string,
 ): Promise<'own' | Deliverer['by']> {
   const { config, time } = context
   // As long as one push and the daemon's look into the outbox may take.
   const untilMs = time.nowMs() + config.delivery.timeoutMs + 2 * pollMs
-  for (let [said, isRequested] = [noted, false]; ; ) {
-    const taken = await roleOrDeliverer(context, outbox)
-    if ('release' in taken) {
+  for (let [lastNote, isRequested] = [firstNote, false]; ; ) {
+    const outcome = await roleOrDeliverer(context, outbox)
+    if ('release' in outcome) {
       await using stack = new AsyncDisposableStack()
-      const own = await openOwn(taken, context, outbox, stack)
+      const own = await openOwn(outcome, context, outbox, stack)
       await own.flush()
       if (own.by === 'own') return 'own'
       continue
     }
-    if (taken.sentence !== said) note(taken.sentence)
-    said = taken.sentence
+    if (outcome.sentence !== lastNote) note(outcome.sentence)
+    lastNote = outcome.sentence
     if (!isRequested) await outbox.operators.requestFlush()
     isRequested = true
-    if (await isDelivered(outbox.operators, time, Math.min(untilMs, time.nowMs() + pollMs))) return taken.by
+    if (await isDelivered(outbox.operators, time, Math.min(untilMs, time.nowMs() + pollMs))) return outcome.by
     if (time.nowMs() < untilMs) continue
     const { waiting } = await outbox.operators.backlog()
-    for (const reason of waitingSentences(waiting, { nowMs: time.nowMs(), isUnattended: taken.by === 'command' }))
+    for (const reason of waitingSentences(waiting, { nowMs: time.nowMs(), isUnattended: outcome.by === 'command' }))
       note(reason)
     if (waiting.length === 0) note('not delivered yet: does the daemon run with the same configuration?')
-    return taken.by
+    return outcome.by
   }
 }
 
@@ -165,14 +165,14 @@ export async function startDelivery(
     return own
   }
   note(role.sentence)
-  const others = {
+  const delivery = {
     by: role.by as CommandDelivery['by'],
     pushes: 0,
     async finish() {
-      others.by = await deliverNow(context, outbox, role.sentence)
+      delivery.by = await deliverNow(context, outbox, role.sentence)
     },
   }
-  return others
+  return delivery
 }
 
 /** Delivery by this process, which hands over to a daemon that starts. */
@@ -183,11 +183,11 @@ async function openOwn(role: Role, context: AppContext, outbox: Outbox, stack: A
   const push: typeof connection.client.push = async (...pushed) => {
     // A person may have changed it meanwhile.
     await requireService(context, outbox)
-    own.pushes += 1
+    progress.pushes += 1
     return connection.client.push(...pushed)
   }
   const counting = { ...connection, client: { ...connection.client, push } }
-  const deliveries = await deliveriesTo(counting, outbox.delivery, context, () => own.metricsMin)
+  const deliveries = await deliveriesTo(counting, outbox.delivery, context, () => progress.metricsMin)
   const [finishing, stopping] = [new AbortController(), new AbortController()]
   let pushing: Promise<unknown> = Promise.resolve()
   const end = async () => {
@@ -195,7 +195,7 @@ async function openOwn(role: Role, context: AppContext, outbox: Outbox, stack: A
     finishing.abort(commandEnded)
     await pushing.catch(() => {})
   }
-  const own = {
+  const progress = {
     role,
     by: 'own' as CommandDelivery['by'],
     pushes: 0,
@@ -203,26 +203,26 @@ async function openOwn(role: Role, context: AppContext, outbox: Outbox, stack: A
     metricsMin: 1,
     pushFull() {
       const until = { finishing: finishing.signal, stopping: stopping.signal }
-      pushing = Promise.all(deliveries.map(one => pushUntil(one, own, until, outbox.health, context.time)))
+      pushing = Promise.all(deliveries.map(one => pushUntil(one, progress, until, outbox.health, context.time)))
     },
     /** Pushes all that is due, and reports what is left. Resolves early when a daemon starts. */
     async flush() {
       finishing.abort(commandEnded)
       await pushing
-      own.metricsMin = 1
-      if (own.by !== 'own') return
+      progress.metricsMin = 1
+      if (progress.by !== 'own') return
       pushing = Promise.all(deliveries.map(delivery => delivery.flush('asked', stopping.signal)))
       await pushing
-      if (own.by === 'own') await noteWaiting(connection, context, outbox.operators)
+      if (progress.by === 'own') await noteWaiting(connection, context, outbox.operators)
     },
     async finish() {
-      await own.flush()
-      if (own.by !== 'own') await deliverNow(context, outbox)
+      await progress.flush()
+      if (progress.by !== 'own') await deliverNow(context, outbox)
     },
   }
   const watch = untilDaemon(context, stopping.signal).then(async isStarted => {
     if (!isStarted) return
-    own.by = 'daemon'
+    progress.by = 'daemon'
     await end()
     role.release()
     note('a daemon has started: it delivers the rest')
@@ -231,7 +231,7 @@ async function openOwn(role: Role, context: AppContext, outbox: Outbox, stack: A
     await end()
     await watch
   })
-  return own
+  return progress
 }
 
 /** Longest wait of a value for others that fill its batch. */
@@ -243,16 +243,16 @@ const partlyFullMs = 5_000
  */
 async function pushUntil(
   delivery: Delivery,
-  own: { readonly pushes: number; metricsMin: number },
+  progress: { readonly pushes: number; metricsMin: number },
   { finishing, stopping }: { readonly finishing: AbortSignal; readonly stopping: AbortSignal },
   health: OutboxHealth,
   time: Time,
 ): Promise<void> {
-  let [pushes, sinceMs] = [own.pushes, time.steadyMs()]
+  let [pushes, sinceMs] = [progress.pushes, time.steadyMs()]
   while (!finishing.aborted) {
-    if (own.pushes !== pushes) [pushes, sinceMs] = [own.pushes, time.steadyMs()]
+    if (progress.pushes !== pushes) [pushes, sinceMs] = [progress.pushes, time.steadyMs()]
     const isLate = time.steadyMs() - sinceMs >= partlyFullMs
-    own.metricsMin = isLate ? 1 : batchMetricsMax
+    progress.metricsMin = isLate ? 1 : batchMetricsMax
     if (isLate) sinceMs = time.steadyMs()
     await delivery.flush('due', stopping).catch(error => health.recover(error))
     await time.sleep(pollMs, finishing).catch(() => {})

@@ -71,42 +71,42 @@ class DaemonKeeper implements Disposable {
   }
 
   async run(): Promise<number> {
-    let begun = await this.#begin(this.#context)
+    let current = await this.#begin(this.#context)
     let brokenAtMs = 0
     for (;;) {
-      const event = await this.#endOf(begun)
+      const event = await this.#endOf(current)
       const { log, time } = this.#context
       try {
         if (event.kind === 'reload') {
           this.#changed = this.#untilChanged(event.next)
-          begun = await this.#replace(event.next.context)
+          current = await this.#replace(event.next.context)
         } else if (event.kind === 'stop' || event.kind === 'role-lost') {
           log.info('stopped')
           return event.kind === 'role-lost' ? exitCodes.outboxOwned : exitCodes.done
         } else {
           const restMs = isYetToCome(brokenAtMs + breakageRestMs, time.nowMs(), breakageRestMs) ? breakageRestMs : 0
           brokenAtMs = time.nowMs()
-          begun = await this.#begin(this.#context, { ...event, restMs })
+          current = await this.#begin(this.#context, { ...event, restMs })
         }
       } catch (error) {
         // The log of a running daemon is read by programs: a line of plain text would break it.
         log.error({ fault: faultLine(error) }, 'the daemon has ended')
         return exitCodeOf(error)
       }
-      if (begun.kind === 'daemon') this.#context = begun.context
+      if (current.kind === 'daemon') this.#context = current.context
     }
   }
 
   /** Waits for the end of a daemon and stops it. */
-  async #endOf(begun: Begun): Promise<Change | Breakdown> {
-    if (begun.kind !== 'daemon') return begun
-    this.#running = begun.daemon
-    const event = await Promise.race([this.#changed, begun.daemon.broken])
-    const { log } = begun.context
+  async #endOf(current: Begun): Promise<Change | Breakdown> {
+    if (current.kind !== 'daemon') return current
+    this.#running = current.daemon
+    const event = await Promise.race([this.#changed, current.daemon.broken])
+    const { log } = current.context
     if (event.kind === 'reload') log.info('reloading')
     else if (event.kind === 'stop' || event.kind === 'role-lost') log.info('stopping')
     else log.error({ reason: event.reason }, 'the outbox cannot be used: reopening it')
-    await begun.daemon.stop()
+    await current.daemon.stop()
     this.#running = undefined
     return event
   }
@@ -122,7 +122,7 @@ class DaemonKeeper implements Disposable {
     const { log } = context
     const damage = again?.kind === 'damaged' ? again.reason : undefined
     let reason = again?.reason ?? ''
-    let reported = ''
+    let lastReason = ''
     for (let waitMs = again?.restMs ?? 0; ; ) {
       const change = waitMs > 0 ? await this.#waitWith(reason, context, waitMs) : undefined
       if (change) return change
@@ -133,12 +133,12 @@ class DaemonKeeper implements Disposable {
         if (!again && !(error instanceof Fault && isOfOutbox(error))) throw error
         reason = faultLine(error)
         waitMs = mayPassSoon ? roomLookMs : breakageRestMs
-        if (reason !== reported)
+        if (reason !== lastReason)
           log.error(
             { fault: reason, againSeconds: waitMs / 1_000 },
             'the outbox cannot be opened yet: the daemon waits for it',
           )
-        reported = reason
+        lastReason = reason
       }
     }
   }

@@ -15,23 +15,23 @@ import { lastHolders } from '../outbox/roles.ts'
 export function otherConfiguration(config: Config): PlacedMistake | undefined {
   if (config.data.kind !== 'folder') return undefined
   const { folder } = config.data
-  const other = lastHolders(folder)
+  const holder = lastHolders(folder)
     // A path of another machine, or container, says nothing here.
     .filter(({ host }) => host === undefined)
     .find(({ config: file }) => existsSync(file) && isOther(config, folder, file))
-  if (!other) return undefined
-  const message = `the data folder ${folder} is also that of ${other.config}, which used it last (${other.since}): only one of them can run, and it leaves the metrics of the other due`
+  if (!holder) return undefined
+  const message = `the data folder ${folder} is also that of ${holder.config}, which used it last (${holder.since}): only one of them can run, and it leaves the metrics of the other due`
   const fix = 'give one of them a folder of its own, as data: ./data'
   return { place: { file: config.file, line: 1, column: 1 }, message, fix }
 }
 
 function isOther(config: Config, folder: string, file: string): boolean {
   if (realpathSync(file) === realpathSync(config.file)) return false
-  const other = loaded(file)
-  if (other?.data.kind !== 'folder' || other.data.folder !== folder) return false
+  const otherConfig = loaded(file)
+  if (otherConfig?.data.kind !== 'folder' || otherConfig.data.folder !== folder) return false
   const ids = new Set(config.protocols.map(({ id }) => id))
-  const isCopy = dirname(file) === dirname(config.file) && serviceOf(other) === serviceOf(config)
-  return !(isCopy && other.protocols.some(({ id }) => ids.has(id)))
+  const isCopy = dirname(file) === dirname(config.file) && serviceOf(otherConfig) === serviceOf(config)
+  return !(isCopy && otherConfig.protocols.some(({ id }) => ids.has(id)))
 }
 
 function loaded(file: string): Config | undefined {

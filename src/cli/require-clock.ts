@@ -19,22 +19,22 @@ import { note } from './terminal.ts'
  * @throws Fault `clock-doubted`
  */
 export async function openedByClock(
-  given: AppContext,
+  context: AppContext,
   stack: AsyncDisposableStack,
   asks: 'service' | 'chains' = 'service',
 ): Promise<{ readonly context: AppContext; readonly outbox: Outbox | undefined }> {
   // Before the outbox is opened, which changes its file.
-  const written = writtenAt(given.config)
-  const outbox = await openExistingOutbox(given, stack)
-  const clock = new WatchedClock(given.time)
-  clock.meet(witnessesOf(given.config, await outbox?.intake.newestCollected(), written))
-  if (asks === 'service') await askService(given, outbox, clock)
-  if (clock.serviceAheadMs === undefined) await askChains(given, clock)
+  const written = writtenAt(context.config)
+  const outbox = await openExistingOutbox(context, stack)
+  const clock = new WatchedClock(context.time)
+  clock.meet(witnessesOf(context.config, await outbox?.intake.newestCollected(), written))
+  if (asks === 'service') await askService(context, outbox, clock)
+  if (clock.serviceAheadMs === undefined) await askChains(context, clock)
   const { verdict } = clock
   const wrong = mistake(verdict)
   if (wrong !== undefined) throw new Fault('clock-doubted', wrong)
   if (verdict.kind === 'trusted' && verdict.remark !== undefined) note(verdict.remark)
-  return { context: { ...given, clock }, outbox }
+  return { context: { ...context, clock }, outbox }
 }
 
 function mistake(verdict: ClockVerdict): string | undefined {

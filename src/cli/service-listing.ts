@@ -28,11 +28,11 @@ const depthMax = 8
  * below another name, or one whose timestamp cannot be read: that would count as missing. Pure.
  */
 export function listedMetrics(body: unknown): ListedMetrics | undefined {
-  const found = new Map<string, Map<Hour, ListedValue>>()
+  const byMetric = new Map<string, Map<Hour, ListedValue>>()
   let unreadable = 0
   walk(body, undefined, 0)
   if (unreadable > 0) return undefined
-  return found.size > 0 || (Array.isArray(body) && body.length === 0) ? found : undefined
+  return byMetric.size > 0 || (Array.isArray(body) && body.length === 0) ? byMetric : undefined
 
   function walk(value: unknown, above: string | undefined, depth: number): void {
     if (depth > depthMax || typeof value !== 'object' || value === null) return
@@ -43,9 +43,9 @@ export function listedMetrics(body: unknown): ListedMetrics | undefined {
     const id = metricIdOf(value) ?? above
     const hour = hourOf(value)
     if (id !== undefined && hour !== undefined) {
-      const hours = found.get(id) ?? new Map<Hour, ListedValue>()
+      const hours = byMetric.get(id) ?? new Map<Hour, ListedValue>()
       // An hour may have two records, one of them with fewer fields.
-      found.set(id, hours.set(hour, { ...hours.get(hour), ...listedValue(value) }))
+      byMetric.set(id, hours.set(hour, { ...hours.get(hour), ...listedValue(value) }))
     }
     if (id !== undefined && hour === undefined && 'timestamp' in value) unreadable += 1
     for (const [key, part] of Object.entries(value)) walk(part, isMetricId(key) ? key : id, depth + 1)
@@ -78,14 +78,14 @@ function listedValue(record: object): ListedValue {
 }
 
 function hourOf(record: object): Hour | undefined {
-  const written = isRecord(record) ? record['timestamp'] : undefined
-  if (typeof written === 'string') {
-    const instantMs = parseIsoInstant(written)
+  const timestamp = isRecord(record) ? record['timestamp'] : undefined
+  if (typeof timestamp === 'string') {
+    const instantMs = parseIsoInstant(timestamp)
     return instantMs === undefined ? undefined : hourAt(instantMs)
   }
-  if (typeof written !== 'number' || !Number.isFinite(written)) return undefined
+  if (typeof timestamp !== 'number' || !Number.isFinite(timestamp)) return undefined
   // Seconds since 1970 reach this number in the year 5138, milliseconds had it in 1973.
-  return hourAt(Math.abs(written) < 1e11 ? written * 1000 : written)
+  return hourAt(Math.abs(timestamp) < 1e11 ? timestamp * 1000 : timestamp)
 }
 
 /** A protocol's metrics as the service lists them, or why they cannot be read. */

@@ -69,12 +69,12 @@ export class Signals {
   async next(until?: AbortSignal): Promise<SignalRequest> {
     for (;;) {
       if (until?.aborted) return 'stop'
-      const asked = inOrder.find(one => this.#asked.has(one))
-      if (asked !== undefined) {
+      const signal = inOrder.find(one => this.#asked.has(one))
+      if (signal !== undefined) {
         // A reload looks at the files; a stop stays asked for, however many wait for it.
-        if (asked === 'stop') return asked
+        if (signal === 'stop') return signal
         this.#asked.clear()
-        return asked
+        return signal
       }
       const { promise } = this.#signalled
       await (until ? unlessAborted(promise, until).catch(() => {}) : promise)

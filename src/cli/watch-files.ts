@@ -30,7 +30,7 @@ export async function repeatAtSaves(configFile: string, act: (stopping: AbortSig
     known = namingFiles(configFile, known)
     let count = 0
     // It looks before it acts, so that no save is missed.
-    const watched = new WatchedFiles(
+    const watchedFiles = new WatchedFiles(
       known,
       files => {
         count = files.length
@@ -49,7 +49,7 @@ export async function repeatAtSaves(configFile: string, act: (stopping: AbortSig
       if (!signals.stopping.aborted) await reportError(error)
     }
     if (!signals.stopping.aborted) note(`\nwatching ${counted(count, 'file')}; Ctrl-C ends`)
-    if (!(await hasChanged(signals, watched))) break
+    if (!(await hasChanged(signals, watchedFiles))) break
     // An editor that replaces a file removes it for a moment.
     await systemTime.sleep(sourceLookMs / 2)
   }

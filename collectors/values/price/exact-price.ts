@@ -19,13 +19,13 @@ export const priceOption = z.string().optional().describe('token, for the price 
 /** An amount of a token in US dollars; the amount itself where no price is asked for. All is asked in one turn. */
 export async function priced(
   price: Price,
-  written: string | undefined,
+  priceName: string | undefined,
   amount: Promise<Fraction>,
   { chain, token }: { readonly chain: string; readonly token: `0x${string}` | Promise<`0x${string}`> },
 ): Promise<Fraction> {
   const own = async () =>
-    written === 'token' ? exactTokenPrice(price, chain, await token) : exactPrice(price, written ?? '')
-  const [whole, each] = await Promise.all([amount, written === undefined ? undefined : own()])
+    priceName === 'token' ? exactTokenPrice(price, chain, await token) : exactPrice(price, priceName ?? '')
+  const [whole, each] = await Promise.all([amount, priceName === undefined ? undefined : own()])
   return each ? whole.mul(each) : whole
 }
 

@@ -33,14 +33,14 @@ export interface PricedPool {
  */
 export async function poolPrice(chain: ChainAsOf, priced: PricedPool): Promise<Fraction> {
   const { pool, token, quote, window } = priced
-  const own = { address: pool, abi: poolAbi } as const
+  const call = { address: pool, abi: poolAbi } as const
   const [[token0, token1], [cumulatives], decimals, quoteDecimals] = await Promise.all([
     chain.read([
-      { ...own, functionName: 'token0' },
-      { ...own, functionName: 'token1' },
+      { ...call, functionName: 'token0' },
+      { ...call, functionName: 'token1' },
     ]),
     chain
-      .read({ ...own, functionName: 'observe', args: [[window, 0]] })
+      .read({ ...call, functionName: 'observe', args: [[window, 0]] })
       .catch(error => Promise.reject(worded(error, window))),
     decimalsReader(chain, ofOption('decimals'))(
       token,

@@ -80,15 +80,15 @@ export const source = z
   .superRefine((written, context) => {
     const tell = (path: readonly (string | number)[], message: string) =>
       context.addIssue({ code: 'custom', path: [...path], message })
-    const given = Object.entries(written).flatMap(([name, value]) => (value === undefined ? [] : [name]))
-    const [kind, ...others] = kinds.filter(each => given.includes(each))
+    const options = Object.entries(written).flatMap(([name, value]) => (value === undefined ? [] : [name]))
+    const [kind, ...others] = kinds.filter(each => options.includes(each))
     if (others.length > 0) return tell([], `must have one of ${kinds.join(', ')}, and has ${kind} and ${others[0]}`)
     const { needed, other } = kind ? ofKind[kind] : { needed: [], other: [] }
-    const stray = given.find(name => name !== kind && name !== 'price' && ![...needed, ...other].includes(name))
+    const stray = options.find(name => name !== kind && name !== 'price' && ![...needed, ...other].includes(name))
     if (!kind && (stray !== undefined || written.price === undefined))
       return tell([], `must have one of ${kinds.join(', ')}, or a price alone`)
     if (stray !== undefined) tell([stray], `belongs to another kind of source, and this is a ${kind}`)
-    for (const name of needed.filter(each => !given.includes(each))) tell([name], missing[name] ?? 'must be given')
+    for (const name of needed.filter(each => !options.includes(each))) tell([name], missing[name] ?? 'must be given')
     if (written.pool !== undefined && typeof (written.decimals ?? 0) !== 'number')
       tell(['decimals'], 'must be a number, of a token that has none')
     const isPlaced = typeof written.decimals === 'string'

@@ -139,7 +139,7 @@ function isDecided([first, ...others]: readonly Offer[]): boolean {
 }
 
 function decided({ offers, failures }: WantedToken): TokenAnswer {
-  const [first, ...others] = offers
+  const [first, ...further] = offers
   const isOpen = failures.some(({ isUnread }) => isUnread)
   const all = failures.map(({ failure }) => failure)
   if (!first) return { failure: all.join('; ') || 'no source of tokenPrices has it', isUnread: isOpen }
@@ -149,7 +149,7 @@ function decided({ offers, failures }: WantedToken): TokenAnswer {
   )
   if (agreed) return agreed
   const said = offers.map(({ name, price }) => `${name} says ${nearestNumber(price)}`).join(', ')
-  const why = others.length > 0 ? 'no two of them agree' : 'no later source has a price to agree with it'
+  const why = further.length > 0 ? 'no two of them agree' : 'no later source has a price to agree with it'
   return { failure: [`${said}: ${why}`, ...all].join('; '), isUnread: isOpen }
 }
 
@@ -174,12 +174,12 @@ function nameIn(named: Readonly<Record<string, string>>, token: string): string 
 }
 
 async function namedIn(
-  named: Readonly<Record<string, string>>,
+  names: Readonly<Record<string, string>>,
   tokens: readonly string[],
   { price }: Means,
 ): Promise<ReadonlyMap<string, TokenAnswer>> {
   const answers = tokens.flatMap(token => {
-    const name = nameIn(named, token)
+    const name = nameIn(names, token)
     return name === undefined
       ? []
       : [
@@ -201,7 +201,7 @@ async function askedOf(
   const batches = Array.from({ length: Math.ceil(tokens.length / size) }, (_, index) =>
     tokens.slice(index * size, (index + 1) * size),
   )
-  const asked = batches.map(batch =>
+  const reads = batches.map(batch =>
     answerTo(source, batch, means).catch((error: unknown) => {
       const answer = failed(error)
       if (isOfOne(source)) return batch.map(token => [token, answer] as const)
@@ -210,7 +210,7 @@ async function askedOf(
       return batch.map(token => [token, { ...answer, isUnread: true }] as const)
     }),
   )
-  return new Map((await Promise.all(asked)).flat())
+  return new Map((await Promise.all(reads)).flat())
 }
 
 async function answerTo(
@@ -227,17 +227,19 @@ async function answerTo(
   const run = { hour, nowMs }
   const { json } = await http.json(inPlaces(url, { hour }), answerOf({ url, body, maxAge }, run), request)
   return tokens.map(token => {
-    const own = pointerWords(wordsFor(source, token))
-    const at = filled(pointer, own)
-    const conditions = Object.entries(source.require ?? {}).map(([path, each]) => [filled(path, own), each] as const)
+    const pointerValues = pointerWords(wordsFor(source, token))
+    const at = filled(pointer, pointerValues)
+    const conditions = Object.entries(source.require ?? {}).map(
+      ([path, each]) => [filled(path, pointerValues), each] as const,
+    )
     const unmetIn = (answer: unknown) => unmet(answer, Object.fromEntries(conditions))
-    const timed = time && { time: filled(time, own) }
+    const timed = time && { time: filled(time, pointerValues) }
     const checked = answerOf({ url, body, maxAge, pointer: at, unmet: unmetIn, ...timed }, run)
     const { success, error } = checked.safeParse(json)
     if (!success) return [token, { failure: error.issues[0]?.message ?? 'it has none', isUnread: false }] as const
     try {
       const { decimals } = source
-      const form = { ...source, decimals: typeof decimals === 'string' ? filled(decimals, own) : decimals }
+      const form = { ...source, decimals: typeof decimals === 'string' ? filled(decimals, pointerValues) : decimals }
       return [token, found(answeredPrice(json, at, form))] as const
     } catch (thrown) {
       return [token, failed(thrown)] as const

@@ -99,12 +99,12 @@ export function checkLeftOut(
   const total = all.reduce((sum, { items }) => sum + items, 0)
   const missing = reasons.reduce((sum, { items }) => sum + items, 0)
   const words = `${missing} of ${total} have no price`
-  const shown = reasons.slice(0, namedMax).map(({ message }) => message)
+  const messages = reasons.slice(0, namedMax).map(({ message }) => message)
   if (
     fractionOf(atLeast)
       .mul(total)
       .compare(total - missing) > 0
   )
-    throw new Error(`${words}, and atLeast is ${atLeast}: ${shown[0]}`)
-  log.warn(`${label}: ${words}, and are left out`, { items: shown.join('; ') })
+    throw new Error(`${words}, and atLeast is ${atLeast}: ${messages[0]}`)
+  log.warn(`${label}: ${words}, and are left out`, { items: messages.join('; ') })
 }

@@ -60,11 +60,11 @@ const samplesMax = 3
 export async function makePlan(
   context: AppContext,
   outbox: Pick<Outbox, 'intake' | 'operators' | 'lists'> | undefined,
-  { works: asked, order, concurrency }: WorksInWindows,
+  { works: allWorks, order, concurrency }: WorksInWindows,
 ): Promise<BackfillPlan> {
   // A derived value costs no call, and its inputs are not there before the backfill.
-  const derived = asked.filter(({ collector }) => isDerived(collector))
-  const read = asked.filter(({ collector }) => !isDerived(collector))
+  const derived = allWorks.filter(({ collector }) => isDerived(collector))
+  const read = allWorks.filter(({ collector }) => !isDerived(collector))
   const sampled = await sampleOf(context, outbox, read, outerHours(read), samplesMax)
   const { works, runs, ms, faults, spent } = sampled
   const costs = context.config.chains.map(chain => chainCost({ works, order, concurrency }, sampled, chain))
@@ -139,15 +139,22 @@ async function sampleOf(
     return { work, hour, metrics: accepted.length, pins, ...(fault && { fault }) }
   })
   const ms = time.nowMs() - startMs
-  const spent = sumOf([...meters.values()].map(meter => meter.counts()))
+  const firstCalls = sumOf([...meters.values()].map(meter => meter.counts()))
   const faults = runs.filter(({ fault }) => fault)
   const possible = possibleWorks(works, runs)
   const instead = hoursInstead(possible, runs)
   if (instead.size > 0 && triesLeft > 1) {
     const again = await sampleOf(context, outbox, possible, instead, triesLeft - 1)
-    return { ...again, faults: [...faults, ...again.faults], spent: sumOf([spent, again.spent]) }
+    return { ...again, faults: [...faults, ...again.faults], spent: sumOf([firstCalls, again.spent]) }
   }
-  return { works: possible, runs, ms, faults, costOf: chain => meters.get(chain)?.counts() ?? nothing, spent }
+  return {
+    works: possible,
+    runs,
+    ms,
+    faults,
+    costOf: chain => meters.get(chain)?.counts() ?? nothing,
+    spent: firstCalls,
+  }
 }
 
 const nothing: CallCounts = { requests: 0, calls: {} }

@@ -68,9 +68,9 @@ export class LimitedCalls {
 
   /** @throws Fault `usage` when not even one hour fits */
   constructor(callsMax: number | undefined, chains: number) {
-    const spent = () => callsIn(this.meter.counts())
+    const callsSpent = () => callsIn(this.meter.counts())
     this.meter = new CallMeter(calls => {
-      if (callsMax === undefined || spent() + calls <= callsMax) return
+      if (callsMax === undefined || callsSpent() + calls <= callsMax) return
       const needed = `more than ${grouped(callsMax)} RPC calls would be needed, as --max-calls says`
       const fault = new Fault('stopped', needed)
       this.reached.abort(fault)
@@ -83,7 +83,7 @@ export class LimitedCalls {
         fix: `allow at least ${one}`,
       })
     }
-    this.budget = { callsMax, chains, spent }
+    this.budget = { callsMax, chains, spent: callsSpent }
   }
 }
 
@@ -97,7 +97,7 @@ export async function readAll(run: BackfillRun, calls: LimitedCalls, stack: Asyn
   const living = shared ? await livingLanes(shared) : new Set<string>()
   const theirs = works.filter(work => work.hours.length > 0 && living.has(laneOfWork(work)))
   if (!shared || theirs.length === 0) return readHere(run, calls, stack)
-  const own = works.filter(work => !theirs.includes(work))
+  const localWorks = works.filter(work => !theirs.includes(work))
   // Its own upkeep is done by the daemons, too.
   const engine = new JobEngine({ statements: shared.jobs, time: run.context.time, failed: () => {} })
   stack.defer(() => engine.stop())
@@ -106,7 +106,7 @@ export async function readAll(run: BackfillRun, calls: LimitedCalls, stack: Asyn
     if (news.kind !== 'went-on') run.report(news)
   }
   const fleet = new FleetBackfill({ ...run, works: theirs }, shared, engine).run()
-  return joinedParts(await Promise.all([fleet, readHere({ ...run, works: own, report }, calls, stack)]))
+  return joinedParts(await Promise.all([fleet, readHere({ ...run, works: localWorks, report }, calls, stack)]))
 }
 
 async function readHere(
@@ -115,11 +115,11 @@ async function readHere(
   stack: AsyncDisposableStack,
 ): Promise<PartEnd> {
   const before = meter.counts()
-  const own = loud(context)
-  const chains = openChains(own, stack, { store: run.outbox.intake, meterOf: () => meter })
+  const loudContext = loud(context)
+  const chains = openChains(loudContext, stack, { store: run.outbox.intake, meterOf: () => meter })
   const end = await new Backfill({
     ...run,
-    pipeline: openPipeline(own, chains, stack, run.outbox.lists),
+    pipeline: openPipeline(loudContext, chains, stack, run.outbox.lists),
     time: context.time,
     ...(budget && { budget }),
   }).run()
@@ -253,13 +253,13 @@ class FleetBackfill {
   }
 }
 
-function askedOf(window: readonly CollectorHours[], { asked, order }: BackfillRun): BackfillWindow {
+function askedOf(window: readonly CollectorHours[], { asked: request, order }: BackfillRun): BackfillWindow {
   const hours = window.flatMap(({ hours: own }) => own)
   return {
     collectors: window.map(({ work }) => work.collector.id),
     from: hourAt(Math.min(...hours)),
     to: hourAt(Math.max(...hours)),
-    what: asked.what,
+    what: request.what,
     order,
   }
 }

@@ -45,12 +45,12 @@ export function backfillCommand(): Command {
     using _ = keepHeapSmall(systemTime)
     const signals = new Signals()
     using warm = warmProcesses()
-    const given: AppContext = { ...openContext(options.config), warm }
-    const selected = await usableCollectors(given, options.only, signals)
-    const { usable, inputs } = selected
+    const openedContext: AppContext = { ...openContext(options.config), warm }
+    const selection = await usableCollectors(openedContext, options.only, signals)
+    const { usable, inputs } = selection
     await using stack = new AsyncDisposableStack()
-    const { context, outbox } = await openedByClock(given, stack)
-    const range = readRange(options, given.time.nowMs())
+    const { context, outbox } = await openedByClock(openedContext, stack)
+    const range = readRange(options, openedContext.time.nowMs())
     // A stopped backfill is continued over the same hours.
     const spanned = { ...options, to: hourText(range.to) }
     if (inputs.length > 0) {
@@ -58,7 +58,7 @@ export function backfillCommand(): Command {
     }
     if (options.plan) return await planOnly(context, outbox, options, range, [...inputs, ...usable])
     const opened = outbox ?? (await openOutbox(context, stack))
-    const isDone = await collectAndDeliver(context, opened, spanned, range, selected, signals, stack)
+    const isDone = await collectAndDeliver(context, opened, spanned, range, selection, signals, stack)
     if (!isDone) endIncomplete()
   })
 }
@@ -90,7 +90,7 @@ async function collectAndDeliver(
   outbox: Outbox,
   options: BackfillOptions,
   range: HourSpan,
-  selected: SelectedCollectors,
+  selection: SelectedCollectors,
   signals: Signals,
   stack: AsyncDisposableStack,
 ): Promise<boolean> {
@@ -99,18 +99,26 @@ async function collectAndDeliver(
   const { balance: before } = await outbox.operators.backlog()
   const calls = new LimitedCalls(options.maxCalls, context.config.chains.length)
   const delivery = await startDelivery(context, outbox, stack)
-  const asked = askedOf(context, options, range, delivery.by === 'daemon')
+  const request = askedOf(context, options, range, delivery.by === 'daemon')
   const due = async () => (await outbox.operators.backlog()).balance.due
   const progress = new ProgressLine(time, () => calls.meter.counts(), due)
   const signal = AbortSignal.any([signals.stopping, calls.reached.signal])
   const report = (news: BackfillNews) => progress.show(news)
-  const run = { context, outbox, asked, order: orderOf(options), concurrency: options.concurrency, signal, report }
-  const { end, calls: counts } = await readInOrder(selected, run, calls, stack)
+  const run = {
+    context,
+    outbox,
+    asked: request,
+    order: orderOf(options),
+    concurrency: options.concurrency,
+    signal,
+    report,
+  }
+  const { end, calls: counts } = await readInOrder(selection, run, calls, stack)
   // A daemon that runs computes them itself.
   if (!signal.aborted && delivery.by !== 'daemon') {
     const pipeline = openPipeline(context, {}, stack)
-    const { current, from } = asked
-    const due = { intake: outbox.intake, pipeline, collectors: selected.derived, current, time }
+    const { current, from } = request
+    const due = { intake: outbox.intake, pipeline, collectors: selection.derived, current, time }
     // Later windows that hold a new value.
     await computeDueHours(due, ({ hour, attempts }) => attempts > 0 && hour >= from)
   }
@@ -141,17 +149,17 @@ async function readInOrder(
 ): Promise<PartEnd> {
   const { intake } = run.outbox
   const computed = [...inputs, ...usable].filter(({ collector }) => isDerived(collector))
-  const others = (some: readonly UsableCollector[]) => some.filter(({ collector }) => !isDerived(collector))
+  const withoutDerived = (some: readonly UsableCollector[]) => some.filter(({ collector }) => !isDerived(collector))
   for (const { collector } of derived) await intake.setInputs(collector.id, inputSpans(collector))
   const ends: PartEnd[] = []
-  for (const [some, asked, order] of [
-    [others(inputs), { ...run.asked, what: 'missing' }, run.order],
-    [others(usable), run.asked, run.order],
+  for (const [collectors, request, order] of [
+    [withoutDerived(inputs), { ...run.asked, what: 'missing' }, run.order],
+    [withoutDerived(usable), run.asked, run.order],
     [computed, run.asked, 'oldest-first'],
   ] as const) {
     // Late inputs make derived hours due.
-    const works = await worksFor(intake, asked, some)
-    if (works.length > 0) ends.push(await readAll({ ...run, works, asked, order }, calls, stack))
+    const works = await worksFor(intake, request, collectors)
+    if (works.length > 0) ends.push(await readAll({ ...run, works, asked: request, order }, calls, stack))
   }
   return joinedParts(ends)
 }
@@ -173,23 +181,23 @@ function askedOf(
 /** @param intake absent when nothing was ever collected */
 function worksFor(
   intake: IntakeStore | undefined,
-  asked: BackfillRequest,
+  request: BackfillRequest,
   usable: readonly UsableCollector[],
 ): Promise<Work[]> {
   return Promise.all(
     usable.map(async ({ collector, description }) => {
-      const states: StatesByHour = (await intake?.hourStates(collector.id, asked.from, asked.to)) ?? new Map()
-      return workOf(collector, description, asked, states)
+      const states: StatesByHour = (await intake?.hourStates(collector.id, request.from, request.to)) ?? new Map()
+      return workOf(collector, description, request, states)
     }),
   )
 }
 
 function noteEarly({ early }: BackfillEnd): void {
-  const [windows, others] = [early.filter(isWindow), early.filter(reason => !isWindow(reason))]
+  const [windows, otherReasons] = [early.filter(isWindow), early.filter(reason => !isWindow(reason))]
   const before = windows.reduce((sum, { count }) => sum + count, 0)
   if (before > 0)
     note(`not in this backfill: ${counted(before, 'run')} of a collector for an hour, as a window begins before --from`)
-  for (const { fault, count } of others) {
+  for (const { fault, count } of otherReasons) {
     const first = firstHour(fault)
     const advice = first === undefined ? 'start later' : `start with --from ${hourText(first)}`
     note(`not possible: ${counted(count, 'run')} of a collector for an hour: ${fault.message} – ${advice}`)
@@ -470,9 +478,9 @@ const rangesShown = 3
 
 /** The first range of failed hours, and how many more there are. */
 function spansText(spans: Reason['spans']): string {
-  const shown = spans.slice(0, rangesShown).map(({ collector, from, to }) => {
+  const ranges = spans.slice(0, rangesShown).map(({ collector, from, to }) => {
     return `${collector} ${from === to ? hourText(from) : `${hourText(from)} to ${hourText(to)}`}`
   })
-  const more = spans.length - shown.length
-  return [...shown, ...(more > 0 ? [`and ${counted(more, 'other range')} (--json)`] : [])].join(', ')
+  const more = spans.length - ranges.length
+  return [...ranges, ...(more > 0 ? [`and ${counted(more, 'other range')} (--json)`] : [])].join(', ')
 }

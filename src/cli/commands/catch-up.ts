@@ -129,7 +129,7 @@ async function collectAndDeliver(run: CatchUpRun, signals: Signals, options: Cat
   onceAborted(signals.stopping, () => void run.pipeline.reader.stop())
   // A daemon that has started meanwhile collects the rest.
   const isOver = () => signals.stopping.aborted || delivery.by !== 'own'
-  const taken = new Set<Hour>()
+  const hoursRead = new Set<Hour>()
   const ends: CollectorEnd[] = []
   const failed: TriedHours['again'][number][] = []
   for (let at = 0; at < hours.length && !isOver(); ) {
@@ -140,7 +140,7 @@ async function collectAndDeliver(run: CatchUpRun, signals: Signals, options: Cat
     const others = window.flatMap(([, all]) => all).filter(({ collector }) => !isDerived(collector))
     const tried = await tryHours(run, others, 1, signals.stopping)
     if (isOver()) break
-    for (const [hour] of window) taken.add(hour)
+    for (const [hour] of window) hoursRead.add(hour)
     ends.push(...tried.ends)
     failed.push(...tried.again)
     if (!options.json) printHours(hourEnds(tried.ends), 'value')
@@ -150,13 +150,13 @@ async function collectAndDeliver(run: CatchUpRun, signals: Signals, options: Cat
   ends.push(...retried)
   if (!options.json) printHours(hourEnds(retried), 'value')
   await finality.finish()
-  const computed = isOver() ? [] : await computeDerived(run, current, taken)
+  const computed = isOver() ? [] : await computeDerived(run, current, hoursRead)
   if (!options.json) printHours(hourEnds(computed), 'derived value')
   if (!signals.stopping.aborted) await delivery.finish()
   const { balance } = await outbox.operators.backlog()
   return {
-    ends: hourEnds([...ends, ...computed], taken),
-    left: planned.length - taken.size,
+    ends: hourEnds([...ends, ...computed], hoursRead),
+    left: planned.length - hoursRead.size,
     balance,
     delivered: balance.delivered - before.delivered,
     dead: balance.dead - before.dead,
@@ -164,15 +164,15 @@ async function collectAndDeliver(run: CatchUpRun, signals: Signals, options: Cat
   }
 }
 
-/** Results by hour. @param taken hours that come first, also without a result */
+/** Results by hour. @param hoursRead hours that come first, also without a result */
 function hourEnds(ends: readonly CollectorEnd[], taken: Iterable<Hour> = []): HourEnd[] {
   const byHour = Map.groupBy(ends, ({ hour }) => hour)
   return [...new Set([...taken, ...byHour.keys()])].map(hour => {
-    const own = byHour.get(hour) ?? []
+    const ofHour = byHour.get(hour) ?? []
     return {
       hour,
-      metrics: own.reduce((sum, { metrics }) => sum + metrics, 0),
-      faults: own.flatMap(({ collector, fault }) => (fault ? [{ collector, fault }] : [])),
+      metrics: ofHour.reduce((sum, { metrics }) => sum + metrics, 0),
+      faults: ofHour.flatMap(({ collector, fault }) => (fault ? [{ collector, fault }] : [])),
     }
   })
 }
@@ -181,11 +181,11 @@ function hourEnds(ends: readonly CollectorEnd[], taken: Iterable<Hour> = []): Ho
 async function computeDerived(
   { context, outbox, pipeline, usable }: CatchUpRun,
   current: Hour,
-  taken: ReadonlySet<Hour>,
+  hoursRead: ReadonlySet<Hour>,
 ): Promise<CollectorEnd[]> {
   const collectors = usable.filter(({ collector }) => isDerived(collector))
   const dueHours = { intake: outbox.intake, pipeline, collectors, current, time: context.time }
-  const ends = await computeDueHours(dueHours, ({ hour, attempts }) => taken.has(hour) || attempts > 0)
+  const ends = await computeDueHours(dueHours, ({ hour, attempts }) => hoursRead.has(hour) || attempts > 0)
   return ends.map(collectorEnd).toSorted((one, other) => one.hour - other.hour)
 }
 
@@ -208,7 +208,7 @@ async function tryHours(
   stopping: AbortSignal,
 ): Promise<TriedHours> {
   const results = await pipeline.collect(hours, due, outbox.intake, stopping)
-  const tried = results.map(result => {
+  const attempts = results.map(result => {
     const { outcome, collected, begunMs: _, recorded: __, ...hour } = result
     const most = collected.fault?.code === 'chain-behind' ? chainBehindAttemptsMax : attemptsMax
     const failed = outcome.kind === 'stored' ? outcome.failed : undefined
@@ -216,21 +216,21 @@ async function tryHours(
     if (!isAgain) return { ends: [collectorEnd(result)], again: [] }
     return { ends: [], again: [{ ...hour, attempts: hour.attempts + 1, nextMs: failed.nextAttemptMs }] }
   })
-  return { ends: tried.flatMap(({ ends }) => ends), again: tried.flatMap(({ again }) => again) }
+  return { ends: attempts.flatMap(({ ends }) => ends), again: attempts.flatMap(({ again }) => again) }
 }
 
 /** Collects hours again that have failed, once all others had their turn: each when its next attempt is due. */
 async function tryAgain(run: CatchUpRun, failed: TriedHours['again'], stopping: AbortSignal): Promise<CollectorEnd[]> {
   const { time } = run.context
   const ends: CollectorEnd[] = []
-  let left = failed
-  for (let attempt = 2; left.length > 0; attempt += 1) {
-    const restMs = Math.max(...left.map(({ nextMs }) => nextMs)) - time.nowMs()
+  let toRetry = failed
+  for (let attempt = 2; toRetry.length > 0; attempt += 1) {
+    const restMs = Math.max(...toRetry.map(({ nextMs }) => nextMs)) - time.nowMs()
     if (restMs > 0) await time.sleep(restMs, stopping).catch(() => {})
     if (stopping.aborted) return ends
-    const tried = await tryHours(run, left, attempt, stopping)
+    const tried = await tryHours(run, toRetry, attempt, stopping)
     ends.push(...tried.ends)
-    left = tried.again
+    toRetry = tried.again
   }
   return ends
 }
@@ -379,18 +379,18 @@ interface CollectorListing {
  * @returns `undefined` when the service has nothing of it
  */
 export function listingOf(ids: readonly string[], listed: ListedMetrics, current: Hour): CollectorListing | undefined {
-  const known = ids.flatMap(id => listed.get(id) ?? []).filter(({ size }) => size > 0)
-  if (known.length === 0) return undefined
-  const newest = known
+  const nonEmpty = ids.flatMap(id => listed.get(id) ?? []).filter(({ size }) => size > 0)
+  if (nonEmpty.length === 0) return undefined
+  const newest = nonEmpty
     .map(hours => Math.max(...hours.keys()) as Hour)
     .reduce((one, other) => (other < one ? other : one))
-  const oldest = known
+  const oldest = nonEmpty
     .map(hours => Math.min(...hours.keys()) as Hour)
     .reduce((one, other) => (other > one ? other : one))
-  const hasHistory = known.some(({ size }) => size > 1)
+  const hasHistory = nonEmpty.some(({ size }) => size > 1)
   const wanted = hasHistory ? oldest : hourAfter(newest, 1)
   const from = wanted < current ? wanted : current
-  const isComplete = (hour: Hour) => (hasHistory ? known.every(hours => hours.has(hour)) : hour <= newest)
+  const isComplete = (hour: Hour) => (hasHistory ? nonEmpty.every(hours => hours.has(hour)) : hour <= newest)
   return { from, complete: hoursFrom(from, current).filter(isComplete) }
 }
 

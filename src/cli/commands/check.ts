@@ -144,12 +144,12 @@ function printChecked(
   warnings: readonly Foreseen[],
   cautions: readonly PlacedMistake[],
 ): void {
-  const kept = rows.filter(({ isPrivate }) => isPrivate).length
+  const privateCount = rows.filter(({ isPrivate }) => isPrivate).length
   printTable(
-    ['collector', 'metric', 'unit', 'past hours', ...(kept > 0 ? ['sent'] : [])],
+    ['collector', 'metric', 'unit', 'past hours', ...(privateCount > 0 ? ['sent'] : [])],
     rows.map(({ collector, metric, unit, history, isPrivate }) => [
       ...[collector, metric, unit ?? '', history ? 'yes' : 'no'],
-      ...(kept > 0 ? [isPrivate ? 'no, private' : 'yes'] : []),
+      ...(privateCount > 0 ? [isPrivate ? 'no, private' : 'yes'] : []),
     ]),
   )
   noteForeseen(warnings)
@@ -157,6 +157,6 @@ function printChecked(
   print('')
   const but = cautions.length > 0 ? `, but see ${counted(cautions.length, 'warning')} above` : ''
   print(
-    `${file}: in order, ${counted(rows.length - kept, 'metric')} an hour${kept > 0 ? `, and ${kept} private` : ''}${but}`,
+    `${file}: in order, ${counted(rows.length - privateCount, 'metric')} an hour${privateCount > 0 ? `, and ${privateCount} private` : ''}${but}`,
   )
 }

@@ -80,16 +80,16 @@ const warningCharsMax = 160
  */
 async function collectOnce(options: CollectOptions, stopping?: AbortSignal): Promise<void> {
   using warm = warmProcesses()
-  const given: AppContext = { ...openContext(options.config), warm }
-  const collectors = selectCollectors(given.config, options.only)
-  const asked = options.hour === undefined ? undefined : parseHour(options.hour)
-  const { mistakes } = await checkCollectors(given, given.config.collect.deadlineMs, stopping)
-  if (mistakes.length > 0) throw new ConfigError(given.config.file, mistakes)
+  const openedContext: AppContext = { ...openContext(options.config), warm }
+  const collectors = selectCollectors(openedContext.config, options.only)
+  const hourWanted = options.hour === undefined ? undefined : parseHour(options.hour)
+  const { mistakes } = await checkCollectors(openedContext, openedContext.config.collect.deadlineMs, stopping)
+  if (mistakes.length > 0) throw new ConfigError(openedContext.config.file, mistakes)
   await using stack = new AsyncDisposableStack()
-  const { context, outbox: existing } = await openedByClock(given, stack, options.dryRun ? 'chains' : 'service')
-  const nowMs = given.time.nowMs()
+  const { context, outbox: existing } = await openedByClock(openedContext, stack, options.dryRun ? 'chains' : 'service')
+  const nowMs = openedContext.time.nowMs()
   // By the corrected clock.
-  const hour = asked ?? hourAt(nowMs)
+  const hour = hourWanted ?? hourAt(nowMs)
   demandBegun(hour, nowMs)
   const outbox = existing ?? (options.dryRun ? undefined : await openOutbox(context, stack))
   if (!options.dryRun) outbox?.health.requireRoom()
@@ -144,12 +144,12 @@ async function queueAndDeliver(
     ({ lastSeenMs, isAcknowledged }) => lastSeenMs >= pushedAtMs && !isAcknowledged,
   )
   await printResult({ json: () => partsJson(collected, warnings), text: () => printWarnings(warnings) }, options)
-  const stored = await outbox.operators.stored(metrics.map(({ metric }) => ({ id: metric.id, hour })))
-  const count = (state: string) => stored.filter(each => each?.state === state).length
+  const entries = await outbox.operators.stored(metrics.map(({ metric }) => ({ id: metric.id, hour })))
+  const count = (state: string) => entries.filter(each => each?.state === state).length
   const rest = waitingText({ dead: count('dead'), held: count('held') })
   const kept = count('private')
   const isKept = kept === 0 ? '' : `; ${kept} private`
-  note(`${count('delivered')} of ${stored.length - kept} delivered${rest}${isKept}`)
+  note(`${count('delivered')} of ${entries.length - kept} delivered${rest}${isKept}`)
   return count('due') + count('dead') + count('held') === 0
 }
 
@@ -171,14 +171,14 @@ async function changeUnits(
   hour: Hour,
   nowMs: number,
 ): Promise<void> {
-  const meant = accepted.filter(({ hold }) => !hold).map(({ metric }) => metric)
-  const held = await operators.deadOrHeld({ state: 'held', ids: meant.map(({ id }) => id), hour })
-  const unitOf = new Map(meant.map(({ id, unit }) => [id, unit]))
+  const sendable = accepted.filter(({ hold }) => !hold).map(({ metric }) => metric)
+  const held = await operators.deadOrHeld({ state: 'held', ids: sendable.map(({ id }) => id), hour })
+  const unitOf = new Map(sendable.map(({ id, unit }) => [id, unit]))
   const ids = held.filter(({ kind, id, unit }) => kind === 'unit' && unit === unitOf.get(id)).map(({ id }) => id)
   if (ids.length > 0) await operators.release({ state: 'held', ids, hour }, 'changed')
   const current = hourAt(nowMs)
-  const stored = await operators.stored(meant.map(({ id }) => ({ id, hour: current })))
-  const next = meant.map((metric, place) => ({ ...metric, hour: stored[place] ? hourAfter(current, 1) : current }))
+  const stored = await operators.stored(sendable.map(({ id }) => ({ id, hour: current })))
+  const next = sendable.map((metric, place) => ({ ...metric, hour: stored[place] ? hourAfter(current, 1) : current }))
   const pasts = await intake.pasts(next)
   for (const [place, metric] of next.entries()) {
     if (pasts[place]?.unit !== metric.unit) await operators.changeUnit(metric)

@@ -69,14 +69,14 @@ export function heldCommand(): Command {
     .addCommand(dropCommand('held'))
 }
 
-async function releaseHeld(selected: Selected): Promise<void> {
-  const { outbox, selection, found, options } = selected
+async function releaseHeld(call: Selected): Promise<void> {
+  const { outbox, selection, found, options } = call
   const stays = options.allowUnitChange ? [] : found.filter(({ kind }) => kind === 'unit')
   const count = (await outbox?.operators.release(selection, options.allowUnitChange ? 'changed' : 'locked')) ?? 0
   const released = found.filter(metric => !stays.includes(metric))
-  if (released.length > 0) await printDue(count, released, selected)
+  if (released.length > 0) await printDue(count, released, call)
   if (stays.length === 0) return
-  await noteStaying(stays, selected)
+  await noteStaying(stays, call)
   endIncomplete()
 }
 
@@ -103,11 +103,11 @@ function listCommand(state: State): Command {
     .action(
       onSelected(
         state,
-        async selected => {
-          const { command, found, options } = selected
-          if (command.parent && command.parent.args[0] !== 'ls') await demandKnown(selected, command.parent)
+        async call => {
+          const { command, found, options } = call
+          if (command.parent && command.parent.args[0] !== 'ls') await demandKnown(call, command.parent)
           if (options.json) printStored(found.map(deadOrHeldJson))
-          else printDeadOrHeld(selected)
+          else printDeadOrHeld(call)
         },
         openExistingForListing,
       ),
@@ -175,16 +175,16 @@ async function isKnown(name: string, { context, outbox, found }: Selected): Prom
   return past !== undefined
 }
 
-async function misfit(name: string, selected: Selected): Promise<string> {
-  const { outbox, selection } = selected
+async function misfit(name: string, call: Selected): Promise<string> {
+  const { outbox, selection } = call
   const { state, hour, reason } = selection
   const isOf = hour === undefined ? '' : ` of ${hourText(hour)}`
-  if (!(await isKnown(name, selected))) return `no metric or protocol is called "${name}"`
-  const other = state === 'dead' ? 'held' : 'dead'
-  const others = (await outbox?.operators.deadOrHeld({ ...selection, state: other, ids: [name] }))?.length ?? 0
+  if (!(await isKnown(name, call))) return `no metric or protocol is called "${name}"`
+  const otherState = state === 'dead' ? 'held' : 'dead'
+  const others = (await outbox?.operators.deadOrHeld({ ...selection, state: otherState, ids: [name] }))?.length ?? 0
   const due = (await outbox?.operators.due({ ids: [name], ...(hour === undefined ? {} : { hour }) }))?.length ?? 0
   const counts = [
-    ...(others > 0 ? [`; ${counted(others, 'metric')} ${other}: tidegauge ${other} ls ${name}`] : []),
+    ...(others > 0 ? [`; ${counted(others, 'metric')} ${otherState}: tidegauge ${otherState} ls ${name}`] : []),
     ...(due > 0 ? [`; ${counted(due, 'metric')} due: tidegauge due ls ${name}`] : []),
   ]
   return `nothing of ${name}${isOf} is ${state}${reason === undefined ? '' : ' for such a reason'}${counts.join('')}`
@@ -279,12 +279,12 @@ function sampleWords(found: readonly DeadOrHeldMetric[]): string {
 }
 
 function printInFull({ found }: Selected): void {
-  const shown = found.slice(-inFullMax)
-  for (const [index, metric] of shown.entries()) {
+  const newest = found.slice(-inFullMax)
+  for (const [index, metric] of newest.entries()) {
     if (index > 0) print('')
     for (const line of inFull(metric)) print(line)
   }
-  const more = found.length - shown.length
+  const more = found.length - newest.length
   if (more > 0) note(`${counted(more, 'older one')} not shown: --hour H picks one hour, --json has all`)
 }
 

@@ -117,24 +117,24 @@ function replacedBy(file: string, collectors: readonly CollectorConfig[], isName
 async function diffOf(
   context: AppContext,
   outbox: Outbox,
-  changed: CollectorConfig,
+  other: CollectorConfig,
   count: number,
 ): Promise<CollectorDiff> {
   await using stack = new AsyncDisposableStack()
   const reader = openLoggedReader(context, stack)
-  const nothing = { collector: changed.id, hours: [], equal: 0, changes: [] }
-  const described = await describeReadable(reader, changed)
+  const nothing = { collector: other.id, hours: [], equal: 0, changes: [] }
+  const described = await describeReadable(reader, other)
   if (described.kind === 'unread') return { ...nothing, cannotRun: described.unread.reason }
   if (described.kind === 'left-out') {
     return { ...nothing, cannotRun: 'it only reads “now”: past hours cannot be compared' }
   }
-  const delivered = await outbox.operators.deliveredHours([changed.id])
+  const delivered = await outbox.operators.deliveredHours([other.id])
   const hours = delivered.slice(-count).map(({ hour }) => hour)
   const compared = await fewAtATime(hours, hour =>
     hourAgain(reader, outbox, { ...described, hour }, 'the changed collector does not return it'),
   )
   const equal = compared.reduce((sum, one) => sum + one.equal, 0)
-  return { collector: changed.id, hours, equal, changes: compared.flatMap(({ changes }) => changes) }
+  return { collector: other.id, hours, equal, changes: compared.flatMap(({ changes }) => changes) }
 }
 
 function printDiff({ collector, hours, equal, changes, cannotRun }: CollectorDiff): void {

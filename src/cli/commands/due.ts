@@ -73,14 +73,14 @@ interface SelectedDue extends OutboxCall<SelectionOptions & JsonOption>, Selecte
 function onDue(act: (due: SelectedDue) => Promise<void>, open?: typeof openExistingForListing) {
   return onOutbox<SelectionOptions & JsonOption, [ids: readonly string[]]>(async (call, ids) => {
     const selection = selectionOf('due', ids, call.options)
-    const { state: _, reason = '', ...others } = selection
+    const { state: _, reason = '', ...filters } = selection
     const operators = call.outbox?.operators
     const backlog = await operators?.backlog()
     const whyOf = whyIn(call.context, backlog)
     const protocolIds = [...(backlog?.byProtocol ?? [])]
       .filter(([protocolId, { due }]) => due > 0 && whyOf({ protocolId }).toLowerCase().includes(reason.toLowerCase()))
       .map(([id]) => id)
-    const found = (await operators?.due({ ...others, protocolIds })) ?? []
+    const found = (await operators?.due({ ...filters, protocolIds })) ?? []
     const due = { ...call, selection, found, protocolIds, whyOf }
     await act(due)
     await noteMisfits(due, name => `nothing of ${name} is due`)

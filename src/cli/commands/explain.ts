@@ -48,12 +48,12 @@ export function explainCommand(): Command {
         const hour = hourAsked === undefined ? undefined : parseHour(hourAsked)
         if (hour !== undefined) demandBegun(hour, context.time.nowMs())
         const asked = await explained(context, outbox, id as MetricId, hour)
-        const found = await explanationOf(context, outbox, asked)
-        const { entry, again } = found
+        const explanation = await explanationOf(context, outbox, asked)
+        const { entry, again } = explanation
         const isOther = entry && again.value !== undefined && !Object.is(again.value, entry.value)
         return {
-          json: () => explanationJson(found),
-          text: () => printExplanation(found),
+          json: () => explanationJson(explanation),
+          text: () => printExplanation(explanation),
           isIncomplete: isOther || !entry,
         }
       }, openExistingForListing),
@@ -65,11 +65,11 @@ async function explained(
   context: AppContext,
   outbox: Pick<Outbox, 'operators'>,
   id: MetricId,
-  asked: Hour | undefined,
+  hourWanted: Hour | undefined,
 ): Promise<Explained> {
   const { operators } = outbox
   const current = hourAt(context.time.nowMs())
-  const to = asked ?? current
+  const to = hourWanted ?? current
   const known = await operators.history(id, hourAfter(to, -historyHours), to)
   const latest = known.at(-1) ?? (await operators.history(id, current, current))[0]
   const protocolId = context.config.protocols.find(one => id.startsWith(`${one.id}___`))?.id ?? latest?.protocolId
@@ -77,7 +77,7 @@ async function explained(
   if (protocolId === undefined || !collector) {
     throw await unknownMetric(`no metric is called "${id}"`, id, { context, outbox })
   }
-  return { id, protocolId, collector, hour: asked ?? latest?.hour ?? current }
+  return { id, protocolId, collector, hour: hourWanted ?? latest?.hour ?? current }
 }
 
 /** The configured collector that declares a metric which has no value yet. */
@@ -164,8 +164,8 @@ async function flushesOf(
 }
 
 /** An explanation as JSON: instants as text, blocks by number. Fields that are undefined are not printed. */
-function explanationJson(found: Explanation) {
-  const { id, hour, collector, entry, origin, unread, detained, configured, present, flushes, warnings } = found
+function explanationJson(explanation: Explanation) {
+  const { id, hour, collector, entry, origin, unread, detained, configured, present, flushes, warnings } = explanation
   return {
     id,
     hour: hourText(hour),
@@ -199,7 +199,7 @@ function explanationJson(found: Explanation) {
       reason: redactor.redact(reason),
     })),
     warnings: warnings.map(({ kind, text, count }) => ({ kind, text, count })),
-    again: againJson(found),
+    again: againJson(explanation),
   }
 }
 
@@ -255,27 +255,27 @@ const [optionCharsMax, answerCharsMax] = [600, 200]
 /** Width of the names of facts. */
 const nameChars = 13
 
-function printExplanation(found: Explanation): void {
-  print(headline(found))
+function printExplanation(explanation: Explanation): void {
+  print(headline(explanation))
   print('')
-  for (const [name, text] of [...happened(found), ...origins(found)]) {
+  for (const [name, text] of [...happened(explanation), ...origins(explanation)]) {
     if (text !== undefined) print(`${name.padEnd(nameChars)} ${text}`)
   }
   print('')
-  printAgain(found)
+  printAgain(explanation)
 }
 
 /** A fact that is not known has no text. */
 type Fact = readonly [name: string, text: string | undefined]
 
 function headline({ id, hour, entry, origin, unread }: Explanation): string {
-  const what = `${id} of ${hourText(hour)}`
+  const subject = `${id} of ${hourText(hour)}`
   if (entry)
-    return `${what}: ${exactText(entry.value)}${entry.unit === undefined ? '' : ` ${entry.unit}`}, ${entry.state}`
-  if (unread) return `${what}: no value, a backfill could not read the hour`
-  if (!origin) return `${what}: no value, the hour was never expected`
-  if (origin.state === 'collected') return `${what}: no value, although the hour is collected`
-  return `${what}: no value, ${origin.state === 'gap' ? 'the hour is a gap' : 'the hour is not collected yet'}`
+    return `${subject}: ${exactText(entry.value)}${entry.unit === undefined ? '' : ` ${entry.unit}`}, ${entry.state}`
+  if (unread) return `${subject}: no value, a backfill could not read the hour`
+  if (!origin) return `${subject}: no value, the hour was never expected`
+  if (origin.state === 'collected') return `${subject}: no value, although the hour is collected`
+  return `${subject}: no value, ${origin.state === 'gap' ? 'the hour is a gap' : 'the hour is not collected yet'}`
 }
 
 function happened(found: Explanation): Fact[] {

@@ -37,15 +37,15 @@ export function gapsCommand(): Command {
     .description('uncollected hours, why, and what to do')
     .action(
       onOutbox<HourRangeOptions>(async call => {
-        const found = await find(call)
-        const { gaps, unread, waiting } = found
+        const listing = await find(call)
+        const { gaps, unread, waiting } = listing
         return {
           json: () => ({
             gaps: gaps.map(rangeJson),
             notReadByBackfill: unread.map(rangeJson),
             notCollectedYet: waiting.map(rangeJson),
           }),
-          text: () => printFound(found, call),
+          text: () => printFound(listing, call),
         }
       }, openExistingForListing),
     )
@@ -57,11 +57,11 @@ async function find({ context, outbox, options }: OutboxCall<HourRangeOptions>):
   const collectors = selectCollectors(config, options.only)
   const operators = outbox?.operators
   const status = outbox?.status
-  const wanted = {
+  const filter = {
     ...(options.only && { collectors: collectors.map(({ id }) => id) }),
     ...(from !== undefined && { from }),
   }
-  const upTo = { ...wanted, ...(to !== undefined && { to }) }
+  const upTo = { ...filter, ...(to !== undefined && { to }) }
   const gaps = (await operators?.hourRanges('gap', upTo)) ?? []
   // A derived value without an input is no hole: where the input lacks, that is one.
   const unread = ((await operators?.hourRanges('unread', upTo)) ?? []).filter(
@@ -69,7 +69,7 @@ async function find({ context, outbox, options }: OutboxCall<HourRangeOptions>):
   )
   const late = hourAt(time.nowMs() - overdueMs)
   const until = to === undefined || to > late ? late : to
-  const waiting = (await operators?.hourRanges('due', { ...wanted, to: until })) ?? []
+  const waiting = (await operators?.hourRanges('due', { ...filter, to: until })) ?? []
   const concerned = collectors.filter(({ id }) => [...gaps, ...unread].some(({ collector }) => collector === id))
   const mendable = await mendableOf(context, concerned)
   const advised = (range: CollectorHourRange) => {
@@ -112,11 +112,11 @@ async function printFound(found: ListedHours, { context }: OutboxCall<HourRangeO
   printRanges(waiting, [], () => [])
   const configured = new Set(context.config.protocols.flatMap(({ collectors }) => collectors.map(({ id }) => id)))
   const all = [...new Set(waiting.map(({ collector }) => collector))]
-  const removed = all.filter(id => !configured.has(id))
+  const unconfigured = all.filter(id => !configured.has(id))
   print('')
-  if (removed.length > 0)
-    print(`not in this configuration, and tried again only with one that has it: ${removed.join(', ')}`)
-  if (removed.length < all.length) await printWho(removed, context)
+  if (unconfigured.length > 0)
+    print(`not in this configuration, and tried again only with one that has it: ${unconfigured.join(', ')}`)
+  if (unconfigured.length < all.length) await printWho(unconfigured, context)
 }
 
 /** Prints who collects, or how. @param removed collectors whose hours are not tried */

@@ -83,7 +83,7 @@ function historyJson({ id, protocolId, collector, isRemoved, unit, hours }: Metr
   }
 }
 
-function printHistory({ id, collector, isRemoved, hours }: MetricHistory, asked: number): void {
+function printHistory({ id, collector, isRemoved, hours }: MetricHistory, hoursWanted: number): void {
   const isCorrected = hours.some(({ earlier }) => earlier)
   const hasReason = hours.some(({ reason }) => reason !== undefined)
   const head = ['hour', 'value', 'unit', 'state', 'collected', 'delivered']
@@ -95,7 +95,8 @@ function printHistory({ id, collector, isRemoved, hours }: MetricHistory, asked:
   ])
   printTable([...head, ...more], rows, ['value'])
   const removed = isRemoved ? ', which is no longer configured' : ''
-  const before = asked > hours.length ? `; nothing is known of the ${counted(asked - hours.length, 'hour')} before` : ''
+  const before =
+    hoursWanted > hours.length ? `; nothing is known of the ${counted(hoursWanted - hours.length, 'hour')} before` : ''
   print(`\n${id}, by ${collector}${removed}${before}`)
 }
 

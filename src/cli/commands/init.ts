@@ -20,16 +20,16 @@ export function initCommand(): Command {
     .option('--package <name>', 'a package with a collector instead, for others to install: NAME or @org/NAME')
     .action(async (given: string | undefined, { package: ofOwn }: { readonly package?: string }) => {
       if (ofOwn !== undefined) return initPackage(ofOwn, given)
-      const named = given ?? '.'
-      if (named === '') throw new Fault('usage', 'the folder has no name', { fix: 'tidegauge init my-values' })
-      const folder = resolve(named)
+      const folderName = given ?? '.'
+      if (folderName === '') throw new Fault('usage', 'the folder has no name', { fix: 'tidegauge init my-values' })
+      const folder = resolve(folderName)
       const extension = extensionIn(folder, true)
       const { written, kept } = writeFiles(folder, starterFiles(folder, extension))
       // For editors, with the options of the folder's own collectors.
       const schema = writeFiles(folder, { [schemaFile]: await schemaText(readableConfig(join(folder, ownConfigFile))) })
       written.push(...schema.written)
       kept.push(...schema.kept)
-      if (written.length > 0) note(`written to ${named}: ${written.join(', ')}`)
+      if (written.length > 0) note(`written to ${folderName}: ${written.join(', ')}`)
       if (kept.length > 0) note(`there already, and left as it is: ${kept.join(', ')}`)
       const links = linkPackages(folder)
       if (links.length > 0) note(`linked to the package that runs this, on this machine only: ${links.join(', ')}`)
@@ -42,11 +42,11 @@ export function initCommand(): Command {
 /** `init --package`: a package with a collector, its test on a recording, and what a registry shows of it. */
 function initPackage(given: string, folderGiven: string | undefined): void {
   const name = collectorPackage(given)
-  const named = folderGiven ?? name.replace(/^.*\//, '')
-  const folder = resolve(named)
+  const folderName = folderGiven ?? name.replace(/^.*\//, '')
+  const folder = resolve(folderName)
   demandNoOther(name, folder)
   const { written, kept } = writeFiles(folder, packageFiles(name, folder))
-  if (written.length > 0) note(`written to ${named}: ${written.join(', ')}`)
+  if (written.length > 0) note(`written to ${folderName}: ${written.join(', ')}`)
   if (kept.length > 0) note(`there already, and left as it is: ${kept.join(', ')}`)
   const links = linkPackages(folder)
   if (links.length > 0) note(`linked to the package that runs this, on this machine only: ${links.join(', ')}`)
@@ -191,7 +191,7 @@ const isNewProject = (folder: string) => !existsSync(join(folder, 'package.json'
 /** A collector, its test and, where it reads a chain, its recording. @param from collector of `config/starter/` */
 export function collectorFiles(name: string, extension: SourceExtension, from = template): FolderFiles {
   const file = (ending: string) => starterText(`collectors/${from}${ending}`)
-  const named = (text: string) =>
+  const renamed = (text: string) =>
     text
       .replaceAll(`${from}.ts`, `${name}${extension}`)
       .replaceAll(`${from}.test.ts`, `${name}.test${extension}`)
@@ -199,7 +199,7 @@ export function collectorFiles(name: string, extension: SourceExtension, from = 
       .replaceAll(`'${from}'`, `'${name}'`)
   return {
     [`collectors/${name}${extension}`]: file('.ts'),
-    [`collectors/${name}.test${extension}`]: named(file('.test.ts')),
+    [`collectors/${name}.test${extension}`]: renamed(file('.test.ts')),
     ...(from === template && { [`collectors/${name}.recording.json`]: file('.recording.json') }),
   }
 }

@@ -85,12 +85,12 @@ function demandOwnConfig({ config, chain, address, abi }: NewOptions, name: stri
 function chainOf({ chains }: Config, name: string, file: string): ChainConfig {
   const found = chains.find(chain => chain.name === name)
   if (found) return found
-  const known = chains.map(chain => chain.name)
-  const near = meant(name, known)
+  const names = chains.map(chain => chain.name)
+  const near = meant(name, names)
   const own = isOwnFile(file) ? shortest(file) : `${ownConfigFile} here`
   const entry = `chains: { ${/^[\w-]+$/.test(name) ? name : 'mainnet'}: { id: …, rpc: [https://…] } }`
   const there =
-    known.length > 0 ? `there are: ${known.join(', ')}` : `write it into ${own}, as ${entry}; no more is needed`
+    names.length > 0 ? `there are: ${names.join(', ')}` : `write it into ${own}, as ${entry}; no more is needed`
   throw new Fault('usage', `no chain is called "${name}"`, { fix: near ? `did you mean ${near}?` : there })
 }
 
@@ -100,16 +100,16 @@ function noCode(chain: string, address: Hex): Fault {
   })
 }
 
-function printContract(chain: string, address: Hex, seen: SeenContract): void {
-  const facts = { chain, address, ...seen }
+function printContract(chain: string, address: Hex, contract: SeenContract): void {
+  const facts = { chain, address, ...contract }
   const known = entriesOf(facts, {})
   const labels = known.flatMap(({ use, options }) =>
     use === 'contract-read' ? Object.keys(options['values'] ?? {}) : [],
   )
-  const inputs = seen.answered.filter(one => !seen.ofAbi.includes(one)).map(({ input }) => input)
-  const entries = entriesOf(facts, abiEntries(seen.ofAbi, { labels, inputs }))
+  const inputs = contract.answered.filter(one => !contract.ofAbi.includes(one)).map(({ input }) => input)
+  const entries = entriesOf(facts, abiEntries(contract.ofAbi, { labels, inputs }))
   const kinds = kindsOf(facts)
-  noteAnswers(chain, address, kinds, seen)
+  noteAnswers(chain, address, kinds, contract)
   if (entries.length === 0) throw unknownKind(address, kinds)
   const list = factoryList(facts)
   print([...(list ? listLines(list) : []), entriesText(entries)].join('\n'))
@@ -150,15 +150,15 @@ async function newCollector(name: string, configFile: string): Promise<void> {
     throw new Fault('usage', `${there} exists, and nothing is written over`, { fix: 'choose another name' })
   }
   const { written } = writeFiles(folder, files)
-  const shown = (file: string) => shellWord(relative(process.cwd(), join(folder, file)))
-  for (const file of written) note(`written: ${shown(file)}`)
+  const pathWord = (file: string) => shellWord(relative(process.cwd(), join(folder, file)))
+  for (const file of written) note(`written: ${pathWord(file)}`)
   await refreshSchema(configFile)
   print(`- use: ./collectors/${name}${extension}`)
   print(`  options: { chain: ${firstChain(configFile)}, token: "0x9fE46736679d2D9a65F0992F2272dE9f3c7fa6e0" }`)
   note(
     [
       'Next: put these lines under collectors: of a protocol, with a chain of the configuration, then',
-      `  npm test -- ${shown(`collectors/${name}.test${extension}`)}`,
+      `  npm test -- ${pathWord(`collectors/${name}.test${extension}`)}`,
       `  npx tidegauge collect --watch --only ${name} --dry-run`,
     ].join('\n'),
   )
@@ -218,13 +218,13 @@ function abiFunctions(file: string): Asked[] {
       fix: 'give a JSON ABI (a list), or an artefact of a compiler that has it in "abi"',
     })
   }
-  const asked = attempt(() => askedIn(abi))
-  if (!asked || asked.length === 0) {
+  const questions = attempt(() => askedIn(abi))
+  if (!questions || questions.length === 0) {
     throw new Fault('usage', `${file} has no view function without arguments`, {
       fix: 'write a contract-read entry by hand for functions with arguments',
     })
   }
-  return asked.slice(0, functionsMax)
+  return questions.slice(0, functionsMax)
 }
 
 function textOf(file: string): string {
@@ -258,20 +258,20 @@ const labelCharsMax = 16
 /**
  * Entries of `contract-read` for the functions of an ABI that answered with numbers, by labels that are not taken.
  *
- * @param taken labels, and call data of functions that have an entry already
+ * @param reserved labels, and call data of functions that have an entry already
  */
 function abiEntries(
-  answered: readonly Answered[],
-  taken: { readonly labels: readonly string[]; readonly inputs: readonly string[] },
+  answers: readonly Answered[],
+  reserved: { readonly labels: readonly string[]; readonly inputs: readonly string[] },
 ): Record<string, ReadEntry> {
   const entries: Record<string, ReadEntry> = {}
-  for (const { abi, call, input } of answered) {
-    if (taken.inputs.includes(input)) continue
+  for (const { abi, call, input } of answers) {
+    if (reserved.inputs.includes(input)) continue
     for (const [place, { name = '', type }] of abi.outputs.entries()) {
       if (!isNumber(type)) continue
       const isOnly = abi.outputs.length === 1
       const label = freeLabel(isOnly ? abi.name : `${abi.name}_${name || place}`, [
-        ...taken.labels,
+        ...reserved.labels,
         ...Object.keys(entries),
       ])
       const take = isOnly ? {} : { take: name || String(place) }
@@ -282,7 +282,7 @@ function abiEntries(
 }
 
 /** A label of letters and digits, at most as long as is advised. */
-function freeLabel(name: string, taken: readonly string[]): string {
+function freeLabel(name: string, labels: readonly string[]): string {
   const isShouted = /^[A-Z0-9_]+$/.test(name)
   const parts = (isShouted ? name.toLowerCase() : name).split(/[^A-Za-z0-9]+/)
   const words = parts.map(word => word.charAt(0).toUpperCase() + word.slice(1))
@@ -290,6 +290,6 @@ function freeLabel(name: string, taken: readonly string[]): string {
   for (let count = 1; ; count += 1) {
     const end = count === 1 ? '' : String(count)
     const label = `${plain.slice(0, labelCharsMax - end.length)}${end}`
-    if (!taken.includes(label)) return label
+    if (!labels.includes(label)) return label
   }
 }

@@ -64,12 +64,15 @@ async function fileSchema(kind: SchemaKind, config?: Config): Promise<JsonSchema
   await using stack = new AsyncDisposableStack()
   const edge = { time: systemTime, log: createLog('silent', redactor), redactor }
   const runner = openOfflineRunner({ ...edge, ...(config && { config }) }, loadMsMax, stack)
-  const used = [...shippedCollectors().map(use => withoutOptions(use, '/tidegauge.yaml')), ...ownCollectors(config)]
-  const isUsed = new Set(used.map(({ use }) => use))
+  const collectors = [
+    ...shippedCollectors().map(use => withoutOptions(use, '/tidegauge.yaml')),
+    ...ownCollectors(config),
+  ]
+  const isUsed = new Set(collectors.map(({ use }) => use))
   const near = kind === 'main' && config ? [...collectorsNextTo(config.file), ...packagesNextTo(config.file)] : []
   const unused = near.filter(({ use }) => !isUsed.has(use))
   const schemas = await Promise.all(
-    [...used, ...unused].map(async collector => {
+    [...collectors, ...unused].map(async collector => {
       const schema = await runner.optionsSchema(collector).catch(() => (isUsed.has(collector.use) ? {} : undefined))
       return schema === undefined ? [] : [[collector.use, schema] as const]
     }),

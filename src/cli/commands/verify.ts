@@ -38,17 +38,17 @@ export function verifyCommand(): Command {
         const verifiedNow = () => verified(context, outbox, protocolIds, range)
         const first = await verifiedNow()
         const pushed = options.repair && outbox ? await repair(context, outbox, first) : 0
-        const found = pushed > 0 ? await verifiedNow() : first
-        if (!options.repair && repairableIn(found).length > 0) {
+        const verification = pushed > 0 ? await verifiedNow() : first
+        if (!options.repair && repairableIn(verification).length > 0) {
           note('  → tidegauge verify --repair pushes again what is missing or shown otherwise')
         }
         return {
-          json: () => verifiedJson(found, pushed),
+          json: () => verifiedJson(verification, pushed),
           text: () => {
-            printVerified(found)
+            printVerified(verification)
             if (options.repair && pushed === 0) note(idleText(first))
           },
-          isIncomplete: found.some(isAmiss),
+          isIncomplete: verification.some(isAmiss),
         }
       }),
     )
@@ -69,25 +69,25 @@ async function verified(
   protocolIds: readonly string[],
   { from, to }: { readonly from: Hour; readonly to: Hour },
 ): Promise<readonly Verified[]> {
-  const stored = outbox ? await storedBetween(outbox.operators, from, to) : []
+  const metrics = outbox ? await storedBetween(outbox.operators, from, to) : []
   const listings = await askService(context, protocolIds)
   return protocolIds.map((protocolId): Verified => {
     const listing = listings.get(protocolId)
     if (listing?.kind !== 'read') {
       return { protocolId, kind: 'unreadable', reason: listing?.reason ?? 'it was not asked' }
     }
-    const own = stored.filter(metric => metric.protocolId === protocolId)
+    const own = metrics.filter(metric => metric.protocolId === protocolId)
     return { protocolId, kind: 'compared', ...compare(own, listing.listed, to) }
   })
 }
 
 async function storedBetween(operators: OperatorStore, from: Hour, to: Hour): Promise<StoredMetric[]> {
-  const found: StoredMetric[] = []
+  const metrics: StoredMetric[] = []
   for (let at = from; at <= to; at = hourAfter(at, hoursAtOnce)) {
     const last = hourAfter(at, hoursAtOnce - 1)
-    for (const metric of await operators.metrics(at, last < to ? last : to)) found.push(metric)
+    for (const metric of await operators.metrics(at, last < to ? last : to)) metrics.push(metric)
   }
-  return found
+  return metrics
 }
 
 /** Differences that a push can mend. */
@@ -147,31 +147,31 @@ interface ServiceComparison {
  * must be there after the oldest shown hour, within which a list of limited length may end; otherwise those of each from
  * its own hour on. Of a metric that it does not show at all, every hour is missing. Pure.
  *
- * @param stored of some hours and protocols, in any state
- * @param shown of the same protocols
+ * @param metrics of some hours and protocols, in any state
+ * @param listing of the same protocols
  * @param upTo later hours that are shown do not count
  */
-export function compare(stored: readonly StoredMetric[], shown: ListedMetrics, upTo: Hour): ServiceComparison {
+export function compare(metrics: readonly StoredMetric[], listing: ListedMetrics, upTo: Hour): ServiceComparison {
   const differences: ServiceDifference[] = []
-  const [known, oldest] = [new Set<string>(), oldestOf(stored.map(({ hour }) => hour))]
+  const [keys, oldest] = [new Set<string>(), oldestOf(metrics.map(({ hour }) => hour))]
   const counts = { compared: 0, notShown: 0 }
-  const firstShown = firstHours(shown)
-  for (const metric of stored) {
+  const firstShown = firstHours(listing)
+  for (const metric of metrics) {
     const { id, hour, state } = metric
-    known.add(`${hour} ${id}`)
+    keys.add(`${hour} ${id}`)
     if (state !== 'delivered') continue
     const first = firstShown.get(id) ?? 0
-    const own = shown.get(id)?.get(hour)
-    if (hour < first || (hour === first && !own)) counts.notShown += 1
+    const listed = listing.get(id)?.get(hour)
+    if (hour < first || (hour === first && !listed)) counts.notShown += 1
     else {
       counts.compared += 1
-      const difference = differenceOf(metric, own)
+      const difference = differenceOf(metric, listed)
       if (difference) differences.push(difference)
     }
   }
-  for (const [id, hours] of shown) {
+  for (const [id, hours] of listing) {
     for (const [hour, value] of hours) {
-      if (hour < oldest || hour > upTo || known.has(`${hour} ${id}`)) continue
+      if (hour < oldest || hour > upTo || keys.has(`${hour} ${id}`)) continue
       differences.push({ kind: 'unknown', id, hour, shown: value })
     }
   }
@@ -193,12 +193,12 @@ function oldestOf(hours: Iterable<number>): number {
 
 function differenceOf(
   { id, hour, value, unit }: StoredMetric,
-  shown: ListedValue | undefined,
+  listed: ListedValue | undefined,
 ): ServiceDifference | undefined {
   const ours = { value, ...(unit !== undefined && { unit }) }
-  if (!shown) return { kind: 'missing', id, hour, ours }
-  if (shown.value !== undefined && shown.value !== value) return { kind: 'value', id, hour, ours, shown }
-  if (shown.unit !== undefined && shown.unit !== (unit ?? '')) return { kind: 'unit', id, hour, ours, shown }
+  if (!listed) return { kind: 'missing', id, hour, ours }
+  if (listed.value !== undefined && listed.value !== value) return { kind: 'value', id, hour, ours, shown: listed }
+  if (listed.unit !== undefined && listed.unit !== (unit ?? '')) return { kind: 'unit', id, hour, ours, shown: listed }
   return undefined
 }
 

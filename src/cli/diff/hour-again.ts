@@ -72,13 +72,13 @@ export async function hourAgain(
   absent: string,
 ): Promise<HourAgain> {
   const { collector, hour } = run
-  const stored = (await operators.metrics(hour, hour)).filter(
+  const metrics = (await operators.metrics(hour, hour)).filter(
     metric => metric.collector === collector.id && metric.state === 'delivered',
   )
   const { accepted, failures, fault } = await reader.collect(run, intake)
   const now = new Map(accepted.map(({ metric: { id, value } }) => [id, value]))
-  const before = new Set(stored.map(({ id }) => id))
-  const kept = stored.flatMap((metric): ValueChange[] => {
+  const before = new Set(metrics.map(({ id }) => id))
+  const changes = metrics.flatMap((metric): ValueChange[] => {
     const { id, value } = metric
     const again = now.get(id)
     if (Object.is(again, value)) return []
@@ -87,7 +87,7 @@ export async function hourAgain(
     return [{ ...seen, reason: failures[labelOf(metric)]?.message ?? fault?.message ?? absent }]
   })
   const added = [...now].flatMap(([id, again]) => (before.has(id) ? [] : [{ metric: id, hour, again }]))
-  return { equal: stored.length - kept.length, changes: [...kept, ...added] }
+  return { equal: metrics.length - changes.length, changes: [...changes, ...added] }
 }
 
 /** Runs a few at a time; the results are in the order of `all`. */

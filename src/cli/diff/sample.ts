@@ -66,11 +66,11 @@ export async function sampleDiff(
   const described = await Promise.all(collectors.map(collector => describeReadable(reader, collector)))
   const readable = new Map(described.flatMap(one => (one.kind === 'readable' ? [[one.collector.id, one]] : [])))
   const delivered = await outbox.operators.deliveredHours([...readable.keys()], from, to)
-  const chosen = drawn(delivered, sample, seed).flatMap(({ collector, hour }) => {
+  const runs = drawn(delivered, sample, seed).flatMap(({ collector, hour }) => {
     const one = readable.get(collector)
     return one ? [{ ...one, hour }] : []
   })
-  const again = await fewAtATime(chosen, async run => ({
+  const again = await fewAtATime(runs, async run => ({
     ...run,
     ...(await hourAgain(reader, outbox, run, 'the collector no longer returns it')),
   }))
@@ -78,7 +78,7 @@ export async function sampleDiff(
   const differences = (await fewAtATime(again, one => differencesOf(outbox, one))).flat()
   return {
     deliveredHours: delivered.length,
-    hours: chosen.length,
+    hours: runs.length,
     compared: again.reduce((sum, { equal }) => sum + equal, differences.length),
     differences,
     notRead: [
@@ -95,14 +95,14 @@ async function differencesOf(
   { operators }: Pick<Outbox, 'operators'>,
   { collector, hour, changes }: HourAgain & { readonly collector: CollectorConfig; readonly hour: Hour },
 ): Promise<Difference[]> {
-  const found = changes.flatMap(({ metric, stored, again }) =>
+  const differences = changes.flatMap(({ metric, stored, again }) =>
     stored === undefined || again === undefined ? [] : [{ metric, hour: hourText(hour), stored, again }],
   )
-  if (found.length === 0) return []
+  if (differences.length === 0) return []
   const was = (await operators.origin(collector.id, hour))?.provenance
   const present = presentOf(collector)
   const changed = was ? (['code', 'options'] as const).filter(part => was[part] !== present[part]) : []
-  return found.map(difference => ({ ...difference, collector: collector.id, changed }))
+  return differences.map(difference => ({ ...difference, collector: collector.id, changed }))
 }
 
 /** Prints the differences, and why they may be. */

@@ -147,7 +147,7 @@ async function listsOf(
   const [before, signal] = [hourAfter(hour, -1), context.time.timeout(context.config.collect.deadlineMs)]
   const recorder = new ReadRecorder(before, chains, context.redactor)
   const runner = runnerOn(chains, context, stack, { interceptor: recorder, lists })
-  const each = Object.entries(read).map(async ([name, items]): Promise<ListRead[]> => {
+  const reads = Object.entries(read).map(async ([name, items]): Promise<ListRead[]> => {
     const list = context.config.lists.find(one => one.name === name)?.collector
     const [chain, kind] = [valueAt(list?.options, ['chain']), listKinds.find(one => one in Object(list?.options))]
     const block =
@@ -159,7 +159,7 @@ async function listsOf(
     const added = known && items.filter(item => !known.includes(item))
     return [{ name, kind, chain, block: Number(block.number), items: items.length, ...(added && { added }) }]
   })
-  return (await Promise.all(each)).flat()
+  return (await Promise.all(reads)).flat()
 }
 
 /** Reads each price again, and each that it needs, since runs of prices are not recorded with the collector's. */
@@ -170,7 +170,7 @@ async function pricesOf(
   hour: Hour,
   lists: ListKeeper,
 ): Promise<Record<string, Recording>> {
-  const found: Record<string, Recording> = {}
+  const recordings: Record<string, Recording> = {}
   const names = Object.keys(reads.prices)
   for (const name of names) {
     const price = priceReader(name, context.config)
@@ -183,10 +183,10 @@ async function pricesOf(
       .catch(() => undefined)
     const own = await readsOf(recorder, chains, context)
     if (!own) continue
-    found[name] = own
+    recordings[name] = own
     names.push(...Object.keys(own.prices).filter(other => !names.includes(other)))
   }
-  return found
+  return recordings
 }
 
 /** The collector that reads a price; of a token, its chain's for that alone. */
@@ -232,14 +232,14 @@ const quantity = (number: number) => `0x${number.toString(16)}`
  * A read as a JSON-RPC request, which any tool can send to any node of the chain: without an address. Undefined where its
  * block is not known.
  */
-export function rpcLine(recorded: RecordedRead, { chains, hour }: Recording): string | undefined {
-  const { chain, hoursBefore = 0 } = recorded
+export function rpcLine(read: RecordedRead, { chains, hour }: Recording): string | undefined {
+  const { chain, hoursBefore = 0 } = read
   const blockOf = (at: Hour) => chains[chain]?.blocks[hourText(at)]
   const block = blockOf(hourAfter(parseHour(hour), -hoursBefore))
   if (!block) return undefined
   // The first blocks of a chain have none before them.
-  const first = (blockOf(hourBefore(recorded, { hour }))?.number ?? -1) + 1
-  const [method, ...params] = callOf(recorded, quantity(block.number), quantity(first))
+  const first = (blockOf(hourBefore(read, { hour }))?.number ?? -1) + 1
+  const [method, ...params] = callOf(read, quantity(block.number), quantity(first))
   return JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
 }
 
@@ -259,12 +259,12 @@ function callOf(recorded: RecordedRead, at: string, first: string): readonly unk
 }
 
 /** A read in words: `totalAssets() of 0x…`. */
-export function readWords(recorded: RecordedRead): string {
-  if ('logs' in recorded) {
-    const since = recorded.since === undefined ? '' : ` since ${recorded.since}`
-    return `logs of ${[recorded.logs.address].flat().join(', ')}${since}`
+export function readWords(entry: RecordedRead): string {
+  if ('logs' in entry) {
+    const since = entry.since === undefined ? '' : ` since ${entry.since}`
+    return `logs of ${[entry.logs.address].flat().join(', ')}${since}`
   }
-  const { read } = recorded
+  const { read } = entry
   switch (read.kind) {
     case 'call':
     case 'call-from':

@@ -218,15 +218,15 @@ export function factoryList({ chain, address, values }: ContractFacts): Readonly
 /** The number and the value of all pools of a factory. */
 function overPools(chain: string): CollectorEntry {
   const token = (name: string) => ({ call: `${name}() view returns (address)`, private: true })
-  const held = (address: string) => ({
+  const holding = (address: string) => ({
     ...{ call: 'balanceOf(address) view returns (uint256)', address, args: ['item'], decimals: true },
     ...{ price: 'token', private: true },
   })
   const values = {
     Token0: token('token0'),
     Token1: token('token1'),
-    In0: held('Token0'),
-    In1: held('Token1'),
+    In0: holding('Token0'),
+    In1: holding('Token1'),
     Both: { sum: ['In0', 'In1'], private: true },
     TVL: { total: 'Both', atLeast: 0.9, unit: 'USD', min: 0 },
     Pools: { count: true },
@@ -567,14 +567,14 @@ const call = (to: Hex, input: Hex) => ({ kind: 'call', to, input }) as const
 
 /** Asks a contract for the standard functions and those of an ABI, then the tokens that it names for symbol and decimals. */
 export async function readContract(reader: ContractReader, address: Hex, abi: readonly Asked[]): Promise<SeenContract> {
-  const asked = [...standards.map(([, one]) => one), ...abi]
-  const inputs = [...nonsense, ...asked.map(({ input }) => input)]
+  const questions = [...standards.map(([, one]) => one), ...abi]
+  const inputs = [...nonsense, ...questions.map(({ input }) => input)]
   const { basics, answers } = await reader.contract(
     address,
     inputs.map(input => call(address, input)),
   )
   const fallback = new Set(answers.slice(0, nonsense.length).flatMap(outputOf))
-  const read = asked.map((one, index) => {
+  const read = questions.map((one, index) => {
     const value = strictValue(one, answers[nonsense.length + index], fallback)
     return { ...one, value }
   })
@@ -604,18 +604,18 @@ async function others(reader: ContractReader, values: StandardValues, beacon: He
     typeof values[name] === 'string' ? [values[name].toLowerCase() as Hex] : [],
   )
   const addresses = [...new Set(named)].filter(one => !/^0x0{40}$/.test(one))
-  const asked = (['symbol', 'symbolBytes', 'decimals'] as const).map(name => askedOf(standardFunctions[name]))
+  const questions = (['symbol', 'symbolBytes', 'decimals'] as const).map(name => askedOf(standardFunctions[name]))
   const implementationOf = askedOf({ call: 'implementation() view returns (address)' })
   const calls = [
-    ...addresses.flatMap(to => asked.map(({ input }) => call(to, input))),
+    ...addresses.flatMap(to => questions.map(({ input }) => call(to, input))),
     ...(beacon ? [call(beacon, implementationOf.input)] : []),
   ]
   if (calls.length === 0) return { tokens: new Map<string, TokenFacts>() }
   const answers = await reader.read(calls)
   const tokens = new Map(
     addresses.map((one, index) => {
-      const [symbol, bytes, decimals] = asked.map((each, at) =>
-        strictValue(each, answers[index * asked.length + at], new Set()),
+      const [symbol, bytes, decimals] = questions.map((each, at) =>
+        strictValue(each, answers[index * questions.length + at], new Set()),
       )
       return [one as string, factsOf(symbol ?? bytes, decimals)]
     }),
@@ -628,14 +628,14 @@ async function others(reader: ContractReader, values: StandardValues, beacon: He
 const charsMax = 90
 
 /** Reports on stderr what a contract is and what it answered, so that a person sees whether it is plausible. */
-export function noteAnswers(chain: string, address: Hex, kinds: readonly string[], seen: SeenContract): void {
+export function noteAnswers(chain: string, address: Hex, kinds: readonly string[], contract: SeenContract): void {
   note(`${address} on ${chain}: ${kinds.join(', ') || 'of no known kind'}`)
-  const { implementation, beacon } = seen.basics
+  const { implementation, beacon } = contract.basics
   const via = beacon ? `, by the beacon ${getAddress(beacon)}` : ''
   const target = implementation ? getAddress(implementation) : 'an unknown implementation'
   if (implementation ?? beacon) note(`  a proxy (EIP-1967) of ${target}${via}`)
   note('what it answered at the last block, raw:')
-  for (const one of unique(seen.answered)) note(`  ${callText(one)} = ${valueText(one.value)}`)
+  for (const one of unique(contract.answered)) note(`  ${callText(one)} = ${valueText(one.value)}`)
 }
 
 function unique(answered: readonly Answered[]): Answered[] {
