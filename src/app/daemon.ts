@@ -56,39 +56,39 @@ export interface Daemon {
  * @param damage found in the outbox by the previous daemon; default: the file is checked
  * @throws Fault `outbox-held` when there is another daemon; after any error all started parts are stopped
  */
-export async function startDaemon(given: AppContext, reloads: Reloads, damage?: string): Promise<Daemon> {
-  useEgress(given)
-  const at = placeOf(given.config)
+export async function startDaemon(baseContext: AppContext, reloads: Reloads, damage?: string): Promise<Daemon> {
+  useEgress(baseContext)
+  const at = placeOf(baseContext.config)
   await using stack = new AsyncDisposableStack()
   // Taken before the first step that may fail: after it the port is free, for the server that says why.
-  const openPort = given.earlyPort?.take()
+  const openPort = baseContext.earlyPort?.take()
   stack.defer(() => openPort?.stop())
-  const sharedTime = at.kind === 'postgres' ? await sharedTimeOf(at.address, given.time) : undefined
-  const clock = sharedTime ? new WatchedClock(sharedTime) : (given.clock ?? new WatchedClock(given.time))
-  const kept = given.kept ?? new KeptCounts()
-  const context: DaemonContext = { ...given, time: clock, clock, kept }
+  const sharedTime = at.kind === 'postgres' ? await sharedTimeOf(at.address, baseContext.time) : undefined
+  const clock = sharedTime ? new WatchedClock(sharedTime) : (baseContext.clock ?? new WatchedClock(baseContext.time))
+  const keptCounts = baseContext.kept ?? new KeptCounts()
+  const context: DaemonContext = { ...baseContext, time: clock, clock, kept: keptCounts }
   const { config, time, log } = context
-  if (at.kind === 'folder') given.place?.require(at.folder)
-  const written = writtenAt(config)
+  if (at.kind === 'folder') baseContext.place?.require(at.folder)
+  const writtenMs = writtenAt(config)
   const startedAtMs = time.nowMs()
-  const taken =
+  const roles =
     at.kind === 'folder'
       ? await takeRoles(new FolderRoles(at.folder, config.file), reloads.startedAtMs, stack)
       : undefined
-  const outbox = await openDaemonOutbox(context, stack, { hasRole: taken?.delivery !== undefined, damage })
-  if (at.kind === 'folder') given.place?.opened(at.folder)
+  const outbox = await openDaemonOutbox(context, stack, { hasRole: roles?.delivery !== undefined, damage })
+  if (at.kind === 'folder') baseContext.place?.opened(at.folder)
   if (outbox.health.isBeingChecked) log.info('the outbox is large: checking it for damage before it is written to')
-  clock.meet(witnessesOf(config, await outbox.intake.newestCollected(), written))
+  clock.meet(witnessesOf(config, await outbox.intake.newestCollected(), writtenMs))
   const connection = await connect(context, stack)
   const chains = openChains(context, stack, { store: outbox.intake })
   const pipeline = openPipeline(context, chains, stack, outbox.lists)
 
   const watch = new ClockWatch(clock, chains, log)
   stack.defer(() => watch.stop())
-  const { counters } = kept
+  const { counters } = keptCounts
   const withCounts = { ...context, counters }
   const deliveries = () => deliveriesTo(connection, outbox.delivery, withCounts)
-  const delivering = taken && startDelivering(context, outbox, taken, deliveries)
+  const delivering = roles && startDelivering(context, outbox, roles, deliveries)
   stack.defer(() => delivering?.stop())
   const collectors = protocolCollectors(config)
   const reading = { pipeline, chains: Object.values(chains), clock, counters }
@@ -107,13 +107,13 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   // A stop waits for another process's lock, but only for a while.
   stack.defer(() => outbox.limitWaits())
 
-  const started = stack.move()
+  const resources = stack.move()
   const broken = Promise.race([outbox.health.broken, ...(delivering ? [delivering.roleLost] : [])])
   const retry = () => {
     for (const chain of Object.values(chains)) chain.renew()
     intake.retry()
   }
-  return { statusUrl: status.url, serviceHost: connection.host, broken, retry, stop: () => started.disposeAsync() }
+  return { statusUrl: status.url, serviceHost: connection.host, broken, retry, stop: () => resources.disposeAsync() }
 }
 
 /** The clock of all daemons that share a database. @throws Fault of the database */

@@ -122,12 +122,12 @@ export function startDelivering(
     logUpkeep(log, news)
     if (news.kind === 'role-lost') loseRole({ kind: 'role-lost' })
   }
-  const begin = async (own: Role) => {
+  const begin = async (ownRole: Role) => {
     // The command may have sent metrics collected meanwhile.
     if (!role) outbox.delivery.maybeSent('all')
     // Steps that may fail, and are then repeated, come before those that keep running.
     const ready = await deliveries()
-    const both = bothRoles(daemon, own)
+    const both = bothRoles(daemon, ownRole)
     const upkeep = outbox.startUpkeep({ role: both, keepMs: config.outbox.keepMs, time, mayPrune, report })
     const loop = new DeliveryLoop(ready, time, log, outbox.health)
     if (!role) log.info('the command has released the delivery role: delivering')
@@ -169,11 +169,11 @@ export type MakeDelivery = (
 export function deliveryMaker(
   { client }: Pick<Connection, 'client'>,
   outbox: DeliveryStore,
-  { config, time, clock: watched, log, redactor, counters }: DeliveryContext,
+  { config, time, clock: machineClock, log, redactor, counters }: DeliveryContext,
   batchMetricsMin: () => number = () => 1,
 ): MakeDelivery {
-  const clock = new ServiceClock(watched)
-  watched?.onBelieved(byMs => clock.machineWasSet(byMs))
+  const clock = new ServiceClock(machineClock)
+  machineClock?.onBelieved(byMs => clock.machineWasSet(byMs))
   const { inFlight } = config.delivery
   const shared = { outbox, client, clock, inFlight, batchMetricsMin, log, redactor, time, counters }
   return (destination, pacer, own) => new Delivery({ ...shared, destination, pacer, ...own })

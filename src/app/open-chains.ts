@@ -95,22 +95,22 @@ export function endpointSource(
   const isKept = Object.values(ref.headers ?? {}).some(({ kind }) => kind !== 'text')
   if (ref.kind === 'url' && !isKept) return { ...partsOf(ref.url, ref), ...(ref.headers && { headers }) }
   const name = nameOf(ref)
-  let reported: string | undefined
+  let lastReason: string | undefined
   return {
     name,
     read() {
       try {
         const parts = partsOf(resolveAddress(chain, ref), ref)
         headers()
-        if (reported !== undefined) log.info({ chain, endpoint: name }, 'RPC endpoint can serve now')
-        reported = undefined
+        if (lastReason !== undefined) log.info({ chain, endpoint: name }, 'RPC endpoint can serve now')
+        lastReason = undefined
         return { ...parts, ...(ref.headers && { headers }) }
       } catch (error) {
         if (!(error instanceof Fault)) throw error
         const { code, message, fix } = error
         const reason = `${message} (${placeText(ref.place)})`
-        if (reported !== reason) log.error({ chain, endpoint: name, reason, fix }, 'RPC endpoint cannot serve')
-        reported = reason
+        if (lastReason !== reason) log.error({ chain, endpoint: name, reason, fix }, 'RPC endpoint cannot serve')
+        lastReason = reason
         throw new Fault(code, reason, fix === undefined ? {} : { fix })
       }
     },

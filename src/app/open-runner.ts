@@ -96,13 +96,13 @@ export function openHourReader(
 ): HourReader {
   const { config, log } = context
   // Processes that are kept for the first runner are not those of the others.
-  const { warm, ...own } = context
+  const { warm, ...coldContext } = context
   const places: Readonly<Record<string, Chains[string]>>[] = [chains]
   const hostsMost = Math.max(1, ...config.chains.map(({ rpc }) => rpc.length))
   const otherHosts = Array.from({ length: hostsMost - 1 }, () => {
     const readers = readersOfOthers(context, chains, places)
     places.push(readers)
-    return runnerOn(readers, own, stack)
+    return runnerOn(readers, coldContext, stack)
   })
   const compared = config.chains.flatMap(({ name, rpc, agree = 1 }): ComparedChain[] => {
     const reader = chains[name]

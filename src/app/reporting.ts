@@ -36,14 +36,14 @@ async function startHeartbeat(
     outbox,
     hour: () => (mayReport() ? presentHour() : undefined),
     async look(hour) {
-      const observed = now()
-      const { nowMs, startedAtMs } = observed
-      const lateness = await outbox.status.lateness({ ...latenessWanted(observed), hour })
+      const observation = now()
+      const { nowMs, startedAtMs } = observation
+      const lateness = await outbox.status.lateness({ ...latenessWanted(observation), hour })
       // A result that is known is not excused by a start.
       const ready = readinessOf(
-        { ...observed, startedAtMs: nowMs - overdueMs },
+        { ...observation, startedAtMs: nowMs - overdueMs },
         lateness,
-        await readFleet(observed),
+        await readFleet(observation),
         hour,
       )
       return { hour, lateness, ready, nowMs, startedAtMs }

@@ -82,17 +82,17 @@ function literalKeys(config: Config): PlacedMistake[] {
     textsOf(written).map(({ text, path }) => ({ what: id, text, place: placeOf(path) })),
   )
   const isNode = new Set(nodes.map(({ text }) => text))
-  return [...nodes, ...options].flatMap(({ what, text, place }): PlacedMistake[] => {
+  return [...nodes, ...options].flatMap(({ what: subject, text, place }): PlacedMistake[] => {
     if (/^https?:\/\/\S*\$\{\w+\}/.test(text)) {
       const fix = 'write the value itself; a secret goes into a header, as { env: NAME }'
-      return [{ place, message: `${what}: variables are not expanded in an address`, fix }]
+      return [{ place, message: `${subject}: variables are not expanded in an address`, fix }]
     }
     const url = /^(https?|wss?):\/\//i.test(text) && URL.canParse(text) ? new URL(text) : undefined
     if (!url || keysInAddress(url).length === 0) return []
     const fix = isNode.has(text)
       ? 'keep the address elsewhere: { env: NAME } or { file: PATH }'
       : 'send it in a header that is kept elsewhere, { env: NAME }, where the source takes one'
-    return [{ place, message: `${what}: an address holds what looks like a key, which is a secret`, fix }]
+    return [{ place, message: `${subject}: an address holds what looks like a key, which is a secret`, fix }]
   })
 }
 
@@ -178,19 +178,23 @@ const strays: readonly (readonly [RegExp, string])[] = [
   [/^(export )?[A-Z][A-Z0-9_]*=[^=]/, 'a name and "="'],
 ]
 
-function missing({ what, ref, place, read }: NamedSecret): PlacedMistake[] {
+function missing({ what: subject, ref, place, read }: NamedSecret): PlacedMistake[] {
   try {
     const value = read()
     const [, stray] = (typeof value === 'string' && strays.find(([pattern]) => pattern.test(value))) || []
     if (stray === undefined) return []
     const where = ref.kind === 'file' ? `the file ${ref.path}` : `the variable ${ref.name}`
     return [
-      { place, message: `${what}: ${where} holds ${stray}, which are sent with it`, fix: 'put the value alone there' },
+      {
+        place,
+        message: `${subject}: ${where} holds ${stray}, which are sent with it`,
+        fix: 'put the value alone there',
+      },
     ]
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     const name = ref.kind === 'file' ? ref.path : ref.name
-    const message = `${what}: ${error.message.replace(/the secret's (file|variable)/, `the $1 ${name}`)}`
+    const message = `${subject}: ${error.message.replace(/the secret's (file|variable)/, `the $1 ${name}`)}`
     return [{ place, message, ...(error.fix !== undefined && { fix: error.fix }) }]
   }
 }
@@ -199,13 +203,13 @@ function missing({ what, ref, place, read }: NamedSecret): PlacedMistake[] {
  * Secret files that others can read. Files below /run are not checked: a container engine mounts them, readable for
  * every user of the container.
  */
-function open({ what, ref, place }: NamedSecret): PlacedMistake[] {
+function open({ what: subject, ref, place }: NamedSecret): PlacedMistake[] {
   if (ref.kind !== 'file' || /^(\/var)?\/run\//.test(ref.path)) return []
   const found = statSync(ref.path, { throwIfNoEntry: false })
   if (!found?.isFile() || found.uid !== process.getuid?.() || (found.mode & 0o077) === 0) return []
   const mode = (found.mode & 0o777).toString(8)
   return [
-    { place, message: `${what}: others may read its file ${ref.path} (mode ${mode})`, fix: `chmod 600 ${ref.path}` },
+    { place, message: `${subject}: others may read its file ${ref.path} (mode ${mode})`, fix: `chmod 600 ${ref.path}` },
   ]
 }
 

@@ -73,8 +73,8 @@ function ownNote(config: CertificateConfig, nowMs?: number): Note {
 const renewDays = 21
 const dayMs = 86_400_000
 
-function timed({ validFromDate, validToDate }: X509Certificate, found: string, nowMs: number | undefined): Note {
-  if (nowMs === undefined) return { outcome: 'ok', found }
+function timed({ validFromDate, validToDate }: X509Certificate, description: string, nowMs: number | undefined): Note {
+  if (nowMs === undefined) return { outcome: 'ok', found: description }
   const days = Math.floor((validToDate.getTime() - nowMs) / dayMs)
   const on = validToDate.toISOString().slice(0, 10)
   const fix = 'renew it in its place: it is read again for each connection'
@@ -82,12 +82,12 @@ function timed({ validFromDate, validToDate }: X509Certificate, found: string, n
     const begins = `is not valid before ${validFromDate.toISOString()} by this machine's clock`
     return {
       outcome: 'failed',
-      found: `${found}, and ${begins}`,
+      found: `${description}, and ${begins}`,
       fix: "check this machine's clock, then the certificate",
     }
   }
-  if (days < 0) return { outcome: 'failed', found: `${found}, and ended on ${on}`, fix }
-  const ends = `${found}, and ends in ${days === 1 ? 'a day' : `${days} days`}, on ${on}`
+  if (days < 0) return { outcome: 'failed', found: `${description}, and ended on ${on}`, fix }
+  const ends = `${description}, and ends in ${days === 1 ? 'a day' : `${days} days`}, on ${on}`
   return days < renewDays ? { outcome: 'warning', found: ends, fix } : { outcome: 'ok', found: ends }
 }
 
@@ -105,14 +105,14 @@ function certificatesIn(pem: string, path: string): [X509Certificate, ...X509Cer
 
 function requireFit({ cert, key }: ClientCertificate, path: string): void {
   const [first] = certificatesIn(cert, path)
-  let own: ReturnType<typeof createPrivateKey>
+  let privateKey: ReturnType<typeof createPrivateKey>
   try {
-    own = createPrivateKey(key)
+    privateKey = createPrivateKey(key)
   } catch {
     const fix = 'keep it as PEM without a passphrase: openssl pkey -in KEY -out KEY.pem'
     throw new Fault('config', 'the key of service.certificate cannot be read as a private key', { fix })
   }
-  if (first.checkPrivateKey(own)) return
+  if (first.checkPrivateKey(privateKey)) return
   const fix =
     'put the key there that the certificate was made for; the first certificate of the file is that of this client'
   throw new Fault('config', `the key of service.certificate is not that of the certificate in ${path}`, { fix })

@@ -88,7 +88,7 @@ function twice(named: readonly NamedId[], what: string): PlacedMistake[] {
 }
 
 function checkCollectors(protocol: MapAtPath): PlacedMistake[] {
-  const named = entriesOf(protocol, 'collectors').flatMap(({ map, path, placeOf }): NamedId[] => {
+  const ids = entriesOf(protocol, 'collectors').flatMap(({ map, path, placeOf }): NamedId[] => {
     const { id, use } = map
     const at = (key: string) => ({ path: [...path, key], place: placeOf([...path, key]) })
     if (typeof id === 'string') return [{ id, ...at('id'), fix: `write another, for example id: ${id}-2` }]
@@ -96,7 +96,7 @@ function checkCollectors(protocol: MapAtPath): PlacedMistake[] {
     const own = ownIdOf(use)
     return [{ id: own, ...at('use'), fix: `add an id of its own, for example id: ${own}-2` }]
   })
-  return [...twice(named, 'collector id'), ...named.flatMap(unnameable)]
+  return [...twice(ids, 'collector id'), ...ids.flatMap(unnameable)]
 }
 
 function checkChains(protocol: MapAtPath, chains: unknown): PlacedMistake[] {
@@ -112,7 +112,7 @@ function checkChains(protocol: MapAtPath, chains: unknown): PlacedMistake[] {
 function checkPrices(documents: readonly ConfigDocument[], protocols: readonly MapAtPath[]): PlacedMistake[] {
   const maps = mapsOf(documents, 'prices')
   const tokens = mapsOf(documents, 'tokenPrices')
-  const known = maps.flatMap(({ map }) => Object.keys(map))
+  const names = maps.flatMap(({ map }) => Object.keys(map))
   const priced = tokens.flatMap(({ map }) => Object.keys(map))
   const keep = 'keep one of them: the first source that answers stands'
   return [
@@ -120,11 +120,11 @@ function checkPrices(documents: readonly ConfigDocument[], protocols: readonly M
     ...twice(namesOf(tokens, keep), 'chain of tokenPrices'),
     ...tokens.flatMap(({ map, path, placeOf }) => [
       ...unknownNames('chain', keysOf(map, path), chainNames(documents), placeOf),
-      ...unknownNames('price', tokenNamesIn(map, path), known, placeOf),
+      ...unknownNames('price', tokenNamesIn(map, path), names, placeOf),
     ]),
     ...maps.flatMap(({ map, path, placeOf }) => [
       ...unknownNames('chain', chainsIn(map, path), chainNames(documents), placeOf),
-      ...unknownNames('price', textsOf('price', map, path), known, placeOf),
+      ...unknownNames('price', textsOf('price', map, path), names, placeOf),
       ...Object.entries(map).flatMap(([name, price]) => {
         const tokens = valueAt(price, ['tokens'])
         const chains = isRecord(tokens) ? keysOf(tokens, [...path, name, 'tokens']) : []
@@ -134,7 +134,7 @@ function checkPrices(documents: readonly ConfigDocument[], protocols: readonly M
     ...shippedOf(protocols).flatMap(({ map, path, placeOf }) => {
       const at = [...path, 'options']
       return [
-        ...unknownNames('price', textsOf('price', map['options'], at).filter(isNamed), known, placeOf),
+        ...unknownNames('price', textsOf('price', map['options'], at).filter(isNamed), names, placeOf),
         ...unpricedTokens(map['options'], at, priced, placeOf),
         ...(map['use'] === 'balances' ? unknownAssets(map['options'], at, maps, placeOf) : []),
       ]
@@ -195,7 +195,7 @@ function unpricedTokens(
 function checkLists(documents: readonly ConfigDocument[], protocols: readonly MapAtPath[]): PlacedMistake[] {
   const maps = mapsOf(documents, 'lists')
   const lists = new Map(maps.flatMap(({ map }) => Object.entries(map)))
-  const known = [...lists.keys()]
+  const listNames = [...lists.keys()]
   const chainOf = (name: string) => valueAt(lists.get(name), ['chain'])
   return [
     ...twice(namesOf(maps, 'give each list a name of its own'), 'list'),
@@ -204,9 +204,9 @@ function checkLists(documents: readonly ConfigDocument[], protocols: readonly Ma
     ),
     ...shippedOf(protocols).flatMap(({ map: { use, options }, path, placeOf }) => {
       const named = textsOf('each', options, [...path, 'options'])
-      const elsewhere = named.filter(({ name, chain }) => known.includes(name) && chainOf(name) !== chain)
+      const elsewhere = named.filter(({ name, chain }) => listNames.includes(name) && chainOf(name) !== chain)
       return [
-        ...unknownNames('list', named, known, placeOf),
+        ...unknownNames('list', named, listNames, placeOf),
         ...elsewhere.map(({ name, chain, path: at }) => ({
           place: placeOf(at),
           message: `${pathText(at)}: the list ${name} is of ${chainOf(name)}, and this is read on ${chain}`,
@@ -287,11 +287,11 @@ function unnameable({ id, path, place }: NamedId): PlacedMistake[] {
 
 /** Checks that every protocol has a key for a remote service; the embedded one has its own. */
 function checkKeys(
-  { written, placeOf }: ConfigDocument,
+  { written: tree, placeOf }: ConfigDocument,
   protocols: readonly MapAtPath[],
   isWhole: boolean,
 ): PlacedMistake[] {
-  const service = valueAt(written, ['service'])
+  const service = valueAt(tree, ['service'])
   if (service === 'embedded') {
     return protocols
       .filter(({ map }) => 'key' in map)
@@ -362,17 +362,17 @@ interface OptionName {
 /** Finds chains, prices or lists that options name and that are not configured. */
 function unknownNames(
   kind: keyof typeof examples,
-  named: readonly OptionName[],
-  known: readonly string[],
+  options: readonly OptionName[],
+  names: readonly string[],
   placeOf: PlaceOf,
 ): PlacedMistake[] {
-  return named
-    .filter(({ name }) => !known.includes(name))
+  return options
+    .filter(({ name }) => !names.includes(name))
     .map(({ name, path, at }) => {
       // A price may be that of a token, by its address.
-      const words = kind === 'price' ? [...known, 'token'] : known
+      const words = kind === 'price' ? [...names, 'token'] : names
       const add = `add it: ${kind}s: { ${/^[\w-]+$/.test(name) ? name : quoted(name)}: ${examples[kind]} }`
-      const others = known.length === 0 ? add : `configured: ${known.join(', ')}; or ${add}`
+      const others = names.length === 0 ? add : `configured: ${names.join(', ')}; or ${add}`
       return {
         place: placeOf(path, at),
         message: `${pathText(path)}: there is no ${kind} ${quoted(name)} under ${kind}s:`,

@@ -57,19 +57,19 @@ interface Examined<S extends z.ZodType> {
 function examine<S extends z.ZodType>(tree: Tree, form: FileForm<S>): Examined<S> {
   // Parsed once: code compiled for it would take longer than it saves.
   const parsed = form.schema.safeParse(tree.value(), { jitless: true })
-  const found = parsed.success ? [] : explain(parsed.error.issues, tree.value(), form)
-  const typos = found.filter(isTypo)
+  const mistakes = parsed.success ? [] : explain(parsed.error.issues, tree.value(), form)
+  const typos = mistakes.filter(isTypo)
   // Places first: a renamed key cannot be found by its old name.
   const placed = typos.map(typo => positioned(typo, tree))
   const renamed = typos.map(({ place, meant }) => tree.rename(place.path, meant))
   if (renamed.includes(true)) return { parsed, found: [...placed, ...examine(tree, form).found] }
-  const maps = found.filter(({ isMapForList }) => isMapForList)
+  const maps = mistakes.filter(({ isMapForList }) => isMapForList)
   if (maps.length > 0) {
     const own = maps.map(mistake => positioned(mistake, tree))
     for (const { place } of maps) tree.wrap(place.path)
     return { parsed, found: [...own, ...examine(tree, form).found] }
   }
-  return { parsed, found: found.map(mistake => positioned(mistake, tree)) }
+  return { parsed, found: mistakes.map(mistake => positioned(mistake, tree)) }
 }
 
 const isTypo = (mistake: ValueMistake): mistake is ValueMistake & { readonly meant: string } =>

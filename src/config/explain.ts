@@ -37,8 +37,8 @@ function ofWhole(mistake: ValueMistake, { main, wholeFix }: FileForm): ValueMist
   return { place: mistake.place, message: `${name}: this key belongs to the main file`, fix }
 }
 
-function explainIssue(issue: ZodIssue, path: IssuePath, written: unknown, whole: JsonSchema): ValueMistake[] {
-  const value = valueAt(written, path)
+function explainIssue(issue: ZodIssue, path: IssuePath, tree: unknown, whole: JsonSchema): ValueMistake[] {
+  const value = valueAt(tree, path)
   switch (issue.code) {
     case 'unrecognized_keys':
       return issue.keys.map(key => unknownKey(path, key, whole))
@@ -57,7 +57,7 @@ function explainIssue(issue: ZodIssue, path: IssuePath, written: unknown, whole:
       ]
     case 'invalid_union': {
       const branch = issue.errors.find(errors => !errors.some(isOfAnotherKind))
-      if (branch) return branch.flatMap(inner => explainIssue(inner, [...path, ...inner.path], written, whole))
+      if (branch) return branch.flatMap(inner => explainIssue(inner, [...path, ...inner.path], tree, whole))
       return [wrongValue(path, value, whole)]
     }
     default:
@@ -89,16 +89,16 @@ function isSecret(path: IssuePath): boolean {
 const isEndpoint = (path: IssuePath) => path[0] === 'chains' && path[2] === 'rpc'
 
 function unknownKey(path: IssuePath, key: string, whole: JsonSchema): ValueMistake {
-  const known = keysOf(partAt(whole, path))
+  const keys = keysOf(partAt(whole, path))
   const below = holderOf(key, partAt(whole, path))
   // A key that another map has is no misspelt one of this.
-  const near = below?.isOnly ? undefined : meant(key, known)
+  const near = below?.isOnly ? undefined : meant(key, keys)
   const name = isSecret(path) && near === undefined && path.length > 1 ? 'unknown key' : `unknown key ${quoted(key)}`
-  const others = below === undefined ? `known here: ${known.join(', ')}` : `it belongs under ${below.name}:`
+  const advice = below === undefined ? `known here: ${keys.join(', ')}` : `it belongs under ${below.name}:`
   return {
     place: { path: [...path, key], at: 'key' },
     message: path.length > 0 ? `${name} in ${pathText(path)}` : name,
-    fix: near ? `did you mean ${quoted(near)}?` : others,
+    fix: near ? `did you mean ${quoted(near)}?` : advice,
     ...(near && { meant: near }),
   }
 }
@@ -367,13 +367,13 @@ export function optionMistakes(collector: CollectorConfig, mistakes: readonly Op
   )
   const meantBy = new Map(mistakes.filter(isUnknown).map(mistake => [mistake, nearest(mistake, missing)]))
   const echoes = new Set<OptionMistake | undefined>([...meantBy.values(), ...mistakes.filter(isEchoIn(mistakes))])
-  const placed = mistakes
+  const placedMistakes = mistakes
     .filter(mistake => !echoes.has(mistake))
     .map(mistake => {
       if (isUnknown(mistake)) return unknown(collector, mistake, meantBy.get(mistake))
       return missing.includes(mistake) ? absent(collector, mistake) : wrong(collector, mistake)
     })
-  return inOrder(placed)
+  return inOrder(placedMistakes)
 }
 
 const ofOptions = (path: readonly PropertyKey[]) => ['options', ...path]
@@ -406,11 +406,11 @@ function unknown(
   const near = missed ? String(missed.path.at(-1)) : meant(name, known)
   const here = known.length > 0 ? `known here: ${known.join(', ')}` : `${use} has no such option`
   // Most want a sum or a change over a day.
-  const others = name === 'hours' ? `${here}; windows of hours are for use: derived` : here
+  const advice = name === 'hours' ? `${here}; windows of hours are for use: derived` : here
   return {
     place: placeOf(path, 'key'),
     message: `unknown option ${quoted(name)} of ${use}`,
-    fix: near === undefined ? others : `did you mean ${quoted(near)}?`,
+    fix: near === undefined ? advice : `did you mean ${quoted(near)}?`,
   }
 }
 

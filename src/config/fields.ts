@@ -275,11 +275,11 @@ export function addressOf(
   }: { readonly url?: string | undefined; readonly file?: string | undefined; readonly env?: string | undefined },
   context: z.RefinementCtx,
 ) {
-  const named = [url, file, env].filter(one => one !== undefined).length
-  if (named === 1 && url !== undefined) return { kind: 'url' as const, url }
-  if (named === 1 && file !== undefined) return { kind: 'file' as const, path: file }
-  if (named === 1 && env !== undefined) return { kind: 'env' as const, name: env }
-  const message = named === 0 ? 'says none of url, file and env' : 'says more than one of url, file and env'
+  const count = [url, file, env].filter(one => one !== undefined).length
+  if (count === 1 && url !== undefined) return { kind: 'url' as const, url }
+  if (count === 1 && file !== undefined) return { kind: 'file' as const, path: file }
+  if (count === 1 && env !== undefined) return { kind: 'env' as const, name: env }
+  const message = count === 0 ? 'says none of url, file and env' : 'says more than one of url, file and env'
   const fix = 'write one of { url: … }, { file: … } and { env: … }'
   context.addIssue({ code: 'custom', message, params: { fix } })
   return undefined

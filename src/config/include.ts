@@ -29,16 +29,16 @@ interface Expanded {
  * @param written the value of `include`; entries that are not paths are left to the schema
  */
 export function expandIncludes(file: string, written: unknown, placeOf: (index: number) => Place): Expanded {
-  const seen = new Set([realOf(file)])
+  const filesSeen = new Set([realOf(file)])
   const mistakes: PlacedMistake[] = []
   const includes = (Array.isArray(written) ? written : []).flatMap((entry: unknown, index): Include[] => {
     const path = isRecord(entry) ? entry['path'] : entry
     if (typeof path !== 'string' || !pathForm(path).ok) return []
     const [pattern, place] = [resolve(dirname(file), path), placeOf(index)]
     const found = matchesOf(pattern)
-    const wrong = mistakeOf(pattern, found, file) ?? tooMany(seen.size - 1 + found.length)
+    const wrong = mistakeOf(pattern, found, file) ?? tooMany(filesSeen.size - 1 + found.length)
     if (wrong) mistakes.push({ place, ...wrong, message: `include[${index}]: ${wrong.message}` })
-    const files = wrong ? [] : found.filter(one => !seen.has(realOf(one)) && seen.add(realOf(one)))
+    const files = wrong ? [] : found.filter(one => !filesSeen.has(realOf(one)) && filesSeen.add(realOf(one)))
     return [{ pattern, files, place, ...grantedBy(entry, file) }]
   })
   return { includes, mistakes }
@@ -58,12 +58,12 @@ function grantedBy(entry: unknown, file: string): Pick<Include, 'secrets'> {
  */
 export function ungrantedSecrets(config: Config): PlacedMistake[] {
   const uses = secretUses(config)
-  return uses.flatMap(({ ref, place, what }): PlacedMistake[] => {
+  return uses.flatMap(({ ref, place, what: subject }): PlacedMistake[] => {
     const why = refusal(config, place.file, ref, uses)
     if (why === undefined) return []
     const shown = ref.kind === 'env' ? ref.name : shortest(ref.path)
     const fix = `use another, or grant it in the main file: include: [{ path: …, secrets: [${shown}] }]`
-    return [{ place, message: `${what}: ${shown} ${why}`, fix }]
+    return [{ place, message: `${subject}: ${shown} ${why}`, fix }]
   })
 }
 

@@ -82,8 +82,8 @@ function parseFiles(file: string, read: FileText): Config {
   const main = readDocument(file, read, operatorForm)
   const written = valueAt(main.written, ['include'])
   const { includes, mistakes } = expandIncludes(file, written, index => main.placeOf(['include', index]))
-  const others = includes.flatMap(({ files }) => files.map(one => ({ file: one, read: readText(one) })))
-  const included = others.map(one => readDocument(one.file, one.read, includedForm))
+  const includedFiles = includes.flatMap(({ files }) => files.map(one => ({ file: one, read: readText(one) })))
+  const included = includedFiles.map(one => readDocument(one.file, one.read, includedForm))
   const documents = [main, ...included]
 
   const yamlMistakes = documents.flatMap(document => document.yamlMistakes)
@@ -97,7 +97,7 @@ function parseFiles(file: string, read: FileText): Config {
   )
   const isFine = all.length === 0 && isParsed(main) && included.every(isParsed)
   const config = isFine
-    ? buildConfig(main, { included, includes, digest: filesDigest([{ file, read }, ...others]) })
+    ? buildConfig(main, { included, includes, digest: filesDigest([{ file, read }, ...includedFiles]) })
     : undefined
   const ungranted = config ? ungrantedSecrets(config) : []
   if (config && ungranted.length === 0) return config
@@ -338,16 +338,16 @@ function listConfig(name: string, options: unknown, placeOf: PlaceOf): NamedConf
 /**
  * A collector that reads what stands at a path, which are its options or, of prices, their `sources`.
  *
- * @param own its id has a blank in it, which is in no protocol's id, so that it differs from every collector's
+ * @param reader its id has a blank in it, which is in no protocol's id, so that it differs from every collector's
  */
 function readerOf(
-  own: Pick<CollectorConfig, 'id' | 'use' | 'options'>,
+  reader: Pick<CollectorConfig, 'id' | 'use' | 'options'>,
   path: readonly string[],
   placeOf: PlaceOf,
 ): CollectorConfig {
   const pathOf = (inner: readonly PropertyKey[]) => [...path, ...(inner[0] === 'sources' ? inner.slice(1) : inner)]
   const place = placeOf(path)
-  return { ...own, protocolId: '', place, placeOf: (inner, at) => placeOf(pathOf(inner), at), pathOf }
+  return { ...reader, protocolId: '', place, placeOf: (inner, at) => placeOf(pathOf(inner), at), pathOf }
 }
 
 function deepFreeze<T>(value: T): T {
@@ -368,13 +368,13 @@ function draftsIn({ written, placeOf }: ConfigDocument): CollectorConfig[] {
     ['tokenPrices', tokenPriceConfig, isPrice],
     ['lists', listConfig, isRecord],
   ] as const
-  const named = kinds.flatMap(([key, configOf, isWhole]) => {
+  const drafts = kinds.flatMap(([key, configOf, isWhole]) => {
     const section = valueAt(written, [key])
     return Object.entries(isRecord(section) ? section : {}).flatMap(([name, own]) =>
       isWhole(own) ? [configOf(name, own, placeOf).collector] : [],
     )
   })
-  return [...named, ...collectorsIn(written, placeOf)]
+  return [...drafts, ...collectorsIn(written, placeOf)]
 }
 
 function collectorsIn(written: unknown, placeOf: PlaceOf): CollectorConfig[] {
@@ -385,13 +385,13 @@ function collectorsIn(written: unknown, placeOf: PlaceOf): CollectorConfig[] {
       if (typeof use !== 'string' || use.trim() === '' || typeof written !== 'object' || written === null) return []
       const strays = strayKeys(collector)
       const options = { ...strays, ...written }
-      const [protocolId, own] = [valueAt(protocol, ['id']), valueAt(collector, ['id'])].map(id =>
+      const [protocolId, ownId] = [valueAt(protocol, ['id']), valueAt(collector, ['id'])].map(id =>
         typeof id === 'string' ? id : '',
       )
       const isStray = ([first]: readonly PropertyKey[]) => first !== undefined && Object.hasOwn(strays, first)
       return [
         {
-          id: `${protocolId || path[1]}/${own || ownIdOf(use)}`,
+          id: `${protocolId || path[1]}/${ownId || ownIdOf(use)}`,
           protocolId: protocolId ?? '',
           use,
           options,

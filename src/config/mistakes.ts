@@ -53,22 +53,22 @@ const lineMax = 5
  * directory are relative.
  */
 export function formatMistakes(mistakes: readonly PlacedMistake[]): string {
-  const shown = mistakes.slice(0, shownMax).flatMap(mistake => {
+  const lines = mistakes.slice(0, shownMax).flatMap(mistake => {
     const line = lineOf(mistake)
     return mistake.fix === undefined ? [line] : [line, `    ${mistake.fix}`]
   })
   const more = mistakes.length - shownMax
-  return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('\n')
+  return [...lines, ...(more > 0 ? [`and ${more} more`] : [])].join('\n')
 }
 
 /** Mistakes on one line, for a log or a page, each with its fix. */
 export function mistakesLine(mistakes: readonly PlacedMistake[]): string {
-  const shown = mistakes.slice(0, lineMax).map(mistake => {
+  const texts = mistakes.slice(0, lineMax).map(mistake => {
     const line = lineOf(mistake)
     return mistake.fix === undefined ? line : `${line}: ${mistake.fix}`
   })
   const more = mistakes.length - lineMax
-  return [...shown, ...(more > 0 ? [`and ${more} more: tidegauge check shows all`] : [])].join('; ')
+  return [...texts, ...(more > 0 ? [`and ${more} more: tidegauge check shows all`] : [])].join('; ')
 }
 
 /** The mistake as one line, without its fix. */
@@ -96,15 +96,15 @@ export function inOrder(mistakes: readonly PlacedMistake[], files: readonly stri
     const words = message.replace(/^[\w.[\]-]+: /, '').split(' ')
     return words.filter(word => !/\[\d+\]/.test(word)).join(' ')
   }
-  const seen = new Map<string, PlacedMistake>()
+  const byPlace = new Map<string, PlacedMistake>()
   for (const mistake of mistakes) {
     const what = `${placeText(mistake.place)} ${withoutPaths(mistake.message)}`
-    if (!seen.has(what)) seen.set(what, mistake)
+    if (!byPlace.has(what)) byPlace.set(what, mistake)
   }
   const all = [...new Set([...files, ...mistakes.map(({ place }) => place.file)])]
   const rank = new Map(all.map((file, index) => [file, index]))
   const rankOf = ({ place }: PlacedMistake) => rank.get(place.file) ?? 0
-  return [...seen.values()].sort(
+  return [...byPlace.values()].sort(
     (a, b) => rankOf(a) - rankOf(b) || a.place.line - b.place.line || a.place.column - b.place.column,
   )
 }
@@ -135,13 +135,13 @@ export function pathText(path: readonly PropertyKey[]): string {
  * The word of `known` that was probably meant; `undefined` when none is close. Two swapped neighbours count as one
  * typo, even in words of three letters.
  */
-export function meant(word: string, known: readonly string[]): string | undefined {
+export function meant(word: string, candidates: readonly string[]): string | undefined {
   const near = Math.min(3, Math.max(1, Math.floor(word.length / 2)))
   const lower = word.toLowerCase()
   return (
-    known.find(candidate => candidate.toLowerCase() === lower) ??
-    known.find(candidate => isSwapped(lower, candidate.toLowerCase())) ??
-    closestMatch(word.slice(0, 100), known, { maxDistance: near })
+    candidates.find(candidate => candidate.toLowerCase() === lower) ??
+    candidates.find(candidate => isSwapped(lower, candidate.toLowerCase())) ??
+    closestMatch(word.slice(0, 100), candidates, { maxDistance: near })
   )
 }
 

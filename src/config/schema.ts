@@ -183,13 +183,13 @@ const receiver = z
     telegram: telegram.optional(),
   })
   .transform(({ webhook, slack, telegram }, context) => {
-    const named = [webhook, slack, telegram].filter(one => one !== undefined).length
-    if (named === 1 && webhook) return { kind: 'webhook' as const, url: webhook }
-    if (named === 1 && slack) return { kind: 'slack' as const, url: slack }
-    if (named === 1 && telegram) return { kind: 'telegram' as const, ...telegram }
-    const message = `says ${named === 0 ? 'none' : 'more than one'} of webhook, slack and telegram`
+    const count = [webhook, slack, telegram].filter(one => one !== undefined).length
+    if (count === 1 && webhook) return { kind: 'webhook' as const, url: webhook }
+    if (count === 1 && slack) return { kind: 'slack' as const, url: slack }
+    if (count === 1 && telegram) return { kind: 'telegram' as const, ...telegram }
+    const message = `says ${count === 0 ? 'none' : 'more than one'} of webhook, slack and telegram`
     const fix =
-      named === 0 ? 'write one of them, like { webhook: { env: ALERT_URL } }' : 'write an entry for each receiver'
+      count === 0 ? 'write one of them, like { webhook: { env: ALERT_URL } }' : 'write an entry for each receiver'
     context.addIssue({ code: 'custom', message, params: { fix } })
     return z.NEVER
   })

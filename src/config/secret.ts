@@ -181,12 +181,12 @@ export function resolveProxy(ref: { readonly kind: 'url'; readonly url: string }
   if (ref.kind === 'url') return ref.url
   const where = ref.kind === 'file' ? ref.path : ref.name
   const named = (message: string) => message.replace(/the secret's (file|variable)/, `the $1 ${where}`)
-  const taken = proxyAddress(
+  const proxy = proxyAddress(
     readNamed(ref, message => `the address of the proxy: ${named(message)}`),
     true,
   )
-  if (taken.ok) return taken.value
-  const { message, fix } = taken.mistake
+  if (proxy.ok) return proxy.value
+  const { message, fix } = proxy.mistake
   throw new Fault('config', `the secret is not the address of a proxy: ${message}`, {
     facts: placeFacts(ref),
     ...(fix !== undefined && { fix }),
@@ -223,13 +223,13 @@ export function readOption({ ref, path }: OptionSecret, place?: Place): string {
   return readNamed(ref, message => `${pathText(['options', ...path])}: ${message}${where}`)
 }
 
-function readNamed(ref: SecretRef, named: (message: string) => string): string {
+function readNamed(ref: SecretRef, messageOf: (message: string) => string): string {
   try {
     return readSecret(ref, words)
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     const { code, message, facts, fix } = error
-    throw new Fault(code, named(message), { facts, ...(fix !== undefined && { fix }) })
+    throw new Fault(code, messageOf(message), { facts, ...(fix !== undefined && { fix }) })
   }
 }
 
@@ -239,24 +239,24 @@ function readNamed(ref: SecretRef, named: (message: string) => string): string {
  */
 export function secretsOf(config: Config): string[] {
   const nodes = config.chains.flatMap(({ name, rpc }) => rpc.flatMap(ref => secretsOfEndpoint(name, ref)))
-  const others = configSecrets(config).flatMap(({ ref, use: { kind } }) => {
+  const otherSecrets = configSecrets(config).flatMap(({ ref, use: { kind } }) => {
     if (kind === 'chat' || kind === 'node' || kind === 'certificate-key') return []
     const values = known(() => readSecret(ref, kind === 'header' ? words : oneWord))
     if (kind === 'proxy') return values.flatMap(proxySecrets)
     return values.flatMap(value => (kind === 'database' ? databaseSecrets(value) : withParts(value)))
   })
-  return longestFirst([...nodes, ...others])
+  return longestFirst([...nodes, ...otherSecrets])
 }
 
 /** The secrets of one endpoint. */
 export function secretsOfEndpoint(chain: string, ref: EndpointRef): string[] {
   const urls = known(() => resolveAddress(chain, ref)).filter(url => url.includes('://'))
   // A variable that does not hold an address is still a secret.
-  const kept = ref.kind === 'url' ? [] : known(() => readSecret(ref))
+  const parts = ref.kind === 'url' ? [] : known(() => readSecret(ref))
   const headers = Object.values(ref.headers ?? {})
     .flatMap(value => (value.kind === 'text' ? [] : known(() => readSecret(value, words))))
     .flatMap(withParts)
-  return longestFirst([...kept, ...urls.flatMap(url => secretPartsOf(url)), ...headers])
+  return longestFirst([...parts, ...urls.flatMap(url => secretPartsOf(url)), ...headers])
 }
 
 /** The secrets of the address of a proxy: none where it has no password. */

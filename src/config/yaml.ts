@@ -345,15 +345,15 @@ class Expansion {
 
   /** The pairs of a map and those that it merges; its own ones count first, then those of the first map. */
   #withMerged(map: YAMLMap): Pair[] {
-    const own = map.items.filter(pair => !isMerge(pair))
-    const names = new Set(own.map(nameOf))
+    const ownPairs = map.items.filter(pair => !isMerge(pair))
+    const names = new Set(ownPairs.map(nameOf))
     const merged = map.items.filter(isMerge).flatMap(({ key, value }) => {
       const sources = isSeq(value) ? value.items : [value]
       if (!sources.every(source => isMap(source) || isAlias(source)))
         this.#tell(key as Node, '<< takes a map, or a list of maps', 'name the anchor of one: <<: *NAME')
       return sources.filter(isMap).flatMap(({ items }) => items)
     })
-    return [...own, ...merged.filter(pair => !names.has(nameOf(pair)) && names.add(nameOf(pair)))]
+    return [...ownPairs, ...merged.filter(pair => !names.has(nameOf(pair)) && names.add(nameOf(pair)))]
   }
 
   #sizeOf(node: Node): Size {
@@ -518,14 +518,14 @@ interface DocumentPart {
 
 /** Offset of the nearest existing part of a path: a scalar's own; for maps, lists and empty values, their key's. */
 function offsetOf(document: Document.Parsed, path: readonly PropertyKey[], at: 'key' | 'value'): number {
-  let found: DocumentPart = isNode(document.contents) ? { value: document.contents } : {}
+  let part: DocumentPart = isNode(document.contents) ? { value: document.contents } : {}
   for (const [index, step] of path.entries()) {
-    const next = childOf(found.value, step)
-    if (!next) return startOf(found, 'value')
+    const next = childOf(part.value, step)
+    if (!next) return startOf(part, 'value')
     if (index === path.length - 1) return startOf(next, at)
-    found = next
+    part = next
   }
-  return startOf(found, at)
+  return startOf(part, at)
 }
 
 /**
@@ -565,18 +565,18 @@ interface Duplicate {
 
 /** Finds duplicate keys. The parser's own check compares each key with every other. */
 function duplicateKeys(document: Document.Parsed): Duplicate[] {
-  const found: Duplicate[] = []
+  const duplicates: Duplicate[] = []
   visit(document, {
     Map: (_, { items }) => {
       const firstByName = new Map<unknown, number>()
       for (const { value, range } of items.map(({ key }) => key).filter(isScalar)) {
         const [at = 0, first] = [range?.[0], firstByName.get(value)]
         if (first === undefined) firstByName.set(value, at)
-        else found.push({ again: at, first })
+        else duplicates.push({ again: at, first })
       }
     },
   })
-  return found
+  return duplicates
 }
 
 function childOf(node: Node | undefined, step: PropertyKey): DocumentPart | undefined {

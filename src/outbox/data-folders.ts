@@ -35,12 +35,12 @@ export class DataFolders {
    * @throws Fault `outbox-unusable` for another folder, until the process restarts
    */
   require(folder: string): void {
-    const known = this.#known.get(folder)
-    const found = identityOf(folder)
-    if (!known || (found !== undefined && found === known.folder)) return
+    const folderBefore = this.#known.get(folder)
+    const identity = identityOf(folder)
+    if (!folderBefore || (identity !== undefined && identity === folderBefore.folder)) return
     const number = fileStats(outboxFile(folder))?.ino
-    if (number !== undefined && number === known.outboxNumber) return
-    const what = found === undefined ? 'is gone' : 'is not the one that was open'
+    if (number !== undefined && number === folderBefore.outboxNumber) return
+    const what = identity === undefined ? 'is gone' : 'is not the one that was open'
     throw new Fault('outbox-unusable', `the data folder ${folder} ${what}: was its volume unmounted?`, {
       fix: 'mount it again, or move the folder back, and tidegauge continues; to start with the present folder, restart it',
     })

@@ -95,7 +95,7 @@ export async function moveToFolder({ folder, config, source, nowMs }: FolderMove
     import('./postgres/copy.ts'),
   ])
   const roles = new PostgresRoles(source, config)
-  const own = takeDaemonRole(folder, config, nowMs)
+  const daemonRole = takeDaemonRole(folder, config, nowMs)
   const fresh = `${file}.copy`
   try {
     const delivery = await roles.takeDelivery(nowMs)
@@ -111,7 +111,7 @@ export async function moveToFolder({ folder, config, source, nowMs }: FolderMove
     }
   } finally {
     removeCopy(fresh)
-    own.release()
+    daemonRole.release()
   }
 }
 

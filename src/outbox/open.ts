@@ -210,7 +210,7 @@ const lookInThreadBytes = 64 * 1_048_576
  * Opens the file in the process that has the delivery role. Tables of an older version are brought up to date. A damaged
  * file is moved aside, and everything readable is salvaged into a new one.
  *
- * @param known damage already found while it was open; default: the file is checked
+ * @param damage damage already found while it was open; default: the file is checked
  * @throws Fault `disk-full`, `outbox-unusable`, and errors of SQLite and the file system
  */
 export function openSalvaged(file: string, deps: SalvageContext, known?: string): OpenedFile {
@@ -226,12 +226,12 @@ export function openSalvaged(file: string, deps: SalvageContext, known?: string)
 export function openChecking(
   file: string,
   deps: SalvageContext,
-  known?: string,
+  damage?: string,
   largeBytes = lookInThreadBytes,
 ): OpenedFile {
   // Checking the pages of a large one takes too long to wait for.
   const isLarge = (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > largeBytes
-  if (known !== undefined || !isLarge) return openSalvaged(file, deps, known)
+  if (damage !== undefined || !isLarge) return openSalvaged(file, deps, damage)
   const opened = openSound(file, deps, undefined, 'quick')
   const { disk } = opened.outbox
   if (!opened.salvaged) disk.holdUntil(lookThrough(file, disk))
@@ -252,12 +252,12 @@ function openAsItIs(file: string, check: DamageCheck): SqliteOutbox | undefined 
 /**
  * Checks that the file can be written: SQLite opens a read-only file without an error, and fails at the first write.
  */
-function writable(opened: OpenedFile): OpenedFile {
+function writable(file: OpenedFile): OpenedFile {
   try {
-    opened.outbox.writer.requireWritable()
-    return opened
+    file.outbox.writer.requireWritable()
+    return file
   } catch (error) {
-    opened.outbox.close()
+    file.outbox.close()
     throw error
   }
 }
@@ -265,11 +265,11 @@ function writable(opened: OpenedFile): OpenedFile {
 function openSound(
   file: string,
   deps: SalvageContext,
-  known: string | undefined,
+  damageBefore: string | undefined,
   check: DamageCheck = 'whole',
 ): OpenedFile {
   outboxSalvage.finishMoves(file)
-  const damage = known ?? damageOf(file, check)
+  const damage = damageBefore ?? damageOf(file, check)
   if (damage !== undefined) return saved(file, damage, deps)
   try {
     const migrated = withRoom(file, () => migrateFile(file, outboxSchema))

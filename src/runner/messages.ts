@@ -369,18 +369,18 @@ export function frameOf(value: unknown): Buffer {
 export function frameReader(take: (value: unknown) => void): (piece: Buffer) => void {
   let pieces: Buffer[] = []
   let length = 0
-  let wanted = 4
+  let bytesWanted = 4
 
   return piece => {
     pieces.push(piece)
     length += piece.length
-    while (length >= wanted) {
+    while (length >= bytesWanted) {
       const all = pieces.length === 1 ? (pieces[0] ?? piece) : Buffer.concat(pieces)
       const end = 4 + all.readUInt32LE()
       const whole = all.length >= end
       pieces = [whole ? all.subarray(end) : all]
       length = whole ? all.length - end : all.length
-      wanted = whole ? 4 : end
+      bytesWanted = whole ? 4 : end
       if (whole) take(deserialize(all.subarray(4, end)))
     }
   }

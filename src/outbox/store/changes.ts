@@ -70,11 +70,11 @@ const placeColumns = { hour: 'integer', metric: 'integer' } as const
 /** The stored rows of metrics. In a transaction that holds the locks of their protocols they stay as they are. */
 export function* storedRows(places: readonly MetricPlace[]): StoreWork<OutboxRow[]> {
   if (places.length === 0) return []
-  const wanted = places.map(({ hour, metric }) => [hour, metric])
+  const pairs = places.map(({ hour, metric }) => [hour, metric])
   return yield* query<OutboxRow>(sql`
     SELECT stored.hour, stored.metric, stored.protocol, stored.state, stored.value,
       stored.collected_ms AS "collectedMs", stored.delivered_ms AS "deliveredMs"
-    FROM ${rows(placeColumns, wanted)} AS wanted CROSS JOIN tidegauge.outbox AS stored
+    FROM ${rows(placeColumns, pairs)} AS wanted CROSS JOIN tidegauge.outbox AS stored
     WHERE stored.hour = wanted.hour AND stored.metric = wanted.metric`)
 }
 
@@ -154,12 +154,12 @@ export class MetricChanges {
   }
 
   /** Adds to the reason of a listed metric. */
-  remark(place: MetricPlace, added: string): void {
+  remark(place: MetricPlace, suffix: string): void {
     const before = this.#detained.get(placeKey(place)) ?? { ...place, isRemoved: false, words: '' }
     const { row, words } = before
     this.#detained.set(
       placeKey(place),
-      row ? { ...before, row: { ...row, reason: row.reason + added } } : { ...before, words: words + added },
+      row ? { ...before, row: { ...row, reason: row.reason + suffix } } : { ...before, words: words + suffix },
     )
   }
 
@@ -211,26 +211,26 @@ export class MetricChanges {
 
   *#writeRows(): StoreWork<void> {
     const rowOf = (key: number) => this.#rows.get(key) ?? []
-    const added = [...this.#added].flatMap(rowOf)
-    if (added.length > 0) {
+    const newRows = [...this.#added].flatMap(rowOf)
+    if (newRows.length > 0) {
       const columns = {
         ...placeColumns,
         ...({ protocol: 'integer', state: 'integer', value: 'double precision' } as const),
         ...({ collected_ms: 'bigint', delivered_ms: 'bigint' } as const),
       }
-      const given = added.map(row => [
+      const tuples = newRows.map(row => [
         ...[row.hour, row.metric, row.protocol, row.state, row.value, row.collectedMs, row.deliveredMs],
       ])
       const names = text(Object.keys(columns).join(', '))
-      yield* write(sql`INSERT INTO tidegauge.outbox (${names}) SELECT ${names} FROM ${rows(columns, given)} AS added`)
+      yield* write(sql`INSERT INTO tidegauge.outbox (${names}) SELECT ${names} FROM ${rows(columns, tuples)} AS added`)
     }
-    const changed = [...this.#changed].flatMap(rowOf)
-    if (changed.length > 0) {
+    const changedRows = [...this.#changed].flatMap(rowOf)
+    if (changedRows.length > 0) {
       const columns = {
         ...placeColumns,
         ...({ state: 'integer', value: 'double precision', delivered_ms: 'bigint' } as const),
       }
-      const given = changed.map(row => [row.hour, row.metric, row.state, row.value, row.deliveredMs])
+      const given = changedRows.map(row => [row.hour, row.metric, row.state, row.value, row.deliveredMs])
       yield* write(sql`UPDATE tidegauge.outbox
         SET state = changed.state, value = changed.value, delivered_ms = changed.delivered_ms
         FROM ${rows(columns, given)} AS changed WHERE outbox.hour = changed.hour AND outbox.metric = changed.metric`)
@@ -271,8 +271,8 @@ export class MetricChanges {
       yield* write(sql`UPDATE tidegauge.detained SET reason = detained.reason || more.words
         FROM ${rows(columns, remarks)} AS more WHERE detained.hour = more.hour AND detained.metric = more.metric`)
     }
-    const added = all.flatMap(({ row }) => row ?? [])
-    if (added.length === 0) return
+    const newRows = all.flatMap(({ row }) => row ?? [])
+    if (newRows.length === 0) return
     const columns = {
       ...placeColumns,
       ...({
@@ -285,11 +285,11 @@ export class MetricChanges {
         is_private: 'integer',
       } as const),
     }
-    const given = added.map(({ hour, metric, kind, reason, status, attempts, unit, sinceMs, isPrivate }) => [
+    const tuples = newRows.map(({ hour, metric, kind, reason, status, attempts, unit, sinceMs, isPrivate }) => [
       ...[hour, metric, kind, reason, status ?? null, attempts ?? null, unit ?? null, sinceMs, isPrivate ? 1 : 0],
     ])
     const names = text(Object.keys(columns).join(', '))
-    yield* write(sql`INSERT INTO tidegauge.detained (${names}) SELECT ${names} FROM ${rows(columns, given)} AS added
+    yield* write(sql`INSERT INTO tidegauge.detained (${names}) SELECT ${names} FROM ${rows(columns, tuples)} AS added
       WHERE true ON CONFLICT DO NOTHING`)
   }
 

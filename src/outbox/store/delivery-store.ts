@@ -108,13 +108,13 @@ export class StoreDelivery implements DeliveryStore {
 
   async #saveLatest(name: string, onDelayed: () => void): Promise<void> {
     try {
-      for (let written: DestinationState | undefined; ; ) {
+      for (let lastWritten: DestinationState | undefined; ; ) {
         const state = this.#unsaved.get(name)
-        if (!state || state === written) return
+        if (!state || state === lastWritten) return
         // A write that was delayed stores the state of then.
         const write = () => {
-          written = this.#unsaved.get(name) ?? state
-          return saveDestination(name, written)
+          lastWritten = this.#unsaved.get(name) ?? state
+          return saveDestination(name, lastWritten)
         }
         await this.#database.write(write, { durability: mayBeLost(state) ? 'unsynced' : 'synced', onDelayed })
       }
@@ -139,22 +139,22 @@ function withoutWords({ delivered, dead }: MetricVerdicts): MetricVerdicts {
 }
 
 function* recordVerdicts({ delivered, dead, warnings }: MetricVerdicts, nowMs: number): StoreWork<void> {
-  const asked: { readonly metric: Metric; readonly letter?: DeadLetter }[] = [
+  const judgements: { readonly metric: Metric; readonly letter?: DeadLetter }[] = [
     ...delivered.map(metric => ({ metric })),
     ...dead.map(letter => ({ metric: letter.metric, letter })),
   ]
-  const [, known] = yield* together(
-    lockProtocols(asked.map(({ metric }) => metric.protocolId)),
-    metricsById(asked.map(({ metric }) => metric.id)),
+  const [, metrics] = yield* together(
+    lockProtocols(judgements.map(({ metric }) => metric.protocolId)),
+    metricsById(judgements.map(({ metric }) => metric.id)),
   )
-  const judged = asked.flatMap(({ metric: { id, hour, value }, letter }): JudgedMetric[] => {
-    const metric = known.get(id)?.number
+  const sentMetrics = judgements.flatMap(({ metric: { id, hour, value }, letter }): JudgedMetric[] => {
+    const metric = metrics.get(id)?.number
     return metric === undefined ? [] : [{ hour: hourNumber(hour), metric, value, ...(letter && { letter }) }]
   })
-  if (judged.length > 0) {
-    const [stored, corrected] = yield* together(storedRows(judged), listedCorrections(judged))
+  if (sentMetrics.length > 0) {
+    const [stored, corrected] = yield* together(storedRows(sentMetrics), listedCorrections(sentMetrics))
     const changes = new MetricChanges(stored)
-    judge(changes, judged, corrected, nowMs)
+    judge(changes, sentMetrics, corrected, nowMs)
     yield* changes.write()
   }
   yield* recordWarnings(warnings, nowMs)
@@ -167,9 +167,9 @@ function* recordVerdicts({ delivered, dead, warnings }: MetricVerdicts, nowMs: n
  */
 function* listedCorrections(places: readonly MetricPlace[]): StoreWork<ReadonlySet<number>> {
   const given = places.map(({ hour, metric }) => [hour, metric])
-  const found = yield* query<MetricPlace>(sql`
+  const records = yield* query<MetricPlace>(sql`
     SELECT correction.hour, correction.metric
     FROM ${rows({ hour: 'integer', metric: 'integer' }, given)} AS wanted CROSS JOIN tidegauge.correction
     WHERE correction.hour = wanted.hour AND correction.metric = wanted.metric`)
-  return new Set(found.map(placeKey))
+  return new Set(records.map(placeKey))
 }

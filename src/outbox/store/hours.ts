@@ -77,7 +77,7 @@ export function faultyRows(from: Hour, to: Hour): StoreWork<CollectionRow[]> {
 export function* dueHours({ collectors, current, nowMs, limit }: DueHoursWanted): StoreWork<DueHour[]> {
   if (collectors.length === 0) return []
   const asked = collectors.map(name => [name])
-  const found = yield* query<Omit<RawHour, 'state'>>(sql`
+  const records = yield* query<Omit<RawHour, 'state'>>(sql`
     SELECT collector.name AS collector, collection.hour, collection.attempts, collection.fault
     FROM ${rows({ name: 'text' }, asked)} AS asked CROSS JOIN tidegauge.collector CROSS JOIN tidegauge.collection
     WHERE collector.name = asked.name AND collection.collector = collector.id AND collection.hour IN (
@@ -86,7 +86,7 @@ export function* dueHours({ collectors, current, nowMs, limit }: DueHoursWanted)
         AND (due.next_attempt_ms <= ${nowMs} OR due.next_attempt_ms > ${nowMs + recollectCapMs})
       ORDER BY due.hour DESC LIMIT ${limit})
     ORDER BY asked.place, collection.hour DESC`)
-  return found.map(({ collector, hour, attempts, fault }) =>
+  return records.map(({ collector, hour, attempts, fault }) =>
     withFault({ collector, hour: hourFromNumber(hour), attempts }, fault),
   )
 }
@@ -108,12 +108,12 @@ export function* endRetryWaits(collectors: readonly string[]): StoreWork<void> {
 
 /** As `IntakeStore.hourStates`. Each hour is looked up: a range of the key would read the rows of all collectors. */
 export function* hourStates(collector: string, from: Hour, to: Hour): StoreWork<Map<Hour, CollectionState>> {
-  const found = yield* query<{ hour: number; state: number }>(sql`
+  const records = yield* query<{ hour: number; state: number }>(sql`
     WITH RECURSIVE ${hoursOf('collection', from, to)}
     SELECT collection.hour, collection.state FROM hours CROSS JOIN tidegauge.collection
     WHERE collection.hour = hours.hour
       AND collection.collector = (SELECT id FROM tidegauge.collector WHERE name = ${collector}) ORDER BY collection.hour`)
-  return new Map(found.map(({ hour, state }) => [hourFromNumber(hour), hourStateOf(state)]))
+  return new Map(records.map(({ hour, state }) => [hourFromNumber(hour), hourStateOf(state)]))
 }
 
 /** A table `hours (hour)` of the hours of a range in which a table has rows, oldest first, for `WITH RECURSIVE`. */
@@ -136,21 +136,21 @@ export function* newestCollected(): StoreWork<Hour | undefined> {
 
 /** Hours of a range with dead or held metrics, the newest first. */
 export function* deadOrHeldHours(from: Hour, to: Hour): StoreWork<DeadOrHeldHour[]> {
-  const found = yield* query<Omit<DeadOrHeldHour, 'hour'> & { readonly hour: number }>(sql`
+  const records = yield* query<Omit<DeadOrHeldHour, 'hour'> & { readonly hour: number }>(sql`
     SELECT collector.name AS collector, detained.hour, ${detainedState} AS state, count(*) AS metrics,
       min(detained.reason) AS reason
     FROM tidegauge.detained JOIN tidegauge.metric ON metric.id = detained.metric
       JOIN tidegauge.collector ON collector.id = metric.collector
     WHERE detained.hour BETWEEN ${hourNumber(from)} AND ${hourNumber(to)}
     GROUP BY collector.name, detained.hour, ${detainedState} ORDER BY detained.hour DESC, collector.name`)
-  return found.map(row => ({ ...row, hour: hourFromNumber(row.hour) }))
+  return records.map(row => ({ ...row, hour: hourFromNumber(row.hour) }))
 }
 
 const detainedState = text(`CASE WHEN detained.kind = 'refused' THEN 'dead' ELSE 'held' END`)
 
 /** Collectors with due hours at or before an hour: how many, the oldest, and its fault. */
 export function* lateCollectors(names: readonly string[], hour: Hour): StoreWork<LateCollector[]> {
-  const found = yield* query<{ collector: string; hours: number; oldest: number; fault: string | null }>(sql`
+  const records = yield* query<{ collector: string; hours: number; oldest: number; fault: string | null }>(sql`
     SELECT late.name AS collector, late.hours, late.oldest, collection.fault
     FROM (SELECT collector.id, collector.name, count(*) AS hours, min(due.hour) AS oldest
         FROM tidegauge.collector CROSS JOIN tidegauge.collection AS due
@@ -158,26 +158,26 @@ export function* lateCollectors(names: readonly string[], hour: Hour): StoreWork
           AND collector.name ${isIn('text', names)} GROUP BY collector.id, collector.name) AS late
       JOIN tidegauge.collection ON collection.collector = late.id AND collection.hour = late.oldest
     ORDER BY late.name`)
-  return found.map(({ collector, hours, oldest, fault }) =>
+  return records.map(({ collector, hours, oldest, fault }) =>
     withFault({ collector, hours, oldest: hourFromNumber(oldest) }, fault),
   )
 }
 
 /** The collectors that are expected for an hour but have no row of it. @param asked with the configured starts */
 export function* missingCollectors(asked: LatenessWanted['collectors'], hour: Hour): StoreWork<string[]> {
-  const [at, given] = [
+  const [at, tuples] = [
     hourNumber(hour),
     asked
       .filter(one => isExpected(one, hour))
       .map(({ id, since }) => [id, since === undefined ? null : hourNumber(since)]),
   ]
-  const found = yield* query<{ name: string }>(sql`
-    SELECT asked.name FROM ${rows({ name: 'text', since: 'integer' }, given)} AS asked
+  const records = yield* query<{ name: string }>(sql`
+    SELECT asked.name FROM ${rows({ name: 'text', since: 'integer' }, tuples)} AS asked
       LEFT JOIN tidegauge.collector ON collector.name = asked.name
     WHERE coalesce(collector.since, asked.since, ${at}) <= ${at} AND NOT EXISTS (
       SELECT 1 FROM tidegauge.collection AS here WHERE here.hour = ${at} AND here.collector = collector.id)
     ORDER BY asked.place`)
-  return found.map(({ name }) => name)
+  return records.map(({ name }) => name)
 }
 
 /** Gaps of collectors in a range of hours, both ends included, by collector and the code of their fault. */
@@ -333,31 +333,31 @@ function hourOfAll(
  * times as large as the answer.
  */
 export function* newestDelivered(collector: string, upTo: Hour): StoreWork<Hour | undefined> {
-  const known = yield* first<{ id: number; since: number }>(
+  const collectorRow = yield* first<{ id: number; since: number }>(
     sql`SELECT id, since FROM tidegauge.collector WHERE name = ${collector}`,
   )
-  if (!known) return undefined
-  for (let [last, hours] = [hourNumber(upTo), 4]; last >= known.since; last -= hours, hours *= 2) {
-    const found = yield* first<{ hour: number }>(sql`
+  if (!collectorRow) return undefined
+  for (let [last, hours] = [hourNumber(upTo), 4]; last >= collectorRow.since; last -= hours, hours *= 2) {
+    const newest = yield* first<{ hour: number }>(sql`
       WITH RECURSIVE back (hour) AS (
         SELECT CAST(${last} AS integer) UNION ALL
-        SELECT hour - 1 FROM back WHERE hour > ${Math.max(known.since, last - hours + 1)})
+        SELECT hour - 1 FROM back WHERE hour > ${Math.max(collectorRow.since, last - hours + 1)})
       SELECT back.hour FROM back CROSS JOIN tidegauge.collection
-      WHERE collection.hour = back.hour AND collection.collector = ${known.id} AND collection.state = 1 AND NOT EXISTS (
+      WHERE collection.hour = back.hour AND collection.collector = ${collectorRow.id} AND collection.state = 1 AND NOT EXISTS (
         SELECT 1 FROM tidegauge.metric CROSS JOIN tidegauge.outbox
-        WHERE metric.collector = ${known.id} AND outbox.hour = back.hour AND outbox.metric = metric.id
+        WHERE metric.collector = ${collectorRow.id} AND outbox.hour = back.hour AND outbox.metric = metric.id
           AND outbox.state IN (0, 2, 3))
       ORDER BY back.hour DESC LIMIT 1`)
-    if (found) return hourFromNumber(found.hour)
+    if (newest) return hourFromNumber(newest.hour)
   }
-  return hourFromNumber(known.since)
+  return hourFromNumber(collectorRow.since)
 }
 
 /** As `OperatorStore.origin`. */
 export function* hourOrigin(collector: string, hour: Hour): StoreWork<HourOrigin | undefined> {
   const [row] = yield* collectionRows(sql`collection.hour = ${hourNumber(hour)} AND collector.name = ${collector}`)
   if (!row) return undefined
-  const [own, stored, pinned] = yield* together(
+  const [failuresRow, stored, pinned] = yield* together(
     first<{ readonly failures: string | null }>(sql`
       SELECT failures FROM tidegauge.collection JOIN tidegauge.collector ON collector.id = collection.collector
       WHERE hour = ${hourNumber(hour)} AND collector.name = ${collector}`),
@@ -369,13 +369,13 @@ export function* hourOrigin(collector: string, hour: Hour): StoreWork<HourOrigin
     pinsOfHour(collector, hour),
   )
   const provenance = stored && { ...stored, hosts: jsonOf(stored.hosts) as Provenance['hosts'] }
-  const others = Object.keys(provenance?.hosts ?? {})
+  const finalChains = Object.keys(provenance?.hosts ?? {})
     .map(Number)
     .filter(id => !pinned.some(({ chain }) => chain === id))
   const final = yield* query<BlockRow & { readonly chain: number }>(sql`
     SELECT chain, number, hash, timestamp FROM tidegauge.final_block
-    WHERE chain ${isIn('bigint', others)} AND hour = ${hourNumber(hour)}`)
-  const sorted = others.flatMap(id => final.filter(({ chain }) => chain === id))
+    WHERE chain ${isIn('bigint', finalChains)} AND hour = ${hourNumber(hour)}`)
+  const sorted = finalChains.flatMap(id => final.filter(({ chain }) => chain === id))
   const originOf =
     (isFinal: boolean) =>
     ({ chain, ...block }: BlockRow & { readonly chain: number }): OriginBlock => {
@@ -383,7 +383,7 @@ export function* hourOrigin(collector: string, hour: Hour): StoreWork<HourOrigin
     }
   return {
     ...row,
-    failed: failedAttempts(own?.failures ?? null),
+    failed: failedAttempts(failuresRow?.failures ?? null),
     ...(provenance && { provenance }),
     blocks: [...pinned.map(originOf(false)), ...sorted.map(originOf(true))],
   }

@@ -23,13 +23,13 @@ export function* inputValues(
   ranges: readonly InputRange[],
   of: readonly Pick<DueHour, 'collector' | 'hour'>[],
 ): StoreWork<StoredInputs> {
-  const known = yield* metricsById(ranges.map(({ id }) => id))
-  const byNumber = new Map([...known.values()].map(metric => [metric.number, metric]))
-  const wanted = ranges.flatMap(({ id, from, to }) => {
-    const own = known.get(id)
+  const metrics = yield* metricsById(ranges.map(({ id }) => id))
+  const byNumber = new Map([...metrics.values()].map(metric => [metric.number, metric]))
+  const spans = ranges.flatMap(({ id, from, to }) => {
+    const own = metrics.get(id)
     return own ? [[own.number, hourNumber(from), hourNumber(to)]] : []
   })
-  const [found, changes] = yield* together(valuesIn(wanted), inputChanges(of))
+  const [found, changes] = yield* together(valuesIn(spans), inputChanges(of))
   const values = new Map<MetricId, Map<Hour, StoredInput>>()
   for (const { metric, hour, value, state } of found) {
     const input = byNumber.get(metric)
@@ -39,32 +39,32 @@ export function* inputValues(
     byHour.set(hourFromNumber(hour), { value, state: stateOf(state), ...(unit !== undefined && { unit }) })
     values.set(input.id, byHour)
   }
-  const givers = new Map([...known.values()].map(({ id, collector }) => [id, collector]))
+  const givers = new Map([...metrics.values()].map(({ id, collector }) => [id, collector]))
   return { values, givers, changes }
 }
 
-/** Every row is found by its key. @param wanted metric, first and last hour */
-function* valuesIn(wanted: readonly (readonly number[])[]) {
-  if (wanted.length === 0) return []
-  const least = wanted.reduce((hour, [, from = 0]) => Math.min(hour, from), Number.POSITIVE_INFINITY)
-  const most = wanted.reduce((hour, [, , to = 0]) => Math.max(hour, to), 0)
+/** Every row is found by its key. @param spans metric, first and last hour */
+function* valuesIn(spans: readonly (readonly number[])[]) {
+  if (spans.length === 0) return []
+  const least = spans.reduce((hour, [, from = 0]) => Math.min(hour, from), Number.POSITIVE_INFINITY)
+  const most = spans.reduce((hour, [, , to = 0]) => Math.max(hour, to), 0)
   const hours = Array.from({ length: most - least + 1 }, (_, place) => [least + place])
   const columns = { metric: 'integer', low: 'integer', high: 'integer' } as const
   return yield* query<MetricPlace & { value: number; state: number }>(sql`
     SELECT outbox.hour, outbox.metric, outbox.value, outbox.state
-    FROM ${rows({ hour: 'integer' }, hours)} AS every CROSS JOIN ${rows(columns, wanted)} AS wanted
+    FROM ${rows({ hour: 'integer' }, hours)} AS every CROSS JOIN ${rows(columns, spans)} AS wanted
       CROSS JOIN tidegauge.outbox
     WHERE every.hour BETWEEN wanted.low AND wanted.high AND outbox.hour = every.hour AND outbox.metric = wanted.metric`)
 }
 
 function* inputChanges(of: readonly Pick<DueHour, 'collector' | 'hour'>[]): StoreWork<number[]> {
   const given = of.map(({ collector, hour }) => [collector, hourNumber(hour)])
-  const found = yield* query<{ place: number; changes: number }>(sql`
+  const records = yield* query<{ place: number; changes: number }>(sql`
     SELECT wanted.place, collection.changes
     FROM ${rows({ name: 'text', hour: 'integer' }, given)} AS wanted
       CROSS JOIN tidegauge.collector CROSS JOIN tidegauge.collection
     WHERE collector.name = wanted.name AND collection.hour = wanted.hour AND collection.collector = collector.id`)
-  const byPlace = new Map(found.map(({ place, changes }) => [place - 1, changes]))
+  const byPlace = new Map(records.map(({ place, changes }) => [place - 1, changes]))
   return of.map((_, place) => byPlace.get(place) ?? 0)
 }
 
@@ -135,13 +135,13 @@ export function* renewDerived(dependents: readonly Dependent[], renewal: Renewal
   const hours = dependents.length === 0 ? [] : renewedHours(dependents, renewal)
   if (hours.length === 0) return
   const columns = { hour: 'integer', collector: 'integer' } as const
-  const given = rows(columns, hours)
+  const tuples = rows(columns, hours)
   // An hour that a backfill could not compute completely is not expected until now. Its metrics are not counted.
   yield* write(sql`INSERT INTO tidegauge.collection (hour, collector, attempts, metrics, digest)
-    SELECT hour, collector, 1, NULL, NULL FROM ${given} AS renewed
+    SELECT hour, collector, 1, NULL, NULL FROM ${tuples} AS renewed
     WHERE EXISTS (SELECT 1 FROM tidegauge.backfill_failure AS failed
       WHERE failed.hour = renewed.hour AND failed.collector = renewed.collector) ON CONFLICT DO NOTHING`)
   yield* write(sql`UPDATE tidegauge.collection SET state = 0, next_attempt_ms = 0, changes = collection.changes + 1
-    FROM ${given} AS renewed
+    FROM ${tuples} AS renewed
     WHERE collection.hour = renewed.hour AND collection.collector = renewed.collector`)
 }

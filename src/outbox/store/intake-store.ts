@@ -184,12 +184,12 @@ class OutcomeWriter {
 
   /** An hour of a collector is in a commit once at most. */
   async #all(jobs: readonly OutcomeJob[]): Promise<void> {
-    let left = jobs
-    while (left.length > 0) {
-      const first = new Map(left.toReversed().map(job => [hourKey(job.request.recorded), job]))
-      const together = left.filter(job => first.get(hourKey(job.request.recorded)) === job)
+    let remaining = jobs
+    while (remaining.length > 0) {
+      const first = new Map(remaining.toReversed().map(job => [hourKey(job.request.recorded), job]))
+      const together = remaining.filter(job => first.get(hourKey(job.request.recorded)) === job)
       await this.#together(together)
-      left = left.filter(job => !together.includes(job))
+      remaining = remaining.filter(job => !together.includes(job))
     }
   }
 

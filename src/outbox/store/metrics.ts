@@ -121,7 +121,7 @@ export function* metricsByNumber(numbers: readonly number[]): StoreWork<Map<numb
 }
 
 function* knownMetrics(condition: Statement): StoreWork<KnownMetric[]> {
-  const found = yield* query<RawKnown>(sql`
+  const records = yield* query<RawKnown>(sql`
     SELECT metric.id AS number, metric.name AS id, metric.protocol, protocol.name AS "protocolId",
       collector.name AS collector, description.since, description.unit, description.module
     FROM tidegauge.metric
@@ -130,7 +130,7 @@ function* knownMetrics(condition: Statement): StoreWork<KnownMetric[]> {
     WHERE ${condition} ORDER BY metric.id, description.since`)
   const all: KnownMetric[] = []
   let descriptions: DescribedFrom[] = []
-  for (const { number, id, protocol, protocolId, collector, since, ...described } of found) {
+  for (const { number, id, protocol, protocolId, collector, since, ...described } of records) {
     if (all.at(-1)?.number !== number) {
       descriptions = []
       all.push({ number, id: id as MetricId, protocol, protocolId, collector, descriptions })
@@ -161,52 +161,54 @@ export function* registerMetrics(
   metrics: readonly RegisteredMetric[],
   locked: NumbersByName,
 ): StoreWork<Map<string, KnownMetric>> {
-  const known = yield* metricsById(metrics.map(({ id }) => id))
-  const added = [...new Map(metrics.toReversed().flatMap(one => (known.has(one.id) ? [] : [[one.id, one]]))).values()]
-  added.reverse()
+  const byId = yield* metricsById(metrics.map(({ id }) => id))
+  const newMetrics = [
+    ...new Map(metrics.toReversed().flatMap(one => (byId.has(one.id) ? [] : [[one.id, one]]))).values(),
+  ]
+  newMetrics.reverse()
   const protocols = yield* withNewProtocols(
-    added.map(({ protocolId }) => protocolId),
+    newMetrics.map(({ protocolId }) => protocolId),
     locked,
   )
-  if (added.length > 0) {
-    const given = added.map(one => [one.id, protocols.get(one.protocolId) ?? 0, one.collectorNumber])
+  if (newMetrics.length > 0) {
+    const given = newMetrics.map(one => [one.id, protocols.get(one.protocolId) ?? 0, one.collectorNumber])
     const numbers = yield* query<{ id: number; name: string }>(sql`
       INSERT INTO tidegauge.metric (name, protocol, collector)
       SELECT name, protocol, collector FROM ${rows({ name: 'text', protocol: 'integer', collector: 'integer' }, given)} AS added
       WHERE true ORDER BY place RETURNING id, name`)
     const byName = new Map(numbers.map(({ id, name }) => [name, id]))
-    for (const { id, protocolId, collector, since, ...described } of added) {
+    for (const { id, protocolId, collector, since, ...described } of newMetrics) {
       const number = byName.get(id) ?? 0
       const descriptions = [{ since, ...descriptionOf(described) }]
-      known.set(id, { number, id, protocolId, protocol: protocols.get(protocolId) ?? 0, collector, descriptions })
+      byId.set(id, { number, id, protocolId, protocol: protocols.get(protocolId) ?? 0, collector, descriptions })
     }
-    yield* describe(added.map(one => [byName.get(one.id) ?? 0, one]))
+    yield* describe(newMetrics.map(one => [byName.get(one.id) ?? 0, one]))
   }
-  yield* give(metrics, known)
-  return known
+  yield* give(metrics, byId)
+  return byId
 }
 
 function* withNewProtocols(ids: readonly string[], locked: NumbersByName): StoreWork<NumbersByName> {
-  const added = [...new Set(ids)].filter(id => !locked.has(id)).toSorted()
-  if (added.length === 0) return locked
-  const given = added.map(name => [name])
+  const newNames = [...new Set(ids)].filter(id => !locked.has(id)).toSorted()
+  if (newNames.length === 0) return locked
+  const given = newNames.map(name => [name])
   yield* write(sql`INSERT INTO tidegauge.protocol (name) SELECT name FROM ${rows({ name: 'text' }, given)} AS added
     WHERE true ORDER BY name ON CONFLICT DO NOTHING`)
-  return new Map([...locked, ...(yield* lockProtocols(added))])
+  return new Map([...locked, ...(yield* lockProtocols(newNames))])
 }
 
 /** Gives metrics to the collector that has them now. */
-function* give(metrics: readonly RegisteredMetric[], known: Map<string, KnownMetric>): StoreWork<void> {
-  const given = new Map<number, number>()
+function* give(metrics: readonly RegisteredMetric[], byId: Map<string, KnownMetric>): StoreWork<void> {
+  const collectorOf = new Map<number, number>()
   for (const { id, collector, collectorNumber } of metrics) {
-    const one = known.get(id)
+    const one = byId.get(id)
     if (!one || one.collector === collector) continue
-    given.set(one.number, collectorNumber)
-    known.set(id, { ...one, collector })
+    collectorOf.set(one.number, collectorNumber)
+    byId.set(id, { ...one, collector })
   }
-  if (given.size === 0) return
+  if (collectorOf.size === 0) return
   yield* write(sql`UPDATE tidegauge.metric SET collector = given.collector
-    FROM ${rows({ id: 'integer', collector: 'integer' }, [...given])} AS given WHERE metric.id = given.id`)
+    FROM ${rows({ id: 'integer', collector: 'integer' }, [...collectorOf])} AS given WHERE metric.id = given.id`)
 }
 
 /** Stores descriptions. The transaction holds the locks of the protocols. */

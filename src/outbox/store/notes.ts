@@ -155,12 +155,12 @@ export function* recordWarnings(remarks: readonly Remark[], nowMs: number): Stor
     all.set(key, { metric: id, kind, words, count: (all.get(key)?.count ?? 0) + 1 })
   }
   // Rows are locked in one order by all processes.
-  const given = [...all]
+  const tuples = [...all]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([, { metric, kind, words, count }]) => [metric, kind, words, count, nowMs])
   const columns = { metric: 'text', kind: 'text', words: 'text', count: 'integer', at_ms: 'bigint' } as const
   yield* write(sql`INSERT INTO tidegauge.warning (metric, kind, text, count, first_ms, last_ms)
-    SELECT metric, kind, words, count, at_ms, at_ms FROM ${rows(columns, given)} AS seen WHERE true
+    SELECT metric, kind, words, count, at_ms, at_ms FROM ${rows(columns, tuples)} AS seen WHERE true
     ON CONFLICT (metric, kind) DO UPDATE SET count = warning.count + excluded.count, last_ms = excluded.last_ms,
       text = excluded.text`)
   yield* write(sql`DELETE FROM tidegauge.warning WHERE (metric, kind) IN (

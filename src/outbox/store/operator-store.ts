@@ -118,11 +118,11 @@ export class StoreOperators implements OperatorStore {
 
   async resend(metrics: readonly MetricKey[]): Promise<number> {
     const known = await this.#database.readEach(() => metricsById(metrics.map(({ id }) => id)))
-    const found = metrics.flatMap(({ id, hour }) => {
+    const keys = metrics.flatMap(({ id, hour }) => {
       const own = known.get(id)
       return own ? [{ hour: hourNumber(hour), metric: own.number, protocolId: own.protocolId }] : []
     })
-    return this.#decide(found, { from: 'delivered', to: 'due' })
+    return this.#decide(keys, { from: 'delivered', to: 'due' })
   }
 
   warnings(): Promise<readonly Warning[]> {
@@ -143,29 +143,29 @@ export class StoreOperators implements OperatorStore {
 
   /** In several commits: the locks of one of many rows would block the daemons. @returns how many metrics changed */
   async #decide(all: readonly SelectedMetric[], decision: Decision): Promise<number> {
-    let changed = 0
+    let changes = 0
     for (let at = 0; at < all.length; at += commitRowsMax) {
       const some = all.slice(at, at + commitRowsMax)
-      changed += await this.#database.write(() => decideOn(some, decision), { rows: some.length })
+      changes += await this.#database.write(() => decideOn(some, decision), { rows: some.length })
     }
-    return changed
+    return changes
   }
 }
 
-function* decideOn(some: readonly SelectedMetric[], decision: Decision): StoreWork<number> {
-  const known = yield* metricsByNumber(some.map(({ metric }) => metric))
-  const ids = [...known.values()].map(({ id }) => id)
+function* decideOn(selection: readonly SelectedMetric[], decision: Decision): StoreWork<number> {
+  const metrics = yield* metricsByNumber(selection.map(({ metric }) => metric))
+  const ids = [...metrics.values()].map(({ id }) => id)
   const { dependents } = yield* lockWithDependents([], ids)
-  yield* lockProtocols(some.map(({ protocolId }) => protocolId))
-  const changes = new MetricChanges(yield* storedRows(some))
-  const changed = decide(changes, some, decision)
+  yield* lockProtocols(selection.map(({ protocolId }) => protocolId))
+  const changes = new MetricChanges(yield* storedRows(selection))
+  const decided = decide(changes, selection, decision)
   yield* changes.write()
-  yield* renewDerived(dependents, { renewed: changes.renewed, known, latest: Number.POSITIVE_INFINITY })
-  if (decision.to !== 'due') return changed.length
-  for (const { kind, metric, hour, unit } of changed) {
+  yield* renewDerived(dependents, { renewed: changes.renewed, known: metrics, latest: Number.POSITIVE_INFINITY })
+  if (decision.to !== 'due') return decided.length
+  for (const { kind, metric, hour, unit } of decided) {
     if (kind === 'unit') yield* changeDescription(metric, hour, descriptionOf({ unit }))
   }
-  return changed.length
+  return decided.length
 }
 
 function* changeUnit(metric: Pick<Metric, 'id' | 'hour' | 'unit' | 'module'>): StoreWork<void> {

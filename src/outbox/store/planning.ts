@@ -18,12 +18,12 @@ import { first, query, type StoreWork, write } from './work.ts'
 export function* planNextHour(plans: readonly HourPlan[], current: Hour): StoreWork<ReadonlySet<string>> {
   yield* lockCollectors(plans.map(({ collector }) => collector))
   const now = hourNumber(current)
-  const asked = plans.map(({ collector, oldest, since }) => [
+  const tuples = plans.map(({ collector, oldest, since }) => [
     ...[collector, hourNumber(oldest), since === undefined ? null : hourNumber(since)],
   ])
   const ready = yield* query<{ id: number; name: string; last: number }>(sql`
     SELECT collector.id, collector.name, planned.hour AS last
-    FROM ${rows({ name: 'text', oldest: 'integer', since: 'integer' }, asked)} AS asked
+    FROM ${rows({ name: 'text', oldest: 'integer', since: 'integer' }, tuples)} AS asked
       CROSS JOIN tidegauge.collector CROSS JOIN tidegauge.planned
     WHERE collector.name = asked.name AND planned.collector = collector.id AND planned.hour IN (${now - 1}, ${now})
       AND collector.since <= planned.hour AND collector.since <= coalesce(asked.since, collector.since)
@@ -36,12 +36,12 @@ export function* planNextHour(plans: readonly HourPlan[], current: Hour): StoreW
           AND (gap.hour >= ${now} OR gap.fault_code = 'hour-too-old'))
       AND (planned.hour = ${now} OR NOT EXISTS (SELECT 1 FROM tidegauge.collection AS here
         WHERE here.hour = ${now} AND here.collector = collector.id))`)
-  const added = ready.filter(({ last }) => last < now).map(({ id }) => id)
-  if (added.length > 0) {
-    const given = added.map(id => [id])
+  const ids = ready.filter(({ last }) => last < now).map(({ id }) => id)
+  if (ids.length > 0) {
+    const given = ids.map(id => [id])
     yield* write(sql`INSERT INTO tidegauge.collection (hour, collector)
       SELECT CAST(${now} AS integer), id FROM ${rows({ id: 'integer' }, given)} AS added`)
-    yield* write(sql`UPDATE tidegauge.planned SET hour = ${now} WHERE collector ${isIn('integer', added)}`)
+    yield* write(sql`UPDATE tidegauge.planned SET hour = ${now} WHERE collector ${isIn('integer', ids)}`)
   }
   return new Set(ready.map(({ name }) => name))
 }
@@ -65,24 +65,24 @@ interface PlannedCollector {
 export function* planHours(plan: HourPlan): StoreWork<number | undefined> {
   const { collector, current, oldest, since, gapReason } = plan
   const now = hourNumber(current)
-  const known = yield* lockedCollector(collector, Math.min(now, hourNumber(since ?? current)))
-  const withdrawn = yield* withdraw(known, now)
+  const planned = yield* lockedCollector(collector, Math.min(now, hourNumber(since ?? current)))
+  const withdrawn = yield* withdraw(planned, now)
   if (withdrawn) return undefined
-  yield* withdrawUnexpected(known, plan)
-  const begins = beginOf(known, now, since === undefined ? undefined : hourNumber(since))
-  yield* moveStart(known, begins)
-  const from = Math.max(begins, begins < known.since ? begins : (known.planned ?? begins - 1) + 1)
+  yield* withdrawUnexpected(planned, plan)
+  const begins = beginOf(planned, now, since === undefined ? undefined : hourNumber(since))
+  yield* moveStart(planned, begins)
+  const from = Math.max(begins, begins < planned.since ? begins : (planned.planned ?? begins - 1) + 1)
   const to = Math.min(now, from + commitRowsMax - 1)
-  yield* expectHours(known.id, from, to, plan)
+  yield* expectHours(planned.id, from, to, plan)
   if (to < now) return undefined
   yield* write(sql`UPDATE tidegauge.collection SET state = 0, fault = NULL, fault_code = NULL
-    WHERE collector = ${known.id} AND state = 2
+    WHERE collector = ${planned.id} AND state = 2
       AND (hour = ${now} OR hour >= ${hourNumber(oldest)} AND fault_code = 'hour-too-old')`)
   const [fault, code] = faultColumns(gapReason)
   // An old derived hour whose inputs have just changed can be computed again.
   const gaps = yield* query(sql`UPDATE tidegauge.collection
     SET state = 2, fault = coalesce(fault, ${fault}), fault_code = coalesce(fault_code, ${code})
-    WHERE collector = ${known.id} AND state = 0 AND hour < ${hourNumber(oldest)}
+    WHERE collector = ${planned.id} AND state = 0 AND hour < ${hourNumber(oldest)}
       AND (changes = 0 OR next_attempt_ms > 0) RETURNING hour`)
   return gaps.length
 }
@@ -91,13 +91,13 @@ function* lockedCollector(name: string, since: number): StoreWork<PlannedCollect
   yield* write(sql`INSERT INTO tidegauge.collector (name, since) SELECT CAST(${name} AS text), CAST(${since} AS integer)
     WHERE NOT EXISTS (SELECT 1 FROM tidegauge.collector WHERE name = ${name}) ON CONFLICT DO NOTHING`)
   yield* query(sql`SELECT id FROM tidegauge.collector WHERE name = ${name} ${forUpdate}`)
-  const known = yield* first<PlannedCollector>(sql`
+  const row = yield* first<PlannedCollector>(sql`
     SELECT id, since, (SELECT hour FROM tidegauge.planned WHERE planned.collector = collector.id) AS planned,
       CASE WHEN EXISTS (SELECT 1 FROM tidegauge.collection WHERE collection.hour = since AND collection.collector = collector.id)
         THEN 1 ELSE 0 END AS "isBegun"
     FROM tidegauge.collector WHERE name = ${name}`)
-  if (!known) throw new Error(`no collector ${name} is known to the outbox`)
-  return known
+  if (!row) throw new Error(`no collector ${name} is known to the outbox`)
+  return row
 }
 
 /** Deletes uncollected rows after the current hour, which a wrong clock has written. @returns whether there may be more */

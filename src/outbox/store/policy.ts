@@ -55,16 +55,16 @@ export function enqueue(
   const unsent: Metric[] = []
   for (const one of accepted) {
     const entry = entryOf(into, one, nowMs)
-    const stored = into.changes.at(entry.row)
-    if (!stored) {
+    const before = into.changes.at(entry.row)
+    if (!before) {
       enter(into, entry)
       sum.metrics += 1
       sum.digest += digestOf(entry.row)
       // A corrected metric without a value may have been delivered and pruned.
       if (mode === 'first-stands' && !entry.isPrivate) unsent.push(entry.metric)
-    } else if (mode === 'correct' && correct(into, entry, stored)) {
+    } else if (mode === 'correct' && correct(into, entry, before)) {
       sum.corrected += 1
-      sum.digest += digestOf(entry.row) - digestOf(stored)
+      sum.digest += digestOf(entry.row) - digestOf(before)
     }
   }
   return { ...sum, unsent }
@@ -72,16 +72,16 @@ export function enqueue(
 
 function entryOf({ known }: EnqueuedInto, accepted: Accepted, nowMs: number): EnqueuedValue {
   const { metric, isPrivate = false } = accepted
-  const own = known.get(metric.id)
-  if (!own) throw new Error(`no metric ${metric.id} is known to the outbox`)
+  const metricKnown = known.get(metric.id)
+  if (!metricKnown) throw new Error(`no metric ${metric.id} is known to the outbox`)
   if (!Number.isFinite(metric.value)) throw new RangeError(`a metric cannot have the value ${metric.value}`)
   const hour = hourNumber(metric.hour)
-  const hold = holdAt(own, hour, metric, accepted.hold)
+  const hold = holdAt(metricKnown, hour, metric, accepted.hold)
   const state = stateNumber(hold ? 'held' : stateUnheld(isPrivate))
-  const row = { hour, metric: own.number, protocol: own.protocol, state }
+  const row = { hour, metric: metricKnown.number, protocol: metricKnown.protocol, state }
   // −0 comes back from a store as 0.
   const value = metric.value === 0 ? 0 : metric.value
-  return { metric, known: own, hold, isPrivate, row: { ...row, value, collectedMs: nowMs, deliveredMs: nowMs } }
+  return { metric, known: metricKnown, hold, isPrivate, row: { ...row, value, collectedMs: nowMs, deliveredMs: nowMs } }
 }
 
 /** The state of a value that nothing holds. */
@@ -96,15 +96,15 @@ function enter(into: EnqueuedInto, entry: EnqueuedValue): void {
 }
 
 /** @returns whether the value changes */
-function correct(into: EnqueuedInto, entry: EnqueuedValue, stored: OutboxRow): boolean {
+function correct(into: EnqueuedInto, entry: EnqueuedValue, before: OutboxRow): boolean {
   const { row, hold, isPrivate } = entry
-  const from = stateOf(stored.state)
+  const from = stateOf(before.state)
   const isPublished = from === 'private' && !isPrivate
-  if ((stored.value === row.value && !isPublished) || from === 'dropped') return false
+  if ((before.value === row.value && !isPublished) || from === 'dropped') return false
   const { changes } = into
   const to = from === 'held' || hold ? 'held' : stateUnheld(isPrivate)
-  changes.replace(stored, row.value, to, row.collectedMs)
-  if (from === 'held' && !hold) changes.remark(row, `; its value was ${stored.value}, and is ${row.value} now`)
+  changes.replace(before, row.value, to, row.collectedMs)
+  if (from === 'held' && !hold) changes.remark(row, `; its value was ${before.value}, and is ${row.value} now`)
   else changes.free(row)
   if (hold) detain(into, entry, hold)
   if (to !== 'held') describeFrom(into, entry)
@@ -120,12 +120,12 @@ function detain({ changes }: EnqueuedInto, { metric, row, isPrivate }: EnqueuedV
 }
 
 /** Records a module that differs. The unit is the same, unless it was lost: what a later hour has does not matter. */
-function describeFrom({ known, changes }: EnqueuedInto, { metric, known: own, row }: EnqueuedValue): void {
-  for (const described of describedFrom(own, row.hour, metric, false)) {
-    const others = own.descriptions.filter(({ since }) => since !== described.since)
+function describeFrom({ known, changes }: EnqueuedInto, { metric, known: metricKnown, row }: EnqueuedValue): void {
+  for (const described of describedFrom(metricKnown, row.hour, metric, false)) {
+    const others = metricKnown.descriptions.filter(({ since }) => since !== described.since)
     const descriptions = [...others, described].sort((a, b) => a.since - b.since)
-    known.set(metric.id, { ...own, descriptions })
-    changes.describe(own.number, described)
+    known.set(metric.id, { ...metricKnown, descriptions })
+    changes.describe(metricKnown.number, described)
   }
 }
 
@@ -189,12 +189,12 @@ export function decide<T extends DecidedMetric>(
   selected: readonly T[],
   { from, to }: Decision,
 ): readonly T[] {
-  return selected.filter(one => {
-    if (!changes.move(one, from, to === 'due' ? stateUnheld(one.isPrivate ?? false) : to)) return false
-    if (from === 'dead' || from === 'held') changes.free(one)
+  return selected.filter(metric => {
+    if (!changes.move(metric, from, to === 'due' ? stateUnheld(metric.isPrivate ?? false) : to)) return false
+    if (from === 'dead' || from === 'held') changes.free(metric)
     // A dead metric was sent: its value may have changed since, and the old one may still be on its way.
-    if (from === 'dead' && to === 'due') changes.correct(one, one.atMs ?? 0)
-    if (to === 'dropped') changes.settle(one)
+    if (from === 'dead' && to === 'due') changes.correct(metric, metric.atMs ?? 0)
+    if (to === 'dropped') changes.settle(metric)
     return true
   })
 }

@@ -35,12 +35,12 @@ interface OldRow extends MetricPlace {
 function* prune(before: number): StoreWork<boolean> {
   yield* write(sql`DELETE FROM tidegauge.unsuccessful_flush WHERE last_ms < ${before * hourMs}`)
   const old = sql`hour < ${before} AND state IN (1, 4, 6)`
-  const found = yield* query<{ protocol: number }>(
+  const records = yield* query<{ protocol: number }>(
     sql`SELECT protocol FROM tidegauge.outbox WHERE ${old} ORDER BY hour, metric LIMIT ${commitRowsMax}`,
   )
-  if (found.length === 0) return false
+  if (records.length === 0) return false
   const locked = yield* query<{ id: number }>(sql`SELECT id FROM tidegauge.protocol
-    WHERE id ${isIn('integer', [...new Set(found.map(({ protocol }) => protocol))])} ORDER BY id ${forUpdate}`)
+    WHERE id ${isIn('integer', [...new Set(records.map(({ protocol }) => protocol))])} ORDER BY id ${forUpdate}`)
   const deleted = yield* query<OldRow>(sql`DELETE FROM tidegauge.outbox WHERE (hour, metric) IN (
       SELECT hour, metric FROM tidegauge.outbox WHERE ${old}
         AND protocol ${isIn(

@@ -54,38 +54,38 @@ const nothing: RecordResult = { enqueued: { metrics: 0, corrected: 0, digest: 0 
  * @returns a result for each
  * @throws Error for values of a collector that is not known
  */
-export function* recordOutcomes(recorded: readonly RecordedOutcome[]): StoreWork<RecordResult[]> {
-  yield* addUnscheduled(recorded)
+export function* recordOutcomes(outcomes: readonly RecordedOutcome[]): StoreWork<RecordResult[]> {
+  yield* addUnscheduled(outcomes)
   const [{ numbers: collectors, dependents }, provenances] = yield* together(
     lockWithDependents(
-      recorded.map(({ outcome }) => outcome.collector),
-      recorded.flatMap(({ outcome }) => outcome.accepted.map(({ metric }) => metric.id)),
+      outcomes.map(({ outcome }) => outcome.collector),
+      outcomes.flatMap(({ outcome }) => outcome.accepted.map(({ metric }) => metric.id)),
     ),
-    provenanceNumbers(recorded.flatMap(({ outcome }) => outcome.provenance ?? [])),
+    provenanceNumbers(outcomes.flatMap(({ outcome }) => outcome.provenance ?? [])),
   )
-  const into = yield* loadedMetrics(recorded, collectors)
+  const into = yield* loadedMetrics(outcomes, collectors)
   const results = new Map<RecordedOutcome, RecordResult>()
-  const ended = recorded.flatMap((one): EndedHour[] => {
-    const { accepted, provenance, collector: name, inputChanges } = one.outcome
-    const mode = inputChanges === undefined ? (one.outcome.mode ?? 'first-stands') : 'correct'
+  const hours = outcomes.flatMap((recordedOutcome): EndedHour[] => {
+    const { accepted, provenance, collector: name, inputChanges } = recordedOutcome.outcome
+    const mode = inputChanges === undefined ? (recordedOutcome.outcome.mode ?? 'first-stands') : 'correct'
     const collector = collectors.get(name)
     // Without values there is nothing to refuse, and no row to change.
     if (collector === undefined) return []
-    const { unsent, ...enqueued } = enqueue(into, { accepted, mode, nowMs: one.nowMs })
-    results.set(one, { enqueued, unsent })
+    const { unsent, ...enqueued } = enqueue(into, { accepted, mode, nowMs: recordedOutcome.nowMs })
+    results.set(recordedOutcome, { enqueued, unsent })
     const number = provenance ? (provenances.get(provenanceKey(provenance)) ?? null) : null
-    return [{ ...one, collector, enqueued, provenance: number }]
+    return [{ ...recordedOutcome, collector, enqueued, provenance: number }]
   })
   yield* into.changes.write()
-  yield* writePins(ended)
+  yield* writePins(hours)
   yield* renewDerived(dependents, {
     renewed: into.changes.renewed,
     known: new Map([...into.known.values()].map(one => [one.number, one])),
-    latest: hourNumber(hourAt(recorded.reduce((most, { nowMs }) => Math.max(most, nowMs), 0))),
-    recorded: new Set(ended.map(({ outcome, collector }) => hourKey({ hour: hourNumber(outcome.hour), collector }))),
+    latest: hourNumber(hourAt(outcomes.reduce((most, { nowMs }) => Math.max(most, nowMs), 0))),
+    recorded: new Set(hours.map(({ outcome, collector }) => hourKey({ hour: hourNumber(outcome.hour), collector }))),
   })
-  yield* endHours(ended)
-  return recorded.map(one => results.get(one) ?? nothing)
+  yield* endHours(hours)
+  return outcomes.map(one => results.get(one) ?? nothing)
 }
 
 /** Inserts the collectors that have no schedule. */
@@ -103,8 +103,8 @@ function* addUnscheduled(recorded: readonly RecordedOutcome[]): StoreWork<void> 
 }
 
 /** Loads what there is about the metrics of outcomes. */
-function* loadedMetrics(recorded: readonly RecordedOutcome[], collectors: NumbersByName) {
-  const metrics = recorded.flatMap(({ outcome: { collector, accepted } }): RegisteredMetric[] => {
+function* loadedMetrics(outcomes: readonly RecordedOutcome[], collectors: NumbersByName) {
+  const metrics = outcomes.flatMap(({ outcome: { collector, accepted } }): RegisteredMetric[] => {
     const collectorNumber = collectors.get(collector)
     if (accepted.length > 0 && collectorNumber === undefined)
       throw new Error(`no collector ${collector} is known to the outbox`)
@@ -113,13 +113,13 @@ function* loadedMetrics(recorded: readonly RecordedOutcome[], collectors: Number
     })
   })
   if (metrics.length === 0) return { known: new Map<string, KnownMetric>(), changes: new MetricChanges() }
-  const known = yield* registerMetrics(metrics, yield* lockProtocols(metrics.map(({ protocolId }) => protocolId)))
-  const places = recorded.flatMap(({ outcome }) =>
+  const byId = yield* registerMetrics(metrics, yield* lockProtocols(metrics.map(({ protocolId }) => protocolId)))
+  const places = outcomes.flatMap(({ outcome }) =>
     outcome.accepted.map(({ metric: { id, hour } }) => {
-      return { hour: hourNumber(hour), metric: known.get(id)?.number ?? 0 }
+      return { hour: hourNumber(hour), metric: byId.get(id)?.number ?? 0 }
     }),
   )
-  return { known, changes: new MetricChanges(yield* storedRows(places)) }
+  return { known: byId, changes: new MetricChanges(yield* storedRows(places)) }
 }
 
 function endOf({ outcome: { failed, unexpected }, isPart, nowMs }: RecordedOutcome): ReadingEnd {
@@ -128,22 +128,22 @@ function endOf({ outcome: { failed, unexpected }, isPart, nowMs }: RecordedOutco
   return unexpected ? { kind: 'none' } : { kind: 'failed', ...failed, nowMs }
 }
 
-function* endHours(ended: readonly EndedHour[]): StoreWork<void> {
-  const before = yield* storedHours(ended.map(hourOf))
+function* endHours(hours: readonly EndedHour[]): StoreWork<void> {
+  const before = yield* storedHours(hours.map(hourOf))
   const isCounted = (one: EndedHour) => !before.has(hourKey(hourOf(one))) && endOf(one).kind === 'collected'
-  const counts = yield* storedCounts(ended.filter(isCounted).map(hourOf))
-  const after = ended.flatMap(one => {
-    const hour = hourOf(one)
-    const { enqueued, provenance, outcome } = one
+  const counts = yield* storedCounts(hours.filter(isCounted).map(hourOf))
+  const after = hours.flatMap(endedHour => {
+    const hour = hourOf(endedHour)
+    const { enqueued, provenance, outcome } = endedHour
     const count = counts.get(hourKey(hour)) ?? enqueued
     const isChanged = enqueued.metrics + enqueued.corrected > 0
     const stored = { metrics: count.metrics, digest: count.digest, inputChanges: outcome.inputChanges }
-    const whose = isChanged || isCounted(one) ? provenance : null
-    const row = endOfHour(before.get(hourKey(hour)), endOf(one), { ...stored, provenance: whose })
+    const whose = isChanged || isCounted(endedHour) ? provenance : null
+    const row = endOfHour(before.get(hourKey(hour)), endOf(endedHour), { ...stored, provenance: whose })
     return row ? [{ ...hour, ...row }] : []
   })
   yield* writeHours(after)
-  yield* noteFailures(ended)
+  yield* noteFailures(hours)
 }
 
 interface HourOfCollector {
@@ -163,23 +163,23 @@ const placeColumns = { hour: 'integer', collector: 'integer' } as const
 
 /** The rows of hours that are expected, by `hourKey`. */
 function* storedHours(hours: readonly HourOfCollector[]): StoreWork<ReadonlyMap<string, HourColumns>> {
-  const given = hours.map(({ hour, collector }) => [hour, collector])
-  const stored = yield* query<HourColumns & HourOfCollector>(sql`
+  const tuples = hours.map(({ hour, collector }) => [hour, collector])
+  const records = yield* query<HourColumns & HourOfCollector>(sql`
     SELECT hour, collector, state, attempts, next_attempt_ms, fault, fault_code, metrics, digest, provenance, failures, changes
     FROM tidegauge.collection
-    WHERE (hour, collector) IN (SELECT hour, collector FROM ${rows(placeColumns, given)} AS ended) ${forUpdate}`)
-  return new Map(stored.map(row => [hourKey(row), row]))
+    WHERE (hour, collector) IN (SELECT hour, collector FROM ${rows(placeColumns, tuples)} AS ended) ${forUpdate}`)
+  return new Map(records.map(row => [hourKey(row), row]))
 }
 
 /** Counts and digests of all metrics of hours, whenever they were stored, by `hourKey`. */
 function* storedCounts(hours: readonly HourOfCollector[]) {
   if (hours.length === 0) return new Map<string, { metrics: number; digest: number }>()
   const given = hours.map(({ hour, collector }) => [hour, collector])
-  const stored = yield* query<HourOfCollector & { metric: number; value: number }>(sql`
+  const records = yield* query<HourOfCollector & { metric: number; value: number }>(sql`
     SELECT outbox.hour, metric.collector, outbox.metric, outbox.value
     FROM ${rows(placeColumns, given)} AS wanted CROSS JOIN tidegauge.metric CROSS JOIN tidegauge.outbox
     WHERE metric.collector = wanted.collector AND outbox.hour = wanted.hour AND outbox.metric = metric.id`)
-  const byHour = Map.groupBy(stored, hourKey)
+  const byHour = Map.groupBy(records, hourKey)
   return new Map(
     hours.map(hour => {
       const values = byHour.get(hourKey(hour)) ?? []
@@ -217,14 +217,14 @@ export function* markGap(name: string, hour: Hour, fault: Fault): StoreWork<void
 }
 
 /** Keeps the hours that a backfill could not read, until they are collected. */
-function* noteFailures(ended: readonly EndedHour[]): StoreWork<void> {
+function* noteFailures(hours: readonly EndedHour[]): StoreWork<void> {
   const pairOf = ({ outcome, collector }: EndedHour) => [hourNumber(outcome.hour), collector]
-  const collected = ended.filter(one => endOf(one).kind === 'collected').map(pairOf)
+  const collected = hours.filter(one => endOf(one).kind === 'collected').map(pairOf)
   if (collected.length > 0) {
     yield* write(sql`DELETE FROM tidegauge.backfill_failure
       WHERE (hour, collector) IN (SELECT hour, collector FROM ${rows(placeColumns, collected)} AS collected)`)
   }
-  const unread = ended.flatMap(one => {
+  const unread = hours.flatMap(one => {
     const { failed, unexpected } = one.outcome
     if (one.isPart || !failed || !unexpected) return []
     return [[...pairOf(one), one.nowMs, JSON.stringify(faultRecord(failed.fault))]]
@@ -241,25 +241,25 @@ const provenanceColumns = { version: 'text', code: 'text', options: 'text', host
 
 /** The numbers of provenances, by `provenanceKey`; new ones are inserted. There are few, each shared by many hours. */
 function* provenanceNumbers(all: readonly Provenance[]): StoreWork<ReadonlyMap<string, number>> {
-  const given = [...new Map(all.map(one => [provenanceKey(one), provenanceRow(one)])).values()]
-  if (given.length === 0) return new Map()
-  const known = yield* knownProvenances(given)
-  const added = given.filter(row => !known.has(JSON.stringify(row)))
+  const tuples = [...new Map(all.map(one => [provenanceKey(one), provenanceRow(one)])).values()]
+  if (tuples.length === 0) return new Map()
+  const known = yield* knownProvenances(tuples)
+  const added = tuples.filter(row => !known.has(JSON.stringify(row)))
   if (added.length === 0) return known
   yield* write(sql`INSERT INTO tidegauge.provenance (version, code, options, hosts)
     SELECT version, code, options, hosts FROM ${rows(provenanceColumns, added)} AS added
     WHERE true ORDER BY 1, 2, 3, 4 ON CONFLICT DO NOTHING`)
-  return yield* knownProvenances(given)
+  return yield* knownProvenances(tuples)
 }
 
 function* knownProvenances(given: readonly (readonly string[])[]): StoreWork<ReadonlyMap<string, number>> {
-  const found = yield* query<Record<keyof typeof provenanceColumns, string> & { id: number }>(sql`
+  const records = yield* query<Record<keyof typeof provenanceColumns, string> & { id: number }>(sql`
     SELECT known.id, known.version, known.code, known.options, known.hosts
     FROM ${rows(provenanceColumns, given)} AS wanted CROSS JOIN tidegauge.provenance AS known
     WHERE known.version = wanted.version AND known.code = wanted.code AND known.options = wanted.options
       AND known.hosts = wanted.hosts`)
   return new Map(
-    found.map(({ id, version, code, options, hosts }) => [JSON.stringify([version, code, options, hosts]), id]),
+    records.map(({ id, version, code, options, hosts }) => [JSON.stringify([version, code, options, hosts]), id]),
   )
 }
 
@@ -298,15 +298,15 @@ const noHash = Buffer.alloc(32)
  * Stores the blocks that values were read at. Where other values of an hour were read at another block or from other logs,
  * the hour has to be read again: `noHash` is stored.
  */
-function* writePins(ended: readonly EndedHour[]): StoreWork<void> {
+function* writePins(hours: readonly EndedHour[]): StoreWork<void> {
   // Every value is now as of these blocks, whatever it was read at before.
   const isWhole = ({ outcome: { failed, mode }, isPart }: EndedHour) => !isPart && !failed && mode === 'correct'
-  const whole = ended.filter(isWhole).map(({ outcome, collector }) => [hourNumber(outcome.hour), collector])
+  const whole = hours.filter(isWhole).map(({ outcome, collector }) => [hourNumber(outcome.hour), collector])
   if (whole.length > 0) {
     yield* write(sql`DELETE FROM tidegauge.pin WHERE (hour, collector) IN (
       SELECT hour, collector FROM ${rows(placeColumns, whole)} AS whole)`)
   }
-  for (const one of ended) {
+  for (const one of hours) {
     const { enqueued, outcome, collector } = one
     if (!isWhole(one) && enqueued.metrics + enqueued.corrected === 0) continue
     for (const pin of outcome.pins ?? []) yield* writePin(hourNumber(outcome.hour), collector, pin)
@@ -330,11 +330,11 @@ interface RawPin extends BlockRow {
 
 /** Pinned hours of a chain up to an hour, oldest first. */
 export function* pinnedHours(chainId: number, upTo: Hour, limit: number): StoreWork<PinnedHour[]> {
-  const found = yield* query<RawPin>(sql`
+  const records = yield* query<RawPin>(sql`
     SELECT pin.hour, collector.name AS collector, pin.number, pin.hash, pin.timestamp, pin.logs
     FROM tidegauge.pin JOIN tidegauge.collector ON collector.id = pin.collector
     WHERE pin.chain = ${chainId} AND pin.hour <= ${hourNumber(upTo)} ORDER BY pin.hour, collector.name LIMIT ${limit}`)
-  return found.map(({ hour, collector, logs, ...block }) => {
+  return records.map(({ hour, collector, logs, ...block }) => {
     const own = { hour: hourFromNumber(hour), collector, block: blockOf(block) }
     return logs === null ? own : { ...own, logs: jsonOf(logs) as PinnedLogs[] }
   })
@@ -342,11 +342,11 @@ export function* pinnedHours(chainId: number, upTo: Hour, limit: number): StoreW
 
 /** Blocks that values of a collector's hour were read at and that may still be replaced, by chain. */
 export function* pinsOfHour(collector: string, hour: Hour): StoreWork<(BlockRow & { readonly chain: number })[]> {
-  const found = yield* query<BlockRow & { readonly chain: number }>(sql`
+  const records = yield* query<BlockRow & { readonly chain: number }>(sql`
     SELECT chain, number, hash, timestamp FROM tidegauge.pin
     WHERE chain IN (SELECT DISTINCT chain FROM tidegauge.pin) AND hour = ${hourNumber(hour)}
       AND collector = (SELECT id FROM tidegauge.collector WHERE name = ${collector}) ORDER BY chain`)
-  return found.filter(({ hash }) => !noHash.equals(hash))
+  return records.filter(({ hash }) => !noHash.equals(hash))
 }
 
 /** Deletes pins of a collector's hour. @param confirmed the one whose block became final; default: all */

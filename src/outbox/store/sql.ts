@@ -93,11 +93,11 @@ export function rendered(statement: Statement, dialect: Dialect): RenderedStatem
 type Bind = (value: unknown) => string
 
 function postgresRows(columns: Readonly<Record<string, SqlType>>, all: readonly (readonly SqlValue[])[], bind: Bind) {
-  const given = Object.entries(columns).map(
+  const arrays = Object.entries(columns).map(
     ([, type], place) => `${bind(all.map(row => clean(row[place] ?? null)))}::${type}[]`,
   )
   const names = Object.keys(columns).join(', ')
-  return `(SELECT * FROM unnest(${given.join(', ')}) WITH ORDINALITY AS given (${names}, place))`
+  return `(SELECT * FROM unnest(${arrays.join(', ')}) WITH ORDINALITY AS given (${names}, place))`
 }
 
 function sqliteRows(columns: Readonly<Record<string, SqlType>>, all: readonly (readonly SqlValue[])[], bind: Bind) {

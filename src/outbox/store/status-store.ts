@@ -76,13 +76,13 @@ export class StoreStatus implements StatusStore {
   }
 
   async hoursOfAll(collectors: readonly string[], from: Hour, to: Hour): Promise<readonly HourOfAll[]> {
-    const found: HourOfAll[] = []
+    const hours: HourOfAll[] = []
     for (let first = from; first <= to; first = hourAfter(first, hoursTogether)) {
       if (first > from) await this.#database.rest()
       const last = Math.min(to, hourAfter(first, hoursTogether - 1)) as Hour
-      found.push(...(await this.#database.read(() => hoursOfAll(collectors, first, last))))
+      hours.push(...(await this.#database.read(() => hoursOfAll(collectors, first, last))))
     }
-    return found
+    return hours
   }
 
   collectors(): Promise<readonly string[]> {
@@ -116,19 +116,19 @@ export class StoreStatus implements StatusStore {
   }
 
   async newestDelivered(collectors: readonly string[], upTo: Hour, nowMs: number): Promise<ReadonlyMap<string, Hour>> {
-    const found = new Map<string, Hour>()
+    const newest = new Map<string, Hour>()
     for (const collector of collectors) {
       const known = this.#newestDelivered.get(collector)
       const isKnown = known && Math.abs(nowMs - known.atMs) < deliveredKnownMs
       if (!isKnown) await this.#database.rest()
       const hour = isKnown ? known.hour : await this.#database.readEach(() => newestDelivered(collector, upTo))
       if (hour === undefined) continue
-      found.set(collector, hour)
+      newest.set(collector, hour)
       const isFresh = hourNumber(upTo) - hourNumber(hour) < freshHours
       if (isFresh) this.#newestDelivered.delete(collector)
       else if (!isKnown) this.#newestDelivered.set(collector, { hour, atMs: nowMs })
     }
-    return found
+    return newest
   }
 
   gapCounts(collectors: readonly string[], from: Hour, to: Hour): Promise<readonly GapCount[]> {
@@ -195,7 +195,7 @@ function* curvesOf(values: readonly CurveValue[], from: Hour, to: Hour): StoreWo
     curve.values[row.hour - oldest] = row.value
     curves.set(row.metric, curve)
   }
-  const known = yield* metricsByNumber([...curves.keys()])
+  const metrics = yield* metricsByNumber([...curves.keys()])
   return [...curves]
     .sort(([a], [b]) => a - b)
     .flatMap(
@@ -203,13 +203,13 @@ function* curvesOf(values: readonly CurveValue[], from: Hour, to: Hour): StoreWo
         number,
         {
           latest: { hour, value, state },
-          values: own,
+          values: points,
         },
       ]) => {
-        const metric = known.get(number)
+        const metric = metrics.get(number)
         if (!metric) return []
         const latest = { ...metricAt(metric, hour, value), state: stateOf(state), collector: metric.collector }
-        return [{ latest, values: own }]
+        return [{ latest, values: points }]
       },
     )
 }

@@ -42,11 +42,11 @@ interface RawValue extends MetricPlace {
 export function* dueMetrics(wanted: DueWanted, limit: number): StoreWork<Metric[]> {
   const protocols = yield* protocolNumbers(wanted.protocolIds)
   const [start, last] = [hourNumber(wanted.newestFirstFrom), storedHour(wanted.latest)]
-  const found = yield* dueBetween(protocols, { from: start, to: last, first: 'newest' }, limit)
+  const records = yield* dueBetween(protocols, { from: start, to: last, first: 'newest' }, limit)
   const backlog = { from: 0, to: Math.min(start - 1, last), first: 'oldest' } as const
-  if (found.length < limit) found.push(...(yield* dueBetween(protocols, backlog, limit - found.length)))
-  const known = yield* metricsByNumber(found.map(({ metric }) => metric))
-  return found.flatMap(row => metricOf(known, row) ?? [])
+  if (records.length < limit) records.push(...(yield* dueBetween(protocols, backlog, limit - records.length)))
+  const known = yield* metricsByNumber(records.map(({ metric }) => metric))
+  return records.flatMap(row => metricOf(known, row) ?? [])
 }
 
 /** Numbers of those protocols that have metrics, in the order asked. */
@@ -70,39 +70,39 @@ interface DueRange {
  * long backlog nor one of few metrics an hour costs more than what is wanted.
  */
 function* dueBetween(protocols: readonly number[], range: DueRange, limit: number): StoreWork<RawValue[]> {
-  const found: RawValue[] = []
-  const given = protocols.map(id => [id])
+  const records: RawValue[] = []
+  const tuples = protocols.map(id => [id])
   const isOldest = range.first === 'oldest'
   let [{ from, to }, hours]: [{ from: number; to: number }, number] = [range, 1]
-  while (found.length < limit) {
+  while (records.length < limit) {
     const head = yield* dueHead(protocols, { ...range, from, to })
-    if (head === undefined) return found
+    if (head === undefined) return records
     const [low, high] = isOldest ? [head, Math.min(to, head + hours - 1)] : [Math.max(from, head - hours + 1), head]
     const order = text(isOldest ? 'hour' : 'hour DESC')
-    const some = yield* query<RawValue>(sql`
+    const page = yield* query<RawValue>(sql`
       SELECT head.hour, head.metric, 0 AS state, outbox.value FROM (
-        SELECT due.hour, due.metric, own.place FROM ${rows({ id: 'integer' }, given)} AS own CROSS JOIN tidegauge.outbox AS due
+        SELECT due.hour, due.metric, own.place FROM ${rows({ id: 'integer' }, tuples)} AS own CROSS JOIN tidegauge.outbox AS due
         WHERE due.protocol = own.id AND due.state = 0 AND due.hour BETWEEN ${low} AND ${high}
-        ORDER BY due.${order}, own.place, due.metric LIMIT ${limit - found.length}) AS head CROSS JOIN tidegauge.outbox
+        ORDER BY due.${order}, own.place, due.metric LIMIT ${limit - records.length}) AS head CROSS JOIN tidegauge.outbox
       WHERE outbox.hour = head.hour AND outbox.metric = head.metric ORDER BY head.${order}, head.place, head.metric`)
-    found.push(...some)
+    records.push(...page)
     if (isOldest) from = high + 1
     else to = low - 1
     hours *= 2
   }
-  return found
+  return records
 }
 
 /** The first hour of a range with a due metric; `undefined` when there is none. */
 function* dueHead(protocols: readonly number[], { from, to, first: which }: DueRange): StoreWork<number | undefined> {
   if (from > to) return undefined
   const end = text(which === 'oldest' ? 'min' : 'max')
-  const given = protocols.map(id => [id])
+  const tuples = protocols.map(id => [id])
   const row = yield* first<{ hour: number | null }>(sql`
     SELECT ${end}(head.hour) AS hour FROM (
       SELECT (SELECT ${end}(due.hour) FROM tidegauge.outbox AS due
         WHERE due.protocol = own.id AND due.state = 0 AND due.hour BETWEEN ${from} AND ${to}) AS hour
-      FROM ${rows({ id: 'integer' }, given)} AS own) AS head`)
+      FROM ${rows({ id: 'integer' }, tuples)} AS own) AS head`)
   return row?.hour ?? undefined
 }
 
@@ -163,13 +163,13 @@ export function* presentMetric(metric: MetricKey): StoreWork<Metric | undefined>
  * for a metric that became one of no items, and has none of the last day.
  */
 export function* pasts(metrics: readonly ValueToJudge[]): StoreWork<(Past | undefined)[]> {
-  const known = yield* metricsById(metrics.map(({ id }) => id))
-  const wanted = metrics.flatMap(({ id, hour, isOfNone = false }) => {
-    const own = known.get(id)
+  const byId = yield* metricsById(metrics.map(({ id }) => id))
+  const places = metrics.flatMap(({ id, hour, isOfNone = false }) => {
+    const own = byId.get(id)
     return own ? [{ hour: hourNumber(hour), metric: own.number, isOfNone }] : []
   })
-  const previous = yield* lastValues(wanted, 1, 1)
-  const missing = () => wanted.filter(place => !previous.has(placeKey(place)))
+  const previous = yield* lastValues(places, 1, 1)
+  const missing = () => places.filter(place => !previous.has(placeKey(place)))
   for (const [key, value] of yield* lastValues(missing(), 2, jumpHoursMax)) previous.set(key, value)
   // It was held for longer than a day: twice as far each time, since the last value is most often near.
   for (let farthest = jumpHoursMax; farthest < yearHours; farthest *= 2) {
@@ -177,7 +177,7 @@ export function* pasts(metrics: readonly ValueToJudge[]): StoreWork<(Past | unde
     for (const [key, value] of yield* lastValues(ofNone, farthest + 1, 2 * farthest)) previous.set(key, value)
   }
   return metrics.map(({ id, hour }) => {
-    const [own, at] = [known.get(id), hourNumber(hour)]
+    const [own, at] = [byId.get(id), hourNumber(hour)]
     return pastAt(own, at, own && previous.get(placeKey({ hour: at, metric: own.number })))
   })
 }
@@ -195,11 +195,11 @@ function* lastValues(
 ): StoreWork<Map<number, Previous>> {
   const backs = Array.from({ length: farthest - nearest + 1 }, (_, index) => nearest + index)
   const places = wanted.flatMap(({ hour, metric }) => backs.map(back => ({ hour: hour - back, metric })))
-  const stored = new Map((yield* storedRows(places)).map(row => [placeKey(row), row]))
+  const byPlace = new Map((yield* storedRows(places)).map(row => [placeKey(row), row]))
   const values = new Map<number, Previous>()
   for (const place of wanted) {
     const row = backs
-      .map(back => stored.get(placeKey({ hour: place.hour - back, metric: place.metric })))
+      .map(back => byPlace.get(placeKey({ hour: place.hour - back, metric: place.metric })))
       .find(one => one && isValid(one))
     if (row) values.set(placeKey(place), { hour: hourFromNumber(row.hour), value: row.value })
   }
@@ -209,11 +209,11 @@ function* lastValues(
 /** Places of the given metrics that are listed as corrected and stored. */
 export function* correctedOf(metrics: readonly MetricKey[]): StoreWork<ReadonlySet<number>> {
   const asked = metrics.map(({ id, hour }) => [id, hourNumber(hour)])
-  const found = yield* query<{ place: number }>(sql`
+  const records = yield* query<{ place: number }>(sql`
     SELECT asked.place FROM ${rows({ name: 'text', hour: 'integer' }, asked)} AS asked
       CROSS JOIN tidegauge.metric CROSS JOIN tidegauge.correction
     WHERE metric.name = asked.name AND correction.hour = asked.hour AND correction.metric = metric.id`)
-  return new Set(found.map(({ place }) => place - 1))
+  return new Set(records.map(({ place }) => place - 1))
 }
 
 /** The newest delivered metric of some protocols within the day up to an hour; `undefined` when there is none. */
@@ -255,26 +255,26 @@ export function* metricsBetween(from: Hour, to: Hour): StoreWork<StoredMetric[]>
 /** As `StatusStore.newest`: hour by hour backwards, until each metric has been found. */
 export function* newestMetrics(from: Hour, to: Hour, withDropped: boolean): StoreWork<StoredMetric[]> {
   const count = yield* first<{ metrics: number }>(sql`SELECT count(*) AS metrics FROM tidegauge.metric`)
-  const found = new Map<number, RawValue>()
-  for (let hour = to; hour >= from && found.size < (count?.metrics ?? 0); hour = hourAfter(hour, -1)) {
+  const newest = new Map<number, RawValue>()
+  for (let hour = to; hour >= from && newest.size < (count?.metrics ?? 0); hour = hourAfter(hour, -1)) {
     const own = yield* query<RawValue>(sql`
       SELECT hour, metric, state, value FROM tidegauge.outbox WHERE hour = ${hourNumber(hour)}`)
     const counted = own.filter(({ state }) => withDropped || state !== stateNumber('dropped'))
-    for (const row of counted) if (!found.has(row.metric)) found.set(row.metric, row)
+    for (const row of counted) if (!newest.has(row.metric)) newest.set(row.metric, row)
   }
-  const sorted = [...found.values()].sort((a, b) => a.metric - b.metric)
+  const sorted = [...newest.values()].sort((a, b) => a.metric - b.metric)
   return yield* storedMetrics(sorted, sql`hour BETWEEN ${hourNumber(from)} AND ${hourNumber(to)}`)
 }
 
 /** @param range condition of the hours whose reasons are read */
-function* storedMetrics(found: readonly RawValue[], range: Statement): StoreWork<StoredMetric[]> {
-  const [known, reasons] = yield* together(
-    metricsByNumber(found.map(({ metric }) => metric)),
+function* storedMetrics(records: readonly RawValue[], range: Statement): StoreWork<StoredMetric[]> {
+  const [byNumber, reasons] = yield* together(
+    metricsByNumber(records.map(({ metric }) => metric)),
     query<MetricPlace & { reason: string }>(sql`SELECT hour, metric, reason FROM tidegauge.detained WHERE ${range}`),
   )
   const reasonOf = new Map(reasons.map(row => [placeKey(row), row.reason]))
-  return found.flatMap((row): StoredMetric[] => {
-    const own = known.get(row.metric)
+  return records.flatMap((row): StoredMetric[] => {
+    const own = byNumber.get(row.metric)
     if (!own) return []
     const state = stateOf(row.state)
     const reason = state === 'dead' || state === 'held' ? reasonOf.get(placeKey(row)) : undefined
@@ -285,7 +285,7 @@ function* storedMetrics(found: readonly RawValue[], range: Statement): StoreWork
 
 /** Hours of some collectors with a delivered metric that is not pruned, oldest first. */
 export function* deliveredHours(collectors: readonly string[], from?: Hour, to?: Hour): StoreWork<DeliveredHour[]> {
-  const found = yield* query<{ hour: number; collector: string }>(sql`
+  const records = yield* query<{ hour: number; collector: string }>(sql`
     WITH RECURSIVE ${hoursOf('outbox', from, to)}
     SELECT hours.hour, collector.name AS collector FROM hours CROSS JOIN tidegauge.collector
     WHERE collector.name ${isIn('text', collectors)} AND EXISTS (
@@ -293,7 +293,7 @@ export function* deliveredHours(collectors: readonly string[], from?: Hour, to?:
       WHERE metric.collector = collector.id AND outbox.hour = hours.hour AND outbox.metric = metric.id
         AND outbox.state = ${stateNumber('delivered')})
     ORDER BY hours.hour, collector.name`)
-  return found.map(({ hour, collector }) => ({ collector, hour: hourFromNumber(hour) }))
+  return records.map(({ hour, collector }) => ({ collector, hour: hourFromNumber(hour) }))
 }
 
 interface RawHistory extends RawValue {
@@ -306,7 +306,7 @@ interface RawHistory extends RawValue {
 export function* metricHistory(id: MetricId, from?: Hour, to?: Hour): StoreWork<HistoryEntry[]> {
   const known = (yield* metricsById([id])).get(id)
   if (!known) return []
-  const [found, earlier] = yield* together(
+  const [records, earlier] = yield* together(
     query<RawHistory>(sql`
       WITH RECURSIVE ${hoursOf('outbox', from, to)}
       SELECT outbox.hour, outbox.metric, outbox.state, outbox.value, outbox.collected_ms AS "collectedMs",
@@ -320,7 +320,7 @@ export function* metricHistory(id: MetricId, from?: Hour, to?: Hour): StoreWork<
         AND ${storedHour(to ?? endOfTime)} ORDER BY hour, until_ms`),
   )
   const byHour = Map.groupBy(earlier, ({ hour }) => hour)
-  return found.map(({ hour, value, state: number, collectedMs, deliveredMs, reason }) => {
+  return records.map(({ hour, value, state: number, collectedMs, deliveredMs, reason }) => {
     const state = stateOf(number)
     return {
       ...metricAt(known, hour, value),
@@ -352,7 +352,7 @@ export interface DetainedValue extends SelectedValue {
 
 /** Rows of the selected dead or held metrics, by hour. There are few: those of all hours are looked through. */
 export function* detainedValues({ state, ids, reason, hour }: Selection): StoreWork<DetainedValue[]> {
-  const found = yield* query<Omit<DetainedValue, 'isPrivate'> & { isPrivate: number }>(sql`
+  const records = yield* query<Omit<DetainedValue, 'isPrivate'> & { isPrivate: number }>(sql`
     SELECT detained.hour, detained.metric, protocol.name AS "protocolId", outbox.state, outbox.value, detained.kind,
       detained.reason, detained.status, detained.attempts, detained.unit, detained.at_ms AS "atMs", detained.is_private AS "isPrivate"
     FROM tidegauge.detained CROSS JOIN tidegauge.outbox CROSS JOIN tidegauge.metric CROSS JOIN tidegauge.protocol
@@ -360,7 +360,7 @@ export function* detainedValues({ state, ids, reason, hour }: Selection): StoreW
       AND metric.id = detained.metric AND protocol.id = metric.protocol ${isOfHour('detained', hour)} ${isOfIds(ids)}
     ORDER BY detained.hour, detained.metric`)
   const words = asTyped(reason ?? '')
-  const meant = found.filter(row => asTyped(row.reason).includes(words))
+  const meant = records.filter(row => asTyped(row.reason).includes(words))
   return meant.map(row => ({ ...row, isPrivate: row.isPrivate === 1 }))
 }
 

@@ -67,11 +67,11 @@ export function* together<const T extends readonly StoreWork<unknown>[]>(...work
     for (const { step, place } of open) if (step.done) results[place] = step.value
     open = open.filter(({ step }) => !step.done)
     if (open.length === 0) return results as Results<T>
-    const asked = open.map(({ step }) => (step.done ? [] : step.value))
-    const answers = yield asked.flat()
+    const statements = open.map(({ step }) => (step.done ? [] : step.value))
+    const answers = yield statements.flat()
     let from = 0
     open = open.map(({ work, place }, index) => {
-      const own = answers.slice(from, from + (asked[index]?.length ?? 0))
+      const own = answers.slice(from, from + (statements[index]?.length ?? 0))
       from += own.length
       return { work, place, step: work.next(own) }
     })

@@ -50,9 +50,9 @@ export class ChildEnd {
   /**
    * Sends many items in one message, or in several when it would be too long.
    *
-   * @param refused called with an item that is too long alone, or cannot be written
+   * @param onRefused called with an item that is too long alone, or cannot be written
    */
-  postAll<T>(kind: string, name: string, all: readonly T[], refused: (one: T, why: string) => void): void {
+  postAll<T>(kind: string, name: string, all: readonly T[], onRefused: (one: T, why: string) => void): void {
     let parts: string[] = []
     let chars = 0
     const leave = () => {
@@ -61,12 +61,12 @@ export class ChildEnd {
       chars = 0
     }
     for (const one of all) {
-      const written = writtenOf(one)
-      if (!written.ok) refused(one, written.why)
+      const line = writtenOf(one)
+      if (!line.ok) onRefused(one, line.why)
       else {
-        if (chars + written.text.length > childMessageCharsAimed || parts.length >= childMessageEntriesMax) leave()
-        parts.push(written.text)
-        chars += written.text.length
+        if (chars + line.text.length > childMessageCharsAimed || parts.length >= childMessageEntriesMax) leave()
+        parts.push(line.text)
+        chars += line.text.length
       }
     }
     leave()

@@ -228,12 +228,12 @@ function contextOf(options: unknown, hour: Hour, deps: RunDeps): CollectContext<
 function usdBy(price: Price, chain: (name: string) => Pick<ChainAsOf, 'decimals'>): Usd {
   const total: Usd['total'] = async (name, amounts) => {
     const { Fraction, nearestNumber, scaled } = await import('../../../collectors/values/fraction.ts')
-    const counted = amounts.filter(({ amount }) => amount !== 0n)
+    const nonZero = amounts.filter(({ amount }) => amount !== 0n)
     const [decimals, prices] = await Promise.all([
-      chain(name).decimals(counted.map(({ token }) => token)),
-      Promise.all(counted.map(({ token }) => price.ofToken(name, token))),
+      chain(name).decimals(nonZero.map(({ token }) => token)),
+      Promise.all(nonZero.map(({ token }) => price.ofToken(name, token))),
     ])
-    const sum = counted.reduce((sum, { amount }, place) => {
+    const sum = nonZero.reduce((sum, { amount }, place) => {
       const { numerator = 0n, denominator = 1n } = prices[place] ?? {}
       return sum.add(scaled(amount, decimals[place] ?? 0).mul(new Fraction(numerator, denominator)))
     }, new Fraction(0))
@@ -323,12 +323,9 @@ function undeclaredEnds(output: unknown, declared: readonly string[]): LabelEnd[
   const undeclared = ownLabels(output).filter(label => !declared.includes(label))
   const more = undeclared.length - undeclaredLabelsMax
   return undeclared.slice(0, undeclaredLabelsMax).map((label, index) => {
-    const others = index === undeclaredLabelsMax - 1 && more > 0 ? `, and ${more} more` : ''
+    const rest = index === undeclaredLabelsMax - 1 && more > 0 ? `, and ${more} more` : ''
     const name = cut(label)
-    return failed(
-      name,
-      wrong(`"${name}"${others}: returned but not declared`, 'add it to metrics, or do not return it'),
-    )
+    return failed(name, wrong(`"${name}"${rest}: returned but not declared`, 'add it to metrics, or do not return it'))
   })
 }
 

@@ -257,11 +257,11 @@ async function judged(answer: HttpResponse, hop: Hop, { statuses, time, as }: Ge
     answer.body.destroy()
     return { kind: 'redirects', status, location }
   }
-  const said = await wordsOf(answer, hop, time)
+  const words = await wordsOf(answer, hop, time)
   const facts = { host, status }
-  const fix = networkFix(tlsWantedError(status, peerText(said))) ?? fixOf(status)
-  if (!mayPass(status)) throw new Fault('http-refused', `${host} refuses the request${said}`, { facts, fix })
-  const fault = new Fault('http-unreachable', `${host} answers an error${said}`, { facts, fix })
+  const fix = networkFix(tlsWantedError(status, peerText(words))) ?? fixOf(status)
+  if (!mayPass(status)) throw new Fault('http-refused', `${host} refuses the request${words}`, { facts, fix })
+  const fault = new Fault('http-unreachable', `${host} answers an error${words}`, { facts, fix })
   return { kind: 'transient', fault, notBeforeMs: times.notBeforeMs }
 }
 
@@ -602,14 +602,14 @@ function depth(issues: readonly AnswerIssue[]): number {
 function worded({ issue, path }: AnswerMistake, secrets: readonly string[]): string {
   const { message } = issue
   const isOfZod = /^(Too (small|big): |Invalid )/.test(message) && !message.startsWith('Invalid input: ')
-  const expected = isOfZod
+  const expectation = isOfZod
     ? plainWords(issue)
     : message
         .replace(/^Invalid input: /, '')
         .split(', received ', 1)
         .join()
         .replace(/^Unrecognized keys?/, 'unexpected')
-  return `${pathText(path)}: ${expected}, found ${found(issue.input, secrets)}`
+  return `${pathText(path)}: ${expectation}, found ${found(issue.input, secrets)}`
 }
 
 function pathText(path: readonly PropertyKey[]): string {

@@ -32,16 +32,16 @@ interface Loaded {
  * @throws Fault `collector-unusable`, with file and line where they are known
  */
 export async function loadCollector(ref: CollectorRef): Promise<Loaded> {
-  const found = findCollector(ref)
-  const module = await importModule(found.specifier, ref, found.file)
+  const origin = findCollector(ref)
+  const module = await importModule(origin.specifier, ref, origin.file)
   const definition = defaultOf(module)
   const mistakes = 'default' in module ? mistakesOfShape(definition) : ['it has no default export']
   if (!isCollector(definition, mistakes)) {
-    throw new Fault('collector-unusable', `${found.file ?? ref.use} is not a collector: ${mistakes.join('; ')}`, {
+    throw new Fault('collector-unusable', `${origin.file ?? ref.use} is not a collector: ${mistakes.join('; ')}`, {
       fix: 'write `export default defineCollector({ options, metrics, history, collect })`',
     })
   }
-  return found.file === undefined ? { definition } : { definition, file: found.file }
+  return origin.file === undefined ? { definition } : { definition, file: origin.file }
 }
 
 /** The default export; that of CommonJS which a compiler made of an ES module lies one level deeper. */
@@ -238,11 +238,11 @@ export function registerCollectorHooks(linksJson: string): void {
       // Another instance of `tidegauge` would know neither secrets nor paths: a package brings none of its own.
       if (/^tidegauge(\/|$)/.test(specifier) || !context.parentURL?.includes('/node_modules/')) return fromDaemon()
       try {
-        const found = next(specifier, context)
+        const resolution = next(specifier, context)
         // An installed program has no package of viem: whichever is found is the collector's own.
-        if (hasOwnLibraries && specifier.startsWith('viem')) return found
-        const isDaemons = found.url === next(specifier, { ...context, parentURL: daemonUrl }).url
-        return isDaemons ? fromDaemon() : found
+        if (hasOwnLibraries && specifier.startsWith('viem')) return resolution
+        const isDaemons = resolution.url === next(specifier, { ...context, parentURL: daemonUrl }).url
+        return isDaemons ? fromDaemon() : resolution
       } catch {
         return fromDaemon()
       }
@@ -466,11 +466,11 @@ export function registerOptionsEdge(): void {
  * @throws Fault `collector-unusable` when the schema itself throws
  */
 export async function parseOptions({ definition }: Loaded, ref: CollectorRef): Promise<ParsedOptions> {
-  const known: KnownKeys = new WeakMap()
+  const keysOfIssue: KnownKeys = new WeakMap()
   const declared: string[] = []
   const secrets: string[] = []
   const error = (issue: z.core.$ZodRawIssue) => {
-    if (issue.code === 'unrecognized_keys') known.set(issue.keys, keysOf(issue.inst))
+    if (issue.code === 'unrecognized_keys') keysOfIssue.set(issue.keys, keysOf(issue.inst))
     return plainWords(issue)
   }
   try {
@@ -478,7 +478,7 @@ export async function parseOptions({ definition }: Loaded, ref: CollectorRef): P
       definition.options.safeParseAsync(ref.options ?? {}, { error }),
     )
     if (parsed.success) return { ok: true, options: parsed.data, declared, secrets }
-    return { ok: false, mistakes: parsed.error.issues.flatMap(issue => mistakesOf(issue, [], known)) }
+    return { ok: false, mistakes: parsed.error.issues.flatMap(issue => mistakesOf(issue, [], keysOfIssue)) }
   } catch (error) {
     throw new Fault('collector-unusable', `the options schema of ${ref.use} threw: ${thrownText(error).message}`)
   }
@@ -497,18 +497,18 @@ function keysOf(schema: unknown): string[] {
 }
 
 /** One mistake for each unknown key; of a union, the branch of the value's kind that comes nearest. */
-function mistakesOf(issue: OptionIssue, before: readonly PropertyKey[], known: KnownKeys): OptionMistake[] {
+function mistakesOf(issue: OptionIssue, before: readonly PropertyKey[], keysOfIssue: KnownKeys): OptionMistake[] {
   const path = [...before, ...issue.path]
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map(key => ({
       path: plain([...path, key]),
       message: `unknown option "${key}"`,
-      known: [...(known.get(issue.keys) ?? [])],
+      known: [...(keysOfIssue.get(issue.keys) ?? [])],
     }))
   }
   if (issue.code === 'invalid_union') {
     const [nearest] = issue.errors.filter(errors => !errors.some(isOfAnotherKind)).sort((a, b) => a.length - b.length)
-    if (nearest && nearest.length > 0) return nearest.flatMap(part => mistakesOf(part, path, known))
+    if (nearest && nearest.length > 0) return nearest.flatMap(part => mistakesOf(part, path, keysOfIssue))
   }
   return [{ path: plain(path), message: cut(issue.message) }]
 }

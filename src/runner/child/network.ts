@@ -140,12 +140,13 @@ function agentOf(connect: buildConnector.connector): Agent {
 /** Wraps a DNS look-up to fail when one of the addresses is not public: only checked addresses are connected to. */
 function publicLookup(lookup: LookupFunction, isPublic: (address: string) => boolean): LookupFunction {
   return (hostname, options, done) =>
-    lookup(hostname, options, (error, found, family) => {
-      if (error) return done(error, found, family)
-      const addresses = typeof found === 'string' ? [found] : found.map(({ address }) => address)
+    lookup(hostname, options, (error, addressesOfHost, family) => {
+      if (error) return done(error, addressesOfHost, family)
+      const addresses =
+        typeof addressesOfHost === 'string' ? [addressesOfHost] : addressesOfHost.map(({ address }) => address)
       const inner = addresses.find(address => !isPublic(address))
-      if (inner !== undefined) return done(new PrivateAddressError(inner), found, family)
-      done(null, found, family)
+      if (inner !== undefined) return done(new PrivateAddressError(inner), addressesOfHost, family)
+      done(null, addressesOfHost, family)
     })
 }
 

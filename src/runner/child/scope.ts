@@ -36,9 +36,9 @@ export function createScope({ collectorId, signal, post, fail }: ScopeDeps): Sco
   let linesLeft = runLogLinesMax
   let atAbort: string | undefined
   const waits: string[] = []
-  const named = () => [...new Set(waits)].join(', ')
+  const waitText = () => [...new Set(waits)].join(', ')
   signal.addEventListener('abort', () => {
-    atAbort = named()
+    atAbort = waitText()
   })
 
   const line: Scope['line'] = (level, message, facts = {}) => {
@@ -64,7 +64,7 @@ export function createScope({ collectorId, signal, post, fail }: ScopeDeps): Sco
         waits.splice(waits.indexOf(name), 1)
       }
     },
-    waitedFor: () => atAbort ?? named(),
+    waitedFor: () => atAbort ?? waitText(),
   }
 }
 
@@ -133,11 +133,11 @@ export async function settledOrLate<T>(
   signal: AbortSignal,
   ticks = ticksAfterAbort,
 ): Promise<Settled<T>> {
-  const settled = promise.then(
+  const settling = promise.then(
     (value): Settled<T> => ({ kind: 'value', value }),
     (error: unknown): Settled<T> => (signal.aborted ? { kind: 'late' } : { kind: 'threw', error }),
   )
-  return Promise.race([settled, lateAfter(signal, ticks)])
+  return Promise.race([settling, lateAfter(signal, ticks)])
 }
 
 async function lateAfter(signal: AbortSignal, ticks: number): Promise<{ readonly kind: 'late' }> {

@@ -58,13 +58,13 @@ const parseIssuesMax = 3
 function parseError(error: Error): string | undefined {
   if (!/^\$?ZodError$/.test(error.name) || !('issues' in error) || !Array.isArray(error.issues)) return undefined
   const issues: readonly z.core.$ZodIssue[] = error.issues
-  const shown = issues.slice(0, parseIssuesMax).map(issue => {
+  const sentences = issues.slice(0, parseIssuesMax).map(issue => {
     const isOurs = /^(Invalid|Too (small|big)|Unrecognized|must )/.test(issue.message)
     const where = issue.path.map(String).join('.')
     return `${where === '' ? '' : `${where}: `}${isOurs ? plainWords(issue) : issue.message}`
   })
-  const more = issues.length - shown.length
-  return `a value does not fit its schema: ${shown.join('; ')}${more > 0 ? `; and ${more} more` : ''}`
+  const more = issues.length - sentences.length
+  return `a value does not fit its schema: ${sentences.join('; ')}${more > 0 ? `; and ${more} more` : ''}`
 }
 
 /** Returns a Fault unchanged; else one of `code` with what was thrown, and where in the collector. */

@@ -42,13 +42,13 @@ export function chainAsOf(
     throw new Fault('chain-unreachable', `a read of ${chain} was answered in part`, { facts: { chain } })
   }
 
-  async function read(asked: unknown, options: object = {}): Promise<unknown> {
-    const calls = (Array.isArray(asked) ? asked : [asked]) as readonly TypedCall[]
+  async function read(callOrCalls: unknown, options: object = {}): Promise<unknown> {
+    const calls = (Array.isArray(callOrCalls) ? callOrCalls : [callOrCalls]) as readonly TypedCall[]
     const answers = await ask(calls.map(call => encoded(chain, call, isNamed)))
     const decode = (answer: ReadAnswer, index: number) => decoded(chain, calls[index], answer)
     if (isPartialIn(options)) return answers.map((answer, index) => settled(() => decode(answer, index)))
     const values = answers.map(decode)
-    return Array.isArray(asked) ? values : values[0]
+    return Array.isArray(callOrCalls) ? values : values[0]
   }
 
   const decimalsOf = decimalsReader({ read: read as ChainAsOf['read'] })
@@ -358,22 +358,22 @@ async function typedLogs(
   read: (filter: LogFilter) => Promise<Iterable<RawLog>>,
   chain: string,
 ): Promise<readonly EventLog<AbiEvent>[]> {
-  const asked = rawFilter(filter)
-  if (filter.event?.anonymous) return anonymousLogs(chain, filter.event, await read(asked))
+  const logFilter = rawFilter(filter)
+  if (filter.event?.anonymous) return anonymousLogs(chain, filter.event, await read(logFilter))
   const events = (filter.events ?? [filter.event]).map(event => ({ event, signature: toEventSelector(event) }))
   const decoded: EventLog<AbiEvent>[] = []
   const fitting = new Set<string>()
-  const others = new Map<string, RawLog>()
-  for (const log of await read(asked)) {
+  const unfit = new Map<string, RawLog>()
+  for (const log of await read(logFilter)) {
     const [signature] = log.topics
     const source = `${log.address.toLowerCase()} ${signature}`
     const known = events.find(one => one.signature === signature && topicsOf(one.event) === log.topics.length)
     if (known) {
       decoded.push(typedLog(chain, known.event, log))
       fitting.add(source)
-    } else if (!others.has(source)) others.set(source, log)
+    } else if (!unfit.has(source)) unfit.set(source, log)
   }
-  for (const [source, log] of others) {
+  for (const [source, log] of unfit) {
     const wrong = events.find(one => one.signature === log.topics[0])
     if (wrong && !fitting.has(source)) throw undecodableLog(chain, wrong.event, log)
   }
@@ -413,17 +413,17 @@ const ownTopic = /^(address|bool|bytes\d+|u?int\d+)$/
 /** Logs of an anonymous event. Where all logs with its topics have other data, the ABI is wrong. */
 function anonymousLogs(chain: string, event: AbiEvent, logs: Iterable<RawLog>): EventLog<AbiEvent>[] {
   const decoded: EventLog<AbiEvent>[] = []
-  let other: Fault | undefined
+  let firstFault: Fault | undefined
   for (const log of logs) {
     if (!hasTopics(event, log)) continue
     try {
       decoded.push(typedLog(chain, event, log))
     } catch (error) {
       if (!(error instanceof Fault)) throw error
-      other ??= error
+      firstFault ??= error
     }
   }
-  if (other && decoded.length === 0) throw other
+  if (firstFault && decoded.length === 0) throw firstFault
   return decoded
 }
 

@@ -338,11 +338,11 @@ async function exitOf(
   child: ChildProcess,
   why: (signal: NodeJS.Signals | null) => Partial<Omit<Lost, 'kind'>>,
 ): Promise<Omit<Lost, 'kind'>> {
-  const closed = new Promise<void>(resolve => child.once('close', () => resolve()))
+  const closing = new Promise<void>(resolve => child.once('close', () => resolve()))
   const signal = await new Promise<NodeJS.Signals | null>(resolve => {
     child.once('exit', (_, by) => resolve(by))
   })
-  await Promise.race([closed, ticks(ticksToRead)])
+  await Promise.race([closing, ticks(ticksToRead)])
   return { how: `ended with ${signal ?? `exit code ${child.exitCode}`}`, ...why(signal) }
 }
 
@@ -379,27 +379,27 @@ async function ticks(count: number): Promise<void> {
  */
 function logLines(child: ChildProcess, log: (line: LogLine) => void): () => boolean {
   let crashed = false
-  const each = (stream: Readable | null, level: ChildLogLevel) => {
+  const forward = (stream: Readable | null, level: ChildLogLevel) => {
     if (!stream) return
     eachLine(stream, message => {
       crashed ||= message.startsWith('<--- Last few GCs') || message.startsWith('FATAL ERROR')
       if (!crashed) log({ collectorId: '', level, message, facts: {} })
     })
   }
-  each(child.stdout, 'info')
-  each(child.stderr, 'warn')
+  forward(child.stdout, 'info')
+  forward(child.stderr, 'warn')
   return () => crashed
 }
 
 /** Reads lines up to a number and a length; the rest is read and dropped, so that endless output fills no memory. */
 function eachLine(stream: Readable, take: (line: string) => void): void {
-  let [rest, left] = ['', runLogLinesMax]
+  let [rest, linesLeft] = ['', runLogLinesMax]
   stream.setEncoding('utf8').on('data', (chunk: string) => {
-    if (left <= 0) return
+    if (linesLeft <= 0) return
     const lines = `${rest}${chunk}`.split('\n')
     rest = firstChars(lines.pop() ?? '', collectorTextCharsMax)
-    const whole = lines.filter(line => line.trim() !== '').slice(0, left)
-    left -= whole.length
+    const whole = lines.filter(line => line.trim() !== '').slice(0, linesLeft)
+    linesLeft -= whole.length
     for (const line of whole) take(firstChars(line, collectorTextCharsMax))
   })
 }

@@ -415,14 +415,14 @@ export class CollectorChild {
   async #watchStart(): Promise<void> {
     const { time, limits, log } = this.#deps
     const { startMsMax } = limits
-    const started = new AbortController()
-    void this.ready.then(() => started.abort())
+    const startSignal = new AbortController()
+    void this.ready.then(() => startSignal.abort())
     const stopwatch = new ProcessStopwatch(time, this.#spawned.processor)
     const onBusy = () => {
       const message = `${stopwatch.busySentence}: a process of collectors is not ready yet`
       log({ collectorId: '', level: 'warn', message, facts: {} })
     }
-    const end = await stopwatch.passed(startMsMax, started.signal, onBusy).catch(() => undefined)
+    const end = await stopwatch.passed(startMsMax, startSignal.signal, onBusy).catch(() => undefined)
     const how = `was not ready within ${startMsMax / 1000} s`
     if (end !== undefined) this.#lose({ how, ...(end === 'starved' && { starved: stopwatch.busySentence }) })
   }

@@ -25,18 +25,18 @@ type Completed = { readonly kind: 'lines'; readonly lines: readonly string[] } |
  */
 export function boundedLines(charsMax: number): (piece: string) => Completed {
   let pieces: string[] = []
-  let held = 0
+  let heldChars = 0
 
   return piece => {
     const [first = '', ...rest] = piece.split('\n')
     const last = rest.pop()
-    held += first.length
-    if (held > charsMax) return { kind: 'too-long' }
+    heldChars += first.length
+    if (heldChars > charsMax) return { kind: 'too-long' }
     pieces.push(first)
     if (last === undefined) return { kind: 'lines', lines: [] }
     const lines = [pieces.join(''), ...rest]
     pieces = [last]
-    held = last.length
+    heldChars = last.length
     return lines.some(line => line.length > charsMax) ? { kind: 'too-long' } : { kind: 'lines', lines }
   }
 }

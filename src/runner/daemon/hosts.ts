@@ -291,19 +291,19 @@ export class ForeignHostLimits {
 
   /** As that of `HostLimits`. */
   async take(host: string, asker: Asker): Promise<SlotResult> {
-    const own = await this.#own.take(host, asker)
-    if (own.kind === 'refused') return own
+    const slot = await this.#own.take(host, asker)
+    if (slot.kind === 'refused') return slot
     const shared = await this.#shared.take(host, asker).catch(error => {
-      own.end({ kind: 'failed' })
+      slot.end({ kind: 'failed' })
       throw error
     })
     if (shared.kind === 'refused') {
-      own.end({ kind: 'failed' })
+      slot.end({ kind: 'failed' })
       return shared
     }
     const end = (how: RequestEnd) => {
       const retryAfterMs = how.kind === 'refused' ? how.retryAfterMs : undefined
-      own.end(
+      slot.end(
         retryAfterMs === undefined
           ? how
           : { kind: 'refused', retryAfterMs: Math.min(retryAfterMs, foreignRetryAfterMsMax) },

@@ -103,46 +103,46 @@ export class Lists {
     const { time } = this.#deps
     if (list.isOfPresent && hour !== hourAt(time.nowMs()))
       throw new Fault('list-missing', `its source knows the present alone, and ${hourText(hour)} is past`)
-    const known = this.#knownOf(list)
-    known.wanted.push(hour)
+    const state = this.#knownOf(list)
+    state.wanted.push(hour)
     try {
-      const listed = await this.#readOn(list, known, hour)
-      known.recent = listed.items
+      const listed = await this.#readOn(list, state, hour)
+      state.recent = listed.items
       return listed
     } finally {
-      known.wanted.splice(known.wanted.indexOf(hour), 1)
+      state.wanted.splice(state.wanted.indexOf(hour), 1)
     }
   }
 
-  async #readOn(list: ListSource, known: KnownList, hour: Hour): Promise<Listed> {
+  async #readOn(list: ListSource, state: KnownList, hour: Hour): Promise<Listed> {
     // The past is read up to the newest hour that is wanted, unless that cannot be had.
     for (let newest = endOfTime, isCertified = false; ; ) {
       // Nothing is awaited between this and the next step, so that one hour alone takes it.
-      while (known.step) await known.step
-      if (this.#deps.time.nowMs() >= known.certifiedUntilMs && !isCertified) {
+      while (state.step) await state.step
+      if (this.#deps.time.nowMs() >= state.certifiedUntilMs && !isCertified) {
         isCertified = true
-        await this.#asStep(known, () => this.#certify(list, known, hour))
+        await this.#asStep(state, () => this.#certify(list, state, hour))
         continue
       }
-      const { memory } = known
-      const isFirst = memory === undefined && known.hasMemory !== false
-      const finalHour = Math.min(this.#finalHour(list), newest, Math.max(...known.wanted)) as Hour
-      const run = () => this.#run(list, known, { hour, finalHour, known: memory })
-      const listed = await (isFirst ? this.#asStep(known, run) : run())
+      const { memory } = state
+      const isFirst = memory === undefined && state.hasMemory !== false
+      const finalHour = Math.min(this.#finalHour(list), newest, Math.max(...state.wanted)) as Hour
+      const run = () => this.#run(list, state, { hour, finalHour, known: memory })
+      const listed = await (isFirst ? this.#asStep(state, run) : run())
       const { first } = listed
       if (first === undefined) return listed
       // Another hour may have read on.
-      while (known.step) await known.step
-      if (known.memory !== memory) continue
-      const before = () => this.#run(list, known, { hour: first, finalHour: first, known: memory })
+      while (state.step) await state.step
+      if (state.memory !== memory) continue
+      const before = () => this.#run(list, state, { hour: first, finalHour: first, known: memory })
       try {
-        await this.#asStep(known, before)
+        await this.#asStep(state, before)
       } catch (error) {
         if (first <= hour) throw error
         newest = hour
         continue
       }
-      if (known.memory === memory) throw new Fault('list-missing', 'its past cannot be read')
+      if (state.memory === memory) throw new Fault('list-missing', 'its past cannot be read')
     }
   }
 
@@ -152,71 +152,71 @@ export class Lists {
    * @returns whether it is read afresh now. Never rejects
    */
   async doubt(list: ListSource): Promise<boolean> {
-    const known = this.#knownOf(list)
-    while (known.step) await known.step
+    const state = this.#knownOf(list)
+    while (state.step) await state.step
     const nowMs = this.#deps.time.nowMs()
-    if (!known.memory || !list.isBelieved || nowMs < known.doubtedMs + dayMs) return false
-    known.doubtedMs = nowMs
-    await this.#drop(list, known, 'hosts disagree over what is computed from it')
+    if (!state.memory || !list.isBelieved || nowMs < state.doubtedMs + dayMs) return false
+    state.doubtedMs = nowMs
+    await this.#drop(list, state, 'hosts disagree over what is computed from it')
     return true
   }
 
   /** Does something while other hours wait, so that a past is read once. */
-  #asStep<T>(known: KnownList, work: () => Promise<T>): Promise<T> {
+  #asStep<T>(state: KnownList, work: () => Promise<T>): Promise<T> {
     const done = work()
     const step = done
       .catch(() => {})
       .then(() => {
-        if (known.step === step) delete known.step
+        if (state.step === step) delete state.step
       })
-    known.step = step
+    state.step = step
     return step.then(() => done)
   }
 
   /** Asks for evidence of what is remembered. Rejects with a Fault where that cannot be had. */
-  async #certify(list: ListSource, known: KnownList, hour: Hour): Promise<void> {
-    await this.#load(list, known)
-    await this.#dropForgotten(list, known)
-    if (known.memory && list.isBelieved) await this.#requireBlock(list, known, known.memory, hour)
-    if (known.memory) await this.#readAgain(list, known, known.memory)
-    const { memory } = known
+  async #certify(list: ListSource, state: KnownList, hour: Hour): Promise<void> {
+    await this.#load(list, state)
+    await this.#dropForgotten(list, state)
+    if (state.memory && list.isBelieved) await this.#requireBlock(list, state, state.memory, hour)
+    if (state.memory) await this.#readAgain(list, state, state.memory)
+    const { memory } = state
     const isStanding = !memory || !list.isBelieved || memory.hour <= this.#finalHour(list)
-    known.certifiedUntilMs = isStanding && known.isLoaded ? this.#deps.time.nowMs() + hourMs : 0
+    state.certifiedUntilMs = isStanding && state.isLoaded ? this.#deps.time.nowMs() + hourMs : 0
   }
 
   /** Takes what is kept, if it is of this list and whole. */
-  async #load(list: ListSource, known: KnownList): Promise<void> {
-    if (known.isLoaded) return
+  async #load(list: ListSource, state: KnownList): Promise<void> {
+    if (state.isLoaded) return
     try {
       const kept = await this.#deps.keeper?.read(list.name)
-      known.isLoaded = true
+      state.isLoaded = true
       if (!kept || kept.digest !== this.#digestOf(list, kept)) return
-      known.saved = kept
-      known.doubtedMs = kept.doubtedMs
-      if (known.memory && known.memory.hour >= kept.hour) return
-      known.memory = kept
-      if (known.recent.length === 0) known.recent = kept.items
+      state.saved = kept
+      state.doubtedMs = kept.doubtedMs
+      if (state.memory && state.memory.hour >= kept.hour) return
+      state.memory = kept
+      if (state.recent.length === 0) state.recent = kept.items
     } catch (error) {
       list.warn(`what is remembered of it cannot be read, so it is read from its beginning: ${textOf(error)}`)
     }
   }
 
   /** A person or another daemon may have forgotten it. */
-  async #dropForgotten(list: ListSource, known: KnownList): Promise<void> {
+  async #dropForgotten(list: ListSource, state: KnownList): Promise<void> {
     const { keeper } = this.#deps
-    if (!keeper || !known.saved) return
+    if (!keeper || !state.saved) return
     try {
-      if ((await keeper.sinceMs(list.name)) === known.saved.sinceMs) return
+      if ((await keeper.sinceMs(list.name)) === state.saved.sinceMs) return
     } catch (error) {
       list.warn(`what is remembered of it cannot be read: ${textOf(error)}`)
       return
     }
-    Object.assign(known, { memory: undefined, saved: undefined, open: undefined, isLoaded: false })
-    await this.#load(list, known)
+    Object.assign(state, { memory: undefined, saved: undefined, open: undefined, isLoaded: false })
+    await this.#load(list, state)
   }
 
   /** Drops what was read on another branch, or of another chain. @throws Fault of the chain */
-  async #requireBlock(list: ListSource, known: KnownList, memory: RememberedList, hour: Hour): Promise<void> {
+  async #requireBlock(list: ListSource, state: KnownList, memory: RememberedList, hour: Hour): Promise<void> {
     const chain = this.#chainOf(list)
     const { block } = memory
     if (!chain || !block) return
@@ -232,7 +232,7 @@ export class Lists {
     // A node without the header says nothing, but an hour that is not in its order does.
     const isBehind = asOf !== undefined && hour >= memory.hour && asOf.number < block.number
     if (isOfChain !== false && !isBehind) return
-    await this.#drop(list, known, `block ${block.number}, as of which it was read, is not in the chain any more`)
+    await this.#drop(list, state, `block ${block.number}, as of which it was read, is not in the chain any more`)
   }
 
   async #drop(list: ListSource, known: KnownList, why: string): Promise<void> {
@@ -246,7 +246,7 @@ export class Lists {
   }
 
   /** Once a day, reads a piece of the past of an event again: a node may have left something out. Never rejects. */
-  async #readAgain(list: ListSource, known: KnownList, memory: RememberedList): Promise<void> {
+  async #readAgain(list: ListSource, state: KnownList, memory: RememberedList): Promise<void> {
     const nowMs = this.#deps.time.nowMs()
     if (!memory.blocks || list.since === undefined || nowMs < memory.rereadMs + dayMs) return
     const begin = hourAfter(list.since, -1)
@@ -264,29 +264,29 @@ export class Lists {
           `${count} of its items had been left out by a node, which were found when ${hours} was read again: hours since then may be wrong, and tidegauge backfill --overwrite mends them`,
         )
       }
-      await this.#keep(list, known, { ...next, items: added.items, blocks: added.blocks })
+      await this.#keep(list, state, { ...next, items: added.items, blocks: added.blocks })
     } catch (error) {
       list.warn(`a piece of its past cannot be read again: ${textOf(error)}`)
-      known.memory = next
+      state.memory = next
     }
   }
 
-  async #run(list: ListSource, known: KnownList, at: ListHour): Promise<Listed> {
+  async #run(list: ListSource, state: KnownList, at: ListHour): Promise<Listed> {
     const listed = await list.run(at)
     const { memory, pins, first } = listed
-    if (first === undefined) known.hasMemory ??= memory !== undefined
+    if (first === undefined) state.hasMemory ??= memory !== undefined
     const [pin] = pins
     if (!memory) return listed
     if (memory.blocks && memory.hour > this.#finalHour(list)) {
-      if (pin) known.open = { memory, hash: pin.block.hash }
+      if (pin) state.open = { memory, hash: pin.block.hash }
       return listed
     }
-    await this.#remember(list, known, memory, pin?.block)
+    await this.#remember(list, state, memory, pin?.block)
     return listed
   }
 
-  async #remember(list: ListSource, known: KnownList, memory: ListMemory, block: RememberedList['block']) {
-    const { memory: before, open } = known
+  async #remember(list: ListSource, state: KnownList, memory: ListMemory, block: RememberedList['block']) {
+    const { memory: before, open } = state
     if (before && memory.hour <= before.hour) return
     // The same block: what the hour had when it was not final yet was not replaced since.
     const seen = open?.memory.hour === memory.hour && open.hash === block?.hash ? open.memory : undefined
@@ -296,19 +296,19 @@ export class Lists {
     const nowMs = this.#deps.time.nowMs()
     const { hour, items, blocks } = whole
     const began = before ?? { sinceMs: nowMs, rereadMs: nowMs, rereadTo: 0 as Hour }
-    if (hour > this.#finalHour(list)) known.certifiedUntilMs = 0
-    await this.#keep(list, known, {
-      ...{ name: list.name, digest: '', hour, items, blocks, doubtedMs: known.doubtedMs },
+    if (hour > this.#finalHour(list)) state.certifiedUntilMs = 0
+    await this.#keep(list, state, {
+      ...{ name: list.name, digest: '', hour, items, blocks, doubtedMs: state.doubtedMs },
       ...{ sinceMs: began.sinceMs, rereadMs: began.rereadMs, rereadTo: began.rereadTo },
       ...(block && { block: { number: block.number, hash: block.hash } }),
     })
   }
 
   /** Remembers items, and keeps them for the next start where that saves much. Never rejects. */
-  async #keep(list: ListSource, known: KnownList, remembered: RememberedList): Promise<void> {
+  async #keep(list: ListSource, state: KnownList, remembered: RememberedList): Promise<void> {
     const memory = { ...remembered, digest: this.#digestOf(list, remembered) }
-    const { saved } = known
-    known.memory = memory
+    const { saved } = state
+    state.memory = memory
     const isNews =
       !saved ||
       saved.items.length !== memory.items.length ||
@@ -318,19 +318,19 @@ export class Lists {
     if (!this.#deps.keeper || !isNews) return
     try {
       await this.#deps.keeper.save(memory)
-      known.saved = memory
+      state.saved = memory
     } catch (error) {
       list.warn(`what is remembered of it cannot be kept: ${textOf(error)}`)
     }
   }
 
   #knownOf(list: ListSource): KnownList {
-    const known = this.#known.get(list.name) ?? {
+    const state = this.#known.get(list.name) ?? {
       ...{ isLoaded: this.#deps.keeper === undefined, certifiedUntilMs: 0, doubtedMs: 0, wanted: [] },
       recent: list.fixed,
     }
-    this.#known.set(list.name, known)
-    return known
+    this.#known.set(list.name, state)
+    return state
   }
 
   #chainOf({ chain }: ListSource): Chains[string] | undefined {

@@ -325,14 +325,14 @@ function lateWords(fault: FaultRecord, chains: Chains): FaultRecord {
     const hosts = chain?.hosts?.() ?? []
     return { name: hosts.length > 0 ? `${name} (${hosts.join(', ')})` : name, isChain: chain !== undefined }
   })
-  const named = all.map(({ name }) => name).join(', ')
+  const names = all.map(({ name }) => name).join(', ')
   const step = all.some(({ isChain }) => isChain)
     ? 'tidegauge doctor shows which endpoints answer'
     : 'see whether it answers'
   return {
     ...fault,
-    message: `${fault.message} from ${named}`,
-    facts: { ...fault.facts, waitedFor: named },
+    message: `${fault.message} from ${names}`,
+    facts: { ...fault.facts, waitedFor: names },
     fix: `${step}; a longer deadline: of the collector gives it more time`,
   }
 }
@@ -419,20 +419,22 @@ interface PathsChecked {
  */
 async function declaredPaths(
   { options, configFile }: Pick<CollectorRef, 'options' | 'configFile'>,
-  said: readonly string[],
+  declarations: readonly string[],
   isShipped: boolean,
   refusalOf: (path: string) => Promise<string | undefined>,
 ): Promise<PathsChecked> {
-  const written = new Map(textsIn(options, []).map(({ text, path }) => [resolve(dirname(configFile), text), path]))
-  const meant = said.filter(path => written.has(path))
+  const pathsInOptions = new Map(
+    textsIn(options, []).map(({ text, path }) => [resolve(dirname(configFile), text), path]),
+  )
+  const meant = declarations.filter(path => pathsInOptions.has(path))
   const refusals = await Promise.all(meant.map(async path => ({ path, message: await refusalOf(path) })))
   return {
     granted: [
       ...refusals.flatMap(({ path, message }) => (message === undefined ? [path] : [])),
-      ...(isShipped ? said.filter(path => !written.has(path)) : []),
+      ...(isShipped ? declarations.filter(path => !pathsInOptions.has(path)) : []),
     ],
     mistakes: refusals.flatMap(({ path, message }) =>
-      message === undefined ? [] : [{ path: written.get(path) ?? [], message }],
+      message === undefined ? [] : [{ path: pathsInOptions.get(path) ?? [], message }],
     ),
   }
 }

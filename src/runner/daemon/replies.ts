@@ -436,21 +436,21 @@ export class NamedAnswers<A extends NamedAnswer> {
     if (!reader) throw chain === undefined ? unknown(kind, name, Object.keys(readers)) : unpricedTokens(chain)
     meeting.join(hour, reader.id)
     const answer = read(reader, hour, name).finally(() => meeting.leave(hour, reader.id))
-    const kept: KeptAnswer<A> = {
+    const entry: KeptAnswer<A> = {
       answer: answer.catch(error => Promise.reject(missing(kind, name, error))),
       untilMs: Number.POSITIVE_INFINITY,
     }
-    this.#kept.set(key, kept)
-    kept.answer.then(
+    this.#kept.set(key, entry)
+    entry.answer.then(
       ({ pins }) => {
-        kept.untilMs = time.nowMs() + (pins.length > 0 ? pinnedAnswerKeptMs : answerKeptMs)
+        entry.untilMs = time.nowMs() + (pins.length > 0 ? pinnedAnswerKeptMs : answerKeptMs)
         this.#drop()
       },
       () => {
-        if (this.#kept.get(key) === kept) this.#kept.delete(key)
+        if (this.#kept.get(key) === entry) this.#kept.delete(key)
       },
     )
-    return kept
+    return entry
   }
 
   #drop(): void {

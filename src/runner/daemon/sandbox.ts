@@ -358,14 +358,15 @@ class Walks {
 
   async #linked(path: string, rules: WalkRules): Promise<WalkedPart> {
     const target = await real(path)
-    const found = await lstat(target).catch(() => undefined)
-    if (!found || this.#isHidden(target)) return noPart
+    const status = await lstat(target).catch(() => undefined)
+    if (!status || this.#isHidden(target)) return noPart
     if (isAt(target, rules.root)) {
-      return found.isFile()
+      return status.isFile()
         ? { isWhole: true, hasFolderLink: false, paths: [path, target] }
-        : { isWhole: found.isDirectory(), hasFolderLink: true, paths: [] }
+        : { isWhole: status.isDirectory(), hasFolderLink: true, paths: [] }
     }
-    if (rules.isPackages && found.isDirectory() && isPackagePlace(path, rules.root)) await this.#addLinked(path, target)
+    if (rules.isPackages && status.isDirectory() && isPackagePlace(path, rules.root))
+      await this.#addLinked(path, target)
     return noPart
   }
 
@@ -467,17 +468,17 @@ const relativePath = /(['"`])(\.{1,2}\/[^'"`\n]+)\1/g
  * @param isTaken whether a file counts and is followed. Default: each
  */
 export function importedFiles(file: string, isTaken = (_file: string) => true): readonly string[] {
-  const found = new Set([file])
+  const files = new Set([file])
   const code = new CodeReader()
-  for (const each of found) {
-    if (found.size >= filesMax) break
+  for (const each of files) {
+    if (files.size >= filesMax) break
     if (!isCode(each)) continue
     for (const [, , written = ''] of code.textOf(each).matchAll(relativePath)) {
       const path = resolve(dirname(each), written)
-      if (isTaken(path)) found.add(path)
+      if (isTaken(path)) files.add(path)
     }
   }
-  return [...found]
+  return [...files]
 }
 
 /** The texts of a collector's code: its file and what that imports from its folder, and nothing else that it names. */
