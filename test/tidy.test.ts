@@ -186,6 +186,13 @@ describe('the house is tidy:', () => {
     ).toEqual([])
   })
 
+  it('fewer and fewer names are pronouns or participles', () => {
+    const vague =
+      /\b(?:const|let) (?:own|one|found|asked|given|said|some|others?|known|wanted|shown|kept|stored|seen|taken|what|named|held|left|meant|each|listed|written)\b/g
+    const count = [...sources, ...collectors].reduce((sum, { text }) => sum + (text.match(vague)?.length ?? 0), 0)
+    expect(count, 'a name says what it holds: digest, certificate, offset').toBeLessThanOrEqual(612)
+  })
+
   it('functions are short', () => {
     expect(sources.flatMap(longFunctions), 'what needs more than a screen does more than one thing').toEqual([])
   })

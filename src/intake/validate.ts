@@ -134,7 +134,7 @@ export function hourFault(failures: Validated['failures']): Fault | undefined {
   }
   const more = groups.length - namedMax
   const lines = groups.slice(0, namedMax).map(failureLine)
-  return new Fault(code, `${lines.join('; ')}${more > 0 ? `; and ${more} more reasons` : ''}`)
+  return new Fault(code, `${lines.join('; ')}${more > 0 ? `; and ${more} more reason${more === 1 ? '' : 's'}` : ''}`)
 }
 
 /** History of a metric id at an hour, as far back as one of no items needs it; `undefined` for a new one. */

@@ -139,11 +139,15 @@ describe('the fault of an hour', () => {
     expect(hourFault({ A: permanent })?.code).toBe('chain-call-reverted')
   })
 
-  it('names ten reasons and ten labels of one, and counts the others', () => {
-    const labels = Array.from({ length: 13 }, (_, place) => `L${place}`)
+  it.for([
+    [10, 'L9: it is L9', 'L9: down'],
+    [11, 'L9: it is L9; and 1 more reason', 'L9 and 1 more: down'],
+    [13, 'L9: it is L9; and 3 more reasons', 'L9 and 3 more: down'],
+  ] as const)('names ten reasons and ten labels of one, and counts the others: %i', ([length, ofReasons, ofLabels]) => {
+    const labels = Array.from({ length }, (_, place) => `L${place}`)
     const each = Object.fromEntries(labels.map(label => [label, failure(`it is ${label}`)]))
-    expect(hourFault(each)?.message).toMatch(/^L0: it is L0; .*; L9: it is L9; and 3 more reasons$/)
+    expect(hourFault(each)?.message).toMatch(new RegExp(`^L0: it is L0; .*; ${ofReasons}$`))
     const same = Object.fromEntries(labels.map(label => [label, failure('down')]))
-    expect(hourFault(same)?.message).toBe('L0, L1, L2, L3, L4, L5, L6, L7, L8, L9 and 3 more: down')
+    expect(hourFault(same)?.message).toBe(`L0, L1, L2, L3, L4, L5, L6, L7, L8, ${ofLabels}`)
   })
 })
