@@ -8,6 +8,7 @@ import { errorText, rateFailure } from './http.ts'
 import type { BatchLimit, ObservedBlocks, StateAvailability } from './learnt.ts'
 import {
   type BlockPart,
+  headCall,
   isLogRateError,
   isRateError,
   isServed,
@@ -30,6 +31,9 @@ const patienceMsMax = 5_000
 
 /** The cheapest call to a node. */
 export const chainIdCall: RpcCall = { method: 'eth_chainId', params: [] }
+
+/** The method for all receipts of a block, which not every node or plan has. */
+export const receiptsMethod = 'eth_getBlockReceipts'
 
 const heavyMethods: ReadonlySet<string> = new Set(['eth_call', 'eth_getLogs', 'eth_getBalance', 'eth_getCode'])
 
@@ -106,6 +110,17 @@ class Refusals {
   accompanied(calls: readonly WrittenCall[]): readonly WrittenCall[] {
     if (this.#refused.size === 0 || !calls.every(({ call }) => this.#refused.has(call.method))) return calls
     return [...calls, writtenCall(chainIdCall)]
+  }
+
+  /** Whether a method is refused whatever the rate. It is believed until the method is answered. */
+  isOfMethod(method: string): boolean {
+    return this.#refusedAlone.has(method)
+  }
+
+  /** Records that a method is refused whatever the rate. */
+  addMethod(method: string): void {
+    this.#refused.add(method)
+    this.#refusedAlone.add(method)
   }
 
   /** Outcomes of a request: calls refused for the rate are failures in their places, the others keep their answers. */
@@ -340,6 +355,7 @@ export class CallSender {
       else {
         if (await this.#isOfBatch(asked, refusal, options))
           throw new BatchRefused(refusal.host, refusal.reason, 'calls')
+        if (await this.#isOfMethod(asked, options)) throw new EndpointFailure(refusal.host, refusal.reason, 'refused')
         rate.refused(sent, refusal.retryAtMs)
         throw refusal
       }
@@ -469,6 +485,23 @@ export class CallSender {
     const one = calls.find(call => !isHeavy(call)) ?? calls[0]
     if (!one || calls.length === 1 || isProven || retryAtMs !== undefined) return false
     return (await this.#answerAlone(one, options))?.kind === 'result'
+  }
+
+  /**
+   * Whether a request for receipts is refused for its method, in whatever words: time after time, while the last block is
+   * answered. Other calls do not wait for that, as receipts are only evidence.
+   */
+  async #isOfMethod(calls: readonly WrittenCall[], options: RequestOptions): Promise<boolean> {
+    const [receipts, ...others] = calls.filter(call => !isHarmless(call))
+    if (receipts?.call.method !== receiptsMethod || others.length > 0) return false
+    if (this.#refusals.isOfMethod(receiptsMethod)) return true
+    const head = writtenCall(headCall)
+    for (const call of [head, head, receipts, receipts, head, head]) {
+      const answer = await this.#answerAlone(call, options)
+      if ((answer?.kind === 'result') !== (call === head)) return false
+    }
+    this.#refusals.addMethod(receiptsMethod)
+    return true
   }
 
   /**

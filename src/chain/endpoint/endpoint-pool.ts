@@ -2,7 +2,15 @@ import type { Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import type { CallMeter, CallOutcome, CountsOf } from './call-meter.ts'
 import { type Endpoint, type EndpointDeps, type OpenEndpoint, openEndpoint } from './endpoint.ts'
-import { adviceOf, allFailed, EndpointFailure, type FailureKind, ReadFailure, StateMissing } from './failures.ts'
+import {
+  adviceOf,
+  allFailed,
+  EndpointFailure,
+  type FailureKind,
+  NoLogs,
+  ReadFailure,
+  StateMissing,
+} from './failures.ts'
 import { type ChainHead, stateBlocksMin } from './learnt.ts'
 import { type BlockPart, headCall, lacksPart, type SendCalls } from './rpc.ts'
 
@@ -385,8 +393,10 @@ export class EndpointPool {
       } catch (error) {
         signal.throwIfAborted()
         if (!(error instanceof EndpointFailure)) throw error
-        this.#failed(member, error)
-        failures.push(await this.#judged(error, member.endpoint, hour, signal))
+        const judged = await this.#judged(error, member.endpoint, hour, signal)
+        // One that is dead rests, though it was found before to lack that state.
+        this.#failed(member, disabling.has(error.kind) ? error : judged)
+        failures.push(judged)
       }
     }
     delete hour.endpoint
@@ -471,7 +481,7 @@ export class EndpointPool {
     signal: AbortSignal,
   ): Promise<EndpointFailure> {
     const { kind, host, reason } = failure
-    if (failure instanceof ReadFailure) return failure
+    if (failure instanceof ReadFailure || failure instanceof NoLogs) return failure
     if (failure instanceof StateMissing) {
       if (part !== 'state' || blockNumber === undefined) return failure
       if (this.#isRecent(blockNumber)) return new EndpointFailure(host, reason, 'recent-state')
@@ -480,7 +490,10 @@ export class EndpointPool {
     }
     const asked = blockNumber !== undefined && doubtfulKinds.has(kind)
     const tryCall: SendCalls = (...calls) => endpoint.tryCall(...calls)
-    const isMissing = asked && (await lacksPart(tryCall, part, blockNumber, signal))
+    const isLacking = async (lacked: BlockPart) => asked && lacksPart(tryCall, lacked, blockNumber, signal)
+    // Without its header a node has nothing of a block, even where it answers that there are no logs.
+    const isOfHeader = kind === 'unknown-block' && part === 'logs'
+    const isMissing = asked && ((await isLacking(part)) || (isOfHeader && (await isLacking('header'))))
     if (!isMissing || this.#head === undefined) {
       const other = kind === 'pruned' ? new EndpointFailure(host, reason, 'refused') : failure
       return this.#stillMissing(other, endpoint, blockNumber)

@@ -243,7 +243,7 @@ class Node implements OpenEndpoint {
     this.depth = new StateAvailability(time)
     this.batch = new BatchLimit(deps.batchCallsMax ?? callsMax)
     this.rate = new RateLimit(time, nodeRate, deps.callsPerSecondMax)
-    this.logs = new LogSpans(deps.logBlocksMax)
+    this.logs = new LogSpans(time, deps.logBlocksMax)
     this.#url = url
     this.#chainId = chainId
     this.#wire = wire

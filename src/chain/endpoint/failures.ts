@@ -74,6 +74,13 @@ export class TimedOut extends EndpointFailure {}
  */
 export class ReadFailure extends EndpointFailure {}
 
+/** An endpoint serves no logs: it refuses those of its last block, too. */
+export class NoLogs extends EndpointFailure {
+  constructor(host: string, reason: string) {
+    super(host, `serves no logs, not even of its last block: it ${reason}`, 'no-logs')
+  }
+}
+
 /** An endpoint was asked and does not have a part of an old block: found by its answers, not by its words. */
 export class StateMissing extends EndpointFailure {
   constructor(host: string, reason: string) {

@@ -207,6 +207,9 @@ export function filterKey(filter: LogFilter): string {
   return createHash('sha256').update(JSON.stringify(filter)).digest('base64')
 }
 
+/** Time after which a node without `eth_getLogs` is asked for those of its last block again. */
+const logsRefusedMs = hourMs
+
 /**
  * Learnt limits of `eth_getLogs` on one endpoint. Each filter has its own span, as a limit may be one of results: a
  * contract with many events does not shrink the ranges of others. A new filter starts with the largest span of the
@@ -216,11 +219,25 @@ export class LogSpans {
   /** Fewer than its concurrent requests, so that other reads have room. */
   readonly semaphore = new Semaphore(logRequestsAtOnceMax)
   readonly #most: number
+  readonly #time: Time
   readonly #byFilter = new Map<string, LogSpan>()
+  #refused: { readonly failure: EndpointFailure; readonly atMs: number } | undefined
 
   /** @param blocksMax as configured; default: no limit */
-  constructor(blocksMax = Number.POSITIVE_INFINITY) {
+  constructor(time: Time, blocksMax = Number.POSITIVE_INFINITY) {
+    this.#time = time
     this.#most = blocksMax
+  }
+
+  /** The failure of a node without `eth_getLogs`; undefined once it is to be asked again. */
+  get refusal(): EndpointFailure | undefined {
+    const { failure, atMs } = this.#refused ?? { atMs: 0 }
+    return Math.abs(this.#time.nowMs() - atMs) < logsRefusedMs ? failure : undefined
+  }
+
+  /** Records that the node does not have the method. */
+  refused(failure: EndpointFailure): void {
+    this.#refused = { failure, atMs: this.#time.nowMs() }
   }
 
   of(filter: LogFilter): LogSpan {
@@ -300,6 +317,8 @@ export interface LearntOfNode {
   takesHashes?: boolean
   /** Whether `eth_getLogs` passes in a batch; absent while nothing speaks against it. */
   takesLogBatches?: boolean
+  /** Whether it answered `eth_getLogs` of any filter and block. */
+  servesLogs?: boolean
 }
 
 /** Time for which a node that does not fail is taken to be the same software. */

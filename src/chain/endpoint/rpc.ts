@@ -201,6 +201,11 @@ export function isLogRateError({ code, message }: RpcError): boolean {
   return isOfRate(message) && !ofRange.test(message)
 }
 
+/** Whether an error is about the method, which the node does not serve: -32601, or words that name it. */
+export function isOfMethod({ code, message }: RpcError): boolean {
+  return code === -32601 || /\bmethod\b|\beth_/i.test(message)
+}
+
 /** Wait that a refusal for the rate asks for in its data, in seconds (Infura and others). */
 export function backoffSecondsOf({ data }: RpcError): number | undefined {
   const part = isRecord(data) && isRecord(data['rate']) ? data['rate'] : data
@@ -360,7 +365,8 @@ export async function lacksPart(
   return true
 }
 
-function isPassing(outcome: RpcOutcome): boolean {
+/** Whether an outcome is a failure that says nothing about the block. */
+export function isPassing(outcome: RpcOutcome): boolean {
   return outcome instanceof EndpointFailure && passingKinds.has(outcome.kind)
 }
 

@@ -238,8 +238,11 @@ export type AsOfAnswer =
   | { readonly kind: 'before-first'; readonly first: BlockHeader }
   /** There is no block past the hour, so none is proven to be the last before it. */
   | { readonly kind: 'past-head'; readonly head: BlockHeader }
-  /** The endpoint lacks a block that the proof needs, and the numbers around it are not known to be empty. */
-  | { readonly kind: 'missing'; readonly number: bigint }
+  /**
+   * The endpoint lacks a block that the proof needs, and the numbers around it are not known to be empty. `isHole`: it has
+   * the blocks on either side.
+   */
+  | { readonly kind: 'missing'; readonly number: bigint; readonly isHole: boolean }
 
 /** The next blocks to ask for. `latest` is the chain's last block; numbers may lie past it. */
 export interface Question {
@@ -286,17 +289,14 @@ export function nextStep(known: KnownHeaders, hourSeconds: number, step: SearchS
   if (!high) return beyond(known, low, hourSeconds, step)
   if (!low) {
     if (high.number === 0n) return { kind: 'before-first', first: high }
-    return askOrMiss(open(known, firstGuesses(high, hourSeconds), -1n, high.number), high.number - 1n)
+    const numbers = open(known, firstGuesses(high, hourSeconds), -1n, high.number)
+    return numbers.length > 0 ? ask(numbers) : { kind: 'missing', number: high.number - 1n, isHole: false }
   }
   if (high.parentHash === low.hash) return { kind: 'found', block: low, after: high }
   const numbers = between(known, low, high, hourSeconds, step)
   // A block of an earlier search has no parent hash.
   if (numbers.length === 0 && high.parentHash === undefined) return ask([high.number])
-  return askOrMiss(numbers, high.number - 1n)
-}
-
-function askOrMiss(numbers: readonly bigint[], missing: bigint): AsOfAnswer | Question {
-  return numbers.length > 0 ? ask(numbers) : { kind: 'missing', number: missing }
+  return numbers.length > 0 ? ask(numbers) : { kind: 'missing', number: high.number - 1n, isHole: true }
 }
 
 function ask(numbers: readonly bigint[], latest = false): Question {

@@ -181,7 +181,7 @@ export class AsOfSearch implements AsOfSearchResult {
   #unlessInVain(hour: Hour, question: Question): AsOfAnswer | Question {
     const emptyRounds = this.#emptyRoundsOf(hour)
     const [number] = this.#asked.get(hour)?.numbers ?? []
-    if (number !== undefined && emptyRounds >= emptyRoundsMax) return { kind: 'missing', number }
+    if (number !== undefined && emptyRounds >= emptyRoundsMax) return { kind: 'missing', number, isHole: false }
     this.#asked.set(hour, { numbers: question.numbers, emptyRounds })
     return question
   }
@@ -240,7 +240,7 @@ function headerOf(
   answer: RpcAnswer | undefined,
 ): BlockHeader | EndpointFailure {
   if (answer?.kind === 'error') return endpoint.failure(answer.error)
-  if (answer?.result === null) return new EndpointFailure(endpoint.host, `does not have block ${number}`)
+  if (answer?.result === null) return blockMissing(endpoint, number)
   const header = parseHeader(answer?.result)
   if (header && header.timestampSeconds > secondsMax) {
     const text = `answered timestamps that are not in seconds: block ${header.number} is of ${header.timestampSeconds}`
@@ -249,10 +249,19 @@ function headerOf(
   if (header && (number === 'latest' || header.number === number)) return header
   // Some nodes return the block before a null round in its place.
   if (header && number !== 'latest' && header.number < number) {
-    return new EndpointFailure(endpoint.host, `does not have block ${number}`)
+    return blockMissing(endpoint, number)
   }
   if (header) throw headerFailure(endpoint, `answered block ${header.number} when asked for block ${number}`)
   throw headerFailure(endpoint, `answered something else than the header of block ${number}`)
+}
+
+/** The failure of a node that answers nothing for a block that is not past its head. */
+export function blockMissing({ host }: Endpoint, number: bigint | 'latest'): EndpointFailure {
+  return new EndpointFailure(
+    host,
+    `does not have block ${number}`,
+    number === 'latest' ? 'unreachable' : 'unknown-block',
+  )
 }
 
 /** The call that reads a block's header. */
@@ -606,8 +615,10 @@ function incomplete(
   absent: ReadonlyMap<bigint, EndpointFailure>,
 ): EndpointFailure {
   if (answer?.kind === 'missing') {
-    const missing = new EndpointFailure(endpoint.host, `does not have block ${answer.number}`)
-    return absent.get(answer.number) ?? missing
+    const missing = absent.get(answer.number) ?? blockMissing(endpoint, answer.number)
+    // A node that has the blocks on either side is damaged, or one of several: it does not lack what is old.
+    const isDamage = answer.isHole && missing.kind === 'unknown-block'
+    return isDamage ? new EndpointFailure(missing.host, missing.reason) : missing
   }
   const head = answer?.kind === 'past-head' ? answer.head : undefined
   const words = head ? `its last block ${head.number} is of ${secondsText(head.timestampSeconds)}` : 'it says nothing'

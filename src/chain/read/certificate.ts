@@ -13,7 +13,7 @@ import {
   type SeenBlock,
   stateCall,
 } from '../endpoint/rpc.ts'
-import { headerCall } from '../look-up/look-ups.ts'
+import { blockMissing, headerCall } from '../look-up/look-ups.ts'
 import { type BlockHeader, hexOf, parseHeader } from '../shapes.ts'
 
 /** The part of a block that a call names it by. */
@@ -115,6 +115,7 @@ function requireBlock(endpoint: Endpoint, block: NamedBlock, outcome: RpcOutcome
   if (outcome?.kind === 'error') throw endpoint.failure(outcome.error)
   const header = headerOf(outcome)
   if (header?.hash === block.hash) return header
+  if (outcome?.result === null) throw blockMissing(endpoint, block.number)
   throw new EndpointFailure(endpoint.host, `has another block ${block.number} than the as-of block`)
 }
 

@@ -1,6 +1,7 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import type { AsOfBlock, Hex, LogFilter } from '../../model/block.ts'
 import { isRecord } from '../../model/json.ts'
+import { receiptsMethod } from '../endpoint/call-sender.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import type { EndpointWatch } from '../endpoint/endpoint-pool.ts'
 import { EndpointFailure, noContract, StateMissing } from '../endpoint/failures.ts'
@@ -578,7 +579,7 @@ export class LogEvidence {
 }
 
 function receiptsCall(number: bigint): RpcCall {
-  return { method: 'eth_getBlockReceipts', params: [hexOf(number)], answerBytesMax: logReceiptBytesMax }
+  return { method: receiptsMethod, params: [hexOf(number)], answerBytesMax: logReceiptBytesMax }
 }
 
 /** Logs in receipts of a block that has some; `none` when a receipt is missing, undefined when they are of another block. */

@@ -3,11 +3,11 @@ import { isRecord } from '../../model/json.ts'
 import { type PeerText, peerText } from '../../model/text.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import type { EndpointPool, Served } from '../endpoint/endpoint-pool.ts'
-import { EndpointFailure, logsDisputed, StateMissing, TimedOut } from '../endpoint/failures.ts'
+import { EndpointFailure, logsDisputed, NoLogs, StateMissing, TimedOut } from '../endpoint/failures.ts'
 import { type LogRefusal, type LogSpan, logRequestsAtOnceMax, nextBlocks } from '../endpoint/learnt.ts'
-import type { RpcCall, RpcError, RpcOutcome } from '../endpoint/rpc.ts'
+import { isOfMethod, isPassing, partCall, type RpcCall, type RpcError, type RpcOutcome } from '../endpoint/rpc.ts'
 import { LogList, packed } from '../log-list.ts'
-import { headerCall } from '../look-up/look-ups.ts'
+import { blockMissing, headerCall } from '../look-up/look-ups.ts'
 import { hexOf, type NodeLog, parseHeader } from '../shapes.ts'
 import {
   type AnsweredLogs,
@@ -138,7 +138,8 @@ class LogRequests {
 
   /** Requests ranges in one request. Throws failures that are not about the ranges. */
   async ask(ranges: readonly LogRange[]): Promise<readonly RangeOutcome[]> {
-    const { endpoint } = this.#asked
+    const { endpoint, signal } = this.#asked
+    if (endpoint.node.servesLogs === false) await requireLogs(endpoint, signal)
     if (endpoint.node.takesLogBatches === false) return this.#askBare(ranges)
     for (let tries = 1; ; tries += 1) {
       const [before, after, ...outcomes] = await this.#between(ranges)
@@ -179,6 +180,7 @@ class LogRequests {
     if (header instanceof EndpointFailure) return header
     if (header?.kind === 'error') return endpoint.failure(header.error)
     if (parseHeader(header?.result)?.hash === asOf.hash) return undefined
+    if (header?.result === null) return blockMissing(endpoint, asOf.number)
     return new EndpointFailure(endpoint.host, `has another block ${asOf.number} than the as-of block`, 'refused')
   }
 
@@ -262,10 +264,31 @@ async function readLogs(asked: LogsAsked): Promise<LogList> {
   }
 }
 
+/**
+ * Checks that a node serves logs at all, by those of its last block. One that does not have the method is asked for them
+ * once an hour, one that fails at them in each attempt.
+ *
+ * @throws NoLogs
+ */
+async function requireLogs(endpoint: Endpoint, signal: AbortSignal): Promise<void> {
+  const { host, node, logs } = endpoint
+  if (node.servesLogs === false && logs.refusal) throw logs.refusal
+  const [outcome] = await endpoint.tryCall([partCall('logs', 'latest')], signal)
+  if (!outcome || isPassing(outcome)) return
+  const isFailure = outcome instanceof EndpointFailure
+  const failure = isFailure ? outcome : outcome.kind === 'error' && endpoint.failure(outcome.error)
+  node.servesLogs = !failure
+  if (!failure) return
+  const refusal = new NoLogs(host, failure.reason)
+  if ('error' in outcome && isOfMethod(outcome.error)) logs.refused(refusal)
+  throw refusal
+}
+
 async function readOnce(asked: LogsAsked): Promise<LogList> {
   const { endpoint, from, asOf, filter, signal } = asked
   const failed = new AbortController()
   const own = { ...asked, signal: AbortSignal.any([signal, failed.signal]) }
+  if (endpoint.node.servesLogs === false) await requireLogs(endpoint, signal)
   const evidence = new LogEvidence(own)
   const blocks = evidence.blocks()
   blocks.catch(() => {})
@@ -466,9 +489,19 @@ class HourLogs {
     const { signal } = this.#requests
     const asked = starts.map(start => {
       const some = parts.slice(start, start + count)
-      return logs.semaphore.with(signal, () => this.#requests.ask(some))
+      return logs.semaphore.with(signal, () => this.#askServed(some))
     })
     return (await Promise.all(asked)).flat()
+  }
+
+  /** Asks for the logs of ranges; where a node refuses the first, whether it serves any. */
+  async #askServed(ranges: readonly LogRange[]): Promise<readonly RangeOutcome[]> {
+    const outcomes = await this.#requests.ask(ranges)
+    const { node } = this.#endpoint
+    if (outcomes.some(({ kind }) => kind === 'logs')) node.servesLogs = true
+    const isSlow = outcomes.some(outcome => outcome.kind === 'refused' && outcome.refusal.isSlow)
+    if (node.servesLogs === undefined && !isSlow) await requireLogs(this.#endpoint, this.#requests.signal)
+    return outcomes
   }
 
   #took({ range, logs }: Extract<RangeOutcome, { kind: 'logs' }>): void {
@@ -496,6 +529,7 @@ class HourLogs {
       return new EndpointFailure(host, text, isOfBlock ? kind : 'too-much')
     }
     this.#span.forget()
+    delete this.#endpoint.node.servesLogs
     return new EndpointFailure(host, `serves no logs, not even of single blocks: it ${reason}`, 'no-logs')
   }
 }

@@ -4,7 +4,8 @@ import { hourAfter } from '../../../src/model/hour.ts'
 import { type Answers, archiveAnswers } from '../support/archive.ts'
 import { answering, NodeError } from '../support/node.ts'
 import { faultOf, firstHour, genesisSeconds, hourSeconds, node, openChain, patient } from '../support/readers.ts'
-import { type ScriptedChain, scriptedChain } from '../support/scripted-chain.ts'
+import { headerOf, type ScriptedChain, scriptedChain } from '../support/scripted-chain.ts'
+import { MemoryFinalBlocks } from '../support/synthetic-final-blocks.ts'
 
 /** Nodes that answer for blocks that are not there in ways of their own: what is found is the same. */
 
@@ -106,6 +107,7 @@ describe('a node without old blocks', () => {
     if (number < first) throw new NodeError(4444, 'pruned history unavailable')
     return rest()
   }
+  const emptied = (number: bigint, rest: () => unknown) => (number > 0n && number < first ? null : rest())
   const hourOfBlock = (number: number) => hourAfter(firstHour, Math.floor((12 * number) / 3_600))
 
   it('is searched where it has them, also when block 0 is gone', async () => {
@@ -117,16 +119,33 @@ describe('a node without old blocks', () => {
     expect((await openChain([url]).block(hour, patient)).number).toBe(expected)
   })
 
-  it('fails in its own words for an hour before them, and leaves the others their blocks', async () => {
-    const { url } = await node(answering(odd(chain, pruned)))
+  it.each([
+    ['an error', pruned, /pruned history unavailable/],
+    ['nothing', emptied, /has no header of block \d+, though of its last block: it does not have block \d+/],
+  ] as const)('lacks an hour before them, and leaves the others their blocks: %s', async (_, answer, words) => {
+    const { url } = await node(answering(odd(chain, answer)))
     const reader = openChain([url])
     const [old, recent] = await Promise.all([
       faultOf(reader.block(hourOfBlock(40_000), patient)),
       reader.block(hourOfBlock(80_000), patient),
     ])
-    expect(old.message).toMatch(/pruned history unavailable/)
+    expect(old).toMatchObject({ code: 'chain-state-missing', message: expect.stringMatching(words) })
     expect(old.fix).toMatch(/archive/)
     expect(recent.number).toBeGreaterThan(first)
+    expect(reader.health()).toMatchObject([{ state: 'well', trouble: 'pruned' }])
+  })
+
+  it('lacks the logs of an hour whose block is known from before', async () => {
+    const { url } = await node(answering(odd(chain, emptied)))
+    const finalBlocks = new MemoryFinalBlocks()
+    const hour = hourOfBlock(40_000)
+    const hours = [hour, hourAfter(hour, -1)]
+    const blocks = hours.map(each => ({ hour: each, block: headerOf(chain, chain.asOf(hourSeconds(each))) }))
+    await finalBlocks.keep(blocks)
+    const contract = `0x${'c0'.repeat(20)}` as const
+    const reader = openChain([url], { finalBlocks })
+    const fault = await faultOf(reader.logs(hour, { address: contract, topics: [] }, patient))
+    expect(fault.code).toBe('chain-state-missing')
   })
 })
 

@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { systemTime, type Time } from '../../../src/edge/time.ts'
 import type { LogFilter } from '../../../src/model/block.ts'
 import { hourAfter } from '../../../src/model/hour.ts'
+import { hourMs } from '../../../src/model/limits.ts'
+import { VirtualTime } from '../../support/virtual-time.ts'
 import { archive, archiveAnswers } from '../support/archive.ts'
 import { answering, NodeError } from '../support/node.ts'
 import { faultOf, firstHour, genesisSeconds, node, openChain, openReader, patient } from '../support/readers.ts'
@@ -175,10 +177,33 @@ describe('an endpoint that does not serve logs', () => {
       expect(own.value).toMatchObject([{ kind: 'returned' }])
     }
     const fault = await faultOf(reader.logs(hour, filter, patient))
-    expect(fault.message).toContain('serves no logs, not even of single blocks: it answered an error')
+    expect(fault.message).toContain('serves no logs, not even of its last block: it answered an error')
     expect(fault.fix).toContain('eth_getLogs')
     expect(reader.health()).toEqual([expect.not.objectContaining({ callsPerSecondMax: expect.anything() })])
     expect(reader.health()[0]?.state).toBe('well')
+  })
+
+  it.each([
+    ['is there', answering(honest)],
+    ['is not there', switchedOff(-32000, 'eth_getLogs is disabled')],
+  ])('is asked for them once an hour, by all filters: another node %s', async (_, second) => {
+    const [without, other] = [await node(switchedOff(-32601, 'the method does not exist')), await node(second)]
+    const time = new VirtualTime(1_700_100_000_000)
+    const reader = openChain([without.url, other.url], { time })
+    const asked = () => without.requests.flat().filter(method => method === 'eth_getLogs').length
+    const attempt = (filters: number) => {
+      const topics = Array.from({ length: filters }, (_, index) => `0x${String(index).padStart(64, '0')}` as const)
+      return Promise.allSettled(topics.map(topic => reader.logs(hour, { ...filter, topics: [topic] }, patient)))
+    }
+    await attempt(42)
+    const first = asked()
+    // Six at a time, and for each at most one that shows that there are none.
+    expect(first).toBeLessThanOrEqual(12)
+    for (const hours of [0, 0.9, 0.2, 0.9]) {
+      await time.sleep(hours * hourMs)
+      await attempt(42)
+    }
+    expect(asked() - first).toBe(1)
   })
 
   it.each([

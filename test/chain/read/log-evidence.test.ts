@@ -2,10 +2,12 @@ import { keccak256 } from 'viem'
 import { describe, expect, it } from 'vitest'
 import { LogMemory, mayHaveLogs } from '../../../src/chain/read/log-evidence.ts'
 import { hexOf } from '../../../src/chain/shapes.ts'
+import { systemTime } from '../../../src/edge/time.ts'
 import type { Hex } from '../../../src/model/block.ts'
 import { type Hour, hourAfter } from '../../../src/model/hour.ts'
+import { VirtualTime } from '../../support/virtual-time.ts'
 import { type Answers, archiveAnswers } from '../support/archive.ts'
-import { answering, NodeError } from '../support/node.ts'
+import { answering, type Behaviour, NodeError } from '../support/node.ts'
 import { faultOf, firstHour, genesisSeconds, node, openChain, patient } from '../support/readers.ts'
 import { scriptedChain } from '../support/scripted-chain.ts'
 
@@ -210,6 +212,58 @@ describe('a Bloom filter that says maybe by chance', () => {
     const by = { eth_getBlockByNumber: ofBlock, eth_getBlockReceipts: missing, eth_getTransactionReceipt: missing }
     const server = await node(changed(world, by))
     expect((await openChain([server.url]).logs(hour, filter, patient)).value.length).toBe(3)
+  })
+})
+
+describe('receipts that are refused', () => {
+  const pass = answering(honest())
+  const refusingWith =
+    (status: number, headers: Record<string, string>): Behaviour =>
+    (calls, response, body) => {
+      if (!calls.some(({ method }) => method === 'eth_getBlockReceipts')) return pass(calls, response, body)
+      response.writeHead(status, headers).end()
+    }
+  const refuse = (code: number, message: string) =>
+    changed(undefined, {
+      eth_getBlockReceipts: () => {
+        throw new NodeError(code, message)
+      },
+    })
+
+  it.each([
+    ['in words of a rate', refuse(-32005, 'request rate limited')],
+    ['by the code of a rate', refuse(429, 'not with this plan')],
+    ['by HTTP 429', refusingWith(429, {})],
+    ['by HTTP 429 and a time', refusingWith(429, { 'retry-after': '20' })],
+    ['in words of no meaning', refuse(-32000, 'cannot do that')],
+  ] as const)('hold up no other read of the hour, and are not waited for: %s', async (_, behaviour) => {
+    // Whatever waits never ends.
+    const time = { ...systemTime, sleep: () => new Promise<void>(() => {}) }
+    const server = await node(behaviour)
+    const reader = openChain([server.url], { time })
+    const call = { kind: 'call', to: contract, input: '0x02' } as const
+    for (const each of [hour, hour, hourAfter(hour, 1)]) {
+      const [logs, reads] = [reader.logs(each, filter, patient), reader.read(each, [call], patient)]
+      expect((await logs).value.length).toBe(600)
+      expect((await reads).value).toMatchObject([{ kind: 'returned' }])
+    }
+    const receipts = server.requests.flat().filter(method => method === 'eth_getBlockReceipts')
+    expect(receipts.length).toBeLessThanOrEqual(5)
+    expect(reader.health()[0]).not.toHaveProperty('callsPerSecondMax')
+  })
+
+  it('are waited for where all else is refused, too', async () => {
+    let refused = 0
+    const server = await node((calls, response, body) => {
+      if (refused === 0 && !calls.some(({ method }) => method === 'eth_getBlockReceipts'))
+        return pass(calls, response, body)
+      refused += 1
+      if (refused > 3) return pass(calls, response, body)
+      response.writeHead(429).end()
+    })
+    const reader = openChain([server.url], { time: new VirtualTime(1_700_100_000_000) })
+    expect((await reader.logs(hour, filter, patient)).value.length).toBe(600)
+    expect(refused).toBeGreaterThan(3)
   })
 })
 

@@ -155,7 +155,7 @@ describe('a range of blocks that a node refuses is asked for in smaller ones, wh
   const honest = archive(chain)
   const isLong = ([range]: readonly unknown[]) => {
     const { fromBlock, toBlock } = range as Record<string, string>
-    return BigInt(toBlock ?? 0) - BigInt(fromBlock ?? 0) >= 50n
+    return fromBlock !== 'latest' && BigInt(toBlock ?? 0) - BigInt(fromBlock ?? 0) >= 50n
   }
 
   it.each([400, 403, 413, 414, 422, 500, 502, 503, 504])('HTTP %i', async status => {
@@ -308,7 +308,7 @@ describe('a single block', () => {
       }),
     )
     expect((await faultOf(reader.logs(hour, filter, patient))).message).toContain(
-      'serves no logs, not even of single blocks',
+      'serves no logs, not even of its last block',
     )
     isOut = false
     expect(await again()).toEqual(all)

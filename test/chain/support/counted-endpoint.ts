@@ -2,6 +2,7 @@ import { answersOf, type Endpoint } from '../../../src/chain/endpoint/endpoint.t
 import { EndpointFailure } from '../../../src/chain/endpoint/failures.ts'
 import { LogSpans } from '../../../src/chain/endpoint/learnt.ts'
 import type { RpcCall, RpcOutcome } from '../../../src/chain/endpoint/rpc.ts'
+import { systemTime } from '../../../src/edge/time.ts'
 import { peerText } from '../../../src/model/text.ts'
 import type { Answers } from './archive.ts'
 import { NodeError } from './node.ts'
@@ -49,7 +50,7 @@ export function countedEndpoint(answer: Answers): CountedEndpoint {
     host: 'node.test',
     node: {},
     calls,
-    logs: new LogSpans(),
+    logs: new LogSpans(systemTime),
     callApart: tryCall,
     get turns() {
       return turns
