@@ -2,6 +2,7 @@ import { statSync } from 'node:fs'
 import { isSafeNode } from '../edge/version.ts'
 import { Fault } from '../model/fault.ts'
 import { isForeign, keysInAddress, mayBeSecretHeader } from '../model/host.ts'
+import { valueAt } from '../model/json.ts'
 import { certificateNotes } from './certificates.ts'
 import {
   allCollectors,
@@ -61,6 +62,7 @@ export function cautionsOf(
       ...config.includes.flatMap(matchless),
       ...literalKeys(config),
       ...unencrypted(config),
+      ...collectors.flatMap(unencryptedSecrets),
       ...(isSafeNode(node) ? [] : [{ place: { file: config.file, line: 1, column: 1 }, ...oldNode(node) }]),
     ],
     configFiles(config),
@@ -109,6 +111,23 @@ function unencrypted({ chains }: Config): PlacedMistake[] {
       return [{ place: ref.place, message, fix: `write ${url.protocol.replace(':', 's:')}//` }]
     }),
   )
+}
+
+/** Sources on the public network that a secret of theirs is sent to without encryption. */
+function unencryptedSecrets({ collector, description: { secrets = [] } }: DescribedCollector): PlacedMistake[] {
+  const sources = secrets.flatMap(({ path }) => {
+    // The address that a secret belongs to stands nearest above it.
+    const above = path.map((_, depth) => [...path.slice(0, depth), 'url']).toReversed()
+    const nearest = above.find(place => typeof valueAt(collector.options, place) === 'string')
+    return nearest ? [[JSON.stringify(nearest), nearest] as const] : []
+  })
+  return [...new Map(sources).values()].flatMap((path): PlacedMistake[] => {
+    const text = String(valueAt(collector.options, path))
+    const url = URL.canParse(text) ? new URL(text) : undefined
+    if (url?.protocol !== 'http:' || !isForeign(url.hostname)) return []
+    const message = `${collector.id}: a secret is sent unencrypted, as the address begins with http://`
+    return [{ place: collector.placeOf(path), message, fix: 'write https://' }]
+  })
 }
 
 /** The address of a node; `undefined` for a socket, and for one that cannot be read, which is reported as that. */

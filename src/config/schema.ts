@@ -583,7 +583,7 @@ export const operatorFile = z
           .prefault([])
           .meta({
             description:
-              'Names the page answers to, when it listens on all addresses: a web page elsewhere can then not read it under a name of its own. IP addresses and localhost are always answered. Default: every name.',
+              'Names the page answers to, when it listens on all addresses: a web page elsewhere can then not read it under a name of its own. IP addresses and localhost are always answered. Default: these alone.',
             examples: [['tidegauge.internal']],
           }),
         ready: z

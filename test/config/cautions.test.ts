@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterEach, expect, it, vi } from 'vitest'
 import { cautionsOf } from '../../src/config/cautions.ts'
+import { secretsWritten } from '../../src/config/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { destinationsOf } from '../../src/delivery/destination.ts'
 import { configFile } from './file.ts'
@@ -98,6 +99,27 @@ protocols: [{ id: a, name: A, collectors: [{ use: host }] }]
   expect(cautionsOf(loadConfig(file)).map(({ place, message, fix }) => `${place.line}: ${message} → ${fix}`)).toEqual([
     '3: a node of a: its key is sent unencrypted, as the address begins with http:// → write https://',
     '4: a node of b: its key is sent unencrypted, as the address begins with ws:// → write wss://',
+  ])
+})
+
+it('a secret of a source that is sent unencrypted to the public network is reported, once for an address', () => {
+  const file = configFile(`service: embedded
+protocols:
+  - id: a
+    name: A
+    collectors:
+      - { use: http-json, options: { url: "http://api.example.com/x", headers: { x-key: { env: HOME }, x-id: { env: HOME } } } }
+      - { use: http-json, id: https, options: { url: "https://api.example.com/x", headers: { x-key: { env: HOME } } } }
+      - { use: http-json, id: near, options: { url: "http://10.0.0.7/x", headers: { x-key: { env: HOME } } } }
+      - { use: http-json, id: deep, options: { url: "https://a.example.com", more: [{ url: "http://b.example.com", key: { env: HOME } }] } }
+`)
+  const config = loadConfig(file)
+  const described = config.protocols.flatMap(({ collectors }) =>
+    collectors.map(collector => ({ collector, description: { secrets: secretsWritten(collector.options, file) } })),
+  )
+  expect(cautionsOf(config, described).map(({ place, message, fix }) => `${place.line}: ${message} → ${fix}`)).toEqual([
+    '6: a/http-json: a secret is sent unencrypted, as the address begins with http:// → write https://',
+    '9: a/deep: a secret is sent unencrypted, as the address begins with http:// → write https://',
   ])
 })
 

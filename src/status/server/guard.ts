@@ -31,21 +31,19 @@ export const securityHeaders: Readonly<Record<string, string>> = {
 /** The address the server listens on, and the names it is reached by, if known. */
 export interface ServedAddress {
   readonly host: string
-  /** Accepted host names. Default: any. */
+  /** Accepted host names. Default: localhost, and that of the address. */
   readonly hosts?: readonly string[]
 }
 
 /**
  * Whether a request with this `Host` may be answered. A web page elsewhere could reach this server by pointing its own
  * name here (DNS rebinding); its name gives it away. On loopback, the server is for this machine only. On another
- * address it answers to the configured names and to any IP address, which rebinding cannot send; without configured
- * names, to any name. Any port is accepted, as a tunnel may use another one.
+ * address it answers to the configured names and to any IP address, which rebinding cannot send. Any port is accepted, as a tunnel may use another one.
  *
  * @param header the request's `Host`
  */
 export function isHostAllowed({ host, hosts = [] }: ServedAddress, header: string | undefined): boolean {
   const boundName = nameOf(host)
-  if (!isLoopback(boundName) && hosts.length === 0) return true
   const asked = /^(\[[0-9a-f:.]+\]|[^:[\]@/\s]+)(?::\d{1,5})?$/i.exec(header ?? '')?.[1]
   if (asked === undefined) return false
   const name = nameOf(asked)
