@@ -1,6 +1,6 @@
 import { CallOutcomes } from '../chain/endpoint/call-meter.ts'
 import { egressOf } from '../config/certificates.ts'
-import type { Config } from '../config/config.ts'
+import type { ChainConfig, Config } from '../config/config.ts'
 import { proxySecrets } from '../config/secret.ts'
 import { setEgress } from '../edge/egress.ts'
 import type { OpenPort } from '../edge/open-port.ts'
@@ -39,8 +39,8 @@ export class KeptCounts {
   readonly #calls = new Map<string, CallOutcomes>()
 
   /** Counts of the calls to an endpoint. @param url a secret, kept in memory alone */
-  callsTo(chain: string, url: string): CallOutcomes {
-    const key = `${chain} ${url}`
+  callsTo({ name, id }: Pick<ChainConfig, 'name' | 'id'>, url: string): CallOutcomes {
+    const key = `${name} ${id} ${url}`
     const counts = this.#calls.get(key) ?? new CallOutcomes()
     this.#calls.set(key, counts)
     return counts

@@ -1,6 +1,7 @@
 import type { AppContext } from '../app/context.ts'
 import { useEgress } from '../app/context.ts'
 import type { Config } from '../config/config.ts'
+import { loadDespite, type ReadDespite } from '../config/despite.ts'
 import { loadChains, loadConfig } from '../config/load.ts'
 import { secretsOf } from '../config/secret.ts'
 import { systemTime } from '../edge/time.ts'
@@ -19,6 +20,19 @@ export function openContext(file: string, level?: (config: Config) => LogThresho
   const context = readContext(file, level)
   useEgress(context)
   return context
+}
+
+/**
+ * As `openContext`, without the entries of the configuration that have mistakes, which are given with it. Without a context
+ * where what is left would be another configuration.
+ */
+export function openContextDespite(file: string): Pick<ReadDespite, 'mistakes'> & { readonly context?: AppContext } {
+  const { mistakes, config } = loadDespite(file)
+  if (!config) return { mistakes }
+  dataInUse = config.data
+  const context = contextOf(config, 'silent')
+  useEgress(context)
+  return { mistakes, context }
 }
 
 /** As `openContext`, of a configuration that need have no more than its chains. */

@@ -46,8 +46,7 @@ const includedForm: FileForm<typeof includedFile> = {
  * @throws ConfigError with all mistakes at once, and no other error
  */
 export function loadConfig(file: string): Config {
-  const absolute = resolve(file)
-  return parseFiles(absolute, readText(absolute))
+  return parseFiles(resolve(file))
 }
 
 const { chains, proxy, ca } = operatorFile.shape
@@ -75,14 +74,16 @@ export function loadChains(file: string): Config {
 
 /** As `loadConfig`, from the file's text. */
 export function parseConfig(file: string, text: string): Config {
-  return parseFiles(file, { ok: true, text })
+  return parseFiles(file, name => (name === file ? { ok: true, text } : readText(name)))
 }
 
-function parseFiles(file: string, read: FileText): Config {
+/** As `loadConfig`. @param textOf gives the text of a file by its absolute path */
+export function parseFiles(file: string, textOf: (file: string) => FileText = readText): Config {
+  const read = textOf(file)
   const main = readDocument(file, read, operatorForm)
   const written = valueAt(main.written, ['include'])
   const { includes, mistakes } = expandIncludes(file, written, index => main.placeOf(['include', index]))
-  const includedFiles = includes.flatMap(({ files }) => files.map(one => ({ file: one, read: readText(one) })))
+  const includedFiles = includes.flatMap(({ files }) => files.map(one => ({ file: one, read: textOf(one) })))
   const included = includedFiles.map(one => readDocument(one.file, one.read, includedForm))
   const documents = [main, ...included]
 

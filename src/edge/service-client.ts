@@ -140,6 +140,7 @@ function readWidget(answer: Answer, host: string, protocolId: string): readonly 
   if (status === 401) throw new Fault('service-key-refused', `${host} refused the key`, { fix: 'check the key' })
   if (status === 404) {
     throw new Fault('service-refused', `${host} knows no protocol "${protocolId}"`, {
+      facts: { status },
       fix: `tidegauge register ${protocolId}`,
     })
   }

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
-import { type Config, protocolCollectors } from '../config/config.ts'
-import { type Hour, hourAfter, hourAt, hoursFrom } from '../model/hour.ts'
+import { type CollectorConfig, type Config, protocolCollectors } from '../config/config.ts'
+import type { FaultRecord } from '../model/fault.ts'
+import { type Hour, hourAfter, hourAt, hoursFrom, hourText } from '../model/hour.ts'
 import { labelOf, type Metric, type MetricId } from '../model/metric.ts'
 import { nextExpected } from '../model/rhythm.ts'
+import { asSentence } from '../model/text.ts'
 import { type Reader, waitingSentence } from '../model/waiting.ts'
 import type { ReadMetric } from '../model/wire.ts'
 import type { DestinationState } from '../outbox/contract/delivery-store.ts'
@@ -27,7 +29,7 @@ import type {
   WeekRow,
   WidgetMetric,
 } from './snapshot.ts'
-import type { Observed, WidgetRead } from './sources.ts'
+import type { Observed, WidgetRead, WidgetUnread } from './sources.ts'
 
 /** Hours shown. */
 const shownHours = 48
@@ -44,11 +46,12 @@ export async function observe(observed: Observed): Promise<Snapshot> {
   const { week, states } = await weekOf(observed)
   const fleet = await readFleet(observed)
   const cells = grid(config, hours, states.slice(-shownHours), rows)
-  const tried = new Map(cells.rows.map(row => [row.collector, row.cells.findLast(({ fault }) => fault)?.fault]))
+  const cellsOf = new Map(cells.rows.map(row => [row.collector, row.cells]))
+  const whys = (collector: CollectorConfig) => valuelessWhy(collector, cellsOf.get(collector.id) ?? [], observed)
   return {
     ...stateOf(observed, overview, fleet),
     protocols: shown.map(protocol =>
-      protocolState(protocol, hours, byProtocol.get(protocol.id) ?? [], observed.widgets.get(protocol.id), tried),
+      protocolState(protocol, hours, byProtocol.get(protocol.id) ?? [], observed.widgets.get(protocol.id), whys),
     ),
     hours: cells,
     week,
@@ -148,25 +151,24 @@ function protocolState(
   { id, name, logo, collectors, isRemoved }: ShownProtocol,
   hours: readonly Hour[],
   curves: readonly MetricCurve[],
-  read: WidgetRead | undefined,
-  tried: ReadonlyMap<string, HourCell['fault']>,
+  answer: WidgetRead | WidgetUnread | undefined,
+  whyOf: (collector: CollectorConfig) => ValuelessWhy,
 ): ProtocolState {
   const own = new Map(curves.map(curve => [curve.latest.id, curve]))
   const configured = new Map(collectors.map(collector => [collector.id, collector]))
   const withValue = new Set(curves.map(({ latest }) => latest.collector))
   const withoutValue = collectors
     .filter(collector => !withValue.has(collector.id))
-    .map(collector => {
-      const { message: reason, fix } = tried.get(collector.id) ?? {}
-      return { collector: collector.id, ...(reason !== undefined && { reason }), ...(fix !== undefined && { fix }) }
-    })
+    .map(collector => ({ collector: collector.id, ...whyOf(collector) }))
+  const read = answer && 'metrics' in answer ? answer : undefined
   const ids = new Set([...own.keys(), ...(read?.metrics.map(metric => metric.id as MetricId) ?? [])])
   return {
     id,
     name,
     ...(logo === undefined ? {} : { logo }),
     ...(isRemoved && { isRemoved }),
-    ...(read === undefined ? {} : { readAtMs: read.atMs }),
+    ...(read && { readAtMs: read.atMs }),
+    ...(answer && 'unread' in answer && { unread: answer.unread }),
     ...(withoutValue.length > 0 && { withoutValue }),
     metrics: [...ids].map(metricId => {
       const curve = own.get(metricId)
@@ -177,6 +179,25 @@ function protocolState(
       return hour !== undefined && collector?.at ? { ...metric, nextHour: nextExpected(collector, hour) } : metric
     }),
   }
+}
+
+type ValuelessWhy = Pick<FaultRecord, 'fix'> & { readonly reason: string }
+
+/** Why a collector has given no value in the hours shown. @param cells of these hours, the oldest first */
+function valuelessWhy(
+  { since }: CollectorConfig,
+  cells: readonly HourCell[],
+  { outbox, clock, nowMs }: Observed,
+): ValuelessWhy {
+  const fault = cells.findLast(cell => cell.fault)?.fault
+  if (fault) return { reason: fault.message, ...(fault.fix !== undefined && { fix: fault.fix }) }
+  const { fullSentence } = outbox.health
+  if (fullSentence !== undefined) return { reason: asSentence(fullSentence) }
+  if (clock?.kind === 'doubted') return { reason: asSentence(clock.reason) }
+  if (cells.some(({ state }) => state === 'due')) return { reason: 'Its hour is due, and not collected yet.' }
+  if (cells.some(({ state }) => state !== 'unexpected')) return { reason: 'None of its hours has a value.' }
+  const first = since !== undefined && since > nowMs ? `: the first is ${hourText(since)}` : ''
+  return { reason: `None of its hours is due yet${first}.` }
 }
 
 function widgetMetric(

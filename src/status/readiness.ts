@@ -58,6 +58,7 @@ export type ReadinessInput = Pick<
   | 'kept'
   | 'fleetTroubles'
   | 'isUnattended'
+  | 'isForceUnknown'
 >
 
 /** Readiness alone, from as few reads as possible: it is probed every few seconds. */
@@ -118,13 +119,14 @@ interface LateHours {
 
 /** Troubles among what is late, for readiness and for notices. @param isStarting whether it is merely caught up */
 export function lateHours(
-  { outbox, clock }: Pick<ReadinessInput, 'outbox' | 'clock'>,
+  { outbox, clock, isForceUnknown }: Pick<ReadinessInput, 'outbox' | 'clock' | 'isForceUnknown'>,
   { late, missing, destinations }: Lateness,
   isStarting: boolean,
 ): LateHours {
   const isWindow = ({ fault }: LateCollector) => fault?.code === 'window-incomplete'
   // With a doubted clock or a full disk nothing is planned, which has a cause of its own.
-  const isPlanned = !isStarting && outbox.health.fullSentence === undefined && !isDoubted(clock, destinations)
+  const isPlanned =
+    !isStarting && !isForceUnknown && outbox.health.fullSentence === undefined && !isDoubted(clock, destinations)
   return {
     uncollected: late.filter(each => !isWindow(each) && (each.fault || !isStarting)),
     incomplete: late.filter(isWindow),

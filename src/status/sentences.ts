@@ -64,9 +64,7 @@ const namesMax = 3
 export function missingSentences(ids: readonly string[], hour: Hour, reader: Reader): string[] {
   const which = `not asked for the hour ${hourText(hour)}`
   if (!reader.isUnattended)
-    return ids.map(
-      id => `${id} was ${which}: it was not even planned. Has the disk room? The log of the daemon says why`,
-    )
+    return ids.map(id => `${id} was ${which}, which is not even planned. What holds it up? tidegauge doctor`)
   if (ids.length === 0) return []
   const more = ids.length - namesMax
   const all = [...ids.slice(0, namesMax), ...(more > 0 ? [`${more} more`] : [])]

@@ -150,13 +150,15 @@ export interface ProtocolState {
   /** Present when the configuration no longer has it: its name is its id. */
   readonly isRemoved?: true
   readonly metrics: readonly WidgetMetric[]
-  /** Its configured collectors without a value in the hours shown, each with why its newest hour failed; absent when all have one. */
-  readonly withoutValue?: readonly { readonly collector: string; readonly reason?: string; readonly fix?: string }[]
+  /** Its configured collectors without a value in the hours shown, each with why; absent when all have one. */
+  readonly withoutValue?: readonly { readonly collector: string; readonly reason: string; readonly fix?: string }[]
   /**
-   * When the widget was read from the service, in milliseconds since 1970; absent when it could not be read, then
-   * values are the outbox's.
+   * When the widget was read from the service, in milliseconds since 1970; absent when it was not, then values are the
+   * outbox's.
    */
   readonly readAtMs?: number
+  /** Why the widget could not be read; absent when it was, and while the service has not answered. */
+  readonly unread?: string
 }
 
 /** One metric as the widget shows it. */

@@ -1,7 +1,8 @@
-import type { Config } from '../config/config.ts'
+import type { Config, ProtocolConfig } from '../config/config.ts'
 import type { ServiceClient } from '../edge/service-client.ts'
 import type { Time } from '../edge/time.ts'
 import type { ClockVerdict } from '../model/clock.ts'
+import { Fault } from '../model/fault.ts'
 import type { ReadMetric } from '../model/wire.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { Counters } from '../telemetry/counters.ts'
@@ -21,8 +22,8 @@ export interface Observed {
   readonly processStartedAtMs: number
   readonly configuration: ConfigurationState
   readonly nowMs: number
-  /** The last read of each protocol's widget, by protocol id. */
-  readonly widgets: ReadonlyMap<string, WidgetRead>
+  /** The last answer about each protocol's widget, by protocol id. */
+  readonly widgets: ReadonlyMap<string, WidgetRead | WidgetUnread>
   /** Whether this machine's clock is believed; absent without a clock watch. */
   readonly clock?: ClockVerdict
   /** Hours whose values wait on this machine for the database; absent where the outbox is in a folder. */
@@ -33,6 +34,8 @@ export interface Observed {
   readonly fleetTroubles?: readonly string[]
   /** As `Reader.isUnattended`. */
   readonly isUnattended?: boolean
+  /** Whether it is not known which configuration the daemon has: then it is blamed for no hour that it did not plan. */
+  readonly isForceUnknown?: boolean
   /** State of the endpoints; empty when this process reads no chain. */
   readonly endpoints: readonly EndpointState[]
 }
@@ -74,15 +77,21 @@ export interface WidgetRead {
   readonly metrics: readonly ReadMetric[]
 }
 
+/** Why a protocol's widget could not be read, and what to do. */
+export interface WidgetUnread {
+  /** A sentence without its full stop. */
+  readonly unread: string
+}
+
 /** Age above which a widget is read from the service again when the page is requested. */
 const freshMs = 5_000
 
 /** Longest wait for the service when the page is requested; a late answer is used for the next request. */
 const patienceMs = 2_000
 
-/** Cache of the service's widgets, read when the page is requested. Never rejects: an unreadable widget is absent. */
+/** Cache of the service's widgets, read when the page is requested. Never rejects: of an unreadable widget it says why. */
 export class Widgets {
-  readonly #reads = new Map<string, WidgetRead>()
+  readonly #reads = new Map<string, WidgetRead | WidgetUnread>()
   readonly #config: Config
   readonly #client: ServiceClient
   readonly #keyOf: (protocolId: string) => string
@@ -97,10 +106,10 @@ export class Widgets {
     this.#time = time
   }
 
-  async read(): Promise<ReadonlyMap<string, WidgetRead>> {
+  async read(): Promise<Observed['widgets']> {
     if (Math.abs(this.#time.nowMs() - this.#triedMs) >= freshMs) {
       this.#triedMs = this.#time.nowMs()
-      this.#reading = Promise.all(this.#config.protocols.map(({ id }) => this.#readOne(id)))
+      this.#reading = Promise.all(this.#config.protocols.map(protocol => this.#readOne(protocol)))
     }
     const patience = new AbortController()
     await Promise.race([this.#reading, this.#time.sleep(patienceMs, patience.signal).catch(() => {})])
@@ -108,13 +117,22 @@ export class Widgets {
     return this.#reads
   }
 
-  async #readOne(protocolId: string): Promise<void> {
+  async #readOne(protocol: ProtocolConfig): Promise<void> {
+    const { id } = protocol
     try {
-      const metrics = await this.#client.widget(protocolId, this.#keyOf(protocolId))
-      this.#reads.set(protocolId, { atMs: this.#time.nowMs(), metrics })
-    } catch {
-      // The page then shows the outbox's values, without the service's changes, and why delivery waits.
-      this.#reads.delete(protocolId)
+      const metrics = await this.#client.widget(id, this.#keyOf(id))
+      this.#reads.set(id, { atMs: this.#time.nowMs(), metrics })
+    } catch (error) {
+      // The page then shows the outbox's values, without the service's changes.
+      this.#reads.set(id, { unread: unreadText(error, protocol) })
     }
   }
+}
+
+/** Why a widget could not be read; a protocol that the daemon registers is no trouble. */
+function unreadText(error: unknown, { register }: ProtocolConfig): string {
+  if (!(error instanceof Fault)) return 'the service could not be read'
+  const { message, facts, fix } = error
+  if (register && facts['status'] === 404) return `${message} yet: its first push registers it`
+  return fix === undefined ? message : `${message}: ${fix}`
 }

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { CollectorConfig, Config, ProtocolConfig } from '../../src/config/config.ts'
 import { dice } from '../../src/devchain/dice.ts'
 import { Fault } from '../../src/model/fault.ts'
@@ -13,7 +13,7 @@ import { snapshotFamilies } from '../../src/status/exposition/families.ts'
 import { observe, scrape } from '../../src/status/observe.ts'
 import { readiness } from '../../src/status/readiness.ts'
 import type { HourGrid, Snapshot } from '../../src/status/snapshot.ts'
-import { type Observed, Reloads, type WidgetRead } from '../../src/status/sources.ts'
+import { type Observed, Reloads } from '../../src/status/sources.ts'
 import { Counters } from '../../src/telemetry/counters.ts'
 import { slowOutbox, someTurns } from '../outbox/support/slow-outbox.ts'
 import { collector } from '../support/collectors.ts'
@@ -58,7 +58,7 @@ class Bench {
   config = configOf([protocol('vault', [collector('c')])])
   startedAtMs = anHour - 5 * hourMs
   nowMs = anHour + overdueMs
-  widgets: ReadonlyMap<string, WidgetRead> = new Map()
+  widgets: Observed['widgets'] = new Map()
   readonly reloads = new Reloads({ file: 'tidegauge.yaml', digest: 'd1' }, this.startedAtMs)
   clock: Observed['clock']
   /** Called before each look into the outbox, and after it. */
@@ -384,6 +384,35 @@ describe('the widget of a snapshot', () => {
     expect(own?.curve.at(-1)).toBe(0)
     expect(elsewhere).toMatchObject({ id: 'vault___Elsewhere', label: 'Elsewhere', value: 7 })
     expect(elsewhere?.curve).toEqual(Array.from({ length: 48 }, () => null))
+  })
+})
+
+describe('a collector without a value', () => {
+  const why = async (bench: Bench) => {
+    const [state] = (await bench.snapshot()).protocols
+    return state?.withoutValue?.map(({ reason }) => reason)
+  }
+
+  it('says why, as far as that is known now', async () => {
+    const bench = new Bench()
+    const first = hourAfter(anHour, 30)
+    bench.config = configOf([protocol('vault', [collector('c'), { ...collector('later'), since: first }])])
+    const none = 'None of its hours is due yet'
+    expect(await why(bench)).toEqual([`${none}.`, `${none}: the first is ${hourText(first)}.`])
+    expect((await why(bench.expect()))?.[0]).toBe('Its hour is due, and not collected yet.')
+    bench.clock = { kind: 'doubted', why: 'unconfirmed', reason: 'this clock is unconfirmed' }
+    expect(await why(bench)).toEqual(Array(2).fill('This clock is unconfirmed.'))
+    vi.spyOn(bench.outbox.health, 'fullSentence', 'get').mockReturnValue('the disk is full')
+    expect(await why(bench)).toEqual(Array(2).fill('The disk is full.'))
+    expect((await why(bench.fail()))?.[0], 'what it met itself is the first').toBe('no node answers')
+  })
+
+  it('says what the service has answered about a protocol’s widget', async () => {
+    const bench = new Bench()
+    bench.widgets = new Map([['vault', { unread: 'metrics.example knows no protocol "vault"' }]])
+    const [state] = (await bench.snapshot()).protocols
+    expect(state).toMatchObject({ unread: 'metrics.example knows no protocol "vault"' })
+    expect(state).not.toHaveProperty('readAtMs')
   })
 })
 

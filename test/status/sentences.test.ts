@@ -237,7 +237,7 @@ it.each<[trouble: string, said: () => string, reads: string]>([
   [
     'an hour without a row',
     () => said({ missing: ['vault/c'] }),
-    'vault/c was not asked for the hour 2026-11-20T13:00:00Z: it was not even planned. Has the disk room? The log of the daemon says why',
+    'vault/c was not asked for the hour 2026-11-20T13:00:00Z, which is not even planned. What holds it up? tidegauge doctor',
   ],
   [
     'a gap',

@@ -77,7 +77,7 @@ const homes: Readonly<Record<string, readonly string[]>> = {
   'fraction.js': ['collectors/values/fraction.ts'],
   '@fastify/swagger': ['src/reference/'],
   'fastify-type-provider-zod': ['src/reference/'],
-  yaml: ['src/config/yaml.ts'],
+  yaml: ['src/config/yaml.ts', 'src/config/despite.ts'],
   leven: ['src/config/mistakes.ts', 'collectors/values/similar-word.ts'],
   commander: ['src/cli/'],
   rolldown: ['src/build/'],

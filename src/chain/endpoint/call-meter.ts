@@ -1,4 +1,5 @@
 import { EndpointFailure } from './failures.ts'
+import type { ChainHead } from './learnt.ts'
 import type { RpcOutcome } from './rpc.ts'
 
 /** Number of requests and calls sent so far. */
@@ -52,8 +53,10 @@ export type CallOutcome = 'answered' | 'error' | 'limited' | 'unanswered'
 /** Where the calls to an endpoint are counted, by its address (a secret). */
 export type CountsOf = (url: string) => CallOutcomes | undefined
 
-/** Counts the calls sent to one endpoint, each time they are sent, by their outcome. */
+/** Counts the calls sent to one endpoint, each time they are sent, by their outcome. It outlives the endpoint's parts. */
 export class CallOutcomes {
+  /** The last block it reported before its parts were closed, for people: a reload has closed them. */
+  lastHead: ChainHead | undefined
   readonly #counts: Record<CallOutcome, number> = { answered: 0, error: 0, limited: 0, unanswered: 0 }
 
   /** A copy of the counts. */

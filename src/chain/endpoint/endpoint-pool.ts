@@ -243,7 +243,7 @@ class PoolMember {
   get report(): EndpointReport {
     const { endpoint, missing, health } = this
     if (!endpoint) return { host: missing?.host ?? '', state: 'no-address', reason: missing?.reason ?? '' }
-    const { host, head, depth, rate, batch, calls } = endpoint
+    const { host, reportedHead: head, depth, rate, batch, calls } = endpoint
     return {
       host,
       ...health.report,

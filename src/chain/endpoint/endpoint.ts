@@ -174,6 +174,8 @@ export interface Endpoint {
 export interface OpenEndpoint extends Endpoint {
   /** The last block it reported; `undefined` before. */
   readonly head: ChainHead | undefined
+  /** The same for people: also one that it reported before a reload. */
+  readonly reportedHead: ChainHead | undefined
   readonly depth: StateAvailability
   readonly batch: BatchLimit
   readonly rate: RateLimit
@@ -260,6 +262,10 @@ class Node implements OpenEndpoint {
     return this.#observed.head
   }
 
+  get reportedHead(): ChainHead | undefined {
+    return this.head ?? this.#counted.lastHead
+  }
+
   get node(): LearntOfNode {
     return this.#identity.node
   }
@@ -290,6 +296,7 @@ class Node implements OpenEndpoint {
   }
 
   close(): void {
+    this.#counted.lastHead = this.reportedHead
     this.#wire.close()
   }
 

@@ -1,8 +1,11 @@
 import type { Command } from 'commander'
 import type { AppContext } from '../../app/context.ts'
+import { statusAddress } from '../../config/addresses.ts'
+import type { PlacedMistake } from '../../config/mistakes.ts'
 import { Fault, faultLine } from '../../model/fault.ts'
 import { checkOutboxFile } from '../../outbox/data-check.ts'
 import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
+import { seenDaemon } from '../daemon-answer.ts'
 import {
   configFindings,
   daemonFindings,
@@ -10,13 +13,16 @@ import {
   egressFindings,
   type Finding,
   failed,
+  mistakeFindings,
   type Outcome,
+  ok,
   receiverFindings,
+  warning,
 } from '../doctor/here.ts'
 import { listFindings } from '../doctor/lists.ts'
 import { chainFindings, eventFindings, serviceFindings, sourceFindings } from '../doctor/sources.ts'
 import { endIncomplete } from '../exit.ts'
-import { openContext } from '../open-context.ts'
+import { openContextDespite } from '../open-context.ts'
 import { counted, print, printJson } from '../terminal.ts'
 
 const marks: Readonly<Record<Outcome, string>> = { ok: '✔', warning: '!', failed: '✖' }
@@ -29,9 +35,9 @@ export function doctorCommand(): Command {
     )
     .option('--json', 'print JSON')
     .action(async (options: ConfigOption & JsonOption) => {
-      const context = openContext(options.config)
+      const { context, mistakes } = openContextDespite(options.config)
       const found: Finding[] = []
-      const examining = examinations(context)
+      const examining = context ? examinations(context, mistakes) : [unreadable(options.config, mistakes)]
       // A question that fails before its turn is reported at its turn.
       for (const findings of examining) findings.catch(() => {})
       for (const findings of examining) {
@@ -47,12 +53,27 @@ export function doctorCommand(): Command {
     })
 }
 
-/** All questions are asked at once, and printed in this order. */
-function examinations(context: AppContext): Promise<readonly Finding[]>[] {
+/** The mistakes of a file that says too little to ask anything else, and the daemon at its address, if one runs there. */
+async function unreadable(file: string, mistakes: readonly PlacedMistake[]): Promise<readonly Finding[]> {
+  const server = statusAddress(file)
+  const seen = server && (await seenDaemon(server))
+  if (seen?.kind !== 'at-work') return mistakeFindings(mistakes)
+  const { configuration, ready } = seen.status
+  const state = ready.ok ? 'nothing is late' : `it is not ready: ${ready.reasons.join(' ')}`
+  const found = `one runs on the configuration of ${configuration.inForceSince}, and ${state}`
+  return [...mistakeFindings(mistakes), ready.ok ? ok('daemon', found) : warning('daemon', found)]
+}
+
+/**
+ * All questions are asked at once, and printed in this order.
+ *
+ * @param mistakes in parts of the file that the context lacks
+ */
+function examinations(context: AppContext, mistakes: readonly PlacedMistake[]): Promise<readonly Finding[]>[] {
   // Before anything opens it, which would save what can be read of a damaged one.
   const { data } = context.config
   const outbox = data.kind === 'folder' ? checkOutboxFile(data.folder) : Promise.resolve(undefined)
-  const configuration = examined('configuration', configFindings(context))
+  const configuration = examined('configuration', configFindings(context, mistakes))
   const service = examined('service', serviceFindings(context, outbox))
   return [
     configuration,

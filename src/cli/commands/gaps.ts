@@ -9,11 +9,12 @@ import { overdueMs } from '../../model/limits.ts'
 import { shellWord } from '../../model/text.ts'
 import type { CollectorHourRange } from '../../outbox/contract/hours.ts'
 import { checkEach, startLoadMsMax } from '../check-collectors.ts'
+import { seenDaemon, untakenSentence } from '../daemon-answer.ts'
 import { daemonSentence } from '../daemon-role.ts'
 import { type OutboxCall, onOutbox } from '../outbox-action.ts'
 import { type HourRangeOptions, hourRangeCommand, hourRangeOf, selectCollectors } from '../selection.ts'
 import { printTable, rowsMax } from '../table.ts'
-import { counted, cut, print } from '../terminal.ts'
+import { counted, cut, note, print } from '../terminal.ts'
 
 /** Hours that are missing, and what to do. */
 type AdvisedRange = CollectorHourRange & { readonly advice: string }
@@ -37,6 +38,9 @@ export function gapsCommand(): Command {
     .description('uncollected hours, why, and what to do')
     .action(
       onOutbox<HourRangeOptions>(async call => {
+        const { config } = call.context
+        const untaken = untakenSentence(await seenDaemon(config.status), config)
+        if (untaken !== undefined) note(untaken)
         const listing = await find(call)
         const { gaps, unread, waiting } = listing
         return {

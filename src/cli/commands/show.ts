@@ -1,8 +1,10 @@
 import type { Command } from 'commander'
 import { connect } from '../../app/connection.ts'
+import type { AppContext } from '../../app/context.ts'
 import { Fault } from '../../model/fault.ts'
 import { numberText, signedText } from '../../model/number-text.ts'
 import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
+import { seenDaemon, silentWords, startingSentence, untakenSentence } from '../daemon-answer.ts'
 import { openContext } from '../open-context.ts'
 import { printResult } from '../outbox-action.ts'
 import { selectProtocols } from '../selection.ts'
@@ -20,11 +22,8 @@ export function showCommand(): Command {
       selectProtocols(context.config.protocols, [id])
       await using stack = new AsyncDisposableStack()
       const connection = await connect(context, stack)
-      const metrics = await connection.client.widget(id, connection.keyOf(id)).catch(error => {
-        const { service } = context.config
-        if (service.kind !== 'embedded' || !(error instanceof Fault)) throw error
-        const fix = 'start the daemon, which registers it: tidegauge run'
-        throw new Fault(error.code, error.message, { facts: error.facts, fix })
+      const metrics = await connection.client.widget(id, connection.keyOf(id)).catch(async error => {
+        throw await withWayOut(error, context, id)
       })
       const text = () => {
         const rows = metrics.map(({ id: metric, value, unit, change1h, change24h, timestamp }) => [
@@ -40,6 +39,23 @@ export function showCommand(): Command {
       }
       await printResult({ json: () => metrics, text }, { json })
     })
+}
+
+/** The error of a protocol that the service does not know, with what has it registered as things are now; others unchanged. */
+async function withWayOut(error: unknown, { config }: AppContext, id: string): Promise<unknown> {
+  if (!(error instanceof Fault) || error.facts['status'] !== 404) return error
+  const seen = await seenDaemon(config.status)
+  const isRegistered = config.protocols.some(protocol => protocol.id === id && protocol.register)
+  const first = 'the daemon registers it with its first push; tidegauge status says what is due'
+  const ways = {
+    starting: seen.kind === 'starting' ? startingSentence(seen) : '',
+    'at-work': untakenSentence(seen, config) ?? first,
+    stalled: 'tidegauge status says why the daemon cannot work',
+    silent: `the daemon ${silentWords}`,
+    none: 'start the daemon, which registers it: tidegauge run',
+  }
+  if (!isRegistered && untakenSentence(seen, config) === undefined) return error
+  return new Fault(error.code, error.message, { facts: error.facts, fix: ways[seen.kind] })
 }
 
 function change(value: number | null | undefined): string {

@@ -6,7 +6,6 @@ import { readOutbox } from '../../app/open-outbox.ts'
 import { presentState } from '../../app/present-state.ts'
 import { statusAddress } from '../../config/addresses.ts'
 import { ConfigError } from '../../config/config.ts'
-import { jsonOf } from '../../model/json.ts'
 import { numberText } from '../../model/number-text.ts'
 import type { Reader } from '../../model/waiting.ts'
 import { rolesText } from '../../status/fleet.ts'
@@ -16,7 +15,7 @@ import { failingSentence, pushText } from '../../status/sentences.ts'
 import type { CellState } from '../../status/snapshot.ts'
 import { Reloads } from '../../status/sources.ts'
 import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
-import { daemonAnswer, hasTaken, stalledDaemon } from '../daemon-answer.ts'
+import { type DaemonSeen, seenDaemon, silentWords, startingSentence, untakenSentence } from '../daemon-answer.ts'
 import { daemonSentence } from '../daemon-role.ts'
 import { endIncomplete } from '../exit.ts'
 import { openContext } from '../open-context.ts'
@@ -29,35 +28,31 @@ export function statusCommand(): Command {
     .description('what is true now: hours, backlog, last verdicts')
     .option('--json', 'print JSON, as /status.json')
     .action(async ({ config, json }: ConfigOption & JsonOption) => {
-      const running = await runningStatus(config)
+      const seen = await daemonOf(config)
+      const running =
+        seen.kind === 'at-work' && seen.status.configuration.file === resolve(config) ? seen.status : undefined
       // The configuration in force judges: the file may have mistakes, or be saved and not taken yet.
       const context = running?.configuration.refused ? undefined : readable(config, running)
-      const isTaken = !running || !context || hasTaken(running.configuration, context.config)
-      if (!isTaken) note('The configuration was saved, and the daemon has not taken it yet.')
-      if (!context || !isTaken) {
+      const untaken = context && untakenSentence(seen, context.config)
+      if (untaken !== undefined) note(untaken)
+      if (!context || untaken !== undefined) {
         if (running) printRunning(running, json)
         if (!running?.ready.ok) endIncomplete()
         return
       }
       // This command does not catch up: a late hour is late.
       const holder = await daemonSentence(context)
-      const stalled = holder === undefined ? await stalledDaemon(context.config.status) : undefined
-      const { host, port } = context.config.status
-      const daemon =
-        holder ?? (stalled === undefined ? undefined : `one answers at ${host}:${port}, without this outbox`)
+      const { daemon, trouble } = daemonState(seen, holder, context.config.status)
       const reloads = holder !== undefined && running ? reloadsOf(running) : undefined
-      const present = await readOutbox(context, async outbox =>
-        statusJson(
-          await observe(
-            presentState(context, outbox, namedService(context.config), 0, [], reloads, daemon === undefined),
-          ),
-        ),
-      )
-      // The present folder says nothing while the daemon waits for another one.
+      const present = await readOutbox(context, async outbox => {
+        const service = namedService(context.config)
+        const read = presentState(context, outbox, service, 0, [], reloads, daemon === undefined)
+        return statusJson(await observe({ ...read, isForceUnknown: trouble !== undefined }))
+      })
+      // The present folder says nothing of a daemon that has no outbox.
+      const reasons = seen.kind === 'silent' ? present.ready.reasons : []
       const status =
-        stalled === undefined
-          ? present
-          : { ...present, ready: { ok: false, reasons: [`the daemon cannot work: ${stalled}`] } }
+        trouble === undefined ? present : { ...present, ready: { ok: false, reasons: [trouble, ...reasons] } }
       if (json) printJson(status)
       else printStatus(status, daemon)
       if (!status.ready.ok) endIncomplete()
@@ -80,16 +75,34 @@ function readable(file: string, running: StatusJson | undefined): AppContext | u
   }
 }
 
-/** The running daemon's own status, as of its configuration; `undefined` without one, and for another program. */
-async function runningStatus(file: string): Promise<StatusJson | undefined> {
-  try {
-    const server = statusAddress(file)
-    if (!server) return undefined
-    const running = jsonOf((await daemonAnswer(server, '/status.json')).body) as StatusJson
-    return running.configuration.file === resolve(file) ? running : undefined
-  } catch {
-    return undefined
+/** The daemon at the status server's address of a file, as far as that can be read. */
+async function daemonOf(file: string): Promise<DaemonSeen> {
+  const server = statusAddress(file)
+  return server ? seenDaemon(server) : { kind: 'none' }
+}
+
+/**
+ * The daemon as a line of `status`; absent when none runs. `trouble`: a sentence when it cannot be at work.
+ *
+ * @param holder who has the daemon's role, if anyone does
+ */
+function daemonState(
+  seen: DaemonSeen,
+  holder: string | undefined,
+  { host, port }: AppContext['config']['status'],
+): { readonly daemon?: string | undefined; readonly trouble?: string } {
+  const at = `at ${host}:${port}`
+  switch (seen.kind) {
+    case 'starting':
+      return { daemon: `is starting, ${at}`, trouble: startingSentence(seen) }
+    case 'stalled':
+      if (holder !== undefined) break
+      return { daemon: `one answers ${at}, without this outbox`, trouble: `the daemon cannot work: ${seen.reason}` }
+    case 'silent':
+      if (holder === undefined) break
+      return { daemon: holder, trouble: `The daemon (${holder}) ${silentWords}. What it has planned is not known.` }
   }
+  return { daemon: holder }
 }
 
 /** The configuration of a daemon that runs. */

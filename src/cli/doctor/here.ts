@@ -4,21 +4,20 @@ import { cautionsOf } from '../../config/cautions.ts'
 import { certificateNotes, egressOf } from '../../config/certificates.ts'
 import { placeName, type ReceiverConfig, type SecretRef } from '../../config/config.ts'
 import { configFiles } from '../../config/include.ts'
-import { placeText, shortest } from '../../config/mistakes.ts'
+import { type PlacedMistake, placeText, shortest } from '../../config/mistakes.ts'
 import { readSecret, resolvePostAddress } from '../../config/secret.ts'
 import { HttpExchange } from '../../edge/http-exchange.ts'
 import { networkFix, networkReason } from '../../edge/network-reason.ts'
 import type { PostAnswer } from '../../edge/post-message.ts'
 import { Fault } from '../../model/fault.ts'
 import { secretPartsOf, shownHost } from '../../model/host.ts'
-import { jsonOf } from '../../model/json.ts'
 import { peerText } from '../../model/text.ts'
 import { diskRoom, type OutboxFileCheck, openToOthers, writingFault } from '../../outbox/data-check.ts'
 import { botPath, judgeTelegram } from '../../reports/notify/receivers.ts'
 import { readFleet } from '../../status/fleet.ts'
 import type { StatusJson } from '../../status/json.ts'
 import { checkCollectors, mistakesOf } from '../check-collectors.ts'
-import { daemonAnswer, hasTaken, stalledDaemon } from '../daemon-answer.ts'
+import { hasTaken, seenDaemon, silentWords } from '../daemon-answer.ts'
 import { daemonSentence } from '../daemon-role.ts'
 import { bytesText, counted } from '../terminal.ts'
 
@@ -51,12 +50,22 @@ export function failed(subject: string, found: string, fix?: string): Finding {
   return { subject, outcome: 'failed', found, ...(fix !== undefined && { fix }) }
 }
 
-/** The configuration's collectors and secrets, as `check` finds them. */
-export async function configFindings(context: AppContext): Promise<readonly Finding[]> {
+/** Mistakes of the configuration. */
+export function mistakeFindings(mistakes: readonly PlacedMistake[]): Finding[] {
+  return mistakes.map(({ place, message, fix }) => failed('configuration', `${placeText(place)}: ${message}`, fix))
+}
+
+/**
+ * The configuration's collectors and secrets, as `check` finds them.
+ *
+ * @param ofFile mistakes in parts that the context lacks
+ */
+export async function configFindings(
+  context: AppContext,
+  ofFile: readonly PlacedMistake[],
+): Promise<readonly Finding[]> {
   const checked = await checkCollectors(context)
-  const mistakes = mistakesOf(checked).map(({ place, message, fix }) =>
-    failed('configuration', `${placeText(place)}: ${message}`, fix),
-  )
+  const mistakes = mistakeFindings([...ofFile, ...mistakesOf(checked)])
   const cautions = cautionsOf(context.config, [...checked.named, ...checked.usable]).map(({ place, message, fix }) =>
     warning('configuration', `${placeText(place)}: ${message}`, fix),
   )
@@ -103,29 +112,33 @@ export async function daemonFindings(
   written: Promise<readonly Finding[]>,
 ): Promise<readonly Finding[]> {
   const holder = await daemonSentence(context)
-  const { config } = context
+  const { config, time } = context
+  const seen = await seenDaemon(config.status)
+  const at = `${config.status.host}:${config.status.port}`
+  if (seen.kind === 'starting') return [startFinding(seen.since, time.nowMs())]
   if (holder === undefined) {
-    const stalled = await stalledDaemon(config.status)
-    if (stalled !== undefined) {
-      const { host, port } = config.status
-      return [failed('daemon', `one answers at ${host}:${port}, and cannot work: ${stalled}`)]
-    }
+    if (seen.kind === 'stalled') return [failed('daemon', `one answers at ${at}, and cannot work: ${seen.reason}`)]
     return [warning('daemon', 'none runs on this outbox', 'tidegauge run')]
   }
-  try {
-    const { body } = await daemonAnswer(config.status, '/status.json')
-    const { configuration, ready, reports } = jsonOf(body) as StatusJson
-    return [
-      ...forceFindings(context, configuration, await written),
-      ...readinessFindings(holder, ready, configuration),
-      ...reportFindings(reports),
-    ]
-  } catch {
+  if (seen.kind === 'silent') return [warning('daemon', `runs (${holder}), ${silentWords}`)]
+  if (seen.kind !== 'at-work') {
     const fix = 'its status.listen may be another than this configuration’s'
-    return [
-      warning('daemon', `runs (${holder}), and does not answer at ${config.status.host}:${config.status.port}`, fix),
-    ]
+    return [warning('daemon', `runs (${holder}), and does not answer at ${at}`, fix)]
   }
+  const { configuration, ready, reports } = seen.status
+  return [
+    ...forceFindings(context, configuration, await written),
+    ...readinessFindings(holder, ready, configuration),
+    ...reportFindings(reports),
+  ]
+}
+
+/** Time from which a start is a trouble, in milliseconds. */
+const startMsMax = 60_000
+
+function startFinding(since: string, nowMs: number): Finding {
+  if (nowMs - Date.parse(since) < startMsMax) return ok('daemon', `is starting, since ${since}`)
+  return failed('daemon', `has been starting since ${since}`, 'its log says what it has loaded')
 }
 
 function forceFindings(
@@ -141,7 +154,8 @@ function forceFindings(
     const { at, reason } = running.refused
     const isSaid = written.some(({ outcome }) => outcome === 'failed')
     const why = isSaid ? 'see configuration above' : reason
-    return [failed(subject, `the daemon refused the configuration of ${at}: ${why}`, 'mend it; it is read again')]
+    const found = `the daemon refused the configuration of ${at}: ${why}`
+    return [isSaid ? warning(subject, found) : failed(subject, found, 'mend it; it is read again')]
   }
   if (hasTaken(running, config)) {
     return [ok(subject, `the daemon runs on this configuration, as of ${running.inForceSince}`)]
@@ -156,9 +170,9 @@ function readinessFindings(
   { ok: isReady, reasons }: StatusJson['ready'],
   { refused }: StatusJson['configuration'],
 ): Finding[] {
-  if (isReady) return [ok('daemon', `runs (${holder}), and nothing is late`)]
   // A refused configuration has a line of its own.
-  const others = refused ? reasons.filter(reason => !reason.includes(refused.reason)) : reasons
+  const others = isReady ? [] : refused ? reasons.filter(reason => !reason.includes(refused.reason)) : reasons
+  if (others.length === 0) return [ok('daemon', `runs (${holder}), and nothing is late`)]
   return others.map(reason => warning('daemon', `is not ready: ${reason}`))
 }
 

@@ -98,7 +98,7 @@ export interface HourPlan {
 
 /** One hour of several collectors, each given by its index in the list passed in. */
 export interface HourOfAll {
-  /** State of a collector's hour; `undefined` where there is no row. */
+  /** State of a collector's hour; `undefined` where it has none. One that a backfill has read in part is collected. */
   readonly stateOf: (place: number) => CollectionState | undefined
   /** Whether a collector has a metric of the hour in an undelivered state. */
   readonly has: (place: number, state: 'due' | 'dead' | 'held') => boolean

@@ -292,10 +292,15 @@ interface HourAndCollector {
 /** States of a range of hours, as `StatusStore.hoursOfAll`. Rows of delivered metrics are not read. */
 export function* hoursOfAll(collectors: readonly string[], from: Hour, to: Hour): StoreWork<HourOfAll[]> {
   const range = sql`BETWEEN ${hourNumber(from)} AND ${hourNumber(to)}`
-  const [names, all, due, detained] = yield* together(
+  const [names, all, partial, due, detained] = yield* together(
     query<{ name: string; id: number }>(sql`
       SELECT name, id FROM tidegauge.collector WHERE name ${isIn('text', collectors)}`),
     query<HourAndCollector>(sql`SELECT hour, collector, state FROM tidegauge.collection WHERE hour ${range}`),
+    query<HourAndCollector>(sql`
+      SELECT DISTINCT failure.hour, failure.collector, 1 AS state
+      FROM tidegauge.backfill_failure AS failure CROSS JOIN tidegauge.metric CROSS JOIN tidegauge.outbox
+      WHERE failure.hour ${range} AND metric.collector = failure.collector
+        AND outbox.hour = failure.hour AND outbox.metric = metric.id AND outbox.state <> 4`),
     query<HourAndCollector>(sql`
       SELECT DISTINCT outbox.hour, metric.collector, 0 AS state
       FROM tidegauge.protocol CROSS JOIN tidegauge.outbox CROSS JOIN tidegauge.metric
@@ -307,7 +312,7 @@ export function* hoursOfAll(collectors: readonly string[], from: Hour, to: Hour)
   )
   const byName = new Map(names.map(({ name, id }) => [name, id]))
   const numbers = collectors.map(name => byName.get(name) ?? -1)
-  const byHour = Map.groupBy(all, ({ hour }) => hour)
+  const byHour = Map.groupBy([...partial, ...all], ({ hour }) => hour)
   const openByHour = Map.groupBy([...due, ...detained], ({ hour }) => hour)
   return hoursFrom(from, to).map(hour =>
     hourOfAll(numbers, byHour.get(hourNumber(hour)) ?? [], openByHour.get(hourNumber(hour)) ?? []),

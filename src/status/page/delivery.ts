@@ -159,7 +159,7 @@ function stateText({ state, reason, restsUntilMs, head, trouble, calls }: Endpoi
 }
 
 function headText({ head }: EndpointState, nowMs: number): Html {
-  if (!head) return html`<span class="quiet">no block seen yet</span>`
+  if (!head) return html`<span class="quiet">last block not known yet</span>`
   return html`block ${numberText(head.number)}, ${ago(head.atMs, nowMs)}`
 }
 

@@ -72,6 +72,7 @@ const replace = `  const show = text => {
     if (again) scrollBy(0, again.getBoundingClientRect().top - top);
     document.title = next.title;
     body.dataset.state = next.body.dataset.state;
+    body.dataset.events = next.body.dataset.events;
     aheadMs = next.body.dataset.now - Date.now();
     count();
     sieve();
@@ -100,7 +101,7 @@ const follow = `  const load = async () => {
   };
 
   const listen = () => {
-    source = new EventSource('/events');
+    source = new EventSource(body.dataset.events);
     source.onmessage = ({ data }) => {
       if (data !== body.dataset.state) load();
       else say(false);

@@ -15,15 +15,17 @@ const refreshSeconds = 30
 /**
  * The whole page as HTML, only from the snapshot. It refers to no other host; the hashes of its only style and
  * its only script are in the Content-Security-Policy.
+ *
+ * @param events path of its changes, with what only a page of this server knows
  */
-export function page(snapshot: Snapshot): string {
+export function page(snapshot: Snapshot, events = '/events'): string {
   const { nowMs } = snapshot
   const shown = bounded(snapshot)
   const news = snapshot.warnings.filter(({ isAcknowledged }) => !isAcknowledged)
   const reload = html`<noscript><meta http-equiv="refresh" content="${refreshSeconds}"></noscript>
 `
   return html`${head(titleOf(snapshot), reload)}
-<body data-state="${fingerprint(snapshot)}" data-now="${nowMs}">
+<body data-state="${fingerprint(snapshot)}" data-now="${nowMs}" data-events="${events}">
 ${shapeDefinitions()}
 <p id="connection" role="status"></p>
 <p id="filter" hidden><label>Filter <input type="search" placeholder="protocol, collector or words of a trouble" autocomplete="off" spellcheck="false"></label> <span class="quiet" aria-live="polite"></span></p>
@@ -86,12 +88,6 @@ const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect 
 const reasonsShown = 8
 const reasonsMax = 60
 
-/** Remedies listed; the others are with the hours. */
-const fixesMax = 5
-
-/** Hours up to whose age a trouble may be why it is not ready. */
-const recentHours = 2
-
 /** Name, time, and whether all due metrics were delivered; if not, why and what to do. */
 export function masthead(snapshot: Snapshot): Html {
   const { ready, nowMs } = snapshot
@@ -99,14 +95,17 @@ export function masthead(snapshot: Snapshot): Html {
 <div class="bar"><h1>${mark()} Tidegauge</h1>
 <p class="now">${dayText(nowMs)}, <b>${clockText(nowMs)}</b> UTC</p>
 ${ready.ok ? html`<p class="badge ok">${tick()} Ready</p>` : html`<p class="badge not-ok">${cross()} Not ready</p>`}</div>
+${ready.ok ? nothing : html`<div class="reasons">${reasons(snapshot)}</div>`}
 ${ready.warnings ? html`<ul class="decide">${ready.warnings.map(warning => html`<li>${warning}</li>`)}</ul>` : nothing}
-${ready.ok ? nothing : html`<div class="reasons">${reasons(ready.reasons)}${remedies(snapshot)}</div>`}
 ${glance(snapshot)}
 </header>`
 }
 
-function reasons(all: readonly string[]): Html {
-  const item = (reason: string) => html`<li>${reason}</li>`
+/** The reasons, each with its way out below it where it does not end with that. */
+function reasons({ week, ready }: Pick<Snapshot, 'week' | 'ready'>): Html {
+  const all = ready.reasons
+  const troubles = troublesOf(week)
+  const item = (reason: string) => html`<li>${reason}${wayOut(reason, troubles)}</li>`
   const rest = all.slice(reasonsShown, reasonsMax)
   const left = all.length - reasonsMax
   return html`<ul aria-label="Why it is not ready">${all.slice(0, reasonsShown).map(item)}</ul>${
@@ -118,22 +117,13 @@ function reasons(all: readonly string[]): Html {
   }`
 }
 
-/** Remedies of the newest troubles, each once; without those that a reason above ends with. */
-function remedies({ week, ready }: Pick<Snapshot, 'week' | 'ready'>): Html {
-  const recent = troublesOf(week).filter(({ last }) => last >= hourAfter(week.to, -recentHours))
-  const said = ready.ok ? [] : ready.reasons.slice(0, reasonsShown)
-  const byFix = Map.groupBy(
-    recent.filter(
-      ({ fix }) => fix !== undefined && !said.some(reason => reason.toLowerCase().endsWith(fix.toLowerCase())),
-    ),
-    ({ fix }) => fix,
-  )
-  if (byFix.size === 0) return nothing
-  return html`<ul aria-label="What to do">${[...byFix].slice(0, fixesMax).map(([fix, own]) => {
-    const collectors = [...new Set(own.map(({ collector }) => collector))]
-    const more = collectors.length - 1
-    return html`<li class="fix">${fix} <span class="quiet">(${collectors[0]}${more > 0 ? ` and ${more} more` : ''})</span></li>`
-  })}</ul>`
+/** The remedy of the trouble that a reason names. */
+function wayOut(reason: string, troubles: ReturnType<typeof troublesOf>): Html {
+  const isOf = ({ collector, message }: (typeof troubles)[number]) =>
+    message !== undefined && reason.startsWith(collector) && reason.includes(message.replace(/\.$/, ''))
+  const fix = troubles.find(isOf)?.fix
+  if (fix === undefined || reason.toLowerCase().includes(fix.toLowerCase())) return nothing
+  return html`<p class="fix">${fix}</p>`
 }
 
 /** The next hour, and what is on its way or waits for a person. */

@@ -64,10 +64,10 @@ function table(states: readonly ProtocolState[], count: number, nowMs: number): 
   }`
 }
 
-function source({ readAtMs, isRemoved }: ProtocolState, nowMs: number): Html {
+function source({ readAtMs, unread, isRemoved }: ProtocolState, nowMs: number): Html {
   if (isRemoved) return html`<span class="removed">no longer configured</span> last values of this outbox`
   if (readAtMs !== undefined) return html`read from the service ${ago(readAtMs, nowMs)}`
-  return html`values of this outbox; the service could not be read`
+  return html`values of this outbox; ${unread ?? 'the service has not answered yet'}`
 }
 
 function noProtocol(): Html {
@@ -112,7 +112,7 @@ function valuelessWidget(
   return html`<li class="widget">
 <div class="widget-head"><h4>${ownId(collector, protocolId)}</h4></div>
 <p class="value none">no value yet</p>
-${reason === undefined ? html`<p class="quiet">Its first hour is being collected.</p>` : html`<p>${reason}</p>`}${fix === undefined ? nothing : html`<p class="fix">${fix}</p>`}
+<p${fix === undefined ? html` class="quiet"` : nothing}>${reason}</p>${fix === undefined ? nothing : html`<p class="fix">${fix}</p>`}
 </li>`
 }
 
@@ -180,8 +180,8 @@ ${groups.map(
 }
 
 /** The row of a collector that has given no value, with the beginning of why. */
-function valuelessRow({ collector, reason = '' }: MetricGroup['withoutValue'][number]): Html {
-  return html`<tr><th scope="row">${collector}</th><td colspan="4" class="state old">no value yet${reason === '' ? '' : `: ${shortened(reason, reasonCharsMax)}`}</td></tr>
+function valuelessRow({ collector, reason }: MetricGroup['withoutValue'][number]): Html {
+  return html`<tr><th scope="row">${collector}</th><td colspan="4" class="state old">no value yet: ${shortened(reason, reasonCharsMax)}</td></tr>
 `
 }
 

@@ -73,7 +73,7 @@ h1 { display: flex; align-items: center; gap: .625rem; margin-right: auto; font-
 .badge { display: inline-flex; align-items: center; gap: .4375rem; padding: .1875rem .75rem .1875rem .625rem; border: 1px solid; border-radius: 2rem; font-size: .875rem; font-weight: 600; white-space: nowrap; }
 .badge svg { width: .75rem; height: .75rem; fill: none; stroke: currentColor; stroke-width: 1.8; stroke-linecap: round; stroke-linejoin: round; }
 .badge.ok { color: var(--sea); } .badge.not-ok { color: var(--red); background: var(--red-ground); }
-.reasons ul { display: grid; gap: .375rem; } .reasons ul + ul { margin-top: .625rem; padding-top: .625rem; border-top: 1px solid var(--rule); }
+.reasons ul { display: grid; gap: .375rem; }
 .reasons .quiet { color: inherit; }
 .glance { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin-top: .75rem; color: var(--quiet); font-size: .875rem; }
 .glance b { color: var(--ink); font-weight: 600; }

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import type { OpenPort } from '../../edge/open-port.ts'
 import type { Time } from '../../edge/time.ts'
@@ -28,6 +29,10 @@ const answerMsMax = 5_000
 /** Longest metric id in a path, in characters. */
 const idCharsMax = 1_000
 
+interface EventsRoute {
+  readonly Querystring: { readonly token?: unknown }
+}
+
 interface HistoryRoute {
   readonly Params: { readonly id: string }
   readonly Querystring: Readonly<Record<string, unknown>>
@@ -38,7 +43,7 @@ export interface StatusDeps {
   readonly host: string
   /** 0: the system picks one. */
   readonly port: number
-  /** Names it answers to besides IP addresses, when it listens on all of them. Default: any name. */
+  /** Names it answers to besides IP addresses, when it listens on all of them. Default: localhost alone. */
   readonly hosts?: readonly string[]
   /** The present state, called at each request. */
   readonly snapshot: () => Promise<Snapshot> | Snapshot
@@ -91,8 +96,15 @@ export async function startStatus(deps: StatusDeps): Promise<Listening> {
   })
   const changes = new Changes(() => inTime(deps.time, deps.state), deps.time)
   server.addHook('preClose', async () => changes.stop())
-  server.get('/events', { exposeHeadRoute: false }, (_, reply) => changes.add(reply.hijack().raw))
-  server.get('/', async (_, reply) => reply.type('text/html; charset=utf-8').send(page(await snapshot())))
+  // Without encryption a browser does not say whose page asks: one of another server cannot read this.
+  const token = randomBytes(16).toString('hex')
+  server.get<EventsRoute>('/events', { exposeHeadRoute: false }, ({ query }, reply) => {
+    if (query.token === token) changes.add(reply.hijack().raw)
+    else reply.code(403).send({ error: 'this is for the page, which names its token' })
+  })
+  server.get('/', async (_, reply) =>
+    reply.type('text/html; charset=utf-8').send(page(await snapshot(), `/events?token=${token}`)),
+  )
 
   if (openPort) return answerAt(server, openPort)
   try {

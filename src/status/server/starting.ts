@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { OpenPort } from '../../edge/open-port.ts'
+import { systemTime } from '../../edge/time.ts'
 import { withFile } from '../../model/advice.ts'
 import { familyText, readyFamily } from '../exposition/families.ts'
 import { html, titles } from '../page/html.ts'
@@ -13,9 +14,10 @@ type BoundAddress = ServedAddress & { readonly port: number }
  *
  * @returns `undefined` when it cannot listen there, or there are several addresses: the status server tries again
  */
-export async function openEarly(bound: BoundAddress, reason = 'Tidegauge is starting.'): Promise<OpenPort | undefined> {
+export async function openEarly(bound: BoundAddress, reason?: string): Promise<OpenPort | undefined> {
   if (bound.host === 'localhost') return undefined
-  return openNotReady(bound, reason).catch(() => undefined)
+  const startsSince = reason === undefined ? systemTime.nowMs() : undefined
+  return openNotReady(bound, reason ?? 'Tidegauge is starting.', startsSince).catch(() => undefined)
 }
 
 /**
@@ -23,24 +25,37 @@ export async function openEarly(bound: BoundAddress, reason = 'Tidegauge is star
  * 200; `/readyz`, `/status.json` and the page are 503 with the reason; `/metrics` has a readiness of 0.
  *
  * @param reason why it is not ready, as a sentence
+ * @param startsSinceMs of a daemon that is merely starting: since when, in milliseconds since 1970
  * @throws the system's error when it cannot listen there
  */
-export function openNotReady(bound: BoundAddress, reason: string): Promise<OpenPort> {
+export function openNotReady(bound: BoundAddress, reason: string, startsSinceMs?: number): Promise<OpenPort> {
   const { host, port } = bound
-  const advice = withFile(reason)
-  return OpenPort.open({ host, port, ...patience }, (request, response) => answer(bound, advice, request, response))
+  const said = {
+    reasons: [withFile(reason)],
+    ...(startsSinceMs !== undefined && { startsSince: new Date(startsSinceMs).toISOString() }),
+  }
+  return OpenPort.open({ host, port, ...patience }, (request, response) => answer(bound, said, request, response))
 }
 
-function answer(bound: ServedAddress, reason: string, request: IncomingMessage, response: ServerResponse): void {
-  const { status, type, body } = replyTo(bound, reason, request)
+/** Its own state; `startsSince` is an instant as text. */
+interface NotReady {
+  readonly reasons: readonly string[]
+  readonly startsSince?: string
+}
+
+function answer(bound: ServedAddress, said: NotReady, request: IncomingMessage, response: ServerResponse): void {
+  const { status, type, body } = replyTo(bound, said, request)
   response.writeHead(status, { ...securityHeaders, 'content-type': `${type}; charset=utf-8` })
   response.end(request.method === 'HEAD' ? undefined : body)
 }
 
-function replyTo(bound: ServedAddress, reason: string, { url, method = '', headers }: IncomingMessage) {
+function replyTo(
+  bound: ServedAddress,
+  { reasons, startsSince }: NotReady,
+  { url, method = '', headers }: IncomingMessage,
+) {
   const plain = (status: number, text: string) => ({ status, type: 'text/plain', body: `${text}\n` })
   const json = (body: unknown) => ({ status: 503, type: 'application/json', body: JSON.stringify(body) })
-  const reasons = [reason]
   if (!isAllowed(bound, headers)) return plain(403, 'this server does not answer to that name, nor to pages of others')
   if (method !== 'GET' && method !== 'HEAD') return plain(405, 'only GET and HEAD are answered')
   switch (url?.split('?', 1)[0]) {
@@ -49,11 +64,11 @@ function replyTo(bound: ServedAddress, reason: string, { url, method = '', heade
     case '/readyz':
       return json({ ready: false, reasons })
     case '/status.json':
-      return json({ ready: { ok: false, reasons } })
+      return json({ ready: { ok: false, reasons }, startsSince })
     case '/metrics':
       return { status: 200, type: 'text/plain; version=0.0.4', body: familyText(readyFamily(false)) }
     default:
-      return { status: 503, type: 'text/html', body: page(reason) }
+      return { status: 503, type: 'text/html', body: page(reasons.join(' ')) }
   }
 }
 

@@ -243,6 +243,18 @@ export function statusContract(newPlace: NewPlace): void {
       expect((await look())?.has(0, 'dead')).toBe(false)
     })
 
+    it('are collected where a backfill has read an hour in part, and not where it has read nothing', async () => {
+      const { outbox } = await emptyAt(newPlace)
+      const failed = failedUntil(5)
+      await record(outbox, metrics(2, at(-3)), { unexpected: true, hour: at(-3), failed })
+      await record(outbox, metrics(1, at(-2)), { unexpected: true, hour: at(-2), failed })
+      await record(outbox, [], { unexpected: true, hour: at(-1), failed })
+      await deliver(outbox, metrics(2, at(-3)))
+      const hours = await outbox.status.hoursOfAll([collector], at(-3), anHour)
+      expect(hours.map(({ stateOf }) => stateOf(0))).toEqual(['collected', 'collected', undefined, undefined])
+      expect(hours.map(({ has }) => has(0, 'due'))).toEqual([false, true, false, false])
+    })
+
     it('are answered of many hours', async () => {
       const { outbox } = await begun(newPlace, { from: at(-99) })
       const hours = await outbox.status.hoursOfAll([collector], at(-99), anHour)

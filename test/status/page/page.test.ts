@@ -18,7 +18,7 @@ describe('the page', () => {
   })
 
   it('says why the daemon is not ready, and why delivery waits', () => {
-    for (const reason of richSnapshot.ready.reasons) expect(rich).toContain(`<li>${reason}</li>`)
+    for (const reason of richSnapshot.ready.reasons) expect(rich).toContain(`<li>${reason}`)
     expect(rich).toContain(richSnapshot.service.waiting)
     expect(page(emptySnapshot)).not.toContain('Not ready')
   })
@@ -26,14 +26,17 @@ describe('the page', () => {
   it('has a card for a collector without a value, with why and what to do', () => {
     const [one] = richSnapshot.protocols
     const why = { reason: 'no number at /total, but "n/a"', fix: 'compare the pointer' }
-    const withoutValue = [{ collector: `${one?.id}/api`, ...why }, { collector: `${one?.id}/new` }]
+    const withoutValue = [
+      { collector: `${one?.id}/api`, ...why },
+      { collector: `${one?.id}/new`, reason: 'None of its hours is due yet.' },
+    ]
     const text = page({ ...richSnapshot, protocols: [{ ...one, metrics: [], withoutValue }] as never })
     const cards = text.match(/<li class="widget">.*?<\/li>/gs) ?? []
     expect(cards).toHaveLength(2)
     expect(cards[0]).toMatch(
       /<h4>api<\/h4>.*no value yet.*no number at \/total, but &quot;n\/a&quot;.*compare the pointer/s,
     )
-    expect(cards[1]).toMatch(/<h4>new<\/h4>.*Its first hour is being collected/s)
+    expect(cards[1]).toMatch(/<h4>new<\/h4>.*None of its hours is due yet\./s)
     expect(text).not.toContain('No metric yet')
     const many = Array.from({ length: 2_000 }, (_, index) => ({ collector: `p/c${index}`, reason: 'x'.repeat(900) }))
     const rows = page({ ...richSnapshot, protocols: [{ ...one, metrics: [], withoutValue: many }] as never })
@@ -68,12 +71,21 @@ describe('the page', () => {
     expect(text).toMatch(/slack BAD: .*takes no report: it answered 410.*notify test/)
   })
 
-  it('says what to do once, where a reason says it already', () => {
-    const [fix = ''] = troublesOf(richSnapshot.week).flatMap(({ fix = [] }) => fix)
-    const remedies = (text: string) => text.match(/<ul aria-label="What to do">.*?<\/ul>/s)?.[0] ?? ''
-    const reasons = [`vault/c has not collected an hour – ${fix}`]
-    expect(remedies(rich)).toContain(`<li class="fix">${fix} `)
-    expect(remedies(page({ ...richSnapshot, ready: { ok: false, reasons } }))).not.toContain(fix)
+  it('has the reasons first, each with what to do below it unless it says so itself, then what waits for a decision', () => {
+    const trouble = troublesOf(richSnapshot.week).find(({ message, fix }) => message !== undefined && fix !== undefined)
+    const { collector = '', message = '', fix = '' } = trouble ?? {}
+    const reasons = [
+      `${collector} has not collected: ${message}`,
+      `${collector} fails: ${message} ${fix}`,
+      'The disk is full.',
+    ]
+    const text = page({ ...richSnapshot, ready: { ok: false, reasons, warnings: ['one is held'] } })
+    const [box = ''] = text.match(/<div class="reasons">.*?<\/div>/s) ?? []
+    const [first, second, third] = box.match(/<li>.*?<\/li>/gs) ?? []
+    expect(first).toContain(`<p class="fix">${fix}</p>`)
+    expect(second).not.toContain('<p class="fix">')
+    expect(third).toBe('<li>The disk is full.</li>')
+    expect(text.indexOf('class="decide"')).toBeGreaterThan(text.indexOf('class="reasons"'))
   })
 
   it('says nothing to do about the faults of a collector that was removed', () => {

@@ -56,7 +56,8 @@ class Bench {
 }
 
 async function listen(url: string, host?: string): Promise<IncomingMessage> {
-  const call = get(`${url}/events`, { headers: host === undefined ? {} : { host } })
+  const page = await (await fetch(url)).text()
+  const call = get(`${url}${/data-events="([^"]+)"/.exec(page)?.[1]}`, { headers: host === undefined ? {} : { host } })
   onTestFinished(() => void call.destroy())
   const [answer] = await once(
     call.on('error', () => {}),
@@ -129,6 +130,7 @@ describe('the changes of the page', () => {
     expect((await listen(url)).statusCode).toBe(503)
     answers[0]?.destroy()
     await readUntil(answers[1] ?? (await listen(url)), 'first')
+    expect((await fetch(`${url}/events`)).status, 'a page that could not read the token').toBe(403)
     const head = await fetch(`${url}/events`, { method: 'HEAD' })
     expect(head.status).toBe(404)
   })

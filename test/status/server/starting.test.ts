@@ -30,7 +30,10 @@ it('a daemon that starts is live and not ready, and says so', async () => {
   const ready = await ask(`${url}/readyz`)
   expect([ready.status, JSON.parse(ready.body)]).toEqual([503, { ready: false, reasons }])
   const status = await ask(`${url}/status.json`)
-  expect([status.status, JSON.parse(status.body)]).toEqual([503, { ready: { ok: false, reasons } }])
+  expect([status.status, JSON.parse(status.body)]).toEqual([
+    503,
+    { ready: { ok: false, reasons }, startsSince: expect.stringMatching(/Z$/) },
+  ])
   expect((await ask(`${url}/metrics`)).body).toContain('\ntidegauge_ready 0\n')
   const page = await ask(`${url}/`)
   expect(page).toMatchObject({ status: 503, body: expect.stringContaining(`<p>${reasons[0]}</p>`) })
