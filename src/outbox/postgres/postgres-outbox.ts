@@ -80,7 +80,7 @@ const migrationMsMax = 3_600_000
 async function migrateOlder(address: PostgresAddress, time: Pick<Time, 'sleep' | 'chance'>): Promise<void> {
   const database = new PostgresDatabase(address, time, migrationMsMax)
   try {
-    await migrateTables(database)
+    await migrateTables(database, time)
   } finally {
     await database.close()
   }

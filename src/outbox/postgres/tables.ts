@@ -1,4 +1,6 @@
+import type { Time } from '../../edge/time.ts'
 import { version } from '../../edge/version.ts'
+import { Fault } from '../../model/fault.ts'
 import { stepsFrom } from '../../model/migrations.ts'
 import { identityTables, migrations, postgresTables, tablesVersion } from '../store/schema.ts'
 import type { PostgresDatabase, Transaction } from './connection/database.ts'
@@ -155,35 +157,88 @@ async function writerOf(database: PostgresDatabase): Promise<string | undefined>
   return row?.made_by
 }
 
+/** Time for which a migration waits for the locks of others: as long, those that come later wait for it. */
+const lockMsMax = 2_000
+
+/** Attempts to get all locks, and the wait between them, in which others work on. */
+const [lockAttempts, lockRestMs] = [5, 2_000]
+
+/** SQLSTATE of a lock that is not to be had in time. */
+const lockNotAvailable = '55P03'
+
 /**
  * Brings the tables up to date in one transaction, which first copies them into the schema `tidegauge_before_VERSION`. Daemons
  * of an older version wait for it, and then refuse the tables. Of several processes that do so at once, one does.
+ *
+ * @throws Fault `database-unreachable` that names who reads the tables meanwhile, as a dump does; errors of the database
  */
-export async function migrateTables(database: PostgresDatabase): Promise<void> {
-  await database.write(async transaction => {
-    transaction.later('SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL statement_timeout = 0')
-    // Every transaction of a daemon begins with a look at this table.
-    transaction.later('LOCK TABLE tidegauge.version IN ACCESS EXCLUSIVE MODE')
-    const [row] = await transaction.query<{ version: number }>('SELECT version FROM tidegauge.version')
-    const steps = stepsFrom(row?.version ?? 0, migrations)
-    if (steps.length === 0) return
-    await copySchema(transaction, `tidegauge_before_${tablesVersion}`)
-    for (const { to, postgres } of steps) {
-      transaction.later(postgres)
-      transaction.later('UPDATE tidegauge.version SET version = $1', [to])
-      transaction.later(noteVersion, [to, version])
+export async function migrateTables(database: PostgresDatabase, time: Pick<Time, 'sleep'>): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await database.write(migrate)
+    } catch (error) {
+      if (codeOfDatabase(error) !== lockNotAvailable) throw error
+      if (attempt === lockAttempts) throw await blockedFault(database)
     }
-  })
+    await time.sleep(lockRestMs)
+  }
+}
+
+async function migrate(transaction: Transaction): Promise<void> {
+  // Names are written as they are stored, whatever schemas the user looks into first.
+  transaction.later(`SET LOCAL search_path = pg_catalog; SET LOCAL idle_in_transaction_session_timeout = 0;
+    SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = ${lockMsMax}`)
+  // Every transaction of a daemon begins with a look at this table.
+  transaction.later('LOCK TABLE tidegauge.version IN ACCESS EXCLUSIVE MODE')
+  const [row] = await transaction.query<{ version: number }>('SELECT version FROM tidegauge.version')
+  const steps = stepsFrom(row?.version ?? 0, migrations)
+  if (steps.length === 0) return
+  // All before the copy is made: who reads one of them would hold up the others when it is done.
+  const tables = (await tablesOf(transaction)).map(name => `tidegauge.${name}`)
+  transaction.later(`LOCK TABLE ${tables.join(', ')} IN ACCESS EXCLUSIVE MODE`)
+  await copySchema(transaction, `tidegauge_before_${tablesVersion}`)
+  for (const { to, postgres } of steps) {
+    transaction.later(postgres)
+    transaction.later('UPDATE tidegauge.version SET version = $1', [to])
+    transaction.later(noteVersion, [to, version])
+  }
+}
+
+async function tablesOf(transaction: Transaction): Promise<readonly string[]> {
+  const found = await transaction.query<{ name: string }>(
+    `SELECT relname AS name FROM pg_class WHERE relnamespace = 'tidegauge'::regnamespace AND relkind = 'r' ORDER BY relname`,
+  )
+  return found.map(({ name }) => name)
+}
+
+/** Why the tables cannot be locked, with the session that has read them for longest. Others' sessions hide some of it. */
+async function blockedFault(database: PostgresDatabase): Promise<Fault> {
+  const [holder] = await database.rows<{ pid: number; program: string | null; since: string | null }>(
+    `SELECT locks.pid, nullif(application_name, '') AS program,
+       to_char(coalesce(xact_start, query_start) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS since
+     FROM pg_locks AS locks JOIN pg_class ON pg_class.oid = locks.relation
+       LEFT JOIN pg_stat_activity AS activity ON activity.pid = locks.pid
+     WHERE relnamespace = 'tidegauge'::regnamespace AND locks.granted AND locks.pid <> pg_backend_pid()
+       AND locks.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+     ORDER BY coalesce(xact_start, query_start) LIMIT 1`,
+  )
+  const parts = holder && [...(holder.program === null ? [] : [holder.program]), `pid ${holder.pid}`]
+  const who = parts
+    ? `${parts.join(', ')} has a lock on them${holder.since === null ? '' : ` since ${holder.since}`}`
+    : 'others have locks on them'
+  const fix = holder ? `wait for it, or end it: SELECT pg_terminate_backend(${holder.pid})` : 'try again'
+  return new Fault(
+    'database-unreachable',
+    `the tables of the database ${database.place} cannot be brought to version ${tablesVersion} now: ${who}`,
+    { fix: `nothing is lost, and daemons of the older version work on; ${fix}` },
+  )
 }
 
 /** Copies the tables with all that belongs to them, so that the schema can take the place of the other one by its name. */
 async function copySchema(transaction: Transaction, copy: string): Promise<void> {
   transaction.later(`DROP SCHEMA IF EXISTS ${copy} CASCADE`)
   transaction.later(`CREATE SCHEMA ${copy}`)
-  const tables = await transaction.query<{ name: string }>(
-    `SELECT relname AS name FROM pg_class WHERE relnamespace = 'tidegauge'::regnamespace AND relkind = 'r'`,
-  )
-  for (const { name } of tables) {
+  for (const name of await tablesOf(transaction)) {
     transaction.later(`CREATE TABLE ${copy}.${name} (LIKE tidegauge.${name} INCLUDING ALL)`)
     transaction.later(`INSERT INTO ${copy}.${name} SELECT * FROM tidegauge.${name}`)
   }
@@ -203,7 +258,24 @@ async function copySchema(transaction: Transaction, copy: string): Promise<void>
        FROM pg_class WHERE relnamespace = 'tidegauge'::regnamespace AND relkind = 'v'`,
   )
   for (const { sql } of parts) transaction.later(sql.replaceAll('tidegauge.', `${copy}.`))
+  const grants = await transaction.query<{ sql: string }>(grantsOf, [copy])
+  for (const { sql } of grants) transaction.later(sql)
 }
+
+/** Statements that give the copy the rights that others have on the schema, its tables and view, and columns of these. */
+const grantsOf = `
+  WITH granted AS (
+    SELECT privilege_type AS right, 'SCHEMA ' || quote_ident($1) AS object, grantee, is_grantable
+      FROM pg_namespace, aclexplode(nspacl) WHERE nspname = 'tidegauge' AND grantee <> nspowner
+    UNION ALL SELECT privilege_type, format('%I.%I', $1, relname), grantee, is_grantable
+      FROM pg_class, aclexplode(relacl)
+      WHERE relnamespace = 'tidegauge'::regnamespace AND relkind IN ('r', 'v') AND grantee <> relowner
+    UNION ALL SELECT format('%s (%I)', privilege_type, attname), format('%I.%I', $1, relname), grantee, is_grantable
+      FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid, aclexplode(attacl)
+      WHERE relnamespace = 'tidegauge'::regnamespace AND relkind IN ('r', 'v') AND grantee <> relowner)
+  SELECT format('GRANT %s ON %s TO %s%s', granted.right, object,
+    CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END,
+    CASE WHEN is_grantable THEN ' WITH GRANT OPTION' ELSE '' END) AS sql FROM granted`
 
 /** All in one transaction: another process sees all of it or nothing. */
 async function made(database: PostgresDatabase): Promise<void> {
