@@ -19,24 +19,24 @@ export type ArgumentNames = Readonly<Record<string, `0x${string}` | bigint>>
  */
 export function argument(
   input: AbiParameter,
-  written: unknown,
+  argumentList: unknown,
   path: readonly (string | number)[],
   names: ArgumentNames = {},
 ): unknown {
   const list = /^(.*)\[(\d*)\]$/.exec(input.type)
   if (list) {
-    if (!Array.isArray(written)) throw new OptionEntryMistake(path, `must be a list: ${input.type}`)
+    if (!Array.isArray(argumentList)) throw new OptionEntryMistake(path, `must be a list: ${input.type}`)
     const [, type = '', count] = list
-    if (count && written.length !== Number(count))
+    if (count && argumentList.length !== Number(count))
       throw new OptionEntryMistake(path, `must be a list of ${count}: ${input.type}`)
-    return written.map((each, place) => argument({ ...input, type }, each, [...path, place], names))
+    return argumentList.map((each, place) => argument({ ...input, type }, each, [...path, place], names))
   }
-  if ('components' in input) return tupleArgument(input.components, written, path, names)
-  const value = plainArgument(input.type, named(input.type, written, names))
+  if ('components' in input) return tupleArgument(input.components, argumentList, path, names)
+  const value = plainArgument(input.type, named(input.type, argumentList, names))
   if (value === undefined)
     throw new OptionEntryMistake(
       path,
-      `must be ${wordsOf(input.type)}${exact(input.type, written)}${near(input.type, written, names)}`,
+      `must be ${wordsOf(input.type)}${exact(input.type, argumentList)}${near(input.type, argumentList, names)}`,
     )
   try {
     encodeAbiParameters([input], [value])

@@ -63,24 +63,24 @@ export function eventFilter({ event, where = {}, sum, unique, token, factor }: W
     return numberAt(abi, name, ['sum', ...(length > 1 ? [String(place)] : [])])
   })
   const countedArgument = unique === undefined ? undefined : argumentAt(abi, unique, ['unique'])
-  const wanted = Object.entries(where).map(([name, written]) => {
+  const parsedConditions = Object.entries(where).map(([name, written]) => {
     const found = argumentAt(abi, name, ['where', name])
     return { name, ...found, ...conditionOf(found.type, written, ['where', name]) }
   })
   const [first] = abi.inputs.filter(({ indexed }) => indexed)
-  const byNode = wanted.filter(({ isTopic, values }) => isTopic && values)
+  const byNode = parsedConditions.filter(({ isTopic, values }) => isTopic && values)
   if (abi.anonymous && first && !narrow.test(first.type) && !byNode.some(({ name }) => name === first.name)) {
     const known = first.name ? `: give ${first.name} under where` : ''
     throw new OptionEntryMistake(['event'], `is anonymous, and its first topic may be that of any other event${known}`)
   }
-  const hashed = wanted.find(({ isTopic, type, values }) => isTopic && !values && isHashed(type))
+  const hashed = parsedConditions.find(({ isTopic, type, values }) => isTopic && !values && isHashed(type))
   if (hashed) {
     throw new OptionEntryMistake(
       ['where', hashed.name],
       `must be values: a log has only a hash of this ${hashed.type.type}`,
     )
   }
-  const localConditions = wanted.filter(each => !byNode.includes(each))
+  const localConditions = parsedConditions.filter(each => !byNode.includes(each))
   const tokens = [token ?? []].flat().map(name => tokenOf(abi, name))
   const { argument: multiplied, call: factorCall } = factorOf(abi, factor)
   const arrays = [...summed, ...localConditions, countedArgument, multiplied, ...tokens.map(argumentOf)].flatMap(

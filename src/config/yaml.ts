@@ -224,21 +224,21 @@ const unsupported = (node: Node, message: string, fix: string, readable: boolean
 
 /** Finds YAML that an operator hardly meant, or that would make the file mean more than it shows. */
 function unsupportedYaml(document: Document.Parsed): UnsupportedYaml[] {
-  const found: UnsupportedYaml[] = []
+  const findings: UnsupportedYaml[] = []
   if (document.directives.yaml.version !== '1.2') {
     const message = 'only YAML 1.2 is read'
-    found.push({ place: 0, message, fix: 'remove the line that begins with %YAML', readable: false })
+    findings.push({ place: 0, message, fix: 'remove the line that begins with %YAML', readable: false })
   }
   visit(document, (key, node, ancestors) => {
     if (!isNode(node)) return undefined
     const tooDeep = ancestors.filter(isCollection).length > configDepthMax
-    found.push(...(key === 'key' ? unsupportedKey(node) : unsupportedValue(node)))
+    findings.push(...(key === 'key' ? unsupportedKey(node) : unsupportedValue(node)))
     if (!tooDeep) return undefined
     const message = `maps and lists are nested more than ${configDepthMax} deep here`
-    found.push(unsupported(node, message, 'write them flatter', false))
+    findings.push(unsupported(node, message, 'write them flatter', false))
     return visit.BREAK
   })
-  return found
+  return findings
 }
 
 function unsupportedKey(node: Node): UnsupportedYaml[] {
@@ -325,9 +325,9 @@ class Expansion {
   }
 
   #anchored(alias: Alias, above: number): Node {
-    const named = this.#anchors.get(alias.source)
-    const size = named && this.#sizes.get(named)
-    if (!named) {
+    const anchored = this.#anchors.get(alias.source)
+    const size = anchored && this.#sizes.get(anchored)
+    if (!anchored) {
       const near = meant(alias.source, [...this.#anchors.keys()])
       const fix = near
         ? `did you mean *${near}?`
@@ -338,7 +338,7 @@ class Expansion {
     } else if (above + size.depth > this.#depthMax) {
       this.#tell(alias, `with this, maps and lists are nested more than ${this.#depthMax} deep`, 'write them flatter')
     } else {
-      return named
+      return anchored
     }
     return alias
   }

@@ -111,25 +111,25 @@ export function rolesText({ delivers, isReporting }: Pick<FleetDaemon, 'delivers
 
 /** The state of a fleet by its rows. Pure. */
 export function fleetState({ daemons, due, nowMs, service, protocolIds = [] }: FleetRows): FleetState {
-  const shown = daemons.map(({ name, version, digest, lanes, roles, startedAtMs, seenAtMs }): FleetDaemon => {
+  const members = daemons.map(({ name, version, digest, lanes, roles, startedAtMs, seenAtMs }): FleetDaemon => {
     const isAway = nowMs - seenAtMs > daemonAwayMs
     // Others have taken over what it had.
-    const own = isAway ? [] : roles
+    const heldRoles = isAway ? [] : roles
     return {
       ...{ name, version, lanes, startedAtMs, seenAtMs },
-      delivers: deliveredBy({ roles: own }),
-      ...(own.includes(reportsRole) && { isReporting: true as const }),
+      delivers: deliveredBy({ roles: heldRoles }),
+      ...(heldRoles.includes(reportsRole) && { isReporting: true as const }),
       configuration: configurationParts
         .map((_, place) => partOf(digest, place).toString('hex', 0, shownBytes))
         .join(''),
       ...(isAway && { isAway: true as const }),
     }
   })
-  const living = shown.filter(({ isAway }) => !isAway)
-  const livingRows = daemons.filter((_, place) => !shown[place]?.isAway)
+  const living = members.filter(({ isAway }) => !isAway)
+  const livingRows = daemons.filter((_, place) => !members[place]?.isAway)
   const worked = new Set(living.flatMap(({ lanes }) => lanes))
   return {
-    daemons: shown,
+    daemons: members,
     idleLanes: due.filter(({ lane }) => !worked.has(lane)).map(lane => ({ ...lane, reason: idleSentence(lane) })),
     differences: [
       ...versionDifference(living),

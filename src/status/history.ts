@@ -64,13 +64,13 @@ export async function metricHistory(input: HistoryInput, asked: string): Promise
   const { to = hourAt(nowMs) } = input
   const hours = hoursFrom(input.from ?? hourAfter(to, 1 - historyHours), to)
   const entries = await outbox.operators.history(id, hours[0], hours.at(-1))
-  const stored = new Map(entries.map(entry => [entry.hour, entry]))
-  const newest = [...stored.values()].findLast(({ state }) => state !== 'dropped')
+  const entryOf = new Map(entries.map(entry => [entry.hour, entry]))
+  const newest = [...entryOf.values()].findLast(({ state }) => state !== 'dropped')
   if (!newest) return undefined
   const { collector, protocolId, unit } = newest
   const reasons = await reasonsOf(outbox, newest, hours)
   const looks = await outbox.status.hoursOfAll([collector], hours[0] ?? to, to)
-  const all = hours.map((hour, place) => historyHour(hour, stored.get(hour), looks[place], reasons.get(hour)))
+  const all = hours.map((hour, place) => historyHour(hour, entryOf.get(hour), looks[place], reasons.get(hour)))
   const isConfigured = config.protocols.some(({ collectors }) => collectors.some(one => one.id === collector))
   return {
     id,
@@ -97,24 +97,24 @@ async function reasonsOf(
   const [first, last] = [hours[0], hours.at(-1)]
   if (first === undefined || last === undefined) return new Map()
   const { failed } = await status.reasons(first, last, reasonsMax)
-  const own = failed.filter(row => row.collector === collector)
+  const ownRows = failed.filter(row => row.collector === collector)
   const dead = await operators.deadOrHeld({ state: 'dead', ids: [id] })
   const held = await operators.deadOrHeld({ state: 'held', ids: [id] })
   return new Map([
-    ...own.flatMap(({ hour, fault }) => (fault ? [[hour, fault.message] as const] : [])),
+    ...ownRows.flatMap(({ hour, fault }) => (fault ? [[hour, fault.message] as const] : [])),
     ...[...dead, ...held].filter(metric => metric.id === id).map(({ hour, reason }) => [hour, reason] as const),
   ])
 }
 
 function historyHour(
   hour: Hour,
-  stored: HistoryEntry | undefined,
+  entry: HistoryEntry | undefined,
   look: HourOfAll | undefined,
   reason: string | undefined,
 ): HistoryHour {
   const why = reason === undefined ? {} : { reason }
-  if (stored) {
-    const { value, unit, state, collectedMs, deliveredMs, earlier } = stored
+  if (entry) {
+    const { value, unit, state, collectedMs, deliveredMs, earlier } = entry
     return {
       hour,
       state,

@@ -42,7 +42,7 @@ export async function observe(observed: Observed): Promise<Snapshot> {
   const hours = hoursFrom(first, current)
   const { rows, curves, ...overview } = await outbox.status.detail(latenessWanted(observed), first, current)
   const byProtocol = Map.groupBy(curves, ({ latest }) => latest.protocolId)
-  const shown = [...config.protocols, ...removedProtocols(config, [...byProtocol.keys()])]
+  const protocols = [...config.protocols, ...removedProtocols(config, [...byProtocol.keys()])]
   const { week, states } = await weekOf(observed)
   const fleet = await readFleet(observed)
   const cells = grid(config, hours, states.slice(-shownHours), rows)
@@ -50,7 +50,7 @@ export async function observe(observed: Observed): Promise<Snapshot> {
   const whys = (collector: CollectorConfig) => valuelessWhy(collector, cellsOf.get(collector.id) ?? [], observed)
   return {
     ...stateOf(observed, overview, fleet),
-    protocols: shown.map(protocol =>
+    protocols: protocols.map(protocol =>
       protocolState(protocol, hours, byProtocol.get(protocol.id) ?? [], observed.widgets.get(protocol.id), whys),
     ),
     hours: cells,
@@ -87,7 +87,7 @@ function serviceState(
 ): Snapshot['service'] {
   const { config, host, nowMs, destinations } = observed
   const stranded = strandedSentence(config.protocols, backlog.byProtocol)
-  const waiting = [...waitingSentences(states, observed), ...(stranded === undefined ? [] : [stranded])]
+  const sentences = [...waitingSentences(states, observed), ...(stranded === undefined ? [] : [stranded])]
   const attemptsMs = states.map(({ notBeforeMs, probeAtMs }) => Math.max(notBeforeMs, probeAtMs))
   const nextAttemptMs = Math.min(...attemptsMs.filter(atMs => atMs > nowMs))
   const lastPush = states
@@ -98,7 +98,7 @@ function serviceState(
   return {
     host,
     ...(lastPush && { lastPush }),
-    ...(waiting.length > 0 ? { waiting: waiting.join(' ') } : {}),
+    ...(sentences.length > 0 ? { waiting: sentences.join(' ') } : {}),
     ...(Number.isFinite(nextAttemptMs) ? { nextAttemptMs } : {}),
     ...(skewMs === undefined ? {} : { skewMs }),
     gates,
@@ -108,13 +108,13 @@ function serviceState(
 function gateState(destination: string, state: DestinationState, reader: Reader): readonly GateState[] {
   const { notBeforeMs, probeAtMs, failures } = state
   const { nowMs } = reader
-  const waiting = waitingSentence(state, reader)
+  const sentence = waitingSentence(state, reader)
   const isHeld = notBeforeMs > nowMs || probeAtMs > nowMs
-  if (waiting === undefined && !isHeld) return []
+  if (sentence === undefined && !isHeld) return []
   return [
     {
       destination,
-      ...(waiting === undefined ? {} : { waiting }),
+      ...(sentence === undefined ? {} : { waiting: sentence }),
       ...(notBeforeMs > nowMs ? { retryAfterUntilMs: notBeforeMs } : {}),
       ...(probeAtMs > nowMs ? { probeAtMs } : {}),
       failures,
@@ -154,14 +154,14 @@ function protocolState(
   answer: WidgetRead | WidgetUnread | undefined,
   whyOf: (collector: CollectorConfig) => ValuelessWhy,
 ): ProtocolState {
-  const own = new Map(curves.map(curve => [curve.latest.id, curve]))
+  const curveOf = new Map(curves.map(curve => [curve.latest.id, curve]))
   const configured = new Map(collectors.map(collector => [collector.id, collector]))
   const withValue = new Set(curves.map(({ latest }) => latest.collector))
   const withoutValue = collectors
     .filter(collector => !withValue.has(collector.id))
     .map(collector => ({ collector: collector.id, ...whyOf(collector) }))
   const read = answer && 'metrics' in answer ? answer : undefined
-  const ids = new Set([...own.keys(), ...(read?.metrics.map(metric => metric.id as MetricId) ?? [])])
+  const ids = new Set([...curveOf.keys(), ...(read?.metrics.map(metric => metric.id as MetricId) ?? [])])
   return {
     id,
     name,
@@ -171,7 +171,7 @@ function protocolState(
     ...(answer && 'unread' in answer && { unread: answer.unread }),
     ...(withoutValue.length > 0 && { withoutValue }),
     metrics: [...ids].map(metricId => {
-      const curve = own.get(metricId)
+      const curve = curveOf.get(metricId)
       const metric = widgetMetric(metricId, id, hours, curve, read)
       const collector = curve && configured.get(curve.latest.collector)
       if (curve && !collector) return { ...metric, isRemoved: true }
@@ -208,18 +208,18 @@ function widgetMetric(
   read: WidgetRead | undefined,
 ): WidgetMetric {
   const latest = curve?.latest
-  const shown = read?.metrics.find(metric => metric.id === id)
-  const hour = shown ? hourAt(Date.parse(shown.timestamp)) : latest?.hour
-  const unit = shown?.unit ?? latest?.unit
-  const value = shown?.value ?? latest?.value
+  const listed = read?.metrics.find(metric => metric.id === id)
+  const hour = listed ? hourAt(Date.parse(listed.timestamp)) : latest?.hour
+  const unit = listed?.unit ?? latest?.unit
+  const value = listed?.value ?? latest?.value
   return {
     id,
     label: labelOf({ id, protocolId }),
     ...(value === undefined ? {} : { value }),
     ...(unit === undefined ? {} : { unit }),
-    ...changesOf(shown, hours, curve),
+    ...changesOf(listed, hours, curve),
     ...(hour === undefined || Number.isNaN(hour) ? {} : { hour }),
-    ...(shown || !latest ? {} : { state: latest.state }),
+    ...(listed || !latest ? {} : { state: latest.state }),
     curve: curve?.values ?? hours.map(() => null),
   }
 }
@@ -254,7 +254,7 @@ function grid(
   rows: readonly CollectionRow[] = [],
 ): HourGrid {
   const byHour = Map.groupBy(rows, ({ hour }) => hour)
-  const tried = hours.map(hour => new Map(byHour.get(hour)?.map(row => [row.collector, row])))
+  const rowsOfHour = hours.map(hour => new Map(byHour.get(hour)?.map(row => [row.collector, row])))
   const collectors = config.protocols.flatMap(protocol => protocol.collectors)
   return {
     hours,
@@ -262,7 +262,7 @@ function grid(
       collector,
       protocolId,
       cells: hours.map((_, index) => {
-        const { attempts = 0, fault } = tried[index]?.get(collector) ?? {}
+        const { attempts = 0, fault } = rowsOfHour[index]?.get(collector) ?? {}
         return { state: stateAt(states[index], place), attempts, ...(fault && { fault }) }
       }),
     })),
@@ -460,11 +460,11 @@ async function newestDelivered(
   { config, outbox, nowMs, startedAtMs }: Observed,
   grid: HourGrid,
 ): Promise<Map<string, Hour>> {
-  const shown = grid.rows.map(
+  const newestByCollector = grid.rows.map(
     ({ collector, cells }) =>
       [collector, grid.hours[cells.findLastIndex(({ state }) => state === 'delivered')]] as const,
   )
-  const others = shown.flatMap(([collector, hour]) => (hour === undefined ? [collector] : []))
+  const others = newestByCollector.flatMap(([collector, hour]) => (hour === undefined ? [collector] : []))
   const before = hourAfter(hourAt(nowMs), -shownHours)
   const older = await outbox.status.newestDelivered(others, before, nowMs)
   // A collector that was never planned is expected from this start on.
@@ -474,7 +474,7 @@ async function newestDelivered(
     return next < hourAt(nowMs) ? next : (Math.max(hour, hourAt(nowMs)) as Hour)
   }
   return new Map(
-    shown.map(([collector, hour]) => [
+    newestByCollector.map(([collector, hour]) => [
       collector,
       freshUntil(collector, hour ?? older.get(collector) ?? hourAt(startedAtMs)),
     ]),

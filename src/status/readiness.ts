@@ -153,7 +153,7 @@ function sentencesOf(
   const full = outbox.health.fullSentence
   const locked = outbox.health.lockedSentence(nowMs)
   const idle = fleet?.idleLanes.filter(({ oldest }) => oldest <= hour) ?? []
-  const expected = new Set(config.protocols.flatMap(({ collectors }) => collectors.map(({ id }) => id)))
+  const expectedIds = new Set(config.protocols.flatMap(({ collectors }) => collectors.map(({ id }) => id)))
   return {
     'config-refused': refusedSentences(configuration),
     'clock-wrong': clockSentences({ ...observed, destinations }),
@@ -165,7 +165,7 @@ function sentencesOf(
     'not-collected': uncollected.map(each => lateSentence(each, observed)),
     'not-planned': missingSentences(unplanned, hour, observed),
     // Older gaps are history, and shown in the grid.
-    gap: lateness.gaps.filter(({ collector }) => expected.has(collector)).map(gap => gapSentence(gap)),
+    gap: lateness.gaps.filter(({ collector }) => expectedIds.has(collector)).map(gap => gapSentence(gap)),
     'not-delivered': undeliveredSentences(lateness, host, isStarting, observed),
     dead: deadAndHeldSentences({ ...deadAndHeld, held: 0 }, hour, host),
     held: deadAndHeldSentences({ ...deadAndHeld, dead: 0 }, hour, host),

@@ -138,12 +138,12 @@ async function collectAndDeliver(run: CatchUpRun, signals: Signals, options: Cat
     const window = hours.slice(at, at + size)
     // Derived values follow.
     const others = window.flatMap(([, all]) => all).filter(({ collector }) => !isDerived(collector))
-    const tried = await tryHours(run, others, 1, signals.stopping)
+    const retries = await tryHours(run, others, 1, signals.stopping)
     if (isOver()) break
     for (const [hour] of window) hoursRead.add(hour)
-    ends.push(...tried.ends)
-    failed.push(...tried.again)
-    if (!options.json) printHours(hourEnds(tried.ends), 'value')
+    ends.push(...retries.ends)
+    failed.push(...retries.again)
+    if (!options.json) printHours(hourEnds(retries.ends), 'value')
     at += size
   }
   const retried = isOver() ? [] : await tryAgain(run, failed, signals.stopping)

@@ -212,12 +212,12 @@ function printDeadOrHeld({ found, selection }: Selected): void {
     if (!isNarrow(selection)) print(`nothing is ${state}`)
     return
   }
-  const shown = found.slice(-rowsMax)
-  if (state === 'dead') printDead(shown)
-  else printHeld(shown)
-  if (shown.length === found.length) return
+  const newestRows = found.slice(-rowsMax)
+  if (state === 'dead') printDead(newestRows)
+  else printHeld(newestRows)
+  if (newestRows.length === found.length) return
   print('')
-  print(`${counted(found.length, 'metric')} ${state}, the newest ${shown.length} shown; --json has all. Why:`)
+  print(`${counted(found.length, 'metric')} ${state}, the newest ${newestRows.length} shown; --json has all. Why:`)
   printGroups(found)
   print(`select with ids, --hour H, or --reason TEXT, as in tidegauge ${state} ls --reason ${sampleWords(found)}`)
 }

@@ -117,12 +117,12 @@ function printDue({ found: metrics, selection, whyOf }: SelectedDue): void {
 }
 
 function printRows(metrics: readonly Metric[]): void {
-  const shown = metrics.slice(-rowsMax)
+  const newestRows = metrics.slice(-rowsMax)
   print('')
   printTable(
     ['metric', 'hour', 'value', 'unit'],
-    shown.map(({ id, hour, value, unit = '' }) => [id, hourText(hour), numberText(value), unit]),
+    newestRows.map(({ id, hour, value, unit = '' }) => [id, hourText(hour), numberText(value), unit]),
     ['value'],
   )
-  if (shown.length < metrics.length) print(`the newest ${shown.length} shown; --json has all`)
+  if (newestRows.length < metrics.length) print(`the newest ${newestRows.length} shown; --json has all`)
 }

@@ -189,15 +189,15 @@ type Previous = NonNullable<Past['previous']>
 
 /** The last valid values, so many hours before. */
 function* lastValues(
-  wanted: readonly MetricPlace[],
+  metricPlaces: readonly MetricPlace[],
   nearest: number,
   farthest: number,
 ): StoreWork<Map<number, Previous>> {
   const backs = Array.from({ length: farthest - nearest + 1 }, (_, index) => nearest + index)
-  const places = wanted.flatMap(({ hour, metric }) => backs.map(back => ({ hour: hour - back, metric })))
+  const places = metricPlaces.flatMap(({ hour, metric }) => backs.map(back => ({ hour: hour - back, metric })))
   const byPlace = new Map((yield* storedRows(places)).map(row => [placeKey(row), row]))
   const values = new Map<number, Previous>()
-  for (const place of wanted) {
+  for (const place of metricPlaces) {
     const row = backs
       .map(back => byPlace.get(placeKey({ hour: place.hour - back, metric: place.metric })))
       .find(one => one && isValid(one))

@@ -163,14 +163,14 @@ export class Lists {
 
   /** Does something while other hours wait, so that a past is read once. */
   #asStep<T>(state: KnownList, work: () => Promise<T>): Promise<T> {
-    const done = work()
-    const step = done
+    const result = work()
+    const step = result
       .catch(() => {})
       .then(() => {
         if (state.step === step) delete state.step
       })
     state.step = step
-    return step.then(() => done)
+    return step.then(() => result)
   }
 
   /** Asks for evidence of what is remembered. Rejects with a Fault where that cannot be had. */
@@ -188,14 +188,14 @@ export class Lists {
   async #load(list: ListSource, state: KnownList): Promise<void> {
     if (state.isLoaded) return
     try {
-      const kept = await this.#deps.keeper?.read(list.name)
+      const fromKeeper = await this.#deps.keeper?.read(list.name)
       state.isLoaded = true
-      if (!kept || kept.digest !== this.#digestOf(list, kept)) return
-      state.saved = kept
-      state.doubtedMs = kept.doubtedMs
-      if (state.memory && state.memory.hour >= kept.hour) return
-      state.memory = kept
-      if (state.recent.length === 0) state.recent = kept.items
+      if (!fromKeeper || fromKeeper.digest !== this.#digestOf(list, fromKeeper)) return
+      state.saved = fromKeeper
+      state.doubtedMs = fromKeeper.doubtedMs
+      if (state.memory && state.memory.hour >= fromKeeper.hour) return
+      state.memory = fromKeeper
+      if (state.recent.length === 0) state.recent = fromKeeper.items
     } catch (error) {
       list.warn(`what is remembered of it cannot be read, so it is read from its beginning: ${textOf(error)}`)
     }

@@ -50,15 +50,15 @@ export function requireFile({ use, configFile }: Pick<CollectorRef, 'use' | 'con
   const origin = originOf({ use, configFile })
   if (origin.kind !== 'file') return
   const { file } = origin
-  const found = lookedAt(file)
-  if (found?.isFile()) {
+  const fileStatus = lookedAt(file)
+  if (fileStatus?.isFile()) {
     const roots = [dirname(file), dirname(configFile)].map(realOf)
     if (roots.some(root => isAt(realOf(file), root))) return
     throw unusable(`${file} is a link to ${realOf(file)}, which is outside of its folder and of the configuration's`, {
       fix: `name that path in \`use\`, or put the file itself there`,
     })
   }
-  if (!found && lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink()) {
+  if (!fileStatus && lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink()) {
     throw unusable(`${file} is a link to ${readlinkSync(file)}, and there is no such file`, { fix: 'mend the link' })
   }
   const near = ['.ts', '.js', '.mjs', '/index.ts', '/index.js'].find(end => lookedAt(file + end)?.isFile())

@@ -207,27 +207,27 @@ const states = ['well', 'unreachable', 'wrong-id', 'behind', 'pruned', 'limited'
 
 /** Metrics of the nodes that chains are read from. */
 function endpointFamilies({ endpoints }: Scrape): Family[] {
-  const named = labelled(endpoints)
+  const sources = labelled(endpoints)
   return [
     gauge(
       'tidegauge_endpoint_state',
       '1 for the state of a node when it was asked last, 0 for the others.',
-      named.flatMap(({ labels, endpoint }) => stateSamples(states, stateOf(endpoint), labels)),
+      sources.flatMap(({ labels, endpoint }) => stateSamples(states, stateOf(endpoint), labels)),
     ),
     gauge(
       'tidegauge_endpoint_consecutive_failures',
       'Times in a row that a node was asked in vain.',
-      named.map(({ labels, endpoint }) => [labels, endpoint.failuresInRow ?? 0] as const),
+      sources.map(({ labels, endpoint }) => [labels, endpoint.failuresInRow ?? 0] as const),
     ),
     gauge(
       'tidegauge_endpoint_head_timestamp_seconds',
       'Timestamp of the last block a node reported; absent before the first. Nodes are asked when an hour is read.',
-      named.flatMap(({ labels, endpoint: { head } }) => (head ? [[labels, head.atMs / 1000] as const] : [])),
+      sources.flatMap(({ labels, endpoint: { head } }) => (head ? [[labels, head.atMs / 1000] as const] : [])),
     ),
     counter(
       'tidegauge_endpoint_calls_total',
       'Calls sent to a node by their outcome, since the start; one that is sent again counts again.',
-      named.flatMap(({ labels, endpoint: { calls = {} } }) =>
+      sources.flatMap(({ labels, endpoint: { calls = {} } }) =>
         Object.entries(calls).map(([outcome, count]) => [{ ...labels, outcome }, count] as const),
       ),
     ),
@@ -242,11 +242,11 @@ function stateOf({ state, trouble }: EndpointState): (typeof states)[number] {
 function labelled(
   endpoints: readonly EndpointState[],
 ): { readonly labels: Labels; readonly endpoint: EndpointState }[] {
-  const seen = new Map<string, number>()
+  const counts = new Map<string, number>()
   return endpoints.map(endpoint => {
     const { chain, host } = endpoint
-    const count = (seen.get(`${chain} ${host}`) ?? 0) + 1
-    seen.set(`${chain} ${host}`, count)
+    const count = (counts.get(`${chain} ${host}`) ?? 0) + 1
+    counts.set(`${chain} ${host}`, count)
     return { labels: { chain, endpoint: count === 1 ? host : `${host} (${count})` }, endpoint }
   })
 }
@@ -328,13 +328,15 @@ const counted = ['due', 'collected', 'delivered', 'dead', 'held', 'unexpected'] 
 function stateCounts({ hours, gaps }: Scrape, labels: LabelsById): MetricSample[] {
   const byCollector = Map.groupBy(gaps, ({ collector }) => collector)
   return hours.rows.flatMap(({ collector, cells }): MetricSample[] => {
-    const own = labels.get(collector) ?? {}
+    const collectorLabels = labels.get(collector) ?? {}
     const coded = byCollector.get(collector) ?? []
     return [
-      ...counted.map(state => [{ ...own, state }, cells.filter(cell => cell.state === state).length] as const),
-      ...coded.map(({ code, hours: count }) => [{ ...own, state: 'gap', code }, count] as const),
+      ...counted.map(
+        state => [{ ...collectorLabels, state }, cells.filter(cell => cell.state === state).length] as const,
+      ),
+      ...coded.map(({ code, hours: count }) => [{ ...collectorLabels, state: 'gap', code }, count] as const),
       // A collector without a gap has a line that says so.
-      ...(coded.length === 0 ? [[{ ...own, state: 'gap' }, 0] as const] : []),
+      ...(coded.length === 0 ? [[{ ...collectorLabels, state: 'gap' }, 0] as const] : []),
     ]
   })
 }

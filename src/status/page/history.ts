@@ -66,16 +66,16 @@ function days({ hours }: MetricHistory): Html {
   return html`<section aria-labelledby="values"><h2 id="values">Values</h2>${byDay.map(([day, own], place) => dayDetails(day, own, place === 0))}</section>`
 }
 
-function dayDetails(day: string, own: readonly HistoryHour[], isOpen: boolean): Html {
-  const hour: Hour | undefined = own[0]?.hour
+function dayDetails(day: string, dayHours: readonly HistoryHour[], isOpen: boolean): Html {
+  const hour: Hour | undefined = dayHours[0]?.hour
   if (hour === undefined) return nothing
-  const others = own.filter(({ state }) => state !== 'delivered').length
-  const values = own.flatMap(({ value }) => value ?? [])
+  const undelivered = dayHours.filter(({ state }) => state !== 'delivered').length
+  const values = dayHours.flatMap(({ value }) => value ?? [])
   const range = values.length === 0 ? 'no value' : rangeText(values)
   return html`<details id="day-${day}"${isOpen ? Html.trusted(' open') : nothing}><summary>${dayText(hour)} <span class="quiet">${range}${
-    others > 0 ? `, ${others} not delivered` : ''
+    undelivered > 0 ? `, ${undelivered} not delivered` : ''
   }</span></summary>
-<table class="metrics"><caption class="unseen">Values of ${day}</caption><thead><tr><th scope="col">Hour</th><th scope="col">Value</th><th scope="col" class="state">State</th><th scope="col">Collected</th><th scope="col">Delivered</th></tr></thead><tbody>${own.map(row)}</tbody></table></details>`
+<table class="metrics"><caption class="unseen">Values of ${day}</caption><thead><tr><th scope="col">Hour</th><th scope="col">Value</th><th scope="col" class="state">State</th><th scope="col">Collected</th><th scope="col">Delivered</th></tr></thead><tbody>${dayHours.map(row)}</tbody></table></details>`
 }
 
 function rangeText(values: readonly number[]): string {

@@ -132,12 +132,12 @@ interface Placed {
  * @param charsMax characters of titles, those of the newest troubles first: a page has a size
  */
 function strip({ from }: Pick<WeekGrid, 'from'>, { runs }: Pick<WeekRow, 'runs'>, charsMax: number): Html {
-  const placed = runs.flatMap(stretch => partsOf(stretch, (stretch.from - from) / hourMs))
-  const titles = titlesOf(placed, charsMax)
+  const stretches = runs.flatMap(stretch => partsOf(stretch, (stretch.from - from) / hourMs))
+  const titles = titlesOf(stretches, charsMax)
   return html`<div class="strip" aria-hidden="true">${[0, 1].map(half =>
     drawing(
       half,
-      placed.filter(part => part.half === half),
+      stretches.filter(part => part.half === half),
       titles,
     ),
   )}</div>`
@@ -149,22 +149,22 @@ function titlesOf(placed: readonly Placed[], charsMax: number): ReadonlyMap<Plac
     ...placed.filter(({ shape }) => !isTrouble(shape)).toReversed(),
   ]
   const titles = new Map<Placed, string>()
-  let left = charsMax
+  let charsLeft = charsMax
   for (const part of byNeed) {
     const text = stretchText(part.stretch)
-    left -= text.length + titleChars
-    if (left < 0) break
+    charsLeft -= text.length + titleChars
+    if (charsLeft < 0) break
     titles.set(part, text)
   }
   return titles
 }
 
 function drawing(half: number, parts: readonly Placed[], titles: ReadonlyMap<Placed, string>): Html {
-  const others = Map.groupBy(
+  const byKind = Map.groupBy(
     parts.filter(part => !titles.has(part)),
     ({ shape }) => shape,
   )
-  return html`<svg viewBox="0 0 ${halfHours} ${cellUnits}" preserveAspectRatio="none">${[...others].map(
+  return html`<svg viewBox="0 0 ${halfHours} ${cellUnits}" preserveAspectRatio="none">${[...byKind].map(
     ([shape, own]) => html`<path class="${shape}" d="${lineText(shape, own)}"/>`,
   )}${parts
     .filter(part => titles.has(part))
@@ -413,11 +413,11 @@ function foldsOf(all: readonly WeekRow[], shown: readonly WeekRow[]): readonly F
   if (all.length <= unfoldedMax || all.length < foldedMin * byProtocol.size) return []
   const shownBy = Map.groupBy(shown, ({ protocolId }) => protocolId)
   return [...byProtocol]
-    .map(([protocolId, own]) => ({
+    .map(([protocolId, members]) => ({
       protocolId,
       rows: shownBy.get(protocolId) ?? [],
-      collectors: own.length,
-      troubled: own.filter(hasTrouble).length,
+      collectors: members.length,
+      troubled: members.filter(hasTrouble).length,
     }))
     .sort((a, b) => Number(b.troubled > 0) - Number(a.troubled > 0))
 }

@@ -46,12 +46,12 @@ ${
 }
 
 function table(states: readonly ProtocolState[], count: number, nowMs: number): Html {
-  let left = rowsMax
+  let rowsLeft = rowsMax
   const groups = states.flatMap(state => {
-    const metrics = state.metrics.slice(0, left)
-    left -= metrics.length
-    const withoutValue = (state.withoutValue ?? []).slice(0, left)
-    left -= withoutValue.length
+    const metrics = state.metrics.slice(0, rowsLeft)
+    rowsLeft -= metrics.length
+    const withoutValue = (state.withoutValue ?? []).slice(0, rowsLeft)
+    rowsLeft -= withoutValue.length
     // One whose metrics are all left out is counted with them.
     if (metrics.length + withoutValue.length === 0 && state.metrics.length > 0) return []
     return [{ name: state.name, source: source(state, nowMs), metrics, withoutValue }]
@@ -334,10 +334,10 @@ export interface Curve {
 
 /** @returns `undefined` when there is no value */
 export function curveOf(values: readonly (number | null)[]): Curve | undefined {
-  const known = values.filter(value => value !== null)
-  if (known.length === 0) return undefined
-  const low = known.reduce((a, b) => Math.min(a, b))
-  const high = known.reduce((a, b) => Math.max(a, b))
+  const numbers = values.filter(value => value !== null)
+  if (numbers.length === 0) return undefined
+  const low = numbers.reduce((a, b) => Math.min(a, b))
+  const high = numbers.reduce((a, b) => Math.max(a, b))
   const runs: CurvePoint[][] = []
   values.forEach((value, x) => {
     if (value === null) return
@@ -347,7 +347,7 @@ export function curveOf(values: readonly (number | null)[]): Curve | undefined {
     if (run) run.push(point)
     else runs.push([point])
   })
-  return { runs, low, high, count: known.length }
+  return { runs, low, high, count: numbers.length }
 }
 
 /**
