@@ -68,7 +68,7 @@ export default defineCollector({
   collect({ options, chain }) {
     const market = marketOf(chain(options.chain), options)
     const amounts = (['Supplied', 'Borrowed'] as const).flatMap(label => {
-      const named = Object.entries(options.reserves).map(([name, asset]) => {
+      const values = Object.entries(options.reserves).map(([name, asset]) => {
         const value = market.then(market => worth(market, asset, label))
         return [`${name}${label}`, value] as const
       })
@@ -76,7 +76,7 @@ export default defineCollector({
         const parts = await Promise.all(market.assets.map(each => worth(market, each, label)))
         return readingOf(total(parts), parts.length, undefined)
       })
-      return [[label, all] as const, ...named.map(([label, value]) => [label, value.then(nearestNumber)] as const)]
+      return [[label, all] as const, ...values.map(([label, value]) => [label, value.then(nearestNumber)] as const)]
     })
     const rates = Object.entries(options.reserves).flatMap(([name, asset]) => {
       const state = market.then(market => stateOf(market, asset))
@@ -145,7 +145,7 @@ async function worth(market: Market, asset: Address, label: 'Supplied' | 'Borrow
 
 async function priceOf({ chain, oracle, unit }: Market, asset: Address): Promise<Fraction> {
   const of = { address: oracle, abi: oracleAbi } as const
-  const [base, one, price] = await chain.read([
+  const [base, unitPrice, price] = await chain.read([
     { ...of, functionName: 'BASE_CURRENCY' },
     { ...of, functionName: 'BASE_CURRENCY_UNIT' },
     { ...of, functionName: 'getAssetPrice', args: [asset] },
@@ -153,8 +153,8 @@ async function priceOf({ chain, oracle, unit }: Market, asset: Address): Promise
   if (base !== zeroAddress && unit === 'USD') {
     throw new Error(`the oracle's prices are not in USD but in ${base}: write its symbol as unit`)
   }
-  if (price === 0n || one === 0n) throw new Error(`the oracle has no price of ${asset}: it answers 0`)
-  return new Fraction(price, one)
+  if (price === 0n || unitPrice === 0n) throw new Error(`the oracle has no price of ${asset}: it answers 0`)
+  return new Fraction(price, unitPrice)
 }
 
 /** @param ray the simple rate of a year, times 10^27 */

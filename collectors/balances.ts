@@ -60,7 +60,7 @@ const options = z
     none: noneOption,
     ...declared,
   })
-  .superRefine(({ of, ...given }, context) => {
+  .superRefine(({ of, ...input }, context) => {
     const tell = (path: readonly (string | number)[], message: string) =>
       context.addIssue({ code: 'custom', path: ['of', ...path], message })
     const assets = Object.entries(of).flatMap(([chain, { assets }]) =>
@@ -68,7 +68,7 @@ const options = z
     )
     if (assets.length === 0) tell([], 'must hold a chain')
     const isPriced = assets.some(({ price }) => price !== undefined)
-    for (const { path, message } of unpricedMistakes(given, isPriced))
+    for (const { path, message } of unpricedMistakes(input, isPriced))
       context.addIssue({ code: 'custom', path, message })
     const priceless = assets.find(({ price }) => price === undefined)
     if (assets.length > 1 && priceless)
@@ -116,16 +116,20 @@ interface Held {
 
 /** The assets, each as one item where there is any of it: an empty balance needs no price where others are left out. */
 async function counted(
-  held: readonly Held[],
+  holdings: readonly Held[],
   unpriced: unknown,
 ): Promise<readonly (Held & { readonly items: number })[]> {
-  if (unpriced === undefined) return held.map(each => ({ ...each, items: 1 }))
-  const amounts = await Promise.all(held.map(({ amount }) => amount))
-  return held.flatMap((each, place) => (amounts[place]?.n === 0n ? [] : [{ ...each, items: 1 }]))
+  if (unpriced === undefined) return holdings.map(each => ({ ...each, items: 1 }))
+  const amounts = await Promise.all(holdings.map(({ amount }) => amount))
+  return holdings.flatMap((each, place) => (amounts[place]?.n === 0n ? [] : [{ ...each, items: 1 }]))
 }
 
 /** The assets that all owners have on one chain; none where there are no owners. */
-async function holdings(name: string, { owners: written, assets }: Holding, means: Means): Promise<readonly Held[]> {
+async function holdings(
+  name: string,
+  { owners: ownersOption, assets }: Holding,
+  means: Means,
+): Promise<readonly Held[]> {
   const { price, list } = means
   const unknown = assets.find(({ native, token }) => !native && token === undefined)
   if (unknown)
@@ -133,24 +137,24 @@ async function holdings(name: string, { owners: written, assets }: Holding, mean
       `no token of the price ${unknown.price} is known on ${name}: write { token: "0x…", price: ${unknown.price} }`,
     )
   const [owners, ...tokens] = await Promise.all([
-    ownersNow(list, written),
+    ownersNow(list, ownersOption),
     ...assets.map(({ token = coin }) => (typeof token === 'object' ? list(token.each) : [token])),
   ])
   if (owners.length === 0) return []
   const amountOf = amountReader(owners, means.chain(name))
   // A token of a list that has an entry of its own counts there alone, and one of two lists once.
-  const counted = new Set(assets.map(({ token = coin }) => (typeof token === 'string' ? keyOf(token) : '')))
-  const values = assets.flatMap(({ token, price: written, decimals }, place) => {
+  const countedTokens = new Set(assets.map(({ token = coin }) => (typeof token === 'string' ? keyOf(token) : '')))
+  const values = assets.flatMap(({ token, price: priceOption, decimals }, place) => {
     const isListed = typeof token === 'object'
     const ofAsset = (tokens[place] ?? []).filter(address => {
       if (!isListed) return true
-      const isNew = !counted.has(keyOf(address))
-      counted.add(keyOf(address))
+      const isNew = !countedTokens.has(keyOf(address))
+      countedTokens.add(keyOf(address))
       return isNew
     })
     return ofAsset.map((token): Held => {
       const amount = amountOf(token, decimals)
-      const worth = priced(price, written, amount, { chain: name, token })
+      const worth = priced(price, priceOption, amount, { chain: name, token })
       for (const each of [amount, worth]) each.catch(() => {})
       return { amount, worth }
     })

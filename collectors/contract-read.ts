@@ -122,13 +122,13 @@ export default defineCollector({
     const totalled = metrics.flatMap(([, value]) => value[kindOf(value) ?? 'total'] ?? [])
     const items = await ofItems(list, options.each, begin, totalled)
     const together = async (label: string, value: Value) => {
-      const meant = await itemsMeant(items, value.where)
-      if (meant.length === 0 && items.length > 0) log.info(`${label}: none of ${items.length} items meets where`)
-      if (value.count) return readingOf(fractionOf(meant.length), meant.length, value.none)
+      const matching = await itemsMeant(items, value.where)
+      if (matching.length === 0 && items.length > 0) log.info(`${label}: none of ${items.length} items meets where`)
+      if (value.count) return readingOf(fractionOf(matching.length), matching.length, value.none)
       const kind = kindOf(value) ?? 'total'
-      const values = meant.map(({ address, of }) => ({ address, of: of.then(exact => exact(value[kind] ?? '')) }))
+      const values = matching.map(({ address, of }) => ({ address, of: of.then(exact => exact(value[kind] ?? '')) }))
       const exact = await aggregate({ label, kind, atLeast: value.atLeast }, values, log)
-      return readingOf(exact, meant.length, value.none)
+      return readingOf(exact, matching.length, value.none)
     }
     return Object.fromEntries(metrics.map(([label, each]) => [label, together(label, each)]))
   },
@@ -177,30 +177,31 @@ function itemReader({ options, hour, price, ...means }: CollectContext<Options>)
   }
 
   return (item: Address | undefined) => {
-    const known = new Map<string, Promise<Address>>()
+    const addresses = new Map<string, Promise<Address>>()
     const addressOf = (name: string | undefined): Promise<Address> => {
       if (name === undefined || name === 'item') return item ? Promise.resolve(item) : Promise.reject(noAddress())
       const label = Object.hasOwn(values, name) ? values[name] : undefined
       if (!label) return Promise.resolve(name as Address)
-      const address = known.get(name) ?? called(label).then(({ view, returned }) => view.addresses(returned)[0] ?? '0x')
-      known.set(name, address)
+      const address =
+        addresses.get(name) ?? called(label).then(({ view, returned }) => view.addresses(returned)[0] ?? '0x')
+      addresses.set(name, address)
       return address
     }
     const called = async (value: Value) => {
       const plan = plans.get(value)
       if (!plan) throw new Error('it is not read by a call')
       const { view, abi, labels, needsBlock } = plan
-      const { own, at } = momentAt(value.hoursBefore)
-      const [address, block, ...named] = await Promise.all([
+      const { own: asOfMoment, at } = momentAt(value.hoursBefore)
+      const [address, block, ...namedValues] = await Promise.all([
         addressOf(value.address),
-        needsBlock ? own.block() : undefined,
+        needsBlock ? asOfMoment.block() : undefined,
         ...labels.map(addressOf),
       ])
       const names = {
         ...{ hour: at, block: block?.number ?? 0n, ...(item && { item }) },
-        ...Object.fromEntries(labels.map((label, place) => [label, named[place] ?? '0x'])),
+        ...Object.fromEntries(labels.map((label, place) => [label, namedValues[place] ?? '0x'])),
       }
-      const returned = own.read({ address, abi, functionName: view.abi.name, args: view.argsOf(names) })
+      const returned = asOfMoment.read({ address, abi, functionName: view.abi.name, args: view.argsOf(names) })
       return { view, address, returned: await returned }
     }
     const number = async (value: Value): Promise<Fraction> => {
@@ -281,11 +282,11 @@ const reserved = ['item', 'hour', 'block']
 const nowhere: Address = `0x${'00'.repeat(20)}`
 
 /** Names that the arguments of a value may use, each with a value of its kind. */
-function namesFor(label: string, values: Values, each: string | undefined): ArgumentNames {
+function namesFor(label: string, values: Values, listName: string | undefined): ArgumentNames {
   const labels = Object.keys(values).filter(other => other !== label && isAddress(values[other]))
   return {
     ...Object.fromEntries(labels.map(other => [other, nowhere])),
-    ...{ hour: 0n, block: 0n, ...(each !== undefined && { item: nowhere }) },
+    ...{ hour: 0n, block: 0n, ...(listName !== undefined && { item: nowhere }) },
   }
 }
 
@@ -315,11 +316,11 @@ function mistakesOf(label: string, values: Values, common: Common): ReadMistake[
   const value = values[label]
   if (!value) return []
   const ofAll = [...aggregateKinds, 'count'] as const
-  const said = ofAll.find(kind => value[kind] !== undefined)
-  if (said && common.each === undefined)
-    return [{ path: [said], message: 'is of the items of a list: add each: NAME next to values' }]
+  const kindOfAll = ofAll.find(kind => value[kind] !== undefined)
+  if (kindOfAll && common.each === undefined)
+    return [{ path: [kindOfAll], message: 'is of the items of a list: add each: NAME next to values' }]
   const stray = value.call === undefined ? ofCall.find(name => value[name] !== undefined) : undefined
-  const what = formulaOf(value)?.kind ?? said
+  const what = formulaOf(value)?.kind ?? kindOfAll
   return [
     ...formulaMistakes(value, 'call', values, common.each === undefined ? [] : ofAll),
     ...(stray && what ? [{ path: [stray], message: `belongs to a call, and this is a ${what}` }] : []),

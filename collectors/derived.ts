@@ -67,18 +67,18 @@ export default defineCollector({
   },
 })
 
-function mistakesOf(each: Value): { readonly path: readonly string[]; readonly message: string }[] {
+function mistakesOf(entry: Value): { readonly path: readonly string[]; readonly message: string }[] {
   const kinds = [...formulas, 'of'] as const
-  const kindsGiven = kinds.filter(kind => each[kind] !== undefined)
+  const kindsGiven = kinds.filter(kind => entry[kind] !== undefined)
   if (kindsGiven.length !== 1) {
     const said = kindsGiven.length === 0 ? 'nothing of it' : kindsGiven.join(' and ')
     return [{ path: [], message: `must have one of ${kinds.join(', ')}, and has ${said}` }]
   }
-  if (each.of === undefined) {
-    const stray = (['take', 'hours', 'since', 'missing'] as const).find(name => each[name] !== undefined)
+  if (entry.of === undefined) {
+    const stray = (['take', 'hours', 'since', 'missing'] as const).find(name => entry[name] !== undefined)
     return stray ? [{ path: [stray], message: `belongs to a window with of, and this is a ${kindsGiven.join()}` }] : []
   }
-  const { take = '', hours, since, missing } = each
+  const { take = '', hours, since, missing } = entry
   return [
     ...(take === '' ? [{ path: [], message: `must have take with of: one of ${takes.join(', ')}` }] : []),
     ...(hours === undefined && since === undefined

@@ -33,12 +33,12 @@ const options = z
     label: labelOption.max(16).optional().describe('Supply, where nothing else is written'),
     values: z.record(labelOption, z.strictObject(ofOne)).optional().describe('by label, where there are several'),
   })
-  .superRefine((given, context) => {
+  .superRefine((input, context) => {
     const names = {
       ofChain: ['token', 'minus', 'decimals'],
       ofValue: ['label', 'price', 'none', ...Object.keys(declared)],
     } as const
-    for (const { path, message } of placeMistakes(given, names))
+    for (const { path, message } of placeMistakes(input, names))
       context.addIssue({ code: 'custom', path: [...path], message })
   })
 

@@ -37,12 +37,12 @@ const options = z
     unit: z.string().optional().describe("the asset's symbol; USD with a price"),
     values: z.record(labelOption, value).optional().describe('by label, where there are several'),
   })
-  .superRefine((given, context) => {
+  .superRefine((input, context) => {
     const tell = (path: readonly (string | number)[], message: string) =>
       context.addIssue({ code: 'custom', path: [...path], message })
-    const mistakes = placeMistakes(given, { ofChain: ['vault', 'decimals'], ofValue: ['price', 'none', 'unit'] })
+    const mistakes = placeMistakes(input, { ofChain: ['vault', 'decimals'], ofValue: ['price', 'none', 'unit'] })
     for (const { path, message } of mistakes) tell(path, message)
-    for (const [label, each] of Object.entries(given.values ?? {})) {
+    for (const [label, each] of Object.entries(input.values ?? {})) {
       if (each.take === 'SharePrice' && !isSingle(each))
         tell(['values', label, 'take'], 'is the price of one vault, and there are several')
     }
@@ -72,16 +72,16 @@ export default defineCollector({
     ),
   history: true,
   collect({ options, chain, price, list }) {
-    const read = async ({ take, ...each }: Value) => {
+    const read = async ({ take, ...vaultValue }: Value) => {
       const of = take === 'TVL' ? assetsOf : sharePriceOf
-      const vaults = await vaultsOf(each, options.chain, list)
+      const vaults = await vaultsOf(vaultValue, options.chain, list)
       const parts = vaults.map(vault => {
         const own = chain(vault.chain)
         // Asked for by the price of the token alone.
-        const token = each.price === 'token' ? assetOf(own, vault) : '0x'
-        return priced(price, each.price, of(own, vault), { chain: vault.chain, token })
+        const token = vaultValue.price === 'token' ? assetOf(own, vault) : '0x'
+        return priced(price, vaultValue.price, of(own, vault), { chain: vault.chain, token })
       })
-      return readingOf(total(await Promise.all(parts)), parts.length, each.none)
+      return readingOf(total(await Promise.all(parts)), parts.length, vaultValue.none)
     }
     return Object.fromEntries(Object.entries(valuesOf(options)).map(([label, each]) => [label, read(each)]))
   },
@@ -108,11 +108,11 @@ function isSingle(written: Vaults): boolean {
 }
 
 async function vaultsOf(
-  written: Vaults,
+  vaultsOption: Vaults,
   chainOfAll: string | undefined,
   list: CollectContext<unknown>['list'],
 ): Promise<readonly Vault[]> {
-  const vaults = placesOf(written, chainOfAll).map(async ({ chain, vault, decimals }) =>
+  const vaults = placesOf(vaultsOption, chainOfAll).map(async ({ chain, vault, decimals }) =>
     (await addressesNow(list, vault)).map(address => ({ chain, address, decimals })),
   )
   return (await Promise.all(vaults)).flat()

@@ -75,20 +75,20 @@ const options = z
     none: noneOption,
     ...declared,
   })
-  .superRefine((given, context) => {
+  .superRefine((input, context) => {
     const tell = (path: readonly (string | number)[], message: string) =>
       context.addIssue({ code: 'custom', path: [...path], message })
-    if ((given.event === undefined) === (given.events === undefined))
+    if ((input.event === undefined) === (input.events === undefined))
       tell(['event'], 'must be the signature of an event; of several: events: [{ event: …, sum: … }, …]')
     const kinds = new Set<string>()
-    for (const [place, each] of eventsOf(given).entries()) {
-      const own = given.events ? ['events', place] : []
-      const isSeveral = typeof given.address !== 'string'
-      for (const { path, message } of mistakesOf(each, isSeveral)) tell([...own, ...path], message)
-      kinds.add(each.unique === undefined ? 'number' : 'unique')
+    for (const [place, eventOption] of eventsOf(input).entries()) {
+      const own = input.events ? ['events', place] : []
+      const isSeveral = typeof input.address !== 'string'
+      for (const { path, message } of mistakesOf(eventOption, isSeveral)) tell([...own, ...path], message)
+      kinds.add(eventOption.unique === undefined ? 'number' : 'unique')
     }
-    const isPriced = eventsOf(given).some(({ price }) => price !== undefined)
-    for (const { path, message } of unpricedMistakes(given, isPriced)) tell(path, message)
+    const isPriced = eventsOf(input).some(({ price }) => price !== undefined)
+    for (const { path, message } of unpricedMistakes(input, isPriced)) tell(path, message)
     if (kinds.size > 1) tell(['events'], 'must have unique at each of them, or at none')
   })
 
@@ -128,42 +128,45 @@ function eventsOf(given: Options): readonly OwnEvent[] {
   return events.map(each => ({ ...common, ...each }))
 }
 
-function mistakesOf(given: OwnEvent, isOfSeveral: boolean): readonly Pick<OptionEntryMistake, 'path' | 'message'>[] {
-  const kinds = (['sum', 'count', 'unique'] as const).filter(kind => given[kind] !== undefined)
-  const found: Pick<OptionEntryMistake, 'path' | 'message'>[] = []
-  const tell = (path: readonly string[], message: string) => found.push({ path, message })
+function mistakesOf(
+  eventOption: OwnEvent,
+  isOfSeveral: boolean,
+): readonly Pick<OptionEntryMistake, 'path' | 'message'>[] {
+  const kinds = (['sum', 'count', 'unique'] as const).filter(kind => eventOption[kind] !== undefined)
+  const mistakes: Pick<OptionEntryMistake, 'path' | 'message'>[] = []
+  const tell = (path: readonly string[], message: string) => mistakes.push({ path, message })
   const ofSum = ['abs', 'token', 'decimals', 'price', 'factor', 'factorDecimals'] as const
-  const stray = ofSum.find(name => given[name] !== undefined)
+  const stray = ofSum.find(name => eventOption[name] !== undefined)
   if (kinds.length !== 1) {
     tell(kinds.slice(1, 2), `must have one of sum, count, unique, and has ${kinds.join(' and ') || 'nothing of it'}`)
-  } else if (stray && given.sum === undefined) tell([stray], `belongs to a sum, and this is a ${kinds[0]}`)
-  if (given.decimals === true && isOfSeveral && given.token === undefined)
+  } else if (stray && eventOption.sum === undefined) tell([stray], `belongs to a sum, and this is a ${kinds[0]}`)
+  if (eventOption.decimals === true && isOfSeveral && eventOption.token === undefined)
     tell(['decimals'], 'must be a number or { address: "0x…" }: there are several contracts')
-  if (given.token !== undefined && typeof (given.decimals ?? 0) !== 'number')
+  if (eventOption.token !== undefined && typeof (eventOption.decimals ?? 0) !== 'number')
     tell(['decimals'], 'must be a number, for a token that has no decimals(): one that has them is asked')
-  if (given.price === 'token' && given.token === undefined)
+  if (eventOption.price === 'token' && eventOption.token === undefined)
     tell(['price'], 'needs the token: token: an argument of the event, an address, or a call of the contract')
-  const [sums, tokens] = [[given.sum ?? []].flat().length, [given.token ?? []].flat().length]
+  const [sums, tokens] = [[eventOption.sum ?? []].flat().length, [eventOption.token ?? []].flat().length]
   if ((sums > 1 || tokens > 1) && sums !== tokens) tell(['sum'], 'must have as many amounts as there are tokens')
-  if (tokens > 1 && given.price !== 'token')
+  if (tokens > 1 && eventOption.price !== 'token')
     tell(['price'], 'must be price: token: the first token that has a price counts')
-  const isNumber = given.factor === undefined || decimalNumber.test(String(given.factor))
-  if (given.factorDecimals !== undefined && isNumber)
+  const isNumber = eventOption.factor === undefined || decimalNumber.test(String(eventOption.factor))
+  if (eventOption.factorDecimals !== undefined && isNumber)
     tell(['factorDecimals'], 'belongs to a factor that is an argument or a call')
-  return given.event === '' ? found : [...found, ...eventMistakes(given)]
+  return eventOption.event === '' ? mistakes : [...mistakes, ...eventMistakes(eventOption)]
 }
 
 /** All mistakes of an event: what is wrong is left out, and the rest is parsed again. */
-function eventMistakes(given: OwnEvent): OptionEntryMistake[] {
+function eventMistakes(eventOption: OwnEvent): OptionEntryMistake[] {
   try {
-    eventFilter(given)
+    eventFilter(eventOption)
     return []
   } catch (error) {
     if (!(error instanceof OptionEntryMistake)) throw error
     const [option, name] = error.path
     if (option === 'event') return [error]
-    const { [option === 'where' ? String(name) : '']: _, ...where } = given.where ?? {}
-    const others = eventMistakes({ ...given, where, ...(option !== 'where' && { [String(option)]: undefined }) })
+    const { [option === 'where' ? String(name) : '']: _, ...where } = eventOption.where ?? {}
+    const others = eventMistakes({ ...eventOption, where, ...(option !== 'where' && { [String(option)]: undefined }) })
     // An anonymous event may need a condition that is left out here.
     return [error, ...others.filter(({ path }) => path[0] !== 'event')]
   }
@@ -182,32 +185,33 @@ const none = new Fraction(0)
 /** Part of a log, and the contract that has emitted it. */
 type EmittedItem = ReturnType<ParsedEvent['items']>[number] & { readonly emitter: `0x${string}` }
 
-async function readEvent(given: OwnEvent, emitters: Emitters, means: Means): Promise<EventParts> {
+async function readEvent(eventOption: OwnEvent, emitters: Emitters, means: Means): Promise<EventParts> {
   const { options, price, log } = means
   const chain = means.chain(options.chain)
-  const event = eventFilter(given)
-  const decimalsOf = decimalsReader(chain, given.token === undefined ? scaleAdvice : ofOption('decimals'))
+  const event = eventFilter(eventOption)
+  const decimalsOf = decimalsReader(chain, eventOption.token === undefined ? scaleAdvice : ofOption('decimals'))
   // Asked in the same turn as the logs; a price is missed only where there is something to be priced.
-  const named = given.price === undefined || given.price === 'token' ? undefined : exactPrice(price, given.price)
-  named?.catch(() => {})
+  const fixedPrice =
+    eventOption.price === undefined || eventOption.price === 'token' ? undefined : exactPrice(price, eventOption.price)
+  fixedPrice?.catch(() => {})
   const [logs, ofSum] = await Promise.all([
     chain.logs({ address: emitters, event: event.abi, args: event.indexed }),
-    decimalsOfSum(given, event, emitters, decimalsOf),
+    decimalsOfSum(eventOption, event, emitters, decimalsOf),
   ])
   const items = logs.flatMap(({ address, args }) => event.items(args).map(item => ({ ...item, emitter: address })))
   if (items.length === 0 && logs.length > 0)
     log.info(`${options.label}: none of ${logs.length} logs of ${event.abi.name} meets where`)
   const all = { leftOut: { items: items.length, reasons: [] } }
-  if (given.unique !== undefined) return { ...all, sum: none, values: items.map(({ value }) => value) }
-  if (given.sum === undefined) return { ...all, sum: new Fraction(items.length), values: [] }
+  if (eventOption.unique !== undefined) return { ...all, sum: none, values: items.map(({ value }) => value) }
+  if (eventOption.sum === undefined) return { ...all, sum: new Fraction(items.length), values: [] }
   const amountOf = async (token: `0x${string}` | undefined, amount: bigint) => {
-    const decimals = ofSum ?? (token ? await decimalsOf(token, numberIn(given.decimals)) : 0)
+    const decimals = ofSum ?? (token ? await decimalsOf(token, numberIn(eventOption.decimals)) : 0)
     return scaled(amount, decimals)
   }
-  const isByToken = given.price === 'token'
+  const isByToken = eventOption.price === 'token'
   const worth = async ({ tokens, amounts }: TokenSum): Promise<Fraction> => {
     if (!isByToken) {
-      const [whole, usd] = await Promise.all([amountOf(tokens[0], amounts[0] ?? 0n), named])
+      const [whole, usd] = await Promise.all([amountOf(tokens[0], amounts[0] ?? 0n), fixedPrice])
       return usd ? whole.mul(usd) : whole
     }
     return firstPriced(
@@ -220,17 +224,17 @@ async function readEvent(given: OwnEvent, emitters: Emitters, means: Means): Pro
       }),
     )
   }
-  const sums = await sumsByTokens(items, event, given, chain)
+  const sums = await sumsByTokens(items, event, eventOption, chain)
   const { values, leftOut } = await pricedParts([...sums.values()], worth, options.unpriced)
-  const isNumber = decimalNumber.test(String(given.factor ?? 1))
-  const factor = isNumber ? fractionOf(given.factor ?? 1) : scaled(1n, given.factorDecimals ?? 0)
+  const isNumber = decimalNumber.test(String(eventOption.factor ?? 1))
+  const factor = isNumber ? fractionOf(eventOption.factor ?? 1) : scaled(1n, eventOption.factorDecimals ?? 0)
   return { sum: total(values).mul(factor), values: [], leftOut }
 }
 
 /** Decimals that no log decides: those of the sum, where there is no token, and of a single token that is written. */
 function decimalsOfSum(
   { decimals, token }: OwnEvent,
-  { tokens: [first, ...others] }: ParsedEvent,
+  { tokens: [first, ...furtherTokens] }: ParsedEvent,
   emitters: Emitters,
   decimalsOf: DecimalsOf,
 ): Promise<number> | number | undefined {
@@ -238,7 +242,7 @@ function decimalsOfSum(
     if (decimals === undefined || typeof decimals === 'number') return decimals ?? 0
     return decimalsOf(decimals === true ? ([emitters].flat()[0] ?? '0x') : decimals.address)
   }
-  if (first?.kind !== 'address' || others.length > 0) return undefined
+  if (first?.kind !== 'address' || furtherTokens.length > 0) return undefined
   return decimalsOf(first.address, numberIn(decimals))
 }
 
@@ -270,12 +274,12 @@ async function sumsByTokens(
     return answer
   }
   const read = items.map(async ({ emitter, tokens, factor }) => {
-    const named = event.tokens.map((token, place) => {
+    const addresses = event.tokens.map((token, place) => {
       if (token.kind === 'address') return token.address
       return token.kind === 'call' ? (ask(emitter, token.abi) as Promise<`0x${string}`>) : tokens[place]
     })
     const called = event.factorCall ? (ask(emitter, event.factorCall) as Promise<bigint | number>) : factor
-    return [await Promise.all(named), BigInt(await called)] as const
+    return [await Promise.all(addresses), BigInt(await called)] as const
   })
   const sums = new Map<string, TokenSum>()
   for (const [place, [named, factor]] of (await Promise.all(read)).entries()) {

@@ -80,18 +80,18 @@ const options = z
       .optional()
       .describe('separator of the digits of numbers'),
   })
-  .superRefine((given, context) => {
+  .superRefine((input, context) => {
     const tell = (path: readonly (string | number)[], message: string) =>
       context.addIssue({ code: 'custom', path: [...path], message })
     const ofOne = ['pointer', 'label', 'take', 'where', 'none', 'decimals', ...Object.keys(declared)] as const
-    const stray = ofOne.find(name => Reflect.get(given, name) !== undefined)
-    if (given.values && stray) tell([stray], 'belongs to one value: with values, it stands at each of them')
-    if (!given.values && given.pointer === undefined) tell(['pointer'], pointerRules)
-    const wrong = given.values ? mistakesIn(given.values) : []
+    const stray = ofOne.find(name => Reflect.get(input, name) !== undefined)
+    if (input.values && stray) tell([stray], 'belongs to one value: with values, it stands at each of them')
+    if (!input.values && input.pointer === undefined) tell(['pointer'], pointerRules)
+    const wrong = input.values ? mistakesIn(input.values) : []
     for (const { path, message } of wrong) tell(['values', ...path], message)
-    for (const { path, message } of itemMistakes(given)) tell(path, message)
-    if (asksBlock(given) && given.chain === undefined) tell(['chain'], 'must name the chain that {block} is of')
-    if (!asksBlock(given) && given.chain !== undefined) {
+    for (const { path, message } of itemMistakes(input)) tell(path, message)
+    if (asksBlock(input) && input.chain === undefined) tell(['chain'], 'must name the chain that {block} is of')
+    if (!asksBlock(input) && input.chain !== undefined) {
       tell(['chain'], 'is of no use: {block} is neither in url nor in headers nor in body')
     }
   })
@@ -203,18 +203,18 @@ async function answersOf(
 }
 
 /** Mistakes in what is taken of lists, offline. */
-function itemMistakes(given: Options) {
-  const each = given.values
-    ? Object.entries(given.values).map(([label, value]) => [['values', label], value] as const)
-    : [[[], given] as const]
-  const mistakes = each.flatMap(([path, { pointer, take, where, none }]) => {
+function itemMistakes(input: Options) {
+  const entries = input.values
+    ? Object.entries(input.values).map(([label, value]) => [['values', label], value] as const)
+    : [[[], input] as const]
+  const mistakes = entries.flatMap(([path, { pointer, take, where, none }]) => {
     if (none !== undefined && take !== 'sum' && take !== 'count')
       return [
         { path: [...path, 'none'], message: 'belongs to take: sum or count: of no items there is no mean, min or max' },
       ]
     const stray = take !== undefined ? 'take' : 'where'
     const isPlain = take === undefined && where === undefined
-    const isOfList = pointer !== undefined && isOfItems(pointer, given)
+    const isOfList = pointer !== undefined && isOfItems(pointer, input)
     // A CSV may have one row alone.
     if (isPlain && isOfList && pointer.includes('*')) {
       const message = 'leads to several items: add take: sum, mean, min, max or count, or where that leaves one'
@@ -223,15 +223,15 @@ function itemMistakes(given: Options) {
     const message = 'belongs to a pointer with * in it, which stands for each item of a list: /data/*/tvl'
     return isPlain || isOfList ? [] : [{ path: [...path, stray], message }]
   })
-  for (const { path, message } of given.pages ? pagesMistakes(given.pages) : [])
+  for (const { path, message } of input.pages ? pagesMistakes(input.pages) : [])
     mistakes.push({ path: ['pages', ...path], message })
-  if (given.pages && !each.some(([, { pointer }]) => pointer !== undefined && isOfItems(pointer, given)))
+  if (input.pages && !entries.some(([, { pointer }]) => pointer !== undefined && isOfItems(pointer, input)))
     mistakes.push({ path: ['pages'], message: 'needs a pointer with * in it: a page without items is the last' })
   return mistakes
 }
 
 function mistakesIn(values: Values) {
-  const each = Object.entries(values).flatMap(([label, value]) => {
+  const mistakes = Object.entries(values).flatMap(([label, value]) => {
     const formula = formulaOf(value)
     const isEmpty = value.pointer === undefined && !formula
     const isStray = value.decimals !== undefined && value.pointer === undefined && formula
@@ -243,5 +243,5 @@ function mistakesIn(values: Values) {
     ].map(({ path, message }) => ({ path: [label, ...path], message }))
   })
   const isEmpty = metricsOf(values).length === 0
-  return isEmpty ? [{ path: [], message: 'must hold a value' }] : [...each, ...circleMistakes(values)]
+  return isEmpty ? [{ path: [], message: 'must hold a value' }] : [...mistakes, ...circleMistakes(values)]
 }

@@ -100,33 +100,36 @@ const options = z
     fixed: addresses.optional().describe('addresses that do not change'),
     except: addresses.optional().describe('addresses that are left out'),
   })
-  .superRefine((given, context) => {
+  .superRefine((input, context) => {
     const tell = (path: readonly (string | number)[], message: string) =>
       context.addIssue({ code: 'custom', path: [...path], message })
-    const written = Object.keys(given).filter(name => Reflect.get(given, name) !== undefined && !shared.includes(name))
-    const [kind, ...others] = kinds.filter(each => written.includes(each))
+    const optionNames = Object.keys(input).filter(
+      name => Reflect.get(input, name) !== undefined && !shared.includes(name),
+    )
+    const [kind, ...others] = kinds.filter(each => optionNames.includes(each))
     if (!kind || others.length > 0) {
       const said = kind ? `${kind} and ${others[0]}` : 'nothing of it'
       return tell([], `must have one of ${kinds.join(', ')}, and has ${said}`)
     }
     const [needed, other] = ofKind[kind]
-    const stray = written.find(name => name !== kind && ![...needed, ...other].includes(name))
+    const stray = optionNames.find(name => name !== kind && ![...needed, ...other].includes(name))
     if (stray) tell([stray], `belongs to another kind of list, and this is of ${kind}`)
-    for (const name of needed.filter(each => !written.includes(each))) tell([name], missing[name] ?? 'must be given')
-    for (const { path, message } of signatureMistakes(given)) tell(path, message)
-    if (given.url !== undefined && !given.now && !readsPast({ ...given, url: given.url })) {
+    for (const name of needed.filter(each => !optionNames.includes(each)))
+      tell([name], missing[name] ?? 'must be given')
+    for (const { path, message } of signatureMistakes(input)) tell(path, message)
+    if (input.url !== undefined && !input.now && !readsPast({ ...input, url: input.url })) {
       const places = '{hour}, {hourSeconds}, {hourMs} or {block}'
       tell(
         ['url'],
         `must contain ${places}: a list is of its hour; of a source that knows the present alone, now: true`,
       )
     }
-    if (given.where && given.pointer !== undefined && !isOfItems(given.pointer, {}))
+    if (input.where && input.pointer !== undefined && !isOfItems(input.pointer, {}))
       tell(['where'], 'belongs to a pointer with * in it, which stands for each item of a list: /tokens/*/address')
-    for (const { path, message } of given.pages ? pagesMistakes(given.pages) : []) tell(['pages', ...path], message)
-    if (given.pages && given.pointer !== undefined && !isOfItems(given.pointer, {}))
+    for (const { path, message } of input.pages ? pagesMistakes(input.pages) : []) tell(['pages', ...path], message)
+    if (input.pages && input.pointer !== undefined && !isOfItems(input.pointer, {}))
       tell(['pages'], 'needs a pointer with * in it: a page without items is the last')
-    if (given.grows && contractsOf(given).length > 1)
+    if (input.grows && contractsOf(input).length > 1)
       tell(['grows'], 'belongs to a list of one contract: write a list for each, or leave it out')
   })
 
@@ -210,20 +213,20 @@ const samplesMax = 1_000
  */
 async function indexed(context: Context): Promise<ReadList> {
   const { options, hour } = context
-  const [address, ...others] = contractsOf(options)
+  const [address, ...further] = contractsOf(options)
   if (address === undefined) return { items: [] }
-  if (others.length === 0) {
+  if (further.length === 0) {
     const items = await itemsOf(address, context)
     return { items, memory: { hour, items } }
   }
-  const lists = [address, ...others].map(each => itemsOf(each, { ...context, known: undefined }))
+  const lists = [address, ...further].map(each => itemsOf(each, { ...context, known: undefined }))
   const items = (await Promise.all(lists)).flat()
   checkSize(items.length)
   return { items }
 }
 
 async function itemsOf(address: Address, context: Context): Promise<readonly Address[]> {
-  const { options, chain, hour, known } = context
+  const { options, chain, hour, known: memory } = context
   const { length = '', item = '', take, grows = false } = options
   const asOf = chain(options.chain)
   const size = viewCall({ call: length })
@@ -236,9 +239,9 @@ async function itemsOf(address: Address, context: Context): Promise<readonly Add
     return lower((await Promise.all(questions)).flat().flatMap(addresses))
   }
 
-  const before = known?.items ?? []
+  const before = memory?.items ?? []
   // An earlier hour may have fewer: old contracts burn all gas at a place that they do not have.
-  const guess = known && hour >= known.hour ? placesAgain(before.length, hour, grows) : []
+  const guess = memory && hour >= memory.hour ? placesAgain(before.length, hour, grows) : []
   const [answer, early] = await Promise.all([
     asOf.read({ address, abi: [size.abi], functionName: size.abi.name }),
     guess.length > 0 ? itemsAt(guess).catch(() => undefined) : undefined,
@@ -437,14 +440,15 @@ function itemsMeant(
 function valuesAt(json: unknown, pointer: string, above: string): Address[] {
   const star = /\/\*(?=\/|$)/.exec(pointer)
   const path = star ? pointer.slice(0, star.index) : pointer
-  const found = valueAt(json, path)
+  const container = valueAt(json, path)
   const where = `${above}${path}` || 'the root'
   if (star) {
-    if (typeof found !== 'object' || found === null) throw new Error(`there is no list at ${where} of the answer`)
+    if (typeof container !== 'object' || container === null)
+      throw new Error(`there is no list at ${where} of the answer`)
     const rest = pointer.slice(star.index + star[0].length)
-    return Object.entries(found).flatMap(([name, item]) => valuesAt(item, rest, `${above}${path}/${name}`))
+    return Object.entries(container).flatMap(([name, item]) => valuesAt(item, rest, `${above}${path}/${name}`))
   }
-  return [found].flat().map(item => {
+  return [container].flat().map(item => {
     if (typeof item === 'string' && /^0x[0-9a-fA-F]{40}$/.test(item)) return item as Address
     throw new Error(`there is no address at ${where} of the answer: look at the answer, and correct the pointer`)
   })

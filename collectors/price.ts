@@ -42,13 +42,13 @@ async function firstPrice({ options: { sources }, ...means }: Context): Promise<
   // Those on chains are asked at once: their reads travel together, and the first may fail.
   const onChain = new Map(sources.filter(isOnChain).map(each => [each, begun(each, means)]))
   const failures: Failure[] = []
-  for (const each of sources) {
+  for (const source of sources) {
     try {
-      const price = await (onChain.get(each) ?? sourcePrice(each, means))
-      if (failures.length > 0) means.log.warn(`${wordsOf(failures)}; ${sourceName(each)} answers`)
+      const price = await (onChain.get(source) ?? sourcePrice(source, means))
+      if (failures.length > 0) means.log.warn(`${wordsOf(failures)}; ${sourceName(source)} answers`)
       return price
     } catch (error) {
-      failures.push({ of: each, error })
+      failures.push({ of: source, error })
     }
   }
   const [only, ...others] = failures

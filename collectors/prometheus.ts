@@ -111,13 +111,13 @@ function sampleOf(data: PrometheusAnswer['data']): z.output<typeof sample> {
   }
   if (data.resultType === 'string')
     throw new Error('the query gives a string, and not a number: write one that gives a scalar or a vector')
-  const [first, ...others] = data.result
+  const [first, ...furtherSeries] = data.result
   if (!first) {
     throw new Error(
       'the query gives no sample at the hour: the server looks back 5 minutes, unless configured otherwise',
     )
   }
-  if (others.length > 0) {
+  if (furtherSeries.length > 0) {
     throw new Error(`the query gives ${data.result.length} samples: add them with sum(), or select one by its labels`)
   }
   if (!first.value) throw new Error('the query gives a histogram: take a number of it with histogram_quantile()')

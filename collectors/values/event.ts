@@ -197,11 +197,11 @@ function argumentAt(abi: AbiEvent, name: string, path: readonly string[]): Event
     return { type, isTopic, each, size: () => 1 }
   }
   const itemsOf = (args: unknown) => Object.values(Object(rooted.steps.reduce<unknown>(part, args))) as unknown[]
-  const each: Each<unknown> = args => {
+  const eachValue: Each<unknown> = args => {
     const items = itemsOf(args)
     return place => steps.reduce<unknown>(part, items[place])
   }
-  return { type, isTopic, array: rooted.name, each, size: args => itemsOf(args).length }
+  return { type, isTopic, array: rooted.name, each: eachValue, size: args => itemsOf(args).length }
 }
 
 /** Whether a topic has only the hash of such an argument. */

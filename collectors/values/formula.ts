@@ -70,12 +70,12 @@ export function formulaMistakes<R extends string>(
 ): readonly FormulaMistake[] {
   const kinds = [read, ...formulaKinds, ...others]
   const kindsGiven = kinds.filter(kind => Reflect.get(value, kind) !== undefined)
-  const said = kindsGiven.length === 0 ? 'nothing of it' : kindsGiven.join(' and ')
+  const kindsText = kindsGiven.length === 0 ? 'nothing of it' : kindsGiven.join(' and ')
   const unknown = neededBy(value).filter(label => !Object.hasOwn(values, label) && !decimalNumber.test(label))
   return [
     ...(kindsGiven.length === 1
       ? []
-      : [{ path: [], message: `must have one of ${kinds.join(', ')}, and has ${said}` }]),
+      : [{ path: [], message: `must have one of ${kinds.join(', ')}, and has ${kindsText}` }]),
     ...unknown.map(label => ({ path: [formulaOf(value)?.kind ?? ''], message: unknownLabel(label, value, values) })),
   ]
 }

@@ -50,12 +50,12 @@ export async function calledNumber(
   decimalsOf: DecimalsOf,
   { address, decimals = 0, ...call }: ContractCall,
 ): Promise<Fraction> {
-  const { abi, args, taken } = viewCall(call)
+  const { abi, args, taken: takeOutput } = viewCall(call)
   const [answer, places] = await Promise.all([
     chain.read({ address, abi: [abi], functionName: abi.name, args }),
     typeof decimals === 'number' ? decimals : decimalsOf(decimals === true ? address : decimals.address),
   ])
-  return scaled(taken(answer), places)
+  return scaled(takeOutput(answer), places)
 }
 
 /** @throws OptionEntryMistake when it is no view function, or the arguments or `take` do not fit it */
@@ -186,18 +186,18 @@ const wantedWords: Readonly<Record<Wants, string>> = {
 
 /** @param isList whether viem returns these outputs as a list, and not by their names */
 function stepsAmong(outputs: Outputs, names: readonly string[], isList: boolean, wants: Wants): Steps {
-  const known = outputs.map(({ name }, place) => name || String(place))
+  const outputNames = outputs.map(({ name }, place) => name || String(place))
   const [name, ...rest] = names
   if (name === undefined) {
     throw new OptionEntryMistake(
       ['call'],
-      `returns ${outputs.length} outputs: take says which one (${known.join(', ')})`,
+      `returns ${outputs.length} outputs: take says which one (${outputNames.join(', ')})`,
     )
   }
-  const place = known.includes(name) ? known.indexOf(name) : /^\d+$/.test(name) ? Number(name) : -1
+  const place = outputNames.includes(name) ? outputNames.indexOf(name) : /^\d+$/.test(name) ? Number(name) : -1
   const output = outputs[place]
   if (output === undefined)
-    throw new OptionEntryMistake(['take'], `there is no output "${name}": take one of ${known.join(', ')}`)
+    throw new OptionEntryMistake(['take'], `there is no output "${name}": take one of ${outputNames.join(', ')}`)
   return after(isList ? place : (output.name ?? place), stepsIn(output, rest, wants))
 }
 

@@ -41,12 +41,12 @@ export function openChains(
       log.warn({ chain: name, context }, 'calls do not see the block as its header is: reads are pinned by its hash')
     }
     const meter = meterOf?.(name)
-    const kept = store && { finalBlocks: store.finalBlocks(id) }
+    const cache = store && { finalBlocks: store.finalBlocks(id) }
     // A run that waits for the chain must not reach its deadline because of it.
     const patienceMs = config.collect.deadlineMs / 3
     const endpoints = chain.rpc.map(ref => endpointSource(name, ref, context))
     const countsOf = context.kept && ((url: string) => context.kept?.callsTo(chain, url))
-    const own = {
+    const readerOptions = {
       name,
       id,
       settleMs,
@@ -60,7 +60,7 @@ export function openChains(
       contextFound,
       countsOf,
     }
-    const reader = createChainReader({ ...own, ...kept, ...(meter && { meter }) })
+    const reader = createChainReader({ ...readerOptions, ...cache, ...(meter && { meter }) })
     stack.defer(() => reader.close())
     chains[name] = reader
   }

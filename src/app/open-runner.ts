@@ -148,16 +148,16 @@ function clockOf({ clock, time }: Pick<AppContext, 'clock' | 'time'>): HourClock
 function readersOfOthers({ config }: AppContext, chains: Readers, before: readonly Chains[]): Chains {
   return Object.fromEntries(
     config.chains.flatMap(({ name, rpc }) => {
-      const own = chains[name]
-      if (!own) return []
+      const chainReader = chains[name]
+      if (!chainReader) return []
       const reader =
         rpc.length > 1
           ? new OtherHostReader(
               name,
-              own,
+              chainReader,
               before.flatMap(one => one[name] ?? []),
             )
-          : own
+          : chainReader
       return [[name, reader] as const]
     }),
   )

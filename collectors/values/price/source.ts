@@ -77,30 +77,29 @@ export const source = z
       .describe('a number that does not change, such as 1; in quotes where it has more than 15 digits'),
     price: z.string().optional().describe('another price, in which this one is given'),
   })
-  .superRefine((written, context) => {
+  .superRefine((input, context) => {
     const tell = (path: readonly (string | number)[], message: string) =>
       context.addIssue({ code: 'custom', path: [...path], message })
-    const options = Object.entries(written).flatMap(([name, value]) => (value === undefined ? [] : [name]))
+    const options = Object.entries(input).flatMap(([name, value]) => (value === undefined ? [] : [name]))
     const [kind, ...others] = kinds.filter(each => options.includes(each))
     if (others.length > 0) return tell([], `must have one of ${kinds.join(', ')}, and has ${kind} and ${others[0]}`)
-    const { needed, other } = kind ? ofKind[kind] : { needed: [], other: [] }
-    const stray = options.find(name => name !== kind && name !== 'price' && ![...needed, ...other].includes(name))
-    if (!kind && (stray !== undefined || written.price === undefined))
+    const { needed: required, other } = kind ? ofKind[kind] : { needed: [], other: [] }
+    const stray = options.find(name => name !== kind && name !== 'price' && ![...required, ...other].includes(name))
+    if (!kind && (stray !== undefined || input.price === undefined))
       return tell([], `must have one of ${kinds.join(', ')}, or a price alone`)
     if (stray !== undefined) tell([stray], `belongs to another kind of source, and this is a ${kind}`)
-    for (const name of needed.filter(each => !options.includes(each))) tell([name], missing[name] ?? 'must be given')
-    if (written.pool !== undefined && typeof (written.decimals ?? 0) !== 'number')
+    for (const name of required.filter(each => !options.includes(each))) tell([name], missing[name] ?? 'must be given')
+    if (input.pool !== undefined && typeof (input.decimals ?? 0) !== 'number')
       tell(['decimals'], 'must be a number, of a token that has none')
-    const isPlaced = typeof written.decimals === 'string'
-    if (isPlaced && written.url === undefined)
+    const isPlaced = typeof input.decimals === 'string'
+    if (isPlaced && input.url === undefined)
       tell(['decimals'], 'must be a number: an answer alone may have an exponent')
-    if (written.url !== undefined && typeof (written.decimals ?? 0) !== 'number' && !isPlaced)
+    if (input.url !== undefined && typeof (input.decimals ?? 0) !== 'number' && !isPlaced)
       tell(['decimals'], 'must be a number, or a pointer to the exponent like /price/expo')
-    if (written.call !== undefined)
-      for (const { path, message } of callMistakes(written.call, written)) tell(path, message)
-    if (written.url === undefined) return
-    if (written.maxAge === 'none') tell(['maxAge'], 'must be a number of seconds: a price is of its hour')
-    const asked = { url: written.url, body: written.body }
+    if (input.call !== undefined) for (const { path, message } of callMistakes(input.call, input)) tell(path, message)
+    if (input.url === undefined) return
+    if (input.maxAge === 'none') tell(['maxAge'], 'must be a number of seconds: a price is of its hour')
+    const asked = { url: input.url, body: input.body }
     if (!asksHour(asked)) tell(['url'], 'must contain {hour}, {hourSeconds} or {hourMs}: a price is of its hour')
     if (asksBlock(asked)) tell(['url'], 'cannot contain {block}: a price is asked for by its hour')
   })

@@ -49,14 +49,14 @@ const urlSource = z
     if (pointer === undefined) tell('pointer', 'must be a JSON pointer like /coins/{token}/price')
     else if (!isOfOne(source) && !/\{(token|address)\}/.test(pointer))
       tell('pointer', 'must have {token} or {address} in it: an answer has the prices of several tokens')
-    const known = { url: /^tokens?$|^address$|^hour/, token: /^address$/, pointer: /^(token|address)$/ }
+    const allowed = { url: /^tokens?$|^address$|^hour/, token: /^address$/, pointer: /^(token|address)$/ }
     const texts = [
-      ['url', url, known.url],
-      ['token', token, known.token],
-      ['pointer', pointer, known.pointer],
-      ['time', time, known.pointer],
-      ...(typeof decimals === 'string' ? [['decimals', decimals, known.pointer] as const] : []),
-      ...Object.keys(require).map(text => ['require', text, known.pointer] as const),
+      ['url', url, allowed.url],
+      ['token', token, allowed.token],
+      ['pointer', pointer, allowed.pointer],
+      ['time', time, allowed.pointer],
+      ...(typeof decimals === 'string' ? [['decimals', decimals, allowed.pointer] as const] : []),
+      ...Object.keys(require).map(text => ['require', text, allowed.pointer] as const),
     ] as const
     for (const [name, text = '', names] of texts) {
       const stray = [...text.matchAll(/\{(\w*)(?:[^\w{}][^{}]*)?\}/g)].find(([, place = '']) => !names.test(place))

@@ -225,12 +225,12 @@ function roomFinding(folder: string): Finding {
   const room = diskRoom(folder)
   const where = shortest(folder)
   if (!room) return ok('disk', `${where} can be written`)
-  const found = `${bytesText(room.free)} are free for ${where}`
+  const roomText = `${bytesText(room.free)} are free for ${where}`
   if (!room.isEnough) {
-    return failed('disk', `${found}; nothing is collected below ${bytesText(room.least)}`, 'free some room')
+    return failed('disk', `${roomText}; nothing is collected below ${bytesText(room.least)}`, 'free some room')
   }
-  if (room.free < roomAdvised * room.least) return warning('disk', found, 'free some room before it runs out')
-  return ok('disk', found)
+  if (room.free < roomAdvised * room.least) return warning('disk', roomText, 'free some room before it runs out')
+  return ok('disk', roomText)
 }
 
 function modeFinding(folder: string): Finding {
@@ -291,11 +291,11 @@ async function chatFinding(
   { token, chat, url }: Extract<ReceiverConfig, { readonly kind: 'telegram' }>,
   next: string,
 ): Promise<Finding[]> {
-  const known = usable(() => {
+  const telegram = usable(() => {
     return { secret: readSecret(token), chatId: chat.kind === 'text' ? chat.text : readSecret(chat) }
   })
-  if (!known) return []
-  const { secret, chatId } = known
+  if (!telegram) return []
+  const { secret, chatId } = telegram
   context.redactor.add([secret, ...secretPartsOf(secret)])
   const subject = `telegram ${placeName(token)} ${chat.kind === 'text' ? chat.text : placeName(chat)}`
   const answer = await got(context, url, `${botPath(secret)}/getChat?chat_id=${encodeURIComponent(chatId)}`)

@@ -53,13 +53,13 @@ export async function serviceFindings(
   const perKey = await Promise.all(
     connection.destinations.map(async destination => keyFindings(context, connection, destination)),
   )
-  const known = perKey.filter(({ isUsable }) => isUsable).flatMap(({ protocols }) => protocols)
+  const usable = perKey.filter(({ isUsable }) => isUsable).flatMap(({ protocols }) => protocols)
   const checked = await outbox
   const isReadable = checked?.damage === undefined && checked?.hidden === undefined
   const names = connection.destinations.map(({ name }) => name)
-  const { delivered, states } = isReadable ? await storedOf(context, known, names) : nothingStored
+  const { delivered, states } = isReadable ? await storedOf(context, usable, names) : nothingStored
   const protocols = await Promise.all(
-    known.map(async protocol => {
+    usable.map(async protocol => {
       const answer = await connection.client.latest(protocol.id, connection.keyOf(protocol.id))
       return protocolFinding(protocol, answer, delivered.has(protocol.id))
     }),
@@ -108,19 +108,19 @@ async function keyFindings(
   { name, protocols, readKey }: Connection['destinations'][number],
 ) {
   const subject = destinations.length > 1 ? `key ${name}` : 'key'
-  const none = { service: [] as Finding[], key: [] as Finding[], protocols, isUsable: false }
+  const empty = { service: [] as Finding[], key: [] as Finding[], protocols, isUsable: false }
   let key: string
   try {
     key = readKey()
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     const { code, message, facts, fix } = error
-    return { ...none, key: [failed(subject, faultLine(new Fault(code, message, { facts })), fix)] }
+    return { ...empty, key: [failed(subject, faultLine(new Fault(code, message, { facts })), fix)] }
   }
   context.redactor.add([key])
   const answer = await client.validateKey(key)
   if (answer.kind === 'unanswered') {
-    return { ...none, service: [failed('service', `${host} does not answer: ${answer.reason}`, addressFix(answer))] }
+    return { ...empty, service: [failed('service', `${host} does not answer: ${answer.reason}`, addressFix(answer))] }
   }
   const service = [answered(host, answer), ...clock(answer)]
   const own = keyFinding(subject, answer, keyFix(context.config, protocols[0]))
@@ -135,17 +135,18 @@ type KeyAnswer = Extract<Answer, { kind: 'answered' }>
 
 function answered(host: string, answer: KeyAnswer): Finding {
   const { status, described, notBeforeMs } = answer
-  const what = described === undefined ? `${status}` : `${status}: ${described}`
-  if (status >= 500) return failed('service', `${host} answers with an error (${what})`, 'ask who runs the service')
+  const answerText = described === undefined ? `${status}` : `${status}: ${described}`
+  if (status >= 500)
+    return failed('service', `${host} answers with an error (${answerText})`, 'ask who runs the service')
   if (status === 429) {
     const until = notBeforeMs === undefined ? '' : ` until ${clockOf(notBeforeMs)}`
     return warning('service', `${host} asks to wait${until} (429)`, 'nothing is to be done')
   }
   if (status >= 300 && status < 400) {
-    const redirects = described?.startsWith('redirects') ? `${described} (${status})` : `redirects (${what})`
+    const redirects = described?.startsWith('redirects') ? `${described} (${status})` : `redirects (${answerText})`
     return failed('service', `${host} ${redirects}, and a key is never sent elsewhere`, checkAddress)
   }
-  if (status === 404) return failed('service', `${host} does not know /api/validate-key (${what})`, checkAddress)
+  if (status === 404) return failed('service', `${host} does not know /api/validate-key (${answerText})`, checkAddress)
   if (isForeign(answer) || isOfPage(reasonOf(answer))) return failed('service', foreignFact(answer), checkAddress)
   if (status >= 400 && status !== 401 && status !== 403) {
     const found = `${host} refuses the question whether the key is valid (${reasonOf(answer)}), which says nothing about the key`
@@ -424,15 +425,15 @@ export async function sourceFindings(context: AppContext): Promise<readonly Find
   }
   const reader = openHourReader(silent, openChains(silent, stack), stack)
   const hour = hourAt(context.time.nowMs())
-  const asked = await Promise.all(sources.map(source => readSource(reader, source, hour)))
-  const hosts = [...new Set(asked.flatMap(source => source.hosts))]
+  const answers = await Promise.all(sources.map(source => readSource(reader, source, hour)))
+  const hosts = [...new Set(answers.flatMap(source => source.hosts))]
   const findings = hosts.map(host =>
     hostFinding(
       host,
-      asked.filter(source => source.hosts.includes(host)),
+      answers.filter(source => source.hosts.includes(host)),
     ),
   )
-  return [...findings, ...(await unchangedFindings(reader, asked, hour))]
+  return [...findings, ...(await unchangedFindings(reader, answers, hour))]
 }
 
 /**
@@ -444,12 +445,12 @@ async function unchangedFindings(reader: HourReader, asked: readonly AskedSource
   const before = await Promise.all(answering.map(source => readSource(reader, source, hourAfter(hour, -24))))
   return answering.flatMap(({ name, value, collector }, place) => {
     if (before[place]?.value !== value) return []
-    const found = `answers the same (${value}) for two hours that are a day apart: it may ignore the hour`
+    const sameAnswer = `answers the same (${value}) for two hours that are a day apart: it may ignore the hour`
     const isList = collector.protocolId === 'list'
     const fix = isList
       ? 'compare its items of both hours; if it knows the present alone, now: true'
       : 'compare both answers, and name with time: where they say what instant they are of'
-    return [warning(name, found, fix)]
+    return [warning(name, sameAnswer, fix)]
   })
 }
 
@@ -502,18 +503,18 @@ function tokenSources(
   const sources = valueAt(reader.options, ['sources'])
   const all: readonly unknown[] = Array.isArray(sources) ? sources : []
   const named = all.flatMap(source => Object.keys(Object(source))).filter(isAddress)
-  const wanted = protocols
+  const tokenWanted = protocols
     .flatMap(protocol => protocol.collectors)
     .flatMap(({ options }) => pricedTokens(options, chain, lists))
     .find(token => !named.some(each => each.toLowerCase() === token.toLowerCase()))
-  const token = wanted ?? named[0]
+  const token = tokenWanted ?? named[0]
   const urls = all.filter(source => valueAt(source, ['url']) !== undefined)
   const mayLack = urls.every(source => valueAt(source, ['agreeWithin']) === undefined)
   return urls.map((source, index) => ({
     collector: { ...reader, protocolId: 'price', options: { sources: [source], tokens: { Price: token } } },
     name: `prices of tokens of ${chain}${urls.length === 1 ? '' : `, source ${index + 1}`}`,
     // A token with the name of a price is asked of no source.
-    isSpare: wanted === undefined || (urls.length > 1 && mayLack),
+    isSpare: tokenWanted === undefined || (urls.length > 1 && mayLack),
     isOpen: token === undefined,
   }))
 }
@@ -575,19 +576,19 @@ function isOfSource({ code }: Fault): boolean {
   return !/^(chain-|price-|secret-|collector-unusable)/.test(code)
 }
 
-function hostFinding(host: string, asked: readonly AskedSource[]): Finding {
+function hostFinding(host: string, sources: readonly AskedSource[]): Finding {
   const subject = `source ${host}`
-  const wrong = asked.filter(({ fault }) => fault)
-  const [first, ...others] = wrong
+  const wrong = sources.filter(({ fault }) => fault)
+  const [first, ...further] = wrong
   if (!first?.fault) {
-    const isUnknown = asked.every(({ isOpen }) => isOpen)
+    const isUnknown = sources.every(({ isOpen }) => isOpen)
     if (isUnknown) return ok(subject, 'not asked: the configuration names no token that it would be asked for')
-    const names = asked.flatMap(({ name, isOpen }) => (isOpen ? [] : [name]))
+    const names = sources.flatMap(({ name, isOpen }) => (isOpen ? [] : [name]))
     return ok(subject, `answers ${names.slice(0, namesMax).join('; ')}${furtherText(names.length - namesMax)}`)
   }
   const { code, message, facts, fix } = first.fault
   const instruction = fix ?? `check ${host}, the way to it, and the options that name it`
-  const found = `${first.name}: ${faultLine(new Fault(code, message, { facts }))}${furtherText(others.length)}`
+  const found = `${first.name}: ${faultLine(new Fault(code, message, { facts }))}${furtherText(further.length)}`
   return wrong.every(({ isSpare }) => isSpare)
     ? warning(subject, `${found}; the price has other sources`, instruction)
     : failed(subject, found, instruction)
