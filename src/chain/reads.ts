@@ -104,7 +104,10 @@ export interface ChainReader {
    * @param before the earlier block, if known: it is asked for first
    */
   recheck(hour: Hour, signal: AbortSignal, before?: AsOfBlock): Promise<AsOfBlock>
-  /** Whether a block is in the chain now; `undefined` where no node knows a block of that number. Absent where a reader asks no node. */
+  /**
+   * Whether a block is in the chain now; `undefined` where a node whose last block is later knows none of that number. Absent
+   * where a reader asks no node.
+   */
   hasBlock?(block: Pick<AsOfBlock, 'number' | 'hash'>, signal: AbortSignal): Promise<boolean | undefined>
   /** Host of the endpoint that served an hour; absent where a reader does not know hosts. */
   servedBy?(hour: Hour): string | undefined

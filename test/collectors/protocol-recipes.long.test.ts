@@ -11,7 +11,7 @@ import { tinyContract } from '../cli/commands/tiny-contract.ts'
 import { type Source, startSource } from '../runner/source.ts'
 import { aaveContract, deployAave } from '../support/aave.ts'
 import { command } from '../support/command.ts'
-import { stakedContract, uniswapContract } from '../support/contracts.ts'
+import { ownContract, uniswapContract } from '../support/contracts.ts'
 import { exactly } from '../support/exactly.ts'
 import { ProtocolChain } from '../support/protocol-chain.ts'
 import { publishedContract } from '../support/published.ts'
@@ -337,7 +337,7 @@ function expectCompounded(double: number, now: number, then: number, [power, roo
 let staked: Deployed
 
 async function staking(): Promise<Record<string, Address>> {
-  staked = await chain.deploy(await stakedContract())
+  staked = await chain.deploy(await ownContract('Staked'))
   const feed = await chain.deploy(artifact('Feed'), ['ETH / USD', 8])
   await chain.send(staked, 'mint', [chain.owner, parseUnits('321.123456789', 18)])
   plays.push(async place => {

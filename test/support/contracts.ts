@@ -43,9 +43,9 @@ export async function compiledContracts<Name extends string>(
   return Object.fromEntries(names.map(name => [name, artifact(name)])) as Record<Name, Artifact>
 }
 
-/** A liquid staking token of `test/contracts`. */
-export async function stakedContract(): Promise<Artifact> {
-  return (await compiledContracts(fileURLToPath(new URL('../contracts/', import.meta.url)), ['Staked'])).Staked
+/** A contract of `test/contracts`: a liquid staking token, a list that changes. */
+export async function ownContract<Name extends 'Staked' | 'Registry'>(name: Name): Promise<Artifact> {
+  return (await compiledContracts(fileURLToPath(new URL('../contracts/', import.meta.url)), [name]))[name]
 }
 
 /** Code without opcodes that an older node would not know, and without the digest of its source. */

@@ -6,7 +6,7 @@ import { type Hour, hourAfter } from '../../model/hour.ts'
 import { EndpointPool, type EndpointReport, type EndpointSource, type PoolDeps } from '../endpoint/endpoint-pool.ts'
 import { allFailed, chainBehind, EndpointFailure, stoppedWhile, unexpected } from '../endpoint/failures.ts'
 import { filterKey } from '../endpoint/learnt.ts'
-import { resultOf } from '../endpoint/rpc.ts'
+import { headCall, resultOf } from '../endpoint/rpc.ts'
 import type { LogList } from '../log-list.ts'
 import { plain } from '../look-up/as-of.ts'
 import {
@@ -192,15 +192,16 @@ class HourlyReader implements OpenChainReader {
 
   async hasBlock({ number, hash }: Pick<AsOfBlock, 'number' | 'hash'>, signal: AbortSignal) {
     return this.#pool.serve({ blockNumber: number }, signal, async endpoint => {
-      const [outcome] = await endpoint.tryCall([headerCall(number)], signal)
+      const [head, outcome] = await endpoint.tryCall([headCall, headerCall(number)], signal)
       if (outcome instanceof EndpointFailure) throw outcome
-      if (outcome?.kind === 'error') {
-        const failure = endpoint.failure(outcome.error)
-        if (failure.kind === 'pruned' || failure.kind === 'unknown-block') return undefined
-        throw failure
-      }
       const header = parseHeader(resultOf(outcome))
-      return header && header.hash === hash
+      if (header) return header.hash === hash
+      const last = parseHeader(resultOf(head))
+      // The chain is shorter than the one that had the block.
+      if (last && last.number < number) return false
+      const failure = outcome?.kind === 'error' ? endpoint.failure(outcome.error) : undefined
+      if (!failure || failure.kind === 'pruned' || failure.kind === 'unknown-block') return undefined
+      throw failure
     })
   }
 

@@ -200,6 +200,17 @@ describe('headers that cannot be are named with their host', () => {
   })
 })
 
+it('a block is in the chain, or not, or a node that has later ones does not say', async () => {
+  const chain = scriptedChain(1_000, number => genesisSeconds + 12 * number)
+  const { url } = await node(answering(odd(chain, (number, rest) => (number < 500n ? null : rest()))))
+  const reader = openChain([url])
+  const [there, early] = [headerOf(chain, 900), headerOf(chain, 400)]
+  const past = { number: 1_001n, hash: there.hash }
+  const blocks = [there, { ...there, hash: early.hash }, past, early]
+  const answers = await Promise.all(blocks.map(block => reader.hasBlock(block, patient)))
+  expect(answers).toEqual([true, false, false, undefined])
+})
+
 it('a chain that began again has no hour without logs between its two pasts', async () => {
   let chain = scriptedChain(2_000, number => genesisSeconds + 12 * number)
   const { url } = await node(answering((...asked) => archiveAnswers(chain)(...asked)))
