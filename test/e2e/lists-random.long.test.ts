@@ -138,7 +138,7 @@ function faultyTo(url: string, fortune: Fortune): Behaviour {
   }
 }
 
-/** What may have become of a memory since it was written; the folder is read on with it. */
+/** Damages of a memory since it was written. */
 const damages: Readonly<Record<string, (kept: RememberedList, fortune: Fortune) => RememberedList>> = {
   'cut at its end': kept => ({ ...kept, items: kept.items.slice(0, -1) }),
   'cut at its beginning': kept => ({ ...kept, items: kept.items.slice(1) }),
@@ -225,7 +225,7 @@ protocols:
     return new Map(metrics.map(({ metricId, id = metricId, value }) => [`${id} ${hourText(hour)}`, value]))
   }
 
-  /** What the contract says at some hours. */
+  /** Values of the contract itself at some hours. */
   expected(hours: readonly Hour[]): ReadonlyMap<string, number> {
     const { now, ever } = this.#world
     return new Map(
