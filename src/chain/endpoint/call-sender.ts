@@ -141,13 +141,13 @@ class Refusals {
   /** @returns whether the refusals may be about the rate */
   #learn(calls: readonly WrittenCall[], refusals: readonly (EndpointFailure | undefined)[]): boolean {
     const methods = calls.map(({ call }) => call.method)
-    const refused = new Set(methods.filter((_, index) => refusals[index]))
-    const answered = new Set(methods.filter((_, index) => !refusals[index]))
-    for (const method of refused) this.#refused.add(method)
-    if (answered.size === 0) return true
-    const isKnown = [...refused].every(method => this.#refusedAlone.has(method) && !answered.has(method))
-    for (const method of refused) this.#refusedAlone.add(method)
-    for (const method of answered) {
+    const refusedMethods = new Set(methods.filter((_, index) => refusals[index]))
+    const answeredMethods = new Set(methods.filter((_, index) => !refusals[index]))
+    for (const method of refusedMethods) this.#refused.add(method)
+    if (answeredMethods.size === 0) return true
+    const isKnown = [...refusedMethods].every(method => this.#refusedAlone.has(method) && !answeredMethods.has(method))
+    for (const method of refusedMethods) this.#refusedAlone.add(method)
+    for (const method of answeredMethods) {
       this.#refused.delete(method)
       this.#refusedAlone.delete(method)
     }
@@ -222,12 +222,12 @@ export class CallSender {
   ): Promise<readonly RpcOutcome[]> {
     const { batch, rate, requestsMax } = this.#deps
     const outcomes: RpcOutcome[] = []
-    const waiting = calls.map((call, index) => ({ ...writtenCall(call), index }))
+    const queue = calls.map((call, index) => ({ ...writtenCall(call), index }))
     let failure: EndpointFailure | undefined
     batch.forgetTried()
 
     const sendNext = async () => {
-      const part = waiting.splice(0, Math.min(batch.fitting(waiting), rate.callsAtOnceMax))
+      const part = queue.splice(0, Math.min(batch.fitting(queue), rate.callsAtOnceMax))
       try {
         if (part.length === 0 || failure) return
         const options = { signal, answerMsMax: answerMs }
@@ -238,20 +238,20 @@ export class CallSender {
           if (isRefused(answer) && this.#isWorthWaiting()) again.push(call)
           else if (answer) outcomes[call.index] = answer
         })
-        waiting.unshift(...again)
+        queue.unshift(...again)
       } catch (error) {
         if (!(error instanceof EndpointFailure)) {
-          waiting.length = 0
+          queue.length = 0
           throw error
         }
         // Smaller requests were refused, too: their size was not the reason.
         if (error.kind === 'rate') batch.forgetTried()
-        if (error.kind === 'rate' && this.#isWorthWaiting()) waiting.unshift(...part)
+        if (error.kind === 'rate' && this.#isWorthWaiting()) queue.unshift(...part)
         else failure ??= error
       }
     }
     const work = async () => {
-      while (waiting.length > 0 && !failure) await this.#semaphore.with(signal, sendNext)
+      while (queue.length > 0 && !failure) await this.#semaphore.with(signal, sendNext)
     }
     await Promise.all(Array.from({ length: requestsMax }, work))
     const { host } = this.#deps
@@ -344,24 +344,25 @@ export class CallSender {
   async #sendOnce(calls: readonly WrittenCall[], options: RequestOptions): Promise<readonly RpcOutcome[]> {
     const { rate, batch } = this.#deps
     // A cheap call sent with those refused for the rate tells whether the rate is the reason.
-    const asked = batch.callsMax > 1 ? this.#refusals.accompanied(calls) : calls
-    const sent = await this.#admitted(asked.length, options.signal)
+    const accompanied = batch.callsMax > 1 ? this.#refusals.accompanied(calls) : calls
+    const admission = await this.#admitted(accompanied.length, options.signal)
     try {
-      const outcomes = await this.#withoutState(asked, await this.#answers(asked, options), options)
+      const outcomes = await this.#withoutState(accompanied, await this.#answers(accompanied, options), options)
       const refused = outcomes.filter(isRefused)
       const [refusal] = refused
-      if (!refusal) this.#answered(sent, outcomes)
-      else if (refused.length < asked.length) rate.refused(sent, refusal.retryAtMs)
+      if (!refusal) this.#answered(admission, outcomes)
+      else if (refused.length < accompanied.length) rate.refused(admission, refusal.retryAtMs)
       else {
-        if (await this.#isOfBatch(asked, refusal, options))
+        if (await this.#isOfBatch(accompanied, refusal, options))
           throw new BatchRefused(refusal.host, refusal.reason, 'calls')
-        if (await this.#isOfMethod(asked, options)) throw new EndpointFailure(refusal.host, refusal.reason, 'refused')
-        rate.refused(sent, refusal.retryAtMs)
+        if (await this.#isOfMethod(accompanied, options))
+          throw new EndpointFailure(refusal.host, refusal.reason, 'refused')
+        rate.refused(admission, refusal.retryAtMs)
         throw refusal
       }
       return outcomes.slice(0, calls.length)
     } finally {
-      rate.ended(sent)
+      rate.ended(admission)
     }
   }
 
@@ -419,12 +420,12 @@ export class CallSender {
     options: RequestOptions,
   ): Promise<readonly RpcOutcome[]> {
     const { host, observed } = this.#deps
-    const refused = calls.flatMap((written, place) => {
+    const refusals = calls.flatMap((written, place) => {
       const [outcome, old] = [outcomes[place], observed.oldPartOf(written.call)]
       return isRefused(outcome) && outcome.retryAtMs === undefined && old ? [{ ...old, place, outcome }] : []
     })
-    const found = [...outcomes]
-    for (const [part, ofPart] of Map.groupBy(refused, one => one.part)) {
+    const corrected = [...outcomes]
+    for (const [part, ofPart] of Map.groupBy(refusals, one => one.part)) {
       const lacking = await this.#lackingTo(
         part,
         ofPart.map(({ number }) => number),
@@ -433,15 +434,15 @@ export class CallSender {
       for (const { number, place, outcome } of ofPart) {
         if (lacking === undefined || number > lacking) continue
         const text = `has no ${part} of block ${number}, though of its last block: it ${outcome.reason}`
-        found[place] = new StateMissing(host, text)
+        corrected[place] = new StateMissing(host, text)
       }
     }
-    const isWhole = refused.length > 0 && outcomes.every(outcome => outcome === outcomes[0])
-    const rest = calls.filter((_, place) => isRefused(found[place]))
+    const isWhole = refusals.length > 0 && outcomes.every(outcome => outcome === outcomes[0])
+    const rest = calls.filter((_, place) => isRefused(corrected[place]))
     // The request was refused as a whole, because of its old blocks.
-    if (!isWhole || rest.length === 0 || rest.length === calls.length) return found
+    if (!isWhole || rest.length === 0 || rest.length === calls.length) return corrected
     const again = (await this.#answers(rest, options)).values()
-    return found.map(outcome => (isRefused(outcome) ? (again.next().value ?? outcome) : outcome))
+    return corrected.map(outcome => (isRefused(outcome) ? (again.next().value ?? outcome) : outcome))
   }
 
   /** The highest of some old blocks of which the node has a part missing that it has of its last block. */

@@ -488,12 +488,12 @@ export class EndpointPool {
       endpoint.depth.missed(blockNumber)
       return failure
     }
-    const asked = blockNumber !== undefined && doubtfulKinds.has(kind)
+    const mayLackBlock = blockNumber !== undefined && doubtfulKinds.has(kind)
     const tryCall: SendCalls = (...calls) => endpoint.tryCall(...calls)
-    const isLacking = async (lacked: BlockPart) => asked && lacksPart(tryCall, lacked, blockNumber, signal)
+    const isLacking = async (lacked: BlockPart) => mayLackBlock && lacksPart(tryCall, lacked, blockNumber, signal)
     // Without its header a node has nothing of a block, even where it answers that there are no logs.
     const isOfHeader = kind === 'unknown-block' && part === 'logs'
-    const isMissing = asked && ((await isLacking(part)) || (isOfHeader && (await isLacking('header'))))
+    const isMissing = mayLackBlock && ((await isLacking(part)) || (isOfHeader && (await isLacking('header'))))
     if (!isMissing || this.#head === undefined) {
       const other = kind === 'pruned' ? new EndpointFailure(host, reason, 'refused') : failure
       return this.#stillMissing(other, endpoint, blockNumber)

@@ -90,11 +90,11 @@ type Send = (calls: readonly RpcCall[]) => Promise<readonly RpcOutcome[]>
 async function withoutLag(
   calls: readonly RpcCall[],
   outcomes: readonly RpcOutcome[],
-  observed: ObservedBlocks,
+  blocksSeen: ObservedBlocks,
   send: Send,
 ): Promise<readonly RpcOutcome[]> {
   const better = [...outcomes]
-  let doubted = calls.flatMap((call, index) => (isDoubted(call, outcomes[index], observed) ? [index] : []))
+  let doubted = calls.flatMap((call, index) => (isDoubted(call, outcomes[index], blocksSeen) ? [index] : []))
   for (const copies of copiesByRound) {
     if (doubted.length === 0) break
     const asked = [headCall, ...doubted.flatMap(index => calls[index] ?? [])]
@@ -103,9 +103,9 @@ async function withoutLag(
     if (!answers.some(([head]) => isRecord(resultOf(head)))) break
     doubted = doubted.filter((index, place) => {
       const call = calls[index]
-      const good = call && answers.map(answer => answer[place + 1]).find(one => !isDoubted(call, one, observed))
+      const good = call && answers.map(answer => answer[place + 1]).find(one => !isDoubted(call, one, blocksSeen))
       if (good) better[index] = good
-      const number = call && observed.numberOf(call)
+      const number = call && blocksSeen.numberOf(call)
       return !good && (number === undefined || !answers.some(([head]) => isPast(head, number)))
     })
   }
@@ -118,11 +118,11 @@ function isPast(head: RpcOutcome | undefined, number: bigint): boolean {
 }
 
 /** Whether an outcome contradicts the last block that the endpoint has shown. */
-function isDoubted(call: RpcCall, outcome: RpcOutcome | undefined, observed: ObservedBlocks): boolean {
-  const head = observed.head?.number
+function isDoubted(call: RpcCall, outcome: RpcOutcome | undefined, blocksSeen: ObservedBlocks): boolean {
+  const head = blocksSeen.head?.number
   if (head === undefined || !outcome || outcome instanceof EndpointFailure) return false
   if (isHeadCall(call)) return outcome.kind === 'result' && (numberIn(outcome) ?? head) < head
-  const number = observed.numberOf(call)
+  const number = blocksSeen.numberOf(call)
   if (number === undefined || number > head || head - number >= stateBlocksMin) return false
   if (outcome.kind === 'result') return outcome.result === null
   return meaningOf(outcome.error).kind !== 'reverted' && !isRateError(outcome.error)
@@ -373,15 +373,15 @@ class Node implements OpenEndpoint {
   #mistakeIn(answer: RpcOutcome | undefined): EndpointFailure | undefined {
     if (answer instanceof EndpointFailure) return answer
     if (answer?.kind === 'error') return this.failure(answer.error, 'refused')
-    const served = Number(answer?.result)
+    const servedId = Number(answer?.result)
     // As a number null and an empty text are 0, which no chain has.
-    if (!Number.isSafeInteger(served) || served < 1) {
+    if (!Number.isSafeInteger(servedId) || servedId < 1) {
       const fix =
         'check that this address under rpc: is of a node of the chain; a second endpoint under rpc: takes over'
       return new EndpointFailure(this.host, 'answered no chain id', 'unreachable', undefined, fix)
     }
-    if (served === this.#chainId) return undefined
-    return new EndpointFailure(this.host, `serves chain ${served}, not ${this.#chainId}`, 'wrong-id')
+    if (servedId === this.#chainId) return undefined
+    return new EndpointFailure(this.host, `serves chain ${servedId}, not ${this.#chainId}`, 'wrong-id')
   }
 }
 

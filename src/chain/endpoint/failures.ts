@@ -121,22 +121,22 @@ export function allFailed(chain: string, failures: readonly EndpointFailure[]): 
   const text = failures.map(({ message }) => message).join('; ')
   const message = failures.length === 1 ? `${chain}: ${text}` : `no endpoint of ${chain} could be read: ${text}`
   const facts = { chain, hosts: failures.map(({ host }) => host).join(', ') }
-  const asked = failures.filter(({ kind }) => kind !== 'no-address')
-  if (failures.length > 0 && asked.length === 0) {
+  const reached = failures.filter(({ kind }) => kind !== 'no-address')
+  if (failures.length > 0 && reached.length === 0) {
     return new Fault('chain-unreachable', message, { facts, fix: addressAdvice })
   }
   const behind = failures.find(({ kind }) => kind === 'behind')
   if (behind) return new Fault('chain-behind', message, { facts, fix: behindAdvice })
-  if (asked.every(({ kind }) => kind === 'wrong-id')) {
+  if (reached.every(({ kind }) => kind === 'wrong-id')) {
     return new Fault('chain-wrong-id', message, { facts, fix: `correct id or rpc of ${chain} under chains:` })
   }
   const alone = failures.find(isOfRead)
   if (alone) return new Fault('chain-call-failed', message, { facts, fix: adviceOfRead(alone.kind) })
-  if (asked.length > 0 && asked.every(({ kind }) => kind === 'pruned')) {
+  if (reached.length > 0 && reached.every(({ kind }) => kind === 'pruned')) {
     return new Fault('chain-state-missing', message, { facts, fix: archiveAdvice })
   }
-  const telling = tellingKinds.flatMap(kind => asked.find(failure => failure.kind === kind) ?? [])
-  return new Fault('chain-unreachable', message, { facts, fix: adviceOf(telling[0] ?? asked[0]) })
+  const telling = tellingKinds.flatMap(kind => reached.find(failure => failure.kind === kind) ?? [])
+  return new Fault('chain-unreachable', message, { facts, fix: adviceOf(telling[0] ?? reached[0]) })
 }
 
 /** Kinds of which one endpoint is enough to say what the chain's endpoints lack. */

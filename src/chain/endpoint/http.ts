@@ -161,13 +161,15 @@ function soleAnswer(body: unknown, count: number, by: Answering): RpcAnswer {
 }
 
 function batchAnswers(messages: readonly unknown[], count: number, by: Answering): RpcAnswer[] {
-  const found = messages.flatMap(message => parseAnswer(message) ?? [])
-  const named = found.filter(({ id }) => id !== undefined && id !== null)
+  const parsed = messages.flatMap(message => parseAnswer(message) ?? [])
+  const named = parsed.filter(({ id }) => id !== undefined && id !== null)
   const byId = new Map(named.map(({ id, answer }) => [String(id), answer]))
   if (byId.size < named.length) throw failed(by, 'answered one call twice')
   const answers = Array.from({ length: count }, (_, index) => byId.get(String(index + 1)))
   if (answers.every(answer => answer !== undefined)) return answers
-  const refusal = found.map(({ answer }) => answer).find(answer => answer.kind === 'error' && isRateError(answer.error))
+  const refusal = parsed
+    .map(({ answer }) => answer)
+    .find(answer => answer.kind === 'error' && isRateError(answer.error))
   if (refusal?.kind === 'error') throw rateFailure(refusal.error, by)
   if (count === 1) throw failed(by, 'left a call without an answer')
   throw new BatchRefused(by.host, 'left calls of a batch without an answer', 'calls')
@@ -194,7 +196,7 @@ const largeAnswerBytes = 1_048_576
  *
  * viem's client is not used: its errors hold the whole URL.
  */
-export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})): Wire {
+export function httpWire(url: string, time: Time, configuredHeaders: OwnHeaders = () => ({})): Wire {
   const host = hostOf(url)
   const address = new URL(url)
   // Credentials are sent in a header, not in the address.
@@ -215,7 +217,7 @@ export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})):
   return {
     hasBatches: true,
     async send(calls, stop) {
-      const mine = ownHeaders(host, own)
+      const mine = ownHeaders(host, configuredHeaders)
       const bounds = answerBoundsOf(calls.map(({ call }) => call))
       const request = {
         method: 'POST',
@@ -249,11 +251,11 @@ function bodyOf(calls: readonly WrittenCall[]): string {
 
 /** @throws EndpointFailure for a compressed body that cannot be unpacked */
 function requireReadable(host: string, unread: Unpackable | 'broken-off', encoding: string): void {
-  const shown = encoding.slice(0, 20).replace(/[^\w, -]/g, '?')
+  const encodingText = encoding.slice(0, 20).replace(/[^\w, -]/g, '?')
   if (unread === 'damaged')
-    throw failed({ host }, `answered with a body that is not ${shown}, as its content-encoding says`)
+    throw failed({ host }, `answered with a body that is not ${encodingText}, as its content-encoding says`)
   if (unread === 'unknown-encoding')
-    throw failed({ host }, `answered with the content-encoding ${shown}, though it was asked for none`)
+    throw failed({ host }, `answered with the content-encoding ${encodingText}, though it was asked for none`)
 }
 
 /** The short reason of an error. Nothing else of it is kept: text, stack and cause may hold the whole URL. */
@@ -287,9 +289,9 @@ function unanswered(error: unknown, url: string): EndpointFailure {
 }
 
 function causes(error: unknown): unknown[] {
-  const found: unknown[] = []
-  for (let at = error; at !== undefined && found.length < 10; at = at instanceof Error ? at.cause : undefined) {
-    found.push(at, ...(at instanceof AggregateError ? at.errors : []))
+  const chainOfCauses: unknown[] = []
+  for (let at = error; at !== undefined && chainOfCauses.length < 10; at = at instanceof Error ? at.cause : undefined) {
+    chainOfCauses.push(at, ...(at instanceof AggregateError ? at.errors : []))
   }
-  return found
+  return chainOfCauses
 }

@@ -456,15 +456,15 @@ export class ObservedBlocks {
     this.#hashes.delete(number)
   }
 
-  #addHeader(asked: unknown, block: unknown, isSure: boolean): void {
+  #addHeader(blockParam: unknown, block: unknown, isSure: boolean): void {
     if (!isRecord(block)) return
     const [number, timestamp] = [quantity(block['number']), quantity(block['timestamp'])]
     if (number === undefined || timestamp === undefined) return
     const isLater = isSure || this.#head === undefined || number > this.#head.number
-    const isBack = asked === 'latest' && this.#head !== undefined && number < this.#head.number
+    const isBack = blockParam === 'latest' && this.#head !== undefined && number < this.#head.number
     const isOther = typeof block['hash'] === 'string' && (this.#hashes.get(number) ?? block['hash']) !== block['hash']
     if (isOther || (isBack && isSure)) this.#contradictions += 1
-    if (asked === 'latest' && isLater) this.#head = { number, timestampSeconds: Number(timestamp) }
+    if (blockParam === 'latest' && isLater) this.#head = { number, timestampSeconds: Number(timestamp) }
     if (typeof block['hash'] !== 'string') return
     keep(this.#numbers, block['hash'], number)
     keep(this.#hashes, number, block['hash'])

@@ -125,11 +125,14 @@ export class SocketWire implements Wire {
   #open(): Promise<Pipe> {
     this.#ending = new AbortController()
     const { signal } = this.#ending
-    const closed = (reason: string) => {
+    const onClosed = (reason: string) => {
       // Events of a pipe that was given up do not concern its successor.
       if (!signal.aborted) this.#closed(reason)
     }
-    const opening = unlessAborted(this.#dial({ text: message => this.#heard(message), closed }, signal), signal)
+    const opening = unlessAborted(
+      this.#dial({ text: message => this.#heard(message), closed: onClosed }, signal),
+      signal,
+    )
     opening.catch(() => {
       if (this.#pipe === opening) this.#pipe = undefined
     })
@@ -177,13 +180,13 @@ const webSocketFix =
  * Connects to a `ws://` or `wss://` URL. The events of a failed WebSocket carry no reason; its connection's error does. Closing
  * ends the TCP socket: a closing handshake would wait for the node, and a frozen one never answers.
  */
-export function webSocketDial(url: string, own: OwnHeaders = () => ({})): Dial {
+export function webSocketDial(url: string, configuredHeaders: OwnHeaders = () => ({})): Dial {
   const host = hostOf(url)
   return async ({ text, closed }, end) => {
     const { Agent, buildConnector, WebSocket } = await import('undici')
     end.throwIfAborted()
     return new Promise((resolve, reject) => {
-      const headers = ownHeaders(host, own)
+      const headers = ownHeaders(host, configuredHeaders)
       const failure = (words: string, fix = webSocketFix) =>
         new EndpointFailure(host, words, 'unreachable', undefined, fix)
       let why = failure('does not answer as a WebSocket')

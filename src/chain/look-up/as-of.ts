@@ -75,13 +75,13 @@ export class KnownHeaders {
    */
   paceFrom(header: BlockHeader, seconds: number): BlockHeader | undefined {
     const away = (other: BlockHeader) => Math.abs(other.timestampSeconds - header.timestampSeconds)
-    const better = (best: BlockHeader | undefined, other: BlockHeader) => {
-      if (other.number === header.number || away(other) === 0) return best
-      if (!best || best.number === 0n) return other
-      if (other.number === 0n) return best
-      const [isFar, isBestFar] = [away(other) >= seconds, away(best) >= seconds]
-      if (isFar !== isBestFar) return isFar ? other : best
-      return away(other) < away(best) === isFar ? other : best
+    const better = (best: BlockHeader | undefined, candidate: BlockHeader) => {
+      if (candidate.number === header.number || away(candidate) === 0) return best
+      if (!best || best.number === 0n) return candidate
+      if (candidate.number === 0n) return best
+      const [isFar, isBestFar] = [away(candidate) >= seconds, away(best) >= seconds]
+      if (isFar !== isBestFar) return isFar ? candidate : best
+      return away(candidate) < away(best) === isFar ? candidate : best
     }
     return this.#headers.reduce<BlockHeader | undefined>(better, undefined)
   }
@@ -166,13 +166,13 @@ function firstGuesses(high: BlockHeader, hourSeconds: number): bigint[] {
  * Mean and deviation are those of drawing without replacement when the hour lies between two known blocks, else of a
  * running sum.
  */
-function estimateBetween(known: KnownHeaders, { low, high }: HeadersAround, hourSeconds: number): Estimate {
+function estimateBetween(headers: KnownHeaders, { low, high }: HeadersAround, hourSeconds: number): Estimate {
   const near = nearer(low, high, hourSeconds)
   if (!near) return { number: 0n, spread: Number.POSITIVE_INFINITY }
   const distance = Math.abs(hourSeconds - near.timestampSeconds)
-  const pace = known.paceFrom(near, distance)
+  const pace = headers.paceFrom(near, distance)
   if (!pace || (pace.number === 0n && pace.timestampSeconds < plausibleSeconds)) return unpaced(near, hourSeconds)
-  const tick = known.tickSeconds(hourSeconds)
+  const tick = headers.tickSeconds(hourSeconds)
   const span: Span = {
     blocks: Math.abs(Number(near.number - pace.number)),
     ticks: Math.abs(near.timestampSeconds - pace.timestampSeconds) / tick,
@@ -197,19 +197,19 @@ interface Span {
  */
 function counted(
   { blocks, ticks, isAcross }: Span,
-  passed: number,
+  passedTicks: number,
   isBefore: boolean,
 ): { mean: number; spread: number } {
-  const share = passed / ticks
+  const share = passedTicks / ticks
   const bridge = share * (isAcross ? Math.max(0, 1 - share) : 1 + share)
   const density = blocks / ticks
   if (density <= 1) {
     const inner = isAcross && ticks > 1 ? (blocks - 1) / (ticks - 1) : density
-    const mean = isBefore ? passed * inner : 1 + (passed - 1) * inner
+    const mean = isBefore ? passedTicks * inner : 1 + (passedTicks - 1) * inner
     return { mean, spread: Math.sqrt(blocks * (1 - density) * bridge) }
   }
   // With several blocks a tick, the near one may be any of its tick's.
-  const mean = isBefore ? passed * density + (density - 1) / 2 : (passed - 1) * density + (density + 1) / 2
+  const mean = isBefore ? passedTicks * density + (density - 1) / 2 : (passedTicks - 1) * density + (density + 1) / 2
   return { mean, spread: Math.sqrt((density * density) / 6 + blocks * unevenness * bridge) }
 }
 
@@ -284,16 +284,16 @@ const estimatedRoundsMax = 4
  *
  * @param hourSeconds seconds since 1970
  */
-export function nextStep(known: KnownHeaders, hourSeconds: number, step: SearchStep): AsOfAnswer | Question {
-  const { low, high } = known.around(hourSeconds)
-  if (!high) return beyond(known, low, hourSeconds, step)
+export function nextStep(headers: KnownHeaders, hourSeconds: number, step: SearchStep): AsOfAnswer | Question {
+  const { low, high } = headers.around(hourSeconds)
+  if (!high) return beyond(headers, low, hourSeconds, step)
   if (!low) {
     if (high.number === 0n) return { kind: 'before-first', first: high }
-    const numbers = open(known, firstGuesses(high, hourSeconds), -1n, high.number)
+    const numbers = open(headers, firstGuesses(high, hourSeconds), -1n, high.number)
     return numbers.length > 0 ? ask(numbers) : { kind: 'missing', number: high.number - 1n, isHole: false }
   }
   if (high.parentHash === low.hash) return { kind: 'found', block: low, after: high }
-  const numbers = between(known, low, high, hourSeconds, step)
+  const numbers = between(headers, low, high, hourSeconds, step)
   // A block of an earlier search has no parent hash.
   if (numbers.length === 0 && high.parentHash === undefined) return ask([high.number])
   return numbers.length > 0 ? ask(numbers) : { kind: 'missing', number: high.number - 1n, isHole: true }
@@ -304,16 +304,16 @@ function ask(numbers: readonly bigint[], latest = false): Question {
 }
 
 function beyond(
-  known: KnownHeaders,
+  headers: KnownHeaders,
   low: BlockHeader | undefined,
   hourSeconds: number,
   { nowSeconds }: SearchStep,
 ): AsOfAnswer | Question {
-  if (known.head) return { kind: 'past-head', head: known.head }
+  if (headers.head) return { kind: 'past-head', head: headers.head }
   if (!low) return ask([0n], true)
   if (nowSeconds - hourSeconds < nearPresentSeconds) return ask([], true)
-  const { number } = estimateBetween(known, { low }, hourSeconds)
-  return ask(open(known, [number, number + 1n], low.number), true)
+  const { number } = estimateBetween(headers, { low }, hourSeconds)
+  return ask(open(headers, [number, number + 1n], low.number), true)
 }
 
 /** Headers requested in one round of the as-of search. */
@@ -321,7 +321,7 @@ const headersPerRoundMax = 8
 
 /** Numbers to ask for between two known blocks; empty when all numbers between them are known to be empty. */
 function between(
-  known: KnownHeaders,
+  headers: KnownHeaders,
   low: BlockHeader,
   high: BlockHeader,
   hourSeconds: number,
@@ -330,13 +330,13 @@ function between(
   const isOfFewCalls = step.minimise === 'calls'
   const count = high.number - low.number - 1n
   if (count <= (isOfFewCalls ? 3n : BigInt(headersPerRoundMax))) {
-    return allBetween(low, high).filter(number => !known.isAbsent(number))
+    return allBetween(low, high).filter(number => !headers.isAbsent(number))
   }
-  const estimate = estimateBetween(known, { low, high }, hourSeconds)
+  const estimate = estimateBetween(headers, { low, high }, hourSeconds)
   const middle = (low.number + high.number) / 2n
   const safe = step.rounds < estimatedRoundsMax ? [] : [middle]
-  const numbers = step.emptyRounds > 0 ? nearby(known, estimate.number, low, high) : around(estimate, isOfFewCalls)
-  return open(known, [...numbers, ...safe], low.number, high.number)
+  const numbers = step.emptyRounds > 0 ? nearby(headers, estimate.number, low, high) : around(estimate, isOfFewCalls)
+  return open(headers, [...numbers, ...safe], low.number, high.number)
 }
 
 function allBetween(low: BlockHeader, high: BlockHeader): bigint[] {
@@ -344,15 +344,15 @@ function allBetween(low: BlockHeader, high: BlockHeader): bigint[] {
 }
 
 /** The next numbers when all around the estimate are empty: as many as one round may ask for. */
-function nearby(known: KnownHeaders, estimate: bigint, low: BlockHeader, high: BlockHeader): bigint[] {
+function nearby(headers: KnownHeaders, estimate: bigint, low: BlockHeader, high: BlockHeader): bigint[] {
   const [number = low.number] = within([estimate], low.number, high.number)
-  const chosen: bigint[] = []
-  const awayMax = BigInt(known.absentCount + headersPerRoundMax)
-  for (let away = 0n; away <= awayMax && chosen.length < headersPerRoundMax; away += 1n) {
+  const numbers: bigint[] = []
+  const awayMax = BigInt(headers.absentCount + headersPerRoundMax)
+  for (let away = 0n; away <= awayMax && numbers.length < headersPerRoundMax; away += 1n) {
     const both = [number - away, number + away].filter(one => one > low.number && one < high.number)
-    chosen.push(...both.filter(one => !known.isAbsent(one)))
+    numbers.push(...both.filter(one => !headers.isAbsent(one)))
   }
-  return chosen
+  return numbers
 }
 
 /**

@@ -36,14 +36,14 @@ export class SharedWork<T> {
   /** Waits for the result; rejects with the signal's reason if that comes first. */
   async join(signal: AbortSignal): Promise<T> {
     this.#waiting += 1
-    let settled = false
+    let isSettled = false
     try {
       const outcome = await unlessAborted(this.#promise, signal)
-      settled = true
+      isSettled = true
       return outcome
     } finally {
       this.#waiting--
-      if (this.#waiting === 0 && !settled) this.#abort.abort()
+      if (this.#waiting === 0 && !isSettled) this.#abort.abort()
     }
   }
 }
@@ -503,14 +503,14 @@ export class LookUps {
     signal: AbortSignal,
   ): Promise<ReadonlyMap<Hour, LookUpOutcome>> {
     const { pool, name } = this.#deps
-    const served: Served = { part: 'header', ...(preferred && { endpoint: preferred }) }
+    const serving: Served = { part: 'header', ...(preferred && { endpoint: preferred }) }
     const outcomes = new Map<Hour, LookUpOutcome>()
     try {
-      await pool.serve(served, signal, async endpoint => {
-        const left = group.filter(({ state }) => !outcomes.has(state.hour))
-        for (const { state } of left) state.endpoint = endpoint
-        const { answers, absent } = await this.#searchPastHead(endpoint, left, signal)
-        for (const { state } of left) {
+      await pool.serve(serving, signal, async endpoint => {
+        const pastHead = group.filter(({ state }) => !outcomes.has(state.hour))
+        for (const { state } of pastHead) state.endpoint = endpoint
+        const { answers, absent } = await this.#searchPastHead(endpoint, pastHead, signal)
+        for (const { state } of pastHead) {
           const answer = answers.get(state.hour)
           if (!answer || answer.kind === 'missing') continue
           if (answer.kind === 'past-head' && this.#isOld(answer.head)) continue
@@ -519,10 +519,10 @@ export class LookUps {
             answer.kind === 'before-first' ? beforeFirstBlock(name, state.hour, answer.first) : answer,
           )
         }
-        const unanswered = left.find(({ state }) => !outcomes.has(state.hour))
+        const unanswered = pastHead.find(({ state }) => !outcomes.has(state.hour))
         if (!unanswered) return
         const answer = answers.get(unanswered.state.hour)
-        if (answer?.kind === 'missing') served.blockNumber = answer.number
+        if (answer?.kind === 'missing') serving.blockNumber = answer.number
         throw incomplete(endpoint, answer, absent)
       })
     } catch (error) {
@@ -539,35 +539,39 @@ export class LookUps {
    */
   async #searchPastHead(
     endpoint: Endpoint,
-    wanted: readonly HourToLookUp[],
+    hoursToFind: readonly HourToLookUp[],
     signal: AbortSignal,
   ): Promise<AsOfSearchResult> {
     const isCold = !this.#deps.pace.isKnown && !this.#headsAsked.has(endpoint)
-    const found = await this.#searchOn(endpoint, wanted, signal)
+    const found = await this.#searchOn(endpoint, hoursToFind, signal)
     const past = [...found.answers.values()].find(answer => answer.kind === 'past-head')
     if (!past || !isCold) return found
     this.#headsAsked.add(endpoint)
     await Promise.all(Array.from({ length: headsAskedAtOnce }, () => endpoint.callApart([headCall], signal)))
     const last = endpoint.head?.number ?? past.head.number
-    return last > past.head.number ? this.#searchOn(endpoint, wanted, signal) : found
+    return last > past.head.number ? this.#searchOn(endpoint, hoursToFind, signal) : found
   }
 
-  async #searchOn(endpoint: Endpoint, wanted: readonly HourToLookUp[], signal: AbortSignal): Promise<AsOfSearchResult> {
+  async #searchOn(
+    endpoint: Endpoint,
+    hoursToFind: readonly HourToLookUp[],
+    signal: AbortSignal,
+  ): Promise<AsOfSearchResult> {
     const { time, pace, onCandidate } = this.#deps
-    const states = new Map(wanted.map(({ state }) => [state.hour, state]))
+    const states = new Map(hoursToFind.map(({ state }) => [state.hour, state]))
     const hints = new Map(
-      wanted.flatMap(({ state, hint }) => (hint === undefined ? [] : [[state.hour, hint] as const])),
+      hoursToFind.flatMap(({ state, hint }) => (hint === undefined ? [] : [[state.hour, hint] as const])),
     )
     const hours = [...states.keys()].sort((a, b) => a - b)
     const tell = (hour: Hour, block: CandidateBlock) => {
       const state = states.get(hour)
       if (state) onCandidate(state, block, endpoint)
     }
-    const known = await this.#seeds(hours)
+    const seedHeaders = await this.#seeds(hours)
     // In one turn with the search's first request, so that they are sent together.
     for (const state of states.values()) if (state.head) onCandidate(state, state.head, endpoint)
     const heads = [...states.values()].flatMap(({ head }) => head ?? [])
-    const seeds = [...known, ...heads]
+    const seeds = [...seedHeaders, ...heads]
     const search = { hours, hints, seeds, nowSeconds: time.nowMs() / 1000, onCandidate: tell }
     const found = await findAsOf(endpoint, search, signal)
     const newest = hours.at(-1)
@@ -590,11 +594,11 @@ export class LookUps {
 
   #keep(answers: ReadonlyMap<Hour, AsOfAnswer>): void {
     const { finalBlocks, isFinal } = this.#deps
-    const found = [...answers].flatMap(([hour, answer]) =>
+    const finalHours = [...answers].flatMap(([hour, answer]) =>
       answer.kind === 'found' && isFinal(hour) ? [{ hour, block: plain(answer.block) }] : [],
     )
     // A block that is not kept is looked up again: the search does not wait for it.
-    if (found.length > 0) this.#kept = Promise.all([this.#kept, finalBlocks.keep(found)]).catch(() => {})
+    if (finalHours.length > 0) this.#kept = Promise.all([this.#kept, finalBlocks.keep(finalHours)]).catch(() => {})
   }
 
   #isOld({ timestampSeconds }: BlockHeader): boolean {

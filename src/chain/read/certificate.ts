@@ -192,17 +192,17 @@ export class Certifier {
   }
 
   /** @throws EndpointFailure when what was read is not certain to be of the block */
-  async certify(read: CertifiedRead, seen: SeenBlock): Promise<void> {
+  async certify(read: CertifiedRead, seenBlock: SeenBlock): Promise<void> {
     const { endpoint, block, pin, signal } = read
     const [timestampSeconds, parentHash] = await Promise.all([block.timestampSeconds, block.parentHash])
-    const difference = differenceOf(this.#context, { ...block, timestampSeconds, parentHash }, seen)
+    const difference = differenceOf(this.#context, { ...block, timestampSeconds, parentHash }, seenBlock)
     if (difference === undefined && isPlain(this.#context)) {
       this.#sawPlain = true
       return
     }
     // Here the certificate is not enough: the endpoint must read the block that the hash names.
     if (pin === 'hash' && (await takesHashes(endpoint, block, signal))) {
-      if (difference === undefined || (await this.#learns(read, seen))) return
+      if (difference === undefined || (await this.#learns(read, seenBlock))) return
     }
     const reason = difference ?? 'does not take the hash of a block, without which reads of this chain are not certain'
     throw new EndpointFailure(endpoint.host, reason, 'wrong-block')
@@ -241,18 +241,19 @@ export class Certifier {
 /** In which way a call saw another block; undefined in none. */
 function differenceOf(
   { numberShift, secondsShift, hasParent }: BlockContext,
-  own: NamedBlock & { readonly timestampSeconds: number; readonly parentHash: Hex | undefined },
-  seen: SeenBlock,
+  header: NamedBlock & { readonly timestampSeconds: number; readonly parentHash: Hex | undefined },
+  seenBlock: SeenBlock,
 ): string | undefined {
-  const sought = `when asked at block ${own.number}, timestamp ${own.timestampSeconds}`
-  if (secondsShift !== undefined && seen.timestampSeconds !== BigInt(own.timestampSeconds) + secondsShift) {
-    return `read at timestamp ${seen.timestampSeconds} ${sought}`
+  const sought = `when asked at block ${header.number}, timestamp ${header.timestampSeconds}`
+  if (secondsShift !== undefined && seenBlock.timestampSeconds !== BigInt(header.timestampSeconds) + secondsShift) {
+    return `read at timestamp ${seenBlock.timestampSeconds} ${sought}`
   }
-  if (numberShift !== undefined && seen.number !== own.number + numberShift) {
-    return `read at block ${seen.number} ${sought}`
+  if (numberShift !== undefined && seenBlock.number !== header.number + numberShift) {
+    return `read at block ${seenBlock.number} ${sought}`
   }
-  if (!hasParent || own.parentHash === undefined || !isOtherHash(seen.parentHash, own.parentHash)) return undefined
-  return `read on another branch ${sought}: the block before has the hash ${seen.parentHash}, not ${own.parentHash}`
+  if (!hasParent || header.parentHash === undefined || !isOtherHash(seenBlock.parentHash, header.parentHash))
+    return undefined
+  return `read on another branch ${sought}: the block before has the hash ${seenBlock.parentHash}, not ${header.parentHash}`
 }
 
 /** Whether a node names another hash. A node that does not know the hash answers zero. */
@@ -267,18 +268,21 @@ function isOtherHash(seen: Hex | undefined, own: Hex | undefined): boolean {
  */
 async function contextOfTwo(
   { endpoint, block, signal, askAt, askEvm }: CertifiedRead,
-  seen: SeenBlock,
+  seenBlock: SeenBlock,
 ): Promise<BlockContext | undefined> {
   const numbered = [block.number, block.number + 1n, 1n].map(headerCall)
-  const [own, child, first] = (await endpoint.tryCall(numbered, signal)).map(headerOf)
-  if (!own || !child || own.hash !== block.hash) return undefined
+  const [header, child, first] = (await endpoint.tryCall(numbered, signal)).map(headerOf)
+  if (!header || !child || header.hash !== block.hash) return undefined
   const seenAfter = await askAt(child)
   if (!seenAfter) return undefined
-  const numbers = [seen.number - own.number, seenAfter.number - child.number]
-  const seconds = [seen, seenAfter].map(({ timestampSeconds }, index) => {
-    return timestampSeconds - BigInt((index === 0 ? own : child).timestampSeconds)
+  const numbers = [seenBlock.number - header.number, seenAfter.number - child.number]
+  const seconds = [seenBlock, seenAfter].map(({ timestampSeconds }, index) => {
+    return timestampSeconds - BigInt((index === 0 ? header : child).timestampSeconds)
   })
-  const parents = [isOtherHash(seen.parentHash, own.parentHash), isOtherHash(seenAfter.parentHash, child.parentHash)]
+  const parents = [
+    isOtherHash(seenBlock.parentHash, header.parentHash),
+    isOtherHash(seenAfter.parentHash, child.parentHash),
+  ]
   // A difference at one of them alone is no habit of the chain.
   const isHabit = [numbers, seconds].every(([one, two]) => (one === 0n) === (two === 0n)) && parents[0] === parents[1]
   if (!isHabit) return undefined
@@ -303,11 +307,11 @@ function contextOf(
 }
 
 /** Common part of two contexts: a shift that was the same by chance at some blocks is dropped. */
-function commonOf(one: BlockContext, two: BlockContext): BlockContext {
+function commonOf(context: BlockContext, other: BlockContext): BlockContext {
   return contextOf(
-    one.numberShift === two.numberShift ? one.numberShift : undefined,
-    one.secondsShift === two.secondsShift ? one.secondsShift : undefined,
-    one.hasParent && two.hasParent,
+    context.numberShift === other.numberShift ? context.numberShift : undefined,
+    context.secondsShift === other.secondsShift ? context.secondsShift : undefined,
+    context.hasParent && other.hasParent,
   )
 }
 

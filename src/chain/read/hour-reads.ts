@@ -104,15 +104,15 @@ class Rest {
   async #readSlow(endpoint: Endpoint, signal: AbortSignal): Promise<void> {
     const slow = [...this.#last].filter(([, { kind }]) => kind === 'slow').map(([request]) => request)
     if (slow.length === 0) return
-    const others = [...this.#last].filter(([, { kind }]) => kind !== 'slow')
+    const quick = [...this.#last].filter(([, { kind }]) => kind !== 'slow')
     try {
       const { block, memory } = this.#deps
       const outcomes = await readLate(endpoint, block, slow, signal, memory)
-      this.#last = new Map([...others, ...this.#keep(slow, outcomes)])
+      this.#last = new Map([...quick, ...this.#keep(slow, outcomes)])
     } catch (error) {
       signal.throwIfAborted()
       if (!(error instanceof EndpointFailure)) throw error
-      this.#last = new Map([...others, ...slow.map(request => [request, error] as const)])
+      this.#last = new Map([...quick, ...slow.map(request => [request, error] as const)])
     }
   }
 
@@ -122,13 +122,13 @@ class Rest {
     const requests = [...this.#last.keys()]
     const work = readOn(this.#deps, requests, signal)
     // The hour stays with the endpoint that answered most of it.
-    const served = await pool.serveOnOthers({ ...hour }, signal, work, before)
-    if ('endpoint' in served) {
-      this.#last = this.#keep(requests, served.outcomes)
-      return served.endpoint
+    const answer = await pool.serveOnOthers({ ...hour }, signal, work, before)
+    if ('endpoint' in answer) {
+      this.#last = this.#keep(requests, answer.outcomes)
+      return answer.endpoint
     }
     for (const request of requests) {
-      this.#outcomes.set(request, allFailed(name, [...this.#failuresOf(request), ...served]))
+      this.#outcomes.set(request, allFailed(name, [...this.#failuresOf(request), ...answer]))
     }
     return undefined
   }
@@ -230,12 +230,12 @@ export class HourReads {
     { outcomes, late }: AnyRead,
     signal: AbortSignal,
   ): Promise<readonly (ReadOutcome | undefined)[]> {
-    const own = places.map(place => outcomes[place])
-    if (!late || own.every(isAnswer)) return own
+    const outcomesOfRead = places.map(place => outcomes[place])
+    if (!late || outcomesOfRead.every(isAnswer)) return outcomesOfRead
     const found = await late.join(signal)
     return places.map((place, index) => {
       const request = this.#requests[place]
-      return (request && found.get(request)) ?? own[index]
+      return (request && found.get(request)) ?? outcomesOfRead[index]
     })
   }
 

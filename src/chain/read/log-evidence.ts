@@ -213,10 +213,10 @@ export function byPlace(a: RawLog, b: RawLog): number {
  * @returns the mistake, in words that follow the node's name, when they are not the logs asked for
  */
 export function checkedLogs(result: unknown, question: LogQuestion): CheckedLogs | string {
-  const answered = parseLogs(result)
-  if (!answered) return 'answered something other than logs'
-  const kept = answered.filter(({ removed }) => !removed)
-  const sorted = kept.sort(byPlace)
+  const allLogs = parseLogs(result)
+  if (!allLogs) return 'answered something other than logs'
+  const validLogs = allLogs.filter(({ removed }) => !removed)
+  const sorted = validLogs.sort(byPlace)
   const fits = fitting(question.filter)
   const logs: NodeLog[] = []
   for (const log of sorted) {
@@ -226,7 +226,7 @@ export function checkedLogs(result: unknown, question: LogQuestion): CheckedLogs
     if (mistake) return mistake
     logs.push(log)
   }
-  const isSome = { removed: kept.length < answered.length, repeated: logs.length < kept.length }
+  const isSome = { removed: validLogs.length < allLogs.length, repeated: logs.length < validLogs.length }
   const remarks = [
     ...(isSome.removed ? ['answers logs that a reorg has removed: they are left out'] : []),
     ...(isSome.repeated ? ['answers logs twice: they count once'] : []),
@@ -341,15 +341,15 @@ export class LogEvidence {
   }
 
   /** @throws EndpointFailure when logs are missing or of another branch; Fault for an address without a contract */
-  async check(answered: AnsweredLogs, seen: readonly LogBlock[]): Promise<void> {
-    const blocks = this.#own(seen, answered)
+  async check(logsOfNode: AnsweredLogs, seen: readonly LogBlock[]): Promise<void> {
+    const blocks = this.#own(seen, logsOfNode)
     const suspects = blocks.filter(
-      ({ number, bloom }) => !answered.blocks.has(number) && mayHaveLogs(bloom, this.#asked.filter),
+      ({ number, bloom }) => !logsOfNode.blocks.has(number) && mayHaveLogs(bloom, this.#asked.filter),
     )
     await Promise.all([
-      this.#requireContracts(answered),
+      this.#requireContracts(logsOfNode),
       this.#requireLogs(suspects),
-      ...this.#chosen(blocks, suspects, answered).map(block => this.#requireReceipts(block, answered)),
+      ...this.#chosen(blocks, suspects, logsOfNode).map(block => this.#requireReceipts(block, logsOfNode)),
     ])
   }
 
@@ -420,22 +420,22 @@ export class LogEvidence {
   }
 
   /** Blocks of the chain's own branch, as far as their headers show it, newest first. */
-  #own(blocks: readonly LogBlock[], answered: AnsweredLogs): LogBlock[] {
+  #own(blocks: readonly LogBlock[], logsOfNode: AnsweredLogs): LogBlock[] {
     const { from, asOf } = this.#asked
     if (from <= asOf.number && blocks[0]?.hash !== asOf.hash) {
       throw this.#incomplete(`has another block ${asOf.number} than the as-of block`)
     }
-    const own: LogBlock[] = []
+    const linked: LogBlock[] = []
     for (const [index, block] of blocks.entries()) {
       const child = blocks[index - 1]
-      const isLinked = own.at(-1) === child && (child?.parentHash ?? block.hash) === block.hash
-      if (isLinked || child?.number !== block.number + 1n) own.push(block)
+      const isLinked = linked.at(-1) === child && (child?.parentHash ?? block.hash) === block.hash
+      if (isLinked || child?.number !== block.number + 1n) linked.push(block)
     }
-    const other = own.find(
-      ({ number, hash }) => (answered.blocks.get(number)?.hash ?? hash).toLowerCase() !== hash.toLowerCase(),
+    const other = linked.find(
+      ({ number, hash }) => (logsOfNode.blocks.get(number)?.hash ?? hash).toLowerCase() !== hash.toLowerCase(),
     )
     if (other) throw this.#incomplete(`answered logs of another block ${other.number} than the chain’s`)
-    return own
+    return linked
   }
 
   /** Asks for the logs of the last blocks that may have some, each by its hash. */
@@ -455,7 +455,7 @@ export class LogEvidence {
    * Where there is none, one that shows whether the node has receipts of that time at all, and whether it answers more
    * than the first logs.
    */
-  #chosen(blocks: readonly LogBlock[], suspects: readonly LogBlock[], answered: AnsweredLogs): LogBlock[] {
+  #chosen(blocks: readonly LogBlock[], suspects: readonly LogBlock[], logsOfNode: AnsweredLogs): LogBlock[] {
     const { endpoint, filter, from, memory } = this.#asked
     if (suspects.length > 0) {
       const chances = new Map(suspects.map(block => [block, chanceOfNone(block.bloom, filter)]))
@@ -465,19 +465,19 @@ export class LogEvidence {
     const some = { address: [], topics: [] }
     const full = blocks.filter(({ bloom }) => /^0x0*[1-9a-f]/i.test(String(bloom)) && mayHaveLogs(bloom, some))
     const isRead = ({ hash }: LogBlock) => memory.isReading(endpoint, hash)
-    const first = full.find(({ number }) => answered.blocks.has(number)) ?? full.find(isRead) ?? full.at(-1)
+    const first = full.find(({ number }) => logsOfNode.blocks.has(number)) ?? full.find(isRead) ?? full.at(-1)
     return first ? [first] : []
   }
 
   /** Compares the logs of a block with its receipts. @throws EndpointFailure */
-  async #requireReceipts(block: LogBlock, answered: AnsweredLogs): Promise<void> {
+  async #requireReceipts(block: LogBlock, logsOfNode: AnsweredLogs): Promise<void> {
     const { endpoint, filter, memory } = this.#asked
     const { number, bloom } = block
     const logs = await this.#receiptLogs(block)
     if (logs === 'none') {
       throw new StateMissing(endpoint.host, `has no receipts of block ${number}, so it cannot know its logs`)
     }
-    const count = answered.blocks.get(number)?.count ?? 0
+    const count = logsOfNode.blocks.get(number)?.count ?? 0
     if (logs === undefined) {
       const isChance = count > 0 || !mayHaveLogs(bloom, filter) || chanceOfNone(bloom, filter) > chanceMin
       if (isChance) return
@@ -561,16 +561,16 @@ export class LogEvidence {
 
   async #codeFailure(address: Hex, outcome: ReadOutcome | undefined): Promise<Error> {
     const { endpoint, asOf, signal } = this.#asked
-    const asked = `when asked whether there is a contract at ${address}`
+    const question = `when asked whether there is a contract at ${address}`
     if (!(outcome instanceof EndpointFailure))
-      return new EndpointFailure(endpoint.host, `answered nothing ${asked}`, 'refused')
+      return new EndpointFailure(endpoint.host, `answered nothing ${question}`, 'refused')
     const { reason, kind } = outcome
     const isMissing =
       outcome instanceof StateMissing ||
       (!this.#isRecent &&
         (await lacksPart((calls, until) => endpoint.tryCall(calls, until), 'state', asOf.number, signal)))
-    if (isMissing) return new StateMissing(endpoint.host, `${reason}, ${asked}`)
-    return new EndpointFailure(endpoint.host, `${reason}, ${asked}`, kind, outcome.retryAtMs)
+    if (isMissing) return new StateMissing(endpoint.host, `${reason}, ${question}`)
+    return new EndpointFailure(endpoint.host, `${reason}, ${question}`, kind, outcome.retryAtMs)
   }
 
   #incomplete(reason: string): IncompleteLogs {

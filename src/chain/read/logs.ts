@@ -287,12 +287,12 @@ async function requireLogs(endpoint: Endpoint, signal: AbortSignal): Promise<voi
 async function readOnce(asked: LogsAsked): Promise<LogList> {
   const { endpoint, from, asOf, filter, signal } = asked
   const failed = new AbortController()
-  const own = { ...asked, signal: AbortSignal.any([signal, failed.signal]) }
+  const stoppable = { ...asked, signal: AbortSignal.any([signal, failed.signal]) }
   if (endpoint.node.servesLogs === false) await requireLogs(endpoint, signal)
-  const evidence = new LogEvidence(own)
+  const evidence = new LogEvidence(stoppable)
   const blocks = evidence.blocks()
   blocks.catch(() => {})
-  const requests = new LogRequests(own)
+  const requests = new LogRequests(stoppable)
   try {
     const isAny = from <= asOf.number
     const range = { from, to: asOf.number }
@@ -355,15 +355,15 @@ function partsOf(filter: LogFilter): LogFilter[] {
  *
  * @throws Fault
  */
-async function readPartOnAny({ pool, ...wanted }: LogsWanted, hour: Served): Promise<LogList> {
-  const { filter, memory, signal } = wanted
-  return pool.serve({ ...hour, blockNumber: wanted.from, part: 'logs' }, signal, async endpoint => {
+async function readPartOnAny({ pool, ...range }: LogsWanted, hour: Served): Promise<LogList> {
+  const { filter, memory, signal } = range
+  return pool.serve({ ...hour, blockNumber: range.from, part: 'logs' }, signal, async endpoint => {
     try {
-      const list = await readLogs({ ...wanted, endpoint })
-      const asked = { ...wanted, pool, endpoint }
-      if (wanted.hours !== undefined) await confirmAll(asked, list, hour)
+      const list = await readLogs({ ...range, endpoint })
+      const asked = { ...range, pool, endpoint }
+      if (range.hours !== undefined) await confirmAll(asked, list, hour)
       else if (list.length === 0 && memory.isNewlyEmpty(filter)) await confirmNone(asked, hour)
-      if (wanted.hours === undefined) memory.sawHour(filter, list.length > 0)
+      if (range.hours === undefined) memory.sawHour(filter, list.length > 0)
       return list
     } catch (error) {
       if (error instanceof LeftOutLogs) pool.quarantine(endpoint.host, error.reason)
@@ -377,15 +377,15 @@ async function readPartOnAny({ pool, ...wanted }: LogsWanted, hour: Served): Pro
  *
  * @throws EndpointFailure when the endpoint left them out; Fault `chain-disagreement` when that cannot be decided
  */
-async function confirmNone({ pool, ...asked }: LogsWanted & LogsAsked, hour: Served): Promise<void> {
-  const { chain, endpoint, signal } = asked
-  const other = await pool.secondOpinion(endpoint.host, hour, signal, async (endpoint, signal) => {
-    return { host: endpoint.host, logs: await readLogs({ ...asked, endpoint, signal }) }
+async function confirmNone({ pool, ...range }: LogsWanted & LogsAsked, hour: Served): Promise<void> {
+  const { chain, endpoint, signal } = range
+  const opinion = await pool.secondOpinion(endpoint.host, hour, signal, async (endpoint, signal) => {
+    return { host: endpoint.host, logs: await readLogs({ ...range, endpoint, signal }) }
   })
-  if (!other) return
-  for (const { blockNumber } of other.logs) {
-    await new LogEvidence(asked).checkBlock(blockNumber)
-    throw logsDisputed(chain, endpoint.host, other.host, other.logs.length)
+  if (!opinion) return
+  for (const { blockNumber } of opinion.logs) {
+    await new LogEvidence(range).checkBlock(blockNumber)
+    throw logsDisputed(chain, endpoint.host, opinion.host, opinion.logs.length)
   }
 }
 
@@ -398,23 +398,23 @@ const comparedBlocksMax = 2_000
  *
  * @throws EndpointFailure when the endpoint left some out; Fault `chain-disagreement` when that cannot be decided
  */
-async function confirmAll(asked: LogsWanted & LogsAsked, list: LogList, hour: Served): Promise<void> {
-  const { pool, hours = 1, chain, endpoint, from, asOf, signal } = asked
+async function confirmAll(range: LogsWanted & LogsAsked, list: LogList, hour: Served): Promise<void> {
+  const { pool, hours = 1, chain, endpoint, from, asOf, signal } = range
   if (from > asOf.number) return
-  const evidence = new LogEvidence(asked)
+  const evidence = new LogEvidence(range)
   const counts = countsOf(list)
-  const other = await pool.secondOpinion(endpoint.host, hour, signal, async (endpoint, signal) => {
-    return { host: endpoint.host, counts: countsOf(await readLogs({ ...asked, endpoint, signal })) }
+  const opinion = await pool.secondOpinion(endpoint.host, hour, signal, async (endpoint, signal) => {
+    return { host: endpoint.host, counts: countsOf(await readLogs({ ...range, endpoint, signal })) }
   })
-  if (!other) {
+  if (!opinion) {
     const isShort = asOf.number - from < BigInt(comparedBlocksMax)
     return hours > 1 && isShort ? evidence.checkBlooms(counts) : undefined
   }
-  for (const [number, count] of other.counts) {
+  for (const [number, count] of opinion.counts) {
     const answered = counts.get(number) ?? 0
     if (count <= answered) continue
     await evidence.checkBlock(number, answered)
-    throw logsDisputed(chain, endpoint.host, other.host, count - answered)
+    throw logsDisputed(chain, endpoint.host, opinion.host, count - answered)
   }
 }
 

@@ -163,15 +163,16 @@ async function callTogether(
   answerMsMax?: number,
 ): Promise<Aggregate> {
   const { endpoint, block, signal } = reading
-  const asked: AggregateSent = { ...reading, requests, answerMsMax }
+  const aggregateRead: AggregateSent = { ...reading, requests, answerMsMax }
   const pin = pinOf(endpoint)
-  const aggregate = await callPinned(asked, pin).catch((error: unknown) => {
+  const aggregate = await callPinned(aggregateRead, pin).catch((error: unknown) => {
     if (error instanceof EndpointFailure && error.kind === 'wrong-block') return error
     throw error
   })
   const failure = aggregate instanceof EndpointFailure ? aggregate : aggregate.kind === 'failed' && aggregate.failure
   const isDoubtful = failure && (failure.kind === 'wrong-block' || failure.kind === 'refused')
-  if (pin === 'hash' && isDoubtful && !(await takesHashes(endpoint, block, signal))) return callPinned(asked, 'number')
+  if (pin === 'hash' && isDoubtful && !(await takesHashes(endpoint, block, signal)))
+    return callPinned(aggregateRead, 'number')
   if (aggregate instanceof EndpointFailure) throw aggregate
   return aggregate
 }
@@ -181,9 +182,9 @@ interface AggregateSent extends ReadScope {
   readonly answerMsMax: number | undefined
 }
 
-async function callPinned(asked: AggregateSent, pin: BlockReference): Promise<Aggregate> {
-  const { endpoint, block, requests, memory, signal } = asked
-  const { output, parentHash = block.parentHash } = await outputOf(asked, pin)
+async function callPinned(aggregateRead: AggregateSent, pin: BlockReference): Promise<Aggregate> {
+  const { endpoint, block, requests, memory, signal } = aggregateRead
+  const { output, parentHash = block.parentHash } = await outputOf(aggregateRead, pin)
   if (typeof output !== 'string') return output
   if (output === '0x') {
     if (!memory.isPresentAt(block.number)) return { kind: 'absent' }
@@ -191,8 +192,8 @@ async function callPinned(asked: AggregateSent, pin: BlockReference): Promise<Ag
   }
   const aggregate = aggregated(output, requests.length)
   if (!aggregate) return failed(endpoint, 'answered the reads with something else')
-  const askAt = (at: NamedBlock) => seenAt(asked, at)
-  const askEvm = (at: NamedBlock) => seenByCode(asked, at)
+  const askAt = (at: NamedBlock) => seenAt(aggregateRead, at)
+  const askEvm = (at: NamedBlock) => seenByCode(aggregateRead, at)
   const read = { endpoint, block: { ...block, parentHash }, pin, signal, askAt, askEvm }
   await memory.aggregates.certify(read, aggregate.seen)
   memory.sawPresent(block.number)

@@ -271,13 +271,13 @@ class HourlyReader implements OpenChainReader {
   }
 
   /** Waits for a block past the hour if the chain is known to make one soon, to save requests. */
-  async #lookUp(wanted: HourToLookUp, signal: AbortSignal): Promise<BlockHeader> {
-    const { state } = wanted
+  async #lookUp(hourToFind: HourToLookUp, signal: AbortSignal): Promise<BlockHeader> {
+    const { state } = hourToFind
     const waitMs = this.#pace.waitMs(state.hour, this.#time.nowMs())
     if (waitMs > 0 && waitMs <= this.#patienceMs) await this.#time.sleep(waitMs, signal)
     for (let waits = 0; ; waits += 1) {
       const isFinal = this.#isFinal(state.hour)
-      const answer = await this.#lookUps.find(wanted, signal)
+      const answer = await this.#lookUps.find(hourToFind, signal)
       if (answer.kind === 'found') {
         state.proven = { ...answer, isFinal }
         state.blockNumber = answer.block.number
@@ -398,13 +398,13 @@ export class OtherHostReader implements ChainReader {
   /** The reader that was asked last for an hour. */
   readonly #asked = new Map<Hour, OpenChainReader>()
 
-  /** @param own the chain's own reader @param before the readers whose hosts are not asked, besides its own */
-  constructor(name: string, own: OpenChainReader, before: readonly Pick<ChainReader, 'servedBy'>[]) {
-    this.id = own.id
-    this.settleMs = own.settleMs
+  /** @param hostReader the chain's own reader @param before the readers whose hosts are not asked, besides its own */
+  constructor(name: string, hostReader: OpenChainReader, before: readonly Pick<ChainReader, 'servedBy'>[]) {
+    this.id = hostReader.id
+    this.settleMs = hostReader.settleMs
     this.#name = name
-    this.#own = own
-    this.#before = [own, ...before]
+    this.#own = hostReader
+    this.#before = [hostReader, ...before]
   }
 
   readonly block: ChainReader['block'] = (hour, ...rest) => this.#on(hour, reader => reader.block(hour, ...rest))

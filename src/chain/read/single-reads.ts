@@ -144,12 +144,12 @@ interface CodeGroup {
 /** Sizes of code are read together; any other read alone. */
 function groupsOf(requests: readonly SingleRead[]): readonly CodeGroup[] {
   const sizes = requests.filter(request => request.kind === 'code-size')
-  const others = requests.filter(request => request.kind !== 'code-size')
+  const plainReads = requests.filter(request => request.kind !== 'code-size')
   const parts = Array.from({ length: Math.ceil(sizes.length / codeSizesMax) }, (_, index) =>
     sizes.slice(index * codeSizesMax, (index + 1) * codeSizesMax),
   )
   return [
-    ...others.map(request => ({ read: request, requests: [request] })),
+    ...plainReads.map(request => ({ read: request, requests: [request] })),
     ...parts.map(part => ({
       read: { kind: 'code-sizes', addresses: part.map(({ address }) => address) } as const,
       requests: part,
@@ -190,12 +190,12 @@ async function certified(
   reading: ReadScope,
   pin: BlockReference,
   header: BlockHeader | undefined,
-  seen: SeenBlock,
+  seenBlock: SeenBlock,
 ): Promise<true> {
   const { endpoint, memory, signal } = reading
   const block = header ? { ...reading.block, parentHash: header.parentHash } : reading.block
   const askAt = (at: NamedBlock) => seenByCode(reading, at)
-  await memory.singles.certify({ endpoint, block, pin, signal, askAt, askEvm: askAt }, seen)
+  await memory.singles.certify({ endpoint, block, pin, signal, askAt, askEvm: askAt }, seenBlock)
   return true
 }
 
@@ -239,11 +239,11 @@ async function sent(
     }),
   )
   const header = parts[0]?.header
-  const own = witness ? 1 : 0
+  const witnessCount = witness ? 1 : 0
   return {
     ...(header && { header }),
-    outcomes: parts.flatMap(({ outcomes }) => outcomes.slice(own)),
-    witnesses: parts.flatMap(({ outcomes }) => outcomes.slice(0, own)),
+    outcomes: parts.flatMap(({ outcomes }) => outcomes.slice(witnessCount)),
+    witnesses: parts.flatMap(({ outcomes }) => outcomes.slice(0, witnessCount)),
   }
 }
 
