@@ -1,11 +1,24 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 
 /** Interval at which Node checks for slow connections; its default is 30 s. */
 export const slowLookMs = 5_000
 
 /** Connections to one server at a time: each takes a descriptor, which the outbox and the nodes need, too. */
 export const connectionsMax = 128
+
+/** Keeps a server to `connectionsMax`. One more ends the oldest: who opens many, and asks nothing, keeps out no probe. */
+export function boundConnections(server: Server): void {
+  const open = new Set<Socket>()
+  server.on('connection', socket => {
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
+    const [oldest] = open
+    if (open.size <= connectionsMax || !oldest) return
+    open.delete(oldest)
+    oldest.destroy()
+  })
+}
 
 /** Address of a port and its limits for slow readers, in milliseconds. */
 interface PortOptions {
@@ -26,7 +39,7 @@ export class OpenPort {
     const { headersMsMax: headersTimeout, requestMsMax: requestTimeout } = options
     const limits = { headersTimeout, requestTimeout, connectionsCheckingInterval: slowLookMs }
     this.server = createServer(limits, (request, response) => this.#handle(request, response))
-    this.server.maxConnections = connectionsMax
+    boundConnections(this.server)
   }
 
   /** Rejects with the system's error when it cannot listen there. */

@@ -9,7 +9,7 @@ import fastify, {
   type RawServerDefault,
 } from 'fastify'
 import { Fault } from '../model/fault.ts'
-import { connectionsMax, type OpenPort, slowLookMs } from './open-port.ts'
+import { boundConnections, type OpenPort, slowLookMs } from './open-port.ts'
 
 export type WebServer = FastifyInstance
 /** A server whose routes are typed by their schemas. */
@@ -68,7 +68,7 @@ export function webServer({ headersMsMax, requestMsMax, openPort, ...options }: 
     },
     ...options,
   })
-  server.server.maxConnections = connectionsMax
+  if (!openPort) boundConnections(server.server)
   return server
 }
 

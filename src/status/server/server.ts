@@ -73,19 +73,19 @@ export async function startStatus(deps: StatusDeps): Promise<Listening> {
   const { openPort } = deps
   const server = guardedServer(deps, openPort)
   const snapshot = () => inTime(deps.time, async () => deps.snapshot())
+  const state = together(async () => JSON.stringify(statusJson(await snapshot())))
+  const ready = together(() => readiness(() => inTime(deps.time, async () => deps.ready())))
+  const exposition = together(() => inTime(deps.time, deps.exposition))
 
   server.get('/livez', async (_, reply) => reply.type('text/plain; charset=utf-8').send('live\n'))
   server.get('/readyz', async (_, reply) => {
-    const { ok, ...sentences } = await readiness(() => inTime(deps.time, async () => deps.ready()))
+    const { ok, ...sentences } = await ready()
     return reply.code(ok ? 200 : 503).send({ ready: ok, ...sentences })
   })
   server.get('/metrics', async (_, reply) => {
-    const text = await inTime(deps.time, deps.exposition)
-    return reply.type('text/plain; version=0.0.4; charset=utf-8').send(text)
+    return reply.type('text/plain; version=0.0.4; charset=utf-8').send(await exposition())
   })
-  server.get('/status.json', async (_, reply) =>
-    reply.type('application/json; charset=utf-8').send(JSON.stringify(statusJson(await snapshot()))),
-  )
+  server.get('/status.json', async (_, reply) => reply.type('application/json; charset=utf-8').send(await state()))
   server.get<HistoryRoute>('/history/:id', async ({ params, query }, reply) => {
     const history = await inTime(deps.time, () => deps.history(params.id))
     if (!history) return reply.code(404).send({ error: 'no value of such a metric is stored' })
@@ -102,9 +102,8 @@ export async function startStatus(deps: StatusDeps): Promise<Listening> {
     if (query.token === token) changes.add(reply.hijack().raw)
     else reply.code(403).send({ error: 'this is for the page, which names its token' })
   })
-  server.get('/', async (_, reply) =>
-    reply.type('text/html; charset=utf-8').send(page(await snapshot(), `/events?token=${token}`)),
-  )
+  const whole = together(async () => page(await snapshot(), `/events?token=${token}`))
+  server.get('/', async (_, reply) => reply.type('text/html; charset=utf-8').send(await whole()))
 
   if (openPort) return answerAt(server, openPort)
   try {
@@ -127,7 +126,17 @@ function guardedServer(bound: ServedAddress, openPort?: OpenPort): WebServer {
     ...patience,
     openPort,
   })
+  const answering = new WeakSet<object>()
   server.addHook('onRequest', async (request, reply) => {
+    // No browser and no scraper asks again before it has the answer: what is not read is not made.
+    const { socket } = request.raw
+    if (answering.has(socket)) {
+      reply.hijack()
+      socket.destroy()
+      return
+    }
+    answering.add(socket)
+    reply.raw.once('close', () => answering.delete(socket))
     reply.headers(securityHeaders)
     if (!isAllowed(bound, request.headers)) return reply.code(403).send(foreign)
     if (request.method !== 'GET' && request.method !== 'HEAD') {
@@ -158,6 +167,17 @@ async function readiness(ready: () => Promise<Readiness>): Promise<Readiness> {
     return await ready()
   } catch {
     return { ok: false, reasons: ['The status could not be read: the outbox did not answer.'] }
+  }
+}
+
+/** One answer for all who ask while it is made: however many ask, one is made at a time. */
+function together<T>(make: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | undefined
+  return () => {
+    running ??= make().finally(() => {
+      running = undefined
+    })
+    return running
   }
 }
 

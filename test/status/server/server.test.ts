@@ -274,14 +274,35 @@ it.each([
   expect(isHostAllowed({ host, hosts }, header)).toBe(isAllowed)
 })
 
-it('further connections than it has descriptors for are closed, and those that it has are answered', async () => {
+it('keeps to a number of connections: one more ends the oldest, and is answered', async () => {
   const { hostname, port } = new URL(await start())
   const open = () => connect(Number(port), hostname).on('error', () => {})
   const sockets = Array.from({ length: connectionsMax }, open)
   onTestFinished(() => sockets.forEach(socket => void socket.destroy()))
   await Promise.all(sockets.map(socket => once(socket, 'connect')))
-  await once(open().resume(), 'close')
-  const [first] = sockets
-  first?.write('GET /livez HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n')
-  expect(await text(first ?? open())).toContain('live')
+  const further = open()
+  further.write('GET /livez HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n')
+  expect(await text(further)).toContain('live')
+  await expect.poll(() => sockets.filter(({ destroyed, readableEnded }) => destroyed || readableEnded).length).toBe(1)
+})
+
+it('answers one request of a connection at a time, and makes one answer for all who ask at once', async () => {
+  let made = 0
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const snapshot = async () => {
+    made += 1
+    await promise
+    return richSnapshot
+  }
+  const url = await start({ snapshot })
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname).on('error', () => {})
+  socket.write('GET /status.json HTTP/1.1\r\nhost: localhost\r\n\r\n'.repeat(50))
+  await once(socket.resume(), 'close')
+  const all = Array.from({ length: 20 }, () => ask(`${url}/status.json`))
+  await expect.poll(() => made).toBe(1)
+  await Promise.all(all.map(() => ask(`${url}/livez`)))
+  expect(made).toBe(1)
+  resolve()
+  expect((await Promise.all(all)).map(({ status }) => status)).toEqual(Array(20).fill(200))
 })
