@@ -6,7 +6,7 @@ import { expect, it } from 'vitest'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const documents = globSync('**/*.md', {
   cwd: root,
-  exclude: path => path.includes('node_modules') || path.startsWith('dist'),
+  exclude: path => path.includes('node_modules') || path.startsWith('dist') || path.startsWith('site/pages'),
 })
 
 /** The text without what is shown as code. */

@@ -135,7 +135,7 @@ async function visit({ url }: RunningDaemon, chance: Dice, stop: AbortSignal): P
         request('/', `x-long: ${'x'.repeat(60_000)}\r\n`),
         request('/', Array.from({ length: 3_000 }, (_, name) => `x${name}: 1\r\n`).join('')),
         request('/', 'content-length: 99999999\r\n', 'POST') + 'x'.repeat(100_000),
-        request('/readyz', 'transfer-encoding: chunked\r\n') + 'ffffffff\r\n',
+        `${request('/readyz', 'transfer-encoding: chunked\r\n')}ffffffff\r\n`,
       ]),
     )
     // Nothing is read of most.

@@ -54,7 +54,7 @@ export const tests = filesBelow('test').map(read)
 /** Documentation, examples of configurations, and how the image and the checks are made. */
 export const prose = [
   ...readdirSync(root),
-  ...['.ci', 'collectors', 'config', 'docs', 'src', 'test'].flatMap(folder =>
+  ...['.ci', 'collectors', 'config', 'docs', 'examples', 'src', 'test'].flatMap(folder =>
     readdirSync(join(root, folder), { recursive: true }).map(file => join(folder, String(file))),
   ),
 ]
