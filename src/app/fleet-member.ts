@@ -15,8 +15,8 @@ import { FleetPacer, PushBack } from '../fleet/fleet-pacer.ts'
 import { JobEngine } from '../fleet/job-engine.ts'
 import { CollectorLanes, type Lane, workedLanes } from '../fleet/lane.ts'
 import { LaneClaims, reconcile } from '../fleet/lane-claims.ts'
-import { reconcileMs, seenMs } from '../fleet/limits.ts'
-import { type RoleClaim, RoleClaims, type RoleWork } from '../fleet/roles.ts'
+import { type Lease, Leases, type LeaseWork } from '../fleet/leases.ts'
+import { reconcileMs } from '../fleet/limits.ts'
 import type { SharedTime } from '../fleet/shared-time.ts'
 import { Backfill } from '../intake/backfill/backfill.ts'
 import { partRecord } from '../intake/backfill/joined-end.ts'
@@ -35,9 +35,10 @@ import {
   deliverRole,
   partBytes,
   type SharedOutbox,
+  type SharedTransaction,
 } from '../outbox/contract/fleet-store.ts'
 import type { BackfillOutbox, IntakeOutbox, Outbox, Reporter, ReportStore } from '../outbox/contract/outbox.ts'
-import type { Role, Roles } from '../outbox/contract/role.ts'
+import type { Roles } from '../outbox/contract/role.ts'
 import { LocalOutcomes } from '../outbox/local-outcomes.ts'
 import { definitionsOf } from '../runner/daemon/process-runner.ts'
 import { partDigest } from '../status/fleet.ts'
@@ -97,14 +98,12 @@ class FleetParts {
   readonly #collectors: readonly CollectorConfig[]
   readonly #trouble: ReturnType<typeof troubleLog>
   readonly #engine: JobEngine
-  readonly #claims: RoleClaims
+  readonly #leases: Leases
   readonly #lanes: CollectorLanes
   readonly #identity: FleetIdentity
   readonly #agreement: FleetAgreement
-  /** The roles that it has, or wants, of the whole fleet. */
-  readonly #announced: RoleClaim[] = []
-  /** Of these, the ones of delivering. */
-  readonly #delivering: RoleClaim[] = []
+  /** The leases of delivering that it wants. */
+  readonly #delivering: Lease[] = []
 
   /** @param parts each part is added to it as it starts */
   constructor(
@@ -125,7 +124,6 @@ class FleetParts {
     this.#trouble = troubleLog(context, outbox)
     const { failed } = this.#trouble
     this.#engine = this.#keep(new JobEngine({ statements: shared.jobs, time, failed }))
-    this.#claims = this.#keep(new RoleClaims({ engine: this.#engine, name: this.#name, time, failed }))
     const { store } = shared
     const agreeing = {
       store,
@@ -137,6 +135,7 @@ class FleetParts {
     this.#agreement = new FleetAgreement({ ...agreeing, service: serviceOf(config) })
     this.#lanes = new CollectorLanes(this.#collectors, this.#name, store, id => this.#agreement.standsBack(id))
     this.#identity = new FleetIdentity(config, connection.destinations, salt, log)
+    this.#leases = this.#keep(this.#openLeases())
   }
 
   /**
@@ -146,19 +145,20 @@ class FleetParts {
   async start(roles: Pick<Roles, 'deliverer'>, keptIn: string): Promise<FleetMember> {
     const { context, outbox, connection, chains, make, seen } = this.#daemon
     const { config, time, log } = context
-    const [engine, lanes, claims, { failed }] = [this.#engine, this.#lanes, this.#claims, this.#trouble]
+    const [engine, lanes, leases, { failed }] = [this.#engine, this.#lanes, this.#leases, this.#trouble]
     await this.#agreement.begin()
     const now = () => ({ ...seen(), fleetTroubles: this.#troubles })
     if (config.heartbeat || config.notify.length > 0) this.#report(now)
     const worked = () => this.#worked
     const withDue = async () => (await lanes.work(worked(), time)).due
-    const hasOthers = () => claims.hasOthers
-    const hours = this.#keep(new LaneClaims({ engine, lanes: worked, withDue, hasOthers, time, failed }))
+    const hours = this.#keep(new LaneClaims({ engine, lanes: worked, withDue, fleet: leases, time, failed }))
     const { store, backfills, intake } = this.#shared
-    this.#repeat(reconcileMs, () => reconcile(store, backfills, engine, lanes, time.nowMs()))
+    this.#repeat(reconcileMs, async () => {
+      if (!leases.isOutdated) await reconcile({ store, backfills }, engine, lanes, worked(), time)
+    })
     this.#backfill()
-    this.#announce()
     this.#repeat(askClockMs, () => this.#sharedTime.ask(() => store.nowMs()))
+    this.#repeat(askClockMs, () => store.forgetDaemons())
     const finality = new Map(Object.values(chains).map(({ id }) => [id, this.#checkFinality(id)]))
     await this.#silenceForgotten()
     const pushMsMax = config.delivery.timeoutMs
@@ -166,17 +166,19 @@ class FleetParts {
     const to = { make: make(), pushBack, commands: roles }
     for (const destination of connection.destinations) this.#deliver(destination, to)
     const mayPrune = () => context.clock?.mayPrune ?? true
-    const upkeep = { role: always, keepMs: config.outbox.keepMs, time, mayPrune }
+    const upkeep = { keepMs: config.outbox.keepMs, time, mayPrune }
     this.#keep(outbox.startUpkeep({ ...upkeep, report: news => logUpkeep(log, news) }))
-    const checksFinality = (chainId: number) => finality.get(chainId)?.isOwned ?? false
+    const checksFinality = (chainId: number) => finality.get(chainId)?.isHeld ?? false
     const local = new LocalHours({
       ...{ intake, store, health: outbox.health, log },
       outcomes: new LocalOutcomes(keptIn),
       works: collector => worked().includes(lanes.of(collector) ?? ''),
     })
     const counts = (...asked: Parameters<FleetAgreement['counts']>) => this.#agreement.counts(...asked)
-    const kept = { intake, store, engine, claims: hours, lanes, counts, local }
-    const own = new FleetIntakeStore({ ...kept, checksFinality, failed })
+    const kept = { intake, store, engine, claims: hours, lanes, counts, local, time }
+    const requireHeld = (transaction: SharedTransaction) => leases.requireHeld(transaction)
+    const own = new FleetIntakeStore({ ...kept, checksFinality, requireHeld, failed })
+    leases.start()
     log.info({ name: this.#name, lanes: worked() }, 'this daemon is one of a fleet')
     return { own: { intake: own, health: outbox.health }, now }
   }
@@ -184,7 +186,7 @@ class FleetParts {
   /** Why the fleet does not work, or this daemon not as one of it. */
   get #troubles(): readonly string[] {
     const { otherService } = this.#agreement
-    return [...(otherService === undefined ? [] : [otherService]), ...this.#claims.troubles]
+    return [...(otherService === undefined ? [] : [otherService]), ...this.#leases.troubles, ...this.#engine.troubles]
   }
 
   #keep<T extends { stop(): Promise<void> }>(part: T): T {
@@ -201,17 +203,17 @@ class FleetParts {
   get #worked(): readonly Lane[] {
     const { context, chains: readers } = this.#daemon
     const { fleet, chains } = context.config
+    if (this.#leases.isOutdated) return []
     const served = new Set(endpointStates(readers).flatMap(({ state, chain }) => (state === 'well' ? [chain] : [])))
     const names = chains.map(({ name }) => name).filter(name => served.has(name))
     return workedLanes({ name: this.#name, configured: fleet.lanes, chains: names })
   }
 
-  /** Wants the role of the daemon that reports to people. */
+  /** Wants the lease of the daemon that reports to people. */
   #report(now: () => Observed): void {
     const { context, outbox } = this.#daemon
-    const work = fleetReporting({ context, outbox, now }, () => role)
-    const role: RoleClaim = this.#keep(this.#claims.claim({ roles: [reportsRole], work }))
-    this.#announced.push(role)
+    const work = fleetReporting({ context, outbox, now }, () => lease)
+    const lease: Lease = this.#leases.want({ names: [reportsRole], work })
   }
 
   /** Reads the windows of backfills in its lanes, in processes of their own. */
@@ -235,36 +237,34 @@ class FleetParts {
     )
   }
 
-  /** Shows the other daemons that this one is there, until it stops. */
-  #announce(): void {
+  #openLeases(): Leases {
     const { context } = this.#daemon
-    const [{ store }, sharedTime] = [this.#shared, this.#sharedTime]
-    const { config } = context
-    const same = { name: this.#name, version, instance: randomUUID(), pid: process.pid, host: hostname() }
+    const { config, time } = context
+    const [instance, host, { pid }] = [randomUUID(), hostname(), process]
     const entry = (): DaemonEntry => ({
-      ...{ ...same, configFile: config.file, digest: this.#identity.digest, clockOffMs: sharedTime.machineOffMs },
-      lanes: this.#worked,
-      roles: this.#announced.flatMap(({ owned }) => owned),
+      ...{ name: this.#name, version, instance, pid, host, configFile: config.file, digest: this.#identity.digest },
+      ...{ clockOffMs: this.#sharedTime.machineOffMs, lanes: this.#worked },
       failing: this.#delivering.flatMap(({ failing }) => failing ?? [])[0],
     })
-    let isAnnounced = false
-    // Ended after the loop, which would announce it again.
-    this.#keep({ stop: () => store.leave(entry()).catch(this.#trouble.failed) })
-    this.#repeat(seenMs, async () => {
-      this.#identity.announced(await store.announce(entry(), !isAnnounced))
-      isAnnounced = true
-      this.#trouble.announced()
-      await this.#agreement.renew()
+    return new Leases({
+      ...{ store: this.#shared.leases, holder: { daemon: this.#name, instance }, entry, service: serviceOf(config) },
+      learn: async identities => {
+        this.#trouble.answered()
+        await this.#agreement.renewed(identities)
+      },
+      namesake: () => this.#identity.namesake(),
+      time,
+      failed: this.#trouble.failed,
     })
   }
 
-  /** Wants the role of checking the blocks of a chain again. */
-  #checkFinality(chainId: number): RoleClaim {
+  /** Wants the lease of checking the blocks of a chain again. */
+  #checkFinality(chainId: number): Lease {
     const { chains } = this.#daemon.context.config
-    const isAble = () => chains.some(({ id, name }) => id === chainId && this.#worked.includes(name))
+    const isWorked = () => chains.some(({ id, name }) => id === chainId && this.#worked.includes(name))
     // It would correct values by a definition that does not count.
-    const mayHold = () => this.#agreement.differing.length === 0
-    return this.#keep(this.#claims.claim({ roles: [`finality/${chainId}`], isAble, mayHold }))
+    const mayHold = () => this.#agreement.differing.length === 0 && isWorked()
+    return this.#leases.want({ names: [`finality/${chainId}`], mayHold })
   }
 
   /** Deletes why destinations wait that no daemon delivers to. One has the name of a protocol, which another may know alone. */
@@ -275,24 +275,27 @@ class FleetParts {
     await outbox.delivery.silenceOtherDestinations([...own, ...others.flatMap(deliveredBy)])
   }
 
-  /** Delivers to a destination the protocols that it has the role of, which one of the fleet has at a time. */
+  /** Delivers to a destination the protocols that it has the lease of, which one of the fleet has at a time. */
   #deliver(destination: Destination, { make, pushBack, commands }: DeliveryMeans): void {
     const { context, outbox, connection } = this.#daemon
     const { config, time, log } = context
     const { name } = destination
+    const requireHeld = (transaction: SharedTransaction) => this.#leases.requireHeld(transaction)
     const own = {
-      client: clientWhileOwned(connection.client, () => role, time),
-      onPushed: (batch: Batch) => (role.isOwned ? undefined : pushBack.add([...batch])),
+      client: clientWhileHeld(connection.client, () => lease, time),
+      outbox: this.#shared.delivery.withStep(requireHeld),
+      onPushed: (batch: Batch) => (lease.isHeld ? undefined : pushBack.add([...batch])),
     }
-    const readKey = () => {
+    const { readKey } = destination
+    const unable = () => {
       try {
-        return destination.readKey()
+        readKey()
+        return undefined
       } catch (error) {
-        role.noteFailure(error instanceof Error ? error.message : faultLine(error))
-        throw error
+        return error instanceof Error ? error.message : faultLine(error)
       }
     }
-    const begin = async (owned: readonly string[]) => {
+    const begin = async (names: readonly string[]) => {
       if (await commands.deliverer()) {
         const fix = 'it ends when it sees the daemon'
         throw new Fault('outbox-held', 'a command delivers from this outbox', { fix })
@@ -301,9 +304,9 @@ class FleetParts {
       outbox.delivery.maybeSent('all')
       const key = () => this.#identity.keyName(destination)
       const perSecond = config.delivery.pacePerSecond
-      const paced = { store: this.#shared.store, service: serviceOf(config), role, destination: key }
+      const paced = { store: this.#shared.store, service: serviceOf(config), lease, requireHeld, destination: key }
       const pacer = new FleetPacer({ ...paced, perSecond, time })
-      const protocols = destination.protocols.filter(({ id }) => owned.includes(deliverRole(id)))
+      const protocols = destination.protocols.filter(({ id }) => names.includes(deliverRole(id)))
       const loop = new DeliveryLoop([make({ name, readKey, protocols }, pacer, own)], time, log, outbox.health)
       const facts = { destination: name, protocols: protocols.map(({ id }) => id) }
       log.info(facts, 'this daemon delivers now')
@@ -317,41 +320,38 @@ class FleetParts {
       // It does not wait as long as this one would have.
       await outbox.operators.requestFlush()
     }
-    const roles = destination.protocols.map(({ id }) => deliverRole(id))
+    const names = destination.protocols.map(({ id }) => deliverRole(id))
     const mayHold = () => this.#agreement.isOfFleet
-    const role: RoleClaim = this.#claims.claim({ roles, work: { begin, givingBack }, mayHold })
-    this.#delivering.push(role)
-    this.#announced.push(this.#keep(role))
+    const lease: Lease = this.#leases.want({ names, work: { begin, givingBack }, mayHold, unable })
+    this.#delivering.push(lease)
   }
 }
 
 /** Means of delivery that all destinations of a daemon share. */
 interface DeliveryMeans {
   readonly make: MakeDelivery
-  /** Takes what was sent without the role. */
+  /** Takes what was sent without the lease. */
   readonly pushBack: PushBack
   /** The roles of commands that deliver. */
   readonly commands: Pick<Roles, 'deliverer'>
 }
-
-/** Upkeep is done by every daemon: no role is needed for it. */
-const always: Role = { release() {}, isInPlace: true, renew: () => 'held' }
 
 /** Logs each error once until another one comes, and that the database answers again. */
 function troubleLog({ log }: AppContext, { health }: Pick<Outbox, 'health'>) {
   let last = ''
   let isAway = false
   return {
-    failed(error: unknown): void {
+    failed(error: unknown): unknown {
       health.recover(error)
       const explained = health.explain(error)
       if (explained instanceof Fault && explained.code === 'database-unreachable') isAway = true
       const fault = faultLine(explained)
       if (fault !== last) log.warn({ fault }, 'fleet: retrying')
       last = fault
+      return explained
     },
-    /** The daemon has written that it is there. */
-    announced(): void {
+    /** The daemon has renewed its lease. */
+    answered(): void {
       if (!isAway) return
       isAway = false
       last = ''
@@ -374,12 +374,12 @@ function ownFailure(answer: Answer): string | undefined {
 }
 
 /**
- * The service's client, whose pushes are broken off when another daemon may have the role. A request that does not reach the
+ * The service's client, whose pushes are broken off when another daemon may deliver. A request that does not reach the
  * service, or whose key it refuses, is a failure of this daemon, which another one may not have.
  */
-export function clientWhileOwned(
+export function clientWhileHeld(
   client: ServiceClient,
-  role: () => Pick<RoleClaim, 'noteSuccess' | 'noteFailure' | 'whileOwned'>,
+  lease: () => Pick<Lease, 'noteSuccess' | 'noteFailure' | 'whileHeld'>,
   time: Pick<Time, 'steadyMs'>,
 ): ServiceClient {
   const failed = async (answer: Promise<Answer>, ...stops: readonly (AbortSignal | undefined)[]) => {
@@ -387,18 +387,18 @@ export function clientWhileOwned(
     const known = await answer
     const reason = ownFailure(known)
     const isBrokenOff = known.kind === 'unanswered' && stops.some(stop => stop?.aborted)
-    if (reason !== undefined && !isBrokenOff) role().noteFailure(reason, sinceMs)
+    if (reason !== undefined && !isBrokenOff) lease().noteFailure(reason, sinceMs)
     return { known, isSuccess: reason === undefined }
   }
   const noted = async (...asked: Parameters<typeof failed>) => {
     const { known, isSuccess } = await failed(...asked)
-    if (isSuccess) role().noteSuccess()
+    if (isSuccess) lease().noteSuccess()
     return known
   }
   return {
     host: client.host,
     push: (body, key, stop) =>
-      role().whileOwned(lost => noted(client.push(body, key, AbortSignal.any([stop, lost])), stop, lost)),
+      lease().whileHeld(lost => noted(client.push(body, key, AbortSignal.any([stop, lost])), stop, lost)),
     register: (registration, key, stop) => noted(client.register(registration, key, stop), stop),
     // That a key is known says not that it may push.
     validateKey: async (key, stop) => (await failed(client.validateKey(key, stop), stop)).known,
@@ -499,20 +499,20 @@ async function workFor(
   return workOf(collector, described, asked, await intake.hourStates(collector.id, asked.from, asked.to))
 }
 
-/** Name of the role of the daemon that reports for its fleet. */
+/** Name of the lease of the daemon that reports for its fleet. */
 const reportsRole = 'reports'
 
 /**
- * The reports to people as the work of the daemon that has the role for them, so that each is sent by one daemon. The next
+ * The reports to people as the work of the daemon that has the lease of them, so that each is sent by one daemon. The next
  * one goes on with the stored state.
  *
- * @param role may be lost at any time, as when the daemon is paused
+ * @param lease may be lost at any time, as when the daemon is paused
  */
 export function fleetReporting(
   { context, outbox, now }: Omit<ReportingDeps, 'mayReport'>,
-  role: () => Pick<RoleClaim, 'isOwned'>,
-): RoleWork {
-  const mayReport = () => role().isOwned
+  lease: () => Pick<Lease, 'isHeld'>,
+): LeaseWork {
+  const mayReport = () => lease().isHeld
   const { status, health } = outbox
   const reports = new OwnedReports(outbox.reports, mayReport)
   const owned = {
@@ -538,7 +538,7 @@ export function fleetReporting(
   }
 }
 
-/** The memory of reports while the role is owned: a daemon without it would overwrite what another one has reported. */
+/** The memory of reports while the lease is held: a daemon without it would overwrite what another one has reported. */
 class OwnedReports implements ReportStore {
   readonly #reports: ReportStore
   readonly #mayReport: () => boolean
@@ -559,7 +559,7 @@ class OwnedReports implements ReportStore {
   }
 }
 
-/** @throws Error without the role; it is tried again at the next look */
+/** @throws Error without the lease; it is tried again at the next look */
 function requireRole(mayReport: () => boolean): void {
   if (!mayReport()) throw new Error('another daemon of the fleet reports')
 }
@@ -572,7 +572,7 @@ export class FleetIdentity {
   readonly #log: Log
   /** Digests of all parts but the keys, which may change while the daemon runs. */
   readonly #parts: Readonly<Record<Exclude<(typeof configurationParts)[number], 'keys'>, Buffer>>
-  #namesake: string | undefined
+  #hasNamesake = false
 
   /** @param salt random bytes of the database: what is said of a key there means nothing elsewhere */
   constructor(config: Config, destinations: readonly Destination[], salt: string, log: Log) {
@@ -627,12 +627,10 @@ export class FleetIdentity {
     }
   }
 
-  /** Takes what the outbox answered to an announcement. @param namesake another living daemon with its name */
-  announced(namesake: string | undefined): void {
-    if (namesake !== undefined && namesake !== this.#namesake) {
-      this.#log.warn({ other: namesake }, 'another daemon has this name: give each a fleet.name of its own')
-    }
-    this.#namesake = namesake
+  /** Notes that another daemon with its name lives. */
+  namesake(): void {
+    if (!this.#hasNamesake) this.#log.warn('another daemon has this name: give each a fleet.name of its own')
+    this.#hasNamesake = true
   }
 }
 

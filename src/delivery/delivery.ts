@@ -188,7 +188,8 @@ async function pass(delivery: Delivery, health: LoopHealth, time: Time, log: Log
     error => {
       const seen = health.recover(error)
       if (seen === 'room-made') return 0
-      if (seen === 'other')
+      const isLost = error instanceof Fault && error.code === 'lease-lost'
+      if (seen === 'other' && !isLost)
         log.error(
           { fault: faultLine(health.explain(error)) },
           'delivery: the outbox cannot be read or written: retrying',

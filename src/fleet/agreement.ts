@@ -43,10 +43,7 @@ function otherDefinitionSentence(collectors: readonly string[]): string {
 
 /** A daemon, as far as it must be the same as others. */
 interface AgreeingDaemon {
-  readonly store: Pick<
-    FleetStore,
-    'agree' | 'take' | 'identities' | 'recentIdentities' | 'noteDefinitions' | 'supported'
-  >
+  readonly store: Pick<FleetStore, 'agree' | 'take' | 'identities' | 'noteDefinitions' | 'supported'>
   /** Name of this daemon. */
   readonly name: string
   readonly service: Identity
@@ -112,14 +109,14 @@ export class FleetAgreement {
     this.#learn(await store.agree([service, ...definitions], name))
   }
 
-  /** Learns what has changed, once this daemon is announced. */
-  async renew(): Promise<void> {
+  /** Learns what has changed, as this daemon has read it when it renewed its lease. @param read the service, and recent identities */
+  async renewed(read: readonly StoredIdentity[]): Promise<void> {
     const { store, time } = this.#deps
     const nowMs = time.steadyMs()
+    this.#learn(read)
     // Changes of a time in which the database could not be reached from here are not recent any more.
     const isLate = nowMs - this.#learntAtMs > recentIdentityMs / 2
-    const names = [serviceIdentity, ...(isLate ? this.#definitions.keys() : [])]
-    this.#learn([...(await store.identities(names)), ...(isLate ? [] : await store.recentIdentities())])
+    if (isLate) this.#learn(await store.identities([...this.#definitions.keys()]))
     this.#learntAtMs = nowMs
     await this.#note()
     await this.#changeHands()

@@ -1,8 +1,15 @@
+import type { Time } from '../edge/time.ts'
 import { Fault, faultLine } from '../model/fault.ts'
 import { type Hour, hourAfter, hourText } from '../model/hour.ts'
 import { pollMs } from '../model/limits.ts'
 import type { MetricId } from '../model/metric.ts'
-import type { FleetStore, SharedIntakeStore, SharedTransaction } from '../outbox/contract/fleet-store.ts'
+import type {
+  CollectorScope,
+  CommitStep,
+  FleetStore,
+  SharedIntakeStore,
+  SharedTransaction,
+} from '../outbox/contract/fleet-store.ts'
 import type {
   CollectionOutcome,
   DueHour,
@@ -25,7 +32,7 @@ export const keptForRetryMs = 60_000
 
 interface FleetIntakeDeps {
   readonly intake: SharedIntakeStore
-  readonly store: Pick<FleetStore, 'isDue'>
+  readonly store: Pick<FleetStore, 'isLaneDue'>
   readonly engine: JobEngine
   readonly claims: LaneClaims
   readonly lanes: CollectorLanes
@@ -35,6 +42,9 @@ interface FleetIntakeDeps {
   readonly local: LocalHours
   /** Whether this daemon checks the blocks of a chain again once they are final. */
   readonly checksFinality: (chainId: number) => boolean
+  /** Part of each commit of a correction. @throws Fault `lease-lost` where another daemon may check blocks again */
+  readonly requireHeld: CommitStep
+  readonly time: Pick<Time, 'steadyMs'>
   /** Called with errors that are mended later. */
   readonly failed: (error: unknown) => void
 }
@@ -49,8 +59,8 @@ export class FleetIntakeStore implements IntakeStore {
   #planning = 0
   /** The hour that each lane was planned for, until it has its job. */
   readonly #planned = new Map<Lane, Hour>()
-  /** Hours whose job was ended in a transaction; a step that comes later in the same one finds it ended. */
-  readonly #endedIn = new WeakMap<SharedTransaction, Set<ClaimedHour>>()
+  /** Hours that are looked at in a transaction, once for all outcomes in it, and whether their jobs have ended there. */
+  readonly #lookedAtIn = new WeakMap<SharedTransaction, Map<ClaimedHour, Promise<boolean>>>()
   readonly hourStates: IntakeStore['hourStates'] = (...given) => this.#deps.intake.hourStates(...given)
   readonly setInputs: IntakeStore['setInputs'] = (...given) => this.#deps.intake.setInputs(...given)
   readonly inputs: IntakeStore['inputs'] = (...given) => this.#deps.intake.inputs(...given)
@@ -133,7 +143,8 @@ export class FleetIntakeStore implements IntakeStore {
   async record(outcome: CollectionOutcome, nowMs: number): Promise<Recorded> {
     const { intake, local } = this.#deps
     // An hour that was asked for, or is read again, is no due hour of a lane.
-    if (outcome.unexpected || outcome.mode === 'correct') return intake.record(outcome, nowMs)
+    if (outcome.mode === 'correct') return intake.record(outcome, nowMs, this.#deps.requireHeld)
+    if (outcome.unexpected) return intake.record(outcome, nowMs)
     try {
       const recorded = await this.#recordClaimed(outcome, nowMs)
       local.recorded(outcome)
@@ -144,15 +155,18 @@ export class FleetIntakeStore implements IntakeStore {
   }
 
   async #recordClaimed(outcome: CollectionOutcome, nowMs: number): Promise<Recorded> {
-    const { intake, claims, lanes, counts } = this.#deps
+    const { intake, claims, lanes, counts, time } = this.#deps
     const { collector, hour } = outcome
     const claimed = claims.find({ lane: lanes.of(collector) ?? '', hour })
     if (!claimed) throw takenOver(hour)
     const end = { isEnded: false }
+    const beforeMs = nowMs + keptForRetryMs
     try {
+      // Before the transaction, which must not wait for another connection.
+      const scope = await lanes.scope(time)
       const recorded = await intake.record(outcome, nowMs, async transaction => {
         if (!(await counts(collector, transaction))) throw takenOver(hour)
-        end.isEnded = await this.#endIfLast(claimed, nowMs, transaction)
+        end.isEnded = await this.#endIfLastOnce(claimed, { scope, beforeMs }, transaction)
       })
       if (end.isEnded) claims.forget(claimed)
       else if (outcome.failed) claims.noteFailure(claimed)
@@ -198,31 +212,49 @@ export class FleetIntakeStore implements IntakeStore {
     const upTo = { ...wanted, collectors, current: claimed.hour, limit: 1 }
     const due = collectors.length > 0 ? await intake.dueHours(upTo) : []
     const now = due.filter(({ hour }) => hour === claimed.hour)
-    if (now.length === 0) await this.#giveUpIdle(claimed, [...own], wanted.nowMs)
+    if (now.length === 0) await this.#giveUpIdle(claimed, wanted.nowMs)
     return now
   }
 
   /** Gives up an hour for which nothing is under way here: what is under way is due. */
-  async #giveUpIdle(claimed: ClaimedHour, collectors: readonly string[], nowMs: number): Promise<void> {
-    const { store, claims } = this.#deps
-    const isDueBefore = (beforeMs: number) => store.isDue(collectors, claimed.hour, beforeMs)
+  async #giveUpIdle(claimed: ClaimedHour, nowMs: number): Promise<void> {
+    const { store, claims, lanes, time } = this.#deps
+    const scope = await lanes.scope(time)
+    const isDueBefore = (beforeMs: number) => store.isLaneDue(claimed, scope, beforeMs)
     if (!(await isDueBefore(nowMs + keptForRetryMs))) await claims.drop(claimed)
     else if (!claims.works(claimed.lane) && !(await isDueBefore(nowMs + 1))) await claims.release(claimed)
   }
 
-  /** @returns whether it was the last due collector, and the job has ended */
-  async #endIfLast(claimed: ClaimedHour, nowMs: number, transaction: SharedTransaction): Promise<boolean> {
-    const { engine, store, lanes } = this.#deps
-    const { queue, lane, hour } = claimed
-    const ended = this.#endedIn.get(transaction) ?? new Set()
-    if (ended.has(claimed)) return true
+  /** Steps run when all outcomes of a commit are written: the first one finds what the last one would. */
+  #endIfLastOnce(claimed: ClaimedHour, left: DueThere, transaction: SharedTransaction): Promise<boolean> {
+    const all = this.#lookedAtIn.get(transaction) ?? new Map<ClaimedHour, Promise<boolean>>()
+    this.#lookedAtIn.set(transaction, all)
+    const ending = all.get(claimed) ?? this.#endIfLast(claimed, left, transaction)
+    all.set(claimed, ending)
+    return ending
+  }
+
+  /** @returns whether no collector is due, and the job has ended */
+  async #endIfLast(
+    claimed: ClaimedHour,
+    { scope, beforeMs }: DueThere,
+    transaction: SharedTransaction,
+  ): Promise<boolean> {
+    const { engine, store } = this.#deps
+    const { queue, hour } = claimed
     const { attempt } = claimed.claim
     if (!(await engine.keep(queue, attempt, transaction))) throw takenOver(hour)
-    if (await store.isDue(lanes.collectorsOf(lane), hour, nowMs + keptForRetryMs, transaction)) return false
+    if (await store.isLaneDue(claimed, scope, beforeMs, transaction)) return false
     await engine.complete(queue, attempt, transaction)
-    this.#endedIn.set(transaction, ended.add(claimed))
     return true
   }
+}
+
+/** Due collectors that keep the job of their hour. */
+interface DueThere {
+  readonly scope: CollectorScope
+  /** Their next attempt comes before this. */
+  readonly beforeMs: number
 }
 
 function takenOver(hour: Hour): Fault {
@@ -277,7 +309,7 @@ export class LocalHours {
     const asked = collectors.filter(id => this.#due.get(id) === current && !isClaimed.has(id) && this.#deps.works(id))
     if (asked.length === 0) return []
     try {
-      const isDue = await this.#deps.store.isDue(asked, current, Number.MAX_SAFE_INTEGER)
+      const isDue = await this.#deps.store.isDue(asked, current)
       if (!isDue) for (const id of asked) this.#due.delete(id)
       return []
     } catch (error) {

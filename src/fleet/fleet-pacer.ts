@@ -1,18 +1,21 @@
 import { Loop } from '../edge/loop.ts'
 import type { Time } from '../edge/time.ts'
+import { Fault } from '../model/fault.ts'
 import type { Metric } from '../model/metric.ts'
-import type { FleetStore, Identity, SharedTransaction } from '../outbox/contract/fleet-store.ts'
+import type { CommitStep, FleetStore, Identity, SharedTransaction } from '../outbox/contract/fleet-store.ts'
 import type { OperatorStore } from '../outbox/contract/operator-store.ts'
 import type { Log } from '../telemetry/log.ts'
+import type { Lease } from './leases.ts'
 import { claimMs } from './limits.ts'
-import type { RoleClaim } from './roles.ts'
 
 interface FleetPacerDeps {
   readonly store: Pick<FleetStore, 'transaction' | 'takeSlot' | 'noteRetryAfter' | 'identities'>
   /** The service that it delivers to: without a slot where the fleet has another one. */
   readonly service: Identity
-  /** The role of delivering to the destination. */
-  readonly role: Pick<RoleClaim, 'owns' | 'isOwned' | 'lost'>
+  /** The lease of delivering to the destination. */
+  readonly lease: Pick<Lease, 'isHeld' | 'names'>
+  /** @throws Fault `lease-lost` where another daemon may have it */
+  readonly requireHeld: CommitStep
   /** Name of what the pace is of, the same in all daemons; it may change with a key. */
   readonly destination: () => string
   /** Requests a second, at most, of the whole fleet. */
@@ -22,7 +25,7 @@ interface FleetPacerDeps {
 
 /**
  * Starts requests to a destination at an even pace, which all daemons of a fleet keep together. A daemon gets a slot only
- * while it has the role of delivering there. With the slot it learns the retry-after that another daemon has met.
+ * while it has the lease of delivering there. With the slot it learns the retry-after that another daemon has met.
  */
 export class FleetPacer {
   readonly #deps: FleetPacerDeps
@@ -41,32 +44,41 @@ export class FleetPacer {
     return { notBeforeMs: this.#notBeforeMs, note: notBeforeMs => store.noteRetryAfter(destination(), notBeforeMs) }
   }
 
-  /** Whether this daemon has the role, and its service is the fleet's. */
+  /** Whether this daemon has the lease, and its service is the fleet's. */
   async #mayPush(transaction: SharedTransaction): Promise<boolean> {
-    const { store, role, service } = this.#deps
+    const { store, lease, requireHeld, service } = this.#deps
     const [counting] = await store.identities([service.name], transaction)
-    return (counting?.digest.equals(service.digest) ?? false) && (await role.owns(transaction))
+    if (lease.names.length === 0 || !counting?.digest.equals(service.digest)) return false
+    await requireHeld(transaction)
+    return true
   }
 
   /**
-   * Resolves when the next request may start. Without the role it never may: its loss is reported, and ends the work.
+   * Resolves when the next request may start. Without the lease it never may: then the work is about to be ended.
    *
    * @throws the signal's reason; errors of the outbox
    */
   async slot(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
-    const { store, role, destination, time } = this.#deps
-    const given = await store.transaction(async transaction =>
+    if (!(await this.#hasSlot(signal).catch(unlessLost))) await aborted(signal)
+  }
+
+  async #hasSlot(signal: AbortSignal): Promise<boolean> {
+    const { store, lease, destination, time } = this.#deps
+    const slot = await store.transaction(async transaction =>
       (await this.#mayPush(transaction)) ? store.takeSlot(destination(), this.intervalMs, transaction) : undefined,
     )
-    this.#notBeforeMs = given?.notBeforeMs ?? 0
-    if (given && given.waitMs > 0) await time.sleep(Math.ceil(given.waitMs), signal)
+    this.#notBeforeMs = slot?.notBeforeMs ?? 0
+    if (slot && slot.waitMs > 0) await time.sleep(Math.ceil(slot.waitMs), signal)
     // A process that was paused has waited for longer.
-    const hasSlot = given !== undefined && (role.isOwned || (await store.transaction(tx => this.#mayPush(tx))))
-    if (hasSlot) return
-    role.lost()
-    await aborted(signal)
+    return slot !== undefined && (lease.isHeld || store.transaction(transaction => this.#mayPush(transaction)))
   }
+}
+
+/** @returns `false` for a lease that is lost @throws any other error */
+function unlessLost(error: unknown): false {
+  if (error instanceof Fault && error.code === 'lease-lost') return false
+  throw error
 }
 
 /** Rejects with the signal's reason once it is aborted. */
@@ -87,7 +99,7 @@ interface PushBackDeps {
   readonly failed: (error: unknown) => void
 }
 
-/** Metrics that were sent without the role, and when to look at them, by the steady clock. */
+/** Metrics that were sent without the lease, and when to look at them, by the steady clock. */
 interface StaleSend {
   readonly metrics: readonly Metric[]
   readonly atMs: number
@@ -95,7 +107,7 @@ interface StaleSend {
 }
 
 /**
- * Metrics that this daemon has sent without the role of delivering, as one that was paused does. The one that has the role
+ * Metrics that this daemon has sent without the lease of delivering, as one that was paused does. The one that has it
  * may have sent a correction before, which the service has lost then: a metric with another value now is due again. It is
  * looked at twice, as a push of the other daemon may be under way at first.
  */

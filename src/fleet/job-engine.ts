@@ -13,6 +13,9 @@ const claimsMax = 10_000
 /** Time for which a job may be claimed by one daemon, whatever its heartbeat. The engine's longest is a day. */
 const claimSecondsMax = 23 * 3_600
 
+/** Time for which calls have failed after which that is reported. */
+const failingMsMax = 30_000
+
 /** Schema of the engine's own tables. It may be dropped at any time: it is made again. */
 const engineSchema = 'tidegauge_jobs'
 
@@ -24,13 +27,7 @@ export interface FetchedJob {
 
 /** A job, as any process sees it. */
 export interface SeenJob {
-  /** As it was claimed last. */
-  readonly attempt: JobAttempt
-  /** `claimed`: by a daemon, which may be dead. */
-  readonly state: 'free' | 'claimed' | 'done'
-  readonly data: unknown
-  /** When its daemon touched it last, by the database's clock, in milliseconds since 1970; absent before. */
-  readonly touchedAtMs?: number
+  readonly isDone: boolean
   /** As it was given to `finish`; absent before. */
   readonly result?: unknown
 }
@@ -55,14 +52,8 @@ const queueOptions: QueueOptions & { heartbeatSeconds: number } = {
   deleteAfterSeconds: keptSeconds,
 }
 
-const seenStates: Readonly<Record<JobWithMetadata['state'], SeenJob['state']>> = {
-  created: 'free',
-  retry: 'free',
-  active: 'claimed',
-  completed: 'done',
-  cancelled: 'done',
-  failed: 'done',
-}
+/** States of a job that has ended. */
+const doneStates: ReadonlySet<JobWithMetadata['state']> = new Set(['completed', 'cancelled', 'failed'])
 
 /** The answer to a statement about claims. */
 const settledAnswer = z.object({ settled: z.array(z.string()) })
@@ -79,16 +70,19 @@ export class JobEngine {
   #queues = new Set<string>()
   #ending: Promise<void> = Promise.resolve()
   #isStopped = false
-  #acceptedAtMs: number
+  /** Since when calls fail, by the steady clock; absent while they are accepted. */
+  #failingSinceMs: number | undefined
 
   constructor(deps: JobEngineDeps) {
     this.#deps = deps
-    this.#acceptedAtMs = deps.time.steadyMs()
   }
 
-  /** Milliseconds since a call was accepted, or since the start. */
-  get silentMs(): number {
-    return this.#deps.time.steadyMs() - this.#acceptedAtMs
+  /** Sentences about a database that takes no claims of jobs; empty when it does. */
+  get troubles(): readonly string[] {
+    const failingMs = this.#deps.time.steadyMs() - (this.#failingSinceMs ?? Number.POSITIVE_INFINITY)
+    if (failingMs < failingMsMax) return []
+    const failing = Math.floor(failingMs / 1_000)
+    return [`the database has accepted no claim of an hour for ${failing} s: see the log of this daemon for the reason`]
   }
 
   /** Inserts jobs, except those whose id exists. @param tx to insert them in a transaction */
@@ -97,18 +91,12 @@ export class JobEngine {
     await this.#use(queue, boss => boss.insert(queue, [...jobs], within(tx)))
   }
 
-  /** Claims jobs, those of the highest priority first. @param priorityMin those below it are left @param priorityMax those above it are left */
-  async fetch(
-    queue: string,
-    limit: number,
-    priorityMin?: number,
-    priorityMax?: number,
-  ): Promise<readonly FetchedJob[]> {
+  /** Claims jobs, those of the highest priority first. @param priorityMin those below it are left */
+  async fetch(queue: string, limit: number, priorityMin?: number): Promise<readonly FetchedJob[]> {
     const options = {
       batchSize: limit,
       includeMetadata: true,
       ...(priorityMin !== undefined && { minPriority: priorityMin }),
-      ...(priorityMax !== undefined && { maxPriority: priorityMax }),
     } as const
     const jobs = await this.#use(queue, boss => boss.fetch(queue, options))
     // The engine chooses by priority, and returns in no order.
@@ -161,18 +149,14 @@ export class JobEngine {
     await this.#use(queue, boss => boss.complete(queue, attempt, result, within(tx)))
   }
 
-  /** All jobs of a queue, by their ids; those included whose result is kept. @param tx to read them in a transaction */
-  async jobsOf(queue: string, tx?: SharedTransaction): Promise<ReadonlyMap<string, SeenJob>> {
-    const jobs = await this.#use(queue, boss => boss.findJobs(queue, within(tx)))
+  /** All jobs of a queue, by their ids; those included whose result is kept. */
+  async jobsOf(queue: string): Promise<ReadonlyMap<string, SeenJob>> {
+    const jobs = await this.#use(queue, boss => boss.findJobs(queue))
     return new Map(
-      jobs.map(({ id, state, retryCount, createdOn, heartbeatOn, data, output }) => {
-        const attempt = { id, retryCount, madeAtMs: createdOn.getTime() }
-        const touched = heartbeatOn && { touchedAtMs: heartbeatOn.getTime() }
-        return [
-          id,
-          { attempt, data, state: seenStates[state], ...touched, ...(state === 'completed' && { result: output }) },
-        ]
-      }),
+      jobs.map(({ id, state, output }) => [
+        id,
+        { isDone: doneStates.has(state), ...(state === 'completed' && { result: output }) },
+      ]),
     )
   }
 
@@ -216,9 +200,10 @@ export class JobEngine {
         queues.add(queue)
       }
       const done = await work(boss)
-      this.#acceptedAtMs = this.#deps.time.steadyMs()
+      this.#failingSinceMs = undefined
       return done
     } catch (error) {
+      this.#failingSinceMs ??= this.#deps.time.steadyMs()
       if (isGone(error)) this.#forget(started)
       throw error
     }
@@ -328,15 +313,6 @@ export function backfillQueue(lane: Lane): string {
   return `backfill/${safe(lane)}`
 }
 
-/** Name of the queue of all roles: one look shows which are free, and one touch keeps all that a daemon has. */
-export const roleQueue = 'roles'
-
-/** The one job of a role, which its holder keeps. Its priority is its own, so that it can be fetched alone. Pure. */
-export function roleJob(role: string): NewJob {
-  const id = uuidOf(`role/${role}`)
-  return { id, data: { role }, priority: Number.parseInt(id.slice(0, 7), 16) }
-}
-
 /** Name of the queue of a lane's hours. Pure. */
 export function laneQueue(lane: Lane): string {
   return `collect/${safe(lane)}`
@@ -401,11 +377,6 @@ export function claimAfter(claim: Claim, event: ClaimEvent): Claim {
  */
 export function isTrusted(claim: Claim, nowMs: number): boolean {
   return !claim.isLost && nowMs - claim.touchedAtMs < trustMs
-}
-
-/** Milliseconds for which a claim is trusted from now on, unless it is touched; 0 when it is not. Pure. */
-export function trustLeftMs(claim: Claim, nowMs: number): number {
-  return isTrusted(claim, nowMs) ? claim.touchedAtMs + trustMs - nowMs : 0
 }
 
 /** Whether it is time to touch a claim. Pure. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Loop } from '../edge/loop.ts'
+import { Loop, repeated } from '../edge/loop.ts'
 import type { Time } from '../edge/time.ts'
 import { type Hour, hourAt } from '../model/hour.ts'
 import { hourMs } from '../model/limits.ts'
@@ -19,6 +19,7 @@ import {
   windowJob,
 } from './job-engine.ts'
 import type { CollectorLanes, Lane } from './lane.ts'
+import type { Leases } from './leases.ts'
 import { claimMs, patienceMs, restMs, touchMs } from './limits.ts'
 
 /** Jobs that one reconciliation makes of a lane, at most: the newest hours first. */
@@ -29,6 +30,9 @@ export const claimedHoursMax = 4
 
 /** Windows of backfills that one reconciliation makes jobs of, at most: the oldest first. */
 const reconciledWindowsMax = 2_000
+
+/** Interval at which the engine is asked for its upkeep, whether or not a daemon is seen to be silent. */
+const superviseMs = 60_000
 
 /** A lane's hour that this daemon has claimed. */
 export interface ClaimedHour extends LaneHour {
@@ -44,8 +48,8 @@ interface LaneClaimsDeps {
   readonly lanes: () => readonly Lane[]
   /** Worked lanes with due hours, claimed or not. */
   readonly withDue: () => Promise<readonly Lane[]>
-  /** Whether another daemon lives. */
-  readonly hasOthers: () => boolean
+  /** Whether another daemon lives, and whether one has just ended without handing over. */
+  readonly fleet: Pick<Leases, 'hasOthers' | 'isAnyOver' | 'isOutdated'>
   readonly time: Pick<Time, 'steadyMs' | 'sleep'>
   /** Called with errors of touches, which are repeated. */
   readonly failed: (error: unknown) => void
@@ -61,11 +65,15 @@ export class LaneClaims {
   readonly #askedAtMs = new Map<Lane, number>()
   /** When a collector of each lane last failed here, by the steady clock. */
   readonly #failedAtMs = new Map<Lane, number>()
+  readonly #supervising: Loop
+  #supervisedAtMs = Number.NEGATIVE_INFINITY
   readonly #touching = new Loop(signal => this.#touchAndRest(signal))
 
   constructor(deps: LaneClaimsDeps) {
     this.#deps = deps
     this.#touching.start()
+    // Nothing that takes long may keep it from touching.
+    this.#supervising = repeated(() => this.#supervise(), claimMs, deps.time, deps.failed)
   }
 
   /** The hours that it may work on without asking, the newest first. */
@@ -113,8 +121,8 @@ export class LaneClaims {
 
   /** Whether an hour has failed here for so long that another daemon should try it. */
   isForAnother({ failingSinceMs }: ClaimedHour): boolean {
-    const { hasOthers, time } = this.#deps
-    return failingSinceMs !== undefined && time.steadyMs() - failingSinceMs >= patienceMs && hasOthers()
+    const { fleet, time } = this.#deps
+    return failingSinceMs !== undefined && time.steadyMs() - failingSinceMs >= patienceMs && fleet.hasOthers
   }
 
   /** Hands an hour over that nothing is under way for. */
@@ -132,14 +140,27 @@ export class LaneClaims {
 
   /** Hands all hours over to other daemons. Errors are reported: they are taken over later then. */
   async stop(): Promise<void> {
-    await this.#touching.stop()
-    await this.#byQueue(async (queue, claimed) => {
-      await this.#deps.engine.release(
+    await Promise.all([this.#touching.stop(), this.#supervising.stop()])
+    await this.#release()
+  }
+
+  async #release(): Promise<void> {
+    await this.#byQueue((queue, claimed) =>
+      this.#deps.engine.release(
         queue,
         claimed.map(({ claim }) => claim.attempt),
-      )
-    })
+      ),
+    )
     this.#claimed.clear()
+  }
+
+  /** Frees what a daemon had that has ended just now: its hours were touched at other instants than its lease was renewed. */
+  async #supervise(): Promise<void> {
+    const { engine, fleet, time } = this.#deps
+    const nowMs = time.steadyMs()
+    if (fleet.isOutdated || (!fleet.isAnyOver && nowMs - this.#supervisedAtMs < superviseMs)) return
+    this.#supervisedAtMs = nowMs
+    await engine.supervise()
   }
 
   async #claimOf(lane: Lane, current: Hour, underWay: readonly LaneHour[]): Promise<void> {
@@ -165,10 +186,11 @@ export class LaneClaims {
 
   #restMs(lane: Lane, nowMs: number): number {
     const hasFailed = nowMs - (this.#failedAtMs.get(lane) ?? Number.NEGATIVE_INFINITY) < 2 * patienceMs
-    return hasFailed && this.#deps.hasOthers() ? restMs : claimMs
+    return hasFailed && this.#deps.fleet.hasOthers ? restMs : claimMs
   }
 
   async #touchAndRest(signal: AbortSignal): Promise<void> {
+    if (this.#deps.fleet.isOutdated) await this.#release()
     await this.#byQueue((queue, claimed) => this.#touch(queue, claimed))
     await this.#deps.time.sleep(touchMs / 2, signal).catch(() => {})
   }
@@ -199,20 +221,30 @@ function keyOf({ lane, hour }: LaneHour): string {
   return `${hour} ${lane}`
 }
 
+interface ReconciledStores {
+  readonly store: Pick<FleetStore, 'dueLaneHours'>
+  readonly backfills: Pick<BackfillStore, 'open'>
+}
+
 /**
  * Makes the jobs of due hours that have none: of hours planned by a daemon that died, of hours that failed and whose next
  * attempt has come, of windows of backfills, and all of them when the engine's schema was dropped.
  */
 export async function reconcile(
-  store: Pick<FleetStore, 'dueLaneHours'>,
-  backfills: Pick<BackfillStore, 'open'>,
+  { store, backfills }: ReconciledStores,
   engine: JobEngine,
   lanes: CollectorLanes,
-  nowMs: number,
+  worked: readonly Lane[],
+  time: Pick<Time, 'nowMs' | 'steadyMs'>,
 ): Promise<void> {
-  const most = reconciledHoursMax * Math.max(1, lanes.all.size)
-  const due = await store.dueLaneHours(lanes.collectors, nowMs, most)
-  for (const { queue, jobs } of dueJobs(due, lanes.all)) await engine.insert(queue, jobs)
+  // Jobs of other lanes are made by the daemons that work them.
+  const work = await lanes.work(worked, time)
+  if (work.due.length > 0) {
+    const most = reconciledHoursMax * Math.max(1, lanes.all.size)
+    const due = await store.dueLaneHours(await lanes.scope(time), time.nowMs(), most)
+    for (const { queue, jobs } of dueJobs(due, lanes.all)) await engine.insert(queue, jobs)
+  }
+  if (work.windows.length === 0) return
   const open = await backfills.open(lanes.collectors, reconciledWindowsMax)
   for (const [lane, asked] of Map.groupBy(open, one => one.lane)) {
     const jobs = asked.map(({ window }) => windowJob(lane, window))

@@ -1,7 +1,7 @@
 import { namedChains } from '../config/checks.ts'
 import type { CollectorConfig } from '../config/config.ts'
 import type { Time } from '../edge/time.ts'
-import type { FleetStore, LaneWork } from '../outbox/contract/fleet-store.ts'
+import type { CollectorScope, FleetStore, LaneWork } from '../outbox/contract/fleet-store.ts'
 import { claimMs } from './limits.ts'
 
 /** A group of reads that travel together: the name of a chain, `web`, or `machine/NAME`. */
@@ -56,12 +56,17 @@ export function workedLanes({ name, configured, chains }: WantedLanes): readonly
 /** Time for which the work of lanes is known: those that ask in one second share a look. */
 const workKnownMs = 1.5 * claimMs
 
+/** Time for which the numbers of collectors are known. */
+const scopeKnownMs = 60_000
+
 /** The lanes of the configured collectors, by the configuration and the outbox: a machine that ran `host` first keeps it. */
 export class CollectorLanes {
-  readonly #store: Pick<FleetStore, 'assignLanes' | 'laneWork'>
+  readonly #store: Pick<FleetStore, 'assignLanes' | 'laneWork' | 'scopeOf'>
   readonly #lanes = new Map<string, Lane>()
   readonly #isFirst = new Map<string, boolean>()
   #work: { readonly atMs: number; readonly found: Promise<LaneWork> } | undefined
+  /** The collectors by their numbers; asked for again after a minute, once hours were planned here, and where other ones stand back. */
+  #scope: { readonly atMs: number; readonly count: number; readonly found: Promise<CollectorScope> } | undefined
   readonly #assigned = new Map<string, Promise<void>>()
   readonly #standsBack: (collector: string) => boolean
 
@@ -72,7 +77,7 @@ export class CollectorLanes {
   constructor(
     collectors: readonly (LaneCollector & { readonly id: string })[],
     ownName: string,
-    store: Pick<FleetStore, 'assignLanes' | 'laneWork'>,
+    store: Pick<FleetStore, 'assignLanes' | 'laneWork' | 'scopeOf'>,
     standsBack: (collector: string) => boolean = () => false,
   ) {
     this.#store = store
@@ -111,14 +116,30 @@ export class CollectorLanes {
     const atMs = time.steadyMs()
     const known = this.#work
     if (known && atMs - known.atMs < workKnownMs) return known.found
-    const found = this.#store.laneWork(worked, this.collectors, time.nowMs())
+    const found = this.scope(time).then(scope => this.#store.laneWork(worked, scope, time.nowMs()))
     this.#work = { atMs, found }
+    return found
+  }
+
+  /** The collectors whose hours this daemon collects. */
+  async scope(time: Pick<Time, 'steadyMs'>): Promise<CollectorScope> {
+    const atMs = time.steadyMs()
+    const { collectors } = this
+    const known = this.#scope
+    if (known && known.count === collectors.length && atMs - known.atMs < scopeKnownMs) return known.found
+    const found = this.#store.scopeOf(collectors)
+    const scope = { atMs, count: collectors.length, found }
+    this.#scope = scope
+    found.catch(() => {
+      if (this.#scope === scope) this.#scope = undefined
+    })
     return found
   }
 
   /** The lane of a collector that was planned, stored once: other daemons find its due hours by it. */
   async assigned(collector: string): Promise<Lane | undefined> {
     this.#work = undefined
+    this.#scope = undefined
     const known = this.#assigned.get(collector) ?? this.#assign(collector)
     this.#assigned.set(collector, known)
     try {

@@ -35,6 +35,8 @@ const permanenceByCode = {
   'hour-lost': 'transient',
   /** Another daemon of the fleet has taken over an hour that this one was collecting. */
   'hour-taken-over': 'transient',
+  /** Another daemon of the fleet may have what this one had a lease of: nothing of it is stored here. */
+  'lease-lost': 'transient',
   /** A collector's file is missing, cannot be loaded or is not a collector. */
   'collector-unusable': 'permanent',
   /** A collector threw an error of its own. */

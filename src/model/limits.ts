@@ -51,8 +51,8 @@ export const logBytesMax = 12_360_000
 /** Interval of checking a full disk for free space. */
 export const roomLookMs = 5_000
 
-/** Time without a sign of a daemon of a fleet after which it counts as away. */
-export const daemonAwayMs = 15_000
+/** Time without a renewal after which the lease of a daemon of a fleet ends: it counts as away, and others take what it had. */
+export const daemonAwayMs = 10_000
 
 /** Interval at which the delivery loop looks for due metrics enqueued by another process. */
 export const pollMs = 1_000

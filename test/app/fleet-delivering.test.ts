@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { clientWhileOwned } from '../../src/app/fleet-member.ts'
+import { clientWhileHeld } from '../../src/app/fleet-member.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import type { Answer } from '../../src/model/verdict.ts'
 
@@ -30,10 +30,10 @@ it.each<[what: string, answer: Answer, isReached: boolean]>([
   const role = {
     noteSuccess: () => void results.push(true),
     noteFailure: () => void results.push(false),
-    whileOwned: <T>(work: (signal: AbortSignal) => Promise<T>) => work(new AbortController().signal),
+    whileHeld: <T>(work: (signal: AbortSignal) => Promise<T>) => work(new AbortController().signal),
   }
   const asked = { push: async () => answer, validateKey: async () => answer }
-  const client = clientWhileOwned(asked as never, () => role, systemTime)
+  const client = clientWhileHeld(asked as never, () => role, systemTime)
   expect(await client.push(body, 'key', new AbortController().signal)).toBe(answer)
   expect(results).toEqual([isReached])
   // A key that is known may be refused for what it is to write.

@@ -65,6 +65,11 @@ export const faultGuide: Readonly<Record<FaultCode, FaultGuide>> = {
     cause: 'The values of an hour lay in a damaged part of the outbox.',
     cure: 'Nothing to do where the past can be read: the hour is due again.',
   },
+  'lease-lost': {
+    cause:
+      'This daemon was paused, or cut off from the database, and another daemon of the fleet delivers, or checks blocks again, now.',
+    cure: 'Nothing to do: what was not stored is done again by the other daemon.',
+  },
   'hour-taken-over': {
     cause:
       'This daemon was paused, or cut off from the database, and another daemon of the fleet collects the hour now.',

@@ -27,33 +27,39 @@ describe.skipIf(postgresPlace.kind === 'missing')('a definition that no living d
         clockOffMs: 0,
       }
       await agreement.begin()
-      await store.announce({ name, ...machine, digest: Buffer.alloc(0), lanes: ['web'], roles: [] }, true)
-      await agreement.renew()
-      return agreement
+      const holder = { daemon: name, instance: machine.instance, term: 0 }
+      const entry = { name, ...machine, digest: Buffer.alloc(0), lanes: ['web'] }
+      const renew = async () => {
+        const { term = 0, identities } = await outbox.shared.leases.renew(holder, entry)
+        holder.term = term
+        await agreement.renewed(identities)
+      }
+      await renew()
+      return { agreement, renew }
     }
     const waiting = await daemon('eu-2', 'seven decimals')
     const former = await daemon('eu-1', 'six decimals')
-    expect(former.differing).toEqual(['pool/tvl'])
+    expect(former.agreement.differing).toEqual(['pool/tvl'])
     // A person decides. The one that is asked first finds what the others said of the former definition.
     await store.take([{ name: collectorIdentity('pool/tvl'), digest: Buffer.from('six decimals') }], 'eu-1')
     await waiting.renew()
     await former.renew()
     const standsBack = async () => {
       await waiting.renew()
-      return waiting.standsBack('pool/tvl')
+      return waiting.agreement.standsBack('pool/tvl')
     }
     await time.sleep(2 * unsupportedMs)
     expect(await standsBack()).toBe(true)
-    expect(former.differing).toEqual([])
+    expect(former.agreement.differing).toEqual([])
     // It lives no more.
-    await damage(`UPDATE daemon SET seen = now() - interval '1 minute' WHERE name = 'eu-1'`)
+    await damage(`UPDATE lease SET until = now() - interval '1 minute' WHERE name = 'daemon/eu-1'`)
     expect(await standsBack()).toBe(true)
     await time.sleep(unsupportedMs - 1)
     expect(await standsBack()).toBe(true)
     await time.sleep(1)
     expect(await standsBack()).toBe(false)
     await former.renew()
-    expect(former.standsBack('pool/tvl')).toBe(true)
+    expect(former.agreement.standsBack('pool/tvl')).toBe(true)
   })
 })
 

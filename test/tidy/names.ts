@@ -35,7 +35,7 @@ const meanings: readonly (readonly [word: string, meaning: string, at: RegExp])[
     'what one process has at a time, or a unit that does not change',
     /^src\/(sqlite|outbox|status|cli|delivery)\//,
   ],
-  ['Lease', 'nothing: a claim', /^$/],
+  ['Lease', 'what one daemon of a fleet has until it is not renewed; of a job: a claim', /^src\/(fleet|outbox)\//],
 ]
 
 /** Names of types and folders with a word in another of its meanings. */

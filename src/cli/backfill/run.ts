@@ -196,7 +196,7 @@ class FleetBackfill {
   /** A window that was read a minute ago has its result still, which is no answer to this request. */
   async #forgetOldResults(): Promise<void> {
     await this.#eachLane(async (queue, windows, jobs) => {
-      const old = windows.flatMap(({ job: { id } }) => (jobs.get(id)?.state === 'done' ? [id] : []))
+      const old = windows.flatMap(({ job: { id } }) => (jobs.get(id)?.isDone ? [id] : []))
       await this.#engine.remove(queue, old)
     })
   }
@@ -216,7 +216,7 @@ class FleetBackfill {
     await this.#eachLane(async (queue, windows, jobs) => {
       for (const window of windows) {
         const job = jobs.get(window.job.id)
-        if (job?.state === 'done') window.ended = partFromRecord(job.result)
+        if (job?.isDone) window.ended = partFromRecord(job.result)
       }
       // Also those that were lost with the engine's tables: hours that were read are not read again.
       const missing = windows.filter(({ job, ended }) => !ended && !jobs.has(job.id))

@@ -1,5 +1,6 @@
 import type { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
+import type { DeliveryStore } from './delivery-store.ts'
 import type { CollectionOutcome, Recorded } from './hours.ts'
 import type { IntakeStore } from './intake-store.ts'
 
@@ -20,6 +21,12 @@ export interface SharedIntakeStore extends IntakeStore {
   recordGap(collector: string, hour: Hour, fault: Fault, step?: CommitStep): Promise<void>
 }
 
+/** Delivery, with a step of the caller's in its commits. */
+export interface SharedDeliveryStore {
+  /** The same store. @param step runs in each commit of verdicts, and of the state of a destination */
+  withStep(step: CommitStep): DeliveryStore
+}
+
 /** The lane that a collector's hours are collected on. */
 export interface CollectorLane {
   /** Id of the collector. */
@@ -33,6 +40,15 @@ export interface CollectorLane {
 export interface DueLaneHour {
   readonly lane: string
   readonly hour: Hour
+}
+
+/**
+ * The collectors whose hours a daemon collects, by their numbers in this database: what is asked each second must not carry the names
+ * of all. Those above `upTo` are not known to it yet.
+ */
+export interface CollectorScope {
+  readonly upTo: number
+  readonly except: readonly number[]
 }
 
 /** Lanes that have something to do now. */
@@ -66,7 +82,7 @@ export function deliverRole(protocolId: string): string {
 }
 
 /** Ids of the protocols that a daemon delivers, by its roles. */
-export function deliveredBy({ roles }: Pick<DaemonEntry, 'roles'>): readonly string[] {
+export function deliveredBy({ roles }: Pick<SeenDaemon, 'roles'>): readonly string[] {
   return roles.flatMap(role => (role.startsWith(deliverPrefix) ? role.slice(deliverPrefix.length) : []))
 }
 
@@ -80,8 +96,6 @@ export interface DaemonEntry {
   /** Digests of its `configurationParts`, `partBytes` of each, and then those of each protocol's id and of its key. */
   readonly digest: Buffer
   readonly lanes: readonly string[]
-  /** The roles that it has of the whole fleet, such as `deliver/PROTOCOL`. */
-  readonly roles: readonly string[]
   /** Why it does not get through to the service, in words; absent where that is not known. */
   readonly failing?: string | undefined
   /** Its process id on its host. */
@@ -96,9 +110,12 @@ export interface DaemonEntry {
 
 /** A daemon as others see it. Instants are of the database's clock, in milliseconds since 1970. */
 export interface SeenDaemon extends Omit<DaemonEntry, 'instance'> {
+  /** The roles that it has of the whole fleet, such as `deliver/PROTOCOL`. */
+  readonly roles: readonly string[]
   /** Host and process id of another living daemon with its name; absent when there is none. */
   readonly namesake?: string
   readonly startedAtMs: number
+  /** When it renewed its lease last. */
   readonly seenAtMs: number
   /** Ids of the collectors whose definition there is not the one that counts. */
   readonly differing: readonly string[]
@@ -157,18 +174,27 @@ export interface FleetStore {
   transaction<T>(act: (transaction: SharedTransaction) => Promise<T>): Promise<T>
   /** Stores the lanes of collectors that have a schedule. @returns those that are stored now, by collector */
   assignLanes(lanes: readonly CollectorLane[]): Promise<ReadonlyMap<string, string>>
+  /** Some collectors by their numbers. */
+  scopeOf(collectors: readonly string[]): Promise<CollectorScope>
   /** Lanes and hours with due hours of some collectors whose next attempt has come; the newest hours first. */
-  dueLaneHours(collectors: readonly string[], nowMs: number, limit: number): Promise<readonly DueLaneHour[]>
-  /** The lanes among some that have something to do for some collectors. */
-  laneWork(lanes: readonly string[], collectors: readonly string[], nowMs: number): Promise<LaneWork>
+  dueLaneHours(scope: CollectorScope, nowMs: number, limit: number): Promise<readonly DueLaneHour[]>
+  /** The lanes among some that have due hours of some collectors, or windows of any. */
+  laneWork(lanes: readonly string[], scope: CollectorScope, nowMs: number): Promise<LaneWork>
   /** Lanes with due hours of some collectors, up to an hour, whether or not their next attempt has come; by name. */
   dueLanes(collectors: readonly string[], upTo: Hour): Promise<readonly DueLane[]>
+  /** Whether an hour of any of some collectors is due. */
+  isDue(collectors: readonly string[], hour: Hour): Promise<boolean>
   /**
-   * Whether an hour of any of some collectors is due, with a next attempt before an instant.
+   * Whether a lane's hour of any of some collectors is due, with a next attempt before an instant.
    *
    * @param transaction to see what it has written
    */
-  isDue(collectors: readonly string[], hour: Hour, beforeMs: number, transaction?: SharedTransaction): Promise<boolean>
+  isLaneDue(
+    laneHour: DueLaneHour,
+    scope: CollectorScope,
+    beforeMs: number,
+    transaction?: SharedTransaction,
+  ): Promise<boolean>
   /**
    * Takes the next slot of a destination, of all that push to it.
    *
@@ -187,8 +213,6 @@ export interface FleetStore {
   take(identities: readonly Identity[], by: string): Promise<void>
   /** The identities of some names that count. @param transaction to see them as it does */
   identities(names: readonly string[], transaction?: SharedTransaction): Promise<readonly StoredIdentity[]>
-  /** The identities that were written within `recentIdentityMs`. */
-  recentIdentities(): Promise<readonly StoredIdentity[]>
   /** Notes for which collectors a daemon has the definition that counts, and for which another one. */
   noteDefinitions(
     daemon: string,
@@ -196,17 +220,68 @@ export interface FleetStore {
   ): Promise<void>
   /** Who stands for the definitions of some collectors. @param daemon name of the one that asks */
   supported(collectors: readonly string[], daemon: string): Promise<readonly DefinitionSupport[]>
-  /**
-   * Notes that a daemon is there.
-   *
-   * @param isStart whether it has just started
-   * @returns host and process id of a living daemon with the same name; `undefined` when there is none
-   */
-  announce(daemon: DaemonEntry, isStart: boolean): Promise<string | undefined>
-  /** Removes a daemon that has stopped; not another one of its name. */
-  leave(daemon: Pick<DaemonEntry, 'name' | 'instance'>): Promise<void>
+  /** Deletes daemons that were not seen for a day. */
+  forgetDaemons(): Promise<void>
   /** All daemons, by name. */
   daemons(): Promise<readonly SeenDaemon[]>
+}
+
+/** A daemon with a lease of its own. Others take what it has once that has ended. */
+export interface LeaseHolder {
+  /** Its name, unique in the fleet. */
+  readonly daemon: string
+  /** Random: a process that was restarted differs in it. */
+  readonly instance: string
+  /** Of its own lease: a larger one each time that it gets it. It fences: a commit with an earlier one is refused. */
+  readonly term: number
+}
+
+/** Answer to a renewal, as of one transaction. */
+export interface RenewedLease {
+  /** Of the lease that the daemon has now; absent where another process of its name has it. */
+  readonly term?: number
+  /** End of the lease of that other process, in milliseconds since 1970; absent without one. */
+  readonly othersUntilMs?: number
+  /** Number of the names that it has. */
+  readonly held: number
+  /** A number that is larger each time that names have become free. */
+  readonly freed: number
+  /** Whether the lease of another daemon has ended, and what it had is not free yet. */
+  readonly isAnyOver: boolean
+  /** Whether another daemon lives. */
+  readonly hasOthers: boolean
+  /** The service that counts for the fleet, and the identities that were written a short while ago. */
+  readonly identities: readonly StoredIdentity[]
+}
+
+/**
+ * Leases: who of a fleet has what. A name such as `deliver/PROTOCOL` belongs to a daemon as long as the daemon's own lease lasts,
+ * which is renewed: one row for each daemon, however many names it has. All is done in transactions that fail on tables of
+ * another version. Methods reject with errors that `OutboxHealth` classifies and explains.
+ */
+export interface LeaseStore {
+  /**
+   * Takes or renews the daemon's own lease, and reads what has changed.
+   *
+   * @param holder `term` 0 for a new one
+   * @param entry what the daemon says of itself, where that has changed
+   */
+  renew(holder: LeaseHolder, entry?: DaemonEntry): Promise<RenewedLease>
+  /**
+   * Frees what daemons had whose leases have ended, and takes those of some names that are free.
+   *
+   * @param service of the holder: names of delivering are taken only where it is that of the fleet
+   * @returns the names that it has taken
+   */
+  claim(holder: LeaseHolder, names: readonly string[], service: Identity): Promise<readonly string[]>
+  /** Frees names that it has. */
+  release(holder: LeaseHolder, names: readonly string[]): Promise<void>
+  /** Ends the daemon's own lease with all that it has, and forgets the daemon. No effect for another process of its name. */
+  leave(holder: LeaseHolder): Promise<void>
+  /** Notes, until a lease ends, that a process lives whose daemon's lease another one of its name has. @param place its host and process id */
+  noteNamesake(daemon: string, place: string): Promise<void>
+  /** Whether the daemon has its own lease still; if so, no other can get what it has before the transaction has ended. */
+  isHeld(holder: LeaseHolder, transaction: SharedTransaction): Promise<boolean>
 }
 
 /** Past hours of some collectors of a lane that are read together. */
@@ -248,8 +323,10 @@ export interface StatementRunner {
 /** The parts of an outbox that several daemons share. */
 export interface SharedOutbox {
   readonly store: FleetStore
+  readonly leases: LeaseStore
   readonly backfills: BackfillStore
   readonly intake: SharedIntakeStore
+  readonly delivery: SharedDeliveryStore
   /** For the job engine; they end with the outbox. */
   readonly jobs: StatementRunner
 }

@@ -118,7 +118,8 @@ export type UpkeepNews =
 
 /** Options of the upkeep. */
 export interface UpkeepDeps {
-  readonly role: Role
+  /** The role of delivery, which is looked at; absent where several daemons share the outbox. */
+  readonly role?: Role
   /** Time for which delivered hours are kept, in milliseconds. */
   readonly keepMs: number
   readonly time: Time

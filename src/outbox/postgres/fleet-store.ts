@@ -1,11 +1,11 @@
 import { type Hour, hourFromNumber, hourNumber } from '../../model/hour.ts'
-import { daemonAwayMs, hourMs } from '../../model/limits.ts'
+import { hourMs } from '../../model/limits.ts'
 import type {
   AskedWindow,
   BackfillStore,
   BackfillWindow,
   CollectorLane,
-  DaemonEntry,
+  CollectorScope,
   DefinitionSupport,
   DueLane,
   DueLaneHour,
@@ -17,8 +17,9 @@ import type {
   SharedTransaction,
   StoredIdentity,
 } from '../contract/fleet-store.ts'
-import { recentIdentityMs } from '../contract/fleet-store.ts'
 import type { PostgresDatabase } from './connection/database.ts'
+import { renewedMsOf } from './lease-store.ts'
+import { identityRows, millisecondsOf } from './rows.ts'
 
 /** Longest wait for a slot that is believed: the server's clock may have been set back. */
 const slotMsMax = 60_000
@@ -68,25 +69,36 @@ export class PostgresFleetStore implements FleetStore {
     return new Map(rows.map(({ name, lane }) => [name, lane]))
   }
 
-  async dueLaneHours(collectors: readonly string[], nowMs: number, limit: number): Promise<readonly DueLaneHour[]> {
+  async scopeOf(collectors: readonly string[]): Promise<CollectorScope> {
+    const [row] = await this.#database.rows<{ up_to: number; except: number[] }>(
+      `SELECT (SELECT coalesce(max(id), 0) FROM tidegauge.collector) AS up_to, ARRAY(
+         SELECT id FROM tidegauge.collector AS own LEFT JOIN unnest($1::text[]) AS known (name) ON known.name = own.name
+         WHERE known.name IS NULL ORDER BY id
+       ) AS except`,
+      [collectors],
+    )
+    return { upTo: row?.up_to ?? 0, except: row?.except ?? [] }
+  }
+
+  async dueLaneHours({ upTo, except }: CollectorScope, nowMs: number, limit: number): Promise<readonly DueLaneHour[]> {
     const rows = await this.#database.rows<{ lane: string; hour: number }>(
       `SELECT lane, hour FROM tidegauge.collector JOIN tidegauge.collection ON collection.collector = collector.id
-       WHERE name = ANY($1) AND lane IS NOT NULL AND state = 0 AND next_attempt_ms <= $2
-       GROUP BY lane, hour ORDER BY hour DESC, lane LIMIT $3`,
-      [collectors, nowMs, limit],
+       WHERE id <= $1 AND id <> ALL($2::int[]) AND lane IS NOT NULL AND state = 0 AND next_attempt_ms <= $3
+       GROUP BY lane, hour ORDER BY hour DESC, lane LIMIT $4`,
+      [upTo, except, nowMs, limit],
     )
     return rows.map(({ lane, hour }) => ({ lane, hour: hourFromNumber(hour) }))
   }
 
-  async laneWork(lanes: readonly string[], collectors: readonly string[], nowMs: number): Promise<LaneWork> {
+  async laneWork(lanes: readonly string[], { upTo, except }: CollectorScope, nowMs: number): Promise<LaneWork> {
     const rows = await this.#database.rows<{ lane: string; is_due: boolean; has_windows: boolean }>(
       `SELECT lane, EXISTS (
          SELECT 1 FROM tidegauge.collector AS own JOIN tidegauge.collection ON collection.collector = own.id
-         WHERE own.lane = wanted.lane AND name = ANY($2) AND state = 0 AND next_attempt_ms <= $3
+         WHERE own.lane = wanted.lane AND id <= $2 AND id <> ALL($3::int[]) AND state = 0 AND next_attempt_ms <= $4
        ) AS is_due, EXISTS (
-         SELECT 1 FROM tidegauge.backfill_window AS own WHERE own.lane = wanted.lane AND collectors <@ $2::text[]
+         SELECT 1 FROM tidegauge.backfill_window AS own WHERE own.lane = wanted.lane
        ) AS has_windows FROM unnest($1::text[]) AS wanted (lane)`,
-      [lanes, collectors, nowMs],
+      [lanes, upTo, except, nowMs],
     )
     return {
       due: rows.filter(row => row.is_due).map(({ lane }) => lane),
@@ -104,17 +116,26 @@ export class PostgresFleetStore implements FleetStore {
     return rows.map(({ lane, hours, oldest }) => ({ lane, hours, oldest: hourFromNumber(oldest) }))
   }
 
-  async isDue(
-    collectors: readonly string[],
-    hour: Hour,
+  async isDue(collectors: readonly string[], hour: Hour): Promise<boolean> {
+    const rows = await this.#database.rows(
+      `SELECT 1 FROM tidegauge.collector JOIN tidegauge.collection ON collection.collector = collector.id
+       WHERE name = ANY($1) AND hour = $2 AND state = 0 LIMIT 1`,
+      [collectors, hourNumber(hour)],
+    )
+    return rows.length > 0
+  }
+
+  async isLaneDue(
+    { lane, hour }: DueLaneHour,
+    { upTo, except }: CollectorScope,
     beforeMs: number,
     transaction?: SharedTransaction,
   ): Promise<boolean> {
     const text = `SELECT 1 FROM tidegauge.collector JOIN tidegauge.collection ON collection.collector = collector.id
-      WHERE name = ANY($1) AND hour = $2 AND state = 0 AND next_attempt_ms < $3 LIMIT 1`
-    const values = [collectors, hourNumber(hour), beforeMs]
-    const found = transaction ? transaction.query(text, values) : this.#database.rows(text, values)
-    return (await found).length > 0
+      WHERE lane = $1 AND id <= $2 AND id <> ALL($3::int[]) AND hour = $4 AND state = 0 AND next_attempt_ms < $5 LIMIT 1`
+    const values = [lane, upTo, except, hourNumber(hour), beforeMs]
+    const rows = transaction ? transaction.query(text, values) : this.#database.rows(text, values)
+    return (await rows).length > 0
   }
 
   async takeSlot(destination: string, intervalMs: number, transaction: SharedTransaction): Promise<PushSlot> {
@@ -157,25 +178,8 @@ export class PostgresFleetStore implements FleetStore {
   }
 
   identities(names: readonly string[], transaction?: SharedTransaction): Promise<readonly StoredIdentity[]> {
-    return this.#identitiesWhere('name = ANY($1)', [names], transaction)
-  }
-
-  async #identitiesWhere(
-    condition: string,
-    values: readonly unknown[],
-    transaction?: SharedTransaction,
-  ): Promise<readonly StoredIdentity[]> {
-    const text = `SELECT name, digest, by_daemon AS by, ${millisecondsOf('since')} AS since_ms
-      FROM tidegauge.identity WHERE ${condition} ORDER BY name`
-    type IdentityRow = Omit<StoredIdentity, 'sinceMs'> & { readonly since_ms: number }
-    const rows = transaction
-      ? await transaction.query<IdentityRow>(text, values)
-      : await this.#database.rows<IdentityRow>(text, values)
-    return rows.map(({ since_ms: sinceMs, ...row }) => ({ ...row, sinceMs }))
-  }
-
-  recentIdentities(): Promise<readonly StoredIdentity[]> {
-    return this.#identitiesWhere(`since > now() - interval '${recentIdentityMs} milliseconds'`, [])
+    const query: SharedTransaction['query'] = (text, values) => this.#database.rows(text, values)
+    return identityRows(transaction ?? { query }, 'name = ANY($1)', [names])
   }
 
   noteDefinitions(
@@ -192,8 +196,8 @@ export class PostgresFleetStore implements FleetStore {
   async supported(collectors: readonly string[], daemon: string): Promise<readonly DefinitionSupport[]> {
     const rows = await this.#database.rows<{ collector: string; is_supported: boolean; is_left: boolean }>(
       `SELECT asked.name AS collector, EXISTS (
-         SELECT 1 FROM tidegauge.daemon AS other WHERE other.name <> $2
-           AND (asked.name = ANY(agreeing) OR noted <= identity.since) AND seen >= now() - interval '${daemonAwayMs} milliseconds'
+         SELECT 1 FROM tidegauge.daemon AS other JOIN tidegauge.lease ON lease.name = 'daemon/' || other.name
+         WHERE other.name <> $2 AND until >= now() AND (asked.name = ANY(agreeing) OR noted <= identity.since)
            AND coalesce((SELECT lane FROM tidegauge.collector WHERE collector.name = asked.name) = ANY(lanes), true)
        ) AS is_supported, EXISTS (
          SELECT 1 FROM tidegauge.daemon AS writer
@@ -207,41 +211,14 @@ export class PostgresFleetStore implements FleetStore {
     }))
   }
 
-  announce(entry: DaemonEntry, isStart: boolean): Promise<string | undefined> {
-    const { name, version, digest, lanes, roles, pid, host, configFile, instance, clockOffMs, failing = null } = entry
+  forgetDaemons(): Promise<void> {
     return this.#database.write(async transaction => {
-      // The row of one that was restarted is its own; later only another one of this name writes it.
-      const [row] = await transaction.query<{ namesake: string | null }>(
-        `INSERT INTO tidegauge.daemon AS own (name, version, config, lanes, pid, host, config_file, roles, instance, clock_off_ms, failing)
-         VALUES ($1, $2, $3, $4, $6, $7, $8, $9, $10, $11, $12)
-         ON CONFLICT (name) DO UPDATE SET version = $2, config = $3, lanes = $4, pid = $6, host = $7, config_file = $8, roles = $9,
-           instance = $10, clock_off_ms = $11, failing = $12, seen = now(), started = CASE WHEN $5 THEN now() ELSE own.started END,
-           namesake = CASE WHEN NOT $5 AND own.instance <> $10 THEN own.host || ', pid ' || own.pid END
-         RETURNING namesake`,
-        [
-          name,
-          version,
-          digest,
-          lanes,
-          isStart,
-          pid,
-          host,
-          configFile,
-          roles,
-          instance,
-          Math.round(clockOffMs),
-          failing,
-        ],
+      const rows = await transaction.query<{ name: string }>(
+        `DELETE FROM tidegauge.lease WHERE name LIKE 'daemon/%' AND until < now() - interval '${forgottenAfter}' RETURNING name`,
       )
-      transaction.later(`DELETE FROM tidegauge.daemon WHERE seen < now() - interval '${forgottenAfter}'`)
-      return row?.namesake ?? undefined
+      const names = rows.map(({ name }) => name.slice('daemon/'.length))
+      if (names.length > 0) transaction.later('DELETE FROM tidegauge.daemon WHERE name = ANY($1)', [names])
     }, 'unsynced')
-  }
-
-  leave({ name, instance }: Pick<DaemonEntry, 'name' | 'instance'>): Promise<void> {
-    return this.#database.write(async transaction =>
-      transaction.later('DELETE FROM tidegauge.daemon WHERE name = $1 AND instance = $2', [name, instance]),
-    )
   }
 
   async daemons(): Promise<readonly SeenDaemon[]> {
@@ -261,9 +238,11 @@ export class PostgresFleetStore implements FleetStore {
       started_ms: number
       seen_ms: number
     }>(
-      `SELECT name, version, config, lanes, roles, pid, host, config_file, namesake, clock_off_ms, differing, failing,
-         ${millisecondsOf('started')} AS started_ms, ${millisecondsOf('seen')} AS seen_ms
-       FROM tidegauge.daemon ORDER BY name`,
+      `SELECT daemon.name, version, config, lanes, pid, host, config_file, clock_off_ms, differing, failing,
+         (SELECT holder FROM tidegauge.lease AS other WHERE other.name = 'namesake/' || daemon.name AND other.until >= now()) AS namesake,
+         ARRAY(SELECT name FROM tidegauge.lease AS role WHERE role.holder = own.name AND role.term = own.term ORDER BY name) AS roles,
+         ${millisecondsOf('started')} AS started_ms, ${renewedMsOf('own')} AS seen_ms
+       FROM tidegauge.daemon JOIN tidegauge.lease AS own ON own.name = 'daemon/' || daemon.name ORDER BY daemon.name`,
     )
     return rows.map(({ config, config_file, namesake, failing, clock_off_ms, started_ms, seen_ms, ...rest }) => ({
       ...rest,
@@ -283,10 +262,6 @@ const insertIdentities = `INSERT INTO tidegauge.identity (name, digest, by_daemo
 
 function valuesOf(identities: readonly Identity[], by: string): unknown[] {
   return [identities.map(({ name }) => name), identities.map(({ digest }) => digest.toString('hex')), by]
-}
-
-function millisecondsOf(instant: string): string {
-  return `(extract(epoch FROM ${instant}) * 1000)::bigint`
 }
 
 interface WindowRow extends Omit<BackfillWindow, 'from' | 'to'>, Pick<AskedWindow, 'id' | 'lane'> {

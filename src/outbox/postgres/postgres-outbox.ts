@@ -23,6 +23,7 @@ import { PostgresDatabase, type Transaction } from './connection/database.ts'
 import { databaseFault, databaseTrouble } from './connection/errors.ts'
 import { PostgresHealth } from './connection/health.ts'
 import { PostgresBackfillStore, PostgresFleetStore } from './fleet-store.ts'
+import { PostgresLeaseStore } from './lease-store.ts'
 import { type Migrator, migrateTables, prepareTables } from './tables.ts'
 
 /**
@@ -170,7 +171,8 @@ export class PostgresOutbox implements Outbox {
     const unsent = new UnsentMetrics()
     const intake = new StoreIntake({ database: own, health: this.health, unsent })
     this.intake = intake
-    this.delivery = new StoreDelivery(own, unsent)
+    const delivery = new StoreDelivery(own, unsent)
+    this.delivery = delivery
     this.operators = new StoreOperators(own)
     this.status = new StoreStatus(own)
     this.reports = new StoreReports(own)
@@ -178,8 +180,10 @@ export class PostgresOutbox implements Outbox {
     this.#old = new OldValues(own)
     this.shared = {
       store: new PostgresFleetStore(database),
+      leases: new PostgresLeaseStore(database),
       backfills: new PostgresBackfillStore(database),
       intake,
+      delivery,
       jobs: database.jobs,
     }
   }

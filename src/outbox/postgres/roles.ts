@@ -1,25 +1,27 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
+import { z } from 'zod'
 import { Loop } from '../../edge/loop.ts'
 import { systemTime, type Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
-import { daemonAwayMs } from '../../model/limits.ts'
+import { jsonOf } from '../../model/json.ts'
 import type { PostgresAddress } from '../../model/postgres-address.ts'
 import type { Role, RoleHolder, Roles } from '../contract/role.ts'
 import type { PostgresDatabase } from './connection/database.ts'
 import { databaseFault } from './connection/errors.ts'
+import { leaseEnd, renewedMsOf } from './lease-store.ts'
 import { openPostgresDatabase, withPostgresDatabase } from './postgres-outbox.ts'
+import { millisecondsOf } from './rows.ts'
 
-/** Interval at which the delivery role is renewed. It is taken from a process that has not renewed it for `roleLeaseMs`. */
+/** Interval at which the delivery role is renewed. It is taken from a process that has not renewed it for `daemonAwayMs`. */
 const renewMs = 1_000
 
 /** Interval at which it is looked whether the process that has the role by its row shows that it is alive. */
 const lookMs = 250
 
 /**
- * Who works on an outbox in a database. The engine decides which daemon delivers; the delivery role is for a command
- * while no daemon is there: a row that it renews. A process that dies loses it after `roleLeaseMs`, and a daemon is away
- * after `daemonAwayMs`, both by the database's clock.
+ * Who works on an outbox in a database, by its leases. Daemons have theirs; the delivery role is for a command while no daemon is
+ * there. A process that dies loses its lease after `daemonAwayMs`, by the database's clock.
  */
 export class PostgresRoles implements Roles {
   readonly #address: PostgresAddress
@@ -34,16 +36,16 @@ export class PostgresRoles implements Roles {
   }
 
   async takeDelivery(nowMs: number): Promise<Role> {
-    const id = randomUUID()
-    const own = { pid: process.pid, since: new Date(nowMs).toISOString(), config: this.#config, host: hostname() }
+    const since = new Date(nowMs).toISOString()
+    const holder = JSON.stringify({ id: randomUUID(), pid: process.pid, since, config: this.#config, host: hostname() })
     const database = await openPostgresDatabase(this.#address, this.#time)
     try {
       for (let before: string | undefined; ; ) {
-        const isTaken = await takeRole(database, id, own)
+        const isTaken = await takeRole(database, holder)
         // After it was taken: a daemon shows itself before it looks whether a command has the role.
         const daemon = await daemonHolder(database)
-        if (isTaken && !daemon) return new LeasedRole({ database, id, holder: own, time: this.#time })
-        if (isTaken) await leaveRole(database, id)
+        if (isTaken && !daemon) return new LeasedRole({ database, holder, time: this.#time })
+        if (isTaken) await leaveRole(database, holder)
         const other = daemon ?? (await deliveryHolder(database))
         // A process that was killed leaves its row: one that gives a sign of life has the role.
         if (other && (other.isFresh || (before !== undefined && before !== other.sign))) {
@@ -77,9 +79,8 @@ function heldBy(by: 'daemon' | 'command', { pid, host = '', since, config }: Rol
 interface LeasedRoleDeps {
   /** It is closed with the role. */
   readonly database: PostgresDatabase
-  /** Distinguishes this holder from those before it. */
-  readonly id: string
-  readonly holder: RoleHolder
+  /** Text of its row about this process, which distinguishes it from those before it. */
+  readonly holder: string
   readonly time: Time
 }
 
@@ -109,68 +110,58 @@ class LeasedRole implements Role {
   }
 
   async #released(): Promise<void> {
-    const { database, id } = this.#deps
+    const { database, holder } = this.#deps
     await this.#loop.stop()
     // A row that is left is free once its lease has ended.
     database.giveUp()
-    await leaveRole(database, id).catch(() => {})
+    await leaveRole(database, holder).catch(() => {})
     await database.close()
   }
 
   async #pass(signal: AbortSignal): Promise<void> {
-    const { database, id, holder, time } = this.#deps
+    const { database, holder, time } = this.#deps
     await time.sleep(renewMs, signal).catch(() => {})
     if (signal.aborted) return
     try {
-      if (await keepRole(database, id)) return
-      this.#state = (await takeRole(database, id, holder)) ? 'renewed' : 'lost'
+      if (await keepRole(database, holder)) return
+      this.#state = (await takeRole(database, holder)) ? 'renewed' : 'lost'
     } catch {
       // It is tried again: whether another process has the role is not known.
     }
   }
 }
 
-/** Time without a renewal after which the delivery role is free. */
-const roleLeaseMs = 12_000
+/** Age of a daemon's sign up to which the next one is not late: it gives one each two and a half seconds. */
+const freshMs = 4_000
 
-/** Age of a daemon's sign up to which the next one is not late: it gives one each four seconds. */
-const freshMs = 5_000
-
-const untilNext = `now() + interval '${roleLeaseMs} milliseconds'`
-
-/** Takes the delivery role when it is free, or this holder has it. @returns whether this holder has it now */
-async function takeRole(
-  database: PostgresDatabase,
-  id: string,
-  { pid, since, config, host }: RoleHolder,
-): Promise<boolean> {
+/** Takes the delivery role when it is free, or this process has it. @returns whether this process has it now */
+async function takeRole(database: PostgresDatabase, holder: string): Promise<boolean> {
   return database.write(async transaction => {
     const rows = await transaction.query(
-      `INSERT INTO tidegauge.role (name, holder, pid, host, since, config, until) VALUES ('delivery', $1, $2, $3, $4, $5, ${untilNext})
-       ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, pid = excluded.pid, host = excluded.host, since = excluded.since,
-         config = excluded.config, until = excluded.until
-       WHERE role.until < now() OR role.holder = excluded.holder RETURNING name`,
-      [id, pid, host ?? '', since, config],
+      `INSERT INTO tidegauge.lease AS own (name, holder, term, until) VALUES ('command', $1, 1, ${leaseEnd})
+       ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, term = own.term + 1, until = excluded.until
+       WHERE own.until < now() OR own.holder = excluded.holder RETURNING name`,
+      [holder],
     )
     return rows.length > 0
   })
 }
 
-/** Renews the delivery role. @returns whether this holder has it */
-async function keepRole(database: PostgresDatabase, id: string): Promise<boolean> {
+/** Renews the delivery role. @returns whether this process has it */
+async function keepRole(database: PostgresDatabase, holder: string): Promise<boolean> {
   return database.write(async transaction => {
     const rows = await transaction.query(
-      `UPDATE tidegauge.role SET until = ${untilNext} WHERE name = 'delivery' AND holder = $1 RETURNING name`,
-      [id],
+      `UPDATE tidegauge.lease SET until = ${leaseEnd} WHERE name = 'command' AND holder = $1 RETURNING name`,
+      [holder],
     )
     return rows.length > 0
   }, 'unsynced')
 }
 
-/** Gives the delivery role up; no effect where another holder has it. */
-async function leaveRole(database: PostgresDatabase, id: string): Promise<void> {
+/** Gives the delivery role up; no effect where another process has it. */
+async function leaveRole(database: PostgresDatabase, holder: string): Promise<void> {
   await database.write(async transaction =>
-    transaction.later("DELETE FROM tidegauge.role WHERE name = 'delivery' AND holder = $1", [id]),
+    transaction.later("DELETE FROM tidegauge.lease WHERE name = 'command' AND holder = $1", [holder]),
   )
 }
 
@@ -183,28 +174,27 @@ interface SignOfLife {
   readonly isFresh: boolean
 }
 
+/** Shape of the text of a command's lease about it. */
+const holderShape = z.object({ pid: z.number(), since: z.string(), config: z.string(), host: z.string() })
+
 /** The command that has the delivery role; `undefined` while it is free. */
 export async function deliveryHolder(database: PostgresDatabase): Promise<SignOfLife | undefined> {
-  const [row] = await database.rows<RoleHolder & { readonly sign: string }>(
-    `SELECT pid, host, since, config, holder || ' ' || extract(epoch FROM until) AS sign
-     FROM tidegauge.role WHERE name = 'delivery' AND until >= now()`,
+  const [row] = await database.rows<{ readonly holder: string; readonly sign: string }>(
+    `SELECT holder, holder || ' ' || extract(epoch FROM until) AS sign FROM tidegauge.lease WHERE name = 'command' AND until >= now()`,
   )
-  if (!row) return undefined
-  const { sign, ...holder } = row
   // A command that runs again after it was killed comes at once.
-  return { holder, sign, isFresh: false }
+  return row && { holder: holderShape.parse(jsonOf(row.holder)), sign: row.sign, isFresh: false }
 }
 
-/** The daemon that has been there longest, of those that show that they are; `undefined` when there is none. */
+/** A daemon of those that show that they are there, the one with the latest sign first; `undefined` when there is none. */
 export async function daemonHolder(database: PostgresDatabase): Promise<SignOfLife | undefined> {
   const [row] = await database.rows<
     Omit<RoleHolder, 'since'> & { started_ms: number; seen_ms: number; age_ms: number }
   >(
-    `SELECT pid, host, config_file AS config, (extract(epoch FROM started) * 1000)::bigint AS started_ms,
-       (extract(epoch FROM seen) * 1000)::bigint AS seen_ms, (extract(epoch FROM now() - seen) * 1000)::bigint AS age_ms
-     FROM tidegauge.daemon
-     WHERE seen >= now() - interval '${daemonAwayMs} milliseconds' 
-     ORDER BY now() - seen > interval '${freshMs} milliseconds', started, name LIMIT 1`,
+    `SELECT pid, host, config_file AS config, ${millisecondsOf('started')} AS started_ms,
+       ${renewedMsOf('lease')} AS seen_ms, ${millisecondsOf('now()')} - ${renewedMsOf('lease')} AS age_ms
+     FROM tidegauge.daemon JOIN tidegauge.lease ON lease.name = 'daemon/' || daemon.name AND holder = instance::text
+     WHERE until >= now() ORDER BY until DESC, daemon.name LIMIT 1`,
   )
   if (!row) return undefined
   const { started_ms: startedMs, seen_ms: seenMs, age_ms: ageMs, ...holder } = row

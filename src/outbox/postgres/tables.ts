@@ -2,7 +2,7 @@ import type { Time } from '../../edge/time.ts'
 import { version } from '../../edge/version.ts'
 import { Fault } from '../../model/fault.ts'
 import { stepsFrom } from '../../model/migrations.ts'
-import { identityTables, migrations, postgresTables, tablesVersion } from '../store/schema.ts'
+import { identityTables, leaseTable, migrations, postgresTables, tablesVersion } from '../store/schema.ts'
 import type { PostgresDatabase, Transaction } from './connection/database.ts'
 import { codeOfDatabase, OtherTablesError } from './connection/errors.ts'
 
@@ -27,22 +27,18 @@ const sharedTables = `
   -- The instant from which the next push is in time with the pace of the whole fleet.
   ALTER TABLE tidegauge.destination ADD COLUMN pace_tat timestamptz;
 
-  -- A daemon of a fleet, by its name, and when it was last seen by the database's clock. "namesake" is another one that
-  -- announces itself by this name, and "clock_off_ms" its machine's clock minus the database's.
+  -- What a daemon of a fleet says of itself. "clock_off_ms" is its machine's clock minus the database's. Its lease says whether it lives.
   CREATE TABLE tidegauge.daemon (
     name text COLLATE "C" PRIMARY KEY,
     version text NOT NULL,
     config bytea,
     lanes text[] NOT NULL DEFAULT '{}',
-    roles text[] NOT NULL DEFAULT '{}',
     pid integer NOT NULL,
     host text NOT NULL,
     config_file text NOT NULL,
     instance uuid NOT NULL,
-    namesake text,
     clock_off_ms bigint NOT NULL,
-    started timestamptz NOT NULL DEFAULT now(),
-    seen timestamptz NOT NULL DEFAULT now()
+    started timestamptz NOT NULL DEFAULT now()
   );
 
   -- Hours of a backfill that was asked for and is not done: jobs are made of it, also once the engine's schema was dropped.
@@ -56,18 +52,7 @@ const sharedTables = `
     hour_order text NOT NULL CHECK (hour_order IN ('oldest-first', 'newest-first')),
     CHECK (last_hour >= first_hour)
   );
-
-  -- The command that delivers while no daemon is there: until an instant of the database's clock, unless it is renewed.
-  CREATE TABLE tidegauge.role (
-    name text PRIMARY KEY CHECK (name = 'delivery'),
-    holder text NOT NULL,
-    pid integer NOT NULL,
-    host text NOT NULL,
-    since text NOT NULL,
-    config text NOT NULL,
-    until timestamptz NOT NULL
-  );
-${identityTables}
+${identityTables}${leaseTable}
   INSERT INTO tidegauge.version (version) VALUES (${tablesVersion});
 `
 
@@ -76,6 +61,9 @@ const noteVersion = `
 
 /** `server_version_num` of the oldest server that has all that the statements use. */
 const serverVersionMin = 130_000
+
+/** The first version of the tables in which a lease says that a daemon lives. */
+const leasesSince = 14
 
 /** SQLSTATE of a schema or table that another process has just made. */
 const madeByAnother: ReadonlySet<string> = new Set(['42P06', '42P07', '23505'])
@@ -142,8 +130,12 @@ async function requireMigratable(database: PostgresDatabase, found: number, migr
     throw new OtherTablesError(found > tablesVersion ? 'newer' : 'older', `${words}${made}`)
   }
   if (migrator === 'daemon') return
+  const living =
+    found < leasesSince
+      ? "tidegauge.daemon WHERE seen > now() - interval '1 minute'"
+      : "tidegauge.daemon JOIN tidegauge.lease ON lease.name = 'daemon/' || daemon.name WHERE until >= now()"
   const [alive] = await database.rows<{ name: string; version: string }>(
-    `SELECT name, version FROM tidegauge.daemon WHERE seen > now() - interval '1 minute' LIMIT 1`,
+    `SELECT daemon.name, version FROM ${living} LIMIT 1`,
   )
   if (alive) {
     throw new OtherTablesError('waiting', `${words} (the daemon ${alive.name} of tidegauge ${alive.version} uses them)`)
@@ -202,6 +194,8 @@ async function migrate(transaction: Transaction): Promise<void> {
     transaction.later('UPDATE tidegauge.version SET version = $1', [to])
     transaction.later(noteVersion, [to, version])
   }
+  // Daemons of the version before may not write any more: what they had is free at once.
+  transaction.later('DELETE FROM tidegauge.lease')
 }
 
 async function tablesOf(transaction: Transaction): Promise<readonly string[]> {

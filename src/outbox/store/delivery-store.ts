@@ -1,6 +1,7 @@
 import { type Hour, hourNumber } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
 import type { Backlog, DeliveryStore, DestinationState, SentBefore } from '../contract/delivery-store.ts'
+import type { CommitStep, SharedDeliveryStore } from '../contract/fleet-store.ts'
 import type { MetricVerdicts } from '../contract/hours.ts'
 import type { DeadLetter, DueWanted, MetricKey } from '../contract/metrics.ts'
 import { MetricChanges, type MetricPlace, placeKey, storedRows } from './changes.ts'
@@ -22,16 +23,23 @@ import {
 import { query, type StoreDatabase, type StoreWork, together } from './work.ts'
 
 /** The outbox for delivery. */
-export class StoreDelivery implements DeliveryStore {
+export class StoreDelivery implements DeliveryStore, SharedDeliveryStore {
   readonly #database: StoreDatabase
   readonly #unsent: UnsentMetrics
+  readonly #steps: readonly CommitStep[]
   /** States that are being written, which takes long while another process writes. They replace the stored ones. */
   readonly #unsaved = new Map<string, DestinationState>()
   readonly #saving = new Map<string, Promise<void>>()
 
-  constructor(database: StoreDatabase, unsent: UnsentMetrics) {
+  /** @param steps run in each commit of verdicts, and of the state of a destination */
+  constructor(database: StoreDatabase, unsent: UnsentMetrics, steps: readonly CommitStep[] = []) {
     this.#database = database
     this.#unsent = unsent
+    this.#steps = steps
+  }
+
+  withStep(step: CommitStep): DeliveryStore {
+    return new StoreDelivery(this.#database, this.#unsent, [step])
   }
 
   dueHour(which: 'oldest' | 'newest', protocolIds: readonly string[], latest: Hour): Promise<Hour | undefined> {
@@ -74,7 +82,7 @@ export class StoreDelivery implements DeliveryStore {
     // They survive the end of the process; a power cut may undo the latest, and those metrics are sent again.
     const record = (all: MetricVerdicts) =>
       this.#database.write(() => recordVerdicts(all, nowMs), {
-        durability: 'unsynced',
+        ...{ durability: 'unsynced', steps: this.#steps },
         ...(onDelayed && { onDelayed }),
       })
     try {
@@ -116,7 +124,8 @@ export class StoreDelivery implements DeliveryStore {
           lastWritten = this.#unsaved.get(name) ?? state
           return saveDestination(name, lastWritten)
         }
-        await this.#database.write(write, { durability: mayBeLost(state) ? 'unsynced' : 'synced', onDelayed })
+        const durability = mayBeLost(state) ? 'unsynced' : 'synced'
+        await this.#database.write(write, { durability, onDelayed, steps: this.#steps })
       }
     } finally {
       this.#unsaved.delete(name)

@@ -51,6 +51,27 @@ export const identityTables = `
   );
 `
 
+/**
+ * Table of leases, each of one process at a time. "daemon/NAME" is a daemon's own, and "command" that of the command which
+ * delivers while there is no daemon: until an instant of the database's clock, unless they are renewed; "holder" is a process. Any
+ * other, such as "deliver/PROTOCOL", is of the daemon whose own lease "holder" names, as long as that has the same "term".
+ * The term of "freed" counts how often such have become free.
+ */
+export const leaseTable = `
+  CREATE TABLE tidegauge.lease (
+    name text COLLATE "C" PRIMARY KEY,
+    holder text COLLATE "C" NOT NULL,
+    term bigint NOT NULL,
+    until timestamptz
+  );
+`
+
+/** Makes room for leases in place of what said before who lives, and has a role. */
+const leasesForRoles = `${leaseTable}
+  DROP TABLE tidegauge.role;
+  ALTER TABLE tidegauge.daemon DROP COLUMN seen, DROP COLUMN roles, DROP COLUMN namesake;
+`
+
 /** Statements for PostgreSQL in the words of SQLite. */
 function inSqlite(statements: string): string {
   return statements
@@ -139,7 +160,7 @@ const privateValues: Migration = {
  * changed. `test/outbox/released.test.ts` holds a dump of each released version against them.
  */
 export const migrations: readonly Migration[] = [
-  { to: 14, sqlite: inSqlite(listTable), postgres: listTable + identityTables },
+  { to: 14, sqlite: inSqlite(listTable), postgres: listTable + identityTables + leasesForRoles },
   privateValues,
 ]
 

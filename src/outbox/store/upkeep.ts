@@ -61,7 +61,7 @@ export class Upkeep {
       await time.sleep(roomLookMs, signal).catch(() => {})
       this.#lookAtWriteLock()
       const isFull = this.#wasFull || this.#outbox.noRoomSentence !== undefined
-      if (isFull || !role.isInPlace || this.#outbox.isInTrouble) return
+      if (isFull || role?.isInPlace === false || this.#outbox.isInTrouble) return
     }
   }
 
@@ -103,7 +103,7 @@ export class Upkeep {
 
   #lookAtRole(): void {
     const { role, report } = this.#deps
-    const state = role.renew()
+    const state = role?.renew()
     if (state === 'renewed') report({ kind: 'role-renewed' })
     if (state === 'lost' && !this.#wasLost) report({ kind: 'role-lost' })
     this.#wasLost = state === 'lost'

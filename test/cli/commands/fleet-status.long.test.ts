@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { hourAfter, hourAt, hourText } from '../../../src/model/hour.ts'
+import { serviceIdentity } from '../../../src/outbox/contract/fleet-store.ts'
 import { PostgresFleetStore } from '../../../src/outbox/postgres/fleet-store.ts'
 import { openPostgresOutbox } from '../../../src/outbox/postgres/postgres-outbox.ts'
 import { tooOld } from '../../outbox/contract/steps.ts'
@@ -30,28 +31,26 @@ describe.skipIf(postgresPlace.kind === 'missing')('status of a fleet (needs the 
     const oldest = hourAfter(current, -2)
     await outbox.intake.planHours({ collector: 'vault/host', since: oldest, current, oldest, gapReason: tooOld })
     await store.assignLanes([{ collector: 'vault/host', lane: 'machine/eu-3', isFirst: true }])
-    const daemon = (name: string, digit: number) =>
-      store.announce(
-        {
-          name,
-          version: `1.0.${digit}`,
-          digest: Buffer.alloc(32, digit),
-          lanes: ['web', `machine/${name}`],
-          roles: [`deliver/to-${name}`],
-          pid: digit,
-          host: name,
-          configFile: 'tidegauge.yaml',
-          instance: randomUUID(),
-          clockOffMs: 0,
-        },
-        true,
+    const service = { name: serviceIdentity, digest: Buffer.alloc(32) }
+    await store.agree([service], 'eu-1')
+    const daemon = async (name: string, digit: number) => {
+      const instance = randomUUID()
+      const machine = { pid: digit, host: name, configFile: 'tidegauge.yaml', clockOffMs: 0 }
+      const own = { version: `1.0.${digit}`, digest: Buffer.alloc(32, digit), lanes: ['web', `machine/${name}`] }
+      const { leases } = outbox.shared
+      const { term = 0 } = await leases.renew(
+        { daemon: name, instance, term: 0 },
+        { name, instance, ...own, ...machine },
       )
+      await leases.claim({ daemon: name, instance, term }, [`deliver/to-${name}`], service)
+    }
     await daemon('eu-1', 1)
     await daemon('eu-2', 2)
     await daemon('eu-3', 1)
-    await outbox.database.write(async transaction =>
-      transaction.later(`UPDATE tidegauge.daemon SET seen = now() - interval '1 minute' WHERE name = 'eu-3'`, []),
-    )
+    await outbox.database.write(async transaction => {
+      transaction.later('DELETE FROM tidegauge.identity')
+      transaction.later(`UPDATE tidegauge.lease SET until = now() - interval '1 minute' WHERE name = 'daemon/eu-3'`)
+    })
 
     const text = await status()
     const idle = `No living daemon works the lane machine/eu-3, and 3 hours are due there, the oldest ${hourText(oldest)}. Start the daemon eu-3 again`

@@ -104,12 +104,13 @@ describe.skipIf(postgresPlace.kind === 'missing')('move (needs the program initd
     const folder = join(inFleet.folder, 'back')
     const back = () =>
       tidegauge(['move', '--to', 'folder', '--folder', folder, '--config', inFleet.config], { DATABASE_URL: url })
-    const entry = { version: '1', digest: Buffer.alloc(32), lanes: [], roles: [], pid: 7, clockOffMs: 0 }
+    const entry = { version: '1', digest: Buffer.alloc(32), lanes: [], pid: 7, clockOffMs: 0 }
     const daemon = { ...entry, name: 'eu', host: 'eu', configFile: 'c', instance: randomUUID() }
-    await outbox.shared.store.announce(daemon, true)
+    const holder = { daemon: 'eu', instance: daemon.instance, term: 0 }
+    const { term = 0 } = await outbox.shared.leases.renew(holder, daemon)
     expect(await back()).toMatchObject({ code: 75, stdout: '' })
     expect(existsSync(join(folder, 'outbox.db'))).toBe(false)
-    await outbox.shared.store.leave(daemon)
+    await outbox.shared.leases.leave({ ...holder, term })
 
     const moved = await back()
     expect(moved).toMatchObject({ code: 0, stderr: '' })

@@ -45,10 +45,11 @@ describe.skipIf(postgresPlace.kind === 'missing')('a database as its owner made 
       await query(`ALTER DATABASE ${database} SET ${name} = ${name === 'DateStyle' ? value : `'${value}'`}`)
     }
     const outbox = await openedAt(text)
-    const entry = { name: 'eu', version: '1', digest: Buffer.from([0, 92, 200]), lanes: ['Zürich\\'], roles: [] }
-    await outbox.shared.store.announce(
-      { ...entry, pid: 7, host: 'a\\b', configFile: 'c', instance: randomUUID(), clockOffMs: -7 },
-      true,
+    const entry = { name: 'eu', version: '1', digest: Buffer.from([0, 92, 200]), lanes: ['Zürich\\'] }
+    const instance = randomUUID()
+    await outbox.shared.leases.renew(
+      { daemon: 'eu', instance, term: 0 },
+      { ...entry, pid: 7, host: 'a\\b', configFile: 'c', instance, clockOffMs: -7 },
     )
     const [seen] = await outbox.shared.store.daemons()
     expect(seen).toMatchObject({ ...entry, host: 'a\\b' })

@@ -1,0 +1,20 @@
+import type { SharedTransaction, StoredIdentity } from '../contract/fleet-store.ts'
+
+/** An expression for the milliseconds since 1970 of one for an instant. */
+export function millisecondsOf(instant: string): string {
+  return `(extract(epoch FROM ${instant}) * 1000)::bigint`
+}
+
+/** The identities for which a condition holds, by name. */
+export async function identityRows(
+  transaction: SharedTransaction,
+  condition: string,
+  values: readonly unknown[] = [],
+): Promise<readonly StoredIdentity[]> {
+  const rows = await transaction.query<Omit<StoredIdentity, 'sinceMs'> & { readonly since_ms: number }>(
+    `SELECT name, digest, by_daemon AS by, ${millisecondsOf('since')} AS since_ms
+     FROM tidegauge.identity WHERE ${condition} ORDER BY name`,
+    values,
+  )
+  return rows.map(({ since_ms: sinceMs, ...row }) => ({ ...row, sinceMs }))
+}
