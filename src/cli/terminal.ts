@@ -82,6 +82,13 @@ export function takeLostResult(): string | undefined {
   return lost
 }
 
+let hasReader = true
+
+/** Whether something still reads the output: `| head` ends when it has enough. */
+export function isOutputRead(): boolean {
+  return hasReader
+}
+
 /** Writes to a descriptor. A closed pipe (`| head`) ends the output, not the command. */
 function write(descriptor: number, text: string): void {
   const bytes = Buffer.from(text)
@@ -91,7 +98,8 @@ function write(descriptor: number, text: string): void {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       if (code === 'EAGAIN') continue
-      if (descriptor === 1 && code !== 'EPIPE') lostResult ??= code ?? 'unknown error'
+      if (descriptor === 1 && code === 'EPIPE') hasReader = false
+      else if (descriptor === 1) lostResult ??= code ?? 'unknown error'
       return
     }
   }

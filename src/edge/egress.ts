@@ -149,7 +149,7 @@ function tunnel(proxy: URL, target: Target, secureContext: SecureContext): Promi
   })
   asked.on('connect', ({ statusCode = 0 }, socket: Socket, head) => {
     // A server sends nothing before it is asked: what comes is a page of the proxy.
-    if (statusCode === 200 && head.length === 0) return resolve(socket)
+    if (statusCode >= 200 && statusCode < 300 && head.length === 0) return resolve(socket)
     socket.destroy()
     reject(refusal(proxy, host, statusCode, authorization !== undefined))
   })

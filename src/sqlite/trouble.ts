@@ -203,7 +203,8 @@ export function troubleFix({ kind, path }: FileTrouble): string {
 
 const fixes: Readonly<Record<TroubleKind, (path: string) => string>> = {
   'read-only': () => 'make it writable again (mount -o remount,rw); the kernel log (dmesg) says why it is not',
-  denied: path => `give it to ${user()}: chown -R ${there(path)}, or run as its owner (ls -ld ${there(path)})`,
+  denied: path =>
+    `give it to ${user()}: chown -R ${process.getuid?.() ?? 'USER'} ${there(path)}, or run as its owner (ls -ld ${there(path)})`,
   'no-room': path => (hasInodes(path) ? 'free some room' : 'delete files there: no inode is left (df -i)'),
   failing: () => 'look into the kernel log (dmesg), and move the data folder to a disk that works',
   'too-many-files': () => 'raise the limit (ulimit -n, LimitNOFILE of the service), or end what has them open',

@@ -20,8 +20,8 @@ type Values = Readonly<Record<string, unknown>>
  * The part of Go's templates that the chart is written in: `if`, `else`, `end`, paths, and pipes into a few functions.
  * Where there is `helm`, the same is asked of it.
  */
-function rendered(values: Values): string {
-  const scope = { Values: values, Release: { Name: 'tidegauge' } }
+function rendered(values: Values, name = 'tidegauge'): string {
+  const scope = { Values: values, Release: { Name: name } }
   // An action with a dash takes the blanks before it, or after it.
   const parts = template.split(/((?:\s*\{\{-|\{\{)[^}]*(?:-\}\}\s*|\}\}))/)
   const shown: boolean[] = [true]
@@ -102,6 +102,13 @@ describe('the Helm chart', () => {
     expect(annotations).toEqual({ 'helm.sh/resource-policy': 'keep' })
     const plain = documentsOf(readFileSync(join(deploy, 'kubernetes.yaml'), 'utf8'))
     expect([{ ...claim, metadata }, ...others]).toEqual(plain)
+  })
+
+  it('has names that are text, also of a release that is called by a number', () => {
+    for (const [, each] of cases) {
+      for (const { metadata } of documentsOf(rendered(each, '2026')))
+        expect((metadata as Values)['name']).toMatch(/^2026(-data)?$/)
+    }
   })
 
   it('has the configuration as it was written', () => {

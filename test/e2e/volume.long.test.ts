@@ -167,7 +167,7 @@ describe.skipIf(!mayBeUnprivileged())('a user without rights (needs root, and so
     const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'collect', '--config', config], options)
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
     expect(stderr).toMatch(
-      /^tidegauge: cannot use the .+: this user may not read and write it\n {2}→ give it to uid 65534/,
+      /^tidegauge: cannot use the .+: this user may not read and write it\n {2}→ give it to uid 65534, which runs this: chown -R 65534 \//,
     )
     expect(stderr).toContain(join(data, name))
     expect(stderr).not.toMatch(/ at |SQLITE/)

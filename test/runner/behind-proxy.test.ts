@@ -18,6 +18,8 @@ async function stage() {
   })
   const port = Number(new URL(started.url).port)
   const proxy = await startProxy({
+    // A way is open with any 2xx.
+    status: 204,
     reaches: { 'api.example.test:80': port, 'other.example.test:80': port, '10.0.0.5:80': port },
   })
   setEgress(() => ({ proxy: proxy.url, except: [] }))

@@ -20,6 +20,8 @@ export interface ProxyParts {
   readonly reaches?: Readonly<Record<string, number>>
   /** `NAME:PASSWORD` that it wants. Default: none. */
   readonly credentials?: string
+  /** Its status for a way that is open. Default: 200. */
+  readonly status?: number
   /** Text that it writes instead of opening a way. */
   readonly writes?: string
   /** Its certificate, if it is asked over TLS. */
@@ -30,6 +32,7 @@ export interface ProxyParts {
 export async function startProxy({
   reaches = {},
   credentials,
+  status = 200,
   writes,
   certificate,
 }: ProxyParts): Promise<StartedProxy> {
@@ -48,7 +51,7 @@ export async function startProxy({
     if (port === undefined) return refuse('HTTP/1.1 502 Bad Gateway\r\n\r\n')
     const behind = connect(port, '127.0.0.1')
     open.add(behind.on('error', () => client.destroy()))
-    client.write('HTTP/1.1 200 Connection established\r\n\r\n')
+    client.write(`HTTP/1.1 ${status} Connection established\r\n\r\n`)
     client.pipe(behind).pipe(client)
   })
   server.listen(0, '127.0.0.1')

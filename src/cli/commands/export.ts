@@ -7,7 +7,7 @@ import { csvField } from '../../status/history.ts'
 import { type ConfigOption, configuredCommand } from '../configured-command.ts'
 import { openContext } from '../open-context.ts'
 import { demandOrder } from '../selection.ts'
-import { note, printStored } from '../terminal.ts'
+import { isOutputRead, note, printStored } from '../terminal.ts'
 
 const formats = ['csv', 'openmetrics'] as const
 
@@ -39,6 +39,7 @@ export function exportCommand(): Command {
         let values = 0
         const ids = ((await outbox?.status.newest(range.from, range.to, options.all)) ?? []).map(({ id }) => id)
         for (const id of ids.sort()) {
+          if (!isOutputRead()) break
           const entries = (await outbox?.operators.history(id, range.from, range.to)) ?? []
           const wanted = entries.filter(({ state }) => options.all || state === 'delivered')
           if (wanted.length > 0) printStored(wanted.map(rowOf).join('\n'))

@@ -158,6 +158,9 @@ const [lockAttempts, lockRestMs] = [5, 2_000]
 /** SQLSTATE of a lock that is not to be had in time. */
 const lockNotAvailable = '55P03'
 
+/** SQLSTATE of a right that the user lacks. */
+const insufficientPrivilege = '42501'
+
 /**
  * Brings the tables up to date in one transaction, which first copies them into the schema `tidegauge_before_VERSION`. Daemons
  * of an older version wait for it, and then refuse the tables. Of several processes that do so at once, one does.
@@ -169,11 +172,20 @@ export async function migrateTables(database: PostgresDatabase, time: Pick<Time,
     try {
       return await database.write(migrate)
     } catch (error) {
+      if (codeOfDatabase(error) === insufficientPrivilege) throw refusedCopy(database, error)
       if (codeOfDatabase(error) !== lockNotAvailable) throw error
       if (attempt === lockAttempts) throw await blockedFault(database)
     }
     await time.sleep(lockRestMs)
   }
+}
+
+/** Of an update, the schemas that a daemon needs are there: what it lacks is the right to make that of the copy. */
+function refusedCopy({ place }: PostgresDatabase, cause: unknown): Fault {
+  return new Fault('database-unusable', `the database ${place} does not let this user update its tables`, {
+    fix: `let the user make the schema of the copy that an update begins with: GRANT CREATE ON DATABASE … TO …; and own the tables: ALTER TABLE … OWNER TO …`,
+    cause,
+  })
 }
 
 async function migrate(transaction: Transaction): Promise<void> {

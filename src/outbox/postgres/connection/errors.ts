@@ -124,12 +124,20 @@ const otherTablesFixes: Readonly<Record<OtherTablesError['madeBy'], string>> = {
 /** Words and cure of a refusal, by SQLSTATE. */
 const refusals: Readonly<Record<string, readonly [words: string, fix: string]>> = {
   '28P01': ['refuses the user or the password', 'correct the user or password in the address'],
-  '28000': ['refuses the user from this machine', 'allow the user and this machine in pg_hba.conf'],
+  '28000': ['refuses the user', 'see that the user exists and may log in: CREATE ROLE … LOGIN PASSWORD …'],
   '3D000': ['does not exist', 'create it: CREATE DATABASE'],
   '42501': [
     'gives this user too few rights',
     'let the user make schemas: GRANT CREATE ON DATABASE … TO …; or make them for it: CREATE SCHEMA tidegauge AUTHORIZATION …; CREATE SCHEMA tidegauge_jobs AUTHORIZATION …',
   ],
+}
+
+/** The server names its file where that is why; the rest of its words may be of any language. */
+function refusalOf(error: unknown): readonly [words: string, fix: string] | undefined {
+  if (codeOfDatabase(error) === '28000' && error instanceof Error && error.message.includes('pg_hba')) {
+    return ['refuses the user from this machine', 'allow the user and this machine in pg_hba.conf']
+  }
+  return refusals[codeOfDatabase(error)]
 }
 
 /** Whether a database refuses writes because it can only be read, as a standby. */
@@ -174,10 +182,7 @@ function refused(place: string, error: unknown): Fault {
   if (error instanceof RefusedConnectionError) {
     return new Fault('database-unusable', `the database ${place} ${error.message}`, { fix: 'correct the address' })
   }
-  const [words, fix] = refusals[codeOfDatabase(error)] ?? [
-    `refuses the connection${reasonOf(error)}`,
-    'correct the address',
-  ]
+  const [words, fix] = refusalOf(error) ?? [`refuses the connection${reasonOf(error)}`, 'correct the address']
   return new Fault('database-unusable', `the database ${place} ${words}`, { fix })
 }
 
