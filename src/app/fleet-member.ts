@@ -26,6 +26,7 @@ import type { HourReader } from '../intake/hour-reader.ts'
 import type { Batch } from '../model/batch.ts'
 import { Fault, faultLine } from '../model/fault.ts'
 import { hourAt, hoursFrom } from '../model/hour.ts'
+import { hourMs } from '../model/limits.ts'
 import type { Answer } from '../model/verdict.ts'
 import {
   type BackfillWindow,
@@ -158,7 +159,7 @@ class FleetParts {
     })
     this.#backfill()
     this.#repeat(askClockMs, () => this.#sharedTime.ask(() => store.nowMs()))
-    this.#repeat(askClockMs, () => store.forgetDaemons())
+    this.#repeat(hourMs, () => store.forgetDaemons())
     const finality = new Map(Object.values(chains).map(({ id }) => [id, this.#checkFinality(id)]))
     await this.#silenceForgotten()
     const pushMsMax = config.delivery.timeoutMs

@@ -32,7 +32,7 @@ export const claimedHoursMax = 4
 const reconciledWindowsMax = 2_000
 
 /** Interval at which the engine is asked for its upkeep, whether or not a daemon is seen to be silent. */
-const superviseMs = 60_000
+const superviseMs = 120_000
 
 /** A lane's hour that this daemon has claimed. */
 export interface ClaimedHour extends LaneHour {

@@ -54,7 +54,7 @@ export function workedLanes({ name, configured, chains }: WantedLanes): readonly
 }
 
 /** Time for which the work of lanes is known: those that ask in one second share a look. */
-const workKnownMs = 1.5 * claimMs
+const workKnownMs = 2.5 * claimMs
 
 /** Time for which the numbers of collectors are known. */
 const scopeKnownMs = 60_000
@@ -109,7 +109,7 @@ export class CollectorLanes {
   }
 
   /**
-   * Reads which lanes have something to do, at every second look, and after hours were planned here: a fleet with nothing to do
+   * Reads which lanes have something to do, at every third look, and after hours were planned here: a fleet with nothing to do
    * asks the engine for nothing.
    */
   async work(worked: readonly Lane[], time: Pick<Time, 'nowMs' | 'steadyMs'>): Promise<LaneWork> {

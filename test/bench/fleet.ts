@@ -115,7 +115,6 @@ async function* figures(server: PostgresServer, folder: string): AsyncGenerator<
   while ((await number(delivered)) < protocols * collectorsEach) await systemTime.sleep(1_000)
   // The rest of the work of an hour is done by then.
   await systemTime.sleep(70_000)
-  await server.query('CHECKPOINT', [], 'fleet')
   const look = async () => ({
     transactions: await number(`SELECT xact_commit + xact_rollback AS n FROM pg_stat_database WHERE datname = 'fleet'`),
     wal: await number(`SELECT pg_current_wal_lsn() - '0/0'::pg_lsn AS n`),

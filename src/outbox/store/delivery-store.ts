@@ -43,7 +43,8 @@ export class StoreDelivery implements DeliveryStore, SharedDeliveryStore {
   }
 
   dueHour(which: 'oldest' | 'newest', protocolIds: readonly string[], latest: Hour): Promise<Hour | undefined> {
-    return this.#database.readEach(() => dueHour(which, protocolIds, latest))
+    // One transaction: it is asked each second.
+    return this.#database.read(() => dueHour(which, protocolIds, latest))
   }
 
   due(wanted: DueWanted, limit: number): Promise<readonly Metric[]> {
