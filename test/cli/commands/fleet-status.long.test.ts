@@ -43,6 +43,9 @@ describe.skipIf(postgresPlace.kind === 'missing')('status of a fleet (needs the 
         { name, instance, ...own, ...machine },
       )
       await leases.claim({ daemon: name, instance, term }, [`deliver/to-${name}`], service)
+      // No process renews it, and commands are slow on a busy machine.
+      const lasting = `UPDATE tidegauge.lease SET until = now() + interval '1 hour' WHERE name = 'daemon/${name}'`
+      await outbox.database.write(async transaction => transaction.later(lasting))
     }
     await daemon('eu-1', 1)
     await daemon('eu-2', 2)
