@@ -95,10 +95,11 @@ export async function moveToFolder({ folder, config, source, nowMs }: FolderMove
     import('./postgres/copy.ts'),
   ])
   const roles = new PostgresRoles(source, config)
-  const daemonRole = takeDaemonRole(folder, config, nowMs)
   const fresh = `${file}.copy`
+  // First of the database: a move that is refused there leaves nothing in the folder.
+  const delivery = await roles.takeDelivery(nowMs)
   try {
-    const delivery = await roles.takeDelivery(nowMs)
+    const daemonRole = takeDaemonRole(folder, config, nowMs)
     try {
       const copied = await readTables(source, () => withFileFaults('the outbox', fresh, () => folderCopy(fresh)))
       const daemon = await roles.daemon()
@@ -107,11 +108,11 @@ export async function moveToFolder({ folder, config, source, nowMs }: FolderMove
       renameSync(fresh, file)
       return copied
     } finally {
-      delivery.release()
+      removeCopy(fresh)
+      daemonRole.release()
     }
   } finally {
-    removeCopy(fresh)
-    daemonRole.release()
+    delivery.release()
   }
 }
 

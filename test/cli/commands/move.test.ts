@@ -109,7 +109,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('move (needs the program initd
     const holder = { daemon: 'eu', instance: daemon.instance, term: 0 }
     const { term = 0 } = await outbox.shared.leases.renew(holder, daemon)
     expect(await back()).toMatchObject({ code: 75, stdout: '' })
-    expect(existsSync(join(folder, 'outbox.db'))).toBe(false)
+    expect(existsSync(folder)).toBe(false)
     await outbox.shared.leases.leave({ ...holder, term })
 
     const moved = await back()
