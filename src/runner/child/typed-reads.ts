@@ -81,11 +81,11 @@ export function chainAsOf(
   }
 }
 
-/** @throws Fault for a text that is no full hour */
-function sinceOf(since: Hour | string): Hour {
-  if (typeof since !== 'string') return since
+/** @throws Fault for what is neither a number nor the text of a full hour: without an hour, those of the run's hour would be read */
+function sinceOf(since: unknown): Hour {
+  if (typeof since === 'number') return since as Hour
   try {
-    return parseHour(since)
+    return parseHour(String(since))
   } catch (error) {
     const { fix } = error as Fault
     throw new Fault('collector-threw', `logsSince: ${shortMessage(error)}`, { ...(fix !== undefined && { fix }) })
@@ -393,6 +393,7 @@ function rawFilter({ address, event, args, events }: EventFilter): LogFilter {
   }
   const abi: readonly [AbiEvent] = [event]
   const indexed = args as readonly unknown[] | Record<string, unknown> | undefined
+  requireSelective(event, indexed ?? [])
   const topics = encodeEventTopics({ abi, eventName: event.name, ...(indexed && { args: indexed }) })
   const [first] = indexedOf(event)
   if (event.anonymous && first && !topics[0] && !narrow.test(first.type)) {
@@ -402,6 +403,21 @@ function rawFilter({ address, event, args, events }: EventFilter): LogFilter {
     )
   }
   return { address, topics }
+}
+
+/** @throws Fault for args that would select nothing: an unknown name is left out of topics, and an empty list in them is any value */
+function requireSelective(event: AbiEvent, args: readonly unknown[] | Record<string, unknown>): void {
+  const names = indexedOf(event).map(({ name }, place) => (Array.isArray(args) ? String(place) : name))
+  for (const [name, value] of Object.entries(args)) {
+    const place = names.indexOf(name)
+    if (place === -1)
+      throw wrongFilter(
+        `has args of ${name}, which is no indexed argument of ${event.name}`,
+        'compare the args of each log',
+      )
+    if (Array.isArray(value) && value.length === 0)
+      throw wrongFilter(`has no value for ${indexedOf(event)[place]?.name}`, 'ask only where there are values')
+  }
 }
 
 /** Types whose 32 bytes are never those of a signature: some of them are always the same. */

@@ -146,9 +146,22 @@ describe('logs of an event', () => {
     [{ events: [] }, 'logs has one event, or a list of events'],
     [{ event: erc20, events: [approval] }, 'logs has one event, or a list of events'],
     [{ events: [erc20], args: { from: token } }, 'logs has args of several events'],
+    [{ event: erc20, args: { value: 5 } }, 'logs has args of value, which is no indexed argument of Transfer'],
+    [{ event: erc20, args: { sender: token } }, 'logs has args of sender, which is no indexed argument of Transfer'],
+    [{ event: erc20, args: { to: [] } }, 'logs has no value for to'],
+    [{ event: erc20, args: [[]] }, 'logs has no value for from'],
   ])('are not asked for by %j', async ([filter, message]) => {
     const asked = chain().logs({ address: token, ...filter } as { address: Hex; event: typeof erc20 })
     expect(await faultOf(asked)).toMatchObject({ code: 'collector-threw', message })
+  })
+
+  it.each([undefined, null, new Date(firstHour)])('are not asked for since %s, which is no hour', async since => {
+    const asked = chain(transfer(5n)).logsSince(since as never, { address: token, event: erc20 })
+    expect(await faultOf(asked)).toMatchObject({
+      code: 'collector-threw',
+      message: `logsSince: "${since}" is not an hour`,
+      fix: 'write it like 2026-11-20T13:00:00Z',
+    })
   })
 
   describe('that is anonymous', () => {
