@@ -55,6 +55,8 @@ export async function readingsOf<V>(
   isNeeded: (label: string) => boolean,
 ): Promise<Record<string, Promise<V>>> {
   const entries = Object.entries(values).map(async ([label, value]) => {
+    // One that fails early is looked at when all are known.
+    value.catch(() => {})
     if (!isNeeded(label)) return [[label, value] as const]
     return value.then(
       () => [[label, value] as const],
