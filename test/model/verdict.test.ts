@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Batch } from '../../src/model/batch.ts'
 import { hourAfter, hourText } from '../../src/model/hour.ts'
 import { metricId } from '../../src/model/metric.ts'
-import { type Answer, type Verdict, verdict } from '../../src/model/verdict.ts'
+import { type Answer, isForeign, type Verdict, verdict } from '../../src/model/verdict.ts'
 import { anHour, metrics } from '../support/metrics.ts'
 import { asBatch, batchOf } from './batches.ts'
 
@@ -296,5 +296,33 @@ describe('whatever the answer', () => {
       }),
       { numRuns: 1_000 },
     )
+  })
+})
+
+describe('an answer that is not the service’s', () => {
+  it.for<[status: number, body: unknown, described: string | undefined, isForeign: boolean]>([
+    [200, undefined, undefined, false],
+    [200, undefined, 'text/plain', false],
+    [200, undefined, 'text/html, "Sign in"', true],
+    [200, {}, 'text/html', false],
+    [299, undefined, 'text/html', true],
+    [199, undefined, 'text/html', false],
+    [300, {}, undefined, true],
+    [399, {}, undefined, true],
+    [400, undefined, 'text/html', false],
+  ])('%i with %o, said to be %s: %s', ([status, body, described, expected]) => {
+    const answer = { kind: 'answered', status, body, ...(described !== undefined && { described }) } as const
+    expect(isForeign(answer)).toBe(expected)
+  })
+
+  it('names its form where that is known', () => {
+    const reasonOf = (answer: Answer) => {
+      const judgement = verdict(answer, batchOf(1))
+      return judgement.kind === 'transient' ? judgement.reason : judgement.kind
+    }
+    const words = 'the answer is not a push result'
+    expect(reasonOf(answered(200, {}))).toBe(`${words}: it is unknown what was stored`)
+    const described: Answer = { kind: 'answered', status: 200, body: undefined, described: 'text/plain' }
+    expect(reasonOf(described)).toBe(`${words} (200: text/plain): it is unknown what was stored`)
   })
 })

@@ -22,7 +22,7 @@ const decisions: Readonly<Record<string, readonly string[]>> = {
   'src/outbox/store/end-of-hour.ts': ['test/outbox/store', 'test/outbox/sqlite/contract.soak.test.ts'],
   'src/chain/look-up/as-of.ts': ['test/chain/look-up', 'test/chain/properties.soak.test.ts'],
   'src/chain/read/certificate.ts': ['test/chain/read'],
-  'src/intake/compute-due-hours.ts': ['test/intake', 'test/cli/catch-up'],
+  'src/intake/compute-due-hours.ts': ['test/intake'],
   'src/intake/hour-outcome.ts': ['test/intake'],
   'src/intake/validate.ts': ['test/intake'],
   'collectors/values/formula.ts': ['test/collectors'],
