@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises'
+import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { readingsOf } from '../../../collectors/values/declared.ts'
 
@@ -10,11 +10,11 @@ describe('values of which some are needed by others', () => {
     process.removeAllListeners('unhandledRejection').on('unhandledRejection', note)
     try {
       const readings = await readingsOf(
-        { TVL: Promise.reject(new Error('no price')), Side: setImmediate(2) },
+        { TVL: Promise.reject(new Error('no price')), Side: readFile(new URL(import.meta.url)) },
         label => label === 'Side',
       )
       await expect(readings['TVL']).rejects.toThrow('no price')
-      expect(await readings['Side']).toBe(2)
+      expect(await readings['Side']).toBeDefined()
     } finally {
       process.removeAllListeners('unhandledRejection')
       for (const listener of listeners) process.on('unhandledRejection', listener)
