@@ -450,7 +450,9 @@ function valuesAt(json: unknown, pointer: string, above: string): Address[] {
   }
   return [container].flat().map(item => {
     if (typeof item === 'string' && /^0x[0-9a-fA-F]{40}$/.test(item)) return item as Address
-    throw new Error(`there is no address at ${where} of the answer: look at the answer, and correct the pointer`)
+    throw new Error(
+      `there is no address at ${where} of the answer: correct the pointer, or leave out by where what is no address`,
+    )
   })
 }
 
