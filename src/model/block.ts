@@ -57,8 +57,8 @@ export interface FinalBlocks {
   around(hour: Hour): Promise<readonly AsOfBlock[]>
   /** Adds blocks; an hour that is known keeps its block. */
   keep(found: readonly HourBlock[]): Promise<void>
-  /** Deletes an hour whose block turned out to be of another chain. */
-  forget(hour: Hour): Promise<void>
+  /** Deletes an hour whose block turned out to be of another chain. Default: all hours. */
+  forget(hour?: Hour): Promise<void>
 }
 
 const minuteMs = 60_000

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { Deployed } from '../../src/devchain/miner.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import { type Hour, hourAfter, hourAt, hourText } from '../../src/model/hour.ts'
@@ -226,6 +226,51 @@ protocols: [{ id: dex, name: DEX, collectors: [{ use: ./births.ts, since: "${fro
     const beforeFirstBlock = own(hourText(hourAfter(hours[0] as Hour, -2_000)))
     await backfilled(beforeFirstBlock.config)
     expect(await valuesOf(beforeFirstBlock.config)).toEqual(bornRows())
+  })
+
+  it('after a reorg of final blocks, are those of the branch that stands, at each hour', async () => {
+    const other = await ProtocolChain.start(1, hourAfter(hourAt(systemTime.nowMs()), -12))
+    onTestFinished(() => other.stop())
+    const token = await other.deploy(
+      publishedContract('@aave/core-v3/artifacts/contracts/mocks/tokens/MintableERC20.sol/MintableERC20.json'),
+      ['T', 'T', 18],
+    )
+    const at: Hour[] = []
+    const minted = async (times: number) => {
+      for (let count = 0; count < times; count += 1) await other.send(token, 'mint', [1n])
+      at.push(await other.nextHour())
+    }
+    for (const times of [1, 1, 1]) await minted(times)
+    const undo = await other.replaceable()
+    for (const times of [3, 3, 3]) await minted(times)
+    await other.nextHour()
+    const { folder, config } = configured(`service: embedded
+chains: { ethereum: { id: 1, rpc: ["${other.url}"], settle: 0s } }
+protocols: [{ id: dex, name: DEX, collectors: [{ use: ./mints.ts, since: "${hourText(at[0] as Hour)}" }] }]
+`)
+    const code = `import { defineCollector, z } from 'tidegauge'
+const event = { type: 'event', name: 'Transfer', inputs: [
+  { name: 'from', type: 'address', indexed: true }, { name: 'to', type: 'address', indexed: true }, { name: 'value', type: 'uint256' } ] } as const
+export default defineCollector({ options: z.strictObject({}), metrics: { Mints: {} }, history: true,
+  async collect({ chain }) { return { Mints: (await chain('ethereum').logsSince('${hourText(at[0] as Hour)}', { address: '${token.address}', event })).length } } })`
+    writeFileSync(join(folder, 'config/mints.ts'), code)
+    const [from, to] = [hourText(at[0] as Hour), hourText(at.at(-1) as Hour)]
+    const counts = async () => {
+      await tidegauge(['backfill', '--from', from, '--to', to, '--overwrite', '--config', config], env)
+      const { stdout } = await tidegauge(['export', '--from', from, '--to', to, '--all', '--config', config], env)
+      return stdout
+        .trim()
+        .split('\n')
+        .slice(1)
+        .map(row => Number(row.split(',')[2]))
+    }
+    expect(await counts()).toEqual([1, 2, 3, 6, 9, 12])
+    await undo()
+    at.length = 3
+    // Fewer blocks in each hour: those that were kept lie in later hours of this branch.
+    for (const times of [2, 1, 2]) await minted(times)
+    await other.nextHour()
+    expect(await counts()).toEqual([1, 2, 3, 5, 6, 8])
   })
 
   it('of an hour after the run, or of no hour, are a mistake that is named', async () => {

@@ -317,9 +317,10 @@ export class Hours {
     return [before, after].flatMap(state => (state?.proven ? headersOf(state.proven) : []))
   }
 
-  /** Discards an hour's proven block: after a reorg, or when an endpoint is on another chain. */
-  forget(hour: Hour): void {
-    this.#states.delete(hour)
+  /** Discards an hour's proven block: after a reorg, or when an endpoint is on another chain. Default: those of all hours. */
+  forget(hour?: Hour): void {
+    if (hour === undefined) this.#states.clear()
+    else this.#states.delete(hour)
   }
 }
 

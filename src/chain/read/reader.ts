@@ -191,7 +191,7 @@ class HourlyReader implements OpenChainReader {
   }
 
   async hasBlock({ number, hash }: Pick<AsOfBlock, 'number' | 'hash'>, signal: AbortSignal) {
-    return this.#pool.serve({ blockNumber: number }, signal, async endpoint => {
+    const isThere = await this.#pool.serve({ blockNumber: number }, signal, async endpoint => {
       const [head, outcome] = await endpoint.tryCall([headCall, headerCall(number)], signal)
       if (outcome instanceof EndpointFailure) throw outcome
       const header = parseHeader(resultOf(outcome))
@@ -203,6 +203,12 @@ class HourlyReader implements OpenChainReader {
       if (!failure || failure.kind === 'pruned' || failure.kind === 'unknown-block') return undefined
       throw failure
     })
+    // A final block was replaced: so may be those of all hours.
+    if (isThere === false) {
+      this.#hours.forget()
+      this.#forgetFinal()
+    }
+    return isThere
   }
 
   recheck(hour: Hour, signal: AbortSignal, before?: AsOfBlock): Promise<AsOfBlock> {
@@ -354,8 +360,8 @@ class HourlyReader implements OpenChainReader {
     if (head) this.#hours.of(hour).head = head
   }
 
-  /** Forgets a block that is kept, or is being kept. Later reads wait for that. */
-  #forgetFinal(hour: Hour): void {
+  /** Forgets a block that is kept, or is being kept; without an hour, all. Later reads wait for that. */
+  #forgetFinal(hour?: Hour): void {
     this.#forgetting = Promise.all([this.#forgetting, this.#lookUps.kept])
       .then(() => this.#finalBlocks.forget(hour))
       .catch(() => {})

@@ -3,7 +3,7 @@ import type { AsOfBlock, FinalBlocks, HourBlock } from '../../model/block.ts'
 import { type Hour, hourNumber } from '../../model/hour.ts'
 import { commitRowsMax } from '../../model/limits.ts'
 import { type BlockRow, blockOf, hashBytes } from './recording.ts'
-import { isIn, rows, type Statement, sql } from './sql.ts'
+import { isIn, rows, type Statement, sql, text } from './sql.ts'
 import { query, type StoreDatabase, type StoreWork, write } from './work.ts'
 
 /** A block, and the hour that it was asked for, in hours since 1970. */
@@ -46,10 +46,9 @@ export class FinalBlockCache implements FinalBlocks {
     }
   }
 
-  async forget(hour: Hour): Promise<void> {
-    await this.#write(() =>
-      write(sql`DELETE FROM tidegauge.final_block WHERE chain = ${this.#chainId} AND hour = ${hourNumber(hour)}`),
-    )
+  async forget(hour?: Hour): Promise<void> {
+    const ofHour = hour === undefined ? text('') : sql`AND hour = ${hourNumber(hour)}`
+    await this.#write(() => write(sql`DELETE FROM tidegauge.final_block WHERE chain = ${this.#chainId} ${ofHour}`))
   }
 
   #readsOf(statementOf: (hours: readonly number[]) => Statement): BlockReads {

@@ -235,6 +235,16 @@ export class Lists {
     await this.#drop(list, state, `block ${block.number}, as of which it was read, is not in the chain any more`)
   }
 
+  /** Whether a block is in the chain no more; where no node can tell, it is not. */
+  async #isReplaced(list: ListSource, block: RememberedList['block']): Promise<boolean> {
+    if (!block) return false
+    const signal = this.#deps.time.timeout(certifyMsMax)
+    const isOfChain = await this.#chainOf(list)
+      ?.hasBlock?.(block, signal)
+      .catch(() => undefined)
+    return isOfChain === false
+  }
+
   async #drop(list: ListSource, known: KnownList, why: string): Promise<void> {
     list.warn(`${why}: what was remembered of it is forgotten, and it is read from its beginning`)
     Object.assign(known, { memory: undefined, saved: undefined, open: undefined, certifiedUntilMs: 0 })
@@ -272,7 +282,10 @@ export class Lists {
   }
 
   async #run(list: ListSource, state: KnownList, at: ListHour): Promise<Listed> {
-    const listed = await list.run(at)
+    let listed = await list.run(at)
+    // From memory alone: no read has shown that its block, which may be kept from before a reorg, is in the chain.
+    const isFromMemory = at.known?.blocks !== undefined && at.hour <= at.known.hour
+    if (isFromMemory && (await this.#isReplaced(list, listed.pins[0]?.block))) listed = await list.run(at)
     const { memory, pins, first } = listed
     if (first === undefined) state.hasMemory ??= memory !== undefined
     const [pin] = pins

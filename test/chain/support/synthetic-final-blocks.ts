@@ -25,8 +25,9 @@ export class MemoryFinalBlocks implements FinalBlocks {
     for (const { hour, block } of found) if (!this.#blocks.has(hour)) this.#blocks.set(hour, block)
   }
 
-  async forget(hour: Hour): Promise<void> {
-    this.#blocks.delete(hour)
+  async forget(hour?: Hour): Promise<void> {
+    if (hour === undefined) this.#blocks.clear()
+    else this.#blocks.delete(hour)
   }
 
   /** All that is kept, by hour. */
