@@ -105,8 +105,8 @@ export interface ChainReader {
    */
   recheck(hour: Hour, signal: AbortSignal, before?: AsOfBlock): Promise<AsOfBlock>
   /**
-   * Whether a block is in the chain now; `undefined` where a node whose last block is later knows none of that number. Absent
-   * where a reader asks no node.
+   * Whether a block is in the chain now; `undefined` where a node whose last block is later knows none of that number. Where it
+   * is not, all final blocks that are known are forgotten: they may have been replaced, too. Absent where a reader asks no node.
    */
   hasBlock?(block: Pick<AsOfBlock, 'number' | 'hash'>, signal: AbortSignal): Promise<boolean | undefined>
   /** Host of the endpoint that served an hour; absent where a reader does not know hosts. */

@@ -3,7 +3,14 @@ import { type AsOfBlock, type FinalBlocks, type Hex, isFinal, type LogFilter, se
 import type { EarliestMs } from '../../model/clock.ts'
 import { Fault } from '../../model/fault.ts'
 import { type Hour, hourAfter } from '../../model/hour.ts'
-import { EndpointPool, type EndpointReport, type EndpointSource, type PoolDeps } from '../endpoint/endpoint-pool.ts'
+import type { Endpoint } from '../endpoint/endpoint.ts'
+import {
+  EndpointPool,
+  type EndpointReport,
+  type EndpointSource,
+  type PoolDeps,
+  type Served,
+} from '../endpoint/endpoint-pool.ts'
 import { allFailed, chainBehind, EndpointFailure, stoppedWhile, unexpected } from '../endpoint/failures.ts'
 import { filterKey } from '../endpoint/learnt.ts'
 import { headCall, resultOf } from '../endpoint/rpc.ts'
@@ -191,7 +198,7 @@ class HourlyReader implements OpenChainReader {
   }
 
   async hasBlock({ number, hash }: Pick<AsOfBlock, 'number' | 'hash'>, signal: AbortSignal) {
-    const isThere = await this.#pool.serve({ blockNumber: number }, signal, async endpoint => {
+    const ask = async (endpoint: Endpoint) => {
       const [head, outcome] = await endpoint.tryCall([headCall, headerCall(number)], signal)
       if (outcome instanceof EndpointFailure) throw outcome
       const header = parseHeader(resultOf(outcome))
@@ -202,7 +209,9 @@ class HourlyReader implements OpenChainReader {
       const failure = outcome?.kind === 'error' ? endpoint.failure(outcome.error) : undefined
       if (!failure || failure.kind === 'pruned' || failure.kind === 'unknown-block') return undefined
       throw failure
-    })
+    }
+    const served: Served = { blockNumber: number }
+    const isThere = await this.#faultedOn(served, signal, () => this.#pool.serve(served, signal, ask))
     // A final block was replaced: so may be those of all hours.
     if (isThere === false) {
       this.#hours.forget()
@@ -377,14 +386,17 @@ class HourlyReader implements OpenChainReader {
   }
 
   /** Runs work whose every rejection is a Fault; an abort names the endpoint that was waited for. */
-  async #faulted<T>(hour: Hour, signal: AbortSignal, work: (state: HourLookUp) => Promise<T>): Promise<T> {
-    const state = this.#hours.of(hour)
+  #faulted<T>(hour: Hour, signal: AbortSignal, work: (state: HourLookUp) => Promise<T>): Promise<T> {
+    return this.#faultedOn(this.#hours.of(hour), signal, work)
+  }
+
+  async #faultedOn<S extends Served, T>(served: S, signal: AbortSignal, work: (served: S) => Promise<T>): Promise<T> {
     try {
-      return await work(state)
+      return await work(served)
     } catch (error) {
       if (error instanceof Fault) throw error
       if (!signal.aborted) throw unexpected(this.#name, error)
-      throw stoppedWhile(this.#name, state.endpoint?.host ?? this.#name, signal.reason)
+      throw stoppedWhile(this.#name, served.endpoint?.host ?? this.#name, signal.reason)
     }
   }
 }

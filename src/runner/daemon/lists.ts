@@ -220,10 +220,9 @@ export class Lists {
     const chain = this.#chainOf(list)
     const { block } = memory
     if (!chain || !block) return
-    const signal = this.#deps.time.timeout(certifyMsMax)
-    const [isOfChain, asOf] = await Promise.all([
-      chain.hasBlock?.(block, signal),
-      chain.block(hour, signal).catch(error => {
+    const [isReplaced, asOf] = await Promise.all([
+      this.#isReplaced(list, block),
+      chain.block(hour, this.#deps.time.timeout(certifyMsMax)).catch(error => {
         // The run says what is wrong with the hour.
         if (error instanceof Fault) return undefined
         throw error
@@ -231,18 +230,14 @@ export class Lists {
     ])
     // A node without the header says nothing, but an hour that is not in its order does.
     const isBehind = asOf !== undefined && hour >= memory.hour && asOf.number < block.number
-    if (isOfChain !== false && !isBehind) return
+    if (!isReplaced && !isBehind) return
     await this.#drop(list, state, `block ${block.number}, as of which it was read, is not in the chain any more`)
   }
 
-  /** Whether a block is in the chain no more; where no node can tell, it is not. */
+  /** Whether a block is in the chain no more; where a node says nothing of it, it is. @throws Fault of the chain */
   async #isReplaced(list: ListSource, block: RememberedList['block']): Promise<boolean> {
-    if (!block) return false
     const signal = this.#deps.time.timeout(certifyMsMax)
-    const isOfChain = await this.#chainOf(list)
-      ?.hasBlock?.(block, signal)
-      .catch(() => undefined)
-    return isOfChain === false
+    return block !== undefined && (await this.#chainOf(list)?.hasBlock?.(block, signal)) === false
   }
 
   async #drop(list: ListSource, known: KnownList, why: string): Promise<void> {

@@ -211,6 +211,14 @@ it('a block is in the chain, or not, or a node that has later ones does not say'
   expect(answers).toEqual([true, false, false, undefined])
 })
 
+it('whether a block is in the chain is asked until the time is up, and the node is named', async () => {
+  const { url, host } = await node(() => new Promise<never>(() => {}))
+  const stopping = new AbortController()
+  const asking = faultOf(openChain([url]).hasBlock({ number: 1n, hash: `0x${'aa'.repeat(32)}` }, stopping.signal))
+  stopping.abort(new DOMException('the time is up', 'TimeoutError'))
+  expect(await asking).toMatchObject({ code: 'chain-unreachable', message: expect.stringContaining(host) })
+})
+
 it('a chain that began again has no hour without logs between its two pasts', async () => {
   let chain = scriptedChain(2_000, number => genesisSeconds + 12 * number)
   const { url } = await node(answering((...asked) => archiveAnswers(chain)(...asked)))
