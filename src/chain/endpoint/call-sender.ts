@@ -113,7 +113,7 @@ class Refusals {
   }
 
   /** Whether a method is refused whatever the rate. It is believed until the method is answered. */
-  isOfMethod(method: string): boolean {
+  refuses(method: string): boolean {
     return this.#refusedAlone.has(method)
   }
 
@@ -355,7 +355,7 @@ export class CallSender {
       else {
         if (await this.#isOfBatch(accompanied, refusal, options))
           throw new BatchRefused(refusal.host, refusal.reason, 'calls')
-        if (await this.#isOfMethod(accompanied, options))
+        if (await this.#isOfReceipts(accompanied, options))
           throw new EndpointFailure(refusal.host, refusal.reason, 'refused')
         rate.refused(admission, refusal.retryAtMs)
         throw refusal
@@ -492,10 +492,10 @@ export class CallSender {
    * Whether a request for receipts is refused for its method, in whatever words: time after time, while the last block is
    * answered. Other calls do not wait for that, as receipts are only evidence.
    */
-  async #isOfMethod(calls: readonly WrittenCall[], options: RequestOptions): Promise<boolean> {
+  async #isOfReceipts(calls: readonly WrittenCall[], options: RequestOptions): Promise<boolean> {
     const [receipts, ...others] = calls.filter(call => !isHarmless(call))
     if (receipts?.call.method !== receiptsMethod || others.length > 0) return false
-    if (this.#refusals.isOfMethod(receiptsMethod)) return true
+    if (this.#refusals.refuses(receiptsMethod)) return true
     const head = writtenCall(headCall)
     for (const call of [head, head, receipts, receipts, head, head]) {
       const answer = await this.#answerAlone(call, options)

@@ -202,7 +202,7 @@ export function isLogRateError({ code, message }: RpcError): boolean {
 }
 
 /** Whether an error is about the method, which the node does not serve: -32601, or words that name it. */
-export function isOfMethod({ code, message }: RpcError): boolean {
+export function isMethodRefused({ code, message }: RpcError): boolean {
   return code === -32601 || /\bmethod\b|\beth_/i.test(message)
 }
 

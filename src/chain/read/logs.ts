@@ -5,7 +5,7 @@ import type { Endpoint } from '../endpoint/endpoint.ts'
 import type { EndpointPool, Served } from '../endpoint/endpoint-pool.ts'
 import { EndpointFailure, logsDisputed, NoLogs, StateMissing, TimedOut } from '../endpoint/failures.ts'
 import { type LogRefusal, type LogSpan, logRequestsAtOnceMax, nextBlocks } from '../endpoint/learnt.ts'
-import { isOfMethod, isPassing, partCall, type RpcCall, type RpcError, type RpcOutcome } from '../endpoint/rpc.ts'
+import { isMethodRefused, isPassing, partCall, type RpcCall, type RpcError, type RpcOutcome } from '../endpoint/rpc.ts'
 import { LogList, packed } from '../log-list.ts'
 import { blockMissing, headerCall } from '../look-up/look-ups.ts'
 import { hexOf, type NodeLog, parseHeader } from '../shapes.ts'
@@ -280,7 +280,7 @@ async function requireLogs(endpoint: Endpoint, signal: AbortSignal): Promise<voi
   node.servesLogs = !failure
   if (!failure) return
   const refusal = new NoLogs(host, failure.reason)
-  if ('error' in outcome && isOfMethod(outcome.error)) logs.refused(refusal)
+  if ('error' in outcome && isMethodRefused(outcome.error)) logs.refused(refusal)
   throw refusal
 }
 
