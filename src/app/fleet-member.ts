@@ -44,7 +44,6 @@ import { LocalOutcomes } from '../outbox/local-outcomes.ts'
 import { definitionsOf } from '../runner/daemon/process-runner.ts'
 import { partDigest } from '../status/fleet.ts'
 import type { Observed } from '../status/sources.ts'
-import type { Log } from '../telemetry/log.ts'
 import type { Connection } from './connection.ts'
 import type { AppContext } from './context.ts'
 import type { MakeDelivery } from './delivering.ts'
@@ -135,7 +134,7 @@ class FleetParts {
     }
     this.#agreement = new FleetAgreement({ ...agreeing, service: serviceOf(config) })
     this.#lanes = new CollectorLanes(this.#collectors, this.#name, store, id => this.#agreement.standsBack(id))
-    this.#identity = new FleetIdentity(config, connection.destinations, salt, log)
+    this.#identity = new FleetIdentity(config, connection.destinations, salt)
     this.#leases = this.#keep(this.#openLeases())
   }
 
@@ -240,7 +239,7 @@ class FleetParts {
 
   #openLeases(): Leases {
     const { context } = this.#daemon
-    const { config, time } = context
+    const { config, time, log } = context
     const [instance, host, { pid }] = [randomUUID(), hostname(), process]
     const entry = (): DaemonEntry => ({
       ...{ name: this.#name, version, instance, pid, host, configFile: config.file, digest: this.#identity.digest },
@@ -253,7 +252,8 @@ class FleetParts {
         this.#trouble.answered()
         await this.#agreement.renewed(identities)
       },
-      namesake: () => this.#identity.namesake(),
+      // As long as it lives: a line that repeats is folded.
+      namesake: () => log.warn('another daemon has this name: give each a fleet.name of its own'),
       time,
       failed: this.#trouble.failed,
     })
@@ -570,17 +570,14 @@ export class FleetIdentity {
   readonly #config: Config
   readonly #destinations: readonly Destination[]
   readonly #salt: string
-  readonly #log: Log
   /** Digests of all parts but the keys, which may change while the daemon runs. */
   readonly #parts: Readonly<Record<Exclude<(typeof configurationParts)[number], 'keys'>, Buffer>>
-  #hasNamesake = false
 
   /** @param salt random bytes of the database: what is said of a key there means nothing elsewhere */
-  constructor(config: Config, destinations: readonly Destination[], salt: string, log: Log) {
+  constructor(config: Config, destinations: readonly Destination[], salt: string) {
     this.#config = config
     this.#destinations = destinations
     this.#salt = salt
-    this.#log = log
     const { delivery, outbox, collect, chains, prices, lists, protocols, heartbeat, notify } = config
     this.#parts = {
       service: serviceOf(config).digest.subarray(0, partBytes),
@@ -626,12 +623,6 @@ export class FleetIdentity {
     } catch {
       return name
     }
-  }
-
-  /** Notes that another daemon with its name lives. */
-  namesake(): void {
-    if (!this.#hasNamesake) this.#log.warn('another daemon has this name: give each a fleet.name of its own')
-    this.#hasNamesake = true
   }
 }
 

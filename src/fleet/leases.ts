@@ -245,7 +245,7 @@ interface Failing {
   readonly reason: string
 }
 
-/** Names that a daemon wants, and what it does while it has any of them. */
+/** A lease that a daemon wants: its names, who may have them, and the work with them. */
 interface WantedLease {
   /** The same in all daemons. */
   readonly names: readonly string[]
@@ -261,7 +261,7 @@ interface LeaseDeps extends Pick<LeasesDeps, 'time' | 'failed'> {
   readonly leases: Pick<Leases, 'hasOthers' | 'trustLeftMs' | 'release'>
 }
 
-/** Names that one daemon of a fleet has at a time. Their work is done while it has any, and ended when it may have lost them. */
+/** Names, each of which one daemon of a fleet has at a time, and the work of the daemon that has them. */
 export class Lease {
   readonly #deps: LeaseDeps
   readonly #wanted: WantedLease
@@ -286,7 +286,7 @@ export class Lease {
     return this.#isLost ? [] : this.#names
   }
 
-  /** Whether this daemon has any of the names, and no other daemon can have one of these. */
+  /** Whether this daemon has a name at least, and no other daemon can have it. */
   get isHeld(): boolean {
     return this.names.length > 0 && this.#deps.leases.trustLeftMs > 0
   }

@@ -5,7 +5,6 @@ import { loadConfig } from '../../src/config/load.ts'
 import { configurationParts, partBytes } from '../../src/outbox/contract/fleet-store.ts'
 import { fleetState } from '../../src/status/fleet.ts'
 import { configFile } from '../config/file.ts'
-import { silentLog } from '../support/log.ts'
 
 /** Places of the same key on two machines, and of another one. */
 const places = { one: 'KEY_ONE', same: 'KEY_AT_ANOTHER_PLACE', other: 'ANOTHER_KEY' }
@@ -32,7 +31,7 @@ protocols:
 function identityOf(text: string, salt = 'salt') {
   const config = loadConfig(configFile(text))
   const { destinations } = namedService(config)
-  return { destinations, identity: new FleetIdentity(config, destinations, salt, silentLog) }
+  return { destinations, identity: new FleetIdentity(config, destinations, salt) }
 }
 
 function differing(text: string, salt?: string): string[] {

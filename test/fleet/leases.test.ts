@@ -8,6 +8,9 @@ import { postgresPlace } from '../support/postgres/programs.ts'
 
 const service = { name: serviceIdentity, digest: Buffer.from('the service') }
 const names = ['deliver/ports', 'deliver/tides', 'finality/1']
+/** A daemon as it describes itself. */
+const machine = { version: '1', pid: 7, host: 'a', configFile: 'c', clockOffMs: 0, lanes: [], digest: Buffer.alloc(0) }
+const instance = '11111111-1111-4111-8111-111111111111'
 
 describe.skipIf(postgresPlace.kind === 'missing')('leases in a database', () => {
   const databases = useTestDatabases()
@@ -97,16 +100,6 @@ describe.skipIf(postgresPlace.kind === 'missing')('leases in a database', () => 
   it('of one name are of one process, and another one of it is named while it lives', async () => {
     const { leases, store, join, damage } = await opened()
     const daemon = await join('eu-1')
-    const machine = {
-      version: '1',
-      pid: 7,
-      host: 'a',
-      configFile: 'c',
-      clockOffMs: 0,
-      lanes: [],
-      digest: Buffer.alloc(0),
-    }
-    const instance = '11111111-1111-4111-8111-111111111111'
     await damage(`UPDATE lease SET holder = '${instance}' WHERE name = 'daemon/eu-1'`)
     await leases.renew({ ...daemon, instance }, { name: 'eu-1', instance, ...machine })
     const other = { daemon: 'eu-1', instance: '22222222-2222-4222-8222-222222222222', term: 0 }
@@ -133,16 +126,6 @@ describe.skipIf(postgresPlace.kind === 'missing')('leases in a database', () => 
   it('are forgotten with their daemon after a day', async () => {
     const { leases, store, join, damage } = await opened()
     await join('eu-1')
-    const machine = {
-      version: '1',
-      pid: 7,
-      host: 'a',
-      configFile: 'c',
-      clockOffMs: 0,
-      lanes: [],
-      digest: Buffer.alloc(0),
-    }
-    const instance = '11111111-1111-4111-8111-111111111111'
     await leases.renew({ daemon: 'eu-2', instance, term: 0 }, { name: 'eu-2', instance, ...machine })
     await damage(`UPDATE lease SET until = now() - interval '23 hours' WHERE name = 'daemon/eu-2'`)
     await store.forgetDaemons()

@@ -18,8 +18,7 @@ import type {
   StoredIdentity,
 } from '../contract/fleet-store.ts'
 import type { PostgresDatabase } from './connection/database.ts'
-import { renewedMsOf } from './lease-store.ts'
-import { identityRows, millisecondsOf } from './rows.ts'
+import { identityRows, millisecondsOf, renewedMsOf } from './rows.ts'
 
 /** Longest wait for a slot that is believed: the server's clock may have been set back. */
 const slotMsMax = 60_000

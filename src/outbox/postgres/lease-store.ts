@@ -1,4 +1,3 @@
-import { daemonAwayMs } from '../../model/limits.ts'
 import {
   type DaemonEntry,
   type Identity,
@@ -10,15 +9,7 @@ import {
   serviceIdentity,
 } from '../contract/fleet-store.ts'
 import type { PostgresDatabase, Transaction } from './connection/database.ts'
-import { identityRows, millisecondsOf } from './rows.ts'
-
-/** The end of a lease that is taken or renewed now. */
-export const leaseEnd = `now() + interval '${daemonAwayMs} milliseconds'`
-
-/** When a lease was renewed last, in milliseconds since 1970. @param lease name of its row in a statement */
-export function renewedMsOf(lease: string): string {
-  return millisecondsOf(`${lease}.until - interval '${daemonAwayMs} milliseconds'`)
-}
+import { identityRows, leaseEnd, millisecondsOf } from './rows.ts'
 
 /** Condition for the rows of daemons' own leases. */
 const isOfDaemon = "name >= 'daemon/' AND name < 'daemon0'"

@@ -9,9 +9,8 @@ import type { PostgresAddress } from '../../model/postgres-address.ts'
 import type { Role, RoleHolder, Roles } from '../contract/role.ts'
 import type { PostgresDatabase } from './connection/database.ts'
 import { databaseFault } from './connection/errors.ts'
-import { leaseEnd, renewedMsOf } from './lease-store.ts'
 import { openPostgresDatabase, withPostgresDatabase } from './postgres-outbox.ts'
-import { millisecondsOf } from './rows.ts'
+import { leaseEnd, millisecondsOf, renewedMsOf } from './rows.ts'
 
 /** Interval at which the delivery role is renewed. It is taken from a process that has not renewed it for `daemonAwayMs`. */
 const renewMs = 1_000
