@@ -289,6 +289,10 @@ export interface HourLookUp {
   search?: SharedWork<BlockHeader>
   /** The result; absent until there is one. */
   proven?: Proven
+  /** When the result was last seen in the chain, by the monotonic clock; absent when it comes from the cache. */
+  seenMs?: number
+  /** Whether the chain still has the result, while that is asked. */
+  check?: SharedWork<boolean | undefined>
   /** The chain's last block, when it was not past the hour yet. */
   head?: BlockHeader
 }

@@ -87,6 +87,9 @@ const nextBlockWaitMsMax = 30_000
 /** Number of waits for the next block within one look-up. */
 const nextBlockWaitsMax = 2
 
+/** A block that was seen in the chain longer ago than this is asked for again where no other answer would show its loss. */
+const seenMsMax = 600_000
+
 /** Hours whose answers are kept, for questions that follow from them. */
 const hoursAnsweredMax = 24
 
@@ -163,7 +166,7 @@ class HourlyReader implements OpenChainReader {
   }
 
   block(hour: Hour, signal: AbortSignal): Promise<AsOfBlock> {
-    return this.#faulted(hour, signal, async state => plain(await this.#asOf(state, signal)))
+    return this.#faulted(hour, signal, async state => plain(await this.#seen(state, signal)))
   }
 
   read(hour: Hour, requests: readonly ReadRequest[], signal: AbortSignal): Promise<ReadAt<readonly ReadAnswer[]>> {
@@ -256,6 +259,21 @@ class HourlyReader implements OpenChainReader {
     return state.search.join(signal)
   }
 
+  /**
+   * The as-of block where nothing that is read at it shows that a reorg replaced it, however final it was: its number
+   * alone is used. A block that was not seen in the chain for minutes is asked for; if it is gone, all are looked up again.
+   */
+  async #seen(state: HourLookUp, signal: AbortSignal): Promise<BlockHeader> {
+    const block = await this.#asOf(state, signal)
+    const { seenMs } = state
+    if (seenMs !== undefined && this.#time.steadyMs() - seenMs < seenMsMax) return block
+    if (!state.check?.isUsable) state.check = new SharedWork(shared => this.hasBlock(block, shared))
+    if ((await state.check.join(signal)) === false) return this.#asOf(this.#hours.of(state.hour), signal)
+    delete state.check
+    state.seenMs = this.#time.steadyMs()
+    return block
+  }
+
   /** Learnt facts of the chain: none, once an answer does not fit what the chain was seen to be. */
   get #memory(): LearntOfChain {
     if (this.#learnt.contradictions !== this.#pool.contradictions) this.#learnt = this.#nothingLearnt()
@@ -296,6 +314,7 @@ class HourlyReader implements OpenChainReader {
       if (answer.kind === 'found') {
         state.proven = { ...answer, isFinal }
         state.blockNumber = answer.block.number
+        state.seenMs = this.#time.steadyMs()
         // All waiters have joined; the result is not kept for hundreds of hours.
         delete state.search
         return answer.block
@@ -378,7 +397,7 @@ class HourlyReader implements OpenChainReader {
 
   async #firstBlockAfter(hour: Hour, signal: AbortSignal): Promise<bigint> {
     try {
-      return (await this.#asOf(this.#hours.of(hour), signal)).number + 1n
+      return (await this.#seen(this.#hours.of(hour), signal)).number + 1n
     } catch (error) {
       if (error instanceof Fault && error.code === 'chain-before-first-block') return 0n
       throw error

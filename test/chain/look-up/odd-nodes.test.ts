@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { hexOf } from '../../../src/chain/shapes.ts'
-import { hourAfter } from '../../../src/model/hour.ts'
+import { systemTime } from '../../../src/edge/time.ts'
+import { type Hour, hourAfter } from '../../../src/model/hour.ts'
 import { type Answers, archiveAnswers } from '../support/archive.ts'
 import { answering, NodeError } from '../support/node.ts'
 import { faultOf, firstHour, genesisSeconds, hourSeconds, node, openChain, patient } from '../support/readers.ts'
@@ -234,3 +235,48 @@ it('a chain that began again has no hour without logs between its two pasts', as
   expect(fault.permanence).toBe('transient')
   expect([...(await logs()).value].map(({ blockNumber }) => Number(blockNumber)).slice(0, 1)).toEqual([57])
 })
+
+describe('a final block that a reorg replaced', () => {
+  const contract = { address: `0x${'c0'.repeat(20)}`, topics: [] } as const
+  const before = scriptedChain(2_000, number => genesisSeconds + 12 * number)
+  // The new branch has other numbers at the end of each hour.
+  const after = scriptedChain(
+    2_000,
+    number => genesisSeconds + 12 * Math.min(number, 100) + 11 * Math.max(0, number - 100),
+    {
+      fork: 101,
+    },
+  )
+  const asOf = (chain: ScriptedChain, hour: Hour) => chain.asOf(hourSeconds(hour))
+
+  it('is not what an hour of logs begins after, nor where a process finds it, or later in the same one', async () => {
+    let chain = before
+    let steadyMs = 0
+    const time = { ...systemTime, steadyMs: () => steadyMs }
+    const { url, requests } = await node(answering((...asked) => archiveAnswers(chain)(...asked)))
+    const finalBlocks = new MemoryFinalBlocks()
+    const running = openChain([url], { finalBlocks, time })
+    await running.block(firstHour, patient)
+    const asked = requests.length
+    await running.block(firstHour, patient)
+    expect(requests, 'what was seen just now is not asked for').toHaveLength(asked)
+    chain = after
+    steadyMs += 3_600_000
+    const begun = openChain([url], { finalBlocks: await copyOf(finalBlocks), time })
+    const hour = hourAfter(firstHour, 1)
+    for (const reader of [running, begun]) {
+      const numbers = [...(await reader.logs(hour, contract, patient)).value].map(({ blockNumber }) =>
+        Number(blockNumber),
+      )
+      expect([numbers[0], numbers.at(-1)]).toEqual([asOf(after, firstHour) + 1, asOf(after, hour)])
+      expect(Number((await reader.block(firstHour, patient)).number)).toBe(asOf(after, firstHour))
+    }
+  })
+})
+
+/** Final blocks as a process finds them that begins now. */
+async function copyOf(finalBlocks: MemoryFinalBlocks): Promise<MemoryFinalBlocks> {
+  const copy = new MemoryFinalBlocks()
+  await copy.keep([...finalBlocks.all()].map(([hour, block]) => ({ hour, block })))
+  return copy
+}
