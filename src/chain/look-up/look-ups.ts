@@ -328,13 +328,9 @@ export class Hours {
   }
 }
 
-/**
- * Headers to start a search with. A pair that a reorg may have replaced must not prove itself: the parent hash of the
- * second is asked for again.
- */
-function headersOf({ block, after, isFinal }: Proven): BlockHeader[] {
-  if (!after) return [block]
-  return [block, isFinal ? after : plain(after)]
+/** Headers to start a search with. A pair does not prove itself again: the parent hash of the second is asked for again. */
+function headersOf({ block, after }: Proven): BlockHeader[] {
+  return after ? [block, plain(after)] : [block]
 }
 
 /** A chain is waited for while its last block is at most this many ticks before the hour; later it counts as halted. */
