@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { createRequire, syncBuiltinESMExports } from 'node:module'
 import { vi } from 'vitest'
-import type { Ended } from './tidegauge.ts'
+import { type Ended, withoutProgress } from './tidegauge.ts'
 
 const require = createRequire(import.meta.url)
 
@@ -18,7 +18,8 @@ export async function command(args: readonly string[], env: Readonly<Record<stri
   const forgetSignals = signalsRemembered()
   try {
     const code = await run(args)
-    return { code, ...said.texts }
+    const { stdout, stderr } = said.texts
+    return { code, stdout, stderr: withoutProgress(stderr) }
   } finally {
     forgetSignals()
     said.stop()
