@@ -15,7 +15,7 @@ const lies: Readonly<Record<string, string>> = {
   'an end without runs': 'its runs has the wrong form',
   'an end of a guessed run': 'its runs.run has the wrong form',
   'an end of a run it does not have': 'the end of a run that it does not have',
-  'a fault of the daemon’s parts': 'its runs.end.code has the wrong form',
+  'a fault of the daemon’s parts': 'its runs.end.fault.code has the wrong form',
   'a line of another collector': 'a log line of another collector',
   'a long text': 'its message has the wrong form',
   'no line': 'a line that is too long',

@@ -71,7 +71,7 @@ const fault = z
   .object({
     code: z.enum(tellable),
     message: text,
-    facts: z.record(text, z.union([text, z.number()])),
+    facts: labels(z.union([text, z.number()])),
     fix: text.optional(),
   })
   .transform(({ code, message, facts, fix }): FaultRecord => {
@@ -104,7 +104,7 @@ function listOf<Item extends z.ZodType>(item: Item, itemsMax: number) {
     })
 }
 
-/** A record of labels whose values are parsed up to the first that is wrong. */
+/** A record whose names are the collector's, which no issue repeats. Its values are parsed up to the first that is wrong. */
 function labels<Value extends z.ZodType>(value: Value) {
   return z.record(z.string(), z.unknown()).transform((written, context): Record<string, z.output<Value>> => {
     const entries = Object.entries(written)
@@ -112,7 +112,7 @@ function labels<Value extends z.ZodType>(value: Value) {
     for (const [label, part] of entries.slice(0, labelsMax + 1)) {
       const result = value.safeParse(part)
       if (!result.success || label.length > childTextCharsMax || parsed.length === labelsMax) {
-        context.addIssue(result.success ? { code: 'custom' } : firstIssue(label, result.error))
+        context.addIssue(result.success ? { code: 'custom' } : firstIssue(0, result.error))
         return notParsed
       }
       parsed.push([label, result.data])
@@ -214,7 +214,7 @@ const http = z.object({
   as: z.enum(['json', 'text', 'bytes']),
   method: z.enum(['GET', 'POST']),
   url: z.string(),
-  headers: z.record(z.string(), z.string()),
+  headers: labels(z.string()),
   body: z.string().optional(),
   place: count,
   answer: httpReply.optional(),
@@ -267,7 +267,7 @@ const message = z.discriminatedUnion('kind', [
     collectorId: text,
     level: z.enum(['debug', 'info', 'warn']),
     message: text,
-    facts: z.record(text, fact),
+    facts: labels(fact),
   }),
 ]) satisfies z.ZodType<FromChild>
 
@@ -290,16 +290,9 @@ export function heard(line: string): Heard {
   const result = message.safeParse(json)
   if (result.success) return { ok: true, message: result.data }
   const [issue] = result.error.issues
-  // Names of labels are the collector's: of a path only the names listed here are repeated.
-  const path = (issue?.path ?? []).filter(part => typeof part === 'string' && ownNames.has(part))
+  const path = (issue?.path ?? []).filter(part => typeof part === 'string')
   return {
     ok: false,
     wrong: path.length > 0 ? `its ${path.join('.')} has the wrong form` : 'of an unknown kind',
   }
 }
-
-const ownNames = new Set(
-  'kind runs run end asks ask chain question hoursBefore level message facts code fix readings failures ofNone outcome description metrics history declared secrets mistakes known requests filter address topics host ends how retryAfterMs prices exact nearest failure isUnread list items memory blocks first hour hours since recent'.split(
-    ' ',
-  ),
-)
