@@ -249,7 +249,7 @@ function planned(value: Value, names: ArgumentNames): PlannedCall {
 
 /** Advice for an item whose token has no decimals: a number that is a scale would be that of all items. */
 const itemAdvice =
-  'for a token without decimals() write decimals: N next to price: token, where it counts for such tokens alone; without a price read such items as a list of their own'
+  'for a token without decimals() write decimals: N next to price: token, where it counts for such tokens alone, and for each of them; where their numbers differ, or without a price, read such items as a list of their own'
 
 /**
  * The decimals of what a call returns. An amount that is priced by its token has those of the token, and a number counts

@@ -141,7 +141,10 @@ function mistakesOf(
     tell(kinds.slice(1, 2), `must have one of sum, count, unique, and has ${kinds.join(' and ') || 'nothing of it'}`)
   } else if (stray && eventOption.sum === undefined) tell([stray], `belongs to a sum, and this is a ${kinds[0]}`)
   if (eventOption.decimals === true && isOfSeveral && eventOption.token === undefined)
-    tell(['decimals'], 'must be a number or { address: "0x…" }: there are several contracts')
+    tell(
+      ['decimals'],
+      'must be a number or { address: "0x…" }, which holds for all of these contracts; for tokens with decimals of their own write an event-sum of each',
+    )
   if (eventOption.token !== undefined && typeof (eventOption.decimals ?? 0) !== 'number')
     tell(['decimals'], 'must be a number, for a token that has no decimals(): one that has them is asked')
   if (eventOption.price === 'token' && eventOption.token === undefined)

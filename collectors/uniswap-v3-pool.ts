@@ -84,7 +84,7 @@ function compare(configured: Pair<Address>, poolTokens: Pair<Address>): void {
   for (const place of [0, 1] as const) {
     if (configured[place].toLowerCase() !== poolTokens[place].toLowerCase())
       throw new Error(
-        `token${place} of the pool is ${poolTokens[place]}, and tokens has ${configured[place]} in its place: write them in the order of the pool`,
+        `token${place} of the pool is ${poolTokens[place]}, and tokens has ${configured[place]} in its place: write them, and all else with 0 or 1 in it, in the order of the pool`,
       )
   }
 }

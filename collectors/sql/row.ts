@@ -7,7 +7,8 @@ export interface RowColumn {
   readonly value: bigint | boolean | number | string | null
 }
 
-const rowsMeant = 'must return one row: take one with WHERE or LIMIT 1, or make one of them, as with sum() or count()'
+const rowsMeant =
+  'must return one row: take one with WHERE, or with ORDER BY and LIMIT 1, or make one of them, as with sum() or count()'
 
 /** Error of a query that did not return one row. */
 export function notOneRow(count: 0 | 2): Error {

@@ -27,7 +27,7 @@ const decimalsAbi = [
 
 /** Advice for a token that has no `decimals()`: the option whose number counts for such tokens alone. */
 export function ofOption(option: string): string {
-  return `for a token without decimals() write its number as ${option}: N, which counts for such tokens alone`
+  return `for a token without decimals() write its number as ${option}: N, which counts for such tokens alone, and for each of them`
 }
 
 /** Advice for a call: there a number is the scale of what is returned. */

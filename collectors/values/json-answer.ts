@@ -77,9 +77,12 @@ export function decimalAt(json: unknown, path: string, thousands?: string): stri
 /** A number in groups of digits without their separators; anything else as it is. */
 function withoutSeparators(value: unknown, thousands: string | undefined): unknown {
   if (thousands === undefined || typeof value !== 'string') return value
-  const text = value.trim().replaceAll(thousands, ',')
-  // The last group is of three, those before it also of two, as in India.
-  return /^-?\d{1,3}(,\d{2,3})*,\d{3}(\.\d+)?$/.test(text) ? text.replaceAll(',', '') : value
+  const [first = '', ...groups] = value.trim().split(thousands)
+  const last = groups.pop() ?? ''
+  // The last group is of three, those before it also of two, as in India. A comma in another place may be a decimal point.
+  const isGrouped =
+    /^-?\d{1,3}$/.test(first) && groups.every(each => /^\d{2,3}$/.test(each)) && /^\d{3}(\.\d+)?$/.test(last)
+  return isGrouped ? [first, ...groups, last].join('') : value
 }
 
 /** Whether a part of an answer is a decimal number, with or without quotes. */
@@ -101,9 +104,13 @@ function notNumberAt(json: unknown, path: string): NotNumber {
 
 function textFix(found: string): string {
   const separator = /[,' _]/.exec(found.trim())?.[0]
-  return separator !== undefined && withoutSeparators(found, separator) !== found
+  if (separator === undefined || withoutSeparators(found, separator) === found)
+    return 'a number is written like 1234.5, without separators and units'
+  // In half of the world 12,345 is a little more than twelve.
+  const isClear = separator !== ',' || /,.*[,.]/.test(found)
+  return isClear
     ? `write thousands: ${JSON.stringify(separator)}, which is between its digits`
-    : 'a number is written like 1234.5, without separators and units'
+    : 'write thousands: "," where the comma stands between thousands; where it is a decimal point, let the pointer lead to another number'
 }
 
 function kindOf(value: unknown): string {

@@ -143,7 +143,8 @@ export function itemsAt(page: unknown, pointer: string, form: AnswerForm): reado
     )
 }
 
-const cutWords = 'items, as many as many sources give at once: if there are more, read them with pages'
+const cutWords =
+  'items, as many as many sources give at once: if there are more, ask for more at once, or read them with pages, whose parameter stands in the address'
 
 /** The pointer of the list that pages divide: the items of its first `*`. */
 export function pagedList(pointer: string, { format }: AnswerForm): string {

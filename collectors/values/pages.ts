@@ -74,6 +74,7 @@ export async function readPages(first: string, pages: Pages, reader: PageReader)
       )
       return all
     }
+    items.warnOfGap(step, parameter, reader)
     if (all.length === max) throw new Error(`${host} has more than ${max} pages: write a larger max`)
     items.add(lists)
     all.push(page)
@@ -99,6 +100,8 @@ class SeenItems {
   readonly #pages: string[] = []
   /** The page on which an item is, by its list and what tells it apart. */
   readonly #pageOf = new Map<string, number>()
+  /** Items of the longest list of the last page. */
+  #longest = 0
 
   constructor(id: string | undefined, host: string) {
     this.#id = id
@@ -114,14 +117,24 @@ class SeenItems {
   /** @throws Error when an item is on an earlier page, or has nothing that tells it apart */
   add(lists: readonly (readonly PageItem[])[]): void {
     const page = this.#pages.push(sameText(lists))
+    this.#longest = Math.max(...lists.map(list => list.length))
     for (const [number, list] of lists.entries()) {
       for (const item of list) {
         const name = this.#nameOf(item)
         const before = this.#pageOf.get(`${number} ${name}`) ?? page
-        if (before < page) throw new Error(this.#twice(name, before, page))
+        if (before < page) throw new Error(this.#twice(item, before, page))
         this.#pageOf.set(`${number} ${name}`, page)
       }
     }
+  }
+
+  /** Warns where the page before has fewer items than an offset rises by: those between are on no page. */
+  warnOfGap(step: number, parameter: string | undefined, { warn }: Pick<PageReader, 'warn'>): void {
+    const page = this.#pages.length
+    if (step === 1 || page === 0 || this.#longest >= step) return
+    warn(
+      `page ${page} has ${this.#longest} items, and ${parameter} rises by ${step}: what is between is not read; write as step how many items a page has`,
+    )
   }
 
   #nameOf([key, item]: PageItem): string {
@@ -132,12 +145,14 @@ class SeenItems {
     return sameText(name)
   }
 
-  #twice(name: string, before: number, page: number): string {
+  #twice(item: PageItem, before: number, page: number): string {
+    const name = this.#nameOf(item)
     const shortName = name.length > shownCharsMax ? `${name.slice(0, shownCharsMax)}…` : name
-    const hint =
-      this.#id === undefined
-        ? 'write the step of an offset, or with id: what tells items apart'
-        : 'write the step of an offset'
+    // Where all of an item is equal, so is each part of it; items that a map has under the same key may differ.
+    const isByKey = this.#id === undefined && typeof item[0] === 'string'
+    const hint = isByKey
+      ? 'write the step of an offset, or with id: what tells items apart'
+      : 'write the step of an offset'
     return `${this.#host} has the item ${shortName} on page ${before} and on page ${page}: it changed while it was read, or its pages overlap (${hint})`
   }
 }

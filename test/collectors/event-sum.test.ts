@@ -131,7 +131,7 @@ const mistakes = [
     'is anonymous, and its first topic may be that of any other event: give id under where',
   ],
   [{ count: true, event: 'Wide(bytes32 indexed) anonymous;' }, ['event'], 'may be that of any other event'],
-  [{ sum: 'value', decimals: true, address: [address] }, ['decimals'], 'there are several contracts'],
+  [{ sum: 'value', decimals: true, address: [address] }, ['decimals'], 'which holds for all of these contracts'],
   [{ count: true, labl: 'x' }, ['labl'], 'unknown option "labl"'],
 ] as const
 

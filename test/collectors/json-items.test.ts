@@ -16,6 +16,9 @@ const pools = {
   deep: [{ pools: [{ v: 1 }, { v: 2 }] }, { pools: [{ v: 4 }] }],
   none: [],
   huge: '-1E+99999',
+  french: '1 234,567',
+  swiss: "1'234'567.5",
+  indian: '12,34,567',
 }
 /** A number that no double holds, as JSON may have it. */
 const long = '{"rows":[{"v":9007199254740993},{"v":-9007199254740992},{"v":1.5E+2},{"v":"25e-2"}]}'
@@ -146,6 +149,8 @@ describe('http-json over a list', () => {
     ['/', { pointer: '/deep/*/pools/*/v', take: 'sum', where: { '/v': { not: [2] } } }, 5],
     ['/', { pointer: '/none/*/v', take: 'sum' }, 0],
     ['/', { pointer: '/data/2/tvl', require: { '/success': true, '/data/0/name': ['a', 'b'] } }, 3],
+    ['/', { pointer: '/swiss', thousands: "'" }, 1_234_567.5],
+    ['/', { pointer: '/indian', thousands: ',' }, 1_234_567],
     ['/long', { pointer: '/rows/*/v', take: 'sum' }, 151.25],
     ['/long', { pointer: '/rows/*/v', take: 'max', decimals: 19 }, 9.007199254740993e-4],
     ['/csv', inCsv({ take: 'sum', where: active }), 1333.5],
@@ -193,6 +198,9 @@ describe('http-json over a list', () => {
     ['/shift/map', numbered({ parameter: 'o', from: 0 }), 'has the item p1 on page 1 and on page 2'],
     ['/shift', numbered({ parameter: 'o', from: 0, step: 2, id: '/uid' }), 'has nothing at /uid, which id asks for'],
     ['/next', { ...numbered({ next: '/next' }), pointer: '/list/*/v/*' }, 'there is no list at /v'],
+    // Its comma is a decimal point.
+    ['/', { pointer: '/french', thousands: ' ' }, 'there is no number at /french, but the text "1 234,567"'],
+    ['/', { pointer: '/french', thousands: ',' }, 'there is no number at /french, but the text "1 234,567"'],
     ['/', { pointer: '/huge', thousands: ',' }, 'has an exponent of at most three digits'],
     ['/away', numbered({ next: '/next' }), 'is of another host'],
     ['/cursor?key=hidden', numbered({ next: '/next' }), 'is no address: write with next'],

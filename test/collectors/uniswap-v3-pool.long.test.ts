@@ -197,7 +197,7 @@ describe('a pool of Uniswap’s own contracts', () => {
     const [token0, token1] = tokens.map(({ address }) => address)
     const message = (await faultOf(collect(first(), { tokens: [token1, token0] }))).message
     expect(message).toBe(
-      `token0 of the pool is ${token0}, and tokens has ${token1} in its place: write them in the order of the pool`,
+      `token0 of the pool is ${token0}, and tokens has ${token1} in its place: write them, and all else with 0 or 1 in it, in the order of the pool`,
     )
   })
 

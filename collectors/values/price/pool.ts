@@ -51,7 +51,10 @@ export async function poolPrice(chain: ChainAsOf, priced: PricedPool): Promise<F
   const [before = 0n, now = 0n] = cumulatives
   const isToken0 = isAddressEqual(token, token0) && isAddressEqual(quote, token1)
   const isToken1 = isAddressEqual(token, token1) && isAddressEqual(quote, token0)
-  if (!isToken0 && !isToken1) throw new Error(`the pool is of ${token0} and ${token1}: write these as token and quote`)
+  if (!isToken0 && !isToken1)
+    throw new Error(
+      `the pool is of ${token0} and ${token1}: write the one whose price it is as token, and the other as quote`,
+    )
   const tick = floored(now - before, BigInt(window))
   const raw = powerOfTick(isToken0 ? tick : -tick)
   return raw.mul(scaled(10n ** BigInt(decimals), quoteDecimals))

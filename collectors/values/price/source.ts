@@ -100,7 +100,8 @@ export const source = z
     if (input.url === undefined) return
     if (input.maxAge === 'none') tell(['maxAge'], 'must be a number of seconds: a price is of its hour')
     const asked = { url: input.url, body: input.body }
-    if (!asksHour(asked)) tell(['url'], 'must contain {hour}, {hourSeconds} or {hourMs}: a price is of its hour')
+    if (!asksHour(asked))
+      tell(['url'], 'must contain {hour}, {hourSeconds} or {hourMs}, which the source heeds: a price is of its hour')
     if (asksBlock(asked)) tell(['url'], 'cannot contain {block}: a price is asked for by its hour')
   })
 

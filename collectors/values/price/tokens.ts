@@ -42,7 +42,8 @@ const urlSource = z
   .superRefine((source, context) => {
     const tell = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message })
     const { url, token, pointer, time, batch, decimals, require = {} } = source
-    if (!asksHour(source)) tell('url', 'must contain {hour}, {hourSeconds} or {hourMs}: a price is of its hour')
+    if (!asksHour(source))
+      tell('url', 'must contain {hour}, {hourSeconds} or {hourMs}, which the source heeds: a price is of its hour')
     if (asksBlock(source)) tell('url', 'cannot contain {block}: a price is asked for by its hour')
     if (batch !== undefined && !placesIn(source).has('{tokens}'))
       tell('batch', 'belongs to {tokens}, which stands neither in url nor in body')

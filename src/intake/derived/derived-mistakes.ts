@@ -131,7 +131,14 @@ function unitMistakes(placed: PlacedValue, specs: ReadonlyMap<MetricId, MetricSp
   const operation = value.kind === 'window' ? value.take : value.operation
   if (differing) {
     const message = `${differing.id} is in ${quoted(differing.unit)}, and ${first.id} in ${quoted(first.unit)}: a ${operation} has one unit`
-    return [at(placed, differing.path, message, 'give them one unit, or convert one by a product before')]
+    return [
+      at(
+        placed,
+        differing.path,
+        message,
+        'convert one by a product with a rate before; correct a unit only where it is not what the value is in',
+      ),
+    ]
   }
   if (unit === undefined || unit === first.unit) return []
   const message = `${quoted(unit)} does not fit: ${first.id} is in ${quoted(first.unit)}, and so is its ${operation}`

@@ -344,7 +344,8 @@ function ownLabels(output: unknown): string[] {
 }
 
 function fixFor(value: unknown, isShipped: boolean): string {
-  if (isShipped) return 'take another value, or give it more `decimals`: no number is larger than 1.8e308'
+  if (isShipped)
+    return 'take another value, or correct its `decimals` where they are wrong: no number is larger than 1.8e308'
   if (typeof value === 'bigint') return 'turn it into a number with units(amount, decimals)'
   if (value === null || value === undefined) return 'throw, or reject, when a value is not known'
   return 'return a number, or reject when there is none; is an await missing?'

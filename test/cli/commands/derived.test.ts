@@ -74,7 +74,10 @@ M: { of: elsewhere___M, take: max, hours: 2 }`)
     reported(23, 'M\\.of: no collector gives "elsewhere___M"\n +nothing gives a metric of elsewhere')
     reported(14, 'D: needs itself: pool___D → pool___D')
     reported(15, 'E: needs itself: pool___E → pool___F → pool___G → pool___E')
-    reported(18, 'H\\.sum\\[1\\]: pool___Coins is in "ETH", and pool___Supplied in "USD": a sum has one unit')
+    reported(
+      18,
+      'H\\.sum\\[1\\]: pool___Coins is in "ETH", and pool___Supplied in "USD": a sum has one unit\n +convert one by a product',
+    )
     reported(19, 'I\\.unit: "USD" does not fit: pool___Coins is in "ETH", and so is its mean\n +write unit: ETH')
     reported(20, 'J\\.unit: "ETH" does not fit: growth is in percent\n +write unit: "%"')
     reported(
