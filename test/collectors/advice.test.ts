@@ -7,4 +7,5 @@ it('every advice of a collector that names an option is followed to a value, and
   const all = advices()
   expect(all.size).toBeGreaterThan(25)
   expect([...all].filter(advice => !followed.has(advice))).toEqual([])
+  expect([...followed].filter(advice => !all.has(advice))).toEqual([])
 })

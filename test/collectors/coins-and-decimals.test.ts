@@ -1,27 +1,16 @@
-import { type Address, type Hex, parseAbi, toEventSelector } from 'viem'
+import { type Address, type Hex, parseAbi } from 'viem'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { OpenChainReader } from '../../src/chain/read/reader.ts'
 import { priceConfig, tokenPriceConfig } from '../../src/config/load.ts'
-import { type Artifact, artifact } from '../../src/devchain/contracts.ts'
+import { artifact } from '../../src/devchain/contracts.ts'
 import type { Deployed } from '../../src/devchain/miner.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import type { Hour } from '../../src/model/hour.ts'
 import { ProcessRunner } from '../../src/runner/daemon/process-runner.ts'
 import { tinyContract } from '../cli/commands/tiny-contract.ts'
 import { configured } from '../runner/setup.ts'
+import { feeEmitter, feeEvent } from '../support/fee-emitter.ts'
 import { ProtocolChain } from '../support/protocol-chain.ts'
-
-const fee = 'Fee(address token, uint256 amount)'
-
-/** A contract that emits the two words that it is called with as a fee. */
-function emitter(): Artifact {
-  const runtime = `604060046000377f${toEventSelector(`event ${fee}`).slice(2)}60406000a100`
-  const length = (runtime.length / 2).toString(16).padStart(4, '0')
-  return {
-    abi: parseAbi(['function pay(address token, uint256 amount)']),
-    bytecode: `0x61${length}80600c6000396000f3${runtime}`,
-  }
-}
 
 /** Decimals of each token, what was paid in it, what the treasury has, and its price in units of a ten thousandth. */
 const ofTokens = [
@@ -45,7 +34,7 @@ const place = { file: '/tidegauge.yaml', line: 1, column: 1 }
 
 beforeAll(async () => {
   chain = await ProtocolChain.start()
-  dex = await chain.deploy(emitter())
+  dex = await chain.deploy(feeEmitter())
   const deployed: Deployed[] = []
   for (const { decimals } of ofTokens.slice(0, 3))
     deployed.push(await chain.deploy(artifact('Token'), ['T', 'T', decimals]))
@@ -103,7 +92,7 @@ it('amounts of the coin and of tokens with 0, 6, 18 decimals and without any are
     return readings['X']
   }
   const priced = { price: 'token', decimals: 3 }
-  const event = { chain: 'demo', address: dex.address, event: fee, sum: 'amount', token: 'token', label: 'X' }
+  const event = { chain: 'demo', address: dex.address, event: feeEvent, sum: 'amount', token: 'token', label: 'X' }
   expect(await collected('event-sum', { ...event, ...priced })).toBe(dollars('paid'))
   const of = { demo: { owners: [treasury], assets: [{ token: { each: 'all' }, ...priced }] } }
   expect(await collected('balances', { label: 'X', of })).toBe(dollars('held'))
