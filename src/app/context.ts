@@ -9,7 +9,7 @@ import type { WatchedClock } from '../intake/hour-clock.ts'
 import type { DataFolders } from '../outbox/data-folders.ts'
 import type { WarmProcesses } from '../runner/daemon/warm-processes.ts'
 import { ProcessMetrics } from '../status/exposition/exposition.ts'
-import { openEarly } from '../status/server/starting.ts'
+import { openEarly, StartProgress } from '../status/server/starting.ts'
 import { Counters } from '../telemetry/counters.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Redactor } from '../telemetry/redactor.ts'
@@ -49,15 +49,18 @@ export class KeptCounts {
 
 /** The status server's port while a daemon starts. The daemon takes it; if none does, it is closed when disposed of. */
 export class EarlyPort implements AsyncDisposable {
+  readonly progress: StartProgress
   #port: OpenPort | undefined
 
-  private constructor(port: OpenPort | undefined) {
+  private constructor(port: OpenPort | undefined, progress: StartProgress) {
     this.#port = port
+    this.progress = progress
   }
 
   /** Opens it where that is possible; errors are the status server's to report. */
   static async open(config: Pick<Config, 'status'>): Promise<EarlyPort> {
-    return new EarlyPort(await openEarly(config.status))
+    const progress = new StartProgress()
+    return new EarlyPort(await openEarly(config.status, progress), progress)
   }
 
   take(): OpenPort | undefined {

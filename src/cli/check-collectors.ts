@@ -212,7 +212,10 @@ export async function usableCollectors(
  */
 export async function checkOptions(context: AppContext, { stopping }: Signals): Promise<void> {
   const deadlineMs = Math.min(startLoadMsMax, context.config.collect.deadlineMs)
-  const progress = (sentence: string) => context.log.info(sentence)
+  const progress = (sentence: string) => {
+    context.log.info(sentence)
+    context.earlyPort?.progress.reach(sentence)
+  }
   const checked = await checkCollectors(context, deadlineMs, stopping, progress)
   const lasting = checked.unusable.filter(({ fault }) => isPermanent(fault))
   const mistakes = inOrder(mistakesOf({ ...checked, unusable: lasting }), configFiles(context.config))

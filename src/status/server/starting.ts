@@ -14,27 +14,40 @@ type BoundAddress = ServedAddress & { readonly port: number }
  *
  * @returns `undefined` when it cannot listen there, or there are several addresses: the status server tries again
  */
-export async function openEarly(bound: BoundAddress, reason?: string): Promise<OpenPort | undefined> {
+export async function openEarly(bound: BoundAddress, reason: string | StartProgress): Promise<OpenPort | undefined> {
   if (bound.host === 'localhost') return undefined
-  const startsSince = reason === undefined ? systemTime.nowMs() : undefined
-  return openNotReady(bound, reason ?? 'Tidegauge is starting.', startsSince).catch(() => undefined)
+  return openNotReady(bound, reason).catch(() => undefined)
+}
+
+/** A daemon that is merely starting, and how far it is. */
+export class StartProgress {
+  readonly since = new Date(systemTime.nowMs()).toISOString()
+  #reached = ''
+
+  /** @param sentence how far it is, without a full stop */
+  reach(sentence: string): void {
+    this.#reached = `, ${sentence}`
+  }
+
+  get reason(): string {
+    return `Tidegauge is starting${this.#reached}.`
+  }
 }
 
 /**
  * Answers in place of the status server while there is no outbox to read: the process lives, and is not ready. `/livez` is
  * 200; `/readyz`, `/status.json` and the page are 503 with the reason; `/metrics` has a readiness of 0.
  *
- * @param reason why it is not ready, as a sentence
- * @param startsSinceMs of a daemon that is merely starting: since when, in milliseconds since 1970
+ * @param reason why it is not ready, as a sentence; or how far a start is
  * @throws the system's error when it cannot listen there
  */
-export function openNotReady(bound: BoundAddress, reason: string, startsSinceMs?: number): Promise<OpenPort> {
+export function openNotReady(bound: BoundAddress, reason: string | StartProgress): Promise<OpenPort> {
   const { host, port } = bound
-  const said = {
-    reasons: [withFile(reason)],
-    ...(startsSinceMs !== undefined && { startsSince: new Date(startsSinceMs).toISOString() }),
-  }
-  return OpenPort.open({ host, port, ...patience }, (request, response) => answer(bound, said, request, response))
+  const state = (): NotReady =>
+    typeof reason === 'string'
+      ? { reasons: [withFile(reason)] }
+      : { reasons: [reason.reason], startsSince: reason.since }
+  return OpenPort.open({ host, port, ...patience }, (request, response) => answer(bound, state(), request, response))
 }
 
 /** Its own state; `startsSince` is an instant as text. */

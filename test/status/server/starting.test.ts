@@ -6,11 +6,11 @@ import type { OpenPort } from '../../../src/edge/open-port.ts'
 import { systemTime } from '../../../src/edge/time.ts'
 import { adviseFile } from '../../../src/model/advice.ts'
 import { startStatus } from '../../../src/status/server/server.ts'
-import { openEarly } from '../../../src/status/server/starting.ts'
+import { openEarly, StartProgress } from '../../../src/status/server/starting.ts'
 import { emptySnapshot } from '../../support/snapshot.ts'
 
-async function early(port = 0): Promise<OpenPort | undefined> {
-  const opened = await openEarly({ host: '127.0.0.1', port })
+async function early(port = 0, progress = new StartProgress()): Promise<OpenPort | undefined> {
+  const opened = await openEarly({ host: '127.0.0.1', port }, progress)
   onTestFinished(() => opened?.stop())
   return opened
 }
@@ -38,6 +38,16 @@ it('a daemon that starts is live and not ready, and says so', async () => {
   const page = await ask(`${url}/`)
   expect(page).toMatchObject({ status: 503, body: expect.stringContaining(`<p>${reasons[0]}</p>`) })
   expect(page.headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' })
+})
+
+it('a daemon that starts says how far it is', async () => {
+  const progress = new StartProgress()
+  const url = (await early(0, progress))?.url ?? ''
+  progress.reach('loaded so far: 47 of 121 collectors')
+  expect(JSON.parse((await ask(`${url}/readyz`)).body)).toEqual({
+    ready: false,
+    reasons: ['Tidegauge is starting, loaded so far: 47 of 121 collectors.'],
+  })
 })
 
 it('a daemon that is not ready names its configuration in advice', async () => {
