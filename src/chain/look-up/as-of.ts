@@ -78,7 +78,6 @@ export class KnownHeaders {
     const better = (best: BlockHeader | undefined, candidate: BlockHeader) => {
       if (candidate.number === header.number || away(candidate) === 0) return best
       if (!best || best.number === 0n) return candidate
-      if (candidate.number === 0n) return best
       const [isFar, isBestFar] = [away(candidate) >= seconds, away(best) >= seconds]
       if (isFar !== isBestFar) return isFar ? candidate : best
       return away(candidate) < away(best) === isFar ? candidate : best
@@ -204,7 +203,7 @@ function counted(
   const bridge = share * (isAcross ? Math.max(0, 1 - share) : 1 + share)
   const density = blocks / ticks
   if (density <= 1) {
-    const inner = isAcross && ticks > 1 ? (blocks - 1) / (ticks - 1) : density
+    const inner = isAcross ? (blocks - 1) / (ticks - 1) : density
     const mean = isBefore ? passedTicks * inner : 1 + (passedTicks - 1) * inner
     return { mean, spread: Math.sqrt(blocks * (1 - density) * bridge) }
   }
@@ -370,12 +369,12 @@ function around({ number, spread }: Estimate, isOfFewCalls: boolean): bigint[] {
 const fewCallsSpreadMax = 1.2
 
 /**
- * Distinct numbers strictly between two others, ascending; the nearest one if none is. A number known to be empty is
+ * Distinct numbers strictly between two others; the nearest one if none is. A number known to be empty is
  * replaced by the nearest that is not; the result is empty when all are.
  */
 function open(known: KnownHeaders, numbers: readonly bigint[], from: bigint, to?: bigint): bigint[] {
   const chosen = within(numbers, from, to).flatMap(number => nearestOpen(known, number, from, to) ?? [])
-  return [...new Set(chosen)].sort((a, b) => (a < b ? -1 : 1))
+  return [...new Set(chosen)]
 }
 
 /** The numbers strictly between two others; if none is, the nearest ones. */

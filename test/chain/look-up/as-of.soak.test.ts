@@ -37,6 +37,8 @@ function search(chain: ScriptedChain, hourSeconds: number, seeds: readonly Block
   return { step, rounds, headers: calls }
 }
 
+const atMost = (count: number) => expect.toSatisfy((asked: number) => asked <= count, `at most ${count}`)
+
 /** The right answer of the search, by looking at every block. */
 function linearScan(timestamps: readonly number[], hourSeconds: number): string {
   const last = timestamps.findLastIndex(timestamp => timestamp <= hourSeconds)
@@ -154,6 +156,43 @@ describe('the search for the as-of block', () => {
       expect(said(step)).toBe(`found ${hourSeconds}`)
       expect(rounds).toBeLessThanOrEqual(2 + 22)
     }
+  })
+
+  it.each([
+    [
+      'slots of 12 s, a tenth of them missed',
+      (part: number) => 12 * Math.ceil(Math.log(1 - part) / Math.log(0.1) + 1e-9),
+      { cold: [17, 47], next: [16, 46], together: [4, 19] },
+    ],
+    [
+      'blocks at random, 13 s apart on average',
+      (part: number) => Math.max(1, Math.round(-13 * Math.log(1 - part))),
+      { cold: [23, 60], next: [17, 61], together: [5, 30] },
+    ],
+    [
+      'three or four blocks a second',
+      (part: number) => Number(part < 0.3),
+      { cold: [23, 64], next: [24, 69], together: [6, 28] },
+    ],
+  ])('asks no more than it must: %s', (_, gapOf, most) => {
+    // Round trips and headers, of seven hours.
+    const timestamps = [1_600_000_000]
+    for (let number = 1; number <= 100_000; number += 1)
+      timestamps.push((timestamps.at(-1) ?? 0) + gapOf(((number * 0x9e3779b1) >>> 0) / 2 ** 32))
+    const chain = scriptedChain(100_000, number => timestamps[number] ?? Number.NaN)
+    const hours = Array.from({ length: 7 }, (_, index) => 1_600_002_000 + 3_600 * (index + 1))
+    const cold = hours.map(hour => search(chain, hour))
+    const next = hours.slice(1).map((hour, index) => {
+      const before = cold[index]?.step
+      return search(chain, hour, before?.kind === 'found' ? [before.block] : [])
+    })
+    const together = searchAll(chain, hours)
+    const sum = (searches: readonly { rounds: number; headers: number }[]) => [
+      searches.reduce((total, { rounds }) => total + rounds, 0),
+      searches.reduce((total, { headers }) => total + headers, 0),
+    ]
+    const asked = { cold: sum(cold), next: sum(next), together: [together.rounds, together.calls] }
+    expect(asked).toEqual(Object.fromEntries(Object.entries(most).map(([kind, counts]) => [kind, counts.map(atMost)])))
   })
 
   it('the next hour, with the last one known, takes two round trips', () => {
