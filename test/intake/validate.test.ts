@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { hourFault, type PastOf, type Validated, validate, WindowPast } from '../../src/intake/validate.ts'
+import { hourFault, type PastOf, storedPart, type Validated, validate, WindowPast } from '../../src/intake/validate.ts'
 import { Fault, type FaultRecord } from '../../src/model/fault.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import { type MetricSpec, metricId } from '../../src/model/metric.ts'
@@ -150,4 +150,14 @@ describe('the fault of an hour', () => {
     const same = Object.fromEntries(labels.map(label => [label, failure('down')]))
     expect(hourFault(same)?.message).toBe(`L0, L1, L2, L3, L4, L5, L6, L7, L8, ${ofLabels}`)
   })
+})
+
+const recorded = { version: '1', code: 'c', options: 'o', hosts: {} }
+
+it.each([
+  [{}, {}],
+  [{ inputChanges: 0 }, { inputChanges: 0 }],
+  [{ provenance: recorded }, { provenance: recorded }],
+])('of a result with %j is stored what it has', (parts, stored) => {
+  expect(storedPart({ accepted: [], pins: [], failures: {}, ...parts })).toEqual({ accepted: [], pins: [], ...stored })
 })
