@@ -36,7 +36,7 @@ const vaultOf = (number: number) => BigInt(keccak256(numberToHex(number, { size:
 
 it('the first values of a new user: fees, 1,200 vaults, overlapping pages and a list of the present', async () => {
   // A list of the present is read for the current hour alone, which must not end meanwhile.
-  while (systemTime.nowMs() % 3_600_000 > 3_400_000) await untilNextLook()
+  while (systemTime.nowMs() % 3_600_000 > 3_500_000) await untilNextLook()
   const current = hourAt(systemTime.nowMs())
   const chain = await ProtocolChain.start(31_337, hourAfter(current, -1))
   onTestFinished(() => chain.stop())

@@ -268,9 +268,11 @@ class HourlyReader implements OpenChainReader {
     const { seenMs } = state
     if (seenMs !== undefined && this.#time.steadyMs() - seenMs < seenMsMax) return block
     if (!state.check?.isUsable) state.check = new SharedWork(shared => this.hasBlock(block, shared))
-    if ((await state.check.join(signal)) === false) return this.#asOf(this.#hours.of(state.hour), signal)
+    const isThere = await state.check.join(signal)
+    if (isThere === false) return this.#asOf(this.#hours.of(state.hour), signal)
     delete state.check
-    state.seenMs = this.#time.steadyMs()
+    // A node that says nothing of it has not shown it: it is asked for again.
+    if (isThere) state.seenMs = this.#time.steadyMs()
     return block
   }
 
