@@ -1,6 +1,6 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { Config } from '../config/config.ts'
+import { type Config, serviceAddress } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import type { PlacedMistake } from '../config/mistakes.ts'
 import { lastHolders } from '../outbox/roles.ts'
@@ -30,7 +30,7 @@ function isOther(config: Config, folder: string, file: string): boolean {
   const otherConfig = loaded(file)
   if (otherConfig?.data.kind !== 'folder' || otherConfig.data.folder !== folder) return false
   const ids = new Set(config.protocols.map(({ id }) => id))
-  const isCopy = dirname(file) === dirname(config.file) && serviceOf(otherConfig) === serviceOf(config)
+  const isCopy = dirname(file) === dirname(config.file) && serviceAddress(otherConfig) === serviceAddress(config)
   return !(isCopy && otherConfig.protocols.some(({ id }) => ids.has(id)))
 }
 
@@ -40,8 +40,4 @@ function loaded(file: string): Config | undefined {
   } catch {
     return undefined
   }
-}
-
-function serviceOf({ service }: Config): string {
-  return service.kind === 'remote' ? service.url : service.kind
 }

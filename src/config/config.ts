@@ -123,6 +123,11 @@ export function allCollectors(config: Pick<Config, 'prices' | 'lists' | 'protoco
   return [...[...prices, ...lists].map(each => each.collector), ...protocolCollectors({ protocols })]
 }
 
+/** The address of the service, equal for all configurations that send to it: `https://metrics.example/api`, or `embedded`. */
+export function serviceAddress({ service }: Pick<Config, 'service'>): string {
+  return service.kind === 'remote' ? service.url.replace(/\/+$/, '') : service.kind
+}
+
 /** The collectors of all protocols. */
 export function protocolCollectors({ protocols }: Pick<Config, 'protocols'>): CollectorConfig[] {
   return protocols.flatMap(({ collectors }) => collectors)

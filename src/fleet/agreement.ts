@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Config } from '../config/config.ts'
+import { type Config, serviceAddress } from '../config/config.ts'
 import type { Time } from '../edge/time.ts'
 import { hourMs } from '../model/limits.ts'
 import {
@@ -17,9 +17,8 @@ import type { Log } from '../telemetry/log.ts'
 export const unsupportedMs = 15 * 60_000
 
 /** The service of a configuration, as it must be the same in all daemons of a fleet. Pure. */
-export function serviceOf({ service }: Pick<Config, 'service'>): Identity {
-  const url = service.kind === 'remote' ? service.url.replace(/\/+$/, '') : service.kind
-  return { name: serviceIdentity, digest: createHash('sha256').update(url).digest() }
+export function serviceOf(config: Pick<Config, 'service'>): Identity {
+  return { name: serviceIdentity, digest: createHash('sha256').update(serviceAddress(config)).digest() }
 }
 
 /** Definitions of collectors as identities. Pure. */

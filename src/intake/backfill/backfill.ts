@@ -64,6 +64,9 @@ export interface BackfillDeps extends RoundDeps {
   readonly budget?: CallBudget
 }
 
+/** The hours of a backfill, how they are read, and who hears of it: in one process or in several. */
+export type BackfillRead = Pick<BackfillDeps, 'works' | 'asked' | 'order' | 'concurrency' | 'signal' | 'report'>
+
 /** Result of a backfill. */
 export interface BackfillEnd {
   readonly collectors: readonly CollectorCounts[]
