@@ -125,7 +125,7 @@ export function allCollectors(config: Pick<Config, 'prices' | 'lists' | 'protoco
 
 /** The address of the service, equal for all configurations that send to it: `https://metrics.example/api`, or `embedded`. */
 export function serviceAddress({ service }: Pick<Config, 'service'>): string {
-  return service.kind === 'remote' ? service.url.replace(/\/+$/, '') : service.kind
+  return service.kind === 'remote' ? service.url : service.kind
 }
 
 /** The collectors of all protocols. */
