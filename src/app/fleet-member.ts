@@ -50,7 +50,8 @@ import type { MakeDelivery } from './delivering.ts'
 import { endpointStates, openChains } from './open-chains.ts'
 import { logUpkeep, rolesOf } from './open-outbox.ts'
 import { openPipeline } from './open-runner.ts'
-import { type ReportingDeps, startReports } from './reporting.ts'
+import { startReports } from './reporting.ts'
+import type { ReportingDeps } from './reporting-deps.ts'
 
 /** Interval at which the database is asked for its clock. */
 const askClockMs = 60_000

@@ -1,4 +1,5 @@
 import type { AppContext } from '../../app/context.ts'
+import { withHeartbeat } from '../../app/heartbeat.ts'
 import { openChains } from '../../app/open-chains.ts'
 import { logUpkeep, openOutbox } from '../../app/open-outbox.ts'
 import { openPipeline } from '../../app/open-runner.ts'
@@ -446,37 +447,4 @@ function printCaughtUp(caughtUp: CaughtUp, options: CatchUpOptions): void {
   if (due + dead + held === 0) return
   const next = due > 0 ? ' (tidegauge flush, or the next run)' : ''
   note(`${counted(due, 'metric')} not delivered${next}${waitingText({ dead, held })}`)
-}
-
-/** Attempts at one ping: the run ends soon after its work. */
-const pingAttemptsMax = 3
-
-/**
- * Runs work that is reported to the heartbeat, if one is configured: that it begins, and its result. The work does not
- * wait for the first ping, and never fails because of one.
- *
- * @param work resolves to why it is a failure, a sentence each
- * @returns whether it is a success
- */
-async function withHeartbeat(
-  { config, time, redactor }: AppContext,
-  work: () => Promise<readonly string[]>,
-): Promise<boolean> {
-  if (!config.heartbeat) return (await work()).length === 0
-  const hour = hourAt(time.nowMs())
-  const { PingSender } = await import('../../reports/heartbeat/heartbeat.ts')
-  // The person who runs this sees why a ping is not accepted.
-  const log = createLog('warn', redactor)
-  const sender = new PingSender({ ...config.heartbeat, time, log, redactor, attemptsMax: pingAttemptsMax })
-  void sender.send({ kind: 'start', hour, sentences: [] })
-  const end = async (sentences: readonly string[]) => {
-    await sender.send({ kind: sentences.length === 0 ? 'success' : 'fail', hour, sentences })
-    return sentences.length === 0
-  }
-  try {
-    return await end(await work())
-  } catch (error) {
-    await end([faultLine(error)])
-    throw error
-  }
 }

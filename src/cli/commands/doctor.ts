@@ -16,10 +16,10 @@ import {
   mistakeFindings,
   type Outcome,
   ok,
-  receiverFindings,
   warning,
 } from '../doctor/here.ts'
 import { listFindings } from '../doctor/lists.ts'
+import { receiverFindings } from '../doctor/receivers.ts'
 import { chainFindings, eventFindings, serviceFindings, sourceFindings } from '../doctor/sources.ts'
 import { endIncomplete } from '../exit.ts'
 import { openContextDespite } from '../open-context.ts'

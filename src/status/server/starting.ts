@@ -3,7 +3,7 @@ import { OpenPort } from '../../edge/open-port.ts'
 import { systemTime } from '../../edge/time.ts'
 import { withFile } from '../../model/advice.ts'
 import { familyText, readyFamily } from '../exposition/families.ts'
-import { html, titles } from '../page/html.ts'
+import { startingPage } from '../page/starting.ts'
 import { isAllowed, patience, type ServedAddress, securityHeaders } from './guard.ts'
 
 /** Address of the status server. `port` 0: the system picks one. */
@@ -81,20 +81,6 @@ function replyTo(
     case '/metrics':
       return { status: 200, type: 'text/plain; version=0.0.4', body: familyText(readyFamily(false)) }
     default:
-      return { status: 503, type: 'text/html', body: page(reasons.join(' ')) }
+      return { status: 503, type: 'text/html', body: startingPage(reasons.join(' ')) }
   }
-}
-
-function page(reason: string): string {
-  return html`<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<meta http-equiv="refresh" content="10">
-<title>${titles.notReady}</title>
-<h1>Tidegauge is not ready</h1>
-<p>${reason}</p>
-<p>It goes on automatically.</p>
-</html>
-`.toString()
 }

@@ -1,0 +1,33 @@
+import { latenessWanted } from '../status/readiness.ts'
+import type { ReportingDeps } from './reporting-deps.ts'
+
+/** Starts the notices to receivers; what that needs is loaded here. */
+export async function startNotifier(
+  { context, outbox, now }: ReportingDeps,
+  stack: AsyncDisposableStack,
+): Promise<void> {
+  const { config, time, log, redactor, kept } = context
+  const [{ Notifier }, { receiverOf }, { troublesOf }] = await Promise.all([
+    import('../reports/notify/notifier.ts'),
+    import('../reports/notify/receivers.ts'),
+    import('../reports/notify/troubles.ts'),
+  ])
+  const all = config.notify.map(receiver => receiverOf(receiver, secrets => redactor.add(secrets)))
+  // A receiver that is written twice gets each notice once.
+  const receivers = [...new Map(all.map(receiver => [receiver.name, receiver])).values()]
+  const notifier = new Notifier({
+    receivers,
+    outbox,
+    async look() {
+      const observed = now()
+      const wanted = latenessWanted(observed)
+      const [lateness, unresolved] = await Promise.all([outbox.status.lateness(wanted), outbox.status.unresolved()])
+      return troublesOf({ ...observed, hour: wanted.hour, lateness, unresolved })
+    },
+    time,
+    log,
+    redactor,
+    counters: kept?.counters,
+  })
+  stack.defer(() => notifier.stop())
+}
