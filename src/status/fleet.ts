@@ -20,6 +20,21 @@ export interface FleetState {
   readonly idleLanes: readonly IdleLane[]
   /** Differences between living daemons that a person should end, one sentence each. */
   readonly differences: readonly string[]
+  /** The same by their kinds, with the daemon that each is of. */
+  readonly differing: readonly FleetDifference[]
+}
+
+/** Kinds of differences: those between all daemons, then those of one daemon. */
+export const differenceKinds = ['version', ...configurationParts, 'definition', 'failing', 'name', 'clock'] as const
+
+/** A difference between living daemons that a person should end. */
+export interface FleetDifference {
+  readonly kind: (typeof differenceKinds)[number]
+  /** Name of the daemon that differs; absent where the daemons are compared with each other. */
+  readonly daemon?: string
+  /** The difference, and what follows from it. */
+  readonly reason: string
+  readonly fix: string
 }
 
 /** A daemon of a fleet. Instants are of the database's clock, in milliseconds since 1970. */
@@ -128,18 +143,20 @@ export function fleetState({ daemons, due, nowMs, service, protocolIds = [] }: F
   const living = members.filter(({ isAway }) => !isAway)
   const livingRows = daemons.filter((_, place) => !members[place]?.isAway)
   const worked = new Set(living.flatMap(({ lanes }) => lanes))
+  const differing = [
+    ...versionDifference(living),
+    ...configurationDifferences(livingRows, protocolIds),
+    ...livingRows.flatMap(row => serviceDifference(row, service)),
+    ...livingRows.flatMap(definitionDifference),
+    ...livingRows.flatMap(failure),
+    ...livingRows.flatMap(nameDifference),
+    ...livingRows.flatMap(clockDifference),
+  ]
   return {
     daemons: members,
     idleLanes: due.filter(({ lane }) => !worked.has(lane)).map(lane => ({ ...lane, reason: idleSentence(lane) })),
-    differences: [
-      ...versionDifference(living),
-      ...configurationDifferences(livingRows, protocolIds),
-      ...livingRows.flatMap(row => serviceSentence(row, service)),
-      ...livingRows.flatMap(definitionSentence),
-      ...livingRows.flatMap(failingSentence),
-      ...livingRows.flatMap(namesakeSentence),
-      ...livingRows.flatMap(clockSentence),
-    ],
+    differences: differing.map(({ reason, fix }) => `${reason}. ${fix}.`),
+    differing,
   }
 }
 
@@ -157,15 +174,15 @@ function idleFix(lane: string): string {
   return `Start a daemon whose fleet.lanes has it${needs}`
 }
 
-function versionDifference(living: readonly FleetDaemon[]): string[] {
+function versionDifference(living: readonly FleetDaemon[]): FleetDifference[] {
   const groups = grouped(living, ({ version }) => version)
   if (groups.length < 2) return []
   const each = groups.map(([version, names]) => `${version} on ${names}`).join(', ')
-  return [`The daemons have different versions: ${each}. Update them to the same.`]
+  return [{ kind: 'version', reason: `The daemons have different versions: ${each}`, fix: 'Update them to the same' }]
 }
 
 /** Differences of parts in words. Of keys those of the same protocol are compared: a machine may have protocols of its own. */
-const partWords: Readonly<Record<(typeof configurationParts)[number], readonly [what: string, effect: string]>> = {
+const partWords: Readonly<Record<(typeof configurationParts)[number], readonly [what: string, fix: string]>> = {
   service: ['service.url', 'Give all of them the same'],
   keys: ['keys of the service', 'Where that lasts after a rotation, give all of them the same'],
   collectors: [
@@ -178,17 +195,18 @@ const partWords: Readonly<Record<(typeof configurationParts)[number], readonly [
   ],
 }
 
-function configurationDifferences(living: readonly SeenDaemon[], protocolIds: readonly string[]): string[] {
+function configurationDifferences(living: readonly SeenDaemon[], protocolIds: readonly string[]): FleetDifference[] {
   return configurationParts.flatMap((part, place) => {
-    const [what, effect] = partWords[part]
+    const [what, fix] = partWords[part]
     if (part === 'keys') return keyDifference(living, protocolIds)
     const groups = grouped(living, ({ digest }) => shortHex(partOf(digest, place)))
-    return groups.length < 2 ? [] : [`The daemons have different ${what}: ${eachOf(groups)}. ${effect}.`]
+    const reason = `The daemons have different ${what}: ${eachOf(groups)}`
+    return groups.length < 2 ? [] : [{ kind: part, reason, fix }]
   })
 }
 
 /** The first protocol that daemons push with different keys, and how many more. */
-function keyDifference(living: readonly SeenDaemon[], protocolIds: readonly string[]): string[] {
+function keyDifference(living: readonly SeenDaemon[], protocolIds: readonly string[]): FleetDifference[] {
   const idOf = new Map(protocolIds.map(id => [partDigest(id).toString('hex'), id]))
   const keysOf = new Map(living.map(({ name, digest }) => [name, keyDigests(digest)]))
   const protocols = new Set([...keysOf.values()].flatMap(keys => [...keys.keys()]))
@@ -199,9 +217,10 @@ function keyDifference(living: readonly SeenDaemon[], protocolIds: readonly stri
   })
   const [first] = different
   if (!first) return []
-  const [what, effect] = partWords.keys
+  const [what, fix] = partWords.keys
   const more = different.length > 1 ? ` and ${different.length - 1} more` : ''
-  return [`The daemons have different ${what} for ${first.id}${more}: ${eachOf(first.groups)}. ${effect}.`]
+  const reason = `The daemons have different ${what} for ${first.id}${more}: ${eachOf(first.groups)}`
+  return [{ kind: 'keys', reason, fix }]
 }
 
 /** Digests of keys by those of the ids of their protocols, which follow the parts. */
@@ -228,39 +247,41 @@ function partOf(digest: Buffer, place: number): Buffer {
   return digest.subarray(place * partBytes, (place + 1) * partBytes)
 }
 
-function namesakeSentence({ name, host, pid, namesake }: SeenDaemon): string[] {
-  if (namesake === undefined) return []
-  return [`Two daemons have the name ${name} (${host}, pid ${pid}; ${namesake}). Give each a fleet.name of its own.`]
-}
-
 /** The digest of a part is the begin of what is written of the service. */
-function serviceSentence({ name, digest }: SeenDaemon, service: Identity | undefined): string[] {
+function serviceDifference({ name, digest }: SeenDaemon, service: Identity | undefined): FleetDifference[] {
   if (!service || digest.length === 0 || service.digest.subarray(0, partBytes).equals(partOf(digest, 0))) return []
-  return [
-    `The service.url of ${name} is not the service of this fleet: it delivers nothing. Correct it, or run tidegauge fleet take service where the right one is configured.`,
-  ]
+  const reason = `The service.url of ${name} is not the service of this fleet: it delivers nothing`
+  const fix = 'Correct it, or run tidegauge fleet take service where the right one is configured'
+  return [{ kind: 'service', daemon: name, reason, fix }]
 }
 
-function definitionSentence({ name, differing }: SeenDaemon): string[] {
+function definitionDifference({ name, differing }: SeenDaemon): FleetDifference[] {
   const [first, ...more] = differing
   if (first === undefined) return []
   const named = more.length === 0 ? first : `${first} and ${more.length} more`
-  return [
-    `${name} defines ${named} otherwise (code or options): it leaves its hours to the other daemons. Give all the same configuration, or run tidegauge fleet take collector ${first} where the right one is.`,
-  ]
+  const reason = `${name} defines ${named} otherwise (code or options): it leaves its hours to the other daemons`
+  const fix = `Give all the same configuration, or run tidegauge fleet take collector ${first} where the right one is`
+  return [{ kind: 'definition', daemon: name, reason, fix }]
 }
 
-function failingSentence({ name, failing }: SeenDaemon): string[] {
+function failure({ name, failing }: SeenDaemon): FleetDifference[] {
   if (failing === undefined) return []
-  return [
-    `${name} does not get through to the service: ${failing}. Where another daemon does, that one delivers; tidegauge doctor on ${name} says what to do.`,
-  ]
+  const reason = `${name} does not get through to the service: ${failing}`
+  const fix = `Where another daemon does, that one delivers; tidegauge doctor on ${name} says what to do`
+  return [{ kind: 'failing', daemon: name, reason, fix }]
 }
 
-function clockSentence({ name, clockOffMs }: SeenDaemon): string[] {
+function nameDifference({ name, host, pid, namesake }: SeenDaemon): FleetDifference[] {
+  if (namesake === undefined) return []
+  const reason = `Two daemons have the name ${name} (${host}, pid ${pid}; ${namesake})`
+  return [{ kind: 'name', daemon: name, reason, fix: 'Give each a fleet.name of its own' }]
+}
+
+function clockDifference({ name, clockOffMs }: SeenDaemon): FleetDifference[] {
   if (Math.abs(clockOffMs) < clockOffMsMin) return []
   const off = `${Math.round(Math.abs(clockOffMs) / 1_000)} s ${clockOffMs > 0 ? 'ahead of' : 'behind'}`
-  return [`The clock of ${name} is ${off} the database's, by which the fleet goes. Set one of them right.`]
+  const reason = `The clock of ${name} is ${off} the database's, by which the fleet goes`
+  return [{ kind: 'clock', daemon: name, reason, fix: 'Set one of them right' }]
 }
 
 /** The names of daemons with the same value, by value. */

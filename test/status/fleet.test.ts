@@ -136,6 +136,27 @@ describe('the state of a fleet', () => {
     const service = { name: 'service', digest: Buffer.alloc(32, 0xab) }
     expect(fleetState({ daemons, due: [], nowMs, service }).differences).toEqual(differences)
   })
+
+  it('has the kind of each difference, and the daemon that it is of', () => {
+    const daemons = [
+      daemon('a'),
+      daemon('b', { version: '2', ...differsIn(0) }),
+      daemon('c', { ...differsIn(3), differing: ['x/y'], failing: 'the service refuses its key (401)' }),
+      daemon('d', { namesake: 'us, pid 9', clockOffMs: 60_000 }),
+    ]
+    const service = { name: 'service', digest: Buffer.alloc(32, 0xab) }
+    const { differing } = fleetState({ daemons, due: [], nowMs, service })
+    expect(differing.map(({ kind, daemon: name }) => [kind, name])).toEqual([
+      ['version', undefined],
+      ['service', undefined],
+      ['settings', undefined],
+      ['service', 'b'],
+      ['definition', 'c'],
+      ['failing', 'c'],
+      ['name', 'd'],
+      ['clock', 'd'],
+    ])
+  })
 })
 
 function isoOf(hour: number): string {

@@ -153,6 +153,13 @@ export const richSnapshot: Snapshot = {
       { lane: 'base', hours: 2, oldest: hourAfter(lastHour, -1), reason: 'no living daemon works the lane base' },
     ],
     differences: ['the daemons have different versions: 0.1.0 on eu-1, 0.2.0 on eu-3; update them to the same'],
+    differing: [
+      {
+        kind: 'version',
+        reason: 'the daemons have different versions: 0.1.0 on eu-1, 0.2.0 on eu-3',
+        fix: 'update them to the same',
+      },
+    ],
   },
   configuration: { file: '/config/tidegauge.yaml', digest: 'd1', inForceSinceMs: nowMs - 40 * minuteMs },
   endpoints: [

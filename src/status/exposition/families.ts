@@ -1,5 +1,6 @@
 import type { Hour } from '../../model/hour.ts'
 import { labelOf } from '../../model/metric.ts'
+import { differenceKinds } from '../fleet.ts'
 import type { Scrape } from '../observe.ts'
 import type { CellState, EndpointState } from '../snapshot.ts'
 
@@ -64,7 +65,13 @@ const summary: FamilyOf = (name, help, samples) => ({ name, type: 'summary', hel
 
 /** The metrics of a snapshot, under names that begin with `tidegauge_`. An unknown value has no sample, rather than a 0. */
 export function snapshotFamilies(scrape: Scrape): Family[] {
-  return [...daemonFamilies(scrape), ...deliveryFamilies(scrape), ...endpointFamilies(scrape), ...hourFamilies(scrape)]
+  return [
+    ...daemonFamilies(scrape),
+    ...deliveryFamilies(scrape),
+    ...fleetFamilies(scrape),
+    ...endpointFamilies(scrape),
+    ...hourFamilies(scrape),
+  ]
 }
 
 /** Metrics of the process: readiness, configuration, clock, disk. */
@@ -199,6 +206,32 @@ function warningFamilies(warnings: Scrape['warnings']): Family[] {
       'tidegauge_service_last_warning_timestamp_seconds',
       'When the service last warned; absent when it never did.',
       known(lastMs === undefined ? undefined : lastMs / 1000),
+    ),
+  ]
+}
+
+/** Metrics of the daemons that share the outbox, the same at each of them; none where it belongs to one. */
+export function fleetFamilies({ fleet }: Pick<Scrape, 'fleet'>): Family[] {
+  if (!fleet) return []
+  const { daemons, differing } = fleet
+  return [
+    gauge(
+      'tidegauge_fleet_daemon_up',
+      'In a fleet, 1 for each daemon that lives, 0 for one that was not seen for longer than a heartbeat, for a day.',
+      daemons.map(({ name, isAway }) => [{ daemon: name }, isAway ? 0 : 1] as const),
+    ),
+    gauge(
+      'tidegauge_fleet_roles',
+      'In a fleet, the protocols that each daemon delivers (deliver), and 1 for the one that reports (report).',
+      daemons.flatMap(({ name, delivers, isReporting }) => [
+        [{ daemon: name, role: 'deliver' }, delivers.length] as const,
+        [{ daemon: name, role: 'report' }, isReporting ? 1 : 0] as const,
+      ]),
+    ),
+    gauge(
+      'tidegauge_fleet_differences',
+      'In a fleet, differences between living daemons by what differs; tidegauge fleet ls has their words.',
+      differenceKinds.map(kind => [{ kind }, differing.filter(each => each.kind === kind).length] as const),
     ),
   ]
 }

@@ -117,6 +117,23 @@ describe('the exposition of a snapshot', () => {
     expect([value('TVL', 'USDC'), value('Paused', '')]).toEqual([12_345_678.9, 0])
   })
 
+  it('holds the daemons of a fleet, what each has of the whole, and every kind of difference', () => {
+    const fleetOf = (samples: ReadonlyMap<string, number>) =>
+      Object.fromEntries([...samples].filter(([key]) => key.startsWith('tidegauge_fleet_')))
+    const none = ['service', 'keys', 'collectors', 'settings', 'definition', 'failing', 'name', 'clock']
+    expect(fleetOf(rich)).toEqual({
+      'tidegauge_fleet_daemon_up{daemon="eu-1"}': 1,
+      'tidegauge_fleet_daemon_up{daemon="<i>eu-2</i>"}': 0,
+      'tidegauge_fleet_roles{daemon="eu-1",role="deliver"}': 1,
+      'tidegauge_fleet_roles{daemon="eu-1",role="report"}': 1,
+      'tidegauge_fleet_roles{daemon="<i>eu-2</i>",role="deliver"}': 0,
+      'tidegauge_fleet_roles{daemon="<i>eu-2</i>",role="report"}': 0,
+      'tidegauge_fleet_differences{kind="version"}': 1,
+      ...Object.fromEntries(none.map(kind => [`tidegauge_fleet_differences{kind="${kind}"}`, 0])),
+    })
+    expect(fleetOf(samplesOf(snapshotText(emptyScrape)))).toEqual({})
+  })
+
   it('leaves out what is not known instead of giving 0', () => {
     const samples = samplesOf(snapshotText(emptyScrape))
     expect([...samples.keys()].filter(key => /last_(?!reload)|age_|skew/.test(key))).toEqual([])
