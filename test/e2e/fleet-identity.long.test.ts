@@ -34,12 +34,21 @@ describe.skipIf(postgresPlace.kind === 'missing')('a daemon that differs from it
     while ((await databases.server.query(due, [], fleet.name))[0]?.['count'] === 0);
     const red = await wrong?.status<StatusJson>(({ ready }) => !ready.ok)
     expect(red?.ready.reasons.join()).toContain('service.url is not the service of this fleet')
+    const exposed = async () => (await fetch(`${wrong?.url}/metrics`)).text()
+    const shows = [
+      'differences{kind="service"} [1-9]',
+      'daemon_up{daemon="eu-2"} 1',
+      'roles{daemon="eu-2",role="deliver"} 0',
+    ]
+    const metrics = await exposed()
+    for (const sample of shows) expect(metrics).toMatch(new RegExp(`^tidegauge_fleet_${sample}`, 'm'))
     const flushed = await tidegauge(['flush', '--config', configs[1] ?? ''], env)
     expect(flushed).toMatchObject({ code: 78, stderr: expect.stringContaining('fleet take service') })
     expect(stranger.sent.size).toBe(0)
     const taken = await tidegauge(['fleet', 'take', 'service', '--config', configs[1] ?? ''], env)
     expect(taken.stdout).toContain('counts for all daemons from now on')
     await stranger.until(() => stranger.sent.size > 0)
+    expect(await exposed()).toMatch(/^tidegauge_fleet_differences\{kind="service"\} 0$/m)
     expect(await wrong?.kill('SIGTERM')).toBe(0)
   })
 })

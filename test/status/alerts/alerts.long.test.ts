@@ -3,7 +3,9 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { hourAfter, hourText } from '../../../src/model/hour.ts'
 import { hourMs } from '../../../src/model/limits.ts'
-import { familyText, readyFamily } from '../../../src/status/exposition/families.ts'
+import { exposition } from '../../../src/status/exposition/exposition.ts'
+import { familyText, fleetFamilies, readyFamily } from '../../../src/status/exposition/families.ts'
+import type { FleetDifference, FleetState } from '../../../src/status/fleet.ts'
 import type { HttpPush, Reply } from '../../delivery/support/http-service.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { promtool, promtoolPlace } from '../../support/promtool.ts'
@@ -125,6 +127,8 @@ const story = (name: string, phases: readonly Phase[], fired: readonly string[],
   left,
 })
 
+const fleetOfOne: FleetState = { daemons: [], idleLanes: [], differences: [], differing: [] }
+
 const healthy: Staging = {}
 const isHealthy = [delivered(2), outbox('due', 0), /^tidegauge_ready 1$/m]
 
@@ -199,8 +203,30 @@ describe.skipIf(promtoolPlace.kind === 'missing')('the alerts, on what a real da
     fires([story('waiting', [await day(), { text, minutes: 60 }, await day()], ['TidegaugeNotReady'], [])])
   })
 
+  it('when a daemon of a fleet differs, one fires and no other: another one where that makes it red', async () => {
+    const calm = await day()
+    const { text = '' } = calm
+    const red = text.replace(/^tidegauge_ready 1$/m, 'tidegauge_ready 0')
+    const differing = (kind: FleetDifference['kind']) =>
+      exposition(fleetFamilies({ fleet: { ...fleetOfOne, differing: [{ kind, reason: 'r', fix: 'f' }] } }))
+    const during = (shown: string, minutes = 60) => [calm, { text: shown, minutes }, calm]
+    fires([
+      story('another definition', during(text + differing('definition')), ['TidegaugeFleetDiffers'], []),
+      story('an upgrade of one after the other', during(text + differing('version'), 15), [], []),
+      story('another service', during(red + differing('service')), ['TidegaugeFleetService'], []),
+      story('another service, at the others', during(text + differing('service')), [], []),
+      story(
+        'and a trouble of its own',
+        during(red + differing('clock')),
+        ['TidegaugeFleetDiffers', 'TidegaugeNotReady'],
+        [],
+      ),
+    ])
+  })
+
   it('all have a trouble here', () => {
-    const tried = [...Object.values(troubles).map(({ alert }) => alert), 'TidegaugeDiskFull', 'TidegaugeDown']
+    const others = ['TidegaugeDiskFull', 'TidegaugeDown', 'TidegaugeFleetService', 'TidegaugeFleetDiffers']
+    const tried = [...Object.values(troubles).map(({ alert }) => alert), ...others]
     expect(alerts.map(({ alert }) => alert).filter(alert => !tried.includes(alert))).toEqual([])
   })
 })
