@@ -1,3 +1,4 @@
+import { readFleet } from '../status/fleet.ts'
 import { latenessWanted } from '../status/readiness.ts'
 import type { ReportingDeps } from './reporting-deps.ts'
 
@@ -21,8 +22,12 @@ export async function startNotifier(
     async look() {
       const observed = now()
       const wanted = latenessWanted(observed)
-      const [lateness, unresolved] = await Promise.all([outbox.status.lateness(wanted), outbox.status.unresolved()])
-      return troublesOf({ ...observed, hour: wanted.hour, lateness, unresolved })
+      const [lateness, unresolved, fleet] = await Promise.all([
+        outbox.status.lateness(wanted),
+        outbox.status.unresolved(),
+        readFleet(observed),
+      ])
+      return troublesOf({ ...observed, hour: wanted.hour, lateness, unresolved, fleet })
     },
     time,
     log,

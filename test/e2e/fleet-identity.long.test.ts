@@ -5,6 +5,7 @@ import type { StatusJson } from '../../src/status/json.ts'
 import { useTestDatabases } from '../support/postgres/databases.ts'
 import { dropJobs } from '../support/postgres/drop-jobs.ts'
 import { postgresPlace } from '../support/postgres/programs.ts'
+import { receiver } from '../support/receiver.ts'
 import { tidegauge } from '../support/tidegauge.ts'
 import { fleetScene, startFleet } from './fleet-scene.ts'
 
@@ -12,13 +13,20 @@ describe.skipIf(postgresPlace.kind === 'missing')('a daemon that differs from it
   const databases = useTestDatabases()
 
   it('delivers nothing to another service, also when it is alone and the jobs are dropped, until a person says so', async () => {
-    const [world, stranger] = [await fleetScene(), await fleetScene()]
+    const [world, stranger, alerts] = [await fleetScene(), await fleetScene(), await receiver()]
+    /** Resolves with the message that the daemon differs, or does no more. */
+    const message = async (state: 'begin' | 'over') => {
+      const messages = () => alerts.posts.map(({ body }) => JSON.parse(body) as Record<string, string>)
+      const isIt = (each: Record<string, string>) => each['state'] === state && each['what']?.startsWith('eu-2 differs')
+      while (!messages().some(isIt)) await alerts.until(alerts.posts.length + 1)
+      return messages().find(isIt)
+    }
     const current = hourAt(systemTime.nowMs())
     const since = hourAfter(current, -3)
     const serviceOf = (name: string) => (name === 'eu-2' ? stranger.service : world.service)
     const names = ['eu-1', 'eu-2', 'eu-3']
     const open = world.hold()
-    const fleet = await startFleet(databases, world, since, names, { serviceOf })
+    const fleet = await startFleet(databases, world, since, names, { serviceOf, alertUrl: alerts.url })
     const { configs, env } = fleet
     const [right, wrong, third] = fleet.daemons
     // Any of the three may have been the first.
@@ -42,6 +50,10 @@ describe.skipIf(postgresPlace.kind === 'missing')('a daemon that differs from it
     ]
     const metrics = await exposed()
     for (const sample of shows) expect(metrics).toMatch(new RegExp(`^tidegauge_fleet_${sample}`, 'm'))
+    expect(await message('begin')).toMatchObject({
+      trouble: 'fleet-differs',
+      why: expect.stringContaining('service.url'),
+    })
     const flushed = await tidegauge(['flush', '--config', configs[1] ?? ''], env)
     expect(flushed).toMatchObject({ code: 78, stderr: expect.stringContaining('fleet take service') })
     expect(stranger.sent.size).toBe(0)
@@ -49,6 +61,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('a daemon that differs from it
     expect(taken.stdout).toContain('counts for all daemons from now on')
     await stranger.until(() => stranger.sent.size > 0)
     expect(await exposed()).toMatch(/^tidegauge_fleet_differences\{kind="service"\} 0$/m)
+    await message('over')
     expect(await wrong?.kill('SIGTERM')).toBe(0)
   })
 })

@@ -162,6 +162,8 @@ interface FleetParts {
   readonly sourceOf?: (name: string) => string
   /** Settings of deliveries, in YAML. */
   readonly delivery?: string
+  /** Address of a webhook for notifications; default: there is none. */
+  readonly alertUrl?: string
 }
 
 /** A protocol of a daemon that fills a push with each hour. */
@@ -183,10 +185,14 @@ export async function startFleet(
     serviceOf = () => service,
     keyOf = () => '{ env: METRICS_KEY }',
     sourceOf = () => source,
+    alertUrl,
   }: FleetParts = {},
 ) {
   const address = await databases.empty()
-  const envOf = (place: number) => ({ METRICS_KEY: 'a-key-nobody-may-see', DATABASE_URL: way(address, place) })
+  const envOf = (place: number) => ({
+    ...{ METRICS_KEY: 'a-key-nobody-may-see', DATABASE_URL: way(address, place) },
+    ...(alertUrl !== undefined && { ALERT_URL: alertUrl }),
+  })
   const configs = names.map(name => {
     const { config } = configured(
       `service: { url: "${serviceOf(name)}", key: ${keyOf(name)} }
@@ -194,6 +200,7 @@ data: { postgres: { env: DATABASE_URL } }
 fleet: { name: ${name} }
 status: { listen: "127.0.0.1:0" }
 delivery: ${delivery}
+notify: ${alertUrl === undefined ? '[]' : '[{ webhook: { env: ALERT_URL } }]'}
 protocols:
   - id: tides
     name: Tides

@@ -15,8 +15,11 @@ const quietMsMax = 6 * hourMs
 /** Time after which a trouble that comes back counts as a new one. */
 const rememberedMs = 24 * hourMs
 
-/** Kinds of trouble that are reported. `not-ready`: the daemon cannot go on as configured. */
-const troubleKinds = ['not-delivered', 'key-refused', 'dead', 'held', 'gap', 'not-ready'] as const
+/**
+ * Kinds of trouble that are reported. `not-ready`: the daemon cannot go on as configured; `fleet-differs`: one of a fleet
+ * leaves work to the others.
+ */
+const troubleKinds = ['not-delivered', 'key-refused', 'dead', 'held', 'gap', 'not-ready', 'fleet-differs'] as const
 const kind = z.enum(troubleKinds)
 
 /** A trouble that was reported and is not over. */
@@ -80,12 +83,14 @@ export function afterLook(
   const owned = new Set(open.flatMap(({ kind, subjects }) => subjects.map(subject => keyOf({ kind, subject }))))
   const strong = troubles.filter(trouble => !trouble.isWeak && !owned.has(keyOf(trouble)))
   const fresh = strong.map(trouble => freshOf(before, trouble, nowMs))
-  const newKinds = troubleKinds.filter(kind =>
-    fresh.some(one => one.kind === kind && elapsedMs(one.sinceMs, nowMs) >= beginMs),
-  )
+  const begins = strong.filter(({ beginsAfterMs = beginMs }, place) => {
+    return elapsedMs(fresh[place]?.sinceMs ?? nowMs, nowMs) >= beginsAfterMs
+  })
+  const newKinds = troubleKinds.filter(kind => begins.some(trouble => trouble.kind === kind))
   const past = [...pastAfter(before.past, nowMs), ...over.flatMap(incident => pastsOf(incident, nowMs))]
   const news = newKinds.map(kind => {
-    const ofKind = strong.filter(trouble => trouble.kind === kind)
+    const isWithIt = (trouble: SeenTrouble) => trouble.beginsAfterMs === undefined || begins.includes(trouble)
+    const ofKind = strong.filter(trouble => trouble.kind === kind && isWithIt(trouble))
     const subjects = ofKind.map(({ subject }) => subject)
     const times =
       1 +
@@ -100,7 +105,7 @@ export function afterLook(
   return {
     incidents: {
       open: nowOpen,
-      fresh: fresh.filter(one => !newKinds.includes(one.kind)),
+      fresh: fresh.filter(one => !isOpen(keyOf(one))),
       past: past.filter(one => !isOpen(keyOf(one))),
       // A trouble of a gap is kept until it was reported.
       lost: { ...lostIn(look), ...lostUnreported(before, look, isOpen) },
@@ -176,6 +181,8 @@ export interface SeenTrouble extends TroubleWords {
   readonly lost?: number
   /** Its parts, of a trouble of the whole. Default: itself. */
   readonly items?: readonly TroubleWords[]
+  /** Milliseconds for which it is seen before it is reported. Default: a few seconds, or at once with another of its kind. */
+  readonly beginsAfterMs?: number
   /** It keeps a trouble that was reported from being over, and begins none: right after a start, say. */
   readonly isWeak?: boolean
 }

@@ -124,6 +124,7 @@ const titles: Readonly<Record<Notice['trouble'], string>> = {
   held: 'metrics held',
   gap: 'hours lost',
   'not-ready': 'not ready',
+  'fleet-differs': 'a daemon differs from its fleet',
   test: 'test',
 }
 

@@ -5,6 +5,7 @@ import { stepFor } from '../../model/waiting.ts'
 import type { DestinationState } from '../../outbox/contract/delivery-store.ts'
 import type { LateCollector } from '../../outbox/contract/hours.ts'
 import type { Lateness, UnresolvedCount } from '../../outbox/contract/status-store.ts'
+import type { FleetDifference, FleetState } from '../../status/fleet.ts'
 import { isStrict, lateHours, type ReadinessInput } from '../../status/readiness.ts'
 import {
   clockSentences,
@@ -22,6 +23,8 @@ export interface TroubleInput extends ReadinessInput {
   /** Lateness of that hour. */
   readonly lateness: Lateness
   readonly unresolved: readonly UnresolvedCount[]
+  /** Absent where the outbox belongs to one daemon. */
+  readonly fleet?: Pick<FleetState, 'differing'> | undefined
 }
 
 /** All troubles of now. Pure. */
@@ -32,6 +35,7 @@ export function troublesOf(input: TroubleInput): SeenTrouble[] {
     ...lateness.destinations.flatMap((state, index) => keyTrouble(destinations[index] ?? '', state, input)),
     ...unresolved.map(count => unresolvedTrouble(count, input.host)),
     ...notReady(input),
+    ...standingBack(input),
   ]
 }
 
@@ -204,4 +208,23 @@ function notReady(input: TroubleInput): SeenTrouble[] {
       ? []
       : [part('lock', 'the outbox cannot be written', locked, 'end the other process: nothing is lost meanwhile')]),
   ]
+}
+
+/** Time in which an upgrade, or a change, of one daemon after the other is over. */
+const upgradeMs = 15 * 60_000
+
+/** Differences for which a daemon leaves work to others. For the first it is red at once. */
+const standsBackFor: readonly FleetDifference['kind'][] = ['service', 'definition', 'name']
+
+/** Daemons of a fleet that do not do all of their work, because they differ. */
+function standingBack({ fleet, nowMs }: TroubleInput): SeenTrouble[] {
+  const { differing = [] } = fleet ?? {}
+  return differing.flatMap(({ kind, daemon, reason, fix }) => {
+    if (daemon === undefined || !standsBackFor.includes(kind)) return []
+    const trouble = {
+      ...{ kind: 'fleet-differs' as const, subject: `${kind} ${daemon}`, hour: hourAt(nowMs) },
+      ...{ what: `${daemon} differs from its fleet, and does only part of the work`, why: reason, do: fix },
+    }
+    return [{ ...trouble, ...(kind !== 'service' && { beginsAfterMs: upgradeMs }) }]
+  })
 }

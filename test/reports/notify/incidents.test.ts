@@ -11,9 +11,10 @@ import {
 } from '../../../src/reports/notify/incidents.ts'
 import { anHour } from '../../support/metrics.ts'
 
-/** `kind subject`, `~` for one that begins nothing, `#n` for the hours lost so far. */
+/** `kind subject`, `~` for one that begins nothing, `#n` for the hours lost so far, `>n` for one that begins after minutes. */
 function seen(text: string): SeenTrouble {
-  const [, weak, kind, subject = '', lost] = /^(~)?(\S+)(?: ([^#]+?))?(?: #(\d+))?$/.exec(text) ?? []
+  const [, weak, kind, subject = '', lost, minutes] =
+    /^(~)?(\S+)(?: ([^#>]+?))?(?: #(\d+))?(?: >(\d+))?$/.exec(text) ?? []
   return {
     kind: kind as SeenTrouble['kind'],
     subject,
@@ -22,6 +23,7 @@ function seen(text: string): SeenTrouble {
     why: 'why',
     do: 'do',
     ...(lost !== undefined && { lost: Number(lost) }),
+    ...(minutes !== undefined && { beginsAfterMs: Number(minutes) * minute }),
     ...(weak !== undefined && { isWeak: true }),
   }
 }
@@ -70,6 +72,21 @@ describe('troubles', () => {
       [[minute, 'held a/x'], [hourMs, 'held a/x', 'held b/y'], [hourMs]],
       ['begin held', 'begin held', 'over held', 'over held'],
     ],
+    [
+      'that wait for longer and end before are not reported, also with another of their kind',
+      [
+        [14 * minute, 'fleet-differs definition a >15'],
+        [5 * minute, 'fleet-differs service b'],
+        [10 * minute, 'fleet-differs definition a >15', 'fleet-differs service b'],
+        [hourMs],
+      ],
+      ['begin fleet-differs', 'over fleet-differs'],
+    ],
+    [
+      'that wait for longer are reported then',
+      [[16 * minute, 'fleet-differs definition a >15', 'fleet-differs name b >20'], [hourMs]],
+      ['begin fleet-differs', 'over fleet-differs'],
+    ],
     ['that are not certain begin nothing', [[hourMs, '~not-delivered']], []],
     [
       'that are not certain are not over',
@@ -113,6 +130,11 @@ describe('troubles', () => {
     ],
   ])('%s', (_, parts, notices) => {
     expect(timeline(parts).short).toEqual(notices)
+  })
+
+  it('name those that are reported alone, not those of their kind that still wait', () => {
+    const { sent } = timeline([[16 * minute, 'fleet-differs definition a >15', 'fleet-differs name b >20']])
+    expect(sent.map(({ atMs, notice }) => [atMs, notice.what])).toEqual([[15 * minute, 'what of definition a']])
   })
 
   it('are reported within seconds, and are over after a minute', () => {

@@ -6,6 +6,7 @@ import { overdueMs } from '../../../src/model/limits.ts'
 import type { DestinationState } from '../../../src/outbox/contract/delivery-store.ts'
 import type { Lateness } from '../../../src/outbox/contract/status-store.ts'
 import { type TroubleInput, troublesOf } from '../../../src/reports/notify/troubles.ts'
+import { differenceKinds, type FleetDifference } from '../../../src/status/fleet.ts'
 import { anHour } from '../../support/metrics.ts'
 
 const nothing: Lateness = { late: [], missing: [], gaps: [], deadAndHeld: { dead: 0, held: 0 }, destinations: [] }
@@ -173,6 +174,25 @@ describe('the troubles of a daemon', () => {
     expect(first?.do).toBe(
       'it is tried again automatically; if that goes on, check the address, and ask who runs a.example',
     )
+  })
+
+  it('are the daemons of a fleet that leave work to others, of which one with another service is reported at once', () => {
+    const of = (kind: FleetDifference['kind'], daemon?: string): FleetDifference => {
+      return { kind, reason: `why of ${kind}`, fix: 'fix', ...(daemon !== undefined && { daemon }) }
+    }
+    const differing = [of('service'), ...differenceKinds.map(kind => of(kind, 'eu-2'))]
+    const troubles = troublesOf({ ...calm, fleet: { differing } })
+    expect(troubles.map(({ subject, beginsAfterMs }) => [subject, beginsAfterMs])).toEqual([
+      ['service eu-2', undefined],
+      ['definition eu-2', 15 * 60_000],
+      ['name eu-2', 15 * 60_000],
+    ])
+    expect(troubles[0]).toMatchObject({
+      kind: 'fleet-differs',
+      what: 'eu-2 differs from its fleet, and does only part of the work',
+      why: 'why of service',
+      do: 'fix',
+    })
   })
 
   it('are kept short, however many have them', () => {
