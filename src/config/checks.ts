@@ -376,7 +376,8 @@ function unknownNames(
       return {
         place: placeOf(path, at),
         message: `${pathText(path)}: there is no ${kind} ${quoted(name)} under ${kind}s:`,
-        fix: didYouMean(name, words, others),
+        // A similar name may be of something else: USDC is no typo of USDT.
+        fix: didYouMean(name, words, others, add),
       }
     })
 }

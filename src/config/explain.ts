@@ -189,7 +189,7 @@ function rewritten(value: unknown, part: JsonSchema): string {
   if (isNumber && typeof value === 'string' && /^\d{1,15}$/.test(value)) return `write it without quotes: ${value}`
   if (part.type === 'integer' && typeof value === 'string') {
     if (/^0x[\da-f]{1,12}$/i.test(value)) return `write it as a decimal number: ${Number(value)}`
-    if (/^\d[\d_,]{0,18}$/.test(value)) return `write its digits alone: ${value.replace(/[_,]/g, '')}`
+    if (/^\d{1,3}([_,]\d{3}){1,4}$/.test(value)) return `write its digits alone: ${value.replace(/[_,]/g, '')}`
   }
   if (part.type === 'boolean') return 'write true or false, without quotes'
   const examples = examplesOf(part)

@@ -145,10 +145,15 @@ export function meant(word: string, candidates: readonly string[]): string | und
   )
 }
 
-/** Advice for an unknown word: the known one that was probably meant, or others. */
-export function didYouMean(word: string, known: readonly string[], others: string): string {
+/**
+ * Advice for an unknown word: the known one that was probably meant, or others.
+ *
+ * @param otherwise what to do when that one is not meant; absent for words that are all known
+ */
+export function didYouMean(word: string, known: readonly string[], others: string, otherwise?: string): string {
   const near = meant(word, known)
-  return near === undefined ? others : `did you mean ${near}?`
+  if (near === undefined) return others
+  return otherwise === undefined ? `did you mean ${near}?` : `did you mean ${near}? If not, ${otherwise}`
 }
 
 /** Whether two words differ only by two swapped neighbours. */

@@ -217,10 +217,13 @@ const notify = z
 
 const chainName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}$/)
 
+/** Of a host that never answers: an example that is copied as it stands gives no value, and never a wrong one. */
+const exampleSource = { url: 'https://api.example.com/price?at={hour}', pointer: '/usd' }
+
 const source = z.record(z.string(), z.unknown()).meta({
   description:
     'A feed, a pool or a call on a chain, an address with the hour in it, another price, or a fixed number: collectors/README.md shows each.',
-  examples: [{ fixed: 1 }],
+  examples: [exampleSource],
 })
 
 const sources = z.array(source).min(1)
@@ -237,7 +240,7 @@ const tokenAddress = z.union([
 /** A price together with the tokens that it is of. */
 const priceOfTokens = z
   .strictObject({
-    sources: sources.meta({ description: 'Sources of the price, in order.', examples: [[{ fixed: 1 }]] }),
+    sources: sources.meta({ description: 'Sources of the price, in order.', examples: [[exampleSource]] }),
     tokens: z.record(chainName, tokenAddress).meta({
       description:
         'Address of what the price is of, by chain, or `native` for the coin of the chain: `assets` of `balances` then name it by the price.',
@@ -484,7 +487,8 @@ const chain = z
   .superRefine(({ rpc: nodes, agree = 1 }, context) => {
     if (nodes.length >= agree) return
     const message = `as many endpoints of different hosts are needed, and rpc has ${nodes.length}`
-    context.addIssue({ code: 'custom', path: ['agree'], message, params: { fix: 'add endpoints, or write less' } })
+    const fix = 'add endpoints of other hosts; a smaller number lets fewer of them decide what a value is'
+    context.addIssue({ code: 'custom', path: ['agree'], message, params: { fix } })
   })
   .meta({ description: 'A chain that collectors read.' })
 

@@ -213,7 +213,7 @@ describe('a price', () => {
     expect(await faultOf(priced('Pol'))).toMatchObject({
       code: 'price-unknown',
       message: 'there is no price "Pol" in the configuration',
-      fix: 'did you mean Pool?',
+      fix: 'did you mean Pool? If not, add it under prices:',
     })
   })
 

@@ -214,6 +214,22 @@ tell('what looks like something else', [
     '2:53: chains.b.id: must be a whole number, not the text "31_337" → write its digits alone: 31337',
   ],
   [
+    'a decimal comma, which is no separator of thousands',
+    `service: embedded\nchains: { a: { id: "1,5", rpc: [x.ipc] } }\n${fine}`,
+    '2:20: chains.a.id: must be a whole number, not the text "1,5" → write it like 1',
+  ],
+  [
+    'a price without a source: no example is a price',
+    `service: embedded\nprices: { A: , B: { tokens: {} } }\n${fine}`,
+    '2:11: prices.A: has no value → write one, or remove the key',
+    '2:16: missing: prices.B.sources → add it, for example sources: [{ url: "https://api.example.com/price?at={hour}", pointer: /usd }]',
+  ],
+  [
+    'fewer endpoints than must agree',
+    `service: embedded\nchains: { a: { id: 1, rpc: [x.ipc], agree: 2 } }\n${fine}`,
+    '2:44: chains.a.agree: as many endpoints of different hosts are needed, and rpc has 1 → add endpoints of other hosts; a smaller number lets fewer of them decide what a value is',
+  ],
+  [
     'a variable of a shell',
     `service: { url: https://m.example.com, key: { env: $KEY } }\nchains: { a: { id: 1, rpc: [$RPC_URL, "\${RPC_URL}"] } }\n${fine}`,
     '1:52: service.key.env: a variable is named without a $ → write KEY',
@@ -439,14 +455,14 @@ tell('chains that options name', [
   [
     'a typo, at any depth, and in a list',
     'service: embedded\nchains: { ethereum: { id: 1, rpc: [x.ipc] } }\nprotocols:\n  - id: a\n    name: A\n    collectors:\n      - use: ./x.ts\n        options: { chain: ehtereum, of: [{ chain: base }], chains: [ethereum, etherem] }\n',
-    '8:27: protocols[0].collectors[0].options.chain: there is no chain "ehtereum" under chains: → did you mean ethereum?',
+    '8:27: protocols[0].collectors[0].options.chain: there is no chain "ehtereum" under chains: → did you mean ethereum? If not, add it: chains: { ehtereum: { id: …, rpc: […] } }',
     '8:51: protocols[0].collectors[0].options.of[0].chain: there is no chain "base" under chains: → configured: ethereum; or add it: chains: { base: { id: …, rpc: […] } }',
-    '8:79: protocols[0].collectors[0].options.chains[1]: there is no chain "etherem" under chains: → did you mean ethereum?',
+    '8:79: protocols[0].collectors[0].options.chains[1]: there is no chain "etherem" under chains: → did you mean ethereum? If not, add it: chains: { etherem: { id: …, rpc: […] } }',
   ],
   [
     'a typo in a map by chains',
     'service: embedded\nchains: { ethereum: { id: 1, rpc: [x.ipc] } }\nprotocols:\n  - id: a\n    name: A\n    collectors:\n      - use: ./x.ts\n        options: { of: { ehtereum: { a: 1 }, ethereum: { chain: base } }, other: { of: { a: 1 } } }\n',
-    '8:26: protocols[0].collectors[0].options.of.ehtereum: there is no chain "ehtereum" under chains: → did you mean ethereum?',
+    '8:26: protocols[0].collectors[0].options.of.ehtereum: there is no chain "ehtereum" under chains: → did you mean ethereum? If not, add it: chains: { ehtereum: { id: …, rpc: […] } }',
     '8:65: protocols[0].collectors[0].options.of.ethereum.chain: there is no chain "base" under chains: → configured: ethereum; or add it: chains: { base: { id: …, rpc: […] } }',
   ],
   [
@@ -475,11 +491,11 @@ protocols:
       - use: ./own/balances-of-mine.ts
         options: { of: { ethereum: { assets: [what, ever] } } }
 `,
-    '4:66: prices.ETH.tokens.bas: there is no chain "bas" under chains: → did you mean base?',
+    '4:66: prices.ETH.tokens.bas: there is no chain "bas" under chains: → did you mean base? If not, add it: chains: { bas: { id: …, rpc: […] } }',
     '5:56: prices.USDC.tokens.ethereum: "0x12" is not an address → an address is 0x and 40 hexadecimal digits, in quotes',
     '5:70: prices.USDC.tokens.base: "Native" is not an address → an address is 0x and 40 hexadecimal digits, in quotes',
-    '7:29: prices.UNI.sources[0].price: there is no price "UNY" under prices: → did you mean UNI?',
-    '13:52: protocols[0].collectors[0].options.of.ethereum.assets[1]: there is no price "USDCC" under prices: → did you mean USDC?',
+    '7:29: prices.UNI.sources[0].price: there is no price "UNY" under prices: → did you mean UNI? If not, add it: prices: { UNY: [{ chain: …, feed: "0x…" }] }',
+    '13:52: protocols[0].collectors[0].options.of.ethereum.assets[1]: there is no price "USDCC" under prices: → did you mean USDC? If not, add it: prices: { USDCC: [{ chain: …, feed: "0x…" }] }',
     '13:59: protocols[0].collectors[0].options.of.ethereum.assets[2]: the price DAI has no token on ethereum → add it: prices: { DAI: { sources: […], tokens: { ethereum: "0x…" } } }, or write { token: "0x…", price: DAI } here',
     '13:84: protocols[0].collectors[0].options.of.base.assets[0]: the price UNI has no token on base → add it: prices: { UNI: { sources: […], tokens: { base: "0x…" } } }, or write { token: "0x…", price: UNI } here',
   ],
@@ -500,10 +516,10 @@ protocols:
         options: { price: high }
 `,
     '4:18: prices.ETH[0].chain: there is no chain "base" under chains: → configured: ethereum; or add it: chains: { base: { id: …, rpc: […] } }',
-    '4:48: prices.ETH[1].price: there is no price "USD" under prices: → did you mean USDC?',
+    '4:48: prices.ETH[1].price: there is no price "USD" under prices: → did you mean USDC? If not, add it: prices: { USD: [{ chain: …, feed: "0x…" }] }',
     '5:3: prices.USDC: must have at least 1 entry → write a list or a map',
-    '11:59: protocols[0].collectors[0].options.values.TVL.product[1].price: there is no price "ETHH" under prices: → did you mean ETH?',
-    '11:82: protocols[0].collectors[0].options.values.V.price: there is no price "tokn" under prices: → did you mean token?',
+    '11:59: protocols[0].collectors[0].options.values.TVL.product[1].price: there is no price "ETHH" under prices: → did you mean ETH? If not, add it: prices: { ETHH: [{ chain: …, feed: "0x…" }] }',
+    '11:82: protocols[0].collectors[0].options.values.V.price: there is no price "tokn" under prices: → did you mean token? If not, add it: prices: { tokn: [{ chain: …, feed: "0x…" }] }',
   ],
   [
     'a circle',
@@ -536,7 +552,7 @@ protocols:
         options: { of: { base: { assets: [{ price: token }] }, polygon: { assets: [{ price: token }] } } }
 `,
     '5:3: tokenPrices.base: there is no chain "base" under chains: → configured: ethereum; or add it: chains: { base: { id: …, rpc: […] } }',
-    '6:62: tokenPrices.ethereum[0]["0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"]: there is no price "USDT" under prices: → did you mean USDC?',
+    '6:62: tokenPrices.ethereum[0]["0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"]: there is no price "USDT" under prices: → did you mean USDC? If not, add it: prices: { USDT: [{ chain: …, feed: "0x…" }] }',
     '14:26: protocols[0].collectors[1].options.of.base: there is no chain "base" under chains: → configured: ethereum; or add it: chains: { base: { id: …, rpc: […] } }',
     '14:64: protocols[0].collectors[1].options.of.polygon: there is no chain "polygon" under chains: → configured: ethereum; or add it: chains: { polygon: { id: …, rpc: […] } }',
     '14:93: protocols[0].collectors[1].options.of.polygon.assets[0].price: there are no prices of the tokens of "polygon" under tokenPrices: → add them: tokenPrices: { polygon: [{ "0x…": USDC }] }',
@@ -654,7 +670,7 @@ protocols:
         options: { each: day }
 `,
     '4:19: lists.pairs.chain: there is no chain "polygon" under chains: → configured: ethereum, base; or add it: chains: { polygon: { id: …, rpc: […] } }',
-    '11:43: protocols[0].collectors[0].options.each: there is no list "pair" under lists: → did you mean pairs?',
+    '11:43: protocols[0].collectors[0].options.each: there is no list "pair" under lists: → did you mean pairs? If not, add it: lists: { pair: { chain: …, fixed: ["0x…"] } }',
     '13:52: protocols[0].collectors[1].options.vault.each: the list vaults is of base, and this is read on ethereum → name a list of the same chain',
     '15:86: protocols[0].collectors[2].options.of.base.assets[0].token.each: there is no list "tokens" under lists: → configured: pairs, vaults; or add it: lists: { tokens: { chain: …, fixed: ["0x…"] } }',
     '15:103: protocols[0].collectors[2].options.of.base.assets[0].price: there are no prices of the tokens of "base" under tokenPrices: → add them: tokenPrices: { base: [{ "0x…": USDC }] }',

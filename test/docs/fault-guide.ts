@@ -111,7 +111,7 @@ export const faultGuide: Readonly<Record<FaultCode, FaultGuide>> = {
   },
   'hour-passed': {
     cause: 'The collector reads only the present, and the hour has passed.',
-    cure: 'The hour is a gap. A collector that reads by block or hour can have `history: true`.',
+    cure: 'The hour is a gap. A collector can have `history: true` where all that it reads is as of a block or an hour: what it reads of the present would be stored as the past.',
   },
   'hour-too-old': {
     cause: 'The hour lies further back than `collect.catchUp`.',
@@ -152,7 +152,7 @@ export const faultGuide: Readonly<Record<FaultCode, FaultGuide>> = {
   },
   'chain-wrong-id': {
     cause: 'The endpoint serves another chain than the configuration says.',
-    cure: 'Correct the address, or the `id` of the chain.',
+    cure: 'Put a node of the chain that is meant under `rpc`. Change its `id` only where that is not the number of that chain: else the values of another one are stored.',
   },
   'chain-call-reverted': {
     cause: 'The contract refused the call at the block of the hour.',

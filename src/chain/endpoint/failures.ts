@@ -128,7 +128,7 @@ export function allFailed(chain: string, failures: readonly EndpointFailure[]): 
   const behind = failures.find(({ kind }) => kind === 'behind')
   if (behind) return new Fault('chain-behind', message, { facts, fix: behindAdvice })
   if (reached.every(({ kind }) => kind === 'wrong-id')) {
-    return new Fault('chain-wrong-id', message, { facts, fix: `correct id or rpc of ${chain} under chains:` })
+    return new Fault('chain-wrong-id', message, { facts, fix: wrongIdAdvice })
   }
   const alone = failures.find(isOfRead)
   if (alone) return new Fault('chain-call-failed', message, { facts, fix: adviceOfRead(alone.kind) })
@@ -158,6 +158,9 @@ function isOfRead(failure: EndpointFailure): boolean {
 const archiveAdvice = 'a past hour needs an archive node, which keeps old state: put one under rpc:'
 const behindAdvice =
   'check that the node is in sync; a chain that makes blocks only when it is used is read as soon as its next block is there'
+/** An id that fits a node of another chain would let its values stand for those of this one. */
+const wrongIdAdvice =
+  'put a node of the chain that is meant under rpc:, and change its id only where that is not the number of that chain'
 const syncAdvice =
   'the node does not have the state of one of its last blocks: check that it is in sync; a past hour needs an archive node'
 function adviceOfRead(kind: FailureKind): string {
@@ -208,7 +211,7 @@ const advice: Readonly<Partial<Record<FailureKind, string>>> = {
   rate: 'set rate: of this endpoint to what the plan of the provider allows, or put a second one under rpc:',
   slow: loadAdvice,
   behind: behindAdvice,
-  'wrong-id': 'correct the id of the chain, or this address under rpc:',
+  'wrong-id': wrongIdAdvice,
   'too-much': tooMuchAdvice,
   pruned: archiveAdvice,
   'recent-state': syncAdvice,

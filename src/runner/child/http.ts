@@ -166,7 +166,7 @@ async function follow(
   const { host } = first.address
   throw new Fault('http-refused', `${host} redirects more than ${httpRedirectsMax} times`, {
     facts: { host },
-    fix: 'write the address that it leads to at last, or check the key that is sent',
+    fix: `${redirectAdvice}, or check the key that is sent`,
   })
 }
 
@@ -379,7 +379,7 @@ function nextHop(hop: Hop, { status, location }: Redirect, from: 'private' | 'pu
   const isSame = address.origin === origin
   const staysPost = hop.method === 'POST' && status !== 303
   if (staysPost && (!isSame || status < 307)) {
-    throw refused(host, `a POST (${status})`, 'write the address that it leads to')
+    throw refused(host, `a POST (${status})`, redirectAdvice)
   }
   const staysInside = hop.reach === 'any' && from === 'private' && address.hostname === hostname
   return {
@@ -478,6 +478,9 @@ function unexpected(host: string, what: string, fix = 'check the address, or ask
   return new Fault('http-unexpected', `${host} ${what}`, { facts: { host }, fix })
 }
 
+/** A redirect may lead to an address with the hour of the request in it, which would then be read for ever. */
+const redirectAdvice = 'write the address that it leads to, with {hour} where it has the hour of the request'
+
 /** Longest attempt of an off-chain request, answer included. */
 export const httpTryMsMax = 20_000
 
@@ -494,7 +497,7 @@ function unansweredOf(error: unknown, { address: { host }, sentBy }: Hop): Fault
   if (error instanceof PrivateAddressError) {
     throw new Fault('http-refused', `${sentBy} redirects to ${host}, which is in a private network`, {
       facts: { host, address: error.address },
-      fix: 'if that is meant, write the address it leads to into the configuration',
+      fix: `if that is meant, ${redirectAdvice}`,
     })
   }
   const { name, code } = error as { readonly name?: string; readonly code?: unknown }

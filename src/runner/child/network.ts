@@ -186,7 +186,10 @@ export function sentRequest(request: HttpRequest = {}, accept: string): SentRequ
   }
   const body = bodyOf(request.body)
   if (request.numbers !== undefined && request.numbers !== 'text')
-    throw refused('gives numbers as numbers or as text', "leave numbers out, or write numbers: 'text'")
+    throw refused(
+      'gives numbers as numbers or as text',
+      "write numbers: 'text', which keeps each digit, or leave it out for JavaScript's own numbers",
+    )
   const { method = body === undefined ? 'GET' : 'POST', isRead } = request
   if (method !== 'GET' && method !== 'POST') throw refused('sends only GET and POST', 'leave method out')
   if (method === 'GET' && body !== undefined) throw refused('sends no body with a GET', 'leave method out')

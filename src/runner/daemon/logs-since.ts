@@ -179,7 +179,7 @@ function requireRoom(items: readonly Hex[]): void {
       'collector-threw',
       `${items.length} logs are more than the ${logBytesMax} bytes that are remembered`,
       {
-        fix: 'select them by indexed args, ask since a later hour, or add them up hour by hour with event-sum',
+        fix: 'select them by indexed args; where earlier ones do not count, ask since a later hour; or add them up hour by hour with event-sum',
       },
     )
 }

@@ -1,7 +1,7 @@
 import { LogList } from '../../chain/log-list.ts'
 import type { Chains } from '../../chain/reads.ts'
 import type { CollectorConfig } from '../../config/config.ts'
-import { meant, quoted } from '../../config/mistakes.ts'
+import { didYouMean, quoted } from '../../config/mistakes.ts'
 import type { Time } from '../../edge/time.ts'
 import { unlessAborted } from '../../edge/unless-aborted.ts'
 import type { AsOfBlock, Hex, PinnedBlock, PinnedLogs } from '../../model/block.ts'
@@ -487,9 +487,9 @@ function unpricedTokens(chain: string): Fault {
 
 function unknown(kind: AnswerKind, name: string, all: readonly string[]): Fault {
   const known = all.filter(each => tokenIn(each) === undefined)
-  const near = meant(name, known)
-  const others = known.length > 0 ? `configured are: ${known.join(', ')}` : `add it under ${kind}s:`
+  const add = `add it under ${kind}s:`
+  const others = known.length > 0 ? `configured are: ${known.join(', ')}; or ${add}` : add
   return new Fault(`${kind}-unknown`, `there is no ${kind} ${quoted(name)} in the configuration`, {
-    fix: near === undefined ? others : `did you mean ${near}?`,
+    fix: didYouMean(name, known, others, add),
   })
 }

@@ -98,6 +98,8 @@ describe('an endpoint that', () => {
     expect(fault.message).toContain(`ethereum: ${server.host} `)
     expect(fault.code).toBe(says.source.startsWith('serves') ? 'chain-wrong-id' : 'chain-unreachable')
     expect(fault.fix).toBeTruthy()
+    // An id that is corrected to what a node serves would give values of another chain.
+    if (fault.code === 'chain-wrong-id') expect(fault.fix).toMatch(/^put a node of the chain that is meant under rpc:/)
     expectNoSecret(fault)
   })
 

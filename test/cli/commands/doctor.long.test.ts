@@ -488,7 +488,7 @@ describe('doctor', () => {
     [
       'another chain',
       [{ kind: 'chain-id', id: 5 }],
-      [/^✖ local .*: serves chain 5, not 31337 → correct the id of the chain, or this address under rpc:/],
+      [/^✖ local .*: serves chain 5, not 31337 → put a node of the chain that is meant under rpc:/],
       1,
     ],
     ['a dead node', [{ kind: 'reset' }], [/^✖ local .* → look into the log of the server.*; a second endpoint/], 1],
