@@ -1,8 +1,10 @@
 /**
  * Plants faults into pure decisions, one at a time, and runs the tests that `npm test` has for each: those that no test finds
- * are printed with their places. `npm run mutants -- SEED COUNT`; default: seed 1, 200 mutants. It works on a copy.
+ * are printed with their places. `npm run mutants -- SEED COUNT FILE`; default: seed 1, 200 mutants, of all files. It works
+ * on a copy.
  */
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,25 +12,36 @@ import { fileURLToPath } from 'node:url'
 import { parseAst } from 'rolldown/parseAst'
 import { dice } from '../../src/devchain/dice.ts'
 
-/** Files of decisions, and the tests of each. */
+/** Files of decisions, and the tests of each, in the order in which they are tried: the quick ones find most. */
 const decisions: Readonly<Record<string, readonly string[]>> = {
-  'src/model/verdict.ts': ['test/model'],
+  'src/model/verdict.ts': ['test/model/verdict', 'test/model'],
   'src/model/rhythm.ts': ['test/model', 'test/intake'],
   'src/model/backoff.ts': ['test/model', 'test/intake'],
-  'src/delivery/isolate/reduce.ts': ['test/delivery'],
-  'src/delivery/gate.ts': ['test/delivery'],
+  'src/delivery/isolate/reduce.ts': ['test/delivery/isolate/reduce', 'test/delivery'],
+  'src/delivery/gate.ts': ['test/delivery/gate', 'test/delivery'],
   'src/delivery/worklist.ts': ['test/delivery'],
-  'src/outbox/store/policy.ts': ['test/outbox/sqlite/contract.soak.test.ts', 'test/outbox/store'],
-  'src/outbox/store/end-of-hour.ts': ['test/outbox/store', 'test/outbox/sqlite/contract.soak.test.ts'],
+  'src/outbox/store/policy.ts': ['test/outbox/sqlite/contract.soak.test.ts'],
+  'src/outbox/store/end-of-hour.ts': [
+    'test/outbox/store/end-of-hour.test.ts',
+    'test/outbox/sqlite/contract.soak.test.ts',
+  ],
   'src/chain/look-up/as-of.ts': ['test/chain/look-up', 'test/chain/properties.soak.test.ts'],
-  'src/chain/read/certificate.ts': ['test/chain/read'],
+  'src/chain/read/certificate.ts': ['test/chain/read/same-value.test.ts', 'test/chain/read'],
   'src/intake/compute-due-hours.ts': ['test/intake'],
-  'src/intake/hour-outcome.ts': ['test/intake'],
-  'src/intake/validate.ts': ['test/intake'],
-  'collectors/values/formula.ts': ['test/collectors'],
+  'src/intake/hour-outcome.ts': ['test/intake/hour-outcome', 'test/intake'],
+  'src/intake/validate.ts': ['test/intake/validate', 'test/intake'],
+  'collectors/values/formula.ts': ['test/collectors/values', 'test/collectors/prices.test.ts', 'test/collectors'],
   'collectors/values/fraction.ts': ['test/collectors/values'],
-  'collectors/values/price/exact-price.ts': ['test/collectors'],
-  'collectors/values/price/answered.ts': ['test/collectors'],
+  'collectors/values/price/exact-price.ts': [
+    'test/collectors/values',
+    'test/collectors/prices.test.ts',
+    'test/collectors',
+  ],
+  'collectors/values/price/answered.ts': [
+    'test/collectors/values',
+    'test/collectors/prices.test.ts',
+    'test/collectors',
+  ],
   'src/salvage/mend.ts': ['test/salvage'],
 }
 
@@ -108,40 +121,61 @@ writeFileSync(
   test: { isolate: false, pool: 'forks', testTimeout: 120_000, exclude: ['**/*.long.test.ts', '**/node_modules/**'] } }`,
 )
 
-/** Whether a test fails, or none ends within minutes. */
-function isFound(tests: readonly string[]): boolean {
-  const args = ['vitest', 'run', '--bail=1', ...tests]
-  return spawnSync('npx', args, { cwd: copy, stdio: 'ignore', timeout: 300_000 }).status !== 0
+/** How the tests of a mutant end; `endless`: one of them, or all, after a time that none takes without a mutant. */
+type Outcome = 'passed' | 'failed' | 'endless'
+
+/** Runs tests until some do not pass. */
+async function outcomeOf(tests: readonly string[]): Promise<Outcome> {
+  for (const test of tests) {
+    const outcome = await outcomeOfOne(test)
+    if (outcome !== 'passed') return outcome
+  }
+  return 'passed'
 }
 
-const [seed = 1, count = 200] = process.argv.slice(2).map(Number)
-const { roll } = dice(seed)
+async function outcomeOfOne(test: string): Promise<Outcome> {
+  const args = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', '--bail=1', '--reporter=dot', test]
+  // A process group of its own: a worker that loops must end, too.
+  const child = spawn(process.execPath, args, { cwd: copy, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+  const { pid = Number.NaN } = child
+  let said = ''
+  for (const output of [child.stdout, child.stderr]) output.setEncoding('utf8').on('data', text => (said += text))
+  const limit = setTimeout(() => process.kill(-pid, 'SIGKILL'), 300_000)
+  const [code] = await once(child, 'close')
+  clearTimeout(limit)
+  if (code === 0) return 'passed'
+  return code === null || /(Test|Hook) timed out in/.test(said) ? 'endless' : 'failed'
+}
+
+const [seed, count, only] = process.argv.slice(2)
+const { roll } = dice(Number(seed ?? 1))
 const texts = new Map(Object.keys(decisions).map(file => [file, readFileSync(join(root, file), 'utf8')]))
-const all = [...texts].flatMap(([file, text]) => mutantsOf(file, text))
+const all = [...texts].flatMap(([file, text]) => (only && file !== only ? [] : mutantsOf(file, text)))
 const chosen = all
   .map(mutant => ({ mutant, place: roll() }))
   .sort((a, b) => a.place - b.place)
-  .slice(0, count)
+  .slice(0, Number(count ?? 200))
 const sound = new Set<string>()
-let found = 0
-let tried = 0
+const sums = { passed: 0, failed: 0, endless: 0 }
 for (const { mutant } of chosen) {
   const { file, start, end, by } = mutant
+  const tests = decisions[file] ?? []
   // Tests that fail without a mutant would find each.
-  if (!sound.has(file) && isFound(decisions[file] ?? [])) throw new Error(`the tests of ${file} fail without a mutant`)
+  if (!sound.has(file) && (await outcomeOf(tests)) !== 'passed')
+    throw new Error(`the tests of ${file} fail without a mutant`)
   sound.add(file)
   const text = texts.get(file) ?? ''
   writeFileSync(join(copy, file), `${text.slice(0, start)}${by}${text.slice(end)}`)
-  const isSeen = isFound(decisions[file] ?? [])
+  const outcome = await outcomeOf(tests)
   writeFileSync(join(copy, file), text)
-  tried += 1
-  if (isSeen) found += 1
-  else {
-    const line = text.slice(0, start).split('\n').length
-    console.log(
-      `not found: ${file}:${line} ${text.slice(start, end).replace(/\s+/g, ' ')} → ${by.replace(/\s+/g, ' ')}`,
-    )
-  }
+  sums[outcome] += 1
+  if (outcome === 'failed') continue
+  const line = text.slice(0, start).split('\n').length
+  const change = `${text.slice(start, end)} → ${by}`.replace(/\s+/g, ' ')
+  console.log(`${outcome === 'passed' ? 'not found' : 'endless'}: ${file}:${line} ${change}`)
 }
-console.log(`${found} of ${tried} mutants were found, of ${all.length} there are`)
+const { failed, endless } = sums
+console.log(
+  `${failed + endless} of ${chosen.length} mutants were found, ${endless} of them by a test that never ended, of ${all.length} there are`,
+)
 rmSync(copy, { recursive: true })
