@@ -1,7 +1,6 @@
-import { createHmac, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import { CallMeter } from '../chain/endpoint/call-meter.ts'
-import { type CollectorConfig, type Config, protocolCollectors } from '../config/config.ts'
+import { type CollectorConfig, protocolCollectors } from '../config/config.ts'
 import { DeliveryLoop } from '../delivery/delivery.ts'
 import type { Destination } from '../delivery/destination.ts'
 import { type Loop, repeated } from '../edge/loop.ts'
@@ -9,49 +8,38 @@ import type { ServiceClient } from '../edge/service-client.ts'
 import type { Time } from '../edge/time.ts'
 import { version } from '../edge/version.ts'
 import { definitionIdentities, FleetAgreement, serviceOf } from '../fleet/agreement.ts'
-import { BackfillWorker, type WindowClaim, type WindowResult } from '../fleet/backfill-worker.ts'
 import { FleetIntakeStore, LocalHours } from '../fleet/fleet-intake-store.ts'
 import { FleetPacer, PushBack } from '../fleet/fleet-pacer.ts'
 import { JobEngine } from '../fleet/job-engine.ts'
 import { CollectorLanes, type Lane, workedLanes } from '../fleet/lane.ts'
 import { LaneClaims, reconcile } from '../fleet/lane-claims.ts'
-import { type Lease, Leases, type LeaseWork } from '../fleet/leases.ts'
+import { type Lease, Leases } from '../fleet/leases.ts'
 import { reconcileMs } from '../fleet/limits.ts'
 import type { SharedTime } from '../fleet/shared-time.ts'
-import { Backfill } from '../intake/backfill/backfill.ts'
-import { partRecord } from '../intake/backfill/joined-end.ts'
-import { type BackfillRequest, type Work, workOf } from '../intake/backfill/work.ts'
-import type { HourPipeline } from '../intake/collect-hours.ts'
-import type { HourReader } from '../intake/hour-reader.ts'
 import type { Batch } from '../model/batch.ts'
 import { Fault, faultLine } from '../model/fault.ts'
-import { hourAt, hoursFrom } from '../model/hour.ts'
 import { hourMs } from '../model/limits.ts'
 import type { Answer } from '../model/verdict.ts'
 import {
-  type BackfillWindow,
-  configurationParts,
   type DaemonEntry,
   deliveredBy,
   deliverRole,
-  partBytes,
   type SharedOutbox,
   type SharedTransaction,
 } from '../outbox/contract/fleet-store.ts'
-import type { BackfillOutbox, IntakeOutbox, Outbox, Reporter, ReportStore } from '../outbox/contract/outbox.ts'
+import type { IntakeOutbox, Outbox } from '../outbox/contract/outbox.ts'
 import type { Roles } from '../outbox/contract/role.ts'
 import { LocalOutcomes } from '../outbox/local-outcomes.ts'
 import { definitionsOf } from '../runner/daemon/process-runner.ts'
-import { partDigest } from '../status/fleet.ts'
 import type { Observed } from '../status/sources.ts'
+import { backfillWorker } from './backfill-windows.ts'
 import type { Connection } from './connection.ts'
 import type { AppContext } from './context.ts'
 import type { MakeDelivery } from './delivering.ts'
-import { endpointStates, openChains } from './open-chains.ts'
+import { FleetIdentity } from './fleet-identity.ts'
+import { fleetReporting, reportsRole } from './fleet-reporting.ts'
+import { endpointStates } from './open-chains.ts'
 import { logUpkeep, rolesOf } from './open-outbox.ts'
-import { openPipeline } from './open-runner.ts'
-import { startReports } from './reporting.ts'
-import type { ReportingDeps } from './reporting-deps.ts'
 
 /** Interval at which the database is asked for its clock. */
 const askClockMs = 60_000
@@ -220,19 +208,11 @@ class FleetParts {
   /** Reads the windows of backfills in its lanes, in processes of their own. */
   #backfill(): void {
     const { context, outbox } = this.#daemon
-    const shared = this.#shared
-    const configured = new Map(this.#collectors.map(collector => [collector.id, collector]))
-    const reader = new WindowReader(context, outbox, shared, configured)
     this.#keep(
-      new BackfillWorker({
-        store: shared.store,
-        backfills: shared.backfills,
-        engine: this.#engine,
+      backfillWorker({
+        ...{ context, outbox, shared: this.#shared, engine: this.#engine, collectors: this.#collectors },
         lanes: async () => (await this.#lanes.work(this.#worked, context.time)).windows,
-        knows: window => window.collectors.every(id => configured.has(id) && !this.#agreement.standsBack(id)),
-        read: (lane, window, claimed) => reader.read(lane, window, claimed),
-        rest: lane => reader.close(lane),
-        time: context.time,
+        standsBack: id => this.#agreement.standsBack(id),
         failed: this.#trouble.failed,
       }),
     )
@@ -407,226 +387,4 @@ export function clientWhileHeld(
     widget: (...asked) => client.widget(...asked),
     close: () => client.close(),
   }
-}
-
-/** Chains and processes of collectors, open while there are windows of a lane. */
-interface OpenLane {
-  readonly pipeline: HourPipeline
-  readonly meter: CallMeter
-  readonly stack: AsyncDisposableStack
-}
-
-/** Reads windows of backfills, with chains and processes that each lane has for itself. */
-class WindowReader {
-  readonly #context: AppContext
-  readonly #outbox: IntakeOutbox & Pick<Outbox, 'lists'>
-  readonly #shared: SharedOutbox
-  readonly #configured: ReadonlyMap<string, CollectorConfig>
-  readonly #open = new Map<Lane, OpenLane>()
-
-  /** @param configured the collectors that this daemon knows, by their ids */
-  constructor(
-    context: AppContext,
-    outbox: IntakeOutbox & Pick<Outbox, 'lists'>,
-    shared: SharedOutbox,
-    configured: ReadonlyMap<string, CollectorConfig>,
-  ) {
-    this.#context = context
-    this.#outbox = outbox
-    this.#shared = shared
-    this.#configured = configured
-  }
-
-  /** @throws Fault `collector-unusable` */
-  async read(lane: Lane, window: BackfillWindow, { signal, owned }: WindowClaim): Promise<WindowResult> {
-    const { intake } = this.#shared
-    const outbox: BackfillOutbox = {
-      health: this.#outbox.health,
-      intake: {
-        hourStates: (...wanted) => intake.hourStates(...wanted),
-        pasts: metrics => intake.pasts(metrics),
-        inputs: (...wanted) => intake.inputs(...wanted),
-        setInputs: (...given) => intake.setInputs(...given),
-        backlog: () => intake.backlog(),
-        record: (outcome, nowMs) => intake.record(outcome, nowMs, owned),
-        recordGap: (...gap) => intake.recordGap(...gap, owned),
-        forgetPins: (...hour) => intake.forgetPins(...hour),
-      },
-    }
-    const { time } = this.#context
-    const { from, to, what, order } = window
-    const { pipeline, meter } = this.#opened(lane)
-    const before = meter.counts()
-    const asked: BackfillRequest = { from, to, current: hourAt(time.nowMs()), what, daemon: 'runs' }
-    const own = window.collectors.flatMap(id => this.#configured.get(id) ?? [])
-    const works = await Promise.all(own.map(collector => workFor(collector, asked, pipeline.reader, outbox)))
-    const concurrency = hoursFrom(from, to).length
-    const backfill = { outbox, pipeline, time, works, asked, order, concurrency, signal }
-    const end = await new Backfill({ ...backfill, report: () => {} }).run()
-    // A backfill that is stopped stops its runner.
-    if (signal.aborted) await this.close(lane)
-    return partRecord({ end, calls: meter.countsSince(before) })
-  }
-
-  async close(lane: Lane): Promise<void> {
-    const open = this.#open.get(lane)
-    this.#open.delete(lane)
-    await open?.stack.disposeAsync()
-  }
-
-  #opened(lane: Lane): OpenLane {
-    const known = this.#open.get(lane)
-    if (known) return known
-    const [meter, stack] = [new CallMeter(), new AsyncDisposableStack()]
-    const chains = openChains(this.#context, stack, { store: this.#outbox.intake, meterOf: () => meter })
-    const open = { pipeline: openPipeline(this.#context, chains, stack, this.#outbox.lists), meter, stack }
-    this.#open.set(lane, open)
-    return open
-  }
-}
-
-/** @throws Fault `collector-unusable` */
-async function workFor(
-  collector: CollectorConfig,
-  asked: BackfillRequest,
-  reader: HourReader,
-  { intake }: BackfillOutbox,
-): Promise<Work> {
-  const described = await reader.describe(collector)
-  if (described.kind === 'mistaken') {
-    throw new Fault('collector-unusable', `the options of ${collector.id} are mistaken here`, {
-      fix: 'tidegauge check',
-    })
-  }
-  return workOf(collector, described, asked, await intake.hourStates(collector.id, asked.from, asked.to))
-}
-
-/** Name of the lease of the daemon that reports for its fleet. */
-const reportsRole = 'reports'
-
-/**
- * The reports to people as the work of the daemon that has the lease of them, so that each is sent by one daemon. The next
- * one goes on with the stored state.
- *
- * @param lease may be lost at any time, as when the daemon is paused
- */
-export function fleetReporting(
-  { context, outbox, now }: Omit<ReportingDeps, 'mayReport'>,
-  lease: () => Pick<Lease, 'isHeld'>,
-): LeaseWork {
-  const mayReport = () => lease().isHeld
-  const { status, health } = outbox
-  const reports = new OwnedReports(outbox.reports, mayReport)
-  const owned = {
-    context,
-    outbox: { status, health, reports },
-    mayReport,
-    now: () => {
-      requireRole(mayReport)
-      return now()
-    },
-  }
-  return {
-    async begin() {
-      await using stack = new AsyncDisposableStack()
-      await startReports(owned, stack)
-      context.log.info('this daemon reports now')
-      const own = stack.move()
-      return async () => {
-        await own.disposeAsync()
-        context.log.info('this daemon does not report any more')
-      }
-    },
-  }
-}
-
-/** The memory of reports while the lease is held: a daemon without it would overwrite what another one has reported. */
-class OwnedReports implements ReportStore {
-  readonly #reports: ReportStore
-  readonly #mayReport: () => boolean
-
-  constructor(reports: ReportStore, mayReport: () => boolean) {
-    this.#reports = reports
-    this.#mayReport = mayReport
-  }
-
-  async read(reporter: Reporter): Promise<string | undefined> {
-    requireRole(this.#mayReport)
-    return this.#reports.read(reporter)
-  }
-
-  async save(reporter: Reporter, state: string): Promise<void> {
-    requireRole(this.#mayReport)
-    await this.#reports.save(reporter, state)
-  }
-}
-
-/** @throws Error without the lease; it is tried again at the next look */
-function requireRole(mayReport: () => boolean): void {
-  if (!mayReport()) throw new Error('another daemon of the fleet reports')
-}
-
-/** Digests of a daemon's configuration for the others of its fleet. */
-export class FleetIdentity {
-  readonly #config: Config
-  readonly #destinations: readonly Destination[]
-  readonly #salt: string
-  /** Digests of all parts but the keys, which may change while the daemon runs. */
-  readonly #parts: Readonly<Record<Exclude<(typeof configurationParts)[number], 'keys'>, Buffer>>
-
-  /** @param salt random bytes of the database: what is said of a key there means nothing elsewhere */
-  constructor(config: Config, destinations: readonly Destination[], salt: string) {
-    this.#config = config
-    this.#destinations = destinations
-    this.#salt = salt
-    const { delivery, outbox, collect, chains, prices, lists, protocols, heartbeat, notify } = config
-    this.#parts = {
-      service: serviceOf(config).digest.subarray(0, partBytes),
-      collectors: partDigest({
-        chains: chains.map(({ rpc: _, ...chain }) => chain),
-        prices: prices.map(({ name, collector }) => [name, collector.options]),
-        lists: lists.map(({ name, collector }) => [name, collector.options]),
-        protocols: protocols.map(({ key: _, place: __, collectors, ...protocol }) => ({
-          ...protocol,
-          collectors: collectors.map(({ id, use, options, since, deadlineMs, machine }) => [
-            ...[id, use, options, since, deadlineMs, machine],
-          ]),
-        })),
-      }),
-      settings: partDigest({ delivery, outbox, collect, heartbeat: Boolean(heartbeat), notify: notify.length }),
-    }
-  }
-
-  /**
-   * Digest of all of the configuration that is not of this machine: a few bytes of each of `configurationParts`. Then of the
-   * key of each protocol, as one machine may have protocols that another lacks.
-   */
-  get digest(): Buffer {
-    const byProtocol = this.#destinations.flatMap(destination => {
-      const key = partDigest(this.keyName(destination))
-      return destination.protocols.map(({ id }) => Buffer.concat([partDigest(id), key]))
-    })
-    const keys = partDigest(byProtocol.map(pair => pair.toString('hex')).sort())
-    const parts = configurationParts.map(part => (part === 'keys' ? keys : this.#parts[part]))
-    return Buffer.concat([...parts, ...byProtocol])
-  }
-
-  /**
-   * Name of a destination's key, the same on all machines that have it, wherever they keep it. A key that cannot be read has
-   * the destination's.
-   */
-  keyName({ name, readKey }: Pick<Destination, 'name' | 'readKey'>): string {
-    try {
-      const hmac = createHmac('sha256', this.#salt)
-        .update(`${urlOf(this.#config)}\n${readKey()}`)
-        .digest('hex')
-      return `key/${hmac.slice(0, 2 * partBytes)}`
-    } catch {
-      return name
-    }
-  }
-}
-
-function urlOf({ service }: Config): string {
-  return service.kind === 'remote' ? service.url : service.kind
 }

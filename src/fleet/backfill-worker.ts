@@ -41,7 +41,8 @@ export interface WindowClaim {
   readonly owned: CommitStep
 }
 
-interface BackfillWorkerDeps {
+/** Dependencies of `BackfillWorker`. */
+export interface BackfillWorkerDeps {
   readonly store: Pick<FleetStore, 'transaction'>
   readonly backfills: Pick<BackfillStore, 'finish'>
   readonly engine: JobEngine

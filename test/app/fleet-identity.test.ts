@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { namedService } from '../../src/app/connection.ts'
-import { FleetIdentity } from '../../src/app/fleet-member.ts'
+import { FleetIdentity } from '../../src/app/fleet-identity.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { configurationParts, partBytes } from '../../src/outbox/contract/fleet-store.ts'
 import { fleetState } from '../../src/status/fleet.ts'

@@ -1,0 +1,137 @@
+import { CallMeter } from '../chain/endpoint/call-meter.ts'
+import type { CollectorConfig } from '../config/config.ts'
+import {
+  BackfillWorker,
+  type BackfillWorkerDeps,
+  type WindowClaim,
+  type WindowResult,
+} from '../fleet/backfill-worker.ts'
+import type { Lane } from '../fleet/lane.ts'
+import { Backfill } from '../intake/backfill/backfill.ts'
+import { partRecord } from '../intake/backfill/joined-end.ts'
+import { type BackfillRequest, type Work, workOf } from '../intake/backfill/work.ts'
+import type { HourPipeline } from '../intake/collect-hours.ts'
+import type { HourReader } from '../intake/hour-reader.ts'
+import { Fault } from '../model/fault.ts'
+import { hourAt, hoursFrom } from '../model/hour.ts'
+import type { BackfillWindow, SharedOutbox } from '../outbox/contract/fleet-store.ts'
+import type { BackfillOutbox, IntakeOutbox, Outbox } from '../outbox/contract/outbox.ts'
+import type { AppContext } from './context.ts'
+import { openChains } from './open-chains.ts'
+import { openPipeline } from './open-runner.ts'
+
+/** Dependencies of `backfillWorker`. */
+interface BackfillWorkerParts extends Pick<BackfillWorkerDeps, 'engine' | 'lanes' | 'failed'> {
+  readonly context: AppContext
+  readonly outbox: IntakeOutbox & Pick<Outbox, 'lists'>
+  readonly shared: SharedOutbox
+  /** Those that this daemon knows. */
+  readonly collectors: readonly CollectorConfig[]
+  /** Whether this daemon leaves a collector to the others. */
+  readonly standsBack: (collector: string) => boolean
+}
+
+/** Starts reading windows of backfills, in processes of their own. */
+export function backfillWorker(parts: BackfillWorkerParts): BackfillWorker {
+  const { context, outbox, shared, collectors, standsBack, engine, lanes, failed } = parts
+  const configured = new Map(collectors.map(collector => [collector.id, collector]))
+  const reader = new WindowReader(context, outbox, shared, configured)
+  return new BackfillWorker({
+    ...{ store: shared.store, backfills: shared.backfills, engine, lanes, failed, time: context.time },
+    knows: window => window.collectors.every(id => configured.has(id) && !standsBack(id)),
+    read: (lane, window, claimed) => reader.read(lane, window, claimed),
+    rest: lane => reader.close(lane),
+  })
+}
+
+/** Chains and processes of collectors, open while there are windows of a lane. */
+interface OpenLane {
+  readonly pipeline: HourPipeline
+  readonly meter: CallMeter
+  readonly stack: AsyncDisposableStack
+}
+
+/** Reads windows of backfills, with chains and processes that each lane has for itself. */
+class WindowReader {
+  readonly #context: AppContext
+  readonly #outbox: IntakeOutbox & Pick<Outbox, 'lists'>
+  readonly #shared: SharedOutbox
+  readonly #configured: ReadonlyMap<string, CollectorConfig>
+  readonly #open = new Map<Lane, OpenLane>()
+
+  /** @param configured the collectors that this daemon knows, by their ids */
+  constructor(
+    context: AppContext,
+    outbox: IntakeOutbox & Pick<Outbox, 'lists'>,
+    shared: SharedOutbox,
+    configured: ReadonlyMap<string, CollectorConfig>,
+  ) {
+    this.#context = context
+    this.#outbox = outbox
+    this.#shared = shared
+    this.#configured = configured
+  }
+
+  /** @throws Fault `collector-unusable` */
+  async read(lane: Lane, window: BackfillWindow, { signal, owned }: WindowClaim): Promise<WindowResult> {
+    const { intake } = this.#shared
+    const outbox: BackfillOutbox = {
+      health: this.#outbox.health,
+      intake: {
+        hourStates: (...wanted) => intake.hourStates(...wanted),
+        pasts: metrics => intake.pasts(metrics),
+        inputs: (...wanted) => intake.inputs(...wanted),
+        setInputs: (...given) => intake.setInputs(...given),
+        backlog: () => intake.backlog(),
+        record: (outcome, nowMs) => intake.record(outcome, nowMs, owned),
+        recordGap: (...gap) => intake.recordGap(...gap, owned),
+        forgetPins: (...hour) => intake.forgetPins(...hour),
+      },
+    }
+    const { time } = this.#context
+    const { from, to, what, order } = window
+    const { pipeline, meter } = this.#opened(lane)
+    const before = meter.counts()
+    const asked: BackfillRequest = { from, to, current: hourAt(time.nowMs()), what, daemon: 'runs' }
+    const own = window.collectors.flatMap(id => this.#configured.get(id) ?? [])
+    const works = await Promise.all(own.map(collector => workFor(collector, asked, pipeline.reader, outbox)))
+    const concurrency = hoursFrom(from, to).length
+    const backfill = { outbox, pipeline, time, works, asked, order, concurrency, signal }
+    const end = await new Backfill({ ...backfill, report: () => {} }).run()
+    // A backfill that is stopped stops its runner.
+    if (signal.aborted) await this.close(lane)
+    return partRecord({ end, calls: meter.countsSince(before) })
+  }
+
+  async close(lane: Lane): Promise<void> {
+    const open = this.#open.get(lane)
+    this.#open.delete(lane)
+    await open?.stack.disposeAsync()
+  }
+
+  #opened(lane: Lane): OpenLane {
+    const known = this.#open.get(lane)
+    if (known) return known
+    const [meter, stack] = [new CallMeter(), new AsyncDisposableStack()]
+    const chains = openChains(this.#context, stack, { store: this.#outbox.intake, meterOf: () => meter })
+    const open = { pipeline: openPipeline(this.#context, chains, stack, this.#outbox.lists), meter, stack }
+    this.#open.set(lane, open)
+    return open
+  }
+}
+
+/** @throws Fault `collector-unusable` */
+async function workFor(
+  collector: CollectorConfig,
+  asked: BackfillRequest,
+  reader: HourReader,
+  { intake }: BackfillOutbox,
+): Promise<Work> {
+  const described = await reader.describe(collector)
+  if (described.kind === 'mistaken') {
+    throw new Fault('collector-unusable', `the options of ${collector.id} are mistaken here`, {
+      fix: 'tidegauge check',
+    })
+  }
+  return workOf(collector, described, asked, await intake.hourStates(collector.id, asked.from, asked.to))
+}
