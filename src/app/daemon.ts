@@ -1,14 +1,11 @@
 import { protocolCollectors } from '../config/config.ts'
 import type { Time } from '../edge/time.ts'
 import { unlessAborted } from '../edge/unless-aborted.ts'
-import type { SharedTime } from '../fleet/shared-time.ts'
 import { WatchedClock } from '../intake/hour-clock.ts'
 import { Intake } from '../intake/intake.ts'
 import { Fault } from '../model/fault.ts'
-import type { PostgresAddress } from '../model/postgres-address.ts'
 import { asSentence } from '../model/text.ts'
 import type { Breakage, Outbox } from '../outbox/contract/outbox.ts'
-import { databaseNowMs } from '../outbox/open.ts'
 import { FolderRoles } from '../outbox/roles.ts'
 import { exposition, metricFamilies } from '../status/exposition/exposition.ts'
 import { metricHistory } from '../status/history.ts'
@@ -22,7 +19,6 @@ import { ClockWatch, witnessesOf, writtenAt } from './clock-watch.ts'
 import { connect } from './connection.ts'
 import { type AppContext, KeptCounts, useEgress } from './context.ts'
 import { deliveriesTo, deliveryMaker, startDelivering, takeRoles } from './delivering.ts'
-import type { FleetMember, joinFleet as join } from './fleet-member.ts'
 import { endpointStates, openChains } from './open-chains.ts'
 import { openDaemonOutbox, placeOf } from './open-outbox.ts'
 import { openPipeline } from './open-runner.ts'
@@ -63,8 +59,9 @@ export async function startDaemon(baseContext: AppContext, reloads: Reloads, dam
   // Taken before the first step that may fail: after it the port is free, for the server that says why.
   const openPort = baseContext.earlyPort?.take()
   stack.defer(() => openPort?.stop())
-  const sharedTime = at.kind === 'postgres' ? await sharedTimeOf(at.address, baseContext.time) : undefined
-  const clock = sharedTime ? new WatchedClock(sharedTime) : (baseContext.clock ?? new WatchedClock(baseContext.time))
+  const fleet =
+    at.kind === 'postgres' ? await (await import('./fleet-member.ts')).fleetAt(at.address, baseContext.time) : undefined
+  const clock = fleet ? new WatchedClock(fleet.time) : (baseContext.clock ?? new WatchedClock(baseContext.time))
   const keptCounts = baseContext.kept ?? new KeptCounts()
   const context: DaemonContext = { ...baseContext, time: clock, clock, kept: keptCounts }
   const { config, time, log } = context
@@ -95,11 +92,11 @@ export async function startDaemon(baseContext: AppContext, reloads: Reloads, dam
   const make = () => deliveryMaker(connection, outbox.delivery, withCounts)
   const seen = () => presentState(context, outbox, connection, startedAtMs, endpointStates(chains), reloads)
   const member = { context: withCounts, outbox, connection, chains, make, seen }
-  const { own, now } = sharedTime ? await joinFleet(member, sharedTime, stack) : { own: outbox, now: seen }
+  const { own, now } = fleet ? await fleet.join(member, stack) : { own: outbox, now: seen }
   const intake = new Intake({ outbox: own, collectors, catchUpMs: config.collect.catchUpMs, time, log, ...reading })
   stack.defer(() => intake.stop())
   const widgets = new Widgets(config, connection.client, connection.keyOf, time)
-  if (!sharedTime) await startReports({ context, outbox, now, mayReport: () => true }, stack)
+  if (!fleet) await startReports({ context, outbox, now, mayReport: () => true }, stack)
   const sources = statusSources(outbox, now, widgets, context)
   const status = await startStatus({ ...config.status, ...sources, openPort, time })
   stack.defer(() => status.stop())
@@ -114,20 +111,6 @@ export async function startDaemon(baseContext: AppContext, reloads: Reloads, dam
     intake.retry()
   }
   return { statusUrl: status.url, serviceHost: connection.host, broken, retry, stop: () => resources.disposeAsync() }
-}
-
-/** The clock of all daemons that share a database. @throws Fault of the database */
-async function sharedTimeOf(address: PostgresAddress, machine: Time): Promise<SharedTime> {
-  const { SharedTime } = await import('../fleet/shared-time.ts')
-  const time = new SharedTime(machine)
-  await time.ask(() => databaseNowMs(address))
-  return time
-}
-
-/** Makes a daemon one of a fleet; what that needs is loaded there alone. */
-async function joinFleet(...joining: Parameters<typeof join>): Promise<FleetMember> {
-  const { joinFleet: join } = await import('./fleet-member.ts')
-  return join(...joining)
 }
 
 /** Time for readiness from a shared database; the status server waits for longer, and knows no reason. */

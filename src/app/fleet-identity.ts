@@ -1,8 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { type Config, serviceAddress } from '../config/config.ts'
 import type { Destination } from '../delivery/destination.ts'
-import { serviceOf } from '../fleet/agreement.ts'
-import { configurationParts, partBytes } from '../outbox/contract/fleet-store.ts'
+import { configurationParts, partBytes, serviceAt } from '../outbox/contract/fleet-store.ts'
 import { partDigest } from '../status/fleet.ts'
 
 /** Digests of a daemon's configuration for the others of its fleet. */
@@ -20,7 +19,7 @@ export class FleetIdentity {
     this.#salt = salt
     const { delivery, outbox, collect, chains, prices, lists, protocols, heartbeat, notify } = config
     this.#parts = {
-      service: serviceOf(config).digest.subarray(0, partBytes),
+      service: serviceAt(serviceAddress(config)).digest.subarray(0, partBytes),
       collectors: partDigest({
         chains: chains.map(({ rpc: _, ...chain }) => chain),
         prices: prices.map(({ name, collector }) => [name, collector.options]),

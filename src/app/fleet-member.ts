@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import { type CollectorConfig, protocolCollectors } from '../config/config.ts'
+import { type CollectorConfig, protocolCollectors, serviceAddress } from '../config/config.ts'
 import { DeliveryLoop } from '../delivery/delivery.ts'
 import type { Destination } from '../delivery/destination.ts'
 import { type Loop, repeated } from '../edge/loop.ts'
 import type { ServiceClient } from '../edge/service-client.ts'
 import type { Time } from '../edge/time.ts'
 import { version } from '../edge/version.ts'
-import { definitionIdentities, FleetAgreement, serviceOf } from '../fleet/agreement.ts'
+import { definitionIdentities, FleetAgreement } from '../fleet/agreement.ts'
 import { FleetIntakeStore, LocalHours } from '../fleet/fleet-intake-store.ts'
 import { FleetPacer, PushBack } from '../fleet/fleet-pacer.ts'
 import { JobEngine } from '../fleet/job-engine.ts'
@@ -15,10 +15,11 @@ import { CollectorLanes, type Lane, workedLanes } from '../fleet/lane.ts'
 import { LaneClaims, reconcile } from '../fleet/lane-claims.ts'
 import { type Lease, Leases } from '../fleet/leases.ts'
 import { reconcileMs } from '../fleet/limits.ts'
-import type { SharedTime } from '../fleet/shared-time.ts'
+import { SharedTime } from '../fleet/shared-time.ts'
 import type { Batch } from '../model/batch.ts'
 import { Fault, faultLine } from '../model/fault.ts'
 import { hourMs } from '../model/limits.ts'
+import type { PostgresAddress } from '../model/postgres-address.ts'
 import type { Answer } from '../model/verdict.ts'
 import {
   type DaemonEntry,
@@ -26,10 +27,12 @@ import {
   deliverRole,
   type SharedOutbox,
   type SharedTransaction,
+  serviceAt,
 } from '../outbox/contract/fleet-store.ts'
 import type { IntakeOutbox, Outbox } from '../outbox/contract/outbox.ts'
 import type { Roles } from '../outbox/contract/role.ts'
 import { LocalOutcomes } from '../outbox/local-outcomes.ts'
+import { databaseNowMs } from '../outbox/open.ts'
 import { definitionsOf } from '../runner/daemon/process-runner.ts'
 import type { Observed } from '../status/sources.ts'
 import { backfillWorker } from './backfill-windows.ts'
@@ -61,6 +64,13 @@ export interface FleetMember {
   readonly own: IntakeOutbox
   /** The present state, with what is wrong with the fleet. */
   readonly now: () => Observed
+}
+
+/** The clock of all daemons that share a database, and the way to be one of them. @throws Fault of the database */
+export async function fleetAt(address: PostgresAddress, machine: Time) {
+  const time = new SharedTime(machine)
+  await time.ask(() => databaseNowMs(address))
+  return { time, join: (daemon: LoneDaemon, stack: AsyncDisposableStack) => joinFleet(daemon, time, stack) }
 }
 
 /** Starts the parts of a daemon that shares its outbox with others; they are stopped with the stack. */
@@ -121,7 +131,7 @@ class FleetParts {
       log,
       time,
     }
-    this.#agreement = new FleetAgreement({ ...agreeing, service: serviceOf(config) })
+    this.#agreement = new FleetAgreement({ ...agreeing, service: serviceAt(serviceAddress(config)) })
     this.#lanes = new CollectorLanes(this.#collectors, this.#name, store, id => this.#agreement.standsBack(id))
     this.#identity = new FleetIdentity(config, connection.destinations, salt)
     this.#leases = this.#keep(this.#openLeases())
@@ -228,7 +238,12 @@ class FleetParts {
       failing: this.#delivering.flatMap(({ failing }) => failing ?? [])[0],
     })
     return new Leases({
-      ...{ store: this.#shared.leases, holder: { daemon: this.#name, instance }, entry, service: serviceOf(config) },
+      ...{
+        store: this.#shared.leases,
+        holder: { daemon: this.#name, instance },
+        entry,
+        service: serviceAt(serviceAddress(config)),
+      },
       learn: async identities => {
         this.#trouble.answered()
         await this.#agreement.renewed(identities)
@@ -286,7 +301,13 @@ class FleetParts {
       outbox.delivery.maybeSent('all')
       const key = () => this.#identity.keyName(destination)
       const perSecond = config.delivery.pacePerSecond
-      const paced = { store: this.#shared.store, service: serviceOf(config), lease, requireHeld, destination: key }
+      const paced = {
+        store: this.#shared.store,
+        service: serviceAt(serviceAddress(config)),
+        lease,
+        requireHeld,
+        destination: key,
+      }
       const pacer = new FleetPacer({ ...paced, perSecond, time })
       const protocols = destination.protocols.filter(({ id }) => names.includes(deliverRole(id)))
       const loop = new DeliveryLoop([make({ name, readKey, protocols }, pacer, own)], time, log, outbox.health)

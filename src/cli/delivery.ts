@@ -3,11 +3,13 @@ import { type Connection, connect } from '../app/connection.ts'
 import type { AppContext } from '../app/context.ts'
 import { deliveriesTo } from '../app/delivering.ts'
 import { rolesOf } from '../app/open-outbox.ts'
+import { serviceAddress } from '../config/config.ts'
 import type { Delivery } from '../delivery/delivery.ts'
 import type { Time } from '../edge/time.ts'
-import { otherServiceSentence, serviceOf } from '../fleet/agreement.ts'
+import { otherServiceSentence } from '../fleet/agreement.ts'
 import { Fault } from '../model/fault.ts'
 import { batchMetricsMax, pollMs } from '../model/limits.ts'
+import { serviceAt } from '../outbox/contract/fleet-store.ts'
 import type { OperatorStore } from '../outbox/contract/operator-store.ts'
 import type { Outbox, OutboxHealth } from '../outbox/contract/outbox.ts'
 import type { Role } from '../outbox/contract/role.ts'
@@ -103,7 +105,7 @@ async function roleOrDeliverer(context: AppContext, outbox: Outbox): Promise<Rol
  */
 async function requireService({ config }: AppContext, { shared }: Outbox): Promise<void> {
   if (!shared) return
-  const service = serviceOf(config)
+  const service = serviceAt(serviceAddress(config))
   const [counting] = await shared.store.agree([service], config.fleet.name ?? hostname())
   if (!counting || counting.digest.equals(service.digest)) return
   throw new Fault('config', otherServiceSentence(counting), { fix: 'tidegauge fleet ls shows what counts' })

@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto'
-import { type Config, serviceAddress } from '../config/config.ts'
 import type { Time } from '../edge/time.ts'
 import { hourMs } from '../model/limits.ts'
 import {
@@ -15,11 +13,6 @@ import type { Log } from '../telemetry/log.ts'
 
 /** Time without a living daemon that has the definition which counts, after which another definition may count. */
 export const unsupportedMs = 15 * 60_000
-
-/** The service of a configuration, as it must be the same in all daemons of a fleet. Pure. */
-export function serviceOf(config: Pick<Config, 'service'>): Identity {
-  return { name: serviceIdentity, digest: createHash('sha256').update(serviceAddress(config)).digest() }
-}
 
 /** Definitions of collectors as identities. Pure. */
 export function definitionIdentities(

@@ -1,11 +1,11 @@
 import { hostname } from 'node:os'
 import { Command } from 'commander'
 import { openExistingForListing } from '../../app/open-outbox.ts'
-import { protocolCollectors } from '../../config/config.ts'
-import { definitionIdentities, serviceOf } from '../../fleet/agreement.ts'
+import { protocolCollectors, serviceAddress } from '../../config/config.ts'
+import { definitionIdentities } from '../../fleet/agreement.ts'
 import { Fault } from '../../model/fault.ts'
 import { instantText } from '../../model/hour.ts'
-import { type Identity, type StoredIdentity, serviceIdentity } from '../../outbox/contract/fleet-store.ts'
+import { type Identity, type StoredIdentity, serviceAt, serviceIdentity } from '../../outbox/contract/fleet-store.ts'
 import { definitionsOf } from '../../runner/daemon/process-runner.ts'
 import { type FleetState, readFleet, rolesText } from '../../status/fleet.ts'
 import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
@@ -35,7 +35,9 @@ function listCommand(): Command {
         const { config, time } = context
         const state = outbox && (await readFleet({ config, outbox, nowMs: time.nowMs() }))
         const counting = await store.identities([serviceIdentity, ...definedIn(call).map(({ name }) => name)])
-        const identities = counting.map(identity => stateOf(identity, [serviceOf(config), ...definedIn(call)]))
+        const identities = counting.map(identity =>
+          stateOf(identity, [serviceAt(serviceAddress(config)), ...definedIn(call)]),
+        )
         const isIncomplete = (state?.differences.length ?? 0) > 0
         return { json: () => ({ ...state, identities }), text: () => printFleet(state, identities), isIncomplete }
       }, openExistingForListing),
@@ -81,7 +83,7 @@ function takeCommand(): Command {
       takingCommand(
         'service',
         'the service.url of this configuration counts: daemons with another deliver nothing',
-      ).action(onOutbox<TakeOptions>(async call => taken(call, [serviceOf(call.context.config)]))),
+      ).action(onOutbox<TakeOptions>(async call => taken(call, [serviceAt(serviceAddress(call.context.config))]))),
     )
     .addCommand(
       takingCommand('collector', 'the definition (code and options) of collectors in this configuration counts')

@@ -1,10 +1,11 @@
 import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { placeOf, requireFolder } from '../../app/open-outbox.ts'
+import { serviceAddress } from '../../config/config.ts'
 import { databaseSecrets, readSecret, resolveDatabase } from '../../config/secret.ts'
-import { serviceOf } from '../../fleet/agreement.ts'
 import { Fault } from '../../model/fault.ts'
 import { postgresPlaceOf } from '../../model/postgres-address.ts'
+import { serviceAt } from '../../outbox/contract/fleet-store.ts'
 import { moveOutbox, moveToFolder } from '../../outbox/move.ts'
 import { type ConfigOption, configuredCommand } from '../configured-command.ts'
 import { openContext } from '../open-context.ts'
@@ -52,7 +53,7 @@ async function toPostgres({ config: file, folder: other }: MoveOptions): Promise
   }
   const address = resolveDatabase(target)
   redactor.add(databaseSecrets(readSecret(target)))
-  const service = serviceOf(config)
+  const service = serviceAt(serviceAddress(config))
   const tables = await moveOutbox({ folder, config: file, target: address, service, nowMs: time.nowMs() })
   return { tables, place: postgresPlaceOf(address), from: folder, data: `{ postgres: { env: ${target.name} } }` }
 }

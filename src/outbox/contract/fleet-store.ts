@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
 import type { DeliveryStore } from './delivery-store.ts'
@@ -141,6 +142,11 @@ export const recentIdentityMs = 60_000
 
 /** Name of the service that all daemons of a fleet deliver to. */
 export const serviceIdentity = 'service'
+
+/** The service at an address, as it must be the same in all daemons of a fleet. Pure. */
+export function serviceAt(address: string): Identity {
+  return { name: serviceIdentity, digest: createHash('sha256').update(address).digest() }
+}
 
 /** Name of the definition of a collector. */
 export function collectorIdentity(collector: string): string {
