@@ -22,10 +22,10 @@ import {
 import type { Stop } from './isolate/state.ts'
 
 /** Interval of asking for the service's clock while due metrics seem to lie in its future. */
-export const clockAskMs = 60_000
+const clockAskMs = 60_000
 
 /** Longest `Retry-After` that is waited for within one flush; a longer one ends the flush and is remembered. */
-export const retryAfterWaitMsMax = 60_000
+const retryAfterWaitMsMax = 60_000
 
 interface GateDeps {
   readonly destination: {
@@ -294,8 +294,8 @@ export class Gate {
   }
 
   /** Sets the retry-after instant; its only writer. It holds for all pushes, not only the one that was answered. */
-  async #retryAfter(notBeforeMs = 0): Promise<void> {
-    if (notBeforeMs === 0) return
+  async #retryAfter(notBeforeMs: number | undefined): Promise<void> {
+    if (notBeforeMs === undefined) return
     const nowMs = this.#deps.time.nowMs()
     const believedMs = Math.min(notBeforeMs, nowMs + serviceRetryAfterMsMax)
     const latestMs = Math.max(believedMs, retryAfterAt(this.#state, nowMs))
@@ -326,7 +326,7 @@ export class Gate {
 }
 
 /** Interval of asking the service about a key it has refused. */
-export const keyAskMs = hourMs
+const keyAskMs = hourMs
 
 type ValidateKey = (key: string) => Promise<Answer>
 
@@ -457,7 +457,7 @@ export class StoredState {
 }
 
 /** Longest pause between pushes after 429s; it doubles with each, and shrinks with each accepted push. */
-export const slowedIntervalMsMax = 60_000
+const slowedIntervalMsMax = 60_000
 
 /** Factor by which an accepted push shortens the pause between requests, until it is the configured one again. */
 const recovery = 0.9
@@ -529,7 +529,7 @@ export interface ClockComparison {
 }
 
 /** Uncertainty of the service's clock as its answers show it: they count whole seconds and take time to arrive. */
-export const clockDoubtMs = 30_000
+const clockDoubtMs = 30_000
 
 /** The service's clock, as its answers show it. One for all destinations: it is one service. */
 export class ServiceClock {

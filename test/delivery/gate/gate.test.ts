@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { clockAskMs, type Gate, type GateHold, keyAskMs, retryAfterWaitMsMax } from '../../../src/delivery/gate.ts'
+import { breakerBaseMs } from '../../../src/delivery/breaker.ts'
+import type { Gate, GateHold } from '../../../src/delivery/gate.ts'
 import type { Stop } from '../../../src/delivery/isolate/state.ts'
 import { hourAfter } from '../../../src/model/hour.ts'
 import { hourMs } from '../../../src/model/limits.ts'
@@ -72,12 +73,46 @@ describe('whether a flush may begin', () => {
     expect(whyOf(gate.hold('asked'))).toBeUndefined()
   })
 
+  const hours = (count: number) => hourAfter(anHour, count)
+  it.each([
+    ['no hour', undefined, undefined, 'breaker'],
+    ['the current hour, of which a new process does not know', undefined, hours(0), undefined],
+    ['an older hour, of which a new process does not know', undefined, hours(-1), 'breaker'],
+    ['the hour that was tried', hours(0), hours(0), 'breaker'],
+    ['an hour after it', hours(0), hours(1), undefined],
+    ['no hour after it', hours(0), undefined, 'breaker'],
+  ])('does not wait for the breaker with a new hour: %s', async (_, tried, newest, why) => {
+    const { gate } = gateAt(new VirtualTime(startMs))
+    if (tried !== undefined) await gate.enter('due', tried, goOn)
+    await gate.flushed({ stop: down, left: [] }, tried)
+    expect(whyOf(gate.hold('due', newest))).toBe(why)
+  })
+
+  it.each<[string, Stop, number, (readonly [string, GateHold['why'] | undefined])[]]>([
+    // Read in turn; an empty one cannot be read.
+    ['missing', { ...down, isKeyMissing: true }, 200, [['', 'breaker'], ['a-key', undefined]]], // biome-ignore format: a row
+    ['refused', { kind: 'key-refused', reason: '401' }, 200, [['a-key', 'breaker'], ['', 'breaker'], ['new', undefined]]], // biome-ignore format: a row
+    ['refused, too', { kind: 'key-refused', reason: '401' }, 401, [['new', undefined], ['new', 'breaker'], ['newer', undefined]]], // biome-ignore format: a row
+  ])('does not wait for the breaker with a new key in place of one that was %s', async (_, stop, status, keys) => {
+    let own = 'a-key'
+    const readKey = () => own || expect.fail('it is empty')
+    const { gate } = gateAt(new VirtualTime(startMs), { readKey, validate: () => answered(status) })
+    if (stop.kind === 'key-refused') await gate.pushed(refused, own)
+    await gate.flushed({ stop, left: [] }, undefined)
+    for (const [key, why] of keys) {
+      own = key
+      expect([key, whyOf(gate.hold('due'))]).toEqual([key, why])
+      if (status === 401) await gate.enter('due', undefined, goOn)
+    }
+  })
+
   it('says until when: no flush begins before, and one begins then', async () => {
     const time = new VirtualTime(startMs, () => 0.5)
     const { gate } = gateAt(time)
     for (let count = 0; count < 10; count += 1) {
       await gate.flushed({ stop: down, left: [] }, undefined)
       const untilMs = gate.hold('due')?.untilMs ?? 0
+      if (count === 0) expect(untilMs - startMs).toBe(0.75 * breakerBaseMs)
       expect(untilMs).toBeGreaterThan(time.nowMs())
       await time.sleep(untilMs - 1 - time.nowMs())
       expect(gate.hold('due')).toEqual({ why: 'breaker', untilMs })
@@ -97,7 +132,7 @@ describe('whether a flush may begin', () => {
   })
 
   it('begins again once a push got through, also for a daemon whose predecessor was killed then', async () => {
-    const bench = gateAt(new VirtualTime(startMs), { state: { notBeforeMs: 0, probeAtMs: startMs - 1, failures: 6 } })
+    const bench = gateAt(new VirtualTime(startMs), { state: { notBeforeMs: 0, probeAtMs: startMs - 1, failures: 1 } })
     await bench.gate.occasion('due')
     await bench.gate.pushed(settled, 'a-key')
     await bench.gate.pushed(settled, 'a-key')
@@ -127,16 +162,23 @@ describe('whether a flush may begin', () => {
     expect(bench.counters.gates.get('service')).toBe('open')
   })
 
-  it('keeps what is left out in a long flush, and the instant of the last push grows', async () => {
+  it.each([
+    ['a minute after the last one', delivered, 60_000, 1],
+    ['sooner', delivered, 59_999, 0],
+    ['and not when nothing was accepted', settled, 60_000, 0],
+  ])('keeps what is left out in a long flush, and stores an accepted push: %s', async (_, verdict, afterMs, writes) => {
     const time = new VirtualTime(startMs)
     const bench = gateAt(time)
     const { gate } = bench
+    await gate.occasion('due')
+    await gate.pushed(verdict, 'a-key')
     await gate.flushed({ left: ['protocol p is left out'] }, undefined)
-    await time.sleep(10 * 60_000)
-    await gate.pushed(delivered, 'a-key')
-    await gate.pushed(delivered, 'a-key')
+    await time.sleep(afterMs)
+    await gate.pushed(verdict, 'a-key')
+    await gate.pushed(verdict, 'a-key')
     const { waiting, lastPush } = bench.row
-    expect([waiting, lastPush?.atMs]).toEqual(['protocol p is left out', time.nowMs()])
+    expect([waiting, lastPush?.atMs]).toEqual(['protocol p is left out', startMs + writes * afterMs])
+    expect(bench.writes).toBe(1 + writes)
   })
 })
 
@@ -187,14 +229,31 @@ describe('a retry-after', () => {
   it('holds a push for as long as a flush waits, and a longer one holds it back', async () => {
     const time = new VirtualTime(startMs)
     const { gate } = gateAt(time)
-    await gate.pushed(asksToWait(startMs + retryAfterWaitMsMax), 'a-key')
+    await gate.pushed(asksToWait(startMs + 60_000), 'a-key')
     expect(gate.isRetrySoon).toBe(true)
     expect(await gate.pushSlot('a-key', goOn)).toBeUndefined()
-    expect(time.nowMs()).toBeGreaterThanOrEqual(startMs + retryAfterWaitMsMax)
-    const untilMs = time.nowMs() + retryAfterWaitMsMax + 1
+    expect(time.nowMs()).toBeGreaterThanOrEqual(startMs + 60_000)
+    const untilMs = time.nowMs() + 60_001
     await gate.pushed(asksToWait(untilMs), 'a-key')
     expect(gate.isRetrySoon).toBe(false)
     expect(await gate.pushSlot('a-key', goOn)).toEqual({ why: 'retry-after', untilMs })
+  })
+
+  it.each([
+    ['later than its own', 90_001, 90_001, 2],
+    ['as late as its own', 90_000, 90_000, 1],
+    ['of a wrong clock', 9_999 * hourMs, 90_000, 1],
+  ])('of another daemon holds pushes back, too: %s', async (_, sharedMs, untilMs, writes) => {
+    const time = new VirtualTime(startMs)
+    const noted: number[] = []
+    const shared = { notBeforeMs: 0, note: async (ms: number) => void noted.push(ms) }
+    const bench = gateAt(time, { shared, pacePerSecond: 1 })
+    await bench.gate.pushSlot('a-key', goOn)
+    const turn = bench.gate.pushSlot('a-key', goOn)
+    await bench.gate.pushed(asksToWait(startMs + 90_000), 'a-key')
+    shared.notBeforeMs = startMs + sharedMs
+    expect(await turn).toEqual({ why: 'retry-after', untilMs: startMs + untilMs })
+    expect([bench.writes, noted]).toEqual([writes, [startMs + 90_000]])
   })
 
   it('that comes while a push waits for its turn holds that push back, too', async () => {
@@ -214,7 +273,7 @@ describe('a push', () => {
     await gate.pushSlot('a-key', goOn)
     const turn = gate.pushSlot('a-key', goOn)
     await gate.pushed(refused, 'a-key')
-    expect(await turn).toEqual({ why: 'key-refused', untilMs: startMs + keyAskMs })
+    expect(await turn).toEqual({ why: 'key-refused', untilMs: startMs + hourMs })
   })
 
   it('waits longer after a 429 of its own destination, which slows no other', async () => {
@@ -251,7 +310,9 @@ describe('entering', () => {
     ['accepts it', answered(200), { key: 'a-key' }],
     ['refuses it', answered(401), { stop: { kind: 'key-refused', reason: '401', isUnchanged: true } }],
     ['forbids it', answered(403), { stop: { kind: 'key-refused', reason: '403', isUnchanged: true } }],
-    ['has moved', answered(302), { stop: { kind: 'misdirected', reason: '302' } }],
+    ['answers 199', answered(199), { stop: { kind: 'misdirected', reason: '199' } }],
+    ['answers 299', answered(299), { key: 'a-key' }],
+    ['answers 300', answered(300), { stop: { kind: 'misdirected', reason: '300' } }],
     ['is not there', answered(404), { stop: { kind: 'misdirected', reason: '404' } }],
     ['shows a page', page, { stop: { kind: 'misdirected', reason: '200: text/html, "Sign in"' } }],
     ['fails', answered(503), { stop: { kind: 'transient', reason: 'the refused key could not be checked: 503' } }],
@@ -266,23 +327,96 @@ describe('entering', () => {
     const isFailing = answer.kind === 'answered' && answer.status >= 500
     expect(await bench.gate.enter('due', undefined, goOn)).toEqual(isFailing ? { stop } : expected)
     expect(bench.checkedKeys).toEqual(['a-key'])
+    expect(bench.writes).toBe(0)
   })
 
-  it('asks for the clock before the first push, then only while something lies in its future', async () => {
+  it('asks about a refused key each hour, and says how old the one of the environment is', async () => {
     const time = new VirtualTime(startMs)
-    let newest = anHour
-    const validate = (): Answer => ({ ...answered(200), skewMs: 0 })
-    const bench = gateAt(time, { validate })
-    const asks = async () => {
-      const before = bench.checkedKeys.length
-      expect(await bench.gate.enter('due', newest, goOn)).toEqual({ key: 'a-key' })
-      return bench.checkedKeys.length - before
+    const bench = gateAt(time, { validate: () => answered(404), staleKey: () => 'restart the daemon' })
+    await bench.gate.pushed(refused, 'a-key')
+    const reason = '401; restart the daemon'
+    await time.sleep(hourMs - 1)
+    const stop = { kind: 'key-refused', reason, isUnchanged: true }
+    expect(await bench.gate.enter('due', undefined, goOn)).toEqual({ stop })
+    await time.sleep(1)
+    expect(await bench.gate.enter('due', undefined, goOn)).toEqual({ stop: { kind: 'misdirected', reason: '404' } })
+    expect(bench.checkedKeys).toHaveLength(1)
+  })
+
+  it.each([
+    [401, { kind: 'key-refused', reason: '401' }, true],
+    [403, { kind: 'key-refused', reason: '403' }, false],
+    [503, { kind: 'transient', reason: 'the changed key could not be checked: 503' }, false],
+  ])('asks about a changed key at once, and a refused one takes the place of the other: %i', async (...row) => {
+    const [status, stop, isTaken] = row
+    let key = 'a-key'
+    const bench = gateAt(new VirtualTime(startMs), { readKey: () => key, validate: () => answered(status) })
+    await bench.gate.pushed(refused, key)
+    key = 'new'
+    expect(await bench.gate.enter('due', undefined, goOn)).toEqual({ stop })
+    const again = isTaken ? { ...stop, isUnchanged: true } : stop
+    expect(await bench.gate.enter('due', undefined, goOn)).toEqual({ stop: again })
+    expect(bench.checkedKeys).toHaveLength(isTaken ? 1 : 2)
+  })
+
+  it.each([
+    ['nothing', undefined, 0, 0],
+    ['what is not in its future', anHour, 9 * hourMs, 0],
+    ['what lies in its future', hourAfter(anHour, 1), 59_999, 0],
+    ['what lies in its future, a minute later', hourAfter(anHour, 1), 60_000, 1],
+    ['what lies far ahead', hourAfter(anHour, 3), hourMs - 1, 0],
+    ['what lies far ahead, an hour later', hourAfter(anHour, 3), hourMs, 1],
+  ])('asks for the clock before the first push, then again with %s', async (_, newest, afterMs, asked) => {
+    const time = new VirtualTime(startMs)
+    const bench = gateAt(time, { validate: () => ({ ...answered(200), skewMs: 0 }) })
+    const { gate, checkedKeys } = bench
+    await gate.enter('due', undefined, goOn)
+    expect(checkedKeys).toHaveLength(0)
+    await gate.enter('due', anHour, goOn)
+    await time.sleep(afterMs)
+    expect(await gate.enter('due', newest, goOn)).toEqual({ key: 'a-key' })
+    expect(checkedKeys).toHaveLength(1 + asked)
+    expect(bench.writes).toBe(0)
+  })
+
+  it('asks for the clock while this machine’s is doubted, although nothing is to be sent', async () => {
+    const said: unknown[] = []
+    const comparison = {
+      ...{ serviceAheadMs: 5, sawService: (ms: number) => void said.push(ms), asks: () => void said.push('asks') },
+      wantsService: () => said.length === 0,
     }
-    expect([await asks(), await asks()]).toEqual([1, 0])
-    newest = hourAfter(anHour, 1)
-    await time.sleep(clockAskMs)
-    expect([await asks(), await asks()]).toEqual([1, 0])
-    expect((await bench.gate.flushed({ left: [] }, newest)).waiting).toContain('lie in the future')
+    const validate = () => ({ ...answered(200), skewMs: 7 })
+    const { gate, clock, checkedKeys } = gateAt(new VirtualTime(startMs), { comparison, validate })
+    expect(clock.skewMs).toBe(5)
+    for (const _ of [1, 2]) expect(await gate.enter('due', undefined, goOn)).toEqual({ key: 'a-key' })
+    expect([checkedKeys.length, said, clock.skewMs]).toEqual([1, ['asks', 7], 7])
+  })
+
+  it.each<[string, Answer, object]>([
+    ['refuses the key (401)', answered(401), { stop: { kind: 'key-refused', reason: '401' } }],
+    ['answers 402', answered(402), { key: 'a-key' }],
+    ['answers 503', answered(503), { key: 'a-key' }],
+    ['does not answer', { kind: 'unanswered', reason: 'no answer' }, { key: 'a-key' }],
+  ])(
+    'goes on where the service does not show its clock, and stops where it refuses the key: it %s',
+    async (_, answer, expected) => {
+      const bench = gateAt(new VirtualTime(startMs), { validate: () => answer })
+      expect(await bench.gate.enter('due', anHour, goOn)).toEqual(expected)
+      expect(await bench.gate.enter('due', undefined, goOn)).toMatchObject(expected)
+      expect([bench.checkedKeys.length, bench.writes]).toEqual([1, 0])
+    },
+  )
+
+  it.each([
+    ['in the service’s future', hourAfter(anHour, 1), 1],
+    ['the service takes', anHour, 0],
+  ])('says of metrics what they wait for, where nothing was sent: an hour %s', async (_, newest, writes) => {
+    const bench = gateAt(new VirtualTime(startMs))
+    await bench.gate.rested([], newest)
+    await bench.gate.rested([], newest)
+    expect(bench.writes).toBe(writes)
+    if (writes > 0) expect(bench.row.waiting).toContain('lie in the future')
+    expect((await bench.gate.flushed({ left: [] }, newest)).waiting).toBe(bench.row.waiting)
   })
 
   it('throws what reading the key throws', async () => {
@@ -295,6 +429,24 @@ describe('entering', () => {
 })
 
 describe('a person’s request from another process', () => {
+  it.each([
+    ['it is due', 'due', {}, 'due', 0, 0],
+    ['it is due, while it waits', 'due', { notBeforeMs: startMs + 1 }, 'due', 0, 0],
+    ['asked here, with nothing to wait for', 'asked', { notBeforeMs: startMs }, 'asked', 0, 0],
+    ['asked here, while it waits', 'asked', { notBeforeMs: startMs + 1 }, 'asked', 1, 1],
+    ['asked elsewhere', 'due', { isAsked: true }, 'asked', 0, 1],
+    ['asked elsewhere, while it waits', 'due', { isAsked: true, notBeforeMs: startMs + 1 }, 'asked', 1, 1],
+    ['that, after failures', 'due', { isAsked: true, notBeforeMs: startMs + 1, failures: 3 }, 'asked', 3, 1],
+  ] as const)('ends what a flush waits for: %s', async (_, wanted, state, occasion, failures, writes) => {
+    const noted: number[] = []
+    const shared = { notBeforeMs: 0, note: async (ms: number) => void noted.push(ms) }
+    const row = { ...{ notBeforeMs: 0, probeAtMs: startMs + 5, failures: 0 }, ...state }
+    const bench = gateAt(new VirtualTime(startMs), { state: row, shared })
+    expect(await bench.gate.occasion(wanted)).toBe(occasion)
+    expect([bench.gate.failures, bench.writes, noted]).toEqual([failures, writes, writes > 0 ? [0] : []])
+    if (writes > 0) expect(bench.row).toEqual({ notBeforeMs: 0, probeAtMs: 0, failures })
+  })
+
   it('makes the next flush an asked one, once', async () => {
     const bench = gateAt(new VirtualTime(startMs))
     await bench.gate.flushed({ stop: down, left: [] }, undefined)

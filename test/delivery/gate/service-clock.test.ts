@@ -41,6 +41,15 @@ describe('the latest hour the service takes', () => {
     expect(clock.skewMs).toBe(0)
   })
 
+  it('does not change as this machine’s clock is set right', () => {
+    const clock = clockOf()
+    clock.machineWasSet(10 * minuteMs)
+    expect(clock.skewMs).toBeUndefined()
+    clock.observe({ ...answered(200), skewMs: 10 * minuteMs })
+    clock.machineWasSet(10 * minuteMs)
+    expect(clock.skewMs).toBe(0)
+  })
+
   it('is never one the service may still refuse: its clock is known no better than to some seconds', () => {
     // By the header it is 10 min behind; it may be one second more, and a slow answer hides as much as it took.
     const clock = clockOf(-10 * minuteMs)

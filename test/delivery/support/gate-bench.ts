@@ -1,4 +1,4 @@
-import { Gate, Pacer, ServiceClock } from '../../../src/delivery/gate.ts'
+import { type ClockComparison, Gate, Pacer, type RequestSlots, ServiceClock } from '../../../src/delivery/gate.ts'
 import type { Answer } from '../../../src/model/verdict.ts'
 import type { DestinationState } from '../../../src/outbox/contract/delivery-store.ts'
 import { Counters } from '../../../src/telemetry/counters.ts'
@@ -13,8 +13,12 @@ export interface GateBenchOptions {
   readonly state?: DestinationState
   /** Of the key; default `a-key`. */
   readonly readKey?: () => string
+  readonly staleKey?: () => string | undefined
   /** The service's answer about a key; default: that it is valid. */
   readonly validate?: (key: string) => Answer
+  /** The retry-after of all daemons with the same key; default: there are no others. */
+  readonly shared?: RequestSlots['shared']
+  readonly comparison?: ClockComparison
 }
 
 /** A gate on a row in memory. */
@@ -27,14 +31,14 @@ export function gateAt(time: VirtualTime, options: GateBenchOptions = {}) {
     /** Thrown by each write while it is there. */
     diskError: undefined as Error | undefined,
     checkedKeys: [] as string[],
-    clock: new ServiceClock(),
+    clock: new ServiceClock(options.comparison),
     counters: new Counters(),
-    pacer: new Pacer(time, pacePerSecond),
+    pacer: Object.assign(new Pacer(time, pacePerSecond), options.shared && { shared: options.shared }),
     /** Of a new process, on the same row. */
     newGate: () => new Gate(deps),
   }
   const deps = {
-    destination: { name: 'service', readKey },
+    destination: { name: 'service', readKey, ...(options.staleKey && { staleKey: options.staleKey }) },
     outbox: {
       destination: async () => bench.row,
       saveDestination: async (_: string, state: DestinationState) => {
