@@ -10,8 +10,8 @@ import { version } from '../edge/version.ts'
 import { definitionIdentities, FleetAgreement } from '../fleet/agreement.ts'
 import { FleetIntakeStore, LocalHours } from '../fleet/fleet-intake-store.ts'
 import { FleetPacer, PushBack } from '../fleet/fleet-pacer.ts'
-import { JobEngine } from '../fleet/job-engine.ts'
-import { CollectorLanes, type Lane, workedLanes } from '../fleet/lane.ts'
+import { backfillQueue, JobEngine, laneQueue } from '../fleet/job-engine.ts'
+import { CollectorLanes, type Lane, machineLane, workedLanes } from '../fleet/lane.ts'
 import { LaneClaims, reconcile } from '../fleet/lane-claims.ts'
 import { type Lease, Leases } from '../fleet/leases.ts'
 import { reconcileMs } from '../fleet/limits.ts'
@@ -157,7 +157,9 @@ class FleetParts {
     })
     this.#backfill()
     this.#repeat(askClockMs, () => this.#sharedTime.ask(() => store.nowMs()))
-    this.#repeat(hourMs, () => store.forgetDaemons())
+    // Before hours are planned: what belonged to a machine that is gone may be collected here.
+    await this.#forget().catch(failed)
+    this.#repeat(hourMs, () => this.#forget())
     const finality = new Map(Object.values(chains).map(({ id }) => [id, this.#checkFinality(id)]))
     await this.#silenceForgotten()
     const pushMsMax = config.delivery.timeoutMs
@@ -262,6 +264,14 @@ class FleetParts {
     // It would correct values by a definition that does not count.
     const mayHold = () => this.#agreement.differing.length === 0 && isWorked()
     return this.#leases.want({ names: [`finality/${chainId}`], mayHold })
+  }
+
+  /** Forgets daemons that are gone, with the jobs of their machines. */
+  async #forget(): Promise<void> {
+    for (const name of await this.#shared.store.forgetDaemons(this.#name)) {
+      const lane = machineLane(name)
+      for (const queue of [laneQueue(lane), backfillQueue(lane)]) await this.#engine.removeQueue(queue)
+    }
   }
 
   /** Deletes why destinations wait that no daemon delivers to. One has the name of a protocol, which another may know alone. */

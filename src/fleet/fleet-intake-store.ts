@@ -24,7 +24,7 @@ import type { OutboxHealth } from '../outbox/contract/outbox.ts'
 import type { LocalOutcomes } from '../outbox/local-outcomes.ts'
 import type { Log } from '../telemetry/log.ts'
 import { type JobEngine, laneJob, laneQueue } from './job-engine.ts'
-import type { CollectorLanes, Lane } from './lane.ts'
+import { type CollectorLanes, isMachineLane, type Lane } from './lane.ts'
 import type { ClaimedHour, LaneClaims } from './lane-claims.ts'
 
 /** A claimed hour is kept for a next attempt that is this close; a later one makes a job of its own. */
@@ -191,10 +191,10 @@ export class FleetIntakeStore implements IntakeStore {
     return checksFinality(chainId) ? intake.pinnedHours(chainId, upTo, limit) : []
   }
 
-  /** Never rejects: the reconciler makes what is missing. */
+  /** Never rejects: the reconciler makes what is missing. The job of another machine would wait for it, however long it is gone. */
   async #makeJobs(): Promise<void> {
-    const { engine, failed } = this.#deps
-    const planned = [...this.#planned]
+    const { engine, claims, failed } = this.#deps
+    const planned = [...this.#planned].filter(([lane]) => claims.works(lane) || !isMachineLane(lane))
     this.#planned.clear()
     const jobs = planned.map(([lane, hour]) => engine.insert(laneQueue(lane), [laneJob({ lane, hour })]))
     await Promise.all(jobs).catch(failed)

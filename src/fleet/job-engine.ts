@@ -166,6 +166,13 @@ export class JobEngine {
     await this.#use(queue, boss => boss.deleteJob(queue, [...ids]))
   }
 
+  /** Removes a queue with its jobs. No effect when there is none. */
+  async removeQueue(queue: string): Promise<void> {
+    this.#boss ??= this.#start()
+    this.#queues.delete(queue)
+    await (await this.#boss).deleteQueue(queue)
+  }
+
   /** Hands claimed jobs over: another daemon may claim them at once. */
   async release(queue: string, attempts: readonly JobAttempt[]): Promise<void> {
     if (attempts.length === 0) return

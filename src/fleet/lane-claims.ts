@@ -242,7 +242,7 @@ export async function reconcile(
   if (work.due.length > 0) {
     const most = reconciledHoursMax * Math.max(1, lanes.all.size)
     const due = await store.dueLaneHours(await lanes.scope(time), time.nowMs(), most)
-    for (const { queue, jobs } of dueJobs(due, lanes.all)) await engine.insert(queue, jobs)
+    for (const { queue, jobs } of dueJobs(due, new Set(work.due))) await engine.insert(queue, jobs)
   }
   if (work.windows.length === 0) return
   const open = await backfills.open(lanes.collectors, reconciledWindowsMax)
@@ -262,7 +262,7 @@ interface QueueJobs {
  * The jobs of due hours, by queue: one for each lane and hour, the newest hours first. A job that exists already is not
  * made again, since its id is the same. Pure.
  *
- * @param lanes those whose collectors this daemon knows
+ * @param lanes those that this daemon works
  */
 export function dueJobs(due: readonly LaneHour[], lanes: ReadonlySet<Lane>): readonly QueueJobs[] {
   const known = due.filter(({ lane }) => lanes.has(lane))

@@ -17,8 +17,13 @@ const machineCollector = 'host'
 export type LaneCollector = Pick<CollectorConfig, 'use' | 'options'> & { readonly machine?: string }
 
 /** The lane of one machine, by the name of its daemon. */
-function machineLane(name: string): Lane {
+export function machineLane(name: string): Lane {
   return `machine/${name}`
+}
+
+/** Whether a lane is that of one machine. */
+export function isMachineLane(lane: Lane): boolean {
+  return lane.startsWith(machineLane(''))
 }
 
 /**
@@ -63,6 +68,8 @@ const scopeKnownMs = 60_000
 export class CollectorLanes {
   readonly #store: Pick<FleetStore, 'assignLanes' | 'laneWork' | 'scopeOf'>
   readonly #lanes = new Map<string, Lane>()
+  /** The lanes by the configuration alone. */
+  readonly #configured = new Map<string, Lane>()
   readonly #isFirst = new Map<string, boolean>()
   #work: { readonly atMs: number; readonly found: Promise<LaneWork> } | undefined
   /** The collectors by their numbers; asked for again after a minute, once hours were planned here, and where other ones stand back. */
@@ -83,7 +90,9 @@ export class CollectorLanes {
     this.#store = store
     this.#standsBack = standsBack
     for (const collector of collectors) {
-      this.#lanes.set(collector.id, laneOf(collector, ownName))
+      const lane = laneOf(collector, ownName)
+      this.#lanes.set(collector.id, lane)
+      this.#configured.set(collector.id, lane)
       this.#isFirst.set(collector.id, isMachineBound(collector))
     }
   }
@@ -136,7 +145,10 @@ export class CollectorLanes {
     return found
   }
 
-  /** The lane of a collector that was planned, stored once: other daemons find its due hours by it. */
+  /**
+   * The lane of a collector that was planned, stored once: other daemons find its due hours by it. That of a machine is asked for
+   * each time, as a machine may be forgotten.
+   */
   async assigned(collector: string): Promise<Lane | undefined> {
     this.#work = undefined
     this.#scope = undefined
@@ -148,11 +160,13 @@ export class CollectorLanes {
       this.#assigned.delete(collector)
       throw error
     }
+    const lane = this.#lanes.get(collector)
+    if (lane !== undefined && isMachineLane(lane)) this.#assigned.delete(collector)
     return this.of(collector)
   }
 
   async #assign(collector: string): Promise<void> {
-    const lane = this.#lanes.get(collector)
+    const lane = this.#configured.get(collector)
     if (lane === undefined) return
     const isFirst = this.#isFirst.get(collector) ?? false
     const stored = await this.#store.assignLanes([{ collector, lane, isFirst }])

@@ -57,6 +57,8 @@ const permanenceByCode = {
   'hour-passed': 'permanent',
   /** The hour lies further back than the catch-up range. */
   'hour-too-old': 'permanent',
+  /** The machine that alone runs a collector was not seen by its fleet for a day. */
+  'machine-forgotten': 'permanent',
   /** This machine's clock is not believed. */
   'clock-doubted': 'transient',
   /** The chain has no block past the hour yet. */

@@ -117,6 +117,10 @@ export const faultGuide: Readonly<Record<FaultCode, FaultGuide>> = {
     cause: 'The hour lies further back than `collect.catchUp`.',
     cure: '`tidegauge backfill` for that range, or a longer `catchUp`.',
   },
+  'machine-forgotten': {
+    cause: 'The collector belongs to one machine of a fleet, and no daemon of that name was there for a day.',
+    cure: 'Nothing to do where the machine is gone for good: `host` goes to another machine. Where it comes back, `tidegauge backfill` reads what can be read of the past. An entry with `machine:` needs the name of one that is there.',
+  },
   'clock-doubted': {
     cause: 'This machine’s clock contradicts the service, a chain, or what the outbox knows.',
     cure: 'Set the clock, and keep it so (NTP). Nothing is collected with a wrong hour; collecting goes on.',

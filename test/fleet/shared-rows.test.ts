@@ -1,7 +1,10 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { FleetAgreement, unsupportedMs } from '../../src/fleet/agreement.ts'
+import { CollectorLanes } from '../../src/fleet/lane.ts'
+import { hourPassed } from '../../src/intake/hour-clock.ts'
 import { collectorIdentity } from '../../src/outbox/contract/fleet-store.ts'
 import { silentLog } from '../support/log.ts'
+import { anHour } from '../support/metrics.ts'
 import { useTestDatabases } from '../support/postgres/databases.ts'
 import { postgresOutboxPlace } from '../support/postgres/place.ts'
 import { postgresPlace } from '../support/postgres/programs.ts'
@@ -80,5 +83,41 @@ describe.skipIf(postgresPlace.kind === 'missing')('the first slot of a key', () 
     expect(first).toBe(0)
     expect(second).toBeGreaterThan(0)
     expect(second).toBeLessThanOrEqual(7_000)
+  })
+})
+
+describe.skipIf(postgresPlace.kind === 'missing')('a machine that is gone', () => {
+  const databases = useTestDatabases()
+
+  it('keeps host for a day, also where no daemon was ever on it; then another one has it, and its due hours are gaps', async () => {
+    const { open, damage } = await postgresOutboxPlace(databases)
+    const outbox = await open()
+    onTestFinished(() => outbox.close())
+    const { store } = outbox.shared
+    const [collector, other] = ['box/host', 'box/web']
+    for (const id of [collector, other]) {
+      await outbox.intake.planHours({ collector: id, current: anHour, oldest: anHour, gapReason: hourPassed })
+    }
+    await store.assignLanes([
+      { collector, lane: 'machine/pod-1', isFirst: true },
+      { collector: other, lane: 'web', isFirst: false },
+    ])
+    const lanes = new CollectorLanes([{ id: collector, use: 'host', options: {} }], 'pod-2', store)
+    const hoursLater = async (hours: number) => {
+      await damage(`UPDATE lease SET until = until - interval '${hours} hours'`)
+      return store.forgetDaemons('pod-2')
+    }
+    const states = () => Promise.all([collector, other].map(id => outbox.intake.hourStates(id, anHour, anHour)))
+    expect(await hoursLater(23)).toEqual([])
+    expect(await lanes.assigned(collector)).toBe('machine/pod-1')
+    expect(await hoursLater(2)).toEqual(['pod-1'])
+    expect((await states()).map(of => of.get(anHour))).toEqual(['gap', 'due'])
+    const [gap] = await outbox.operators.hourRanges('gap')
+    expect(gap).toMatchObject({
+      collector,
+      fault: { code: 'machine-forgotten', message: 'the machine pod-1 was not seen for a day' },
+    })
+    expect(await lanes.assigned(collector)).toBe('machine/pod-2')
+    expect(lanes.of(collector)).toBe('machine/pod-2')
   })
 })

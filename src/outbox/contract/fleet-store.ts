@@ -178,7 +178,11 @@ export interface FleetStore {
   nowMs(): Promise<number>
   /** Runs a transaction; it may run more than once. A power cut may undo it. */
   transaction<T>(act: (transaction: SharedTransaction) => Promise<T>): Promise<T>
-  /** Stores the lanes of collectors that have a schedule. @returns those that are stored now, by collector */
+  /**
+   * Stores the lanes of collectors that have a schedule. A machine that is named first in one counts as seen then.
+   *
+   * @returns those that are stored now, by collector
+   */
   assignLanes(lanes: readonly CollectorLane[]): Promise<ReadonlyMap<string, string>>
   /** Some collectors by their numbers. */
   scopeOf(collectors: readonly string[]): Promise<CollectorScope>
@@ -226,8 +230,14 @@ export interface FleetStore {
   ): Promise<void>
   /** Who stands for the definitions of some collectors. @param daemon name of the one that asks */
   supported(collectors: readonly string[], daemon: string): Promise<readonly DefinitionSupport[]>
-  /** Deletes daemons that were not seen for a day. */
-  forgetDaemons(): Promise<void>
+  /**
+   * Deletes daemons that were not seen for a day. Due hours of their machines become gaps, and collectors that ran there first
+   * may run elsewhere.
+   *
+   * @param own name of the daemon that asks, which is there
+   * @returns names of the daemons
+   */
+  forgetDaemons(own: string): Promise<readonly string[]>
   /** All daemons, by name. */
   daemons(): Promise<readonly SeenDaemon[]>
 }

@@ -1,3 +1,4 @@
+import { Fault } from '../../model/fault.ts'
 import { type Hour, hourFromNumber, hourNumber } from '../../model/hour.ts'
 import { hourMs } from '../../model/limits.ts'
 import type {
@@ -17,7 +18,8 @@ import type {
   SharedTransaction,
   StoredIdentity,
 } from '../contract/fleet-store.ts'
-import type { PostgresDatabase } from './connection/database.ts'
+import { faultColumns } from '../store/end-of-hour.ts'
+import type { PostgresDatabase, Transaction } from './connection/database.ts'
 import { identityRows, millisecondsOf, renewedMsOf } from './rows.ts'
 
 /** Longest wait for a slot that is believed: the server's clock may have been set back. */
@@ -52,15 +54,22 @@ export class PostgresFleetStore implements FleetStore {
 
   async assignLanes(lanes: readonly CollectorLane[]): Promise<ReadonlyMap<string, string>> {
     const names = lanes.map(({ collector }) => collector)
-    await this.#database.write(async transaction =>
+    await this.#database.write(async transaction => {
       transaction.later(
         `UPDATE tidegauge.collector AS own SET lane = wanted.lane
          FROM unnest($1::text[], $2::text[], $3::boolean[]) AS wanted (name, lane, is_first)
          WHERE own.name = wanted.name AND own.lane IS DISTINCT FROM wanted.lane
            AND NOT (wanted.is_first AND coalesce(own.lane, '') LIKE 'machine/%')`,
         [names, lanes.map(({ lane }) => lane), lanes.map(({ isFirst }) => isFirst)],
-      ),
-    )
+      )
+      // A machine that no daemon was ever on is forgotten, too: a lease that has ended says since when.
+      transaction.later(
+        `INSERT INTO tidegauge.lease (name, holder, term, until)
+         SELECT DISTINCT 'daemon/' || substr(lane, length('machine/') + 1), '', 0, now() - interval '1 millisecond'
+         FROM tidegauge.collector WHERE name = ANY($1) AND lane LIKE 'machine/%' ON CONFLICT (name) DO NOTHING`,
+        [names],
+      )
+    })
     const rows = await this.#database.rows<{ name: string; lane: string }>(
       'SELECT name, lane FROM tidegauge.collector WHERE name = ANY($1) AND lane IS NOT NULL',
       [names],
@@ -210,13 +219,17 @@ export class PostgresFleetStore implements FleetStore {
     }))
   }
 
-  forgetDaemons(): Promise<void> {
+  forgetDaemons(own: string): Promise<readonly string[]> {
     return this.#database.write(async transaction => {
       const rows = await transaction.query<{ name: string }>(
-        `DELETE FROM tidegauge.lease WHERE name LIKE 'daemon/%' AND until < now() - interval '${forgottenAfter}' RETURNING name`,
+        `DELETE FROM tidegauge.lease
+         WHERE name LIKE 'daemon/%' AND name <> 'daemon/' || $1 AND until < now() - interval '${forgottenAfter}' RETURNING name`,
+        [own],
       )
       const names = rows.map(({ name }) => name.slice('daemon/'.length))
       if (names.length > 0) transaction.later('DELETE FROM tidegauge.daemon WHERE name = ANY($1)', [names])
+      for (const name of names) forgetMachine(transaction, name)
+      return names
     }, 'unsynced')
   }
 
@@ -254,6 +267,19 @@ export class PostgresFleetStore implements FleetStore {
       seenAtMs: seen_ms,
     }))
   }
+}
+
+/** Ends the due hours of a machine as gaps, and that collectors belong to it. */
+function forgetMachine(transaction: Transaction, name: string): void {
+  const fault = new Fault('machine-forgotten', `the machine ${name} was not seen for a day`, {
+    fix: 'start its daemon again, then tidegauge backfill where the past can be read; or name another machine',
+  })
+  transaction.later(
+    `WITH of_machine AS (UPDATE tidegauge.collector SET lane = NULL WHERE lane = 'machine/' || $1 RETURNING id)
+     UPDATE tidegauge.collection SET state = 2, fault = $2, fault_code = $3
+     FROM of_machine WHERE collection.collector = of_machine.id AND state = 0`,
+    [name, ...faultColumns(fault)],
+  )
 }
 
 const insertIdentities = `INSERT INTO tidegauge.identity (name, digest, by_daemon)
