@@ -85,7 +85,7 @@ class WindowReader {
         backlog: () => intake.backlog(),
         record: (outcome, nowMs) => intake.record(outcome, nowMs, owned),
         recordGap: (...gap) => intake.recordGap(...gap, owned),
-        forgetPins: (...hour) => intake.forgetPins(...hour),
+        forgetPins: (...hour) => intake.forgetPins(...hour, owned),
       },
     }
     const { time } = this.#context

@@ -42,7 +42,7 @@ interface FleetIntakeDeps {
   readonly local: LocalHours
   /** Whether this daemon checks the blocks of a chain again once they are final. */
   readonly checksFinality: (chainId: number) => boolean
-  /** Part of each commit of a correction. @throws Fault `lease-lost` where another daemon may check blocks again */
+  /** Part of each commit of a check of blocks: of a correction, and that there is none. @throws Fault `lease-lost` where another daemon may check blocks again */
   readonly requireHeld: CommitStep
   readonly time: Pick<Time, 'steadyMs'>
   /** Called with errors that are mended later. */
@@ -65,8 +65,11 @@ export class FleetIntakeStore implements IntakeStore {
   readonly setInputs: IntakeStore['setInputs'] = (...given) => this.#deps.intake.setInputs(...given)
   readonly inputs: IntakeStore['inputs'] = (...given) => this.#deps.intake.inputs(...given)
   readonly newestCollected: IntakeStore['newestCollected'] = () => this.#deps.intake.newestCollected()
-  readonly confirmPin: IntakeStore['confirmPin'] = (...given) => this.#deps.intake.confirmPin(...given)
-  readonly forgetPins: IntakeStore['forgetPins'] = (...given) => this.#deps.intake.forgetPins(...given)
+  // Pins are deleted by the daemon alone that checks blocks again.
+  readonly confirmPin: IntakeStore['confirmPin'] = (...given) =>
+    this.#deps.intake.confirmPin(...given, this.#deps.requireHeld)
+  readonly forgetPins: IntakeStore['forgetPins'] = (...given) =>
+    this.#deps.intake.forgetPins(...given, this.#deps.requireHeld)
   readonly finalBlocks: IntakeStore['finalBlocks'] = chainId => this.#deps.intake.finalBlocks(chainId)
   readonly backlog: IntakeStore['backlog'] = () => this.#deps.intake.backlog()
 

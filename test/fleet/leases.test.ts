@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { type LeaseHolder, serviceIdentity } from '../../src/outbox/contract/fleet-store.ts'
+import { FleetIntakeStore } from '../../src/fleet/fleet-intake-store.ts'
+import { type LeaseHolder, type SharedTransaction, serviceIdentity } from '../../src/outbox/contract/fleet-store.ts'
 import { tablesVersion } from '../../src/outbox/store/schema.ts'
+import { collector, plan, record } from '../outbox/contract/steps.ts'
+import { aBlock, aPin } from '../outbox/support/blocks.ts'
+import { anHour, metrics } from '../support/metrics.ts'
 import { useTestDatabases } from '../support/postgres/databases.ts'
 import { postgresOutboxPlace } from '../support/postgres/place.ts'
 import { postgresPlace } from '../support/postgres/programs.ts'
@@ -121,6 +125,32 @@ describe.skipIf(postgresPlace.kind === 'missing')('leases in a database', () => 
     await expect(leases.renew(daemon)).rejects.toThrow('version 99')
     await expect(leases.claim(daemon, names, service)).rejects.toThrow('version 99')
     await expect(leases.release(daemon, names)).rejects.toThrow('version 99')
+  })
+
+  it('fence that a block is final, and that its hour cannot be read again: a daemon without its own deletes no pin', async () => {
+    const { join, leases, outbox, end } = await opened()
+    await plan(outbox)
+    await record(outbox, metrics(1), { pins: [aPin(7)] })
+    const [first, second] = [await join('eu-1'), await join('eu-2')]
+    const storeOf = (holder: LeaseHolder) => {
+      const requireHeld = async (transaction: SharedTransaction) => {
+        if (!(await leases.isHeld(holder, transaction))) throw new Error(`${holder.daemon} has lost its lease`)
+      }
+      const deps = { intake: outbox.shared.intake, requireHeld, checksFinality: () => true }
+      return new FleetIntakeStore(deps as never)
+    }
+    await end(first)
+    await leases.claim(second, names, service)
+    const pinned = { collector, hour: anHour, block: aBlock(7) }
+    const lost = 'eu-1 has lost its lease'
+    await expect(storeOf(first).confirmPin(1, pinned)).rejects.toThrow(lost)
+    await expect(storeOf(first).forgetPins(collector, anHour)).rejects.toThrow(lost)
+    expect(await storeOf(second).pinnedHours(1, anHour, 10)).toEqual([pinned])
+    await storeOf(second).confirmPin(1, pinned)
+    expect(await storeOf(second).pinnedHours(1, anHour, 10)).toEqual([])
+    await record(outbox, metrics(1), { pins: [aPin(8)], mode: 'correct' })
+    await storeOf(second).forgetPins(collector, anHour)
+    expect(await storeOf(second).pinnedHours(1, anHour, 10)).toEqual([])
   })
 
   it('are forgotten with their daemon after a day', async () => {

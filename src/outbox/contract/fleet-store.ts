@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
 import type { DeliveryStore } from './delivery-store.ts'
-import type { CollectionOutcome, Recorded } from './hours.ts'
+import type { CollectionOutcome, PinnedHour, Recorded } from './hours.ts'
 import type { IntakeStore } from './intake-store.ts'
 
 /** A transaction of the database under way. */
@@ -20,6 +20,14 @@ export interface SharedIntakeStore extends IntakeStore {
   record(outcome: CollectionOutcome, nowMs: number, step?: CommitStep): Promise<Recorded>
   /** As `IntakeStore.recordGap`. @param step runs in the commit, after the gap is written */
   recordGap(collector: string, hour: Hour, fault: Fault, step?: CommitStep): Promise<void>
+  /** As `IntakeStore.confirmPin`. @param step runs in the commit, after the pin is deleted */
+  confirmPin(
+    chainId: number,
+    pinned: Pick<PinnedHour, 'collector' | 'hour' | 'block'>,
+    step?: CommitStep,
+  ): Promise<void>
+  /** As `IntakeStore.forgetPins`. @param step runs in the commit, after the pins are deleted */
+  forgetPins(collector: string, hour: Hour, step?: CommitStep): Promise<void>
 }
 
 /** Delivery, with a step of the caller's in its commits. */

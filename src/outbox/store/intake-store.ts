@@ -129,7 +129,7 @@ export class StoreIntake implements SharedIntakeStore {
   }
 
   recordGap(collector: string, hour: Hour, fault: Fault, step?: CommitStep): Promise<void> {
-    return this.#deps.database.write(() => markGap(collector, hour, fault), { steps: step ? [step] : [] })
+    return this.#deps.database.write(() => markGap(collector, hour, fault), withStep(step))
   }
 
   pinnedHours(chainId: number, upTo: Hour, limit: number): Promise<readonly PinnedHour[]> {
@@ -139,12 +139,13 @@ export class StoreIntake implements SharedIntakeStore {
   confirmPin(
     chainId: number,
     { collector, hour, block }: Pick<PinnedHour, 'collector' | 'hour' | 'block'>,
+    step?: CommitStep,
   ): Promise<void> {
-    return this.#deps.database.write(() => deletePins(collector, hour, { chainId, block }))
+    return this.#deps.database.write(() => deletePins(collector, hour, { chainId, block }), withStep(step))
   }
 
-  forgetPins(collector: string, hour: Hour): Promise<void> {
-    return this.#deps.database.write(() => deletePins(collector, hour))
+  forgetPins(collector: string, hour: Hour, step?: CommitStep): Promise<void> {
+    return this.#deps.database.write(() => deletePins(collector, hour), withStep(step))
   }
 
   finalBlocks(chainId: number): FinalBlocks {
@@ -155,6 +156,10 @@ export class StoreIntake implements SharedIntakeStore {
   backlog(): Promise<Backlog> {
     return this.#deps.database.read(backlogOf)
   }
+}
+
+function withStep(step: CommitStep | undefined): { readonly steps: readonly CommitStep[] } {
+  return { steps: step ? [step] : [] }
 }
 
 interface OutcomeRequest {
