@@ -31,6 +31,12 @@ const cases: Readonly<Record<string, Case>> = {
   'a due hour that failed': { purpose: due, code: 'chain-unreachable', outcome: retried(0.75 * recollectBaseMs) },
   'its third failure': { purpose: due, code: 'http-refused', attempts: 2, outcome: retried(3 * recollectBaseMs) },
   'its hundredth': { purpose: due, code: 'http-refused', attempts: 99, outcome: retried(0.75 * recollectCapMs) },
+  'the hundredth of a chain that has no block past it': {
+    purpose: due,
+    code: 'chain-behind',
+    attempts: 99,
+    outcome: retried(22_500),
+  },
   'a due hour of a chain that has no block past it': { purpose: due, code: 'chain-behind', outcome: retried(750) },
   'a due hour before the first block': { purpose: due, code: 'chain-before-first-block', outcome: { kind: 'gap' } },
   'a past hour whose state is missing, once': {
@@ -39,14 +45,19 @@ const cases: Readonly<Record<string, Case>> = {
     hoursAgo: 3,
     outcome: { kind: 'stored' },
   },
-  'a past hour whose state is missing for the third time': {
-    purpose: due,
-    code: 'chain-state-missing',
-    before: 'chain-state-missing',
-    attempts: 2,
-    hoursAgo: 3,
-    outcome: { kind: 'gap' },
-  },
+  ...Object.fromEntries(
+    [0, 1, 2].map(attempts => [
+      `a past hour whose state was missing ${attempts} times`,
+      {
+        purpose: due,
+        code: 'chain-state-missing',
+        before: 'chain-state-missing',
+        attempts,
+        hoursAgo: 1,
+        outcome: { kind: attempts === 2 ? 'gap' : 'stored' },
+      },
+    ]),
+  ),
   'one that failed for another reason before': {
     purpose: due,
     code: 'chain-state-missing',
@@ -64,6 +75,7 @@ const cases: Readonly<Record<string, Case>> = {
   },
   'an hour with another block': { purpose: replaced, outcome: { kind: 'stored', mode: 'correct' } },
   'one that cannot be read now': { purpose: replaced, code: 'chain-unreachable', outcome: { kind: 'left' } },
+  'the oldest that is tried on': { purpose: replaced, code: 'http-refused', hoursAgo: 2, outcome: { kind: 'left' } },
   'one that is too old to be tried on': {
     purpose: replaced,
     code: 'chain-unreachable',
@@ -75,6 +87,12 @@ const cases: Readonly<Record<string, Case>> = {
   'one that failed in part': {
     purpose: first,
     code: 'http-refused',
+    outcome: { kind: 'stored', unexpected: true, failed: { nextAttemptMs: nowMs } },
+  },
+  'one that failed whole': {
+    purpose: first,
+    code: 'http-refused',
+    accepted: [],
     outcome: { kind: 'stored', unexpected: true, failed: { nextAttemptMs: nowMs } },
   },
   'one before the first block': {

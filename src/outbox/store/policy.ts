@@ -119,12 +119,14 @@ function detain({ changes }: EnqueuedInto, { metric, row, isPrivate }: EnqueuedV
   changes.detain({ hour: row.hour, metric: row.metric, kind, reason, unit, isPrivate, sinceMs: row.collectedMs })
 }
 
-/** Records a module that differs. The unit is the same, unless it was lost: what a later hour has does not matter. */
+/**
+ * Records a module that differs, which it does from no earlier hour than the newest. The unit is the same, unless it was
+ * lost: what a later hour has does not matter.
+ */
 function describeFrom({ known, changes }: EnqueuedInto, { metric, known: metricKnown, row }: EnqueuedValue): void {
   for (const described of describedFrom(metricKnown, row.hour, metric, false)) {
     const others = metricKnown.descriptions.filter(({ since }) => since !== described.since)
-    const descriptions = [...others, described].sort((a, b) => a.since - b.since)
-    known.set(metric.id, { ...metricKnown, descriptions })
+    known.set(metric.id, { ...metricKnown, descriptions: [...others, described] })
     changes.describe(metricKnown.number, described)
   }
 }

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { EndpointFailure } from '../../../src/chain/endpoint/failures.ts'
-import { type AsOfAnswer, KnownHeaders } from '../../../src/chain/look-up/as-of.ts'
+import { type AsOfAnswer, KnownHeaders, nextStep } from '../../../src/chain/look-up/as-of.ts'
 import { AsOfSearch } from '../../../src/chain/look-up/look-ups.ts'
 import type { BlockHeader } from '../../../src/chain/shapes.ts'
 import type { Hour } from '../../../src/model/hour.ts'
 import { repetitions } from '../../support/soak.ts'
-import { type ScriptedChain, scriptedChain } from '../support/scripted-chain.ts'
+import { headerOf, type ScriptedChain, scriptedChain } from '../support/scripted-chain.ts'
 
 /** Runs the search for one hour, or for several together, to its end. */
 function searchAll(chain: ScriptedChain, hours: readonly number[], seeds: readonly BlockHeader[] = []) {
@@ -38,6 +38,16 @@ function search(chain: ScriptedChain, hourSeconds: number, seeds: readonly Block
 }
 
 const atMost = (count: number) => expect.toSatisfy((asked: number) => asked <= count, `at most ${count}`)
+
+/** Differences from a first step that is taken long after the hour. */
+interface Step {
+  readonly late?: number
+  readonly ageSeconds?: number
+  readonly absent?: readonly number[]
+  readonly rounds?: number
+  readonly emptyRounds?: number
+  readonly minimise?: 'calls'
+}
 
 /** The right answer of the search, by looking at every block. */
 function linearScan(timestamps: readonly number[], hourSeconds: number): string {
@@ -194,6 +204,65 @@ describe('the search for the as-of block', () => {
     const asked = { cold: sum(cold), next: sum(next), together: [together.rounds, together.calls] }
     expect(asked).toEqual(Object.fromEntries(Object.entries(most).map(([kind, counts]) => [kind, counts.map(atMost)])))
   })
+
+  const slots = (number: number) => 1_600_000_000 + 12 * number
+  const missed = (number: number) => slots(number + Math.floor(number / 10))
+  const many = (number: number) => 1_600_000_000 + Math.floor(number / 4)
+  it.each<[timestampOf: (number: number) => number, known: number[], at: number, asked: (number | 'latest')[], Step?]>([
+    [slots, [], 200, ['latest', 0]],
+    // Of a present hour the last block tells more.
+    [slots, [100], 200, ['latest'], { ageSeconds: 599 }],
+    [slots, [100], 200, ['latest', 200, 201], { ageSeconds: 600 }],
+    [slots, [100], 200, ['latest', 200, 201], { late: 5 }],
+    [slots, [100], 200, ['latest', 201, 202], { late: 6 }],
+    [slots, [100], 100, ['latest', 101]],
+    [slots, [98, 99, 100], 300, ['latest', 300, 301]],
+    [missed, [8, 9, 10, 11], 900, ['latest', 745, 746]],
+    [slots, [100], 50, [0, 1, 49]],
+    [slots, [100], 50, [2, 49], { absent: [0, 1] }],
+    // Few numbers are all asked for, but not those that have no block.
+    [slots, [100, 104], 101, [101, 102, 103], { minimise: 'calls' }],
+    [slots, [100, 105], 101, [102], { minimise: 'calls' }],
+    [slots, [100, 109], 101, [102, 103, 104, 106, 107, 108], { absent: [101, 105] }],
+    [slots, [100, 110], 101, [105, 106]],
+    [slots, [100, 101, 400, 401], 200, [200, 201], { late: 5 }],
+    [slots, [100, 101, 400, 401], 350, [350, 351], { late: 5 }],
+    // The middle, where estimates have failed.
+    [slots, [100, 101, 400, 500], 200, [200, 201], { rounds: 3 }],
+    [slots, [100, 101, 400, 500], 200, [200, 201, 250], { rounds: 4 }],
+    // All around, where the last numbers had no block.
+    [slots, [100, 101, 400, 401], 200, [200, 199, 201, 198, 202, 197, 203], { emptyRounds: 1 }],
+    [
+      slots,
+      [100, 101, 400, 401],
+      200,
+      [201, 198, 197, 203, 196, 204, 195, 205],
+      { emptyRounds: 1, absent: [200, 199, 202] },
+    ],
+    [slots, [100, 101, 400, 401], 102, [102, 103, 104, 105, 106, 107, 108], { emptyRounds: 1 }],
+    // Wider, where the pace is not even.
+    [missed, [8, 9, 10, 1_000, 1_001], 400, [395, 400, 401, 406]],
+    [missed, [8, 9, 10, 1_000, 1_001], 900, [897, 900, 901, 904]],
+    [missed, [8, 9, 10, 1_000, 1_001], 400, [400], { minimise: 'calls' }],
+    [many, [100, 104, 8_996, 9_000], 4_000, [3_995, 4_002, 4_003, 4_010]],
+    [many, [100, 104, 8_996, 9_000], 8_000, [8_001], { minimise: 'calls' }],
+  ])(
+    '%o, of whose blocks %j are known, at that of %i, asks for %j (%j)',
+    (timestampOf, known, at, asked, step = {}) => {
+      const { late = 0, ageSeconds = 600, absent = [], ...rest } = step
+      const [chain, headers, hourSeconds] = [
+        scriptedChain(10_000, timestampOf),
+        new KnownHeaders(),
+        timestampOf(at) + late,
+      ]
+      for (const number of known) headers.add(headerOf(chain, number))
+      for (const number of absent) headers.addAbsent(BigInt(number))
+      const given = { rounds: 0, emptyRounds: 0, minimise: 'rounds', nowSeconds: hourSeconds + ageSeconds } as const
+      const question = nextStep(headers, hourSeconds, { ...given, ...rest })
+      if (question.kind !== 'ask') throw new Error(question.kind)
+      expect([...(question.latest ? ['latest'] : []), ...question.numbers.map(Number)]).toEqual(asked)
+    },
+  )
 
   it('the next hour, with the last one known, takes two round trips', () => {
     const chain = scriptedChain(1_000_000, number => 1_600_000_000 + 12 * number)

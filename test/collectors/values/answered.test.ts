@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { nearestNumber } from '../../../collectors/values/fraction.ts'
+import { Fraction, nearestNumber } from '../../../collectors/values/fraction.ts'
 import { answeredPrice } from '../../../collectors/values/price/answered.ts'
+import { isUnread, requirePrice } from '../../../collectors/values/price/exact-price.ts'
 
 describe('a price in an answer', () => {
   it.each([
@@ -27,4 +28,27 @@ describe('a price in an answer', () => {
     if (message === undefined) expect(nearestNumber(answered())).toBe(5)
     else expect(answered).toThrow(message)
   })
+})
+
+it.each([
+  [1n, 2n ** 1_074n, undefined],
+  [1n, 2n ** 1_075n, 'it is 0, which is no price'],
+  [2n ** 1_024n - 2n ** 970n - 1n, 1n, undefined],
+  [2n ** 1_024n - 2n ** 970n, 1n, 'it is Infinity, which is no price'],
+  [-1n, 1n, 'it is -1, which is no price'],
+  // With the stroke, 4,000 characters and one more.
+  [10n ** 1_999n + 1n, 10n ** 1_998n, undefined],
+  [10n ** 1_999n + 1n, 10n ** 1_999n, 'it has more digits than any price'],
+])('%s / %s is a price, or not', (over, under, message) => {
+  const price = new Fraction(over, under)
+  if (message === undefined) expect(requirePrice(price)).toBe(price)
+  else expect(() => requirePrice(price)).toThrow(message)
+})
+
+it.each([
+  ['transient', 'chain-unreachable', true],
+  ['transient', 'price-missing', false],
+  ['permanent', 'chain-unreachable', false],
+])('a %s failure, %s, says nothing of a price: %s', (permanence, code, isOpen) => {
+  expect(isUnread({ permanence, code })).toBe(isOpen)
 })

@@ -76,7 +76,7 @@ describe('the end of an hour', () => {
   it('adds what the reading has stored, also where nothing is said of the hour', () => {
     const stored = { metrics: 2, digest: 2 ** 32 - 4, provenance: 8 }
     expect(change(done, endOfHour(done, none, stored))).toEqual({ metrics: 6, digest: 5, provenance: 8 })
-    expect(change(done, endOfHour(done, none, { ...stored, digest: -10, provenance: null }))).toEqual({
+    expect(change(done, endOfHour(done, none, { ...stored, digest: -10 - 2 ** 32, provenance: null }))).toEqual({
       ...{ metrics: 6, digest: 2 ** 32 - 1 },
     })
     // Pruned metrics are not counted.
@@ -92,7 +92,7 @@ describe('the end of an hour', () => {
     expect(row?.failures).toHaveLength(2_000)
     const attempts = failedAttempts(row?.failures ?? null)
     expect(attempts.map(({ atMs }) => atMs / 1_000)).toEqual([3, 4, 5, 6, 7, 8, 9])
-    expect(attempts.at(-1)?.reason).toMatch(/^x{299,}…?$/)
+    expect(attempts.at(-1)?.reason).toBe(`${'x'.repeat(300)}…`)
     expect(failedAttempts(null)).toEqual([])
   })
 })
