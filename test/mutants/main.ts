@@ -19,7 +19,7 @@ const decisions: Readonly<Record<string, readonly string[]>> = {
   'src/model/backoff.ts': ['test/model', 'test/intake'],
   'src/delivery/isolate/reduce.ts': ['test/delivery/isolate/reduce', 'test/delivery'],
   'src/delivery/gate.ts': ['test/delivery/gate', 'test/delivery'],
-  'src/delivery/worklist.ts': ['test/delivery'],
+  'src/delivery/worklist.ts': ['test/delivery/worklist', 'test/delivery'],
   'src/outbox/store/policy.ts': ['test/outbox/sqlite/contract.soak.test.ts'],
   'src/outbox/store/end-of-hour.ts': [
     'test/outbox/store/end-of-hour.test.ts',
@@ -138,17 +138,25 @@ async function outcomeOf(tests: readonly string[]): Promise<Outcome> {
   return 'passed'
 }
 
+/** The time that each list of tests takes without a mutant, on this machine. */
+const usualMs = new Map<string, number>()
+
 async function outcomeOfOne(test: string): Promise<Outcome> {
+  const startMs = Date.now()
   const args = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', '--bail=1', '--reporter=dot', test]
   // A process group of its own: a worker that loops must end, too.
   const child = spawn(process.execPath, args, { cwd: copy, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
   const { pid = Number.NaN } = child
   let said = ''
   for (const output of [child.stdout, child.stderr]) output.setEncoding('utf8').on('data', text => (said += text))
-  const limit = setTimeout(() => process.kill(-pid, 'SIGKILL'), 300_000)
+  const limitMs = Math.max(60_000, 10 * (usualMs.get(test) ?? 60_000))
+  const limit = setTimeout(() => process.kill(-pid, 'SIGKILL'), limitMs)
   const [code] = await once(child, 'close')
   clearTimeout(limit)
-  if (code === 0) return 'passed'
+  if (code === 0) {
+    if (!usualMs.has(test)) usualMs.set(test, Date.now() - startMs)
+    return 'passed'
+  }
   return code === null || /(Test|Hook) timed out in/.test(said) ? 'endless' : 'failed'
 }
 

@@ -233,13 +233,6 @@ describe('a chain whose calls do not see their block as its header is', () => {
     expect(asked() - before).toBe(1)
   })
 
-  it('is not read at all by number', async () => {
-    for (const [, sees] of contexts) {
-      const { readHour } = await reading([sees], { takesHashes: false })
-      expect((await faultOf(readHour(0))).message).toMatch(/read (at|on)/)
-    }
-  })
-
   it('gives way to an endpoint whose calls see it as it is', async () => {
     const { said, servers, readHour } = await reading([later, undefined])
     for (const count of [0, 1, 2]) {

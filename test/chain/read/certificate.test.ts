@@ -81,40 +81,28 @@ describe('what calls see of their block', () => {
 })
 
 describe('whether an endpoint takes hashes', () => {
-  const refusing = (text: string) => () => {
-    throw new NodeError(-32000, text)
-  }
-  const value = () => '0x'
-  const away = () => {
-    throw new EndpointFailure('node.test', 'is away')
-  }
-  const unknown = refusing('header not found')
-  const numberless = refusing('no such thing')
-  const hash = `0x${'1'.repeat(64)}`
-  it.each<[string, () => unknown, () => unknown, () => unknown, boolean | string]>([
-    ['tells them apart', value, unknown, value, true],
-    ['knows neither', unknown, unknown, unknown, true],
-    ['answers any', value, value, value, false],
-    ['refuses none of them in its own words', value, numberless, value, true],
-    ['refuses both in the same words', numberless, numberless, value, false],
-    [
-      'names the hash in its words',
-      refusing(`bad ${hash}`),
-      refusing(`bad ${hash.replaceAll('1', 'f')}`),
-      value,
-      false,
-    ],
-    ['refuses both, each in other words', numberless, refusing('no'), value, true],
-    ['refuses the number, too', numberless, numberless, numberless, 'no such thing'],
-    ['is away', value, away, value, 'is away'],
-    ['reverts at none', value, refusing('execution reverted'), value, false],
+  const hash = '1'.repeat(64)
+  // Its answers to a hash of the chain, to one that no block has, and to a number: the words of a refusal, if it refuses.
+  it.each([
+    ['tells them apart', '', 'header not found', '', true],
+    ['knows neither', 'header not found', 'header not found', 'header not found', true],
+    ['answers any', '', '', '', false],
+    ['refuses one in words of its own', '', 'no such thing', '', true],
+    ['refuses both in the same words', 'no such thing', 'no such thing', '', false],
+    ['names the hash in its words', `bad 0x${hash}`, `bad 0x${hash.replaceAll('1', 'f')}`, '', false],
+    ['refuses both, each in other words', 'no such thing', 'no', '', true],
+    ['refuses the number, too', 'no such thing', 'no such thing', 'no such thing', 'no such thing'],
+    ['is away', '', 'away', '', 'is away'],
+    ['reverts', '', 'execution reverted', '', false],
   ])('is known where it %s, and asked once', async (_, ofBlock, ofNone, ofNumber, expected) => {
     const headers = archiveAnswers(chain)
     const endpoint = countedEndpoint((method, params) => {
       if (method !== 'eth_call') return headers(method, params)
-      const [, at] = params
-      if (typeof at === 'string') return ofNumber()
-      return JSON.stringify(at).includes('f'.repeat(64)) ? ofNone() : ofBlock()
+      const isOfNone = JSON.stringify(params[1]).includes('f'.repeat(64))
+      const refusal = typeof params[1] === 'string' ? ofNumber : isOfNone ? ofNone : ofBlock
+      if (refusal === 'away') throw new EndpointFailure('node.test', 'is away')
+      if (refusal !== '') throw new NodeError(-32000, refusal)
+      return '0x'
     })
     const taken = () => takesHashes(endpoint, block, patient).catch((failure: EndpointFailure) => failure.reason)
     expect(await taken()).toEqual(typeof expected === 'string' ? expect.stringContaining(expected) : expected)
