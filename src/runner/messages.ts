@@ -346,8 +346,9 @@ export function reorganized(chain: string): Fault {
 
 /** The Fault when a collector asks for a chain that is not configured. */
 export function unknownChain(name: string, known: readonly string[]): Fault {
+  const add = 'add it under chains:'
   return new Fault('chain-unknown', `there is no chain "${name}" in the configuration`, {
-    fix: known.length > 0 ? `configured are: ${known.join(', ')}` : 'add it under chains:',
+    fix: known.length > 0 ? `configured are: ${known.join(', ')}; or ${add}` : add,
   })
 }
 

@@ -1,5 +1,5 @@
 import { parseAst } from 'rolldown/parseAst'
-import { collectors } from '../tidy/sources.ts'
+import { collectors, type Source } from '../tidy/sources.ts'
 
 /** Options that decide a value: its scale, what is added up, what counts, and of when it is. */
 const deciding = [
@@ -16,27 +16,34 @@ const option = new RegExp(
 )
 
 /** The texts of the collectors that say which option to write, as they stand in the sources, without descriptions of options. */
-export function advices(): ReadonlySet<string> {
+export const advices = () => textsOf(collectors, part => instructs.test(part) && option.test(part))
+
+/** The texts of files that fit, as they stand there. Descriptions of options are left out. */
+export function textsOf(files: readonly Source[], fits: (part: string) => boolean): ReadonlySet<string> {
   const all = new Set<string>()
-  for (const { text } of collectors) {
+  for (const { text } of files) {
     walk(parseAst(text, { lang: 'ts' }), (start, end) => {
       const part = text.slice(start + 1, end - 1).replaceAll("\\'", "'")
-      if (instructs.test(part) && option.test(part)) all.add(part)
+      if (fits(part)) all.add(part)
     })
   }
   return all
 }
 
+/** Functions that are given the description of an option. */
+const describing = new Set(['describe', 'description', 'option', 'addOption', 'argument'])
+const nameOf = (node: unknown, part: string): string =>
+  Reflect.get(Object(Reflect.get(Object(node), part)), 'name') ?? ''
+
 /** Calls back with the place of each text in a tree of syntax. */
 function walk(node: unknown, onText: (start: number, end: number) => void): void {
   if (typeof node !== 'object' || node === null) return
   const { type, start, end, callee, value } = node as Readonly<Record<string, unknown>>
-  const isDescription =
-    type === 'CallExpression' && Reflect.get(Object(Reflect.get(Object(callee), 'property')), 'name') === 'describe'
-  if (isDescription) {
+  if (type === 'CallExpression' && describing.has(nameOf(callee, 'property'))) {
     walk(callee, onText)
     return
   }
+  if (type === 'Property' && nameOf(node, 'key') === 'description') return
   const isText = type === 'TemplateLiteral' || (type === 'Literal' && typeof value === 'string')
   if (isText && typeof start === 'number' && typeof end === 'number') onText(start, end)
   for (const part of Object.values(node)) walk(part, onText)

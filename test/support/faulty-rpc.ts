@@ -22,8 +22,9 @@ export type RpcFault =
   | { readonly kind: 'chain-id'; readonly id: number }
   /** It is so many blocks behind. */
   | { readonly kind: 'lagging'; readonly blocks: number }
-  /** It does not have the state of blocks before this one, or before so many blocks back. */
-  | { readonly kind: 'no-state'; readonly before: bigint; readonly message?: string }
+  /** It does not have the state of blocks before this one, or before so many blocks back; `of`: as far as calls have this in them. */
+  | { readonly kind: 'no-state'; readonly before: bigint; readonly message?: string; readonly of?: string }
+  | { readonly kind: 'no-method'; readonly method: string }
   /** Larger batches are refused; `how`: by HTTP 413 or 400, an error in the place of the batch, one error in a batch, or no answer for the rest. */
   | { readonly kind: 'batch-max'; readonly calls: number; readonly how: '413' | '400' | 'object' | 'array' | 'missing' }
   /** Longer requests are refused with HTTP 413. */
@@ -242,11 +243,15 @@ class FaultyProxy implements FaultyRpc {
         if (method !== 'eth_call' || codeRead(call?.params ?? [])?.kind !== 'balance') return answer
         return { jsonrpc, id, result: `${String(answer['result']).slice(0, -64)}${word(fault.wei).slice(2)}` }
       case 'no-state': {
+        if (fault.of !== undefined && !JSON.stringify(call).includes(fault.of)) return answer
         const number = await this.#stateBlockOf(call)
         if (number === undefined || number >= fault.before) return answer
         const message = fault.message ?? 'missing trie node 1f (path ) state 0x1f is not available, not found'
         return { jsonrpc, id, error: { code: -32000, message } }
       }
+      case 'no-method':
+        if (method !== fault.method) return answer
+        return { jsonrpc, id, error: { code: -32_601, message: `the method ${method} does not exist` } }
       default:
         return answer
     }
