@@ -34,6 +34,7 @@ import type { Roles } from '../outbox/contract/role.ts'
 import { LocalOutcomes } from '../outbox/local-outcomes.ts'
 import { databaseNowMs } from '../outbox/open.ts'
 import { definitionsOf } from '../runner/daemon/process-runner.ts'
+import { partDigest } from '../status/fleet.ts'
 import type { Observed } from '../status/sources.ts'
 import { backfillWorker } from './backfill-windows.ts'
 import type { Connection } from './connection.ts'
@@ -263,7 +264,9 @@ class FleetParts {
     const isWorked = () => chains.some(({ id, name }) => id === chainId && this.#worked.includes(name))
     // It would correct values by a definition that does not count.
     const mayHold = () => this.#agreement.differing.length === 0 && isWorked()
-    return this.#leases.want({ names: [`finality/${chainId}`], mayHold })
+    // Of daemons that know the same collectors one has it: those of another set could not be read again there.
+    const known = partDigest(this.#collectors.map(({ id }) => id).sort()).toString('hex')
+    return this.#leases.want({ names: [`finality/${chainId}/${known}`], mayHold })
   }
 
   /** Forgets daemons that are gone, with the jobs of their machines. */

@@ -189,9 +189,10 @@ export class FleetIntakeStore implements IntakeStore {
     })
   }
 
+  /** Of its collectors alone: an hour of another one cannot be read again here, which a daemon without a fleet forgets. */
   async pinnedHours(chainId: number, upTo: Hour, limit: number): Promise<readonly PinnedHour[]> {
-    const { intake, checksFinality } = this.#deps
-    return checksFinality(chainId) ? intake.pinnedHours(chainId, upTo, limit) : []
+    const { intake, checksFinality, lanes } = this.#deps
+    return checksFinality(chainId) ? intake.pinnedHours(chainId, upTo, limit, lanes.collectors) : []
   }
 
   /** Never rejects: the reconciler makes what is missing. The job of another machine would wait for it, however long it is gone. */

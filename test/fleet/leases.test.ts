@@ -132,11 +132,12 @@ describe.skipIf(postgresPlace.kind === 'missing')('leases in a database', () => 
     await plan(outbox)
     await record(outbox, metrics(1), { pins: [aPin(7)] })
     const [first, second] = [await join('eu-1'), await join('eu-2')]
-    const storeOf = (holder: LeaseHolder) => {
+    const storeOf = (holder: LeaseHolder, collectors = [collector]) => {
       const requireHeld = async (transaction: SharedTransaction) => {
         if (!(await leases.isHeld(holder, transaction))) throw new Error(`${holder.daemon} has lost its lease`)
       }
-      const deps = { intake: outbox.shared.intake, requireHeld, checksFinality: () => true }
+      const lanes = { collectors }
+      const deps = { intake: outbox.shared.intake, requireHeld, checksFinality: () => true, lanes }
       return new FleetIntakeStore(deps as never)
     }
     await end(first)
@@ -146,6 +147,8 @@ describe.skipIf(postgresPlace.kind === 'missing')('leases in a database', () => 
     await expect(storeOf(first).confirmPin(1, pinned)).rejects.toThrow(lost)
     await expect(storeOf(first).forgetPins(collector, anHour)).rejects.toThrow(lost)
     expect(await storeOf(second).pinnedHours(1, anHour, 10)).toEqual([pinned])
+    // A daemon that lacks the collector could not read its hour again, and would give it up.
+    expect(await storeOf(second, ['another/one']).pinnedHours(1, anHour, 10)).toEqual([])
     await storeOf(second).confirmPin(1, pinned)
     expect(await storeOf(second).pinnedHours(1, anHour, 10)).toEqual([])
     await record(outbox, metrics(1), { pins: [aPin(8)], mode: 'correct' })

@@ -57,8 +57,17 @@ export interface IntakeStore {
   /** Turns a due hour into a gap: it can never be collected. No effect on a collected hour or a gap. */
   recordGap(collector: string, hour: Hour, fault: Fault): Promise<void>
 
-  /** Hours of a chain, up to one, whose values were read at a block that was not final; oldest first. */
-  pinnedHours(chainId: number, upTo: Hour, limit: number): Promise<readonly PinnedHour[]>
+  /**
+   * Hours of a chain, up to one, whose values were read at a block that was not final; oldest first.
+   *
+   * @param collectors ids of those that are looked for. Default: all
+   */
+  pinnedHours(
+    chainId: number,
+    upTo: Hour,
+    limit: number,
+    collectors?: readonly string[],
+  ): Promise<readonly PinnedHour[]>
   /** Deletes the pin of an hour whose block became final; a pin of another block stays. */
   confirmPin(chainId: number, pinned: Pick<PinnedHour, 'collector' | 'hour' | 'block'>): Promise<void>
   /** Deletes the pins of an hour that cannot be read again. */

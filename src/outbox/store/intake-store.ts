@@ -132,8 +132,8 @@ export class StoreIntake implements SharedIntakeStore {
     return this.#deps.database.write(() => markGap(collector, hour, fault), withStep(step))
   }
 
-  pinnedHours(chainId: number, upTo: Hour, limit: number): Promise<readonly PinnedHour[]> {
-    return this.#deps.database.readEach(() => pinnedHours(chainId, upTo, limit))
+  pinnedHours(...wanted: Parameters<SharedIntakeStore['pinnedHours']>): Promise<readonly PinnedHour[]> {
+    return this.#deps.database.readEach(() => pinnedHours(...wanted))
   }
 
   confirmPin(

@@ -17,7 +17,7 @@ import {
   registerMetrics,
 } from './metrics.ts'
 import { type Enqueued, enqueue } from './policy.ts'
-import { forUpdate, rows, sql, text } from './sql.ts'
+import { forUpdate, isIn, rows, sql, text } from './sql.ts'
 import { query, type StoreWork, together, write } from './work.ts'
 
 /** An outcome to be recorded. */
@@ -328,12 +328,18 @@ interface RawPin extends BlockRow {
   readonly logs: string | null
 }
 
-/** Pinned hours of a chain up to an hour, oldest first. */
-export function* pinnedHours(chainId: number, upTo: Hour, limit: number): StoreWork<PinnedHour[]> {
+/** Pinned hours of a chain up to an hour, oldest first. @param collectors those alone */
+export function* pinnedHours(
+  chainId: number,
+  upTo: Hour,
+  limit: number,
+  collectors?: readonly string[],
+): StoreWork<PinnedHour[]> {
+  const ofCollectors = collectors ? sql`AND collector.name ${isIn('text', collectors)}` : text('')
   const records = yield* query<RawPin>(sql`
     SELECT pin.hour, collector.name AS collector, pin.number, pin.hash, pin.timestamp, pin.logs
     FROM tidegauge.pin JOIN tidegauge.collector ON collector.id = pin.collector
-    WHERE pin.chain = ${chainId} AND pin.hour <= ${hourNumber(upTo)} ORDER BY pin.hour, collector.name LIMIT ${limit}`)
+    WHERE pin.chain = ${chainId} AND pin.hour <= ${hourNumber(upTo)} ${ofCollectors} ORDER BY pin.hour, collector.name LIMIT ${limit}`)
   return records.map(({ hour, collector, logs, ...block }) => {
     const own = { hour: hourFromNumber(hour), collector, block: blockOf(block) }
     return logs === null ? own : { ...own, logs: jsonOf(logs) as PinnedLogs[] }

@@ -28,6 +28,8 @@ export function pinsContract(newPlace: NewPlace): void {
       const second = { hour: at(1), collector, block: aBlock(9) }
       expect(await intake.pinnedHours(1, at(1), 10)).toEqual([first, second])
       expect(await intake.pinnedHours(1, at(1), 1)).toEqual([first])
+      expect(await intake.pinnedHours(1, at(1), 1, [collector])).toEqual([first])
+      expect(await intake.pinnedHours(1, at(1), 10, ['unknown'])).toEqual([])
       expect(await intake.pinnedHours(1, anHour, 10)).toEqual([first])
       expect(await intake.pinnedHours(10, at(1), 10)).toMatchObject([{ block: aBlock(70, 'f') }])
       await intake.confirmPin(1, first)
