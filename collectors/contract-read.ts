@@ -290,8 +290,14 @@ function namesFor(label: string, values: Values, listName: string | undefined): 
   }
 }
 
+/** By value: each is asked about for each other one, and to parse a signature takes as long as a thousand look-ups. */
+const addresses = new WeakMap<Value, boolean>()
+
 function isAddress(value: Value | undefined): boolean {
-  return value?.call !== undefined && returnsAddress({ ...value, call: value.call })
+  if (value?.call === undefined) return false
+  const known = addresses.get(value) ?? returnsAddress({ ...value, call: value.call })
+  addresses.set(value, known)
+  return known
 }
 
 /** The computation over all items that a value is; absent for a count, and for a value of one item. */
