@@ -47,7 +47,7 @@ function workOf(due: readonly Metric[], { min = 1, sizeMax = 100, dropped = '' }
 describe('the work left in a flush', () => {
   it.each<[string, Metric[], Parts, string[]]>([
     ['each metric once, though none is recorded yet', metrics(250), {}, ['0 to 99', '100 to 199', '200 to 249']],
-    ['the current hour apart', [...metrics(2), ...metrics(2, older)], {}, ['0 1', '0- 1-']],
+    ['the current hour apart', [...metrics(1), ...metrics(2, older)], {}, ['0', '0- 1-']],
     ['pieces of the size that the service takes', metrics(5), { sizeMax: 2 }, ['0 1', '2 3', '4']],
     ['as many as are worth a push', metrics(3), { min: 3 }, ['0 1 2']],
     ['none while they are fewer', metrics(2), { min: 3 }, []],
@@ -56,13 +56,16 @@ describe('the work left in a flush', () => {
     expect(await workOf(due, parts).all()).toEqual(expected)
   })
 
-  it('has pieces of a batch in their places, and the last ones only where they are wanted', async () => {
-    const { work, all } = workOf([...metrics(1), ...metrics(1, older)])
+  it.each([
+    [[], []],
+    [metrics(1, older), ['0-']],
+  ])('has pieces in their places before %j, and the last ones only where they are wanted', async (due, ids) => {
+    const { work, all } = workOf([...metrics(1), ...due])
     const [, first, ...rest] = metrics(6).map(metric => fresh(asBatch([metric])))
     if (first) work.putFirst([first])
     work.putBeforeOlder(rest.slice(0, 1))
     for (const piece of rest.slice(1, 3)) work.putLast([piece])
-    expect(await all(false)).toEqual(['1', '0', '2', '0-'])
+    expect(await all(false)).toEqual(['1', '0', '2', ...ids])
     const last = await work.take()
     if (last) work.putBack([last])
     work.putBack(rest.slice(3))
@@ -70,17 +73,19 @@ describe('the work left in a flush', () => {
   })
 
   it('has some metrics alone and first, if they are brought forward', async () => {
-    const { work, all } = workOf(metrics(5), { sizeMax: 2 })
+    const { work, all } = workOf(metrics(9), { sizeMax: 2 })
     const piece = { ...fresh(asBatch(metrics(2))), sent: 3 }
     work.putLast([piece])
-    const more = metrics(6)
+    expect((await work.take())?.batch).toEqual(metrics(4).slice(2))
+    work.leaveOut(({ value }) => value === 5)
+    const more = metrics(10)
     expect(
       await work.bringForward(
         async () => more,
-        some => some.filter(({ value }) => value % 4 === 1),
+        some => some.filter(({ value }) => value % 8 === 1),
       ),
     ).toBe(2)
     expect(await work.take()).toEqual({ ...piece, isLast: true, batch: [more[1]] })
-    expect(await all()).toEqual(['5', '2 3', '4', '0'])
+    expect((await all()).slice(0, 3)).toEqual(['9', '4 6', '7 8'])
   })
 })

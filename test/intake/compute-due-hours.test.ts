@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { computeDueHours } from '../../src/intake/compute-due-hours.ts'
+import { noPasts } from '../../src/intake/validate.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import { hourMs, recollectCapMs } from '../../src/model/limits.ts'
 import { collector, pipelineOn, ScriptedRunner } from '../support/collectors.ts'
@@ -23,8 +24,7 @@ async function computed(due: Readonly<Record<number, { times: number; fromMs?: n
         return count < times && fromMs <= wanted.nowMs ? [{ collector: 'vault/d', hour, attempts: 0 }] : []
       })
     },
-    pasts: async (metrics: readonly unknown[]) => metrics.map(() => undefined),
-    inputs: async () => ({ values: new Map(), givers: new Map(), changes: [] }),
+    ...noPasts,
     record: async () => ({ added: 1, corrected: 0 }),
     recordGap: async () => {},
     forgetPins: async () => {},

@@ -174,7 +174,8 @@ for (const file of new Set(chosen.map(({ mutant }) => mutant.file))) {
     throw new Error(`the tests of ${file} fail without a mutant`)
 }
 const sums = { passed: 0, failed: 0, endless: 0 }
-for (const { mutant } of chosen) {
+for (const [place, { mutant }] of chosen.entries()) {
+  process.stderr.write(`${place + 1} of ${chosen.length}\r`)
   const { file, start, end, by } = mutant
   const text = texts.get(file) ?? ''
   writeFileSync(join(copy, file), `${text.slice(0, start)}${by}${text.slice(end)}`)

@@ -227,6 +227,7 @@ describe('the search for the as-of block', () => {
     [slots, [100, 110], 101, [105, 106]],
     [slots, [100, 101, 400, 401], 200, [200, 201], { late: 5 }],
     [slots, [100, 101, 400, 401], 350, [350, 351], { late: 5 }],
+    [slots, [100, 101, 400, 401], 200, [199, 201], { absent: [200] }],
     // The middle, where estimates have failed.
     [slots, [100, 101, 400, 500], 200, [200, 201], { rounds: 3 }],
     [slots, [100, 101, 400, 500], 200, [200, 201, 250], { rounds: 4 }],

@@ -6,10 +6,11 @@ import { archiveAnswers } from '../support/archive.ts'
 import { countedEndpoint } from '../support/counted-endpoint.ts'
 import { NodeError } from '../support/node.ts'
 import { genesisSeconds, patient } from '../support/readers.ts'
-import { headerOf, scriptedChain } from '../support/scripted-chain.ts'
+import { headerOf, type ScriptedChain, scriptedChain } from '../support/scripted-chain.ts'
 import type { SeenHeader } from '../support/synthetic-multicall.ts'
 
-const chain = scriptedChain(1_000, number => genesisSeconds + 12 * number)
+const timestampOf = (number: number) => genesisSeconds + 12 * number
+const chain = scriptedChain(1_000, timestampOf)
 const block = headerOf(chain, 500)
 
 describe('what calls see of their block', () => {
@@ -28,6 +29,11 @@ describe('what calls see of their block', () => {
     both: header => ({ ...header, timestampSeconds: header.timestampSeconds + 7, parentHash }),
   } satisfies Record<string, (header: SeenHeader) => SeenHeader>
 
+  const others: Readonly<Record<string, ScriptedChain>> = {
+    head: scriptedChain(500, timestampOf),
+    fork: scriptedChain(1_000, timestampOf, { fork: 400 }),
+  }
+
   // Reads of the endpoint a, or b, and what comes of them.
   it.each<[title: string, stateOfB: EndpointReport['state'] | undefined, reads: string[], words?: string]>([
     ['nothing else', undefined, ['plain: believed', 'plain by number: believed']],
@@ -44,6 +50,8 @@ describe('what calls see of their block', () => {
     ['nothing of its block', undefined, ['always: read at timestamp']],
     ['hashes of its own', undefined, ['own: believed'], 'parent hash'],
     ['such hashes, too', undefined, ['later: believed', 'both: believed'], 'timestamp (+7 s), parent hash'],
+    ['a time, without a child', undefined, ['later on a head: read at timestamp']],
+    ['a time of another branch', undefined, ['later on a fork: read at timestamp']],
     ['another branch', undefined, ['branch: read on another branch']],
     ['another time once', undefined, ['once: read at timestamp 5']],
     ['another parent once', undefined, ['parent: read on another branch']],
@@ -52,7 +60,8 @@ describe('what calls see of their block', () => {
     const all = [{ host: 'a', state: 'well' } as const, ...(stateOfB ? [{ host: 'b', state: stateOfB }] : [])]
     const certifier = new Certifier({ endpoints: () => all, contextFound: text => void said.push(text) })
     for (const each of reads) {
-      const [, host = 'a', way, number, result] = /^(?:(b) )?(\w+)( by number)?: (.*)$/.exec(each) ?? []
+      const [, host = 'a', way, number, own = '', result] =
+        /^(?:(b) )?(\w+)( by number)?(?: on a (\w+))?: (.*)$/.exec(each) ?? []
       const pin: BlockReference = number === undefined ? 'hash' : 'number'
       const asked: bigint[] = []
       const seenAt = ({ number }: { readonly number: bigint }) => {
@@ -66,7 +75,7 @@ describe('what calls see of their block', () => {
         asked.push(at.number)
         return seenAt(at)
       }
-      const endpoint = { ...countedEndpoint(archiveAnswers(chain)), host }
+      const endpoint = { ...countedEndpoint(archiveAnswers(others[own] ?? chain)), host }
       const read = { endpoint, block, pin, signal: patient, askAt, askEvm: async () => seenAt({ number: 1n }) }
       const outcome = await certifier.certify(read, seenAt(block)).then(
         () => 'believed',
@@ -109,8 +118,11 @@ describe('whether an endpoint takes hashes', () => {
     const { length } = endpoint.calls
     await taken()
     if (typeof expected === 'boolean') expect(endpoint.calls).toHaveLength(length)
-    const first = { blockHash: headerOf(chain, 0).hash, requireCanonical: true }
-    expect(endpoint.calls[1]?.params[1]).toEqual(first)
+    const asked = [headerOf(chain, 0).hash, `0x${'f'.repeat(64)}`].map(blockHash => ({
+      blockHash,
+      requireCanonical: true,
+    }))
+    expect(endpoint.calls.slice(1, 4).map(({ params }) => params[1])).toEqual([...asked, '0x1f4'])
   })
 })
 

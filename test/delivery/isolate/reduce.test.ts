@@ -567,6 +567,13 @@ describe('narrowing down what the service fails on', () => {
       [{ kind: 'suspect', metrics: [bad, good] }],
     ],
     [
+      'has others tried after one that failed alone',
+      { failing: [alone()], stop: isDown },
+      { kind: 'ending' },
+      [{ kind: 'suspect', metrics: [bad] }],
+    ],
+    ['suspects none where none failed alone', { undecided: [failure(ten)], stop: isDown }, { kind: 'ending' }, []],
+    [
       'blames the service after six in a row',
       { ...accepted, failing: Array.from({ length: 5 }, () => alone()) },
       narrowing(failure(fresh([bad]))),
