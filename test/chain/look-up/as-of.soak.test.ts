@@ -208,6 +208,7 @@ describe('the search for the as-of block', () => {
   const slots = (number: number) => 1_600_000_000 + 12 * number
   const missed = (number: number) => slots(number + Math.floor(number / 10))
   const many = (number: number) => 1_600_000_000 + Math.floor(number / 4)
+  const sinceFirst = (seconds: number) => (number: number) => seconds + 10 * number
   it.each<[timestampOf: (number: number) => number, known: number[], at: number, asked: (number | 'latest')[], Step?]>([
     [slots, [], 200, ['latest', 0]],
     // Of a present hour the last block tells more.
@@ -218,6 +219,9 @@ describe('the search for the as-of block', () => {
     [slots, [100], 100, ['latest', 101]],
     [slots, [98, 99, 100], 300, ['latest', 300, 301]],
     [missed, [8, 9, 10, 11], 900, ['latest', 745, 746]],
+    // The pace since the first block, unless that is stamped before 2001.
+    [sinceFirst(1_000_000_000), [0, 100], 300, ['latest', 300, 301]],
+    [sinceFirst(999_999_999), [0, 100], 300, ['latest', 267, 268]],
     [slots, [100], 50, [0, 1, 49]],
     [slots, [100], 50, [2, 49], { absent: [0, 1] }],
     // Few numbers are all asked for, but not those that have no block.

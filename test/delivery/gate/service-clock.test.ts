@@ -15,6 +15,8 @@ describe('the latest hour the service takes', () => {
   it.each([
     ['in time, as the hour begins', 0, 0, 0],
     ['in time, before the hour', 0, -minuteMs, 0],
+    ['in time, four and a half minutes before the hour', 0, -270_000, 0],
+    ['in time, a moment earlier', 0, -270_001, -1],
     ['in time, long before the hour', 0, -6 * minuteMs, -1],
     ['this machine 10 min ahead, as the hour begins here', -10 * minuteMs, 0, -1],
     ['this machine 10 min ahead, 4 min later', -10 * minuteMs, 4 * minuteMs, -1],

@@ -526,6 +526,19 @@ describe('narrowing down what the service fails on', () => {
       { kind: 'sampled', rest: [ten], isInQuarantine: true },
       [],
     ],
+    ...(
+      [
+        ['leaves the rest when the service fails on the whole protocol', alone(true), []],
+        ['sends the rest when it fails on one metric', alone(), [sendLast([ten])]],
+        [
+          'sends the rest when it fails on another protocol',
+          { ...alone(true), metric: { ...bad, protocolId: 'other' } },
+          [sendLast([ten])],
+        ],
+      ] as const
+    ).map(([title, failing, actions]): Transition => {
+      return [title, { failing: [failing] }, { kind: 'sampled', rest: [ten], isInQuarantine: false }, actions]
+    }),
     ['halves a protocol of which something was accepted', accepted, narrowing(failure(ten)), [sendLast(halves(all))]],
     ['ends at a metric', accepted, narrowing(failure(fresh([bad]))), [], { failing: [alone()] }],
     [
