@@ -135,8 +135,10 @@ export async function startDaemon(
     logged,
     async status<T>(fits: (status: T) => boolean) {
       for (;;) {
-        const status = (await (await fetch(`${url}/status.json`)).json()) as T
-        if (fits(status)) return status
+        const response = await fetch(`${url}/status.json`)
+        const status = (await response.json()) as T
+        // An outbox that does not answer is no status: the machine is busy, or its database is.
+        if (response.ok && fits(status)) return status
         await untilNextLook()
       }
     },
