@@ -287,6 +287,8 @@ export class LocalHours {
   readonly #nowOnly = new Set<string>()
   /** The hour of each such collector that is not known to be collected or kept. */
   readonly #due = new Map<string, Hour>()
+  /** The newest hour of each that was stored or kept. */
+  readonly #done = new Map<string, Hour>()
   /** The latest value of each of their metrics that this daemon has recorded. */
   readonly #pasts = new Map<MetricId, Past>()
   /** Whether the folder may have outcomes: a daemon before this one may have left some. */
@@ -296,11 +298,11 @@ export class LocalHours {
     this.#deps = deps
   }
 
-  /** Takes note of an hour that is expected, before it is planned. */
+  /** Takes note of an hour that is expected, before it is planned: while the database is away, again and again. */
   expect({ collector, current, oldest }: HourPlan): void {
     if (oldest < current) return
     this.#nowOnly.add(collector)
-    this.#due.set(collector, current)
+    if (this.#done.get(collector) !== current) this.#due.set(collector, current)
   }
 
   /**
@@ -335,6 +337,7 @@ export class LocalHours {
   /** Takes note of an outcome that was stored. */
   recorded({ collector, hour, accepted, failed }: CollectionOutcome): void {
     if (!this.#nowOnly.has(collector)) return
+    if (!failed) this.#done.set(collector, hour)
     if (!failed && this.#due.get(collector) === hour) this.#due.delete(collector)
     for (const { metric, hold } of accepted) {
       const { id, value, unit } = metric
@@ -349,7 +352,8 @@ export class LocalHours {
    */
   async keep(outcome: CollectionOutcome, error: unknown): Promise<Recorded> {
     const { collector, hour, accepted } = outcome
-    if (!this.#nowOnly.has(collector) || accepted.length === 0 || !(await this.#isStoppedBy(error))) throw error
+    const cause = await this.#causeOf(error)
+    if (!this.#nowOnly.has(collector) || accepted.length === 0 || !this.#isAway(cause)) throw error
     this.#deps.outcomes.keep(outcome)
     this.#mayHave = true
     this.recorded(outcome)
@@ -357,7 +361,7 @@ export class LocalHours {
       collector,
       hour: hourText(hour),
       metrics: accepted.length,
-      fault: faultLine(this.#explained(error)),
+      fault: faultLine(this.#explained(cause)),
     }
     this.#deps.log.warn(facts, 'values that can be read only now are kept in the local folder')
     return { added: accepted.length, corrected: 0 }
@@ -398,12 +402,12 @@ export class LocalHours {
     return { ...outcome, accepted }
   }
 
-  /** A claim that ran out means that another daemon has the hour, or that the database is away. */
-  async #isStoppedBy(error: unknown): Promise<boolean> {
-    if (!(error instanceof Fault) || error.code !== 'hour-taken-over') return this.#isAway(error)
+  /** Why an outcome was not stored: a claim that ran out means that another daemon has the hour, or that the database is away. */
+  async #causeOf(error: unknown): Promise<unknown> {
+    if (!(error instanceof Fault) || error.code !== 'hour-taken-over') return error
     return this.#deps.store.nowMs().then(
-      () => false,
-      (failure: unknown) => this.#isAway(failure),
+      () => error,
+      (failure: unknown) => failure,
     )
   }
 

@@ -30,7 +30,8 @@ export function moveCommand(): Command {
       for (const { table, rows } of copied.tables.filter(one => one.rows > 0))
         print(`${table}: ${counted(rows, 'row')}`)
       print(`copied to ${copied.place}; counts and digests are the same; ${copied.from} is kept as it is`)
-      print(`now write data: ${copied.data} and start the daemon`)
+      const without = options.to === 'folder' ? ', remove fleet:' : ''
+      print(`now write data: ${copied.data}${without}, and start the daemon`)
     })
 }
 

@@ -114,7 +114,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('move (needs the program initd
 
     const moved = await back()
     expect(moved).toMatchObject({ code: 0, stderr: '' })
-    expect(moved.stdout).toContain(`now write data: ${folder} and start the daemon`)
+    expect(moved.stdout).toContain(`now write data: ${folder}, remove fleet:, and start the daemon`)
     const copy = new SqliteOutbox(join(folder, 'outbox.db'))
     expect(await contentsOf(copy)).toEqual(contents)
     await copy.intake.planHours({ collector: 'new/c', current: anHour, oldest: first, gapReason: tooOld })
