@@ -223,6 +223,14 @@ function itemMistakes(input: Options) {
     const message = 'belongs to a pointer with * in it, which stands for each item of a list: /data/*/tvl'
     return isPlain || isOfList ? [] : [{ path: [...path, stray], message }]
   })
+  const listOf = ({ pointer }: Pick<Value, 'pointer'>) =>
+    pointer !== undefined && isOfItems(pointer, input) ? [`${pagedList(pointer, input)}/`] : []
+  const paged = input.pages ? entries.flatMap(([, value]) => listOf(value)) : []
+  for (const [path, { pointer = '' }] of entries) {
+    if (isOfItems(pointer, input) || !paged.some(list => pointer.startsWith(list))) continue
+    const message = 'leads into the list of the first page alone: with pages, an item is found by where, as /data/*/tvl'
+    mistakes.push({ path: [...path, 'pointer'], message })
+  }
   for (const { path, message } of input.pages ? pagesMistakes(input.pages) : [])
     mistakes.push({ path: ['pages', ...path], message })
   if (input.pages && !entries.some(([, { pointer }]) => pointer !== undefined && isOfItems(pointer, input)))

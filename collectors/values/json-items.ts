@@ -115,7 +115,7 @@ export function partsAtStar(pointer: string): readonly [items: string, rest: str
 const usualLimits = [100, 1_000]
 
 /** Words for the number of items that are asked for, in an address, a query or its variables. */
-const limitWords = /\b(?:first|limit|per_?page|page_?size)\W{1,4}(\d{1,6})\b/gi
+const limitWords = /\b(?:first|limit|per_?page|page_?size|size|top|rows)\W{1,4}(\d{1,6})\b/gi
 
 /** Says of a number of items whether a source gives no more at once: as many as the request asks for, or a usual limit. */
 export function limitIn(url: string, body: unknown): (items: number) => boolean {

@@ -4,6 +4,7 @@ import { type ConfigDocument, operatorForm, type PlaceOf } from './document.ts'
 import { exampleOf, partAt } from './explain.ts'
 import { ownIdOf, sanitised, slug } from './fields.ts'
 import { didYouMean, type Place, type PlacedMistake, pathText, placeText, quoted } from './mistakes.ts'
+import { mistypedAddresses } from './mistyped.ts'
 import { namedAssets, tokensOfPrices } from './named-assets.ts'
 
 /** A path in a file, down into the options of a collector. */
@@ -55,6 +56,7 @@ export function check(documents: readonly ConfigDocument[], isWhole: boolean): P
     ...checkLists(documents, protocols),
     ...checkKeys(first, protocols, isWhole),
     ...checkFleet(main, first.placeOf, protocols),
+    ...documents.flatMap(mistypedAddresses),
   ]
 }
 

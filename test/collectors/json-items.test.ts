@@ -242,6 +242,7 @@ describe('http-json over a list', () => {
     ['/many/25?limit=25', {}, true],
     ['/many/25', { body: { query: '{ rows(first: 25) { v } }' } }, true],
     ['/many/25', { body: { query: 'query ($n: Int) { rows(first: $n) { v } }', variables: { first: 25 } } }, true],
+    ['/many/25?page[size]=25', {}, true],
     ['/many/24?limit=25', {}, false],
     ['/many/100?o=', { pages: { next: '/none' } }, false],
   ] as const)('warns of a list with as many items as a source gives at once: %s, %j', async ([path, own, isCut]) => {
@@ -262,6 +263,14 @@ describe('http-json over a list', () => {
     ],
     [{ pointer: '/a/*', take: 'sum', pages: {} }, ['pages'], 'must be { next: /next }, or { parameter: page'],
     [{ pointer: '/a', pages: { next: '/n' } }, ['pages'], 'needs a pointer with * in it'],
+    ...['/a/-1/v', '/a/0/v'].map(
+      pointer =>
+        [
+          { values: { A: { pointer: '/a/*/v', take: 'sum' }, B: { pointer } }, pages: { next: '/n' } },
+          ['values', 'B', 'pointer'],
+          'leads into the list of the first page alone',
+        ] as const,
+    ),
     ...['offset', 'skip', '$skip', 'startIndex'].map(
       parameter =>
         [

@@ -50,7 +50,7 @@ const typesOnly: Readonly<Record<string, readonly string[]>> = {
 
 /** The one home of each library; zod validates anywhere. */
 const homes: Readonly<Record<string, readonly string[]>> = {
-  '@noble/hashes': ['src/chain/'],
+  '@noble/hashes': ['src/chain/', 'src/config/'],
   'better-sqlite3': ['src/sqlite/'],
   viem: [
     'src/runner/child/typed-reads.ts',
