@@ -265,8 +265,8 @@ class FleetParts {
     // It would correct values by a definition that does not count.
     const mayHold = () => this.#agreement.differing.length === 0 && isWorked()
     // Of daemons that know the same collectors one has it: those of another set could not be read again there.
-    const known = partDigest(this.#collectors.map(({ id }) => id).sort()).toString('hex')
-    return this.#leases.want({ names: [`finality/${chainId}/${known}`], mayHold })
+    const collectorsDigest = partDigest(this.#collectors.map(({ id }) => id).sort()).toString('hex')
+    return this.#leases.want({ names: [`finality/${chainId}/${collectorsDigest}`], mayHold })
   }
 
   /** Forgets daemons that are gone, with the jobs of their machines. */

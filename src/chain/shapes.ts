@@ -32,6 +32,9 @@ export function isAddress(value: unknown): value is Hex {
   return typeof value === 'string' && /^0x[0-9a-fA-F]{40}$/.test(value)
 }
 
+/** Later instants of blocks, in seconds since 1970, are of another unit: they are of the year 5138. */
+export const secondsMax = 1e11
+
 const headerShape = z.object({ number: quantity, hash, parentHash: hash, timestamp: quantity })
 
 /** Parses a block's header of `eth_getBlockBy…`; `undefined` for anything else. */

@@ -3,6 +3,11 @@ import type { Hour } from './hour.ts'
 /** `{protocolId}___{Label}`, as the interface defines it. */
 export type MetricId = `${string}___${string}`
 
+/** Whether a text can be the label of a metric id. */
+export function isLabel(text: string): boolean {
+  return /^[A-Za-z0-9._-]+$/.test(text) && !text.includes('___') && text !== '__proto__'
+}
+
 /** Declaration of one label of a collector. */
 export interface MetricSpec {
   /** Free-form unit of the values. It cannot change for a metric id. Default: no unit. */

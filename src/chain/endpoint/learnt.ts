@@ -4,6 +4,7 @@ import type { Time } from '../../edge/time.ts'
 import type { LogFilter } from '../../model/block.ts'
 import { isRecord } from '../../model/json.ts'
 import { hourMs } from '../../model/limits.ts'
+import { secondsMax } from '../shapes.ts'
 import { EndpointFailure } from './failures.ts'
 import { type BlockPart, failureKindOf, type RpcCall, type RpcError, type RpcOutcome, type WrittenCall } from './rpc.ts'
 
@@ -459,7 +460,7 @@ export class ObservedBlocks {
   #addHeader(blockParam: unknown, block: unknown, isSure: boolean): void {
     if (!isRecord(block)) return
     const [number, timestamp] = [quantity(block['number']), quantity(block['timestamp'])]
-    if (number === undefined || timestamp === undefined) return
+    if (number === undefined || timestamp === undefined || timestamp > secondsMax) return
     const isLater = isSure || this.#head === undefined || number > this.#head.number
     const isBack = blockParam === 'latest' && this.#head !== undefined && number < this.#head.number
     const isOther = typeof block['hash'] === 'string' && (this.#hashes.get(number) ?? block['hash']) !== block['hash']

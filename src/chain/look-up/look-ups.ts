@@ -10,7 +10,7 @@ import type { Endpoint } from '../endpoint/endpoint.ts'
 import type { EndpointPool, Served } from '../endpoint/endpoint-pool.ts'
 import { beforeFirstBlock, EndpointFailure, secondsText } from '../endpoint/failures.ts'
 import { headCall, type RpcAnswer } from '../endpoint/rpc.ts'
-import { type BlockHeader, hexOf, parseHeader } from '../shapes.ts'
+import { type BlockHeader, hexOf, parseHeader, secondsMax } from '../shapes.ts'
 import { type AsOfAnswer, KnownHeaders, nearPresentSeconds, nextStep, plain, type Question } from './as-of.ts'
 
 /** Work that several callers wait for, each with its own signal. It is aborted when no caller waits any more. */
@@ -87,9 +87,6 @@ const roundsMax = 100
 
 /** Searches begun again because headers contradicted each other: after a reorg the next one fits. */
 const contradictionsMax = 4
-
-/** Later instants, in seconds since 1970, are of another unit: they are of the year 5138. */
-const secondsMax = 1e11
 
 /** Rounds in a row without any block for an hour: the node has none around it. Chains with holes have short ones. */
 const emptyRoundsMax = 5

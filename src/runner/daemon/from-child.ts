@@ -5,6 +5,7 @@ import { type FaultCode, type FaultRecord, faultCodes } from '../../model/fault.
 import type { Hour } from '../../model/hour.ts'
 import { parsedJson } from '../../model/json.ts'
 import { retryAfterMsMax } from '../../model/limits.ts'
+import { isLabel } from '../../model/metric.ts'
 import {
   type Ask,
   childMessageCharsMax,
@@ -59,6 +60,8 @@ const hostCharsMax = 300
  */
 
 const text = z.string().max(childTextCharsMax)
+/** A text for people: one line, so that it stands for no other line of a page, a log or a terminal. */
+const line = text.transform(written => written.replace(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]+/gu, ' '))
 const token = z.string().length(32)
 const count = z.int().nonnegative()
 
@@ -70,9 +73,9 @@ const tellable: readonly FaultCode[] = faultCodes.filter(code =>
 const fault = z
   .object({
     code: z.enum(tellable),
-    message: text,
-    facts: labels(z.union([text, z.number()])),
-    fix: text.optional(),
+    message: line,
+    facts: labels(z.union([line, z.number()])),
+    fix: line.optional(),
   })
   .transform(({ code, message, facts, fix }): FaultRecord => {
     return fix === undefined ? { code, message, facts } : { code, message, facts, fix }
@@ -123,8 +126,8 @@ function labels<Value extends z.ZodType>(value: Value) {
 
 const spec = z
   .strictObject({
-    unit: text.optional(),
-    module: text.optional(),
+    unit: line.optional(),
+    module: line.optional(),
     min: z.number().optional(),
     max: z.number().optional(),
     maxJump: z.union([z.number(), z.templateLiteral([z.number(), '%'])]).optional(),
@@ -142,8 +145,8 @@ const spec = z
 const mistake = z
   .object({
     path: z.array(z.union([text, z.number()])).max(100),
-    message: text,
-    known: listOf(text, labelsMax).optional(),
+    message: line,
+    known: listOf(line, labelsMax).optional(),
   })
   .transform(({ known, ...same }) => ({ ...same, ...(known && { known }) }))
 
@@ -179,7 +182,8 @@ const listed = z
 const description = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('usable'),
-    metrics: labels(spec),
+    // Its own code has said what is wrong with a label, unless that was changed.
+    metrics: labels(spec).refine(specs => Object.keys(specs).length > 0 && Object.keys(specs).every(isLabel)),
     history: z.boolean(),
     declared: z.array(text).max(declaredMax),
     secrets: z.array(text).max(declaredMax),

@@ -38,3 +38,31 @@ it.each([
   expect(heard(line)).toMatchObject({ ok: false })
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(40 * 1_048_576)
 })
+
+const described = (metrics: object) =>
+  heard(
+    JSON.stringify({
+      kind: 'ended',
+      runs: [
+        {
+          run,
+          end: {
+            kind: 'described',
+            description: { kind: 'usable', metrics, history: false, declared: [], secrets: [] },
+          },
+        },
+      ],
+    }),
+  )
+
+it.each(['$(touch x)', 'a b', 'A___B', '__proto__', '<b>', 'a\nb', ''])(
+  'a label that no metric can have is refused, though its process has taken it: %j',
+  label => {
+    expect(described(Object.fromEntries([[label, {}]]))).toMatchObject({ ok: false })
+  },
+)
+
+it('a unit of a process is one line, whatever is in it', () => {
+  const { message } = described({ A: { unit: 'X\nready: nothing is late\u001b[2J\u202e' } }) as never
+  expect(JSON.stringify(message)).toContain('"unit":"X ready: nothing is late [2J "')
+})
