@@ -1,5 +1,5 @@
-import type { Abi, Address, Hex } from 'viem'
-import { decodeFunctionResult, encodeDeployData, encodeFunctionData, getContractAddress, numberToHex } from 'viem'
+import type { Abi, Address, Hex, RpcTransactionReceipt } from 'viem'
+import { decodeFunctionResult, encodeDeployData, encodeFunctionData, getAddress, numberToHex } from 'viem'
 import type { Anvil } from './anvil.ts'
 import type { Artifact } from './contracts.ts'
 
@@ -30,7 +30,6 @@ export class Miner {
   /** Timestamp of the last block, in seconds since 1970. */
   lastSeconds: number
   readonly #anvil: Anvil
-  readonly #nonces = new Map<Address, number>()
 
   constructor(anvil: Anvil, genesisSeconds: number) {
     this.#anvil = anvil
@@ -49,13 +48,14 @@ export class Miner {
 
   /** In a block of its own, a second after the last. */
   async deploy(from: Address, { abi, bytecode }: Artifact, args: readonly unknown[] = []): Promise<Deployed> {
-    const nonce = this.#nonce(from)
     const data = encodeDeployData({ abi, bytecode, args })
-    await this.#submit({ from, data, gas: numberToHex(6_000_000), nonce: numberToHex(nonce) })
+    const hash = await this.#submit({ from, data, gas: numberToHex(6_000_000) })
     await this.mine(this.lastSeconds + 1, [])
-    const address = getContractAddress({ from, nonce: BigInt(nonce) })
-    if ((await this.#anvil.rpc('eth_getCode', address, 'latest')) === '0x') throw new Error('a deployment failed')
-    return { address, abi }
+    const receipt = await this.#anvil.rpc<RpcTransactionReceipt | null>('eth_getTransactionReceipt', hash)
+    const address = receipt?.contractAddress
+    if (!address || (await this.#anvil.rpc('eth_getCode', address, 'latest')) === '0x')
+      throw new Error('a deployment failed')
+    return { address: getAddress(address), abi }
   }
 
   /** A view call at the latest block. */
@@ -66,19 +66,12 @@ export class Miner {
   }
 
   async #send({ from, to, value = 0n, input = '0x', gas = gasDefault }: Action): Promise<void> {
-    const [quantity, gasLimit, nonce] = [value, gas, this.#nonce(from)].map(number => numberToHex(number))
-    await this.#submit({ from, to, value: quantity, data: input, gas: gasLimit, nonce })
+    await this.#submit({ from, to, value: numberToHex(value), data: input, gas: numberToHex(gas) })
   }
 
-  async #submit(transaction: Readonly<Record<string, string | undefined>>): Promise<void> {
-    await this.#anvil.rpc('eth_sendTransaction', { ...transaction, ...fees })
-  }
-
-  /** Counted here, which saves asking the node. */
-  #nonce(from: Address): number {
-    const nonce = this.#nonces.get(from) ?? 0
-    this.#nonces.set(from, nonce + 1)
-    return nonce
+  /** The node chooses the nonce: a user may send from the same accounts. @returns the transaction's hash */
+  async #submit(transaction: Readonly<Record<string, string>>): Promise<Hex> {
+    return this.#anvil.rpc('eth_sendTransaction', { ...transaction, ...fees })
   }
 }
 

@@ -1,4 +1,4 @@
-import { createPublicClient, erc20Abi, http, multicall3Abi } from 'viem'
+import { createPublicClient, createWalletClient, erc20Abi, http, multicall3Abi } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { multicall3Address } from '../../src/chain/read/read-memory.ts'
 import { Devchain } from '../../src/devchain/devchain.ts'
@@ -88,6 +88,28 @@ it('life goes on at the pulse, one block for a second and none back in time', as
     for (const ms of [nowMs + 60_000, nowMs + 60_500, nowMs, nowMs + 3_600_000]) await chain.pulse(ms)
     const later = (await blocksOf(chain)).slice(before).map(({ timestamp }) => Number(timestamp))
     expect(later).toEqual([nowSeconds + 60, nowSeconds + 3600])
+  } finally {
+    await chain.stop()
+  }
+})
+
+it('life goes on after transactions that a user sent from the accounts that it uses itself', async () => {
+  const chain = await Devchain.build({ nowMs, hours: 1 })
+  try {
+    const wallet = createWalletClient({ transport: http(chain.url) })
+    const accounts = await wallet.getAddresses()
+    const before = (await blocksOf(chain)).length
+    const hashes: string[] = []
+    for (let minute = 1; minute <= 30; minute++) {
+      for (const account of accounts.slice(0, 2)) {
+        hashes.push(await wallet.sendTransaction({ account, chain: null, to: account, value: 1n, gas: 21_000n }))
+      }
+      await chain.pulse(nowMs + minute * 60_000)
+    }
+    const minedHashes = (await blocksOf(chain)).slice(before).flatMap(({ transactions }) => transactions as string[])
+    expect(minedHashes).toEqual(expect.arrayContaining(hashes))
+    // Some are its own.
+    expect(minedHashes.length).toBeGreaterThan(hashes.length)
   } finally {
     await chain.stop()
   }
