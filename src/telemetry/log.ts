@@ -17,10 +17,16 @@ export function createLog(level: LogThreshold, redactor: Redactor): Log {
   const shaped = process.stderr.isTTY ? (line: string) => terminalLine(line, isColoured()) : printableJson
   const folded = new FoldedLines(line => writeLine(shaped(line)))
   const sink = { write: (line: string) => folded.take(redactor.redact(withFile(line, 'json'))) }
-  return pino(
-    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: label => ({ level: label }) } },
-    sink,
-  )
+  const formatters = { level: (label: string) => ({ level: label }), log: withoutHead }
+  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters }, sink)
+}
+
+/** Parts of each line, which a fact cannot stand for: of two equal names, a reader of JSON takes the last. */
+const head = new Set(['level', 'time', 'msg'])
+
+/** Facts of a line, of which those that are called as its parts get another name: `level_`. */
+export function withoutHead(facts: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(facts).map(([name, value]) => [head.has(name) ? `${name}_` : name, value]))
 }
 
 /** By the convention of https://no-color.org. */
