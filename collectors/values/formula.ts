@@ -77,7 +77,22 @@ export function formulaMistakes<R extends string>(
       ? []
       : [{ path: [], message: `must have one of ${kinds.join(', ')}, and has ${kindsText}` }]),
     ...unknown.map(label => ({ path: [formulaOf(value)?.kind ?? ''], message: unknownLabel(label, value, values) })),
+    ...unitMistakes(value, values),
   ]
+}
+
+/** Mistakes of a sum, a difference or a `first` of values that say different units. */
+function unitMistakes(value: WrittenFormula, values: Readonly<Record<string, unknown>>): readonly FormulaMistake[] {
+  const kind = formulaOf(value)?.kind
+  if (kind !== 'sum' && kind !== 'difference' && kind !== 'first') return []
+  const [first, ...others] = neededBy(value).flatMap(label => {
+    const unit: unknown = Reflect.get(Object(values[label]), 'unit')
+    return typeof unit === 'string' ? [{ label, unit }] : []
+  })
+  const differing = others.find(({ unit }) => unit !== first?.unit)
+  if (!first || !differing) return []
+  const units = `${differing.label} is in ${differing.unit}, and ${first.label} in ${first.unit}`
+  return [{ path: [kind], message: `${units}: convert one of them by a product with a price or a rate before` }]
 }
 
 /** The mistake of a value that names an unknown label. */

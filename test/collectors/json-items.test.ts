@@ -286,6 +286,20 @@ describe('http-json over a list', () => {
     [{ pointer: '/a/*/v', take: 'mean', none: 0 }, ['none'], 'belongs to take: sum or count'],
     [{ pointer: '/a', min: 5, max: 1 }, ['max'], 'must be at least min, which is 5'],
     [{ values: { A: { pointer: '/a', min: 0, max: -1 } } }, ['values', 'A', 'max'], 'must be at least min'],
+    ...(['sum', 'difference', 'first'] as const).map(
+      kind =>
+        [
+          {
+            values: {
+              A: { pointer: '/a', unit: 'SIX' },
+              B: { pointer: '/b', unit: 'ZERO' },
+              C: { [kind]: ['A', 2, 'B'] },
+            },
+          },
+          ['values', 'C', kind],
+          'B is in ZERO, and A in SIX',
+        ] as const,
+    ),
     [{ pointer: '/a', format: 'xml' }, ['format'], 'must be csv'],
     [{ pointer: '/a', thousands: '.' }, ['thousands'], 'must be a comma, an apostrophe'],
     [{ pointer: '/a', require: { success: true } }, ['require', 'success'], 'must be a JSON pointer'],
