@@ -80,7 +80,7 @@ interface Deliverer {
 
 /** The delivery role; the process that has it, when another has. */
 async function roleOrDeliverer(context: AppContext, outbox: Outbox): Promise<Role | Deliverer> {
-  await requireService(context, outbox)
+  await requireService(context, outbox, 'deliver')
   const { config, time } = context
   const roles = await rolesOf(config)
   try {
@@ -98,15 +98,22 @@ async function roleOrDeliverer(context: AppContext, outbox: Outbox): Promise<Rol
 }
 
 /**
- * Demands that the outbox is of one daemon, or its fleet delivers to this service. A command that delivers before any daemon
- * says which service that is.
+ * Demands that the outbox is of one daemon, or its fleet delivers to this service.
  *
+ * @param purpose a command that delivers before any daemon says which service that is
  * @throws Fault `config` otherwise
  */
-async function requireService({ config }: AppContext, { shared }: Outbox): Promise<void> {
+export async function requireService(
+  { config }: AppContext,
+  { shared }: Outbox,
+  purpose: 'deliver' | 'compare',
+): Promise<void> {
   if (!shared) return
+  const { store } = shared
   const service = serviceAt(serviceAddress(config))
-  const [counting] = await shared.store.agree([service], config.fleet.name ?? hostname())
+  const [counting] = await (purpose === 'deliver'
+    ? store.agree([service], config.fleet.name ?? hostname())
+    : store.identities([service.name]))
   if (!counting || counting.digest.equals(service.digest)) return
   throw new Fault('config', otherServiceSentence(counting), { fix: 'tidegauge fleet ls shows what counts' })
 }
@@ -184,7 +191,7 @@ async function openOwn(role: Role, context: AppContext, outbox: Outbox, stack: A
   const connection = await connect(context, stack)
   const push: typeof connection.client.push = async (...pushed) => {
     // A person may have changed it meanwhile.
-    await requireService(context, outbox)
+    await requireService(context, outbox, 'deliver')
     progress.pushes += 1
     return connection.client.push(...pushed)
   }

@@ -54,8 +54,10 @@ describe.skipIf(postgresPlace.kind === 'missing')('a daemon that differs from it
       trouble: 'fleet-differs',
       why: expect.stringContaining('service.url'),
     })
-    const flushed = await tidegauge(['flush', '--config', configs[1] ?? ''], env)
-    expect(flushed).toMatchObject({ code: 78, stderr: expect.stringContaining('fleet take service') })
+    for (const words of [['flush'], ['verify'], ['verify', '--repair']]) {
+      const refused = await tidegauge([...words, '--config', configs[1] ?? ''], env)
+      expect(refused, words.join()).toMatchObject({ code: 78, stderr: expect.stringContaining('fleet take service') })
+    }
     expect(stranger.sent.size).toBe(0)
     const taken = await tidegauge(['fleet', 'take', 'service', '--config', configs[1] ?? ''], env)
     expect(taken.stdout).toContain('counts for all daemons from now on')

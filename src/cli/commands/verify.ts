@@ -6,7 +6,7 @@ import type { StoredMetric } from '../../outbox/contract/metrics.ts'
 import type { OperatorStore } from '../../outbox/contract/operator-store.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
 import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
-import { deliverNow } from '../delivery.ts'
+import { deliverNow, requireService } from '../delivery.ts'
 import { onOutbox } from '../outbox-action.ts'
 import { demandOrder, selectProtocols } from '../selection.ts'
 import { askService, type ListedMetrics, type ListedValue } from '../service-listing.ts'
@@ -35,6 +35,8 @@ export function verifyCommand(): Command {
       onOutbox<VerifyOptions, [ids: readonly string[]]>(async ({ context, outbox, options }, ids) => {
         const protocolIds = selectProtocols(context.config.protocols, ids).map(({ id }) => id)
         const range = rangeOf(context, options)
+        // Before anything is marked: what another service lacks is not missing at that of the fleet.
+        if (outbox) await requireService(context, outbox, 'compare')
         const verifiedNow = () => verified(context, outbox, protocolIds, range)
         const first = await verifiedNow()
         const pushed = options.repair && outbox ? await repair(context, outbox, first) : 0
@@ -76,8 +78,8 @@ async function verified(
     if (listing?.kind !== 'read') {
       return { protocolId, kind: 'unreadable', reason: listing?.reason ?? 'it was not asked' }
     }
-    const own = metrics.filter(metric => metric.protocolId === protocolId)
-    return { protocolId, kind: 'compared', ...compare(own, listing.listed, to) }
+    const ofProtocol = metrics.filter(metric => metric.protocolId === protocolId)
+    return { protocolId, kind: 'compared', ...compare(ofProtocol, listing.listed, to) }
   })
 }
 
