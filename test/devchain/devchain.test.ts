@@ -1,4 +1,4 @@
-import { createPublicClient, createWalletClient, erc20Abi, http, multicall3Abi } from 'viem'
+import { createPublicClient, createWalletClient, erc20Abi, http, multicall3Abi, parseEther, publicActions } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { multicall3Address } from '../../src/chain/read/read-memory.ts'
 import { Devchain } from '../../src/devchain/devchain.ts'
@@ -110,6 +110,22 @@ it('life goes on after transactions that a user sent from the accounts that it u
     expect(minedHashes).toEqual(expect.arrayContaining(hashes))
     // Some are its own.
     expect(minedHashes.length).toBeGreaterThan(hashes.length)
+  } finally {
+    await chain.stop()
+  }
+})
+
+it('life goes on after a user spent what the accounts had that it uses itself', async () => {
+  const chain = await Devchain.build({ nowMs, hours: 1 })
+  try {
+    const client = createWalletClient({ transport: http(chain.url) }).extend(publicActions)
+    const [owner, treasury, to] = await client.getAddresses()
+    for (const account of [owner, treasury]) {
+      const value = (await client.getBalance({ address: account ?? '0x' })) - parseEther('0.01')
+      await client.sendTransaction({ account: account ?? '0x', chain: null, to, value, gas: 21_000n })
+    }
+    for (let minute = 1; minute <= 30; minute++) await chain.pulse(nowMs + minute * 60_000)
+    expect((await client.getBlock()).timestamp).toBe(BigInt(nowSeconds + 30 * 60))
   } finally {
     await chain.stop()
   }
