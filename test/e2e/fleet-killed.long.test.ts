@@ -22,7 +22,7 @@ describe.skipIf(postgresPlace.kind === 'missing')(
       const current = hourAt(systemTime.nowMs())
       const expected = hoursFrom(hourAfter(current, -47), current)
       const open = world.hold()
-      const { daemons, configs, env, name } = await startFleet(databases, world, hourAfter(current, -47), names)
+      const { daemons, configs, env } = await startFleet(databases, world, hourAfter(current, -47), names)
       await world.until(() => world.reads.length >= 2 * claimedHoursMax)
       const chance = dice(1)
       for (let kill = 0; kill < kills; kill += 1) {
@@ -38,10 +38,8 @@ describe.skipIf(postgresPlace.kind === 'missing')(
       for (const hour of expected) expect([...(world.sent.get(hourText(hour)) ?? [])]).toEqual([hourNumber(hour)])
       const again = world.reads.filter(hour => hour <= current).length - expected.length
       expect(again).toBeGreaterThan(0)
-      // Claims that were lost: by a death, or on a busy machine by a daemon that was late.
-      const lostClaims = `SELECT sum(retry_count)::int AS count FROM tidegauge_jobs.job WHERE name LIKE 'collect/%'`
-      const [lost] = await databases.server.query(lostClaims, [], name)
-      expect(again).toBeLessThanOrEqual(Number(lost?.['count']))
+      // The hour of the day may be in hand next to past ones.
+      expect(again).toBeLessThanOrEqual(kills * (claimedHoursMax + 1))
       const fullPushes = Math.ceil(expected.length / batchMetricsMax)
       expect(world.pushedAtMs.length).toBeLessThanOrEqual(fullPushes + 2 * kills + expected.length + 1)
       for (const daemon of daemons) expect(await daemon.kill('SIGTERM')).toBe(0)
