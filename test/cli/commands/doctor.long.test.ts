@@ -278,7 +278,7 @@ describe('doctor', () => {
   })
 
   it('asks the sources of the prices of tokens for one that is wanted, else for one that has a name', async () => {
-    const wanted = `0xAb${'01'.repeat(19)}`
+    const wanted = `0xAB${'01'.repeat(19)}`
     const asked: string[] = []
     const coins = await listening((request, response) => {
       asked.push(request.url ?? '')
