@@ -25,6 +25,7 @@ import {
   type DaemonEntry,
   deliveredBy,
   deliverRole,
+  type Identity,
   type SharedOutbox,
   type SharedTransaction,
   serviceAt,
@@ -101,6 +102,7 @@ class FleetParts {
   readonly #leases: Leases
   readonly #lanes: CollectorLanes
   readonly #identity: FleetIdentity
+  readonly #service: Identity
   readonly #agreement: FleetAgreement
   /** The leases of delivering that it wants. */
   readonly #delivering: Lease[] = []
@@ -132,7 +134,8 @@ class FleetParts {
       log,
       time,
     }
-    this.#agreement = new FleetAgreement({ ...agreeing, service: serviceAt(serviceAddress(config)) })
+    this.#service = serviceAt(serviceAddress(config))
+    this.#agreement = new FleetAgreement({ ...agreeing, service: this.#service })
     this.#lanes = new CollectorLanes(this.#collectors, this.#name, store, id => this.#agreement.standsBack(id))
     this.#identity = new FleetIdentity(config, connection.destinations, salt)
     this.#leases = this.#keep(this.#openLeases())
@@ -241,12 +244,7 @@ class FleetParts {
       failing: this.#delivering.flatMap(({ failing }) => failing ?? [])[0],
     })
     return new Leases({
-      ...{
-        store: this.#shared.leases,
-        holder: { daemon: this.#name, instance },
-        entry,
-        service: serviceAt(serviceAddress(config)),
-      },
+      ...{ store: this.#shared.leases, holder: { daemon: this.#name, instance }, entry, service: this.#service },
       learn: async identities => {
         this.#trouble.answered()
         await this.#agreement.renewed(identities)
@@ -314,13 +312,7 @@ class FleetParts {
       outbox.delivery.maybeSent('all')
       const key = () => this.#identity.keyName(destination)
       const perSecond = config.delivery.pacePerSecond
-      const paced = {
-        store: this.#shared.store,
-        service: serviceAt(serviceAddress(config)),
-        lease,
-        requireHeld,
-        destination: key,
-      }
+      const paced = { store: this.#shared.store, service: this.#service, lease, requireHeld, destination: key }
       const pacer = new FleetPacer({ ...paced, perSecond, time })
       const protocols = destination.protocols.filter(({ id }) => names.includes(deliverRole(id)))
       const loop = new DeliveryLoop([make({ name, readKey, protocols }, pacer, own)], time, log, outbox.health)
