@@ -21,8 +21,9 @@ export function processorTime(pid: number | undefined): ProcessorTime | undefine
 /** End of a limit of time: the process has had that time, or the machine was too busy to give it. */
 export type TimeHad = 'had' | 'starved'
 
-/** Factor by which a process may exceed its limit while it waits for a processor. */
+/** Factor by which a process may exceed its limit while it waits for a processor, and the least time that it is given. */
 const starvedTimesMax = 10
+const starvedMsLeast = 60_000
 
 /**
  * The time that a process has had since an instant: the steady clock's, less what it has waited for a processor. A limit
@@ -65,7 +66,7 @@ export class ProcessStopwatch {
   async passed(limitMs: number, signal: AbortSignal, onBusy: () => void = () => {}): Promise<TimeHad> {
     let isReported = false
     for (let leftMs = limitMs - this.hadMs; leftMs > 0; leftMs = limitMs - this.hadMs) {
-      if (this.#wallMs > starvedTimesMax * limitMs) return 'starved'
+      if (this.#wallMs > Math.max(starvedTimesMax * limitMs, starvedMsLeast)) return 'starved'
       await this.#time.sleep(Math.ceil(leftMs), signal)
       if (isReported || this.#wallMs < limitMs || this.hadMs >= limitMs) continue
       isReported = true

@@ -47,6 +47,15 @@ describe('a limit of time', () => {
     expect(reports).toBe(share.waited > 0 ? 1 : 0)
   })
 
+  it('of a second is waited for a minute, where a process has a twentieth of a processor', async () => {
+    const time = new VirtualTime(anHour)
+    const stopwatch = new ProcessStopwatch(
+      time,
+      processorOf(time, () => ({ ran: 0.05, waited: 0.95 })),
+    )
+    expect(await stopwatch.passed(1_000, never)).toBe('had')
+  })
+
   it('is that of the wall where the system does not say what a process has', async () => {
     const time = new VirtualTime(anHour)
     const stopwatch = new ProcessStopwatch(time, () => undefined)
