@@ -9,6 +9,14 @@ import { postgresPlace } from '../support/postgres/programs.ts'
 import { startDaemon } from '../support/tidegauge.ts'
 import { fleetScene, startFleet } from './fleet-scene.ts'
 
+/** Counts from now on each claim of an hour that its daemon loses; those that were lost before are in the jobs, none of which is done. */
+const countLost = `
+  CREATE TABLE lost (claims integer);
+  INSERT INTO lost SELECT retry_count FROM tidegauge_jobs.job WHERE name LIKE 'collect/%';
+  CREATE FUNCTION note_lost() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO public.lost VALUES (1); RETURN NULL; END';
+  CREATE TRIGGER note_lost AFTER INSERT OR UPDATE ON tidegauge_jobs.job
+    FOR EACH ROW WHEN (NEW.state = 'retry' AND NEW.name LIKE 'collect/%') EXECUTE FUNCTION note_lost()`
+
 const kills = 12
 const names = Array.from({ length: 10 }, (_, index) => `eu-${index}`)
 
@@ -17,13 +25,14 @@ describe.skipIf(postgresPlace.kind === 'missing')(
   () => {
     const databases = useTestDatabases({ max_connections: '200' })
 
-    it('misses no hour of two days, and reads again only what the dead ones had in hand', async () => {
+    it('misses no hour of two days, and reads an hour again only where its claim was lost or its read had no answer', async () => {
       const world = await fleetScene()
       const current = hourAt(systemTime.nowMs())
       const expected = hoursFrom(hourAfter(current, -47), current)
       const open = world.hold()
-      const { daemons, configs, env } = await startFleet(databases, world, hourAfter(current, -47), names)
+      const { daemons, configs, env, name } = await startFleet(databases, world, hourAfter(current, -47), names)
       await world.until(() => world.reads.length >= 2 * claimedHoursMax)
+      await databases.server.query(countLost, [], name)
       const chance = dice(1)
       for (let kill = 0; kill < kills; kill += 1) {
         const place = chance.whole(0, daemons.length - 1)
@@ -38,8 +47,9 @@ describe.skipIf(postgresPlace.kind === 'missing')(
       for (const hour of expected) expect([...(world.sent.get(hourText(hour)) ?? [])]).toEqual([hourNumber(hour)])
       const again = world.reads.filter(hour => hour <= current).length - expected.length
       expect(again).toBeGreaterThan(0)
-      // The hour of the day may be in hand next to past ones.
-      expect(again).toBeLessThanOrEqual(kills * (claimedHoursMax + 1))
+      // A claim is lost by a death, or by a daemon that was late; on a busy machine a read waits for longer than a run has time.
+      const [lost] = await databases.server.query('SELECT sum(claims)::int AS claims FROM lost', [], name)
+      expect(again).toBeLessThanOrEqual(Number(lost?.['claims']) + world.unanswered.size)
       const fullPushes = Math.ceil(expected.length / batchMetricsMax)
       expect(world.pushedAtMs.length).toBeLessThanOrEqual(fullPushes + 2 * kills + expected.length + 1)
       for (const daemon of daemons) expect(await daemon.kill('SIGTERM')).toBe(0)

@@ -23,14 +23,15 @@ export default defineCollector({
 })
 `
 
-/** A collector that reads the number of its hour from a server. */
+/** A collector that reads the number of its hour from a server, which knows a request that is repeated by the run's name. */
 const counted = `import { defineCollector, z } from 'tidegauge'
 export default defineCollector({
   options: z.strictObject({ url: z.string() }),
   metrics: { Level: {} },
   history: true,
   async collect({ options, http, hour }) {
-    return { Level: await http.json(options.url + new Date(hour).toISOString(), z.number()) }
+    const url = options.url + new Date(hour).toISOString() + '?run=' + Math.random()
+    return { Level: await http.json(url, z.number()) }
   },
 })
 `
@@ -42,9 +43,11 @@ const serverOf = (answer: (request: IncomingMessage, body: string) => Promise<un
 /** Trouble of a request to the service. */
 type Treatment = 'break off' | 'answer nothing' | 'refuse the key'
 
-/** Hours that the collectors read, and values that the service was sent. */
+/** Hours that runs of the collectors read, and values that the service was sent. */
 export async function fleetScene() {
   const reads: Hour[] = []
+  const runs = new Set<string>()
+  const unanswered = new Set<string>()
   const sent = new Map<string, Set<number>>()
   const values = new Map<string, number[]>()
   const pushedAtMs: number[] = []
@@ -59,14 +62,17 @@ export async function fleetScene() {
     waiting.clear()
   }
   const source = await serverOf(async request => {
-    const hour = hourAt(Date.parse(decodeURIComponent(`${request.url}`.slice(1))))
-    reads.push(hour)
+    const { pathname, search } = new URL(`${request.url}`, 'http://source')
+    const hour = hourAt(Date.parse(decodeURIComponent(pathname.slice(1))))
+    // A run repeats a request that is not answered in time.
+    if (search === '' || !runs.has(search)) reads.push(hour)
+    runs.add(search)
     changed()
     if (isHeld && !answered.has(hour)) {
       const { promise, resolve } = Promise.withResolvers<void>()
       held.set(resolve, hour)
-      // A reader that was killed waits no more.
-      request.socket.once('close', () => held.delete(resolve))
+      // A reader that was killed, or that is tired of waiting, waits no more.
+      request.socket.once('close', () => held.delete(resolve) && unanswered.add(search))
       await promise
     }
     return hourNumber(hour)
@@ -103,6 +109,8 @@ export async function fleetScene() {
     source,
     service,
     reads,
+    /** Runs whose read was given up by them, or ended with them. */
+    unanswered,
     sent,
     /** All values that were sent of each metric and hour, by `ID HOUR`. */
     values,
