@@ -129,6 +129,14 @@ describe('contract-read', () => {
       ['values', 'A'],
       'must have one of call, sum, product, difference, ratio, first, and has call and sum',
     ],
+    ...['sum', 'difference', 'first'].map(
+      kind =>
+        [
+          { A: { [kind]: ['B', 'C'] }, B: { ...Supply, unit: 'USD' }, C: { ...Cap, unit: 'shares' } },
+          ['values', 'A', kind],
+          'C is in shares, and B in USD: convert one of them by a product with a price or a rate before',
+        ] as const,
+    ),
     [{ A: { sum: ['toString', 1] } }, ['values', 'A', 'sum'], 'there is no value "toString": add it'],
     [{ A: { sum: ['B', 1] } }, ['values', 'A', 'sum'], 'there is no value "B": add it'],
     [{ A: { sum: ['TVL', 1] }, Tvll: Supply }, ['values', 'A', 'sum'], 'no value "TVL": did you mean Tvll?'],

@@ -121,6 +121,7 @@ describe('the verdict of a push result', () => {
     ['no count', answered(200, { success: true, errors: [], warnings: [] }), 'transient'],
     ['errors that are missing or null', answered(200, { success: true, processed: 4, errors: null }), '++++'],
     ['errors that are an empty object or text', result(4, {}), '++++'],
+    ['errors that are false', result(4, false), '++++'],
     ['errors that are words', result(3, 'one of them is odd'), 'ssss'],
     ['errors that are an object by id', result(3, { vault___M1: ['odd'] }), '+x++'],
     ['warnings that are null', result(4, [], null), '++++'],

@@ -393,7 +393,7 @@ describe('a push that the service fails on', () => {
   const piece = fresh(batchOf(9))
   const failed: FailedPiece = { piece: { ...piece, sent: 1 }, verdict: down, isSlow: false }
   const wish = { ...down, status: 429 }
-  const ofTwo = fresh(asBatch([...metrics(2), ...metrics(2, anHour, 'other')]))
+  const ofTwo = fresh(asBatch([...metrics(1), ...metrics(1, anHour, 'other')]))
   const undecided: FailedPiece = { piece: { ...fresh([bad]), sent: 1 }, verdict: down, isSlow: false }
   play([
     ['that asks to wait ends the flush', { knownGood: good }, answered(wish, piece), [], { stop: isDown }],
@@ -443,7 +443,7 @@ describe('a push that the service fails on', () => {
       [
         {
           kind: 'send-separately',
-          pieces: ['vault', 'other'].map(id => ({ batch: asBatch(metrics(2, anHour, id)), sent: 1, attemptsMax: 1 })),
+          pieces: ['vault', 'other'].map(id => ({ batch: asBatch(metrics(1, anHour, id)), sent: 1, attemptsMax: 1 })),
         },
       ],
       { isSplit: true },
