@@ -72,11 +72,14 @@ export default defineCollector({
         const value = market.then(market => worth(market, asset, label))
         return [`${name}${label}`, value] as const
       })
-      const all = market.then(async market => {
+      const marketTotal = market.then(async market => {
         const parts = await Promise.all(market.assets.map(each => worth(market, each, label)))
         return readingOf(total(parts), parts.length, undefined)
       })
-      return [[label, all] as const, ...values.map(([label, value]) => [label, value.then(nearestNumber)] as const)]
+      return [
+        [label, marketTotal] as const,
+        ...values.map(([label, value]) => [label, value.then(nearestNumber)] as const),
+      ]
     })
     const rates = Object.entries(options.reserves).flatMap(([name, asset]) => {
       const state = market.then(market => stateOf(market, asset))

@@ -97,10 +97,12 @@ export default defineCollector({
   history: true,
   async collect({ options: { of, label, none, unpriced, ...options }, log, ...means }) {
     // All is asked in one turn, but for lists.
-    const held = (await Promise.all(Object.entries(of).map(([chain, all]) => holdings(chain, all, means)))).flat()
-    const { values, leftOut } = await pricedParts(await counted(held, unpriced), ({ worth }) => worth, unpriced)
+    const allHoldings = (
+      await Promise.all(Object.entries(of).map(([chain, all]) => holdings(chain, all, means)))
+    ).flat()
+    const { values, leftOut } = await pricedParts(await counted(allHoldings, unpriced), ({ worth }) => worth, unpriced)
     checkLeftOut(label, [leftOut], options, log)
-    return { [label]: readingOf(total(values), held.length, none) }
+    return { [label]: readingOf(total(values), allHoldings.length, none) }
   },
 })
 

@@ -163,10 +163,10 @@ function itemReader({ options, hour, price, ...means }: CollectContext<Options>)
   )
   const moments = new Map<number, ReturnType<typeof momentOf>>()
   const momentOf = (hoursBefore: number) => {
-    const own = means.chain(chain, { hoursBefore })
+    const contractChain = means.chain(chain, { hoursBefore })
     return {
-      own,
-      decimalsOf: decimalsReader(own, options.each === undefined ? scaleAdvice : itemAdvice),
+      own: contractChain,
+      decimalsOf: decimalsReader(contractChain, options.each === undefined ? scaleAdvice : itemAdvice),
       at: BigInt(hour / 1000 - hoursBefore * 3600),
     }
   }
@@ -183,11 +183,11 @@ function itemReader({ options, hour, price, ...means }: CollectContext<Options>)
       const label = Object.hasOwn(values, name) ? values[name] : undefined
       if (!label) return Promise.resolve(name as Address)
       const address =
-        addresses.get(name) ?? called(label).then(({ view, returned }) => view.addresses(returned)[0] ?? '0x')
+        addresses.get(name) ?? returnOf(label).then(({ view, returned }) => view.addresses(returned)[0] ?? '0x')
       addresses.set(name, address)
       return address
     }
-    const called = async (value: Value) => {
+    const returnOf = async (value: Value) => {
       const plan = plans.get(value)
       if (!plan) throw new Error('it is not read by a call')
       const { view, abi, labels, needsBlock } = plan
@@ -207,7 +207,7 @@ function itemReader({ options, hour, price, ...means }: CollectContext<Options>)
     const number = async (value: Value): Promise<Fraction> => {
       const { price: name } = value
       const places = decimalsFor(value, addressOf, momentAt(value.hoursBefore).decimalsOf)
-      const amount = Promise.all([called(value), places]).then(([{ view, returned }, digits]) =>
+      const amount = Promise.all([returnOf(value), places]).then(([{ view, returned }, digits]) =>
         scaled(view.taken(returned), digits),
       )
       return priced(price, name, amount, { chain, token: name === 'token' ? addressOf(value.address) : nowhere })
@@ -231,10 +231,10 @@ async function itemsMeant(
   const conditions = Object.entries(where).map(([label, written]) => [label, itemCondition(written)] as const)
   const isMeant = async ({ of }: ListItem<Promise<ItemValues>>) => {
     const exact = await of
-    const held = conditions.map(async ([label, { kind, holds }]) => {
+    const conditionsMet = conditions.map(async ([label, { kind, holds }]) => {
       return kind === 'address' ? holds(await exact.addressOf(label)) : holds(await exact(label))
     })
-    return (await Promise.all(held)).every(Boolean)
+    return (await Promise.all(conditionsMet)).every(Boolean)
   }
   const meant = await Promise.all(items.map(item => isMeant(item).catch(() => true)))
   return items.filter((_, place) => meant[place])
@@ -326,10 +326,10 @@ function mistakesOf(label: string, values: Values, common: Common): ReadMistake[
   if (kindOfAll && common.each === undefined)
     return [{ path: [kindOfAll], message: 'is of the items of a list: add each: NAME next to values' }]
   const stray = value.call === undefined ? ofCall.find(name => value[name] !== undefined) : undefined
-  const what = formulaOf(value)?.kind ?? kindOfAll
+  const kindName = formulaOf(value)?.kind ?? kindOfAll
   return [
     ...formulaMistakes(value, 'call', values, common.each === undefined ? [] : ofAll),
-    ...(stray && what ? [{ path: [stray], message: `belongs to a call, and this is a ${what}` }] : []),
+    ...(stray && kindName ? [{ path: [stray], message: `belongs to a call, and this is a ${kindName}` }] : []),
     ...aggregateMistakes(value, values, common),
     ...wrongOperands(value, values),
     ...(value.call === undefined ? [] : callMistakesOf(label, value.call, values, common)),
@@ -380,10 +380,10 @@ function callMistakesOf(label: string, call: string, values: Values, common: Com
   const value = values[label] ?? {}
   const names = namesFor(label, values, common.each)
   const mistakes: ReadMistake[] = [...callMistakes(call, value, { wants: 'number or address', names })]
-  const known = Object.keys(names).filter(name => names[name] !== 0n)
+  const knownNames = Object.keys(names).filter(name => names[name] !== 0n)
   const checkAddress = (path: readonly string[], name: string | undefined) => {
-    if (name === undefined || /^0x[0-9a-f]{40}$/i.test(name) || known.includes(name)) return
-    const near = similarWord(name, known)
+    if (name === undefined || /^0x[0-9a-f]{40}$/i.test(name) || knownNames.includes(name)) return
+    const near = similarWord(name, knownNames)
     const words = 'an address in quotes (0x and 40 hexadecimal digits), or the label of a value that is an address'
     mistakes.push({ path, message: `must be ${words}${near === undefined ? '' : `: did you mean ${near}?`}` })
   }

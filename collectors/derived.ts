@@ -46,10 +46,10 @@ const options = z
     const tell = (path: readonly (string | number)[], message: string) =>
       context.addIssue({ code: 'custom', path: ['values', ...path], message })
     if (Object.keys(values).length === 0) tell([], 'must hold a value')
-    for (const [label, each] of Object.entries(values)) {
+    for (const [label, formula] of Object.entries(values)) {
       const wrong = labelMistake(label)
       if (wrong !== undefined) tell([label], wrong)
-      for (const { path, message } of mistakesOf(each)) tell([label, ...path], message)
+      for (const { path, message } of mistakesOf(formula)) tell([label, ...path], message)
     }
   })
 

@@ -61,10 +61,10 @@ export default defineCollector({
     Object.fromEntries(suppliesOf(given).map(([label, each]) => [label, { ...declaration(each), min: each.min ?? 0 }])),
   history: true,
   collect({ options, chain, price, list }) {
-    const supplyIn = async (written: string | undefined, { chain: name, token, minus = [], decimals }: SupplyPlace) => {
+    const supplyIn = async (source: string | undefined, { chain: name, token, minus = [], decimals }: SupplyPlace) => {
       const [tokens, less] = await Promise.all([addressesNow(list, token), addressesNow(list, minus)])
       const parts = tokens.map(token =>
-        priced(price, written, circulating(chain(name), token, less, decimals), { chain: name, token }),
+        priced(price, source, circulating(chain(name), token, less, decimals), { chain: name, token }),
       )
       return Promise.all(parts)
     }

@@ -72,18 +72,18 @@ export default defineCollector({
     ),
   history: true,
   collect({ options, chain, price, list }) {
-    const read = async ({ take, ...vaultValue }: Value) => {
+    const readValue = async ({ take, ...vaultValue }: Value) => {
       const of = take === 'TVL' ? assetsOf : sharePriceOf
       const vaults = await vaultsOf(vaultValue, options.chain, list)
       const parts = vaults.map(vault => {
-        const own = chain(vault.chain)
+        const vaultChain = chain(vault.chain)
         // Asked for by the price of the token alone.
-        const token = vaultValue.price === 'token' ? assetOf(own, vault) : '0x'
-        return priced(price, vaultValue.price, of(own, vault), { chain: vault.chain, token })
+        const token = vaultValue.price === 'token' ? assetOf(vaultChain, vault) : '0x'
+        return priced(price, vaultValue.price, of(vaultChain, vault), { chain: vault.chain, token })
       })
       return readingOf(total(await Promise.all(parts)), parts.length, vaultValue.none)
     }
-    return Object.fromEntries(Object.entries(valuesOf(options)).map(([label, each]) => [label, read(each)]))
+    return Object.fromEntries(Object.entries(valuesOf(options)).map(([label, each]) => [label, readValue(each)]))
   },
 })
 

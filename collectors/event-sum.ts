@@ -204,9 +204,9 @@ async function readEvent(eventOption: OwnEvent, emitters: Emitters, means: Means
   const items = logs.flatMap(({ address, args }) => event.items(args).map(item => ({ ...item, emitter: address })))
   if (items.length === 0 && logs.length > 0)
     log.info(`${options.label}: none of ${logs.length} logs of ${event.abi.name} meets where`)
-  const all = { leftOut: { items: items.length, reasons: [] } }
-  if (eventOption.unique !== undefined) return { ...all, sum: none, values: items.map(({ value }) => value) }
-  if (eventOption.sum === undefined) return { ...all, sum: new Fraction(items.length), values: [] }
+  const allItems = { leftOut: { items: items.length, reasons: [] } }
+  if (eventOption.unique !== undefined) return { ...allItems, sum: none, values: items.map(({ value }) => value) }
+  if (eventOption.sum === undefined) return { ...allItems, sum: new Fraction(items.length), values: [] }
   const amountOf = async (token: `0x${string}` | undefined, amount: bigint) => {
     const decimals = ofSum ?? (token ? await decimalsOf(token, numberIn(eventOption.decimals)) : 0)
     return scaled(amount, decimals)
@@ -276,7 +276,7 @@ async function sumsByTokens(
     answers.set(key, answer)
     return answer
   }
-  const read = items.map(async ({ emitter, tokens, factor }) => {
+  const pricedItems = items.map(async ({ emitter, tokens, factor }) => {
     const addresses = event.tokens.map((token, place) => {
       if (token.kind === 'address') return token.address
       return token.kind === 'call' ? (ask(emitter, token.abi) as Promise<`0x${string}`>) : tokens[place]
@@ -285,7 +285,7 @@ async function sumsByTokens(
     return [await Promise.all(addresses), BigInt(await called)] as const
   })
   const sums = new Map<string, TokenSum>()
-  for (const [place, [named, factor]] of (await Promise.all(read)).entries()) {
+  for (const [place, [named, factor]] of (await Promise.all(pricedItems)).entries()) {
     const tokens = named.map(token => token?.toLowerCase() as `0x${string}` | undefined)
     const before = sums.get(tokens.join())
     const amounts = (items[place]?.amounts ?? []).map((amount, number) => {

@@ -125,7 +125,7 @@ export default defineCollector({
     const unmetIn = (json: unknown) => unmet(json, options.require ?? {})
     const schema = answerOf({ ...source, unmet: unmetIn }, { hour, nowMs })
     const columns = new Set<string>()
-    const read = async (address: string): Promise<unknown> => {
+    const readPage = async (address: string): Promise<unknown> => {
       if (options.format !== 'csv') return (await http.json(address, schema, request)).json
       const text = await http.text(address, request)
       return ofAnswer(url, () => {
@@ -137,15 +137,15 @@ export default defineCollector({
       })
     }
     const values = valuesOf(options)
-    const answers = await answersOf(inPlaces(url, moment), options, read, log)
+    const answers = await answersOf(inPlaces(url, moment), options, readPage, log)
     const warn = (sentence: string) => log.warn(`in the answer of ${new URL(url).host} ${sentence}`)
     const isCut = options.pages ? undefined : limitIn(url, request.body)
     const form = { ...options, warn, isCut, ...(options.format === 'csv' && { columns }) }
     const ofNone = new Set<Value>()
-    const readNumber = async (each: Value) => {
-      const { number, items } = ofAnswer(url, () => numberOf(answers, each, form))
-      if (items === 0 && each.none === undefined) ofNone.add(each)
-      return each.take === 'count' ? number : number.mul(scaled(1n, each.decimals ?? 0))
+    const readNumber = async (value: Value) => {
+      const { number, items } = ofAnswer(url, () => numberOf(answers, value, form))
+      if (items === 0 && value.none === undefined) ofNone.add(value)
+      return value.take === 'count' ? number : number.mul(scaled(1n, value.decimals ?? 0))
     }
     const exact = exactValues(values, readNumber, price, each => ofNone.has(each))
     const reading = async (label: string, value: Value) =>
@@ -187,16 +187,16 @@ function ofAnswer<T>(url: string, found: () => T): T {
 async function answersOf(
   first: string,
   options: Options,
-  read: (address: string) => Promise<unknown>,
+  readPage: (address: string) => Promise<unknown>,
   log: CollectorLog,
 ): Promise<readonly unknown[]> {
-  if (!options.pages) return [await read(first)]
+  if (!options.pages) return [await readPage(first)]
   const pointers = Object.values(valuesOf(options)).flatMap(({ pointer = '' }) =>
     isOfItems(pointer, options) ? [pagedList(pointer, options)] : [],
   )
   const lists = [...new Set(pointers)]
   return readPages(first, options.pages, {
-    read,
+    read: readPage,
     listsOf: page => ofAnswer(first, () => lists.map(list => pageItems(page, list))),
     warn: sentence => log.warn(`of ${new URL(first).host} ${sentence}`),
   })

@@ -111,10 +111,10 @@ const options = z
       const said = kind ? `${kind} and ${others[0]}` : 'nothing of it'
       return tell([], `must have one of ${kinds.join(', ')}, and has ${said}`)
     }
-    const [needed, other] = ofKind[kind]
-    const stray = optionNames.find(name => name !== kind && ![...needed, ...other].includes(name))
+    const [required, other] = ofKind[kind]
+    const stray = optionNames.find(name => name !== kind && ![...required, ...other].includes(name))
     if (stray) tell([stray], `belongs to another kind of list, and this is of ${kind}`)
-    for (const name of needed.filter(each => !optionNames.includes(each)))
+    for (const name of required.filter(each => !optionNames.includes(each)))
       tell([name], missing[name] ?? 'must be given')
     for (const { path, message } of signatureMistakes(input)) tell(path, message)
     if (input.url !== undefined && !input.now && !readsPast({ ...input, url: input.url })) {
@@ -278,13 +278,14 @@ async function keptOf(
   { hour, known, log }: Context,
 ): Promise<readonly Address[]> {
   const isLater = known !== undefined && hour >= known.hour
-  const shared = before.slice(0, count)
-  const places = early?.places ?? placesAgain(shared.length, hour, true)
+  const sharedItems = before.slice(0, count)
+  const places = early?.places ?? placesAgain(sharedItems.length, hour, true)
   const items = early?.items ?? (await itemsAt(places))
-  const other = isLater && count < before.length ? count : places.find((place, index) => items[index] !== shared[place])
-  if (other === undefined) return shared
+  const changedPlace =
+    isLater && count < before.length ? count : places.find((place, index) => items[index] !== sharedItems[place])
+  if (changedPlace === undefined) return sharedItems
   log.warn(
-    `does not only grow: item ${other} is not what it was. It is read whole for this hour; remove grows, so that it is for each`,
+    `does not only grow: item ${changedPlace} is not what it was. It is read whole for this hour; remove grows, so that it is for each`,
   )
   return []
 }
@@ -408,11 +409,13 @@ async function answered({ options, chain, http, hour, nowMs, log }: Context): Pr
   const moment = { hour, ...(block !== undefined && { block }) }
   const request = { headers: options.headers, body: inBody(body, moment), isRead: true, numbers: 'text' } as const
   const answer = answerOf({ ...source, maxAge: 0 }, { hour, nowMs })
-  const read = async (address: string) => (await http.json(address, answer, request)).json
+  const readPage = async (address: string) => (await http.json(address, answer, request)).json
   const warn = (sentence: string) => log.warn(`of ${new URL(url).host} ${sentence}`)
   const first = inPlaces(url, moment)
   const listsOf = (page: unknown) => [pageItems(page, pagedList(pointer, {}))]
-  const pages = options.pages ? await readPages(first, options.pages, { read, listsOf, warn }) : [await read(first)]
+  const pages = options.pages
+    ? await readPages(first, options.pages, { read: readPage, listsOf, warn })
+    : [await readPage(first)]
   const isCut = options.pages ? undefined : limitIn(url, request.body)
   if (isOfItems(pointer, {})) for (const page of pages) itemsAt(page, pointer, { isCut, warn })
   const items = options.where

@@ -80,11 +80,11 @@ export default defineCollector({
   },
 })
 
-function compare(configured: Pair<Address>, poolTokens: Pair<Address>): void {
+function compare(tokens: Pair<Address>, poolTokens: Pair<Address>): void {
   for (const place of [0, 1] as const) {
-    if (configured[place].toLowerCase() !== poolTokens[place].toLowerCase())
+    if (tokens[place].toLowerCase() !== poolTokens[place].toLowerCase())
       throw new Error(
-        `token${place} of the pool is ${poolTokens[place]}, and tokens has ${configured[place]} in its place: write them, and all else with 0 or 1 in it, in the order of the pool`,
+        `token${place} of the pool is ${poolTokens[place]}, and tokens has ${tokens[place]} in its place: write them, and all else with 0 or 1 in it, in the order of the pool`,
       )
   }
 }

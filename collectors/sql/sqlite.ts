@@ -16,7 +16,7 @@ export async function sqliteRow(path: string, query: string, hour: Hour): Promis
   if (!existsSync(path)) throw new Error(`there is no file ${path}: check the path`)
   // Built into Node, whose permissions allow no native packages here; other processes do not have it.
   const { DatabaseSync, constants } = await import('node:sqlite')
-  const allowed = [
+  const actions = [
     constants.SQLITE_SELECT,
     constants.SQLITE_READ,
     constants.SQLITE_FUNCTION,
@@ -27,7 +27,7 @@ export async function sqliteRow(path: string, query: string, hour: Hour): Promis
   try {
     database.open()
     database.exec('PRAGMA query_only = 1')
-    database.setAuthorizer(action => (allowed.includes(action) ? constants.SQLITE_OK : constants.SQLITE_DENY))
+    database.setAuthorizer(action => (actions.includes(action) ? constants.SQLITE_OK : constants.SQLITE_DENY))
     const statement = database.prepare(query)
     statement.setReadBigInts(true)
     statement.setAllowUnknownNamedParameters(true)

@@ -48,12 +48,12 @@ export function argument(
 
 function tupleArgument(
   components: readonly AbiParameter[],
-  written: unknown,
+  value: unknown,
   path: readonly (string | number)[],
   names: ArgumentNames,
 ): unknown {
-  const parts = components.map(({ name }, place) => (Array.isArray(written) ? place : (name ?? place)))
-  const given = typeof written === 'object' && written !== null ? Object.keys(written) : []
+  const parts = components.map(({ name }, place) => (Array.isArray(value) ? place : (name ?? place)))
+  const given = typeof value === 'object' && value !== null ? Object.keys(value) : []
   if (given.length !== parts.length || parts.some(key => !given.includes(String(key)))) {
     throw new OptionEntryMistake(
       path,
@@ -62,7 +62,7 @@ function tupleArgument(
   }
   const values = components.map((component, place) => {
     const key = parts[place] ?? place
-    return argument(component, part(written, key), [...path, key], names)
+    return argument(component, part(value, key), [...path, key], names)
   })
   // As viem takes them: by name where all have one.
   if (components.some(({ name }) => !name)) return values
@@ -70,10 +70,10 @@ function tupleArgument(
 }
 
 /** The written argument, or the meaning of its name where a value of that kind is wanted. */
-function named(type: string, written: unknown, names: ArgumentNames): unknown {
-  const meant = typeof written === 'string' && Object.hasOwn(names, written) ? names[written] : undefined
-  if (typeof meant === 'bigint') return /^u?int/.test(type) ? String(meant) : written
-  return type === 'address' ? (meant ?? written) : written
+function named(type: string, value: unknown, names: ArgumentNames): unknown {
+  const meant = typeof value === 'string' && Object.hasOwn(names, value) ? names[value] : undefined
+  if (typeof meant === 'bigint') return /^u?int/.test(type) ? String(meant) : value
+  return type === 'address' ? (meant ?? value) : value
 }
 
 /** The argument as viem takes it; `undefined` when it does not fit the type. */
@@ -97,10 +97,10 @@ function wordsOf(type: string): string {
 }
 
 /** The name that was probably meant. */
-function near(type: string, written: unknown, names: ArgumentNames): string {
+function near(type: string, value: unknown, names: ArgumentNames): string {
   const kind = type === 'address' ? 'string' : 'bigint'
   const known = Object.keys(names).filter(name => typeof names[name] === kind)
-  const meant = typeof written === 'string' ? similarWord(written, known) : undefined
+  const meant = typeof value === 'string' ? similarWord(value, known) : undefined
   return meant === undefined ? '' : `: did you mean ${meant}?`
 }
 

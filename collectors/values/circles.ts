@@ -4,14 +4,14 @@
  * @param neededBy the names that a name needs; none for one that is unknown
  */
 export function circlesIn<N>(names: Iterable<N>, neededBy: (name: N) => readonly N[]): (readonly N[])[] {
-  const visited = new Set<N>()
+  const visits = new Set<N>()
   const circles: (readonly N[])[] = []
   const follow = (name: N, above: readonly N[]) => {
     const place = above.indexOf(name)
     if (place >= 0) circles.push(above.slice(place))
-    if (place >= 0 || visited.has(name)) return
+    if (place >= 0 || visits.has(name)) return
     for (const needed of neededBy(name)) follow(needed, [...above, name])
-    visited.add(name)
+    visits.add(name)
   }
   for (const name of names) follow(name, [])
   return circles

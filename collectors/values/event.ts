@@ -59,7 +59,7 @@ export function isEventOf(signature: string, topic: unknown): boolean {
 /** @throws OptionEntryMistake when it is no event, or an argument is not of it */
 export function eventFilter({ event, where = {}, sum, unique, token, factor }: WrittenEvent): ParsedEvent {
   const abi = parsedEvent(event)
-  const summed = [sum ?? []].flat().map((name, place, { length }) => {
+  const terms = [sum ?? []].flat().map((name, place, { length }) => {
     return numberAt(abi, name, ['sum', ...(length > 1 ? [String(place)] : [])])
   })
   const countedArgument = unique === undefined ? undefined : argumentAt(abi, unique, ['unique'])
@@ -73,17 +73,17 @@ export function eventFilter({ event, where = {}, sum, unique, token, factor }: W
     const known = first.name ? `: give ${first.name} under where` : ''
     throw new OptionEntryMistake(['event'], `is anonymous, and its first topic may be that of any other event${known}`)
   }
-  const hashed = parsedConditions.find(({ isTopic, type, values }) => isTopic && !values && isHashed(type))
-  if (hashed) {
+  const hashCondition = parsedConditions.find(({ isTopic, type, values }) => isTopic && !values && isHashed(type))
+  if (hashCondition) {
     throw new OptionEntryMistake(
-      ['where', hashed.name],
-      `must be values: a log has only a hash of this ${hashed.type.type}`,
+      ['where', hashCondition.name],
+      `must be values: a log has only a hash of this ${hashCondition.type.type}`,
     )
   }
   const localConditions = parsedConditions.filter(each => !byNode.includes(each))
   const tokens = [token ?? []].flat().map(name => tokenOf(abi, name))
-  const { argument: multiplied, call: factorCall } = factorOf(abi, factor)
-  const arrays = [...summed, ...localConditions, countedArgument, multiplied, ...tokens.map(argumentOf)].flatMap(
+  const { argument: factorArgument, call: factorCall } = factorOf(abi, factor)
+  const arrays = [...terms, ...localConditions, countedArgument, factorArgument, ...tokens.map(argumentOf)].flatMap(
     each => each?.array ?? [],
   )
   const [array, other] = [...new Set(arrays)]
@@ -100,9 +100,9 @@ export function eventFilter({ event, where = {}, sum, unique, token, factor }: W
     items(args) {
       const [conditions, amounts] = [
         localConditions.map(({ each, holds }) => [each(args), holds] as const),
-        summed.map(({ each }) => each(args)),
+        terms.map(({ each }) => each(args)),
       ]
-      const [values, factors] = [countedArgument?.each(args), multiplied?.each(args)]
+      const [values, factors] = [countedArgument?.each(args), factorArgument?.each(args)]
       const tokenArguments = tokens.map(one => (one.kind === 'argument' ? one.of(args) : undefined))
       return Array.from({ length: sizeOf(args) }, (_, place) => place)
         .filter(place => conditions.every(([at, holds]) => holds(at(place))))
@@ -191,17 +191,17 @@ function argumentAt(abi: AbiEvent, name: string, path: readonly string[]): Event
     type = list === undefined ? (parts[names.indexOf(step)] ?? type) : { ...type, type: list }
   }
   const isTopic = indexed && rest.length === 0
-  const rooted = array
-  if (!rooted) {
+  const arrayPlace = array
+  if (!arrayPlace) {
     const each: Each<unknown> = args => () => steps.reduce<unknown>(part, args)
     return { type, isTopic, each, size: () => 1 }
   }
-  const itemsOf = (args: unknown) => Object.values(Object(rooted.steps.reduce<unknown>(part, args))) as unknown[]
+  const itemsOf = (args: unknown) => Object.values(Object(arrayPlace.steps.reduce<unknown>(part, args))) as unknown[]
   const eachValue: Each<unknown> = args => {
     const items = itemsOf(args)
     return place => steps.reduce<unknown>(part, items[place])
   }
-  return { type, isTopic, array: rooted.name, each: eachValue, size: args => itemsOf(args).length }
+  return { type, isTopic, array: arrayPlace.name, each: eachValue, size: args => itemsOf(args).length }
 }
 
 /** Whether a topic has only the hash of such an argument. */
@@ -217,14 +217,14 @@ interface Condition {
 /** @throws OptionEntryMistake */
 function conditionOf(type: AbiParameter, condition: unknown, path: readonly string[]): Condition {
   const isWhole = 'components' in type || /\]$/.test(type.type)
-  const typed = (each: unknown, ...more: readonly (string | number)[]) => argument(type, each, [...path, ...more])
-  const listed = (some: unknown, ...more: readonly string[]) => {
-    if (isWhole || !Array.isArray(some)) return [typed(some, ...more)]
-    if (some.length === 0) throw new OptionEntryMistake([...path, ...more], 'must hold a value')
-    return some.map((each, place) => typed(each, ...more, place))
+  const typedValue = (each: unknown, ...more: readonly (string | number)[]) => argument(type, each, [...path, ...more])
+  const valuesOf = (condition: unknown, ...labels: readonly string[]) => {
+    if (isWhole || !Array.isArray(condition)) return [typedValue(condition, ...labels)]
+    if (condition.length === 0) throw new OptionEntryMistake([...path, ...labels], 'must hold a value')
+    return condition.map((each, place) => typedValue(each, ...labels, place))
   }
   if (isWhole || typeof condition !== 'object' || condition === null || Array.isArray(condition)) {
-    const values = listed(condition)
+    const values = valuesOf(condition)
     const texts = values.map(plain)
     return { values, holds: value => texts.includes(plain(value)) }
   }
@@ -238,18 +238,18 @@ function conditionOf(type: AbiParameter, condition: unknown, path: readonly stri
     )
   }
   const { min, max, not } = condition as { readonly min?: unknown; readonly max?: unknown; readonly not?: unknown }
-  const [least, most] = [
-    min === undefined ? undefined : typed(min, 'min'),
-    max === undefined ? undefined : typed(max, 'max'),
+  const [least, maximum] = [
+    min === undefined ? undefined : typedValue(min, 'min'),
+    max === undefined ? undefined : typedValue(max, 'max'),
   ]
-  if (typeof least === 'bigint' && typeof most === 'bigint' && least > most)
+  if (typeof least === 'bigint' && typeof maximum === 'bigint' && least > maximum)
     throw new OptionEntryMistake([...path, 'max'], 'must be at least min: nothing is in between')
-  const excluded = (not === undefined ? [] : listed(not, 'not')).map(plain)
+  const exceptions = (not === undefined ? [] : valuesOf(not, 'not')).map(plain)
   return {
     holds(value) {
       if (typeof least === 'bigint' && integer(value) < least) return false
-      if (typeof most === 'bigint' && integer(value) > most) return false
-      return !excluded.includes(plain(value))
+      if (typeof maximum === 'bigint' && integer(value) > maximum) return false
+      return !exceptions.includes(plain(value))
     },
   }
 }
@@ -289,11 +289,11 @@ export function argumentKey({ inputs }: AbiEvent, name: string): string | number
 
 /** An argument of a log as a text that is equal for equal arguments. */
 function plain(value: unknown): string {
-  return JSON.stringify(value, (_, each: unknown) => {
+  return JSON.stringify(value, (_, part: unknown) => {
     // viem decodes small integers as numbers.
-    if (typeof each === 'bigint' || typeof each === 'number') return String(each)
+    if (typeof part === 'bigint' || typeof part === 'number') return String(part)
     // viem spells an address with capitals, for its checksum.
-    return typeof each === 'string' && /^0x[0-9a-f]{40}$/i.test(each) ? each.toLowerCase() : each
+    return typeof part === 'string' && /^0x[0-9a-f]{40}$/i.test(part) ? part.toLowerCase() : part
   })
 }
 

@@ -58,17 +58,17 @@ interface FormulaMistake {
 /**
  * Mistakes of a value that is either read or a formula, offline.
  *
- * @param read the option that says what is read
+ * @param ownKind the option that says what is read
  * @param values all values by label, this one included
  * @param others further options that make a value. Default: none
  */
 export function formulaMistakes<R extends string>(
   value: WrittenFormula & { readonly [K in R]?: unknown },
-  read: R,
+  ownKind: R,
   values: Readonly<Record<string, unknown>>,
   others: readonly string[] = [],
 ): readonly FormulaMistake[] {
-  const kinds = [read, ...formulaKinds, ...others]
+  const kinds = [ownKind, ...formulaKinds, ...others]
   const kindsGiven = kinds.filter(kind => Reflect.get(value, kind) !== undefined)
   const kindsText = kindsGiven.length === 0 ? 'nothing of it' : kindsGiven.join(' and ')
   const unknown = neededBy(value).filter(label => !Object.hasOwn(values, label) && !decimalNumber.test(label))
@@ -85,11 +85,11 @@ export function formulaMistakes<R extends string>(
 function unitMistakes(value: WrittenFormula, values: Readonly<Record<string, unknown>>): readonly FormulaMistake[] {
   const kind = formulaOf(value)?.kind
   if (kind !== 'sum' && kind !== 'difference' && kind !== 'first') return []
-  const [first, ...others] = neededBy(value).flatMap(label => {
+  const [first, ...otherParts] = neededBy(value).flatMap(label => {
     const unit: unknown = Reflect.get(Object(values[label]), 'unit')
     return typeof unit === 'string' ? [{ label, unit }] : []
   })
-  const differing = others.find(({ unit }) => unit !== first?.unit)
+  const differing = otherParts.find(({ unit }) => unit !== first?.unit)
   if (!first || !differing) return []
   const units = `${differing.label} is in ${differing.unit}, and ${first.label} in ${first.unit}`
   return [{ path: [kind], message: `${units}: convert one of them by a product with a price or a rate before` }]
@@ -101,10 +101,10 @@ export function unknownLabel(label: string, value: unknown, values: Readonly<Rec
   return `there is no value "${label}": ${insteadOf(label, others)}`
 }
 
-function insteadOf(label: string, others: readonly string[]): string {
-  const near = similarWord(label, others)
+function insteadOf(label: string, labels: readonly string[]): string {
+  const near = similarWord(label, labels)
   if (near !== undefined) return `did you mean ${near}?`
-  const own = others.length === 0 ? 'add it to these values' : `add it, or name one of ${others.join(', ')}`
+  const own = labels.length === 0 ? 'add it to these values' : `add it, or name one of ${labels.join(', ')}`
   return `${own}; values of other collectors are for use: derived`
 }
 
@@ -129,13 +129,13 @@ export function circleMistakes<V extends WrittenFormula>(
 /**
  * The exact values by their labels. All are begun at once, each label's once; one that fails fails what needs it.
  *
- * @param read the exact value of one that is not a formula
+ * @param readValue the exact value of one that is not a formula
  * @param price the prices that formulas may name
  * @param isOfNone whether a value that was read is of no items: then what needs it fails. Default: none is
  */
 export function exactValues<V extends WrittenFormula>(
   values: Readonly<Record<string, V>>,
-  read: (value: V) => Promise<Fraction>,
+  readValue: (value: V) => Promise<Fraction>,
   price: Price,
   isOfNone: (value: V) => boolean = () => false,
 ): (label: string) => Promise<Fraction> {
@@ -147,11 +147,11 @@ export function exactValues<V extends WrittenFormula>(
     // A number in quotes, where it is too long to be written without.
     if (!value) return Promise.resolve(fractionOf(label))
     const formula = formulaOf(value)
-    const computed = formula ? evaluated(formula, needed, price) : read(value)
-    byLabel.set(label, computed)
+    const amount = formula ? evaluated(formula, needed, price) : readValue(value)
+    byLabel.set(label, amount)
     // A private value that nothing needs may fail.
-    computed.catch(() => {})
-    return computed
+    amount.catch(() => {})
+    return amount
   }
   const needed = async (label: string): Promise<Fraction> => {
     const number = await exact(label)
@@ -180,10 +180,10 @@ async function evaluated(
   }
   if (kind === 'first') return firstOf(over.map(each => async () => exact(each)))
   const parts = await Promise.all(over.map(exact))
-  const [first = fractionOf(0), ...others] = parts
-  if (kind === 'ratio' && others.some(({ n }) => n === 0n))
+  const [first = fractionOf(0), ...divisors] = parts
+  if (kind === 'ratio' && divisors.some(({ n }) => n === 0n))
     throw new Error(`the ratio is by ${String(over[1])}, which is 0`)
-  return others.reduce((total, each) => operations[kind](total, each), first)
+  return divisors.reduce((total, each) => operations[kind](total, each), first)
 }
 
 /** The first that has a value. @throws a failure that may pass: what comes later stands only where nothing comes before */

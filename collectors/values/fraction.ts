@@ -40,12 +40,12 @@ export function nearestNumber({ s, n, d }: Pick<Fraction, 's' | 'n' | 'd'>): num
   const [over, under] = shift > 0 ? [n << BigInt(shift), d] : [n, d << BigInt(-shift)]
   const quotient = over / under
   const isExact = quotient * under === over
-  const dropped = BigInt(Math.max(bitsOf(quotient) - mantissaBits, shift - finestBits))
-  const mantissa = quotient >> dropped
-  const rest = quotient - (mantissa << dropped)
-  const half = 1n << (dropped - 1n)
+  const lostBits = BigInt(Math.max(bitsOf(quotient) - mantissaBits, shift - finestBits))
+  const mantissa = quotient >> lostBits
+  const rest = quotient - (mantissa << lostBits)
+  const half = 1n << (lostBits - 1n)
   const isUp = rest > half || (rest === half && (!isExact || (mantissa & 1n) === 1n))
-  return Number(s) * Number(mantissa + (isUp ? 1n : 0n)) * 2 ** (Number(dropped) - shift)
+  return Number(s) * Number(mantissa + (isUp ? 1n : 0n)) * 2 ** (Number(lostBits) - shift)
 }
 
 function bitsOf(natural: bigint): number {

@@ -22,12 +22,12 @@ function partsOf(condition: unknown) {
 export function itemCondition(written: unknown): ItemCondition {
   const { any, not, min, max } = partsOf(written)
   if ([...any, ...not].some(isAddressText)) {
-    const [allowed, excluded] = [any, not].map(all => all.map(each => String(each).toLowerCase()))
+    const [allowlist, blocklist] = [any, not].map(all => all.map(each => String(each).toLowerCase()))
     return {
       kind: 'address',
       holds(address) {
         const text = address.toLowerCase()
-        return (any.length === 0 || allowed?.includes(text) === true) && excluded?.includes(text) !== true
+        return (any.length === 0 || allowlist?.includes(text) === true) && blocklist?.includes(text) !== true
       },
     }
   }

@@ -68,10 +68,10 @@ interface NotNumber {
  * @throws Error that says what is there
  */
 export function decimalAt(json: unknown, path: string, thousands?: string): string {
-  const found = withoutSeparators(valueAt(json, path), thousands)
-  if (isDecimal(found)) return found
+  const jsonValue = withoutSeparators(valueAt(json, path), thousands)
+  if (isDecimal(jsonValue)) return jsonValue
   const { message, fix } = notNumberAt(json, path)
-  throw new Error(`${message}, but ${kindOf(found)}: ${fix}`)
+  throw new Error(`${message}, but ${kindOf(jsonValue)}: ${fix}`)
 }
 
 /** A number in groups of digits without their separators; anything else as it is. */
@@ -102,12 +102,12 @@ function notNumberAt(json: unknown, path: string): NotNumber {
   return { message, fix: `let the pointer lead on to a number in it; ${contentsOf(value, path)}` }
 }
 
-function textFix(found: string): string {
-  const separator = /[,' _]/.exec(found.trim())?.[0]
-  if (separator === undefined || withoutSeparators(found, separator) === found)
+function textFix(text: string): string {
+  const separator = /[,' _]/.exec(text.trim())?.[0]
+  if (separator === undefined || withoutSeparators(text, separator) === text)
     return 'a number is written like 1234.5, without separators and units'
   // In half of the world 12,345 is a little more than twelve.
-  const isClear = separator !== ',' || /,.*[,.]/.test(found)
+  const isClear = separator !== ',' || /,.*[,.]/.test(text)
   return isClear
     ? `write thousands: ${JSON.stringify(separator)}, which is between its digits`
     : 'write thousands: "," where the comma stands between thousands; where it is a decimal point, let the pointer lead to another number'
@@ -214,10 +214,10 @@ function timeAt({ time, maxAge, ...source }: JsonSource, { hour, nowMs }: RunClo
  *
  * @returns milliseconds since 1970; NaN for anything else
  */
-function instantMs(stated: unknown): number {
-  if (typeof stated !== 'string') return Number.NaN
-  if (/^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:?\d\d)$/i.test(stated)) return Date.parse(stated)
-  const count = decimalNumber.test(stated) ? Number(stated) : Number.NaN
+function instantMs(time: unknown): number {
+  if (typeof time !== 'string') return Number.NaN
+  if (/^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:?\d\d)$/i.test(time)) return Date.parse(time)
+  const count = decimalNumber.test(time) ? Number(time) : Number.NaN
   const perMs = [1e-3, 1, 1e3, 1e6].find(each => count < 1e14 * each)
   return perMs === undefined ? Number.NaN : count / perMs
 }

@@ -63,10 +63,10 @@ export function unmet(json: unknown, all: Conditions): readonly string[] {
   return Object.entries(all).flatMap(([pointer, each]) => (holds(each, valueAt(json, pointer)) ? [] : [pointer]))
 }
 
-function holds(wanted: z.output<typeof condition>, value: unknown): boolean {
-  if (typeof wanted !== 'object' || wanted === null || Array.isArray(wanted))
-    return [wanted].flat().some(each => isEqual(each, value))
-  const { min, max, not } = wanted
+function holds(expected: z.output<typeof condition>, value: unknown): boolean {
+  if (typeof expected !== 'object' || expected === null || Array.isArray(expected))
+    return [expected].flat().some(each => isEqual(each, value))
+  const { min, max, not } = expected
   if (not !== undefined && holds(not, value)) return false
   if (min === undefined && max === undefined) return true
   const number = numberIn(value)
@@ -78,10 +78,10 @@ function holds(wanted: z.output<typeof condition>, value: unknown): boolean {
 }
 
 /** In an answer, a number is a text. */
-function isEqual(wanted: z.output<typeof scalar>, found: unknown): boolean {
-  if (typeof found === 'object' && found !== null) return false
-  const [one, other] = [numberIn(wanted), numberIn(found)]
-  return one && other ? one.equals(other) : found !== undefined && String(found) === String(wanted)
+function isEqual(expectedScalar: z.output<typeof scalar>, value: unknown): boolean {
+  if (typeof value === 'object' && value !== null) return false
+  const [one, other] = [numberIn(expectedScalar), numberIn(value)]
+  return one && other ? one.equals(other) : value !== undefined && String(value) === String(expectedScalar)
 }
 
 function numberIn(part: unknown): Fraction | undefined {

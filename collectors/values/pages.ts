@@ -59,31 +59,33 @@ export async function readPages(first: string, pages: Pages, reader: PageReader)
   const { next, parameter, step = 1, max } = pages
   const { from = step > 1 || offsetName.test(parameter ?? '') ? 0 : 1 } = pages
   const { host } = new URL(first)
-  const all: unknown[] = []
+  const pagesRead: unknown[] = []
   const items = new SeenItems(pages.id, host)
   let address: string | undefined = next === undefined ? withParameter(first, parameter, String(from)) : first
   const addresses = new Set([address])
   while (address !== undefined) {
     const page = await reader.read(address)
     const lists = reader.listsOf(page)
-    if (lists.every(list => list.length === 0)) return all.length > 0 ? all : [page]
+    if (lists.every(list => list.length === 0)) return pagesRead.length > 0 ? pagesRead : [page]
     const earlier = items.pageLike(lists)
     if (earlier !== undefined) {
       reader.warn(
-        `page ${all.length + 1} is page ${earlier} again, and counts as the end: does the source know ${parameter ?? next}?`,
+        `page ${pagesRead.length + 1} is page ${earlier} again, and counts as the end: does the source know ${parameter ?? next}?`,
       )
-      return all
+      return pagesRead
     }
     items.warnOfGap(step, parameter, reader)
-    if (all.length === max) throw new Error(`${host} has more than ${max} pages: write a larger max`)
+    if (pagesRead.length === max) throw new Error(`${host} has more than ${max} pages: write a larger max`)
     items.add(lists)
-    all.push(page)
-    address = addressAfter(page, from + all.length * step, first, pages)
+    pagesRead.push(page)
+    address = addressAfter(page, from + pagesRead.length * step, first, pages)
     if (address !== undefined && addresses.has(address))
-      throw new Error(`page ${all.length} of ${host} leads back to one that was read: compare next with the answer`)
+      throw new Error(
+        `page ${pagesRead.length} of ${host} leads back to one that was read: compare next with the answer`,
+      )
     if (address !== undefined) addresses.add(address)
   }
-  return all
+  return pagesRead
 }
 
 /** The address of the next page; `undefined` after the last. @param count the parameter, where no answer says it */
@@ -170,11 +172,11 @@ function sameText(json: unknown): string {
 }
 
 /** @throws Error for what is no address, or one of another host: headers may hold a key */
-function nextAddress(stated: string, first: string): string {
+function nextAddress(address: string, first: string): string {
   const { host, origin } = new URL(first)
-  if (!/^(https?:|[/?])/i.test(stated) || !URL.canParse(stated, first))
+  if (!/^(https?:|[/?])/i.test(address) || !URL.canParse(address, first))
     throw new Error(`the next page of ${host} is no address: write with next the parameter in which it is sent`)
-  const next = new URL(stated, first)
+  const next = new URL(address, first)
   if (next.origin !== origin) throw new Error(`the next page of ${host} is of another host`)
   return next.href
 }

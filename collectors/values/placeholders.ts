@@ -73,9 +73,9 @@ export function inBody(body: unknown, moment: ReadMoment): unknown {
 }
 
 /** A body with each of its texts replaced. */
-export function inTexts(body: unknown, filled: (text: string) => string): unknown {
-  if (typeof body === 'string') return filled(body)
-  if (Array.isArray(body)) return body.map(part => inTexts(part, filled))
+export function inTexts(body: unknown, fill: (text: string) => string): unknown {
+  if (typeof body === 'string') return fill(body)
+  if (Array.isArray(body)) return body.map(part => inTexts(part, fill))
   if (typeof body !== 'object' || body === null) return body
-  return Object.fromEntries(Object.entries(body).map(([name, part]) => [name, inTexts(part, filled)]))
+  return Object.fromEntries(Object.entries(body).map(([name, part]) => [name, inTexts(part, fill)]))
 }

@@ -114,11 +114,11 @@ function inAscii(file: string): void {
 
 /** Writes an ES module for an entry that is imported by name: its exports, and the types of them, are those of one. */
 function importable(root: string, output: readonly (OutputChunk | OutputAsset)[]): void {
-  const imported = new Set<string>(Object.values(programFiles).map(([, bundled]) => bundled))
+  const moduleNames = new Set<string>(Object.values(programFiles).map(([, bundled]) => bundled))
   for (const chunk of output) {
     if (chunk.type !== 'chunk') continue
     const module = `dist/${chunk.name}.js`
-    if (!chunk.isEntry || !imported.has(module)) continue
+    if (!chunk.isEntry || !moduleNames.has(module)) continue
     writeFileSync(join(root, module), `export { ${chunk.exports.join(', ')} } from './${basename(chunk.fileName)}'\n`)
   }
 }

@@ -16,16 +16,16 @@ const moduleName = /\/\*[\s\S]*?\*\/|(?<before>\b(?:from |import\(|import ))(['"
  * @throws when the compiler finds a mistake
  */
 export function declarations(root: string): void {
-  const compiled = join(root, 'dist/compiled')
+  const outputFolder = join(root, 'dist/compiled')
   const compiler = join(root, 'node_modules/typescript/bin/tsc')
   const project = join(root, 'src/build/tsconfig.types.json')
-  execFileSync(process.execPath, [compiler, '--project', project, '--outDir', compiled], { stdio: 'inherit' })
-  const own = join(compiled, 'src')
+  execFileSync(process.execPath, [compiler, '--project', project, '--outDir', outputFolder], { stdio: 'inherit' })
+  const own = join(outputFolder, 'src')
   const copies = new Copies(root, own)
   for (const name of ['collector', 'testing']) copies.add(join(own, `${name}.d.ts`))
   const parts = ['viem', ...viemParts(root)]
   for (const part of parts) copies.addAs(packageTypes(root, part), `${part}.d.ts`)
-  rmSync(compiled, { recursive: true })
+  rmSync(outputFolder, { recursive: true })
   writeFileSync(join(root, 'dist/types/viem-names.d.ts'), namesOf(root, parts))
   const file = join(root, 'dist/types/collector.d.ts')
   writeFileSync(file, `/// <reference path="./viem-names.d.ts" />\n${readFileSync(file, 'utf8')}`)

@@ -9,11 +9,11 @@ export function packageFolders(modules: Iterable<string>): string[] {
 
 /** Names, versions and licences of the packages in a bundle, whose licences ask for that. */
 export function notices(folders: readonly string[]): string {
-  const all = folders.map(folder => {
+  const packageNotices = folders.map(folder => {
     const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Package
     return `${name} ${version} (${license})\n\n${licenceText(folder)}`.trim()
   })
-  return `The files in this folder contain parts of these packages.\n\n${all.join(`\n\n${'-'.repeat(80)}\n\n`)}\n`
+  return `The files in this folder contain parts of these packages.\n\n${packageNotices.join(`\n\n${'-'.repeat(80)}\n\n`)}\n`
 }
 
 interface Package {

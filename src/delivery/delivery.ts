@@ -56,13 +56,13 @@ export class Delivery {
   constructor(deps: DeliveryDeps) {
     this.#deps = deps
     const { outbox, destination, pacer, time, onPushed } = deps
-    const [gate, quarantine, unconfirmed] = [new Gate(deps), this.#quarantine, new UnconfirmedSends(outbox)]
-    const recorder = new Recorder({ ...deps, quarantine, unconfirmed })
+    const [gate, quarantine, unconfirmedSends] = [new Gate(deps), this.#quarantine, new UnconfirmedSends(outbox)]
+    const recorder = new Recorder({ ...deps, quarantine, unconfirmed: unconfirmedSends })
     this.#gate = gate
-    this.#unconfirmed = unconfirmed
+    this.#unconfirmed = unconfirmedSends
     this.#recorder = recorder
     this.#parts = {
-      ...{ ...deps, gate, quarantine, unconfirmed, recorder, unrecorded: recorder.unrecorded },
+      ...{ ...deps, gate, quarantine, unconfirmed: unconfirmedSends, recorder, unrecorded: recorder.unrecorded },
       protocolIds: destination.protocols.map(({ id }) => id),
       quarantineProbes: new QuarantineProbes(quarantine, time, pacer.intervalMs),
       batchSize: new BatchSize(),
@@ -118,10 +118,10 @@ export class Delivery {
 
   async #conclude(stop: Stop | undefined): Promise<void> {
     const { destination, log } = this.#deps
-    const left = this.#quarantine.sentences
+    const sentences = this.#quarantine.sentences
     this.#recorder.logDelivered()
     const newest = await this.#newestDue()
-    const state = await this.#gate.flushed({ left, ...(stop && { stop }) }, newest)
+    const state = await this.#gate.flushed({ left: sentences, ...(stop && { stop }) }, newest)
     if (stop) {
       const nextAttempt = new Date(Math.max(state.notBeforeMs, state.probeAtMs)).toISOString()
       const facts = { destination: destination.name, reason: state.waiting, nextAttempt }
@@ -186,10 +186,10 @@ async function pass(delivery: Delivery, health: LoopHealth, time: Time, log: Log
   const restMs = await delivery.flush('due', signal, neverBrokenOff).then(
     () => pollMs,
     error => {
-      const seen = health.recover(error)
-      if (seen === 'room-made') return 0
+      const outcome = health.recover(error)
+      if (outcome === 'room-made') return 0
       const isLost = error instanceof Fault && error.code === 'lease-lost'
-      if (seen === 'other' && !isLost)
+      if (outcome === 'other' && !isLost)
         log.error(
           { fault: faultLine(health.explain(error)) },
           'delivery: the outbox cannot be read or written: retrying',

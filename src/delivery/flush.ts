@@ -257,17 +257,18 @@ export class Flush {
     }
   }
 
-  async #push(sent: SentPiece): Promise<void> {
+  async #push(sentPiece: SentPiece): Promise<void> {
     const { outbox, quarantine } = this.#deps
-    const pushed = await this.#sender.push(sent.piece.batch, sent.attempts)
-    const { verdict } = pushed
+    const pushAnswer = await this.#sender.push(sentPiece.piece.batch, sentPiece.attempts)
+    const { verdict } = pushAnswer
     const isUnlisted = verdict.kind === 'refused' && verdict.isUnlisted === true
     await this.#happened({
       kind: 'answered',
-      sent,
-      pushed,
+      sent: sentPiece,
+      pushed: pushAnswer,
       isAddressProven: isUnlisted && (await outbox.hasDelivered(this.#plan.protocolIds)),
-      isInQuarantine: verdict.kind === 'protocol-refused' && quarantine.hasProtocol(sent.piece.batch[0].protocolId),
+      isInQuarantine:
+        verdict.kind === 'protocol-refused' && quarantine.hasProtocol(sentPiece.piece.batch[0].protocolId),
     })
   }
 
@@ -336,11 +337,11 @@ export class Flush {
     await this.#happened({ kind: 'registered', piece, isInQuarantine, ...(refusal !== undefined && { refusal }) })
   }
 
-  async #narrow(failed: FailedPiece): Promise<void> {
-    const { batch } = failed.piece
+  async #narrow(failure: FailedPiece): Promise<void> {
+    const { batch } = failure.piece
     const due = await this.#deps.outbox.stillDue(batch)
     const isInQuarantine = this.#deps.quarantine.hasProtocol(batch[0].protocolId)
-    await this.#happened({ kind: 'narrowing', failed, due, isInQuarantine })
+    await this.#happened({ kind: 'narrowing', failed: failure, due, isInQuarantine })
   }
 
   /** Samples a protocol, once at a time however many of its pushes fail together. */

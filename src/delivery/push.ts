@@ -67,10 +67,10 @@ export class Sender {
    *
    * Rejects only with the signal's reason, when it is stopped during or between attempts.
    */
-  async push(batch: Batch, wanted: Attempts): Promise<Pushed> {
+  async push(batch: Batch, attempts: Attempts): Promise<Pushed> {
     const { unconfirmed, onPushed } = this.#deps
     try {
-      const pushed = await this.#pushed(batch, wanted)
+      const pushed = await this.#pushed(batch, attempts)
       this.#note(batch, pushed)
       return pushed
     } catch (error) {

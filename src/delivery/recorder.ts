@@ -98,9 +98,9 @@ export class Recorder {
   async #write(verdicts: MetricVerdicts, onDelayed: () => void): Promise<void> {
     const { quarantine, unconfirmed } = this.#deps
     const { delivered, dead } = verdicts
-    const all = [...delivered, ...dead.map(({ metric }) => metric)]
+    const metrics = [...delivered, ...dead.map(({ metric }) => metric)]
     const exclude = () => {
-      this.unrecorded.add(all)
+      this.unrecorded.add(metrics)
       onDelayed()
     }
     try {
@@ -110,7 +110,7 @@ export class Recorder {
       unconfirmed.add(delivered)
       throw error
     } finally {
-      this.unrecorded.delete(all)
+      this.unrecorded.delete(metrics)
     }
     if (this.#deps.counters) this.#deps.counters.delivered += delivered.length
     unconfirmed.remove(delivered)
@@ -194,11 +194,11 @@ function rowsOf({ delivered, dead, warnings }: MetricVerdicts): number {
   return delivered.length + dead.length + warnings.length
 }
 
-function joined(all: readonly MetricVerdicts[]): MetricVerdicts {
+function joined(verdicts: readonly MetricVerdicts[]): MetricVerdicts {
   return {
-    delivered: all.flatMap(({ delivered }) => delivered),
-    dead: all.flatMap(({ dead }) => dead),
-    warnings: all.flatMap(({ warnings }) => warnings),
+    delivered: verdicts.flatMap(({ delivered }) => delivered),
+    dead: verdicts.flatMap(({ dead }) => dead),
+    warnings: verdicts.flatMap(({ warnings }) => warnings),
   }
 }
 
@@ -235,29 +235,32 @@ export class UnconfirmedSends {
   /**
    * The unexpected remarks about a push. Wait for them before its verdicts are recorded.
    *
-   * @param delivered the delivered metrics: a remark without a metric may be about any of them
+   * @param deliveredMetrics the delivered metrics: a remark without a metric may be about any of them
    */
   async unexpectedWarnings(
     remarks: readonly Remark[],
     sending: Sending,
-    delivered: readonly Metric[],
+    deliveredMetrics: readonly Metric[],
   ): Promise<readonly Remark[]> {
     const existing = new Set(remarks.filter(({ text }) => warningKind(text) === 'already-exists'))
     if (existing.size === 0) return remarks
     if (sending === 'again') return remarks.filter(remark => !existing.has(remark))
-    const unconfirmed = await this.#unconfirmedOf([...existing].flatMap(({ metric }) => metric ?? delivered))
+    const unconfirmed = await this.#unconfirmedOf([...existing].flatMap(({ metric }) => metric ?? deliveredMetrics))
     const isUnconfirmed = (metric: Metric) => unconfirmed.has(metricKey(metric))
-    const isExpected = ({ metric }: Remark) => (metric ? isUnconfirmed(metric) : delivered.some(isUnconfirmed))
+    const isExpected = ({ metric }: Remark) => (metric ? isUnconfirmed(metric) : deliveredMetrics.some(isUnconfirmed))
     return remarks.filter(remark => !existing.has(remark) || !isExpected(remark))
   }
 
   /** Keys of the given metrics that the service may have had before. */
   async #unconfirmedOf(metrics: readonly Metric[]): Promise<ReadonlySet<string>> {
     const isFirstFlush = this.#isFirstFlush
-    const [sent, others] = [metrics.filter(one => this.#sent.has(one)), metrics.filter(one => !this.#sent.has(one))]
-    const answers = others.length === 0 ? [] : await this.#outbox.sentBefore(others)
+    const [sentMetrics, otherMetrics] = [
+      metrics.filter(one => this.#sent.has(one)),
+      metrics.filter(one => !this.#sent.has(one)),
+    ]
+    const answers = otherMetrics.length === 0 ? [] : await this.#outbox.sentBefore(otherMetrics)
     const mayHave = (place: number) => answers[place] === 'corrected' || (isFirstFlush && answers[place] === 'unknown')
-    return new Set([...sent, ...others.filter((_, place) => mayHave(place))].map(metricKey))
+    return new Set([...sentMetrics, ...otherMetrics.filter((_, place) => mayHave(place))].map(metricKey))
   }
 }
 

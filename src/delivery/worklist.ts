@@ -144,19 +144,19 @@ export class Worklist {
   /**
    * Puts metrics first that could be sent next, each alone; how often each was sent is kept.
    *
-   * @param others reads further due metrics to choose from
+   * @param readOthers reads further due metrics to choose from
    * @param choose chooses among all of them
    * @returns how many
    */
   async bringForward(
-    others: () => Promise<readonly Metric[]>,
+    readOthers: () => Promise<readonly Metric[]>,
     choose: (upcoming: readonly Metric[]) => readonly Metric[],
   ): Promise<number> {
-    const read = this.#plan.free(await this.#taken.without(others))
+    const dueMetrics = this.#plan.free(await this.#taken.without(readOthers))
     const pieces = [...this.#first, ...this.#beforeOlder, ...this.#last]
     const known = [...pieces.flatMap(({ batch }) => batch), ...this.#unsent]
     const inKnown = new MetricSet(known)
-    const selection = choose([...known, ...read.filter(metric => !inKnown.has(metric))])
+    const selection = choose([...known, ...dueMetrics.filter(metric => !inKnown.has(metric))])
     const alone = selection.map((metric): Piece => {
       const piece = pieces.find(({ batch }) => batch.includes(metric))
       return { ...(piece ?? fresh([metric])), batch: [metric] }

@@ -51,10 +51,10 @@ export class Anvil {
     })
     endWithThis(child, 'group')
     // Not `events.once`: that rejects where it cannot be started, and nothing would catch it.
-    const closed = new Promise<number | null>(resolve => child.once('close', resolve))
-    const cleanup = closed.then(() => rm(states, { recursive: true, force: true }))
+    const exit = new Promise<number | null>(resolve => child.once('close', resolve))
+    const cleanup = exit.then(() => rm(states, { recursive: true, force: true }))
     try {
-      const url = await unlessAborted(listening(child, closed), signal)
+      const url = await unlessAborted(listening(child, exit), signal)
       return new Anvil(url, child, cleanup)
     } catch (error) {
       kill(child)

@@ -76,27 +76,27 @@ export function egressConnector(
   { certificate, ...options }: ConnectorOptions = {},
 ): buildConnector.connector {
   const plain = build(options)
-  return (target, done) => {
+  return (target, callback) => {
     try {
       const egress = currentEgress()
       if (egress.fault && !isLoopback(target.hostname)) throw faultFromRecord(egress.fault)
       const proxy = proxyOf(target.hostname, egress)
       const own = certificate?.()
-      if (!proxy && !egress.authorities && !own) return plain(target, done)
+      if (!proxy && !egress.authorities && !own) return plain(target, callback)
       const secureContext = contextOf(egress.authorities, own)
       const connect = build({ ...options, secureContext })
-      if (!proxy) return connect(target, done)
+      if (!proxy) return connect(target, callback)
       void tunnel(proxy, target, secureContext).then(
         socket => {
-          if (target.protocol !== 'https:') return done(null, socket)
+          if (target.protocol !== 'https:') return callback(null, socket)
           connect({ ...target, httpSocket: socket }, (error, secured) =>
-            error ? done(beyond(proxy, error), null) : done(null, secured),
+            error ? callback(beyond(proxy, error), null) : callback(null, secured),
           )
         },
-        error => done(error, null),
+        error => callback(error, null),
       )
     } catch (error) {
-      done(error as Error, null)
+      callback(error as Error, null)
     }
   }
 }
@@ -137,7 +137,7 @@ function tunnel(proxy: URL, target: Target, secureContext: SecureContext): Promi
   const host = `${name}:${target.port || (target.protocol === 'https:' ? 443 : 80)}`
   const authorization = basicAuthorization(proxy)
   const limit = systemTime.timeout(proxyMsMax)
-  const asked = request({
+  const proxyRequest = request({
     method: 'CONNECT',
     host: proxy.hostname.replace(/^\[|\]$/g, ''),
     port: proxy.port || (isSecure ? 443 : 80),
@@ -147,18 +147,18 @@ function tunnel(proxy: URL, target: Target, secureContext: SecureContext): Promi
     headers: { host, ...(authorization !== undefined && { 'proxy-authorization': authorization }) },
     ...(isSecure && { secureContext }),
   })
-  asked.on('connect', ({ statusCode = 0 }, socket: Socket, head) => {
+  proxyRequest.on('connect', ({ statusCode = 0 }, socket: Socket, head) => {
     // A server sends nothing before it is asked: what comes is a page of the proxy.
     if (statusCode >= 200 && statusCode < 300 && head.length === 0) return resolve(socket)
     socket.destroy()
     reject(refusal(proxy, host, statusCode, authorization !== undefined))
   })
-  asked.on('error', failure => {
+  proxyRequest.on('error', failure => {
     const error: unknown = limit.aborted ? limit.reason : failure
     const fix = networkFix(error)?.replace('the address', "the proxy's address") ?? checkProxy
     reject(unreachable(proxy, `does not answer: ${networkReason(error)}`, fix))
   })
-  asked.end()
+  proxyRequest.end()
   return promise
 }
 
@@ -171,10 +171,10 @@ function unreachable(proxy: URL, what: string, fix: string): Fault {
 
 function refusal(proxy: URL, host: string, status: number, isNamed: boolean): Fault {
   if (status === 407) {
-    const [what, fix] = isNamed
+    const [reason, fix] = isNamed
       ? ['does not take the name and password it is given', 'put the right ones where proxy: keeps its address']
       : ['asks for a name and a password', 'write proxy: { env: PROXY_URL }, and http://NAME:PASSWORD@HOST:PORT there']
-    return unreachable(proxy, `${what} (407)`, fix)
+    return unreachable(proxy, `${reason} (407)`, fix)
   }
   if (status === 403 || status === 405)
     return unreachable(proxy, `does not let this machine reach ${host} (${status})`, `ask who runs it; ${mayBeDirect}`)

@@ -40,14 +40,14 @@ class OrphanWatch {
 
   #start(): void {
     const shell = shellOrNone()
-    const gone = () => {
+    const onGone = () => {
       if (this.#shell === shell) this.#shell = undefined
     }
-    shell?.on('error', gone).on('exit', gone).unref()
+    shell?.on('error', onGone).on('exit', onGone).unref()
     // The next process tries again where the system starts no shell.
     if (!shell?.stdin) return
     this.#shell = shell
-    shell.stdin.on('error', gone)
+    shell.stdin.on('error', onGone)
     // It must not keep a command alive that is done.
     if ('unref' in shell.stdin && typeof shell.stdin.unref === 'function') shell.stdin.unref()
     for (const pid of this.#pids) this.#tell('+', pid)
@@ -74,12 +74,12 @@ const orphanWatch = new OrphanWatch()
 /**
  * Lets a process end when this one is killed.
  *
- * @param what `group` where it was started detached: with all that it has started
+ * @param scope `group` where it was started detached: with all that it has started
  */
-export function endWithThis(child: ChildProcess, what: 'process' | 'group' = 'process'): void {
+export function endWithThis(child: ChildProcess, scope: 'process' | 'group' = 'process'): void {
   const { pid } = child
   if (pid === undefined) return
-  const watched = what === 'group' ? -pid : pid
+  const watched = scope === 'group' ? -pid : pid
   orphanWatch.add(watched)
   child.once('exit', () => orphanWatch.delete(watched))
 }

@@ -36,16 +36,16 @@ export class Loop {
 /**
  * Starts work that is done again and again, with a rest after each time.
  *
- * @param failed called with its errors
+ * @param onFailure called with its errors
  */
 export function repeated(
   work: () => Promise<void>,
   restMs: number,
   time: Pick<Time, 'sleep'>,
-  failed: (error: unknown) => void,
+  onFailure: (error: unknown) => void,
 ): Loop {
   const loop = new Loop(async signal => {
-    await work().catch(failed)
+    await work().catch(onFailure)
     await time.sleep(restMs, signal).catch(() => {})
   })
   loop.start()

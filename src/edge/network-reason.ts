@@ -111,12 +111,12 @@ const addressesMax = 8
 /** The addresses of a name that no connection could be made to, to be appended; empty when none is known. Pure. */
 export function triedAddresses(error: unknown): string {
   const { message, cause, errors } = error as { message?: string; cause?: unknown; errors?: readonly unknown[] }
-  const failed = (errors ?? []).flatMap(one => (one as { address?: string }).address ?? [])
+  const failedAddresses = (errors ?? []).flatMap(one => (one as { address?: string }).address ?? [])
   // undici keeps them only in its message when the whole time is over.
   const listed = /\(attempted addresses: ([^()]{1,1000}), timeout/.exec(message ?? '')?.[1]?.split(', ') ?? []
-  const tried = failed.length > 0 ? failed : listed.map(one => one.replace(/:\d+$/, ''))
-  if (tried.length === 0) return cause === undefined || cause === null ? '' : triedAddresses(cause)
+  const addresses = failedAddresses.length > 0 ? failedAddresses : listed.map(one => one.replace(/:\d+$/, ''))
+  if (addresses.length === 0) return cause === undefined || cause === null ? '' : triedAddresses(cause)
   // In order: a name server mixes them, and the same trouble must read the same.
-  const shown = [...new Set(tried)].sort().slice(0, addressesMax).join(', ')
+  const shown = [...new Set(addresses)].sort().slice(0, addressesMax).join(', ')
   return ` (tried ${shown})`
 }

@@ -60,10 +60,10 @@ export async function postMessage(post: Post, { time, timeoutMs, stop }: PostDep
     const path = `${url.pathname}${url.search}`
     const {
       status,
-      headers: answered,
+      headers: answerHeaders,
       text,
     } = await exchange.ask({ method: 'POST', path, headers, body: post.body, bytesMax, stop })
-    const { notBeforeMs } = answerTimes(answered, { sentMs, receivedMs: time.nowMs() })
+    const { notBeforeMs } = answerTimes(answerHeaders, { sentMs, receivedMs: time.nowMs() })
     return { kind: 'answered', status, text: peerText(text ?? ''), ...(notBeforeMs !== undefined && { notBeforeMs }) }
   } catch (error) {
     return { kind: 'unanswered', reason: networkReason(error), fix: networkFix(error) }

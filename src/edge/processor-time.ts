@@ -35,12 +35,12 @@ export class ProcessStopwatch {
   readonly #startMs: number
   readonly #before: ProcessorTime | undefined
 
-  /** Starts now. @param read reads the processor time of the process */
-  constructor(time: Pick<Time, 'steadyMs' | 'sleep'>, read: () => ProcessorTime | undefined) {
+  /** Starts now. @param readTime reads the processor time of the process */
+  constructor(time: Pick<Time, 'steadyMs' | 'sleep'>, readTime: () => ProcessorTime | undefined) {
     this.#time = time
-    this.#read = read
+    this.#read = readTime
     this.#startMs = time.steadyMs()
-    this.#before = read()
+    this.#before = readTime()
   }
 
   get hadMs(): number {

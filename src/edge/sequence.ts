@@ -9,10 +9,10 @@ export class Sequence {
     const isFirst = this.#count === 0
     this.#count += 1
     const result = isFirst ? work() : this.#last.then(work)
-    const ended = () => {
+    const onEnd = () => {
       this.#count -= 1
     }
-    this.#last = result.then(ended, ended)
+    this.#last = result.then(onEnd, onEnd)
     return result
   }
 }

@@ -63,7 +63,7 @@ const widgetBody = z.array(readMetric)
 
 /** Creates a client of the service at an address. Redirects are never followed: the key must not be sent elsewhere. */
 export function serviceClient(options: ServiceClientOptions): ListingClient {
-  const { url, timeoutMs, connections, time, redact, headers: more, certificate } = options
+  const { url, timeoutMs, connections, time, redact, headers: extraHeaders, certificate } = options
   const exchange = new HttpExchange({ url, timeoutMs, connections, time, certificate })
   const host = new URL(url).host
 
@@ -76,7 +76,11 @@ export function serviceClient(options: ServiceClientOptions): ListingClient {
   ): Promise<Answer> {
     try {
       // Without an encoding any would be acceptable.
-      const headers: Record<string, string> = { ...more?.(), accept: 'application/json', 'accept-encoding': 'identity' }
+      const headers: Record<string, string> = {
+        ...extraHeaders?.(),
+        accept: 'application/json',
+        'accept-encoding': 'identity',
+      }
       if (key !== undefined) headers['authorization'] = `Bearer ${key}`
       if (body !== undefined) headers['content-type'] = 'application/json'
       const sentMs = time.nowMs()
@@ -86,14 +90,14 @@ export function serviceClient(options: ServiceClientOptions): ListingClient {
       const text = redact && answer.text ? redact(answer.text) : answer.text
       const understood = bodyWithoutKey(text, key)
       const isOdd = understood === undefined || (status >= 300 && status < 400)
-      const described = isOdd
+      const answerSentence = isOdd
         ? describedAnswer({ ...answer, text: text === undefined ? text : peerText(text) }, url)
         : undefined
       return {
         kind: 'answered',
         status,
         body: understood,
-        ...(described !== undefined && { described: withoutKey(described, key, redact) }),
+        ...(answerSentence !== undefined && { described: withoutKey(answerSentence, key, redact) }),
         ...answerTimes(answer.headers, trip),
       }
     } catch (error) {

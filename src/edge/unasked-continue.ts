@@ -12,17 +12,17 @@ subscribe('undici:client:connected', message => acceptContinue((message as { soc
 
 /** Takes interim heads from the start of what is read: undici reads a socket by this method alone. */
 function acceptContinue(socket: Socket): void {
-  const read = socket.read.bind(socket)
-  let buffered = Buffer.alloc(0)
+  const readSocket = socket.read.bind(socket)
+  let prefix = Buffer.alloc(0)
   socket.read = (size?: number) => {
-    const chunk: unknown = read(size)
-    if (!Buffer.isBuffer(chunk) || (buffered.length === 0 && !isContinue(chunk))) return chunk
-    let bytes = Buffer.concat([buffered, chunk])
-    buffered = Buffer.alloc(0)
+    const chunk: unknown = readSocket(size)
+    if (!Buffer.isBuffer(chunk) || (prefix.length === 0 && !isContinue(chunk))) return chunk
+    let bytes = Buffer.concat([prefix, chunk])
+    prefix = Buffer.alloc(0)
     while (isContinue(bytes)) {
       const end = bytes.indexOf('\r\n\r\n')
-      if (end < 0 && bytes.length < headBytesMax) buffered = bytes
-      bytes = end < 0 ? bytes.subarray(buffered.length) : bytes.subarray(end + 4)
+      if (end < 0 && bytes.length < headBytesMax) prefix = bytes
+      bytes = end < 0 ? bytes.subarray(prefix.length) : bytes.subarray(end + 4)
       if (end < 0) break
     }
     return bytes.length > 0 ? bytes : socket.read(size)

@@ -112,10 +112,10 @@ export type ClockVerdict = TrustedClock | DoubtedClock
 /** Decides whether this machine's clock is believed. The rules are in docs/decisions/0003. Pure. */
 export function judgeClock(evidence: ClockEvidence): ClockVerdict {
   const { wallMs, expected } = evidence
-  const other = contradiction(evidence)
+  const contradictionText = contradiction(evidence)
   if (expected?.isMet && expected.isConfirmed) return trusted(evidence, true)
   if (isWitnessed(evidence)) return trusted(evidence, true)
-  if (other !== undefined) return doubted('contradicted', `${other}: ${setIt}`)
+  if (contradictionText !== undefined) return doubted('contradicted', `${contradictionText}: ${setIt}`)
   if (!isPossible(wallMs))
     return doubted('contradicted', `this machine's clock says ${instantText(wallMs)}, which cannot be: ${setIt}`)
   return judgeAlone(evidence)

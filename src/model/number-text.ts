@@ -50,11 +50,11 @@ function leadingZeros(size: number): number {
 function powerText(size: number): string {
   const [digits = '', power = ''] = size.toExponential(digitsMax - 1).split('e')
   const short = digits.includes('.') ? withoutEnd(withoutEnd(digits, '0'), '.') : digits
-  const raised = power
+  const exponent = power
     .replace('+', '')
     .replace('-', '⁻')
     .replace(/\d/g, digit => superscripts[Number(digit)] ?? '')
-  return `${short}\u00a0×\u00a010${raised}`
+  return `${short}\u00a0×\u00a010${exponent}`
 }
 
 /**

@@ -36,10 +36,10 @@ export function readRemark(entry: unknown, batch: readonly Metric[]): Remark {
   const stated = byIdField(entry, batch)
   if (stated) return { text, metric: stated, ...(fits(indexes, batch.indexOf(stated)) ? {} : { isGuess: true }) }
   const texts = textsIn(entry)
-  const indexed = only(indexes, batch)
-  if (indexed && texts.some(words => mentions(words, indexed.id))) return { text, metric: indexed }
+  const metricAtIndex = only(indexes, batch)
+  if (metricAtIndex && texts.some(words => mentions(words, metricAtIndex.id))) return { text, metric: metricAtIndex }
   const spoken = batch.some(({ id }) => texts.some(words => mentions(words, id)))
-  const guess = spoken ? (indexes.length === 0 ? byWords(texts, batch) : undefined) : indexed
+  const guess = spoken ? (indexes.length === 0 ? byWords(texts, batch) : undefined) : metricAtIndex
   return guess ? { text, metric: guess, isGuess: true } : { text }
 }
 
@@ -87,10 +87,10 @@ function byWords(texts: readonly string[], batch: readonly Metric[]): Metric | u
 }
 
 /** The only metric of the list, or the one whose hour stands in the texts. */
-function dated(named: readonly Metric[], texts: readonly string[]): Metric | undefined {
-  if (named.length <= 1) return named[0]
+function dated(metricsNamed: readonly Metric[], texts: readonly string[]): Metric | undefined {
+  if (metricsNamed.length <= 1) return metricsNamed[0]
   const instants = new Set(texts.flatMap(instantsIn))
-  const ofHour = named.filter(({ hour }) => instants.has(hour))
+  const ofHour = metricsNamed.filter(({ hour }) => instants.has(hour))
   return ofHour.length === 1 ? ofHour[0] : undefined
 }
 
@@ -176,13 +176,13 @@ const kindCharsMax = 120
  */
 export function warningKind(text: string): string {
   // A metric may have any name: the "LastUpdate" of "vault___LastUpdate" does not describe the warning.
-  const unnamed = text
+  const wordsText = text
     .split(/\s+/)
     .filter(word => !word.includes('___'))
     .join(' ')
-  const known = knownKinds.find(([, words, others]) => words.test(unnamed) && others?.test(unnamed) !== false)?.[0]
+  const known = knownKinds.find(([, words, others]) => words.test(wordsText) && others?.test(wordsText) !== false)?.[0]
   if (known !== undefined) return known
-  const words = unnamed
+  const words = wordsText
     .replace(/\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-][\d:]+)?)?/g, ' ')
     .replace(/[^\p{Letter}]+/gu, ' ')
     .trim()

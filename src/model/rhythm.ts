@@ -27,10 +27,10 @@ export function nextExpected(rhythm: Rhythm, hour: Hour): Hour {
  * @param everyHours hours from one to the next, a divisor of 24. Default: 24
  */
 export function dayHours(at: readonly number[] = [0], everyHours = 24): DayHours {
-  const all = at.flatMap(first =>
+  const hoursOfDay = at.flatMap(first =>
     Array.from({ length: 24 / everyHours }, (_, count) => (first + count * everyHours) % 24),
   )
-  return [...new Set(all)].sort((a, b) => a - b)
+  return [...new Set(hoursOfDay)].sort((a, b) => a - b)
 }
 
 /** `00:00` */

@@ -163,10 +163,10 @@ function withErrors(status: number, result: PushReport, batch: Batch, warnings: 
   const dead = deadOf(status, remarks)
   // Every metric is rejected: as with a 400 the cause may not be the metrics, which splitting finds out.
   if (dead.length === batch.length) return { kind: 'refused', status, reason: remarks[0]?.text ?? '' }
-  const rest = batch.filter(metric => !dead.some(entry => entry.metric === metric))
+  const deliveredMetrics = batch.filter(metric => !dead.some(entry => entry.metric === metric))
   const isMatched = result.errors.length <= remarksMax && remarks.every(({ metric, isGuess }) => metric && !isGuess)
-  const addsUp = isMatched && result.processed === rest.length
-  if (addsUp) return { kind: 'settled', delivered: rest, dead, resend: [], warnings }
+  const addsUp = isMatched && result.processed === deliveredMetrics.length
+  if (addsUp) return { kind: 'settled', delivered: deliveredMetrics, dead, resend: [], warnings }
   // Errors without a certain metric: smaller batches show whose they are. A re-send only updates.
   return disputed(status, result, batch, warnings)
 }

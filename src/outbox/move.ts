@@ -101,12 +101,12 @@ export async function moveToFolder({ folder, config, source, nowMs }: FolderMove
   try {
     const daemonRole = takeDaemonRole(folder, config, nowMs)
     try {
-      const copied = await readTables(source, () => withFileFaults('the outbox', fresh, () => folderCopy(fresh)))
+      const copy = await readTables(source, () => withFileFaults('the outbox', fresh, () => folderCopy(fresh)))
       const daemon = await roles.daemon()
       if (daemon)
         throw new Fault('outbox-held', `a daemon has started meanwhile (pid ${daemon.pid})`, { fix: 'stop it first' })
       renameSync(fresh, file)
-      return copied
+      return copy
     } finally {
       removeCopy(fresh)
       daemonRole.release()
@@ -133,12 +133,12 @@ function folderCopy(fresh: string) {
     const insert = database.prepare(`INSERT INTO ${table} VALUES (${columns.map(() => '?').join(', ')})`)
     const digest = new RowsDigest()
     digests.set(table, digest)
-    const all = database.transaction((rows: readonly (readonly unknown[])[]) => {
+    const insertAll = database.transaction((rows: readonly (readonly unknown[])[]) => {
       for (const row of rows) insert.run(...row)
     })
     const take: ReadTable['take'] = rows => {
       for (const row of rows) digest.add(row)
-      all(rows)
+      insertAll(rows)
     }
     return { table, columns, take }
   })

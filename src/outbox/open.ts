@@ -55,11 +55,11 @@ type OpenedFile = Opened & { readonly outbox: SqliteOutbox }
 export async function openForDaemon(deps: OpenDeps, { hasRole, damage }: DaemonOpening): Promise<Opened> {
   const { place } = deps
   if (place.kind === 'postgres') return openDatabase(place.address, 'daemon')
-  const opened = withFaults(place.folder, file =>
+  const result = withFaults(place.folder, file =>
     hasRole ? openChecking(file, deps, damage) : openShared(file, place.folder, deps),
   )
-  opened.outbox.writer.neverBlock()
-  return opened
+  result.outbox.writer.neverBlock()
+  return result
 }
 
 /**
@@ -232,10 +232,10 @@ export function openChecking(
   // Checking the pages of a large one takes too long to wait for.
   const isLarge = (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > largeBytes
   if (damage !== undefined || !isLarge) return openSalvaged(file, deps, damage)
-  const opened = openSound(file, deps, undefined, 'quick')
-  const { disk } = opened.outbox
-  if (!opened.salvaged) disk.holdUntil(lookThrough(file, disk))
-  return writable(opened)
+  const result = openSound(file, deps, undefined, 'quick')
+  const { disk } = result.outbox
+  if (!result.salvaged) disk.holdUntil(lookThrough(file, disk))
+  return writable(result)
 }
 
 /** Opens the file if it is neither damaged nor of an older version. Changes nothing of such a one. */

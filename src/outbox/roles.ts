@@ -65,18 +65,18 @@ function take(name: RoleName, dataFolder: string, config: string, nowMs: number)
   const file = join(dataFolder, `${name}.db`)
   return withFileFaults('the lock', file, () => {
     makeFolders(dataFolder, 0o700)
-    const taken = openLock(file)
-    if (!taken) return undefined
+    const lock = openLock(file)
+    if (!lock) return undefined
     const holder: RoleHolder = { pid: process.pid, since: new Date(nowMs).toISOString(), config, host: hostname() }
-    return lockedRole(file, taken, () => tell(join(dataFolder, `${name}.json`), holder))
+    return lockedRole(file, lock, () => tell(join(dataFolder, `${name}.json`), holder))
   })
 }
 
-/** @param noted called with each lock that is taken: it writes down who has it */
-function lockedRole(file: string, taken: Lock, noted: () => void): Role {
+/** @param note called with each lock that is taken: it writes down who has it */
+function lockedRole(file: string, taken: Lock, note: () => void): Role {
   let lock = taken
   let identity = identityOf(file)
-  noted()
+  note()
   return {
     release: () => lock.release(),
     get isInPlace() {
@@ -89,24 +89,24 @@ function lockedRole(file: string, taken: Lock, noted: () => void): Role {
       lock.release()
       lock = next
       identity = identityOf(file)
-      noted()
+      note()
       return 'renewed'
     },
   }
 }
 
 /** Two roles as one, lost with either. */
-export function bothRoles(one: Role, other: Role): Role {
+export function bothRoles(first: Role, second: Role): Role {
   return {
     release() {
-      one.release()
-      other.release()
+      first.release()
+      second.release()
     },
     get isInPlace() {
-      return one.isInPlace && other.isInPlace
+      return first.isInPlace && second.isInPlace
     },
     renew() {
-      const states = [one.renew(), other.renew()]
+      const states = [first.renew(), second.renew()]
       return states.find(state => state === 'lost') ?? states.find(state => state === 'renewed') ?? 'held'
     },
   }

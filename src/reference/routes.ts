@@ -296,10 +296,10 @@ function valuesOf(metrics: readonly Addressed[], nowMs: number): NewValue[] {
 
 /** Warnings on a stored push: long labels, and metrics that existed (by their index in the push). */
 function warningsOf(push: Push, updated: readonly number[]): RefusalRemark[] {
-  const existed = new Set(updated)
+  const updatedPlaces = new Set(updated)
   return push.metrics.flatMap((metric, index) => [
     ...labelWarning(metric, index),
-    ...(existed.has(index)
+    ...(updatedPlaces.has(index)
       ? [{ index, id: metric.id, message: 'existed with this timestamp: its value was updated' }]
       : []),
   ])

@@ -102,7 +102,7 @@ function keysIn(database: Sqlite, time: Time) {
   const byHash = database.prepare<[Buffer], StoredKey>(
     'SELECT no, name FROM api_key WHERE hash = ? AND revoked_at_ms IS NULL',
   )
-  const all = database.prepare<[], KeyRow>(
+  const allKeys = database.prepare<[], KeyRow>(
     'SELECT prefix, name, created_at_ms AS createdAtMs, revoked_at_ms AS revokedAtMs FROM api_key ORDER BY no',
   )
   const byText = database.prepare<{ text: string }, { no: number; prefix: string }>(
@@ -112,10 +112,10 @@ function keysIn(database: Sqlite, time: Time) {
   const setSecret = database.prepare<[string, Buffer, number]>('UPDATE api_key SET prefix = ?, hash = ? WHERE no = ?')
 
   const only = (text: string): number => {
-    const [found, ...further] = byText.all({ text })
-    if (!found) throw new Fault('usage', `no valid key has the name or prefix "${text}"`)
-    if (further.length === 0) return found.no
-    const prefixes = [found, ...further].map(({ prefix }) => prefix).join(', ')
+    const [key, ...further] = byText.all({ text })
+    if (!key) throw new Fault('usage', `no valid key has the name or prefix "${text}"`)
+    if (further.length === 0) return key.no
+    const prefixes = [key, ...further].map(({ prefix }) => prefix).join(', ')
     throw new Fault('usage', `${further.length + 1} keys are named "${text}"`, { fix: `give a prefix: ${prefixes}` })
   }
 
@@ -136,7 +136,7 @@ function keysIn(database: Sqlite, time: Time) {
     /** The owner of a valid key; `undefined` for others. */
     find: (key: string) => byHash.get(keyHash(key)),
     /** All keys, oldest first, revoked ones included. */
-    list: () => all.all().map(({ revokedAtMs, ...rest }) => ({ ...rest, revokedAtMs: revokedAtMs ?? undefined })),
+    list: () => allKeys.all().map(({ revokedAtMs, ...rest }) => ({ ...rest, revokedAtMs: revokedAtMs ?? undefined })),
     /** Makes a key invalid at once. @throws Fault `usage` when no key, or more than one, has that name or prefix */
     revoke(nameOrPrefix: string): void {
       setRevoked.run(time.nowMs(), only(nameOrPrefix))

@@ -62,15 +62,15 @@ export function prepareLoad(database: Sqlite): void {
  */
 export function loadRows(database: Sqlite, pages: PageFile, age: 'newest' | 'older'): void {
   const load = age === 'newest' ? loader(database) : filler(database)
-  const all = database.transaction((found: readonly RescuedRow[]) => found.forEach(load))
+  const loadBatch = database.transaction((found: readonly RescuedRow[]) => found.forEach(load))
   let batch: RescuedRow[] = []
   for (const found of rescue(pages, shapesOf(database), reachedOnly)) {
     batch.push(found)
     if (batch.length < loadedRows) continue
-    all(batch)
+    loadBatch(batch)
     batch = []
   }
-  all(batch)
+  loadBatch(batch)
 }
 
 /** @returns a function that inserts a row: whether it is new; `undefined` for one that does not fit */
@@ -94,10 +94,10 @@ function loader(database: Sqlite): (found: RescuedRow) => void {
   const settle = database.prepare('UPDATE outbox SET state = ?, delivered_ms = ? WHERE hour = ? AND metric = ?')
   const addDoubt = database.prepare('INSERT OR IGNORE INTO doubt VALUES (?, ?)')
   const addDoubtDetained = database.prepare('INSERT OR IGNORE INTO doubt_detained VALUES (?, ?)')
-  return found => {
-    const { table, values, isSure } = found
-    loadIndex(found)
-    const isNew = insert(found)
+  return row => {
+    const { table, values, isSure } = row
+    loadIndex(row)
+    const isNew = insert(row)
     const [hour, metric] = values
     if (table === 'detained' && isNew && !isSure) addDoubtDetained.run(hour, metric)
     if (table !== 'outbox') return
@@ -113,10 +113,10 @@ function loader(database: Sqlite): (found: RescuedRow) => void {
 function filler(database: Sqlite): (found: RescuedRow) => void {
   const insert = inserter(database)
   const isDetained = database.prepare('SELECT 1 FROM outbox WHERE hour = ? AND metric = ? AND state IN (2, 3)')
-  return found => {
-    const { table, values, isSure } = found
+  return row => {
+    const { table, values, isSure } = row
     if (!isSure || (table === 'detained' && isDetained.get(values[0], values[1]) === undefined)) return
-    insert(found)
+    insert(row)
   }
 }
 

@@ -113,7 +113,7 @@ export function recount(database: Sqlite): void {
  * Restores metrics whose own row is lost. They are assigned to a collector of their protocol until they are collected.
  */
 function nameMetrics(database: Sqlite): void {
-  const lost = database.prepare<[], { id: number; name: string }>(
+  const lostMetrics = database.prepare<[], { id: number; name: string }>(
     "SELECT id, name FROM named WHERE kind = 'metric' AND name IS NOT NULL AND id NOT IN (SELECT id FROM metric)",
   )
   const protocolOf = database.prepare<[number], number>('SELECT protocol FROM outbox WHERE metric = ? LIMIT 1').pluck()
@@ -121,7 +121,7 @@ function nameMetrics(database: Sqlite): void {
   const add = database.prepare<{ id: number; name: string; protocol: number }>(
     'INSERT OR IGNORE INTO metric (id, name, protocol, collector) VALUES (@id, @name, @protocol, 0)',
   )
-  for (const { id, name } of lost.all()) {
+  for (const { id, name } of lostMetrics.all()) {
     const protocol = protocolOf.get(id)
     if (protocol !== undefined) add.run({ id, name, protocol })
   }

@@ -142,13 +142,13 @@ interface Made {
  *
  * @throws Fault `outbox-unusable` for a file of another version
  */
-function remake(damaged: string, file: string, tables: SalvagedTables, context: SalvageContext): Made {
-  const pages = openPages(damaged)
+function remake(damagedFile: string, file: string, tables: SalvagedTables, context: SalvageContext): Made {
+  const pages = openPages(damagedFile)
   try {
-    requireVersion(pages, damaged, tables.schema)
+    requireVersion(pages, damagedFile, tables.schema)
     const database = openDatabase(freshFile(file), tables.schema)
     try {
-      return fill(database, pages, damaged, tables, context)
+      return fill(database, pages, damagedFile, tables, context)
     } finally {
       database.close()
     }
@@ -158,20 +158,24 @@ function remake(damaged: string, file: string, tables: SalvagedTables, context: 
 }
 
 /** Schema version of a file; this version if it cannot be read. */
-function requireVersion({ version }: PageFile, damaged: string, schema: Schema): void {
+function requireVersion({ version }: PageFile, damagedFile: string, schema: Schema): void {
   if (version === undefined || version === 0 || version === schema.version) return
   if (stepsFrom(version, schema.migrations ?? []).length > 0) {
-    throw new Fault('outbox-unusable', `${damaged} is damaged, and its tables are of the older version ${version}`, {
-      fix: 'run the tidegauge that wrote it once more: it saves what can be read; then run this one again',
-    })
+    throw new Fault(
+      'outbox-unusable',
+      `${damagedFile} is damaged, and its tables are of the older version ${version}`,
+      {
+        fix: 'run the tidegauge that wrote it once more: it saves what can be read; then run this one again',
+      },
+    )
   }
-  throw fileFault('the outbox', damaged, new OtherSchemaError(damaged, version, schema))
+  throw fileFault('the outbox', damagedFile, new OtherSchemaError(damagedFile, version, schema))
 }
 
 function fill(
   database: Sqlite,
   pages: PageFile,
-  damaged: string,
+  damagedFile: string,
   { rowDigest }: SalvagedTables,
   context: SalvageContext,
 ): Made {
@@ -179,13 +183,13 @@ function fill(
   const current = hourNumber(hourAt(nowMs))
   database.pragma('foreign_keys = OFF')
   database.pragma('synchronous = OFF')
-  load(database, pages, damaged)
-  const lost = database
+  load(database, pages, damagedFile)
+  const lostHours = database
     .transaction(() => {
       mend(database, { hour: current, nowMs, collectors: JSON.stringify(collectors) })
       takeOutDoubtful(database, rowDigest)
       const from = hourNumber(hourAt(nowMs - keepMs))
-      const hours = listLostHours(database, { from, current, collectors, since: bornHour(damaged, nowMs) })
+      const hours = listLostHours(database, { from, current, collectors, since: bornHour(damagedFile, nowMs) })
       recount(database)
       return hours
     })
@@ -193,18 +197,18 @@ function fill(
   database.pragma('synchronous = FULL')
   database.pragma('wal_checkpoint(TRUNCATE)')
   const metrics = database.prepare<[], number>('SELECT count(*) FROM outbox').pluck()
-  return { metrics: metrics.get() ?? 0, lost }
+  return { metrics: metrics.get() ?? 0, lost: lostHours }
 }
 
 /**
  * Loads the newest rows first. Frames after a gap in the log are newer, but a page split there may be half old. Pages
  * from before the gap then fill in what is missing.
  */
-function load(database: Sqlite, pages: PageFile, damaged: string): void {
+function load(database: Sqlite, pages: PageFile, damagedFile: string): void {
   prepareLoad(database)
   loadRows(database, pages, 'newest')
   if (!pages.hasGap) return
-  const older = openPages(damaged, 'unbroken')
+  const older = openPages(damagedFile, 'unbroken')
   try {
     loadRows(database, older, 'older')
   } finally {

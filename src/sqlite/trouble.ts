@@ -243,16 +243,16 @@ function user(): string {
 /**
  * Turns an error of a database file into a Fault: the file, why it cannot be used, and what to do.
  *
- * @param what the file's role, such as `the outbox`
+ * @param subject the file's role, such as `the outbox`
  * @param error thrown when it was opened, read or written; a Fault is returned unchanged
  */
-export function fileFault(what: string, file: string, error: unknown): Fault {
+export function fileFault(subject: string, file: string, error: unknown): Fault {
   if (error instanceof Fault) return error
   if (error instanceof OtherSchemaError) {
     const fix = otherSchemaFix(file, error)
-    return new Fault('outbox-unusable', `cannot use ${what}: ${error.message}`, { fix, cause: error })
+    return new Fault('outbox-unusable', `cannot use ${subject}: ${error.message}`, { fix, cause: error })
   }
-  return troubleFault(what, file, troubleOf(file, error), error)
+  return troubleFault(subject, file, troubleOf(file, error), error)
 }
 
 const otherSchemaFixes: Readonly<Record<OtherSchemaError['madeBy'], string>> = {
@@ -280,22 +280,22 @@ function otherSchemaFix(file: string, { madeBy, writer }: OtherSchemaError): str
 /**
  * Runs work on a database file. Errors of the file or its disk are thrown as a Fault, others unchanged.
  *
- * @param what the file's role, such as `the outbox`
+ * @param subject the file's role, such as `the outbox`
  */
-export function withFileFaults<T>(what: string, file: string, act: () => T): T {
+export function withFileFaults<T>(subject: string, file: string, act: () => T): T {
   try {
     return act()
   } catch (error) {
-    throw isTrouble(error) || error instanceof OtherSchemaError ? fileFault(what, file, error) : error
+    throw isTrouble(error) || error instanceof OtherSchemaError ? fileFault(subject, file, error) : error
   }
 }
 
 /** The Fault of a trouble. */
-export function troubleFault(what: string, file: string, trouble: FileTrouble, cause?: unknown): Fault {
+export function troubleFault(subject: string, file: string, trouble: FileTrouble, cause?: unknown): Fault {
   const { kind, path } = trouble
   const where = path === file ? file : `${file}: ${path}`
   const said = kind === 'other' && cause instanceof Error ? ` (${[cause.message, ...codesOf(cause)].join(', ')})` : ''
-  const message = `cannot use ${what} ${where}: ${troubleWords[kind]}${said}`
+  const message = `cannot use ${subject} ${where}: ${troubleWords[kind]}${said}`
   const code = kind === 'no-room' ? 'disk-full' : 'outbox-unusable'
   return new Fault(code, message, { fix: troubleFix(trouble), ...(cause === undefined ? {} : { cause }) })
 }

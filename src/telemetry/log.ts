@@ -76,13 +76,13 @@ export class FoldedLines {
   /** @param line JSON that begins with level and time, as pino writes it, with a line break at its end */
   take(line: string): void {
     const parts = /^(\{"level":"(?:warn|error)"),"time":"([^"]+)"(,.*\}\n)$/s.exec(line)
-    const [, level = '', time = '', rest = ''] = parts ?? []
+    const [, level = '', time = '', remainder = ''] = parts ?? []
     const atMs = Date.parse(time)
     if (Number.isNaN(atMs)) {
       this.#write(line)
       return
     }
-    const text = level + rest
+    const text = level + remainder
     const key = text.replace(ofAttempt, '')
     const entry = this.#written.get(key)
     // A clock that was set back must not fold for longer.
@@ -130,15 +130,15 @@ export function terminalLine(line: string, isColoured: boolean): string {
   const fields = fieldsOf(line)
   if (!fields) return line
   const { level = '', time = '', msg = '' } = fields
-  const painted = (text: string, code: number) => (isColoured ? `\x1b[${code}m${text}\x1b[0m` : text)
-  const clock = painted(`${String(time).slice(11, 19)}Z`, dim)
-  const name = painted(String(level).padEnd(5), colours[String(level)] ?? 0)
+  const paint = (text: string, code: number) => (isColoured ? `\x1b[${code}m${text}\x1b[0m` : text)
+  const clock = paint(`${String(time).slice(11, 19)}Z`, dim)
+  const name = paint(String(level).padEnd(5), colours[String(level)] ?? 0)
   const facts = Object.entries(fields).filter(([key]) => !placed.has(key))
   const short = facts.filter(([, value]) => !isLong(value))
   const long = facts.flatMap(([key, value]) => (isLong(value) ? [{ key, lines: value.split('\n') }] : []))
-  const words = short.map(([key, value]) => `${painted(`${key}=`, dim)}${shown(value)}`)
-  const below = long.flatMap(({ key, lines }) => [painted(`${key}:`, dim), ...lines.map(plain)])
-  const first = `${clock} ${name} ${plain(String(msg))}${words.length > 0 ? ` ${painted('·', dim)} ${words.join(' ')}` : ''}`
+  const words = short.map(([key, value]) => `${paint(`${key}=`, dim)}${shown(value)}`)
+  const below = long.flatMap(({ key, lines }) => [paint(`${key}:`, dim), ...lines.map(plain)])
+  const first = `${clock} ${name} ${plain(String(msg))}${words.length > 0 ? ` ${paint('·', dim)} ${words.join(' ')}` : ''}`
   return `${[first, ...below].join('\n    ')}\n`
 }
 

@@ -13,10 +13,10 @@ export class Redactor {
 
   /** Adds secrets; from now on they are removed from every text. */
   add(secrets: readonly string[]): void {
-    const added = secrets.filter(secret => secret.length >= secretCharsMin && !this.#secrets.has(secret))
-    if (added.length === 0) return
-    for (const secret of added) this.#secrets.add(secret)
-    const all = [...this.#spellings, ...[...new Set(added)].flatMap(spellingsOf)]
+    const newSecrets = secrets.filter(secret => secret.length >= secretCharsMin && !this.#secrets.has(secret))
+    if (newSecrets.length === 0) return
+    for (const secret of newSecrets) this.#secrets.add(secret)
+    const all = [...this.#spellings, ...[...new Set(newSecrets)].flatMap(spellingsOf)]
     // Longest first, so that a secret which begins like another leaves no rest.
     this.#spellings = all.sort((a, b) => b.chars - a.chars)
   }

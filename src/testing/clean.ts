@@ -13,13 +13,13 @@ const redacted = '[redacted]'
  * A request in the form in which it is recorded and compared: without the values of headers, known secrets, and what a
  * query or a body names as one (`api_key=…`), also where the request has them a second time.
  */
-export function cleanRequest(read: HttpRead, redactor: Redactor): CleanRequest {
-  const address = cleanAddress(redactor.redact(read.url))
-  const body = read.body === undefined ? {} : { body: cleanBody(read.body, isForm(read.headers), redactor) }
+export function cleanRequest(httpRead: HttpRead, redactor: Redactor): CleanRequest {
+  const address = cleanAddress(redactor.redact(httpRead.url))
+  const body = httpRead.body === undefined ? {} : { body: cleanBody(httpRead.body, isForm(httpRead.headers), redactor) }
   const sentRedactor = new Redactor()
-  sentRedactor.add(sentSecrets(read))
+  sentRedactor.add(sentSecrets(httpRead))
   return withoutSecrets(
-    { request: `${read.method} ${address}`, headers: Object.keys(read.headers).sort(), ...body },
+    { request: `${httpRead.method} ${address}`, headers: Object.keys(httpRead.headers).sort(), ...body },
     sentRedactor,
   )
 }
@@ -111,10 +111,10 @@ const ordinaryHeaders = /^(accept|content|cache|if|sec-fetch)(-|$)|^(user-agent|
  */
 export function sentSecrets({ url, headers, body }: HttpRead): string[] {
   const query = URL.canParse(url) ? [...new URL(url).searchParams] : []
-  const named = [...query, ...(body === undefined ? [] : namedIn(body, isForm(headers)))]
+  const fields = [...query, ...(body === undefined ? [] : namedIn(body, isForm(headers)))]
   return [
     ...Object.entries(headers).flatMap(([name, value]) => headerSecrets(name, value)),
-    ...named.filter(([name, value]) => isKeyOf(name, value) && !isWord(name, value)).map(([, value]) => value),
+    ...fields.filter(([name, value]) => isKeyOf(name, value) && !isWord(name, value)).map(([, value]) => value),
   ].filter(value => !isAddress(value))
 }
 

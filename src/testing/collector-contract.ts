@@ -49,9 +49,9 @@ export function collectorContract(name: string, { hours, recording, tests, ...co
 }
 
 /** The parts that runs of all hours share. */
-function joined(all: readonly Recording[]): Pick<Recording, 'chains' | 'addresses'> {
+function joined(recordings: readonly Recording[]): Pick<Recording, 'chains' | 'addresses'> {
   return {
-    chains: Object.assign({}, ...all.map(({ chains }) => chains)),
-    addresses: Object.assign({}, ...all.map(({ addresses }) => addresses)),
+    chains: Object.assign({}, ...recordings.map(({ chains }) => chains)),
+    addresses: Object.assign({}, ...recordings.map(({ addresses }) => addresses)),
   }
 }

@@ -163,11 +163,11 @@ async function silentRun(deps: ContractDeps, { runner, hasRead }: OpenSources, h
   await runner.collect(deps.collector(), hour)
   const options = deps.silent?.()
   if (!hasRead() && options === undefined) return undefined
-  const stalled = deps.openOn(silentSource, silentMs)
+  const stalledReads = deps.openOn(silentSource, silentMs)
   try {
-    return await outcomeOf(stalled, deps.collector(options), hour)
+    return await outcomeOf(stalledReads, deps.collector(options), hour)
   } finally {
-    await stalled.stop()
+    await stalledReads.stop()
   }
 }
 

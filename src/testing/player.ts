@@ -124,10 +124,10 @@ export class Player implements ReadInterceptor {
     return items ? { kind: 'list', items } : this.#miss(`the list ${name}`)
   }
 
-  async http(run: ReadingRun, read: HttpRead): Promise<HttpReply> {
+  async http(run: ReadingRun, httpRead: HttpRead): Promise<HttpReply> {
     const entries = this.#of(run)
-    this.#sentSecrets.add(sentSecrets(read))
-    const own = cleanRequest(read, this.#redactor)
+    this.#sentSecrets.add(sentSecrets(httpRead))
+    const own = cleanRequest(httpRead, this.#redactor)
     const isRecorded = (entries?.answers(httpKey(own)) ?? []).length > 0
     const request = isRecorded ? own : withoutSecrets(own, this.#sentSecrets)
     const key = httpKey(request)
@@ -182,11 +182,11 @@ function wordsIn(options: unknown): string[] {
   return [...names.flatMap(wordsIn), ...Object.values(options).flatMap(wordsIn)]
 }
 
-function keyOfRead(read: RecordedRead): string {
-  const { chain, hoursBefore = 0 } = read
-  return 'logs' in read
-    ? logsKey(chain, hoursBefore, { filter: read.logs, since: read.since })
-    : readKey(chain, hoursBefore, read.read)
+function keyOfRead(recordedRead: RecordedRead): string {
+  const { chain, hoursBefore = 0 } = recordedRead
+  return 'logs' in recordedRead
+    ? logsKey(chain, hoursBefore, { filter: recordedRead.logs, since: recordedRead.since })
+    : readKey(chain, hoursBefore, recordedRead.read)
 }
 
 function answerOf({ returned, reverted }: Extract<RecordedRead, { readonly read: unknown }>): ReadAnswer {

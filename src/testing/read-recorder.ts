@@ -89,10 +89,10 @@ export class ReadRecorder implements ReadInterceptor {
     return reply
   }
 
-  async http(_run: ReadingRun, read: HttpRead): Promise<HttpReply> {
-    if (!read.answer) throw new Fault('collector-output', 'a request came without its answer')
-    this.#http.push(read)
-    return read.answer
+  async http(_run: ReadingRun, httpRead: HttpRead): Promise<HttpReply> {
+    if (!httpRead.answer) throw new Fault('collector-output', 'a request came without its answer')
+    this.#http.push(httpRead)
+    return httpRead.answer
   }
 
   /** Items of the lists that were read, by name. */
@@ -168,11 +168,11 @@ function inOrder<T>(byKey: ReadonlyMap<string, T>): T[] {
   return [...byKey].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, value]) => value)
 }
 
-function byName<T, R>(all: ReadonlyMap<string, T>, entryOf: (value: T, name: string) => R): Record<string, R> {
-  const names = [...all.keys()].sort()
+function byName<T, R>(entries: ReadonlyMap<string, T>, entryOf: (value: T, name: string) => R): Record<string, R> {
+  const names = [...entries.keys()].sort()
   return Object.fromEntries(
     names.flatMap(name => {
-      const value = all.get(name)
+      const value = entries.get(name)
       return value === undefined ? [] : [[name, entryOf(value, name)] as const]
     }),
   )

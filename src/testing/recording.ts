@@ -102,10 +102,10 @@ export type RecordedAnswer = RecordedHttp['answers'][number]
 export function parsedRecording(value: unknown): Recording {
   const form = typeof value === 'object' && value !== null ? Reflect.get(value, 'recording') : undefined
   if (form !== recordingForm) {
-    const what = form === undefined ? 'it is not a recording' : `it has form ${String(form)}`
+    const problem = form === undefined ? 'it is not a recording' : `it has form ${String(form)}`
     throw new Fault(
       'usage',
-      `the recording cannot be replayed: ${what}, and this version reads form ${recordingForm}`,
+      `the recording cannot be replayed: ${problem}, and this version reads form ${recordingForm}`,
       {
         fix: 'make it again with record()',
       },

@@ -147,7 +147,7 @@ const ofLists: readonly AdviceRow[] = [
   },
   {
     advice:
-      'does not only grow: item ${other} is not what it was. It is read whole for this hour; remove grows, so that it is for each',
+      'does not only grow: item ${changedPlace} is not what it was. It is read whole for this hour; remove grows, so that it is for each',
     wrong: ({ registry }) => counted(registry, { ...byPlace, grows: true }),
     right: ({ registry }) => counted(registry, byPlace),
     values: [2],

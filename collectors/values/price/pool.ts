@@ -31,8 +31,8 @@ export interface PricedPool {
  * @returns whole units of the quote token for a whole token
  * @throws Error when the pool has other tokens; Fault when it cannot be read, or remembers less than the window
  */
-export async function poolPrice(chain: ChainAsOf, priced: PricedPool): Promise<Fraction> {
-  const { pool, token, quote, window } = priced
+export async function poolPrice(chain: ChainAsOf, market: PricedPool): Promise<Fraction> {
+  const { pool, token, quote, window } = market
   const call = { address: pool, abi: poolAbi } as const
   const [[token0, token1], [cumulatives], decimals, quoteDecimals] = await Promise.all([
     chain.read([
@@ -44,9 +44,9 @@ export async function poolPrice(chain: ChainAsOf, priced: PricedPool): Promise<F
       .catch(error => Promise.reject(worded(error, window))),
     decimalsReader(chain, ofOption('decimals'))(
       token,
-      typeof priced.decimals === 'number' ? priced.decimals : undefined,
+      typeof market.decimals === 'number' ? market.decimals : undefined,
     ),
-    decimalsReader(chain, ofOption('quoteDecimals'))(quote, priced.quoteDecimals),
+    decimalsReader(chain, ofOption('quoteDecimals'))(quote, market.quoteDecimals),
   ])
   const [before = 0n, now = 0n] = cumulatives
   const isToken0 = isAddressEqual(token, token0) && isAddressEqual(quote, token1)

@@ -83,12 +83,15 @@ export const source = z
     const options = Object.entries(input).flatMap(([name, value]) => (value === undefined ? [] : [name]))
     const [kind, ...others] = kinds.filter(each => options.includes(each))
     if (others.length > 0) return tell([], `must have one of ${kinds.join(', ')}, and has ${kind} and ${others[0]}`)
-    const { needed: required, other } = kind ? ofKind[kind] : { needed: [], other: [] }
-    const stray = options.find(name => name !== kind && name !== 'price' && ![...required, ...other].includes(name))
+    const { needed: requiredNames, other } = kind ? ofKind[kind] : { needed: [], other: [] }
+    const stray = options.find(
+      name => name !== kind && name !== 'price' && ![...requiredNames, ...other].includes(name),
+    )
     if (!kind && (stray !== undefined || input.price === undefined))
       return tell([], `must have one of ${kinds.join(', ')}, or a price alone`)
     if (stray !== undefined) tell([stray], `belongs to another kind of source, and this is a ${kind}`)
-    for (const name of required.filter(each => !options.includes(each))) tell([name], missing[name] ?? 'must be given')
+    for (const name of requiredNames.filter(each => !options.includes(each)))
+      tell([name], missing[name] ?? 'must be given')
     if (input.pool !== undefined && typeof (input.decimals ?? 0) !== 'number')
       tell(['decimals'], 'must be a number, of a token that has none')
     const isPlaced = typeof input.decimals === 'string'
@@ -99,10 +102,10 @@ export const source = z
     if (input.call !== undefined) for (const { path, message } of callMistakes(input.call, input)) tell(path, message)
     if (input.url === undefined) return
     if (input.maxAge === 'none') tell(['maxAge'], 'must be a number of seconds: a price is of its hour')
-    const asked = { url: input.url, body: input.body }
-    if (!asksHour(asked))
+    const request = { url: input.url, body: input.body }
+    if (!asksHour(request))
       tell(['url'], 'must contain {hour}, {hourSeconds} or {hourMs}, which the source heeds: a price is of its hour')
-    if (asksBlock(asked)) tell(['url'], 'cannot contain {block}: a price is asked for by its hour')
+    if (asksBlock(request)) tell(['url'], 'cannot contain {block}: a price is asked for by its hour')
   })
 
 export type PriceSource = z.output<typeof source>

@@ -50,14 +50,14 @@ const urlSource = z
     if (pointer === undefined) tell('pointer', 'must be a JSON pointer like /coins/{token}/price')
     else if (!isOfOne(source) && !/\{(token|address)\}/.test(pointer))
       tell('pointer', 'must have {token} or {address} in it: an answer has the prices of several tokens')
-    const allowed = { url: /^tokens?$|^address$|^hour/, token: /^address$/, pointer: /^(token|address)$/ }
+    const patterns = { url: /^tokens?$|^address$|^hour/, token: /^address$/, pointer: /^(token|address)$/ }
     const texts = [
-      ['url', url, allowed.url],
-      ['token', token, allowed.token],
-      ['pointer', pointer, allowed.pointer],
-      ['time', time, allowed.pointer],
-      ...(typeof decimals === 'string' ? [['decimals', decimals, allowed.pointer] as const] : []),
-      ...Object.keys(require).map(text => ['require', text, allowed.pointer] as const),
+      ['url', url, patterns.url],
+      ['token', token, patterns.token],
+      ['pointer', pointer, patterns.pointer],
+      ['time', time, patterns.pointer],
+      ...(typeof decimals === 'string' ? [['decimals', decimals, patterns.pointer] as const] : []),
+      ...Object.keys(require).map(text => ['require', text, patterns.pointer] as const),
     ] as const
     for (const [name, text = '', names] of texts) {
       const stray = [...text.matchAll(/\{(\w*)(?:[^\w{}][^{}]*)?\}/g)].find(([, place = '']) => !names.test(place))
@@ -113,13 +113,13 @@ export async function tokenPrices(
   tokens: readonly string[],
   means: Means,
 ): Promise<readonly TokenAnswer[]> {
-  const all = tokens.map((token): WantedToken => ({ token: token.toLowerCase(), offers: [], failures: [] }))
+  const wantedTokens = tokens.map((token): WantedToken => ({ token: token.toLowerCase(), offers: [], failures: [] }))
   for (const [place, source] of sources.entries()) {
-    const open = all.filter(({ offers }) => !isDecided(offers))
-    const wanted = open.map(({ token }) => token)
+    const open = wantedTokens.filter(({ offers }) => !isDecided(offers))
+    const openTokens = open.map(({ token }) => token)
     // No source after the last one could agree with it.
     const within = place < sources.length - 1 ? withinOf(source) : undefined
-    const answers = await (isOfUrl(source) ? askedOf(source, wanted, means) : namedIn(source, wanted, means))
+    const answers = await (isOfUrl(source) ? askedOf(source, openTokens, means) : namedIn(source, openTokens, means))
     for (const { token, offers, failures } of open) {
       const answer = answers.get(token)
       if (!answer) continue
@@ -130,7 +130,7 @@ export async function tokenPrices(
         failures.push(answer.failure.startsWith(name) ? answer : { ...answer, failure: `${name}: ${answer.failure}` })
     }
   }
-  return all.map(decided)
+  return wantedTokens.map(decided)
 }
 
 /** Whether the first source's price stands whatever the others say. */
@@ -142,16 +142,16 @@ function isDecided([first, ...others]: readonly Offer[]): boolean {
 function decided({ offers, failures }: WantedToken): TokenAnswer {
   const [first, ...further] = offers
   const isOpen = failures.some(({ isUnread }) => isUnread)
-  const all = failures.map(({ failure }) => failure)
-  if (!first) return { failure: all.join('; ') || 'no source of tokenPrices has it', isUnread: isOpen }
+  const reasons = failures.map(({ failure }) => failure)
+  if (!first) return { failure: reasons.join('; ') || 'no source of tokenPrices has it', isUnread: isOpen }
   if (first.within === undefined) return first
-  const agreed = offers.find((offer, place) =>
+  const agreement = offers.find((offer, place) =>
     offers.slice(place + 1).some(later => isNear(offer, later, offer.within ?? first.within)),
   )
-  if (agreed) return agreed
+  if (agreement) return agreement
   const said = offers.map(({ name, price }) => `${name} says ${nearestNumber(price)}`).join(', ')
   const why = further.length > 0 ? 'no two of them agree' : 'no later source has a price to agree with it'
-  return { failure: [`${said}: ${why}`, ...all].join('; '), isUnread: isOpen }
+  return { failure: [`${said}: ${why}`, ...reasons].join('; '), isUnread: isOpen }
 }
 
 /** Whether a later price differs by no more than a part of the first. */

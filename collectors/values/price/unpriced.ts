@@ -52,14 +52,14 @@ interface SumPart {
 export async function pricedParts<P extends SumPart>(
   parts: readonly P[],
   worth: (part: P) => Promise<Fraction>,
-  unpriced: UnpricedOptions['unpriced'],
+  onUnpriced: UnpricedOptions['unpriced'],
 ): Promise<{ readonly values: readonly Fraction[]; readonly leftOut: LeftOut }> {
-  const settled = await Promise.allSettled(parts.map(worth))
+  const results = await Promise.allSettled(parts.map(worth))
   const values: Fraction[] = []
   const reasons: { items: number; message: string }[] = []
-  for (const [place, result] of settled.entries()) {
+  for (const [place, result] of results.entries()) {
     if (result.status === 'fulfilled') values.push(result.value)
-    else if (unpriced === undefined || !hasNoPrice(result.reason)) throw result.reason
+    else if (onUnpriced === undefined || !hasNoPrice(result.reason)) throw result.reason
     else reasons.push({ items: parts[place]?.items ?? 1, message: (result.reason as Error).message })
   }
   return { values, leftOut: { items: parts.reduce((sum, { items }) => sum + items, 0), reasons } }
@@ -90,13 +90,13 @@ const namedMax = 10
 /** Logs what was left out. @throws Error when fewer have a price than must */
 export function checkLeftOut(
   label: string,
-  all: readonly LeftOut[],
+  leftOut: readonly LeftOut[],
   { atLeast = 0 }: UnpricedOptions,
   log: CollectorLog,
 ): void {
-  const reasons = all.flatMap(each => each.reasons)
+  const reasons = leftOut.flatMap(each => each.reasons)
   if (reasons.length === 0) return
-  const total = all.reduce((sum, { items }) => sum + items, 0)
+  const total = leftOut.reduce((sum, { items }) => sum + items, 0)
   const missing = reasons.reduce((sum, { items }) => sum + items, 0)
   const words = `${missing} of ${total} have no price`
   const messages = reasons.slice(0, namedMax).map(({ message }) => message)

@@ -36,10 +36,12 @@ export class CallMeter {
   /** The counts since others were taken, without methods that were not called. */
   countsSince(before: CallCounts): CallCounts {
     const { requests, calls } = this.counts()
-    const more = Object.entries(calls).map(([method, count]) => [method, count - (before.calls[method] ?? 0)] as const)
+    const increases = Object.entries(calls).map(
+      ([method, count]) => [method, count - (before.calls[method] ?? 0)] as const,
+    )
     return {
       requests: requests - before.requests,
-      calls: Object.fromEntries(more.filter(([, count]) => count > 0)),
+      calls: Object.fromEntries(increases.filter(([, count]) => count > 0)),
     }
   }
 }

@@ -47,13 +47,13 @@ function isHeavy({ call }: WrittenCall): boolean {
 /** Merges outcomes of calls that were partly sent apart, in the order of the calls. */
 function inOrder(
   calls: readonly WrittenCall[],
-  some: readonly WrittenCall[],
+  firstCalls: readonly WrittenCall[],
   ofSome: readonly RpcOutcome[],
-  others: readonly WrittenCall[],
+  secondCalls: readonly WrittenCall[],
   ofOthers: readonly RpcOutcome[],
 ): RpcOutcome[] {
-  const places = new Map([...some, ...others].map((call, index) => [call, index]))
-  const all = [...ofSome.slice(0, some.length), ...ofOthers]
+  const places = new Map([...firstCalls, ...secondCalls].map((call, index) => [call, index]))
+  const all = [...ofSome.slice(0, firstCalls.length), ...ofOthers]
   return calls.flatMap(call => all[places.get(call) ?? -1] ?? [])
 }
 
@@ -344,18 +344,18 @@ export class CallSender {
   async #sendOnce(calls: readonly WrittenCall[], options: RequestOptions): Promise<readonly RpcOutcome[]> {
     const { rate, batch } = this.#deps
     // A cheap call sent with those refused for the rate tells whether the rate is the reason.
-    const accompanied = batch.callsMax > 1 ? this.#refusals.accompanied(calls) : calls
-    const admission = await this.#admitted(accompanied.length, options.signal)
+    const fullBatch = batch.callsMax > 1 ? this.#refusals.accompanied(calls) : calls
+    const admission = await this.#admitted(fullBatch.length, options.signal)
     try {
-      const outcomes = await this.#withoutState(accompanied, await this.#answers(accompanied, options), options)
-      const refused = outcomes.filter(isRefused)
-      const [refusal] = refused
+      const outcomes = await this.#withoutState(fullBatch, await this.#answers(fullBatch, options), options)
+      const refusals = outcomes.filter(isRefused)
+      const [refusal] = refusals
       if (!refusal) this.#answered(admission, outcomes)
-      else if (refused.length < accompanied.length) rate.refused(admission, refusal.retryAtMs)
+      else if (refusals.length < fullBatch.length) rate.refused(admission, refusal.retryAtMs)
       else {
-        if (await this.#isOfBatch(accompanied, refusal, options))
+        if (await this.#isOfBatch(fullBatch, refusal, options))
           throw new BatchRefused(refusal.host, refusal.reason, 'calls')
-        if (await this.#isOfReceipts(accompanied, options))
+        if (await this.#isOfReceipts(fullBatch, options))
           throw new EndpointFailure(refusal.host, refusal.reason, 'refused')
         rate.refused(admission, refusal.retryAtMs)
         throw refusal
@@ -394,18 +394,18 @@ export class CallSender {
   }
 
   /** Outcomes of one request: a refusal for the rate is that of each of its calls. @throws EndpointFailure */
-  async #answers(asked: readonly WrittenCall[], options: RequestOptions): Promise<readonly RpcOutcome[]> {
+  async #answers(calls: readonly WrittenCall[], options: RequestOptions): Promise<readonly RpcOutcome[]> {
     const { counted } = this.#deps
     try {
-      const answers = await this.#exchanged(asked, options)
-      const load = await this.#loadIn(asked, answers, options)
-      if (!load) await this.#requireAll(asked, answers, options)
-      const outcomes = load ? asked.map(() => load) : this.#refusals.judge(asked, answers)
+      const answers = await this.#exchanged(calls, options)
+      const load = await this.#loadIn(calls, answers, options)
+      if (!load) await this.#requireAll(calls, answers, options)
+      const outcomes = load ? calls.map(() => load) : this.#refusals.judge(calls, answers)
       counted.answered(outcomes)
       return outcomes
     } catch (error) {
-      counted.failed(asked.length, error)
-      if (error instanceof EndpointFailure && isRefused(error)) return asked.map(() => error)
+      counted.failed(calls.length, error)
+      if (error instanceof EndpointFailure && isRefused(error)) return calls.map(() => error)
       throw error
     }
   }
@@ -424,7 +424,7 @@ export class CallSender {
       const [outcome, old] = [outcomes[place], observed.oldPartOf(written.call)]
       return isRefused(outcome) && outcome.retryAtMs === undefined && old ? [{ ...old, place, outcome }] : []
     })
-    const corrected = [...outcomes]
+    const finalOutcomes = [...outcomes]
     for (const [part, ofPart] of Map.groupBy(refusals, one => one.part)) {
       const lacking = await this.#lackingTo(
         part,
@@ -434,15 +434,15 @@ export class CallSender {
       for (const { number, place, outcome } of ofPart) {
         if (lacking === undefined || number > lacking) continue
         const text = `has no ${part} of block ${number}, though of its last block: it ${outcome.reason}`
-        corrected[place] = new StateMissing(host, text)
+        finalOutcomes[place] = new StateMissing(host, text)
       }
     }
     const isWhole = refusals.length > 0 && outcomes.every(outcome => outcome === outcomes[0])
-    const rest = calls.filter((_, place) => isRefused(corrected[place]))
+    const refusedCalls = calls.filter((_, place) => isRefused(finalOutcomes[place]))
     // The request was refused as a whole, because of its old blocks.
-    if (!isWhole || rest.length === 0 || rest.length === calls.length) return corrected
-    const again = (await this.#answers(rest, options)).values()
-    return corrected.map(outcome => (isRefused(outcome) ? (again.next().value ?? outcome) : outcome))
+    if (!isWhole || refusedCalls.length === 0 || refusedCalls.length === calls.length) return finalOutcomes
+    const again = (await this.#answers(refusedCalls, options)).values()
+    return finalOutcomes.map(outcome => (isRefused(outcome) ? (again.next().value ?? outcome) : outcome))
   }
 
   /** The highest of some old blocks of which the node has a part missing that it has of its last block. */

@@ -335,11 +335,11 @@ export class EndpointPool {
     deps: PoolDeps,
     endpoints: readonly EndpointSource[],
     hidden: ReadonlySet<string> = new Set(),
-    all: readonly PoolMember[] = membersOf(deps, endpoints),
+    members: readonly PoolMember[] = membersOf(deps, endpoints),
   ) {
     this.#deps = deps
     this.#hidden = hidden
-    this.#all = all
+    this.#all = members
   }
 
   /** Number of answers that did not fit what the chain was seen to be: what is remembered of it may be wrong. */
@@ -393,10 +393,10 @@ export class EndpointPool {
       } catch (error) {
         signal.throwIfAborted()
         if (!(error instanceof EndpointFailure)) throw error
-        const judged = await this.#judged(error, member.endpoint, hour, signal)
+        const failure = await this.#judged(error, member.endpoint, hour, signal)
         // One that is dead rests, though it was found before to lack that state.
-        this.#failed(member, disabling.has(error.kind) ? error : judged)
-        failures.push(judged)
+        this.#failed(member, disabling.has(error.kind) ? error : failure)
+        failures.push(failure)
       }
     }
     delete hour.endpoint
@@ -414,14 +414,14 @@ export class EndpointPool {
     signal: AbortSignal,
     work: (endpoint: Endpoint, signal: AbortSignal) => Promise<T>,
   ): Promise<T | undefined> {
-    const timed = AbortSignal.any([signal, this.#deps.time.timeout(opinionMsMax)])
+    const timedSignal = AbortSignal.any([signal, this.#deps.time.timeout(opinionMsMax)])
     for (const member of this.#inOrder({ ...(blockNumber !== undefined && { blockNumber }) })) {
       if (member.endpoint.host === host || member.health.isSpared) continue
       try {
-        return await this.#workOn(member, timed, endpoint => work(endpoint, timed))
+        return await this.#workOn(member, timedSignal, endpoint => work(endpoint, timedSignal))
       } catch (error) {
         signal.throwIfAborted()
-        if (timed.aborted) return undefined
+        if (timedSignal.aborted) return undefined
         if (error instanceof EndpointFailure) this.#failed(member, error)
         else if (!(error instanceof Fault)) throw error
       }
@@ -430,10 +430,10 @@ export class EndpointPool {
   }
 
   /** The hour's own endpoint first, then by preference; resting ones last. */
-  #inOrder({ endpoint: own, blockNumber }: Served): Member[] {
+  #inOrder({ endpoint: preferredEndpoint, blockNumber }: Served): Member[] {
     const rank = ({ endpoint, health }: Member) => {
       const lacks = blockNumber !== undefined && endpoint.depth.lacks(blockNumber)
-      return (lacks ? 4 : 0) + (health.isSpared ? 2 : 0) + (endpoint === own ? 0 : 1)
+      return (lacks ? 4 : 0) + (health.isSpared ? 2 : 0) + (endpoint === preferredEndpoint ? 0 : 1)
     }
     const ranked = this.#members.map(member => ({ member, rank: rank(member) }))
     return ranked.sort((a, b) => a.rank - b.rank).map(({ member }) => member)

@@ -94,14 +94,14 @@ async function withoutLag(
   send: Send,
 ): Promise<readonly RpcOutcome[]> {
   const better = [...outcomes]
-  let doubted = calls.flatMap((call, index) => (isDoubted(call, outcomes[index], blocksSeen) ? [index] : []))
+  let doubtfulPlaces = calls.flatMap((call, index) => (isDoubted(call, outcomes[index], blocksSeen) ? [index] : []))
   for (const copies of copiesByRound) {
-    if (doubted.length === 0) break
-    const asked = [headCall, ...doubted.flatMap(index => calls[index] ?? [])]
+    if (doubtfulPlaces.length === 0) break
+    const asked = [headCall, ...doubtfulPlaces.flatMap(index => calls[index] ?? [])]
     const answers = await Promise.all(Array.from({ length: copies }, () => send(asked)))
     // A lagging node answers for its own last block: one that does not is not lagging, and more copies do not help it.
     if (!answers.some(([head]) => isRecord(resultOf(head)))) break
-    doubted = doubted.filter((index, place) => {
+    doubtfulPlaces = doubtfulPlaces.filter((index, place) => {
       const call = calls[index]
       const good = call && answers.map(answer => answer[place + 1]).find(one => !isDoubted(call, one, blocksSeen))
       if (good) better[index] = good
@@ -237,9 +237,9 @@ class Node implements OpenEndpoint {
   /** Whether the node serves the chain, while it is asked for that. */
   #identifying: Promise<boolean> | undefined
 
-  constructor(deps: EndpointDeps, shared: EndpointShared) {
+  constructor(deps: EndpointDeps, poolParts: EndpointShared) {
     const { url } = deps
-    const { chainId, time, countsOf } = shared
+    const { chainId, time, countsOf } = poolParts
     const { wire, callsMax, requestsMax } = wireTo(deps, time)
     this.host = hostOf(url)
     this.depth = new StateAvailability(time)
@@ -255,7 +255,7 @@ class Node implements OpenEndpoint {
     const { host, depth, batch, rate } = this
     const failed = () => this.#identity.doubt()
     const limits = { requestsMax, batch, rate, observed: this.#observed, depth, failed }
-    this.#sender = new CallSender({ ...shared, ...limits, host, url, wire, counted: this.#counted })
+    this.#sender = new CallSender({ ...poolParts, ...limits, host, url, wire, counted: this.#counted })
   }
 
   get head(): ChainHead | undefined {

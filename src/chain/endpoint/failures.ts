@@ -121,22 +121,22 @@ export function allFailed(chain: string, failures: readonly EndpointFailure[]): 
   const text = failures.map(({ message }) => message).join('; ')
   const message = failures.length === 1 ? `${chain}: ${text}` : `no endpoint of ${chain} could be read: ${text}`
   const facts = { chain, hosts: failures.map(({ host }) => host).join(', ') }
-  const reached = failures.filter(({ kind }) => kind !== 'no-address')
-  if (failures.length > 0 && reached.length === 0) {
+  const hostFailures = failures.filter(({ kind }) => kind !== 'no-address')
+  if (failures.length > 0 && hostFailures.length === 0) {
     return new Fault('chain-unreachable', message, { facts, fix: addressAdvice })
   }
   const behind = failures.find(({ kind }) => kind === 'behind')
   if (behind) return new Fault('chain-behind', message, { facts, fix: behindAdvice })
-  if (reached.every(({ kind }) => kind === 'wrong-id')) {
+  if (hostFailures.every(({ kind }) => kind === 'wrong-id')) {
     return new Fault('chain-wrong-id', message, { facts, fix: wrongIdAdvice })
   }
   const alone = failures.find(isOfRead)
   if (alone) return new Fault('chain-call-failed', message, { facts, fix: adviceOfRead(alone.kind) })
-  if (reached.length > 0 && reached.every(({ kind }) => kind === 'pruned')) {
+  if (hostFailures.length > 0 && hostFailures.every(({ kind }) => kind === 'pruned')) {
     return new Fault('chain-state-missing', message, { facts, fix: archiveAdvice })
   }
-  const telling = tellingKinds.flatMap(kind => reached.find(failure => failure.kind === kind) ?? [])
-  return new Fault('chain-unreachable', message, { facts, fix: adviceOf(telling[0] ?? reached[0]) })
+  const telling = tellingKinds.flatMap(kind => hostFailures.find(failure => failure.kind === kind) ?? [])
+  return new Fault('chain-unreachable', message, { facts, fix: adviceOf(telling[0] ?? hostFailures[0]) })
 }
 
 /** Kinds of which one endpoint is enough to say what the chain's endpoints lack. */

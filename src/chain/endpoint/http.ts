@@ -272,12 +272,12 @@ function unanswered(error: unknown, url: string): EndpointFailure {
   }
   const reasons = causes(error)
   const codeOf = (cause: unknown) => (isRecord(cause) && typeof cause['code'] === 'string' ? cause['code'] : '')
-  const coded = reasons.find(cause => !/^(UND_ERR_ABORTED|$)/.test(codeOf(cause)))
-  const code = codeOf(coded)
+  const causeWithCode = reasons.find(cause => !/^(UND_ERR_ABORTED|$)/.test(codeOf(cause)))
+  const code = codeOf(causeWithCode)
   const innermost = reasons.at(-1)
   const message = innermost instanceof Error ? innermost.message : 'no reason given'
   const text = code !== '' ? `${networkWords(code)}${triedAddresses(error)}` : message
-  const fix = networkFix(coded ?? error)
+  const fix = networkFix(causeWithCode ?? error)
   const advice = fix && `${fix}; a second endpoint under rpc: takes over`
   return new EndpointFailure(
     hostOf(url),

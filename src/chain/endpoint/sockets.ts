@@ -149,11 +149,11 @@ export class SocketWire implements Wire {
   #heard(message: string): void {
     // Its call is not known before it is parsed.
     if (exceededBound(message, answerBoundsMax)) this.#fail('answered too much')
-    const parsed = parseAnswer(parsedJson(message, answerBoundsMax))
+    const reply = parseAnswer(parsedJson(message, answerBoundsMax))
     // Ignores messages of subscriptions and late answers.
-    if (typeof parsed?.id !== 'number') return
-    this.#waiting.get(parsed.id)?.resolve(parsed.answer)
-    this.#waiting.delete(parsed.id)
+    if (typeof reply?.id !== 'number') return
+    this.#waiting.get(reply.id)?.resolve(reply.answer)
+    this.#waiting.delete(reply.id)
   }
 
   async #ask(pipe: Pipe, call: WrittenCall, signal: AbortSignal): Promise<RpcAnswer> {
@@ -192,11 +192,11 @@ export function webSocketDial(url: string, configuredHeaders: OwnHeaders = () =>
       let why = failure('does not answer as a WebSocket')
       const connect = egressConnector(buildConnector, { timeout: connectMsMax, signal: end })
       const dispatcher = new Agent({
-        connect: (target, done) =>
+        connect: (target, callback) =>
           connect(target, (...[error, socket]) => {
-            if (!error) return done(null, socket)
+            if (!error) return callback(null, socket)
             why = failure(`does not answer: ${networkReason(error)}`, networkFix(error))
-            done(error, null)
+            callback(error, null)
           }),
         webSocket: { maxPayloadSize: chainAnswerBytesMax },
       })

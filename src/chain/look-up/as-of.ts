@@ -52,10 +52,10 @@ export class KnownHeaders {
    */
   add(header: BlockHeader): boolean {
     const place = this.#headers.findLastIndex(({ number }) => number < header.number) + 1
-    const there = this.#headers[place]
-    if (there?.number === header.number) {
-      if (there.hash !== header.hash) {
-        this.#mismatch = `block ${header.number} is ${there.hash} and ${header.hash}`
+    const headerAtPlace = this.#headers[place]
+    if (headerAtPlace?.number === header.number) {
+      if (headerAtPlace.hash !== header.hash) {
+        this.#mismatch = `block ${header.number} is ${headerAtPlace.hash} and ${header.hash}`
         return false
       }
       if (header.parentHash !== undefined) this.#headers[place] = header
@@ -384,10 +384,10 @@ function within(numbers: readonly bigint[], from: bigint, to?: bigint): readonly
   return numbers.map(number => (number <= from ? from + 1n : to !== undefined && number >= to ? to - 1n : number))
 }
 
-function nearestOpen(known: KnownHeaders, number: bigint, from: bigint, to?: bigint): bigint | undefined {
+function nearestOpen(headers: KnownHeaders, number: bigint, from: bigint, to?: bigint): bigint | undefined {
   const isInside = (other: bigint) => other > from && (to === undefined || other < to)
-  for (let away = 0n; away <= BigInt(known.absentCount); away += 1n) {
-    const candidate = [number - away, number + away].find(other => isInside(other) && !known.isAbsent(other))
+  for (let away = 0n; away <= BigInt(headers.absentCount); away += 1n) {
+    const candidate = [number - away, number + away].find(other => isInside(other) && !headers.isAbsent(other))
     if (candidate !== undefined) return candidate
   }
   return undefined

@@ -216,11 +216,11 @@ interface Headers {
 async function readHeaders(endpoint: Endpoint, { latest, numbers }: Question, signal: AbortSignal): Promise<Headers> {
   const asked = [...(latest ? (['latest'] as const) : []), ...numbers]
   const answers = await endpoint.call(asked.map(headerCall), signal)
-  const read = asked.map((number, place) => headerOf(endpoint, number, answers[place]))
-  const head = latest ? read[0] : undefined
+  const headersRead = asked.map((number, place) => headerOf(endpoint, number, answers[place]))
+  const head = latest ? headersRead[0] : undefined
   if (head instanceof EndpointFailure) throw head
   const absent = new Map<bigint, EndpointFailure>()
-  const headers = read.slice(latest ? 1 : 0).flatMap((header, place) => {
+  const headers = headersRead.slice(latest ? 1 : 0).flatMap((header, place) => {
     if (!(header instanceof EndpointFailure)) return [header]
     const number = numbers[place] ?? 0n
     // Past the last block there is no block, whatever words a node uses: that is an answer.
@@ -352,10 +352,10 @@ export class Pace {
   }
 
   /** Learns from the headers around an hour. */
-  learn(known: KnownHeaders, hour: Hour): void {
-    const { low } = known.around(hour / 1000)
-    const seconds = known.tickSeconds(hour / 1000)
-    if (!low || known.count < paceHeadersMin) return
+  learn(knownHeaders: KnownHeaders, hour: Hour): void {
+    const { low } = knownHeaders.around(hour / 1000)
+    const seconds = knownHeaders.tickSeconds(hour / 1000)
+    if (!low || knownHeaders.count < paceHeadersMin) return
     const isKept = seconds >= 2 && seconds <= paceTickSecondsMax
     this.#tick = isKept ? { seconds, at: low.timestampSeconds } : undefined
   }
@@ -484,10 +484,10 @@ export class LookUps {
     await setImmediate()
   }
 
-  async #search(wanted: readonly HourToLookUp[], signal: AbortSignal): Promise<ReadonlyMap<Hour, LookUpOutcome>> {
+  async #search(hoursToFind: readonly HourToLookUp[], signal: AbortSignal): Promise<ReadonlyMap<Hour, LookUpOutcome>> {
     // Hours without an endpoint join the others.
-    const own = wanted.find(({ state }) => state.endpoint)?.state.endpoint
-    const groups = Map.groupBy(wanted, ({ state }) => state.endpoint ?? own)
+    const own = hoursToFind.find(({ state }) => state.endpoint)?.state.endpoint
+    const groups = Map.groupBy(hoursToFind, ({ state }) => state.endpoint ?? own)
     const outcomes = await Promise.all(
       [...groups].map(([endpoint, group]) => this.#searchGroup(endpoint, group, signal)),
     )
@@ -541,13 +541,13 @@ export class LookUps {
     signal: AbortSignal,
   ): Promise<AsOfSearchResult> {
     const isCold = !this.#deps.pace.isKnown && !this.#headsAsked.has(endpoint)
-    const found = await this.#searchOn(endpoint, hoursToFind, signal)
-    const past = [...found.answers.values()].find(answer => answer.kind === 'past-head')
-    if (!past || !isCold) return found
+    const outcome = await this.#searchOn(endpoint, hoursToFind, signal)
+    const past = [...outcome.answers.values()].find(answer => answer.kind === 'past-head')
+    if (!past || !isCold) return outcome
     this.#headsAsked.add(endpoint)
     await Promise.all(Array.from({ length: headsAskedAtOnce }, () => endpoint.callApart([headCall], signal)))
     const last = endpoint.head?.number ?? past.head.number
-    return last > past.head.number ? this.#searchOn(endpoint, hoursToFind, signal) : found
+    return last > past.head.number ? this.#searchOn(endpoint, hoursToFind, signal) : outcome
   }
 
   async #searchOn(
@@ -571,22 +571,22 @@ export class LookUps {
     const heads = [...states.values()].flatMap(({ head }) => head ?? [])
     const seeds = [...seedHeaders, ...heads]
     const search = { hours, hints, seeds, nowSeconds: time.nowMs() / 1000, onCandidate: tell }
-    const found = await findAsOf(endpoint, search, signal)
+    const result = await findAsOf(endpoint, search, signal)
     const newest = hours.at(-1)
-    if (newest !== undefined) pace.learn(found.known, newest)
-    this.#keep(found.answers)
-    return found
+    if (newest !== undefined) pace.learn(result.known, newest)
+    this.#keep(result.answers)
+    return result
   }
 
   /** Known headers around the hours, and as far beyond as the hours are apart: enough to derive the chain's pace. */
   async #seeds(hours: readonly Hour[]): Promise<BlockHeader[]> {
-    const { finalBlocks, hours: remembered } = this.#deps
+    const { finalBlocks, hours: hourMemory } = this.#deps
     const [first, last] = [hours[0], hours.at(-1)]
     if (first === undefined || last === undefined) return []
     const count = Math.max(1, (last - first) / hourMs)
     const places = [...new Set([first, last, hourAfter(first, -count), hourAfter(last, count)])]
     const final = await Promise.all(places.map(hour => finalBlocks.around(hour)))
-    const seeds = places.flatMap((hour, place): BlockHeader[] => [...(final[place] ?? []), ...remembered.around(hour)])
+    const seeds = places.flatMap((hour, place): BlockHeader[] => [...(final[place] ?? []), ...hourMemory.around(hour)])
     return [...new Map(seeds.map(seed => [seed.number, seed])).values()]
   }
 

@@ -192,8 +192,8 @@ export class Certifier {
   }
 
   /** @throws EndpointFailure when what was read is not certain to be of the block */
-  async certify(read: CertifiedRead, seenBlock: SeenBlock): Promise<void> {
-    const { endpoint, block, pin, signal } = read
+  async certify(certifiedRead: CertifiedRead, seenBlock: SeenBlock): Promise<void> {
+    const { endpoint, block, pin, signal } = certifiedRead
     const [timestampSeconds, parentHash] = await Promise.all([block.timestampSeconds, block.parentHash])
     const difference = differenceOf(this.#context, { ...block, timestampSeconds, parentHash }, seenBlock)
     if (difference === undefined && isPlain(this.#context)) {
@@ -202,7 +202,7 @@ export class Certifier {
     }
     // Here the certificate is not enough: the endpoint must read the block that the hash names.
     if (pin === 'hash' && (await takesHashes(endpoint, block, signal))) {
-      if (difference === undefined || (await this.#learns(read, seenBlock))) return
+      if (difference === undefined || (await this.#learns(certifiedRead, seenBlock))) return
     }
     const reason = difference ?? 'does not take the hash of a block, without which reads of this chain are not certain'
     throw new EndpointFailure(endpoint.host, reason, 'wrong-block')
@@ -244,16 +244,16 @@ function differenceOf(
   header: NamedBlock & { readonly timestampSeconds: number; readonly parentHash: Hex | undefined },
   seenBlock: SeenBlock,
 ): string | undefined {
-  const sought = `when asked at block ${header.number}, timestamp ${header.timestampSeconds}`
+  const question = `when asked at block ${header.number}, timestamp ${header.timestampSeconds}`
   if (secondsShift !== undefined && seenBlock.timestampSeconds !== BigInt(header.timestampSeconds) + secondsShift) {
-    return `read at timestamp ${seenBlock.timestampSeconds} ${sought}`
+    return `read at timestamp ${seenBlock.timestampSeconds} ${question}`
   }
   if (numberShift !== undefined && seenBlock.number !== header.number + numberShift) {
-    return `read at block ${seenBlock.number} ${sought}`
+    return `read at block ${seenBlock.number} ${question}`
   }
   if (!hasParent || header.parentHash === undefined || !isOtherHash(seenBlock.parentHash, header.parentHash))
     return undefined
-  return `read on another branch ${sought}: the block before has the hash ${seenBlock.parentHash}, not ${header.parentHash}`
+  return `read on another branch ${question}: the block before has the hash ${seenBlock.parentHash}, not ${header.parentHash}`
 }
 
 /** Whether a node names another hash. A node that does not know the hash answers zero. */
@@ -307,20 +307,20 @@ function contextOf(
 }
 
 /** Common part of two contexts: a shift that was the same by chance at some blocks is dropped. */
-function commonOf(context: BlockContext, other: BlockContext): BlockContext {
+function commonOf(context: BlockContext, second: BlockContext): BlockContext {
   return contextOf(
-    context.numberShift === other.numberShift ? context.numberShift : undefined,
-    context.secondsShift === other.secondsShift ? context.secondsShift : undefined,
-    context.hasParent && other.hasParent,
+    context.numberShift === second.numberShift ? context.numberShift : undefined,
+    context.secondsShift === second.secondsShift ? context.secondsShift : undefined,
+    context.hasParent && second.hasParent,
   )
 }
 
 function wordsOf({ numberShift, secondsShift, hasParent }: BlockContext): string {
-  const shifted = (shift: bigint | undefined, unit: string) =>
+  const shiftText = (shift: bigint | undefined, unit: string) =>
     shift === undefined ? '' : ` (${shift > 0n ? '+' : ''}${shift}${unit})`
   const parts = [
-    ...(secondsShift === 0n ? [] : [`timestamp${shifted(secondsShift, ' s')}`]),
-    ...(numberShift === 0n ? [] : [`number${shifted(numberShift, '')}`]),
+    ...(secondsShift === 0n ? [] : [`timestamp${shiftText(secondsShift, ' s')}`]),
+    ...(numberShift === 0n ? [] : [`number${shiftText(numberShift, '')}`]),
     ...(hasParent ? [] : ['parent hash']),
   ]
   return `calls see another ${parts.join(', ')} than the header of their block has`

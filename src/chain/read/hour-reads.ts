@@ -232,10 +232,10 @@ export class HourReads {
   ): Promise<readonly (ReadOutcome | undefined)[]> {
     const outcomesOfRead = places.map(place => outcomes[place])
     if (!late || outcomesOfRead.every(isAnswer)) return outcomesOfRead
-    const found = await late.join(signal)
+    const lateOutcomes = await late.join(signal)
     return places.map((place, index) => {
       const request = this.#requests[place]
-      return (request && found.get(request)) ?? outcomesOfRead[index]
+      return (request && lateOutcomes.get(request)) ?? outcomesOfRead[index]
     })
   }
 

@@ -216,10 +216,10 @@ export function checkedLogs(result: unknown, question: LogQuestion): CheckedLogs
   const allLogs = parseLogs(result)
   if (!allLogs) return 'answered something other than logs'
   const validLogs = allLogs.filter(({ removed }) => !removed)
-  const sorted = validLogs.sort(byPlace)
+  const logsByPlace = validLogs.sort(byPlace)
   const fits = fitting(question.filter)
   const logs: NodeLog[] = []
-  for (const log of sorted) {
+  for (const log of logsByPlace) {
     const before = logs.at(-1)
     if (before && isRepeated(before, log)) continue
     const mistake = mistakeIn(log, question, fits) ?? mistakeBetween(before, log)
@@ -425,17 +425,17 @@ export class LogEvidence {
     if (from <= asOf.number && blocks[0]?.hash !== asOf.hash) {
       throw this.#incomplete(`has another block ${asOf.number} than the as-of block`)
     }
-    const linked: LogBlock[] = []
+    const linkedBlocks: LogBlock[] = []
     for (const [index, block] of blocks.entries()) {
       const child = blocks[index - 1]
-      const isLinked = linked.at(-1) === child && (child?.parentHash ?? block.hash) === block.hash
-      if (isLinked || child?.number !== block.number + 1n) linked.push(block)
+      const isLinked = linkedBlocks.at(-1) === child && (child?.parentHash ?? block.hash) === block.hash
+      if (isLinked || child?.number !== block.number + 1n) linkedBlocks.push(block)
     }
-    const other = linked.find(
+    const strayBlock = linkedBlocks.find(
       ({ number, hash }) => (logsOfNode.blocks.get(number)?.hash ?? hash).toLowerCase() !== hash.toLowerCase(),
     )
-    if (other) throw this.#incomplete(`answered logs of another block ${other.number} than the chain’s`)
-    return linked
+    if (strayBlock) throw this.#incomplete(`answered logs of another block ${strayBlock.number} than the chain’s`)
+    return linkedBlocks
   }
 
   /** Asks for the logs of the last blocks that may have some, each by its hash. */

@@ -35,10 +35,10 @@ function blocksIn({ from, to }: LogRange): number {
 /** Cuts ranges into ranges of at most that many blocks. Pure. */
 function cut(ranges: readonly LogRange[], blocksMax: number): LogRange[] {
   return ranges.flatMap(range => {
-    const most = Math.min(blocksMax, range.blocksMax ?? blocksMax, blocksIn(range))
-    return Array.from({ length: Math.ceil(blocksIn(range) / most) }, (_, index) => {
-      const from = range.from + BigInt(index * most)
-      const last = from + BigInt(most - 1)
+    const blocksPerPart = Math.min(blocksMax, range.blocksMax ?? blocksMax, blocksIn(range))
+    return Array.from({ length: Math.ceil(blocksIn(range) / blocksPerPart) }, (_, index) => {
+      const from = range.from + BigInt(index * blocksPerPart)
+      const last = from + BigInt(blocksPerPart - 1)
       return { ...range, from, to: last < range.to ? last : range.to }
     })
   })
@@ -236,13 +236,13 @@ class LogRequests {
       const refusal = { suggested: suggestedBlocks(error, range) }
       return { kind: 'refused', range, failure: endpoint.failure(error), refusal }
     }
-    const checked = checkedLogs(outcome?.result, { range, filter, hashes: this.#hashes })
-    if (typeof checked !== 'string') {
-      for (const log of checked.logs) this.#see(log)
-      for (const remark of checked.remarks) memory.remark(endpoint, remark)
-      return { kind: 'logs', range, logs: new LogList([packed(checked.logs)]) }
+    const result = checkedLogs(outcome?.result, { range, filter, hashes: this.#hashes })
+    if (typeof result !== 'string') {
+      for (const log of result.logs) this.#see(log)
+      for (const remark of result.remarks) memory.remark(endpoint, remark)
+      return { kind: 'logs', range, logs: new LogList([packed(result.logs)]) }
     }
-    const failure = new EndpointFailure(endpoint.host, checked, 'refused')
+    const failure = new EndpointFailure(endpoint.host, result, 'refused')
     if (outcome?.result !== null || blocksIn(range) === 1) throw failure
     return { kind: 'refused', range, failure, refusal: {} }
   }
@@ -254,10 +254,10 @@ class LogRequests {
  *
  * @throws EndpointFailure; Fault for an address without a contract
  */
-async function readLogs(asked: LogsAsked): Promise<LogList> {
+async function readLogs(request: LogsAsked): Promise<LogList> {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await readOnce(asked)
+      return await readOnce(request)
     } catch (error) {
       if (!(error instanceof IncompleteLogs) || tries >= logTriesMax) throw error
     }
@@ -284,10 +284,10 @@ async function requireLogs(endpoint: Endpoint, signal: AbortSignal): Promise<voi
   throw refusal
 }
 
-async function readOnce(asked: LogsAsked): Promise<LogList> {
-  const { endpoint, from, asOf, filter, signal } = asked
-  const failed = new AbortController()
-  const stoppable = { ...asked, signal: AbortSignal.any([signal, failed.signal]) }
+async function readOnce(request: LogsAsked): Promise<LogList> {
+  const { endpoint, from, asOf, filter, signal } = request
+  const failure = new AbortController()
+  const stoppable = { ...request, signal: AbortSignal.any([signal, failure.signal]) }
   if (endpoint.node.servesLogs === false) await requireLogs(endpoint, signal)
   const evidence = new LogEvidence(stoppable)
   const blocks = evidence.blocks()
@@ -304,7 +304,7 @@ async function readOnce(asked: LogsAsked): Promise<LogList> {
     return list
   } catch (error) {
     // The other requests are useless now.
-    failed.abort(error)
+    failure.abort(error)
     throw error
   }
 }
@@ -411,10 +411,10 @@ async function confirmAll(range: LogsWanted & LogsAsked, list: LogList, hour: Se
     return hours > 1 && isShort ? evidence.checkBlooms(counts) : undefined
   }
   for (const [number, count] of opinion.counts) {
-    const answered = counts.get(number) ?? 0
-    if (count <= answered) continue
-    await evidence.checkBlock(number, answered)
-    throw logsDisputed(chain, endpoint.host, opinion.host, count - answered)
+    const answerCount = counts.get(number) ?? 0
+    if (count <= answerCount) continue
+    await evidence.checkBlock(number, answerCount)
+    throw logsDisputed(chain, endpoint.host, opinion.host, count - answerCount)
   }
 }
 
@@ -465,11 +465,11 @@ class HourLogs {
     const isSure = parts.every(part => blocksIn(part) <= passing)
     const asked = new Set(isSure ? parts : samplesOf(parts))
     const answers = await this.#ask([...asked], isSure)
-    const unasked = parts.filter(part => !asked.has(part))
+    const openParts = parts.filter(part => !asked.has(part))
     for (const outcome of answers) if (outcome.kind === 'logs') this.#took(outcome)
     const outcomes = await Promise.all(answers.map(outcome => this.#orReceipts(outcome)))
     const refused = outcomes.filter(outcome => outcome.kind === 'refused').map(outcome => this.#refused(outcome))
-    this.#rest = [...unasked, ...refused].sort((a, b) => (a.from < b.from ? -1 : 1))
+    this.#rest = [...openParts, ...refused].sort((a, b) => (a.from < b.from ? -1 : 1))
   }
 
   /** An outcome; in place of the refusal of one block, where other ranges pass, what its receipts have. */
@@ -487,11 +487,11 @@ class HourLogs {
     const count = isSure && node.takesLogBatches !== false ? Math.min(fair, light, logCallsMax) : 1
     const starts = Array.from({ length: Math.ceil(parts.length / count) }, (_, index) => index * count)
     const { signal } = this.#requests
-    const asked = starts.map(start => {
+    const reads = starts.map(start => {
       const some = parts.slice(start, start + count)
       return logs.semaphore.with(signal, () => this.#askServed(some))
     })
-    return (await Promise.all(asked)).flat()
+    return (await Promise.all(reads)).flat()
   }
 
   /** Asks for the logs of ranges; where a node refuses the first, whether it serves any. */

@@ -130,13 +130,18 @@ export class ContractReader {
   /** Looks for the events of a filter, and for any of its contracts, in the last blocks. @throws Fault */
   async events(filter: LogFilter): Promise<RecentEvents> {
     return this.#serve(async (endpoint, signal) => {
-      const [sought, all] = await Promise.all([
+      const [eventLogs, contractLogs] = await Promise.all([
         recentLogs(endpoint, filter, signal),
         recentLogs(endpoint, { ...filter, topics: [] }, signal),
       ])
       const emitted = new Map<string, number>()
-      for (const { topics } of all.logs) emitted.set(nameOf(topics), (emitted.get(nameOf(topics)) ?? 0) + 1)
-      return { blocks: sought.blocks, isSeen: sought.logs.length > 0, emittedBlocks: all.blocks, emitted }
+      for (const { topics } of contractLogs.logs) emitted.set(nameOf(topics), (emitted.get(nameOf(topics)) ?? 0) + 1)
+      return {
+        blocks: eventLogs.blocks,
+        isSeen: eventLogs.logs.length > 0,
+        emittedBlocks: contractLogs.blocks,
+        emitted,
+      }
     })
   }
 
@@ -333,13 +338,13 @@ class Questions {
 
   async #states(head: ChainHead, hoursAgo: readonly number[]): Promise<StateAtAge[]> {
     const blocksAnHour = await this.#blocksAnHour(head)
-    const numbered = hoursAgo.map(hours => {
+    const pastBlocks = hoursAgo.map(hours => {
       const back = Number.isFinite(hours) ? BigInt(Math.round(hours * blocksAnHour)) + blocksBehindHead : head.number
       return { hours, number: back < head.number ? head.number - back : 1n }
     })
-    const calls = numbered.map(({ number }) => ({ method: 'eth_getBalance', params: [unused, hexOf(number)] }))
+    const calls = pastBlocks.map(({ number }) => ({ method: 'eth_getBalance', params: [unused, hexOf(number)] }))
     const outcomes = await this.#apart(calls)
-    return numbered.map(({ hours }, place) => {
+    return pastBlocks.map(({ hours }, place) => {
       const missing = this.#refusal(outcomes[place])
       return { hoursAgo: hours, ...(missing !== undefined && { missing }) }
     })

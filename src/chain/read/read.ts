@@ -97,10 +97,10 @@ export function aggregated(output: Hex, count: number): Aggregated | undefined {
   const results = isBytes(output) ? resultsOf(output, count + certifyingReads) : undefined
   const [number, timestamp, parent] = results ?? []
   if (!results || !isWord(number) || !isWord(timestamp)) return undefined
-  const seen = { number: BigInt(number.output), timestampSeconds: BigInt(timestamp.output) }
+  const seenBlock = { number: BigInt(number.output), timestampSeconds: BigInt(timestamp.output) }
   return {
     // A contract that stands in for Multicall3 may not know the hash.
-    seen: { ...seen, ...(isWord(parent) && { parentHash: parent.output }) },
+    seen: { ...seenBlock, ...(isWord(parent) && { parentHash: parent.output }) },
     answers: results.slice(certifyingReads),
   }
 }
@@ -218,10 +218,10 @@ interface AggregateOutput {
   readonly parentHash?: Hex | undefined
 }
 
-async function outputOf(asked: AggregateSent, pin: BlockReference): Promise<AggregateOutput> {
-  const { endpoint } = asked
+async function outputOf(sentAggregate: AggregateSent, pin: BlockReference): Promise<AggregateOutput> {
+  const { endpoint } = sentAggregate
   try {
-    const { answer, parentHash } = await answerOf(asked, pin)
+    const { answer, parentHash } = await answerOf(sentAggregate, pin)
     if (answer?.kind === 'error') {
       // An aggregate lets every read fail alone, so a revert of the whole is about gas or size, too.
       const meaning = meaningOf(answer.error).kind
@@ -282,14 +282,14 @@ function chunks(requests: readonly JoinableRead[]): (readonly JoinableRead[])[] 
   const parts: JoinableRead[][] = []
   let digits = Number.POSITIVE_INFINITY
   for (const request of requests) {
-    const more = digitsOf(request)
+    const digitsMore = digitsOf(request)
     const last = parts.at(-1)
-    if (last && last.length < aggregateReadsMax && digits + more <= aggregateDigitsMax) {
+    if (last && last.length < aggregateReadsMax && digits + digitsMore <= aggregateDigitsMax) {
       last.push(request)
-      digits += more
+      digits += digitsMore
     } else {
       parts.push([request])
-      digits = more
+      digits = digitsMore
     }
   }
   return parts
@@ -511,10 +511,10 @@ async function readSingly(
   requests: readonly ReadRequest[],
   isServed = false,
 ): Promise<readonly ReadOutcome[]> {
-  const batched = await readOneByOne(place, requests)
-  const slow = requests.filter((_, index) => isSlow(batched[index]))
+  const batchOutcomes = await readOneByOne(place, requests)
+  const slow = requests.filter((_, index) => isSlow(batchOutcomes[index]))
   const alone = (slow.length > 0 ? await readOneByOne(place, slow, partMsMax) : []).values()
-  const outcomes = batched.map(outcome => (isSlow(outcome) ? (alone.next().value ?? outcome) : outcome))
+  const outcomes = batchOutcomes.map(outcome => (isSlow(outcome) ? (alone.next().value ?? outcome) : outcome))
   if (!isServed && !outcomes.some(isAnswer)) await place.requireState()
   if (!isServed && !outcomes.some(isValue)) await place.requireKept()
   remember(place, requests, outcomes)

@@ -411,13 +411,13 @@ class HourlyReader implements OpenChainReader {
     return this.#faultedOn(this.#hours.of(hour), signal, work)
   }
 
-  async #faultedOn<S extends Served, T>(served: S, signal: AbortSignal, work: (served: S) => Promise<T>): Promise<T> {
+  async #faultedOn<S extends Served, T>(target: S, signal: AbortSignal, work: (served: S) => Promise<T>): Promise<T> {
     try {
-      return await work(served)
+      return await work(target)
     } catch (error) {
       if (error instanceof Fault) throw error
       if (!signal.aborted) throw unexpected(this.#name, error)
-      throw stoppedWhile(this.#name, served.endpoint?.host ?? this.#name, signal.reason)
+      throw stoppedWhile(this.#name, target.endpoint?.host ?? this.#name, signal.reason)
     }
   }
 }

@@ -49,13 +49,14 @@ async function codeWaysOf(reading: ReadScope): Promise<CodeWays> {
   const calls = (['override', 'create'] as const).map(way => codeCall(reading, way, harmless, pin))
   const { header, outcomes } = await sent(reading, pin, calls)
   const [override, create] = outcomes.map(certifiedOf)
-  const found = override ?? create
-  if (!found) for (const outcome of outcomes) throwUnlessRefused(endpoint, outcome)
+  const certifiedRead = override ?? create
+  if (!certifiedRead) for (const outcome of outcomes) throwUnlessRefused(endpoint, outcome)
   const isKnown =
-    found && (await certified(reading, pin, header, found.seen).catch(failure => unlessByHash(endpoint, pin, failure)))
+    certifiedRead &&
+    (await certified(reading, pin, header, certifiedRead.seen).catch(failure => unlessByHash(endpoint, pin, failure)))
   const ways = { override: override !== undefined, create: create !== undefined }
   // Code that answers nothing shows that it is not run, or that there is no state to run it on.
-  const isOpen = !found && outcomes.every(isEmpty)
+  const isOpen = !certifiedRead && outcomes.every(isEmpty)
   if (isOpen) await requireKept(endpoint, block, signal)
   if (!isKnown && pin === 'hash' && !(await takesHashes(endpoint, block, signal))) return codeWaysOf(reading)
   if (!isOpen) memory.codeWays.set(endpoint.node, ways)
@@ -118,10 +119,10 @@ async function readInCode(
   requireAlive(outcomes)
   const answers = await Promise.all(
     outcomes.map(async outcome => {
-      const found = certifiedOf(outcome)
-      if (!found) return failureOfCode(endpoint, outcome)
-      await certified(reading, pin, header, found.seen)
-      return found.answer
+      const certifiedRead = certifiedOf(outcome)
+      if (!certifiedRead) return failureOfCode(endpoint, outcome)
+      await certified(reading, pin, header, certifiedRead.seen)
+      return certifiedRead.answer
     }),
   )
   const ofRequests = new Map(

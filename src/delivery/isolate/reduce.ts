@@ -83,10 +83,10 @@ function answered(before: FlushState, event: Extract<FlushEvent, { kind: 'answer
   const { sent: piecePushed, pushed, isAddressProven, isInQuarantine } = event
   const { verdict, attempts, isSlow = false } = pushed
   const piece = { ...piecePushed.piece, sent: piecePushed.piece.sent + attempts }
-  const unused = piecePushed.isCounted
+  const attemptsUnused = piecePushed.isCounted
     ? piecePushed.attempts.attemptsMax - (verdict.kind === 'transient' ? attempts : 0)
     : 0
-  const state = { ...before, attempts: { ...before.attempts, used: before.attempts.used - unused } }
+  const state = { ...before, attempts: { ...before.attempts, used: before.attempts.used - attemptsUnused } }
   switch (verdict.kind) {
     case 'settled':
       return delivered(state, piece, piecePushed.sentAt, verdict)
@@ -381,11 +381,11 @@ function splitFirst(state: FlushState, failure: FailedPiece): FlushStep {
 
 /** 3. Everything else had its turn: pieces that failed before anything was accepted are sent again, one at a time. */
 function drained(state: FlushState): FlushStep {
-  const [failure, ...undecided] = state.undecided
+  const [failure, ...undecidedRest] = state.undecided
   if (!failure) return step(state)
   if (!state.knownGood) return stopped(state, failure.verdict)
   const again = { ...failure.piece, attemptsMax: troubledAttemptsMax }
-  return step({ ...state, undecided }, { kind: 'send-last', pieces: [again] })
+  return step({ ...state, undecided: undecidedRest }, { kind: 'send-last', pieces: [again] })
 }
 
 /** 4. The service takes others, or the piece was a probe: narrows down which metrics it fails on. */

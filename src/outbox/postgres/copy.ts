@@ -114,22 +114,22 @@ async function fullTables(transaction: Transaction, tables: readonly CopiedRows[
   transaction.later(
     `LOCK TABLE ${tables.map(({ table }) => `tidegauge.${table}`).join(', ')} IN SHARE ROW EXCLUSIVE MODE`,
   )
-  const found: string[] = []
+  const filledTables: string[] = []
   for (const { table } of tables) {
     const rows = await transaction.query(`SELECT 1 FROM tidegauge.${table} LIMIT 1`)
-    if (rows.length > 0) found.push(table)
+    if (rows.length > 0) filledTables.push(table)
   }
-  return found
+  return filledTables
 }
 
 async function insertRows(transaction: Transaction, { table, columns, rows }: CopiedRows): Promise<void> {
   const types = await columnTypes(transaction, table)
   const arrays = columns.map((column, place) => `$${place + 1}::${types.get(column) ?? 'text'}[]`)
   const text = `INSERT INTO tidegauge.${table} (${columns.join(', ')}) SELECT * FROM unnest(${arrays.join(', ')})`
-  for (const some of chunks(rows())) {
+  for (const chunk of chunks(rows())) {
     await transaction.query(
       text,
-      columns.map((_, place) => some.map(row => row[place] ?? null)),
+      columns.map((_, place) => chunk.map(row => row[place] ?? null)),
     )
   }
 }
@@ -158,12 +158,12 @@ async function compared(transaction: Transaction, { table, columns, rows }: Copi
 }
 
 function* chunks<T>(all: Iterable<T>): Iterable<T[]> {
-  let some: T[] = []
+  let chunk: T[] = []
   for (const one of all) {
-    some.push(one)
-    if (some.length < rowsTogether) continue
-    yield some
-    some = []
+    chunk.push(one)
+    if (chunk.length < rowsTogether) continue
+    yield chunk
+    chunk = []
   }
-  if (some.length > 0) yield some
+  if (chunk.length > 0) yield chunk
 }

@@ -219,12 +219,12 @@ export class PostgresFleetStore implements FleetStore {
     }))
   }
 
-  forgetDaemons(own: string): Promise<readonly string[]> {
+  forgetDaemons(ownName: string): Promise<readonly string[]> {
     return this.#database.write(async transaction => {
       const rows = await transaction.query<{ name: string }>(
         `DELETE FROM tidegauge.lease
          WHERE name LIKE 'daemon/%' AND name <> 'daemon/' || $1 AND until < now() - interval '${forgottenAfter}' RETURNING name`,
-        [own],
+        [ownName],
       )
       const names = rows.map(({ name }) => name.slice('daemon/'.length))
       if (names.length > 0) transaction.later('DELETE FROM tidegauge.daemon WHERE name = ANY($1)', [names])

@@ -51,16 +51,16 @@ export class PostgresLeaseStore implements LeaseStore {
         transaction,
         `name = '${serviceIdentity}' OR since > now() - interval '${recentIdentityMs} milliseconds'`,
       )
-      const [[own], leases, [counted], identities] = await Promise.all([renewing, looking, counting, learning])
-      const others = leases.filter(lease => lease.name !== name && lease.name !== 'freed')
-      const namesake = own ? undefined : leases.find(lease => lease.name === name)
+      const [[ownLease], leases, [counters], identities] = await Promise.all([renewing, looking, counting, learning])
+      const otherLeases = leases.filter(lease => lease.name !== name && lease.name !== 'freed')
+      const namesake = ownLease ? undefined : leases.find(lease => lease.name === name)
       return {
-        ...(own && { term: own.term }),
+        ...(ownLease && { term: ownLease.term }),
         ...(namesake && { othersUntilMs: namesake.ms }),
-        held: counted?.held ?? 0,
+        held: counters?.held ?? 0,
         freed: leases.find(lease => lease.name === 'freed')?.term ?? 0,
-        isAnyOver: others.some(({ is_over: isOver, holder }) => isOver && holder !== ''),
-        hasOthers: others.some(({ is_over: isOver }) => !isOver),
+        isAnyOver: otherLeases.some(({ is_over: isOver, holder }) => isOver && holder !== ''),
+        hasOthers: otherLeases.some(({ is_over: isOver }) => !isOver),
         identities,
       }
     }, 'unsynced')
@@ -75,7 +75,7 @@ export class PostgresLeaseStore implements LeaseStore {
     return this.#database.write(async transaction => {
       transaction.later(lockNames)
       // A commit that is under way with a lease holds its row: that daemon keeps what it has for as long.
-      const ended = await transaction.query(
+      const endedLeases = await transaction.query(
         `WITH over AS (
            SELECT name FROM tidegauge.lease WHERE ${isOfDaemon} AND until < now() AND holder <> '' FOR UPDATE SKIP LOCKED
          ) UPDATE tidegauge.lease AS own SET holder = '', term = own.term + 1 FROM over WHERE own.name = over.name RETURNING 1`,
@@ -85,7 +85,7 @@ export class PostgresLeaseStore implements LeaseStore {
         `DELETE FROM tidegauge.lease AS own WHERE until IS NULL AND name <> 'freed'
            AND NOT EXISTS (SELECT 1 FROM tidegauge.lease AS holding WHERE holding.name = own.holder AND holding.term = own.term) RETURNING 1`,
       )
-      if (ended.length + free.length > 0) transaction.later(countFreed)
+      if (endedLeases.length + free.length > 0) transaction.later(countFreed)
       transaction.later(
         `INSERT INTO tidegauge.lease (name, holder, term)
          SELECT wanted.name, holding.name, holding.term FROM unnest($4::text[]) AS wanted (name), tidegauge.lease AS holding

@@ -167,17 +167,17 @@ export class PostgresOutbox implements Outbox {
     this.database = database
     this.#time = time
     this.health = new PostgresHealth(database.place, () => this.#touch())
-    const own = new PostgresStoreDatabase(database, this.health)
+    const storeDatabase = new PostgresStoreDatabase(database, this.health)
     const unsent = new UnsentMetrics()
-    const intake = new StoreIntake({ database: own, health: this.health, unsent })
+    const intake = new StoreIntake({ database: storeDatabase, health: this.health, unsent })
     this.intake = intake
-    const delivery = new StoreDelivery(own, unsent)
+    const delivery = new StoreDelivery(storeDatabase, unsent)
     this.delivery = delivery
-    this.operators = new StoreOperators(own)
-    this.status = new StoreStatus(own)
-    this.reports = new StoreReports(own)
-    this.lists = new StoreLists(own)
-    this.#old = new OldValues(own)
+    this.operators = new StoreOperators(storeDatabase)
+    this.status = new StoreStatus(storeDatabase)
+    this.reports = new StoreReports(storeDatabase)
+    this.lists = new StoreLists(storeDatabase)
+    this.#old = new OldValues(storeDatabase)
     this.shared = {
       store: new PostgresFleetStore(database),
       leases: new PostgresLeaseStore(database),

@@ -45,12 +45,12 @@ export class PostgresRoles implements Roles {
         const daemon = await daemonHolder(database)
         if (isTaken && !daemon) return new LeasedRole({ database, holder, time: this.#time })
         if (isTaken) await leaveRole(database, holder)
-        const other = daemon ?? (await deliveryHolder(database))
+        const holderFound = daemon ?? (await deliveryHolder(database))
         // A process that was killed leaves its row: one that gives a sign of life has the role.
-        if (other && (other.isFresh || (before !== undefined && before !== other.sign))) {
-          throw heldBy(daemon ? 'daemon' : 'command', other.holder)
+        if (holderFound && (holderFound.isFresh || (before !== undefined && before !== holderFound.sign))) {
+          throw heldBy(daemon ? 'daemon' : 'command', holderFound.holder)
         }
-        before = other?.sign
+        before = holderFound?.sign
         await this.#time.sleep(lookMs)
       }
     } catch (error) {

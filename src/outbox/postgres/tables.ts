@@ -81,10 +81,10 @@ export type Migrator = 'daemon' | 'command'
 export async function prepareTables(database: PostgresDatabase, migrator: Migrator): Promise<'current' | 'older'> {
   await requireServer(database)
   for (;;) {
-    const found = await foundTables(database)
-    if (found === tablesVersion) return 'current'
-    if (found !== undefined) {
-      await requireMigratable(database, found, migrator)
+    const version = await foundTables(database)
+    if (version === tablesVersion) return 'current'
+    if (version !== undefined) {
+      await requireMigratable(database, version, migrator)
       return 'older'
     }
     try {
@@ -211,10 +211,10 @@ async function migrate(transaction: Transaction): Promise<void> {
 }
 
 async function tablesOf(transaction: Transaction): Promise<readonly string[]> {
-  const found = await transaction.query<{ name: string }>(
+  const tables = await transaction.query<{ name: string }>(
     `SELECT relname AS name FROM pg_class WHERE relnamespace = 'tidegauge'::regnamespace AND relkind = 'r' ORDER BY relname`,
   )
-  return found.map(({ name }) => name)
+  return tables.map(({ name }) => name)
 }
 
 /** Why the tables cannot be locked, with the session that has read them for longest. Others' sessions hide some of it. */
@@ -229,13 +229,13 @@ async function blockedFault(database: PostgresDatabase): Promise<Fault> {
      ORDER BY coalesce(xact_start, query_start) LIMIT 1`,
   )
   const parts = holder && [...(holder.program === null ? [] : [holder.program]), `pid ${holder.pid}`]
-  const who = parts
+  const sessions = parts
     ? `${parts.join(', ')} has a lock on them${holder.since === null ? '' : ` since ${holder.since}`}`
     : 'others have locks on them'
   const fix = holder ? `wait for it, or end it: SELECT pg_terminate_backend(${holder.pid})` : 'try again'
   return new Fault(
     'database-unreachable',
-    `the tables of the database ${database.place} cannot be brought to version ${tablesVersion} now: ${who}`,
+    `the tables of the database ${database.place} cannot be brought to version ${tablesVersion} now: ${sessions}`,
     { fix: `nothing is lost, and daemons of the older version work on; ${fix}` },
   )
 }
@@ -248,11 +248,11 @@ async function copySchema(transaction: Transaction, copy: string): Promise<void>
     transaction.later(`CREATE TABLE ${copy}.${name} (LIKE tidegauge.${name} INCLUDING ALL)`)
     transaction.later(`INSERT INTO ${copy}.${name} SELECT * FROM tidegauge.${name}`)
   }
-  const numbered = await transaction.query<{ name: string; id: string }>(
+  const tablesWithId = await transaction.query<{ name: string; id: string }>(
     `SELECT table_name AS name, column_name AS id FROM information_schema.columns
      WHERE table_schema = 'tidegauge' AND is_identity = 'YES'`,
   )
-  for (const { name, id } of numbered) {
+  for (const { name, id } of tablesWithId) {
     transaction.later(
       `SELECT setval(pg_get_serial_sequence('${copy}.${name}', '${id}'), max(${id})) FROM ${copy}.${name}`,
     )

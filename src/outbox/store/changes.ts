@@ -246,11 +246,11 @@ export class MetricChanges {
   /** Growing and shrinking counts: a check of a row rejects a negative number before it is added to another. */
   *#writeTally(): StoreWork<void> {
     const all = [...this.#tally.values()].toSorted((a, b) => a[0] - b[0] || a[1] - b[1])
-    const [more, fewer] = [all.filter(([, , metrics]) => metrics > 0), all.filter(([, , metrics]) => metrics < 0)]
+    const [increases, fewer] = [all.filter(([, , metrics]) => metrics > 0), all.filter(([, , metrics]) => metrics < 0)]
     const columns = { protocol: 'integer', state: 'integer', metrics: 'bigint' } as const
-    if (more.length > 0) {
+    if (increases.length > 0) {
       yield* write(sql`INSERT INTO tidegauge.tally (protocol, state, metrics)
-        SELECT protocol, state, metrics FROM ${rows(columns, more)} AS added WHERE true
+        SELECT protocol, state, metrics FROM ${rows(columns, increases)} AS added WHERE true
         ON CONFLICT (protocol, state) DO UPDATE SET metrics = tally.metrics + excluded.metrics`)
     }
     if (fewer.length > 0) {
@@ -260,18 +260,20 @@ export class MetricChanges {
   }
 
   *#writeDetained(): StoreWork<void> {
-    const all = [...this.#detained.values()].toSorted((a, b) => placeKey(a) - placeKey(b))
+    const detentions = [...this.#detained.values()].toSorted((a, b) => placeKey(a) - placeKey(b))
     yield* deleteRows(
       'detained',
-      all.filter(({ isRemoved }) => isRemoved),
+      detentions.filter(({ isRemoved }) => isRemoved),
     )
-    const remarks = all.filter(({ words }) => words !== '').map(({ hour, metric, words }) => [hour, metric, words])
+    const remarks = detentions
+      .filter(({ words }) => words !== '')
+      .map(({ hour, metric, words }) => [hour, metric, words])
     if (remarks.length > 0) {
       const columns = { ...placeColumns, words: 'text' } as const
       yield* write(sql`UPDATE tidegauge.detained SET reason = detained.reason || more.words
         FROM ${rows(columns, remarks)} AS more WHERE detained.hour = more.hour AND detained.metric = more.metric`)
     }
-    const newRows = all.flatMap(({ row }) => row ?? [])
+    const newRows = detentions.flatMap(({ row }) => row ?? [])
     if (newRows.length === 0) return
     const columns = {
       ...placeColumns,
@@ -295,10 +297,10 @@ export class MetricChanges {
 
   *#writeCorrections(): StoreWork<void> {
     yield* deleteRows('correction', [...this.#settled.values()])
-    const added = [...this.#corrections.values()].map(({ hour, metric, atMs }) => [hour, metric, atMs])
-    if (added.length === 0) return
+    const tuples = [...this.#corrections.values()].map(({ hour, metric, atMs }) => [hour, metric, atMs])
+    if (tuples.length === 0) return
     yield* write(sql`INSERT INTO tidegauge.correction (hour, metric, at_ms)
-      SELECT hour, metric, at_ms FROM ${rows({ ...placeColumns, at_ms: 'bigint' }, added)} AS added WHERE true
+      SELECT hour, metric, at_ms FROM ${rows({ ...placeColumns, at_ms: 'bigint' }, tuples)} AS added WHERE true
       ON CONFLICT (hour, metric) DO UPDATE SET at_ms = excluded.at_ms`)
   }
 }

@@ -106,13 +106,13 @@ export class StoreDelivery implements DeliveryStore, SharedDeliveryStore {
     this.#unsaved.set(name, state)
     const saving = this.#saving.get(name)
     if (saving) return saving
-    const delayed = Promise.withResolvers<void>()
-    const saved = this.#saveLatest(name, () => delayed.resolve())
+    const delay = Promise.withResolvers<void>()
+    const save = this.#saveLatest(name, () => delay.resolve())
     // A failure after a delay loses the state, as a power cut would.
-    const known = Promise.race([saved, delayed.promise])
-    this.#saving.set(name, known)
-    saved.catch(() => {})
-    return known
+    const outcome = Promise.race([save, delay.promise])
+    this.#saving.set(name, outcome)
+    save.catch(() => {})
+    return outcome
   }
 
   async #saveLatest(name: string, onDelayed: () => void): Promise<void> {
@@ -176,10 +176,10 @@ function* recordVerdicts({ delivered, dead, warnings }: MetricVerdicts, nowMs: n
  * new value.
  */
 function* listedCorrections(places: readonly MetricPlace[]): StoreWork<ReadonlySet<number>> {
-  const given = places.map(({ hour, metric }) => [hour, metric])
+  const tuples = places.map(({ hour, metric }) => [hour, metric])
   const records = yield* query<MetricPlace>(sql`
     SELECT correction.hour, correction.metric
-    FROM ${rows({ hour: 'integer', metric: 'integer' }, given)} AS wanted CROSS JOIN tidegauge.correction
+    FROM ${rows({ hour: 'integer', metric: 'integer' }, tuples)} AS wanted CROSS JOIN tidegauge.correction
     WHERE correction.hour = wanted.hour AND correction.metric = wanted.metric`)
   return new Set(records.map(placeKey))
 }

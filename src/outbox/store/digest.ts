@@ -14,10 +14,10 @@ const bits = new DataView(new ArrayBuffer(8))
 export function rowDigest(hour: number, metric: number, value: number): number {
   // −0 comes back from the file as 0.
   bits.setFloat64(0, value === 0 ? 0 : value)
-  let mixed = mix(mix(mix(mix(0, hour), metric), bits.getUint32(0)), bits.getUint32(4))
-  mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b)
-  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35)
-  return (mixed ^ (mixed >>> 16)) >>> 0
+  let hash = mix(mix(mix(mix(0, hour), metric), bits.getUint32(0)), bits.getUint32(4))
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+  return (hash ^ (hash >>> 16)) >>> 0
 }
 
 function mix(before: number, word: number): number {

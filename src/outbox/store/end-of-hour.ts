@@ -59,13 +59,13 @@ const expected: HourColumns = {
 export function endOfHour(
   before: HourColumns | undefined,
   end: ReadingEnd,
-  stored: StoredValues = nothingStored,
+  values: StoredValues = nothingStored,
 ): HourColumns | undefined {
   // Values of an hour that was not expected make it collected, or are parts of one that is not.
   if (!before && end.kind !== 'collected' && end.kind !== 'gap') return undefined
-  const row = counted(before ?? expected, stored)
+  const row = counted(before ?? expected, values)
   // Its inputs have changed since they were read: it stays as it is, and is computed again at once.
-  const isStale = stored.inputChanges !== undefined && stored.inputChanges !== row.changes
+  const isStale = values.inputChanges !== undefined && values.inputChanges !== row.changes
   const ended = withEnd(row, end)
   return isStale ? { ...ended, state: row.state, next_attempt_ms: 0 } : ended
 }
@@ -87,10 +87,10 @@ function withEnd(row: HourColumns, end: ReadingEnd): HourColumns {
   // A failure changes neither a collected hour nor a gap.
   if (end.kind === 'none' || row.state !== 0) return row
   const [fault, fault_code] = faultColumns(end.fault)
-  const failed = { ...row, attempts: row.attempts + 1, fault, fault_code }
-  if (end.kind === 'gap') return { ...failed, state: 2 }
+  const failedRow = { ...row, attempts: row.attempts + 1, fault, fault_code }
+  if (end.kind === 'gap') return { ...failedRow, state: 2 }
   const failures = `${failureLine(end.fault, end.nowMs)}${row.failures ?? ''}`.slice(0, failuresCharsMax)
-  return { ...failed, next_attempt_ms: end.nextAttemptMs, failures }
+  return { ...failedRow, next_attempt_ms: end.nextAttemptMs, failures }
 }
 
 /** The columns of an hour's fault. */

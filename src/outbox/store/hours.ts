@@ -55,10 +55,10 @@ function withFault<T extends object>(row: T, fault: string | null): T & { readon
 }
 
 function* collectionRows(condition: Statement): StoreWork<CollectionRow[]> {
-  const found = yield* query<RawHour>(sql`
+  const rows = yield* query<RawHour>(sql`
     SELECT collector.name AS collector, collection.hour, collection.state, collection.attempts, collection.fault
     FROM tidegauge.collection JOIN tidegauge.collector ON collector.id = collection.collector WHERE ${condition}`)
-  return found.map(collectionRow)
+  return rows.map(collectionRow)
 }
 
 /** Rows of a range of hours, both ends included, by hour and collector. */
@@ -76,10 +76,10 @@ export function faultyRows(from: Hour, to: Hour): StoreWork<CollectionRow[]> {
 /** Due hours as `IntakeStore.dueHours`. Only the index of due hours is read, apart from those that are given. */
 export function* dueHours({ collectors, current, nowMs, limit }: DueHoursWanted): StoreWork<DueHour[]> {
   if (collectors.length === 0) return []
-  const asked = collectors.map(name => [name])
+  const tuples = collectors.map(name => [name])
   const records = yield* query<Omit<RawHour, 'state'>>(sql`
     SELECT collector.name AS collector, collection.hour, collection.attempts, collection.fault
-    FROM ${rows({ name: 'text' }, asked)} AS asked CROSS JOIN tidegauge.collector CROSS JOIN tidegauge.collection
+    FROM ${rows({ name: 'text' }, tuples)} AS asked CROSS JOIN tidegauge.collector CROSS JOIN tidegauge.collection
     WHERE collector.name = asked.name AND collection.collector = collector.id AND collection.hour IN (
       SELECT due.hour FROM tidegauge.collection AS due
       WHERE due.state = 0 AND due.collector = collector.id AND due.hour <= ${hourNumber(current)}
@@ -163,11 +163,11 @@ export function* lateCollectors(names: readonly string[], hour: Hour): StoreWork
   )
 }
 
-/** The collectors that are expected for an hour but have no row of it. @param asked with the configured starts */
-export function* missingCollectors(asked: LatenessWanted['collectors'], hour: Hour): StoreWork<string[]> {
+/** The collectors that are expected for an hour but have no row of it. @param collectors with the configured starts */
+export function* missingCollectors(collectors: LatenessWanted['collectors'], hour: Hour): StoreWork<string[]> {
   const [at, tuples] = [
     hourNumber(hour),
-    asked
+    collectors
       .filter(one => isExpected(one, hour))
       .map(({ id, since }) => [id, since === undefined ? null : hourNumber(since)]),
   ]
@@ -292,7 +292,7 @@ interface HourAndCollector {
 /** States of a range of hours, as `StatusStore.hoursOfAll`. Rows of delivered metrics are not read. */
 export function* hoursOfAll(collectors: readonly string[], from: Hour, to: Hour): StoreWork<HourOfAll[]> {
   const range = sql`BETWEEN ${hourNumber(from)} AND ${hourNumber(to)}`
-  const [names, all, partial, due, detained] = yield* together(
+  const [names, hourRows, partial, due, detained] = yield* together(
     query<{ name: string; id: number }>(sql`
       SELECT name, id FROM tidegauge.collector WHERE name ${isIn('text', collectors)}`),
     query<HourAndCollector>(sql`SELECT hour, collector, state FROM tidegauge.collection WHERE hour ${range}`),
@@ -312,7 +312,7 @@ export function* hoursOfAll(collectors: readonly string[], from: Hour, to: Hour)
   )
   const byName = new Map(names.map(({ name, id }) => [name, id]))
   const numbers = collectors.map(name => byName.get(name) ?? -1)
-  const byHour = Map.groupBy([...partial, ...all], ({ hour }) => hour)
+  const byHour = Map.groupBy([...partial, ...hourRows], ({ hour }) => hour)
   const openByHour = Map.groupBy([...due, ...detained], ({ hour }) => hour)
   return hoursFrom(from, to).map(hour =>
     hourOfAll(numbers, byHour.get(hourNumber(hour)) ?? [], openByHour.get(hourNumber(hour)) ?? []),
@@ -321,14 +321,14 @@ export function* hoursOfAll(collectors: readonly string[], from: Hour, to: Hour)
 
 function hourOfAll(
   numbers: readonly number[],
-  all: readonly HourAndCollector[],
+  hourRows: readonly HourAndCollector[],
   open: readonly HourAndCollector[],
 ): HourOfAll {
-  const byCollector = new Map(all.map(({ collector, state }) => [collector, hourStateOf(state)]))
-  const opened = new Set(open.map(({ collector, state }) => `${collector} ${state}`))
+  const byCollector = new Map(hourRows.map(({ collector, state }) => [collector, hourStateOf(state)]))
+  const openStates = new Set(open.map(({ collector, state }) => `${collector} ${state}`))
   return {
     stateOf: place => byCollector.get(numbers[place] ?? -1),
-    has: (place, state) => opened.has(`${numbers[place] ?? -1} ${stateNumber(state)}`),
+    has: (place, state) => openStates.has(`${numbers[place] ?? -1} ${stateNumber(state)}`),
   }
 }
 
@@ -362,7 +362,7 @@ export function* newestDelivered(collector: string, upTo: Hour): StoreWork<Hour 
 export function* hourOrigin(collector: string, hour: Hour): StoreWork<HourOrigin | undefined> {
   const [row] = yield* collectionRows(sql`collection.hour = ${hourNumber(hour)} AND collector.name = ${collector}`)
   if (!row) return undefined
-  const [failuresRow, stored, pinned] = yield* together(
+  const [failuresRow, provenanceRow, pins] = yield* together(
     first<{ readonly failures: string | null }>(sql`
       SELECT failures FROM tidegauge.collection JOIN tidegauge.collector ON collector.id = collection.collector
       WHERE hour = ${hourNumber(hour)} AND collector.name = ${collector}`),
@@ -373,14 +373,14 @@ export function* hourOrigin(collector: string, hour: Hour): StoreWork<HourOrigin
       WHERE collection.hour = ${hourNumber(hour)} AND collector.name = ${collector}`),
     pinsOfHour(collector, hour),
   )
-  const provenance = stored && { ...stored, hosts: jsonOf(stored.hosts) as Provenance['hosts'] }
+  const provenance = provenanceRow && { ...provenanceRow, hosts: jsonOf(provenanceRow.hosts) as Provenance['hosts'] }
   const finalChains = Object.keys(provenance?.hosts ?? {})
     .map(Number)
-    .filter(id => !pinned.some(({ chain }) => chain === id))
+    .filter(id => !pins.some(({ chain }) => chain === id))
   const final = yield* query<BlockRow & { readonly chain: number }>(sql`
     SELECT chain, number, hash, timestamp FROM tidegauge.final_block
     WHERE chain ${isIn('bigint', finalChains)} AND hour = ${hourNumber(hour)}`)
-  const sorted = finalChains.flatMap(id => final.filter(({ chain }) => chain === id))
+  const finalBlocks = finalChains.flatMap(id => final.filter(({ chain }) => chain === id))
   const originOf =
     (isFinal: boolean) =>
     ({ chain, ...block }: BlockRow & { readonly chain: number }): OriginBlock => {
@@ -390,6 +390,6 @@ export function* hourOrigin(collector: string, hour: Hour): StoreWork<HourOrigin
     ...row,
     failed: failedAttempts(failuresRow?.failures ?? null),
     ...(provenance && { provenance }),
-    blocks: [...pinned.map(originOf(false)), ...sorted.map(originOf(true))],
+    blocks: [...pins.map(originOf(false)), ...finalBlocks.map(originOf(true))],
   }
 }

@@ -58,10 +58,10 @@ function* valuesIn(spans: readonly (readonly number[])[]) {
 }
 
 function* inputChanges(of: readonly Pick<DueHour, 'collector' | 'hour'>[]): StoreWork<number[]> {
-  const given = of.map(({ collector, hour }) => [collector, hourNumber(hour)])
+  const tuples = of.map(({ collector, hour }) => [collector, hourNumber(hour)])
   const records = yield* query<{ place: number; changes: number }>(sql`
     SELECT wanted.place, collection.changes
-    FROM ${rows({ name: 'text', hour: 'integer' }, given)} AS wanted
+    FROM ${rows({ name: 'text', hour: 'integer' }, tuples)} AS wanted
       CROSS JOIN tidegauge.collector CROSS JOIN tidegauge.collection
     WHERE collector.name = wanted.name AND collection.hour = wanted.hour AND collection.collector = collector.id`)
   const byPlace = new Map(records.map(({ place, changes }) => [place - 1, changes]))

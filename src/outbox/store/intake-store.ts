@@ -201,10 +201,10 @@ class OutcomeWriter {
   /** Stores outcomes in one commit. An outcome that cannot be stored fails alone. */
   async #together(jobs: readonly OutcomeJob[]): Promise<void> {
     const { database, unsent } = this.#deps
-    const all = jobs.map(({ request }) => request.recorded)
-    const metrics = all.flatMap(({ outcome }) => outcome.accepted.map(({ metric }) => metric))
+    const recordings = jobs.map(({ request }) => request.recorded)
+    const metrics = recordings.flatMap(({ outcome }) => outcome.accepted.map(({ metric }) => metric))
     try {
-      const results = await database.write(() => this.#work(all), {
+      const results = await database.write(() => this.#work(recordings), {
         rows: metrics.length,
         steps: jobs.flatMap(({ request }) => request.step ?? []),
       })
@@ -259,13 +259,13 @@ class HourPlanner {
   }
 
   async #planAll(jobs: readonly PlanJob[]): Promise<void> {
-    for (const [current, same] of Map.groupBy(jobs, ({ request }) => request.current)) {
-      const done = await this.#planNext(same, current)
-      for (const job of same) if (done.has(job.request.collector)) job.resolve(0)
-      const rest = same.filter(({ request }) => !done.has(request.collector))
-      for (let at = 0; at < rest.length; at += plansAtOnce) {
+    for (const [current, jobsOfHour] of Map.groupBy(jobs, ({ request }) => request.current)) {
+      const done = await this.#planNext(jobsOfHour, current)
+      for (const job of jobsOfHour) if (done.has(job.request.collector)) job.resolve(0)
+      const openJobs = jobsOfHour.filter(({ request }) => !done.has(request.collector))
+      for (let at = 0; at < openJobs.length; at += plansAtOnce) {
         await Promise.all(
-          rest.slice(at, at + plansAtOnce).map(job => this.#planOne(job.request).then(job.resolve, job.reject)),
+          openJobs.slice(at, at + plansAtOnce).map(job => this.#planOne(job.request).then(job.resolve, job.reject)),
         )
       }
     }

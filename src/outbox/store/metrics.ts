@@ -38,13 +38,13 @@ export function pastAt(known: KnownMetric | undefined, hour: number, previous: P
  * again. Pure.
  */
 export function holdAt(
-  known: KnownMetric,
+  knownMetric: KnownMetric,
   hour: number,
   metric: Pick<MetricSeries, 'unit'>,
-  judged: Hold | undefined,
+  hold: Hold | undefined,
 ): Hold | undefined {
-  if (judged?.kind === 'unit' || known.descriptions.length === 0) return judged
-  return unitHold(metric, descriptionAt(known, hour)) ?? judged
+  if (hold?.kind === 'unit' || knownMetric.descriptions.length === 0) return hold
+  return unitHold(metric, descriptionAt(knownMetric, hour)) ?? hold
 }
 
 /**
@@ -54,18 +54,18 @@ export function holdAt(
  * @param hasLater whether a later hour has a due or delivered value
  */
 export function describedFrom(
-  known: KnownMetric,
+  knownMetric: KnownMetric,
   hour: number,
   description: MetricDescription,
   hasLater: boolean,
 ): readonly DescribedFrom[] {
-  const { descriptions } = known
-  const described = { since: hour, ...descriptionOf(description) }
-  if (descriptions.length === 0) return [described]
-  const old = descriptionAt(known, hour)
+  const { descriptions } = knownMetric
+  const newDescription = { since: hour, ...descriptionOf(description) }
+  if (descriptions.length === 0) return [newDescription]
+  const old = descriptionAt(knownMetric, hour)
   const isPast = hour < (descriptions.at(-1)?.since ?? 0)
-  if (old.unit === description.unit) return old.module === description.module || isPast ? [] : [described]
-  return hasLater ? [{ ...descriptionAt(known, hour + 1), since: hour + 1 }, described] : [described]
+  if (old.unit === description.unit) return old.module === description.module || isPast ? [] : [newDescription]
+  return hasLater ? [{ ...descriptionAt(knownMetric, hour + 1), since: hour + 1 }, newDescription] : [newDescription]
 }
 
 /** Description of a metric at an hour: the last one up to it, else the first of all. */
@@ -128,16 +128,16 @@ function* knownMetrics(condition: Statement): StoreWork<KnownMetric[]> {
       JOIN tidegauge.protocol ON protocol.id = metric.protocol JOIN tidegauge.collector ON collector.id = metric.collector
       LEFT JOIN tidegauge.description ON description.metric = metric.id
     WHERE ${condition} ORDER BY metric.id, description.since`)
-  const all: KnownMetric[] = []
+  const metrics: KnownMetric[] = []
   let descriptions: DescribedFrom[] = []
   for (const { number, id, protocol, protocolId, collector, since, ...described } of records) {
-    if (all.at(-1)?.number !== number) {
+    if (metrics.at(-1)?.number !== number) {
       descriptions = []
-      all.push({ number, id: id as MetricId, protocol, protocolId, collector, descriptions })
+      metrics.push({ number, id: id as MetricId, protocol, protocolId, collector, descriptions })
     }
     if (since !== null) descriptions.push({ since, ...descriptionOf(described) })
   }
-  return all
+  return metrics
 }
 
 /** A metric that is to be known. */
@@ -171,10 +171,10 @@ export function* registerMetrics(
     locked,
   )
   if (newMetrics.length > 0) {
-    const given = newMetrics.map(one => [one.id, protocols.get(one.protocolId) ?? 0, one.collectorNumber])
+    const tuples = newMetrics.map(one => [one.id, protocols.get(one.protocolId) ?? 0, one.collectorNumber])
     const numbers = yield* query<{ id: number; name: string }>(sql`
       INSERT INTO tidegauge.metric (name, protocol, collector)
-      SELECT name, protocol, collector FROM ${rows({ name: 'text', protocol: 'integer', collector: 'integer' }, given)} AS added
+      SELECT name, protocol, collector FROM ${rows({ name: 'text', protocol: 'integer', collector: 'integer' }, tuples)} AS added
       WHERE true ORDER BY place RETURNING id, name`)
     const byName = new Map(numbers.map(({ id, name }) => [name, id]))
     for (const { id, protocolId, collector, since, ...described } of newMetrics) {
@@ -188,23 +188,23 @@ export function* registerMetrics(
   return byId
 }
 
-function* withNewProtocols(ids: readonly string[], locked: NumbersByName): StoreWork<NumbersByName> {
-  const newNames = [...new Set(ids)].filter(id => !locked.has(id)).toSorted()
-  if (newNames.length === 0) return locked
+function* withNewProtocols(ids: readonly string[], numbers: NumbersByName): StoreWork<NumbersByName> {
+  const newNames = [...new Set(ids)].filter(id => !numbers.has(id)).toSorted()
+  if (newNames.length === 0) return numbers
   const given = newNames.map(name => [name])
   yield* write(sql`INSERT INTO tidegauge.protocol (name) SELECT name FROM ${rows({ name: 'text' }, given)} AS added
     WHERE true ORDER BY name ON CONFLICT DO NOTHING`)
-  return new Map([...locked, ...(yield* lockProtocols(newNames))])
+  return new Map([...numbers, ...(yield* lockProtocols(newNames))])
 }
 
 /** Gives metrics to the collector that has them now. */
 function* give(metrics: readonly RegisteredMetric[], byId: Map<string, KnownMetric>): StoreWork<void> {
   const collectorOf = new Map<number, number>()
   for (const { id, collector, collectorNumber } of metrics) {
-    const one = byId.get(id)
-    if (!one || one.collector === collector) continue
-    collectorOf.set(one.number, collectorNumber)
-    byId.set(id, { ...one, collector })
+    const metric = byId.get(id)
+    if (!metric || metric.collector === collector) continue
+    collectorOf.set(metric.number, collectorNumber)
+    byId.set(id, { ...metric, collector })
   }
   if (collectorOf.size === 0) return
   yield* write(sql`UPDATE tidegauge.metric SET collector = given.collector
@@ -214,10 +214,10 @@ function* give(metrics: readonly RegisteredMetric[], byId: Map<string, KnownMetr
 /** Stores descriptions. The transaction holds the locks of the protocols. */
 export function* describe(all: readonly (readonly [metric: number, DescribedFrom])[]): StoreWork<void> {
   if (all.length === 0) return
-  const given = all.map(([metric, { since, unit, module }]) => [metric, since, unit ?? null, module ?? null])
+  const tuples = all.map(([metric, { since, unit, module }]) => [metric, since, unit ?? null, module ?? null])
   yield* write(sql`INSERT INTO tidegauge.description (metric, since, unit, module)
     SELECT metric, since, unit, module
-    FROM ${rows({ metric: 'integer', since: 'integer', unit: 'text', module: 'text' }, given)} AS given WHERE true
+    FROM ${rows({ metric: 'integer', since: 'integer', unit: 'text', module: 'text' }, tuples)} AS given WHERE true
     ON CONFLICT (metric, since) DO UPDATE SET unit = excluded.unit, module = excluded.module`)
 }
 
@@ -246,10 +246,10 @@ export function* changeDescription(number: number, hour: number, description: Me
  * @returns the numbers of those that are known
  */
 export function* lockCollectors(names: readonly string[], metrics: readonly string[] = []): StoreWork<NumbersByName> {
-  const derived = sql`OR name IN (SELECT collector FROM tidegauge.input WHERE metric ${isIn('text', [...new Set(metrics)])})`
+  const derivedFrom = sql`OR name IN (SELECT collector FROM tidegauge.input WHERE metric ${isIn('text', [...new Set(metrics)])})`
   return byName(
     yield* query(sql`SELECT id, name FROM tidegauge.collector
-      WHERE name ${isIn('text', [...new Set(names)])} ${metrics.length > 0 ? derived : sql``} ORDER BY id ${forUpdate}`),
+      WHERE name ${isIn('text', [...new Set(names)])} ${metrics.length > 0 ? derivedFrom : sql``} ORDER BY id ${forUpdate}`),
   )
 }
 

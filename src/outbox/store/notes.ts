@@ -63,10 +63,10 @@ export function* destinationState(name: string): StoreWork<DestinationState> {
 
 /** The states of the destinations whose deliveries wait. */
 export function* waitingDestinations(): StoreWork<readonly DestinationState[]> {
-  const found = yield* query<DestinationRow>(
+  const rows = yield* query<DestinationRow>(
     sql`SELECT * FROM tidegauge.destination WHERE waiting IS NOT NULL ORDER BY name`,
   )
-  return found.map(destinationOf)
+  return rows.map(destinationOf)
 }
 
 /** Stores the state of a destination, and adds a flush that left metrics over to those before it. */
@@ -148,14 +148,14 @@ const warningsMax = 1_000
 /** Counts warnings, each kind once for each metric. */
 export function* recordWarnings(remarks: readonly Remark[], nowMs: number): StoreWork<void> {
   if (remarks.length === 0) return
-  const all = new Map<string, { metric: string; kind: string; words: string; count: number }>()
+  const groups = new Map<string, { metric: string; kind: string; words: string; count: number }>()
   for (const { metric, text: words } of remarks) {
     const [id, kind] = [metric?.id ?? '', warningKind(words)]
     const key = JSON.stringify([id, kind])
-    all.set(key, { metric: id, kind, words, count: (all.get(key)?.count ?? 0) + 1 })
+    groups.set(key, { metric: id, kind, words, count: (groups.get(key)?.count ?? 0) + 1 })
   }
   // Rows are locked in one order by all processes.
-  const tuples = [...all]
+  const tuples = [...groups]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([, { metric, kind, words, count }]) => [metric, kind, words, count, nowMs])
   const columns = { metric: 'text', kind: 'text', words: 'text', count: 'integer', at_ms: 'bigint' } as const
@@ -171,10 +171,10 @@ export function* recordWarnings(remarks: readonly Remark[], nowMs: number): Stor
 export function* acknowledgeWarnings({ ids, kind }: WarningSelection): StoreWork<number> {
   const isOf = ids ? sql`AND metric ${isIn('text', ids)}` : text('')
   const isKind = kind === undefined ? text('') : sql`AND kind = ${kind}`
-  const found = yield* query(
+  const rows = yield* query(
     sql`UPDATE tidegauge.warning SET acknowledged = 1 WHERE acknowledged = 0 ${isOf} ${isKind} RETURNING kind`,
   )
-  return found.length
+  return rows.length
 }
 
 /** All warnings, last seen first. */

@@ -142,10 +142,10 @@ export class StoreOperators implements OperatorStore {
   }
 
   /** In several commits: the locks of one of many rows would block the daemons. @returns how many metrics changed */
-  async #decide(all: readonly SelectedMetric[], decision: Decision): Promise<number> {
+  async #decide(metrics: readonly SelectedMetric[], decision: Decision): Promise<number> {
     let changes = 0
-    for (let at = 0; at < all.length; at += commitRowsMax) {
-      const some = all.slice(at, at + commitRowsMax)
+    for (let at = 0; at < metrics.length; at += commitRowsMax) {
+      const some = metrics.slice(at, at + commitRowsMax)
       changes += await this.#database.write(() => decideOn(some, decision), { rows: some.length })
     }
     return changes
@@ -158,19 +158,19 @@ function* decideOn(selection: readonly SelectedMetric[], decision: Decision): St
   const { dependents } = yield* lockWithDependents([], ids)
   yield* lockProtocols(selection.map(({ protocolId }) => protocolId))
   const changes = new MetricChanges(yield* storedRows(selection))
-  const decided = decide(changes, selection, decision)
+  const changedMetrics = decide(changes, selection, decision)
   yield* changes.write()
   yield* renewDerived(dependents, { renewed: changes.renewed, known: metrics, latest: Number.POSITIVE_INFINITY })
-  if (decision.to !== 'due') return decided.length
-  for (const { kind, metric, hour, unit } of decided) {
+  if (decision.to !== 'due') return changedMetrics.length
+  for (const { kind, metric, hour, unit } of changedMetrics) {
     if (kind === 'unit') yield* changeDescription(metric, hour, descriptionOf({ unit }))
   }
-  return decided.length
+  return changedMetrics.length
 }
 
 function* changeUnit(metric: Pick<Metric, 'id' | 'hour' | 'unit' | 'module'>): StoreWork<void> {
-  const known = (yield* metricsById([metric.id])).get(metric.id)
-  if (!known) return
-  yield* lockProtocols([known.protocolId])
-  yield* changeDescription(known.number, hourNumber(metric.hour), descriptionOf(metric))
+  const knownMetric = (yield* metricsById([metric.id])).get(metric.id)
+  if (!knownMetric) return
+  yield* lockProtocols([knownMetric.protocolId])
+  yield* changeDescription(knownMetric.number, hourNumber(metric.hour), descriptionOf(metric))
 }

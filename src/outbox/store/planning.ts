@@ -65,24 +65,24 @@ interface PlannedCollector {
 export function* planHours(plan: HourPlan): StoreWork<number | undefined> {
   const { collector, current, oldest, since, gapReason } = plan
   const now = hourNumber(current)
-  const planned = yield* lockedCollector(collector, Math.min(now, hourNumber(since ?? current)))
-  const withdrawn = yield* withdraw(planned, now)
+  const collectorRow = yield* lockedCollector(collector, Math.min(now, hourNumber(since ?? current)))
+  const withdrawn = yield* withdraw(collectorRow, now)
   if (withdrawn) return undefined
-  yield* withdrawUnexpected(planned, plan)
-  const begins = beginOf(planned, now, since === undefined ? undefined : hourNumber(since))
-  yield* moveStart(planned, begins)
-  const from = Math.max(begins, begins < planned.since ? begins : (planned.planned ?? begins - 1) + 1)
+  yield* withdrawUnexpected(collectorRow, plan)
+  const begins = beginOf(collectorRow, now, since === undefined ? undefined : hourNumber(since))
+  yield* moveStart(collectorRow, begins)
+  const from = Math.max(begins, begins < collectorRow.since ? begins : (collectorRow.planned ?? begins - 1) + 1)
   const to = Math.min(now, from + commitRowsMax - 1)
-  yield* expectHours(planned.id, from, to, plan)
+  yield* expectHours(collectorRow.id, from, to, plan)
   if (to < now) return undefined
   yield* write(sql`UPDATE tidegauge.collection SET state = 0, fault = NULL, fault_code = NULL
-    WHERE collector = ${planned.id} AND state = 2
+    WHERE collector = ${collectorRow.id} AND state = 2
       AND (hour = ${now} OR hour >= ${hourNumber(oldest)} AND fault_code = 'hour-too-old')`)
   const [fault, code] = faultColumns(gapReason)
   // An old derived hour whose inputs have just changed can be computed again.
   const gaps = yield* query(sql`UPDATE tidegauge.collection
     SET state = 2, fault = coalesce(fault, ${fault}), fault_code = coalesce(fault_code, ${code})
-    WHERE collector = ${planned.id} AND state = 0 AND hour < ${hourNumber(oldest)}
+    WHERE collector = ${collectorRow.id} AND state = 0 AND hour < ${hourNumber(oldest)}
       AND (changes = 0 OR next_attempt_ms > 0) RETURNING hour`)
   return gaps.length
 }
@@ -102,13 +102,13 @@ function* lockedCollector(name: string, since: number): StoreWork<PlannedCollect
 
 /** Deletes uncollected rows after the current hour, which a wrong clock has written. @returns whether there may be more */
 function* withdraw({ id, planned }: PlannedCollector, now: number): StoreWork<boolean> {
-  const gone = yield* query<{ hour: number }>(sql`
+  const gaps = yield* query<{ hour: number }>(sql`
     DELETE FROM tidegauge.collection WHERE collector = ${id} AND hour IN (
       SELECT hour FROM tidegauge.collection WHERE collector = ${id} AND state = 0 AND hour > ${now}
       UNION SELECT hour FROM tidegauge.collection WHERE collector = ${id} AND state = 2 AND hour > ${now}
       LIMIT ${commitRowsMax}) RETURNING hour`)
-  if (gone.length === 0) return false
-  const oldest = gone.reduce((least, { hour }) => Math.min(least, hour), planned ?? 0)
+  if (gaps.length === 0) return false
+  const oldest = gaps.reduce((least, { hour }) => Math.min(least, hour), planned ?? 0)
   if (planned !== null)
     yield* write(sql`UPDATE tidegauge.planned SET hour = ${oldest - 1} WHERE collector = ${id} AND hour >= ${oldest}`)
   return true

@@ -124,10 +124,10 @@ function detain({ changes }: EnqueuedInto, { metric, row, isPrivate }: EnqueuedV
  * lost: what a later hour has does not matter.
  */
 function describeFrom({ known, changes }: EnqueuedInto, { metric, known: metricKnown, row }: EnqueuedValue): void {
-  for (const described of describedFrom(metricKnown, row.hour, metric, false)) {
-    const others = metricKnown.descriptions.filter(({ since }) => since !== described.since)
-    known.set(metric.id, { ...metricKnown, descriptions: [...others, described] })
-    changes.describe(metricKnown.number, described)
+  for (const description of describedFrom(metricKnown, row.hour, metric, false)) {
+    const others = metricKnown.descriptions.filter(({ since }) => since !== description.since)
+    known.set(metric.id, { ...metricKnown, descriptions: [...others, description] })
+    changes.describe(metricKnown.number, description)
   }
 }
 
@@ -147,17 +147,17 @@ export interface JudgedMetric extends MetricPlace {
  * Decides on metrics that were sent. Metrics in other states than due do not change, nor do those corrected since they were
  * sent.
  *
- * @param corrected keys of those that are listed as corrected
+ * @param corrections keys of those that are listed as corrected
  */
 export function judge(
   changes: MetricChanges,
-  judged: readonly JudgedMetric[],
-  corrected: ReadonlySet<number>,
+  metrics: readonly JudgedMetric[],
+  corrections: ReadonlySet<number>,
   nowMs: number,
 ): void {
-  for (const { hour, metric, value, letter } of judged) {
+  for (const { hour, metric, value, letter } of metrics) {
     const place = { hour, metric }
-    const isCorrected = corrected.has(placeKey(place))
+    const isCorrected = corrections.has(placeKey(place))
     const row = changes.at(place)
     if (!row || (isCorrected && row.value !== (value === 0 ? 0 : value))) continue
     const isMoved = letter ? changes.move(place, 'due', 'dead') : changes.move(place, 'due', 'delivered', nowMs)
@@ -188,10 +188,10 @@ export interface DecidedMetric extends MetricPlace {
 /** Decides on the selected metrics that are still in the state. @returns them */
 export function decide<T extends DecidedMetric>(
   changes: MetricChanges,
-  selected: readonly T[],
+  metrics: readonly T[],
   { from, to }: Decision,
 ): readonly T[] {
-  return selected.filter(metric => {
+  return metrics.filter(metric => {
     if (!changes.move(metric, from, to === 'due' ? stateUnheld(metric.isPrivate ?? false) : to)) return false
     if (from === 'dead' || from === 'held') changes.free(metric)
     // A dead metric was sent: its value may have changed since, and the old one may still be on its way.

@@ -39,21 +39,21 @@ function* prune(before: number): StoreWork<boolean> {
     sql`SELECT protocol FROM tidegauge.outbox WHERE ${old} ORDER BY hour, metric LIMIT ${commitRowsMax}`,
   )
   if (records.length === 0) return false
-  const locked = yield* query<{ id: number }>(sql`SELECT id FROM tidegauge.protocol
+  const protocols = yield* query<{ id: number }>(sql`SELECT id FROM tidegauge.protocol
     WHERE id ${isIn('integer', [...new Set(records.map(({ protocol }) => protocol))])} ORDER BY id ${forUpdate}`)
-  const deleted = yield* query<OldRow>(sql`DELETE FROM tidegauge.outbox WHERE (hour, metric) IN (
+  const oldRows = yield* query<OldRow>(sql`DELETE FROM tidegauge.outbox WHERE (hour, metric) IN (
       SELECT hour, metric FROM tidegauge.outbox WHERE ${old}
         AND protocol ${isIn(
           'integer',
-          locked.map(({ id }) => id),
+          protocols.map(({ id }) => id),
         )} ORDER BY hour, metric LIMIT ${commitRowsMax})
     RETURNING hour, metric, protocol, state`)
-  for (const table of ['detained', 'correction', 'earlier_value'] as const) yield* deleteRows(table, deleted)
+  for (const table of ['detained', 'correction', 'earlier_value'] as const) yield* deleteRows(table, oldRows)
   // The counts of the hours no longer match: a salvage would take the metrics for lost.
   yield* write(sql`UPDATE tidegauge.collection SET metrics = NULL, digest = NULL
-    WHERE hour ${isIn('integer', [...new Set(deleted.map(({ hour }) => hour))])} AND metrics IS NOT NULL`)
+    WHERE hour ${isIn('integer', [...new Set(oldRows.map(({ hour }) => hour))])} AND metrics IS NOT NULL`)
   const changes = new MetricChanges()
-  for (const { protocol, state } of deleted) changes.prune(protocol, state, 1)
+  for (const { protocol, state } of oldRows) changes.prune(protocol, state, 1)
   yield* changes.write()
-  return deleted.length === commitRowsMax
+  return oldRows.length === commitRowsMax
 }

@@ -174,10 +174,10 @@ function* storedHours(hours: readonly HourOfCollector[]): StoreWork<ReadonlyMap<
 /** Counts and digests of all metrics of hours, whenever they were stored, by `hourKey`. */
 function* storedCounts(hours: readonly HourOfCollector[]) {
   if (hours.length === 0) return new Map<string, { metrics: number; digest: number }>()
-  const given = hours.map(({ hour, collector }) => [hour, collector])
+  const tuples = hours.map(({ hour, collector }) => [hour, collector])
   const records = yield* query<HourOfCollector & { metric: number; value: number }>(sql`
     SELECT outbox.hour, metric.collector, outbox.metric, outbox.value
-    FROM ${rows(placeColumns, given)} AS wanted CROSS JOIN tidegauge.metric CROSS JOIN tidegauge.outbox
+    FROM ${rows(placeColumns, tuples)} AS wanted CROSS JOIN tidegauge.metric CROSS JOIN tidegauge.outbox
     WHERE metric.collector = wanted.collector AND outbox.hour = wanted.hour AND outbox.metric = metric.id`)
   const byHour = Map.groupBy(records, hourKey)
   return new Map(
@@ -219,15 +219,15 @@ export function* markGap(name: string, hour: Hour, fault: Fault): StoreWork<void
 /** Keeps the hours that a backfill could not read, until they are collected. */
 function* noteFailures(hours: readonly EndedHour[]): StoreWork<void> {
   const pairOf = ({ outcome, collector }: EndedHour) => [hourNumber(outcome.hour), collector]
-  const collected = hours.filter(one => endOf(one).kind === 'collected').map(pairOf)
-  if (collected.length > 0) {
+  const collectedPlaces = hours.filter(one => endOf(one).kind === 'collected').map(pairOf)
+  if (collectedPlaces.length > 0) {
     yield* write(sql`DELETE FROM tidegauge.backfill_failure
-      WHERE (hour, collector) IN (SELECT hour, collector FROM ${rows(placeColumns, collected)} AS collected)`)
+      WHERE (hour, collector) IN (SELECT hour, collector FROM ${rows(placeColumns, collectedPlaces)} AS collected)`)
   }
-  const unread = hours.flatMap(one => {
-    const { failed, unexpected } = one.outcome
-    if (one.isPart || !failed || !unexpected) return []
-    return [[...pairOf(one), one.nowMs, JSON.stringify(faultRecord(failed.fault))]]
+  const unread = hours.flatMap(hourEnd => {
+    const { failed, unexpected } = hourEnd.outcome
+    if (hourEnd.isPart || !failed || !unexpected) return []
+    return [[...pairOf(hourEnd), hourEnd.nowMs, JSON.stringify(faultRecord(failed.fault))]]
   })
   if (unread.length === 0) return
   yield* write(sql`INSERT INTO tidegauge.backfill_failure (hour, collector, at_ms, fault)
@@ -244,18 +244,18 @@ function* provenanceNumbers(all: readonly Provenance[]): StoreWork<ReadonlyMap<s
   const tuples = [...new Map(all.map(one => [provenanceKey(one), provenanceRow(one)])).values()]
   if (tuples.length === 0) return new Map()
   const known = yield* knownProvenances(tuples)
-  const added = tuples.filter(row => !known.has(JSON.stringify(row)))
-  if (added.length === 0) return known
+  const newTuples = tuples.filter(row => !known.has(JSON.stringify(row)))
+  if (newTuples.length === 0) return known
   yield* write(sql`INSERT INTO tidegauge.provenance (version, code, options, hosts)
-    SELECT version, code, options, hosts FROM ${rows(provenanceColumns, added)} AS added
+    SELECT version, code, options, hosts FROM ${rows(provenanceColumns, newTuples)} AS added
     WHERE true ORDER BY 1, 2, 3, 4 ON CONFLICT DO NOTHING`)
   return yield* knownProvenances(tuples)
 }
 
-function* knownProvenances(given: readonly (readonly string[])[]): StoreWork<ReadonlyMap<string, number>> {
+function* knownProvenances(tuples: readonly (readonly string[])[]): StoreWork<ReadonlyMap<string, number>> {
   const records = yield* query<Record<keyof typeof provenanceColumns, string> & { id: number }>(sql`
     SELECT known.id, known.version, known.code, known.options, known.hosts
-    FROM ${rows(provenanceColumns, given)} AS wanted CROSS JOIN tidegauge.provenance AS known
+    FROM ${rows(provenanceColumns, tuples)} AS wanted CROSS JOIN tidegauge.provenance AS known
     WHERE known.version = wanted.version AND known.code = wanted.code AND known.options = wanted.options
       AND known.hosts = wanted.hosts`)
   return new Map(
@@ -355,18 +355,18 @@ export function* pinsOfHour(collector: string, hour: Hour): StoreWork<(BlockRow 
   return records.filter(({ hash }) => !noHash.equals(hash))
 }
 
-/** Deletes pins of a collector's hour. @param confirmed the one whose block became final; default: all */
+/** Deletes pins of a collector's hour. @param confirmation the one whose block became final; default: all */
 export function* deletePins(
   collector: string,
   hour: Hour,
-  confirmed?: { readonly chainId: number; readonly block: AsOfBlock },
+  confirmation?: { readonly chainId: number; readonly block: AsOfBlock },
 ): StoreWork<void> {
   const of = sql`hour = ${hourNumber(hour)} AND collector = (SELECT id FROM tidegauge.collector WHERE name = ${collector})`
   // The key begins with the chain, and there are few.
-  if (!confirmed) {
+  if (!confirmation) {
     yield* write(sql`DELETE FROM tidegauge.pin WHERE chain IN (SELECT DISTINCT chain FROM tidegauge.pin) AND ${of}`)
     return
   }
   yield* write(sql`DELETE FROM tidegauge.pin
-    WHERE chain = ${confirmed.chainId} AND hash = ${hashBytes(confirmed.block)} AND ${of}`)
+    WHERE chain = ${confirmation.chainId} AND hash = ${hashBytes(confirmation.block)} AND ${of}`)
 }

@@ -89,8 +89,8 @@ export class StoreStatus implements StatusStore {
     return this.#database.readEach(collectorNames)
   }
 
-  async reasons(from: Hour, to: Hour, most: number): Promise<HourReasons> {
-    const failed: CollectionRow[] = []
+  async reasons(from: Hour, to: Hour, limit: number): Promise<HourReasons> {
+    const failures: CollectionRow[] = []
     const deadOrHeld: DeadOrHeldHour[] = []
     for (let last = to; last >= from; last = hourAfter(last, -hoursTogether)) {
       const first = Math.max(from, hourAfter(last, 1 - hoursTogether)) as Hour
@@ -98,13 +98,13 @@ export class StoreStatus implements StatusStore {
         together(faultyRows(first, last), deadOrHeldHours(first, last)),
       )
       for (let hour = last; hour >= first; hour = hourAfter(hour, -1)) {
-        if (failed.length + deadOrHeld.length >= most) return { failed, deadOrHeld }
-        failed.push(...faulty.filter(row => row.hour === hour))
+        if (failures.length + deadOrHeld.length >= limit) return { failed: failures, deadOrHeld }
+        failures.push(...faulty.filter(row => row.hour === hour))
         deadOrHeld.push(...waiting.filter(row => row.hour === hour))
       }
       await this.#database.rest()
     }
-    return { failed, deadOrHeld }
+    return { failed: failures, deadOrHeld }
   }
 
   unresolved(): Promise<readonly UnresolvedCount[]> {
@@ -139,7 +139,7 @@ export class StoreStatus implements StatusStore {
 function* latenessOf(wanted: LatenessWanted): StoreWork<Lateness> {
   const { collectors, protocolIds, destinations: names, hour } = wanted
   const ids = collectors.map(({ id }) => id)
-  const [late, missing, all, oldest, metrics, deadAndHeld, destinations] = yield* together(
+  const [late, missing, hourRows, oldest, metrics, deadAndHeld, destinations] = yield* together(
     lateCollectors(ids, hour),
     missingCollectors(collectors, hour),
     rowsBetween(hour, hour),
@@ -150,7 +150,7 @@ function* latenessOf(wanted: LatenessWanted): StoreWork<Lateness> {
   )
   return {
     ...{ late, missing, deadAndHeld, destinations },
-    gaps: all.filter(({ state }) => state === 'gap'),
+    gaps: hourRows.filter(({ state }) => state === 'gap'),
     ...(oldest !== undefined && { due: { oldest, metrics } }),
   }
 }

@@ -51,10 +51,10 @@ export function* dueMetrics(wanted: DueWanted, limit: number): StoreWork<Metric[
 
 /** Numbers of those protocols that have metrics, in the order asked. */
 function* protocolNumbers(ids: readonly string[]): StoreWork<number[]> {
-  const found = yield* query<{ id: number; name: string }>(
+  const rows = yield* query<{ id: number; name: string }>(
     sql`SELECT id, name FROM tidegauge.protocol WHERE name ${isIn('text', ids)}`,
   )
-  const byName = new Map(found.map(({ id, name }) => [name, id]))
+  const byName = new Map(rows.map(({ id, name }) => [name, id]))
   return ids.flatMap(id => byName.get(id) ?? [])
 }
 
@@ -108,11 +108,11 @@ function* dueHead(protocols: readonly number[], { from, to, first: which }: DueR
 
 /** The oldest or newest due hour of some protocols, up to `latest`; `undefined` when none is due. */
 export function* dueHour(
-  which: 'oldest' | 'newest',
+  end: 'oldest' | 'newest',
   protocolIds: readonly string[],
   latest: Hour,
 ): StoreWork<Hour | undefined> {
-  const hour = yield* dueHead(yield* protocolNumbers(protocolIds), { from: 0, to: storedHour(latest), first: which })
+  const hour = yield* dueHead(yield* protocolNumbers(protocolIds), { from: 0, to: storedHour(latest), first: end })
   return hour === undefined ? undefined : hourFromNumber(hour)
 }
 
@@ -131,10 +131,10 @@ function* lookedUp(metrics: readonly MetricKey[]): StoreWork<{
   readonly known: ReadonlyMap<string, KnownMetric>
   readonly rows: readonly (OutboxRow | undefined)[]
 }> {
-  const known = yield* metricsById(metrics.map(({ id }) => id))
-  const places = metrics.map(({ id, hour }) => ({ hour: hourNumber(hour), metric: known.get(id)?.number ?? 0 }))
+  const knownMetrics = yield* metricsById(metrics.map(({ id }) => id))
+  const places = metrics.map(({ id, hour }) => ({ hour: hourNumber(hour), metric: knownMetrics.get(id)?.number ?? 0 }))
   const byKey = new Map((yield* storedRows(places)).map(row => [placeKey(row), row]))
-  return { known, rows: places.map(place => byKey.get(placeKey(place))) }
+  return { known: knownMetrics, rows: places.map(place => byKey.get(placeKey(place))) }
 }
 
 /** Value and state of metrics, dropped ones included, in the order asked; `undefined` where there is none. */
@@ -274,11 +274,11 @@ function* storedMetrics(records: readonly RawValue[], range: Statement): StoreWo
   )
   const reasonOf = new Map(reasons.map(row => [placeKey(row), row.reason]))
   return records.flatMap((row): StoredMetric[] => {
-    const own = byNumber.get(row.metric)
-    if (!own) return []
+    const metric = byNumber.get(row.metric)
+    if (!metric) return []
     const state = stateOf(row.state)
     const reason = state === 'dead' || state === 'held' ? reasonOf.get(placeKey(row)) : undefined
-    const stored = { ...metricAt(own, row.hour, row.value), state, collector: own.collector }
+    const stored = { ...metricAt(metric, row.hour, row.value), state, collector: metric.collector }
     return [reason === undefined ? stored : { ...stored, reason }]
   })
 }
@@ -304,8 +304,8 @@ interface RawHistory extends RawValue {
 
 /** As `OperatorStore.history`. */
 export function* metricHistory(id: MetricId, from?: Hour, to?: Hour): StoreWork<HistoryEntry[]> {
-  const known = (yield* metricsById([id])).get(id)
-  if (!known) return []
+  const knownMetric = (yield* metricsById([id])).get(id)
+  if (!knownMetric) return []
   const [records, earlier] = yield* together(
     query<RawHistory>(sql`
       WITH RECURSIVE ${hoursOf('outbox', from, to)}
@@ -313,19 +313,19 @@ export function* metricHistory(id: MetricId, from?: Hour, to?: Hour): StoreWork<
         outbox.delivered_ms AS "deliveredMs", (SELECT reason FROM tidegauge.detained
           WHERE detained.hour = outbox.hour AND detained.metric = outbox.metric) AS reason
       FROM hours CROSS JOIN tidegauge.outbox
-      WHERE outbox.hour = hours.hour AND outbox.metric = ${known.number} ORDER BY outbox.hour`),
+      WHERE outbox.hour = hours.hour AND outbox.metric = ${knownMetric.number} ORDER BY outbox.hour`),
     query<EarlierValue & { hour: number }>(sql`
       SELECT hour, value, until_ms AS "untilMs" FROM tidegauge.earlier_value
-      WHERE metric = ${known.number} AND hour BETWEEN ${from === undefined ? 0 : storedHour(from)}
+      WHERE metric = ${knownMetric.number} AND hour BETWEEN ${from === undefined ? 0 : storedHour(from)}
         AND ${storedHour(to ?? endOfTime)} ORDER BY hour, until_ms`),
   )
   const byHour = Map.groupBy(earlier, ({ hour }) => hour)
   return records.map(({ hour, value, state: number, collectedMs, deliveredMs, reason }) => {
     const state = stateOf(number)
     return {
-      ...metricAt(known, hour, value),
+      ...metricAt(knownMetric, hour, value),
       state,
-      collector: known.collector,
+      collector: knownMetric.collector,
       ...(reason !== null && (state === 'dead' || state === 'held') && { reason }),
       collectedMs,
       ...(state === 'delivered' && { deliveredMs }),
@@ -399,17 +399,17 @@ export function* deadOrHeld(selection: Selection): StoreWork<DeadOrHeldMetric[]>
   const found = yield* detainedValues(selection)
   const known = yield* metricsByNumber(found.map(({ metric }) => metric))
   return found.flatMap(row => {
-    const own = known.get(row.metric)
-    if (!own) return []
-    const { unit: locked, ...metric } = metricAt(own, row.hour, row.value)
+    const metricOfRow = known.get(row.metric)
+    if (!metricOfRow) return []
+    const { unit, ...metric } = metricAt(metricOfRow, row.hour, row.value)
     return {
       ...metric,
-      ...descriptionOf({ unit: row.kind === 'unit' ? row.unit : locked }),
+      ...descriptionOf({ unit: row.kind === 'unit' ? row.unit : unit }),
       ...{ state: selection.state, kind: row.kind, reason: row.reason },
       ...(row.status !== null && { status: row.status }),
       ...(row.attempts !== null && { attempts: row.attempts }),
       ...(row.isPrivate && { isPrivate: true }),
-      ...{ sinceMs: row.atMs, collector: own.collector },
+      ...{ sinceMs: row.atMs, collector: metricOfRow.collector },
     }
   })
 }

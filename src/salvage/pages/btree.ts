@@ -112,14 +112,14 @@ function readPayload(
   if (end > usable || bytes > usable * pages.count) return undefined
   const parts = [page.subarray(at, at + local)]
   const overflow: number[] = []
-  let rest = bytes - local
-  let next = rest > 0 ? page.readUInt32BE(at + local) : 0
-  while (rest > 0) {
+  let bytesLeft = bytes - local
+  let next = bytesLeft > 0 ? page.readUInt32BE(at + local) : 0
+  while (bytesLeft > 0) {
     const part = overflow.includes(next) ? undefined : pages.page(next)
     if (next === 0 || !part) return undefined
     overflow.push(next)
-    parts.push(part.subarray(4, 4 + Math.min(rest, usable - 4)))
-    rest -= usable - 4
+    parts.push(part.subarray(4, 4 + Math.min(bytesLeft, usable - 4)))
+    bytesLeft -= usable - 4
     next = part.readUInt32BE(0)
   }
   return { payload: parts.length === 1 ? (parts[0] ?? page) : Buffer.concat(parts), overflow, end }
@@ -127,11 +127,11 @@ function readPayload(
 
 /** Number of a row's bytes that lie on its own page. */
 function localBytes(bytes: number, usable: number, kind: BtreePage['kind']): number {
-  const most = kind === 'table' ? usable - 35 : Math.floor(((usable - 12) * 64) / 255) - 23
-  if (bytes <= most) return bytes
+  const localMax = kind === 'table' ? usable - 35 : Math.floor(((usable - 12) * 64) / 255) - 23
+  if (bytes <= localMax) return bytes
   const least = Math.floor(((usable - 12) * 32) / 255) - 23
   const some = least + ((bytes - least) % (usable - 4))
-  return some <= most ? some : least
+  return some <= localMax ? some : least
 }
 
 function isOrdered(rows: readonly PageRow[]): boolean {

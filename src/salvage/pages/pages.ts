@@ -240,15 +240,15 @@ function openOrNone(path: string): number | undefined {
 /** The readable bytes of a part; none when the disk fails to read it. */
 function readPart(descriptor: number, at: number, bytes: number): Buffer {
   const part = Buffer.allocUnsafe(bytes)
-  let read = 0
+  let bytesRead = 0
   try {
-    while (read < bytes) {
-      const some = readSync(descriptor, part, read, bytes - read, at + read)
+    while (bytesRead < bytes) {
+      const some = readSync(descriptor, part, bytesRead, bytes - bytesRead, at + bytesRead)
       if (some === 0) break
-      read += some
+      bytesRead += some
     }
   } catch {
     // Keeps what was read before.
   }
-  return part.subarray(0, read)
+  return part.subarray(0, bytesRead)
 }

@@ -56,9 +56,9 @@ export function* rescue(
   shapes: readonly TableShape[],
   reachedOnly: ReadonlySet<string>,
 ): Generator<RescuedRow> {
-  const visited = new Set<number>()
+  const visits = new Set<number>()
   // A page of another table in the schema's place would take that table's pages with it.
-  const schemaPages = walk(pages, 1, page => mayBelong(page, schemaTable), visited)
+  const schemaPages = walk(pages, 1, page => mayBelong(page, schemaTable), visits)
   const schema = [...schemaPages].flatMap(({ rows }) => rows.map(({ values }) => values))
   // Tables first: a page is assigned only once, and an index does not define the shape of its rows.
   for (const [type, name, , root] of schema.toSorted(([a], [b]) => Number(b === 'table') - Number(a === 'table'))) {
@@ -67,11 +67,11 @@ export function* rescue(
     // Damage has changed its name: its pages are assigned by their rows.
     if (type === 'table' && !shape) continue
     const belongs = (page: BtreePage) => (shape ? mayBelong(page, shape) : page.kind === 'index')
-    for (const page of walk(pages, root, belongs, visited)) yield* rowsOf(page, name, shape)
+    for (const page of walk(pages, root, belongs, visits)) yield* rowsOf(page, name, shape)
   }
   const free = freePages(pages)
   for (let number = 2; number <= pages.count; number += 1) {
-    const page = visited.has(number) || free.has(number) ? undefined : readBtreePage(pages, number)
+    const page = visits.has(number) || free.has(number) ? undefined : readBtreePage(pages, number)
     if (!page?.isClean || page.rows.length === 0) continue
     const fitting = shapes.filter(shape => !reachedOnly.has(shape.name) && isWholly(page, shape))
     const [shape] = fitting
@@ -96,15 +96,15 @@ function* walk(
   pages: PageFile,
   root: number,
   belongs: (page: BtreePage) => boolean,
-  visited: Set<number>,
+  visits: Set<number>,
 ): Generator<BtreePage> {
   const stack = [root]
   for (let number = stack.pop(); number !== undefined; number = stack.pop()) {
-    if (number < 1 || number > pages.count || visited.has(number)) continue
+    if (number < 1 || number > pages.count || visits.has(number)) continue
     const page = readBtreePage(pages, number)
     if (!page || !belongs(page)) continue
-    visited.add(number)
-    for (const overflow of page.overflow) visited.add(overflow)
+    visits.add(number)
+    for (const overflow of page.overflow) visits.add(overflow)
     stack.push(...page.children.toReversed())
     yield page
   }

@@ -232,10 +232,10 @@ export class PostgresDatabase {
       client.release()
       return result
     } catch (error) {
-      const known = clientError(error)
+      const failure = clientError(error)
       // After an error that is not a server's, the state of the connection is not known.
-      client.release(databaseTrouble(known) === 'broken' || client.getTransactionStatus() !== 'I')
-      throw known
+      client.release(databaseTrouble(failure) === 'broken' || client.getTransactionStatus() !== 'I')
+      throw failure
     }
   }
 }
@@ -248,18 +248,18 @@ async function within<T>(
 ): Promise<T> {
   const transaction = new ClientTransaction(client)
   transaction.command(begin)
-  const checked = tablesVersion === undefined ? Promise.resolve() : requireTables(transaction, tablesVersion)
-  checked.catch(() => {})
+  const check = tablesVersion === undefined ? Promise.resolve() : requireTables(transaction, tablesVersion)
+  check.catch(() => {})
   let result: T
   try {
     result = await act(transaction)
-    await checked
+    await check
   } catch (error) {
     const failure = transaction.failure ? transaction.failure.error : error
     // A connection that is lost is ended, which rolls it back.
     if (databaseTrouble(clientError(failure)) !== 'broken') await transaction.end('ROLLBACK').catch(() => {})
     // Statements fail on other tables, too.
-    await checked.catch((other: unknown) => {
+    await check.catch((other: unknown) => {
       if (other instanceof OtherTablesError) throw other
     })
     throw failure

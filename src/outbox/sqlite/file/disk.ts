@@ -236,10 +236,10 @@ export class Disk {
   }
 
   /** Delays writes until the check of the file ends. A rejection of `looked` means that the file is damaged. */
-  holdUntil(looked: Promise<void>): void {
-    this.#held = looked
+  holdUntil(look: Promise<void>): void {
+    this.#held = look
     // Callers await `held`; without one the rejection would be unhandled.
-    looked.then(
+    look.then(
       () => {
         this.#held = undefined
       },
