@@ -34,11 +34,11 @@ interface BackfillWorkerParts extends Pick<BackfillWorkerDeps, 'engine' | 'lanes
 /** Starts reading windows of backfills, in processes of their own. */
 export function backfillWorker(parts: BackfillWorkerParts): BackfillWorker {
   const { context, outbox, shared, collectors, standsBack, engine, lanes, failed } = parts
-  const configured = new Map(collectors.map(collector => [collector.id, collector]))
-  const reader = new WindowReader(context, outbox, shared, configured)
+  const collectorById = new Map(collectors.map(collector => [collector.id, collector]))
+  const reader = new WindowReader(context, outbox, shared, collectorById)
   return new BackfillWorker({
     ...{ store: shared.store, backfills: shared.backfills, engine, lanes, failed, time: context.time },
-    knows: window => window.collectors.every(id => configured.has(id) && !standsBack(id)),
+    knows: window => window.collectors.every(id => collectorById.has(id) && !standsBack(id)),
     read: (lane, window, claimed) => reader.read(lane, window, claimed),
     rest: lane => reader.close(lane),
   })
@@ -59,17 +59,17 @@ class WindowReader {
   readonly #configured: ReadonlyMap<string, CollectorConfig>
   readonly #open = new Map<Lane, OpenLane>()
 
-  /** @param configured the collectors that this daemon knows, by their ids */
+  /** @param collectorById the collectors that this daemon knows, by their ids */
   constructor(
     context: AppContext,
     outbox: IntakeOutbox & Pick<Outbox, 'lists'>,
-    shared: SharedOutbox,
-    configured: ReadonlyMap<string, CollectorConfig>,
+    sharedOutbox: SharedOutbox,
+    collectorById: ReadonlyMap<string, CollectorConfig>,
   ) {
     this.#context = context
     this.#outbox = outbox
-    this.#shared = shared
-    this.#configured = configured
+    this.#shared = sharedOutbox
+    this.#configured = collectorById
   }
 
   /** @throws Fault `collector-unusable` */
@@ -92,11 +92,11 @@ class WindowReader {
     const { from, to, what, order } = window
     const { pipeline, meter } = this.#opened(lane)
     const before = meter.counts()
-    const asked: BackfillRequest = { from, to, current: hourAt(time.nowMs()), what, daemon: 'runs' }
+    const request: BackfillRequest = { from, to, current: hourAt(time.nowMs()), what, daemon: 'runs' }
     const own = window.collectors.flatMap(id => this.#configured.get(id) ?? [])
-    const works = await Promise.all(own.map(collector => workFor(collector, asked, pipeline.reader, outbox)))
+    const works = await Promise.all(own.map(collector => workFor(collector, request, pipeline.reader, outbox)))
     const concurrency = hoursFrom(from, to).length
-    const backfill = { outbox, pipeline, time, works, asked, order, concurrency, signal }
+    const backfill = { outbox, pipeline, time, works, asked: request, order, concurrency, signal }
     const end = await new Backfill({ ...backfill, report: () => {} }).run()
     // A backfill that is stopped stops its runner.
     if (signal.aborted) await this.close(lane)
@@ -123,15 +123,15 @@ class WindowReader {
 /** @throws Fault `collector-unusable` */
 async function workFor(
   collector: CollectorConfig,
-  asked: BackfillRequest,
+  request: BackfillRequest,
   reader: HourReader,
   { intake }: BackfillOutbox,
 ): Promise<Work> {
-  const described = await reader.describe(collector)
-  if (described.kind === 'mistaken') {
+  const description = await reader.describe(collector)
+  if (description.kind === 'mistaken') {
     throw new Fault('collector-unusable', `the options of ${collector.id} are mistaken here`, {
       fix: 'tidegauge check',
     })
   }
-  return workOf(collector, described, asked, await intake.hourStates(collector.id, asked.from, asked.to))
+  return workOf(collector, description, request, await intake.hourStates(collector.id, request.from, request.to))
 }

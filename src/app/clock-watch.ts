@@ -30,14 +30,14 @@ export function writtenAt({ data, file }: Pick<Config, 'data' | 'file'>): Writte
 /**
  * The witnesses of the time in this configuration.
  *
- * @param collected the newest collected hour; absent when there is none
+ * @param collectedHour the newest collected hour; absent when there is none
  */
 export function witnessesOf(
   config: Config,
-  collected: Hour | undefined,
+  collectedHour: Hour | undefined,
   { outboxMs, configuredMs }: WrittenAt,
 ): ClockWitnesses {
-  const storedMs = latest([collected, outboxMs])
+  const storedMs = latest([collectedHour, outboxMs])
   return {
     service: config.service.kind === 'remote',
     chains: config.chains.some(({ id }) => !isDevelopment(id)),

@@ -22,16 +22,16 @@ export async function connect(
   stack: AsyncDisposableStack,
 ): Promise<Connection> {
   const { service, delivery } = config
-  const embedded =
+  const embeddedServer =
     service.kind === 'embedded' ? await embeddedService(requireFolder(config, ownService), time) : undefined
-  if (embedded) {
-    redactor.add([embedded.key])
-    stack.defer(() => embedded.stop())
+  if (embeddedServer) {
+    redactor.add([embeddedServer.key])
+    stack.defer(() => embeddedServer.stop())
   }
-  const url = service.kind === 'embedded' ? (embedded?.url ?? '') : service.url
+  const url = service.kind === 'embedded' ? (embeddedServer?.url ?? '') : service.url
   const redact = (text: string) => redactor.redact(text)
   const ref = service.kind === 'remote' ? service.key : undefined
-  const serviceKey = embedded ? () => embedded.key : ref && (() => readSecret(ref))
+  const serviceKey = embeddedServer ? () => embeddedServer.key : ref && (() => readSecret(ref))
   const destinations = destinationsOf(config, serviceKey, readSecret)
   // Each destination has its own, so that a key on which the service hangs delays no other; one is for widgets.
   const connections = delivery.inFlight * destinations.length + 1
@@ -48,7 +48,7 @@ export async function connect(
   stack.defer(() => client.close())
   return {
     client,
-    host: embedded ? `embedded (${client.host})` : client.host,
+    host: embeddedServer ? `embedded (${client.host})` : client.host,
     destinations,
     keyOf(protocolId) {
       const own = destinations.find(({ protocols }) => protocols.some(({ id }) => id === protocolId))

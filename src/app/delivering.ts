@@ -111,10 +111,10 @@ interface StartedDelivering {
 export function startDelivering(
   context: AppContext,
   outbox: Pick<Outbox, 'delivery' | 'health' | 'startUpkeep'>,
-  taken: TakenRoles,
+  takenRoles: TakenRoles,
   deliveries: () => Promise<readonly Delivery[]>,
 ): StartedDelivering {
-  const { roles, daemon, delivery: role } = taken
+  const { roles, daemon, delivery: role } = takenRoles
   const { config, time, log, clock } = context
   const mayPrune = () => clock?.mayPrune ?? true
   const { promise: roleLost, resolve: loseRole } = Promise.withResolvers<{ readonly kind: 'role-lost' }>()
@@ -138,14 +138,17 @@ export function startDelivering(
   }
   if (!role) void reportDeliverer(roles, log)
   let why = ''
-  const failed = (error: unknown) => {
+  const onFailure = (error: unknown) => {
     // A broken outbox makes the daemon start again.
     outbox.health.recover(error)
     const fault = faultLine(outbox.health.explain(error))
     if (fault !== why) log.error({ fault }, 'delivery cannot begin yet: retrying')
     why = fault
   }
-  const delivering = new Delivering({ take: () => roles.takeDeliveryAsDaemon(time.nowMs()), begin, failed, time }, role)
+  const delivering = new Delivering(
+    { take: () => roles.takeDeliveryAsDaemon(time.nowMs()), begin, failed: onFailure, time },
+    role,
+  )
   return { roleLost, stop: () => delivering.stop() }
 }
 

@@ -110,7 +110,7 @@ class FleetParts {
   /** @param parts each part is added to it as it starts */
   constructor(
     daemon: LoneDaemon,
-    shared: SharedOutbox,
+    sharedOutbox: SharedOutbox,
     sharedTime: SharedTime,
     salt: string,
     parts: AsyncDisposableStack,
@@ -118,15 +118,15 @@ class FleetParts {
     const { context, outbox, connection } = daemon
     const { config, time, log } = context
     this.#daemon = daemon
-    this.#shared = shared
+    this.#shared = sharedOutbox
     this.#sharedTime = sharedTime
     this.#parts = parts
     this.#name = config.fleet.name ?? hostname()
     this.#collectors = protocolCollectors(config)
     this.#trouble = troubleLog(context, outbox)
     const { failed } = this.#trouble
-    this.#engine = this.#keep(new JobEngine({ statements: shared.jobs, time, failed }))
-    const { store } = shared
+    this.#engine = this.#keep(new JobEngine({ statements: sharedOutbox.jobs, time, failed }))
+    const { store } = sharedOutbox
     const agreeing = {
       store,
       name: this.#name,
@@ -152,12 +152,12 @@ class FleetParts {
     await this.#agreement.begin()
     const now = () => ({ ...seen(), fleetTroubles: this.#troubles })
     if (config.heartbeat || config.notify.length > 0) this.#report(now)
-    const worked = () => this.#worked
-    const withDue = async () => (await lanes.work(worked(), time)).due
-    const hours = this.#keep(new LaneClaims({ engine, lanes: worked, withDue, fleet: leases, time, failed }))
+    const workedLanes = () => this.#worked
+    const withDue = async () => (await lanes.work(workedLanes(), time)).due
+    const hours = this.#keep(new LaneClaims({ engine, lanes: workedLanes, withDue, fleet: leases, time, failed }))
     const { store, backfills, intake } = this.#shared
     this.#repeat(reconcileMs, async () => {
-      if (!leases.isOutdated) await reconcile({ store, backfills }, engine, lanes, worked(), time)
+      if (!leases.isOutdated) await reconcile({ store, backfills }, engine, lanes, workedLanes(), time)
     })
     this.#backfill()
     this.#repeat(askClockMs, () => this.#sharedTime.ask(() => store.nowMs()))
@@ -177,15 +177,15 @@ class FleetParts {
     const local = new LocalHours({
       ...{ intake, store, health: outbox.health, log },
       outcomes: new LocalOutcomes(keptIn),
-      works: collector => worked().includes(lanes.of(collector) ?? ''),
+      works: collector => workedLanes().includes(lanes.of(collector) ?? ''),
     })
     const counts = (...asked: Parameters<FleetAgreement['counts']>) => this.#agreement.counts(...asked)
     const kept = { intake, store, engine, claims: hours, lanes, counts, local, time }
     const requireHeld = (transaction: SharedTransaction) => leases.requireHeld(transaction)
-    const own = new FleetIntakeStore({ ...kept, checksFinality, requireHeld, failed })
+    const ownIntake = new FleetIntakeStore({ ...kept, checksFinality, requireHeld, failed })
     leases.start()
-    log.info({ name: this.#name, lanes: worked() }, 'this daemon is one of a fleet')
-    return { own: { intake: own, health: outbox.health }, now }
+    log.info({ name: this.#name, lanes: workedLanes() }, 'this daemon is one of a fleet')
+    return { own: { intake: ownIntake, health: outbox.health }, now }
   }
 
   /** Why the fleet does not work, or this daemon not as one of it. */
@@ -289,7 +289,7 @@ class FleetParts {
     const { config, time, log } = context
     const { name } = destination
     const requireHeld = (transaction: SharedTransaction) => this.#leases.requireHeld(transaction)
-    const own = {
+    const ownPacer = {
       client: clientWhileHeld(connection.client, () => lease, time),
       outbox: this.#shared.delivery.withStep(requireHeld),
       onPushed: (batch: Batch) => (lease.isHeld ? undefined : pushBack.add([...batch])),
@@ -315,7 +315,7 @@ class FleetParts {
       const paced = { store: this.#shared.store, service: this.#service, lease, requireHeld, destination: key }
       const pacer = new FleetPacer({ ...paced, perSecond, time })
       const protocols = destination.protocols.filter(({ id }) => names.includes(deliverRole(id)))
-      const loop = new DeliveryLoop([make({ name, readKey, protocols }, pacer, own)], time, log, outbox.health)
+      const loop = new DeliveryLoop([make({ name, readKey, protocols }, pacer, ownPacer)], time, log, outbox.health)
       const facts = { destination: name, protocols: protocols.map(({ id }) => id) }
       log.info(facts, 'this daemon delivers now')
       return async () => {
@@ -351,12 +351,12 @@ function troubleLog({ log }: AppContext, { health }: Pick<Outbox, 'health'>) {
   return {
     failed(error: unknown): unknown {
       health.recover(error)
-      const explained = health.explain(error)
-      if (explained instanceof Fault && explained.code === 'database-unreachable') isAway = true
-      const fault = faultLine(explained)
+      const explanation = health.explain(error)
+      if (explanation instanceof Fault && explanation.code === 'database-unreachable') isAway = true
+      const fault = faultLine(explanation)
       if (fault !== last) log.warn({ fault }, 'fleet: retrying')
       last = fault
-      return explained
+      return explanation
     },
     /** The daemon has renewed its lease. */
     answered(): void {
@@ -390,26 +390,26 @@ export function clientWhileHeld(
   lease: () => Pick<Lease, 'noteSuccess' | 'noteFailure' | 'whileHeld'>,
   time: Pick<Time, 'steadyMs'>,
 ): ServiceClient {
-  const failed = async (answer: Promise<Answer>, ...stops: readonly (AbortSignal | undefined)[]) => {
+  const withFailure = async (answer: Promise<Answer>, ...stops: readonly (AbortSignal | undefined)[]) => {
     const sinceMs = time.steadyMs()
-    const known = await answer
-    const reason = ownFailure(known)
-    const isBrokenOff = known.kind === 'unanswered' && stops.some(stop => stop?.aborted)
+    const outcome = await answer
+    const reason = ownFailure(outcome)
+    const isBrokenOff = outcome.kind === 'unanswered' && stops.some(stop => stop?.aborted)
     if (reason !== undefined && !isBrokenOff) lease().noteFailure(reason, sinceMs)
-    return { known, isSuccess: reason === undefined }
+    return { known: outcome, isSuccess: reason === undefined }
   }
-  const noted = async (...asked: Parameters<typeof failed>) => {
-    const { known, isSuccess } = await failed(...asked)
+  const withNote = async (...asked: Parameters<typeof withFailure>) => {
+    const { known, isSuccess } = await withFailure(...asked)
     if (isSuccess) lease().noteSuccess()
     return known
   }
   return {
     host: client.host,
     push: (body, key, stop) =>
-      lease().whileHeld(lost => noted(client.push(body, key, AbortSignal.any([stop, lost])), stop, lost)),
-    register: (registration, key, stop) => noted(client.register(registration, key, stop), stop),
+      lease().whileHeld(lost => withNote(client.push(body, key, AbortSignal.any([stop, lost])), stop, lost)),
+    register: (registration, key, stop) => withNote(client.register(registration, key, stop), stop),
     // That a key is known says not that it may push.
-    validateKey: async (key, stop) => (await failed(client.validateKey(key, stop), stop)).known,
+    validateKey: async (key, stop) => (await withFailure(client.validateKey(key, stop), stop)).known,
     widget: (...asked) => client.widget(...asked),
     close: () => client.close(),
   }

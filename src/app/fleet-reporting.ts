@@ -19,7 +19,7 @@ export function fleetReporting(
   const mayReport = () => lease().isHeld
   const { status, health } = outbox
   const reports = new OwnedReports(outbox.reports, mayReport)
-  const owned = {
+  const reportsDeps = {
     context,
     outbox: { status, health, reports },
     mayReport,
@@ -31,7 +31,7 @@ export function fleetReporting(
   return {
     async begin() {
       await using stack = new AsyncDisposableStack()
-      await startReports(owned, stack)
+      await startReports(reportsDeps, stack)
       context.log.info('this daemon reports now')
       const own = stack.move()
       return async () => {

@@ -13,21 +13,21 @@ export async function startNotifier(
     import('../reports/notify/receivers.ts'),
     import('../reports/notify/troubles.ts'),
   ])
-  const all = config.notify.map(receiver => receiverOf(receiver, secrets => redactor.add(secrets)))
+  const allReceivers = config.notify.map(receiver => receiverOf(receiver, secrets => redactor.add(secrets)))
   // A receiver that is written twice gets each notice once.
-  const receivers = [...new Map(all.map(receiver => [receiver.name, receiver])).values()]
+  const receivers = [...new Map(allReceivers.map(receiver => [receiver.name, receiver])).values()]
   const notifier = new Notifier({
     receivers,
     outbox,
     async look() {
-      const observed = now()
-      const wanted = latenessWanted(observed)
+      const observation = now()
+      const window = latenessWanted(observation)
       const [lateness, unresolved, fleet] = await Promise.all([
-        outbox.status.lateness(wanted),
+        outbox.status.lateness(window),
         outbox.status.unresolved(),
-        readFleet(observed),
+        readFleet(observation),
       ])
-      return troublesOf({ ...observed, hour: wanted.hour, lateness, unresolved, fleet })
+      return troublesOf({ ...observation, hour: window.hour, lateness, unresolved, fleet })
     },
     time,
     log,

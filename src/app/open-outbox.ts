@@ -43,15 +43,15 @@ export async function openDaemonOutbox(
  * Reads the outbox for a command that writes nothing: it is not checked for damage first. If the reading meets damage,
  * the outbox is opened as by any other command, which salvages it, and read again.
  */
-export async function readOutbox<T>(context: AppContext, read: (outbox: Outbox) => Promise<T>): Promise<T> {
+export async function readOutbox<T>(context: AppContext, work: (outbox: Outbox) => Promise<T>): Promise<T> {
   try {
     await using stack = new AsyncDisposableStack()
     const opened = await openForReading(outboxDeps(context))
-    return await read(closedWith(stack, opened, createLog('error', context.redactor)))
+    return await work(closedWith(stack, opened, createLog('error', context.redactor)))
   } catch (error) {
     if (!isOutboxDamage(error)) throw error
     await using stack = new AsyncDisposableStack()
-    return await read(await openOutbox(context, stack))
+    return await work(await openOutbox(context, stack))
   }
 }
 
@@ -113,10 +113,10 @@ export async function rolesOf(config: Pick<Config, 'data' | 'file'>): Promise<Ro
 }
 
 /** Whether two configurations keep their outbox in one place. */
-export function isSamePlace({ data: one }: Pick<Config, 'data'>, { data: other }: Pick<Config, 'data'>): boolean {
+export function isSamePlace({ data: first }: Pick<Config, 'data'>, { data: second }: Pick<Config, 'data'>): boolean {
   const textOf = (data: Config['data']) =>
     data.kind === 'folder' ? data.folder : JSON.stringify({ ...data.address, place: undefined })
-  return one.kind === other.kind && textOf(one) === textOf(other)
+  return first.kind === second.kind && textOf(first) === textOf(second)
 }
 
 /**

@@ -104,7 +104,7 @@ export function openHourReader(
     places.push(readers)
     return runnerOn(readers, coldContext, stack)
   })
-  const compared = config.chains.flatMap(({ name, rpc, agree = 1 }): ComparedChain[] => {
+  const comparedChains = config.chains.flatMap(({ name, rpc, agree = 1 }): ComparedChain[] => {
     const reader = chains[name]
     if (!reader || rpc.length === 1) return []
     return [
@@ -120,7 +120,7 @@ export function openHourReader(
   return new HourReader({
     runner: runnerOn(chains, context, stack, { interceptor, lists }),
     otherHosts,
-    chains: compared,
+    chains: comparedChains,
     clock: clockOf(context),
     log,
     rhythms: new Map(protocolCollectors(config).flatMap(({ id, at }) => (at ? [[id, at] as const] : []))),

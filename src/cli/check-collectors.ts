@@ -68,29 +68,29 @@ export async function checkEach(
   await using stack = new AsyncDisposableStack()
   const runner = openOfflineRunner(edge, deadlineMs, stack)
   onceAborted(stopping, () => void runner.stop())
-  let loaded = 0
+  let loadedCount = 0
   const load = async (collector: CollectorConfig) => {
     try {
       return { collector, description: await runner.describe(collector) }
     } catch (error) {
       return { collector, fault: asFault(error) }
     } finally {
-      loaded += 1
+      loadedCount += 1
     }
   }
   const results = await whileReported(
     edge.time,
-    () => progress(`loaded so far: ${loaded} of ${counted(collectors.length, 'collector')}${busyWords()}`),
+    () => progress(`loaded so far: ${loadedCount} of ${counted(collectors.length, 'collector')}${busyWords()}`),
     Promise.all(collectors.map(load)),
   )
   const usable = results.flatMap(({ collector, description }) =>
     description?.kind === 'usable' ? [{ collector, description }] : [],
   )
   const { prices = [], lists = [] } = edge.config ?? {}
-  const named = new Set([...prices, ...lists].map(({ collector }) => collector))
+  const namedCollectors = new Set([...prices, ...lists].map(({ collector }) => collector))
   return {
-    usable: usable.filter(({ collector }) => !named.has(collector)),
-    named: usable.filter(({ collector }) => named.has(collector)),
+    usable: usable.filter(({ collector }) => !namedCollectors.has(collector)),
+    named: usable.filter(({ collector }) => namedCollectors.has(collector)),
     unusable: results.flatMap(({ collector, fault }) => (fault ? [{ collector, fault }] : [])),
     mistakes: results.flatMap(({ collector, description }) =>
       description?.kind === 'mistaken' ? optionMistakes(collector, description.mistakes) : [],
@@ -216,11 +216,11 @@ export async function checkOptions(context: AppContext, { stopping }: Signals): 
     context.log.info(sentence)
     context.earlyPort?.progress.reach(sentence)
   }
-  const checked = await checkCollectors(context, deadlineMs, stopping, progress)
-  const lasting = checked.unusable.filter(({ fault }) => isPermanent(fault))
-  const mistakes = inOrder(mistakesOf({ ...checked, unusable: lasting }), configFiles(context.config))
+  const check = await checkCollectors(context, deadlineMs, stopping, progress)
+  const lasting = check.unusable.filter(({ fault }) => isPermanent(fault))
+  const mistakes = inOrder(mistakesOf({ ...check, unusable: lasting }), configFiles(context.config))
   if (mistakes.length > 0) throw new ConfigError(context.config.file, mistakes)
-  for (const { collector, fault } of checked.unusable) {
+  for (const { collector, fault } of check.unusable) {
     const { message: reason, fix } = fault
     if (fault.code !== 'stopped')
       context.log.error({ collector: collector.id, reason, fix }, 'collector cannot be loaded')

@@ -51,14 +51,14 @@ export async function collectParts(
   const mainReport = await reportOf((await Promise.all(alone)).flat(), outbox, request)
   await store(mainReport.parts)
   const collected = mainReport.parts.flatMap(({ accepted }) => accepted)
-  const derived = await readParts(pipeline, collectors.filter(isDerived), withCollected(pasts, collected), request)
-  const computed = await reportOf(derived, outbox, request)
-  await store(derived)
+  const derivedParts = await readParts(pipeline, collectors.filter(isDerived), withCollected(pasts, collected), request)
+  const derivedReport = await reportOf(derivedParts, outbox, request)
+  await store(derivedParts)
   return {
     hour: request.hour,
-    parts: [...mainReport.parts, ...derived],
-    stored: new Map([...mainReport.stored, ...computed.stored]),
-    warnings: [...mainReport.warnings, ...computed.warnings],
+    parts: [...mainReport.parts, ...derivedParts],
+    stored: new Map([...mainReport.stored, ...derivedReport.stored]),
+    warnings: [...mainReport.warnings, ...derivedReport.warnings],
   }
 }
 
@@ -95,12 +95,12 @@ async function readParts(
     return { collector, hour, attempts: 0, description: await descriptionOr(described) }
   })
   const readings = await pipeline.read(await Promise.all(hours), values)
-  return readings.map(read => {
-    const { collector, collected, description } = read
-    const accepted = collected.accepted.map(one =>
+  return readings.map(reading => {
+    const { collector, collected, description } = reading
+    const values = collected.accepted.map(one =>
       description instanceof Fault ? one : withUnits(one, description, units),
     )
-    return { collector, ...collected, accepted, read }
+    return { collector, ...collected, accepted: values, read: reading }
   })
 }
 

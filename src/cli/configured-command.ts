@@ -64,11 +64,11 @@ function defaultFile(): string {
  *
  * @throws Fault `usage`, unless that command takes such words
  */
-export function demandCommand(program: Command, [name, word, ...rest]: readonly string[]): void {
+export function demandCommand(program: Command, [name, word, ...words]: readonly string[]): void {
   const group = program.commands.find(command => command.name() === name)
   if (!group || group.commands.length === 0 || word === undefined) return
   if (word.startsWith('-')) {
-    const late = rest.find(other => namesIn(group).includes(other))
+    const late = words.find(other => namesIn(group).includes(other))
     if (late === undefined) return
     throw new Fault('usage', `${quoted(late)} stands behind an option`, {
       fix: `write ${name} ${late} first, and its options behind it`,

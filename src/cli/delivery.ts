@@ -89,10 +89,10 @@ async function roleOrDeliverer(context: AppContext, outbox: Outbox): Promise<Rol
     if (!(error instanceof Fault) || error.code !== 'outbox-held') throw error
     const { pid = 'unknown', config: file = 'unknown', by: what, host } = error.facts
     const by = what === 'daemon' ? 'daemon' : 'command'
-    const who = by === 'daemon' ? 'the running daemon' : 'another command'
+    const holderName = by === 'daemon' ? 'the running daemon' : 'another command'
     return {
       by,
-      sentence: `${who} (pid ${pid}${host === undefined ? '' : ` on ${host}`}, configuration ${file}) delivers`,
+      sentence: `${holderName} (pid ${pid}${host === undefined ? '' : ` on ${host}`}, configuration ${file}) delivers`,
     }
   }
 }
@@ -189,11 +189,11 @@ async function openOwn(role: Role, context: AppContext, outbox: Outbox, stack: A
   stack.defer(() => role.release())
   await outbox.health.keepReserve()
   const connection = await connect(context, stack)
-  const push: typeof connection.client.push = async (...pushed) => {
+  const push: typeof connection.client.push = async (...pushArguments) => {
     // A person may have changed it meanwhile.
     await requireService(context, outbox, 'deliver')
     progress.pushes += 1
-    return connection.client.push(...pushed)
+    return connection.client.push(...pushArguments)
   }
   const counting = { ...connection, client: { ...connection.client, push } }
   const deliveries = await deliveriesTo(counting, outbox.delivery, context, () => progress.metricsMin)

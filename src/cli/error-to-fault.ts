@@ -12,9 +12,9 @@ export async function errorToFault(error: unknown): Promise<unknown> {
   if (!data) return error
   try {
     return await explainOutboxError(placeOf({ data }), error)
-  } catch (other) {
+  } catch (secondError) {
     // The address of the database cannot be read any more.
-    if (other instanceof Fault) return error
-    throw other
+    if (secondError instanceof Fault) return error
+    throw secondError
   }
 }

@@ -164,10 +164,10 @@ class DaemonKeeper implements Disposable {
     const [old, reloads] = [this.#context, this.#reloads]
     try {
       await requireNothingLeft(old, next)
-      const begun = { kind: 'daemon', context: next, daemon: await start(next, reloads) } as const
+      const session = { kind: 'daemon', context: next, daemon: await start(next, reloads) } as const
       reloads.taken(next.config, next.time.nowMs())
       next.log.info({ changes: changesOf(old.config, next.config) }, 'the new configuration is in force')
-      return begun
+      return session
     } catch (error) {
       // A failure of the disk is not the new configuration's, which is in force once the outbox can be opened.
       if (isSamePlace(next.config, old.config) && error instanceof Fault && isOfOutbox(error)) {
@@ -184,12 +184,12 @@ class DaemonKeeper implements Disposable {
   async #untilChanged({ context, asRead }: ReadConfig): Promise<Change> {
     const { log, config, time, redactor, clock, place, kept } = context
     const watch = (files: readonly string[]) => this.#signals.watch(files)
-    const watched = new WatchedFiles(config, watch, { secrets: secretFiles(config), asRead })
+    const watchedFiles = new WatchedFiles(config, watch, { secrets: secretFiles(config), asRead })
     const request = () => this.#signals.next(this.#listening.signal)
     // The first look is at what was saved since it was read.
     for (let asked: SignalRequest = 'look'; asked !== 'stop'; asked = await request()) {
-      const areSecretsNew = watched.haveSecretsChanged()
-      if (!watched.haveChanged() && asked === 'look') {
+      const areSecretsNew = watchedFiles.haveSecretsChanged()
+      if (!watchedFiles.haveChanged() && asked === 'look') {
         if (areSecretsNew) this.#running?.retry()
         continue
       }
@@ -201,12 +201,12 @@ class DaemonKeeper implements Disposable {
           ...(kept && { kept }),
         }
         const asRead = filesAsRead(next.config)
-        watched.watchAlso(next.config)
+        watchedFiles.watchAlso(next.config)
         await checkOptions(next, this.#signals)
         return { kind: 'reload', next: { context: next, asRead } }
       } catch (error) {
         if (error instanceof ConfigError && error.includes.length > 0) {
-          watched.watchAlso({ file: config.file, includes: error.includes, protocols: [] })
+          watchedFiles.watchAlso({ file: config.file, includes: error.includes, protocols: [] })
         }
         const mistakes = error instanceof ConfigError ? mistakesLine(error.mistakes) : faultLine(error)
         log.error({ mistakes }, refused)

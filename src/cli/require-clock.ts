@@ -24,10 +24,10 @@ export async function openedByClock(
   asks: 'service' | 'chains' = 'service',
 ): Promise<{ readonly context: AppContext; readonly outbox: Outbox | undefined }> {
   // Before the outbox is opened, which changes its file.
-  const written = writtenAt(context.config)
+  const writtenMs = writtenAt(context.config)
   const outbox = await openExistingOutbox(context, stack)
   const clock = new WatchedClock(context.time)
-  clock.meet(witnessesOf(context.config, await outbox?.intake.newestCollected(), written))
+  clock.meet(witnessesOf(context.config, await outbox?.intake.newestCollected(), writtenMs))
   if (asks === 'service') await askService(context, outbox, clock)
   if (clock.serviceAheadMs === undefined) await askChains(context, clock)
   const { verdict } = clock

@@ -68,10 +68,10 @@ async function runAsStandby(file: string, signals: Signals): Promise<number> {
 async function runOnce(file: string, signals: Signals, warm?: WarmProcesses): Promise<number> {
   // Clock, data folders and counts outlive reloads.
   const lasting = { clock: new WatchedClock(systemTime), place: new DataFolders(), kept: new KeptCounts() }
-  const configured = { ...contextOf(file), ...lasting, ...(warm && { warm }) }
+  const fileContext = { ...contextOf(file), ...lasting, ...(warm && { warm }) }
   // When two standbys take over, the one without the role must not have the port.
-  await using earlyPort = warm && (await EarlyPort.open(configured.config))
-  const context = { ...configured, ...(earlyPort && { earlyPort }) }
+  await using earlyPort = warm && (await EarlyPort.open(fileContext.config))
+  const context = { ...fileContext, ...(earlyPort && { earlyPort }) }
   const asRead = filesAsRead(context.config)
   const { checkOptions } = await whileStarting(() => import('./check-collectors.ts'))
   const checking = checkOptions(context, signals)

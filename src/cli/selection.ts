@@ -144,33 +144,38 @@ export function selectProtocols(
  * @throws Fault `usage` for an unknown name
  */
 export function selectCollectors(config: Config, only: readonly string[] | undefined): readonly CollectorConfig[] {
-  const all = config.protocols.flatMap(protocol => protocol.collectors)
-  if (!only || only.length === 0) return all
+  const collectors = config.protocols.flatMap(protocol => protocol.collectors)
+  if (!only || only.length === 0) return collectors
   const namesOf = ({ id, protocolId }: CollectorConfig) => [id, protocolId, id.slice(protocolId.length + 1)]
   demandNames(
     only,
-    all.flatMap(namesOf),
+    collectors.flatMap(namesOf),
     'protocol or collector',
-    all.map(({ id }) => id),
+    collectors.map(({ id }) => id),
   )
-  return all.filter(collector => namesOf(collector).some(name => only.includes(name)))
+  return collectors.filter(collector => namesOf(collector).some(name => only.includes(name)))
 }
 
 /** @throws Fault `usage` for names that are not among the known ones */
-function demandNames(names: readonly string[], known: readonly string[], what: string, ids: readonly string[]): void {
-  const unknown = names.filter(name => !known.includes(name))
+function demandNames(
+  names: readonly string[],
+  knownNames: readonly string[],
+  kind: string,
+  ids: readonly string[],
+): void {
+  const unknown = names.filter(name => !knownNames.includes(name))
   if (unknown.length === 0) return
-  throw new Fault('usage', `no ${what} is called ${unknown.map(name => `"${name}"`).join(', ')}`, {
-    fix: didYouMean(unknown[0] ?? '', known, `there are: ${ids.join(', ')}`),
+  throw new Fault('usage', `no ${kind} is called ${unknown.map(name => `"${name}"`).join(', ')}`, {
+    fix: didYouMean(unknown[0] ?? '', knownNames, `there are: ${ids.join(', ')}`),
   })
 }
 
-/** Parses an option that is a whole number. @param most default: no limit */
-export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
+/** Parses an option that is a whole number. @param maximum default: no limit */
+export function wholeNumber(least: number, maximum = Number.MAX_SAFE_INTEGER): (text: string) => number {
   return text => {
     const number = /^\d+$/.test(text) ? Number(text) : -1
-    if (number >= least && number <= most) return number
-    const to = most === Number.MAX_SAFE_INTEGER ? '' : ` to ${most}`
+    if (number >= least && number <= maximum) return number
+    const to = maximum === Number.MAX_SAFE_INTEGER ? '' : ` to ${maximum}`
     throw new InvalidArgumentError(`It must be a whole number from ${least}${to}.`)
   }
 }

@@ -24,14 +24,14 @@ const sourceLookMs = 200
  */
 export async function repeatAtSaves(configFile: string, act: (stopping: AbortSignal) => Promise<void>): Promise<void> {
   const signals = new Signals('stop')
-  let known: NamingFiles | undefined
+  let before: NamingFiles | undefined
   let hasSucceeded = false
   for (;;) {
-    known = namingFiles(configFile, known)
+    before = namingFiles(configFile, before)
     let count = 0
     // It looks before it acts, so that no save is missed.
     const watchedFiles = new WatchedFiles(
-      known,
+      before,
       files => {
         count = files.length
         signals.watch(files, sourceLookMs)

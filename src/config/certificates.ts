@@ -36,10 +36,12 @@ interface CertificateNote {
  * @param nowMs milliseconds since 1970; default: it does not count when they end
  */
 export function certificateNotes({ ca, service }: Config, nowMs?: number): CertificateNote[] {
-  const own = service.kind === 'remote' ? service.certificate : undefined
+  const serviceCertificate = service.kind === 'remote' ? service.certificate : undefined
   return [
     ...(ca ? [noted('ca', ca.place, () => authoritiesNote(ca.path, nowMs))] : []),
-    ...(own ? [noted('certificate', own.cert.place, () => ownNote(own, nowMs))] : []),
+    ...(serviceCertificate
+      ? [noted('certificate', serviceCertificate.cert.place, () => ownNote(serviceCertificate, nowMs))]
+      : []),
   ]
 }
 
@@ -56,10 +58,10 @@ function noted(subject: CertificateNote['subject'], place: Place, judge: () => N
 }
 
 function authoritiesNote(path: string, nowMs?: number): Note {
-  const all = certificatesIn(readCertificates(path, 'named by ca'), path)
+  const authorities = certificatesIn(readCertificates(path, 'named by ca'), path)
   // Bundles hold some that have ended: the last to end counts.
-  const last = all.reduce((one, other) => (one.validToDate < other.validToDate ? other : one))
-  const found = `${shortest(path)} holds ${all.length === 1 ? 'an authority' : `${all.length} authorities`}`
+  const last = authorities.reduce((one, other) => (one.validToDate < other.validToDate ? other : one))
+  const found = `${shortest(path)} holds ${authorities.length === 1 ? 'an authority' : `${authorities.length} authorities`}`
   return timed(last, found, nowMs)
 }
 

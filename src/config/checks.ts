@@ -78,14 +78,14 @@ function entriesOf({ map, path, placeOf }: MapAtPath, key: string): MapAtPath[] 
   return list.flatMap((item, index) => (isRecord(item) ? [{ map: item, path: [...path, key, index], placeOf }] : []))
 }
 
-function twice(named: readonly NamedId[], what: string): PlacedMistake[] {
+function twice(named: readonly NamedId[], kind: string): PlacedMistake[] {
   const firsts = new Map<string, NamedId>()
   return named.flatMap(({ id, path, place, fix }) => {
     const first = firsts.get(id)
     if (!first) firsts.set(id, { id, path, place, fix })
     if (!first) return []
     const where = first.place.file === place.file ? `on line ${first.place.line}` : `at ${placeText(first.place)}`
-    return [{ place, message: `${pathText(path)}: the ${what} ${quoted(id)} is taken by the one ${where}`, fix }]
+    return [{ place, message: `${pathText(path)}: the ${kind} ${quoted(id)} is taken by the one ${where}`, fix }]
   })
 }
 
@@ -115,7 +115,7 @@ function checkPrices(documents: readonly ConfigDocument[], protocols: readonly M
   const maps = mapsOf(documents, 'prices')
   const tokens = mapsOf(documents, 'tokenPrices')
   const names = maps.flatMap(({ map }) => Object.keys(map))
-  const priced = tokens.flatMap(({ map }) => Object.keys(map))
+  const pricedChains = tokens.flatMap(({ map }) => Object.keys(map))
   const keep = 'keep one of them: the first source that answers stands'
   return [
     ...twice(namesOf(maps, keep), 'price'),
@@ -137,7 +137,7 @@ function checkPrices(documents: readonly ConfigDocument[], protocols: readonly M
       const at = [...path, 'options']
       return [
         ...unknownNames('price', textsOf('price', map['options'], at).filter(isNamed), names, placeOf),
-        ...unpricedTokens(map['options'], at, priced, placeOf),
+        ...unpricedTokens(map['options'], at, pricedChains, placeOf),
         ...(map['use'] === 'balances' ? unknownAssets(map['options'], at, maps, placeOf) : []),
       ]
     }),
@@ -154,10 +154,10 @@ function unknownAssets(
 ): PlacedMistake[] {
   const tokens = new Map(prices.flatMap(({ map }) => [...tokensOfPrices(map)]))
   return namedAssets(options).flatMap(({ name, chain, path }) => {
-    const own = tokens.get(name)
+    const chainsOfToken = tokens.get(name)
     const place = [...at, ...path]
-    if (!own) return unknownNames('price', [{ name, path: place, at: 'value' }], [...tokens.keys()], placeOf)
-    if (Object.hasOwn(own, chain)) return []
+    if (!chainsOfToken) return unknownNames('price', [{ name, path: place, at: 'value' }], [...tokens.keys()], placeOf)
+    if (Object.hasOwn(chainsOfToken, chain)) return []
     const message = `${pathText(place)}: the price ${name} has no token on ${chain}`
     const fix = `add it: prices: { ${name}: { sources: […], tokens: { ${chain}: "0x…" } } }, or write { token: "0x…", price: ${name} } here`
     return [{ place: placeOf(place), message, fix }]
@@ -183,11 +183,11 @@ function tokenNamesIn(map: WrittenMap, path: FilePath): OptionName[] {
 function unpricedTokens(
   options: unknown,
   path: FilePath,
-  priced: readonly string[],
+  pricedChains: readonly string[],
   placeOf: PlaceOf,
 ): PlacedMistake[] {
   return textsOf('price', options, path).flatMap(({ name, chain, path: at }) => {
-    if (name !== 'token' || chain === undefined || priced.includes(chain)) return []
+    if (name !== 'token' || chain === undefined || pricedChains.includes(chain)) return []
     const message = `${pathText(at)}: there are no prices of the tokens of ${quoted(chain)} under tokenPrices:`
     return [{ place: placeOf(at), message, fix: `add them: tokenPrices: { ${chain}: [{ "0x…": USDC }] }` }]
   })
@@ -205,10 +205,10 @@ function checkLists(documents: readonly ConfigDocument[], protocols: readonly Ma
       unknownNames('chain', chainsIn(map, path), chainNames(documents), placeOf),
     ),
     ...shippedOf(protocols).flatMap(({ map: { use, options }, path, placeOf }) => {
-      const named = textsOf('each', options, [...path, 'options'])
-      const elsewhere = named.filter(({ name, chain }) => listNames.includes(name) && chainOf(name) !== chain)
+      const namesInOptions = textsOf('each', options, [...path, 'options'])
+      const elsewhere = namesInOptions.filter(({ name, chain }) => listNames.includes(name) && chainOf(name) !== chain)
       return [
-        ...unknownNames('list', named, listNames, placeOf),
+        ...unknownNames('list', namesInOptions, listNames, placeOf),
         ...elsewhere.map(({ name, chain, path: at }) => ({
           place: placeOf(at),
           message: `${pathText(at)}: the list ${name} is of ${chainOf(name)}, and this is read on ${chain}`,
@@ -235,16 +235,16 @@ function tooManySteps(options: unknown, lists: ReadonlyMap<string, unknown>, pat
     const { call, address, args, decimals } = isRecord(values[label]) ? values[label] : {}
     // A circle is a mistake of its own.
     if (call === undefined || above.includes(label)) return 0
-    const needed = [address, args, valueAt(decimals, ['address'])]
+    const inputs = [address, args, valueAt(decimals, ['address'])]
       .flatMap(textsIn)
       .filter(name => Object.hasOwn(values, name))
-    return 1 + Math.max(0, ...needed.map(name => steps(name, [...above, label])))
+    return 1 + Math.max(0, ...inputs.map(name => steps(name, [...above, label])))
   }
   return Object.keys(values).flatMap(label => {
-    const own = ofList + steps(label, [])
-    if (own <= stepsMax) return []
+    const stepCount = ofList + steps(label, [])
+    if (stepCount <= stepsMax) return []
     const of = ofList > 0 ? `, ${ofList} of them for the list` : ''
-    const message = `needs ${own} calls one after the other${of}, and an hour has at most ${stepsMax}`
+    const message = `needs ${stepCount} calls one after the other${of}, and an hour has at most ${stepsMax}`
     return [{ path: [...path, 'values', label], message, fix: 'write an address in place of one that is read' }]
   })
 }
@@ -344,12 +344,13 @@ function unknownLanes(main: WrittenMap, placeOf: PlaceOf): PlacedMistake[] {
   const chains = main['chains'] ?? {}
   // The schema reports what has another form.
   if (!Array.isArray(lanes) || !isRecord(chains)) return []
-  const known = [...Object.keys(chains), 'web']
+  const knownLanes = [...Object.keys(chains), 'web']
   return lanes.flatMap((lane, index) => {
-    if (typeof lane !== 'string' || known.includes(lane) || lane.startsWith('machine/') || lane.trim() === '') return []
+    if (typeof lane !== 'string' || knownLanes.includes(lane) || lane.startsWith('machine/') || lane.trim() === '')
+      return []
     const path = ['fleet', 'lanes', index]
     const message = `${pathText(path)}: ${quoted(lane)} is neither a chain under chains: nor web nor machine/NAME`
-    return [{ place: placeOf(path), message, fix: didYouMean(lane, known, `there are: ${known.join(', ')}`) }]
+    return [{ place: placeOf(path), message, fix: didYouMean(lane, knownLanes, `there are: ${knownLanes.join(', ')}`) }]
   })
 }
 
@@ -374,12 +375,12 @@ function unknownNames(
       // A price may be that of a token, by its address.
       const words = kind === 'price' ? [...names, 'token'] : names
       const add = `add it: ${kind}s: { ${/^[\w-]+$/.test(name) ? name : quoted(name)}: ${examples[kind]} }`
-      const others = names.length === 0 ? add : `configured: ${names.join(', ')}; or ${add}`
+      const advice = names.length === 0 ? add : `configured: ${names.join(', ')}; or ${add}`
       return {
         place: placeOf(path, at),
         message: `${pathText(path)}: there is no ${kind} ${quoted(name)} under ${kind}s:`,
         // A similar name may be of something else: USDC is no typo of USDT.
-        fix: didYouMean(name, words, others, add),
+        fix: didYouMean(name, words, advice, add),
       }
     })
 }

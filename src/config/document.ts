@@ -27,12 +27,12 @@ export type ParsedDocument<T> = Pick<ConfigDocument<T>, 'file' | 'placeOf'> & { 
 /** Parses one file; mistakes that concern several files or keys are left to `check`. */
 export function readDocument<S extends z.ZodType>(
   file: string,
-  read: FileText,
+  fileText: FileText,
   form: FileForm<S>,
 ): ConfigDocument<z.output<S>> {
   const start = () => ({ file, line: 1, column: 1 })
-  if (!read.ok) return { file, yamlMistakes: [inFile(file, read.mistake)], found: [], placeOf: start }
-  const { tree, yamlMistakes: unplaced } = readTree(read.text)
+  if (!fileText.ok) return { file, yamlMistakes: [inFile(file, fileText.mistake)], found: [], placeOf: start }
+  const { tree, yamlMistakes: unplaced } = readTree(fileText.text)
   const yamlMistakes = unplaced.map(mistake => inFile(file, mistake))
   if (!tree) return { file, yamlMistakes, found: [], placeOf: start }
   const placeOf: PlaceOf = (path, at = 'value') => ({ file, ...tree.positionOf({ path, at }) })
@@ -56,20 +56,20 @@ interface Examined<S extends z.ZodType> {
  */
 function examine<S extends z.ZodType>(tree: Tree, form: FileForm<S>): Examined<S> {
   // Parsed once: code compiled for it would take longer than it saves.
-  const parsed = form.schema.safeParse(tree.value(), { jitless: true })
-  const mistakes = parsed.success ? [] : explain(parsed.error.issues, tree.value(), form)
+  const result = form.schema.safeParse(tree.value(), { jitless: true })
+  const mistakes = result.success ? [] : explain(result.error.issues, tree.value(), form)
   const typos = mistakes.filter(isTypo)
   // Places first: a renamed key cannot be found by its old name.
   const placed = typos.map(typo => positioned(typo, tree))
   const renamed = typos.map(({ place, meant }) => tree.rename(place.path, meant))
-  if (renamed.includes(true)) return { parsed, found: [...placed, ...examine(tree, form).found] }
+  if (renamed.includes(true)) return { parsed: result, found: [...placed, ...examine(tree, form).found] }
   const maps = mistakes.filter(({ isMapForList }) => isMapForList)
   if (maps.length > 0) {
     const own = maps.map(mistake => positioned(mistake, tree))
     for (const { place } of maps) tree.wrap(place.path)
-    return { parsed, found: [...own, ...examine(tree, form).found] }
+    return { parsed: result, found: [...own, ...examine(tree, form).found] }
   }
-  return { parsed, found: mistakes.map(mistake => positioned(mistake, tree)) }
+  return { parsed: result, found: mistakes.map(mistake => positioned(mistake, tree)) }
 }
 
 const isTypo = (mistake: ValueMistake): mistake is ValueMistake & { readonly meant: string } =>

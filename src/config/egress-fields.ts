@@ -25,10 +25,10 @@ export const proxy = z
         }),
     }),
   ])
-  .transform((written, context) => {
-    if (typeof written === 'string') return { kind: 'url' as const, url: written, except: [] }
-    const where = addressOf(written, context)
-    return where ? { ...where, except: written.except } : z.NEVER
+  .transform((field, context) => {
+    if (typeof field === 'string') return { kind: 'url' as const, url: field, except: [] }
+    const where = addressOf(field, context)
+    return where ? { ...where, except: field.except } : z.NEVER
   })
   .meta({
     description:

@@ -328,8 +328,8 @@ export function withOptions(file: JsonSchema, schemas: OptionsSchemas): JsonSche
 }
 
 function conditionOf(use: string, schema: unknown) {
-  const required = valueAt(schema, ['required'])
-  const isDemanding = Array.isArray(required) && required.length > 0
+  const requiredOptions = valueAt(schema, ['required'])
+  const isDemanding = Array.isArray(requiredOptions) && requiredOptions.length > 0
   const options = { properties: { options: { $ref: pathOf(use) } }, ...(isDemanding && { required: ['options'] }) }
   const condition = { properties: { use: { const: use } }, required: ['use'] }
   return Object.fromEntries([
@@ -400,10 +400,10 @@ function nearest({ path }: OptionMistake, missing: readonly OptionMistake[]): Op
 function unknown(
   { use, placeOf }: CollectorConfig,
   { path, known = [] }: OptionMistake,
-  missed: OptionMistake | undefined,
+  missingOption: OptionMistake | undefined,
 ): PlacedMistake {
   const name = String(path.at(-1))
-  const near = missed ? String(missed.path.at(-1)) : meant(name, known)
+  const near = missingOption ? String(missingOption.path.at(-1)) : meant(name, known)
   const here = known.length > 0 ? `known here: ${known.join(', ')}` : `${use} has no such option`
   // Most want a sum or a change over a day.
   const advice = name === 'hours' ? `${here}; windows of hours are for use: derived` : here

@@ -26,19 +26,19 @@ interface Expanded {
  * Looks up the files of a configuration's `include`, in the order of its entries and by path within one. A file that is
  * matched again, also through a link, counts once.
  *
- * @param written the value of `include`; entries that are not paths are left to the schema
+ * @param patterns the value of `include`; entries that are not paths are left to the schema
  */
-export function expandIncludes(file: string, written: unknown, placeOf: (index: number) => Place): Expanded {
+export function expandIncludes(file: string, patterns: unknown, placeOf: (index: number) => Place): Expanded {
   const filesSeen = new Set([realOf(file)])
   const mistakes: PlacedMistake[] = []
-  const includes = (Array.isArray(written) ? written : []).flatMap((entry: unknown, index): Include[] => {
+  const includes = (Array.isArray(patterns) ? patterns : []).flatMap((entry: unknown, index): Include[] => {
     const path = isRecord(entry) ? entry['path'] : entry
     if (typeof path !== 'string' || !pathForm(path).ok) return []
     const [pattern, place] = [resolve(dirname(file), path), placeOf(index)]
-    const found = matchesOf(pattern)
-    const wrong = mistakeOf(pattern, found, file) ?? tooMany(filesSeen.size - 1 + found.length)
+    const matches = matchesOf(pattern)
+    const wrong = mistakeOf(pattern, matches, file) ?? tooMany(filesSeen.size - 1 + matches.length)
     if (wrong) mistakes.push({ place, ...wrong, message: `include[${index}]: ${wrong.message}` })
-    const files = wrong ? [] : found.filter(one => !filesSeen.has(realOf(one)) && filesSeen.add(realOf(one)))
+    const files = wrong ? [] : matches.filter(one => !filesSeen.has(realOf(one)) && filesSeen.add(realOf(one)))
     return [{ pattern, files, place, ...grantedBy(entry, file) }]
   })
   return { includes, mistakes }
@@ -123,7 +123,7 @@ function isGlob(pattern: string): boolean {
   return /[*?[\]{}]/.test(pattern) && !statSync(pattern, { throwIfNoEntry: false })
 }
 
-function mistakeOf(pattern: string, found: readonly string[], file: string): Mistake | undefined {
+function mistakeOf(pattern: string, matches: readonly string[], file: string): Mistake | undefined {
   const folder = fixedFolderOf(pattern)
   if (!isFolder(folder)) {
     return {
@@ -131,7 +131,7 @@ function mistakeOf(pattern: string, found: readonly string[], file: string): Mis
       fix: 'a path is relative to this file; make the folder',
     }
   }
-  const lost = found.find(one => !statSync(one, { throwIfNoEntry: false }))
+  const lost = matches.find(one => !statSync(one, { throwIfNoEntry: false }))
   if (lost !== undefined) {
     return { message: `there is no file ${shortest(lost)}`, fix: 'a path is relative to this file; make the file' }
   }

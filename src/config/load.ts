@@ -61,14 +61,14 @@ const chainsForm = { ...operatorForm, schema: z.object({ chains, proxy, ca }) }
  */
 export function loadChains(file: string): Config {
   const absolute = resolve(file)
-  const read = readText(absolute)
-  const main = readDocument(absolute, read, chainsForm)
+  const fileText = readText(absolute)
+  const main = readDocument(absolute, fileText, chainsForm)
   if (!isParsed(main)) throw new ConfigError(absolute, inOrder([...main.yamlMistakes, ...main.found]))
   const others = operatorFile.parse({ service: 'embedded' })
   const parsed = { ...others, ...main.parsed }
   return buildConfig(
     { ...main, parsed },
-    { included: [], includes: [], digest: filesDigest([{ file: absolute, read }]) },
+    { included: [], includes: [], digest: filesDigest([{ file: absolute, read: fileText }]) },
   )
 }
 
@@ -79,30 +79,34 @@ export function parseConfig(file: string, text: string): Config {
 
 /** As `loadConfig`. @param textOf gives the text of a file by its absolute path */
 export function parseFiles(file: string, textOf: (file: string) => FileText = readText): Config {
-  const read = textOf(file)
-  const main = readDocument(file, read, operatorForm)
+  const fileText = textOf(file)
+  const main = readDocument(file, fileText, operatorForm)
   const written = valueAt(main.written, ['include'])
   const { includes, mistakes } = expandIncludes(file, written, index => main.placeOf(['include', index]))
   const includedFiles = includes.flatMap(({ files }) => files.map(one => ({ file: one, read: textOf(one) })))
-  const included = includedFiles.map(one => readDocument(one.file, one.read, includedForm))
-  const documents = [main, ...included]
+  const includedDocuments = includedFiles.map(one => readDocument(one.file, one.read, includedForm))
+  const documents = [main, ...includedDocuments]
 
   const yamlMistakes = documents.flatMap(document => document.yamlMistakes)
   // A mistake of the YAML is not reported again as one of the value.
   const knownPlaces = new Set(yamlMistakes.map(({ place }) => placeText(place)))
   const checked = 'written' in main ? check(documents, mistakes.length === 0) : []
   const found = [...documents.flatMap(document => document.found), ...mistakes, ...checked]
-  const all = inOrder(
+  const allMistakes = inOrder(
     [...yamlMistakes, ...found.filter(({ place }) => !knownPlaces.has(placeText(place)))],
     configFiles({ file, includes }),
   )
-  const isFine = all.length === 0 && isParsed(main) && included.every(isParsed)
+  const isFine = allMistakes.length === 0 && isParsed(main) && includedDocuments.every(isParsed)
   const config = isFine
-    ? buildConfig(main, { included, includes, digest: filesDigest([{ file, read }, ...includedFiles]) })
+    ? buildConfig(main, {
+        included: includedDocuments,
+        includes,
+        digest: filesDigest([{ file, read: fileText }, ...includedFiles]),
+      })
     : undefined
   const ungranted = config ? ungrantedSecrets(config) : []
   if (config && ungranted.length === 0) return config
-  throw new ConfigError(file, [...all, ...ungranted], { drafts: documents.flatMap(draftsIn), includes })
+  throw new ConfigError(file, [...allMistakes, ...ungranted], { drafts: documents.flatMap(draftsIn), includes })
 }
 
 function isParsed<T>(document: ConfigDocument<T>): document is ConfigDocument<T> & ParsedDocument<T> {
@@ -378,14 +382,15 @@ function draftsIn({ written, placeOf }: ConfigDocument): CollectorConfig[] {
   return [...drafts, ...collectorsIn(written, placeOf)]
 }
 
-function collectorsIn(written: unknown, placeOf: PlaceOf): CollectorConfig[] {
-  return listIn(written, 'protocols').flatMap((protocol, index) =>
+function collectorsIn(tree: unknown, placeOf: PlaceOf): CollectorConfig[] {
+  return listIn(tree, 'protocols').flatMap((protocol, index) =>
     listIn(protocol, 'collectors').flatMap((collector, at): CollectorConfig[] => {
       const path = ['protocols', index, 'collectors', at]
-      const [use, written = {}] = [valueAt(collector, ['use']), valueAt(collector, ['options'])]
-      if (typeof use !== 'string' || use.trim() === '' || typeof written !== 'object' || written === null) return []
+      const [use, optionsTree = {}] = [valueAt(collector, ['use']), valueAt(collector, ['options'])]
+      if (typeof use !== 'string' || use.trim() === '' || typeof optionsTree !== 'object' || optionsTree === null)
+        return []
       const strays = strayKeys(collector)
-      const options = { ...strays, ...written }
+      const options = { ...strays, ...optionsTree }
       const [protocolId, ownId] = [valueAt(protocol, ['id']), valueAt(collector, ['id'])].map(id =>
         typeof id === 'string' ? id : '',
       )

@@ -157,10 +157,10 @@ export function didYouMean(word: string, known: readonly string[], others: strin
 }
 
 /** Whether two words differ only by two swapped neighbours. */
-function isSwapped(one: string, other: string): boolean {
-  if (one.length !== other.length) return false
-  const at = Array.from(one).findIndex((letter, index) => letter !== other[index])
-  return at >= 0 && other === `${one.slice(0, at)}${one[at + 1] ?? ''}${one[at]}${one.slice(at + 2)}`
+function isSwapped(word: string, candidate: string): boolean {
+  if (word.length !== candidate.length) return false
+  const at = Array.from(word).findIndex((letter, index) => letter !== candidate[index])
+  return at >= 0 && candidate === `${word.slice(0, at)}${word[at + 1] ?? ''}${word[at]}${word.slice(at + 2)}`
 }
 
 /** Kind of a value in words: `the number 5`, `a list`, `the text "yes"`. */

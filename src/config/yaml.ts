@@ -325,9 +325,9 @@ class Expansion {
   }
 
   #anchored(alias: Alias, above: number): Node {
-    const anchored = this.#anchors.get(alias.source)
-    const size = anchored && this.#sizes.get(anchored)
-    if (!anchored) {
+    const node = this.#anchors.get(alias.source)
+    const size = node && this.#sizes.get(node)
+    if (!node) {
       const near = meant(alias.source, [...this.#anchors.keys()])
       const fix = near
         ? `did you mean *${near}?`
@@ -338,7 +338,7 @@ class Expansion {
     } else if (above + size.depth > this.#depthMax) {
       this.#tell(alias, `with this, maps and lists are nested more than ${this.#depthMax} deep`, 'write them flatter')
     } else {
-      return anchored
+      return node
     }
     return alias
   }
@@ -347,13 +347,13 @@ class Expansion {
   #withMerged(map: YAMLMap): Pair[] {
     const ownPairs = map.items.filter(pair => !isMerge(pair))
     const names = new Set(ownPairs.map(nameOf))
-    const merged = map.items.filter(isMerge).flatMap(({ key, value }) => {
+    const mergedPairs = map.items.filter(isMerge).flatMap(({ key, value }) => {
       const sources = isSeq(value) ? value.items : [value]
       if (!sources.every(source => isMap(source) || isAlias(source)))
         this.#tell(key as Node, '<< takes a map, or a list of maps', 'name the anchor of one: <<: *NAME')
       return sources.filter(isMap).flatMap(({ items }) => items)
     })
-    return [...ownPairs, ...merged.filter(pair => !names.has(nameOf(pair)) && names.add(nameOf(pair)))]
+    return [...ownPairs, ...mergedPairs.filter(pair => !names.has(nameOf(pair)) && names.add(nameOf(pair)))]
   }
 
   #sizeOf(node: Node): Size {

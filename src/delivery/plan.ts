@@ -52,12 +52,12 @@ export class ExcludedMetrics {
     for (const removed of this.#removedSince) removed.add(...metrics)
   }
 
-  /** Reads metrics without the excluded ones. @param read is given how many there are */
-  async without(read: (excluded: number) => Promise<readonly Metric[]>): Promise<readonly Metric[]> {
+  /** Reads metrics without the excluded ones. @param readDue is given how many there are */
+  async without(readDue: (excluded: number) => Promise<readonly Metric[]>): Promise<readonly Metric[]> {
     const withdrawals = new MetricSet()
     this.#removedSince.add(withdrawals)
     try {
-      return (await read(this.size)).filter(metric => !this.has(metric) && !withdrawals.has(metric))
+      return (await readDue(this.size)).filter(metric => !this.has(metric) && !withdrawals.has(metric))
     } finally {
       this.#removedSince.delete(withdrawals)
     }
@@ -204,14 +204,18 @@ function probesOf(
   if (due.some(metric => quarantine.isSuspect(metric)) && due.some(isUntried)) {
     const untried = due.filter(isUntried)
     const free = untried.filter(isFree)
-    const some = free.length > 1 ? free : untried
-    const one = probeOf(some.some(isNewest) ? some.filter(isNewest) : some, failures, chance)?.[0]
-    const secondProbe = probeOf(
-      some.filter(metric => metric !== one),
+    const candidates = free.length > 1 ? free : untried
+    const firstProbe = probeOf(
+      candidates.some(isNewest) ? candidates.filter(isNewest) : candidates,
       failures,
       chance,
     )?.[0]
-    return [one, secondProbe].flatMap(metric => (metric ? [[metric] as const] : []))
+    const secondProbe = probeOf(
+      candidates.filter(metric => metric !== firstProbe),
+      failures,
+      chance,
+    )?.[0]
+    return [firstProbe, secondProbe].flatMap(metric => (metric ? [[metric] as const] : []))
   }
   const newest = due.filter(isNewest)
   const free = newest.filter(isFree)
@@ -324,11 +328,11 @@ export class QuarantineProbes {
   }
 
   /** Draws another metric of a protocol each time, of its newest hour or any, in case the last one alone is at fault. */
-  async #ofProtocols(flush: ProbedFlush, excluded: ReadonlySet<string>): Promise<Metric | undefined> {
+  async #ofProtocols(flush: ProbedFlush, excludedIds: ReadonlySet<string>): Promise<Metric | undefined> {
     const quarantine = this.#quarantine
     const nowMs = this.#time.nowMs()
     for (const id of quarantine.protocolsToProbe(nowMs, flush.isAsked)) {
-      if (excluded.has(id) || !flush.protocolIds.includes(id)) continue
+      if (excludedIds.has(id) || !flush.protocolIds.includes(id)) continue
       const hour = quarantine.hourToProbe(id)
       const list = await flush.due(dueListMax, [id], hour)
       const due = list.filter(metric => hour === undefined || metric.hour === hour)
@@ -339,12 +343,12 @@ export class QuarantineProbes {
     return undefined
   }
 
-  async #ofRows(flush: ProbedFlush, excluded: MetricSet): Promise<Metric | undefined> {
+  async #ofRows(flush: ProbedFlush, excludedMetrics: MetricSet): Promise<Metric | undefined> {
     const quarantine = this.#quarantine
     if (quarantine.isWithoutMetrics) return undefined
     const nowMs = this.#time.nowMs()
     const isWanted = (metric: Metric) =>
-      !excluded.has(metric) && quarantine.sendStateOf(metric, nowMs, flush.isAsked) === 'alone'
+      !excludedMetrics.has(metric) && quarantine.sendStateOf(metric, nowMs, flush.isAsked) === 'alone'
     const candidates = await dueWanted(
       limit => flush.due(limit, this.#outside(flush)),
       some => some.filter(isWanted),

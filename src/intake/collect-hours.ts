@@ -89,14 +89,14 @@ export class HourPipeline {
 
   /** Stores a result, as the purpose of the hour demands. Rejects with the outbox's error. */
   async record<H extends HourToCollect & HourReading>(
-    read: H,
+    hourRead: H,
     purpose: Purpose,
     intake: HourStore,
   ): Promise<H & HourResult> {
     const { time, chains } = this.#deps
-    const { collector, hour, collected, begunMs } = read
+    const { collector, hour, collected, begunMs } = hourRead
     const nowMs = time.nowMs()
-    const outcome = outcomeOf(read, collected, purpose, { nowMs, chance: time.chance() })
+    const outcome = outcomeOf(hourRead, collected, purpose, { nowMs, chance: time.chance() })
     let recordResult = unchanged
     if (outcome.kind === 'gap') await intake.recordGap(collector.id, hour, outcome.fault)
     if (outcome.kind === 'given-up') await intake.forgetPins(collector.id, hour)
@@ -106,7 +106,7 @@ export class HourPipeline {
       const values = storedPart({ ...collected, pins })
       recordResult = await intake.record({ collector: collector.id, hour, ...values, ...how }, nowMs)
     }
-    const ended = { ...read, outcome, recorded: recordResult }
+    const ended = { ...hourRead, outcome, recorded: recordResult }
     if (purpose.kind === 'due') this.#log(ended)
     return ended
   }

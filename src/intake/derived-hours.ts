@@ -93,15 +93,15 @@ export function withCollected(store: PastStore, collected: readonly Accepted[]):
     pasts: metrics => store.pasts(metrics),
     inputs: async (ranges, of) => {
       const { values, ...metadata } = await store.inputs(ranges, of)
-      const all = new Map([...values].map(([id, own]) => [id, new Map(own)]))
+      const valuesById = new Map([...values].map(([id, own]) => [id, new Map(own)]))
       for (const { metric, hold } of collected) {
         const { id, hour, value, unit } = metric
-        const byHour = all.get(id) ?? new Map<Hour, StoredInput>()
-        all.set(id, byHour)
+        const byHour = valuesById.get(id) ?? new Map<Hour, StoredInput>()
+        valuesById.set(id, byHour)
         if (!byHour.has(hour))
           byHour.set(hour, { value, state: hold ? 'held' : 'due', ...(unit !== undefined && { unit }) })
       }
-      return { values: all, ...metadata }
+      return { values: valuesById, ...metadata }
     },
   }
 }
@@ -109,13 +109,13 @@ export function withCollected(store: PastStore, collected: readonly Accepted[]):
 /** Ranges of each metric without those that others hold. */
 function joined(ranges: readonly InputRange[]): InputRange[] {
   return [...Map.groupBy(ranges, ({ id }) => id).values()].flatMap(own => {
-    const all: InputRange[] = []
+    const ranges: InputRange[] = []
     for (const range of own.toSorted((a, b) => a.from - b.from)) {
-      const last = all.at(-1)
-      if (!last || range.from > last.to) all.push(range)
-      else if (range.to > last.to) all[all.length - 1] = { ...last, to: range.to }
+      const last = ranges.at(-1)
+      if (!last || range.from > last.to) ranges.push(range)
+      else if (range.to > last.to) ranges[ranges.length - 1] = { ...last, to: range.to }
     }
-    return all
+    return ranges
   })
 }
 
@@ -167,11 +167,11 @@ class DerivedHours {
     const known = this.#computed.get(runValue)
     if (known) return known
     this.#underWay.add(runValue)
-    const computed = this.#computedNow(runValue)
+    const outcome = this.#computedNow(runValue)
     this.#underWay.delete(runValue)
-    this.#computed.set(runValue, computed)
-    if ('metric' in computed) this.#past.add([computed])
-    return computed
+    this.#computed.set(runValue, outcome)
+    if ('metric' in outcome) this.#past.add([outcome])
+    return outcome
   }
 
   #computedNow({ run, value }: WantedHours): Computed {
@@ -194,13 +194,13 @@ class DerivedHours {
     if (!runValue) return this.#storedInput(id, hour)
     // The check of the configuration refuses a circle: this one has appeared since.
     if (this.#underWay.has(runValue)) return { lacks: 'has no value' }
-    const computed = this.#valueOf(runValue)
-    if ('failure' in computed) return { lacks: 'has no value' }
-    const stored = this.#stored.get(id)?.get(hour)
+    const outcome = this.#valueOf(runValue)
+    if ('failure' in outcome) return { lacks: 'has no value' }
+    const storedInput = this.#stored.get(id)?.get(hour)
     // A person has decided on it, or is to: it stays so, but a dead one is sent again with another value.
-    const isKept = stored && (stored.state !== 'dead' || stored.value === computed.metric.value)
-    if (isKept && !('value' in asInput(stored))) return asInput(stored)
-    return asInput({ ...computed.metric, state: computed.hold ? 'held' : 'due' })
+    const isKept = storedInput && (storedInput.state !== 'dead' || storedInput.value === outcome.metric.value)
+    if (isKept && !('value' in asInput(storedInput))) return asInput(storedInput)
+    return asInput({ ...outcome.metric, state: outcome.hold ? 'held' : 'due' })
   }
 
   #storedInput(id: MetricId, hour: Hour): InputValue {
@@ -219,10 +219,10 @@ function isWindow({ code }: FaultRecord): boolean {
 const unusable = new Fault('collector-output', 'it is no metric')
 
 /** A stored value as an input. One that a person gave up counts as missing. */
-function asInput(stored: StoredInput | undefined): InputValue {
-  if (!stored || stored.state === 'dropped') return { lacks: 'has no value' }
-  if (stored.state === 'held') return { lacks: 'is held' }
-  const { state, value, unit } = stored
+function asInput(storedInput: StoredInput | undefined): InputValue {
+  if (!storedInput || storedInput.state === 'dropped') return { lacks: 'has no value' }
+  if (storedInput.state === 'held') return { lacks: 'is held' }
+  const { state, value, unit } = storedInput
   return state === 'dead' ? { lacks: 'is dead' } : { value, unit }
 }
 

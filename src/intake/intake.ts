@@ -95,10 +95,10 @@ export class Intake {
    * hours stay due.
    */
   async stop(): Promise<void> {
-    const ended = this.#loop.stop()
+    const end = this.#loop.stop()
     this.#wake.resolve()
     this.#everyHour.stop()
-    await Promise.all([ended, this.#pipeline.reader.stop()])
+    await Promise.all([end, this.#pipeline.reader.stop()])
     await Promise.all([...this.#planning.values(), ...this.#underWay.values(), this.#finality.ended()])
     this.#catchUpLog.ended()
   }
@@ -154,14 +154,18 @@ export class Intake {
   }
 
   /** Due hours of the collectors that are checked; with those of a derived one, those of the collectors that it waits for. */
-  async #dueHours(looked: readonly CollectorConfig[], underWay: readonly DueHour[], current: Hour): Promise<DueHour[]> {
+  async #dueHours(
+    collectors: readonly CollectorConfig[],
+    underWay: readonly DueHour[],
+    current: Hour,
+  ): Promise<DueHour[]> {
     const nowMs = this.#deps.time.nowMs()
     const { intake } = this.#deps.outbox
-    const derived = looked.filter(isDerived)
-    const read = [...new Set([...looked, ...derived.flatMap(one => this.#order.givers(one))])]
-    const others = read.filter(one => !isDerived(one))
+    const derived = collectors.filter(isDerived)
+    const involved = [...new Set([...collectors, ...derived.flatMap(one => this.#order.givers(one))])]
+    const others = involved.filter(one => !isDerived(one))
     const due = await intake.dueHours(dueHoursWanted(others, underWay, current, nowMs))
-    const ids = read.filter(isDerived).map(({ id }) => id)
+    const ids = involved.filter(isDerived).map(({ id }) => id)
     if (ids.length === 0) return [...due]
     const wanted = { collectors: ids, current, nowMs, limit: derivedHoursMax, underWay }
     const computable = (await intake.dueHours(wanted)).filter(one => this.#isDerived(one))
@@ -318,12 +322,12 @@ export class Attention {
   }
 
   /** The collectors to check now; with many, the rest follow in the next passes. */
-  take<T extends { readonly id: string }>(all: readonly T[], nowMs: number): readonly T[] {
+  take<T extends { readonly id: string }>(entries: readonly T[], nowMs: number): readonly T[] {
     const areAll = this.#areAllDue || Math.abs(nowMs - this.#lookedMs) >= attentionMs
-    if (areAll) for (const { id } of all) this.#changed.add(id)
+    if (areAll) for (const { id } of entries) this.#changed.add(id)
     this.#areAllDue = false
     if (areAll) this.#lookedMs = nowMs
-    const batch = all.filter(({ id }) => this.#changed.has(id)).slice(0, atOnceMax)
+    const batch = entries.filter(({ id }) => this.#changed.has(id)).slice(0, atOnceMax)
     this.#isLeft = this.#changed.size > batch.length && batch.length === atOnceMax
     if (!this.#isLeft) this.#changed.clear()
     for (const { id } of batch) this.#changed.delete(id)
@@ -363,12 +367,12 @@ export class CatchUpLog {
   collected(hour: Hour, metrics: number): void {
     const nowMs = this.#time.steadyMs()
     this.#caughtUp ??= { sinceMs: nowMs, hours: 0, metrics: 0, oldest: hour, newest: hour }
-    const all = this.#caughtUp
-    all.hours += 1
-    all.metrics += metrics
-    if (hour < all.oldest) all.oldest = hour
-    if (hour > all.newest) all.newest = hour
-    if (nowMs - all.sinceMs >= lineMs) this.#line('catching up')
+    const sum = this.#caughtUp
+    sum.hours += 1
+    sum.metrics += metrics
+    if (hour < sum.oldest) sum.oldest = hour
+    if (hour > sum.newest) sum.newest = hour
+    if (nowMs - sum.sinceMs >= lineMs) this.#line('catching up')
   }
 
   /** Logs the rest. To be called when nothing more is being collected. */

@@ -31,7 +31,7 @@ export function validate(
   pastOf: PastOf,
 ): Validated {
   const failures: Record<string, FaultRecord> = { ...missing(description, outcome), ...outcome.failures }
-  const accepted: Accepted[] = []
+  const values: Accepted[] = []
   for (const [label, value] of Object.entries(outcome.readings)) {
     const spec = Object.hasOwn(description.metrics, label) ? description.metrics[label] : undefined
     // A collector's process may send any label: undeclared ones are not metrics.
@@ -46,10 +46,10 @@ export function validate(
     } else {
       const isOfNone = outcome.ofNone?.includes(label) ?? false
       const hold = holdOf(metric, spec, pastOf(metric.id, hour, isOfNone), isOfNone)
-      accepted.push({ metric, ...(hold && { hold }), ...(spec.private && { isPrivate: true }) })
+      values.push({ metric, ...(hold && { hold }), ...(spec.private && { isPrivate: true }) })
     }
   }
-  return { accepted, failures }
+  return { accepted: values, failures }
 }
 
 /** The metrics that a run has values of: their history is needed to judge them. */
@@ -202,10 +202,10 @@ export class WindowPast {
   }
 
   readonly of: PastOf = (id, hour, isOfNone = false) => {
-    const stored = this.#stored(id, hour)
-    const nearest = this.#nearest(id, hour, stored?.previous?.hour, isOfNone)
-    if (!nearest) return stored
-    const { unit } = stored ?? nearest
+    const storedMetadata = this.#stored(id, hour)
+    const nearest = this.#nearest(id, hour, storedMetadata?.previous?.hour, isOfNone)
+    if (!nearest) return storedMetadata
+    const { unit } = storedMetadata ?? nearest
     const previous: Past['previous'] = { hour: nearest.hour, value: nearest.value }
     return { ...(unit === undefined ? {} : { unit }), previous }
   }

@@ -161,13 +161,13 @@ function soleAnswer(body: unknown, count: number, by: Answering): RpcAnswer {
 }
 
 function batchAnswers(messages: readonly unknown[], count: number, by: Answering): RpcAnswer[] {
-  const parsed = messages.flatMap(message => parseAnswer(message) ?? [])
-  const named = parsed.filter(({ id }) => id !== undefined && id !== null)
+  const replies = messages.flatMap(message => parseAnswer(message) ?? [])
+  const named = replies.filter(({ id }) => id !== undefined && id !== null)
   const byId = new Map(named.map(({ id, answer }) => [String(id), answer]))
   if (byId.size < named.length) throw failed(by, 'answered one call twice')
   const answers = Array.from({ length: count }, (_, index) => byId.get(String(index + 1)))
   if (answers.every(answer => answer !== undefined)) return answers
-  const refusal = parsed
+  const refusal = replies
     .map(({ answer }) => answer)
     .find(answer => answer.kind === 'error' && isRateError(answer.error))
   if (refusal?.kind === 'error') throw rateFailure(refusal.error, by)
@@ -201,7 +201,7 @@ export function httpWire(url: string, time: Time, configuredHeaders: OwnHeaders 
   const address = new URL(url)
   // Credentials are sent in a header, not in the address.
   const authorization = basicAuthorization(address)
-  const fixed = {
+  const requiredHeaders = {
     accept: 'application/json',
     'accept-encoding': 'identity',
     'content-type': 'application/json',
@@ -222,7 +222,7 @@ export function httpWire(url: string, time: Time, configuredHeaders: OwnHeaders 
       const request = {
         method: 'POST',
         path: `${address.pathname}${address.search}`,
-        headers: { ...fixed, ...mine },
+        headers: { ...requiredHeaders, ...mine },
         body: bodyOf(calls),
         bytesMax: bounds.bytesMax,
         stop,

@@ -496,12 +496,12 @@ export class LookUps {
 
   /** Searches hours on one endpoint. Hours past the head of a lagging endpoint are searched on another. */
   async #searchGroup(
-    preferred: Endpoint | undefined,
+    preferredEndpoint: Endpoint | undefined,
     group: readonly HourToLookUp[],
     signal: AbortSignal,
   ): Promise<ReadonlyMap<Hour, LookUpOutcome>> {
     const { pool, name } = this.#deps
-    const serving: Served = { part: 'header', ...(preferred && { endpoint: preferred }) }
+    const serving: Served = { part: 'header', ...(preferredEndpoint && { endpoint: preferredEndpoint }) }
     const outcomes = new Map<Hour, LookUpOutcome>()
     try {
       await pool.serve(serving, signal, async endpoint => {

@@ -211,14 +211,14 @@ export class Certifier {
   /** Whether the difference is one of the chain, and no answer from another block. */
   async #learns(read: CertifiedRead, seen: SeenBlock): Promise<boolean> {
     const { host } = read.endpoint
-    const found = await contextOfTwo(read, seen)
-    if (!found) return false
-    if (isPlain(found)) {
-      this.#context = found
+    const contextFound = await contextOfTwo(read, seen)
+    if (!contextFound) return false
+    if (isPlain(contextFound)) {
+      this.#context = contextFound
       this.#sawPlain = true
       return true
     }
-    const context = isPlain(this.#context) ? found : commonOf(this.#context, found)
+    const context = isPlain(this.#context) ? contextFound : commonOf(this.#context, contextFound)
     if (context.numberShift === undefined && context.secondsShift === undefined) return false
     this.#shown.set(host, context)
     if (context.secondsShift !== 0n && !this.#isOfAll(context)) return false

@@ -253,14 +253,14 @@ export class HourReads {
 
   async #travel(signal: AbortSignal): Promise<ReadAt<AnyRead>> {
     const at = await this.#deps.asOf(signal)
-    const tried = await this.#tried(at)
+    const outcomesTried = await this.#tried(at)
     // One tick for requests made when the block became known.
-    if (tried.length < this.#requests.length) await setImmediate()
+    if (outcomesTried.length < this.#requests.length) await setImmediate()
     this.#deps.closed()
     const { known } = this.#deps
     const requests = this.#requests
     const before = requests.map((request, place) => {
-      const outcome = tried[place]
+      const outcome = outcomesTried[place]
       return isAnswer(outcome) ? outcome : known.of(request, at)
     })
     const rest = requests.filter((_, place) => !before[place])

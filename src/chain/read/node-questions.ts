@@ -98,14 +98,14 @@ export class ContractReader {
     calls: readonly CallRequest[],
   ): Promise<{ readonly basics: ContractBasics; readonly answers: readonly ReadAnswer[] }> {
     return this.#serve(async (endpoint, signal) => {
-      const asked = [
+      const headerCalls = [
         { method: 'eth_getCode', params: [address, 'latest'] },
         ...Object.values(slots).map(slot => ({ method: 'eth_getStorageAt', params: [address, slot, 'latest'] })),
         headCall,
       ]
       // Requests of one tick travel together.
       const [first, answers] = await Promise.all([
-        endpoint.call(asked, signal),
+        endpoint.call(headerCalls, signal),
         this.#together(endpoint, calls, signal),
       ])
       const last = first.at(-1)
@@ -134,13 +134,14 @@ export class ContractReader {
         recentLogs(endpoint, filter, signal),
         recentLogs(endpoint, { ...filter, topics: [] }, signal),
       ])
-      const emitted = new Map<string, number>()
-      for (const { topics } of contractLogs.logs) emitted.set(nameOf(topics), (emitted.get(nameOf(topics)) ?? 0) + 1)
+      const eventCounts = new Map<string, number>()
+      for (const { topics } of contractLogs.logs)
+        eventCounts.set(nameOf(topics), (eventCounts.get(nameOf(topics)) ?? 0) + 1)
       return {
         blocks: eventLogs.blocks,
         isSeen: eventLogs.logs.length > 0,
         emittedBlocks: contractLogs.blocks,
-        emitted,
+        emitted: eventCounts,
       }
     })
   }

@@ -63,23 +63,23 @@ export async function makePlan(
   { works: allWorks, order, concurrency }: WorksInWindows,
 ): Promise<BackfillPlan> {
   // A derived value costs no call, and its inputs are not there before the backfill.
-  const derived = allWorks.filter(({ collector }) => isDerived(collector))
+  const derivedWorks = allWorks.filter(({ collector }) => isDerived(collector))
   const read = allWorks.filter(({ collector }) => !isDerived(collector))
   const sampled = await sampleOf(context, outbox, read, outerHours(read), samplesMax)
   const { works, runs, ms, faults, spent } = sampled
   const costs = context.config.chains.map(chain => chainCost({ works, order, concurrency }, sampled, chain))
-  const planned = [...works, ...derived].map(work => ({
+  const plannedWorks = [...works, ...derivedWorks].map(work => ({
     ...work,
     metrics: work.hours.length * metricsAnHour(runs, work),
   }))
-  const pushes = await plannedPushes(context, outbox, planned)
+  const pushes = await plannedPushes(context, outbox, plannedWorks)
   const windows = windowsOf(works, concurrency, order).length
   const pacedMs = (1000 * pushes) / context.config.delivery.pacePerSecond
   const hoursRead = ascending(runs.filter(({ fault }) => !fault).map(({ hour }) => hour))
   const isKnown = hoursRead.length > 0 || hoursOf(works) === 0
   return {
-    works: planned,
-    hours: hoursOf(planned),
+    works: plannedWorks,
+    hours: hoursOf(plannedWorks),
     cost: sumOf(costs),
     pushes,
     durationMs: Math.max(windows * ms, pacedMs),
@@ -131,10 +131,10 @@ async function sampleOf(
   const chains = openChains(context, stack, { meterOf: chain => meters.get(chain) })
   const pipeline = openPipeline(context, chains, stack, outbox && readingOnly(outbox.lists))
   const startMs = time.nowMs()
-  const wanted = works.flatMap(work =>
+  const sampleHours = works.flatMap(work =>
     work.hours.filter(hour => hours.has(hour)).map(hour => ({ ...work, work, hour, attempts: 0 })),
   )
-  const results = await pipeline.read(wanted, outbox?.intake ?? noPasts)
+  const results = await pipeline.read(sampleHours, outbox?.intake ?? noPasts)
   const runs = results.map(({ work, hour, collected: { accepted, pins, fault } }): SampledRun => {
     return { work, hour, metrics: accepted.length, pins, ...(fault && { fault }) }
   })
@@ -168,10 +168,10 @@ const onceMethod = 'eth_chainId'
  */
 function chainCost(
   { works, concurrency, order }: WorksInWindows,
-  sampled: Sampled,
+  sample: Sampled,
   { name, id }: ChainConfig,
 ): CallCounts {
-  const ofChain = sampled.runs.filter(({ pins }) => pins.some(({ chainId }) => chainId === id))
+  const ofChain = sample.runs.filter(({ pins }) => pins.some(({ chainId }) => chainId === id))
   const sampledHours = new Set(ofChain.map(({ hour }) => hour)).size
   if (sampledHours === 0) return nothing
   const readers = new Set(ofChain.map(({ work }) => work.collector))
@@ -179,11 +179,11 @@ function chainCost(
     .map(shares => ascending(shares.flatMap(({ work, hours }) => (readers.has(work.collector) ? hours : []))))
     .filter(({ length }) => length > 0)
   const hours = windows.reduce((sum, { length }) => sum + length, 0)
-  const { requests, calls } = sampled.costOf(name)
-  const scaled = Object.entries(calls).map(([method, count]) => {
+  const { requests, calls } = sample.costOf(name)
+  const scaledCalls = Object.entries(calls).map(([method, count]) => {
     return [method, method === onceMethod ? count : Math.ceil((count * hours) / sampledHours)]
   })
-  return { requests: requests * windows.length, calls: Object.fromEntries(scaled) }
+  return { requests: requests * windows.length, calls: Object.fromEntries(scaledCalls) }
 }
 
 /** Distinct hours, the oldest first. */
@@ -243,14 +243,16 @@ const unreadable: ReadonlySet<FaultCode> = new Set([
  * @param works the work left, as the sample shows
  */
 function hoursInstead(works: readonly Work[], runs: readonly SampledRun[]): ReadonlySet<Hour> {
-  const failed = new Set(runs.filter(({ fault }) => fault && unreadable.has(fault.code)).map(({ hour }) => hour))
-  if (failed.size === 0) return new Set()
+  const failedHours = new Set(runs.filter(({ fault }) => fault && unreadable.has(fault.code)).map(({ hour }) => hour))
+  if (failedHours.size === 0) return new Set()
   const outer = outerHours(works)
-  const good = [...outer].filter(hour => !failed.has(hour))
+  const good = [...outer].filter(hour => !failedHours.has(hour))
   if (good.length !== 1 || outer.size === 1) return new Set(good)
   const hours = hoursInOrder(works, 'oldest-first')
   const index = hours.indexOf(good[0] ?? hourAt(0))
-  return new Set([hours[index - 1], hours[index], hours[index + 1]].filter(hour => hour && !failed.has(hour)) as Hour[])
+  return new Set(
+    [hours[index - 1], hours[index], hours[index + 1]].filter(hour => hour && !failedHours.has(hour)) as Hour[],
+  )
 }
 
 /** Removes hours before the first block of a chain that a work reads: they are impossible. */

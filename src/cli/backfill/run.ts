@@ -48,10 +48,10 @@ export class LimitedCalls {
       throw fault
     })
     if (callsMax === undefined) return
-    const one = firstHourCalls({ chains })
-    if (callsMax < one) {
-      throw new Fault('usage', `--max-calls ${callsMax} is too few: one hour takes about ${one} RPC calls`, {
-        fix: `allow at least ${one}`,
+    const callsAnHour = firstHourCalls({ chains })
+    if (callsMax < callsAnHour) {
+      throw new Fault('usage', `--max-calls ${callsMax} is too few: one hour takes about ${callsAnHour} RPC calls`, {
+        fix: `allow at least ${callsAnHour}`,
       })
     }
     this.budget = { callsMax, chains, spent: callsSpent }
@@ -64,10 +64,10 @@ export class LimitedCalls {
  */
 export async function readAll(run: BackfillRun, calls: LimitedCalls, stack: AsyncDisposableStack): Promise<PartEnd> {
   const { shared } = run.outbox
-  const here = (part: BackfillRead) => readHere({ ...run, ...part }, calls, stack)
-  if (!shared || calls.budget) return here(run)
+  const readPart = (part: BackfillRead) => readHere({ ...run, ...part }, calls, stack)
+  if (!shared || calls.budget) return readPart(run)
   const { readWithFleet } = await import('./fleet-backfill.ts')
-  return readWithFleet(run, { shared, time: run.context.time }, here, stack)
+  return readWithFleet(run, { shared, time: run.context.time }, readPart, stack)
 }
 
 async function readHere(

@@ -52,13 +52,13 @@ export function backfillCommand(): Command {
     const { context, outbox } = await openedByClock(openedContext, stack)
     const range = readRange(options, openedContext.time.nowMs())
     // A stopped backfill is continued over the same hours.
-    const spanned = { ...options, to: hourText(range.to) }
+    const spanOptions = { ...options, to: hourText(range.to) }
     if (inputs.length > 0) {
       note(`brought first, as values are derived from it: ${inputs.map(({ collector }) => collector.id).join(', ')}`)
     }
     if (options.plan) return await planOnly(context, outbox, options, range, [...inputs, ...usable])
     const opened = outbox ?? (await openOutbox(context, stack))
-    const isDone = await collectAndDeliver(context, opened, spanned, range, selection, signals, stack)
+    const isDone = await collectAndDeliver(context, opened, spanOptions, range, selection, signals, stack)
     if (!isDone) endIncomplete()
   })
 }
@@ -130,14 +130,14 @@ async function collectAndDeliver(
   await printResult({ json: () => summaryJson(summary), text: () => printSummary(summary) }, options)
   noteEarly(end)
   noteLeft(end, options)
-  const [dead, held] = [after.dead - before.dead, after.held - before.held]
-  if (after.due + dead + held > 0) {
+  const [dead, heldMore] = [after.dead - before.dead, after.held - before.held]
+  if (after.due + dead + heldMore > 0) {
     const next = delivery.by === 'daemon' ? 'the running daemon delivers them' : 'tidegauge flush'
     const advice = after.due > 0 ? ` (${next})` : ''
-    note(`${counted(after.due, 'metric')} due${advice}${waitingText({ dead, held })}`)
+    note(`${counted(after.due, 'metric')} due${advice}${waitingText({ dead, held: heldMore })}`)
   }
   const failed = end.collectors.reduce((sum, counts) => sum + counts.failed, 0)
-  return failed + end.left + after.due + dead + held === 0
+  return failed + end.left + after.due + dead + heldMore === 0
 }
 
 /** Reads inputs of derived values first, and then computes those, the oldest first. */
@@ -148,14 +148,14 @@ async function readInOrder(
   stack: AsyncDisposableStack,
 ): Promise<PartEnd> {
   const { intake } = run.outbox
-  const computed = [...inputs, ...usable].filter(({ collector }) => isDerived(collector))
+  const derivedCollectors = [...inputs, ...usable].filter(({ collector }) => isDerived(collector))
   const withoutDerived = (some: readonly UsableCollector[]) => some.filter(({ collector }) => !isDerived(collector))
   for (const { collector } of derived) await intake.setInputs(collector.id, inputSpans(collector))
   const ends: PartEnd[] = []
   for (const [collectors, request, order] of [
     [withoutDerived(inputs), { ...run.asked, what: 'missing' }, run.order],
     [withoutDerived(usable), run.asked, run.order],
-    [computed, run.asked, 'oldest-first'],
+    [derivedCollectors, run.asked, 'oldest-first'],
   ] as const) {
     // Late inputs make derived hours due.
     const works = await worksFor(intake, request, collectors)

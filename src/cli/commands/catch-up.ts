@@ -44,10 +44,10 @@ interface CatchUpOptions extends ConfigOption, JsonOption {
 export async function catchUp(options: CatchUpOptions): Promise<void> {
   using warm = warmProcesses()
   const signals = new Signals()
-  const given: AppContext = { ...openContext(options.config), warm }
-  const { usable } = await usableCollectors(given, options.only, signals)
+  const daemonContext: AppContext = { ...openContext(options.config), warm }
+  const { usable } = await usableCollectors(daemonContext, options.only, signals)
   await using stack = new AsyncDisposableStack()
-  const { context, outbox: existing } = await openedByClock(given, stack)
+  const { context, outbox: existing } = await openedByClock(daemonContext, stack)
   const outbox = existing ?? (await openOutbox(context, stack))
   outbox.health.requireRoom()
   const delivery = await startDelivery(context, outbox, stack)
@@ -122,8 +122,8 @@ async function collectAndDeliver(run: CatchUpRun, signals: Signals, options: Cat
   const { context, outbox, delivery } = run
   const { balance: before } = await outbox.operators.backlog()
   const current = hourAt(context.time.nowMs())
-  const planned = await planDueHours(run, current)
-  const hours = planned.slice(0, options.maxHours)
+  const plannedHours = await planDueHours(run, current)
+  const hours = plannedHours.slice(0, options.maxHours)
 
   const finality = startFinality(run)
   // Running collectors end with the signal; their hours stay due.
@@ -132,7 +132,7 @@ async function collectAndDeliver(run: CatchUpRun, signals: Signals, options: Cat
   const isOver = () => signals.stopping.aborted || delivery.by !== 'own'
   const hoursRead = new Set<Hour>()
   const ends: CollectorEnd[] = []
-  const failed: TriedHours['again'][number][] = []
+  const failures: TriedHours['again'][number][] = []
   for (let at = 0; at < hours.length && !isOver(); ) {
     const size = at === 0 ? 1 : hoursTogether
     outbox.health.requireRoom()
@@ -143,21 +143,21 @@ async function collectAndDeliver(run: CatchUpRun, signals: Signals, options: Cat
     if (isOver()) break
     for (const [hour] of window) hoursRead.add(hour)
     ends.push(...retries.ends)
-    failed.push(...retries.again)
+    failures.push(...retries.again)
     if (!options.json) printHours(hourEnds(retries.ends), 'value')
     at += size
   }
-  const retried = isOver() ? [] : await tryAgain(run, failed, signals.stopping)
+  const retried = isOver() ? [] : await tryAgain(run, failures, signals.stopping)
   ends.push(...retried)
   if (!options.json) printHours(hourEnds(retried), 'value')
   await finality.finish()
-  const computed = isOver() ? [] : await computeDerived(run, current, hoursRead)
-  if (!options.json) printHours(hourEnds(computed), 'derived value')
+  const derivedRuns = isOver() ? [] : await computeDerived(run, current, hoursRead)
+  if (!options.json) printHours(hourEnds(derivedRuns), 'derived value')
   if (!signals.stopping.aborted) await delivery.finish()
   const { balance } = await outbox.operators.backlog()
   return {
-    ends: hourEnds([...ends, ...computed], hoursRead),
-    left: planned.length - hoursRead.size,
+    ends: hourEnds([...ends, ...derivedRuns], hoursRead),
+    left: plannedHours.length - hoursRead.size,
     balance,
     delivered: balance.delivered - before.delivered,
     dead: balance.dead - before.dead,
@@ -212,19 +212,23 @@ async function tryHours(
   const attempts = results.map(result => {
     const { outcome, collected, begunMs: _, recorded: __, ...hour } = result
     const most = collected.fault?.code === 'chain-behind' ? chainBehindAttemptsMax : attemptsMax
-    const failed = outcome.kind === 'stored' ? outcome.failed : undefined
-    const isAgain = failed !== undefined && !isPermanent(failed.fault) && attempt < most
+    const failure = outcome.kind === 'stored' ? outcome.failed : undefined
+    const isAgain = failure !== undefined && !isPermanent(failure.fault) && attempt < most
     if (!isAgain) return { ends: [collectorEnd(result)], again: [] }
-    return { ends: [], again: [{ ...hour, attempts: hour.attempts + 1, nextMs: failed.nextAttemptMs }] }
+    return { ends: [], again: [{ ...hour, attempts: hour.attempts + 1, nextMs: failure.nextAttemptMs }] }
   })
   return { ends: attempts.flatMap(({ ends }) => ends), again: attempts.flatMap(({ again }) => again) }
 }
 
 /** Collects hours again that have failed, once all others had their turn: each when its next attempt is due. */
-async function tryAgain(run: CatchUpRun, failed: TriedHours['again'], stopping: AbortSignal): Promise<CollectorEnd[]> {
+async function tryAgain(
+  run: CatchUpRun,
+  failures: TriedHours['again'],
+  stopping: AbortSignal,
+): Promise<CollectorEnd[]> {
   const { time } = run.context
   const ends: CollectorEnd[] = []
-  let toRetry = failed
+  let toRetry = failures
   for (let attempt = 2; toRetry.length > 0; attempt += 1) {
     const restMs = Math.max(...toRetry.map(({ nextMs }) => nextMs)) - time.nowMs()
     if (restMs > 0) await time.sleep(restMs, stopping).catch(() => {})
@@ -301,17 +305,17 @@ async function plan(
   const { id } = collector
   const since = sinceOf(collector.since, first)
   if (isDerived(collector)) await outbox.intake.setInputs(id, inputSpans(collector))
-  const planned = hourPlanOf({
+  const hourPlan = hourPlanOf({
     collector: { id, ...(since !== undefined && { since }), ...(collector.at && { at: collector.at }) },
     history: description.history,
     current,
     catchUpMs: context.config.collect.catchUpMs,
   })
-  if (!planned) return
-  await outbox.intake.planHours(planned)
+  if (!hourPlan) return
+  await outbox.intake.planHours(hourPlan)
   const complete = typeof first === 'object' ? first.complete : []
   // The service has the values of these: nothing is left to collect.
-  const had = complete.filter(hour => hour >= planned.oldest && hour >= (since ?? hour) && isExpected(collector, hour))
+  const had = complete.filter(hour => hour >= hourPlan.oldest && hour >= (since ?? hour) && isExpected(collector, hour))
   const read = { collector, description, attempts: 0, collected: withoutValues, begunMs: undefined }
   await Promise.all(had.map(hour => pipeline.record({ ...read, hour }, due, outbox.intake)))
 }
@@ -319,11 +323,11 @@ async function plan(
 const withoutValues: Collected = { accepted: [], pins: [], failures: {} }
 
 /** First expected hour: the later one of the configuration and of what the service has. */
-function sinceOf(configured: Hour | undefined, first: FirstPlan | undefined): Hour | undefined {
+function sinceOf(since: Hour | undefined, first: FirstPlan | undefined): Hour | undefined {
   // Else all hours since the start would be sent again at each run: nothing says which are delivered.
   if (first === 'unreadable') return undefined
-  if (typeof first !== 'object') return configured
-  return configured !== undefined && configured > first.from ? configured : first.from
+  if (typeof first !== 'object') return since
+  return since !== undefined && since > first.from ? since : first.from
 }
 
 /**
@@ -337,7 +341,7 @@ function startFinality({ context, outbox, usable, pipeline, chains }: CatchUpRun
   const { config, time, log } = context
   const clock = commandClock(time, context.clock)
   const over = new AbortController()
-  const collected = Promise.withResolvers<void>()
+  const collection = Promise.withResolvers<void>()
   const finality = new Finality({
     ...{ outbox, pipeline, chains, clock, time, log },
     collectors: usable.map(({ collector }) => collector),
@@ -348,12 +352,12 @@ function startFinality({ context, outbox, usable, pipeline, chains }: CatchUpRun
       return known.description
     },
     signal: over.signal,
-    lastLookUp: collected.promise,
+    lastLookUp: collection.promise,
   })
   finality.pass()
   return {
     async finish() {
-      collected.resolve()
+      collection.resolve()
       const waiting = new AbortController()
       const late = time.sleep(config.collect.deadlineMs, waiting.signal).catch(() => {})
       await Promise.race([finality.ended(), late])
@@ -415,11 +419,11 @@ function printHours(ends: readonly HourEnd[], noun: string): void {
 
 /** Hours and metrics that a run left undone, a sentence each; empty when it is complete. */
 function incompleteSentences({ ends, balance: { due }, dead, held }: CaughtUp): string[] {
-  const failed = ends.flatMap(({ hour, faults }) =>
+  const failureLines = ends.flatMap(({ hour, faults }) =>
     faults.map(({ collector, fault }) => `${collector} has not collected ${hourText(hour)}: ${faultLine(fault)}`),
   )
   return [
-    ...failed,
+    ...failureLines,
     ...(due > 0 ? [`${counted(due, 'metric')} not delivered`] : []),
     ...(dead > 0 ? [`the service refused ${counted(dead, 'metric')} for good`] : []),
     ...(held > 0 ? [`${counted(held, 'metric')} held until a person decides`] : []),

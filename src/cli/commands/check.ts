@@ -42,18 +42,15 @@ export function checkCommand(): Command {
         const context = await setUpWhole(file, warm)
         const checking = checkCollectors(context)
         const opener = whileStarting(() => import('../../app/open-outbox.ts'))
-        const checked = await checking
-        const all = inOrder(mistakesOf(checked), configFiles(context.config))
+        const check = await checking
+        const all = inOrder(mistakesOf(check), configFiles(context.config))
         if (all.length > 0) throw new ConfigError(context.config.file, all)
-        const busy = machineBusy(checked)
+        const busy = machineBusy(check)
         if (busy) throw busy
-        const rows = checked.usable.flatMap(metricRows)
-        const warnings = await warningsOf(context, checked.usable, opener)
+        const rows = check.usable.flatMap(metricRows)
+        const warnings = await warningsOf(context, check.usable, opener)
         const shared = otherConfiguration(context.config)
-        const cautions = [
-          ...(shared ? [shared] : []),
-          ...cautionsOf(context.config, [...checked.named, ...checked.usable]),
-        ]
+        const cautions = [...(shared ? [shared] : []), ...cautionsOf(context.config, [...check.named, ...check.usable])]
         if (json) printJson({ file: context.config.file, metrics: rows, warnings, cautions: cautions.map(mistakeJson) })
         else printChecked(context.config.file, rows, warnings, cautions)
       } catch (error) {

@@ -97,23 +97,23 @@ async function collectOnce(options: CollectOptions, stopping?: AbortSignal): Pro
   const isStored = !options.dryRun
   const lists = outbox && (isStored ? outbox.lists : readingOnly(outbox.lists))
   // A person who names a collector asks for its hour.
-  const meant = collectors.filter(one => options.only !== undefined || isExpected(one, hour))
-  for (const { id, at = [] } of collectors.filter(one => !meant.includes(one)))
+  const expectedCollectors = collectors.filter(one => options.only !== undefined || isExpected(one, hour))
+  for (const { id, at = [] } of collectors.filter(one => !expectedCollectors.includes(one)))
     note(`${id} is left out: it is expected at ${at.map(dayHourText).join(', ')} alone; --only ${id} collects it`)
-  const collected = await collectParts(context, outbox, meant, { hour, units, stopping, isStored, lists })
+  const report = await collectParts(context, outbox, expectedCollectors, { hour, units, stopping, isStored, lists })
   if (stopping?.aborted) return
-  if (!outbox || options.dryRun) await showOnly(context, collected, options)
-  else if (!(await queueAndDeliver(context, outbox, collected, options))) endIncomplete()
-  if (collected.parts.some(({ fault }) => fault)) endIncomplete()
+  if (!outbox || options.dryRun) await showOnly(context, report, options)
+  else if (!(await queueAndDeliver(context, outbox, report, options))) endIncomplete()
+  if (report.parts.some(({ fault }) => fault)) endIncomplete()
 }
 
 /** Shows what would be sent, and names events that may be mistyped. */
-async function showOnly(context: AppContext, collected: CollectedReport, options: CollectOptions): Promise<void> {
-  const { hour, parts, stored } = collected
+async function showOnly(context: AppContext, collectedReport: CollectedReport, options: CollectOptions): Promise<void> {
+  const { hour, parts, stored } = collectedReport
   const quiet = (await quietEvents(context, parts)).flatMap(({ part, text }) =>
     part.accepted.map(({ metric }) => ({ metric: metric.id, kind: 'event-not-seen' as const, text })),
   )
-  const report = { ...collected, warnings: [...collected.warnings, ...quiet] }
+  const report = { ...collectedReport, warnings: [...collectedReport.warnings, ...quiet] }
   const isSent = ({ metric, hold, isPrivate }: Accepted) => {
     const state = stored.get(metric.id)?.state
     return state === undefined ? !hold && !isPrivate : state === 'due'
@@ -130,26 +130,26 @@ async function showOnly(context: AppContext, collected: CollectedReport, options
 async function queueAndDeliver(
   context: AppContext,
   outbox: Outbox,
-  collected: CollectedReport,
+  report: CollectedReport,
   options: CollectOptions,
 ): Promise<boolean> {
-  const { hour, parts } = collected
+  const { hour, parts } = report
   const { time } = context
   const metrics = parts.flatMap(({ accepted }) => accepted)
   if (options.allowUnitChange) await changeUnits(outbox, metrics, hour, time.nowMs())
-  if (!options.json) printParts(collected)
+  if (!options.json) printParts(report)
   const pushedAtMs = time.nowMs()
   await deliverNow(context, outbox)
   const warnings = (await outbox.operators.warnings()).filter(
     ({ lastSeenMs, isAcknowledged }) => lastSeenMs >= pushedAtMs && !isAcknowledged,
   )
-  await printResult({ json: () => partsJson(collected, warnings), text: () => printWarnings(warnings) }, options)
+  await printResult({ json: () => partsJson(report, warnings), text: () => printWarnings(warnings) }, options)
   const entries = await outbox.operators.stored(metrics.map(({ metric }) => ({ id: metric.id, hour })))
   const count = (state: string) => entries.filter(each => each?.state === state).length
-  const rest = waitingText({ dead: count('dead'), held: count('held') })
+  const waiting = waitingText({ dead: count('dead'), held: count('held') })
   const kept = count('private')
   const isKept = kept === 0 ? '' : `; ${kept} private`
-  note(`${count('delivered')} of ${entries.length - kept} delivered${rest}${isKept}`)
+  note(`${count('delivered')} of ${entries.length - kept} delivered${waiting}${isKept}`)
   return count('due') + count('dead') + count('held') === 0
 }
 
@@ -167,11 +167,11 @@ function printWarnings(warnings: readonly Warning[]): void {
  */
 async function changeUnits(
   { operators, intake }: Pick<Outbox, 'operators' | 'intake'>,
-  accepted: readonly Accepted[],
+  values: readonly Accepted[],
   hour: Hour,
   nowMs: number,
 ): Promise<void> {
-  const sendable = accepted.filter(({ hold }) => !hold).map(({ metric }) => metric)
+  const sendable = values.filter(({ hold }) => !hold).map(({ metric }) => metric)
   const held = await operators.deadOrHeld({ state: 'held', ids: sendable.map(({ id }) => id), hour })
   const unitOf = new Map(sendable.map(({ id, unit }) => [id, unit]))
   const ids = held.filter(({ kind, id, unit }) => kind === 'unit' && unit === unitOf.get(id)).map(({ id }) => id)
@@ -191,12 +191,12 @@ async function changeUnits(
  * @param ofService warnings of the service on the push; default: nothing was pushed
  */
 function partsJson({ hour, parts, warnings }: CollectedReport, ofService?: readonly Warning[]) {
-  const accepted = parts.flatMap(part => part.accepted)
+  const values = parts.flatMap(part => part.accepted)
   return {
     hour: hourText(hour),
-    metrics: accepted.flatMap(({ metric, isPrivate }) => (isPrivate ? [] : [pushedMetric(metric)])),
-    private: accepted.flatMap(({ metric, isPrivate }) => (isPrivate ? [pushedMetric(metric)] : [])),
-    held: accepted.flatMap(({ metric, hold }) => (hold ? [{ id: metric.id, ...hold }] : [])),
+    metrics: values.flatMap(({ metric, isPrivate }) => (isPrivate ? [] : [pushedMetric(metric)])),
+    private: values.flatMap(({ metric, isPrivate }) => (isPrivate ? [pushedMetric(metric)] : [])),
+    held: values.flatMap(({ metric, hold }) => (hold ? [{ id: metric.id, ...hold }] : [])),
     warnings,
     serviceWarnings: ofService?.map(({ metricId, text }) => ({ metric: metricId, text })),
     faults: faultsOf(parts),

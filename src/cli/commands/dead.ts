@@ -115,10 +115,10 @@ function listCommand(state: State): Command {
 }
 
 /** Refuses an unknown name without `ls`, which may be a misspelt command. @throws Fault `usage` */
-async function demandKnown(selected: Selected, group: Command): Promise<void> {
-  for (const name of selected.selection.ids ?? []) {
-    if (await isKnown(name, selected)) continue
-    throw strayWord(group, name, ', and no metric or protocol has that name', await knownNames(selected))
+async function demandKnown(query: Selected, group: Command): Promise<void> {
+  for (const name of query.selection.ids ?? []) {
+    if (await isKnown(name, query)) continue
+    throw strayWord(group, name, ', and no metric or protocol has that name', await knownNames(query))
   }
 }
 
@@ -181,21 +181,21 @@ async function misfit(name: string, call: Selected): Promise<string> {
   const isOf = hour === undefined ? '' : ` of ${hourText(hour)}`
   if (!(await isKnown(name, call))) return `no metric or protocol is called "${name}"`
   const otherState = state === 'dead' ? 'held' : 'dead'
-  const others = (await outbox?.operators.deadOrHeld({ ...selection, state: otherState, ids: [name] }))?.length ?? 0
+  const otherCount = (await outbox?.operators.deadOrHeld({ ...selection, state: otherState, ids: [name] }))?.length ?? 0
   const due = (await outbox?.operators.due({ ids: [name], ...(hour === undefined ? {} : { hour }) }))?.length ?? 0
   const counts = [
-    ...(others > 0 ? [`; ${counted(others, 'metric')} ${otherState}: tidegauge ${otherState} ls ${name}`] : []),
+    ...(otherCount > 0 ? [`; ${counted(otherCount, 'metric')} ${otherState}: tidegauge ${otherState} ls ${name}`] : []),
     ...(due > 0 ? [`; ${counted(due, 'metric')} due: tidegauge due ls ${name}`] : []),
   ]
   return `nothing of ${name}${isOf} is ${state}${reason === undefined ? '' : ' for such a reason'}${counts.join('')}`
 }
 
 /** Reports that metrics are due from now on, and which process pushes them. */
-async function printDue(count: number, released: readonly DeadOrHeldMetric[], { context }: Selected): Promise<void> {
+async function printDue(count: number, metrics: readonly DeadOrHeldMetric[], { context }: Selected): Promise<void> {
   const deliverer = count === 0 ? '' : `: ${await delivererSentence(context)}`
   print(`${counted(count, 'metric')} due${deliverer}`)
   const configured = new Set(context.config.protocols.map(({ id }) => id))
-  const homeless = new Set(released.map(({ protocolId }) => protocolId).filter(id => !configured.has(id)))
+  const homeless = new Set(metrics.map(({ protocolId }) => protocolId).filter(id => !configured.has(id)))
   for (const id of homeless) note(`${id} is not in ${context.config.file}: its metrics stay due until it is`)
 }
 
@@ -317,10 +317,10 @@ const heldWords: Record<Exclude<DeadOrHeldMetric['kind'], 'refused'>, string> = 
 }
 
 function nextSteps({ id, hour, kind, state }: DeadOrHeldMetric): readonly (readonly [when: string, words: string])[] {
-  const which = `${id} --hour ${hourText(hour)}`
-  const giveUp = ['to give it up', `${state} drop ${which}`] as const
-  if (kind === 'refused') return [['once the service takes it', `dead retry ${which}`], giveUp]
+  const target = `${id} --hour ${hourText(hour)}`
+  const giveUp = ['to give it up', `${state} drop ${target}`] as const
+  if (kind === 'refused') return [['once the service takes it', `dead retry ${target}`], giveUp]
   const origin = ['to see where it came from', `explain ${id} ${hourText(hour)}`] as const
   if (kind === 'unit') return [origin, ['if the change is meant', `held release ${id} --allow-unit-change`], giveUp]
-  return [origin, ['if the value is right', `held release ${which}`], giveUp]
+  return [origin, ['if the value is right', `held release ${target}`], giveUp]
 }

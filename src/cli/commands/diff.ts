@@ -117,24 +117,24 @@ function replacedBy(file: string, collectors: readonly CollectorConfig[], isName
 async function diffOf(
   context: AppContext,
   outbox: Outbox,
-  other: CollectorConfig,
+  changedCollector: CollectorConfig,
   count: number,
 ): Promise<CollectorDiff> {
   await using stack = new AsyncDisposableStack()
   const reader = openLoggedReader(context, stack)
-  const nothing = { collector: other.id, hours: [], equal: 0, changes: [] }
-  const described = await describeReadable(reader, other)
-  if (described.kind === 'unread') return { ...nothing, cannotRun: described.unread.reason }
-  if (described.kind === 'left-out') {
+  const nothing = { collector: changedCollector.id, hours: [], equal: 0, changes: [] }
+  const description = await describeReadable(reader, changedCollector)
+  if (description.kind === 'unread') return { ...nothing, cannotRun: description.unread.reason }
+  if (description.kind === 'left-out') {
     return { ...nothing, cannotRun: 'it only reads “now”: past hours cannot be compared' }
   }
-  const delivered = await outbox.operators.deliveredHours([other.id])
+  const delivered = await outbox.operators.deliveredHours([changedCollector.id])
   const hours = delivered.slice(-count).map(({ hour }) => hour)
-  const compared = await fewAtATime(hours, hour =>
-    hourAgain(reader, outbox, { ...described, hour }, 'the changed collector does not return it'),
+  const comparisons = await fewAtATime(hours, hour =>
+    hourAgain(reader, outbox, { ...description, hour }, 'the changed collector does not return it'),
   )
-  const equal = compared.reduce((sum, one) => sum + one.equal, 0)
-  return { collector: other.id, hours, equal, changes: compared.flatMap(({ changes }) => changes) }
+  const equal = comparisons.reduce((sum, one) => sum + one.equal, 0)
+  return { collector: changedCollector.id, hours, equal, changes: comparisons.flatMap(({ changes }) => changes) }
 }
 
 function printDiff({ collector, hours, equal, changes, cannotRun }: CollectorDiff): void {
@@ -155,10 +155,10 @@ function rowOf({ metric, hour, stored, again, reason }: ValueChange): string[] {
 }
 
 /** The change relative to the stored value, in percent; the bare difference where that is 0. */
-function differenceText(stored: number, changed: number): string {
-  const difference = changed - stored
-  if (stored === 0) return difference > 0 ? `+${difference}` : exactText(difference)
-  const percent = (difference / Math.abs(stored)) * 100
+function differenceText(before: number, changed: number): string {
+  const difference = changed - before
+  if (before === 0) return difference > 0 ? `+${difference}` : exactText(difference)
+  const percent = (difference / Math.abs(before)) * 100
   return `${percent > 0 ? '+' : ''}${exactText(Number(percent.toPrecision(3)))} %`
 }
 

@@ -36,19 +36,19 @@ export function doctorCommand(): Command {
     .option('--json', 'print JSON')
     .action(async (options: ConfigOption & JsonOption) => {
       const { context, mistakes } = openContextDespite(options.config)
-      const found: Finding[] = []
+      const allFindings: Finding[] = []
       const examining = context ? examinations(context, mistakes) : [unreadable(options.config, mistakes)]
       // A question that fails before its turn is reported at its turn.
       for (const findings of examining) findings.catch(() => {})
       for (const findings of examining) {
         for (const finding of await findings) {
-          found.push(finding)
+          allFindings.push(finding)
           if (!options.json) print(lineOf(finding))
         }
       }
-      const isWell = found.every(({ outcome }) => outcome !== 'failed')
-      if (options.json) printJson({ ok: isWell, findings: found })
-      else printSum(found)
+      const isWell = allFindings.every(({ outcome }) => outcome !== 'failed')
+      if (options.json) printJson({ ok: isWell, findings: allFindings })
+      else printSum(allFindings)
       if (!isWell) endIncomplete()
     })
 }

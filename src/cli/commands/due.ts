@@ -90,10 +90,10 @@ function onDue(act: (due: SelectedDue) => Promise<void>, open?: typeof openExist
 
 /** Why due metrics of a protocol are not delivered, as far as known. */
 function whyIn({ config }: AppContext, backlog: Backlog | undefined): SelectedDue['whyOf'] {
-  const configured = new Set(config.protocols.map(({ id }) => id))
+  const protocolIds = new Set(config.protocols.map(({ id }) => id))
   const waiting = (backlog?.waiting ?? []).flatMap(state => state.waiting ?? [])
   const why = waiting.length > 0 ? waiting.join('; ') : 'its turn has not come'
-  return ({ protocolId }) => (configured.has(protocolId) ? why : `${protocolId} is no longer in the configuration`)
+  return ({ protocolId }) => (protocolIds.has(protocolId) ? why : `${protocolId} is no longer in the configuration`)
 }
 
 /** Prints the due metrics of each protocol, and single ones when some were selected. */

@@ -127,15 +127,15 @@ async function explanationOf(
   { id, protocolId, hour, collector }: Explained,
 ): Promise<Explanation> {
   const { config } = context
-  const configured = config.protocols.flatMap(({ collectors }) => collectors).find(one => one.id === collector)
+  const collectorConfig = config.protocols.flatMap(({ collectors }) => collectors).find(one => one.id === collector)
   const [entry] = await operators.history(id, hour, hour)
   const origin = await operators.origin(collector, hour)
   const [range] = origin ? [] : await operators.hourRanges('unread', { collectors: [collector], from: hour, to: hour })
   const state = entry?.state
   const isDetained = state === 'dead' || state === 'held'
-  const detained = isDetained ? (await operators.deadOrHeld({ state, ids: [id], hour }))[0] : undefined
-  const again = configured
-    ? await readWithRecord(context, configured, hour, labelOf({ id, protocolId }), intake, readingOnly(lists))
+  const detention = isDetained ? (await operators.deadOrHeld({ state, ids: [id], hour }))[0] : undefined
+  const again = collectorConfig
+    ? await readWithRecord(context, collectorConfig, hour, labelOf({ id, protocolId }), intake, readingOnly(lists))
     : { failure: 'its collector is no longer configured' }
   return {
     id,
@@ -144,8 +144,8 @@ async function explanationOf(
     ...(entry && { entry }),
     ...(origin && { origin }),
     ...(range?.fault && { unread: range.fault }),
-    ...(detained && { detained }),
-    ...(configured && { configured, present: presentOf(configured) }),
+    ...(detention && { detained: detention }),
+    ...(collectorConfig && { configured: collectorConfig, present: presentOf(collectorConfig) }),
     flushes: entry ? await flushesOf(context, operators, protocolId, entry) : [],
     warnings: (await operators.warnings()).filter(({ metricId }) => metricId === id),
     again,
@@ -236,14 +236,14 @@ function priceJson(price: Recording['prices'][string], own: Recording | undefine
 }
 
 function readsJson(recording: Recording) {
-  const reads = recording.reads.map(read => {
-    const request = rpcLine(read, recording)
+  const reads = recording.reads.map(recordedRead => {
+    const request = rpcLine(recordedRead, recording)
     return {
-      chain: read.chain,
-      what: readWords(read),
-      answer: answerWords(read),
-      decoded: decodedText(read),
-      logs: 'logs' in read ? read.answer : undefined,
+      chain: recordedRead.chain,
+      what: readWords(recordedRead),
+      answer: answerWords(recordedRead),
+      decoded: decodedText(recordedRead),
+      logs: 'logs' in recordedRead ? recordedRead.answer : undefined,
       request: request === undefined ? undefined : jsonOf(request),
     }
   })
@@ -282,7 +282,7 @@ function happened(found: Explanation): Fact[] {
   const { entry, origin, detained, flushes, warnings, collector, id } = found
   const fault = origin?.fault ?? found.unread
   const attempts = origin && origin.attempts > 1 ? `, after ${counted(origin.attempts, 'attempt')}` : ''
-  const delivered = entry?.deliveredMs
+  const deliveredMs = entry?.deliveredMs
   return [
     ['collected', entry && `${instantText(entry.collectedMs)}, by ${collector}${attempts}`],
     ['collector', entry ? undefined : `${collector}${attempts}`],
@@ -297,7 +297,7 @@ function happened(found: Explanation): Fact[] {
       const when = count === 1 ? instantText(firstMs) : `${instantText(firstMs)} to ${instantText(lastMs)}`
       return ['not accepted', `${when}, ${counted(count, 'flush', 'flushes')}: ${cut(reason, answerCharsMax)}`]
     }),
-    ['delivered', delivered === undefined ? undefined : `${instantText(delivered)}, the service accepted it`],
+    ['delivered', deliveredMs === undefined ? undefined : `${instantText(deliveredMs)}, the service accepted it`],
     ...(detained ? detainedFacts(detained, `tidegauge ${detained.state} show ${id}`) : []),
     ['due', entry?.state === 'due' ? 'not delivered yet: tidegauge status' : undefined],
     ['private', entry?.state === 'private' ? 'kept for other values, and not sent' : undefined],
@@ -379,10 +379,10 @@ function printAgain({ again, entry, origin }: Explanation): void {
   if (!reads) return
   printBlocks(reads, origin?.blocks ?? [])
   printReads(reads)
-  for (const [name, { usd }, own] of pricesIn(reads, prices)) {
-    const others = own ? Object.keys(own.prices) : []
+  for (const [name, { usd }, priceReads] of pricesIn(reads, prices)) {
+    const others = priceReads ? Object.keys(priceReads.prices) : []
     print(`price of ${name}: ${usd} USD${others.length > 0 ? `, by the price of ${others.join(', ')}` : ''}`)
-    if (own) printReads(own)
+    if (priceReads) printReads(priceReads)
   }
 }
 
@@ -394,11 +394,11 @@ function listText({ name, kind, chain, block, items, added }: ListRead): string 
 }
 
 function printReads(recording: Recording): void {
-  for (const [place, read] of recording.reads.entries()) {
-    const [decoded, answer] = [decodedText(read), cut(answerWords(read), answerCharsMax)]
+  for (const [place, recordedRead] of recording.reads.entries()) {
+    const [decoded, answer] = [decodedText(recordedRead), cut(answerWords(recordedRead), answerCharsMax)]
     const meaning = decoded === undefined ? ` → ${answer}` : ` = ${cut(decoded, answerCharsMax)} (${answer})`
-    print(`${place + 1}. ${read.chain}: ${readWords(read)}${meaning}`)
-    const request = rpcLine(read, recording)
+    print(`${place + 1}. ${recordedRead.chain}: ${readWords(recordedRead)}${meaning}`)
+    const request = rpcLine(recordedRead, recording)
     if (request !== undefined) print(`   ${request}`)
   }
   for (const { request, answers } of recording.http) {

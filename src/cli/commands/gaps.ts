@@ -74,14 +74,16 @@ async function find({ context, outbox, options }: OutboxCall<HourRangeOptions>):
   const late = hourAt(time.nowMs() - overdueMs)
   const until = to === undefined || to > late ? late : to
   const waiting = (await operators?.hourRanges('due', { ...filter, to: until })) ?? []
-  const concerned = collectors.filter(({ id }) => [...gaps, ...unread].some(({ collector }) => collector === id))
-  const mendable = await mendableOf(context, concerned)
-  const advised = (range: CollectorHourRange) => {
-    const collector = concerned.find(({ id }) => id === range.collector)
+  const affectedCollectors = collectors.filter(({ id }) =>
+    [...gaps, ...unread].some(({ collector }) => collector === id),
+  )
+  const mendable = await mendableOf(context, affectedCollectors)
+  const withAdvice = (range: CollectorHourRange) => {
+    const collector = affectedCollectors.find(({ id }) => id === range.collector)
     return { ...range, advice: gapAdvice(range, mendable(range.collector), collector) }
   }
   const isNew = ((await status?.collectors()) ?? []).length === 0
-  return { gaps: gaps.map(advised), unread: unread.map(advised), waiting, isNew }
+  return { gaps: gaps.map(withAdvice), unread: unread.map(withAdvice), waiting, isNew }
 }
 
 /** Whether a collector can read the past; its file is loaded for that. */
@@ -115,24 +117,24 @@ async function printFound(found: ListedHours, { context }: OutboxCall<HourRangeO
   print('\nnot collected yet:')
   printRanges(waiting, [], () => [])
   const configured = new Set(context.config.protocols.flatMap(({ collectors }) => collectors.map(({ id }) => id)))
-  const all = [...new Set(waiting.map(({ collector }) => collector))]
-  const unconfigured = all.filter(id => !configured.has(id))
+  const collectorIds = [...new Set(waiting.map(({ collector }) => collector))]
+  const strangers = collectorIds.filter(id => !configured.has(id))
   print('')
-  if (unconfigured.length > 0)
-    print(`not in this configuration, and tried again only with one that has it: ${unconfigured.join(', ')}`)
-  if (unconfigured.length < all.length) await printWho(unconfigured, context)
+  if (strangers.length > 0)
+    print(`not in this configuration, and tried again only with one that has it: ${strangers.join(', ')}`)
+  if (strangers.length < collectorIds.length) await printWho(strangers, context)
 }
 
-/** Prints who collects, or how. @param removed collectors whose hours are not tried */
-async function printWho(removed: readonly string[], context: AppContext): Promise<void> {
+/** Prints who collects, or how. @param removedIds collectors whose hours are not tried */
+async function printWho(removedIds: readonly string[], context: AppContext): Promise<void> {
   const holder = await daemonSentence(context)
   if (holder === undefined) print('no daemon runs: tidegauge run')
-  else print(`the running daemon (${holder}) goes on trying${removed.length > 0 ? ' the others' : ''}`)
+  else print(`the running daemon (${holder}) goes on trying${removedIds.length > 0 ? ' the others' : ''}`)
 }
 
 function printRanges<T extends CollectorHourRange>(
   ranges: readonly T[],
-  more: readonly string[],
+  extraColumns: readonly string[],
   cells: (range: T) => string[],
 ) {
   const rows = ranges.slice(0, rowsMax).map(range => {
@@ -140,7 +142,7 @@ function printRanges<T extends CollectorHourRange>(
     const reason = fault === undefined ? 'not tried yet' : cut(fault.message, reasonCharsMax)
     return [collector, hourText(from), hourText(to), String(hours), reason, ...cells(range)]
   })
-  printTable(['collector', 'from', 'to', 'hours', 'reason', ...more], rows, ['hours'])
+  printTable(['collector', 'from', 'to', 'hours', 'reason', ...extraColumns], rows, ['hours'])
   const rest = ranges.slice(rowsMax)
   if (rest.length > 0)
     print(`and ${counted(rest.length, 'range')} more (${counted(sumOf(rest), 'hour')}): --json has all`)

@@ -87,17 +87,17 @@ function printHistory({ id, collector, isRemoved, hours }: MetricHistory, hoursW
   const isCorrected = hours.some(({ earlier }) => earlier)
   const hasReason = hours.some(({ reason }) => reason !== undefined)
   const head = ['hour', 'value', 'unit', 'state', 'collected', 'delivered']
-  const more = [...(isCorrected ? ['corrected'] : []), ...(hasReason ? ['reason'] : [])]
+  const extraColumns = [...(isCorrected ? ['corrected'] : []), ...(hasReason ? ['reason'] : [])]
   const rows = hours.map(hour => [
     ...cellsOf(hour),
     ...(isCorrected ? [correctedText(hour)] : []),
     ...(hasReason ? [cut(hour.reason ?? '', reasonCharsMax)] : []),
   ])
-  printTable([...head, ...more], rows, ['value'])
-  const removed = isRemoved ? ', which is no longer configured' : ''
+  printTable([...head, ...extraColumns], rows, ['value'])
+  const remark = isRemoved ? ', which is no longer configured' : ''
   const before =
     hoursWanted > hours.length ? `; nothing is known of the ${counted(hoursWanted - hours.length, 'hour')} before` : ''
-  print(`\n${id}, by ${collector}${removed}${before}`)
+  print(`\n${id}, by ${collector}${remark}${before}`)
 }
 
 function cellsOf({ hour, value, unit = '', state, collectedMs, deliveredMs }: HistoryHour): string[] {

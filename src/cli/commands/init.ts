@@ -191,7 +191,7 @@ const isNewProject = (folder: string) => !existsSync(join(folder, 'package.json'
 /** A collector, its test and, where it reads a chain, its recording. @param from collector of `config/starter/` */
 export function collectorFiles(name: string, extension: SourceExtension, from = template): FolderFiles {
   const file = (ending: string) => starterText(`collectors/${from}${ending}`)
-  const renamed = (text: string) =>
+  const withName = (text: string) =>
     text
       .replaceAll(`${from}.ts`, `${name}${extension}`)
       .replaceAll(`${from}.test.ts`, `${name}.test${extension}`)
@@ -199,7 +199,7 @@ export function collectorFiles(name: string, extension: SourceExtension, from = 
       .replaceAll(`'${from}'`, `'${name}'`)
   return {
     [`collectors/${name}${extension}`]: file('.ts'),
-    [`collectors/${name}.test${extension}`]: renamed(file('.test.ts')),
+    [`collectors/${name}.test${extension}`]: withName(file('.test.ts')),
     ...(from === template && { [`collectors/${name}.recording.json`]: file('.recording.json') }),
   }
 }

@@ -37,11 +37,11 @@ function listJson({ name, items, sinceMs, hour, block }: RememberedList) {
   }
 }
 
-function printLists({ lists, protocols }: Config, remembered: readonly RememberedList[]): void {
+function printLists({ lists, protocols }: Config, listMemory: readonly RememberedList[]): void {
   const names = lists.map(({ name }) => name)
   const collectors = protocols.flatMap(protocol => protocol.collectors.map(({ id }) => id))
-  const empty = names.filter(name => remembered.every(list => list.name !== name))
-  const rows = remembered.map(({ name, items, sinceMs, hour, block }) => {
+  const empty = names.filter(name => listMemory.every(list => list.name !== name))
+  const rows = listMemory.map(({ name, items, sinceMs, hour, block }) => {
     const isConfigured = names.includes(name) || collectors.some(id => name.startsWith(`${id} logs `))
     const shownName = isConfigured ? name : `${name} (no longer configured)`
     return [shownName, grouped(items.length), instantText(sinceMs), hourText(hour), String(block?.number ?? 'none')]

@@ -26,12 +26,11 @@ export function moveCommand(): Command {
     .addOption(new Option('--to <store>', 'where to').choices(['postgres', 'folder']).makeOptionMandatory())
     .option('--folder <path>', 'with --to folder: a folder without an outbox')
     .action(async (options: MoveOptions) => {
-      const copied = options.to === 'postgres' ? await toPostgres(options) : await toFolder(options)
-      for (const { table, rows } of copied.tables.filter(one => one.rows > 0))
-        print(`${table}: ${counted(rows, 'row')}`)
-      print(`copied to ${copied.place}; counts and digests are the same; ${copied.from} is kept as it is`)
+      const copy = options.to === 'postgres' ? await toPostgres(options) : await toFolder(options)
+      for (const { table, rows } of copy.tables.filter(one => one.rows > 0)) print(`${table}: ${counted(rows, 'row')}`)
+      print(`copied to ${copy.place}; counts and digests are the same; ${copy.from} is kept as it is`)
       const without = options.to === 'folder' ? ', remove fleet:' : ''
-      print(`now write data: ${copied.data}${without}, and start the daemon`)
+      print(`now write data: ${copy.data}${without}, and start the daemon`)
     })
 }
 

@@ -87,10 +87,10 @@ function chainOf({ chains }: Config, name: string, file: string): ChainConfig {
   if (found) return found
   const names = chains.map(chain => chain.name)
   const near = meant(name, names)
-  const own = isOwnFile(file) ? shortest(file) : `${ownConfigFile} here`
+  const ownFile = isOwnFile(file) ? shortest(file) : `${ownConfigFile} here`
   const entry = `chains: { ${/^[\w-]+$/.test(name) ? name : 'mainnet'}: { id: …, rpc: [https://…] } }`
   const there =
-    names.length > 0 ? `there are: ${names.join(', ')}` : `write it into ${own}, as ${entry}; no more is needed`
+    names.length > 0 ? `there are: ${names.join(', ')}` : `write it into ${ownFile}, as ${entry}; no more is needed`
   throw new Fault('usage', `no chain is called "${name}"`, { fix: near ? `did you mean ${near}?` : there })
 }
 
@@ -258,20 +258,20 @@ const labelCharsMax = 16
 /**
  * Entries of `contract-read` for the functions of an ABI that answered with numbers, by labels that are not taken.
  *
- * @param reserved labels, and call data of functions that have an entry already
+ * @param namesInUse labels, and call data of functions that have an entry already
  */
 function abiEntries(
   answers: readonly Answered[],
-  reserved: { readonly labels: readonly string[]; readonly inputs: readonly string[] },
+  namesInUse: { readonly labels: readonly string[]; readonly inputs: readonly string[] },
 ): Record<string, ReadEntry> {
   const entries: Record<string, ReadEntry> = {}
   for (const { abi, call, input } of answers) {
-    if (reserved.inputs.includes(input)) continue
+    if (namesInUse.inputs.includes(input)) continue
     for (const [place, { name = '', type }] of abi.outputs.entries()) {
       if (!isNumber(type)) continue
       const isOnly = abi.outputs.length === 1
       const label = freeLabel(isOnly ? abi.name : `${abi.name}_${name || place}`, [
-        ...reserved.labels,
+        ...namesInUse.labels,
         ...Object.keys(entries),
       ])
       const take = isOnly ? {} : { take: name || String(place) }

@@ -44,18 +44,18 @@ export function showCommand(): Command {
 /** The error of a protocol that the service does not know, with what has it registered as things are now; others unchanged. */
 async function withWayOut(error: unknown, { config }: AppContext, id: string): Promise<unknown> {
   if (!(error instanceof Fault) || error.facts['status'] !== 404) return error
-  const seen = await seenDaemon(config.status)
+  const daemonSeen = await seenDaemon(config.status)
   const isRegistered = config.protocols.some(protocol => protocol.id === id && protocol.register)
   const first = 'the daemon registers it with its first push; tidegauge status says what is due'
   const ways = {
-    starting: seen.kind === 'starting' ? startingSentence(seen) : '',
-    'at-work': untakenSentence(seen, config) ?? first,
+    starting: daemonSeen.kind === 'starting' ? startingSentence(daemonSeen) : '',
+    'at-work': untakenSentence(daemonSeen, config) ?? first,
     stalled: 'tidegauge status says why the daemon cannot work',
     silent: `the daemon ${silentWords}`,
     none: 'start the daemon, which registers it: tidegauge run',
   }
-  if (!isRegistered && untakenSentence(seen, config) === undefined) return error
-  return new Fault(error.code, error.message, { facts: error.facts, fix: ways[seen.kind] })
+  if (!isRegistered && untakenSentence(daemonSeen, config) === undefined) return error
+  return new Fault(error.code, error.message, { facts: error.facts, fix: ways[daemonSeen.kind] })
 }
 
 function change(value: number | null | undefined): string {

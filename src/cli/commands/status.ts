@@ -28,12 +28,14 @@ export function statusCommand(): Command {
     .description('what is true now: hours, backlog, last verdicts')
     .option('--json', 'print JSON, as /status.json')
     .action(async ({ config, json }: ConfigOption & JsonOption) => {
-      const seen = await daemonOf(config)
+      const daemonSeen = await daemonOf(config)
       const running =
-        seen.kind === 'at-work' && seen.status.configuration.file === resolve(config) ? seen.status : undefined
+        daemonSeen.kind === 'at-work' && daemonSeen.status.configuration.file === resolve(config)
+          ? daemonSeen.status
+          : undefined
       // The configuration in force judges: the file may have mistakes, or be saved and not taken yet.
       const context = running?.configuration.refused ? undefined : readable(config, running)
-      const untaken = context && untakenSentence(seen, context.config)
+      const untaken = context && untakenSentence(daemonSeen, context.config)
       if (untaken !== undefined) note(untaken)
       if (!context || untaken !== undefined) {
         if (running) printRunning(running, json)
@@ -42,7 +44,7 @@ export function statusCommand(): Command {
       }
       // This command does not catch up: a late hour is late.
       const holder = await daemonSentence(context)
-      const { daemon, trouble } = daemonState(seen, holder, context.config.status)
+      const { daemon, trouble } = daemonState(daemonSeen, holder, context.config.status)
       const reloads = holder !== undefined && running ? reloadsOf(running) : undefined
       const present = await readOutbox(context, async outbox => {
         const service = namedService(context.config)
@@ -50,7 +52,7 @@ export function statusCommand(): Command {
         return statusJson(await observe({ ...read, isForceUnknown: trouble !== undefined }))
       })
       // The present folder says nothing of a daemon that has no outbox.
-      const reasons = seen.kind === 'silent' ? present.ready.reasons : []
+      const reasons = daemonSeen.kind === 'silent' ? present.ready.reasons : []
       const status =
         trouble === undefined ? present : { ...present, ready: { ok: false, reasons: [trouble, ...reasons] } }
       if (json) printJson(status)
@@ -87,17 +89,20 @@ async function daemonOf(file: string): Promise<DaemonSeen> {
  * @param holder who has the daemon's role, if anyone does
  */
 function daemonState(
-  seen: DaemonSeen,
+  daemonSeen: DaemonSeen,
   holder: string | undefined,
   { host, port }: AppContext['config']['status'],
 ): { readonly daemon?: string | undefined; readonly trouble?: string } {
   const at = `at ${host}:${port}`
-  switch (seen.kind) {
+  switch (daemonSeen.kind) {
     case 'starting':
-      return { daemon: `is starting, ${at}`, trouble: startingSentence(seen) }
+      return { daemon: `is starting, ${at}`, trouble: startingSentence(daemonSeen) }
     case 'stalled':
       if (holder !== undefined) break
-      return { daemon: `one answers ${at}, without this outbox`, trouble: `the daemon cannot work: ${seen.reason}` }
+      return {
+        daemon: `one answers ${at}, without this outbox`,
+        trouble: `the daemon cannot work: ${daemonSeen.reason}`,
+      }
     case 'silent':
       if (holder === undefined) break
       return { daemon: holder, trouble: `The daemon (${holder}) ${silentWords}. What it has planned is not known.` }
@@ -156,11 +161,11 @@ function printStatus(status: StatusJson, daemon: string | undefined): void {
 
 /** Collectors whose newest hour has failed so far, where no reason above says why. */
 function failingSentences({ hours, ready: { reasons, warnings = [] } }: StatusJson, reader: Reader): string[] {
-  const said = [...reasons, ...warnings]
+  const sentences = [...reasons, ...warnings]
   return hours.rows.flatMap(({ collector, cells }) => {
     const place = cells.findLastIndex(({ state, fault }) => state === 'due' && fault)
     const [fault, hour] = [cells[place]?.fault, hours.hours[place]]
-    if (!fault || hour === undefined || said.some(sentence => sentence.includes(fault.message))) return []
+    if (!fault || hour === undefined || sentences.some(sentence => sentence.includes(fault.message))) return []
     return [failingSentence(collector, hour, fault, reader)]
   })
 }

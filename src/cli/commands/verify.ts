@@ -39,16 +39,16 @@ export function verifyCommand(): Command {
         if (outbox) await requireService(context, outbox, 'compare')
         const verifiedNow = () => verified(context, outbox, protocolIds, range)
         const first = await verifiedNow()
-        const pushed = options.repair && outbox ? await repair(context, outbox, first) : 0
-        const verification = pushed > 0 ? await verifiedNow() : first
+        const pushCount = options.repair && outbox ? await repair(context, outbox, first) : 0
+        const verification = pushCount > 0 ? await verifiedNow() : first
         if (!options.repair && repairableIn(verification).length > 0) {
           note('  → tidegauge verify --repair pushes again what is missing or shown otherwise')
         }
         return {
-          json: () => verifiedJson(verification, pushed),
+          json: () => verifiedJson(verification, pushCount),
           text: () => {
             printVerified(verification)
-            if (options.repair && pushed === 0) note(idleText(first))
+            if (options.repair && pushCount === 0) note(idleText(first))
           },
           isIncomplete: verification.some(isAmiss),
         }
@@ -102,10 +102,10 @@ function repairableIn(found: readonly Verified[]): { readonly id: MetricId; read
 
 const isUnreadable = ({ kind }: Verified) => kind === 'unreadable'
 
-function idleText(found: readonly Verified[]): string {
-  const unread = found.filter(isUnreadable).map(({ protocolId }) => protocolId)
+function idleText(protocols: readonly Verified[]): string {
+  const unread = protocols.filter(isUnreadable).map(({ protocolId }) => protocolId)
   if (unread.length === 0) return 'nothing to push again'
-  const others = found.length > unread.length ? '; name other protocols to repair those alone' : ''
+  const others = protocols.length > unread.length ? '; name other protocols to repair those alone' : ''
   return `nothing is pushed while the service's answer about ${unread.join(', ')} cannot be read${others}`
 }
 
@@ -163,11 +163,11 @@ export function compare(metrics: readonly StoredMetric[], listing: ListedMetrics
     keys.add(`${hour} ${id}`)
     if (state !== 'delivered') continue
     const first = firstShown.get(id) ?? 0
-    const listed = listing.get(id)?.get(hour)
-    if (hour < first || (hour === first && !listed)) counts.notShown += 1
+    const listedValue = listing.get(id)?.get(hour)
+    if (hour < first || (hour === first && !listedValue)) counts.notShown += 1
     else {
       counts.compared += 1
-      const difference = differenceOf(metric, listed)
+      const difference = differenceOf(metric, listedValue)
       if (difference) differences.push(difference)
     }
   }
@@ -182,10 +182,10 @@ export function compare(metrics: readonly StoredMetric[], listing: ListedMetrics
 
 /** The first hour of each metric from which on the service should have it. */
 function firstHours(shown: ListedMetrics): ReadonlyMap<string, number> {
-  const own = [...shown].map(([id, hours]) => [id, oldestOf(hours.keys())] as const)
+  const oldestByMetric = [...shown].map(([id, hours]) => [id, oldestOf(hours.keys())] as const)
   const isHistory = [...shown.values()].some(({ size }) => size > 1)
-  const first = oldestOf(own.map(([, hour]) => hour))
-  return new Map(own.map(([id, hour]) => [id, isHistory ? first : hour]))
+  const first = oldestOf(oldestByMetric.map(([, hour]) => hour))
+  return new Map(oldestByMetric.map(([id, hour]) => [id, isHistory ? first : hour]))
 }
 
 /** The least of any number of hours; infinity of none. */
@@ -195,12 +195,14 @@ function oldestOf(hours: Iterable<number>): number {
 
 function differenceOf(
   { id, hour, value, unit }: StoredMetric,
-  listed: ListedValue | undefined,
+  listedValue: ListedValue | undefined,
 ): ServiceDifference | undefined {
   const ours = { value, ...(unit !== undefined && { unit }) }
-  if (!listed) return { kind: 'missing', id, hour, ours }
-  if (listed.value !== undefined && listed.value !== value) return { kind: 'value', id, hour, ours, shown: listed }
-  if (listed.unit !== undefined && listed.unit !== (unit ?? '')) return { kind: 'unit', id, hour, ours, shown: listed }
+  if (!listedValue) return { kind: 'missing', id, hour, ours }
+  if (listedValue.value !== undefined && listedValue.value !== value)
+    return { kind: 'value', id, hour, ours, shown: listedValue }
+  if (listedValue.unit !== undefined && listedValue.unit !== (unit ?? ''))
+    return { kind: 'unit', id, hour, ours, shown: listedValue }
   return undefined
 }
 
@@ -235,15 +237,15 @@ function printCompared(protocolId: string, { compared, notShown, differences }: 
   printFirst(['difference', 'metric', 'hour', ...values], differences.map(rowOf), 'difference', values)
 }
 
-function resultText(compared: number, differences: readonly ServiceDifference[]): string {
+function resultText(comparedCount: number, differences: readonly ServiceDifference[]): string {
   if (differences.length === 0) {
-    return compared === 0
+    return comparedCount === 0
       ? 'nothing that was delivered could be compared'
-      : `${counted(compared, 'metric')} compared, all equal`
+      : `${counted(comparedCount, 'metric')} compared, all equal`
   }
   const byKind = [...Map.groupBy(differences, ({ kind }) => kind)]
   const kinds = byKind.map(([kind, own]) => `${own.length} ${kindText[kind]}`).join(', ')
-  return `${counted(compared, 'metric')} compared: ${kinds}`
+  return `${counted(comparedCount, 'metric')} compared: ${kinds}`
 }
 
 function hiddenText(notShown: number): string {

@@ -38,23 +38,23 @@ function listCommand(): Command {
     .option('--json', 'print JSON')
     .action(
       onOutbox<ListOptions>(async ({ outbox, options }) => {
-        const all = (await outbox?.operators.warnings()) ?? []
-        const wanted = all.filter(({ isAcknowledged }) => options.all || !isAcknowledged)
+        const allWarnings = (await outbox?.operators.warnings()) ?? []
+        const listedWarnings = allWarnings.filter(({ isAcknowledged }) => options.all || !isAcknowledged)
         return {
-          json: () => wanted.map(jsonForm),
-          text: () => printWarnings(wanted, all.length - wanted.length, options),
+          json: () => listedWarnings.map(jsonForm),
+          text: () => printWarnings(listedWarnings, allWarnings.length - listedWarnings.length, options),
         }
       }, openExistingForListing),
     )
 }
 
-function printWarnings(wanted: readonly Warning[], silent: number, options: ListOptions): void {
-  const kept = silent > 0 ? ` (${silent} acknowledged: tidegauge warnings --all)` : ''
-  if (wanted.length === 0) {
-    print(`no warnings${kept}`)
+function printWarnings(warnings: readonly Warning[], silent: number, options: ListOptions): void {
+  const remark = silent > 0 ? ` (${silent} acknowledged: tidegauge warnings --all)` : ''
+  if (warnings.length === 0) {
+    print(`no warnings${remark}`)
     return
   }
-  const rows = wanted.map(({ kind, metricId = '', count, firstSeenMs, lastSeenMs, text, isAcknowledged }) => [
+  const rows = warnings.map(({ kind, metricId = '', count, firstSeenMs, lastSeenMs, text, isAcknowledged }) => [
     cut(kind, 30),
     metricId,
     String(count),
@@ -66,7 +66,7 @@ function printWarnings(wanted: readonly Warning[], silent: number, options: List
   const acknowledged = options.all ? ['acknowledged'] : []
   const head = ['kind', 'metric', 'count', 'first seen', 'last seen', ...acknowledged, 'words']
   printFirst(head, rows, 'warning', ['count'])
-  if (!options.all) print(`\nto acknowledge: tidegauge warnings ack [ID…] [--kind KIND] [--all]${kept}`)
+  if (!options.all) print(`\nto acknowledge: tidegauge warnings ack [ID…] [--kind KIND] [--all]${remark}`)
 }
 
 function acknowledgeCommand(): Command {
@@ -99,8 +99,8 @@ async function acknowledge(
 ): Promise<number> {
   const ofKind = kind === undefined ? {} : { kind }
   if (ids.length === 0) return operators.acknowledge(ofKind)
-  const named = (await operators.warnings())
+  const metricIds = (await operators.warnings())
     .flatMap(({ metricId }) => metricId ?? [])
     .filter(metricId => ids.some(id => metricId === id || metricId.startsWith(`${id}___`)))
-  return operators.acknowledge({ ids: named, ...ofKind })
+  return operators.acknowledge({ ids: metricIds, ...ofKind })
 }

@@ -91,9 +91,9 @@ export async function hourAgain(
 }
 
 /** Runs a few at a time; the results are in the order of `all`. */
-export async function fewAtATime<T, R>(all: readonly T[], act: (one: T) => Promise<R>): Promise<R[]> {
+export async function fewAtATime<T, R>(items: readonly T[], act: (one: T) => Promise<R>): Promise<R[]> {
   const results: R[] = []
-  const entries = all.entries()
+  const entries = items.entries()
   const worker = async () => {
     for (const [place, one] of entries) results[place] = await act(one)
   }

@@ -63,10 +63,10 @@ export async function sampleDiff(
   if (!outbox) return nothing
   await using stack = new AsyncDisposableStack()
   const reader = openLoggedReader(context, stack)
-  const described = await Promise.all(collectors.map(collector => describeReadable(reader, collector)))
-  const readable = new Map(described.flatMap(one => (one.kind === 'readable' ? [[one.collector.id, one]] : [])))
-  const delivered = await outbox.operators.deliveredHours([...readable.keys()], from, to)
-  const runs = drawn(delivered, sample, seed).flatMap(({ collector, hour }) => {
+  const descriptions = await Promise.all(collectors.map(collector => describeReadable(reader, collector)))
+  const readable = new Map(descriptions.flatMap(one => (one.kind === 'readable' ? [[one.collector.id, one]] : [])))
+  const deliveredHours = await outbox.operators.deliveredHours([...readable.keys()], from, to)
+  const runs = drawn(deliveredHours, sample, seed).flatMap(({ collector, hour }) => {
     const one = readable.get(collector)
     return one ? [{ ...one, hour }] : []
   })
@@ -77,17 +77,17 @@ export async function sampleDiff(
   const changes = again.flatMap(one => one.changes)
   const differences = (await fewAtATime(again, one => differencesOf(outbox, one))).flat()
   return {
-    deliveredHours: delivered.length,
+    deliveredHours: deliveredHours.length,
     hours: runs.length,
     compared: again.reduce((sum, { equal }) => sum + equal, differences.length),
     differences,
     notRead: [
-      ...described.flatMap(one => (one.kind === 'unread' ? [one.unread] : [])),
+      ...descriptions.flatMap(one => (one.kind === 'unread' ? [one.unread] : [])),
       ...changes.flatMap(({ metric, hour, reason }) =>
         reason === undefined ? [] : [{ of: metric, hour: hourText(hour), reason }],
       ),
     ],
-    leftOut: described.flatMap(one => (one.kind === 'left-out' ? [one.collector.id] : [])),
+    leftOut: descriptions.flatMap(one => (one.kind === 'left-out' ? [one.collector.id] : [])),
   }
 }
 
@@ -139,10 +139,13 @@ export function printSampleDiff(
 /** Prints which collectors have changed, and the command that explains one of the other differences, or the first. */
 function printCauses(differences: readonly Difference[]): void {
   const isChanged = ({ changed }: Difference) => changed.length > 0
-  for (const [collector, own] of Map.groupBy(differences.filter(isChanged), each => each.collector)) {
-    const parts = [...new Set(own.flatMap(({ changed }) => changed))].join(' and ')
+  for (const [collector, differencesOfCollector] of Map.groupBy(
+    differences.filter(isChanged),
+    each => each.collector,
+  )) {
+    const parts = [...new Set(differencesOfCollector.flatMap(({ changed }) => changed))].join(' and ')
     print(
-      `${collector} has other ${parts} now than when ${own.length} of these values ${own.length === 1 ? 'was' : 'were'} collected, which may be why`,
+      `${collector} has other ${parts} now than when ${differencesOfCollector.length} of these values ${differencesOfCollector.length === 1 ? 'was' : 'were'} collected, which may be why`,
     )
   }
   const shown = differences.find(each => !isChanged(each)) ?? differences[0]
@@ -150,16 +153,16 @@ function printCauses(differences: readonly Difference[]): void {
 }
 
 /** Draws up to `count` elements by a seed (a whole number): the same ones for the same seed, in the order of `all`. */
-function drawn<T>(all: readonly T[], count: number, seed: number): T[] {
-  const places = all.map((_, place) => place)
+function drawn<T>(items: readonly T[], count: number, seed: number): T[] {
+  const places = items.map((_, place) => place)
   const roll = rolls(seed)
-  const size = Math.min(count, all.length)
+  const size = Math.min(count, items.length)
   for (let place = 0; place < size; place += 1) {
     const other = place + Math.floor(roll() * (places.length - place))
     ;[places[place], places[other]] = [places[other] ?? 0, places[place] ?? 0]
   }
   const chosen = new Set(places.slice(0, size))
-  return all.filter((_, place) => chosen.has(place))
+  return items.filter((_, place) => chosen.has(place))
 }
 
 /** Pseudo-random numbers from 0 up to 1: Mulberry32 by Tommy Ettinger, public domain. */

@@ -174,10 +174,10 @@ export class Backfill {
     let shares = window
     for (let round = 1; shares.length > 0; round += 1) {
       const ends = await this.#readOnce(shares)
-      const held = round === roundsMax ? [] : this.#outage.held(ends)
-      for (const end of ends) if (isTrouble(end) && !held.includes(end)) this.#ended(end)
-      await this.#outage.wait(held)
-      shares = worksOf(held).map(work => ({ work, hours: work.hours }))
+      const heldEnds = round === roundsMax ? [] : this.#outage.held(ends)
+      for (const end of ends) if (isTrouble(end) && !heldEnds.includes(end)) this.#ended(end)
+      await this.#outage.wait(heldEnds)
+      shares = worksOf(heldEnds).map(work => ({ work, hours: work.hours }))
     }
   }
 
@@ -278,18 +278,18 @@ interface RoundListener {
   readonly stored: (collector: string, recorded: Recorded) => void
 }
 
-/** Removes hours collected meanwhile, for example by a daemon. @param had called with each of them */
+/** Removes hours collected meanwhile, for example by a daemon. @param onHad called with each of them */
 async function stillToDo(
   { work, hours }: CollectorHours,
   { outbox, asked: request }: RoundDeps,
-  had: (work: Work, hour: Hour, fate: Exclude<HourFate, 'to-do'>) => void,
+  onHad: (work: Work, hour: Hour, fate: Exclude<HourFate, 'to-do'>) => void,
 ): Promise<CollectorHours> {
   const [first, last] = [hours[0], hours.at(-1)]
   if (first === undefined || last === undefined) return { work, hours }
   const states = await outbox.intake.hourStates(work.collector.id, first, last)
   const remaining = hours.filter(hour => {
     const fate = fateOf(hour, work.description, request, states.get(hour))
-    if (fate !== 'to-do') had(work, hour, fate)
+    if (fate !== 'to-do') onHad(work, hour, fate)
     return fate === 'to-do'
   })
   return { work, hours: remaining }
@@ -486,7 +486,7 @@ export class Backpressure {
   /** Due metrics of the protocols waited for, and the number finished so far. */
   #watch(backlog: Backlog): { readonly due: number; readonly finished: number } {
     const nowMs = this.#deps.time.nowMs()
-    let [due, finished] = [0, 0]
+    let [due, finishedCount] = [0, 0]
     for (const [id, counts] of this.#counts(backlog)) {
       const before = this.#watched.get(id)
       if (before?.finished !== counts.finished) {
@@ -494,21 +494,23 @@ export class Backpressure {
         if (before) this.#stuck.delete(id)
       }
       if (!this.#stuck.has(id)) due += counts.due
-      finished += counts.finished
+      finishedCount += counts.finished
     }
-    return { due, finished }
+    return { due, finished: finishedCount }
   }
 
   /** Leaves out stuck protocols. @returns whether any was left out */
   #leaveStuck(backlog: Backlog, nowMs: number): boolean {
     const { dueMax, report } = this.#deps
-    const waited = [...this.#counts(backlog)].filter(([id]) => !this.#stuck.has(id))
+    const waitingProtocols = [...this.#counts(backlog)].filter(([id]) => !this.#stuck.has(id))
     const isStill = (id: string) => nowMs - (this.#watched.get(id)?.sinceMs ?? nowMs) >= stuckMs
-    const stuck = waited.filter(([id, { due }]) => due > 0 && isStill(id)).sort(([, a], [, b]) => b.due - a.due)
-    const [most] = stuck
+    const stuck = waitingProtocols
+      .filter(([id, { due }]) => due > 0 && isStill(id))
+      .sort(([, a], [, b]) => b.due - a.due)
+    const [mostDue] = stuck
     // When no protocol has room, the service may be down: all are waited for.
-    if (!most || !waited.some(([id, { due }]) => id !== most[0] && due <= dueMax)) return false
-    const [protocolId, { due }] = most
+    if (!mostDue || !waitingProtocols.some(([id, { due }]) => id !== mostDue[0] && due <= dueMax)) return false
+    const [protocolId, { due }] = mostDue
     this.#stuck.add(protocolId)
     report({ kind: 'leaves-protocol', stuck: { protocolId, due, reasons: reasonsIn(backlog) } })
     return true
@@ -568,16 +570,16 @@ class HoursAffordable {
   }
 
   /** Hours of the next window, from 1 to `most`. @throws Fault `stopped` when not even one fits */
-  next(most: number): number {
-    if (!this.#budget || this.#budget.chains === 0) return most
+  next(hoursMax: number): number {
+    if (!this.#budget || this.#budget.chains === 0) return hoursMax
     const { callsMax, chains } = this.#budget
     this.#spentBefore = this.#budget.spent()
-    const rest = callsMax - this.#spentBefore
+    const callsLeft = callsMax - this.#spentBefore
     const one = this.#measured?.oneHourCalls ?? firstHourCalls(this.#budget)
-    if (rest < one) throw tooFew(rest, callsMax, one)
-    if (!this.#measured) return Math.min(most, this.#trialHours)
-    const fitting = Math.floor((rest - spareCalls * chains) / this.#measured.callsAnHour)
-    return Math.min(most, Math.max(1, fitting))
+    if (callsLeft < one) throw tooFew(callsLeft, callsMax, one)
+    if (!this.#measured) return Math.min(hoursMax, this.#trialHours)
+    const fitting = Math.floor((callsLeft - spareCalls * chains) / this.#measured.callsAnHour)
+    return Math.min(hoursMax, Math.max(1, fitting))
   }
 
   /** Records that a window of this many hours was read. */

@@ -29,13 +29,13 @@ const endShape = z.object({
 export function partRecord({ end, calls }: PartEnd): { readonly left: number } {
   const record = ({ fault, ...rest }: Reason) => ({ ...rest, fault: faultRecord(fault) })
   const { collectors, failures, early, left, stopped } = end
-  const all = {
+  const joinedCounts = {
     ...{ collectors, left, calls },
     failures: failures.map(record),
     early: early.map(record),
     ...(stopped && { stopped: faultRecord(stopped.fault) }),
   }
-  return all
+  return joinedCounts
 }
 
 /** @throws ZodError for data of another version of the program */
@@ -60,12 +60,16 @@ export interface BackfillPart {
  * collected before. Pure.
  *
  * @param before counts of the works, before anything was read
- * @param stopped why parts are left, if any are
+ * @param stopFault why parts are left, if any are
  */
-export function joinedEnd(before: readonly CollectorCounts[], parts: readonly BackfillPart[], stopped: Fault): PartEnd {
+export function joinedEnd(
+  before: readonly CollectorCounts[],
+  parts: readonly BackfillPart[],
+  stopFault: Fault,
+): PartEnd {
   const ends = parts.flatMap(({ ended }) => ended ?? [])
   const hoursLeft = parts.reduce((sum, { window, ended }) => sum + (ended ? ended.end.left : runsOf(window)), 0)
-  const fault = ends.find(({ end }) => end.stopped)?.end.stopped?.fault ?? (hoursLeft > 0 ? stopped : undefined)
+  const fault = ends.find(({ end }) => end.stopped)?.end.stopped?.fault ?? (hoursLeft > 0 ? stopFault : undefined)
   const end = {
     collectors: before.map(counts => joinedCounts(counts, parts)),
     failures: joinedReasons(ends.flatMap(({ end: { failures } }) => failures)),
@@ -91,30 +95,30 @@ export function joinedParts(parts: readonly PartEnd[]): PartEnd {
 }
 
 function joinedCounts(before: CollectorCounts, parts: readonly BackfillPart[]): CollectorCounts {
-  let all = before
+  let counts = before
   for (const { window, ended: joinedWith } of parts) {
-    const own = joinedWith?.end.collectors.find(({ collector }) => collector === before.collector)
+    const ownCounts = joinedWith?.end.collectors.find(({ collector }) => collector === before.collector)
     const share = window.find(({ work }) => work.collector.id === before.collector)
-    if (!own || !share) continue
-    const { done, failed, impossible, added, corrected } = own
+    if (!ownCounts || !share) continue
+    const { done, failed, impossible, added, corrected } = ownCounts
     const elsewhere = joinedWith?.end.left === 0 ? share.hours.length - done - failed - impossible : 0
-    all = {
-      ...all,
-      done: all.done + done,
-      alreadyCollected: all.alreadyCollected + Math.max(0, elsewhere),
-      failed: all.failed + failed,
-      impossible: all.impossible + impossible,
-      added: all.added + added,
-      corrected: all.corrected + corrected,
+    counts = {
+      ...counts,
+      done: counts.done + done,
+      alreadyCollected: counts.alreadyCollected + Math.max(0, elsewhere),
+      failed: counts.failed + failed,
+      impossible: counts.impossible + impossible,
+      added: counts.added + added,
+      corrected: counts.corrected + corrected,
     }
   }
-  return all
+  return counts
 }
 
-function joinedCalls(all: readonly CallCounts[]): CallCounts {
+function joinedCalls(callCounts: readonly CallCounts[]): CallCounts {
   const calls: Record<string, number> = {}
-  for (const counts of all) {
+  for (const counts of callCounts) {
     for (const [method, count] of Object.entries(counts.calls)) calls[method] = (calls[method] ?? 0) + count
   }
-  return { requests: all.reduce((sum, { requests }) => sum + requests, 0), calls }
+  return { requests: callCounts.reduce((sum, { requests }) => sum + requests, 0), calls }
 }

@@ -189,12 +189,12 @@ export function workOf(
 ): Work {
   const of = (hour: Hour) => fateOf(hour, description, request, states.get(hour))
   const expected = hoursFrom(request.from, request.to).filter(hour => isExpected(collector, hour))
-  const sorted = Map.groupBy(expected, of)
-  const count = (fate: HourFate) => sorted.get(fate)?.length ?? 0
+  const hoursByFate = Map.groupBy(expected, of)
+  const count = (fate: HourFate) => hoursByFate.get(fate)?.length ?? 0
   return {
     collector,
     description,
-    hours: sorted.get('to-do') ?? [],
+    hours: hoursByFate.get('to-do') ?? [],
     alreadyCollected: count('alreadyCollected'),
     leftToDaemon: count('leftToDaemon'),
     impossible: count('impossible'),

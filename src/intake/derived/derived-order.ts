@@ -30,15 +30,15 @@ export class DerivedOrder {
 
   /** The collectors that give inputs of some, directly or by another derived one. */
   allGivers(collectors: readonly CollectorConfig[]): readonly CollectorConfig[] {
-    const all = new Set<CollectorConfig>()
+    const collectorsFound = new Set<CollectorConfig>()
     const queue = collectors.filter(isDerived)
     for (const collector of queue) {
       for (const giver of this.givers(collector)) {
-        if (isDerived(giver) && !all.has(giver)) queue.push(giver)
-        all.add(giver)
+        if (isDerived(giver) && !collectorsFound.has(giver)) queue.push(giver)
+        collectorsFound.add(giver)
       }
     }
-    return [...all]
+    return [...collectorsFound]
   }
 
   /** The derived collectors that compute from metrics of another one. */

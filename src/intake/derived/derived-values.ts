@@ -64,11 +64,11 @@ export function isDerived({ use }: Pick<CollectorConfig, 'use'>): boolean {
 export function derivedValues({ use, options, protocolId }: MaybeDerived): DerivedValue[] {
   if (!isDerived({ use })) return []
   const idOf = (name: string) => (name.includes('___') ? (name as MetricId) : metricId(protocolId, name))
-  return Object.entries((options as DerivedOptions).values).map(([label, written]): DerivedValue => {
-    const { of, take = 'sum', since, hours = since ? periodHours[since] : 1, missing = 0 } = written
+  return Object.entries((options as DerivedOptions).values).map(([label, valueOptions]): DerivedValue => {
+    const { of, take = 'sum', since, hours = since ? periodHours[since] : 1, missing = 0 } = valueOptions
     if (of !== undefined) return { kind: 'window', label, of: idOf(of), take, hours, ...(since && { since }), missing }
-    const operation = formulaKinds.find(kind => written[kind]) ?? 'sum'
-    const over = (written[operation] ?? []).map(one => (typeof one === 'number' ? one : idOf(one)))
+    const operation = formulaKinds.find(kind => valueOptions[kind]) ?? 'sum'
+    const over = (valueOptions[operation] ?? []).map(one => (typeof one === 'number' ? one : idOf(one)))
     return { kind: 'formula', label, operation, over }
   })
 }
@@ -165,10 +165,10 @@ const methods = { sum: 'add', product: 'mul', difference: 'sub', ratio: 'div' } 
 function formula(value: DerivedValue & { kind: 'formula' }, inputs: readonly InputNumber[]): Fraction {
   const numbers = new Map(inputs.map(({ id, number }) => [id, number]))
   const exact = value.over.map(one => (typeof one === 'number' ? fractionOf(one) : exactly(numbers.get(one) ?? 0)))
-  const [first = exactly(0), ...others] = exact
-  if (value.operation === 'ratio' && others.some(other => other.equals(0)))
+  const [first = exactly(0), ...operands] = exact
+  if (value.operation === 'ratio' && operands.some(other => other.equals(0)))
     throw noNumber(value, `is by ${value.over[1]}, which is 0`)
-  return others.reduce((result, other) => result[methods[value.operation]](other), first)
+  return operands.reduce((result, other) => result[methods[value.operation]](other), first)
 }
 
 function window(value: DerivedValue & { kind: 'window' }, inputs: readonly InputNumber[]): Fraction {
@@ -216,8 +216,8 @@ function numbersOf(value: DerivedValue, hour: Hour, inputOf: InputOf, reach: Hou
   const numbers: InputNumber[] = []
   const units = new Map<string, Hour>()
   const lacking: { id: MetricId; at: Hour; why: string }[] = []
-  const unexpected: Hour[] = []
-  let allowed = value.kind === 'window' ? value.missing : 0
+  const unexpectedHours: Hour[] = []
+  let missingAllowed = value.kind === 'window' ? value.missing : 0
   for (const { id, from, to } of inputRanges(value, hour)) {
     for (let at = from; at <= to; at = hourAfter(at, 1)) {
       const input = inputOf(id, at)
@@ -226,13 +226,14 @@ function numbersOf(value: DerivedValue, hour: Hour, inputOf: InputOf, reach: Hou
         if (!units.has(input.unit ?? '')) units.set(input.unit ?? '', at)
       }
       // A window takes the values that are there.
-      else if (input.lacks === 'is not expected' && value.kind === 'window' && !isComparison(value)) unexpected.push(at)
+      else if (input.lacks === 'is not expected' && value.kind === 'window' && !isComparison(value))
+        unexpectedHours.push(at)
       // The hour itself is never left out, or the same hour would have two values.
-      else if (input.lacks === 'has no value' && allowed > 0 && at < hour) allowed -= 1
+      else if (input.lacks === 'has no value' && missingAllowed > 0 && at < hour) missingAllowed -= 1
       else lacking.push({ id, at, why: input.lacks })
     }
   }
-  const [noneExpected] = unexpected
+  const [noneExpected] = unexpectedHours
   if (numbers.length === 0 && value.kind === 'window' && noneExpected !== undefined)
     lacking.push({ id: value.of, at: noneExpected, why: 'is not expected' })
   const [first] = lacking

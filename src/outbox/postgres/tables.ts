@@ -122,16 +122,16 @@ async function foundTables(database: PostgresDatabase): Promise<number | undefin
 }
 
 /** @throws OtherTablesError when tables of another version stay as they are */
-async function requireMigratable(database: PostgresDatabase, found: number, migrator: Migrator): Promise<void> {
-  const words = `its tables have version ${found}, another version of the daemon; this one reads ${tablesVersion}`
-  if (stepsFrom(found, migrations).length === 0) {
-    const writer = found > tablesVersion ? await writerOf(database) : undefined
+async function requireMigratable(database: PostgresDatabase, foundVersion: number, migrator: Migrator): Promise<void> {
+  const words = `its tables have version ${foundVersion}, another version of the daemon; this one reads ${tablesVersion}`
+  if (stepsFrom(foundVersion, migrations).length === 0) {
+    const writer = foundVersion > tablesVersion ? await writerOf(database) : undefined
     const made = writer === undefined ? '' : ` (made by tidegauge ${writer}; this is ${version})`
-    throw new OtherTablesError(found > tablesVersion ? 'newer' : 'older', `${words}${made}`)
+    throw new OtherTablesError(foundVersion > tablesVersion ? 'newer' : 'older', `${words}${made}`)
   }
   if (migrator === 'daemon') return
   const living =
-    found < leasesSince
+    foundVersion < leasesSince
       ? "tidegauge.daemon WHERE seen > now() - interval '1 minute'"
       : "tidegauge.daemon JOIN tidegauge.lease ON lease.name = 'daemon/' || daemon.name WHERE until >= now()"
   const [alive] = await database.rows<{ name: string; version: string }>(

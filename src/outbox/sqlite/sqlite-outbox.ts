@@ -87,10 +87,10 @@ class SqliteDatabase implements StoreDatabase {
   #rows(statement: Statement): readonly StoreRow[] {
     const { text, values } = rendered(statement, 'sqlite')
     const known = this.#prepared.get(text)
-    const prepared = known ?? this.#database.prepare<unknown[], StoreRow>(text)
-    if (!known) this.#prepared.set(text, prepared)
-    if (prepared.reader) return prepared.all(...values)
-    prepared.run(...values)
+    const preparedStatement = known ?? this.#database.prepare<unknown[], StoreRow>(text)
+    if (!known) this.#prepared.set(text, preparedStatement)
+    if (preparedStatement.reader) return preparedStatement.all(...values)
+    preparedStatement.run(...values)
     return []
   }
 }

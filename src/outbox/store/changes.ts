@@ -230,10 +230,10 @@ export class MetricChanges {
         ...placeColumns,
         ...({ state: 'integer', value: 'double precision', delivered_ms: 'bigint' } as const),
       }
-      const given = changedRows.map(row => [row.hour, row.metric, row.state, row.value, row.deliveredMs])
+      const changedTuples = changedRows.map(row => [row.hour, row.metric, row.state, row.value, row.deliveredMs])
       yield* write(sql`UPDATE tidegauge.outbox
         SET state = changed.state, value = changed.value, delivered_ms = changed.delivered_ms
-        FROM ${rows(columns, given)} AS changed WHERE outbox.hour = changed.hour AND outbox.metric = changed.metric`)
+        FROM ${rows(columns, changedTuples)} AS changed WHERE outbox.hour = changed.hour AND outbox.metric = changed.metric`)
     }
     if (this.#earlier.length > 0) {
       const columns = { ...placeColumns, until_ms: 'bigint', value: 'double precision' } as const

@@ -119,10 +119,10 @@ export function* hourStates(collector: string, from: Hour, to: Hour): StoreWork<
 /** A table `hours (hour)` of the hours of a range in which a table has rows, oldest first, for `WITH RECURSIVE`. */
 export function hoursOf(table: 'collection' | 'outbox', from: Hour | undefined, to: Hour | undefined): Statement {
   const [oldest, newest] = [from === undefined ? 0 : storedHour(from), storedHour(to ?? endOfTime)]
-  const own = text(`tidegauge.${table}`)
+  const ownTable = text(`tidegauge.${table}`)
   return sql`hours (hour, last) AS (
-      SELECT hour, (SELECT max(hour) FROM ${own} WHERE hour <= ${newest})
-      FROM (SELECT min(hour) AS hour FROM ${own} WHERE hour >= ${oldest}) AS begin WHERE hour <= ${newest}
+      SELECT hour, (SELECT max(hour) FROM ${ownTable} WHERE hour <= ${newest})
+      FROM (SELECT min(hour) AS hour FROM ${ownTable} WHERE hour >= ${oldest}) AS begin WHERE hour <= ${newest}
       UNION ALL SELECT hour + 1, last FROM hours WHERE hour < last)`
 }
 

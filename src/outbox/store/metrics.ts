@@ -159,7 +159,7 @@ export interface RegisteredMetric extends MetricDescription {
  */
 export function* registerMetrics(
   metrics: readonly RegisteredMetric[],
-  locked: NumbersByName,
+  protocolNumbers: NumbersByName,
 ): StoreWork<Map<string, KnownMetric>> {
   const byId = yield* metricsById(metrics.map(({ id }) => id))
   const newMetrics = [
@@ -168,7 +168,7 @@ export function* registerMetrics(
   newMetrics.reverse()
   const protocols = yield* withNewProtocols(
     newMetrics.map(({ protocolId }) => protocolId),
-    locked,
+    protocolNumbers,
   )
   if (newMetrics.length > 0) {
     const tuples = newMetrics.map(one => [one.id, protocols.get(one.protocolId) ?? 0, one.collectorNumber])

@@ -70,13 +70,13 @@ export function enqueue(
   return { ...sum, unsent }
 }
 
-function entryOf({ known }: EnqueuedInto, accepted: Accepted, nowMs: number): EnqueuedValue {
-  const { metric, isPrivate = false } = accepted
+function entryOf({ known }: EnqueuedInto, acceptedValue: Accepted, nowMs: number): EnqueuedValue {
+  const { metric, isPrivate = false } = acceptedValue
   const metricKnown = known.get(metric.id)
   if (!metricKnown) throw new Error(`no metric ${metric.id} is known to the outbox`)
   if (!Number.isFinite(metric.value)) throw new RangeError(`a metric cannot have the value ${metric.value}`)
   const hour = hourNumber(metric.hour)
-  const hold = holdAt(metricKnown, hour, metric, accepted.hold)
+  const hold = holdAt(metricKnown, hour, metric, acceptedValue.hold)
   const state = stateNumber(hold ? 'held' : stateUnheld(isPrivate))
   const row = { hour, metric: metricKnown.number, protocol: metricKnown.protocol, state }
   // −0 comes back from a store as 0.

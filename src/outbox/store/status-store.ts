@@ -118,10 +118,10 @@ export class StoreStatus implements StatusStore {
   async newestDelivered(collectors: readonly string[], upTo: Hour, nowMs: number): Promise<ReadonlyMap<string, Hour>> {
     const newest = new Map<string, Hour>()
     for (const collector of collectors) {
-      const known = this.#newestDelivered.get(collector)
-      const isKnown = known && Math.abs(nowMs - known.atMs) < deliveredKnownMs
+      const memory = this.#newestDelivered.get(collector)
+      const isKnown = memory && Math.abs(nowMs - memory.atMs) < deliveredKnownMs
       if (!isKnown) await this.#database.rest()
-      const hour = isKnown ? known.hour : await this.#database.readEach(() => newestDelivered(collector, upTo))
+      const hour = isKnown ? memory.hour : await this.#database.readEach(() => newestDelivered(collector, upTo))
       if (hour === undefined) continue
       newest.set(collector, hour)
       const isFresh = hourNumber(upTo) - hourNumber(hour) < freshHours

@@ -52,7 +52,7 @@ export class ChildEnd {
    *
    * @param onRefused called with an item that is too long alone, or cannot be written
    */
-  postAll<T>(kind: string, name: string, all: readonly T[], onRefused: (one: T, why: string) => void): void {
+  postAll<T>(kind: string, name: string, items: readonly T[], onRefused: (one: T, why: string) => void): void {
     let parts: string[] = []
     let chars = 0
     const leave = () => {
@@ -60,7 +60,7 @@ export class ChildEnd {
       parts = []
       chars = 0
     }
-    for (const one of all) {
+    for (const one of items) {
       const line = writtenOf(one)
       if (!line.ok) onRefused(one, line.why)
       else {
@@ -121,20 +121,20 @@ export class Asks {
     hours?: number | undefined,
   ): RawReads {
     const at = hoursBefore > 0 ? { chain, hoursBefore } : { chain }
-    const asked = (question: ChainQuestion, signal: AbortSignal) =>
+    const ask = (question: ChainQuestion, signal: AbortSignal) =>
       scope.waitsFor(`chain ${chain}`, this.#askChain(run, { ...at, question }, signal))
     return {
       async block(_hour, signal) {
-        const reply = await asked({ kind: 'block' }, signal)
+        const reply = await ask({ kind: 'block' }, signal)
         return reply.kind === 'block' ? reply.at : mismatch(`a read of ${chain}`)
       },
       async read(_hour, requests, signal) {
-        const reply = await asked({ kind: 'read', requests }, signal)
+        const reply = await ask({ kind: 'read', requests }, signal)
         return reply.kind === 'read' ? reply.value : mismatch(`a read of ${chain}`)
       },
       async logs(_hour, filter, signal, since) {
         const ofHours = { kind: 'logs', filter, ...(hours !== undefined && { hours }) } as const
-        const reply = await asked(since === undefined ? ofHours : { kind: 'logs-since', since, filter }, signal)
+        const reply = await ask(since === undefined ? ofHours : { kind: 'logs-since', since, filter }, signal)
         return reply.kind === 'logs' ? new LogList(reply.value) : mismatch(`a read of ${chain}`)
       },
     }
@@ -203,10 +203,10 @@ export class Asks {
     }
   }
 
-  async #askChain(run: string, asked: ChainAsk, signal: AbortSignal): Promise<Reply['reply']> {
-    const wrong = questionMistake(asked.question)
-    if (wrong !== undefined) throw new Fault('collector-output', `a read of ${asked.chain}: ${wrong}`)
-    return this.#ask(run, asked, signal)
+  async #askChain(run: string, chainAsk: ChainAsk, signal: AbortSignal): Promise<Reply['reply']> {
+    const wrong = questionMistake(chainAsk.question)
+    if (wrong !== undefined) throw new Fault('collector-output', `a read of ${chainAsk.chain}: ${wrong}`)
+    return this.#ask(run, chainAsk, signal)
   }
 }
 

@@ -57,14 +57,14 @@ export interface RunDeps {
 
 /** Loads a collector, parses its options and checks its declarations. Rejects with Fault `collector-unusable`. */
 export async function describeCollector(ref: CollectorRef): Promise<DescribedToDaemon> {
-  const loaded = await loadCollector(ref)
-  const parsed = await parseOptions(loaded, ref)
-  if (!parsed.ok) return { kind: 'mistaken', mistakes: parsed.mistakes }
-  const mistakes = originOf(ref).kind === 'shipped' ? crossedBounds(parsed.options, []) : []
+  const loadedCollector = await loadCollector(ref)
+  const optionsResult = await parseOptions(loadedCollector, ref)
+  if (!optionsResult.ok) return { kind: 'mistaken', mistakes: optionsResult.mistakes }
+  const mistakes = originOf(ref).kind === 'shipped' ? crossedBounds(optionsResult.options, []) : []
   if (mistakes.length > 0) return { kind: 'mistaken', mistakes }
-  const metrics = declaredMetrics(loaded.definition, parsed.options, ref.use)
-  const history = readsPast(loaded.definition, parsed.options, ref.use)
-  const { declared, secrets } = parsed
+  const metrics = declaredMetrics(loadedCollector.definition, optionsResult.options, ref.use)
+  const history = readsPast(loadedCollector.definition, optionsResult.options, ref.use)
+  const { declared, secrets } = optionsResult
   return { kind: 'usable', metrics, history, declared, secrets }
 }
 
@@ -118,10 +118,10 @@ export async function readPrices(
 
 /** Result of a collector's code. @throws Fault when it rejects, or not in time */
 async function awaited<T>(returned: Promise<T>, file: string | undefined, deps: RunDeps): Promise<T> {
-  const settled = await settledOrLate(returned, deps.signal)
-  if (settled.kind === 'late') throw lateFault(deps.scope, deps.deadlineMs)
-  if (settled.kind === 'threw') throw faultOf(settled.error, 'collector-threw', file)
-  return settled.value
+  const outcome = await settledOrLate(returned, deps.signal)
+  if (outcome.kind === 'late') throw lateFault(deps.scope, deps.deadlineMs)
+  if (outcome.kind === 'threw') throw faultOf(outcome.error, 'collector-threw', file)
+  return outcome.value
 }
 
 /** Means to read a list, besides those of every collector. */
@@ -162,13 +162,13 @@ async function outputOf({ definition, file }: Prepared, context: CollectContext<
   return output
 }
 
-async function outcomeOf(output: unknown, prepared: Prepared, deps: RunDeps): Promise<RunOutcome> {
-  const { labels, privateLabels } = prepared
+async function outcomeOf(output: unknown, preparation: Prepared, deps: RunDeps): Promise<RunOutcome> {
+  const { labels, privateLabels } = preparation
   const returned = new Set(ownLabels(output))
   const meant = labels.filter(label => returned.has(label) || !privateLabels.has(label))
   const waiting = meant.map(async label => {
     const settled = await settledOrLate(valueUnder(output, label), deps.signal)
-    return labelEnd(label, settled, lateFault(deps.scope, deps.deadlineMs), prepared)
+    return labelEnd(label, settled, lateFault(deps.scope, deps.deadlineMs), preparation)
   })
   const ends = [...(await Promise.all(waiting)), ...undeclaredEnds(output, labels)]
   return {
@@ -270,21 +270,28 @@ interface Prepared {
 /** Loads a collector and parses its options. @throws Fault `collector-unusable` */
 async function prepare(ref: CollectorRef): Promise<Prepared> {
   const { definition, file } = await loadCollector(ref)
-  const parsed = await parseOptions({ definition }, ref)
-  if (!parsed.ok) {
-    const [mistake] = parsed.mistakes
+  const optionsResult = await parseOptions({ definition }, ref)
+  if (!optionsResult.ok) {
+    const [mistake] = optionsResult.mistakes
     throw new Fault('collector-unusable', `options of ${ref.use}: ${mistake?.path.join('.')}: ${mistake?.message}`)
   }
-  if (parsed.secrets.some(id => ref.secrets?.[id] === undefined)) {
+  if (optionsResult.secrets.some(id => ref.secrets?.[id] === undefined)) {
     throw new Fault('collector-unusable', `options of ${ref.use} refer to a secret that it is not given`, {
       fix: 'name it in the configuration as { env: NAME } or { file: PATH }; after an edit it is given from the next hour on',
     })
   }
-  const metrics = Object.entries(declaredMetrics(definition, parsed.options, ref.use))
+  const metrics = Object.entries(declaredMetrics(definition, optionsResult.options, ref.use))
   const labels = metrics.map(([label]) => label)
   const privateLabels = new Set(metrics.flatMap(([label, spec]) => (spec.private ? [label] : [])))
   const isShipped = originOf(ref).kind === 'shipped'
-  return { definition, file: isShipped ? undefined : file, isShipped, options: parsed.options, labels, privateLabels }
+  return {
+    definition,
+    file: isShipped ? undefined : file,
+    isShipped,
+    options: optionsResult.options,
+    labels,
+    privateLabels,
+  }
 }
 
 /** Undeclared labels named in an outcome; further ones are counted. */
@@ -309,10 +316,10 @@ function valueUnder(output: unknown, label: string): Promise<unknown> {
 type LabelSource = Pick<Prepared, 'file' | 'isShipped'>
 
 /** Checks a label's value: only a finite number is one, and the 0 of no items. */
-function labelEnd(label: string, settled: Settled, late: Fault, { file, isShipped }: LabelSource): LabelEnd {
-  if (settled.kind === 'late') return failed(label, late)
-  if (settled.kind === 'threw') return failed(label, faultOf(settled.error, 'collector-threw', file))
-  const { value } = settled
+function labelEnd(label: string, outcome: Settled, late: Fault, { file, isShipped }: LabelSource): LabelEnd {
+  if (outcome.kind === 'late') return failed(label, late)
+  if (outcome.kind === 'threw') return failed(label, faultOf(outcome.error, 'collector-threw', file))
+  const { value } = outcome
   if (value === noItems) return { label, kind: 'reading', value: 0, isOfNone: true }
   if (typeof value === 'number' && Number.isFinite(value)) return { label, kind: 'reading', value }
   return failed(label, wrong(`"${label}" is ${shown(value)}, not a finite number`, fixFor(value, isShipped)))

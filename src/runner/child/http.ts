@@ -89,10 +89,10 @@ type Tried = Exclude<Got, { readonly kind: 'redirects' }> & {
 
 async function answerTo(hop: Hop, isRead: boolean, deps: AnswerDeps): Promise<string> {
   for (let attempt = 1; ; attempt += 1) {
-    const tried = await tryOnce(hop, deps)
-    if (tried.kind === 'answered') return tried.text
+    const attemptEnd = await tryOnce(hop, deps)
+    if (attemptEnd.kind === 'answered') return attemptEnd.text
     const nowMs = deps.time.nowMs()
-    const { fault, notBeforeMs = 0, deadlineAtMs } = tried
+    const { fault, notBeforeMs = 0, deadlineAtMs } = attemptEnd
     if (!isRead) throw onceOnly(fault)
     if (attempt >= httpAttemptsMax) throw withAttempts(fault, attempt)
     if (notBeforeMs >= deadlineAtMs) throw tooLongToWait(fault, attempt, notBeforeMs, nowMs)
@@ -158,10 +158,10 @@ async function follow(
     if (slot.kind === 'refused') throw heldBack(hop.address.host, slot.untilMs)
     const startMs = time.steadyMs()
     const limit = AbortSignal.any([signal, time.timeout(Math.max(1, Math.ceil(leftMs)))])
-    const got = await inSlot(getOnce(hop, { network, time, signal: limit, statuses, as }), slot.end, time)
-    if (got.kind !== 'redirects') return { ...got, deadlineAtMs: slot.deadlineAtMs }
+    const hopEnd = await inSlot(getOnce(hop, { network, time, signal: limit, statuses, as }), slot.end, time)
+    if (hopEnd.kind !== 'redirects') return { ...hopEnd, deadlineAtMs: slot.deadlineAtMs }
     leftMs -= time.steadyMs() - startMs
-    hop = nextHop(hop, got, hop.reach === 'any' ? network.cameFrom(hop.address.origin) : 'public')
+    hop = nextHop(hop, hopEnd, hop.reach === 'any' ? network.cameFrom(hop.address.origin) : 'public')
   }
   const { host } = first.address
   throw new Fault('http-refused', `${host} redirects more than ${httpRedirectsMax} times`, {
@@ -441,11 +441,11 @@ async function bodyText(
 }
 
 async function unpacked(bytes: Buffer, { contentEncoding }: BodyKind, host: string): Promise<Buffer> {
-  const unpacked = await unpackedBody(bytes, contentEncoding, httpAnswerBytesMax)
-  if (unpacked === 'too-long') throw tooLong(host)
-  if (unpacked === 'unknown-encoding') throw unexpected(host, 'answers in a content encoding that is not known here')
-  if (unpacked === 'damaged') throw unexpected(host, `answers something that is not ${contentEncoding}, as it says`)
-  return unpacked
+  const body = await unpackedBody(bytes, contentEncoding, httpAnswerBytesMax)
+  if (body === 'too-long') throw tooLong(host)
+  if (body === 'unknown-encoding') throw unexpected(host, 'answers in a content encoding that is not known here')
+  if (body === 'damaged') throw unexpected(host, `answers something that is not ${contentEncoding}, as it says`)
+  return body
 }
 
 /** Decodes bytes: JSON is UTF-8, other texts have the charset they declare. */
@@ -635,10 +635,10 @@ function hostAndPort({ hostname, port, protocol }: URL): string {
 }
 
 /** The end of a request, by its answer or its error. @param nowMs when it was there, in milliseconds since 1970 */
-function requestEndOf(got: Got | Fault, nowMs: number): RequestEnd {
-  if (got instanceof Fault) return { kind: got.facts['status'] === undefined ? 'failed' : 'answered' }
-  if (got.kind !== 'transient') return { kind: 'answered' }
-  const { fault, notBeforeMs } = got
+function requestEndOf(attemptEnd: Got | Fault, nowMs: number): RequestEnd {
+  if (attemptEnd instanceof Fault) return { kind: attemptEnd.facts['status'] === undefined ? 'failed' : 'answered' }
+  if (attemptEnd.kind !== 'transient') return { kind: 'answered' }
+  const { fault, notBeforeMs } = attemptEnd
   if (notBeforeMs !== undefined) return { kind: 'refused', retryAfterMs: Math.max(0, notBeforeMs - nowMs) }
   return { kind: fault.facts['status'] === 429 ? 'refused' : 'failed' }
 }

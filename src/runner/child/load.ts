@@ -79,11 +79,11 @@ function importFault(error: unknown, ref: CollectorRef, file: string | undefined
   const code = codeOf(error)
   const missingItself = code === 'ERR_MODULE_NOT_FOUND' && file === undefined && message.includes(`'${ref.use}'`)
   if (missingItself) return nothingCalled(ref)
-  const denied = deniedRead(error)
+  const deniedText = deniedRead(error)
   const readsFix = file === undefined ? packageReadFix : readFix
-  const fix = denied === undefined ? (fixByCode[code] ?? fixOf(error)) : readsFix
+  const fix = deniedText === undefined ? (fixByCode[code] ?? fixOf(error)) : readsFix
   const at = placeIn(stack)
-  const why = denied ?? cut(withoutAddress(message))
+  const why = deniedText ?? cut(withoutAddress(message))
   return new Fault('collector-unusable', `${file ?? ref.use} cannot be loaded: ${why}`, {
     facts: at === undefined ? {} : { at },
     fix,
@@ -229,12 +229,12 @@ export function registerCollectorHooks(linksJson: string): void {
         const { specifier: found, parentURL } = linkedPackage(name, from) ?? { specifier: name, parentURL: from }
         return next(found, { ...context, parentURL })
       }
-      const bundled = bundleOf(specifier, context.conditions.includes('require'))
-      if (!given.test(specifier) || (hasOwnLibraries && bundled === undefined && specifier.startsWith('viem/'))) {
+      const bundlePath = bundleOf(specifier, context.conditions.includes('require'))
+      if (!given.test(specifier) || (hasOwnLibraries && bundlePath === undefined && specifier.startsWith('viem/'))) {
         const linked = linkedPackage(specifier, context.parentURL)
         return linked ? next(linked.specifier, { ...context, parentURL: linked.parentURL }) : next(specifier, context)
       }
-      const fromDaemon = () => next(bundled ?? specifier, { ...context, parentURL: daemonUrl })
+      const fromDaemon = () => next(bundlePath ?? specifier, { ...context, parentURL: daemonUrl })
       // Another instance of `tidegauge` would know neither secrets nor paths: a package brings none of its own.
       if (/^tidegauge(\/|$)/.test(specifier) || !context.parentURL?.includes('/node_modules/')) return fromDaemon()
       try {
@@ -271,14 +271,14 @@ interface LinkedManifest {
 
 /** Resolves a package that is linked from elsewhere: from its own folder, by its own name. */
 function linkedPackage(specifier: string, parentUrl: string | undefined) {
-  const [, name, rest = ''] = /^((?:@[^/]+\/)?[^@./:][^/:]*)(\/.*)?$/.exec(specifier) ?? []
+  const [, name, subpath = ''] = /^((?:@[^/]+\/)?[^@./:][^/:]*)(\/.*)?$/.exec(specifier) ?? []
   if (links.size === 0 || name === undefined || !parentUrl?.startsWith('file:')) return undefined
   const target = nearestLink(name, dirname(fileURLToPath(parentUrl)))
   if (target === undefined) return undefined
   const manifest = manifestIn(target)
   const parentURL = pathToFileURL(join(target, 'package.json')).href
-  if (manifest.exports !== undefined) return { specifier: `${manifest.name}${rest}`, parentURL }
-  const entry = rest === '' ? (manifest.main ?? 'index.js') : rest.slice(1)
+  if (manifest.exports !== undefined) return { specifier: `${manifest.name}${subpath}`, parentURL }
+  const entry = subpath === '' ? (manifest.main ?? 'index.js') : subpath.slice(1)
   const found = [entry, `${entry}.js`, join(entry, 'index.js')].find(path => isFile(join(target, path)))
   return { specifier: pathToFileURL(join(target, found ?? entry)).href, parentURL }
 }
@@ -398,12 +398,12 @@ function checkedSpec(label: string, spec: unknown, name: string): MetricSpec {
     throw unusable(name, `label ${shown(label)} has a character that is no letter, digit, "-", "_" or "."`)
   }
   if (label.includes('___')) throw unusable(name, `label "${label}" holds ___, which separates an id from a label`)
-  const parsed = metricSpec.safeParse(spec, { error: plainWords })
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues
+  const specResult = metricSpec.safeParse(spec, { error: plainWords })
+  if (!specResult.success) {
+    const [issue] = specResult.error.issues
     throw unusable(name, `label "${label}": ${issue?.path.join('.') || 'its spec'}: ${issue?.message}`)
   }
-  const { unit, module, min, max, maxJump } = parsed.data
+  const { unit, module, min, max, maxJump } = specResult.data
   if (min !== undefined && max !== undefined && min > max) {
     throw unusable(name, `label "${label}": min ${min} is more than max ${max}: every value would be held`)
   }
@@ -413,7 +413,7 @@ function checkedSpec(label: string, spec: unknown, name: string): MetricSpec {
     ...(min === undefined ? {} : { min }),
     ...(max === undefined ? {} : { max }),
     ...(maxJump === undefined ? {} : { maxJump }),
-    ...(parsed.data.private && { private: true }),
+    ...(specResult.data.private && { private: true }),
   }
 }
 
@@ -442,10 +442,10 @@ const parsing = new AsyncLocalStorage<{
 
 /** Tells the schemas of `tidegauge` whose options are parsed. */
 export function registerOptionsEdge(): void {
-  optionsEdge.path = written => {
+  optionsEdge.path = optionPath => {
     const place = parsing.getStore()
-    if (!place) return written
-    const path = resolve(dirname(place.ref.configFile), written)
+    if (!place) return optionPath
+    const path = resolve(dirname(place.ref.configFile), optionPath)
     place.declared.push(path)
     return path
   }
@@ -467,18 +467,18 @@ export function registerOptionsEdge(): void {
  */
 export async function parseOptions({ definition }: Loaded, ref: CollectorRef): Promise<ParsedOptions> {
   const keysOfIssue: KnownKeys = new WeakMap()
-  const declared: string[] = []
+  const declaredSecrets: string[] = []
   const secrets: string[] = []
   const error = (issue: z.core.$ZodRawIssue) => {
     if (issue.code === 'unrecognized_keys') keysOfIssue.set(issue.keys, keysOf(issue.inst))
     return plainWords(issue)
   }
   try {
-    const parsed = await parsing.run({ ref, declared, secrets }, () =>
+    const result = await parsing.run({ ref, declared: declaredSecrets, secrets }, () =>
       definition.options.safeParseAsync(ref.options ?? {}, { error }),
     )
-    if (parsed.success) return { ok: true, options: parsed.data, declared, secrets }
-    return { ok: false, mistakes: parsed.error.issues.flatMap(issue => mistakesOf(issue, [], keysOfIssue)) }
+    if (result.success) return { ok: true, options: result.data, declared: declaredSecrets, secrets }
+    return { ok: false, mistakes: result.error.issues.flatMap(issue => mistakesOf(issue, [], keysOfIssue)) }
   } catch (error) {
     throw new Fault('collector-unusable', `the options schema of ${ref.use} threw: ${thrownText(error).message}`)
   }

@@ -95,41 +95,41 @@ export class PrivateAddressError extends Error {
 /** Creates a network; connections are opened on demand. Addresses are checked when connected to, not by their text. */
 export function createNetwork(options: HttpNetworkOptions = {}): HttpNetwork {
   const { lookup = systemLookup, isPublic = isPublicAddress, ca } = options
-  const reached = new Map<string, 'private' | 'public'>()
+  const reachByOrigin = new Map<string, 'private' | 'public'>()
   // Only HTTP/1.1: one request an hour gains nothing from HTTP/2.
-  const shared = { allowH2: false, timeout: httpConnectMsMax, ...(ca === undefined ? {} : { ca }) }
-  const anywhere = egressConnector(buildConnector, { ...shared, lookup })
+  const connectorOptions = { allowH2: false, timeout: httpConnectMsMax, ...(ca === undefined ? {} : { ca }) }
+  const anywhere = egressConnector(buildConnector, { ...connectorOptions, lookup })
   // Behind a proxy a name is looked up by that alone: what it may reach is for the proxy to say.
-  const outside = egressConnector(buildConnector, { ...shared, lookup: publicLookup(lookup, isPublic) })
+  const outside = egressConnector(buildConnector, { ...connectorOptions, lookup: publicLookup(lookup, isPublic) })
 
   function remember(origin: string, address: string | undefined): void {
     // If a name had both kinds of address, the stricter rules for redirects apply.
-    const before = reached.get(origin)
-    if (before === undefined && reached.size >= httpOriginsMax) reached.clear()
-    reached.set(origin, before === 'public' || address === undefined || isPublic(address) ? 'public' : 'private')
+    const before = reachByOrigin.get(origin)
+    if (before === undefined && reachByOrigin.size >= httpOriginsMax) reachByOrigin.clear()
+    reachByOrigin.set(origin, before === 'public' || address === undefined || isPublic(address) ? 'public' : 'private')
   }
 
-  const any = agentOf((target, done) =>
+  const anyAgent = agentOf((target, callback) =>
     connectAsOwn(() =>
       anywhere(target, (...[error, socket]) => {
-        if (error) return done(error, null)
+        if (error) return callback(error, null)
         // Behind a proxy only an address that is written as one is known.
         const known = isIP(target.hostname) === 0 ? undefined : target.hostname
         const address = proxyOf(target.hostname) ? known : socket.remoteAddress
         remember(new URL(`${target.protocol}//${target.host}`).origin, address)
-        done(null, socket)
+        callback(null, socket)
       }),
     ),
   )
-  const onlyPublic = agentOf((target, done) => {
+  const onlyPublic = agentOf((target, callback) => {
     // A literal address is never looked up.
     const isRefused = isIP(target.hostname) !== 0 && !isPublic(target.hostname)
-    if (isRefused) return done(new PrivateAddressError(target.hostname), null)
-    connectAsOwn(() => outside(target, done))
+    if (isRefused) return callback(new PrivateAddressError(target.hostname), null)
+    connectAsOwn(() => outside(target, callback))
   })
   return {
-    dispatcher: reach => (reach === 'any' ? any : onlyPublic),
-    cameFrom: origin => reached.get(origin) ?? 'public',
+    dispatcher: reach => (reach === 'any' ? anyAgent : onlyPublic),
+    cameFrom: origin => reachByOrigin.get(origin) ?? 'public',
   }
 }
 
@@ -139,14 +139,14 @@ function agentOf(connect: buildConnector.connector): Agent {
 
 /** Wraps a DNS look-up to fail when one of the addresses is not public: only checked addresses are connected to. */
 function publicLookup(lookup: LookupFunction, isPublic: (address: string) => boolean): LookupFunction {
-  return (hostname, options, done) =>
+  return (hostname, options, callback) =>
     lookup(hostname, options, (error, addressesOfHost, family) => {
-      if (error) return done(error, addressesOfHost, family)
+      if (error) return callback(error, addressesOfHost, family)
       const addresses =
         typeof addressesOfHost === 'string' ? [addressesOfHost] : addressesOfHost.map(({ address }) => address)
       const inner = addresses.find(address => !isPublic(address))
-      if (inner !== undefined) return done(new PrivateAddressError(inner), addressesOfHost, family)
-      done(null, addressesOfHost, family)
+      if (inner !== undefined) return callback(new PrivateAddressError(inner), addressesOfHost, family)
+      callback(null, addressesOfHost, family)
     })
 }
 

@@ -85,7 +85,7 @@ export function catchStrays(ownerless: Scope): void {
     const level = reason instanceof Fault ? 'debug' : 'warn'
     owner().line(level, `unhandled promise rejection: ${thrownText(reason).message}`)
   })
-  const printed = (level: ChildLogLevel) =>
+  const streamFor = (level: ChildLogLevel) =>
     new Writable({
       decodeStrings: false,
       write(chunk, _encoding, done) {
@@ -93,7 +93,7 @@ export function catchStrays(ownerless: Scope): void {
         done()
       },
     })
-  globalThis.console = new Console({ stdout: printed('info'), stderr: printed('warn') })
+  globalThis.console = new Console({ stdout: streamFor('info'), stderr: streamFor('warn') })
 }
 
 /** Facts of a log line; further ones are dropped. */

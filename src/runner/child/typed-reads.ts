@@ -355,21 +355,21 @@ type EventFilter = { readonly address: Hex | readonly Hex[] } & (
  */
 async function typedLogs(
   filter: EventFilter,
-  read: (filter: LogFilter) => Promise<Iterable<RawLog>>,
+  readLogs: (filter: LogFilter) => Promise<Iterable<RawLog>>,
   chain: string,
 ): Promise<readonly EventLog<AbiEvent>[]> {
   const logFilter = rawFilter(filter)
-  if (filter.event?.anonymous) return anonymousLogs(chain, filter.event, await read(logFilter))
+  if (filter.event?.anonymous) return anonymousLogs(chain, filter.event, await readLogs(logFilter))
   const events = (filter.events ?? [filter.event]).map(event => ({ event, signature: toEventSelector(event) }))
-  const decoded: EventLog<AbiEvent>[] = []
+  const logs: EventLog<AbiEvent>[] = []
   const fitting = new Set<string>()
   const unfit = new Map<string, RawLog>()
-  for (const log of await read(logFilter)) {
+  for (const log of await readLogs(logFilter)) {
     const [signature] = log.topics
     const source = `${log.address.toLowerCase()} ${signature}`
     const known = events.find(one => one.signature === signature && topicsOf(one.event) === log.topics.length)
     if (known) {
-      decoded.push(typedLog(chain, known.event, log))
+      logs.push(typedLog(chain, known.event, log))
       fitting.add(source)
     } else if (!unfit.has(source)) unfit.set(source, log)
   }
@@ -377,7 +377,7 @@ async function typedLogs(
     const wrong = events.find(one => one.signature === log.topics[0])
     if (wrong && !fitting.has(source)) throw undecodableLog(chain, wrong.event, log)
   }
-  return decoded
+  return logs
 }
 
 function rawFilter({ address, event, args, events }: EventFilter): LogFilter {
@@ -477,14 +477,14 @@ function indexedOf({ inputs }: AbiEvent): AbiEvent['inputs'] {
 
 function typedLog(chain: string, event: AbiEvent, log: RawLog): EventLog<AbiEvent> {
   const { address, topics, data, blockNumber, logIndex, transactionHash } = log
-  const indexed = event.anonymous ? topics : topics.slice(1)
+  const indexedTopics = event.anonymous ? topics : topics.slice(1)
   try {
     const topicTypes = indexedOf(event).map(({ type }) => ({ type: ownTopic.test(type) ? type : 'bytes32' }))
-    checkWords(topicTypes, `0x${indexed.map(topic => topic.slice(2)).join('')}`)
+    checkWords(topicTypes, `0x${indexedTopics.map(topic => topic.slice(2)).join('')}`)
     const unindexed = event.inputs.filter(({ indexed }) => !indexed)
     checkWords(unindexed, data)
     const abi: readonly [AbiEvent] = [event]
-    const { args } = decodeEventLog({ abi, data, topics: [toEventSelector(event), ...indexed] })
+    const { args } = decodeEventLog({ abi, data, topics: [toEventSelector(event), ...indexedTopics] })
     if (event.anonymous && !isWhole(event, data)) throw new Error('it has other data')
     const decoded = { eventName: event.name, args, address, blockNumber, logIndex, transactionHash }
     return decoded as EventLog<AbiEvent>
