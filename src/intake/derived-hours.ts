@@ -87,14 +87,14 @@ export async function inputsOfHour(
 }
 
 /** The stored values, and collected ones that are about to be stored: where a metric has a value already, that one stands. */
-export function withCollected(store: PastStore, collected: readonly Accepted[]): PastStore {
-  if (collected.length === 0) return store
+export function withCollected(store: PastStore, newValues: readonly Accepted[]): PastStore {
+  if (newValues.length === 0) return store
   return {
     pasts: metrics => store.pasts(metrics),
     inputs: async (ranges, of) => {
       const { values, ...metadata } = await store.inputs(ranges, of)
       const valuesById = new Map([...values].map(([id, own]) => [id, new Map(own)]))
-      for (const { metric, hold } of collected) {
+      for (const { metric, hold } of newValues) {
         const { id, hour, value, unit } = metric
         const byHour = valuesById.get(id) ?? new Map<Hour, StoredInput>()
         valuesById.set(id, byHour)

@@ -132,12 +132,12 @@ export class Finality {
     await allDone(pinned.map(one => this.#confirmOne(chain, one, block)))
   }
 
-  async #confirmOne(chain: ChainReader, pinned: PinnedHour, block: AsOfBlock): Promise<void> {
+  async #confirmOne(chain: ChainReader, pin: PinnedHour, block: AsOfBlock): Promise<void> {
     const { outbox } = this.#deps
-    const { block: read } = pinned
-    if (read.hash !== block.hash) await this.#readAgain(chain, pinned, block, 'block')
-    else if (await this.#hasOtherLogs(chain, pinned)) await this.#readAgain(chain, pinned, block, 'logs')
-    else await outbox.intake.confirmPin(chain.id, pinned)
+    const { block: read } = pin
+    if (read.hash !== block.hash) await this.#readAgain(chain, pin, block, 'block')
+    else if (await this.#hasOtherLogs(chain, pin)) await this.#readAgain(chain, pin, block, 'logs')
+    else await outbox.intake.confirmPin(chain.id, pin)
   }
 
   /**
@@ -154,12 +154,12 @@ export class Finality {
 
   async #readAgain(
     { id }: ChainReader,
-    { hour, collector, block: read }: PinnedHour,
+    { hour, collector, block: blockRead }: PinnedHour,
     block: AsOfBlock,
     because: Changed,
   ): Promise<void> {
     const { log } = this.#deps
-    const facts = { chainId: id, collector, hour: hourText(hour), was: `${read.number} ${read.hash}` }
+    const facts = { chainId: id, collector, hour: hourText(hour), was: `${blockRead.number} ${blockRead.hash}` }
     const reportKey = `${collector} ${hour} ${block.hash}`
     // It may be retried for long.
     const level = this.#reported.has(reportKey) ? 'debug' : 'warn'

@@ -83,13 +83,13 @@ export class HourReader {
    * @returns the results in the order of the runs
    */
   async collectTogether(runs: readonly HourToRead[], pasts: PastStore): Promise<Collected[]> {
-    const derived = runs.filter(({ collector }) => isDerived(collector))
+    const derivedRuns = runs.filter(({ collector }) => isDerived(collector))
     const others = runs.filter(({ collector }) => !isDerived(collector))
-    const [read, computed] = await Promise.all([
+    const [readEnds, derivedEnds] = await Promise.all([
       this.#readTogether(others, pasts),
-      collectDerived(derived, pasts, this.#deps.rhythms),
+      collectDerived(derivedRuns, pasts, this.#deps.rhythms),
     ])
-    const [reads, values] = [read.values(), computed.values()]
+    const [reads, values] = [readEnds.values(), derivedEnds.values()]
     return runs.flatMap(({ collector }) => (isDerived(collector) ? values : reads).next().value ?? [])
   }
 
@@ -148,13 +148,20 @@ export class HourReader {
     )
   }
 
-  async #begun(run: HourToRead, contradicted: readonly string[] = []): Promise<HourUnderWay> {
+  async #begun(run: HourToRead, contradictedHosts: readonly string[] = []): Promise<HourUnderWay> {
     const { runner, clock } = this.#deps
     const { collector, description, hour } = run
     const early = objection(clock, description, hour)
     const result = early ?? (await runner.collect(collector, hour).catch((error: unknown) => asFault(error)))
     const first = answered(run, result, this.#hostsOf(run, 0))
-    return { run, first, opinions: [], isReadAgain: contradicted.length > 0, isOfFreshLists: false, contradicted }
+    return {
+      run,
+      first,
+      opinions: [],
+      isReadAgain: contradictedHosts.length > 0,
+      isOfFreshLists: false,
+      contradicted: contradictedHosts,
+    }
   }
 
   /** Asks an endpoint of one more host. */
@@ -208,12 +215,12 @@ export class HourReader {
   /** One line for each host, however many hours it served. */
   #quarantine(wrong: readonly WrongHost[]): void {
     for (const { chain, host, run, reason } of wrong) chain.quarantine(host, run.hour, reason)
-    for (const [one, ...more] of Map.groupBy(wrong, ({ chain, host }) => `${chain.name} ${host}`).values()) {
+    for (const [one, ...otherHours] of Map.groupBy(wrong, ({ chain, host }) => `${chain.name} ${host}`).values()) {
       if (!one) continue
       const { chain, host, run, reason } = one
       const facts = { chain: chain.name, endpoint: host, collector: run.collector.id, hour: hourText(run.hour), reason }
       this.#deps.log.error(
-        { ...facts, ...(more.length > 0 && { hours: more.length + 1 }) },
+        { ...facts, ...(otherHours.length > 0 && { hours: otherHours.length + 1 }) },
         'endpoint in quarantine: another host answers otherwise, the hour is read again',
       )
     }
@@ -340,12 +347,12 @@ function votesOn(topics: readonly Topic[], first: RunAnswer, opinions: readonly 
   })
   return topics.map(topic => {
     const against = opinions.filter((_, place) => differing[place]?.has(topic))
-    const same = opinions.filter(
+    const agreeingOpinions = opinions.filter(
       (other, place) => answerOf(other, topic) !== undefined && !differing[place]?.has(topic),
     )
     const byAnswer = Map.groupBy(against, other => answerOf(other, topic))
     const otherwise = Math.max(0, ...[...byAnswer.values()].map(({ length }) => length))
-    return { topic, same: 1 + same.length, against, otherwise }
+    return { topic, same: 1 + agreeingOpinions.length, against, otherwise }
   })
 }
 
@@ -354,21 +361,21 @@ function votesOn(topics: readonly Topic[], first: RunAnswer, opinions: readonly 
  * it, another one contradicts the host that served the hour, and without an answer it stays held. With `agree` each
  * answer needs as many hosts; who is wrong is known only where as many contradict it. Pure.
  */
-function judged(asked: AskedRun, chains: readonly ComparedChain[], pastOf: PastOf): Judgement {
-  const { run, first, opinions, isMore } = asked
-  const collected = first.failed ? nothing(first.failed) : checked(run, first, pastOf)
-  const read = chains.filter(chain => hasRead(chain, first))
-  const agree = Math.max(1, ...read.map(chain => chain.agree))
-  const labels = agree > 1 ? answeredLabels(first) : jumpsOf(collected)
+function judged(askedRun: AskedRun, chains: readonly ComparedChain[], pastOf: PastOf): Judgement {
+  const { run, first, opinions, isMore } = askedRun
+  const values = first.failed ? nothing(first.failed) : checked(run, first, pastOf)
+  const chainsRead = chains.filter(chain => hasRead(chain, first))
+  const agree = Math.max(1, ...chainsRead.map(chain => chain.agree))
+  const labels = agree > 1 ? answeredLabels(first) : jumpsOf(values)
   // A jump may come from a chain that has no other host.
-  const isCompared = read.length > 0 && (agree > 1 || read.length >= first.pins.length)
-  if (!isCompared || labels.length === 0) return { collected }
+  const isCompared = chainsRead.length > 0 && (agree > 1 || chainsRead.length >= first.pins.length)
+  if (!isCompared || labels.length === 0) return { collected: values }
   const need = Math.max(2, agree)
-  const votes = votesOn([...labels, ...read.map(({ id }) => id)], first, opinions)
+  const votes = votesOn([...labels, ...chainsRead.map(({ id }) => id)], first, opinions)
   const isOpen = ({ topic, same, against, otherwise }: Vote) =>
     same < need && otherwise < need && (typeof topic === 'string' || against.length > 0)
-  if (isMore && votes.some(isOpen)) return { collected, next: 'another' }
-  return settled({ ...asked, collected, read, agree, need, votes, pastOf })
+  if (isMore && votes.some(isOpen)) return { collected: values, next: 'another' }
+  return settled({ ...askedRun, collected: values, read: chainsRead, agree, need, votes, pastOf })
 }
 
 function answeredLabels(first: RunAnswer): string[] {
@@ -392,30 +399,30 @@ interface Settling extends AskedRun {
 
 function settled(settling: Settling): Judgement {
   const { run, first, collected, read, agree, need, votes, isReadAgain } = settling
-  const contradicted = votes.filter(({ same, against }) => same < need && against.length > 0)
-  const reason = contradicted.length > 0 ? disagreementText(settling, contradicted) : ''
+  const lostVotes = votes.filter(({ same, against }) => same < need && against.length > 0)
+  const reason = lostVotes.length > 0 ? disagreementText(settling, lostVotes) : ''
   // An implausible jump is doubted where one host contradicts it, any other value only where as many hosts do.
-  const doubted = agree > 1 ? contradicted.filter(({ otherwise }) => otherwise >= need) : contradicted
+  const doubted = agree > 1 ? lostVotes.filter(({ otherwise }) => otherwise >= need) : lostVotes
   const own = wrongHosts(doubted, read, () => [first]).map(one => ({ ...one, run, reason }))
   if (own.length > 0) {
     return { collected: nothing(disagreement(reason)), wrong: own, ...(!isReadAgain && { next: 'again' }) }
   }
-  const agreed = votes.filter(({ same }) => same >= need)
-  const wrong = wrongHosts(agreed, read, ({ against }) => against).map(one => {
-    return { ...one, run, reason: disagreementText(settling, agreed) }
+  const wonVotes = votes.filter(({ same }) => same >= need)
+  const wrong = wrongHosts(wonVotes, read, ({ against }) => against).map(one => {
+    return { ...one, run, reason: disagreementText(settling, wonVotes) }
   })
   if (agree === 1) {
     const why = (label: string) => (reason === '' ? silenceAbout(label, settling).message : reason)
-    const isAgreed = (label: string) => agreed.some(({ topic }) => topic === label)
+    const isAgreed = (label: string) => wonVotes.some(({ topic }) => topic === label)
     return { ...confirmedJumps(collected, label => (isAgreed(label) ? undefined : why(label))), wrong }
   }
-  if (contradicted.some(({ topic }) => typeof topic === 'number')) {
+  if (lostVotes.some(({ topic }) => typeof topic === 'number')) {
     return { collected: nothing(disagreement(reason)), wrong }
   }
-  const lost = lostLabels(settling, reason)
-  if (first.failed && Object.keys(lost).length === 0) return { collected, wrong }
-  const readings = Object.fromEntries(Object.entries(first.readings).filter(([label]) => !lost[label]))
-  const left = { ...first, readings, failures: { ...first.failures, ...lost } }
+  const failures = lostLabels(settling, reason)
+  if (first.failed && Object.keys(failures).length === 0) return { collected, wrong }
+  const readings = Object.fromEntries(Object.entries(first.readings).filter(([label]) => !failures[label]))
+  const left = { ...first, readings, failures: { ...first.failures, ...failures } }
   return { ...confirmedJumps(checked(run, left, settling.pastOf), () => undefined), wrong }
 }
 
@@ -425,12 +432,13 @@ function settled(settling: Settling): Judgement {
  */
 function wrongHosts(
   votes: readonly Vote[],
-  read: readonly ComparedChain[],
+  chainsRead: readonly ComparedChain[],
   of: (vote: Vote) => readonly RunAnswer[],
 ): { readonly chain: ComparedChain; readonly host: string }[] {
   const blocks = votes.filter(({ topic, against }) => typeof topic === 'number' && against.length > 0)
   const relevant = blocks.length > 0 ? blocks : votes
-  const suspects = blocks.length > 0 ? read.filter(({ id }) => blocks.some(({ topic }) => topic === id)) : read
+  const suspects =
+    blocks.length > 0 ? chainsRead.filter(({ id }) => blocks.some(({ topic }) => topic === id)) : chainsRead
   const [chain] = suspects
   if (!chain || suspects.length > 1) return []
   const hosts = relevant.flatMap(vote => of(vote).flatMap(({ hosts }) => hosts[chain.id] ?? []))
@@ -439,32 +447,32 @@ function wrongHosts(
 
 /** Why labels fail that fewer hosts agree on than must. */
 function lostLabels(settling: Settling, reason: string): Record<string, FaultRecord> {
-  const lost: Record<string, FaultRecord> = {}
+  const failures: Record<string, FaultRecord> = {}
   for (const { topic: label, same, against } of settling.votes) {
     if (typeof label === 'number' || same >= settling.need) continue
     const fault = against.length > 0 ? disagreement(reason) : notAsMany(settling.agree, silenceAbout(label, settling))
-    lost[label] = faultRecord(fault)
+    failures[label] = faultRecord(fault)
   }
-  return lost
+  return failures
 }
 
 /** Holds of jumps are removed, or say why no other host has confirmed them. @param why of a label; `undefined` where one has */
 function confirmedJumps(
-  collected: Collected,
+  values: Collected,
   why: (label: string) => string | undefined,
 ): Pick<Judgement, 'collected' | 'confirmed'> {
-  const confirmed: Accepted[] = []
-  const judgedValues = collected.accepted.map((value): Accepted => {
+  const confirmedValues: Accepted[] = []
+  const judgedValues = values.accepted.map((value): Accepted => {
     const { metric, hold } = value
     if (hold?.kind !== 'jump') return value
     const reason = why(labelOf(metric))
     if (reason !== undefined) {
       return { metric, hold: { ...hold, reason: `${hold.reason}; not confirmed by another host: ${reason}` } }
     }
-    confirmed.push(value)
+    confirmedValues.push(value)
     return { metric }
   })
-  return { collected: { ...collected, accepted: judgedValues }, confirmed }
+  return { collected: { ...values, accepted: judgedValues }, confirmed: confirmedValues }
 }
 
 /** Why no other host answers about a label. */
@@ -498,18 +506,18 @@ function disagreement(reason: string): Fault {
 
 /** The hosts with what each says of the first topic in dispute: of a block, where blocks differ. */
 function disagreementText({ first, opinions, read }: Settling, votes: readonly Vote[]): string {
-  const disputed = votes.filter(({ against }) => against.length > 0)
-  const { topic = '' } = disputed.find(vote => typeof vote.topic === 'number') ?? disputed[0] ?? {}
+  const disputedVotes = votes.filter(({ against }) => against.length > 0)
+  const { topic = '' } = disputedVotes.find(vote => typeof vote.topic === 'number') ?? disputedVotes[0] ?? {}
   const isBlock = typeof topic === 'number'
   const chains = isBlock ? read.filter(({ id }) => id === topic) : read
-  const positions = [first, ...opinions].flatMap(answered => {
-    const answer = answerOf(answered, topic)
+  const positions = [first, ...opinions].flatMap(opinion => {
+    const answer = answerOf(opinion, topic)
     if (answer === undefined) return []
-    const host = chains.flatMap(({ id }) => answered.hosts[id] ?? []).join(' and ') || 'a host'
+    const host = chains.flatMap(({ id }) => opinion.hosts[id] ?? []).join(' and ') || 'a host'
     return [answer === 'reverted' ? `${host} reverts` : `${host} ${isBlock ? 'has' : 'gives'} ${answer}`]
   })
   const what = isBlock ? `the block of ${chains.map(({ name }) => name).join()}` : topic
-  const more = isBlock || disputed.length < 2 ? '' : `; and about ${disputed.length - 1} more of its labels`
+  const more = isBlock || disputedVotes.length < 2 ? '' : `; and about ${disputedVotes.length - 1} more of its labels`
   return `endpoints of different hosts disagree about ${what}: ${positions.join(', ')}${more}`
 }
 

@@ -241,11 +241,11 @@ function numbersOf(value: DerivedValue, hour: Hour, inputOf: InputOf, reach: Hou
     if (value.kind === 'window') demandOneUnit(value, units)
     return numbers
   }
-  const more = lacking.length > 1 ? `, and ${lacking.length - 1} more of its inputs` : ''
+  const furtherText = lacking.length > 1 ? `, and ${lacking.length - 1} more of its inputs` : ''
   const isWindow = lacking.every(({ at, why }) => why === 'has no value' && at < hour)
   throw new Fault(
     isWindow ? 'window-incomplete' : 'input-missing',
-    `${first.id} of ${hourText(first.at)} ${first.why}${more}`,
+    `${first.id} of ${hourText(first.at)} ${first.why}${furtherText}`,
     {
       facts: { label: value.label, metric: first.id, hour: hourText(first.at) },
       fix: isWindow

@@ -63,10 +63,10 @@ export function compoundedPercent(then: Fraction, now: Fraction, numerator: bigi
 
 /** A number with so many of its binary digits. */
 function kept(whole: bigint, power: number): Fraction {
-  const dropped = absolute(whole).toString(2).length - digits
-  if (dropped <= 0) return scaled(whole, power)
-  const half = 1n << BigInt(dropped - 1)
-  return scaled((whole + half) >> BigInt(dropped), power + dropped)
+  const lostDigits = absolute(whole).toString(2).length - digits
+  if (lostDigits <= 0) return scaled(whole, power)
+  const half = 1n << BigInt(lostDigits - 1)
+  return scaled((whole + half) >> BigInt(lostDigits), power + lostDigits)
 }
 
 /** The natural logarithm of a number above 0, with `places`. */
