@@ -15,29 +15,8 @@ import {
   refusedSentences,
   undeliveredSentences,
 } from './sentences.ts'
-import type { Readiness } from './snapshot.ts'
+import { type Readiness, type ReadinessCause, readinessCauses } from './snapshot.ts'
 import type { Observed } from './sources.ts'
-
-/** Why a daemon is not ready, as a closed list in the order in which reasons are shown. */
-export const readinessCauses = [
-  'config-refused',
-  'clock-wrong',
-  'disk-full',
-  'locked',
-  'kept-locally',
-  'fleet-stuck',
-  'no-daemon',
-  'not-collected',
-  'not-planned',
-  'gap',
-  'not-delivered',
-  'dead',
-  'held',
-  'window-incomplete',
-  'fleet-differs',
-] as const
-
-type ReadinessCause = (typeof readinessCauses)[number]
 
 /** Causes that wait for a person's decision: nothing is late or stopped. */
 const decisions: ReadonlySet<ReadinessCause> = new Set([
@@ -102,9 +81,12 @@ export function readinessOf(
   const said = sentencesOf(observed, lateness, fleet, hour)
   const isWarning = (cause: ReadinessCause) => decisions.has(cause) && !isStrict(observed)
   const of = (causes: readonly ReadinessCause[]) => causes.flatMap(cause => said[cause])
-  const reasons = of(readinessCauses.filter(cause => !isWarning(cause)))
+  const red = readinessCauses.filter(cause => !isWarning(cause))
+  const reasons = of(red)
+  const causes = red.flatMap(cause => said[cause].map(() => cause))
   const warnings = of(readinessCauses.filter(isWarning))
-  return { ok: reasons.length === 0, reasons, ...(warnings.length > 0 && { warnings }) }
+  const isReady = reasons.length === 0
+  return { ok: isReady, reasons, ...(!isReady && { causes }), ...(warnings.length > 0 && { warnings }) }
 }
 
 /** The part of a lateness that is a trouble now. */

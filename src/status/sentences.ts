@@ -53,8 +53,9 @@ export function failingSentence(
 /** Sentences about an hour that became a gap. */
 export function gapSentence({ collector, hour, fault }: CollectionRow): string {
   const why = fault ? `: ${fault.message.replace(/\.$/, '')}` : ''
+  const cure = fault?.fix === undefined ? '' : ` ${asSentence(fault.fix)}`
   const fact = `${collector} has no value of ${hourText(hour)}, and it can no longer be collected${why}`
-  return `${fact}. What can be mended? tidegauge gaps`
+  return `${fact}.${cure} What can be mended? tidegauge gaps`
 }
 
 /** Collectors that a sentence names; further ones are counted. */

@@ -50,12 +50,35 @@ export interface KeptHours {
   readonly folder: string
 }
 
+/** Why a daemon is not ready, as a closed list in the order in which reasons are shown. */
+export const readinessCauses = [
+  'config-refused',
+  'clock-wrong',
+  'disk-full',
+  'locked',
+  'kept-locally',
+  'fleet-stuck',
+  'no-daemon',
+  'not-collected',
+  'not-planned',
+  'gap',
+  'not-delivered',
+  'dead',
+  'held',
+  'window-incomplete',
+  'fleet-differs',
+] as const
+
+export type ReadinessCause = (typeof readinessCauses)[number]
+
 /** `reasons` is empty exactly when `ok`; each reason is one sentence that says what is late and why. */
 export interface Readiness {
   /** Whether the daemon is ready. */
   readonly ok: boolean
   /** Why not, one sentence each; empty when ok. */
   readonly reasons: readonly string[]
+  /** The cause of each reason, in the same order; absent when ok, and where the outbox did not answer. */
+  readonly causes?: readonly ReadinessCause[]
   /** Troubles that delay nothing and wait for a person's decision, one sentence each; absent when there are none. */
   readonly warnings?: readonly string[]
 }

@@ -228,7 +228,6 @@ describe('the page in a browser', () => {
     }
     const head = await page.locator('header').first().ariaSnapshot()
     expect(head).toContain('list "Why it is not ready"')
-    expect(head, 'the way out is in the item of its reason').toMatch(/does not answer\."\s+- paragraph: →/)
     const reached: unknown[] = []
     for (let count = 0; count < 6; count += 1) {
       await page.keyboard.press('Tab')

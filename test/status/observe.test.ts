@@ -240,22 +240,24 @@ describe('readiness', () => {
   it.each([
     {
       what: 'dead metrics',
+      cause: 'dead',
       bench: () => new Bench().collect(accept(3)).deliver(metrics(1)).refuse(metrics(3).slice(1)),
       sentence: `metrics.example refused 2 metrics of ${hourText(anHour)} for good. Decide: tidegauge dead ls`,
     },
     {
       what: 'held values',
+      cause: 'held',
       bench: () => new Bench().collect(accept(1).map(({ metric }) => ({ metric, hold: odd }))),
       sentence: `1 value of ${hourText(anHour)} looks wrong and was not sent. Decide: tidegauge held ls`,
     },
   ])(
     'warns of $what of the newest late hour, and is red for them only when it is strict',
-    async ({ bench: make, sentence }) => {
+    async ({ bench: make, cause, sentence }) => {
       const bench = make()
       expect(await bench.reasons()).toEqual([])
       expect(await readiness(bench.observed)).toEqual({ ok: true, reasons: [], warnings: [sentence] })
       bench.config = { ...bench.config, status: { ...bench.config.status, ready: 'strict' } }
-      expect(await bench.reasons()).toEqual([sentence])
+      expect(await readiness(bench.observed)).toEqual({ ok: false, reasons: [sentence], causes: [cause] })
       bench.collect([], hourAfter(anHour, 1))
       bench.nowMs += hourMs
       expect(await bench.reasons()).toEqual([])

@@ -242,10 +242,10 @@ it.each<[trouble: string, said: () => string, reads: string]>([
   [
     'a gap',
     () => {
-      const fault = faultRecord(new Fault('chain-before-first-block', 'this collector reads only the present'))
+      const fault = faultRecord(new Fault('hour-too-old', 'older than 48 h', { fix: 'tidegauge backfill collects it' }))
       return said({ gaps: [{ collector: 'vault/c', hour: anHour, state: 'gap', attempts: 0, fault }] })
     },
-    'vault/c has no value of 2026-11-20T13:00:00Z, and it can no longer be collected: this collector reads only the present. What can be mended? tidegauge gaps',
+    'vault/c has no value of 2026-11-20T13:00:00Z, and it can no longer be collected: older than 48 h. tidegauge backfill collects it. What can be mended? tidegauge gaps',
   ],
   [
     'a derived value whose window is not full',

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { exposition } from '../../src/status/exposition/exposition.ts'
 import { snapshotFamilies } from '../../src/status/exposition/families.ts'
 import { statusFormat, statusJson } from '../../src/status/json.ts'
-import { readinessCauses } from '../../src/status/readiness.ts'
+import { readinessCauses } from '../../src/status/snapshot.ts'
 import { richScrape, richSnapshot } from '../support/snapshot.ts'
 
 const snapshotText = (scrape: Parameters<typeof snapshotFamilies>[0]) => exposition(snapshotFamilies(scrape))

@@ -6,12 +6,13 @@ import { readOutbox } from '../../app/open-outbox.ts'
 import { presentState } from '../../app/present-state.ts'
 import { statusAddress } from '../../config/addresses.ts'
 import { ConfigError } from '../../config/config.ts'
+import { overdueMs } from '../../model/limits.ts'
 import { numberText } from '../../model/number-text.ts'
 import type { Reader } from '../../model/waiting.ts'
 import { rolesText } from '../../status/fleet.ts'
 import { type StatusJson, statusJson } from '../../status/json.ts'
 import { observe } from '../../status/observe.ts'
-import { failingSentence, pushText } from '../../status/sentences.ts'
+import { failingSentence, pushText, strandedSentence } from '../../status/sentences.ts'
 import type { CellState } from '../../status/snapshot.ts'
 import { Reloads } from '../../status/sources.ts'
 import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
@@ -159,28 +160,32 @@ function printStatus(status: StatusJson, daemon: string | undefined): void {
   printWarnings(status)
 }
 
-/** Collectors whose newest hour has failed so far, where no reason above says why. */
-function failingSentences({ hours, ready: { reasons, warnings = [] } }: StatusJson, reader: Reader): string[] {
-  const sentences = [...reasons, ...warnings]
+/** Collectors whose newest hour has failed so far, where no reason above says why: that has the oldest overdue hour. */
+function failingSentences({ hours }: StatusJson, reader: Reader): string[] {
   return hours.rows.flatMap(({ collector, cells }) => {
-    const place = cells.findLastIndex(({ state, fault }) => state === 'due' && fault)
-    const [fault, hour] = [cells[place]?.fault, hours.hours[place]]
-    if (!fault || hour === undefined || sentences.some(sentence => sentence.includes(fault.message))) return []
-    return [failingSentence(collector, hour, fault, reader)]
+    const failing = cells.flatMap(({ state, fault }, place) => {
+      return state === 'due' && fault ? [{ fault, hour: hours.hours[place] ?? '' }] : []
+    })
+    const [oldest, newest] = [failing.at(0), failing.at(-1)]
+    if (!oldest || !newest) return []
+    const isOverdue = Date.parse(oldest.hour) <= reader.nowMs - overdueMs
+    if (isOverdue && oldest.fault.message === newest.fault.message) return []
+    return [failingSentence(collector, newest.hour, newest.fault, reader)]
   })
 }
 
-function printDelivery({ service, balance, ready }: StatusJson, daemon: string | undefined): void {
-  const { lastPush, waiting = '', nextAttempt, gates } = service
-  // Each sentence once: a reason above may have it already, and it says when the next attempt is.
-  const whys = gates.flatMap(gate => gate.waiting ?? [])
-  const said = whys.filter(why => ready.reasons.some(reason => reason.includes(why)))
-  const unsaid = said.reduce((rest, why) => rest.replace(why, '').trim(), waiting)
+function printDelivery({ service, balance, backlog }: StatusJson, daemon: string | undefined): void {
+  const { lastPush, nextAttempt, gates } = service
+  const removed = backlog.byProtocol.filter(({ isRemoved }) => isRemoved)
+  const stranded = strandedSentence([], new Map(removed.map(counts => [counts.protocolId, counts])))
+  // Each sentence once: where metrics are late, a reason above says why they wait, and when the next attempt is.
+  const waiting = backlog.late ? stranded : service.waiting
   const last = lastPush ? `, last push ${lastPush.at}: ${pushText(lastPush)}` : ''
   print(`daemon  ${daemon ?? 'none runs on this outbox (tidegauge run)'}`)
   print(`service ${service.host}${last}`)
-  if (unsaid !== '') print(`  waiting: ${unsaid}`)
-  if (whys.length === 0 && nextAttempt !== undefined && daemon !== undefined) print(`  next attempt ${nextAttempt}`)
+  if (waiting !== undefined) print(`  waiting: ${waiting}`)
+  if (gates.every(gate => gate.waiting === undefined) && nextAttempt !== undefined && daemon !== undefined)
+    print(`  next attempt ${nextAttempt}`)
   if (service.skewMs !== undefined) print(`clock   ${skewWords(service.skewMs)}`)
   const { enqueued, delivered, dead, held, due, dropped } = balance
   print(`metrics ${enqueued} enqueued = ${delivered} delivered + ${dead} dead + ${held} held + ${due} due`)

@@ -121,7 +121,7 @@ export async function daemonFindings(
   const { configuration, ready, reports } = seen.status
   return [
     ...forceFindings(context, configuration, await written),
-    ...readinessFindings(holder, ready, configuration),
+    ...readinessFindings(holder, ready),
     ...reportFindings(reports),
   ]
 }
@@ -158,13 +158,9 @@ function forceFindings(
   return [warning(subject, said, 'it is read within seconds, or at SIGHUP')]
 }
 
-function readinessFindings(
-  holder: string,
-  { ok: isReady, reasons }: StatusJson['ready'],
-  { refused }: StatusJson['configuration'],
-): Finding[] {
+function readinessFindings(holder: string, { reasons, causes = [] }: StatusJson['ready']): Finding[] {
   // A refused configuration has a line of its own.
-  const others = isReady ? [] : refused ? reasons.filter(reason => !reason.includes(refused.reason)) : reasons
+  const others = reasons.filter((_, place) => causes[place] !== 'config-refused')
   if (others.length === 0) return [ok('daemon', `runs (${holder}), and nothing is late`)]
   return others.map(reason => warning('daemon', `is not ready: ${reason}`))
 }

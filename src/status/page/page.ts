@@ -3,7 +3,7 @@ import { numberText } from '../../model/number-text.ts'
 import { fingerprint } from '../observe.ts'
 import type { Snapshot } from '../snapshot.ts'
 import { delivery, endpoints, fleet, warnings } from './delivery.ts'
-import { bounded, hours, shapeDefinitions, troublesOf } from './hours.ts'
+import { bounded, hours, shapeDefinitions } from './hours.ts'
 import { clockText, dayClockText, dayText, Html, html, nothing, spanText, titles, until } from './html.ts'
 import { liveScript } from './live-script.ts'
 import { protocols } from './protocols.ts'
@@ -95,17 +95,15 @@ export function masthead(snapshot: Snapshot): Html {
 <div class="bar"><h1>${mark()} Tidegauge</h1>
 <p class="now">${dayText(nowMs)}, <b>${clockText(nowMs)}</b> UTC</p>
 ${ready.ok ? html`<p class="badge ok">${tick()} Ready</p>` : html`<p class="badge not-ok">${cross()} Not ready</p>`}</div>
-${ready.ok ? nothing : html`<div class="reasons">${reasons(snapshot)}</div>`}
+${ready.ok ? nothing : html`<div class="reasons">${reasons(ready.reasons)}</div>`}
 ${ready.warnings ? html`<ul class="decide">${ready.warnings.map(warning => html`<li>${warning}</li>`)}</ul>` : nothing}
 ${glance(snapshot)}
 </header>`
 }
 
-/** The reasons, each with its way out below it where it does not end with that. */
-function reasons({ week, ready }: Pick<Snapshot, 'week' | 'ready'>): Html {
-  const all = ready.reasons
-  const troubles = troublesOf(week)
-  const item = (reason: string) => html`<li>${reason}${wayOut(reason, troubles)}</li>`
+/** The first reasons, and the others folded. */
+function reasons(all: readonly string[]): Html {
+  const item = (reason: string) => html`<li>${reason}</li>`
   const rest = all.slice(reasonsShown, reasonsMax)
   const left = all.length - reasonsMax
   return html`<ul aria-label="Why it is not ready">${all.slice(0, reasonsShown).map(item)}</ul>${
@@ -115,15 +113,6 @@ function reasons({ week, ready }: Pick<Snapshot, 'week' | 'ready'>): Html {
           left > 0 ? item(`and ${left} more`) : nothing
         }</ul></details>`
   }`
-}
-
-/** The remedy of the trouble that a reason names. */
-function wayOut(reason: string, troubles: ReturnType<typeof troublesOf>): Html {
-  const isOf = ({ collector, message }: (typeof troubles)[number]) =>
-    message !== undefined && reason.startsWith(collector) && reason.includes(message.replace(/\.$/, ''))
-  const fix = troubles.find(isOf)?.fix
-  if (fix === undefined || reason.toLowerCase().includes(fix.toLowerCase())) return nothing
-  return html`<p class="fix">${fix}</p>`
 }
 
 /** The next hour, and what is on its way or waits for a person. */

@@ -45,14 +45,45 @@ it('status says once why deliveries wait, and when they are tried next', async (
     ready: { ok: false, reasons: [`7 metrics are not delivered. ${why}`] },
     service: {
       ...richSnapshot.service,
-      waiting: `${why} Metrics of old are not delivered.`,
+      waiting: `${why} Metrics of old-farm are not delivered.`,
       nextAttemptMs: Date.parse('2026-11-20T13:20:04Z'),
       gates: [{ destination: 'service', waiting: why, failures: 1 }],
     },
   }))
   const { stdout } = await command(['status', '--config', config])
   expect(stdout.match(/answers 503|13:20:04/g)).toEqual(['answers 503', '13:20:04'])
-  expect(stdout).toContain('\n  waiting: Metrics of old are not delivered.\n')
+  expect(stdout).toMatch(
+    /\n {2}waiting: Metrics of protocols that are no longer configured are not delivered: 5 due of old-farm\./,
+  )
+})
+
+it('status says once why hours of a collector fail, and what fails otherwise', async () => {
+  const hours = richSnapshot.hours.hours.slice(-3)
+  const row = (collector: string, ...faults: readonly string[]): Snapshot['hours']['rows'][number] => ({
+    ...{ collector, protocolId: 'p' },
+    cells: faults.map(message => {
+      if (message === '') return { state: 'delivered', attempts: 1 }
+      return { state: 'due', attempts: 1, fault: { code: 'http-unreachable', message, facts: {} } }
+    }),
+  })
+  const rows = [
+    row('p/late', 'away', 'away', 'away'),
+    row('p/turned', 'away', 'away', 'odd'),
+    row('p/new', '', '', 'away'),
+  ]
+  const config = await answeringDaemon(file => ({
+    ...richSnapshot,
+    configuration: { file, digest: 'd1', inForceSinceMs: 0, refused: { atMs: 0, reason: 'a mistake' } },
+    ready: { ok: false, reasons: ['p/late is late: away.', 'p/turned is late: away.'] },
+    hours: { hours, rows },
+  }))
+  const { stdout } = await command(['status', '--config', config])
+  expect(stdout.match(/^ {2}p\/\w+ (?:is late|has not collected the hour).*?: \w+/gm)).toEqual([
+    '  p/late is late: away',
+    '  p/turned is late: away',
+    '  p/turned has not collected the hour 2026-11-20T13:00:00Z yet: odd',
+    '  p/new has not collected the hour 2026-11-20T13:00:00Z yet: away',
+  ])
 })
 
 it.each([
