@@ -51,9 +51,14 @@ export interface ParsedEvent {
   items(args: unknown): readonly EventItem[]
 }
 
-/** Whether logs with a first topic are of the event with that signature. */
+/** Whether logs with a first topic are of the event with that signature; none are of another text. */
 export function isEventOf(signature: string, topic: unknown): boolean {
-  return toEventSelector(parsedEvent(signature)) === topic
+  try {
+    return toEventSelector(parsedEvent(signature)) === topic
+  } catch (error) {
+    if (error instanceof OptionEntryMistake) return false
+    throw error
+  }
 }
 
 /** @throws OptionEntryMistake when it is no event, or an argument is not of it */

@@ -13,7 +13,7 @@ import { type Collected, holdOf, noPasts, type PastStore, usable } from '../inta
 import type { LogFilter } from '../model/block.ts'
 import { Fault } from '../model/fault.ts'
 import { type Hour, hourAt } from '../model/hour.ts'
-import { isRecord } from '../model/json.ts'
+import { valueAt } from '../model/json.ts'
 import type { ListKeeper } from '../model/list-memory.ts'
 import { labelOf, type MetricId } from '../model/metric.ts'
 import type { Accepted, MetricState } from '../outbox/contract/metrics.ts'
@@ -191,14 +191,19 @@ export async function quietEvents(
   return [...new Map(causes.flat().map(each => [`${each.part.collector.id} ${each.text}`, each])).values()]
 }
 
-/** The event of a filter, in words: its signature where an event-sum has several. */
-async function eventIn({ use, options }: CollectorConfig, { topics: [topic] }: LogFilter): Promise<string> {
-  const events = isRecord(options) && Array.isArray(options['events']) ? options['events'] : []
+/** The events that options of any collector name: `event`, or an `event` of each of `events`. */
+export function eventsIn(options: unknown): readonly string[] {
+  const several = valueAt(options, ['events'])
+  const texts = [options, ...(Array.isArray(several) ? several : [])].map(part => valueAt(part, ['event']))
+  return texts.filter(event => typeof event === 'string')
+}
+
+/** The event of a filter, in words: its signature where options name several. */
+async function eventIn({ options }: CollectorConfig, { topics: [topic] }: LogFilter): Promise<string> {
   const { isEventOf } = await import('../../collectors/values/event.ts')
-  // A collector of one's own may mean something else by that name.
-  const known = use === 'event-sum' ? events : []
-  const of = known.find(each => isRecord(each) && isEventOf(String(each['event']), topic))
-  return of === undefined ? 'such event' : `event ${quoted(String(of.event))}`
+  const events = eventsIn(options)
+  const event = events.length > 1 ? events.find(signature => isEventOf(signature, topic)) : undefined
+  return event === undefined ? 'such event' : `event ${quoted(event)}`
 }
 
 /** Time for which it was not seen. @returns undefined when the event was seen, or no endpoint says whether it was */

@@ -137,24 +137,24 @@ function checkPrices(documents: readonly ConfigDocument[], protocols: readonly M
       const at = [...path, 'options']
       return [
         ...unknownNames('price', textsOf('price', map['options'], at).filter(isNamed), names, placeOf),
-        ...unpricedTokens(map['options'], at, pricedChains, placeOf),
-        ...(map['use'] === 'balances' ? unknownAssets(map['options'], at, maps, placeOf) : []),
+        ...unpricedTokens(map['options'], at, priced, placeOf),
+        ...unknownAssets(map, at, maps, placeOf),
       ]
     }),
     ...pricesInCircles(maps),
   ]
 }
 
-/** Mistakes of assets of `balances` by the name of a price that is not there, or has no address on the chain. */
+/** Mistakes of assets by the name of a price that is not there, or has no address on the chain. */
 function unknownAssets(
-  options: unknown,
+  collector: WrittenMap,
   at: FilePath,
   prices: readonly MapAtPath[],
   placeOf: PlaceOf,
 ): PlacedMistake[] {
   const tokens = new Map(prices.flatMap(({ map }) => [...tokensOfPrices(map)]))
-  return namedAssets(options).flatMap(({ name, chain, path }) => {
-    const chainsOfToken = tokens.get(name)
+  return namedAssets(collector).flatMap(({ name, chain, path }) => {
+    const own = tokens.get(name)
     const place = [...at, ...path]
     if (!chainsOfToken) return unknownNames('price', [{ name, path: place, at: 'value' }], [...tokens.keys()], placeOf)
     if (Object.hasOwn(chainsOfToken, chain)) return []
@@ -204,9 +204,9 @@ function checkLists(documents: readonly ConfigDocument[], protocols: readonly Ma
     ...maps.flatMap(({ map, path, placeOf }) =>
       unknownNames('chain', chainsIn(map, path), chainNames(documents), placeOf),
     ),
-    ...shippedOf(protocols).flatMap(({ map: { use, options }, path, placeOf }) => {
-      const namesInOptions = textsOf('each', options, [...path, 'options'])
-      const elsewhere = namesInOptions.filter(({ name, chain }) => listNames.includes(name) && chainOf(name) !== chain)
+    ...shippedOf(protocols).flatMap(({ map: { options }, path, placeOf }) => {
+      const named = textsOf('each', options, [...path, 'options'])
+      const elsewhere = named.filter(({ name, chain }) => listNames.includes(name) && chainOf(name) !== chain)
       return [
         ...unknownNames('list', namesInOptions, listNames, placeOf),
         ...elsewhere.map(({ name, chain, path: at }) => ({
@@ -214,9 +214,9 @@ function checkLists(documents: readonly ConfigDocument[], protocols: readonly Ma
           message: `${pathText(at)}: the list ${name} is of ${chainOf(name)}, and this is read on ${chain}`,
           fix: 'name a list of the same chain',
         })),
-        ...(use === 'contract-read' ? tooManySteps(options, lists, [...path, 'options']) : []).map(
-          ({ path: at, message, fix }) => ({ place: placeOf(at), message: `${pathText(at)}: ${message}`, fix }),
-        ),
+        ...tooManySteps(options, lists, [...path, 'options']).map(({ path: at, message, fix }) => {
+          return { place: placeOf(at), message: `${pathText(at)}: ${message}`, fix }
+        }),
       ]
     }),
   ]
@@ -225,7 +225,7 @@ function checkLists(documents: readonly ConfigDocument[], protocols: readonly Ma
 /** Calls of one collector, chain and hour that each wait for the one before. */
 const stepsMax = 5
 
-/** Finds values of `contract-read` that need more calls, one after the other, than an hour may have. */
+/** Finds values by calls that need more of them, one after the other, than an hour may have. */
 function tooManySteps(options: unknown, lists: ReadonlyMap<string, unknown>, path: FilePath) {
   const values = valueAt(options, ['values'])
   if (!isRecord(values)) return []

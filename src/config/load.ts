@@ -294,10 +294,10 @@ function protocolOf(
     ...(chains && { chains }),
     ...(key && { key: placedSecret(key, [...path, 'key'], { file, placeOf }) }),
     register: register ?? service.kind === 'embedded',
-    collectors: collectors.map((one, at) => {
-      const options = one.use === 'balances' ? withAddresses(one.options, tokens) : one.options
-      return { ...collectorOf(one, id, [...path, 'collectors', at], placeOf), options }
-    }),
+    collectors: collectors.map((one, at) => ({
+      ...collectorOf(one, id, [...path, 'collectors', at], placeOf),
+      options: withAddresses(one, tokens),
+    })),
     place: placeOf(path),
   }
 }

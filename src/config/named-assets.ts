@@ -21,9 +21,15 @@ interface NamedAsset {
   readonly path: readonly PropertyKey[]
 }
 
-/** The assets in options of `balances` that are named by their prices. */
-export function namedAssets(options: unknown): NamedAsset[] {
-  const of = valueAt(options, ['of'])
+/** A collector as it is written: code of one's own may mean something else by the same options. */
+interface WrittenCollector {
+  readonly use?: unknown
+  readonly options?: unknown
+}
+
+/** The assets that are named by their prices. Only `balances` has such. */
+export function namedAssets({ use, options }: WrittenCollector): NamedAsset[] {
+  const of = use === 'balances' ? valueAt(options, ['of']) : undefined
   return Object.entries(isRecord(of) ? of : {}).flatMap(([chain, holding]) => {
     const assets = valueAt(holding, ['assets'])
     return (Array.isArray(assets) ? assets : []).flatMap((name: unknown, index): NamedAsset[] =>
@@ -32,14 +38,15 @@ export function namedAssets(options: unknown): NamedAsset[] {
   })
 }
 
-/** Options of `balances` in which each named asset is written out: its address on the chain, and its price. */
-export function withAddresses(options: unknown, tokens: ReadonlyMap<string, TokensOfPrice>): unknown {
-  if (namedAssets(options).length === 0) return options
-  const whole = structuredClone(options)
-  for (const { name, chain, path } of namedAssets(options)) {
+/** Options of a collector in which each named asset is written out: its address on the chain, and its price. */
+export function withAddresses(collector: WrittenCollector, tokens: ReadonlyMap<string, TokensOfPrice>): unknown {
+  const assets = namedAssets(collector)
+  if (assets.length === 0) return collector.options
+  const whole = structuredClone(collector.options)
+  for (const { name, chain, path } of assets) {
     const address = tokens.get(name)?.[chain]
-    const assets = valueAt(whole, path.slice(0, -1)) as unknown[]
-    assets[Number(path.at(-1))] = { ...(address === 'native' ? { native: true } : { token: address }), price: name }
+    const list = valueAt(whole, path.slice(0, -1)) as unknown[]
+    list[Number(path.at(-1))] = { ...(address === 'native' ? { native: true } : { token: address }), price: name }
   }
   return whole
 }

@@ -103,9 +103,7 @@ function noCode(chain: string, address: Hex): Fault {
 function printContract(chain: string, address: Hex, contract: SeenContract): void {
   const facts = { chain, address, ...contract }
   const known = entriesOf(facts, {})
-  const labels = known.flatMap(({ use, options }) =>
-    use === 'contract-read' ? Object.keys(options['values'] ?? {}) : [],
-  )
+  const labels = known.flatMap(({ options }) => Object.keys(options['values'] ?? {}))
   const inputs = contract.answered.filter(one => !contract.ofAbi.includes(one)).map(({ input }) => input)
   const entries = entriesOf(facts, abiEntries(contract.ofAbi, { labels, inputs }))
   const kinds = kindsOf(facts)

@@ -35,7 +35,7 @@ import { clockOf } from '../../model/waiting.ts'
 import type { DestinationState } from '../../outbox/contract/delivery-store.ts'
 import type { OutboxFileCheck } from '../../outbox/data-check.ts'
 import { createLog } from '../../telemetry/log.ts'
-import { collectParts, quietEvents } from '../collect-parts.ts'
+import { collectParts, eventsIn, quietEvents } from '../collect-parts.ts'
 import { daemonSentence } from '../daemon-role.ts'
 import { selectCollectors } from '../selection.ts'
 import { counted } from '../terminal.ts'
@@ -366,9 +366,9 @@ function ageText(ms: number): string {
   return ms < 2 * hourMs ? `${Math.round(ms / 60_000)} min` : `${Math.round(ms / hourMs)} h`
 }
 
-/** Event sums whose contract or event is not there, by reading the current hour; only what is wrong is a finding. */
+/** Collectors of events whose contract or event is not there, by reading the current hour; only what is wrong is a finding. */
 export async function eventFindings(context: AppContext): Promise<readonly Finding[]> {
-  const collectors = selectCollectors(context.config, undefined).filter(({ use }) => use === 'event-sum')
+  const collectors = selectCollectors(context.config, undefined).filter(({ options }) => eventsIn(options).length > 0)
   if (collectors.length === 0) return []
   const hour = hourAt(context.time.nowMs())
   const { parts } = await collectParts(context, undefined, collectors, { hour, units: 'locked' })

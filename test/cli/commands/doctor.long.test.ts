@@ -218,6 +218,7 @@ describe('doctor', () => {
       expect.stringMatching(/^! pool\/absent: 0x0d0d.* has no events: no contract there at that hour → check address/),
       expect.stringMatching(new RegExp(`^! pool/unseen: ${quiet.source} → check its address and event`)),
       expect.stringMatching(/^! pool\/several: no event "Paid\(uint8 kind\)" in the last/),
+      expect.stringMatching(new RegExp(`^! pool/own: ${quiet.source}`)),
     ])
     expect(code).toBe(0)
     const dry = await command(['collect', '--dry-run', '--config', config], { METRICS_KEY: key })
