@@ -188,10 +188,9 @@ class FleetParts {
     return { own: { intake: ownIntake, health: outbox.health }, now }
   }
 
-  /** Why the fleet does not work, or this daemon not as one of it. */
+  /** Why this daemon does not work as one of the fleet, as far as it alone knows. */
   get #troubles(): readonly string[] {
-    const { otherService } = this.#agreement
-    return [...(otherService === undefined ? [] : [otherService]), ...this.#leases.troubles, ...this.#engine.troubles]
+    return [...this.#leases.troubles, ...this.#engine.troubles]
   }
 
   #keep<T extends { stop(): Promise<void> }>(part: T): T {

@@ -6,10 +6,9 @@ import { rolesOf } from '../app/open-outbox.ts'
 import { serviceAddress } from '../config/config.ts'
 import type { Delivery } from '../delivery/delivery.ts'
 import type { Time } from '../edge/time.ts'
-import { otherServiceSentence } from '../fleet/agreement.ts'
 import { Fault } from '../model/fault.ts'
 import { batchMetricsMax, pollMs } from '../model/limits.ts'
-import { serviceAt } from '../outbox/contract/fleet-store.ts'
+import { otherServiceSentence, serviceAt } from '../outbox/contract/fleet-store.ts'
 import type { OperatorStore } from '../outbox/contract/operator-store.ts'
 import type { Outbox, OutboxHealth } from '../outbox/contract/outbox.ts'
 import type { Role } from '../outbox/contract/role.ts'
@@ -114,8 +113,8 @@ export async function requireService(
   const [counting] = await (purpose === 'deliver'
     ? store.agree([service], config.fleet.name ?? hostname())
     : store.identities([service.name]))
-  if (!counting || counting.digest.equals(service.digest)) return
-  throw new Fault('config', otherServiceSentence(counting), { fix: 'tidegauge fleet ls shows what counts' })
+  const sentence = otherServiceSentence(service, counting)
+  if (sentence !== undefined) throw new Fault('config', sentence, { fix: 'tidegauge fleet ls shows what counts' })
 }
 
 /** Resolves to whether a daemon has started before the signal is aborted. */

@@ -4,6 +4,7 @@ import {
   collectorIdentity,
   type FleetStore,
   type Identity,
+  otherServiceSentence,
   recentIdentityMs,
   type SharedTransaction,
   type StoredIdentity,
@@ -19,11 +20,6 @@ export function definitionIdentities(
   definitions: readonly { readonly collector: string; readonly digest: Buffer }[],
 ): readonly Identity[] {
   return definitions.map(({ collector, digest }) => ({ name: collectorIdentity(collector), digest }))
-}
-
-/** Sentence about a process whose service is not the fleet's. */
-export function otherServiceSentence({ by }: Pick<StoredIdentity, 'by'>): string {
-  return `service.url is not the service of this fleet (written by ${by}), so nothing is delivered from here: give it the service of the others, or run tidegauge fleet take service where the right one is configured`
 }
 
 /** Sentence about a daemon whose definition of some collectors is not the fleet's. */
@@ -89,12 +85,6 @@ export class FleetAgreement {
     return !own || !counting || counting.digest.equals(own.digest)
   }
 
-  /** Why this daemon does not deliver, in words; `undefined` when it may. */
-  get otherService(): string | undefined {
-    const counting = this.#counting.get(serviceIdentity)
-    return counting && !this.isOfFleet ? otherServiceSentence(counting) : undefined
-  }
-
   /** Writes what no daemon has written yet, and learns what counts. Before anything is collected or delivered. */
   async begin(): Promise<void> {
     const { store, name, service, definitions } = this.#deps
@@ -138,9 +128,10 @@ export class FleetAgreement {
   }
 
   #warn(): void {
-    const { log, time } = this.#deps
+    const { log, time, service } = this.#deps
+    const otherService = otherServiceSentence(service, this.#counting.get(serviceIdentity))
     const sentences = [
-      ...(this.otherService === undefined ? [] : [this.otherService]),
+      ...(otherService === undefined ? [] : [otherService]),
       ...(this.#differing.size === 0 ? [] : [otherDefinitionSentence(this.differing)]),
     ]
     if (sentences.length === 0) this.#warnedAtMs = Number.NEGATIVE_INFINITY

@@ -1,13 +1,17 @@
 import { createHash } from 'node:crypto'
+import { type Config, serviceAddress } from '../config/config.ts'
 import { type Hour, hourAt, hourText } from '../model/hour.ts'
 import { daemonAwayMs } from '../model/limits.ts'
+import { asSentence } from '../model/text.ts'
 import {
   configurationParts,
   type DueLane,
   deliveredBy,
   type Identity,
+  otherServiceSentence,
   partBytes,
   type SeenDaemon,
+  serviceAt,
   serviceIdentity,
 } from '../outbox/contract/fleet-store.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
@@ -16,6 +20,8 @@ import type { Outbox } from '../outbox/contract/outbox.ts'
 export interface FleetState {
   /** By name; one that was stopped is not among them. */
   readonly daemons: readonly FleetDaemon[]
+  /** Why a daemon of this configuration does not work as one of the fleet, one sentence each. */
+  readonly troubles: readonly string[]
   /** Lanes with due hours that no living daemon works. */
   readonly idleLanes: readonly IdleLane[]
   /** Differences between living daemons that a person should end, one sentence each. */
@@ -74,6 +80,8 @@ interface FleetRows {
   readonly service?: Identity
   /** Ids of the protocols that the reader knows; differences between keys name them. Default: none. */
   readonly protocolIds?: readonly string[]
+  /** As in `FleetState`. Default: none. */
+  readonly troubles?: readonly string[]
 }
 
 /** The role of reporting to people. */
@@ -88,15 +96,22 @@ const clockOffMsMin = 60_000
 const deliversShown = 3
 
 interface FleetInput {
-  readonly config: {
+  readonly config: Pick<Config, 'service'> & {
     readonly protocols: readonly { readonly id: string; readonly collectors: readonly { readonly id: string }[] }[]
   }
   readonly outbox: Pick<Outbox, 'shared'>
   readonly nowMs: number
+  /** Troubles that the daemon alone knows. Default: none. */
+  readonly fleetTroubles?: readonly string[] | undefined
 }
 
 /** The state of the fleet; `undefined` where the outbox belongs to one daemon, of which nothing is read. */
-export async function readFleet({ config, outbox, nowMs }: FleetInput): Promise<FleetState | undefined> {
+export async function readFleet({
+  config,
+  outbox,
+  nowMs,
+  fleetTroubles = [],
+}: FleetInput): Promise<FleetState | undefined> {
   const store = outbox.shared?.store
   if (!store) return undefined
   const collectors = config.protocols.flatMap(protocol => protocol.collectors.map(({ id }) => id))
@@ -107,7 +122,8 @@ export async function readFleet({ config, outbox, nowMs }: FleetInput): Promise<
     store.identities([serviceIdentity]),
   ])
   const protocolIds = config.protocols.map(({ id }) => id)
-  return fleetState({ daemons, due, nowMs: databaseNowMs, protocolIds, ...(service && { service }) })
+  const troubles = [otherServiceSentence(serviceAt(serviceAddress(config)), service) ?? [], fleetTroubles].flat()
+  return fleetState({ daemons, due, nowMs: databaseNowMs, protocolIds, troubles, ...(service && { service }) })
 }
 
 /** Digest of a part of a configuration, as daemons announce it. */
@@ -125,7 +141,7 @@ export function rolesText({ delivers, isReporting }: Pick<FleetDaemon, 'delivers
 }
 
 /** The state of a fleet by its rows. Pure. */
-export function fleetState({ daemons, due, nowMs, service, protocolIds = [] }: FleetRows): FleetState {
+export function fleetState({ daemons, due, nowMs, service, protocolIds = [], troubles = [] }: FleetRows): FleetState {
   const members = daemons.map(({ name, version, digest, lanes, roles, startedAtMs, seenAtMs }): FleetDaemon => {
     const isAway = nowMs - seenAtMs > daemonAwayMs
     // Others have taken over what it had.
@@ -154,6 +170,7 @@ export function fleetState({ daemons, due, nowMs, service, protocolIds = [] }: F
   ]
   return {
     daemons: members,
+    troubles: [...new Set(troubles.map(asSentence))],
     idleLanes: due.filter(({ lane }) => !worked.has(lane)).map(lane => ({ ...lane, reason: idleSentence(lane) })),
     differences: differing.map(({ reason, fix }) => `${reason}. ${fix}.`),
     differing,

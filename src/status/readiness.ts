@@ -142,7 +142,7 @@ function sentencesOf(
     'disk-full': full === undefined ? [] : [asSentence(full)],
     locked: locked === undefined ? [] : [asSentence(locked)],
     'kept-locally': keptSentences(observed.kept),
-    'fleet-stuck': (observed.fleetTroubles ?? []).map(asSentence),
+    'fleet-stuck': fleet?.troubles ?? [],
     'no-daemon': isStarting ? [] : idle.map(({ reason }) => asSentence(reason)),
     'not-collected': uncollected.map(each => lateSentence(each, observed)),
     'not-planned': missingSentences(unplanned, hour, observed),

@@ -54,6 +54,11 @@ describe.skipIf(postgresPlace.kind === 'missing')('a daemon that differs from it
       trouble: 'fleet-differs',
       why: expect.stringContaining('service.url'),
     })
+    for (const command of ['status', 'doctor']) {
+      const result = await tidegauge([command, '--config', configs[1] ?? ''], env)
+      const named = { code: 1, stdout: expect.stringContaining('service.url is not the service of this fleet') }
+      expect(result, command).toMatchObject(named)
+    }
     for (const words of [['flush'], ['verify'], ['verify', '--repair']]) {
       const refused = await tidegauge([...words, '--config', configs[1] ?? ''], env)
       expect(refused, words.join()).toMatchObject({ code: 78, stderr: expect.stringContaining('fleet take service') })

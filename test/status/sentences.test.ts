@@ -43,7 +43,7 @@ function said(lateness: Partial<Lateness>, more: Partial<ReadinessInput> = {}, f
   const { reasons, warnings = [] } = readinessOf(
     observed,
     { ...none, ...lateness },
-    more.fleetTroubles && fleetState(due),
+    more.fleetTroubles && fleetState({ ...due, troubles: more.fleetTroubles }),
   )
   return [...reasons, ...warnings].join('\n')
 }

@@ -149,6 +149,7 @@ export const richSnapshot: Snapshot = {
         isAway: true,
       },
     ],
+    troubles: [],
     idleLanes: [
       { lane: 'base', hours: 2, oldest: hourAfter(lastHour, -1), reason: 'no living daemon works the lane base' },
     ],

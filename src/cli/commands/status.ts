@@ -50,7 +50,9 @@ export function statusCommand(): Command {
       const present = await readOutbox(context, async outbox => {
         const service = namedService(context.config)
         const read = presentState(context, outbox, service, 0, [], reloads, daemon === undefined)
-        return statusJson(await observe({ ...read, isForceUnknown: trouble !== undefined }))
+        const fleetTroubles = running?.fleet?.troubles
+        const observed = { ...read, ...(fleetTroubles && { fleetTroubles }) }
+        return statusJson(await observe({ ...observed, isForceUnknown: trouble !== undefined }))
       })
       // The present folder says nothing of a daemon that has no outbox.
       const reasons = daemonSeen.kind === 'silent' ? present.ready.reasons : []

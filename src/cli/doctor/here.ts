@@ -118,10 +118,10 @@ export async function daemonFindings(
     const fix = 'its status.listen may be another than this configuration’s'
     return [warning('daemon', `runs (${holder}), and does not answer at ${at}`, fix)]
   }
-  const { configuration, ready, reports } = seen.status
+  const { configuration, reports } = seen.status
   return [
     ...forceFindings(context, configuration, await written),
-    ...readinessFindings(holder, ready),
+    ...readinessFindings(holder, seen.status),
     ...reportFindings(reports),
   ]
 }
@@ -158,9 +158,12 @@ function forceFindings(
   return [warning(subject, said, 'it is read within seconds, or at SIGHUP')]
 }
 
-function readinessFindings(holder: string, { reasons, causes = [] }: StatusJson['ready']): Finding[] {
-  // A refused configuration has a line of its own.
-  const others = reasons.filter((_, place) => causes[place] !== 'config-refused')
+function readinessFindings(holder: string, { ready, configuration, fleet }: StatusJson): Finding[] {
+  // A refused configuration has a line of its own, as have troubles of a fleet.
+  const { reason: refusal } = configuration.refused ?? {}
+  const isSaid = (reason: string) =>
+    (refusal !== undefined && reason.includes(refusal)) || fleet?.troubles.includes(reason)
+  const others = ready.reasons.filter(reason => !isSaid(reason))
   if (others.length === 0) return [ok('daemon', `runs (${holder}), and nothing is late`)]
   return others.map(reason => warning('daemon', `is not ready: ${reason}`))
 }
@@ -196,12 +199,15 @@ export async function dataFindings(
 async function databaseFindings(context: AppContext): Promise<readonly Finding[]> {
   try {
     const { config, time } = context
+    const seen = await seenDaemon(config.status)
+    const fleetTroubles = seen.kind === 'at-work' ? seen.status.fleet?.troubles : undefined
     const [{ balance }, fleet] = await readOutbox(context, outbox =>
-      Promise.all([outbox.operators.backlog(), readFleet({ config, outbox, nowMs: time.nowMs() })]),
+      Promise.all([outbox.operators.backlog(), readFleet({ config, outbox, nowMs: time.nowMs(), fleetTroubles })]),
     )
-    const differences = fleet?.differences ?? []
+    const { troubles = [], differences = [] } = fleet ?? {}
     return [
       ok('database', `can be reached, and holds ${counted(balance.enqueued, 'metric')}`),
+      ...troubles.map(trouble => failed('fleet', trouble)),
       ...differences.map(difference => warning('fleet', difference)),
     ]
   } catch (error) {

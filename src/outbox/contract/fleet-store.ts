@@ -156,6 +156,12 @@ export function serviceAt(address: string): Identity {
   return { name: serviceIdentity, digest: createHash('sha256').update(address).digest() }
 }
 
+/** Why a process with a service delivers nothing, in words; `undefined` where it is the service that counts. Pure. */
+export function otherServiceSentence({ digest }: Identity, counting: StoredIdentity | undefined): string | undefined {
+  if (!counting || counting.digest.equals(digest)) return undefined
+  return `service.url is not the service of this fleet (written by ${counting.by}), so nothing is delivered from here: give it the service of the others, or run tidegauge fleet take service where the right one is configured`
+}
+
 /** Name of the definition of a collector. */
 export function collectorIdentity(collector: string): string {
   return `collector/${collector}`

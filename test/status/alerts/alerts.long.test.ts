@@ -127,7 +127,7 @@ const story = (name: string, phases: readonly Phase[], fired: readonly string[],
   left,
 })
 
-const fleetOfOne: FleetState = { daemons: [], idleLanes: [], differences: [], differing: [] }
+const fleetOfOne: FleetState = { daemons: [], troubles: [], idleLanes: [], differences: [], differing: [] }
 
 const healthy: Staging = {}
 const isHealthy = [delivered(2), outbox('due', 0), /^tidegauge_ready 1$/m]
