@@ -22,6 +22,7 @@ import { historyPage } from '../page/history.ts'
 import { page } from '../page/page.ts'
 import type { Readiness, Snapshot } from '../snapshot.ts'
 import { isAllowed, patience, type ServedAddress, securityHeaders } from './guard.ts'
+import { notReadyReply } from './starting.ts'
 
 /** Time limit of a snapshot or the exposition; after it the answer is an error. */
 const answerMsMax = 5_000
@@ -64,8 +65,8 @@ export interface StatusDeps {
  * Serves `/` (the page), `/events` (its changes, as server-sent events), `/history/ID` (a page, or with `?csv` CSV), `/livez`, `/readyz`, `/metrics` and
  * `/status.json`, read-only.
  *
- * `/livez` answers 200 while the process answers at all; `/readyz` 200 or 503 with `{ ready, reasons, warnings? }`. A snapshot
- * that fails or takes longer than five seconds makes `/readyz` 503 and the others 500.
+ * `/livez` answers 200 while the process answers at all; `/readyz` 200 or 503 with `{ ready, reasons, warnings? }`. Where a
+ * snapshot fails or takes longer than five seconds, and readiness says why, the others answer as without an outbox; else 500.
  *
  * @throws Fault `address-unusable` when it cannot listen there; it names another daemon that does
  */
@@ -76,6 +77,13 @@ export async function startStatus(deps: StatusDeps): Promise<Listening> {
   const state = together(async () => JSON.stringify(statusJson(await snapshot())))
   const ready = together(() => readiness(() => inTime(deps.time, async () => deps.ready())))
   const exposition = together(() => inTime(deps.time, deps.exposition))
+  // The error may hold what no page should show, so it is not sent.
+  server.setErrorHandler(async (_, request, reply) => {
+    const { ok, reasons } = await ready()
+    if (ok) return reply.code(500).send({ error: 'the status could not be read' })
+    const { status, type, body } = notReadyReply(deps, { reasons }, request.raw)
+    return reply.code(status).type(`${type}; charset=utf-8`).send(body)
+  })
 
   server.get('/livez', async (_, reply) => reply.type('text/plain; charset=utf-8').send('live\n'))
   server.get('/readyz', async (_, reply) => {
@@ -148,8 +156,6 @@ function guardedServer(bound: ServedAddress, openPort?: OpenPort): WebServer {
     return typeof payload === 'string' && (form === 'json' || form === 'html') ? withFile(payload, form) : payload
   })
   server.setNotFoundHandler(async (_, reply) => reply.code(404).send({ error: 'there is nothing here' }))
-  // The error may hold what no page should show, so it is not sent.
-  server.setErrorHandler(async (_, __, reply) => reply.code(500).send({ error: 'the status could not be read' }))
   return server
 }
 

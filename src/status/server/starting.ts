@@ -57,12 +57,13 @@ interface NotReady {
 }
 
 function answer(bound: ServedAddress, said: NotReady, request: IncomingMessage, response: ServerResponse): void {
-  const { status, type, body } = replyTo(bound, said, request)
+  const { status, type, body } = notReadyReply(bound, said, request)
   response.writeHead(status, { ...securityHeaders, 'content-type': `${type}; charset=utf-8` })
   response.end(request.method === 'HEAD' ? undefined : body)
 }
 
-function replyTo(
+/** The answer to a request while there is no outbox to read. */
+export function notReadyReply(
   bound: ServedAddress,
   { reasons, startsSince }: NotReady,
   { url, method = '', headers }: IncomingMessage,

@@ -59,18 +59,22 @@ describe('the status server', () => {
     expect(JSON.parse(answer.body)).toEqual({ ready: false, reasons: richSnapshot.ready.reasons })
   })
 
-  it('is not ready when the snapshot fails, and does not show what was inside', async () => {
-    const url = await start({ snapshot: () => Promise.reject(new Error('https://rpc.example.com/key-123')) })
-    for (const [path, status] of [
-      ['/readyz', 503],
-      ['/', 500],
-      ['/status.json', 500],
-    ] as const) {
-      const answer = await ask(url + path)
-      expect(answer.status).toBe(status)
-      expect(answer.body).toContain('could not be read')
-      expect(answer.body).not.toContain('key-123')
+  it.each([
+    ['why', undefined, 503, 'The status could not be read: the outbox did not answer.'],
+    ['no reason', async () => emptySnapshot.ready, 500, 'the status could not be read'],
+  ])('does not show what was inside when the snapshot fails, and readiness says %s', async (_, ready, code, words) => {
+    const fails = () => Promise.reject(new Error('https://rpc.example.com/key-123'))
+    const url = await start({ snapshot: fails, exposition: fails, history: fails, ...(ready && { ready }) })
+    for (const path of ['/', '/status.json', '/history/vault___TVL']) {
+      const { status, body } = await ask(url + path)
+      expect({ path, status }).toEqual({ path, status: code })
+      expect(body).toContain(words)
+      expect(body).not.toContain('key-123')
     }
+    const { status, body } = await ask(`${url}/metrics`)
+    if (code === 503)
+      expect({ status, body }).toEqual({ status: 200, body: expect.stringMatching(/^tidegauge_ready 0$/m) })
+    else expect(status).toBe(500)
   })
 
   it('is not ready when the snapshot does not come in time', async () => {
