@@ -27,6 +27,9 @@ export class JsonBeyondBounds extends Error {
   }
 }
 
+/** Node gives a primitive's source text; TypeScript's library does not describe it yet. */
+type Reviver = (key: string, value: unknown, context?: { readonly source?: string }) => unknown
+
 /**
  * The value of a JSON text. All JSON is read here: a few bytes of text become a hundred in memory, so its size and shape
  * are looked at before it is parsed.
@@ -34,20 +37,16 @@ export class JsonBeyondBounds extends Error {
  * @param reviver as that of `JSON.parse`
  * @throws SyntaxError when it is not JSON; JsonBeyondBounds
  */
-export function jsonOf(
-  text: string,
-  bounds = plainBounds,
-  reviver?: (key: string, value: unknown) => unknown,
-): unknown {
+export function jsonOf(text: string, bounds = plainBounds, reviver?: Reviver): unknown {
   const bound = exceededBound(text, bounds)
   if (bound) throw new JsonBeyondBounds(bound, bounds)
   return JSON.parse(text, reviver)
 }
 
 /** The value of a JSON text; `undefined` when it is not JSON, or beyond its bounds. */
-export function parsedJson(text: string, bounds = plainBounds): unknown {
+export function parsedJson(text: string, bounds = plainBounds, reviver?: Reviver): unknown {
   try {
-    return jsonOf(text, bounds)
+    return jsonOf(text, bounds, reviver)
   } catch {
     return undefined
   }
@@ -60,10 +59,33 @@ export function parsedJson(text: string, bounds = plainBounds): unknown {
  * @throws SyntaxError when it is not JSON; JsonBeyondBounds
  */
 export function jsonWithNumbersAsText(text: string): unknown {
-  // Node gives a primitive's source text; TypeScript's library does not describe it yet.
-  const asWritten = (_key: string, value: unknown, context?: { readonly source?: string }) =>
-    typeof value === 'number' ? context?.source : value
-  return jsonOf(text, plainBounds, asWritten)
+  return jsonOf(text, plainBounds, (_key, value, context) => (typeof value === 'number' ? context?.source : value))
+}
+
+/** A number that keeps its digits when it is written as JSON again. */
+interface RawNumber {
+  readonly rawJSON: string
+}
+
+/** Node's, which TypeScript's library does not describe yet. */
+const rawNumbers = JSON as typeof JSON & {
+  readonly rawJSON: (digits: string) => RawNumber
+  readonly isRawJSON: (value: unknown) => value is RawNumber
+}
+
+/** Whether a parsed value is a number of `keepDigits`. */
+export function isRawNumber(value: unknown): value is RawNumber {
+  return rawNumbers.isRawJSON(value)
+}
+
+/** Digits of any number that a double keeps. */
+const doubleDigits = 15
+
+/** Parses each number of a JSON text that a double would round as a `RawNumber`. */
+export function keepDigits(_key: string, value: unknown, { source = '' }: { readonly source?: string } = {}): unknown {
+  if (typeof value !== 'number' || String(value) === source) return value
+  const digits = source.replace(/e.*$/i, '').replaceAll(/\D/g, '').replace(/^0+/, '')
+  return digits.length > doubleDigits ? rawNumbers.rawJSON(source) : value
 }
 
 /** The bound that a text exceeds. A text that is not JSON is measured up to where the parser gives up. */

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { basicParts, isKeyOf, keysInAddress } from '../model/host.ts'
-import { isRecord, jsonOf, parsedJson } from '../model/json.ts'
+import { isRawNumber, isRecord, jsonOf, keepDigits, parsedJson } from '../model/json.ts'
 import type { HttpRead, HttpReply } from '../runner/messages.ts'
 import { Redactor } from '../telemetry/redactor.ts'
 import type { RecordedAnswer, RecordedHttp } from './recording.ts'
@@ -39,12 +39,13 @@ export function cleanAnswer(reply: HttpReply, as: HttpRead['as'], redactor: Reda
         { fault: unknown }
       >['fault'],
     }
-  const json = as === 'json' ? parsedJson(reply.text) : undefined
-  const isSame = json !== undefined && isDeepStrictEqual(jsonOf(JSON.stringify(json)), json)
+  const json = as === 'json' ? parsedJson(reply.text, undefined, keepDigits) : undefined
+  const isSame = json !== undefined && isDeepStrictEqual(jsonOf(JSON.stringify(json), undefined, keepDigits), json)
   if (!isSame) return { text: cleanText(reply.text, redactor) }
   const clean = cleanJson(json, redactor, isSession)
   const text = JSON.stringify(clean)
-  return redactor.redact(text) === text ? { json: clean } : { text: redactor.redact(text) }
+  const isJson = redactor.redact(text) === text && JSON.stringify(jsonOf(text)) === text
+  return isJson ? { json: clean } : { text: redactor.redact(text) }
 }
 
 /** A text, in which JSON stays JSON: a number that is a secret becomes a string. */
@@ -87,6 +88,7 @@ function cleanBody(body: string, isOfForm: boolean, redactor: Redactor): unknown
 function cleanJson(value: unknown, redactor: Redactor, isHidden: (name: string, value: string) => boolean): unknown {
   if (typeof value === 'string') return redactor.redact(value)
   if (typeof value === 'number') return redactor.redact(String(value)) === String(value) ? value : redacted
+  if (isRawNumber(value)) return redactor.redact(value.rawJSON) === value.rawJSON ? value : redacted
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map(part => cleanJson(part, redactor, isHidden))
   return Object.fromEntries(

@@ -197,6 +197,22 @@ collectorContract('without reads', {
   hours: ['2026-11-20T13:00:00Z'],
 })
 
+it('answers keep all digits of their numbers, and no session of a source', async () => {
+  const run = { token: 'a', hour: hourAt(0) }
+  const recorder = new ReadRecorder(run.hour, {}, new Redactor())
+  const texts = ['{"a":1.50,"jwt":"s"}', '{"a":[12345678901234567891],"jwt":"s"}', '{"a":0.12345678901234567890}']
+  for (const [place, text] of texts.entries()) {
+    const request = { as: 'json', method: 'GET', url: `https://example.com/${place}`, headers: {} } as const
+    await recorder.http(run, { ...request, place: 0, answer: { kind: 'http', text } })
+  }
+  const { http } = recorder.recording({})
+  expect(http.flatMap(({ answers }) => answers)).toEqual([
+    { json: { a: 1.5, jwt: '[redacted]' } },
+    { text: '{"a":[12345678901234567891],"jwt":"[redacted]"}' },
+    { text: '{"a":0.12345678901234567890}' },
+  ])
+})
+
 it('answers of equal requests are recorded in the order of asking, not of answering; equal ones once', async () => {
   const run = { token: 'a', hour: hourAt(0) }
   const asked = (path: string, place: number, text: string): HttpRead => {
