@@ -123,7 +123,7 @@ export function openHourReader(
     chains: comparedChains,
     clock: clockOf(context),
     log,
-    rhythms: new Map(protocolCollectors(config).flatMap(({ id, at }) => (at ? [[id, at] as const] : []))),
+    configured: protocolCollectors(config),
   })
 }
 

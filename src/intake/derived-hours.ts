@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import type { CollectorConfig } from '../config/config.ts'
 import { Fault, type FaultRecord, faultRecord } from '../model/fault.ts'
 import { type Hour, hoursFrom } from '../model/hour.ts'
 import { type MetricId, metricId } from '../model/metric.ts'
@@ -24,9 +25,6 @@ import {
   WindowPast,
 } from './validate.ts'
 
-/** Hours of the day that are expected of collectors, by id; of one that is not here, all are. */
-export type Rhythms = ReadonlyMap<string, DayHours>
-
 /** A value of an hour that is to be computed. */
 interface WantedHours {
   readonly run: HourToRead
@@ -41,12 +39,13 @@ type Computed = Accepted | { readonly failure: FaultRecord }
  * comes before what is computed from it. Each value is validated before another one uses it. Rejects with the outbox's error
  * alone.
  *
+ * @param configured all collectors of the configuration. Default: those of the runs
  * @returns the results in the order of the runs
  */
 export async function collectDerived(
   runs: readonly HourToRead[],
   store: PastStore,
-  rhythms: Rhythms = new Map(),
+  configured: readonly CollectorConfig[] = runs.map(({ collector }) => collector),
 ): Promise<Collected[]> {
   if (runs.length === 0) return []
   const runValues = runs.flatMap(run => derivedValues(run.collector).map((value): WantedHours => ({ run, value })))
@@ -57,7 +56,7 @@ export async function collectDerived(
     return { id: metricId(collector.protocolId, value.label), hour }
   })
   const past = new WindowPast(await readPasts(store, keys))
-  const hours = new DerivedHours(runValues, inputs, past, rhythms)
+  const hours = new DerivedHours(runValues, inputs, past, configured)
   for (const hour of [...new Set(runs.map(run => run.hour))].sort((a, b) => a - b)) {
     hours.compute(hour)
     await setImmediate()
@@ -124,21 +123,26 @@ class DerivedHours {
   readonly #byHour: ReadonlyMap<Hour, ReadonlyMap<MetricId, WantedHours>>
   readonly #stored: StoredInputs['values']
   readonly #givers: StoredInputs['givers']
-  readonly #rhythms: Rhythms
+  readonly #rhythms: ReadonlyMap<string, DayHours | undefined>
   readonly #past: WindowPast
   readonly #reach: ReturnType<typeof reachOf>
   readonly #computed = new Map<WantedHours, Computed>()
   readonly #underWay = new Set<WantedHours>()
 
-  constructor(runValues: readonly WantedHours[], { values, givers }: StoredInputs, past: WindowPast, rhythms: Rhythms) {
+  constructor(
+    runValues: readonly WantedHours[],
+    { values, givers }: StoredInputs,
+    past: WindowPast,
+    configured: readonly CollectorConfig[],
+  ) {
     const idOf = ({ run: { collector }, value }: WantedHours) => metricId(collector.protocolId, value.label)
     const byHour = Map.groupBy(runValues, ({ run }) => run.hour)
     this.#byHour = new Map([...byHour].map(([hour, own]) => [hour, new Map(own.map(one => [idOf(one), one]))]))
     this.#stored = values
     this.#givers = givers
-    this.#rhythms = rhythms
+    this.#rhythms = new Map(configured.map(({ id, at }) => [id, at]))
     this.#past = past
-    this.#reach = reachOf([...new Set(runValues.map(({ run }) => run.collector))])
+    this.#reach = reachOf(configured)
   }
 
   compute(hour: Hour): void {

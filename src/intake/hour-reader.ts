@@ -6,7 +6,7 @@ import type { Accepted } from '../outbox/contract/metrics.ts'
 import type { DescribeResult, Runner, RunOutcome } from '../runner/runner.ts'
 import type { Log } from '../telemetry/log.ts'
 import { isDerived } from './derived/derived-values.ts'
-import { collectDerived, type Rhythms } from './derived-hours.ts'
+import { collectDerived } from './derived-hours.ts'
 import { type HourClock, objection } from './hour-clock.ts'
 import {
   asFault,
@@ -30,8 +30,8 @@ interface HourReaderDeps {
   /** The current hour: a collector that reads only the present is asked for no other. */
   readonly clock: HourClock
   readonly log: Log
-  /** Default: every hour of each collector is expected. */
-  readonly rhythms?: Rhythms
+  /** All collectors: a derived value depends on others. Default: those that are read together. */
+  readonly configured?: readonly CollectorConfig[]
 }
 
 /** A run that was asked for, and how far it is. */
@@ -87,7 +87,7 @@ export class HourReader {
     const others = runs.filter(({ collector }) => !isDerived(collector))
     const [readEnds, derivedEnds] = await Promise.all([
       this.#readTogether(others, pasts),
-      collectDerived(derivedRuns, pasts, this.#deps.rhythms),
+      collectDerived(derived, pasts, this.#deps.configured),
     ])
     const [reads, values] = [readEnds.values(), derivedEnds.values()]
     return runs.flatMap(({ collector }) => (isDerived(collector) ? values : reads).next().value ?? [])

@@ -102,7 +102,7 @@ export const faultGuide: Readonly<Record<FaultCode, FaultGuide>> = {
   'input-missing': {
     cause:
       'A derived value needs a value that is not stored, is held or is dead; the message names the first such input.',
-    cure: '`tidegauge explain` of the input says why. Once it is stored or released, the derived value follows; `tidegauge backfill` brings past hours.',
+    cure: 'The command of the message: `tidegauge explain` of the input says why, `tidegauge backfill` brings the hours that lack. Once it is stored or released, the derived value follows.',
   },
   'window-incomplete': {
     cause:

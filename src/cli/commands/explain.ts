@@ -10,6 +10,7 @@ import { jsonOf } from '../../model/json.ts'
 import { readingOnly } from '../../model/list-memory.ts'
 import { labelOf, type MetricId, type Provenance } from '../../model/metric.ts'
 import { exactText } from '../../model/number-text.ts'
+import { isExpected } from '../../model/rhythm.ts'
 import type { HistoryEntry, HourOrigin, OriginBlock, UnsuccessfulFlushes } from '../../outbox/contract/hours.ts'
 import type { DeadOrHeldMetric, Warning } from '../../outbox/contract/metrics.ts'
 import type { OperatorStore } from '../../outbox/contract/operator-store.ts'
@@ -357,14 +358,18 @@ function configuredText({ place, options }: CollectorConfig): string {
   return `${file}:${place.line}: ${cut(JSON.stringify(options) ?? '', optionCharsMax)}`
 }
 
-function printAgain({ again, entry, origin }: Explanation): void {
+function printAgain({ again, entry, origin, configured, hour }: Explanation): void {
   const { value, failure, reads, prices = {}, contradicted = [], inputs = [], warnings = [], lists = [] } = again
   if (value === undefined) print(`not read again: ${failure ?? ''}`)
-  else if (!entry) print(`read again now: ${exactText(value)}`)
-  else
-    print(
-      `read again now: ${exactText(value)}, ${Object.is(value, entry.value) ? 'the same value' : `not the stored ${exactText(entry.value)}`}`,
-    )
+  else if (!entry) {
+    // Reading it now stores nothing, and no daemon takes up an hour that is not expected.
+    const isFillable = !origin && configured && isExpected(configured, hour)
+    const fill = isFillable ? ` → tidegauge backfill --from ${hourText(hour)} --to ${hourText(hour)}` : ''
+    print(`read again now: ${exactText(value)}${fill}`)
+  } else {
+    const stored = Object.is(value, entry.value) ? 'the same value' : `not the stored ${exactText(entry.value)}`
+    print(`read again now: ${exactText(value)}, ${stored}`)
+  }
   for (const sentence of contradicted) print(sentence)
   if (inputs.length > 0) {
     const rows = inputs.map(({ metric, hour, input }) => [

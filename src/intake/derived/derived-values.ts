@@ -241,14 +241,15 @@ function numbersOf(value: DerivedValue, hour: Hour, inputOf: InputOf, reach: Hou
     if (value.kind === 'window') demandOneUnit(value, units)
     return numbers
   }
-  const furtherText = lacking.length > 1 ? `, and ${lacking.length - 1} more of its inputs` : ''
-  const isWindow = lacking.every(({ at, why }) => why === 'has no value' && at < hour)
+  const more = lacking.length > 1 ? `, and ${lacking.length - 1} more of its inputs` : ''
+  const isUnread = value.kind === 'window' && first.at < hour && lacking.every(({ why }) => why === 'has no value')
+  const isWindow = isUnread && lacking.every(({ at }) => at < hour)
   throw new Fault(
     isWindow ? 'window-incomplete' : 'input-missing',
     `${first.id} of ${hourText(first.at)} ${first.why}${furtherText}`,
     {
       facts: { label: value.label, metric: first.id, hour: hourText(first.at) },
-      fix: isWindow
+      fix: isUnread
         ? `it follows when the window is full; tidegauge backfill --from ${hourText(hourAfter(first.at, -reach(first.id)))} fills it, if its input can be read for past hours`
         : `tidegauge explain ${first.id} ${hourText(first.at)}`,
     },

@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
-import { hourAfter, hourText, parseHour } from '../../../src/model/hour.ts'
+import { hourAfter, hourAt, hourText, parseHour } from '../../../src/model/hour.ts'
 import { command } from '../../support/command.ts'
 import { configured } from '../../support/tidegauge.ts'
-import { hourBack } from '../stage.ts'
+import { hourBack, stage } from '../stage.ts'
 
 /** Checks a protocol `pool` that has Supplied and Borrowed in USD, Share without a unit, and these derived values. */
 async function check(values: string, more = '') {
@@ -216,5 +216,52 @@ export default defineCollector({
       n: 5,
     })
     means.close()
+  })
+})
+
+describe('derived values, in explain,', () => {
+  it.each([
+    ['of which one hour is collected', 0],
+    ['without any hour', 24],
+  ])('have advice that leads to a value: a day %s', async (_, hoursBefore) => {
+    const day = Math.floor(parseHour(hourBack(0)) / 86_400_000) * 86_400_000
+    const collectedAt = hourAfter(hourAt(day), -9)
+    const { config } = configured(
+      `service: embedded
+protocols:
+  - id: pool
+    name: Pool
+    collectors:
+      - { use: ./own/past.js, id: past }
+      - { use: derived, id: rates, options: { values: { Rate: { of: Past, take: change, hours: 1 } } } }
+      - { use: derived, id: days, options: { values: { Day: { of: Rate, take: sum, since: day } } } }
+`,
+      {
+        'own/past.js': `import { defineCollector, z } from 'tidegauge'
+export default defineCollector({
+  options: z.strictObject({}),
+  metrics: { Past: {} },
+  history: true,
+  collect: ({ hour }) => ({ Past: 2 * hour / 3_600_000 }),
+})
+`,
+      },
+    )
+    await command(['collect', '--hour', hourText(collectedAt), '--config', config])
+    const hour = hourText(hourAfter(collectedAt, -hoursBefore))
+    const explain = ['explain', 'pool___Day', hour, '--config', config]
+    const { stdout: first } = await command(explain)
+    const [advice = first] = first.match(/(?<=tidegauge )backfill --config \S+ --from \S+/) ?? []
+    await command(advice.split(' '))
+    expect((await command(explain)).stdout, first).toMatch(`pool___Day of ${hour}: 30, delivered`)
+  })
+
+  it('and of an hour that was never expected the command that stores it', async () => {
+    const { run } = await stage({ metrics: { A: {} }, values: { A: 5 } })
+    await run('collect')
+    const { stdout } = await run('explain', 'pool___A', hourBack(3))
+    const [, advice = stdout] = stdout.match(/read again now: 5 → tidegauge (.*)/) ?? []
+    await run(...advice.replace(/ --config \S+/, '').split(' '))
+    expect((await run('explain', 'pool___A', hourBack(3))).stdout).toContain(`of ${hourBack(3)}: 5, delivered`)
   })
 })
