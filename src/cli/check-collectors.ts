@@ -267,9 +267,11 @@ function longLabel(metric: Sighted): string | undefined {
 function otherUnit({ unit, past, state, units }: Sighted): string | undefined {
   if (!past || past.unit === unit) return undefined
   const change = `the unit changes from ${past.unit ?? 'none'} to ${unit ?? 'none'}`
+  const isSettled = state !== undefined && state !== 'held'
+  // Whether later hours are held is judged with them: the change may be allowed already.
+  if (units === 'locked' && isSettled) return `${change} after this hour, whose value stands`
   if (units === 'locked')
     return `${change}: its values are held and not sent; if that is meant, collect once with --allow-unit-change`
-  const isSettled = state !== undefined && state !== 'held'
   return `${change}${isSettled ? ' after this hour' : ''}: the service wants one unit for each metric id, and may warn`
 }
 

@@ -43,17 +43,18 @@ export async function collectParts(
   const pipeline = openPipeline(own, chains, stack, request.lists)
   onceAborted(request.stopping, () => void pipeline.reader.stop())
   const pasts = outbox?.intake ?? noPasts
-  const store = async (parts: readonly CollectedPart[]) => {
-    if (outbox && request.isStored) await storeParts(pipeline, outbox, parts, hourAt(context.time.nowMs()))
+  const store = async ({ parts, stored }: CollectedReport) => {
+    const unstored = parts.map(part => withoutSettled(part, stored))
+    if (outbox && request.isStored) await storeParts(pipeline, outbox, unstored, hourAt(context.time.nowMs()))
   }
   // One that is slow to load keeps no other; derived ones need each other.
   const alone = collectors.filter(one => !isDerived(one)).map(one => readParts(pipeline, [one], pasts, request))
   const mainReport = await reportOf((await Promise.all(alone)).flat(), outbox, request)
-  await store(mainReport.parts)
+  await store(mainReport)
   const collected = mainReport.parts.flatMap(({ accepted }) => accepted)
-  const derivedParts = await readParts(pipeline, collectors.filter(isDerived), withCollected(pasts, collected), request)
-  const derivedReport = await reportOf(derivedParts, outbox, request)
-  await store(derivedParts)
+  const derived = await readParts(pipeline, collectors.filter(isDerived), withCollected(pasts, collected), request)
+  const computed = await reportOf(derived, outbox, request)
+  await store(computed)
   return {
     hour: request.hour,
     parts: [...mainReport.parts, ...derivedParts],
@@ -103,6 +104,14 @@ async function readParts(
     return { collector, ...collected, accepted: values, read: reading }
   })
 }
+
+/** A part without values in another unit whose hour has a value already: that stands, so they are not held. */
+function withoutSettled(part: CollectedPart, stored: CollectedReport['stored']): CollectedPart {
+  const isSettled = ({ metric, hold }: Accepted) => hold?.kind === 'unit' && isSent(stored.get(metric.id)?.state)
+  return { ...part, accepted: part.accepted.filter(entry => !isSettled(entry)) }
+}
+
+const isSent = (state: MetricState | undefined) => state === 'due' || state === 'delivered' || state === 'private'
 
 /** Stores results of an hour, which is expected from now on. Nothing is stored of a value of the present for an hour that has passed. */
 async function storeParts(

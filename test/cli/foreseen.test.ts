@@ -33,6 +33,11 @@ describe('what is foreseen of a metric', () => {
       ['the unit changes from EUR to USD after this hour: the service wants one unit for each metric id, and may warn'],
     ],
     [
+      'another unit, of an hour that has its value',
+      { past: { unit: 'EUR' }, state: 'due' },
+      ['the unit changes from EUR to USD after this hour, whose value stands'],
+    ],
+    [
       'an hour that is delivered',
       { past: { unit: 'USD' }, state: 'delivered' },
       ['delivered already for 2026-11-20T13:00:00Z: the first value stands and is not posted a second time'],

@@ -205,10 +205,11 @@ function partsJson({ hour, parts, warnings }: CollectedReport, ofService?: reado
 
 function printParts({ hour, parts, stored, warnings }: CollectedReport): void {
   const accepted = parts.flatMap(part => part.accepted)
+  const otherUnits = new Set(warnings.filter(({ kind }) => kind === 'unit-changed').map(({ metric }) => metric))
   print(hourText(hour))
   const rows = accepted.map(entry => {
     const { id, value, unit } = entry.metric
-    return [id, numberText(value), unit ?? '', remark(entry, stored.get(id))]
+    return [id, numberText(value), unit ?? '', remark(entry, stored.get(id), otherUnits.has(id))]
   })
   if (rows.length > 0) printTable(['metric', 'value', 'unit', 'remark'], rows, ['value'])
   for (const { collector, fault, values } of faultsOf(parts)) {
@@ -227,11 +228,13 @@ const stays = {
 function remark(
   { metric, hold, isPrivate }: Accepted,
   before: { value: number; state: MetricState } | undefined,
+  isOtherUnit: boolean,
 ): string {
   if (!before && hold) return `held: ${hold.kind === 'unit' ? 'another unit' : hold.reason}`
   if (!before) return isPrivate ? stays.private : ''
+  const was = isOtherUnit && before.state !== 'held' ? ' in another unit' : ''
   const remarks = [
-    ...(before.value === metric.value ? [] : [`collected before: ${numberText(before.value)} stands`]),
+    ...(before.value === metric.value && !was ? [] : [`collected before${was}: ${numberText(before.value)} stands`]),
     ...(before.state === 'due' || before.state === 'delivered' ? [] : [stays[before.state]]),
   ]
   return remarks.join('; ')

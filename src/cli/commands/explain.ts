@@ -51,7 +51,7 @@ export function explainCommand(): Command {
         const asked = await explained(context, outbox, id as MetricId, hour)
         const explanation = await explanationOf(context, outbox, asked)
         const { entry, again } = explanation
-        const isOther = entry && again.value !== undefined && !Object.is(again.value, entry.value)
+        const isOther = entry && again.value !== undefined && !isSame(again, entry)
         return {
           json: () => explanationJson(explanation),
           text: () => printExplanation(explanation),
@@ -215,11 +215,15 @@ function blocksJson(origin: Explanation['origin']) {
   }))
 }
 
+function isSame({ value, unit }: ReadAgain, entry: HistoryEntry): boolean {
+  return Object.is(value, entry.value) && unit === entry.unit
+}
+
 function againJson({ again, entry }: Explanation) {
   const { value, failure, contradicted, inputs, warnings, lists, reads, prices = {} } = again
   return {
     value,
-    isSame: value === undefined || !entry ? undefined : Object.is(value, entry.value),
+    isSame: value === undefined || !entry ? undefined : isSame(again, entry),
     failure,
     contradicted,
     inputs: inputs?.map(({ metric, hour, input }) => ({ metric, hour: hourText(hour), ...input })),
@@ -367,8 +371,11 @@ function printAgain({ again, entry, origin, configured, hour }: Explanation): vo
     const fill = isFillable ? ` → tidegauge backfill --from ${hourText(hour)} --to ${hourText(hour)}` : ''
     print(`read again now: ${exactText(value)}${fill}`)
   } else {
-    const stored = Object.is(value, entry.value) ? 'the same value' : `not the stored ${exactText(entry.value)}`
-    print(`read again now: ${exactText(value)}, ${stored}`)
+    const { unit } = again
+    const words = (number: number, name = 'without a unit') =>
+      `${exactText(number)}${unit === entry.unit ? '' : ` ${name}`}`
+    const comparison = isSame(again, entry) ? 'the same value' : `not the stored ${words(entry.value, entry.unit)}`
+    print(`read again now: ${words(value, unit)}, ${comparison}`)
   }
   for (const sentence of contradicted) print(sentence)
   if (inputs.length > 0) {

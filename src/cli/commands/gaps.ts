@@ -73,17 +73,22 @@ async function find({ context, outbox, options }: OutboxCall<HourRangeOptions>):
   )
   const late = hourAt(time.nowMs() - overdueMs)
   const until = to === undefined || to > late ? late : to
-  const waiting = (await operators?.hourRanges('due', { ...filter, to: until })) ?? []
-  const affectedCollectors = collectors.filter(({ id }) =>
-    [...gaps, ...unread].some(({ collector }) => collector === id),
-  )
-  const mendable = await mendableOf(context, affectedCollectors)
-  const withAdvice = (range: CollectorHourRange) => {
-    const collector = affectedCollectors.find(({ id }) => id === range.collector)
+  const planned = (await operators?.hourRanges('due', { ...filter, to: until })) ?? []
+  const isWithin = until === late && (from ?? late) <= late
+  const protocolIds = config.protocols.map(({ id }) => id)
+  // As for readiness: hours that no daemon has planned have no row.
+  const lateness = isWithin && (await status?.lateness({ collectors, protocolIds, destinations: [], hour: late }))
+  const missing = (lateness || undefined)?.missing ?? []
+  const isNew = ((await status?.collectors()) ?? []).length === 0
+  const unplanned = isNew ? [] : missing.map(collector => ({ collector, from: late, to: late, hours: 1 }))
+  const waiting = [...planned, ...unplanned]
+  const concerned = collectors.filter(({ id }) => [...gaps, ...unread].some(({ collector }) => collector === id))
+  const mendable = await mendableOf(context, concerned)
+  const advised = (range: CollectorHourRange) => {
+    const collector = concerned.find(({ id }) => id === range.collector)
     return { ...range, advice: gapAdvice(range, mendable(range.collector), collector) }
   }
-  const isNew = ((await status?.collectors()) ?? []).length === 0
-  return { gaps: gaps.map(withAdvice), unread: unread.map(withAdvice), waiting, isNew }
+  return { gaps: gaps.map(advised), unread: unread.map(advised), waiting, isNew }
 }
 
 /** Whether a collector can read the past; its file is loaded for that. */

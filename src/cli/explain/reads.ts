@@ -23,6 +23,7 @@ const listKinds = ['length', 'array', 'event', 'url', 'fixed'] as const
 export interface ReadAgain {
   /** Absent where there was none. */
   readonly value?: number
+  readonly unit?: string | undefined
   /** Why there is no value, as a sentence. */
   readonly failure?: string
   /** Hosts that others contradict, a sentence each. */
@@ -77,10 +78,10 @@ export async function readWithRecord(
     const own = failed ? faultFromRecord(failed) : fault
     const failure = own ? faultLine(own) : 'the collector does not return it'
     const inputs = await inputsOfHour({ collector, hour }, label, pasts)
-    const value = accepted.find(({ metric }) => labelOf(metric) === label)?.metric.value
+    const metric = accepted.find(entry => labelOf(entry.metric) === label)?.metric
     const reads = await readsOf(recorder, chains, logged)
     return {
-      ...(value === undefined ? { failure } : { value }),
+      ...(metric ? { value: metric.value, unit: metric.unit } : { failure }),
       ...(contradicted && { contradicted }),
       ...(inputs.length > 0 && { inputs }),
       ...(warnings.length > 0 && { warnings }),

@@ -12,7 +12,7 @@ import type {
   StatusStore,
   UnresolvedCount,
 } from '../contract/status-store.ts'
-import { type MetricPlace, stateNumber, stateOf } from './changes.ts'
+import { type MetricPlace, placeKey, stateNumber } from './changes.ts'
 import {
   collectorNames,
   deadOrHeldHours,
@@ -25,10 +25,9 @@ import {
   rowsBetween,
   unresolvedCounts,
 } from './hours.ts'
-import { metricAt, metricsByNumber } from './metrics.ts'
 import { allWarnings, destinationStates, reportState, saveReport } from './notes.ts'
 import { sql } from './sql.ts'
-import { backlogOf, deadAndHeldCounts, dueHour, dueUpTo, newestMetrics, oldestHeld } from './values.ts'
+import { backlogOf, deadAndHeldCounts, dueHour, dueUpTo, newestMetrics, oldestHeld, storedByPlace } from './values.ts'
 import { query, type StoreDatabase, type StoreWork, together } from './work.ts'
 
 /** Hours read together, without their values, and with them. */
@@ -195,23 +194,16 @@ function* curvesOf(values: readonly CurveValue[], from: Hour, to: Hour): StoreWo
     curve.values[row.hour - oldest] = row.value
     curves.set(row.metric, curve)
   }
-  const metrics = yield* metricsByNumber([...curves.keys()])
+  const latestRows = [...curves.values()].map(({ latest }) => latest)
+  const latestOf = yield* storedByPlace(latestRows, sql`hour BETWEEN ${hourNumber(from)} AND ${hourNumber(to)}`)
   return [...curves]
     .sort(([a], [b]) => a - b)
-    .flatMap(
-      ([
-        number,
-        {
-          latest: { hour, value, state },
-          values: points,
-        },
-      ]) => {
-        const metric = metrics.get(number)
-        if (!metric) return []
-        const latest = { ...metricAt(metric, hour, value), state: stateOf(state), collector: metric.collector }
-        return [{ latest, values: points }]
-      },
-    )
+    .flatMap(([, { latest, values: points }]) => {
+      const metric = latestOf.get(placeKey(latest))
+      if (!metric) return []
+      const { reason: _, ...same } = metric
+      return [{ latest: same, values: points }]
+    })
 }
 
 /** Memory of what was reported to people. */

@@ -266,21 +266,30 @@ export function* newestMetrics(from: Hour, to: Hour, withDropped: boolean): Stor
   return yield* storedMetrics(sorted, sql`hour BETWEEN ${hourNumber(from)} AND ${hourNumber(to)}`)
 }
 
-/** @param range condition of the hours whose reasons are read */
 function* storedMetrics(records: readonly RawValue[], range: Statement): StoreWork<StoredMetric[]> {
-  const [byNumber, reasons] = yield* together(
+  return [...(yield* storedByPlace(records, range)).values()]
+}
+
+/** The metrics of rows, in the same order. @param range condition of the hours whose reasons are read */
+export function* storedByPlace(
+  records: readonly RawValue[],
+  range: Statement,
+): StoreWork<ReadonlyMap<number, StoredMetric>> {
+  const [byNumber, detentions] = yield* together(
     metricsByNumber(records.map(({ metric }) => metric)),
-    query<MetricPlace & { reason: string }>(sql`SELECT hour, metric, reason FROM tidegauge.detained WHERE ${range}`),
+    query<MetricPlace & Detention>(sql`
+      SELECT hour, metric, kind, reason, unit FROM tidegauge.detained WHERE ${range}`),
   )
-  const reasonOf = new Map(reasons.map(row => [placeKey(row), row.reason]))
-  return records.flatMap((row): StoredMetric[] => {
-    const metric = byNumber.get(row.metric)
-    if (!metric) return []
+  const detained = new Map(detentions.map(row => [placeKey(row), row]))
+  const entries = records.flatMap((row): [number, StoredMetric][] => {
+    const own = byNumber.get(row.metric)
+    if (!own) return []
     const state = stateOf(row.state)
-    const reason = state === 'dead' || state === 'held' ? reasonOf.get(placeKey(row)) : undefined
-    const stored = { ...metricAt(metric, row.hour, row.value), state, collector: metric.collector }
-    return [reason === undefined ? stored : { ...stored, reason }]
+    const detention = state === 'dead' || state === 'held' ? detained.get(placeKey(row)) : undefined
+    const metric = { ...ownMetricAt(own, row, detention), state, collector: own.collector }
+    return [[placeKey(row), detention ? { ...metric, reason: detention.reason } : metric]]
   })
+  return new Map(entries)
 }
 
 /** Hours of some collectors with a delivered metric that is not pruned, oldest first. */
@@ -296,10 +305,22 @@ export function* deliveredHours(collectors: readonly string[], from?: Hour, to?:
   return records.map(({ hour, collector }) => ({ collector, hour: hourFromNumber(hour) }))
 }
 
-interface RawHistory extends RawValue {
+/** Why a metric is dead or held, and the unit that it was held with. */
+interface Detention {
+  readonly kind: DeadOrHeldMetric['kind']
+  readonly reason: string
+  readonly unit: string | null
+}
+
+/** The metric of a row, in a unit of its own where it is held for that. */
+function ownMetricAt(known: KnownMetric, { hour, value }: RawValue, detention: Partial<Detention> | undefined): Metric {
+  const { unit: locked, ...metric } = metricAt(known, hour, value)
+  return { ...metric, ...descriptionOf({ unit: detention?.kind === 'unit' ? detention.unit : locked }) }
+}
+
+type RawHistory = RawValue & { [K in keyof Detention]: Detention[K] | null } & {
   readonly collectedMs: number
   readonly deliveredMs: number
-  readonly reason: string | null
 }
 
 /** As `OperatorStore.history`. */
@@ -310,23 +331,25 @@ export function* metricHistory(id: MetricId, from?: Hour, to?: Hour): StoreWork<
     query<RawHistory>(sql`
       WITH RECURSIVE ${hoursOf('outbox', from, to)}
       SELECT outbox.hour, outbox.metric, outbox.state, outbox.value, outbox.collected_ms AS "collectedMs",
-        outbox.delivered_ms AS "deliveredMs", (SELECT reason FROM tidegauge.detained
-          WHERE detained.hour = outbox.hour AND detained.metric = outbox.metric) AS reason
+        outbox.delivered_ms AS "deliveredMs", detained.kind, detained.reason, detained.unit
       FROM hours CROSS JOIN tidegauge.outbox
-      WHERE outbox.hour = hours.hour AND outbox.metric = ${knownMetric.number} ORDER BY outbox.hour`),
+        LEFT JOIN tidegauge.detained ON detained.hour = outbox.hour AND detained.metric = outbox.metric
+      WHERE outbox.hour = hours.hour AND outbox.metric = ${known.number} ORDER BY outbox.hour`),
     query<EarlierValue & { hour: number }>(sql`
       SELECT hour, value, until_ms AS "untilMs" FROM tidegauge.earlier_value
       WHERE metric = ${knownMetric.number} AND hour BETWEEN ${from === undefined ? 0 : storedHour(from)}
         AND ${storedHour(to ?? endOfTime)} ORDER BY hour, until_ms`),
   )
   const byHour = Map.groupBy(earlier, ({ hour }) => hour)
-  return records.map(({ hour, value, state: number, collectedMs, deliveredMs, reason }) => {
-    const state = stateOf(number)
+  return records.map(row => {
+    const { hour, collectedMs, deliveredMs, kind, reason, unit } = row
+    const state = stateOf(row.state)
+    const detention = kind && reason !== null && (state === 'dead' || state === 'held') && { kind, reason, unit }
     return {
-      ...metricAt(knownMetric, hour, value),
+      ...ownMetricAt(known, row, detention || undefined),
       state,
-      collector: knownMetric.collector,
-      ...(reason !== null && (state === 'dead' || state === 'held') && { reason }),
+      collector: known.collector,
+      ...(detention && { reason: detention.reason }),
       collectedMs,
       ...(state === 'delivered' && { deliveredMs }),
       earlier: (byHour.get(hour) ?? []).map(one => ({ value: one.value, untilMs: one.untilMs })),
@@ -399,12 +422,11 @@ export function* deadOrHeld(selection: Selection): StoreWork<DeadOrHeldMetric[]>
   const found = yield* detainedValues(selection)
   const known = yield* metricsByNumber(found.map(({ metric }) => metric))
   return found.flatMap(row => {
-    const metricOfRow = known.get(row.metric)
-    if (!metricOfRow) return []
-    const { unit, ...metric } = metricAt(metricOfRow, row.hour, row.value)
+    const own = known.get(row.metric)
+    if (!own) return []
+    const metric = ownMetricAt(own, row, row)
     return {
       ...metric,
-      ...descriptionOf({ unit: row.kind === 'unit' ? row.unit : unit }),
       ...{ state: selection.state, kind: row.kind, reason: row.reason },
       ...(row.status !== null && { status: row.status }),
       ...(row.attempts !== null && { attempts: row.attempts }),

@@ -98,6 +98,31 @@ describe('a value held back', () => {
   })
 })
 
+describe('another unit', () => {
+  it('changes nothing of a delivered hour, and every command says so', async () => {
+    const { run, give } = await stage({ metrics: { A: { unit: 'USD' } }, values: { A: 2 } })
+    await run('collect', '--hour', hourBack(2))
+    give({ metrics: { A: { unit: 'EUR' } }, values: { A: 2 } })
+    for (const more of [[], ['--allow-unit-change'], []]) {
+      const { code, stdout, stderr } = await run('collect', '--hour', hourBack(2), ...more)
+      expect([code, stdout]).toEqual([
+        0,
+        expect.stringMatching(/A +2 +EUR +collected before in another unit: 2 stands\n/),
+      ])
+      expect(stderr).toContain('the unit changes from USD to EUR after this hour')
+      expect(stderr).not.toMatch(/held|collect once/)
+    }
+    const explained = await run('explain', 'pool___A', hourBack(2))
+    expect([explained.code, explained.stdout]).toEqual([
+      1,
+      expect.stringContaining('\nread again now: 2 EUR, not the stored 2 USD\n'),
+    ])
+    await run('collect', '--hour', hourBack(1))
+    expect((await run('explain', 'pool___A', hourBack(1))).stdout).toMatch(/: 2 EUR, held\n[\s\S]*, the same value\n/)
+    expect((await run('status')).stdout).toMatch(/^pool___A +2 +EUR +\S+Z +held$/m)
+  })
+})
+
 describe('a list too long for a terminal', () => {
   it('shows the newest, says how many there are and why, and is whole as JSON', async () => {
     const labels = Array.from({ length: 60 }, (_, index) => `M${index}`)
