@@ -52,9 +52,9 @@ export async function collectParts(
   const mainReport = await reportOf((await Promise.all(alone)).flat(), outbox, request)
   await store(mainReport)
   const collected = mainReport.parts.flatMap(({ accepted }) => accepted)
-  const derived = await readParts(pipeline, collectors.filter(isDerived), withCollected(pasts, collected), request)
-  const computed = await reportOf(derived, outbox, request)
-  await store(computed)
+  const derivedParts = await readParts(pipeline, collectors.filter(isDerived), withCollected(pasts, collected), request)
+  const derivedReport = await reportOf(derivedParts, outbox, request)
+  await store(derivedReport)
   return {
     hour: request.hour,
     parts: [...mainReport.parts, ...derivedParts],

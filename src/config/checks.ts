@@ -137,7 +137,7 @@ function checkPrices(documents: readonly ConfigDocument[], protocols: readonly M
       const at = [...path, 'options']
       return [
         ...unknownNames('price', textsOf('price', map['options'], at).filter(isNamed), names, placeOf),
-        ...unpricedTokens(map['options'], at, priced, placeOf),
+        ...unpricedTokens(map['options'], at, pricedChains, placeOf),
         ...unknownAssets(map, at, maps, placeOf),
       ]
     }),
@@ -154,7 +154,7 @@ function unknownAssets(
 ): PlacedMistake[] {
   const tokens = new Map(prices.flatMap(({ map }) => [...tokensOfPrices(map)]))
   return namedAssets(collector).flatMap(({ name, chain, path }) => {
-    const own = tokens.get(name)
+    const chainsOfToken = tokens.get(name)
     const place = [...at, ...path]
     if (!chainsOfToken) return unknownNames('price', [{ name, path: place, at: 'value' }], [...tokens.keys()], placeOf)
     if (Object.hasOwn(chainsOfToken, chain)) return []
@@ -205,8 +205,8 @@ function checkLists(documents: readonly ConfigDocument[], protocols: readonly Ma
       unknownNames('chain', chainsIn(map, path), chainNames(documents), placeOf),
     ),
     ...shippedOf(protocols).flatMap(({ map: { options }, path, placeOf }) => {
-      const named = textsOf('each', options, [...path, 'options'])
-      const elsewhere = named.filter(({ name, chain }) => listNames.includes(name) && chainOf(name) !== chain)
+      const namesInOptions = textsOf('each', options, [...path, 'options'])
+      const elsewhere = namesInOptions.filter(({ name, chain }) => listNames.includes(name) && chainOf(name) !== chain)
       return [
         ...unknownNames('list', namesInOptions, listNames, placeOf),
         ...elsewhere.map(({ name, chain, path: at }) => ({

@@ -87,7 +87,7 @@ export class HourReader {
     const others = runs.filter(({ collector }) => !isDerived(collector))
     const [readEnds, derivedEnds] = await Promise.all([
       this.#readTogether(others, pasts),
-      collectDerived(derived, pasts, this.#deps.configured),
+      collectDerived(derivedRuns, pasts, this.#deps.configured),
     ])
     const [reads, values] = [readEnds.values(), derivedEnds.values()]
     return runs.flatMap(({ collector }) => (isDerived(collector) ? values : reads).next().value ?? [])

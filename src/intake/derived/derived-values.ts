@@ -241,7 +241,7 @@ function numbersOf(value: DerivedValue, hour: Hour, inputOf: InputOf, reach: Hou
     if (value.kind === 'window') demandOneUnit(value, units)
     return numbers
   }
-  const more = lacking.length > 1 ? `, and ${lacking.length - 1} more of its inputs` : ''
+  const furtherText = lacking.length > 1 ? `, and ${lacking.length - 1} more of its inputs` : ''
   const isUnread = value.kind === 'window' && first.at < hour && lacking.every(({ why }) => why === 'has no value')
   const isWindow = isUnread && lacking.every(({ at }) => at < hour)
   throw new Fault(

@@ -334,7 +334,7 @@ export function* metricHistory(id: MetricId, from?: Hour, to?: Hour): StoreWork<
         outbox.delivered_ms AS "deliveredMs", detained.kind, detained.reason, detained.unit
       FROM hours CROSS JOIN tidegauge.outbox
         LEFT JOIN tidegauge.detained ON detained.hour = outbox.hour AND detained.metric = outbox.metric
-      WHERE outbox.hour = hours.hour AND outbox.metric = ${known.number} ORDER BY outbox.hour`),
+      WHERE outbox.hour = hours.hour AND outbox.metric = ${knownMetric.number} ORDER BY outbox.hour`),
     query<EarlierValue & { hour: number }>(sql`
       SELECT hour, value, until_ms AS "untilMs" FROM tidegauge.earlier_value
       WHERE metric = ${knownMetric.number} AND hour BETWEEN ${from === undefined ? 0 : storedHour(from)}
@@ -346,9 +346,9 @@ export function* metricHistory(id: MetricId, from?: Hour, to?: Hour): StoreWork<
     const state = stateOf(row.state)
     const detention = kind && reason !== null && (state === 'dead' || state === 'held') && { kind, reason, unit }
     return {
-      ...ownMetricAt(known, row, detention || undefined),
+      ...ownMetricAt(knownMetric, row, detention || undefined),
       state,
-      collector: known.collector,
+      collector: knownMetric.collector,
       ...(detention && { reason: detention.reason }),
       collectedMs,
       ...(state === 'delivered' && { deliveredMs }),
@@ -422,9 +422,9 @@ export function* deadOrHeld(selection: Selection): StoreWork<DeadOrHeldMetric[]>
   const found = yield* detainedValues(selection)
   const known = yield* metricsByNumber(found.map(({ metric }) => metric))
   return found.flatMap(row => {
-    const own = known.get(row.metric)
-    if (!own) return []
-    const metric = ownMetricAt(own, row, row)
+    const metricOfRow = known.get(row.metric)
+    if (!metricOfRow) return []
+    const metric = ownMetricAt(metricOfRow, row, row)
     return {
       ...metric,
       ...{ state: selection.state, kind: row.kind, reason: row.reason },
