@@ -178,6 +178,17 @@ describe('the house is tidy:', () => {
     ).toEqual([])
   })
 
+  it('a result of an hour is stored by the one pipeline', () => {
+    // The two others stand between it and the outbox in a fleet: their stores add to its commit who has the hour.
+    const stores = /^src\/(intake\/collect-hours|fleet\/fleet-intake-store|app\/backfill-windows)\.ts$/
+    const storing = /\bintake\s*\.record(Gap)?\(/
+    const wrong = sources.filter(({ file, text }) => !stores.test(file) && storing.test(codeOf(text)))
+    expect(
+      wrong.map(({ file }) => file),
+      'what becomes of an hour would be decided twice: write pipeline.collect or pipeline.record',
+    ).toEqual([])
+  })
+
   it('core does not ask whether a collector is a certain shipped one', () => {
     // An asset by the name of its price is written out before its process sees it, a database has a file for a host, and
     // derived values are computed here.

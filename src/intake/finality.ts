@@ -10,7 +10,6 @@ import type { CollectorDescription } from '../runner/runner.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { HourPipeline } from './collect-hours.ts'
 import { type HourClock, oldestCollected } from './hour-clock.ts'
-import { reportedReads } from './validate.ts'
 
 /** A block that may be final is checked with the chain's next look-up, or alone after this many times its `settle`. */
 const settlesPatientMax = 4
@@ -185,7 +184,7 @@ export class Finality {
     const oldest = oldestCollected(hourAt(time.nowMs()), description, catchUpMs)
     const purpose = { kind: 'replaced', oldest } as const
     const asked = { collector, description, hour, attempts: 0 }
-    const [end] = await pipeline.collect([asked], purpose, reportedReads(outbox), signal)
+    const [end] = await pipeline.collect([asked], purpose, outbox.intake, signal)
     if (!end) return signal.throwIfAborted()
     const { outcome, recorded: recordResult, collected } = end
     if (outcome.kind === 'left') throw outcome.fault

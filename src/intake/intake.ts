@@ -18,7 +18,7 @@ import { dueHoursWanted, hourPlanOf, startableHours } from './due-hours.ts'
 import { Finality } from './finality.ts'
 import type { HourClock } from './hour-clock.ts'
 import { due } from './hour-outcome.ts'
-import { type ReportingStore, reportedReads, usable } from './validate.ts'
+import { usable } from './validate.ts'
 
 /** Interval of checking all collectors for due hours; a collector whose run has ended is checked at once. */
 export const attentionMs = 1_000
@@ -58,7 +58,6 @@ export class Intake {
   readonly #finality: Finality
   readonly #clock: HourClock
   readonly #pipeline: HourPipeline
-  readonly #store: ReportingStore
   readonly #byId: ReadonlyMap<string, CollectorConfig>
   readonly #order: DerivedOrder
   /** Derived collectors whose inputs are stored. */
@@ -75,7 +74,6 @@ export class Intake {
     this.#deps = deps
     this.#catchUpLog = new CatchUpLog(deps.log, deps.time)
     this.#pipeline = deps.pipeline
-    this.#store = reportedReads(deps.outbox)
     this.#order = new DerivedOrder(deps.collectors)
     this.#byId = new Map(deps.collectors.map(collector => [collector.id, collector]))
     this.#tryAtOnce = new Set(this.#byId.keys())
@@ -270,11 +268,11 @@ export class Intake {
   }
 
   async #collect(collector: CollectorConfig, hours: readonly DueHour[]): Promise<void> {
-    const { time, counters } = this.#deps
+    const { outbox, time, counters } = this.#deps
     const startedMs = time.steadyMs()
     const description = await descriptionOr(this.#describe(collector))
     const asked = hours.map(one => ({ ...one, collector, description }))
-    const ends = await this.#pipeline.collect(asked, due, this.#store, this.#loop.signal)
+    const ends = await this.#pipeline.collect(asked, due, outbox.intake, this.#loop.signal)
     const seconds = (time.steadyMs() - startedMs) / 1000
     for (const { hour, collected } of ends) {
       counters?.ran(collector.id, seconds, collected)

@@ -8,7 +8,6 @@ import { exactText } from '../model/number-text.ts'
 import { submittedMetric } from '../model/wire.ts'
 import type { IntakeStore } from '../outbox/contract/intake-store.ts'
 import { type Accepted, type Hold, type Past, unitHold, type ValueToJudge } from '../outbox/contract/metrics.ts'
-import type { IntakeOutbox } from '../outbox/contract/outbox.ts'
 import type { CollectorDescription, DescribeResult, RunOutcome } from '../runner/runner.ts'
 
 /** Validated result of a run: every declared label that is not private is in exactly one of the two. */
@@ -142,24 +141,6 @@ export type PastOf = (id: MetricId, hour: Hour, isOfNone?: boolean) => Past | un
 
 /** The part of the outbox that knows the history of metrics. */
 export type PastStore = Pick<IntakeStore, 'pasts' | 'inputs'>
-
-/** The store of hours, which reports errors of its reads. */
-export type ReportingStore = PastStore & Pick<IntakeStore, 'record' | 'recordGap' | 'forgetPins'>
-
-/** The store of hours; an error of a read is reported to the outbox, as it is not the collector's failure. */
-export function reportedReads({ intake, health }: IntakeOutbox): ReportingStore {
-  const rethrow = (error: unknown): never => {
-    health.recover(error)
-    throw error
-  }
-  return {
-    pasts: metrics => intake.pasts(metrics).catch(rethrow),
-    inputs: (ranges, of) => intake.inputs(ranges, of).catch(rethrow),
-    record: (outcome, nowMs) => intake.record(outcome, nowMs),
-    recordGap: (...gap) => intake.recordGap(...gap),
-    forgetPins: (...hour) => intake.forgetPins(...hour),
-  }
-}
 
 /** The history where nothing was ever stored. */
 export const noPasts: PastStore = {
