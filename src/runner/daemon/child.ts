@@ -20,6 +20,7 @@ import type { Lost, Spawned } from './child-spawn.ts'
 import { heard } from './from-child.ts'
 import { ChildSlots, type HostLimits, isOver, RunDeadline } from './hosts.ts'
 import type { RunnerLimits } from './limits.ts'
+import { RepliedFaults } from './replied-faults.ts'
 import { inOrderOfMeeting, type ReplyDeps, RunBlocks, replyTo } from './replies.ts'
 
 /** Questions of one process that wait for their replies, and requests to hosts that it has not ended, at most. */
@@ -34,6 +35,7 @@ interface ChildRun {
   /** Aborted when the run is over, however it ended, to end its timer and its chain reads. */
   readonly over: AbortController
   readonly pins: RunBlocks
+  readonly replied: RepliedFaults
   /** Hosts that it has asked for, by name and port. */
   readonly hosts: Set<string>
   /** Absent until the run is sent to the process. */
@@ -226,6 +228,7 @@ export class CollectorChild {
       task,
       over: new AbortController(),
       pins: new RunBlocks(this.#deps.chains),
+      replied: new RepliedFaults(task),
       hosts: new Set(),
       settle: resolve,
     }
@@ -367,7 +370,7 @@ export class CollectorChild {
     const run = this.#runs.get(token)
     if (!run) return 'the end of a run that it does not have'
     if (end.kind !== 'faulted' && end.kind !== endOf[run.task.kind]) return 'the end of another kind of run'
-    this.#settle(token, run.pins.addedTo(end))
+    this.#settle(token, run.pins.addedTo(run.replied.attributed(end)))
     return undefined
   }
 
@@ -408,7 +411,9 @@ export class CollectorChild {
       isShared: isShared(task),
       signal: over.signal,
     }
+    if ('chain' in question) run.replied.addChain()
     const reply = await replyTo(question, asking, this.#deps)
+    if (reply.kind === 'faulted') run.replied.add(reply.fault)
     if (this.#runs.has(token)) this.#tell({ ask, reply })
   }
 

@@ -1,0 +1,54 @@
+import type { FaultCode, FaultRecord } from '../../model/fault.ts'
+import type { Task, TaskEnd } from '../messages.ts'
+import { originOf } from '../origin.ts'
+
+/** Codes of the daemon's replies: the daemon alone reads chains, prices and lists. */
+const ofReplies = /^(chain|price|list)-/
+
+/** Codes that a process gives for what a chain has answered. */
+const ofAnswers: ReadonlySet<FaultCode> = new Set(['chain-call-reverted', 'chain-call-undecodable'])
+
+/**
+ * Faults that the daemon has replied to a run with. Code of one's own may end it with any fault: a code that was not
+ * replied is the collector's own failure, and an instruction that was not is shown as its words.
+ */
+export class RepliedFaults {
+  readonly #isForeign: boolean
+  readonly #faults: FaultRecord[] = []
+  #asksChain = false
+
+  /** A description is not a run: its faults are about how a collector is found and loaded. */
+  constructor(task: Task) {
+    this.#isForeign = 'hour' in task && originOf(task.collector).kind !== 'shipped'
+  }
+
+  add(fault: FaultRecord): void {
+    this.#faults.push(fault)
+  }
+
+  /** Notes that the run has asked a chain. */
+  addChain(): void {
+    this.#asksChain = true
+  }
+
+  /** The end of the run, with what its process says as its own. */
+  attributed(end: TaskEnd): TaskEnd {
+    if (!this.#isForeign) return end
+    if (end.kind === 'faulted') return { ...end, fault: this.#attributed(end.fault) }
+    if (end.kind !== 'collected') return end
+    const failures = Object.entries(end.outcome.failures).map(([label, fault]) => [label, this.#attributed(fault)])
+    return { ...end, outcome: { ...end.outcome, failures: Object.fromEntries(failures) } }
+  }
+
+  #attributed({ code, message, facts, fix }: FaultRecord): FaultRecord {
+    const isKnown =
+      !ofReplies.test(code) ||
+      // The names of the chains are known in a process.
+      code === 'chain-unknown' ||
+      (ofAnswers.has(code) && this.#asksChain) ||
+      this.#faults.some(fault => fault.code === code)
+    const isReplied = this.#faults.some(fault => fault.fix === fix)
+    const words = fix === undefined || isReplied ? fix : `its process says: ${fix}`
+    return { code: isKnown ? code : 'collector-threw', message, facts, ...(words !== undefined && { fix: words }) }
+  }
+}
