@@ -3,20 +3,23 @@ import { runLogLinesMax } from '../../../src/runner/messages.ts'
 import { fine, good, ticking } from '../neighbours.ts'
 import { configured, faultOf, hour, leapingRunner, testRunner } from '../setup.ts'
 
+/** Deadline of collectors that do nothing but compute: they use it whole, in a process without priority. */
+const computingMs = 5_000
+
 const bad = [
   ['throws', 'collector-threw', 'the well is dry'],
   ['throws-in-callback', 'collector-threw', 'thrown in a callback'],
-  ['spins', 'collector-hung', 'its process does not answer'],
-  ['starves', 'collector-hung', 'its process does not answer'],
+  ['spins', 'collector-hung', 'its process does not answer', { deadlineMs: computingMs }],
+  ['starves', 'collector-hung', 'its process does not answer', { deadlineMs: computingMs }],
   ['exits', 'collector-hung', 'its process ended with exit code 7'],
   ['disconnects', 'collector-hung', 'its process ended'],
 ] as const
 
 describe('a bad collector stops nothing else:', () => {
-  it.for(bad)('one that %s', async ([name, code, message]) => {
+  it.for(bad)('one that %s', async ([name, code, message, parts]) => {
     const { runner } = testRunner()
     const ticks = ticking()
-    const fault = faultOf(runner.collect(configured(`./${name}.ts`), hour))
+    const fault = faultOf(runner.collect(configured(`./${name}.ts`, parts), hour))
     const outcomes = await Promise.all(good(3).map(other => runner.collect(other, hour)))
     expect(outcomes).toMatchObject([fine, fine, fine])
     expect(await fault).toMatchObject({ code, message: expect.stringContaining(message) })
