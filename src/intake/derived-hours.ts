@@ -39,13 +39,13 @@ type Computed = Accepted | { readonly failure: FaultRecord }
  * comes before what is computed from it. Each value is validated before another one uses it. Rejects with the outbox's error
  * alone.
  *
- * @param configured all collectors of the configuration. Default: those of the runs
+ * @param collectors all collectors of the configuration. Default: those of the runs
  * @returns the results in the order of the runs
  */
 export async function collectDerived(
   runs: readonly HourToRead[],
   store: PastStore,
-  configured: readonly CollectorConfig[] = runs.map(({ collector }) => collector),
+  collectors: readonly CollectorConfig[] = runs.map(({ collector }) => collector),
 ): Promise<Collected[]> {
   if (runs.length === 0) return []
   const runValues = runs.flatMap(run => derivedValues(run.collector).map((value): WantedHours => ({ run, value })))
@@ -56,7 +56,7 @@ export async function collectDerived(
     return { id: metricId(collector.protocolId, value.label), hour }
   })
   const past = new WindowPast(await readPasts(store, keys))
-  const hours = new DerivedHours(runValues, inputs, past, configured)
+  const hours = new DerivedHours(runValues, inputs, past, collectors)
   for (const hour of [...new Set(runs.map(run => run.hour))].sort((a, b) => a - b)) {
     hours.compute(hour)
     await setImmediate()
@@ -133,16 +133,16 @@ class DerivedHours {
     runValues: readonly WantedHours[],
     { values, givers }: StoredInputs,
     past: WindowPast,
-    configured: readonly CollectorConfig[],
+    collectors: readonly CollectorConfig[],
   ) {
     const idOf = ({ run: { collector }, value }: WantedHours) => metricId(collector.protocolId, value.label)
     const byHour = Map.groupBy(runValues, ({ run }) => run.hour)
     this.#byHour = new Map([...byHour].map(([hour, own]) => [hour, new Map(own.map(one => [idOf(one), one]))]))
     this.#stored = values
     this.#givers = givers
-    this.#rhythms = new Map(configured.map(({ id, at }) => [id, at]))
+    this.#rhythms = new Map(collectors.map(({ id, at }) => [id, at]))
     this.#past = past
-    this.#reach = reachOf(configured)
+    this.#reach = reachOf(collectors)
   }
 
   compute(hour: Hour): void {

@@ -160,10 +160,10 @@ export class Intake {
     const nowMs = this.#deps.time.nowMs()
     const { intake } = this.#deps.outbox
     const derived = collectors.filter(isDerived)
-    const involved = [...new Set([...collectors, ...derived.flatMap(one => this.#order.givers(one))])]
-    const others = involved.filter(one => !isDerived(one))
+    const collectorsAndInputs = [...new Set([...collectors, ...derived.flatMap(one => this.#order.givers(one))])]
+    const others = collectorsAndInputs.filter(one => !isDerived(one))
     const due = await intake.dueHours(dueHoursWanted(others, underWay, current, nowMs))
-    const ids = involved.filter(isDerived).map(({ id }) => id)
+    const ids = collectorsAndInputs.filter(isDerived).map(({ id }) => id)
     if (ids.length === 0) return [...due]
     const wanted = { collectors: ids, current, nowMs, limit: derivedHoursMax, underWay }
     const computable = (await intake.dueHours(wanted)).filter(one => this.#isDerived(one))

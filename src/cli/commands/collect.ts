@@ -204,10 +204,10 @@ function partsJson({ hour, parts, warnings }: CollectedReport, ofService?: reado
 }
 
 function printParts({ hour, parts, stored, warnings }: CollectedReport): void {
-  const accepted = parts.flatMap(part => part.accepted)
+  const acceptedValues = parts.flatMap(part => part.accepted)
   const otherUnits = new Set(warnings.filter(({ kind }) => kind === 'unit-changed').map(({ metric }) => metric))
   print(hourText(hour))
-  const rows = accepted.map(entry => {
+  const rows = acceptedValues.map(entry => {
     const { id, value, unit } = entry.metric
     return [id, numberText(value), unit ?? '', remark(entry, stored.get(id), otherUnits.has(id))]
   })

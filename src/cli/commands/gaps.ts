@@ -73,7 +73,7 @@ async function find({ context, outbox, options }: OutboxCall<HourRangeOptions>):
   )
   const late = hourAt(time.nowMs() - overdueMs)
   const until = to === undefined || to > late ? late : to
-  const planned = (await operators?.hourRanges('due', { ...filter, to: until })) ?? []
+  const dueRanges = (await operators?.hourRanges('due', { ...filter, to: until })) ?? []
   const isWithin = until === late && (from ?? late) <= late
   const protocolIds = config.protocols.map(({ id }) => id)
   // As for readiness: hours that no daemon has planned have no row.
@@ -81,14 +81,16 @@ async function find({ context, outbox, options }: OutboxCall<HourRangeOptions>):
   const missing = (lateness || undefined)?.missing ?? []
   const isNew = ((await status?.collectors()) ?? []).length === 0
   const unplanned = isNew ? [] : missing.map(collector => ({ collector, from: late, to: late, hours: 1 }))
-  const waiting = [...planned, ...unplanned]
-  const concerned = collectors.filter(({ id }) => [...gaps, ...unread].some(({ collector }) => collector === id))
-  const mendable = await mendableOf(context, concerned)
-  const advised = (range: CollectorHourRange) => {
-    const collector = concerned.find(({ id }) => id === range.collector)
+  const waiting = [...dueRanges, ...unplanned]
+  const affectedCollectors = collectors.filter(({ id }) =>
+    [...gaps, ...unread].some(({ collector }) => collector === id),
+  )
+  const mendable = await mendableOf(context, affectedCollectors)
+  const withAdvice = (range: CollectorHourRange) => {
+    const collector = affectedCollectors.find(({ id }) => id === range.collector)
     return { ...range, advice: gapAdvice(range, mendable(range.collector), collector) }
   }
-  return { gaps: gaps.map(advised), unread: unread.map(advised), waiting, isNew }
+  return { gaps: gaps.map(withAdvice), unread: unread.map(withAdvice), waiting, isNew }
 }
 
 /** Whether a collector can read the past; its file is loaded for that. */
@@ -178,14 +180,14 @@ type Mendable = 'past' | 'now' | 'unusable' | 'unknown'
 function gapAdvice(
   { collector, from, to, fault }: CollectorHourRange,
   mendable: Mendable,
-  configured: CollectorConfig | undefined,
+  collectorConfig: CollectorConfig | undefined,
 ): string {
   if (mendable === 'unknown') return 'nothing: the collector is no longer configured'
   if (mendable === 'now') return 'nothing: it can only read “now”'
   if (mendable === 'unusable') return 'repair the collector: tidegauge check'
   if (fault?.code === 'chain-before-first-block') return 'nothing: the chain had no block yet'
   // A backfill fills no hour before its first, and a window needs those.
-  const spans = configured && fault?.code === 'window-incomplete' ? inputSpans(configured) : []
+  const spans = collectorConfig && fault?.code === 'window-incomplete' ? inputSpans(collectorConfig) : []
   const first = hourAfter(from, 1 - Math.max(1, ...spans.map(({ hours }) => hours)))
   const backfill = `tidegauge backfill --from ${hourText(first)} --to ${hourText(to)} --only ${shellWord(collector)}`
   if (fault?.code === 'chain-state-missing') return `with an endpoint that has the state of then: ${backfill}`

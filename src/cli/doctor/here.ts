@@ -57,12 +57,12 @@ export async function configFindings(
   context: AppContext,
   ofFile: readonly PlacedMistake[],
 ): Promise<readonly Finding[]> {
-  const checked = await checkCollectors(context)
-  const mistakes = mistakeFindings([...ofFile, ...mistakesOf(checked)])
-  const cautions = cautionsOf(context.config, [...checked.named, ...checked.usable]).map(({ place, message, fix }) =>
+  const check = await checkCollectors(context)
+  const mistakes = mistakeFindings([...ofFile, ...mistakesOf(check)])
+  const cautions = cautionsOf(context.config, [...check.named, ...check.usable]).map(({ place, message, fix }) =>
     warning('configuration', `${placeText(place)}: ${message}`, fix),
   )
-  const count = counted(checked.usable.length, 'collector')
+  const count = counted(check.usable.length, 'collector')
   const whole =
     mistakes.length === 0 ? [ok('configuration', `${shortest(context.config.file)} is in order: ${count}`)] : []
   return [...whole, ...mistakes, ...cautions]
@@ -98,30 +98,31 @@ function proxyFindings(config: AppContext['config']): Finding[] {
 /**
  * The daemon of the data folder: whether one runs, on which configuration, and what it says of itself.
  *
- * @param written findings about the configuration as it is written now
+ * @param writeFindings findings about the configuration as it is written now
  */
 export async function daemonFindings(
   context: AppContext,
-  written: Promise<readonly Finding[]>,
+  writeFindings: Promise<readonly Finding[]>,
 ): Promise<readonly Finding[]> {
   const holder = await daemonSentence(context)
   const { config, time } = context
-  const seen = await seenDaemon(config.status)
+  const daemonSeen = await seenDaemon(config.status)
   const at = `${config.status.host}:${config.status.port}`
-  if (seen.kind === 'starting') return [startFinding(seen.since, time.nowMs())]
+  if (daemonSeen.kind === 'starting') return [startFinding(daemonSeen.since, time.nowMs())]
   if (holder === undefined) {
-    if (seen.kind === 'stalled') return [failed('daemon', `one answers at ${at}, and cannot work: ${seen.reason}`)]
+    if (daemonSeen.kind === 'stalled')
+      return [failed('daemon', `one answers at ${at}, and cannot work: ${daemonSeen.reason}`)]
     return [warning('daemon', 'none runs on this outbox', 'tidegauge run')]
   }
-  if (seen.kind === 'silent') return [warning('daemon', `runs (${holder}), ${silentWords}`)]
-  if (seen.kind !== 'at-work') {
+  if (daemonSeen.kind === 'silent') return [warning('daemon', `runs (${holder}), ${silentWords}`)]
+  if (daemonSeen.kind !== 'at-work') {
     const fix = 'its status.listen may be another than this configuration’s'
     return [warning('daemon', `runs (${holder}), and does not answer at ${at}`, fix)]
   }
-  const { configuration, reports } = seen.status
+  const { configuration, reports } = daemonSeen.status
   return [
-    ...forceFindings(context, configuration, await written),
-    ...readinessFindings(holder, seen.status),
+    ...forceFindings(context, configuration, await writeFindings),
+    ...readinessFindings(holder, daemonSeen.status),
     ...reportFindings(reports),
   ]
 }
@@ -137,7 +138,7 @@ function startFinding(since: string, nowMs: number): Finding {
 function forceFindings(
   { config }: AppContext,
   running: StatusJson['configuration'],
-  written: readonly Finding[],
+  writeFindings: readonly Finding[],
 ): Finding[] {
   const subject = 'in force'
   if (running.file !== config.file) {
@@ -145,7 +146,7 @@ function forceFindings(
   }
   if (running.refused) {
     const { at, reason } = running.refused
-    const isSaid = written.some(({ outcome }) => outcome === 'failed')
+    const isSaid = writeFindings.some(({ outcome }) => outcome === 'failed')
     const why = isSaid ? 'see configuration above' : reason
     const found = `the daemon refused the configuration of ${at}: ${why}`
     return [isSaid ? warning(subject, found) : failed(subject, found, 'mend it; it is read again')]

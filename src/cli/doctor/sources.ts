@@ -73,10 +73,10 @@ export async function serviceFindings(
 /** Pushes that were not accepted at their last try, though nothing else is wrong with the service. */
 async function pushFindings(
   context: AppContext,
-  others: readonly Finding[],
+  otherFindings: readonly Finding[],
   states: readonly DestinationState[],
 ): Promise<Finding[]> {
-  if (others.some(({ subject, outcome }) => outcome === 'failed' || (subject === 'service' && outcome !== 'ok')))
+  if (otherFindings.some(({ subject, outcome }) => outcome === 'failed' || (subject === 'service' && outcome !== 'ok')))
     return []
   const waits = states.flatMap(state => {
     const { waiting: fact, cure } = state
@@ -473,12 +473,12 @@ function offChainSources(config: Config): OffChainSource[] {
   const ofPrices = prices.flatMap(({ name, collector }) => {
     if (name.endsWith('/')) return tokenSources(collector, name.slice(0, -1), config)
     const { sources } = collector.options as { readonly sources: unknown }
-    const all: readonly unknown[] = Array.isArray(sources) ? sources : []
-    return all.map((source, index) => ({
+    const priceSources: readonly unknown[] = Array.isArray(sources) ? sources : []
+    return priceSources.map((source, index) => ({
       // Its value is checked like a metric, which has a protocol.
       collector: { ...collector, protocolId: 'price', options: { sources: [source] } },
-      name: all.length === 1 ? `price ${name}` : `price ${name}, source ${index + 1}`,
-      isSpare: all.length > 1,
+      name: priceSources.length === 1 ? `price ${name}` : `price ${name}, source ${index + 1}`,
+      isSpare: priceSources.length > 1,
     }))
   })
   const ofLists = lists.map(({ name, collector }) => ({
@@ -501,14 +501,14 @@ function tokenSources(
   { protocols, lists }: Config,
 ): Omit<OffChainSource, 'hosts'>[] {
   const sources = valueAt(reader.options, ['sources'])
-  const all: readonly unknown[] = Array.isArray(sources) ? sources : []
-  const named = all.flatMap(source => Object.keys(Object(source))).filter(isAddress)
+  const priceSources: readonly unknown[] = Array.isArray(sources) ? sources : []
+  const tokenAddresses = priceSources.flatMap(source => Object.keys(Object(source))).filter(isAddress)
   const tokenWanted = protocols
     .flatMap(protocol => protocol.collectors)
     .flatMap(({ options }) => pricedTokens(options, chain, lists))
-    .find(token => !named.some(each => each.toLowerCase() === token.toLowerCase()))
-  const token = tokenWanted ?? named[0]
-  const urls = all.filter(source => valueAt(source, ['url']) !== undefined)
+    .find(token => !tokenAddresses.some(each => each.toLowerCase() === token.toLowerCase()))
+  const token = tokenWanted ?? tokenAddresses[0]
+  const urls = priceSources.filter(source => valueAt(source, ['url']) !== undefined)
   const mayLack = urls.every(source => valueAt(source, ['agreeWithin']) === undefined)
   return urls.map((source, index) => ({
     collector: { ...reader, protocolId: 'price', options: { sources: [source], tokens: { Price: token } } },
@@ -524,10 +524,10 @@ function pricedTokens(options: unknown, chain: string, lists: Config['lists']): 
   return textsOf('price', options, []).flatMap(price => {
     if (price.name !== 'token' || price.chain !== chain) return []
     const at = price.path.slice(0, -1)
-    const written = valueAt(options, [...at, 'token']) ?? valueAt(options, [...at, 'address'])
-    const name = valueAt(written, ['each']) ?? (written === undefined ? valueAt(options, ['each']) : undefined)
+    const tokenOption = valueAt(options, [...at, 'token']) ?? valueAt(options, [...at, 'address'])
+    const name = valueAt(tokenOption, ['each']) ?? (tokenOption === undefined ? valueAt(options, ['each']) : undefined)
     const list = lists.find(one => one.name === name)?.collector.options
-    return [written, valueAt(list, ['fixed', 0])].filter(isAddress)
+    return [tokenOption, valueAt(list, ['fixed', 0])].filter(isAddress)
   })
 }
 
@@ -588,10 +588,10 @@ function hostFinding(host: string, sources: readonly AskedSource[]): Finding {
   }
   const { code, message, facts, fix } = first.fault
   const instruction = fix ?? `check ${host}, the way to it, and the options that name it`
-  const found = `${first.name}: ${faultLine(new Fault(code, message, { facts }))}${furtherText(further.length)}`
+  const failureText = `${first.name}: ${faultLine(new Fault(code, message, { facts }))}${furtherText(further.length)}`
   return wrong.every(({ isSpare }) => isSpare)
-    ? warning(subject, `${found}; the price has other sources`, instruction)
-    : failed(subject, found, instruction)
+    ? warning(subject, `${failureText}; the price has other sources`, instruction)
+    : failed(subject, failureText, instruction)
 }
 
 function furtherText(count: number): string {

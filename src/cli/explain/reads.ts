@@ -67,11 +67,11 @@ export async function readWithRecord(
 ): Promise<ReadAgain> {
   await using stack = new AsyncDisposableStack()
   const warnings: string[] = []
-  const logged = { ...context, log: warningsOf(collector, createLog('silent', context.redactor), warnings) }
-  const chains = openChains(logged, stack)
+  const loggingContext = { ...context, log: warningsOf(collector, createLog('silent', context.redactor), warnings) }
+  const chains = openChains(loggingContext, stack)
   const recorder = new ReadRecorder(hour, chains, context.redactor)
   try {
-    const reader = openHourReader(logged, chains, stack, { interceptor: recorder, lists })
+    const reader = openHourReader(loggingContext, chains, stack, { interceptor: recorder, lists })
     const description = usable(collector, await reader.describe(collector))
     const { accepted, failures, fault, contradicted } = await reader.collect({ collector, description, hour }, pasts)
     const failed = failures[label]
@@ -79,17 +79,17 @@ export async function readWithRecord(
     const failure = own ? faultLine(own) : 'the collector does not return it'
     const inputs = await inputsOfHour({ collector, hour }, label, pasts)
     const metric = accepted.find(entry => labelOf(entry.metric) === label)?.metric
-    const reads = await readsOf(recorder, chains, logged)
+    const reads = await readsOf(recorder, chains, loggingContext)
     return {
       ...(metric ? { value: metric.value, unit: metric.unit } : { failure }),
       ...(contradicted && { contradicted }),
       ...(inputs.length > 0 && { inputs }),
       ...(warnings.length > 0 && { warnings }),
-      ...(reads && { reads, prices: await pricesOf(reads, chains, logged, hour, lists) }),
-      ...(reads?.lists && { lists: await listsOf(reads.lists, chains, logged, hour, lists) }),
+      ...(reads && { reads, prices: await pricesOf(reads, chains, loggingContext, hour, lists) }),
+      ...(reads?.lists && { lists: await listsOf(reads.lists, chains, loggingContext, hour, lists) }),
     }
   } catch (error) {
-    const reads = await readsOf(recorder, chains, logged)
+    const reads = await readsOf(recorder, chains, loggingContext)
     return { failure: faultLine(asFault(error)), ...(reads && { reads }) }
   }
 }
@@ -114,16 +114,16 @@ async function readsOf(recorder: ReadRecorder, chains: Chains, context: AppConte
 /** Adds the blocks after which logs count. The first block of a chain has none before it. */
 async function withFirstBlocks(recording: Recording, chains: Chains, { config, time }: AppContext): Promise<Recording> {
   const signal = time.timeout(config.collect.deadlineMs)
-  const all = structuredClone(recording.chains)
-  for (const read of recording.reads) {
-    if (!('logs' in read)) continue
-    const before = hourBefore(read, recording)
-    const blocks = all[read.chain]?.blocks
+  const chainRecords = structuredClone(recording.chains)
+  for (const recordedRead of recording.reads) {
+    if (!('logs' in recordedRead)) continue
+    const before = hourBefore(recordedRead, recording)
+    const blocks = chainRecords[recordedRead.chain]?.blocks
     if (!blocks || blocks[hourText(before)]) continue
-    const block = await chains[read.chain]?.block(before, signal).catch(ifBeforeFirst)
+    const block = await chains[recordedRead.chain]?.block(before, signal).catch(ifBeforeFirst)
     if (block) blocks[hourText(before)] = { ...block, number: Number(block.number) }
   }
-  return { ...recording, chains: all }
+  return { ...recording, chains: chainRecords }
 }
 
 /** The hour after whose block logs count. */
@@ -138,7 +138,7 @@ function ifBeforeFirst(error: unknown): undefined {
 
 /** The lists of a collector, compared with those of the hour before. */
 async function listsOf(
-  read: NonNullable<Recording['lists']>,
+  listRecords: NonNullable<Recording['lists']>,
   chains: Chains,
   context: AppContext,
   hour: Hour,
@@ -148,7 +148,7 @@ async function listsOf(
   const [before, signal] = [hourAfter(hour, -1), context.time.timeout(context.config.collect.deadlineMs)]
   const recorder = new ReadRecorder(before, chains, context.redactor)
   const runner = runnerOn(chains, context, stack, { interceptor: recorder, lists })
-  const reads = Object.entries(read).map(async ([name, items]): Promise<ListRead[]> => {
+  const reads = Object.entries(listRecords).map(async ([name, items]): Promise<ListRead[]> => {
     const list = context.config.lists.find(one => one.name === name)?.collector
     const [chain, kind] = [valueAt(list?.options, ['chain']), listKinds.find(one => one in Object(list?.options))]
     const block =
@@ -182,20 +182,20 @@ async function pricesOf(
     await runnerOn(chains, context, stack, { interceptor: recorder, lists })
       .collect(price, hour)
       .catch(() => undefined)
-    const own = await readsOf(recorder, chains, context)
-    if (!own) continue
-    recordings[name] = own
-    names.push(...Object.keys(own.prices).filter(other => !names.includes(other)))
+    const priceReads = await readsOf(recorder, chains, context)
+    if (!priceReads) continue
+    recordings[name] = priceReads
+    names.push(...Object.keys(priceReads.prices).filter(other => !names.includes(other)))
   }
   return recordings
 }
 
 /** The collector that reads a price; of a token, its chain's for that alone. */
 function priceReader(name: string, { prices }: Config): CollectorConfig | undefined {
-  const named = tokenIn(name)
-  const reader = prices.find(one => one.name === (named ? `${named.chain}/` : name))?.collector
-  if (!reader || !named) return reader
-  return { ...reader, options: { ...Object(reader.options), tokens: { Price: named.token } } }
+  const tokenPlace = tokenIn(name)
+  const reader = prices.find(one => one.name === (tokenPlace ? `${tokenPlace.chain}/` : name))?.collector
+  if (!reader || !tokenPlace) return reader
+  return { ...reader, options: { ...Object(reader.options), tokens: { Price: tokenPlace.token } } }
 }
 
 /**
@@ -233,14 +233,14 @@ const quantity = (number: number) => `0x${number.toString(16)}`
  * A read as a JSON-RPC request, which any tool can send to any node of the chain: without an address. Undefined where its
  * block is not known.
  */
-export function rpcLine(read: RecordedRead, { chains, hour }: Recording): string | undefined {
-  const { chain, hoursBefore = 0 } = read
+export function rpcLine(recordedRead: RecordedRead, { chains, hour }: Recording): string | undefined {
+  const { chain, hoursBefore = 0 } = recordedRead
   const blockOf = (at: Hour) => chains[chain]?.blocks[hourText(at)]
   const block = blockOf(hourAfter(parseHour(hour), -hoursBefore))
   if (!block) return undefined
   // The first blocks of a chain have none before them.
-  const first = (blockOf(hourBefore(read, { hour }))?.number ?? -1) + 1
-  const [method, ...params] = callOf(read, quantity(block.number), quantity(first))
+  const first = (blockOf(hourBefore(recordedRead, { hour }))?.number ?? -1) + 1
+  const [method, ...params] = callOf(recordedRead, quantity(block.number), quantity(first))
   return JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
 }
 
@@ -278,10 +278,10 @@ export function readWords(entry: RecordedRead): string {
 }
 
 /** Its answer as it came: the bytes. */
-export function answerWords(recorded: RecordedRead): string {
-  if ('logs' in recorded) return `${recorded.answer.length} logs`
-  if (recorded.reverted !== undefined) return `reverted with ${recorded.reverted}`
-  return recorded.returned ?? ''
+export function answerWords(recordedRead: RecordedRead): string {
+  if ('logs' in recordedRead) return `${recordedRead.answer.length} logs`
+  if (recordedRead.reverted !== undefined) return `reverted with ${recordedRead.reverted}`
+  return recordedRead.returned ?? ''
 }
 
 /** Prices of a value, and prices that these needed, with all that each was read from as far as it could be read again. */

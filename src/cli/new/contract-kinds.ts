@@ -285,10 +285,10 @@ function quoteOf(description: unknown): string | undefined {
 
 function readValues(facts: ContractFacts): Record<string, ReadEntry> {
   const { values } = facts
-  const answered = measures.filter(({ of, with: others = [] }) =>
+  const possibleMeasures = measures.filter(({ of, with: others = [] }) =>
     [of, ...others].every(name => values[name] !== undefined),
   )
-  const read = answered.flatMap(measure => {
+  const reads = possibleMeasures.flatMap(measure => {
     const entry = entryOf(measure, facts)
     return entry ? [[measure.label, entry] as const] : []
   })
@@ -297,7 +297,7 @@ function readValues(facts: ContractFacts): Record<string, ReadEntry> {
   return Object.fromEntries([
     ...(collection ? [['Supply', { ...standardFunctions.totalSupply, unit: 'NFT', min: 0 }] as const] : []),
     ...(rate ? [['ExchangeRate', rate] as const] : []),
-    ...read,
+    ...reads,
   ])
 }
 
@@ -574,11 +574,13 @@ export async function readContract(reader: ContractReader, address: Hex, abi: re
     inputs.map(input => call(address, input)),
   )
   const fallback = new Set(answers.slice(0, nonsense.length).flatMap(outputOf))
-  const read = questions.map((one, index) => {
+  const answersByFunction = questions.map((one, index) => {
     const value = strictValue(one, answers[nonsense.length + index], fallback)
     return { ...one, value }
   })
-  const values: StandardValues = Object.fromEntries(standards.map(([name], index) => [name, read[index]?.value]))
+  const values: StandardValues = Object.fromEntries(
+    standards.map(([name], index) => [name, answersByFunction[index]?.value]),
+  )
   const isBeacon = basics.beacon !== undefined && basics.implementation === undefined
   const { tokens, implementation } = await others(reader, values, isBeacon ? basics.beacon : undefined)
   return {
@@ -586,8 +588,8 @@ export async function readContract(reader: ContractReader, address: Hex, abi: re
     values,
     own: factsOf(values.symbol ?? values.symbolBytes, values.decimals),
     tokens,
-    answered: read.filter(({ value }) => value !== undefined),
-    ofAbi: read.slice(standards.length).filter(({ value }) => value !== undefined),
+    answered: answersByFunction.filter(({ value }) => value !== undefined),
+    ofAbi: answersByFunction.slice(standards.length).filter(({ value }) => value !== undefined),
   }
 }
 
@@ -600,10 +602,10 @@ function factsOf(symbol: unknown, decimals: unknown): TokenFacts {
 
 /** Symbols and decimals of the tokens that a contract names, and what a beacon stands for, by one call. */
 async function others(reader: ContractReader, values: StandardValues, beacon: Hex | undefined) {
-  const named = tokenFunctions.flatMap(name =>
+  const tokenAddresses = tokenFunctions.flatMap(name =>
     typeof values[name] === 'string' ? [values[name].toLowerCase() as Hex] : [],
   )
-  const addresses = [...new Set(named)].filter(one => !/^0x0{40}$/.test(one))
+  const addresses = [...new Set(tokenAddresses)].filter(one => !/^0x0{40}$/.test(one))
   const questions = (['symbol', 'symbolBytes', 'decimals'] as const).map(name => askedOf(standardFunctions[name]))
   const implementationOf = askedOf({ call: 'implementation() view returns (address)' })
   const calls = [
@@ -613,11 +615,11 @@ async function others(reader: ContractReader, values: StandardValues, beacon: He
   if (calls.length === 0) return { tokens: new Map<string, TokenFacts>() }
   const answers = await reader.read(calls)
   const tokens = new Map(
-    addresses.map((one, index) => {
+    addresses.map((address, index) => {
       const [symbol, bytes, decimals] = questions.map((each, at) =>
         strictValue(each, answers[index * questions.length + at], new Set()),
       )
-      return [one as string, factsOf(symbol ?? bytes, decimals)]
+      return [address as string, factsOf(symbol ?? bytes, decimals)]
     }),
   )
   const implementation = beacon && strictValue(implementationOf, answers.at(-1), new Set())

@@ -282,11 +282,11 @@ export function* storedByPlace(
   )
   const detained = new Map(detentions.map(row => [placeKey(row), row]))
   const entries = records.flatMap((row): [number, StoredMetric][] => {
-    const own = byNumber.get(row.metric)
-    if (!own) return []
+    const knownMetric = byNumber.get(row.metric)
+    if (!knownMetric) return []
     const state = stateOf(row.state)
     const detention = state === 'dead' || state === 'held' ? detained.get(placeKey(row)) : undefined
-    const metric = { ...ownMetricAt(own, row, detention), state, collector: own.collector }
+    const metric = { ...ownMetricAt(knownMetric, row, detention), state, collector: knownMetric.collector }
     return [[placeKey(row), detention ? { ...metric, reason: detention.reason } : metric]]
   })
   return new Map(entries)

@@ -74,10 +74,10 @@ export class Heartbeat {
     if (this.#beat.phase === 'ended') return
     const result = resultOf(await look(hour))
     if (!result) return
-    const ended: Beat = { hour, phase: 'ended' }
-    this.#beat = ended
+    const endBeat: Beat = { hour, phase: 'ended' }
+    this.#beat = endBeat
     // One that was not accepted is sent again after a restart.
-    this.#ending = this.#sender.send(result).then(isOver => (isOver ? this.#save(ended) : undefined))
+    this.#ending = this.#sender.send(result).then(isOver => (isOver ? this.#save(endBeat) : undefined))
   }
 
   async #stored(): Promise<Beat | undefined> {

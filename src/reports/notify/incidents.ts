@@ -215,11 +215,11 @@ export function joined(all: readonly string[]): string {
 }
 
 /** The words of several troubles as one. */
-export function joinedWords(all: readonly TroubleWords[]): TroubleWords {
+export function joinedWords(troubleWords: readonly TroubleWords[]): TroubleWords {
   return {
-    what: joined(all.map(({ what }) => what)),
-    why: joined(all.map(({ why }) => why)),
-    do: joined(all.map(words => words.do)),
+    what: joined(troubleWords.map(({ what }) => what)),
+    why: joined(troubleWords.map(({ why }) => why)),
+    do: joined(troubleWords.map(words => words.do)),
   }
 }
 

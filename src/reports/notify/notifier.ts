@@ -88,10 +88,10 @@ export class Notifier {
     const { incidents, notices } = afterLook(incidentsBefore, troubles, time.nowMs())
     // Read again: a receiver may have accepted a notice meanwhile.
     const queue = waitingIn((this.#state ?? before)?.queue ?? [], name => this.#names.includes(name))
-    const added = notices.map(one => ({ notice: one, receivers: this.#names }))
+    const newEntries = notices.map(one => ({ notice: one, receivers: this.#names }))
     const isNews =
       notices.length > 0 || !before || JSON.stringify(incidents.lost) !== JSON.stringify(incidentsBefore.lost)
-    this.#state = { incidents, queue: [...queue, ...added].slice(-waitingMax) }
+    this.#state = { incidents, queue: [...queue, ...newEntries].slice(-waitingMax) }
     if (isNews || !this.#isStored) await this.#save()
     for (const sender of this.#senders) sender.wake()
   }

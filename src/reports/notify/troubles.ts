@@ -48,12 +48,19 @@ function notDelivered(input: TroubleInput): SeenTrouble[] {
   const isCatchingUp = nowMs - startedAtMs < overdueMs
   const certain = lateWords(input, isCatchingUp, isKeyRefused(lateness))
   const isWeak = certain.length === 0
-  const all = isWeak ? lateWords(input, false) : certain
-  if (all.length === 0) return []
+  const words = isWeak ? lateWords(input, false) : certain
+  if (words.length === 0) return []
   const hours = [lateness.due?.oldest ?? hour, ...overdueOf(input, false).map(({ oldest }) => oldest)]
   const oldest = hours.reduce((least, one) => (one < least ? one : least))
   return [
-    { kind: 'not-delivered', subject: '', hour: oldest, ...joinedWords(all), items: all, ...(isWeak && { isWeak }) },
+    {
+      kind: 'not-delivered',
+      subject: '',
+      hour: oldest,
+      ...joinedWords(words),
+      items: words,
+      ...(isWeak && { isWeak }),
+    },
   ]
 }
 
@@ -142,10 +149,10 @@ function unresolvedTrouble({ kind, collector, count, hour, reason }: UnresolvedC
   switch (kind) {
     case 'gap': {
       const hours = `${count} ${count === 1 ? 'hour' : 'hours'} in all`
-      const what = `${collector} has lost hours, which can no longer be collected: ${hours}, ${newest}`
+      const sentence = `${collector} has lost hours, which can no longer be collected: ${hours}, ${newest}`
       return {
         ...trouble,
-        what,
+        what: sentence,
         do: 'tidegauge gaps lists them, and what may still be read',
         lost: count,
       }
@@ -169,7 +176,7 @@ function unresolvedTrouble({ kind, collector, count, hour, reason }: UnresolvedC
 function notReady(input: TroubleInput): SeenTrouble[] {
   const { nowMs, lateness, configuration, outbox } = input
   const full = outbox.health.fullSentence
-  const locked = outbox.health.lockedSentence(nowMs)
+  const lockSentence = outbox.health.lockedSentence(nowMs)
   const part = (subject: string, what: string, why: string, instruction: string): SeenTrouble => {
     return { kind: 'not-ready', subject, hour: hourAt(nowMs), what, why, do: instruction }
   }
@@ -178,7 +185,7 @@ function notReady(input: TroubleInput): SeenTrouble[] {
     part('clock', 'the clock of this machine is wrong', why, 'set the clock right'),
   )
   // Right after a start a missing confirmation is no trouble yet, but does not end one.
-  const unconfirmed = clockSentences({ ...observation, startedAtMs: 0 }).map(why => {
+  const clockWarnings = clockSentences({ ...observation, startedAtMs: 0 }).map(why => {
     return { ...part('clock', 'the clock of this machine is wrong', why, 'set the clock right'), isWeak: true }
   })
   const { refused, file } = configuration
@@ -193,7 +200,7 @@ function notReady(input: TroubleInput): SeenTrouble[] {
           ),
         ]
       : []),
-    ...(clock.length > 0 ? clock : unconfirmed),
+    ...(clock.length > 0 ? clock : clockWarnings),
     ...(full === undefined
       ? []
       : [
@@ -204,9 +211,16 @@ function notReady(input: TroubleInput): SeenTrouble[] {
             'make room on the disk of the data folder: collecting goes on automatically',
           ),
         ]),
-    ...(locked === undefined
+    ...(lockSentence === undefined
       ? []
-      : [part('lock', 'the outbox cannot be written', locked, 'end the other process: nothing is lost meanwhile')]),
+      : [
+          part(
+            'lock',
+            'the outbox cannot be written',
+            lockSentence,
+            'end the other process: nothing is lost meanwhile',
+          ),
+        ]),
   ]
 }
 
