@@ -103,6 +103,8 @@ interface FleetInput {
   readonly nowMs: number
   /** Troubles that the daemon alone knows. Default: none. */
   readonly fleetTroubles?: readonly string[] | undefined
+  /** All troubles, as the running daemon has found them. Default: they are found here. */
+  readonly daemonTroubles?: readonly string[] | undefined
 }
 
 /** The state of the fleet; `undefined` where the outbox belongs to one daemon, of which nothing is read. */
@@ -111,6 +113,7 @@ export async function readFleet({
   outbox,
   nowMs,
   fleetTroubles = [],
+  daemonTroubles,
 }: FleetInput): Promise<FleetState | undefined> {
   const store = outbox.shared?.store
   if (!store) return undefined
@@ -122,7 +125,8 @@ export async function readFleet({
     store.identities([serviceIdentity]),
   ])
   const protocolIds = config.protocols.map(({ id }) => id)
-  const troubles = [otherServiceSentence(serviceAt(serviceAddress(config)), service) ?? [], fleetTroubles].flat()
+  const otherService = otherServiceSentence(serviceAt(serviceAddress(config)), service)
+  const troubles = daemonTroubles ?? [otherService ?? [], fleetTroubles].flat()
   return fleetState({ daemons, due, nowMs: databaseNowMs, protocolIds, troubles, ...(service && { service }) })
 }
 

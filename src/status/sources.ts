@@ -32,6 +32,8 @@ export interface Observed {
   readonly reports?: Counters['reports']
   /** Sentences about a fleet that does not work, as this daemon sees it; absent outside one. */
   readonly fleetTroubles?: readonly string[]
+  /** All troubles of the fleet, as the running daemon has found them; absent in it, and where none runs. */
+  readonly daemonTroubles?: readonly string[]
   /** As `Reader.isUnattended`. */
   readonly isUnattended?: boolean
   /** Whether it is not known which configuration the daemon has: then it is blamed for no hour that it did not plan. */

@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
 import { hourAfter, hourAt } from '../../src/model/hour.ts'
@@ -59,6 +60,11 @@ describe.skipIf(postgresPlace.kind === 'missing')('a daemon that differs from it
       const named = { code: 1, stdout: expect.stringContaining('service.url is not the service of this fleet') }
       expect(result, command).toMatchObject(named)
     }
+    const asking = `${configs[1]}.asking.yaml`
+    writeFileSync(asking, readFileSync(configs[1] ?? '', 'utf8').replace('127.0.0.1:0', new URL(wrong?.url ?? '').host))
+    const findings = (await tidegauge(['doctor', '--config', asking], env)).stdout
+    const line = /^. .*service\.url is not the service of this fleet \(/gm
+    expect(findings.match(line)).toEqual([expect.stringMatching(/^✖ fleet: /)])
     for (const words of [['flush'], ['verify'], ['verify', '--repair']]) {
       const refused = await tidegauge([...words, '--config', configs[1] ?? ''], env)
       expect(refused, words.join()).toMatchObject({ code: 78, stderr: expect.stringContaining('fleet take service') })

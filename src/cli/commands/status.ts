@@ -50,8 +50,8 @@ export function statusCommand(): Command {
       const present = await readOutbox(context, async outbox => {
         const service = namedService(context.config)
         const read = presentState(context, outbox, service, 0, [], reloads, daemon === undefined)
-        const fleetTroubles = running?.fleet?.troubles
-        const observed = { ...read, ...(fleetTroubles && { fleetTroubles }) }
+        const daemonTroubles = running?.fleet?.troubles
+        const observed = { ...read, ...(daemonTroubles && { daemonTroubles }) }
         return statusJson(await observe({ ...observed, isForceUnknown: trouble !== undefined }))
       })
       // The present folder says nothing of a daemon that has no outbox.

@@ -9,6 +9,7 @@ import { shownHost } from '../../model/host.ts'
 import { diskRoom, type OutboxFileCheck, openToOthers, writingFault } from '../../outbox/data-check.ts'
 import { readFleet } from '../../status/fleet.ts'
 import type { StatusJson } from '../../status/json.ts'
+import type { ReadinessCause } from '../../status/snapshot.ts'
 import { checkCollectors, mistakesOf } from '../check-collectors.ts'
 import { hasTaken, seenDaemon, silentWords } from '../daemon-answer.ts'
 import { daemonSentence } from '../daemon-role.ts'
@@ -119,10 +120,10 @@ export async function daemonFindings(
     const fix = 'its status.listen may be another than this configuration’s'
     return [warning('daemon', `runs (${holder}), and does not answer at ${at}`, fix)]
   }
-  const { configuration, reports } = daemonSeen.status
+  const { configuration, ready, reports } = daemonSeen.status
   return [
     ...forceFindings(context, configuration, await writeFindings),
-    ...readinessFindings(holder, daemonSeen.status),
+    ...readinessFindings(holder, ready),
     ...reportFindings(reports),
   ]
 }
@@ -159,12 +160,11 @@ function forceFindings(
   return [warning(subject, said, 'it is read within seconds, or at SIGHUP')]
 }
 
-function readinessFindings(holder: string, { ready, configuration, fleet }: StatusJson): Finding[] {
-  // A refused configuration has a line of its own, as have troubles of a fleet.
-  const { reason: refusal } = configuration.refused ?? {}
-  const isSaid = (reason: string) =>
-    (refusal !== undefined && reason.includes(refusal)) || fleet?.troubles.includes(reason)
-  const others = ready.reasons.filter(reason => !isSaid(reason))
+/** Causes of a red readiness that have lines of their own. */
+const causesElsewhere: ReadonlySet<ReadinessCause | undefined> = new Set(['config-refused', 'fleet-stuck'] as const)
+
+function readinessFindings(holder: string, { reasons, causes = [] }: StatusJson['ready']): Finding[] {
+  const others = reasons.filter((_, place) => !causesElsewhere.has(causes[place]))
   if (others.length === 0) return [ok('daemon', `runs (${holder}), and nothing is late`)]
   return others.map(reason => warning('daemon', `is not ready: ${reason}`))
 }
@@ -201,9 +201,9 @@ async function databaseFindings(context: AppContext): Promise<readonly Finding[]
   try {
     const { config, time } = context
     const seen = await seenDaemon(config.status)
-    const fleetTroubles = seen.kind === 'at-work' ? seen.status.fleet?.troubles : undefined
+    const daemonTroubles = seen.kind === 'at-work' ? seen.status.fleet?.troubles : undefined
     const [{ balance }, fleet] = await readOutbox(context, outbox =>
-      Promise.all([outbox.operators.backlog(), readFleet({ config, outbox, nowMs: time.nowMs(), fleetTroubles })]),
+      Promise.all([outbox.operators.backlog(), readFleet({ config, outbox, nowMs: time.nowMs(), daemonTroubles })]),
     )
     const { troubles = [], differences = [] } = fleet ?? {}
     return [

@@ -65,7 +65,7 @@ export interface StatusDeps {
  * Serves `/` (the page), `/events` (its changes, as server-sent events), `/history/ID` (a page, or with `?csv` CSV), `/livez`, `/readyz`, `/metrics` and
  * `/status.json`, read-only.
  *
- * `/livez` answers 200 while the process answers at all; `/readyz` 200 or 503 with `{ ready, reasons, warnings? }`. Where a
+ * `/livez` answers 200 while the process answers at all; `/readyz` 200 or 503 with `{ ready, reasons, causes?, warnings? }`. Where a
  * snapshot fails or takes longer than five seconds, and readiness says why, the others answer as without an outbox; else 500.
  *
  * @throws Fault `address-unusable` when it cannot listen there; it names another daemon that does
