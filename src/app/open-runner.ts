@@ -68,7 +68,8 @@ function runnerWithin(
       mayOpen: (file, path) => mayOpen(config, file, path),
       configFolders: configFolders(config),
     }),
-    log: (collector, level, message, facts) => log[level]({ ...facts, collector }, message),
+    log: (collector, level, message, facts) =>
+      log[level]({ ...facts, ...(collector !== '' && { collector }) }, message),
   })
   stack.defer(() => runner.stop())
   return runner

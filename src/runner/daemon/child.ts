@@ -190,7 +190,7 @@ export class CollectorChild {
   /** @param isReady whether the process has said so */
   constructor(deps: ChildDeps, spawned: Spawned, isReady: boolean) {
     this.#deps = deps
-    const { chains, limits, log, time, hosts } = deps
+    const { chains, limits, time, hosts } = deps
     this.#slots = new ChildSlots(
       (...wanted) => hosts.take(...wanted),
       (ask, reply) => this.#tell({ ask, reply }),
@@ -209,7 +209,7 @@ export class CollectorChild {
     if (isReady) this.#ready.resolve()
     else void this.#watchStart()
     spawned.listen({
-      log,
+      log: line => this.#write(line),
       hear: line => this.#hear(line),
       tooLong: () => this.#lose({ how: 'sent an invalid message: a line that is too long', fix: meddled }),
     })
@@ -361,9 +361,15 @@ export class CollectorChild {
   #log(line: LogLine, chars: number): string | undefined {
     if (!this.#spawned.collectors.has(line.collectorId)) return 'a log line of another collector'
     const kind = this.#allowance.takeLog(chars)
-    if (kind === 'logged') this.#deps.log(line)
-    if (kind === 'first-left-out') this.#deps.log({ ...line, level: 'warn', message: furtherLeftOut, facts: {} })
+    if (kind === 'logged') this.#write(line)
+    if (kind === 'first-left-out') this.#write({ ...line, level: 'warn', message: furtherLeftOut, facts: {} })
     return undefined
+  }
+
+  /** Writes a line; of the process as a whole, under the name of its collector where it runs one alone. */
+  #write(line: LogLine): void {
+    const [name = '', other] = [...this.#spawned.collectors].filter(id => id !== '')
+    this.#deps.log(line.collectorId === '' && other === undefined ? { ...line, collectorId: name } : line)
   }
 
   #end({ run: token, end }: EndedRun): string | undefined {

@@ -108,6 +108,7 @@ describe('what a collector prints', () => {
         'logged',
         'line 1',
         'further log lines are left out',
+        'written past the console',
       ]),
     )
     expect(own.find(({ message }) => message === 'logged')?.facts).toEqual({ count: 2, list: '[ 1, 2 ]', amount: '5n' })
