@@ -105,7 +105,8 @@ type HostLimitDeps = Pick<RunnerLimits, 'hostRequestsMax' | 'hostPerSecondMax'> 
  * Gives slots to send a request to one host: only so many at a time, and a second. A 429 or a `Retry-After` holds all
  * requests back until its instant and halves both limits, which rise again as the host answers.
  *
- * The newest hour is first, so that a backfill does not delay the current one. Within an hour collectors take turns.
+ * The newest hour is first, so that a backfill does not delay the current one. Within an hour the collector with the fewest
+ * requests under way is first, so that one that ends none does not take the others' turns; equal ones take turns.
  */
 export class HostLimit {
   readonly #time: Time
@@ -114,6 +115,8 @@ export class HostLimit {
   readonly #waiting = new Set<Waiter>()
   /** Number of the last slot of each collector, while any waits. */
   readonly #lastSlots = new Map<string, number>()
+  /** Requests under way of each collector that has some. */
+  readonly #underWayOf = new Map<string, number>()
   #slots = 0
   #underWay = 0
   #underWayMax: number
@@ -165,9 +168,12 @@ export class HostLimit {
   }
 
   #next(): Waiter | undefined {
-    const lastSlot = ({ asker }: Waiter) => this.#lastSlots.get(asker.collectorId) ?? 0
-    const isBefore = (one: Waiter, other: Waiter) =>
-      one.asker.hour === other.asker.hour ? lastSlot(one) < lastSlot(other) : one.asker.hour > other.asker.hour
+    const rank = ({ asker: { collectorId, hour } }: Waiter) =>
+      [-hour, this.#underWayOf.get(collectorId) ?? 0, this.#lastSlots.get(collectorId) ?? 0] as const
+    const isBefore = (one: Waiter, other: Waiter) => {
+      const [a, b] = [rank(one), rank(other)]
+      return (a[0] - b[0] || a[1] - b[1] || a[2] - b[2]) < 0
+    }
     let first: Waiter | undefined
     for (const waiter of this.#waiting) if (!first || isBefore(waiter, first)) first = waiter
     return first
@@ -175,13 +181,15 @@ export class HostLimit {
 
   #grant(waiter: Waiter, slot: AdmittedRequest): void {
     this.#slots += 1
-    this.#lastSlots.set(waiter.asker.collectorId, this.#slots)
+    const { collectorId } = waiter.asker
+    this.#lastSlots.set(collectorId, this.#slots)
     this.#leave(waiter)
-    this.#underWay += 1
+    this.#addUnderWay(collectorId, 1)
     const over = new AbortController()
     const end = (how: RequestEnd) => {
       if (over.signal.aborted) return
       over.abort()
+      this.#addUnderWay(collectorId, -1)
       this.#end(slot, how)
     }
     // A process that never ends a slot must not keep it from the others.
@@ -192,8 +200,14 @@ export class HostLimit {
     waiter.resolve({ kind: 'granted', end })
   }
 
+  #addUnderWay(collectorId: string, count: 1 | -1): void {
+    this.#underWay += count
+    const underWay = (this.#underWayOf.get(collectorId) ?? 0) + count
+    if (underWay > 0) this.#underWayOf.set(collectorId, underWay)
+    else this.#underWayOf.delete(collectorId)
+  }
+
   #end(slot: AdmittedRequest, how: RequestEnd): void {
-    this.#underWay -= 1
     if (how.kind === 'answered') this.#answered(slot)
     if (how.kind === 'refused') this.#refused(slot, how.retryAfterMs)
     if (how.kind === 'failed') this.#rate.ended(slot)
@@ -277,8 +291,8 @@ export class HostLimits {
 const foreignRetryAfterMsMax = 3_600_000
 
 /**
- * The limits for a process that runs code of others. It takes slots as all do; what it says about a host holds for itself
- * alone: it may say anything, also about a host that it has not asked.
+ * The limits for a process that runs code of others. It takes slots as all do, and at most half of those of a host: it may
+ * end none. What it says about a host holds for itself alone: it may say anything, also about a host that it has not asked.
  */
 export class ForeignHostLimits {
   readonly #shared: Pick<HostLimits, 'take'>
@@ -286,7 +300,7 @@ export class ForeignHostLimits {
 
   constructor(shared: Pick<HostLimits, 'take'>, time: Time, limits: RunnerLimits) {
     this.#shared = shared
-    this.#own = new HostLimits(time, limits)
+    this.#own = new HostLimits(time, { ...limits, hostRequestsMax: Math.ceil(limits.hostRequestsMax / 2) })
   }
 
   /** As that of `HostLimits`. */

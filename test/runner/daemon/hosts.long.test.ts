@@ -5,8 +5,10 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemTime, type Time } from '../../../src/edge/time.ts'
 import { hourAfter } from '../../../src/model/hour.ts'
-import { hostSlotMsMax } from '../../../src/runner/daemon/hosts.ts'
+import { ForeignHostLimits, HostLimits, hostSlotMsMax, RunDeadline } from '../../../src/runner/daemon/hosts.ts'
+import { runnerLimits } from '../../../src/runner/daemon/limits.ts'
 import type { RunnerDeps } from '../../../src/runner/daemon/process-runner.ts'
+import type { RequestEnd } from '../../../src/runner/messages.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { configured, faultOf, hour, testRunner } from '../setup.ts'
 
@@ -68,6 +70,41 @@ const tenfold: Partial<RunnerDeps> = {
   deadlineMs: 600_000,
   limits: { pingEveryMs: 10_000, startMsMax: 300_000, graceMs: 10_000, idleMsMax: 600_000 },
 }
+
+describe('a collector that ends no request', () => {
+  const asker = (collectorId: string) => {
+    return { collectorId, hour, deadline: new RunDeadline(systemTime, 600_000), signal: AbortSignal.any([]) }
+  }
+  const takeMany = (hosts: Pick<HostLimits, 'take'>, collectorId: string, count: number) => {
+    const ends: ((how: RequestEnd) => void)[] = []
+    for (let left = count; left > 0; left -= 1)
+      void hosts.take('a:1', asker(collectorId)).then(slot => slot.kind === 'granted' && ends.push(slot.end))
+    return ends
+  }
+
+  it('has half of the slots of a host, and others the rest', async () => {
+    const shared = new HostLimits(systemTime, { ...runnerLimits, hostRequestsMax: 4 })
+    const held = takeMany(new ForeignHostLimits(shared, systemTime, { ...runnerLimits, hostRequestsMax: 4 }), 'bad', 9)
+    await expect.poll(() => held.length).toBe(2)
+    for (let count = 0; count < 6; count += 1) {
+      const slot = await shared.take('a:1', asker('good'))
+      if (slot.kind === 'granted') slot.end({ kind: 'answered' })
+    }
+    expect(held).toHaveLength(2)
+  })
+
+  it('takes no turns of those that end theirs', async () => {
+    const shared = new HostLimits(systemTime, { ...runnerLimits, hostRequestsMax: 2 })
+    const held = takeMany(shared, 'bad', 4)
+    await expect.poll(() => held.length).toBe(2)
+    const ended = takeMany(shared, 'good', 3)
+    held[0]?.({ kind: 'failed' })
+    for (let count = 0; count < 3; count += 1) {
+      await expect.poll(() => ended.length).toBe(count + 1)
+      ended[count]?.({ kind: 'answered' })
+    }
+  })
+})
 
 describe('collectors of one host', () => {
   it('share its limit over all processes, and all get their values from one that answers 429 above its own', async () => {
