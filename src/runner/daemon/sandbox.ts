@@ -365,8 +365,9 @@ class Walks {
         ? { isWhole: true, hasFolderLink: false, paths: [path, target] }
         : { isWhole: status.isDirectory(), hasFolderLink: true, paths: [] }
     }
-    if (rules.isPackages && status.isDirectory() && isPackagePlace(path, rules.root))
-      await this.#addLinked(path, target)
+    // A link in a package leads nowhere: it could name any folder, and with it the packages around that.
+    const isOfFolder = rules.isPackages && basename(rules.root) === 'node_modules'
+    if (isOfFolder && status.isDirectory() && isPackagePlace(path, rules.root)) await this.#addLinked(path, target)
     return noPart
   }
 

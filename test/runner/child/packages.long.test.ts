@@ -118,6 +118,9 @@ describe('a collector of a package', () => {
       '.package-lock.json': '{}',
     })
     writeFileSync(join(folder, 'secret.txt'), 'text')
+    // A link of its own leads nowhere: it would open the packages around its end.
+    mkdirSync(join(folder, 'node_modules', name, 'node_modules'))
+    symlinkSync('../../..', join(folder, 'node_modules', name, 'node_modules', 'up'))
     const { runner, lines } = testRunner()
     expect((await runner.collect(configured(name, { file }), hour)).failures).toEqual({})
     expect(lines.map(({ message }) => message)).toEqual([readable.join()])
