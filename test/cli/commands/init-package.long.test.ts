@@ -1,4 +1,5 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { temporaryFolder } from '../../support/folder.ts'
@@ -19,6 +20,19 @@ describe('init', () => {
     expect((await tidegauge(folder, 'init')).stderr).toMatch(/^there already, and left as it is: tidegauge.yaml, /m)
     expect(readFileSync(join(folder, 'tidegauge.yaml'), 'utf8')).toBe('# mine\n')
   })
+})
+
+it('init writes a test that fails where nothing is installed, whatever Node there is', async () => {
+  const folder = temporaryFolder()
+  expect(await tidegauge(folder, 'init')).toMatchObject({ code: 0 })
+  const { scripts } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  rmSync(join(folder, 'node_modules'), { recursive: true, force: true })
+  // A Node that is too old runs no test, and ends with 0.
+  const bin = join(folder, 'bin')
+  mkdirSync(bin)
+  writeFileSync(join(bin, 'node'), '#!/bin/sh\n', { mode: 0o755 })
+  const { status } = spawnSync('/bin/sh', ['-c', scripts.test], { cwd: folder, env: { PATH: bin } })
+  expect(status).toBe(127)
 })
 
 describe('init --package', () => {
