@@ -292,7 +292,7 @@ const foreignRetryAfterMsMax = 3_600_000
 
 /**
  * The limits for a process that runs code of others. It takes slots as all do, and at most half of those of a host: it may
- * end none. What it says about a host holds for itself alone: it may say anything, also about a host that it has not asked.
+ * end none. Its reports about a host hold for itself alone: they may be wrong, also about a host that it has not asked.
  */
 export class ForeignHostLimits {
   readonly #shared: Pick<HostLimits, 'take'>
