@@ -345,10 +345,10 @@ export function reorganized(chain: string): Fault {
 }
 
 /** The Fault when a collector asks for a chain that is not configured. */
-export function unknownChain(name: string, known: readonly string[]): Fault {
+export function unknownChain(name: string, chainNames: readonly string[]): Fault {
   const add = 'add it under chains:'
   return new Fault('chain-unknown', `there is no chain "${name}" in the configuration`, {
-    fix: known.length > 0 ? `configured are: ${known.join(', ')}; or ${add}` : add,
+    fix: chainNames.length > 0 ? `configured are: ${chainNames.join(', ')}; or ${add}` : add,
   })
 }
 
@@ -376,13 +376,13 @@ export function frameReader(take: (value: unknown) => void): (piece: Buffer) => 
     pieces.push(piece)
     length += piece.length
     while (length >= bytesWanted) {
-      const all = pieces.length === 1 ? (pieces[0] ?? piece) : Buffer.concat(pieces)
-      const end = 4 + all.readUInt32LE()
-      const whole = all.length >= end
-      pieces = [whole ? all.subarray(end) : all]
-      length = whole ? all.length - end : all.length
+      const bytes = pieces.length === 1 ? (pieces[0] ?? piece) : Buffer.concat(pieces)
+      const end = 4 + bytes.readUInt32LE()
+      const whole = bytes.length >= end
+      pieces = [whole ? bytes.subarray(end) : bytes]
+      length = whole ? bytes.length - end : bytes.length
       bytesWanted = whole ? 4 : end
-      if (whole) take(deserialize(all.subarray(4, end)))
+      if (whole) take(deserialize(bytes.subarray(4, end)))
     }
   }
 }

@@ -198,7 +198,7 @@ export function spawnChild(deps: SpawnDeps): Spawned {
   const kill = () => void child.kill('SIGKILL')
   let listener: ProcessListener | undefined
   const isCut = line instanceof Duplex ? listen(child, line, () => listener) : () => false
-  const crashed = logLines(child, said => listener?.log(said))
+  const hasCrashed = logLines(child, said => listener?.log(said))
   return {
     collectors: new Set(['']),
     listen(next) {
@@ -216,7 +216,7 @@ export function spawnChild(deps: SpawnDeps): Spawned {
     },
     exited: exitOf(child, signal => {
       if (fate.how !== undefined) return { how: fate.how, lacksMemory: true }
-      if (crashed()) return { how: `needed more than ${heapMbMax} MB of memory`, lacksMemory: true }
+      if (hasCrashed()) return { how: `needed more than ${heapMbMax} MB of memory`, lacksMemory: true }
       if (signal !== 'SIGKILL') return {}
       // The system ends processes with it where the machine or the container has no memory left.
       return isCut() ? { how: 'ended with SIGKILL, or closed its connection to the daemon' } : { lacksMemory: true }
@@ -267,10 +267,10 @@ function listen(child: ChildProcess, line: Duplex, listener: () => ProcessListen
 
 /** Reads all lines of a process's connection, in their order. Never rejects. */
 export async function readLines(line: Readable, listener: () => ProcessListener | undefined): Promise<void> {
-  const completed = boundedLines(childMessageCharsMax)
+  const linesOf = boundedLines(childMessageCharsMax)
   try {
     for await (const piece of line.setEncoding('utf8')) {
-      const result = completed(piece)
+      const result = linesOf(piece)
       if (result.kind === 'too-long') return listener()?.tooLong()
       for (const each of result.lines) {
         if (each.length > longLineChars) await ownTick()
@@ -359,13 +359,13 @@ const unstartedReasons: Readonly<Record<string, readonly [reason: string, fix: s
 
 /** Stand-in for a process that could not be started. */
 function unstarted(why: Promise<unknown>): Spawned {
-  const exited = why.then(error => {
+  const exit = why.then(error => {
     const { code = '', message = '' } = error as { code?: string; message?: string }
     const [reason = message, fix = `check that ${process.execPath} can be run`] = unstartedReasons[code] ?? []
     return { how: `could not be started: ${reason}${reason === message ? '' : `, ${code}`}`, fix }
   })
   const nothing = { processor: () => undefined, isNearlyFull: () => false }
-  return { collectors: new Set(), listen() {}, post: () => true, ...nothing, kill() {}, abandon() {}, exited }
+  return { collectors: new Set(), listen() {}, post: () => true, ...nothing, kill() {}, abandon() {}, exited: exit }
 }
 
 async function ticks(count: number): Promise<void> {
@@ -378,26 +378,26 @@ async function ticks(count: number): Promise<void> {
  * @returns a function that tells whether that report was seen
  */
 function logLines(child: ChildProcess, log: (line: LogLine) => void): () => boolean {
-  let crashed = false
+  let isCrash = false
   const forward = (stream: Readable | null, level: ChildLogLevel) => {
     if (!stream) return
     eachLine(stream, message => {
-      crashed ||= message.startsWith('<--- Last few GCs') || message.startsWith('FATAL ERROR')
-      if (!crashed) log({ collectorId: '', level, message, facts: {} })
+      isCrash ||= message.startsWith('<--- Last few GCs') || message.startsWith('FATAL ERROR')
+      if (!isCrash) log({ collectorId: '', level, message, facts: {} })
     })
   }
   forward(child.stdout, 'info')
   forward(child.stderr, 'warn')
-  return () => crashed
+  return () => isCrash
 }
 
 /** Reads lines up to a number and a length; the rest is read and dropped, so that endless output fills no memory. */
 function eachLine(stream: Readable, take: (line: string) => void): void {
-  let [rest, linesLeft] = ['', runLogLinesMax]
+  let [remainder, linesLeft] = ['', runLogLinesMax]
   stream.setEncoding('utf8').on('data', (chunk: string) => {
     if (linesLeft <= 0) return
-    const lines = `${rest}${chunk}`.split('\n')
-    rest = firstChars(lines.pop() ?? '', collectorTextCharsMax)
+    const lines = `${remainder}${chunk}`.split('\n')
+    remainder = firstChars(lines.pop() ?? '', collectorTextCharsMax)
     const whole = lines.filter(line => line.trim() !== '').slice(0, linesLeft)
     linesLeft -= whole.length
     for (const line of whole) take(firstChars(line, collectorTextCharsMax))

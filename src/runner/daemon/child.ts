@@ -129,9 +129,9 @@ class PingWatch {
     this.#isWatching = true
     const { time, limits, isBusy, ping, silent, gone, processor } = this.#deps
     const silentMsMax = limits.pingEveryMs * limits.pingsUnansweredMax
-    let unanswered = 0
+    let silentPings = 0
     let sinceAnswer = new ProcessStopwatch(time, processor)
-    const isSilent = () => unanswered >= limits.pingsUnansweredMax && sinceAnswer.hadMs >= silentMsMax
+    const isSilent = () => silentPings >= limits.pingsUnansweredMax && sinceAnswer.hadMs >= silentMsMax
     while (isBusy() && !isSilent()) {
       this.#isAnswered = false
       ping()
@@ -140,7 +140,7 @@ class PingWatch {
       } catch {
         return
       }
-      unanswered = this.#isAnswered ? 0 : unanswered + 1
+      silentPings = this.#isAnswered ? 0 : silentPings + 1
       if (this.#isAnswered) sinceAnswer = new ProcessStopwatch(time, processor)
     }
     this.#isWatching = false
@@ -188,7 +188,7 @@ export class CollectorChild {
   #lost: Lost = { kind: 'lost', how: 'ended' }
 
   /** @param isReady whether the process has said so */
-  constructor(deps: ChildDeps, spawned: Spawned, isReady: boolean) {
+  constructor(deps: ChildDeps, childProcess: Spawned, isReady: boolean) {
     this.#deps = deps
     const { chains, limits, time, hosts } = deps
     this.#slots = new ChildSlots(
@@ -200,15 +200,15 @@ export class CollectorChild {
       limits,
       isBusy: () => this.#runs.size > 0,
       ping: () => this.#say({ kind: 'ping' }),
-      processor: spawned.processor,
+      processor: childProcess.processor,
       silent: () => this.#loseSilent(),
       gone: this.#gone.signal,
     })
-    this.#spawned = spawned
-    void spawned.exited.then(fate => this.#lose(fate))
+    this.#spawned = childProcess
+    void childProcess.exited.then(fate => this.#lose(fate))
     if (isReady) this.#ready.resolve()
     else void this.#watchStart()
-    spawned.listen({
+    childProcess.listen({
       log: line => this.#write(line),
       hear: line => this.#hear(line),
       tooLong: () => this.#lose({ how: 'sent an invalid message: a line that is too long', fix: meddled }),
@@ -308,11 +308,11 @@ export class CollectorChild {
     this.#lose(this.#spawned.isNearlyFull() ? { how: full, lacksMemory: true } : { how: busy })
   }
 
-  #leave(lost: Lost): void {
-    this.#lost = lost
+  #leave(fate: Lost): void {
+    this.#lost = fate
     this.#gone.abort(new Fault('stopped', 'the process has ended'))
     this.#ready.resolve()
-    for (const token of this.#runs.keys()) this.#settle(token, lost)
+    for (const token of this.#runs.keys()) this.#settle(token, fate)
     this.#slots.endAll()
   }
 

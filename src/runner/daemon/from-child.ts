@@ -29,13 +29,13 @@ export function boundedLines(charsMax: number): (piece: string) => Completed {
   let heldChars = 0
 
   return piece => {
-    const [first = '', ...rest] = piece.split('\n')
-    const last = rest.pop()
+    const [first = '', ...lastPieces] = piece.split('\n')
+    const last = lastPieces.pop()
     heldChars += first.length
     if (heldChars > charsMax) return { kind: 'too-long' }
     pieces.push(first)
     if (last === undefined) return { kind: 'lines', lines: [] }
-    const lines = [pieces.join(''), ...rest]
+    const lines = [pieces.join(''), ...lastPieces]
     pieces = [last]
     heldChars = last.length
     return lines.some(line => line.length > charsMax) ? { kind: 'too-long' } : { kind: 'lines', lines }
@@ -96,12 +96,12 @@ function listOf<Item extends z.ZodType>(item: Item, itemsMax: number) {
     .transform((written, context): z.output<Item>[] => {
       const items: z.output<Item>[] = []
       for (const [place, value] of written.entries()) {
-        const parsed = item.safeParse(value)
-        if (!parsed.success) {
-          context.addIssue(firstIssue(place, parsed.error))
+        const result = item.safeParse(value)
+        if (!result.success) {
+          context.addIssue(firstIssue(place, result.error))
           return notParsed
         }
-        items.push(parsed.data)
+        items.push(result.data)
       }
       return items
     })
@@ -241,10 +241,10 @@ const askForms = {
 } as const
 
 /** A union of the forms would try each of them, and keep the reasons of all. */
-const ask = z.looseObject({}).transform((written, context): Ask => {
+const ask = z.looseObject({}).transform((message, context): Ask => {
   for (const [name, form] of Object.entries(askForms)) {
-    if (!Object.hasOwn(written, name)) continue
-    const parsed = form.safeParse(written)
+    if (!Object.hasOwn(message, name)) continue
+    const parsed = form.safeParse(message)
     if (parsed.success) return parsed.data
     context.addIssue(firstIssue(parsed.error.issues[0]?.path[0] ?? name, parsed.error))
     return notParsed

@@ -307,13 +307,13 @@ export class ForeignHostLimits {
   async take(host: string, asker: Asker): Promise<SlotResult> {
     const slot = await this.#own.take(host, asker)
     if (slot.kind === 'refused') return slot
-    const shared = await this.#shared.take(host, asker).catch(error => {
+    const sharedSlot = await this.#shared.take(host, asker).catch(error => {
       slot.end({ kind: 'failed' })
       throw error
     })
-    if (shared.kind === 'refused') {
+    if (sharedSlot.kind === 'refused') {
       slot.end({ kind: 'failed' })
-      return shared
+      return sharedSlot
     }
     const end = (how: RequestEnd) => {
       const retryAfterMs = how.kind === 'refused' ? how.retryAfterMs : undefined
@@ -322,7 +322,7 @@ export class ForeignHostLimits {
           ? how
           : { kind: 'refused', retryAfterMs: Math.min(retryAfterMs, foreignRetryAfterMsMax) },
       )
-      shared.end({ kind: 'failed' })
+      sharedSlot.end({ kind: 'failed' })
     }
     return { kind: 'granted', end }
   }

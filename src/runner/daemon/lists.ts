@@ -92,10 +92,10 @@ export class Lists {
 
   /** The items when the list was last read, of whichever hour; none when it was not. Never rejects. */
   async recent(list: ListSource): Promise<readonly Hex[]> {
-    const known = this.#knownOf(list)
-    while (known.step) await known.step
-    if (!known.isLoaded) await this.#asStep(known, () => this.#load(list, known))
-    return known.recent
+    const state = this.#knownOf(list)
+    while (state.step) await state.step
+    if (!state.isLoaded) await this.#asStep(state, () => this.#load(list, state))
+    return state.recent
   }
 
   /** Reads a list as of an hour; a long past in several runs, each of which is remembered. Rejects with a Fault. */
@@ -261,15 +261,15 @@ export class Lists {
     try {
       const task = { hour: to, finalHour: to, known: { hour: from, items: [], blocks: [] } }
       const piece = (await list.run(task)).memory
-      const added = piece ? withItems(memory, piece) : memory
-      const count = added.items.length - memory.items.length
+      const newMemory = piece ? withItems(memory, piece) : memory
+      const count = newMemory.items.length - memory.items.length
       if (count > 0) {
         const hours = `${hourText(hourAfter(from, 1))} to ${hourText(to)}`
         list.warn(
           `${count} of its items had been left out by a node, which were found when ${hours} was read again: hours since then may be wrong, and tidegauge backfill --overwrite mends them`,
         )
       }
-      await this.#keep(list, state, { ...next, items: added.items, blocks: added.blocks })
+      await this.#keep(list, state, { ...next, items: newMemory.items, blocks: newMemory.blocks })
     } catch (error) {
       list.warn(`a piece of its past cannot be read again: ${textOf(error)}`)
       state.memory = next
@@ -277,20 +277,20 @@ export class Lists {
   }
 
   async #run(list: ListSource, state: KnownList, at: ListHour): Promise<Listed> {
-    let listed = await list.run(at)
+    let reading = await list.run(at)
     // From memory alone: no read has shown that its block, which may be kept from before a reorg, is in the chain.
     const isFromMemory = at.known?.blocks !== undefined && at.hour <= at.known.hour
-    if (isFromMemory && (await this.#isReplaced(list, listed.pins[0]?.block))) listed = await list.run(at)
-    const { memory, pins, first } = listed
+    if (isFromMemory && (await this.#isReplaced(list, reading.pins[0]?.block))) reading = await list.run(at)
+    const { memory, pins, first } = reading
     if (first === undefined) state.hasMemory ??= memory !== undefined
     const [pin] = pins
-    if (!memory) return listed
+    if (!memory) return reading
     if (memory.blocks && memory.hour > this.#finalHour(list)) {
       if (pin) state.open = { memory, hash: pin.block.hash }
-      return listed
+      return reading
     }
     await this.#remember(list, state, memory, pin?.block)
-    return listed
+    return reading
   }
 
   async #remember(list: ListSource, state: KnownList, memory: ListMemory, block: RememberedList['block']) {
@@ -374,13 +374,13 @@ export function configuredList({ id, options }: CollectorConfig, means: Pick<Lis
 }
 
 /** The items of an event with those of another reading of the same blocks, in the order in which they came. */
-function withItems<M extends ListMemory>(memory: M, other: ListMemory): M {
-  const all = new Map(memory.items.map((item, place) => [item, memory.blocks?.[place] ?? 0]))
-  for (const [place, item] of other.items.entries()) {
-    const block = other.blocks?.[place] ?? 0
-    all.set(item, Math.min(all.get(item) ?? block, block))
+function withItems<M extends ListMemory>(memory: M, addition: ListMemory): M {
+  const blockByItem = new Map(memory.items.map((item, place) => [item, memory.blocks?.[place] ?? 0]))
+  for (const [place, item] of addition.items.entries()) {
+    const block = addition.blocks?.[place] ?? 0
+    blockByItem.set(item, Math.min(blockByItem.get(item) ?? block, block))
   }
-  const sorted = [...all].sort(([, one], [, two]) => one - two)
+  const sorted = [...blockByItem].sort(([, one], [, two]) => one - two)
   return { ...memory, items: sorted.map(([item]) => item), blocks: sorted.map(([, block]) => block) }
 }
 

@@ -63,8 +63,8 @@ function isNamed(token: string, options: unknown): boolean {
 }
 
 /** @throws Fault when none was found */
-function pricedIn(found: PriceFound | undefined): Omit<Priced, 'pins'> {
-  if (!found) throw new Fault('price-missing', 'its reader left it out')
-  if ('failure' in found) throw new Fault(found.isUnread ? 'price-unread' : 'price-missing', found.failure)
-  return found
+function pricedIn(price: PriceFound | undefined): Omit<Priced, 'pins'> {
+  if (!price) throw new Fault('price-missing', 'its reader left it out')
+  if ('failure' in price) throw new Fault(price.isUnread ? 'price-unread' : 'price-missing', price.failure)
+  return price
 }

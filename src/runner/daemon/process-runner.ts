@@ -169,20 +169,20 @@ export class ProcessRunner implements Runner {
     return configuredList(list, { run: at => this.#readList(list, at), warn })
   }
 
-  async #performOn(collector: CollectorConfig, asked: OfHour<Task>): Promise<Done> {
+  async #performOn(collector: CollectorConfig, request: OfHour<Task>): Promise<Done> {
     const { paths, secrets } = await this.#grantedOf(collector)
     const read = secrets.length > 0 && { secrets: this.#secretsOf(collector, secrets) }
-    return this.#perform({ ...asked, collector: { ...refOf(collector), ...read } }, paths)
+    return this.#perform({ ...request, collector: { ...refOf(collector), ...read } }, paths)
   }
 
   /** The present secrets of a collector, which the redactor knows before anything else happens. @throws Fault `secret-missing` */
   #secretsOf(collector: CollectorConfig, secrets: readonly OptionSecret[]): Readonly<Record<string, string>> {
     const { readSecret = readOption } = this.#deps
-    const read = secrets.map(
+    const secretValues = secrets.map(
       secret => [secretId(secret.ref), readSecret(secret, collector.placeOf(secret.path))] as const,
     )
-    this.#redactor.add(read.flatMap(([, secret]) => [secret, ...secretPartsOf(secret)]))
-    return Object.fromEntries(read)
+    this.#redactor.add(secretValues.flatMap(([, secret]) => [secret, ...secretPartsOf(secret)]))
+    return Object.fromEntries(secretValues)
   }
 
   async #start(group: ProcessGroup, isPinged: boolean): Promise<CollectorChild> {
@@ -216,12 +216,12 @@ export class ProcessRunner implements Runner {
 
   async #started(group: ProcessGroup): Promise<Spawned> {
     const { configFolders = [] } = this.#deps
-    const permitted = await readablePaths({ ...group, hidden: this.#hidden, configFolders }, this.#walks)
+    const permissions = await readablePaths({ ...group, hidden: this.#hidden, configFolders }, this.#walks)
     const { heapMbMax, memoryMbMax } = this.#limits
     // Shipped code only opens what the configuration declares; no code of one's own runs in its process.
     const mayUseSqlite = group.isShipped && group.declared.length > 0
     const folder = dirname(group.configFile)
-    return spawnChild({ ...permitted, heapMbMax, memoryMbMax, mayUseSqlite, folder })
+    return spawnChild({ ...permissions, heapMbMax, memoryMbMax, mayUseSqlite, folder })
   }
 
   async #runAlone(task: Task, group: ProcessGroup): Promise<TaskEnd> {
@@ -237,11 +237,11 @@ export class ProcessRunner implements Runner {
     throw endedFault(use, end)
   }
 
-  async #perform(task: Task, granted: readonly string[]): Promise<Done> {
+  async #perform(task: Task, paths: readonly string[]): Promise<Done> {
     const { signal } = this.#stopping
     signal.throwIfAborted()
     requireFile(task.collector)
-    const group = groupOf(task.collector, granted)
+    const group = groupOf(task.collector, paths)
     const isCulprit = this.#culprits.has(task.collector.id)
     const first: TaskEnd | Lost | undefined = isCulprit ? undefined : await this.#processes.run(task, group)
     if (first?.kind === 'lost') signal.throwIfAborted()
@@ -272,12 +272,12 @@ export class ProcessRunner implements Runner {
   }
 
   async doubtLists(collector: CollectorConfig): Promise<boolean> {
-    const doubted = this.#listsOf(collector).map(async ([name, list]) => {
+    const doubts = this.#listsOf(collector).map(async ([name, list]) => {
       const isForgotten = await this.#lists.doubt(this.#sourceOf(list))
       if (isForgotten) this.#listAnswers.forgetAll(name)
       return isForgotten
     })
-    return (await Promise.all([...doubted, this.#logHistories.doubt(collector.id)])).includes(true)
+    return (await Promise.all([...doubts, this.#logHistories.doubt(collector.id)])).includes(true)
   }
 
   /** Whether it is over a list whose source knows the present alone. */
@@ -294,11 +294,11 @@ export class ProcessRunner implements Runner {
 
   async #grant(ref: CollectorRef, description: DescribedToDaemon) {
     if (description.kind === 'mistaken') return { granted: nothing, mistakes: [] }
-    const { declared: said } = description
+    const { declared: pathIds } = description
     const secrets = declaredSecrets(ref, description.secrets)
     const isShipped = originOf(ref).kind === 'shipped'
     const { mayOpen = () => true } = this.#deps
-    const { granted: paths, mistakes } = await declaredPaths(ref, said, isShipped, async path => {
+    const { granted: paths, mistakes } = await declaredPaths(ref, pathIds, isShipped, async path => {
       if (!mayOpen(ref.configFile, path)) return foreignPath
       return isShipped ? undefined : refusal(path, this.#hidden)
     })
@@ -309,10 +309,10 @@ export class ProcessRunner implements Runner {
   #grantedOf(collector: CollectorConfig): Promise<Granted> {
     const granted = this.#known.get(collector)
     if (granted) return granted
-    const described = this.describe(collector).then(() => this.#known.get(collector) ?? nothing)
-    this.#known.set(collector, described)
-    described.catch(() => this.#known.delete(collector))
-    return described
+    const description = this.describe(collector).then(() => this.#known.get(collector) ?? nothing)
+    this.#known.set(collector, description)
+    description.catch(() => this.#known.delete(collector))
+    return description
   }
 }
 
@@ -320,13 +320,13 @@ export class ProcessRunner implements Runner {
 function lateWords(fault: FaultRecord, chains: Chains): FaultRecord {
   const { waitedFor } = fault.facts
   if (fault.code !== 'collector-hung' || typeof waitedFor !== 'string') return fault
-  const all = waitedFor.split(', ').map(name => {
+  const waits = waitedFor.split(', ').map(name => {
     const chain = name.startsWith('chain ') ? chains[name.slice('chain '.length)] : undefined
     const hosts = chain?.hosts?.() ?? []
     return { name: hosts.length > 0 ? `${name} (${hosts.join(', ')})` : name, isChain: chain !== undefined }
   })
-  const names = all.map(({ name }) => name).join(', ')
-  const step = all.some(({ isChain }) => isChain)
+  const names = waits.map(({ name }) => name).join(', ')
+  const step = waits.some(({ isChain }) => isChain)
     ? 'tidegauge doctor shows which endpoints answer'
     : 'see whether it answers'
   return {

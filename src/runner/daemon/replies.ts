@@ -122,11 +122,11 @@ export class RunBlocks {
   checked(name: string, question: ChainQuestion, reply: ChainReply): ChainReply {
     const chainId = this.#chains[name]?.id
     if (reply.kind === 'faulted' || chainId === undefined) return reply
-    const met = this.#byChain.get(chainId) ?? { block: reply.at, logs: [] }
-    if (met.block.hash !== reply.at.hash) return { kind: 'faulted', fault: faultRecord(reorganized(name)) }
-    this.#byChain.set(chainId, met)
+    const meeting = this.#byChain.get(chainId) ?? { block: reply.at, logs: [] }
+    if (meeting.block.hash !== reply.at.hash) return { kind: 'faulted', fault: faultRecord(reorganized(name)) }
+    this.#byChain.set(chainId, meeting)
     if (question.kind === 'logs' && reply.kind === 'logs' && question.hours === undefined) {
-      met.logs.push({ filter: question.filter, digest: new LogList(reply.value).digest })
+      meeting.logs.push({ filter: question.filter, digest: new LogList(reply.value).digest })
     }
     return reply
   }
@@ -158,10 +158,10 @@ export class RunBlocks {
    */
   add(pins: readonly PinnedBlock[]): void {
     for (const { chainId, block, logs = [] } of pins) {
-      const met = this.#byChain.get(chainId) ?? { block, logs: [] }
-      if (met.block.hash !== block.hash) throw reorganized(this.#nameOf(chainId))
-      met.logs.push(...logs)
-      this.#byChain.set(chainId, met)
+      const meeting = this.#byChain.get(chainId) ?? { block, logs: [] }
+      if (meeting.block.hash !== block.hash) throw reorganized(this.#nameOf(chainId))
+      meeting.logs.push(...logs)
+      this.#byChain.set(chainId, meeting)
     }
   }
 
@@ -486,10 +486,10 @@ function unpricedTokens(chain: string): Fault {
 }
 
 function unknown(kind: AnswerKind, name: string, all: readonly string[]): Fault {
-  const known = all.filter(each => tokenIn(each) === undefined)
+  const names = all.filter(each => tokenIn(each) === undefined)
   const add = `add it under ${kind}s:`
-  const others = known.length > 0 ? `configured are: ${known.join(', ')}; or ${add}` : add
+  const others = names.length > 0 ? `configured are: ${names.join(', ')}; or ${add}` : add
   return new Fault(`${kind}-unknown`, `there is no ${kind} ${quoted(name)} in the configuration`, {
-    fix: didYouMean(name, known, others, add),
+    fix: didYouMean(name, names, others, add),
   })
 }

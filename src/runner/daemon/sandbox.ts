@@ -26,7 +26,7 @@ export interface ProcessGroup extends Omit<Readable, 'hidden' | 'configFolders'>
 }
 
 /** The group of a collector whose options declare these paths. */
-export function groupOf(ref: Pick<CollectorRef, 'use' | 'configFile'>, declared: readonly string[]): ProcessGroup {
+export function groupOf(ref: Pick<CollectorRef, 'use' | 'configFile'>, paths: readonly string[]): ProcessGroup {
   const origin = originOf(ref)
   const { configFile } = ref
   const namedFile = origin.kind === 'file' ? origin.file : undefined
@@ -35,9 +35,9 @@ export function groupOf(ref: Pick<CollectorRef, 'use' | 'configFile'>, declared:
   // Permissions are set at the start: another file behind the link, or another import, needs another process.
   const imported = file === undefined ? [] : importedFiles(file)
   // A shipped collector reads nothing next to the file that uses it: those of all files share a process.
-  const key = JSON.stringify([origin, isShipped ? '' : configFile, [...declared].sort(), imported])
+  const key = JSON.stringify([origin, isShipped ? '' : configFile, [...paths].sort(), imported])
   const packageName = origin.kind === 'package' ? origin.name : undefined
-  return { key, file, namedFile, packageName, configFile, declared, isShipped }
+  return { key, file, namedFile, packageName, configFile, declared: paths, isShipped }
 }
 
 /**
@@ -159,9 +159,9 @@ export async function readablePaths(readable: Readable, underWay: PackageWalks =
   const hiddenPaths = [...(await withReal(hidden)), ...systemFolders]
   const walks = new Walks(hiddenPaths, configurations)
   // The program's own libraries are trusted, as the program is.
-  const trusted = ownLibraries()
+  const libraries = ownLibraries()
   for (const folder of packageName === undefined ? packageFolders(dirname(file ?? configFile)) : []) {
-    if (trusted.includes(folder)) continue
+    if (libraries.includes(folder)) continue
     const key = JSON.stringify([folder, hiddenPaths, configurations])
     const found = underWay.get(key) ?? walkedPackages(folder, new Walks(hiddenPaths, configurations))
     underWay.set(key, found)
@@ -170,7 +170,7 @@ export async function readablePaths(readable: Readable, underWay: PackageWalks =
   if (packageName !== undefined) await walks.addPackage(packageName, dirname(configFile))
   if (file !== undefined) await walks.addOwn(file, namedFile ?? file)
   for (const path of declared) await walks.addDeclared(path)
-  return { reads: permitted([...own, ...trusted, ...walks.paths]), links: Object.fromEntries(walks.links) }
+  return { reads: permitted([...own, ...libraries, ...walks.paths]), links: Object.fromEntries(walks.links) }
 }
 
 async function walkedPackages(folder: string, walks: Walks): Promise<Walks> {
@@ -471,11 +471,11 @@ const relativePath = /(['"`])(\.{1,2}\/[^'"`\n]+)\1/g
 export function importedFiles(file: string, isTaken = (_file: string) => true): readonly string[] {
   const files = new Set([file])
   const code = new CodeReader()
-  for (const each of files) {
+  for (const sourceFile of files) {
     if (files.size >= filesMax) break
-    if (!isCode(each)) continue
-    for (const [, , written = ''] of code.textOf(each).matchAll(relativePath)) {
-      const path = resolve(dirname(each), written)
+    if (!isCode(sourceFile)) continue
+    for (const [, , written = ''] of code.textOf(sourceFile).matchAll(relativePath)) {
+      const path = resolve(dirname(sourceFile), written)
       if (isTaken(path)) files.add(path)
     }
   }
