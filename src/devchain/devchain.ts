@@ -1,4 +1,4 @@
-import type { Address } from 'viem'
+import type { Address, Hex } from 'viem'
 import type { Time } from '../edge/time.ts'
 import { unlessAborted } from '../edge/unless-aborted.ts'
 import { type Hour, hourAfter, hourAt, hoursFrom } from '../model/hour.ts'
@@ -46,6 +46,8 @@ export class Devchain {
   readonly #anvil: Anvil
   readonly #writing: Writing
   readonly #stack: AsyncDisposableStack
+  /** Seconds by which a user has moved the time of the node ahead of the clock. */
+  #aheadSeconds = 0
 
   private constructor(anvil: Anvil, writing: Writing, hours: readonly Hour[], stack: AsyncDisposableStack) {
     this.hours = hours
@@ -99,12 +101,19 @@ export class Devchain {
 
   /**
    * Life goes on: one block at this instant, with a trade or a deposit now and then. Nothing when the last block has
-   * the same second. Not to be called again before it has resolved.
+   * the same second. Where a user has moved the node's time ahead of the clock, it stays so far ahead. Not to be called
+   * again before it has resolved.
    */
   async pulse(nowMs: number): Promise<void> {
-    const secondsNow = Math.floor(nowMs / 1000)
     const { miner } = this.#writing
-    if (secondsNow <= miner.lastSeconds) return
+    const { timestamp } = await this.#anvil.rpc<{ timestamp: Hex }>('eth_getBlockByNumber', 'latest', false)
+    const last = Number(timestamp)
+    const clockSeconds = Math.floor(nowMs / 1000)
+    // A block of a user, by evm_increaseTime and evm_mine: an earlier one would be refused.
+    if (last > miner.lastSeconds) this.#aheadSeconds = Math.max(0, last + 1 - clockSeconds)
+    miner.lastSeconds = last
+    const secondsNow = clockSeconds + this.#aheadSeconds
+    if (secondsNow <= last) return
     const actions = await pulseActions(this.#writing)
     // The node refuses a transaction where a user has spent what the account had: the block is made without it.
     await miner.mine(secondsNow, actions).catch(() => miner.mine(secondsNow, []))

@@ -1,4 +1,13 @@
-import { createPublicClient, createWalletClient, erc20Abi, http, multicall3Abi, parseEther, publicActions } from 'viem'
+import {
+  createPublicClient,
+  createTestClient,
+  createWalletClient,
+  erc20Abi,
+  http,
+  multicall3Abi,
+  parseEther,
+  publicActions,
+} from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { multicall3Address } from '../../src/chain/read/read-memory.ts'
 import { Devchain } from '../../src/devchain/devchain.ts'
@@ -88,6 +97,20 @@ it('life goes on at the pulse, one block for a second and none back in time', as
     for (const ms of [nowMs + 60_000, nowMs + 60_500, nowMs, nowMs + 3_600_000]) await chain.pulse(ms)
     const later = (await blocksOf(chain)).slice(before).map(({ timestamp }) => Number(timestamp))
     expect(later).toEqual([nowSeconds + 60, nowSeconds + 3600])
+  } finally {
+    await chain.stop()
+  }
+})
+
+it('life goes on after a user has moved its time, as far ahead of the clock', async () => {
+  const chain = await Devchain.build({ nowMs, hours: 1 })
+  try {
+    const client = createTestClient({ mode: 'anvil', transport: http(chain.url) }).extend(publicActions)
+    await client.setNextBlockTimestamp({ timestamp: BigInt(nowSeconds + 86_400) })
+    await client.mine({ blocks: 1 })
+    for (const minute of [1, 2]) await chain.pulse(nowMs + minute * 60_000)
+    const { timestamp } = await client.getBlock()
+    expect(timestamp).toBe(BigInt(nowSeconds + 86_400 + 61))
   } finally {
     await chain.stop()
   }
