@@ -91,11 +91,11 @@ export class FleetAgreement {
     this.#learn(await store.agree([service, ...definitions], name))
   }
 
-  /** Learns what has changed, as this daemon has read it when it renewed its lease. @param read the service, and recent identities */
-  async renewed(read: readonly StoredIdentity[]): Promise<void> {
+  /** Learns what has changed, as this daemon has read it when it renewed its lease. @param identities the service, and recent identities */
+  async renewed(identities: readonly StoredIdentity[]): Promise<void> {
     const { store, time } = this.#deps
     const nowMs = time.steadyMs()
-    this.#learn(read)
+    this.#learn(identities)
     // Changes of a time in which the database could not be reached from here are not recent any more.
     const isLate = nowMs - this.#learntAtMs > recentIdentityMs / 2
     if (isLate) this.#learn(await store.identities([...this.#definitions.keys()]))
@@ -146,7 +146,7 @@ export class FleetAgreement {
     if (this.#differing.size === 0) return
     const states = await store.supported(this.differing, name)
     const nowMs = time.steadyMs()
-    const taken = states.flatMap(({ collector, isSupported, isLeft }) => {
+    const newIdentities = states.flatMap(({ collector, isSupported, isLeft }) => {
       const identity = this.#definitions.get(collectorIdentity(collector))
       if (isSupported || !identity) {
         this.#unsupportedSinceMs.delete(collector)
@@ -156,10 +156,10 @@ export class FleetAgreement {
       this.#unsupportedSinceMs.set(collector, sinceMs)
       return isLeft || nowMs - sinceMs >= unsupportedMs ? [identity] : []
     })
-    if (taken.length === 0) return
-    await store.take(taken, name)
-    this.#learn(await store.identities(taken.map(identity => identity.name)))
-    const collectors = taken.map(identity => collectorOf(identity.name))
+    if (newIdentities.length === 0) return
+    await store.take(newIdentities, name)
+    this.#learn(await store.identities(newIdentities.map(identity => identity.name)))
+    const collectors = newIdentities.map(identity => collectorOf(identity.name))
     log.info({ collectors }, 'no other daemon has the definition that counted: the one of this daemon counts now')
   }
 }

@@ -103,10 +103,10 @@ export class BackfillWorker {
   async stop(): Promise<void> {
     this.#isStopping = true
     await this.#loop.stop()
-    const all = [...this.#reading]
-    for (const [, { stopping }] of all) stopping.abort(stopped)
-    await Promise.all(all.map(([, { ended }]) => ended))
-    await Promise.all(all.map(([lane]) => this.#deps.rest(lane)))
+    const windows = [...this.#reading]
+    for (const [, { stopping }] of windows) stopping.abort(stopped)
+    await Promise.all(windows.map(([, { ended }]) => ended))
+    await Promise.all(windows.map(([lane]) => this.#deps.rest(lane)))
   }
 
   async #pass(signal: AbortSignal): Promise<void> {
@@ -168,7 +168,7 @@ export class BackfillWorker {
   async #read(lane: Lane, window: BackfillWindow, reading: WindowReading): Promise<void> {
     const { engine, read, time, failed } = this.#deps
     const { queue, stopping } = reading
-    const owned = oncePerCommit(async transaction => {
+    const requireOwned = oncePerCommit(async transaction => {
       const isOwned = !reading.claim.isLost && (await engine.keep(queue, reading.claim.attempt, transaction))
       if (isOwned) return
       lose(reading)
@@ -178,7 +178,7 @@ export class BackfillWorker {
       if (!reading.claim.isLost) await engine.release(queue, [reading.claim.attempt])
     }
     try {
-      const result = await read(lane, window, { signal: stopping.signal, owned })
+      const result = await read(lane, window, { signal: stopping.signal, owned: requireOwned })
       if (stopping.signal.aborted) await giveBack()
       else await this.#finish(queue, reading.claim.attempt, result)
     } catch (error) {
@@ -212,10 +212,10 @@ function lose(reading: WindowReading): void {
 
 /** Many outcomes share a commit: the claim is asked for once. */
 function oncePerCommit(step: CommitStep): CommitStep {
-  const asked = new WeakMap<SharedTransaction, Promise<void>>()
+  const stepOfCommit = new WeakMap<SharedTransaction, Promise<void>>()
   return transaction => {
-    const known = asked.get(transaction) ?? step(transaction)
-    asked.set(transaction, known)
+    const known = stepOfCommit.get(transaction) ?? step(transaction)
+    stepOfCommit.set(transaction, known)
     return known
   }
 }

@@ -108,25 +108,25 @@ export class FleetIntakeStore implements IntakeStore {
    * all its due collectors, so that one call of a node serves them. While the database is away: those that can be read only
    * now, whether claimed or not.
    */
-  async dueHours(wanted: DueHoursWanted): Promise<readonly DueHour[]> {
+  async dueHours(request: DueHoursWanted): Promise<readonly DueHour[]> {
     const { local } = this.#deps
-    await local.drain(wanted.nowMs)
-    const claimed = await this.#claimedHours(wanted).catch((error: unknown) => ({ error }))
-    const isFailed = 'error' in claimed
-    const more = await local.dueHours(wanted, isFailed ? [] : claimed)
-    if (!isFailed) return [...claimed, ...more]
-    if (more.length === 0) throw claimed.error
-    return more
+    await local.drain(request.nowMs)
+    const claimedHours = await this.#claimedHours(request).catch((error: unknown) => ({ error }))
+    const isFailed = 'error' in claimedHours
+    const localHours = await local.dueHours(request, isFailed ? [] : claimedHours)
+    if (!isFailed) return [...claimedHours, ...localHours]
+    if (localHours.length === 0) throw claimedHours.error
+    return localHours
   }
 
-  async #claimedHours(wanted: DueHoursWanted): Promise<readonly DueHour[]> {
+  async #claimedHours(request: DueHoursWanted): Promise<readonly DueHour[]> {
     const { claims, lanes } = this.#deps
-    const underWay = (wanted.underWay ?? []).map(({ collector, hour }) => ({ lane: lanes.of(collector) ?? '', hour }))
-    await claims.claimFree(wanted.current, underWay)
+    const underWay = (request.underWay ?? []).map(({ collector, hour }) => ({ lane: lanes.of(collector) ?? '', hour }))
+    await claims.claimFree(request.current, underWay)
     const due = await Promise.all(
       claims.trusted.map(claimed => {
         const isUnderWay = underWay.some(({ lane, hour }) => lane === claimed.lane && hour === claimed.hour)
-        return this.#dueOf(claimed, wanted, isUnderWay)
+        return this.#dueOf(claimed, request, isUnderWay)
       }),
     )
     return due.flat()
@@ -160,32 +160,32 @@ export class FleetIntakeStore implements IntakeStore {
   async #recordClaimed(outcome: CollectionOutcome, nowMs: number): Promise<Recorded> {
     const { intake, claims, lanes, counts, time } = this.#deps
     const { collector, hour } = outcome
-    const claimed = claims.find({ lane: lanes.of(collector) ?? '', hour })
-    if (!claimed) throw takenOver(hour)
+    const claimedHour = claims.find({ lane: lanes.of(collector) ?? '', hour })
+    if (!claimedHour) throw takenOver(hour)
     const end = { isEnded: false }
     const beforeMs = nowMs + keptForRetryMs
     try {
       // Before the transaction, which must not wait for another connection.
       const scope = await lanes.scope(time)
-      const recorded = await intake.record(outcome, nowMs, async transaction => {
+      const result = await intake.record(outcome, nowMs, async transaction => {
         if (!(await counts(collector, transaction))) throw takenOver(hour)
-        end.isEnded = await this.#endIfLastOnce(claimed, { scope, beforeMs }, transaction)
+        end.isEnded = await this.#endIfLastOnce(claimedHour, { scope, beforeMs }, transaction)
       })
-      if (end.isEnded) claims.forget(claimed)
-      else if (outcome.failed) claims.noteFailure(claimed)
-      return recorded
+      if (end.isEnded) claims.forget(claimedHour)
+      else if (outcome.failed) claims.noteFailure(claimedHour)
+      return result
     } catch (error) {
-      if (error instanceof Fault && error.code === 'hour-taken-over') claims.forget(claimed)
+      if (error instanceof Fault && error.code === 'hour-taken-over') claims.forget(claimedHour)
       throw error
     }
   }
 
   async recordGap(...[collector, hour, fault]: Parameters<IntakeStore['recordGap']>): Promise<void> {
     const { intake, claims, lanes, engine } = this.#deps
-    const claimed = claims.find({ lane: lanes.of(collector) ?? '', hour })
-    if (!claimed) throw takenOver(hour)
+    const claimedHour = claims.find({ lane: lanes.of(collector) ?? '', hour })
+    if (!claimedHour) throw takenOver(hour)
     await intake.recordGap(collector, hour, fault, async transaction => {
-      if (!(await engine.keep(claimed.queue, claimed.claim.attempt, transaction))) throw takenOver(hour)
+      if (!(await engine.keep(claimedHour.queue, claimedHour.claim.attempt, transaction))) throw takenOver(hour)
     })
   }
 
@@ -205,50 +205,50 @@ export class FleetIntakeStore implements IntakeStore {
   }
 
   /** The due collectors of a claimed hour. */
-  async #dueOf(claimed: ClaimedHour, wanted: DueHoursWanted, isUnderWay: boolean): Promise<readonly DueHour[]> {
+  async #dueOf(claimedHour: ClaimedHour, request: DueHoursWanted, isUnderWay: boolean): Promise<readonly DueHour[]> {
     const { intake, lanes } = this.#deps
-    if (!isUnderWay && this.#deps.claims.isForAnother(claimed)) {
-      await this.#deps.claims.release(claimed)
+    if (!isUnderWay && this.#deps.claims.isForAnother(claimedHour)) {
+      await this.#deps.claims.release(claimedHour)
       return []
     }
-    const own = new Set(lanes.collectorsOf(claimed.lane))
-    const collectors = isUnderWay ? wanted.collectors.filter(id => own.has(id)) : [...own]
-    const upTo = { ...wanted, collectors, current: claimed.hour, limit: 1 }
+    const own = new Set(lanes.collectorsOf(claimedHour.lane))
+    const collectors = isUnderWay ? request.collectors.filter(id => own.has(id)) : [...own]
+    const upTo = { ...request, collectors, current: claimedHour.hour, limit: 1 }
     const due = collectors.length > 0 ? await intake.dueHours(upTo) : []
-    const now = due.filter(({ hour }) => hour === claimed.hour)
-    if (now.length === 0) await this.#giveUpIdle(claimed, wanted.nowMs)
+    const now = due.filter(({ hour }) => hour === claimedHour.hour)
+    if (now.length === 0) await this.#giveUpIdle(claimedHour, request.nowMs)
     return now
   }
 
   /** Gives up an hour for which nothing is under way here: what is under way is due. */
-  async #giveUpIdle(claimed: ClaimedHour, nowMs: number): Promise<void> {
+  async #giveUpIdle(claimedHour: ClaimedHour, nowMs: number): Promise<void> {
     const { store, claims, lanes, time } = this.#deps
     const scope = await lanes.scope(time)
-    const isDueBefore = (beforeMs: number) => store.isLaneDue(claimed, scope, beforeMs)
-    if (!(await isDueBefore(nowMs + keptForRetryMs))) await claims.drop(claimed)
-    else if (!claims.works(claimed.lane) && !(await isDueBefore(nowMs + 1))) await claims.release(claimed)
+    const isDueBefore = (beforeMs: number) => store.isLaneDue(claimedHour, scope, beforeMs)
+    if (!(await isDueBefore(nowMs + keptForRetryMs))) await claims.drop(claimedHour)
+    else if (!claims.works(claimedHour.lane) && !(await isDueBefore(nowMs + 1))) await claims.release(claimedHour)
   }
 
   /** Steps run when all outcomes of a commit are written: the first one finds what the last one would. */
-  #endIfLastOnce(claimed: ClaimedHour, left: DueThere, transaction: SharedTransaction): Promise<boolean> {
-    const all = this.#lookedAtIn.get(transaction) ?? new Map<ClaimedHour, Promise<boolean>>()
-    this.#lookedAtIn.set(transaction, all)
-    const ending = all.get(claimed) ?? this.#endIfLast(claimed, left, transaction)
-    all.set(claimed, ending)
+  #endIfLastOnce(claimedHour: ClaimedHour, dueThere: DueThere, transaction: SharedTransaction): Promise<boolean> {
+    const endings = this.#lookedAtIn.get(transaction) ?? new Map<ClaimedHour, Promise<boolean>>()
+    this.#lookedAtIn.set(transaction, endings)
+    const ending = endings.get(claimedHour) ?? this.#endIfLast(claimedHour, dueThere, transaction)
+    endings.set(claimedHour, ending)
     return ending
   }
 
   /** @returns whether no collector is due, and the job has ended */
   async #endIfLast(
-    claimed: ClaimedHour,
+    claimedHour: ClaimedHour,
     { scope, beforeMs }: DueThere,
     transaction: SharedTransaction,
   ): Promise<boolean> {
     const { engine, store } = this.#deps
-    const { queue, hour } = claimed
-    const { attempt } = claimed.claim
+    const { queue, hour } = claimedHour
+    const { attempt } = claimedHour.claim
     if (!(await engine.keep(queue, attempt, transaction))) throw takenOver(hour)
-    if (await store.isLaneDue(claimed, scope, beforeMs, transaction)) return false
+    if (await store.isLaneDue(claimedHour, scope, beforeMs, transaction)) return false
     await engine.complete(queue, attempt, transaction)
     return true
   }
@@ -312,14 +312,16 @@ export class LocalHours {
    */
   async dueHours({ collectors, current }: DueHoursWanted, claimed: readonly DueHour[]): Promise<readonly DueHour[]> {
     const isClaimed = new Set(claimed.filter(({ hour }) => hour === current).map(({ collector }) => collector))
-    const asked = collectors.filter(id => this.#due.get(id) === current && !isClaimed.has(id) && this.#deps.works(id))
-    if (asked.length === 0) return []
+    const collectorsToAsk = collectors.filter(
+      id => this.#due.get(id) === current && !isClaimed.has(id) && this.#deps.works(id),
+    )
+    if (collectorsToAsk.length === 0) return []
     try {
-      const isDue = await this.#deps.store.isDue(asked, current)
-      if (!isDue) for (const id of asked) this.#due.delete(id)
+      const isDue = await this.#deps.store.isDue(collectorsToAsk, current)
+      if (!isDue) for (const id of collectorsToAsk) this.#due.delete(id)
       return []
     } catch (error) {
-      return this.#isAway(error) ? asked.map(collector => ({ collector, hour: current, attempts: 0 })) : []
+      return this.#isAway(error) ? collectorsToAsk.map(collector => ({ collector, hour: current, attempts: 0 })) : []
     }
   }
 
@@ -394,12 +396,12 @@ export class LocalHours {
   /** An outcome whose units are compared with those in the database, which could not be asked when it was read. */
   async #judged(outcome: CollectionOutcome): Promise<CollectionOutcome> {
     const pasts = await this.#deps.intake.pasts(outcome.accepted.map(({ metric }) => metric))
-    const accepted = outcome.accepted.map((one, place) => {
+    const acceptedValues = outcome.accepted.map((value, place) => {
       const past = pasts[place]
-      const hold = one.hold ?? (past && unitHold(one.metric, past))
-      return hold ? { ...one, hold } : one
+      const hold = value.hold ?? (past && unitHold(value.metric, past))
+      return hold ? { ...value, hold } : value
     })
-    return { ...outcome, accepted }
+    return { ...outcome, accepted: acceptedValues }
   }
 
   /** Why an outcome was not stored: a claim that ran out means that another daemon has the hour, or that the database is away. */

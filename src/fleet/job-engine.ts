@@ -199,9 +199,9 @@ export class JobEngine {
   /** Does something with a queue, which is made if it does not exist. */
   async #use<T>(queue: string, work: (boss: PgBoss) => Promise<T>): Promise<T> {
     this.#boss ??= this.#start()
-    const [started, queues] = [this.#boss, this.#queues]
+    const [bossStart, queues] = [this.#boss, this.#queues]
     try {
-      const boss = await started
+      const boss = await bossStart
       if (!queues.has(queue)) {
         await boss.createQueue(queue, queueOptions)
         queues.add(queue)
@@ -211,7 +211,7 @@ export class JobEngine {
       return done
     } catch (error) {
       this.#failingSinceMs ??= this.#deps.time.steadyMs()
-      if (isGone(error)) this.#forget(started)
+      if (isGone(error)) this.#forget(bossStart)
       throw error
     }
   }
@@ -262,11 +262,11 @@ export class JobEngine {
   }
 
   /** Ends an instance; the next call starts another one, which a late error of the one before must not end. */
-  #forget(failed: Promise<PgBoss> | undefined): void {
-    if (!failed || failed !== this.#boss) return
+  #forget(bossStart: Promise<PgBoss> | undefined): void {
+    if (!bossStart || bossStart !== this.#boss) return
     this.#boss = undefined
     this.#queues = new Set()
-    this.#ending = Promise.all([this.#ending, failed.then(end, () => {})]).then(() => {})
+    this.#ending = Promise.all([this.#ending, bossStart.then(end, () => {})]).then(() => {})
   }
 }
 

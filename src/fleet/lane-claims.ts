@@ -105,18 +105,18 @@ export class LaneClaims {
   }
 
   /** Forgets an hour whose job has ended, or that another daemon has now. */
-  forget(claimed: ClaimedHour): void {
-    const key = keyOf(claimed)
-    if (this.#claimed.get(key) === claimed) this.#claimed.delete(key)
+  forget(claimedHour: ClaimedHour): void {
+    const key = keyOf(claimedHour)
+    if (this.#claimed.get(key) === claimedHour) this.#claimed.delete(key)
     // There is room again.
-    this.#askedAtMs.delete(claimed.lane)
+    this.#askedAtMs.delete(claimedHour.lane)
   }
 
   /** Notes that a collector of an hour failed: for a while, other daemons have the lane's free hours first. */
-  noteFailure(claimed: ClaimedHour): void {
+  noteFailure(claimedHour: ClaimedHour): void {
     const nowMs = this.#deps.time.steadyMs()
-    claimed.failingSinceMs ??= nowMs
-    this.#failedAtMs.set(claimed.lane, nowMs)
+    claimedHour.failingSinceMs ??= nowMs
+    this.#failedAtMs.set(claimedHour.lane, nowMs)
   }
 
   /** Whether an hour has failed here for so long that another daemon should try it. */
@@ -126,10 +126,10 @@ export class LaneClaims {
   }
 
   /** Hands an hour over that nothing is under way for. */
-  async release(claimed: ClaimedHour): Promise<void> {
-    await this.#deps.engine.release(claimed.queue, [claimed.claim.attempt])
-    this.forget(claimed)
-    this.#askedAtMs.set(claimed.lane, this.#deps.time.steadyMs())
+  async release(claimedHour: ClaimedHour): Promise<void> {
+    await this.#deps.engine.release(claimedHour.queue, [claimedHour.claim.attempt])
+    this.forget(claimedHour)
+    this.#askedAtMs.set(claimedHour.lane, this.#deps.time.steadyMs())
   }
 
   /** Ends the job of an hour with nothing left to do. */
@@ -145,10 +145,10 @@ export class LaneClaims {
   }
 
   async #release(): Promise<void> {
-    await this.#byQueue((queue, claimed) =>
+    await this.#byQueue((queue, hours) =>
       this.#deps.engine.release(
         queue,
-        claimed.map(({ claim }) => claim.attempt),
+        hours.map(({ claim }) => claim.attempt),
       ),
     )
     this.#claimed.clear()
@@ -166,10 +166,10 @@ export class LaneClaims {
   async #claimOf(lane: Lane, current: Hour, underWay: readonly LaneHour[]): Promise<void> {
     const { engine, time } = this.#deps
     const sentAtMs = time.steadyMs()
-    const own = [...this.#claimed.values()].filter(claimed => claimed.lane === lane)
-    const busy = [...own, ...underWay.filter(one => one.lane === lane)].filter(({ hour }) => hour < current)
+    const hoursOfLane = [...this.#claimed.values()].filter(claimed => claimed.lane === lane)
+    const busy = [...hoursOfLane, ...underWay.filter(one => one.lane === lane)].filter(({ hour }) => hour < current)
     const room = claimedHoursMax - new Set(busy.map(({ hour }) => hour)).size
-    const hasCurrent = own.some(({ hour }) => hour >= current)
+    const hasCurrent = hoursOfLane.some(({ hour }) => hour >= current)
     const isTooSoon = sentAtMs - (this.#askedAtMs.get(lane) ?? Number.NEGATIVE_INFINITY) < this.#restMs(lane, sentAtMs)
     if (isTooSoon || (room <= 0 && hasCurrent)) return
     this.#askedAtMs.set(lane, sentAtMs)
@@ -195,18 +195,18 @@ export class LaneClaims {
     await this.#deps.time.sleep(touchMs / 2, signal).catch(() => {})
   }
 
-  async #touch(queue: string, all: readonly ClaimedHour[]): Promise<void> {
+  async #touch(queue: string, hours: readonly ClaimedHour[]): Promise<void> {
     const { engine, time } = this.#deps
     const sentAtMs = time.steadyMs()
-    const due = all.filter(({ claim }) => isTouchDue(claim, sentAtMs))
-    const kept = await engine.touch(
+    const due = hours.filter(({ claim }) => isTouchDue(claim, sentAtMs))
+    const keptIds = await engine.touch(
       queue,
       due.map(({ claim }) => claim.attempt),
     )
-    for (const claimed of due) {
-      const isKept = kept.has(claimed.claim.attempt.id)
-      claimed.claim = claimAfter(claimed.claim, isKept ? { kind: 'touched', sentAtMs } : { kind: 'refused' })
-      if (!isKept) this.forget(claimed)
+    for (const claimedHour of due) {
+      const isKept = keptIds.has(claimedHour.claim.attempt.id)
+      claimedHour.claim = claimAfter(claimedHour.claim, isKept ? { kind: 'touched', sentAtMs } : { kind: 'refused' })
+      if (!isKept) this.forget(claimedHour)
     }
   }
 
@@ -234,11 +234,11 @@ export async function reconcile(
   { store, backfills }: ReconciledStores,
   engine: JobEngine,
   lanes: CollectorLanes,
-  worked: readonly Lane[],
+  workedLanes: readonly Lane[],
   time: Pick<Time, 'nowMs' | 'steadyMs'>,
 ): Promise<void> {
   // Jobs of other lanes are made by the daemons that work them.
-  const work = await lanes.work(worked, time)
+  const work = await lanes.work(workedLanes, time)
   if (work.due.length > 0) {
     const most = reconciledHoursMax * Math.max(1, lanes.all.size)
     const due = await store.dueLaneHours(await lanes.scope(time), time.nowMs(), most)

@@ -121,11 +121,11 @@ export class CollectorLanes {
    * Reads which lanes have something to do, at every third look, and after hours were planned here: a fleet with nothing to do
    * asks the engine for nothing.
    */
-  async work(worked: readonly Lane[], time: Pick<Time, 'nowMs' | 'steadyMs'>): Promise<LaneWork> {
+  async work(workedLanes: readonly Lane[], time: Pick<Time, 'nowMs' | 'steadyMs'>): Promise<LaneWork> {
     const atMs = time.steadyMs()
     const known = this.#work
     if (known && atMs - known.atMs < workKnownMs) return known.found
-    const found = this.scope(time).then(scope => this.#store.laneWork(worked, scope, time.nowMs()))
+    const found = this.scope(time).then(scope => this.#store.laneWork(workedLanes, scope, time.nowMs()))
     this.#work = { atMs, found }
     return found
   }
@@ -136,13 +136,13 @@ export class CollectorLanes {
     const { collectors } = this
     const known = this.#scope
     if (known && known.count === collectors.length && atMs - known.atMs < scopeKnownMs) return known.found
-    const found = this.#store.scopeOf(collectors)
-    const scope = { atMs, count: collectors.length, found }
+    const ids = this.#store.scopeOf(collectors)
+    const scope = { atMs, count: collectors.length, found: ids }
     this.#scope = scope
-    found.catch(() => {
+    ids.catch(() => {
       if (this.#scope === scope) this.#scope = undefined
     })
-    return found
+    return ids
   }
 
   /**
@@ -152,10 +152,10 @@ export class CollectorLanes {
   async assigned(collector: string): Promise<Lane | undefined> {
     this.#work = undefined
     this.#scope = undefined
-    const known = this.#assigned.get(collector) ?? this.#assign(collector)
-    this.#assigned.set(collector, known)
+    const assignment = this.#assigned.get(collector) ?? this.#assign(collector)
+    this.#assigned.set(collector, assignment)
     try {
-      await known
+      await assignment
     } catch (error) {
       this.#assigned.delete(collector)
       throw error

@@ -164,11 +164,11 @@ export class Leases {
   async #renew(): Promise<void> {
     const { store, entry, learn, time } = this.#deps
     const sentAtMs = time.steadyMs()
-    const own = entry()
-    const text = this.#textOf(own)
+    const ownEntry = entry()
+    const text = this.#textOf(ownEntry)
     const before = this.#term
     const isDescribed = before > 0 && text === this.#described
-    const renewal = await store.renew(this.#holder, isDescribed ? undefined : own)
+    const renewal = await store.renew(this.#holder, isDescribed ? undefined : ownEntry)
     this.#hasOthers = renewal.hasOthers
     if (renewal.isAnyOver) this.#isOverAtMs = sentAtMs
     this.#acceptedAtMs = sentAtMs
@@ -176,7 +176,7 @@ export class Leases {
     // A server that took over from another one may lack the latest commits: then it begins again.
     const isBehind = before > 0 && renewal.term === before && renewal.held < held
     if (renewal.term !== before || isBehind) this.lose()
-    if (renewal.term === undefined) await this.#noteNamesake(own, renewal)
+    if (renewal.term === undefined) await this.#noteNamesake(ownEntry, renewal)
     if (renewal.term === undefined || isBehind) return
     // The claims of the process that had this name before have ended, too.
     if (this.#othersUntilMs !== undefined) this.#isOverAtMs = sentAtMs
@@ -207,10 +207,10 @@ export class Leases {
     if (!isAnyOver && lookedFor === this.#lookedFor) return
     const sentAtMs = time.steadyMs()
     const names = wanting.map(({ name }) => name)
-    const taken = new Set(await store.claim(this.#holder, names, service))
+    const takenNames = new Set(await store.claim(this.#holder, names, service))
     this.#lookedFor = isAnyOver ? undefined : lookedFor
     for (const [lease, wanted] of Map.groupBy(wanting, ({ lease }) => lease)) {
-      const own = wanted.flatMap(({ name }) => (taken.has(name) ? [name] : []))
+      const own = wanted.flatMap(({ name }) => (takenNames.has(name) ? [name] : []))
       if (own.length > 0) lease.taken(own, sentAtMs)
     }
   }
@@ -322,12 +322,12 @@ export class Lease {
    * @param work its signal is aborted when another daemon may have them
    */
   async whileHeld<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const [lost, ended] = [new AbortController(), new AbortController()]
-    void this.#abortWhenLost(lost, ended.signal)
+    const [loss, end] = [new AbortController(), new AbortController()]
+    void this.#abortWhenLost(loss, end.signal)
     try {
-      return await work(lost.signal)
+      return await work(loss.signal)
     } finally {
-      ended.abort(new Error('it has ended'))
+      end.abort(new Error('it has ended'))
     }
   }
 
@@ -371,12 +371,12 @@ export class Lease {
   }
 
   /** Never rejects. */
-  async #abortWhenLost(lost: AbortController, ended: AbortSignal): Promise<void> {
+  async #abortWhenLost(loss: AbortController, end: AbortSignal): Promise<void> {
     const { time, leases } = this.#deps
-    while (!ended.aborted) {
+    while (!end.aborted) {
       const leftMs = this.names.length > 0 ? leases.trustLeftMs : 0
-      if (leftMs <= 0) return lost.abort(new Error('another daemon may deliver'))
-      await time.sleep(leftMs, ended).catch(() => {})
+      if (leftMs <= 0) return loss.abort(new Error('another daemon may deliver'))
+      await time.sleep(leftMs, end).catch(() => {})
     }
   }
 

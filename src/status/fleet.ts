@@ -162,7 +162,7 @@ export function fleetState({ daemons, due, nowMs, service, protocolIds = [], tro
   })
   const living = members.filter(({ isAway }) => !isAway)
   const livingRows = daemons.filter((_, place) => !members[place]?.isAway)
-  const worked = new Set(living.flatMap(({ lanes }) => lanes))
+  const workedLanes = new Set(living.flatMap(({ lanes }) => lanes))
   const differing = [
     ...versionDifference(living),
     ...configurationDifferences(livingRows, protocolIds),
@@ -175,7 +175,7 @@ export function fleetState({ daemons, due, nowMs, service, protocolIds = [], tro
   return {
     daemons: members,
     troubles: [...new Set(troubles.map(asSentence))],
-    idleLanes: due.filter(({ lane }) => !worked.has(lane)).map(lane => ({ ...lane, reason: idleSentence(lane) })),
+    idleLanes: due.filter(({ lane }) => !workedLanes.has(lane)).map(lane => ({ ...lane, reason: idleSentence(lane) })),
     differences: differing.map(({ reason, fix }) => `${reason}. ${fix}.`),
     differing,
   }
@@ -218,10 +218,10 @@ const partWords: Readonly<Record<(typeof configurationParts)[number], readonly [
 
 function configurationDifferences(living: readonly SeenDaemon[], protocolIds: readonly string[]): FleetDifference[] {
   return configurationParts.flatMap((part, place) => {
-    const [what, fix] = partWords[part]
+    const [partName, fix] = partWords[part]
     if (part === 'keys') return keyDifference(living, protocolIds)
     const groups = grouped(living, ({ digest }) => shortHex(partOf(digest, place)))
-    const reason = `The daemons have different ${what}: ${eachOf(groups)}`
+    const reason = `The daemons have different ${partName}: ${eachOf(groups)}`
     return groups.length < 2 ? [] : [{ kind: part, reason, fix }]
   })
 }
@@ -246,12 +246,12 @@ function keyDifference(living: readonly SeenDaemon[], protocolIds: readonly stri
 
 /** Digests of keys by those of the ids of their protocols, which follow the parts. */
 function keyDigests(digest: Buffer): ReadonlyMap<string, string> {
-  const all = digest.subarray(configurationParts.length * partBytes)
-  const count = Math.floor(all.length / (2 * partBytes))
+  const digests = digest.subarray(configurationParts.length * partBytes)
+  const count = Math.floor(digests.length / (2 * partBytes))
   return new Map(
     Array.from({ length: count }, (_, place) => [
-      partOf(all, 2 * place).toString('hex'),
-      shortHex(partOf(all, 2 * place + 1)),
+      partOf(digests, 2 * place).toString('hex'),
+      shortHex(partOf(digests, 2 * place + 1)),
     ]),
   )
 }

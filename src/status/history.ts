@@ -57,10 +57,10 @@ interface HistoryInput extends Pick<Observed, 'nowMs'> {
 }
 
 /** The hours of a metric in a range; `undefined` when none of its values there is stored. */
-export async function metricHistory(input: HistoryInput, asked: string): Promise<MetricHistory | undefined> {
+export async function metricHistory(input: HistoryInput, metricName: string): Promise<MetricHistory | undefined> {
   const { config, outbox, nowMs } = input
-  if (!isMetricId(asked)) return undefined
-  const id = asked
+  if (!isMetricId(metricName)) return undefined
+  const id = metricName
   const { to = hourAt(nowMs) } = input
   const hours = hoursFrom(input.from ?? hourAfter(to, 1 - historyHours), to)
   const entries = await outbox.operators.history(id, hours[0], hours.at(-1))
@@ -99,10 +99,10 @@ async function reasonsOf(
   const { failed } = await status.reasons(first, last, reasonsMax)
   const ownRows = failed.filter(row => row.collector === collector)
   const dead = await operators.deadOrHeld({ state: 'dead', ids: [id] })
-  const held = await operators.deadOrHeld({ state: 'held', ids: [id] })
+  const heldMetrics = await operators.deadOrHeld({ state: 'held', ids: [id] })
   return new Map([
     ...ownRows.flatMap(({ hour, fault }) => (fault ? [[hour, fault.message] as const] : [])),
-    ...[...dead, ...held].filter(metric => metric.id === id).map(({ hour, reason }) => [hour, reason] as const),
+    ...[...dead, ...heldMetrics].filter(metric => metric.id === id).map(({ hour, reason }) => [hour, reason] as const),
   ])
 }
 

@@ -73,17 +73,17 @@ function newestLate(nowMs: number): Hour {
  * @param hour of the lateness. Default: the newest that should be delivered
  */
 export function readinessOf(
-  observed: ReadinessInput,
+  input: ReadinessInput,
   lateness: Lateness,
   fleet: FleetState | undefined,
-  hour: Hour = newestLate(observed.nowMs),
+  hour: Hour = newestLate(input.nowMs),
 ): Readiness {
-  const said = sentencesOf(observed, lateness, fleet, hour)
-  const isWarning = (cause: ReadinessCause) => decisions.has(cause) && !isStrict(observed)
-  const of = (causes: readonly ReadinessCause[]) => causes.flatMap(cause => said[cause])
+  const sentencesByCause = sentencesOf(input, lateness, fleet, hour)
+  const isWarning = (cause: ReadinessCause) => decisions.has(cause) && !isStrict(input)
+  const of = (causes: readonly ReadinessCause[]) => causes.flatMap(cause => sentencesByCause[cause])
   const red = readinessCauses.filter(cause => !isWarning(cause))
   const reasons = of(red)
-  const causes = red.flatMap(cause => said[cause].map(() => cause))
+  const causes = red.flatMap(cause => sentencesByCause[cause].map(() => cause))
   const warnings = of(readinessCauses.filter(isWarning))
   const isReady = reasons.length === 0
   return { ok: isReady, reasons, ...(!isReady && { causes }), ...(warnings.length > 0 && { warnings }) }
@@ -123,35 +123,35 @@ export function isStrict({ config }: Pick<ReadinessInput, 'config'>): boolean {
 
 /** The sentences of each cause; none of one that does not hold. */
 function sentencesOf(
-  observed: ReadinessInput,
+  input: ReadinessInput,
   lateness: Lateness,
   fleet: FleetState | undefined,
   hour: Hour,
 ): Readonly<Record<ReadinessCause, readonly string[]>> {
-  const { config, configuration, outbox, nowMs, startedAtMs, host } = observed
+  const { config, configuration, outbox, nowMs, startedAtMs, host } = input
   const { destinations, deadAndHeld } = lateness
   const isStarting = nowMs - startedAtMs < overdueMs
-  const { uncollected, incomplete, unplanned } = lateHours(observed, lateness, isStarting)
+  const { uncollected, incomplete, unplanned } = lateHours(input, lateness, isStarting)
   const full = outbox.health.fullSentence
-  const locked = outbox.health.lockedSentence(nowMs)
+  const lockSentence = outbox.health.lockedSentence(nowMs)
   const idle = fleet?.idleLanes.filter(({ oldest }) => oldest <= hour) ?? []
   const expectedIds = new Set(config.protocols.flatMap(({ collectors }) => collectors.map(({ id }) => id)))
   return {
     'config-refused': refusedSentences(configuration),
-    'clock-wrong': clockSentences({ ...observed, destinations }),
+    'clock-wrong': clockSentences({ ...input, destinations }),
     'disk-full': full === undefined ? [] : [asSentence(full)],
-    locked: locked === undefined ? [] : [asSentence(locked)],
-    'kept-locally': keptSentences(observed.kept),
+    locked: lockSentence === undefined ? [] : [asSentence(lockSentence)],
+    'kept-locally': keptSentences(input.kept),
     'fleet-stuck': fleet?.troubles ?? [],
     'no-daemon': isStarting ? [] : idle.map(({ reason }) => asSentence(reason)),
-    'not-collected': uncollected.map(each => lateSentence(each, observed)),
-    'not-planned': missingSentences(unplanned, hour, observed),
+    'not-collected': uncollected.map(each => lateSentence(each, input)),
+    'not-planned': missingSentences(unplanned, hour, input),
     // Older gaps are history, and shown in the grid.
     gap: lateness.gaps.filter(({ collector }) => expectedIds.has(collector)).map(gap => gapSentence(gap)),
-    'not-delivered': undeliveredSentences(lateness, host, isStarting, observed),
+    'not-delivered': undeliveredSentences(lateness, host, isStarting, input),
     dead: deadAndHeldSentences({ ...deadAndHeld, held: 0 }, hour, host),
     held: deadAndHeldSentences({ ...deadAndHeld, dead: 0 }, hour, host),
-    'window-incomplete': incomplete.map(each => lateSentence(each, observed)),
+    'window-incomplete': incomplete.map(each => lateSentence(each, input)),
     'fleet-differs': fleet?.differences ?? [],
   }
 }

@@ -63,14 +63,14 @@ const namesMax = 3
 
 /** Sentences about an hour that has no row yet but should: one where the reason is the same for all. */
 export function missingSentences(ids: readonly string[], hour: Hour, reader: Reader): string[] {
-  const which = `not asked for the hour ${hourText(hour)}`
+  const words = `not asked for the hour ${hourText(hour)}`
   if (!reader.isUnattended)
-    return ids.map(id => `${id} was ${which}, which is not even planned. What holds it up? tidegauge doctor`)
+    return ids.map(id => `${id} was ${words}, which is not even planned. What holds it up? tidegauge doctor`)
   if (ids.length === 0) return []
   const more = ids.length - namesMax
   const all = [...ids.slice(0, namesMax), ...(more > 0 ? [`${more} more`] : [])]
   const names = all.length === 1 ? `${all[0]} was` : `${all.slice(0, -1).join(', ')} and ${all.at(-1)} were`
-  return [`${names} ${which}${untriedWords}`]
+  return [`${names} ${words}${untriedWords}`]
 }
 
 /** The fact that metrics are late. */
@@ -129,16 +129,16 @@ export function deadAndHeldSentences({ dead, held }: DeadAndHeldCounts, hour: Ho
  * `undefined` when there are none.
  */
 export function strandedSentence(
-  configured: readonly { readonly id: string }[],
+  protocols: readonly { readonly id: string }[],
   byProtocol: ReadonlyMap<string, { readonly due: number }>,
 ): string | undefined {
-  const known = new Set(configured.map(({ id }) => id))
-  const stranded = [...byProtocol]
+  const known = new Set(protocols.map(({ id }) => id))
+  const strandedProtocols = [...byProtocol]
     .filter(([id, { due }]) => due > 0 && !known.has(id))
     .sort(([a], [b]) => (a < b ? -1 : 1))
-  const [[first] = []] = stranded
+  const [[first] = []] = strandedProtocols
   if (first === undefined) return undefined
-  const counts = stranded.map(([id, { due }]) => `${due} due of ${id}`).join(', ')
+  const counts = strandedProtocols.map(([id, { due }]) => `${due} due of ${id}`).join(', ')
   return `Metrics of protocols that are no longer configured are not delivered: ${counts}. Configure them again, or give them up: tidegauge due drop ${first}`
 }
 

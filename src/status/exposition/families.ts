@@ -337,10 +337,10 @@ function runFamilies({ counters }: Scrape, labels: LabelsById): Family[] {
       'Runs of each collector and their duration, waiting for its chains included, since the start.',
       [...counters.runs].flatMap(([collector, { runs, seconds }]) =>
         of(labels, collector).flatMap(
-          own =>
+          family =>
             [
-              [own, seconds, '_sum'],
-              [own, runs, '_count'],
+              [family, seconds, '_sum'],
+              [family, runs, '_count'],
             ] as const,
         ),
       ),
@@ -362,14 +362,14 @@ function stateCounts({ hours, gaps }: Scrape, labels: LabelsById): MetricSample[
   const byCollector = Map.groupBy(gaps, ({ collector }) => collector)
   return hours.rows.flatMap(({ collector, cells }): MetricSample[] => {
     const collectorLabels = labels.get(collector) ?? {}
-    const coded = byCollector.get(collector) ?? []
+    const rowsWithCode = byCollector.get(collector) ?? []
     return [
       ...counted.map(
         state => [{ ...collectorLabels, state }, cells.filter(cell => cell.state === state).length] as const,
       ),
-      ...coded.map(({ code, hours: count }) => [{ ...collectorLabels, state: 'gap', code }, count] as const),
+      ...rowsWithCode.map(({ code, hours: count }) => [{ ...collectorLabels, state: 'gap', code }, count] as const),
       // A collector without a gap has a line that says so.
-      ...(coded.length === 0 ? [[{ ...collectorLabels, state: 'gap' }, 0] as const] : []),
+      ...(rowsWithCode.length === 0 ? [[{ ...collectorLabels, state: 'gap' }, 0] as const] : []),
     ]
   })
 }

@@ -58,31 +58,31 @@ function gateText(
 /** The due metrics by protocol, and how late they are. */
 function dueNote({ byProtocol, late }: BacklogState): Html {
   if (byProtocol.length === 0) return nothing
-  const rest = byProtocol.length - backlogMax
-  const removed = byProtocol.find(({ isRemoved }) => isRemoved)
+  const restCount = byProtocol.length - backlogMax
+  const removedProtocol = byProtocol.find(({ isRemoved }) => isRemoved)
   const one = ({ protocolId, due, isRemoved }: BacklogState['byProtocol'][number]) =>
     html`<li><span class="id">${protocolId}</span> ${numberText(due)}${isRemoved ? html` <span class="removed">removed</span>` : nothing}</li>`
   return html`<ul class="due-list quiet" aria-label="Due metrics by protocol">${byProtocol.slice(0, backlogMax).map(one)}${
-    rest > 0 ? html`<li>and ${rest} more</li>` : nothing
+    restCount > 0 ? html`<li>and ${restCount} more</li>` : nothing
   }</ul>${
     late === undefined
       ? nothing
       : html`<p class="quiet">${numberText(late.metrics)} of them should be delivered by now, the oldest of ${dayClockText(late.oldest)}.</p>`
   }${
-    removed === undefined
+    removedProtocol === undefined
       ? nothing
-      : html`<p class="quiet">What a removed protocol left is not delivered: <code>tidegauge due drop ${removed.protocolId}</code> gives it up.</p>`
+      : html`<p class="quiet">What a removed protocol left is not delivered: <code>tidegauge due drop ${removedProtocol.protocolId}</code> gives it up.</p>`
   }`
 }
 
 /** The commands that list what waits for a person. */
 function commands({ dead, held, due }: Balance): Html {
-  const listed = [
+  const items = [
     ...(dead > 0 ? [html`<li><code>tidegauge dead ls</code> lists what the service refused</li>`] : []),
     ...(held > 0 ? [html`<li><code>tidegauge held ls</code> lists what is implausible</li>`] : []),
     ...(due > 0 ? [html`<li><code>tidegauge due ls</code> lists what is on its way, and why it waits</li>`] : []),
   ]
-  return listed.length === 0 ? nothing : html`<ul class="commands quiet" aria-label="Commands">${listed}</ul>`
+  return items.length === 0 ? nothing : html`<ul class="commands quiet" aria-label="Commands">${items}</ul>`
 }
 
 /** Shown from a second on: the service's date has whole seconds. */
@@ -202,12 +202,12 @@ const warningsMax = 20
 
 /** The service's warnings that no person has acknowledged, each with its count. @param states the latest first */
 export function warnings(states: readonly Warning[], nowMs: number): Html {
-  const rest = states.length - warningsMax
+  const restCount = states.length - warningsMax
   return html`<section aria-labelledby="warnings"><h2 id="warnings">Warnings of the service</h2>${
     states.length === 0
       ? html`<p class="empty">None. What the service remarks about a push is kept here.</p>`
       : html`<ul class="warnings">${states.slice(0, warningsMax).map(state => warning(state, nowMs))}${
-          rest > 0 ? html`<li class="quiet">and ${rest} more</li>` : nothing
+          restCount > 0 ? html`<li class="quiet">and ${restCount} more</li>` : nothing
         }</ul><p class="quiet commands"><code>tidegauge warnings</code> lists them; <code>tidegauge warnings ack --all</code> takes them off this page.</p>`
   }</section>`
 }

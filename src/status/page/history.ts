@@ -69,11 +69,11 @@ function days({ hours }: MetricHistory): Html {
 function dayDetails(day: string, dayHours: readonly HistoryHour[], isOpen: boolean): Html {
   const hour: Hour | undefined = dayHours[0]?.hour
   if (hour === undefined) return nothing
-  const undelivered = dayHours.filter(({ state }) => state !== 'delivered').length
+  const openCount = dayHours.filter(({ state }) => state !== 'delivered').length
   const values = dayHours.flatMap(({ value }) => value ?? [])
   const range = values.length === 0 ? 'no value' : rangeText(values)
   return html`<details id="day-${day}"${isOpen ? Html.trusted(' open') : nothing}><summary>${dayText(hour)} <span class="quiet">${range}${
-    undelivered > 0 ? `, ${undelivered} not delivered` : ''
+    openCount > 0 ? `, ${openCount} not delivered` : ''
   }</span></summary>
 <table class="metrics"><caption class="unseen">Values of ${day}</caption><thead><tr><th scope="col">Hour</th><th scope="col">Value</th><th scope="col" class="state">State</th><th scope="col">Collected</th><th scope="col">Delivered</th></tr></thead><tbody>${dayHours.map(row)}</tbody></table></details>`
 }
@@ -85,10 +85,10 @@ function rangeText(values: readonly number[]): string {
 
 function row({ hour, value, state, reason, collectedMs, deliveredMs, earlier = [] }: HistoryHour): Html {
   const why = reason === undefined ? nothing : html`: ${reason}`
-  const corrected = earlier.map(one => html`, ${exactText(one.value)} until ${whenText(one.untilMs, hour)}`)
+  const corrections = earlier.map(one => html`, ${exactText(one.value)} until ${whenText(one.untilMs, hour)}`)
   return html`<tr><th scope="row">${clockText(hour)}</th><td>${value === undefined ? '–' : exactText(value)}</td><td class="state${
     state === 'delivered' ? '' : ' old'
-  }">${stateText[state]}${why}${corrected}</td><td>${whenText(collectedMs, hour)}</td><td>${whenText(deliveredMs, hour)}</td></tr>
+  }">${stateText[state]}${why}${corrections}</td><td>${whenText(collectedMs, hour)}</td><td>${whenText(deliveredMs, hour)}</td></tr>
 `
 }
 

@@ -45,13 +45,13 @@ seconds after each full hour.</p>`
 function folded(week: WeekGrid, folds: readonly Fold[]): Html {
   return html`<div class="folds-axis">${axis(week)}</div>${folds.map(fold => {
     const { protocolId, rows, collectors, troubled } = fold
-    const more = collectors - rows.length
+    const restCount = collectors - rows.length
     return html`<details class="fold" id="${troubled > 0 ? 'troubled' : 'calm'}-${protocolId}"${troubled > 0 ? Html.trusted(' open') : nothing}><summary><b>${protocolId}</b> <span class="quiet">${counted(collectors, 'collector')}</span>${
       troubled > 0
         ? html` <span class="in-trouble">${troubled} with a trouble</span>`
         : html` <span class="quiet">· no trouble in these days</span>`
     }</summary>${rows.length > 0 ? table(week, rows, protocolId) : nothing}${
-      more > 0 && rows.length > 0 ? html`<p class="quiet note">and ${more} more</p>` : nothing
+      restCount > 0 && rows.length > 0 ? html`<p class="quiet note">and ${restCount} more</p>` : nothing
     }</details>`
   })}`
 }
@@ -83,15 +83,15 @@ function collectorName({ collector, protocolId, isRemoved }: WeekRow, isAlone: b
   return html`<span class="own-id">${ownId(collector, protocolId)}</span>${isAlone ? html` <span class="of">${protocolId}</span>` : nothing}${removed}`
 }
 
-function troubles(all: readonly HourTrouble[]): Html {
-  if (all.length === 0) return nothing
-  const more = all.slice(troublesShown, troublesMax)
-  const rest = all.length - troublesMax
-  return html`<h3 class="minor">What went wrong</h3><ul class="troubles">${all.slice(0, troublesShown).map(trouble)}</ul>${
-    more.length === 0
+function troubles(troubleList: readonly HourTrouble[]): Html {
+  if (troubleList.length === 0) return nothing
+  const laterTroubles = troubleList.slice(troublesShown, troublesMax)
+  const restCount = troubleList.length - troublesMax
+  return html`<h3 class="minor">What went wrong</h3><ul class="troubles">${troubleList.slice(0, troublesShown).map(trouble)}</ul>${
+    laterTroubles.length === 0
       ? nothing
-      : html`<details id="more-troubles"><summary>${more.length} more</summary><ul class="troubles">${more.map(trouble)}${
-          rest > 0 ? html`<li class="quiet">and ${rest} more</li>` : nothing
+      : html`<details id="more-troubles"><summary>${laterTroubles.length} more</summary><ul class="troubles">${laterTroubles.map(trouble)}${
+          restCount > 0 ? html`<li class="quiet">and ${restCount} more</li>` : nothing
         }</ul></details>`
   }`
 }
@@ -143,10 +143,10 @@ function strip({ from }: Pick<WeekGrid, 'from'>, { runs }: Pick<WeekRow, 'runs'>
   )}</div>`
 }
 
-function titlesOf(placed: readonly Placed[], charsMax: number): ReadonlyMap<Placed, string> {
+function titlesOf(spans: readonly Placed[], charsMax: number): ReadonlyMap<Placed, string> {
   const byNeed = [
-    ...placed.filter(({ shape }) => isTrouble(shape)).toReversed(),
-    ...placed.filter(({ shape }) => !isTrouble(shape)).toReversed(),
+    ...spans.filter(({ shape }) => isTrouble(shape)).toReversed(),
+    ...spans.filter(({ shape }) => !isTrouble(shape)).toReversed(),
   ]
   const titles = new Map<Placed, string>()
   let charsLeft = charsMax
@@ -221,10 +221,10 @@ function rowText({ runs }: Pick<WeekRow, 'runs'>, charsMax: number): string {
   const counts = [...hoursByShape].map(([shape, hours]) => `${counted(hours, 'hour')} ${meaningByShape[shape]}`)
   const troubles = runs.filter(stretch => isTrouble(shapeOf(stretch))).toReversed()
   const spoken: string[] = []
-  let left = charsMax
+  let charsLeft = charsMax
   for (const text of troubles.map(stretchText)) {
-    left -= text.length
-    if (left < 0) break
+    charsLeft -= text.length
+    if (charsLeft < 0) break
     spoken.push(text)
   }
   const rest = troubles.length - spoken.length
@@ -392,13 +392,13 @@ export function bounded({ week, protocols }: Pick<Snapshot, 'week' | 'protocols'
   const rows = withinRuns(week.rows.length > shownMax ? firstOf(inTurn(week.rows), hasTrouble) : week.rows)
   const troubled = new Set(rows.map(({ protocolId }) => protocolId))
   const ordered = byTrouble(protocols, week.rows)
-  const shown = ordered.length > shownMax ? firstOf(ordered, ({ id }) => troubled.has(id)) : ordered
+  const shownProtocols = ordered.length > shownMax ? firstOf(ordered, ({ id }) => troubled.has(id)) : ordered
   return {
     week: { ...week, rows },
     moreCollectors: week.rows.length - rows.length,
     folds: foldsOf(week.rows, rows),
-    protocols: shown,
-    moreProtocols: protocols.length - shown.length,
+    protocols: shownProtocols,
+    moreProtocols: protocols.length - shownProtocols.length,
   }
 }
 
@@ -408,10 +408,10 @@ function byTrouble(protocols: readonly ProtocolState[], rows: readonly WeekRow[]
   return protocols.toSorted((a, b) => Number(troubled.has(b.id)) - Number(troubled.has(a.id)))
 }
 
-function foldsOf(all: readonly WeekRow[], shown: readonly WeekRow[]): readonly Fold[] {
+function foldsOf(all: readonly WeekRow[], shownRows: readonly WeekRow[]): readonly Fold[] {
   const byProtocol = Map.groupBy(all, ({ protocolId }) => protocolId)
   if (all.length <= unfoldedMax || all.length < foldedMin * byProtocol.size) return []
-  const shownBy = Map.groupBy(shown, ({ protocolId }) => protocolId)
+  const shownBy = Map.groupBy(shownRows, ({ protocolId }) => protocolId)
   return [...byProtocol]
     .map(([protocolId, members]) => ({
       protocolId,
@@ -425,20 +425,20 @@ function foldsOf(all: readonly WeekRow[], shown: readonly WeekRow[]): readonly F
 /** The rows of all protocols in turn, so that none takes the room of the others. */
 function inTurn(rows: readonly WeekRow[]): readonly WeekRow[] {
   const turns = new Map<string, number>()
-  const placed = rows.map(row => {
+  const rowsWithTurn = rows.map(row => {
     const turn = turns.get(row.protocolId) ?? 0
     turns.set(row.protocolId, turn + 1)
     return { row, turn }
   })
-  return placed.sort((a, b) => a.turn - b.turn).map(({ row }) => row)
+  return rowsWithTurn.sort((a, b) => a.turn - b.turn).map(({ row }) => row)
 }
 
 /** The first rows, up to a number of stretches. */
 function withinRuns(rows: readonly WeekRow[]): readonly WeekRow[] {
-  let left = runsMax
+  let runsLeft = runsMax
   const end = rows.findIndex(({ runs }) => {
-    left -= runs.length
-    return left < 0
+    runsLeft -= runs.length
+    return runsLeft < 0
   })
   return end < 0 ? rows : rows.slice(0, end)
 }

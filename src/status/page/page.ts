@@ -46,14 +46,14 @@ ${footer(snapshot)}
 }
 
 /** The beginning of each page, up to its body. */
-export function head(title: string, more: Html = nothing): Html {
+export function head(title: string, extraHead: Html = nothing): Html {
   return html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-${more}<title>${title}</title>
+${extraHead}<title>${title}</title>
 <link rel="icon" href="data:image/svg+xml,${encodeURIComponent(icon)}">
 <style>${Html.trusted(style)}</style>
 </head>`
@@ -102,15 +102,15 @@ ${glance(snapshot)}
 }
 
 /** The first reasons, and the others folded. */
-function reasons(all: readonly string[]): Html {
+function reasons(sentences: readonly string[]): Html {
   const item = (reason: string) => html`<li>${reason}</li>`
-  const rest = all.slice(reasonsShown, reasonsMax)
-  const left = all.length - reasonsMax
-  return html`<ul aria-label="Why it is not ready">${all.slice(0, reasonsShown).map(item)}</ul>${
-    rest.length === 0
+  const laterReasons = sentences.slice(reasonsShown, reasonsMax)
+  const leftCount = sentences.length - reasonsMax
+  return html`<ul aria-label="Why it is not ready">${sentences.slice(0, reasonsShown).map(item)}</ul>${
+    laterReasons.length === 0
       ? nothing
-      : html`<details id="more-reasons"><summary>${all.length - reasonsShown} more reasons</summary><ul>${rest.map(item)}${
-          left > 0 ? item(`and ${left} more`) : nothing
+      : html`<details id="more-reasons"><summary>${sentences.length - reasonsShown} more reasons</summary><ul>${laterReasons.map(item)}${
+          leftCount > 0 ? item(`and ${leftCount} more`) : nothing
         }</ul></details>`
   }`
 }

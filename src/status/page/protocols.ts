@@ -56,10 +56,10 @@ function table(states: readonly ProtocolState[], count: number, nowMs: number): 
     if (metrics.length + withoutValue.length === 0 && state.metrics.length > 0) return []
     return [{ name: state.name, source: source(state, nowMs), metrics, withoutValue }]
   })
-  const more = count - rowsMax
+  const restCount = count - rowsMax
   return html`${metricTable(groups, nowMs)}${
-    more > 0
-      ? html`<p class="quiet">and ${more} more metrics: <a href="/status.json">status.json</a> has all of them</p>`
+    restCount > 0
+      ? html`<p class="quiet">and ${restCount} more metrics: <a href="/status.json">status.json</a> has all of them</p>`
       : nothing
   }`
 }

@@ -275,10 +275,10 @@ function send(listener: ServerResponse, text: string): void {
 const otherAnswerMsMax = 1_000
 
 /** Why the status server cannot listen; names the other daemon if it is one that does. */
-async function takenBy(error: unknown, taken: StatusDeps): Promise<unknown> {
-  if (!(error instanceof Fault) || error.code !== 'address-unusable' || taken.port === 0) return error
+async function takenBy(error: unknown, server: StatusDeps): Promise<unknown> {
+  if (!(error instanceof Fault) || error.code !== 'address-unusable' || server.port === 0) return error
   const isTaken = error.message.endsWith('another program listens there')
-  const file = isTaken ? await otherConfiguration(taken) : undefined
+  const file = isTaken ? await otherConfiguration(server) : undefined
   const other = `another tidegauge listens there, with the configuration ${file}`
   const message = file === undefined ? error.message : error.message.replace('another program listens there', other)
   return new Fault('address-unusable', message, {
@@ -288,10 +288,10 @@ async function takenBy(error: unknown, taken: StatusDeps): Promise<unknown> {
   })
 }
 
-async function otherConfiguration(taken: StatusDeps): Promise<string | undefined> {
+async function otherConfiguration(server: StatusDeps): Promise<string | undefined> {
   try {
-    const signal = taken.time.timeout(otherAnswerMsMax)
-    const answer = jsonOf(await (await fetch(`${localUrl(taken)}/status.json`, { signal })).text())
+    const signal = server.time.timeout(otherAnswerMsMax)
+    const answer = jsonOf(await (await fetch(`${localUrl(server)}/status.json`, { signal })).text())
     const file = valueAt(answer, ['configuration', 'file'])
     // Any program may listen there, and answer anything.
     return typeof file === 'string' && /^[^\p{C}]{1,300}$/u.test(file) ? file : undefined
