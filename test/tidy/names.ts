@@ -1,4 +1,5 @@
-import { codeOf, collectors, sources } from './sources.ts'
+import { parseAst } from 'rolldown/parseAst'
+import { codeOf, collectors, type Source, sources } from './sources.ts'
 
 /**
  * Types, interfaces and classes that are declared in more than one place. A name that no collector exports may come again
@@ -52,4 +53,60 @@ export function wordsElsewhere(): string[] {
     )
     return [...named, ...types].map(place => `${place}: ${word} means ${meaning}`)
   })
+}
+
+/** A node of the syntax tree, as far as names are looked for. */
+interface Node {
+  readonly type: string
+  readonly start: number
+  readonly end: number
+  readonly name?: string
+  readonly shorthand?: boolean
+}
+
+/** Nodes in a node or a list of them. */
+function nodesIn(value: unknown): readonly Node[] {
+  const isNode = (each: unknown): each is Node => typeof each === 'object' && each !== null && 'type' in each
+  return Object.values(Object(value)).flat().filter(isNode)
+}
+
+/** Identifiers that a pattern binds, but for those that have the name of a property. */
+function boundIn(pattern: Node): readonly Node[] {
+  if (pattern.type === 'Identifier') return [pattern]
+  if (pattern.type === 'Property') return pattern.shorthand ? [] : boundIn(Reflect.get(pattern, 'value'))
+  if (pattern.type === 'AssignmentPattern') return boundIn(Reflect.get(pattern, 'left'))
+  return /Pattern$|^RestElement$/.test(pattern.type) ? nodesIn(pattern).flatMap(boundIn) : []
+}
+
+const pronouns = /^(?:own|one|some|others?|each|all|any|both|same|more|most|what|which|who|it|this|that|here|there)$/
+const participles =
+  /^(?:(?!(?:feed|need|seed|speed)$)[a-z]+ed|found|said|known|shown|kept|seen|taken|held|left|meant|written|read|done|made|sent|lost|gone|got|had|begun|met|put|spent|sought)$/
+
+/** Locals and parameters that live for more than three lines, in all, and those named by a pronoun or a participle. */
+export function longLivedLocals(all: readonly Source[]): { readonly count: number; readonly vague: readonly string[] } {
+  let count = 0
+  const vague: string[] = []
+  for (const { file, text } of all) {
+    const lineOf = (at: number) => text.slice(0, at).split('\n').length
+    const meet = ({ name = '', start }: Node, scope: Node) => {
+      const uses = [...text.slice(start, scope.end).matchAll(new RegExp(`\\b${name}\\b`, 'g'))]
+      const line = lineOf(start)
+      if (lineOf(start + (uses.at(-1)?.index ?? 0)) - line < 3) return
+      count += 1
+      if (pronouns.test(name) || participles.test(name)) vague.push(`${file}:${line}: ${name}`)
+    }
+    const visit = (node: Node, scope: Node | undefined): void => {
+      const isFunction = /Function/.test(node.type)
+      const within = isFunction || node.type === 'BlockStatement' || /^For/.test(node.type) ? node : scope
+      const bound = isFunction
+        ? Reflect.get(node, 'params')
+        : node.type === 'VariableDeclarator'
+          ? [Reflect.get(node, 'id')]
+          : []
+      if (within) for (const name of nodesIn(bound).flatMap(boundIn)) meet(name, within)
+      for (const child of nodesIn(node)) visit(child, within)
+    }
+    for (const node of nodesIn([parseAst(text, { lang: 'ts' })])) visit(node, undefined)
+  }
+  return { count, vague }
 }
