@@ -49,6 +49,9 @@ import { logUpkeep, rolesOf } from './open-outbox.ts'
 /** Interval at which the database is asked for its clock. */
 const askClockMs = 60_000
 
+/** Interval at which a daemon that let another one deliver asks whether it would get through now. */
+const askKeyMs = 10_000
+
 /** A daemon whose outbox is shared, as far as it is one without the others. */
 interface LoneDaemon {
   readonly context: AppContext
@@ -324,6 +327,7 @@ class FleetParts {
     }
     const givingBack = async () => {
       log.warn({ destination: name }, 'this daemon does not reach the service: another one is let try')
+      void askKey().catch(this.#trouble.failed)
       // It does not wait as long as this one would have.
       await outbox.operators.requestFlush()
     }
@@ -331,6 +335,27 @@ class FleetParts {
     const mayHold = () => this.#agreement.isOfFleet
     const lease: Lease = this.#leases.want({ names, work: { begin, givingBack }, mayHold, unable })
     this.#delivering.push(lease)
+    const askKey = this.#askingKey(lease, destination, unable)
+    this.#repeat(askKeyMs, async () => {
+      if (lease.failing !== undefined && lease.names.length === 0) await askKey()
+    })
+  }
+
+  /** Asks whether a daemon that failed would get through now. That a key is known says nothing where it was known all the time. */
+  #askingKey(lease: Lease, { readKey }: Destination, unable: () => string | undefined): () => Promise<void> {
+    const { context, connection } = this.#daemon
+    let wasRefused = false
+    return async () => {
+      let reason = unable()
+      if (reason === undefined) {
+        const key = readKey()
+        context.redactor.add([key])
+        reason = ownFailure(await connection.client.validateKey(key))
+      }
+      if (reason !== undefined) lease.noteFailure(reason)
+      else if (wasRefused) lease.noteSuccess()
+      wasRefused = reason !== undefined
+    }
   }
 }
 

@@ -5,7 +5,6 @@ import { breakerCapMs, hourMs } from '../model/limits.ts'
 import { isOfPage } from '../model/verdict.ts'
 import type { Cure } from '../model/waiting.ts'
 import type { DestinationState } from '../outbox/contract/delivery-store.ts'
-import type { DeliveryState } from '../telemetry/counters.ts'
 import type { Stop } from './isolate/state.ts'
 
 /** Longest `Retry-After` of the service that is believed: a longer one, as of a page of maintenance, would silence a day. */
@@ -153,19 +152,4 @@ export function aheadSentence(hour: Hour, skewMs: number): string {
 function cappedSentences(sentences: readonly string[]): readonly string[] {
   const more = sentences.length - sentencesMax
   return more > 0 ? [...sentences.slice(0, sentencesMax), `and ${more} more like it`] : sentences
-}
-
-/** States by the reason why a flush ended early. */
-const stateByStop: Readonly<Record<Stop['kind'], DeliveryState>> = {
-  transient: 'unavailable',
-  'key-refused': 'key-refused',
-  misdirected: 'misdirected',
-  systemic: 'rejecting',
-  stopped: 'open',
-}
-
-/** The state of a gate after a flush. @param stop why it ended early; absent when it did not */
-export function stateAfter(stop: Stop | undefined): DeliveryState {
-  if (!stop) return 'open'
-  return stop.isKeyMissing ? 'key-missing' : stateByStop[stop.kind]
 }

@@ -17,7 +17,6 @@ import {
   probeAt,
   retryAfterAt,
   serviceRetryAfterMsMax,
-  stateAfter,
 } from './breaker.ts'
 import type { Stop } from './isolate/state.ts'
 
@@ -42,7 +41,7 @@ interface GateDeps {
   readonly clock: ServiceClock
   readonly redactor: Pick<Redactor, 'add'>
   readonly time: Time
-  /** Counts answers, and knows the state of the gate. Default: nothing is counted. */
+  /** Counts answers. Default: nothing is counted. */
   readonly counters?: Counters | undefined
 }
 
@@ -243,8 +242,7 @@ export class Gate {
    * @returns the new state of the destination
    */
   async flushed({ stop, left }: Pick<FlushEnd, 'stop' | 'left'>, newest: Hour | undefined): Promise<DestinationState> {
-    const { time, counters, destination } = this.#deps
-    counters?.gates.set(destination.name, stateAfter(stop))
+    const { time } = this.#deps
     const end = { ...this.#withClock(left, newest), ...(stop && { stop }) }
     await this.#stored.save(afterFlush(this.#state, end, time.nowMs(), stop ? time.chance() : 0))
     return this.#state
@@ -264,7 +262,6 @@ export class Gate {
     const nowMs = this.#deps.time.nowMs()
     const { atMs = nowMs } = this.#state.lastPush ?? {}
     if (!this.#stored.hasFailures && !(isAccepted && nowMs - atMs >= lastPushMs)) return
-    this.#deps.counters?.gates.set(this.#deps.destination.name, 'open')
     // If it cannot be stored, the running flush reports the disk's error.
     await this.#stored.saveAtOnce(afterAnswer(this.#state, isAccepted, nowMs)).catch(() => {})
   }

@@ -12,7 +12,7 @@ import type { CollectionRow, DeadOrHeldHour, HourOfAll, HourReasons, LateCollect
 import type { MetricCurve, MetricState } from '../outbox/contract/metrics.ts'
 import type { DiskSpace } from '../outbox/contract/outbox.ts'
 import type { GapCount, OldestHours, Overview } from '../outbox/contract/status-store.ts'
-import type { Counters, DeliveryState } from '../telemetry/counters.ts'
+import type { Counters } from '../telemetry/counters.ts'
 import { type FleetState, readFleet } from './fleet.ts'
 import { latenessWanted, readinessOf } from './readiness.ts'
 import { strandedSentence, waitingSentences } from './sentences.ts'
@@ -390,6 +390,13 @@ export interface Scrape extends Omit<Snapshot, 'protocols' | 'week'> {
   readonly counters: Counters
 }
 
+/**
+ * State of delivery to a destination, by its last flush. `unavailable`: the service fails, does not answer, or asks to
+ * wait; `key-missing`: the key cannot be read; `rejecting`: the service rejects everything; `misdirected`: the address
+ * is not the service's.
+ */
+type DeliveryState = 'open' | 'unavailable' | 'key-refused' | 'key-missing' | 'rejecting' | 'misdirected'
+
 /** State of delivery with one key. */
 interface DestinationGate {
   /** Name of the destination; never the key. */
@@ -443,13 +450,25 @@ export async function scrape(observed: Scraped): Promise<Scrape> {
   }
 }
 
-/** Before its first flush, a destination's state is the one that an earlier process has stored. */
-function gatesOf({ destinations, counters }: Scraped, { destinations: states }: Overview): DestinationGate[] {
+/** As stored by the last flush, of whichever daemon. */
+function gatesOf({ destinations }: Observed, { destinations: states }: Overview): DestinationGate[] {
   return destinations.map((destination, place) => {
-    const failures = states[place]?.failures ?? 0
-    const state = counters.gates.get(destination) ?? (failures > 0 ? 'unavailable' : 'open')
-    return { destination, state, failures }
+    const state = states[place]
+    return { destination, state: deliveryState(state), failures: state?.failures ?? 0 }
   })
+}
+
+/** States by the verdict of a flush that failed; others are `unavailable`. */
+const stateByVerdict: Readonly<Record<string, DeliveryState>> = {
+  'key-refused': 'key-refused',
+  misdirected: 'misdirected',
+  systemic: 'rejecting',
+  stopped: 'open',
+}
+
+function deliveryState(state: DestinationState | undefined): DeliveryState {
+  if (!state || state.failures === 0) return 'open'
+  return state.cure === 'key' ? 'key-missing' : (stateByVerdict[state.lastPush?.verdict ?? ''] ?? 'unavailable')
 }
 
 /**

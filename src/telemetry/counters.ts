@@ -1,13 +1,6 @@
 import type { FaultCode } from '../model/fault.ts'
 import type { Verdict } from '../model/verdict.ts'
 
-/**
- * State of delivery to a destination, by its last flush. `unavailable`: the service fails, does not answer, or asks to
- * wait; `key-missing`: the key cannot be read; `rejecting`: the service rejects everything; `misdirected`: the address
- * is not the service's.
- */
-export type DeliveryState = 'open' | 'unavailable' | 'key-refused' | 'key-missing' | 'rejecting' | 'misdirected'
-
 /** Runs of one collector. */
 interface RunCounts {
   runs: number
@@ -44,8 +37,6 @@ export class Counters {
     'protocol-refused': 0,
     misdirected: 0,
   }
-  /** By the destination's name; absent before its first flush. */
-  readonly gates = new Map<string, DeliveryState>()
   /** By the collector's id; absent before its first run. */
   readonly runs = new Map<string, RunCounts>()
   /** By the receiver's name; of each that is configured. */

@@ -549,6 +549,18 @@ it('a gate says until when it holds pushes back', async () => {
   expect((await bench.snapshot()).service.gates).toEqual([])
 })
 
+it.each([
+  ['key-missing', { failures: 1, cure: 'key', lastPush: { atMs: 1, verdict: 'transient' } }],
+  ['key-refused', { failures: 1, cure: 'new-key', lastPush: { atMs: 1, verdict: 'key-refused' } }],
+  ['unavailable', { failures: 2, lastPush: { atMs: 1, verdict: 'transient' } }],
+  ['open', { failures: 0, lastPush: { atMs: 1, verdict: 'key-refused' } }],
+] as const)('a gate is %s by what was stored last, of whichever daemon', async (state, stored) => {
+  const bench = new Bench()
+  await bench.outbox.delivery.saveDestination('service', { notBeforeMs: 0, probeAtMs: 0, waiting: 'why', ...stored })
+  const { gates } = await scrape({ ...bench.observed, counters: new Counters() })
+  expect(gates).toEqual([{ destination: 'service', state, failures: stored.failures }])
+})
+
 describe('ages', () => {
   const later = (bench: Bench, hours: number) => ({ ...bench.observed, nowMs: hourAfter(anHour, hours) })
 
