@@ -89,8 +89,9 @@ export class Notifier {
     // Read again: a receiver may have accepted a notice meanwhile.
     const queue = waitingIn((this.#state ?? before)?.queue ?? [], name => this.#names.includes(name))
     const newEntries = notices.map(one => ({ notice: one, receivers: this.#names }))
-    const isNews =
-      notices.length > 0 || !before || JSON.stringify(incidents.lost) !== JSON.stringify(incidentsBefore.lost)
+    // With since when a trouble lasts: another daemon may look next.
+    const stateText = ({ lost, fresh }: typeof incidents) => JSON.stringify([lost, fresh])
+    const isNews = notices.length > 0 || !before || stateText(incidents) !== stateText(incidentsBefore)
     this.#state = { incidents, queue: [...queue, ...newEntries].slice(-waitingMax) }
     if (isNews || !this.#isStored) await this.#save()
     for (const sender of this.#senders) sender.wake()

@@ -102,6 +102,18 @@ it('a restart repeats nothing, and forgets nothing', async () => {
   expect(sent()).toEqual(['begin dead', 'over dead'])
 })
 
+it('the time that a trouble must last goes on, whichever daemon looks', async () => {
+  const { state, begin, sent, pass } = await stage()
+  const first = begin()
+  await pass(60_000)
+  state.seen = [{ ...trouble('fleet-differs'), beginsAfterMs: 15 * 60_000 }]
+  await pass(10 * 60_000)
+  await first.stop()
+  begin()
+  await pass(6 * 60_000)
+  expect(sent()).toEqual(['begin fleet-differs'])
+})
+
 it('a receiver that does not answer delays no other, and gets all in their order once it does', async () => {
   const { state, begin, sent, pass } = await stage(['one', 'two'])
   state.answer = { status: 503 }
