@@ -8,12 +8,13 @@ export async function delivererSentence(context: AppContext): Promise<string> {
   return `the running daemon (${holder}) pushes`
 }
 
-/** `pid 7, since 2026-11-20T13:00:04Z`; `undefined` when no daemon runs on this outbox. */
+/** `pid 7, since 2026-11-20T13:00:04Z`, in a fleet with its name before; `undefined` when no daemon runs on this outbox. */
 export async function daemonSentence({ config }: AppContext): Promise<string | undefined> {
   const holder = await (await rolesOf(config)).daemon()
   if (!holder) return undefined
-  const { pid = 'unknown', since, config: file, host } = holder
+  const { name, pid = 'unknown', since, config: file, host } = holder
   const parts = [
+    ...(name === undefined ? [] : [name]),
     `pid ${pid}`,
     ...(host === undefined ? [] : [`on ${host}`]),
     ...(since === undefined ? [] : [`since ${since.replace(/\.\d+Z$/, 'Z')}`]),

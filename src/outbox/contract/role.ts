@@ -22,6 +22,8 @@ export interface RoleHolder {
   readonly config: string
   /** Name of its host, where it may be another one. */
   readonly host?: string
+  /** Its name in its fleet. */
+  readonly name?: string
 }
 
 /** Who works on an outbox, as commands see it: daemons, or one command that delivers while there is none. */

@@ -190,7 +190,7 @@ export async function daemonHolder(database: PostgresDatabase): Promise<SignOfLi
   const [row] = await database.rows<
     Omit<RoleHolder, 'since'> & { started_ms: number; seen_ms: number; age_ms: number }
   >(
-    `SELECT pid, host, config_file AS config, ${millisecondsOf('started')} AS started_ms,
+    `SELECT daemon.name AS name, pid, host, config_file AS config, ${millisecondsOf('started')} AS started_ms,
        ${renewedMsOf('lease')} AS seen_ms, ${millisecondsOf('now()')} - ${renewedMsOf('lease')} AS age_ms
      FROM tidegauge.daemon JOIN tidegauge.lease ON lease.name = 'daemon/' || daemon.name AND holder = instance::text
      WHERE until >= now() ORDER BY until DESC, daemon.name LIMIT 1`,

@@ -58,6 +58,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('status of a fleet (needs the 
     const text = await status()
     const idle = `No living daemon works the lane machine/eu-3, and 3 hours are due there, the oldest ${hourText(oldest)}. Start the daemon eu-3 again`
     expect(text).toMatchObject({ code: 1, stderr: '' })
+    expect(text.stdout).toMatch(/^daemon +eu-2, pid 2, on eu-2, since /m)
     expect(text.stdout).toContain(`NOT READY\n  ${idle}`)
     expect(text.stdout).toMatch(/^eu-1 +1\.0\.1 +(?:0101){4} +\S+Z +web machine\/eu-1 +delivers to-eu-1$/m)
     expect(text.stdout).toMatch(/^eu-3 .* \(away\) +web machine\/eu-3$/m)
